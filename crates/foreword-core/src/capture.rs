@@ -1,0 +1,285 @@
+//! From what a hook was told to an event, or to the reason why there is none.
+//!
+//! `wire` is exactly what Claude Code sends; `payload` keeps what the worker will
+//! need of it, redacted and cut. This file says what it means: which kind of event,
+//! whose, about which files, and the key under which the same thing told twice is
+//! one.
+
+mod payload;
+mod wire;
+
+use std::path::{Path, PathBuf};
+
+use uuid::Uuid;
+
+use crate::model::{Event, EventKind, FileRole, Millis, TouchedFile};
+use crate::project::{self, Nowhere};
+pub use payload::Limits;
+use wire::HookInput;
+
+/// The hook commands. Each answers for certain events of the host.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum Hook {
+    Context,
+    New,
+    Save,
+    Summary,
+    Cleanup,
+}
+
+impl Hook {
+    pub const ALL: &[Hook] = &[Hook::Context, Hook::New, Hook::Save, Hook::Summary, Hook::Cleanup];
+
+    #[must_use]
+    pub fn name(self) -> &'static str {
+        match self {
+            Hook::Context => "context",
+            Hook::New => "new",
+            Hook::Save => "save",
+            Hook::Summary => "summary",
+            Hook::Cleanup => "cleanup",
+        }
+    }
+
+    #[must_use]
+    pub fn parse(name: &str) -> Option<Hook> {
+        Hook::ALL.iter().copied().find(|hook| hook.name() == name)
+    }
+
+    /// The host's names of the events that this command is connected to.
+    #[must_use]
+    pub fn host_events(self) -> &'static [&'static str] {
+        match self {
+            Hook::Context => &["SessionStart"],
+            Hook::New => &["UserPromptSubmit"],
+            Hook::Save => &["PostToolUse", "PostToolUseFailure"],
+            Hook::Summary => &["Stop", "StopFailure"],
+            Hook::Cleanup => &["SessionEnd"],
+        }
+    }
+}
+
+/// The world around a hook, as far as capture needs to know it.
+#[derive(Debug, Clone)]
+pub struct World {
+    pub now: Millis,
+    pub event_id: Uuid,
+    /// The host's own idea of the project; `cwd` follows the agent's `cd`.
+    pub project_dir: Option<PathBuf>,
+    pub nowhere: Nowhere,
+}
+
+/// What the user may set about capturing.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct Settings {
+    pub boring_tools: Vec<String>,
+    pub limits: Limits,
+}
+
+impl Default for Settings {
+    fn default() -> Settings {
+        Settings {
+            boring_tools: BORING_TOOLS.iter().map(|&tool| tool.to_owned()).collect(),
+            limits: Limits::default(),
+        }
+    }
+}
+
+/// Tools whose use says nothing about the work. `default.toml` shows the same list.
+pub const BORING_TOOLS: &[&str] = &[
+    "Glob",
+    "Grep",
+    "LS",
+    "ListMcpResourcesTool",
+    "ReadMcpResourceTool",
+    "ToolSearch",
+    "TodoRead",
+    "TodoWrite",
+    "TaskCreate",
+    "TaskGet",
+    "TaskList",
+    "TaskOutput",
+    "TaskUpdate",
+    "BashOutput",
+    "KillShell",
+    "AskUserQuestion",
+    "EnterPlanMode",
+    "Skill",
+    "SlashCommand",
+];
+
+/// Session starts and ends repeat their payload at every resume, so the same one
+/// counts as told twice only within this time.
+const TOLD_TWICE_WITHIN: Millis = 10_000;
+
+/// What capture made of a hook's input.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub enum Captured {
+    Event(Box<Event>),
+    Dropped(Drop),
+}
+
+/// Why there is no event.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, thiserror::Error)]
+pub enum Drop {
+    #[error("empty input")]
+    Empty,
+    #[error("input is not the JSON of a hook")]
+    NotJson,
+    #[error("no session id")]
+    NoSession,
+    #[error("an event that this command does not answer for")]
+    OtherEvent,
+    #[error("a tool on the boring list")]
+    BoringTool,
+    #[error("a call of Foreword's own tools")]
+    OwnTool,
+}
+
+/// Makes an event of what the host wrote to `hook`'s standard input.
+#[must_use]
+pub fn capture(hook: Hook, input: &[u8], world: &World, settings: &Settings) -> Captured {
+    match try_capture(hook, input, world, settings) {
+        Ok(event) => Captured::Event(Box::new(event)),
+        Err(drop) => Captured::Dropped(drop),
+    }
+}
+
+fn try_capture(hook: Hook, input: &[u8], world: &World, settings: &Settings) -> Result<Event, Drop> {
+    if input.trim_ascii().is_empty() {
+        return Err(Drop::Empty);
+    }
+    let input = HookInput::read(input).ok_or(Drop::NotJson)?;
+    let kind = kind(hook, &input).ok_or(Drop::OtherEvent)?;
+    let host_session_id = present(&input.session_id).ok_or(Drop::NoSession)?;
+    let tool_name = present(&input.tool_name);
+    if let Some(tool) = &tool_name {
+        if settings.boring_tools.iter().any(|boring| boring == tool) {
+            return Err(Drop::BoringTool);
+        }
+        if is_own_tool(tool) {
+            return Err(Drop::OwnTool);
+        }
+    }
+
+    let payload = payload::build(kind, &input, &settings.limits);
+    let cwd = present(&input.cwd);
+    let place = world
+        .project_dir
+        .as_deref()
+        .or(cwd.as_deref().map(Path::new))
+        .map(|dir| project::resolve(dir, &world.nowhere))
+        .unwrap_or_default();
+    let prompt_id = present(&input.prompt_id);
+    let tool_use_id = present(&input.tool_use_id);
+    let content = serde_json::to_string(&payload).unwrap_or_default();
+    let key = key(kind, &host_session_id, prompt_id.as_deref(), tool_use_id.as_deref(), &content, world.now);
+
+    Ok(Event {
+        id: world.event_id,
+        key,
+        kind,
+        host: "claude-code".to_owned(),
+        host_session_id,
+        prompt_id,
+        agent_id: present(&input.agent_id),
+        tool_name,
+        tool_use_id,
+        files: touched_files(&input, &settings.limits),
+        cwd,
+        project_dir: world.project_dir.as_ref().map(|dir| dir.to_string_lossy().into_owned()),
+        project: place.project,
+        root: place.root.map(|root| root.to_string_lossy().into_owned()),
+        transcript_path: present(&input.transcript_path),
+        branch: place.head.branch,
+        commit: place.head.commit,
+        payload,
+        at: world.now,
+    })
+}
+
+fn kind(hook: Hook, input: &HookInput<'_>) -> Option<EventKind> {
+    let name = input.hook_event_name.as_deref()?;
+    if !hook.host_events().contains(&name) {
+        return None;
+    }
+    Some(match name {
+        "SessionStart" => EventKind::SessionStart,
+        // A background task reporting back: a turn of its own, but nobody typed it.
+        "UserPromptSubmit" if is_notification(input) => EventKind::Notification,
+        "UserPromptSubmit" => EventKind::Prompt,
+        "PostToolUse" => EventKind::ToolUse,
+        "PostToolUseFailure" => EventKind::ToolFailure,
+        "Stop" => EventKind::Stop,
+        "StopFailure" => EventKind::StopFailure,
+        _ => EventKind::SessionEnd,
+    })
+}
+
+fn is_notification(input: &HookInput<'_>) -> bool {
+    let prompt = input.prompt.as_deref().unwrap_or_default();
+    prompt.trim_start().starts_with("<task-notification>")
+}
+
+fn is_own_tool(tool: &str) -> bool {
+    tool.starts_with("mcp__foreword__") || tool.starts_with("mcp__plugin_foreword_")
+}
+
+fn key(
+    kind: EventKind,
+    session: &str,
+    prompt_id: Option<&str>,
+    tool_use_id: Option<&str>,
+    content: &str,
+    now: Millis,
+) -> String {
+    let hash = || {
+        let hex = blake3::hash(content.as_bytes()).to_hex();
+        hex[..32].to_owned()
+    };
+    match kind {
+        EventKind::ToolUse | EventKind::ToolFailure => match tool_use_id {
+            Some(id) => format!("tool:{session}:{id}"),
+            None => format!("tool:{session}:{}", hash()),
+        },
+        EventKind::SessionStart | EventKind::SessionEnd => {
+            let bucket = now.div_euclid(TOLD_TWICE_WITHIN);
+            format!("{kind}:{session}:{}:{bucket}", hash())
+        }
+        _ => format!("{kind}:{session}:{}:{}", prompt_id.unwrap_or_default(), hash()),
+    }
+}
+
+/// The file that a tool use names, as it is right now.
+fn touched_files(input: &HookInput<'_>, limits: &Limits) -> Vec<TouchedFile> {
+    let role = match input.tool_name.as_deref() {
+        Some("Read" | "NotebookRead") => FileRole::Read,
+        Some("Edit" | "MultiEdit" | "Write" | "NotebookEdit") => FileRole::Modified,
+        _ => return Vec::new(),
+    };
+    let Some(path) = input.file_path() else {
+        return Vec::new();
+    };
+    let metadata = std::fs::metadata(&path).ok().filter(std::fs::Metadata::is_file);
+    let hash = metadata
+        .as_ref()
+        .filter(|it| it.len() <= limits.hash_max)
+        .and_then(|_| std::fs::read(&path).ok())
+        .map(|content| blake3::hash(&content).to_hex().to_string());
+    let mtime = metadata
+        .as_ref()
+        .and_then(|it| it.modified().ok())
+        .and_then(|time| time.duration_since(std::time::UNIX_EPOCH).ok())
+        .and_then(|age| Millis::try_from(age.as_millis()).ok());
+    vec![TouchedFile {
+        size: metadata.as_ref().map(std::fs::Metadata::len),
+        path,
+        role,
+        mtime,
+        hash,
+    }]
+}
+
+fn present(field: &Option<std::borrow::Cow<'_, str>>) -> Option<String> {
+    field.as_deref().filter(|text| !text.is_empty()).map(str::to_owned)
+}

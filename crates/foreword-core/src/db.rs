@@ -1,0 +1,184 @@
+//! The one door to SQLite.
+//!
+//! Durability and hook latency hang on a handful of settings, so nothing else in
+//! Foreword opens a database (a lint sees to it). There are two ways in: as a
+//! guest (a hook: never migrates, never checkpoints) and as the owner (worker and
+//! CLI: migrates, with a backup before each step).
+
+use std::path::{Path, PathBuf};
+use std::time::Duration;
+
+use rusqlite::config::DbConfig;
+use rusqlite::{Connection, OpenFlags};
+
+use crate::fault;
+
+// SQLite before 3.51.3 can corrupt a WAL that is reset while another process reads it.
+const _: () = assert!(rusqlite::ffi::SQLITE_VERSION_NUMBER >= 3_051_003);
+
+#[derive(Debug, thiserror::Error)]
+pub enum OpenError {
+    #[error("there is no database at {0}")]
+    Missing(PathBuf),
+    #[error("{path} has schema {found}, this program knows {known}")]
+    OtherSchema {
+        path: PathBuf,
+        found: i64,
+        known: i64,
+    },
+    #[error("could not back up {path} before a migration: {source}")]
+    Backup {
+        path: PathBuf,
+        source: rusqlite::Error,
+    },
+    #[error(transparent)]
+    Sqlite(#[from] rusqlite::Error),
+    #[error(transparent)]
+    Io(#[from] std::io::Error),
+}
+
+/// A numbered step of a schema. Once released it is never edited.
+#[derive(Debug, Clone, Copy)]
+pub struct Migration {
+    pub number: i64,
+    pub sql: &'static str,
+}
+
+/// How a guest may use a database.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum Guest {
+    Reads,
+    Writes,
+}
+
+/// Opens a database that exists, for a process that lives a millisecond.
+pub fn open_guest(path: &Path, guest: Guest, schema: i64) -> Result<Connection, OpenError> {
+    let access = match guest {
+        Guest::Reads => OpenFlags::SQLITE_OPEN_READ_ONLY,
+        Guest::Writes => OpenFlags::SQLITE_OPEN_READ_WRITE,
+    };
+    let mut connection = connect(path, access)?;
+    // Closing the last WAL connection checkpoints and fsyncs: 4-500 ms against
+    // 0.2 ms when the worker holds one open. The worker checkpoints instead.
+    connection.set_db_config(DbConfig::SQLITE_DBCONFIG_NO_CKPT_ON_CLOSE, true)?;
+    connection.busy_handler(Some(wait_briefly))?;
+    if guest == Guest::Writes {
+        connection.execute_batch("pragma synchronous = normal; pragma wal_autocheckpoint = 0")?;
+    }
+    let found = user_version(&connection)?;
+    if found != schema {
+        return Err(OpenError::OtherSchema {
+            path: path.to_owned(),
+            found,
+            known: schema,
+        });
+    }
+    Ok(connection)
+}
+
+/// Opens or creates a database and brings its schema up to date.
+///
+/// A backup goes into `backups` before each migration of a database that holds
+/// something. A newer schema than ours is refused: it may only be read.
+pub fn open_owner(
+    path: &Path,
+    migrations: &[Migration],
+    backups: &Path,
+) -> Result<Connection, OpenError> {
+    let connection = connect(
+        path,
+        OpenFlags::SQLITE_OPEN_READ_WRITE | OpenFlags::SQLITE_OPEN_CREATE,
+    )?;
+    connection.busy_timeout(Duration::from_secs(10))?;
+    connection.execute_batch(
+        "pragma journal_mode = wal;
+         pragma synchronous = normal;
+         pragma foreign_keys = on;",
+    )?;
+    migrate(path, &connection, migrations, backups)?;
+    Ok(connection)
+}
+
+fn connect(path: &Path, access: OpenFlags) -> Result<Connection, OpenError> {
+    #[expect(clippy::disallowed_methods, reason = "this is the door")]
+    let opened = Connection::open_with_flags(path, access | OpenFlags::SQLITE_OPEN_NO_MUTEX);
+    opened.map_err(|error| {
+        if path.exists() {
+            OpenError::Sqlite(error)
+        } else {
+            OpenError::Missing(path.to_owned())
+        }
+    })
+}
+
+/// Waits 0.2 ms, a little longer each time, for about 150 ms in all; then the
+/// hook spools. SQLite's own handler starts at 1 ms and climbs to 100.
+fn wait_briefly(attempt: i32) -> bool {
+    if attempt >= 40 {
+        return false;
+    }
+    let micros = 200 * u64::from(attempt.unsigned_abs() + 1);
+    std::thread::sleep(Duration::from_micros(micros));
+    true
+}
+
+fn user_version(connection: &Connection) -> rusqlite::Result<i64> {
+    connection.query_row("pragma user_version", [], |row| row.get(0))
+}
+
+fn migrate(
+    path: &Path,
+    connection: &Connection,
+    migrations: &[Migration],
+    backups: &Path,
+) -> Result<(), OpenError> {
+    let known = migrations.last().map_or(0, |migration| migration.number);
+    let found = user_version(connection)?;
+    if found > known {
+        return Err(OpenError::OtherSchema {
+            path: path.to_owned(),
+            found,
+            known,
+        });
+    }
+    for migration in migrations.iter().filter(|step| step.number > found) {
+        if found > 0 {
+            backup(path, connection, migration.number, backups)?;
+            fault::point("migration:after-backup");
+        }
+        let tx = rusqlite::Transaction::new_unchecked(
+            connection,
+            rusqlite::TransactionBehavior::Immediate,
+        )?;
+        // Another process may have migrated while we waited for the lock.
+        if user_version(&tx)? < migration.number {
+            tx.execute_batch(migration.sql)?;
+            tx.pragma_update(None, "user_version", migration.number)?;
+            fault::point("migration:before-commit");
+        }
+        tx.commit()?;
+    }
+    Ok(())
+}
+
+/// Copies the database as it is before migration `number`, whole or not at all.
+fn backup(
+    path: &Path,
+    connection: &Connection,
+    number: i64,
+    backups: &Path,
+) -> Result<(), OpenError> {
+    std::fs::create_dir_all(backups)?;
+    let stem = path.file_stem().unwrap_or_default().to_string_lossy();
+    let target = backups.join(format!("{stem}.before-{number}.db"));
+    let partial = backups.join(format!(".{stem}.before-{number}.partial"));
+    let _ = std::fs::remove_file(&partial);
+    connection
+        .execute("vacuum into ?1", [partial.to_string_lossy()])
+        .map_err(|source| OpenError::Backup {
+            path: path.to_owned(),
+            source,
+        })?;
+    std::fs::rename(partial, target)?;
+    Ok(())
+}

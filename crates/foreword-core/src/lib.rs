@@ -1,0 +1,27 @@
+//! Foreword's memory, without the world around it.
+//!
+//! Everything here is synchronous and offline: it does not print, read the
+//! environment, look at the clock or touch the network. Time, paths and settings
+//! are arguments. The modules stand in the order in which a tool use meets them:
+//! what a hook was told is *captured* (its project resolved, its secrets
+//! redacted), *queued* (or spooled), and later *stored* together with what was
+//! derived from it; *search* and *index* read it back.
+
+pub mod model;
+
+pub mod capture;
+pub mod git;
+pub mod project;
+pub mod redact;
+
+pub mod queue;
+pub mod spool;
+
+pub mod store;
+
+pub mod index;
+pub mod search;
+pub mod text;
+
+pub mod db;
+pub mod fault;

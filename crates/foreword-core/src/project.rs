@@ -1,0 +1,194 @@
+//! Which project something belongs to. The one resolver, for writing and reading.
+//!
+//! A folder's name is not a project: two repositories called `app` would share a
+//! memory. The key is the repository's remote, spelled one way, so clones and
+//! working trees share; without a remote it is the canonical path. The home and
+//! temporary directories themselves are never a project, though a repository
+//! below them is.
+
+use std::path::{Path, PathBuf};
+
+use crate::git::{Head, Repository};
+
+/// Directories that are nobody's project.
+#[derive(Debug, Clone, Default, PartialEq, Eq)]
+pub struct Nowhere {
+    pub dirs: Vec<PathBuf>,
+}
+
+impl Nowhere {
+    /// From directories as the environment names them; each is made canonical.
+    #[must_use]
+    pub fn new(dirs: impl IntoIterator<Item = PathBuf>) -> Nowhere {
+        let mut dirs: Vec<_> = dirs.into_iter().map(|dir| canonical(&dir)).collect();
+        dirs.push(PathBuf::from("/"));
+        Nowhere { dirs }
+    }
+
+    fn contains(&self, dir: &Path) -> bool {
+        self.dirs.iter().any(|it| it == dir)
+    }
+}
+
+/// Where a directory belongs.
+#[derive(Debug, Clone, Default, PartialEq, Eq)]
+pub struct Place {
+    /// Names the project; none for a directory that is nobody's.
+    pub project: Option<String>,
+    /// The working tree's top, or the folder itself.
+    pub root: Option<PathBuf>,
+    pub head: Head,
+}
+
+/// Decides where `dir` belongs.
+#[must_use]
+pub fn resolve(dir: &Path, nowhere: &Nowhere) -> Place {
+    let dir = canonical(dir);
+    // A repository at home (dotfiles) does not swallow the folders below it.
+    let repository = Repository::find(&dir).filter(|it| !nowhere.contains(&it.root));
+    let Some(repository) = repository else {
+        let project = (!nowhere.contains(&dir)).then(|| path_key(&dir));
+        return Place {
+            root: project.is_some().then_some(dir),
+            project,
+            head: Head::default(),
+        };
+    };
+    let project = repository
+        .remote()
+        .and_then(|url| normalise_remote(&url))
+        .unwrap_or_else(|| path_key(&home_of(&repository.common_dir)));
+    Place {
+        project: Some(project),
+        head: repository.head(),
+        root: Some(repository.root),
+    }
+}
+
+/// A short name for people: the last part of a key.
+#[must_use]
+pub fn name(key: &str) -> &str {
+    key.trim_end_matches('/').rsplit('/').next().unwrap_or(key)
+}
+
+/// `github.com/org/repo`, from any spelling of a remote's URL; none for a local path.
+#[must_use]
+pub fn normalise_remote(url: &str) -> Option<String> {
+    let url = url.trim();
+    let rest = match url.split_once("://") {
+        Some(("file", _)) => return None,
+        Some((_, rest)) => rest.to_owned(),
+        // `git@host:org/repo`, the form without a scheme.
+        None => {
+            let (host, path) = url.split_once(':')?;
+            if host.contains('/') || host.len() < 2 {
+                return None;
+            }
+            format!("{host}/{}", path.trim_start_matches('/'))
+        }
+    };
+    let (authority, path) = rest.split_once('/')?;
+    let host = authority.rsplit('@').next()?.split(':').next()?;
+    let path = path.trim_matches('/');
+    let path = path.strip_suffix(".git").unwrap_or(path);
+    if host.is_empty() || path.is_empty() {
+        return None;
+    }
+    // Hosts ignore case, and so do the forges for names; a project split by a
+    // capital letter would be a surprise.
+    Some(format!("{host}/{path}").to_lowercase())
+}
+
+/// The folder a person would call the repository's: the one that holds `.git`.
+fn home_of(common_dir: &Path) -> PathBuf {
+    let common_dir = canonical(common_dir);
+    match common_dir.parent() {
+        Some(parent) if common_dir.ends_with(".git") => parent.to_owned(),
+        _ => common_dir,
+    }
+}
+
+fn path_key(path: &Path) -> String {
+    path.to_string_lossy().into_owned()
+}
+
+fn canonical(path: &Path) -> PathBuf {
+    std::fs::canonicalize(path).unwrap_or_else(|_| path.to_owned())
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use std::fs;
+
+    #[test]
+    fn a_remote_has_one_key_however_it_is_spelled() {
+        for url in [
+            "https://github.com/Acme/Pay.git",
+            "https://user:secret@github.com/acme/pay",
+            "git@github.com:acme/pay.git",
+            "ssh://git@github.com:22/acme/pay/",
+        ] {
+            assert_eq!(normalise_remote(url).as_deref(), Some("github.com/acme/pay"), "{url}");
+        }
+        for url in ["/srv/git/pay.git", "../pay", "file:///srv/pay", "", "c:/pay"] {
+            assert_eq!(normalise_remote(url), None, "{url}");
+        }
+    }
+
+    #[test]
+    fn two_folders_of_one_name_are_two_projects() {
+        let dir = tempfile::tempdir().unwrap();
+        let nowhere = Nowhere::new([]);
+        let keys = ["a/app", "b/app"].map(|name| {
+            let root = dir.path().join(name);
+            fs::create_dir_all(root.join(".git")).unwrap();
+            fs::write(root.join(".git/HEAD"), "ref: refs/heads/main\n").unwrap();
+            fs::create_dir_all(root.join("src")).unwrap();
+            let project = resolve(&root.join("src"), &nowhere).project.unwrap();
+            assert_eq!(Some(project.clone()), resolve(&root, &nowhere).project);
+            project
+        });
+        assert_ne!(keys[0], keys[1]);
+        assert_eq!(name(&keys[0]), "app");
+    }
+
+    #[test]
+    fn home_itself_is_no_project_and_a_folder_below_it_is() {
+        let dir = tempfile::tempdir().unwrap();
+        let home = dir.path().join("home");
+        fs::create_dir_all(home.join(".git")).unwrap();
+        fs::write(home.join(".git/HEAD"), "ref: refs/heads/main\n").unwrap();
+        fs::create_dir_all(home.join("work")).unwrap();
+        let nowhere = Nowhere::new([home.clone()]);
+        assert_eq!(resolve(&home, &nowhere), Place::default());
+        let below = resolve(&home.join("work"), &nowhere);
+        assert_eq!(below.root, Some(canonical(&home.join("work"))));
+    }
+
+    #[test]
+    fn a_linked_working_tree_shares_its_repositorys_project() {
+        let dir = tempfile::tempdir().unwrap();
+        let git = |at: &Path, args: &[&str]| {
+            let done = std::process::Command::new("git")
+                .args(["-c", "user.name=t", "-c", "user.email=t@example.com"])
+                .args(args)
+                .current_dir(at)
+                .output()
+                .unwrap();
+            assert!(done.status.success(), "{done:?}");
+        };
+        let main = dir.path().join("main");
+        fs::create_dir(&main).unwrap();
+        git(&main, &["init", "-q", "-b", "main"]);
+        git(&main, &["commit", "-q", "--allow-empty", "-m", "x"]);
+        git(&main, &["worktree", "add", "-q", "../side", "-b", "side"]);
+        let nowhere = Nowhere::new([]);
+        let main_place = resolve(&main, &nowhere);
+        let side_place = resolve(&dir.path().join("side"), &nowhere);
+        assert_eq!(main_place.project, side_place.project);
+        assert_eq!(side_place.head.branch.as_deref(), Some("side"));
+        assert_eq!(side_place.head.commit, main_place.head.commit);
+        assert!(side_place.head.commit.is_some());
+    }
+}

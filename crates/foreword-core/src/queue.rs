@@ -1,0 +1,386 @@
+//! The queue between the hooks and the worker.
+//!
+//! Hooks push and leave; the worker claims, works and finishes. It is a database
+//! of its own, because a worker writing observations into the file that hooks
+//! write would make them wait (measured: 431 ms at the 95th percentile, against
+//! 2-3 ms). A claim is a lease: if the worker dies, its successor frees the
+//! events, so every job must be safe to run twice.
+
+use std::path::Path;
+
+use rusqlite::{Connection, named_params};
+use uuid::Uuid;
+
+use crate::db::{self, Guest, Migration, OpenError};
+use crate::fault;
+use crate::model::{Event, Millis};
+
+const MIGRATIONS: &[Migration] = &[Migration {
+    number: 1,
+    sql: include_str!("queue/0001_events.sql"),
+}];
+const SCHEMA: i64 = 1;
+
+/// A claim lasts this long; only a wedged call inside a live worker outlives it.
+const LEASE: Millis = 5 * 60_000;
+
+/// An event that failed this often by itself is skipped, visibly.
+pub const FAILURES_MAX: u32 = 3;
+
+/// After this many crashes with an event in hand, events go one by one.
+const CRASHES_BEFORE_ALONE: u32 = 3;
+
+/// And after this many, the event that kills workers is skipped.
+const CRASHES_MAX: u32 = 6;
+
+/// The hook's side: it may only append.
+pub struct Inlet(Connection);
+
+impl Inlet {
+    /// Opens the queue if it is there and has the schema that we know.
+    pub fn open(path: &Path) -> Result<Inlet, OpenError> {
+        db::open_guest(path, Guest::Writes, SCHEMA).map(Inlet)
+    }
+
+    /// Appends an event. The same thing told twice stays one.
+    pub fn push(&self, event: &Event) -> rusqlite::Result<()> {
+        insert(&self.0, event)
+    }
+}
+
+fn insert(connection: &Connection, event: &Event) -> rusqlite::Result<()> {
+    let json = |error: serde_json::Error| rusqlite::Error::ToSqlConversionFailure(error.into());
+    let files = serde_json::to_string(&event.files).map_err(json)?;
+    let payload = serde_json::to_string(&event.payload).map_err(json)?;
+    let mut statement = connection.prepare_cached(
+        r#"insert into events
+               (id, key, kind, host, host_session_id, prompt_id, agent_id, tool_name, tool_use_id,
+                cwd, project_dir, project, root, transcript_path, branch, "commit", files, payload, at)
+           values
+               (:id, :key, :kind, :host, :session, :prompt_id, :agent_id, :tool_name, :tool_use_id,
+                :cwd, :project_dir, :project, :root, :transcript_path, :branch, :commit, :files, :payload, :at)
+           on conflict do nothing"#,
+    )?;
+    statement.execute(named_params! {
+        ":id": event.id.to_string(),
+        ":key": event.key,
+        ":kind": event.kind,
+        ":host": event.host,
+        ":session": event.host_session_id,
+        ":prompt_id": event.prompt_id,
+        ":agent_id": event.agent_id,
+        ":tool_name": event.tool_name,
+        ":tool_use_id": event.tool_use_id,
+        ":cwd": event.cwd,
+        ":project_dir": event.project_dir,
+        ":project": event.project,
+        ":root": event.root,
+        ":transcript_path": event.transcript_path,
+        ":branch": event.branch,
+        ":commit": event.commit,
+        ":files": files,
+        ":payload": payload,
+        ":at": event.at,
+    })?;
+    Ok(())
+}
+
+/// The worker's side.
+pub struct Queue {
+    connection: Connection,
+}
+
+/// Some events of one session, leased to whoever holds this.
+#[derive(Debug, PartialEq, Eq)]
+pub struct Claim {
+    pub host_session_id: String,
+    /// In order of time.
+    pub events: Vec<Event>,
+}
+
+/// When a session's events are taken up.
+#[derive(Debug, Clone, Copy)]
+pub struct Readiness {
+    /// Nothing waits: everything that is due is taken.
+    pub drain: bool,
+    /// So many events are enough for a batch.
+    pub batch_max: u32,
+    /// So long the oldest event waits for company.
+    pub batch_wait: Millis,
+}
+
+/// What is in the queue, for `status` and for deciding when to end.
+#[derive(Debug, Clone, Default, PartialEq, Eq)]
+pub struct Counts {
+    pub pending: u64,
+    pub skipped: u64,
+    pub oldest_at: Option<Millis>,
+}
+
+/// An event that is not tried any more, and why.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct Skipped {
+    pub id: String,
+    pub kind: String,
+    pub last_error: Option<String>,
+}
+
+impl Queue {
+    /// Opens or creates the queue.
+    pub fn open(path: &Path, backups: &Path) -> Result<Queue, OpenError> {
+        let connection = db::open_owner(path, MIGRATIONS, backups)?;
+        Ok(Queue { connection })
+    }
+
+    /// Looks at the queue without taking part; none if it is not there.
+    pub fn look(path: &Path) -> Result<Option<Queue>, OpenError> {
+        match db::open_guest(path, Guest::Reads, SCHEMA) {
+            Ok(connection) => Ok(Some(Queue { connection })),
+            Err(OpenError::Missing(_)) => Ok(None),
+            Err(error) => Err(error),
+        }
+    }
+
+    /// Appends an event that came by way of the spool.
+    pub fn push(&self, event: &Event) -> rusqlite::Result<()> {
+        insert(&self.connection, event)
+    }
+
+    /// Frees what the last worker had claimed: whoever holds the lock knows it is dead.
+    pub fn free_claims_of_the_dead(&self) -> rusqlite::Result<()> {
+        self.connection.execute(
+            "update events
+             set state = case when crashes + 1 >= :max then 'skipped' else 'queued' end,
+                 last_error = case
+                     when crashes + 1 >= :max then 'the worker died each time it took up this event'
+                     else last_error
+                 end,
+                 crashes = crashes + 1,
+                 lease_until = null
+             where state = 'claimed'",
+            named_params! {":max": CRASHES_MAX},
+        )?;
+        Ok(())
+    }
+
+    /// Takes the next batch: events of the session that has waited longest among
+    /// those that are ready.
+    pub fn claim(&mut self, now: Millis, readiness: Readiness) -> rusqlite::Result<Option<Claim>> {
+        let tx = self
+            .connection
+            .transaction_with_behavior(rusqlite::TransactionBehavior::Immediate)?;
+        let Some(session) = ready_session(&tx, now, readiness)? else {
+            return Ok(None);
+        };
+        let events = claimable(&tx, &session, now, readiness.batch_max)?;
+        {
+            let mut statement = tx.prepare_cached(
+                "update events
+                 set state = 'claimed', lease_until = :until
+                 where id = :id",
+            )?;
+            for event in &events {
+                statement.execute(named_params! {":until": now + LEASE, ":id": event.id.to_string()})?;
+            }
+        }
+        tx.commit()?;
+        fault::point("claim:after-commit");
+        Ok(Some(Claim {
+            host_session_id: session,
+            events,
+        }))
+    }
+
+    /// When the next event becomes ready; none if nothing waits.
+    pub fn next_due(&self, readiness: Readiness) -> rusqlite::Result<Option<Millis>> {
+        self.connection.query_row(
+            "select min(max(at + :wait, due_at))
+             from events
+             where state = 'queued'",
+            named_params! {":wait": readiness.batch_wait},
+            |row| row.get(0),
+        )
+    }
+
+    /// Removes events whose results are stored, or were before.
+    pub fn finish(&mut self, claim: Claim) -> rusqlite::Result<()> {
+        let tx = self.connection.transaction()?;
+        {
+            let mut statement = tx.prepare_cached("delete from events where id = :id")?;
+            for event in &claim.events {
+                statement.execute(named_params! {":id": event.id.to_string()})?;
+            }
+        }
+        tx.commit()?;
+        fault::point("queue:after-delete");
+        Ok(())
+    }
+
+    /// Gives events back after a failure: alone and later, or skipped if each had its tries.
+    pub fn fail(&mut self, claim: Claim, error: &str, now: Millis) -> rusqlite::Result<()> {
+        // A batch that failed is tried again event by event, so that one poisoned
+        // event does not take the others along; only a failure alone counts.
+        let alone = claim.events.len() == 1;
+        let tx = self.connection.transaction()?;
+        for event in &claim.events {
+            tx.execute(
+                "update events
+                 set attempts = attempts + :alone,
+                     crashes = max(crashes, :one_by_one),
+                     state = case when attempts + :alone >= :max then 'skipped' else 'queued' end,
+                     due_at = case when :alone then :now + (1000 << attempts) else :now end,
+                     lease_until = null,
+                     last_error = :error
+                 where id = :id",
+                named_params! {
+                    ":alone": alone,
+                    ":one_by_one": CRASHES_BEFORE_ALONE,
+                    ":max": FAILURES_MAX,
+                    ":now": now,
+                    ":error": error,
+                    ":id": event.id.to_string(),
+                },
+            )?;
+        }
+        tx.commit()
+    }
+
+    pub fn counts(&self) -> rusqlite::Result<Counts> {
+        self.connection.query_row(
+            "select count(*) filter (where state <> 'skipped'),
+                    count(*) filter (where state = 'skipped'),
+                    min(at) filter (where state <> 'skipped')
+             from events",
+            [],
+            |row| {
+                Ok(Counts {
+                    pending: row.get(0)?,
+                    skipped: row.get(1)?,
+                    oldest_at: row.get(2)?,
+                })
+            },
+        )
+    }
+
+    pub fn skipped(&self) -> rusqlite::Result<Vec<Skipped>> {
+        let mut statement = self.connection.prepare_cached(
+            "select id, kind, last_error
+             from events
+             where state = 'skipped'
+             order by at",
+        )?;
+        let rows = statement.query_map([], |row| {
+            Ok(Skipped {
+                id: row.get(0)?,
+                kind: row.get(1)?,
+                last_error: row.get(2)?,
+            })
+        })?;
+        rows.collect()
+    }
+
+    /// Moves the write-ahead log into the file, since hooks never do.
+    pub fn checkpoint(&self) -> rusqlite::Result<()> {
+        self.connection
+            .query_row("pragma wal_checkpoint(truncate)", [], |_| Ok(()))
+    }
+}
+
+/// The session to take up next. It is ready when its turn stopped or a new one
+/// began, when enough has piled up, or when it has waited long enough.
+fn ready_session(
+    connection: &Connection,
+    now: Millis,
+    readiness: Readiness,
+) -> rusqlite::Result<Option<String>> {
+    let mut statement = connection.prepare_cached(
+        "select host_session_id
+         from events
+         where state = 'queued' and due_at <= :now
+         group by host_session_id
+         having :drain
+             or max(kind in ('stop', 'stop_failure', 'session_end'))
+             or count(*) >= :batch_max
+             or min(at) <= :waited_since
+         order by min(at)
+         limit 1",
+    )?;
+    let mut rows = statement.query(named_params! {
+        ":now": now,
+        ":drain": readiness.drain,
+        ":batch_max": readiness.batch_max,
+        ":waited_since": now - readiness.batch_wait,
+    })?;
+    rows.next()?.map(|row| row.get(0)).transpose()
+}
+
+fn claimable(
+    connection: &Connection,
+    session: &str,
+    now: Millis,
+    batch_max: u32,
+) -> rusqlite::Result<Vec<Event>> {
+    let mut statement = connection.prepare_cached(
+        r#"select id, key, kind, host, host_session_id, prompt_id, agent_id, tool_name, tool_use_id,
+                  cwd, project_dir, project, root, transcript_path, branch, "commit", files, payload, at,
+                  crashes
+           from events
+           where host_session_id = :session and state = 'queued' and due_at <= :now
+           order by at, id
+           limit :limit"#,
+    )?;
+    let rows = statement.query_map(
+        named_params! {":session": session, ":now": now, ":limit": batch_max},
+        |row| Ok((event_from_row(row)?, row.get::<_, u32>("crashes")?)),
+    )?;
+    let mut events = Vec::new();
+    for row in rows {
+        let (event, crashes) = row?;
+        if crashes >= CRASHES_BEFORE_ALONE {
+            // By itself: the first of a batch, or not in this batch.
+            if events.is_empty() {
+                events.push(event);
+            }
+            break;
+        }
+        events.push(event);
+    }
+    Ok(events)
+}
+
+/// Reads the columns that queue and store share.
+pub(crate) fn event_from_row(row: &rusqlite::Row<'_>) -> rusqlite::Result<Event> {
+    Ok(Event {
+        id: uuid(&row.get::<_, String>("id")?)?,
+        key: row.get("key")?,
+        kind: row.get("kind")?,
+        host: row.get("host")?,
+        host_session_id: row.get("host_session_id")?,
+        prompt_id: row.get("prompt_id")?,
+        agent_id: row.get("agent_id")?,
+        tool_name: row.get("tool_name")?,
+        tool_use_id: row.get("tool_use_id")?,
+        cwd: row.get("cwd")?,
+        project_dir: row.get("project_dir")?,
+        project: row.get("project")?,
+        root: row.get("root")?,
+        transcript_path: row.get("transcript_path")?,
+        branch: row.get("branch")?,
+        commit: row.get("commit")?,
+        files: from_json(&row.get::<_, String>("files")?)?,
+        payload: from_json(&row.get::<_, String>("payload")?)?,
+        at: row.get("at")?,
+    })
+}
+
+fn uuid(text: &str) -> rusqlite::Result<Uuid> {
+    text.parse().map_err(conversion)
+}
+
+fn from_json<T: serde::de::DeserializeOwned>(text: &str) -> rusqlite::Result<T> {
+    serde_json::from_str(text).map_err(conversion)
+}
+
+fn conversion(error: impl std::error::Error + Send + Sync + 'static) -> rusqlite::Error {
+    rusqlite::Error::FromSqlConversionFailure(0, rusqlite::types::Type::Text, Box::new(error))
+}

@@ -1,0 +1,99 @@
+//! Where an event goes when the queue cannot take it.
+//!
+//! One file per event, written under a temporary name and then renamed: a file
+//! that is there is whole. (Appending many events to one file tears them at a
+//! kill.) On a fresh home this is the normal first road, since a hook never
+//! creates a database. The worker takes the files into the queue.
+
+use std::io;
+use std::path::{Path, PathBuf};
+
+use crate::fault;
+use crate::model::Event;
+use crate::queue::Queue;
+
+#[derive(Debug, thiserror::Error)]
+pub enum IntakeError {
+    #[error(transparent)]
+    Io(#[from] io::Error),
+    #[error(transparent)]
+    Sqlite(#[from] rusqlite::Error),
+}
+
+/// Writes one event as one file, whole or not at all.
+pub fn write(spool: &Path, event: &Event) -> io::Result<()> {
+    let partial = spool.join(format!(".{}.partial", event.id));
+    let text = serde_json::to_vec(event)?;
+    let written = std::fs::write(&partial, text).or_else(|error| {
+        // The folder is made by whoever comes first.
+        if error.kind() != io::ErrorKind::NotFound {
+            return Err(error);
+        }
+        std::fs::create_dir_all(spool)?;
+        std::fs::write(&partial, serde_json::to_vec(event)?)
+    });
+    if let Err(error) = written {
+        let _ = std::fs::remove_file(&partial);
+        return Err(error);
+    }
+    fault::point("spool:before-rename");
+    std::fs::rename(&partial, spool.join(format!("{}.json", event.id)))?;
+    fault::point("spool:after-rename");
+    Ok(())
+}
+
+/// Events that wait in the spool, oldest first.
+pub fn waiting(spool: &Path) -> io::Result<Vec<PathBuf>> {
+    let entries = match std::fs::read_dir(spool) {
+        Ok(entries) => entries,
+        Err(error) if error.kind() == io::ErrorKind::NotFound => return Ok(Vec::new()),
+        Err(error) => return Err(error),
+    };
+    let mut files = Vec::new();
+    for entry in entries {
+        let path = entry?.path();
+        if path.extension().is_some_and(|extension| extension == "json") {
+            files.push(path);
+        }
+    }
+    // Names are UUIDv7, so their order is the order of time.
+    files.sort();
+    Ok(files)
+}
+
+/// What could not be read, kept for a person to look at.
+pub fn unreadable(spool: &Path) -> io::Result<usize> {
+    match std::fs::read_dir(spool.join("unreadable")) {
+        Ok(entries) => Ok(entries.count()),
+        Err(error) if error.kind() == io::ErrorKind::NotFound => Ok(0),
+        Err(error) => Err(error),
+    }
+}
+
+/// Moves waiting events into the queue. Says how many.
+pub fn take_in(spool: &Path, queue: &Queue) -> Result<usize, IntakeError> {
+    let files = waiting(spool)?;
+    for file in &files {
+        let text = match std::fs::read(file) {
+            Ok(text) => text,
+            // Another process took it in meanwhile.
+            Err(error) if error.kind() == io::ErrorKind::NotFound => continue,
+            Err(error) => return Err(error.into()),
+        };
+        let Ok(event) = serde_json::from_slice::<Event>(&text) else {
+            set_aside(spool, file)?;
+            continue;
+        };
+        queue.push(&event)?;
+        fault::point("intake:after-insert");
+        std::fs::remove_file(file)?;
+    }
+    Ok(files.len())
+}
+
+fn set_aside(spool: &Path, file: &Path) -> io::Result<()> {
+    let folder = spool.join("unreadable");
+    std::fs::create_dir_all(&folder)?;
+    let name = file.file_name().unwrap_or_default();
+    std::fs::rename(file, folder.join(name))
+}

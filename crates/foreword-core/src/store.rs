@@ -1,0 +1,81 @@
+//! The memory itself: memory.db.
+//!
+//! The worker alone writes here. `turns` puts a claimed batch together with what
+//! is already known of its turns; `commit` stores what was derived, in one
+//! transaction with the ids and keys of the events it came from; `read` answers
+//! questions. `docs/schema.md` shows the tables.
+
+mod commit;
+mod read;
+mod turns;
+
+use std::path::Path;
+
+use rusqlite::{Connection, named_params};
+
+use crate::db::{self, Guest, Migration, OpenError};
+use crate::model::{Event, Millis};
+pub use commit::Batch;
+pub use read::{Item, ItemBody, Totals};
+
+const MIGRATIONS: &[Migration] = &[Migration {
+    number: 1,
+    sql: include_str!("store/0001_memory.sql"),
+}];
+const SCHEMA: i64 = 1;
+
+/// A session that said nothing for this long was interrupted.
+const SILENCE: Millis = 24 * 3_600_000;
+
+pub struct Store {
+    pub(crate) connection: Connection,
+}
+
+impl Store {
+    /// Opens or creates the memory, for the worker and for commands that write.
+    pub fn open(path: &Path, backups: &Path) -> Result<Store, OpenError> {
+        let connection = db::open_owner(path, MIGRATIONS, backups)?;
+        Ok(Store { connection })
+    }
+
+    /// Opens the memory for reading, if it is there and has the schema that we know.
+    pub fn look(path: &Path) -> Result<Option<Store>, OpenError> {
+        match db::open_guest(path, Guest::Reads, SCHEMA) {
+            Ok(connection) => Ok(Some(Store { connection })),
+            Err(OpenError::Missing(_)) => Ok(None),
+            Err(error) => Err(error),
+        }
+    }
+
+    /// Whether an event was taken in before: by its id (a crash between the two
+    /// databases) or by its key (a hook fired again).
+    pub fn knows(&self, event: &Event) -> rusqlite::Result<bool> {
+        if crate::fault::planted("processed-events-off") {
+            return Ok(false);
+        }
+        let mut statement = self.connection.prepare_cached(
+            "select exists (
+                 select 1 from processed_events where event_id = :id or key = :key
+             )",
+        )?;
+        statement.query_row(
+            named_params! {":id": event.id.to_string(), ":key": event.key},
+            |row| row.get(0),
+        )
+    }
+
+    /// What time alone changes: silent sessions, and events past their keeping.
+    pub fn keep_house(&self, now: Millis, events_kept: Millis) -> rusqlite::Result<()> {
+        self.connection.execute(
+            "update sessions
+             set state = 'interrupted'
+             where state = 'active' and last_event_at < :before",
+            named_params! {":before": now - SILENCE},
+        )?;
+        self.connection.execute(
+            "delete from events where at < :before",
+            named_params! {":before": now - events_kept},
+        )?;
+        Ok(())
+    }
+}

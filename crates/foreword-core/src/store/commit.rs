@@ -1,0 +1,473 @@
+//! Stores what was derived from a batch, and which events it came from, at once.
+//!
+//! One transaction: either all of it is there, with the events' ids and keys in
+//! `processed_events`, or nothing is and the events are still in the queue. A
+//! turn that was derived from before is replaced in place: what is still true
+//! keeps its number.
+
+use rusqlite::{Connection, Transaction, named_params};
+use uuid::Uuid;
+
+use super::Store;
+use super::turns::{PromptMark, belongs_to_a_turn, owner, prompt_identity};
+use crate::fault;
+use crate::model::{
+    Derived, Event, EventKind, Kind, Millis, Observation, Outcome, Provenance, SessionState, Summary, Turn,
+};
+use crate::project;
+use crate::text;
+
+/// Events of one session and what came of the turns they belong to.
+#[derive(Debug)]
+pub struct Batch<'a> {
+    /// New ones only, in order of time, at least one.
+    pub events: &'a [Event],
+    pub turns: &'a [(Turn, Derived)],
+    pub provenance: &'a Provenance,
+    pub now: Millis,
+}
+
+impl Store {
+    pub fn commit(&mut self, batch: &Batch<'_>) -> rusqlite::Result<()> {
+        let Some(first) = batch.events.first() else {
+            return Ok(());
+        };
+        let before = self.session_id(&first.host, &first.host_session_id)?;
+        let marks = self.prompt_marks(before, batch.events)?;
+        let tx = self
+            .connection
+            .transaction_with_behavior(rusqlite::TransactionBehavior::Immediate)?;
+
+        let session = upsert_session(&tx, batch, first)?;
+        let mut outcome = Outcome::Nothing;
+        for event in batch.events.iter().filter(|event| event.kind == EventKind::Prompt) {
+            insert_prompt(&tx, session.id, event)?;
+            outcome = Outcome::Stored;
+        }
+        number_prompts(&tx, session.id)?;
+        for (turn, derived) in batch.turns {
+            let prompt = prompt_row(&tx, session.id, turn.prompt_id.as_deref())?;
+            set_reply(&tx, prompt, turn)?;
+            replace_observations(&tx, &session, prompt, turn, derived, batch)?;
+            if let (Some(prompt), Some(summary)) = (prompt, &derived.summary) {
+                upsert_summary(&tx, &session, prompt, summary, turn, batch)?;
+                outcome = Outcome::Stored;
+            }
+            if !derived.observations.is_empty() {
+                outcome = Outcome::Stored;
+            }
+        }
+        keep_events(&tx, session.id, batch.events, &marks)?;
+        mark_processed(&tx, batch, outcome)?;
+        fault::point("store:before-commit");
+        tx.commit()?;
+        fault::point("store:after-commit");
+        Ok(())
+    }
+}
+
+struct SessionRow {
+    id: i64,
+    project_id: Option<i64>,
+}
+
+fn upsert_session(tx: &Transaction<'_>, batch: &Batch<'_>, first: &Event) -> rusqlite::Result<SessionRow> {
+    let project_key = batch.events.iter().find_map(|event| event.project.as_deref());
+    let project_id = project_key.map(|key| upsert_project(tx, key, batch.now)).transpose()?;
+    let last = |field: fn(&Event) -> Option<&str>| batch.events.iter().rev().find_map(field);
+    tx.execute(
+        "insert into sessions
+             (host, host_session_id, project_id, state, branch, root, transcript_path, started_at, last_event_at)
+         values
+             (:host, :session, :project, 'active', :branch, :root, :transcript, :first_at, :last_at)
+         on conflict do update
+         set project_id = coalesce(project_id, excluded.project_id),
+             branch = coalesce(excluded.branch, branch),
+             root = coalesce(excluded.root, root),
+             transcript_path = coalesce(excluded.transcript_path, transcript_path),
+             started_at = min(started_at, excluded.started_at),
+             last_event_at = max(last_event_at, excluded.last_event_at)",
+        named_params! {
+            ":host": first.host,
+            ":session": first.host_session_id,
+            ":project": project_id,
+            ":branch": last(|event| event.branch.as_deref()),
+            ":root": last(|event| event.root.as_deref()),
+            ":transcript": last(|event| event.transcript_path.as_deref()),
+            ":first_at": first.at,
+            ":last_at": batch.events.iter().map(|event| event.at).max(),
+        },
+    )?;
+    let (id, project_id, mut state) = tx.query_row(
+        "select id, project_id, state
+         from sessions
+         where host = :host and host_session_id = :session",
+        named_params! {":host": first.host, ":session": first.host_session_id},
+        |row| Ok((row.get(0)?, row.get(1)?, row.get::<_, SessionState>(2)?)),
+    )?;
+    for event in batch.events {
+        state = next_state(state, event.kind);
+    }
+    tx.execute(
+        "update sessions set state = :state where id = :id",
+        named_params! {":state": state, ":id": id},
+    )?;
+    Ok(SessionRow { id, project_id })
+}
+
+fn upsert_project(tx: &Transaction<'_>, key: &str, now: Millis) -> rusqlite::Result<i64> {
+    tx.execute(
+        "insert into projects (key, name, created_at)
+         values (:key, :name, :now)
+         on conflict do nothing",
+        named_params! {":key": key, ":name": project::name(key), ":now": now},
+    )?;
+    tx.query_row(
+        "select id from projects where key = :key",
+        named_params! {":key": key},
+        |row| row.get(0),
+    )
+}
+
+fn next_state(state: SessionState, kind: EventKind) -> SessionState {
+    match kind {
+        EventKind::StopFailure => SessionState::Failed,
+        EventKind::SessionEnd if state == SessionState::Failed => SessionState::Failed,
+        EventKind::SessionEnd => SessionState::Completed,
+        _ => SessionState::Active,
+    }
+}
+
+fn next_item(connection: &Connection, kind: Kind, at: Millis) -> rusqlite::Result<i64> {
+    connection
+        .prepare_cached("insert into items (uuid, kind) values (:uuid, :kind) returning id")?
+        .query_row(
+            named_params! {":uuid": uuid_at(at).to_string(), ":kind": kind},
+            |row| row.get(0),
+        )
+}
+
+fn uuid_at(at: Millis) -> Uuid {
+    let seconds = u64::try_from(at.div_euclid(1000)).unwrap_or_default();
+    let nanos = u32::try_from(at.rem_euclid(1000)).unwrap_or_default() * 1_000_000;
+    Uuid::new_v7(uuid::Timestamp::from_unix(uuid::NoContext, seconds, nanos))
+}
+
+fn insert_prompt(tx: &Transaction<'_>, session: i64, event: &Event) -> rusqlite::Result<()> {
+    let identity = prompt_identity(event);
+    if prompt_row(tx, session, Some(&identity))?.is_some() {
+        return Ok(());
+    }
+    let text = event.payload.prompt.as_deref().unwrap_or_default();
+    tx.execute(
+        "insert into prompts (id, session_id, number, host_prompt_id, text, at)
+         values (:id, :session, 0, :host_prompt_id, :text, :at)",
+        named_params! {
+            ":id": next_item(tx, Kind::Prompt, event.at)?,
+            ":session": session,
+            ":host_prompt_id": identity,
+            ":text": text,
+            ":at": event.at,
+        },
+    )?;
+    Ok(())
+}
+
+/// Prompts are numbered by time, also when one came late by way of the spool;
+/// the first gives the session its title.
+fn number_prompts(tx: &Transaction<'_>, session: i64) -> rusqlite::Result<()> {
+    tx.execute(
+        "update prompts
+         set number = ranked.number
+         from (
+             select id, row_number() over (order by at, id) as number
+             from prompts
+             where session_id = :session
+         ) as ranked
+         where prompts.id = ranked.id and prompts.number <> ranked.number",
+        named_params! {":session": session},
+    )?;
+    let mut statement = tx.prepare_cached(
+        "select text from prompts where session_id = :session and number = 1",
+    )?;
+    let mut rows = statement.query(named_params! {":session": session})?;
+    if let Some(row) = rows.next()? {
+        let first: String = row.get(0)?;
+        tx.execute(
+            "update sessions set title = :title where id = :session",
+            named_params! {":title": text::title(&first), ":session": session},
+        )?;
+    }
+    Ok(())
+}
+
+fn prompt_row(tx: &Transaction<'_>, session: i64, prompt_id: Option<&str>) -> rusqlite::Result<Option<i64>> {
+    let mut statement = tx.prepare_cached(
+        "select id from prompts where session_id = :session and host_prompt_id = :prompt",
+    )?;
+    let mut rows = statement.query(named_params! {":session": session, ":prompt": prompt_id})?;
+    rows.next()?.map(|row| row.get(0)).transpose()
+}
+
+fn set_reply(tx: &Transaction<'_>, prompt: Option<i64>, turn: &Turn) -> rusqlite::Result<()> {
+    let reply = turn.events.iter().rev().find_map(|event| event.payload.reply.as_deref());
+    if reply.is_some() {
+        tx.execute(
+            "update prompts set reply = :reply where id = :id",
+            named_params! {":reply": reply, ":id": prompt},
+        )?;
+    }
+    Ok(())
+}
+
+fn replace_observations(
+    tx: &Transaction<'_>,
+    session: &SessionRow,
+    prompt: Option<i64>,
+    turn: &Turn,
+    derived: &Derived,
+    batch: &Batch<'_>,
+) -> rusqlite::Result<()> {
+    let seeds: Vec<&str> = derived.observations.iter().map(|it| it.seed.as_str()).collect();
+    tx.execute(
+        "delete from observations
+         where session_id = :session
+           and prompt_id is :prompt
+           and provider = :provider
+           and seed not in (select value from json_each(:seeds))",
+        named_params! {
+            ":session": session.id,
+            ":prompt": prompt,
+            ":provider": batch.provenance.provider,
+            ":seeds": json(&seeds)?,
+        },
+    )?;
+    for observation in &derived.observations {
+        let id = upsert_observation(tx, session, prompt, observation, turn, batch)?;
+        replace_files_and_concepts(tx, id, observation)?;
+    }
+    Ok(())
+}
+
+fn upsert_observation(
+    tx: &Transaction<'_>,
+    session: &SessionRow,
+    prompt: Option<i64>,
+    observation: &Observation,
+    turn: &Turn,
+    batch: &Batch<'_>,
+) -> rusqlite::Result<i64> {
+    let known: Option<i64> = {
+        let mut statement = tx.prepare_cached(
+            "select id from observations where session_id = :session and seed = :seed",
+        )?;
+        let mut rows = statement.query(named_params! {":session": session.id, ":seed": observation.seed})?;
+        rows.next()?.map(|row| row.get(0)).transpose()?
+    };
+    let id = match known {
+        Some(id) => id,
+        None => next_item(tx, Kind::Observation, observation.at)?,
+    };
+    let last = turn.events.iter().rev().find(|event| observation.events.contains(&event.id));
+    tx.prepare_cached(
+        r#"insert into observations
+               (id, session_id, project_id, prompt_id, seed, type, title, subtitle, facts, narrative, concepts,
+                origin, agent_id, branch, "commit", provider, model, prompt_version, events, at)
+           values
+               (:id, :session, :project, :prompt, :seed, :type, :title, :subtitle, :facts, :narrative, :concepts,
+                :origin, :agent_id, :branch, :commit, :provider, :model, :prompt_version, :events, :at)
+           on conflict (id) do update
+           set prompt_id = excluded.prompt_id, type = excluded.type, title = excluded.title,
+               subtitle = excluded.subtitle, facts = excluded.facts, narrative = excluded.narrative,
+               concepts = excluded.concepts, origin = excluded.origin, agent_id = excluded.agent_id,
+               branch = excluded.branch, "commit" = excluded."commit", provider = excluded.provider,
+               model = excluded.model, prompt_version = excluded.prompt_version, events = excluded.events,
+               at = excluded.at"#,
+    )?
+    .execute(named_params! {
+        ":id": id,
+        ":session": session.id,
+        ":project": session.project_id,
+        ":prompt": prompt,
+        ":seed": observation.seed,
+        ":type": observation.kind,
+        ":title": observation.title,
+        ":subtitle": observation.subtitle,
+        ":facts": json(&observation.facts)?,
+        ":narrative": observation.narrative,
+        ":concepts": json(&observation.concepts)?,
+        ":origin": observation.origin,
+        ":agent_id": observation.agent_id,
+        ":branch": last.and_then(|event| event.branch.as_deref()),
+        ":commit": last.and_then(|event| event.commit.as_deref()),
+        ":provider": batch.provenance.provider,
+        ":model": batch.provenance.model,
+        ":prompt_version": batch.provenance.prompt_version,
+        ":events": json(&observation.events)?,
+        ":at": observation.at,
+    })?;
+    Ok(id)
+}
+
+fn replace_files_and_concepts(tx: &Transaction<'_>, id: i64, observation: &Observation) -> rusqlite::Result<()> {
+    for table in ["observation_files", "observation_concepts"] {
+        tx.prepare_cached(&format!("delete from {table} where observation_id = :id"))?
+            .execute(named_params! {":id": id})?;
+    }
+    for file in &observation.files {
+        tx.prepare_cached(
+            "insert into observation_files (observation_id, path, role, size, mtime, hash)
+             values (:id, :path, :role, :size, :mtime, :hash)
+             on conflict do nothing",
+        )?
+        .execute(named_params! {
+            ":id": id,
+            ":path": file.path,
+            ":role": file.role,
+            ":size": file.size.and_then(|size| i64::try_from(size).ok()),
+            ":mtime": file.mtime,
+            ":hash": file.hash,
+        })?;
+    }
+    for concept in &observation.concepts {
+        tx.prepare_cached(
+            "insert into observation_concepts (observation_id, concept)
+             values (:id, :concept)
+             on conflict do nothing",
+        )?
+        .execute(named_params! {":id": id, ":concept": concept})?;
+    }
+    Ok(())
+}
+
+fn upsert_summary(
+    tx: &Transaction<'_>,
+    session: &SessionRow,
+    prompt: i64,
+    summary: &Summary,
+    turn: &Turn,
+    batch: &Batch<'_>,
+) -> rusqlite::Result<()> {
+    let known: Option<i64> = {
+        let mut statement = tx.prepare_cached("select id from summaries where prompt_id = :prompt")?;
+        let mut rows = statement.query(named_params! {":prompt": prompt})?;
+        rows.next()?.map(|row| row.get(0)).transpose()?
+    };
+    let at = turn.events.last().map_or(batch.now, |event| event.at);
+    let id = match known {
+        Some(id) => id,
+        None => next_item(tx, Kind::Summary, at)?,
+    };
+    tx.execute(
+        "insert into summaries
+             (id, session_id, project_id, prompt_id, request, investigated, learned, completed, next_steps,
+              files_read, files_edited, notes, provider, model, prompt_version, at)
+         values
+             (:id, :session, :project, :prompt, :request, :investigated, :learned, :completed, :next_steps,
+              :files_read, :files_edited, :notes, :provider, :model, :prompt_version, :at)
+         on conflict (id) do update
+         set request = excluded.request, investigated = excluded.investigated, learned = excluded.learned,
+             completed = excluded.completed, next_steps = excluded.next_steps, files_read = excluded.files_read,
+             files_edited = excluded.files_edited, notes = excluded.notes, provider = excluded.provider,
+             model = excluded.model, prompt_version = excluded.prompt_version, at = excluded.at",
+        named_params! {
+            ":id": id,
+            ":session": session.id,
+            ":project": session.project_id,
+            ":prompt": prompt,
+            ":request": summary.request,
+            ":investigated": summary.investigated,
+            ":learned": summary.learned,
+            ":completed": summary.completed,
+            ":next_steps": summary.next_steps,
+            ":files_read": json(&summary.files_read)?,
+            ":files_edited": json(&summary.files_edited)?,
+            ":notes": summary.notes,
+            ":provider": batch.provenance.provider,
+            ":model": batch.provenance.model,
+            ":prompt_version": batch.provenance.prompt_version,
+            ":at": at,
+        },
+    )?;
+    Ok(())
+}
+
+fn keep_events(
+    tx: &Transaction<'_>,
+    session: i64,
+    events: &[Event],
+    marks: &[PromptMark],
+) -> rusqlite::Result<()> {
+    for event in events {
+        let turn = belongs_to_a_turn(event)
+            .then(|| owner(marks, event))
+            .flatten()
+            .map(|mark| mark.host_prompt_id.as_str());
+        // A prompt that came late takes its events back from the turn they were put in.
+        if event.kind == EventKind::Prompt {
+            tx.execute(
+                "update events
+                 set turn = :turn
+                 where session_id = :session and prompt_id = :turn and turn is not :turn",
+                named_params! {":turn": turn, ":session": session},
+            )?;
+        }
+        tx.prepare_cached(
+            r#"insert into events
+                   (id, session_id, turn, key, kind, host, host_session_id, prompt_id, agent_id, tool_name,
+                    tool_use_id, cwd, project_dir, project, root, transcript_path, branch, "commit", files,
+                    payload, at)
+               values
+                   (:id, :session, :turn, :key, :kind, :host, :host_session_id, :prompt_id, :agent_id, :tool_name,
+                    :tool_use_id, :cwd, :project_dir, :project, :root, :transcript_path, :branch, :commit, :files,
+                    :payload, :at)"#,
+        )?
+        .execute(named_params! {
+            ":id": event.id.to_string(),
+            ":session": session,
+            ":turn": turn,
+            ":key": event.key,
+            ":kind": event.kind,
+            ":host": event.host,
+            ":host_session_id": event.host_session_id,
+            ":prompt_id": event.prompt_id,
+            ":agent_id": event.agent_id,
+            ":tool_name": event.tool_name,
+            ":tool_use_id": event.tool_use_id,
+            ":cwd": event.cwd,
+            ":project_dir": event.project_dir,
+            ":project": event.project,
+            ":root": event.root,
+            ":transcript_path": event.transcript_path,
+            ":branch": event.branch,
+            ":commit": event.commit,
+            ":files": json(&event.files)?,
+            ":payload": json(&event.payload)?,
+            ":at": event.at,
+        })?;
+    }
+    Ok(())
+}
+
+fn mark_processed(tx: &Transaction<'_>, batch: &Batch<'_>, outcome: Outcome) -> rusqlite::Result<()> {
+    if fault::planted("processed-events-off") {
+        return Ok(());
+    }
+    let mut statement = tx.prepare_cached(
+        "insert into processed_events (event_id, key, outcome, at)
+         values (:id, :key, :outcome, :now)",
+    )?;
+    for event in batch.events {
+        statement.execute(named_params! {
+            ":id": event.id.to_string(),
+            ":key": event.key,
+            ":outcome": outcome,
+            ":now": batch.now,
+        })?;
+    }
+    Ok(())
+}
+
+fn json<T: serde::Serialize>(value: &T) -> rusqlite::Result<String> {
+    serde_json::to_string(value).map_err(|error| rusqlite::Error::ToSqlConversionFailure(error.into()))
+}

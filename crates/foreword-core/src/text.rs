@@ -1,0 +1,105 @@
+//! Small things about text that several roads need to agree on.
+
+use std::borrow::Cow;
+
+use crate::model::Millis;
+
+/// What a text costs a model, roughly: a quarter of its characters.
+#[must_use]
+pub fn tokens(text: &str) -> usize {
+    text.chars().count().div_ceil(4)
+}
+
+/// The first line that says something, short enough for a title.
+#[must_use]
+pub fn title(text: &str) -> String {
+    let line = text
+        .lines()
+        .map(|line| line.trim().trim_start_matches(['#', '>', '*', '-']).trim())
+        .find(|line| line.chars().any(char::is_alphanumeric))
+        .unwrap_or_default();
+    shorten(&one_line(line), 80).into_owned()
+}
+
+/// At most `max` characters, ended at a word, with an ellipsis if something is missing.
+#[must_use]
+pub fn shorten(text: &str, max: usize) -> Cow<'_, str> {
+    if text.chars().count() <= max {
+        return Cow::Borrowed(text);
+    }
+    let end = text.char_indices().nth(max - 1).map_or(text.len(), |(at, _)| at);
+    let head = &text[..end];
+    // A word boundary, unless that would throw half of it away (long paths, CJK).
+    let word_end = head.rfind(char::is_whitespace).filter(|&at| at > end / 2).unwrap_or(end);
+    Cow::Owned(format!("{}…", head[..word_end].trim_end_matches([' ', ',', ';', ':', '.'])))
+}
+
+/// One line, without control characters: safe in a list and on a terminal.
+#[must_use]
+pub fn one_line(text: &str) -> String {
+    let mut line = String::with_capacity(text.len());
+    let mut gap = false;
+    for character in text.chars() {
+        if character.is_whitespace() || is_unsafe(character) {
+            gap = !line.is_empty();
+            continue;
+        }
+        if gap {
+            line.push(' ');
+            gap = false;
+        }
+        line.push(character);
+    }
+    line
+}
+
+/// Characters that move a cursor, colour a terminal or turn text around.
+#[must_use]
+pub fn is_unsafe(character: char) -> bool {
+    character.is_control()
+        || matches!(character, '\u{200b}'..='\u{200f}' | '\u{202a}'..='\u{202e}' | '\u{2060}'..='\u{2069}' | '\u{feff}')
+}
+
+/// `2026-11-14`, in UTC.
+#[must_use]
+pub fn date(at: Millis) -> String {
+    timestamp(at).strftime("%Y-%m-%d").to_string()
+}
+
+/// `2026-11-14T09:30:00Z`.
+#[must_use]
+pub fn rfc3339(at: Millis) -> String {
+    timestamp(at).strftime("%Y-%m-%dT%H:%M:%SZ").to_string()
+}
+
+fn timestamp(at: Millis) -> jiff::Timestamp {
+    jiff::Timestamp::from_millisecond(at).unwrap_or(jiff::Timestamp::UNIX_EPOCH)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_title_is_the_first_line_that_says_something() {
+        assert_eq!(title("\n---\n## Fix the  login\nmore"), "Fix the login");
+        assert_eq!(title(""), "");
+    }
+
+    #[test]
+    fn a_long_text_ends_at_a_word() {
+        assert_eq!(shorten("one two three four", 12), "one two…");
+        assert_eq!(shorten("one two", 7), "one two");
+        assert_eq!(shorten("一二三四五六", 4), "一二三…");
+    }
+
+    #[test]
+    fn one_line_drops_what_could_steer_a_terminal() {
+        assert_eq!(one_line("a\u{1b}[31m\tb\n\u{202e}c"), "a [31m b c");
+    }
+
+    #[test]
+    fn times_are_utc() {
+        assert_eq!(rfc3339(1_763_000_000_000), "2025-11-13T02:13:20Z");
+    }
+}
