@@ -28,7 +28,13 @@ pub enum Hook {
 }
 
 impl Hook {
-    pub const ALL: &[Hook] = &[Hook::Context, Hook::New, Hook::Save, Hook::Summary, Hook::Cleanup];
+    pub const ALL: &[Hook] = &[
+        Hook::Context,
+        Hook::New,
+        Hook::Save,
+        Hook::Summary,
+        Hook::Cleanup,
+    ];
 
     #[must_use]
     pub fn name(self) -> &'static str {
@@ -145,7 +151,12 @@ pub fn capture(hook: Hook, input: &[u8], world: &World, settings: &Settings) -> 
     }
 }
 
-fn try_capture(hook: Hook, input: &[u8], world: &World, settings: &Settings) -> Result<Event, Drop> {
+fn try_capture(
+    hook: Hook,
+    input: &[u8],
+    world: &World,
+    settings: &Settings,
+) -> Result<Event, Drop> {
     if input.trim_ascii().is_empty() {
         return Err(Drop::Empty);
     }
@@ -173,7 +184,14 @@ fn try_capture(hook: Hook, input: &[u8], world: &World, settings: &Settings) -> 
     let prompt_id = present(&input.prompt_id);
     let tool_use_id = present(&input.tool_use_id);
     let content = serde_json::to_string(&payload).unwrap_or_default();
-    let key = key(kind, &host_session_id, prompt_id.as_deref(), tool_use_id.as_deref(), &content, world.now);
+    let key = key(
+        kind,
+        &host_session_id,
+        prompt_id.as_deref(),
+        tool_use_id.as_deref(),
+        &content,
+        world.now,
+    );
 
     Ok(Event {
         id: world.event_id,
@@ -187,7 +205,10 @@ fn try_capture(hook: Hook, input: &[u8], world: &World, settings: &Settings) -> 
         tool_use_id,
         files: touched_files(&input, &settings.limits),
         cwd,
-        project_dir: world.project_dir.as_ref().map(|dir| dir.to_string_lossy().into_owned()),
+        project_dir: world
+            .project_dir
+            .as_ref()
+            .map(|dir| dir.to_string_lossy().into_owned()),
         project: place.project,
         root: place.root.map(|root| root.to_string_lossy().into_owned()),
         transcript_path: present(&input.transcript_path),
@@ -246,7 +267,11 @@ fn key(
             let bucket = now.div_euclid(TOLD_TWICE_WITHIN);
             format!("{kind}:{session}:{}:{bucket}", hash())
         }
-        _ => format!("{kind}:{session}:{}:{}", prompt_id.unwrap_or_default(), hash()),
+        _ => format!(
+            "{kind}:{session}:{}:{}",
+            prompt_id.unwrap_or_default(),
+            hash()
+        ),
     }
 }
 
@@ -260,7 +285,9 @@ fn touched_files(input: &HookInput<'_>, limits: &Limits) -> Vec<TouchedFile> {
     let Some(path) = input.file_path() else {
         return Vec::new();
     };
-    let metadata = std::fs::metadata(&path).ok().filter(std::fs::Metadata::is_file);
+    let metadata = std::fs::metadata(&path)
+        .ok()
+        .filter(std::fs::Metadata::is_file);
     let hash = metadata
         .as_ref()
         .filter(|it| it.len() <= limits.hash_max)
@@ -281,5 +308,8 @@ fn touched_files(input: &HookInput<'_>, limits: &Limits) -> Vec<TouchedFile> {
 }
 
 fn present(field: &Option<std::borrow::Cow<'_, str>>) -> Option<String> {
-    field.as_deref().filter(|text| !text.is_empty()).map(str::to_owned)
+    field
+        .as_deref()
+        .filter(|text| !text.is_empty())
+        .map(str::to_owned)
 }

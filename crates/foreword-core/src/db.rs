@@ -66,6 +66,10 @@ pub fn open_guest(path: &Path, guest: Guest, schema: i64) -> Result<Connection, 
         connection.execute_batch("pragma synchronous = normal; pragma wal_autocheckpoint = 0")?;
     }
     let found = user_version(&connection)?;
+    // A file without a schema is one that a worker is about to fill.
+    if found == 0 {
+        return Err(OpenError::Missing(path.to_owned()));
+    }
     if found != schema {
         return Err(OpenError::OtherSchema {
             path: path.to_owned(),

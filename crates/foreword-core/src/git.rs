@@ -140,7 +140,10 @@ mod tests {
         let dir = tempfile::tempdir().unwrap();
         let root = dir.path();
         write(&root.join(".git/HEAD"), "ref: refs/heads/feat/x\n");
-        write(&root.join(".git/packed-refs"), &format!("# pack-refs\n{ID} refs/heads/feat/x\n"));
+        write(
+            &root.join(".git/packed-refs"),
+            &format!("# pack-refs\n{ID} refs/heads/feat/x\n"),
+        );
         let repository = Repository::find(&root.join("src")).unwrap();
         let expected = Head {
             branch: Some("feat/x".into()),
@@ -169,7 +172,10 @@ mod tests {
             &dir.path().join(".git/config"),
             "[core]\n\tbare = false\n[remote \"fork\"]\n\turl = a\n[remote \"origin\"]\n\turl = b\n[branch \"x\"]\n\turl = c\n",
         );
-        assert_eq!(Repository::find(dir.path()).unwrap().remote(), Some("b".into()));
+        assert_eq!(
+            Repository::find(dir.path()).unwrap().remote(),
+            Some("b".into())
+        );
     }
 
     #[test]

@@ -129,9 +129,19 @@ mod tests {
             "git@github.com:acme/pay.git",
             "ssh://git@github.com:22/acme/pay/",
         ] {
-            assert_eq!(normalise_remote(url).as_deref(), Some("github.com/acme/pay"), "{url}");
+            assert_eq!(
+                normalise_remote(url).as_deref(),
+                Some("github.com/acme/pay"),
+                "{url}"
+            );
         }
-        for url in ["/srv/git/pay.git", "../pay", "file:///srv/pay", "", "c:/pay"] {
+        for url in [
+            "/srv/git/pay.git",
+            "../pay",
+            "file:///srv/pay",
+            "",
+            "c:/pay",
+        ] {
             assert_eq!(normalise_remote(url), None, "{url}");
         }
     }

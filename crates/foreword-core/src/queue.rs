@@ -180,7 +180,8 @@ impl Queue {
                  where id = :id",
             )?;
             for event in &events {
-                statement.execute(named_params! {":until": now + LEASE, ":id": event.id.to_string()})?;
+                statement
+                    .execute(named_params! {":until": now + LEASE, ":id": event.id.to_string()})?;
             }
         }
         tx.commit()?;
@@ -214,6 +215,18 @@ impl Queue {
         tx.commit()?;
         fault::point("queue:after-delete");
         Ok(())
+    }
+
+    /// Gives events back untouched: what went wrong was not theirs.
+    pub fn give_back(&mut self, claim: Claim) -> rusqlite::Result<()> {
+        let tx = self.connection.transaction()?;
+        for event in &claim.events {
+            tx.execute(
+                "update events set state = 'queued', lease_until = null where id = :id",
+                named_params! {":id": event.id.to_string()},
+            )?;
+        }
+        tx.commit()
     }
 
     /// Gives events back after a failure: alone and later, or skipped if each had its tries.
@@ -279,10 +292,11 @@ impl Queue {
         rows.collect()
     }
 
-    /// Moves the write-ahead log into the file, since hooks never do.
+    /// Moves the write-ahead log into the file, since hooks never do. The passive
+    /// kind keeps no writer waiting; the next one starts the log from its beginning.
     pub fn checkpoint(&self) -> rusqlite::Result<()> {
         self.connection
-            .query_row("pragma wal_checkpoint(truncate)", [], |_| Ok(()))
+            .query_row("pragma wal_checkpoint(passive)", [], |_| Ok(()))
     }
 }
 
@@ -331,11 +345,21 @@ fn claimable(
     )?;
     let rows = statement.query_map(
         named_params! {":session": session, ":now": now, ":limit": batch_max},
-        |row| Ok((event_from_row(row)?, row.get::<_, u32>("crashes")?)),
+        |row| {
+            let id: String = row.get("id")?;
+            Ok((id, event_from_row(row), row.get::<_, u32>("crashes")?))
+        },
     )?;
     let mut events = Vec::new();
     for row in rows {
-        let (event, crashes) = row?;
+        let (id, event, crashes) = row?;
+        let event = match event {
+            Ok(event) => event,
+            Err(error) => {
+                skip(connection, &id, &format!("unreadable: {error}"))?;
+                continue;
+            }
+        };
         if crashes >= CRASHES_BEFORE_ALONE {
             // By itself: the first of a batch, or not in this batch.
             if events.is_empty() {
@@ -346,6 +370,15 @@ fn claimable(
         events.push(event);
     }
     Ok(events)
+}
+
+/// Sets an event aside, visibly: nothing else waits for it.
+fn skip(connection: &Connection, id: &str, error: &str) -> rusqlite::Result<()> {
+    connection.execute(
+        "update events set state = 'skipped', last_error = :error where id = :id",
+        named_params! {":error": error, ":id": id},
+    )?;
+    Ok(())
 }
 
 /// Reads the columns that queue and store share.

@@ -69,7 +69,14 @@ pub fn named(name: &str, value: &str) -> Option<String> {
 
 /// Names after which a value is a secret.
 const SECRET_NAMES: &[&str] = &[
-    "password", "passwd", "secret", "token", "api_key", "api-key", "apikey", "access_key",
+    "password",
+    "passwd",
+    "secret",
+    "token",
+    "api_key",
+    "api-key",
+    "apikey",
+    "access_key",
     "private_key",
 ];
 
@@ -275,7 +282,9 @@ fn mixed_token(bytes: &[u8], at: usize, body: usize) -> Option<Range<usize>> {
 }
 
 fn aws_key_id(bytes: &[u8], at: usize, body: usize) -> Option<Range<usize>> {
-    let end = run(bytes, body, |byte| byte.is_ascii_uppercase() || byte.is_ascii_digit());
+    let end = run(bytes, body, |byte| {
+        byte.is_ascii_uppercase() || byte.is_ascii_digit()
+    });
     (begins_a_word(bytes, at) && end - body == 16).then_some(at..end)
 }
 
@@ -299,7 +308,8 @@ fn jwt(bytes: &[u8], at: usize, body: usize) -> Option<Range<usize>> {
 /// `scheme://user:PASSWORD@host`: only the password goes.
 fn url_password(bytes: &[u8], _at: usize, body: usize) -> Option<Range<usize>> {
     let authority_end = run(bytes, body, |byte| {
-        byte.is_ascii_graphic() && !matches!(byte, b'/' | b'?' | b'#' | b'"' | b'\'' | b'`' | b'<' | b'>')
+        byte.is_ascii_graphic()
+            && !matches!(byte, b'/' | b'?' | b'#' | b'"' | b'\'' | b'`' | b'<' | b'>')
     });
     let authority = &bytes[body..authority_end];
     let at_sign = memchr::memrchr(b'@', authority)?;
@@ -311,7 +321,9 @@ fn url_password(bytes: &[u8], _at: usize, body: usize) -> Option<Range<usize>> {
 }
 
 fn bearer(bytes: &[u8], _at: usize, body: usize) -> Option<Range<usize>> {
-    let end = run(bytes, body, |byte| is_token_byte(byte) || b".+/=~".contains(&byte));
+    let end = run(bytes, body, |byte| {
+        is_token_byte(byte) || b".+/=~".contains(&byte)
+    });
     (end - body >= 20).then_some(body..end)
 }
 
@@ -327,7 +339,11 @@ fn assigned_value(bytes: &[u8], _at: usize, body: usize) -> Option<Range<usize>>
     let start = run(bytes, at, quote);
     let quoted = start > at;
     let end = run(bytes, start, |byte| {
-        byte.is_ascii_graphic() && !matches!(byte, b'"' | b'\'' | b'\\' | b'`' | b',' | b';' | b')' | b'(' | b'<' | b'>')
+        byte.is_ascii_graphic()
+            && !matches!(
+                byte,
+                b'"' | b'\'' | b'\\' | b'`' | b',' | b';' | b')' | b'(' | b'<' | b'>'
+            )
     });
     let value = &bytes[start..end];
     // Code talks about secrets all the time (`token: String`, `password = form.password`);
@@ -341,7 +357,10 @@ fn assigned_value(bytes: &[u8], _at: usize, body: usize) -> Option<Range<usize>>
 
 /// From `<private…>` to its `</private>`, nested ones included; unclosed, to the end.
 fn private_span(bytes: &[u8], at: usize, body: usize) -> Option<Range<usize>> {
-    if !matches!(bytes.get(body), None | Some(b'>' | b' ' | b'\n' | b'\t' | b'/')) {
+    if !matches!(
+        bytes.get(body),
+        None | Some(b'>' | b' ' | b'\n' | b'\t' | b'/')
+    ) {
         return None;
     }
     let mut depth = 1_u32;
@@ -384,7 +403,11 @@ mod tests {
 
     /// Built at run time, so that no scanner takes this file for a leak.
     fn body(length: usize) -> String {
-        "aB3dE5gH7jK9mN1pQ2rS4tU6vW8xY0".chars().cycle().take(length).collect()
+        "aB3dE5gH7jK9mN1pQ2rS4tU6vW8xY0"
+            .chars()
+            .cycle()
+            .take(length)
+            .collect()
     }
 
     #[test]
@@ -403,7 +426,10 @@ mod tests {
             (format!("npm_{}", body(36)), "npm-token"),
             (format!("pypi-{}", body(60)), "pypi-token"),
             (format!("hf_{}", body(34)), "huggingface-token"),
-            (format!("eyJ{}.eyJ{}.{}", body(20), body(30), body(43)), "jwt"),
+            (
+                format!("eyJ{}.eyJ{}.{}", body(20), body(30), body(43)),
+                "jwt",
+            ),
         ];
         for (secret, label) in secrets {
             let text = format!("before é {secret} after");
@@ -417,11 +443,26 @@ mod tests {
     fn only_the_value_goes_where_a_name_gives_it_away() {
         let secret = body(14);
         let cases = [
-            (format!("DB_PASSWORD={secret}\nX=1"), "DB_PASSWORD=[redacted:value]\nX=1"),
-            (format!("{{\"api_key\": \"{secret}\"}}"), "{\"api_key\": \"[redacted:value]\"}"),
-            (format!("\\\"secret\\\":\\\"{secret}\\\""), "\\\"secret\\\":\\\"[redacted:value]\\\""),
-            (format!("postgres://app:{secret}@db/x"), "postgres://app:[redacted:password]@db/x"),
-            (format!("Authorization: Bearer {secret}{secret}"), "Authorization: Bearer [redacted:bearer-token]"),
+            (
+                format!("DB_PASSWORD={secret}\nX=1"),
+                "DB_PASSWORD=[redacted:value]\nX=1",
+            ),
+            (
+                format!("{{\"api_key\": \"{secret}\"}}"),
+                "{\"api_key\": \"[redacted:value]\"}",
+            ),
+            (
+                format!("\\\"secret\\\":\\\"{secret}\\\""),
+                "\\\"secret\\\":\\\"[redacted:value]\\\"",
+            ),
+            (
+                format!("postgres://app:{secret}@db/x"),
+                "postgres://app:[redacted:password]@db/x",
+            ),
+            (
+                format!("Authorization: Bearer {secret}{secret}"),
+                "Authorization: Bearer [redacted:bearer-token]",
+            ),
         ];
         for (text, expected) in cases {
             assert_eq!(redact(&text).text, expected);
@@ -451,7 +492,10 @@ mod tests {
     fn private_spans_go_nested_unclosed_and_in_any_case() {
         for (text, expected) in [
             ("a <private>x</private> b", "a [private] b"),
-            ("a <PRIVATE>x <private>y</private> z</Private> b", "a [private] b"),
+            (
+                "a <PRIVATE>x <private>y</private> z</Private> b",
+                "a [private] b",
+            ),
             ("a <private>x", "a [private]"),
             ("a <private>é<b>", "a [private]"),
             ("a <privateer> b", "a <privateer> b"),

@@ -90,7 +90,10 @@ mod tests {
 
     #[test]
     fn whatever_was_typed_becomes_plain_words() {
-        assert_eq!(expression("rm -rf \"x\" AND"), Some(r#""rm" OR "rf" OR "x" OR "AND""#.into()));
+        assert_eq!(
+            expression("rm -rf \"x\" AND"),
+            Some(r#""rm" OR "rf" OR "x" OR "AND""#.into())
+        );
         assert_eq!(expression("  -*\"  "), None);
     }
 }

@@ -27,11 +27,20 @@ pub fn shorten(text: &str, max: usize) -> Cow<'_, str> {
     if text.chars().count() <= max {
         return Cow::Borrowed(text);
     }
-    let end = text.char_indices().nth(max - 1).map_or(text.len(), |(at, _)| at);
+    let end = text
+        .char_indices()
+        .nth(max - 1)
+        .map_or(text.len(), |(at, _)| at);
     let head = &text[..end];
     // A word boundary, unless that would throw half of it away (long paths, CJK).
-    let word_end = head.rfind(char::is_whitespace).filter(|&at| at > end / 2).unwrap_or(end);
-    Cow::Owned(format!("{}…", head[..word_end].trim_end_matches([' ', ',', ';', ':', '.'])))
+    let word_end = head
+        .rfind(char::is_whitespace)
+        .filter(|&at| at > end / 2)
+        .unwrap_or(end);
+    Cow::Owned(format!(
+        "{}…",
+        head[..word_end].trim_end_matches([' ', ',', ';', ':', '.'])
+    ))
 }
 
 /// One line, without control characters: safe in a list and on a terminal.

@@ -60,7 +60,9 @@ pub fn build(kind: EventKind, input: &HookInput<'_>, limits: &Limits) -> Payload
         }
         EventKind::ToolUse | EventKind::ToolFailure => {
             let tool = input.tool_name.as_deref().unwrap_or_default();
-            payload.input = input.tool_input.map(|raw| work.value(raw, "", &mut Vec::new()));
+            payload.input = input
+                .tool_input
+                .map(|raw| work.value(raw, "", &mut Vec::new()));
             payload.response = input
                 .tool_response
                 .map(|raw| work.value(raw, tool, &mut payload.cut));
@@ -68,7 +70,10 @@ pub fn build(kind: EventKind, input: &HookInput<'_>, limits: &Limits) -> Payload
             payload.interrupted = input.is_interrupt;
         }
         EventKind::Stop | EventKind::StopFailure => {
-            payload.reply = input.last_assistant_message.as_deref().map(|text| work.redacted(text));
+            payload.reply = input
+                .last_assistant_message
+                .as_deref()
+                .map(|text| work.redacted(text));
             payload.error = input.error.map(|raw| work.text(raw));
         }
         EventKind::SessionEnd => {
@@ -177,7 +182,10 @@ fn cut(payload: &mut Payload, limits: &Limits) {
     }
     // So many small fields that cutting each is no help: keep them as one text.
     payload.cut.clear();
-    for (name, field) in [("input", &mut payload.input), ("response", &mut payload.response)] {
+    for (name, field) in [
+        ("input", &mut payload.input),
+        ("response", &mut payload.response),
+    ] {
         if let Some(value) = field {
             let mut text = value.to_string();
             cut_text(&mut text, name, limits.field_max, &mut payload.cut);
@@ -246,5 +254,9 @@ fn middle_cut(text: &str, max: usize) -> Cow<'_, str> {
     let head = text.floor_char_boundary(max / 2);
     let tail = text.ceil_char_boundary(text.len() - max / 2);
     let gone = tail - head;
-    Cow::Owned(format!("{}\n[… {gone} bytes cut …]\n{}", &text[..head], &text[tail..]))
+    Cow::Owned(format!(
+        "{}\n[… {gone} bytes cut …]\n{}",
+        &text[..head],
+        &text[tail..]
+    ))
 }

@@ -12,7 +12,8 @@ use super::Store;
 use super::turns::{PromptMark, belongs_to_a_turn, owner, prompt_identity};
 use crate::fault;
 use crate::model::{
-    Derived, Event, EventKind, Kind, Millis, Observation, Outcome, Provenance, SessionState, Summary, Turn,
+    Derived, Event, EventKind, Kind, Millis, Observation, Outcome, Provenance, SessionState,
+    Summary, Turn,
 };
 use crate::project;
 use crate::text;
@@ -40,7 +41,11 @@ impl Store {
 
         let session = upsert_session(&tx, batch, first)?;
         let mut outcome = Outcome::Nothing;
-        for event in batch.events.iter().filter(|event| event.kind == EventKind::Prompt) {
+        for event in batch
+            .events
+            .iter()
+            .filter(|event| event.kind == EventKind::Prompt)
+        {
             insert_prompt(&tx, session.id, event)?;
             outcome = Outcome::Stored;
         }
@@ -71,9 +76,18 @@ struct SessionRow {
     project_id: Option<i64>,
 }
 
-fn upsert_session(tx: &Transaction<'_>, batch: &Batch<'_>, first: &Event) -> rusqlite::Result<SessionRow> {
-    let project_key = batch.events.iter().find_map(|event| event.project.as_deref());
-    let project_id = project_key.map(|key| upsert_project(tx, key, batch.now)).transpose()?;
+fn upsert_session(
+    tx: &Transaction<'_>,
+    batch: &Batch<'_>,
+    first: &Event,
+) -> rusqlite::Result<SessionRow> {
+    let project_key = batch
+        .events
+        .iter()
+        .find_map(|event| event.project.as_deref());
+    let project_id = project_key
+        .map(|key| upsert_project(tx, key, batch.now))
+        .transpose()?;
     let last = |field: fn(&Event) -> Option<&str>| batch.events.iter().rev().find_map(field);
     tx.execute(
         "insert into sessions
@@ -187,9 +201,8 @@ fn number_prompts(tx: &Transaction<'_>, session: i64) -> rusqlite::Result<()> {
          where prompts.id = ranked.id and prompts.number <> ranked.number",
         named_params! {":session": session},
     )?;
-    let mut statement = tx.prepare_cached(
-        "select text from prompts where session_id = :session and number = 1",
-    )?;
+    let mut statement =
+        tx.prepare_cached("select text from prompts where session_id = :session and number = 1")?;
     let mut rows = statement.query(named_params! {":session": session})?;
     if let Some(row) = rows.next()? {
         let first: String = row.get(0)?;
@@ -201,7 +214,11 @@ fn number_prompts(tx: &Transaction<'_>, session: i64) -> rusqlite::Result<()> {
     Ok(())
 }
 
-fn prompt_row(tx: &Transaction<'_>, session: i64, prompt_id: Option<&str>) -> rusqlite::Result<Option<i64>> {
+fn prompt_row(
+    tx: &Transaction<'_>,
+    session: i64,
+    prompt_id: Option<&str>,
+) -> rusqlite::Result<Option<i64>> {
     let mut statement = tx.prepare_cached(
         "select id from prompts where session_id = :session and host_prompt_id = :prompt",
     )?;
@@ -210,7 +227,11 @@ fn prompt_row(tx: &Transaction<'_>, session: i64, prompt_id: Option<&str>) -> ru
 }
 
 fn set_reply(tx: &Transaction<'_>, prompt: Option<i64>, turn: &Turn) -> rusqlite::Result<()> {
-    let reply = turn.events.iter().rev().find_map(|event| event.payload.reply.as_deref());
+    let reply = turn
+        .events
+        .iter()
+        .rev()
+        .find_map(|event| event.payload.reply.as_deref());
     if reply.is_some() {
         tx.execute(
             "update prompts set reply = :reply where id = :id",
@@ -228,7 +249,11 @@ fn replace_observations(
     derived: &Derived,
     batch: &Batch<'_>,
 ) -> rusqlite::Result<()> {
-    let seeds: Vec<&str> = derived.observations.iter().map(|it| it.seed.as_str()).collect();
+    let seeds: Vec<&str> = derived
+        .observations
+        .iter()
+        .map(|it| it.seed.as_str())
+        .collect();
     tx.execute(
         "delete from observations
          where session_id = :session
@@ -261,14 +286,19 @@ fn upsert_observation(
         let mut statement = tx.prepare_cached(
             "select id from observations where session_id = :session and seed = :seed",
         )?;
-        let mut rows = statement.query(named_params! {":session": session.id, ":seed": observation.seed})?;
+        let mut rows =
+            statement.query(named_params! {":session": session.id, ":seed": observation.seed})?;
         rows.next()?.map(|row| row.get(0)).transpose()?
     };
     let id = match known {
         Some(id) => id,
         None => next_item(tx, Kind::Observation, observation.at)?,
     };
-    let last = turn.events.iter().rev().find(|event| observation.events.contains(&event.id));
+    let last = turn
+        .events
+        .iter()
+        .rev()
+        .find(|event| observation.events.contains(&event.id));
     tx.prepare_cached(
         r#"insert into observations
                (id, session_id, project_id, prompt_id, seed, type, title, subtitle, facts, narrative, concepts,
@@ -309,7 +339,11 @@ fn upsert_observation(
     Ok(id)
 }
 
-fn replace_files_and_concepts(tx: &Transaction<'_>, id: i64, observation: &Observation) -> rusqlite::Result<()> {
+fn replace_files_and_concepts(
+    tx: &Transaction<'_>,
+    id: i64,
+    observation: &Observation,
+) -> rusqlite::Result<()> {
     for table in ["observation_files", "observation_concepts"] {
         tx.prepare_cached(&format!("delete from {table} where observation_id = :id"))?
             .execute(named_params! {":id": id})?;
@@ -349,7 +383,8 @@ fn upsert_summary(
     batch: &Batch<'_>,
 ) -> rusqlite::Result<()> {
     let known: Option<i64> = {
-        let mut statement = tx.prepare_cached("select id from summaries where prompt_id = :prompt")?;
+        let mut statement =
+            tx.prepare_cached("select id from summaries where prompt_id = :prompt")?;
         let mut rows = statement.query(named_params! {":prompt": prompt})?;
         rows.next()?.map(|row| row.get(0)).transpose()?
     };
@@ -449,7 +484,11 @@ fn keep_events(
     Ok(())
 }
 
-fn mark_processed(tx: &Transaction<'_>, batch: &Batch<'_>, outcome: Outcome) -> rusqlite::Result<()> {
+fn mark_processed(
+    tx: &Transaction<'_>,
+    batch: &Batch<'_>,
+    outcome: Outcome,
+) -> rusqlite::Result<()> {
     if fault::planted("processed-events-off") {
         return Ok(());
     }
@@ -469,5 +508,6 @@ fn mark_processed(tx: &Transaction<'_>, batch: &Batch<'_>, outcome: Outcome) -> 
 }
 
 fn json<T: serde::Serialize>(value: &T) -> rusqlite::Result<String> {
-    serde_json::to_string(value).map_err(|error| rusqlite::Error::ToSqlConversionFailure(error.into()))
+    serde_json::to_string(value)
+        .map_err(|error| rusqlite::Error::ToSqlConversionFailure(error.into()))
 }

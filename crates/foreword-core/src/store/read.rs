@@ -108,7 +108,9 @@ impl Store {
 
     /// The thing with this number.
     pub fn item(&self, id: i64) -> rusqlite::Result<Option<Item>> {
-        let mut statement = self.connection.prepare_cached("select kind from items where id = :id")?;
+        let mut statement = self
+            .connection
+            .prepare_cached("select kind from items where id = :id")?;
         let mut rows = statement.query(named_params! {":id": id})?;
         let Some(row) = rows.next()? else {
             return Ok(None);
@@ -177,7 +179,8 @@ impl Store {
              where observation_id = :id and role = :role
              order by path",
         )?;
-        let rows = statement.query_map(named_params! {":id": id, ":role": role}, |row| row.get(0))?;
+        let rows =
+            statement.query_map(named_params! {":id": id, ":role": role}, |row| row.get(0))?;
         rows.collect()
     }
 
@@ -187,18 +190,20 @@ impl Store {
         id: i64,
         body: fn(&Row<'_>) -> rusqlite::Result<ItemBody>,
     ) -> rusqlite::Result<Item> {
-        self.connection.prepare_cached(sql)?.query_row(named_params! {":id": id}, |row| {
-            Ok(Item {
-                id,
-                uuid: row.get("uuid")?,
-                project: row.get("project")?,
-                session: row.get("session")?,
-                session_title: row.get("session_title")?,
-                prompt_number: row.get("prompt_number")?,
-                at: row.get("at")?,
-                body: body(row)?,
+        self.connection
+            .prepare_cached(sql)?
+            .query_row(named_params! {":id": id}, |row| {
+                Ok(Item {
+                    id,
+                    uuid: row.get("uuid")?,
+                    project: row.get("project")?,
+                    session: row.get("session")?,
+                    session_title: row.get("session_title")?,
+                    prompt_number: row.get("prompt_number")?,
+                    at: row.get("at")?,
+                    body: body(row)?,
+                })
             })
-        })
     }
 }
 

@@ -49,16 +49,25 @@ impl Store {
             .collect()
     }
 
-    pub(super) fn session_id(&self, host: &str, host_session_id: &str) -> rusqlite::Result<Option<i64>> {
+    pub(super) fn session_id(
+        &self,
+        host: &str,
+        host_session_id: &str,
+    ) -> rusqlite::Result<Option<i64>> {
         let mut statement = self.connection.prepare_cached(
             "select id from sessions where host = :host and host_session_id = :session",
         )?;
-        let mut rows = statement.query(named_params! {":host": host, ":session": host_session_id})?;
+        let mut rows =
+            statement.query(named_params! {":host": host, ":session": host_session_id})?;
         rows.next()?.map(|row| row.get(0)).transpose()
     }
 
     /// The session's prompts, stored and new, in order of time.
-    pub(super) fn prompt_marks(&self, session: Option<i64>, new: &[Event]) -> rusqlite::Result<Vec<PromptMark>> {
+    pub(super) fn prompt_marks(
+        &self,
+        session: Option<i64>,
+        new: &[Event],
+    ) -> rusqlite::Result<Vec<PromptMark>> {
         let mut statement = self.connection.prepare_cached(
             "select host_prompt_id, at
              from prompts
@@ -73,7 +82,10 @@ impl Store {
         let mut marks = rows.collect::<rusqlite::Result<Vec<_>>>()?;
         for event in new.iter().filter(|event| event.kind == EventKind::Prompt) {
             let host_prompt_id = prompt_identity(event);
-            if !marks.iter().any(|mark| mark.host_prompt_id == host_prompt_id) {
+            if !marks
+                .iter()
+                .any(|mark| mark.host_prompt_id == host_prompt_id)
+            {
                 marks.push(PromptMark {
                     host_prompt_id,
                     at: event.at,
@@ -107,7 +119,10 @@ pub(super) fn belongs_to_a_turn(event: &Event) -> bool {
 
 /// The host's id of a prompt; an older host has none, then the event's own.
 pub(super) fn prompt_identity(event: &Event) -> String {
-    event.prompt_id.clone().unwrap_or_else(|| event.id.to_string())
+    event
+        .prompt_id
+        .clone()
+        .unwrap_or_else(|| event.id.to_string())
 }
 
 /// The prompt that an event belongs to: its own, or the last one before it.

@@ -1,0 +1,135 @@
+//! The command line: one file per command, an args struct and a `run`.
+//!
+//! Exit codes: 0 done, 1 failed, 64 wrong usage. Never 2: Claude Code reads a hook's
+//! exit 2 as "block", and an older program may be called by newer settings.
+
+mod bench;
+mod connect;
+mod demo;
+mod search;
+mod show;
+mod status;
+mod worker;
+
+pub use status::Status;
+
+use std::process::ExitCode;
+
+use anyhow::Context as _;
+use clap::{Parser, Subcommand};
+use foreword_core::capture::Hook;
+
+use crate::home::Home;
+use crate::{hook, platform};
+
+/// A memory that lasts, for coding agents.
+#[derive(Parser)]
+#[command(name = "foreword", version, max_term_width = 100)]
+struct Cli {
+    #[command(subcommand)]
+    command: Command,
+}
+
+#[derive(Subcommand)]
+enum Command {
+    /// Show what Foreword does, in a throw-away home
+    Demo(demo::Args),
+    /// Connect Claude Code to Foreword
+    Install(connect::InstallArgs),
+    /// Disconnect Claude Code; the memory stays
+    Uninstall(connect::UninstallArgs),
+    /// What was captured, what is pending, what failed and why
+    Status(status::Args),
+    /// Find what was remembered
+    Search(search::Args),
+    /// Everything about one item
+    Show(show::Args),
+    /// The background worker
+    Worker(worker::Args),
+    /// Measure Foreword on this machine
+    Bench(bench::Args),
+    /// Hook: SessionStart
+    #[command(hide = true)]
+    Context,
+    /// Hook: UserPromptSubmit
+    #[command(hide = true)]
+    New,
+    /// Hook: PostToolUse, PostToolUseFailure
+    #[command(hide = true)]
+    Save,
+    /// Hook: Stop, StopFailure
+    #[command(hide = true)]
+    Summary,
+    /// Hook: SessionEnd
+    #[command(hide = true)]
+    Cleanup,
+}
+
+const WRONG_USAGE: u8 = 64;
+
+pub fn run() -> ExitCode {
+    let cli = match Cli::try_parse() {
+        Ok(cli) => cli,
+        Err(error) => {
+            let _ = error.print();
+            return if error.use_stderr() {
+                ExitCode::from(WRONG_USAGE)
+            } else {
+                ExitCode::SUCCESS
+            };
+        }
+    };
+    match dispatch(cli.command) {
+        Ok(()) => ExitCode::SUCCESS,
+        Err(error) => {
+            eprintln!("foreword: {error:#}");
+            ExitCode::FAILURE
+        }
+    }
+}
+
+fn dispatch(command: Command) -> anyhow::Result<()> {
+    match command {
+        Command::Demo(args) => demo::run(&args),
+        Command::Install(args) => connect::install(&args),
+        Command::Uninstall(args) => connect::uninstall(&args),
+        Command::Status(args) => status::run(&args),
+        Command::Search(args) => search::run(&args),
+        Command::Show(args) => show::run(&args),
+        Command::Worker(args) => worker::run(&args),
+        Command::Bench(args) => bench::run(&args),
+        Command::Context => hook_road(Hook::Context),
+        Command::New => hook_road(Hook::New),
+        Command::Save => hook_road(Hook::Save),
+        Command::Summary => hook_road(Hook::Summary),
+        Command::Cleanup => hook_road(Hook::Cleanup),
+    }
+}
+
+#[expect(clippy::unnecessary_wraps, reason = "has the shape of the other arms")]
+fn hook_road(hook: Hook) -> anyhow::Result<()> {
+    hook::run(hook);
+    Ok(())
+}
+
+/// The data directory, for a command that may write there.
+fn home() -> anyhow::Result<Home> {
+    let home =
+        Home::from_env().context("neither FOREWORD_HOME nor HOME is set; set one of them")?;
+    platform::make_files_private();
+    std::fs::create_dir_all(home.dir())
+        .with_context(|| format!("could not make the data directory {}", home.dir().display()))?;
+    if let Some(kind) = platform::unsafe_filesystem(home.dir()) {
+        anyhow::bail!(
+            "{} is on {kind}, where SQLite's log is not safe; set FOREWORD_HOME to a local directory",
+            home.dir().display()
+        );
+    }
+    Ok(home)
+}
+
+/// The project that the current directory belongs to.
+fn current_project() -> Option<String> {
+    let dir = std::env::current_dir().ok()?;
+    foreword_core::project::resolve(&dir, &crate::home::nowhere()).project
+}

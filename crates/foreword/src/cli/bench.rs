@@ -1,0 +1,5 @@
+#[derive(clap::Args)]
+pub struct Args {}
+pub fn run(_args: &Args) -> anyhow::Result<()> {
+    Ok(())
+}

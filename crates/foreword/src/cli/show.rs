@@ -1,0 +1,45 @@
+//! `foreword show ID`
+
+use anyhow::Context as _;
+use clap::ValueEnum;
+use foreword_core::store::Store;
+
+use crate::show;
+
+#[derive(clap::Args)]
+pub struct Args {
+    /// Its number, as in #12
+    #[arg(value_parser = number)]
+    id: i64,
+    #[arg(long, value_enum, default_value_t = Format::Full)]
+    format: Format,
+}
+
+#[derive(Debug, Clone, Copy, PartialEq, Eq, ValueEnum)]
+enum Format {
+    Full,
+    Json,
+}
+
+fn number(text: &str) -> Result<i64, String> {
+    let digits = text.strip_prefix('#').unwrap_or(text);
+    digits
+        .parse()
+        .map_err(|_| format!("'{text}' is not a number; write it as in #12"))
+}
+
+pub fn run(args: &Args) -> anyhow::Result<()> {
+    let home = super::home()?;
+    let store = Store::look(&home.memory())?.context("nothing is remembered yet")?;
+    let item = store.item(args.id)?.with_context(|| {
+        format!(
+            "there is no #{}; find numbers with `foreword search WORDS`",
+            args.id
+        )
+    })?;
+    match args.format {
+        Format::Full => print!("{}", show::item(&item)),
+        Format::Json => println!("{:#}", show::item_json(&item)),
+    }
+    Ok(())
+}

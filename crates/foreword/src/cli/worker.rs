@@ -1,0 +1,149 @@
+//! `foreword worker run|start|stop|status|drain`
+
+use std::time::{Duration, Instant};
+
+use anyhow::{Context as _, bail};
+use clap::Subcommand;
+
+use crate::config::Config;
+use crate::home::Home;
+use crate::log::Log;
+use crate::platform::{self, Lock};
+use crate::start;
+use crate::worker::{self, End, Until, request};
+
+#[derive(clap::Args)]
+pub struct Args {
+    #[command(subcommand)]
+    action: Action,
+}
+
+#[derive(Subcommand)]
+enum Action {
+    /// Run a worker in the foreground until it is idle
+    Run {
+        #[arg(long, hide = true)]
+        detached: bool,
+    },
+    /// Start a worker in the background
+    Start,
+    /// End the running worker; it finishes the batch in hand
+    Stop,
+    /// Whether a worker runs
+    Status,
+    /// Process everything that is queued, now
+    Drain,
+}
+
+/// How long `start` and `stop` wait for the lock to change hands.
+const PATIENCE: Duration = Duration::from_secs(15);
+
+pub fn run(args: &Args) -> anyhow::Result<()> {
+    if let Action::Run { detached: true } = args.action {
+        platform::settle_detached();
+    }
+    let home = super::home()?;
+    match args.action {
+        Action::Run { detached } => run_here(&home, detached),
+        Action::Start => start(&home),
+        Action::Stop => stop(&home),
+        Action::Status => status(&home),
+        Action::Drain => drain(&home),
+    }
+}
+
+fn run_here(home: &Home, detached: bool) -> anyhow::Result<()> {
+    let ended = Config::load(home).and_then(|config| worker::run(home, &config, Until::Idle));
+    // Nobody reads a detached worker's stderr: what ended it goes to its log.
+    if detached && let Err(error) = &ended {
+        Log::Worker.line(home, &format!("the worker could not go on: {error:#}"));
+    }
+    match ended? {
+        End::Other(pid) => println!("another worker is running (pid {pid})"),
+        End::Done { .. } => println!("nothing left to do"),
+        End::Asked => println!("ended as asked"),
+    }
+    Ok(())
+}
+
+fn start(home: &Home) -> anyhow::Result<()> {
+    if let Some(pid) = Lock::holder(&home.lock())? {
+        println!("a worker is running already (pid {pid})");
+        return Ok(());
+    }
+    Config::load(home)?;
+    start::start_worker(home).context("could not start a worker")?;
+    let Some(pid) = wait_for_lock(home, |holder| holder.is_some())? else {
+        let last = Log::Worker.tail(home, 1).pop().unwrap_or_default();
+        bail!("the worker did not come up; its last word: {last}");
+    };
+    println!("started (pid {pid})");
+    Ok(())
+}
+
+fn stop(home: &Home) -> anyhow::Result<()> {
+    let Some(pid) = Lock::holder(&home.lock())? else {
+        println!("no worker is running");
+        return Ok(());
+    };
+    // The kernel names the lock's holder, so this is no stale or reused number.
+    platform::terminate(pid).with_context(|| format!("could not end process {pid}"))?;
+    if let Some(pid) = wait_for_lock(home, |holder| holder != Some(pid))? {
+        println!("stopped; another worker took over (pid {pid})");
+    } else if Lock::holder(&home.lock())?.is_some() {
+        bail!("process {pid} does not end; end it with `kill -9 {pid}`, nothing will be lost");
+    } else {
+        println!("stopped");
+    }
+    Ok(())
+}
+
+fn status(home: &Home) -> anyhow::Result<()> {
+    match Lock::holder(&home.lock())? {
+        Some(pid) => println!("running (pid {pid})"),
+        None => println!("not running; the next hook starts it"),
+    }
+    Ok(())
+}
+
+fn drain(home: &Home) -> anyhow::Result<()> {
+    let config = Config::load(home)?;
+    loop {
+        // Either the running worker does it, or we are the worker.
+        if Lock::holder(&home.lock())?.is_some()
+            && let Some(left) = request::ask_to_drain(home)?
+        {
+            return report(left);
+        }
+        match worker::run(home, &config, Until::Drained)? {
+            End::Done { left } => return report(left),
+            End::Asked => bail!("ended by a signal before everything was done"),
+            End::Other(_) => {}
+        }
+    }
+}
+
+#[expect(clippy::unnecessary_wraps, reason = "ends both roads of drain")]
+fn report(left: u64) -> anyhow::Result<()> {
+    match left {
+        0 => println!("everything is processed"),
+        left => println!("{left} events are left; `foreword status` says why"),
+    }
+    Ok(())
+}
+
+/// Looks at the lock until its holder is as wanted; there is nothing to wait on.
+fn wait_for_lock(home: &Home, wanted: impl Fn(Option<u32>) -> bool) -> anyhow::Result<Option<u32>> {
+    let deadline = Instant::now() + PATIENCE;
+    loop {
+        let holder = Lock::holder(&home.lock())?;
+        if wanted(holder) || Instant::now() > deadline {
+            return Ok(holder.filter(|_| wanted(holder)));
+        }
+        #[expect(
+            clippy::disallowed_methods,
+            reason = "a lock cannot be waited on without taking it"
+        )]
+        std::thread::sleep(Duration::from_millis(5));
+    }
+}

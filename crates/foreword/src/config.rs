@@ -1,0 +1,235 @@
+//! Settings: embedded defaults, then `config.toml`, then the environment.
+//!
+//! `default.toml` is the one list of settings, with their meaning. A mistake in
+//! `config.toml` is an error that names the nearest known key; only a hook goes on
+//! with the defaults and leaves word.
+
+use anyhow::{Context as _, bail};
+use foreword_core::capture::{self, Limits};
+use serde::Deserialize;
+use toml::{Table, Value};
+
+use crate::home::Home;
+
+const DEFAULTS: &str = include_str!("default.toml");
+
+#[derive(Debug, Clone, PartialEq, Eq, Deserialize)]
+pub struct Config {
+    pub provider: String,
+    pub worker: Worker,
+    pub capture: Capture,
+    pub retention: Retention,
+}
+
+#[derive(Debug, Clone, PartialEq, Eq, Deserialize)]
+pub struct Worker {
+    pub idle_seconds: u32,
+    pub batch_max: u32,
+    pub batch_wait_seconds: u32,
+}
+
+#[derive(Debug, Clone, PartialEq, Eq, Deserialize)]
+pub struct Capture {
+    pub boring_tools: Vec<String>,
+    pub field_max_bytes: usize,
+    pub payload_max_bytes: usize,
+    pub hash_max_bytes: u64,
+}
+
+#[derive(Debug, Clone, PartialEq, Eq, Deserialize)]
+pub struct Retention {
+    pub events_days: u32,
+}
+
+/// The environment's settings, apart from the names that mean something else.
+type Environment = Vec<(String, String)>;
+
+impl Config {
+    pub fn load(home: &Home) -> anyhow::Result<Config> {
+        let file = match std::fs::read_to_string(home.config()) {
+            Ok(text) => text,
+            Err(error) if error.kind() == std::io::ErrorKind::NotFound => String::new(),
+            Err(error) => {
+                return Err(error)
+                    .with_context(|| format!("could not read {}", home.config().display()));
+            }
+        };
+        let environment = std::env::vars()
+            .filter(|(name, _)| name.starts_with("FOREWORD_"))
+            .collect();
+        Config::from(&file, &environment)
+            .with_context(|| format!("in the settings ({})", home.config().display()))
+    }
+
+    fn from(file: &str, environment: &Environment) -> anyhow::Result<Config> {
+        let mut settings: Table = DEFAULTS.parse().expect("default.toml is valid");
+        let file: Table = file.parse().context("config.toml is not valid TOML")?;
+        merge(&mut settings, file, "")?;
+        override_from(&mut settings, environment, "FOREWORD_")?;
+        let config: Config = settings
+            .try_into()
+            .context("a setting has the wrong type")?;
+        if !["auto", "offline"].contains(&config.provider.as_str()) {
+            bail!(
+                "provider = \"{}\" is not known; use \"auto\" or \"offline\"",
+                config.provider
+            );
+        }
+        Ok(config)
+    }
+}
+
+/// What a hook needs. Reads nothing but one file's absence in the usual case.
+pub fn capture_settings(home: &Home) -> (capture::Settings, Option<String>) {
+    let changed = home.config().exists()
+        || std::env::vars_os()
+            .any(|(name, _)| name.as_encoded_bytes().starts_with(b"FOREWORD_CAPTURE_"));
+    if !changed {
+        return (capture::Settings::default(), None);
+    }
+    match Config::load(home) {
+        Ok(config) => (config.capture.into(), None),
+        Err(error) => (capture::Settings::default(), Some(format!("{error:#}"))),
+    }
+}
+
+impl From<Capture> for capture::Settings {
+    fn from(capture: Capture) -> capture::Settings {
+        capture::Settings {
+            boring_tools: capture.boring_tools,
+            limits: Limits {
+                field_max: capture.field_max_bytes.max(256),
+                payload_max: capture.payload_max_bytes.max(4096),
+                hash_max: capture.hash_max_bytes,
+            },
+        }
+    }
+}
+
+fn merge(settings: &mut Table, changes: Table, within: &str) -> anyhow::Result<()> {
+    for (key, change) in changes {
+        let Some(setting) = settings.get_mut(&key) else {
+            let known = nearest(&key, settings.keys());
+            bail!("there is no setting {within}{key}; did you mean {within}{known}?");
+        };
+        match (setting, change) {
+            (Value::Table(inner), Value::Table(changes)) => {
+                merge(inner, changes, &format!("{key}."))?
+            }
+            (Value::Table(_), _) => bail!("{within}{key} is a section: write [{within}{key}]"),
+            (setting, change) if setting.type_str() == change.type_str() => *setting = change,
+            (setting, change) => bail!(
+                "{within}{key} is of type {}, but should be {}",
+                change.type_str(),
+                setting.type_str()
+            ),
+        }
+    }
+    Ok(())
+}
+
+fn override_from(
+    settings: &mut Table,
+    environment: &Environment,
+    prefix: &str,
+) -> anyhow::Result<()> {
+    for (key, setting) in settings {
+        let name = format!("{prefix}{}", key.to_uppercase());
+        if let Value::Table(inner) = setting {
+            override_from(inner, environment, &format!("{name}_"))?;
+            continue;
+        }
+        let Some((_, text)) = environment.iter().find(|(it, _)| *it == name) else {
+            continue;
+        };
+        *setting = match setting {
+            Value::Integer(_) => Value::Integer(
+                text.parse()
+                    .with_context(|| format!("{name} is not a number"))?,
+            ),
+            Value::Array(_) => {
+                let words = text
+                    .split(',')
+                    .map(str::trim)
+                    .filter(|word| !word.is_empty());
+                Value::Array(words.map(|word| Value::String(word.to_owned())).collect())
+            }
+            _ => Value::String(text.clone()),
+        };
+    }
+    Ok(())
+}
+
+/// The known key that is the fewest changes away.
+fn nearest<'a>(key: &str, known: impl Iterator<Item = &'a String>) -> &'a str {
+    known
+        .min_by_key(|candidate| distance(key, candidate))
+        .map_or("", String::as_str)
+}
+
+fn distance(a: &str, b: &str) -> usize {
+    let b: Vec<char> = b.chars().collect();
+    let mut row: Vec<usize> = (0..=b.len()).collect();
+    for (i, x) in a.chars().enumerate() {
+        let mut diagonal = row[0];
+        row[0] = i + 1;
+        for (j, y) in b.iter().enumerate() {
+            let change = diagonal + usize::from(x != *y);
+            diagonal = row[j + 1];
+            row[j + 1] = change.min(row[j] + 1).min(diagonal + 1);
+        }
+    }
+    row[b.len()]
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn error(file: &str) -> String {
+        format!("{:#}", Config::from(file, &Vec::new()).unwrap_err())
+    }
+
+    #[test]
+    fn the_hooks_defaults_are_those_of_default_toml() {
+        let config = Config::from("", &Vec::new()).unwrap();
+        assert_eq!(
+            capture::Settings::from(config.capture),
+            capture::Settings::default()
+        );
+    }
+
+    #[test]
+    fn the_file_goes_over_the_defaults_and_the_environment_over_both() {
+        let file = "[worker]\nidle_seconds = 5\nbatch_max = 7\n";
+        let environment = vec![
+            ("FOREWORD_WORKER_IDLE_SECONDS".into(), "9".into()),
+            ("FOREWORD_CAPTURE_BORING_TOOLS".into(), "Read, Glob".into()),
+            ("FOREWORD_PROVIDER".into(), "offline".into()),
+            ("FOREWORD_HOME".into(), "/x".into()),
+        ];
+        let config = Config::from(file, &environment).unwrap();
+        assert_eq!(
+            (config.worker.idle_seconds, config.worker.batch_max),
+            (9, 7)
+        );
+        assert_eq!(config.capture.boring_tools, ["Read", "Glob"]);
+        assert_eq!(config.provider, "offline");
+    }
+
+    #[test]
+    fn a_mistake_is_named_with_what_was_meant() {
+        assert_eq!(
+            error("[worker]\nidle_second = 5\n"),
+            "there is no setting worker.idle_second; did you mean worker.idle_seconds?"
+        );
+        assert_eq!(
+            error("provide = 'x'"),
+            "there is no setting provide; did you mean provider?"
+        );
+        assert!(error("[worker]\nidle_seconds = 'x'").contains("should be integer"));
+        assert!(error("worker = 1").contains("is a section"));
+        assert!(error("provider = 'opanai'").contains("is not known"));
+        assert!(error("= 1").contains("not valid TOML"));
+    }
+}

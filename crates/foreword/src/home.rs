@@ -1,0 +1,101 @@
+//! Where Foreword's data lives: `$FOREWORD_HOME`, else `~/.foreword`.
+
+use std::path::{Path, PathBuf};
+
+use foreword_core::model::Millis;
+use foreword_core::project::Nowhere;
+
+/// The data directory and the names inside it.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct Home {
+    dir: PathBuf,
+}
+
+/// A Unix socket's path is at most 107 bytes on Linux, 103 on macOS.
+const SOCKET_PATH_MAX: usize = 100;
+
+impl Home {
+    /// None when the environment names no home at all.
+    pub fn from_env() -> Option<Home> {
+        let set = |name| std::env::var_os(name).filter(|value| !value.is_empty());
+        let dir = match set("FOREWORD_HOME") {
+            Some(dir) => std::path::absolute(PathBuf::from(dir)).ok()?,
+            None => PathBuf::from(set("HOME")?).join(".foreword"),
+        };
+        Some(Home { dir })
+    }
+
+    #[cfg(test)]
+    pub fn at(dir: impl Into<PathBuf>) -> Home {
+        Home { dir: dir.into() }
+    }
+
+    pub fn dir(&self) -> &Path {
+        &self.dir
+    }
+
+    pub fn queue(&self) -> PathBuf {
+        self.dir.join("queue.db")
+    }
+
+    pub fn memory(&self) -> PathBuf {
+        self.dir.join("memory.db")
+    }
+
+    pub fn spool(&self) -> PathBuf {
+        self.dir.join("spool")
+    }
+
+    pub fn backups(&self) -> PathBuf {
+        self.dir.join("backups")
+    }
+
+    pub fn logs(&self) -> PathBuf {
+        self.dir.join("logs")
+    }
+
+    pub fn config(&self) -> PathBuf {
+        self.dir.join("config.toml")
+    }
+
+    pub fn lock(&self) -> PathBuf {
+        self.dir.join("worker.lock")
+    }
+
+    /// Says when hooks last started a worker that has not come up yet.
+    pub fn start_stamp(&self) -> PathBuf {
+        self.dir.join("worker.starting")
+    }
+
+    /// The worker's socket; under a hashed name elsewhere if the path would be too long.
+    pub fn socket(&self) -> PathBuf {
+        let path = self.dir.join("worker.sock");
+        let bytes = path.as_os_str().as_encoded_bytes();
+        if bytes.len() <= SOCKET_PATH_MAX {
+            return path;
+        }
+        let hash = blake3::hash(bytes).to_hex();
+        let runtime =
+            std::env::var_os("XDG_RUNTIME_DIR").map_or_else(std::env::temp_dir, PathBuf::from);
+        runtime.join(format!("foreword-{}.sock", &hash[..16]))
+    }
+}
+
+/// Milliseconds since 1970.
+pub fn now() -> Millis {
+    let since = std::time::SystemTime::now().duration_since(std::time::UNIX_EPOCH);
+    since.map_or(0, |age| {
+        Millis::try_from(age.as_millis()).unwrap_or(Millis::MAX)
+    })
+}
+
+/// The directories that are never a project, as this user's environment names them.
+pub fn nowhere() -> Nowhere {
+    let home = std::env::var_os("HOME").map(PathBuf::from);
+    let temporary = [
+        std::env::temp_dir(),
+        PathBuf::from("/tmp"),
+        PathBuf::from("/var/tmp"),
+    ];
+    Nowhere::new(home.into_iter().chain(temporary))
+}

@@ -1,0 +1,161 @@
+//! The short road: what Claude Code runs at every prompt and tool use.
+//!
+//! Read the input, make an event of it, write it down, answer, wake the worker,
+//! leave. No runtime, no network, no migration; whatever goes wrong, the exit code
+//! is 0 and the session goes on. What could not be done is left as a line for
+//! `foreword status`.
+
+mod stdin;
+
+use std::io::Write as _;
+use std::path::PathBuf;
+
+use foreword_core::capture::{self, Captured, Drop, Hook, World};
+use foreword_core::db::OpenError;
+use foreword_core::fault;
+use foreword_core::index::{self, Request, Source};
+use foreword_core::model::Event;
+use foreword_core::queue::Inlet;
+use foreword_core::spool;
+use foreword_core::store::Store;
+use uuid::Uuid;
+
+use crate::config;
+use crate::home::{self, Home};
+use crate::log::Log;
+use crate::platform;
+use crate::start;
+
+/// The host cuts what a hook prints at 10,000 characters; we stay below by choosing.
+const OUTPUT_MAX: usize = 9_500;
+
+/// Runs a hook. There is no way for it to fail.
+pub fn run(hook: Hook) {
+    std::panic::set_hook(Box::new(|_| {}));
+    let _ = std::panic::catch_unwind(|| road(hook));
+}
+
+fn road(hook: Hook) {
+    platform::make_files_private();
+    let home = Home::from_env().filter(|_| !is_off());
+    let Some(home) = home else {
+        print(plain_answer(hook));
+        return;
+    };
+    let input = stdin::read();
+    let event = capture_event(hook, &input, &home);
+    let kept = event.as_ref().is_some_and(|event| keep(&home, hook, event));
+    fault::point("hook:after-insert");
+    match &event {
+        Some(event) if hook == Hook::Context => print(&context(&home, event)),
+        _ => print(plain_answer(hook)),
+    }
+    if kept {
+        start::wake_worker(&home);
+    }
+}
+
+/// Switched off by the user, or run inside one of Foreword's own agent runs.
+fn is_off() -> bool {
+    let set = |name| std::env::var_os(name).is_some_and(|value| !value.is_empty() && value != "0");
+    set("FOREWORD_OFF") || set("FOREWORD_AGENT")
+}
+
+fn capture_event(hook: Hook, input: &stdin::Input, home: &Home) -> Option<Event> {
+    let world = World {
+        now: home::now(),
+        event_id: Uuid::now_v7(),
+        project_dir: std::env::var_os("CLAUDE_PROJECT_DIR")
+            .filter(|dir| !dir.is_empty())
+            .map(PathBuf::from),
+        nowhere: home::nowhere(),
+    };
+    let (settings, problem) = config::capture_settings(home);
+    if let Some(problem) = problem {
+        Log::Hook.line(
+            home,
+            &format!("{}: {problem}; defaults were used", hook.name()),
+        );
+    }
+    match capture::capture(hook, &input.bytes, &world, &settings) {
+        Captured::Event(event) => Some(*event),
+        Captured::Dropped(Drop::BoringTool | Drop::OwnTool | Drop::OtherEvent) => None,
+        Captured::Dropped(drop) => {
+            let (size, ending) = (input.bytes.len(), input.ending);
+            Log::Hook.line(
+                home,
+                &format!("{}: {drop} ({size} bytes, {ending})", hook.name()),
+            );
+            None
+        }
+    }
+}
+
+/// Writes the event down: in the queue, else in the spool.
+fn keep(home: &Home, hook: Hook, event: &Event) -> bool {
+    fault::point("hook:before-insert");
+    let queued = Inlet::open(&home.queue()).and_then(|inlet| Ok(inlet.push(event)?));
+    let Err(error) = queued else {
+        return true;
+    };
+    // On a fresh home there is no queue yet: nothing to mention.
+    if !matches!(error, OpenError::Missing(_)) {
+        Log::Hook.line(
+            home,
+            &format!("{}: queue.db: {error}; the event was spooled", hook.name()),
+        );
+    }
+    match spool::write(&home.spool(), event) {
+        Ok(()) => true,
+        Err(error) => {
+            Log::Hook.line(
+                home,
+                &format!("{}: spool: {error}; an event was lost", hook.name()),
+            );
+            false
+        }
+    }
+}
+
+/// What hooks print when they have nothing to add.
+fn plain_answer(hook: Hook) -> &'static str {
+    match hook {
+        Hook::Save => r#"{"continue":true,"suppressOutput":true}"#,
+        // A Stop hook that prints prolongs the turn; a SessionEnd hook that prints is an error.
+        Hook::Context | Hook::New | Hook::Summary | Hook::Cleanup => "",
+    }
+}
+
+/// The index for a session that starts, as the host wants it; nothing if there is nothing to say.
+fn context(home: &Home, event: &Event) -> String {
+    // A memory that we cannot read (newer, damaged) is one that says nothing.
+    let store = Store::look(&home.memory()).ok().flatten();
+    let request = Request {
+        project: event.project.as_deref(),
+        host_session_id: &event.host_session_id,
+        source: Source::parse(event.payload.source.as_deref()),
+    };
+    let Ok(Some(text)) = index::index(store.as_ref(), &request) else {
+        return String::new();
+    };
+    let answer = serde_json::json!({
+        "hookSpecificOutput": {"hookEventName": "SessionStart", "additionalContext": text}
+    });
+    let answer = answer.to_string();
+    if answer.chars().count() > OUTPUT_MAX {
+        Log::Hook.line(
+            home,
+            "context: the index came out too long and was left out",
+        );
+        return String::new();
+    }
+    answer
+}
+
+fn print(answer: &str) {
+    if !answer.is_empty() {
+        // The host may have closed its end already; that is its business.
+        let mut out = std::io::stdout().lock();
+        let _ = out.write_all(answer.as_bytes()).and_then(|()| out.flush());
+    }
+}

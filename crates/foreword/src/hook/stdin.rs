@@ -1,0 +1,129 @@
+//! Reads a hook's input from a pipe that may be slow, endless or never closed.
+//!
+//! The host writes one JSON object. Reading stops where that object ends, at the
+//! end of the pipe, at a size no tool use has, or when the time is over: a hook
+//! must not wait for somebody who forgot to close a pipe.
+
+use std::fmt;
+use std::os::fd::AsRawFd as _;
+use std::time::{Duration, Instant};
+
+use crate::platform;
+
+const TIME_MAX: Duration = Duration::from_secs(1);
+const SIZE_MAX: usize = 64 << 20;
+
+#[derive(Debug)]
+pub struct Input {
+    pub bytes: Vec<u8>,
+    pub ending: Ending,
+}
+
+/// Why reading stopped.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum Ending {
+    Complete,
+    Closed,
+    TooLarge,
+    TimeOver,
+}
+
+impl fmt::Display for Ending {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.write_str(match self {
+            Ending::Complete => "complete",
+            Ending::Closed => "input ended early",
+            Ending::TooLarge => "too large",
+            Ending::TimeOver => "not complete after one second",
+        })
+    }
+}
+
+pub fn read() -> Input {
+    let descriptor = std::io::stdin().as_raw_fd();
+    let deadline = Instant::now() + TIME_MAX;
+    let mut bytes = Vec::new();
+    let mut object = Object::default();
+    let ending = loop {
+        let left = deadline.saturating_duration_since(Instant::now());
+        if left.is_zero() || !platform::wait_readable(descriptor, left) {
+            break Ending::TimeOver;
+        }
+        let start = bytes.len();
+        match platform::read_some(descriptor, &mut bytes) {
+            Ok(0) => break Ending::Closed,
+            Ok(_) => {}
+            Err(error) if error.kind() == std::io::ErrorKind::Interrupted => continue,
+            Err(_) => break Ending::Closed,
+        }
+        if object.ends_in(&bytes[start..]) {
+            break Ending::Complete;
+        }
+        if bytes.len() > SIZE_MAX {
+            break Ending::TooLarge;
+        }
+    };
+    Input { bytes, ending }
+}
+
+/// Follows brackets and strings just far enough to see where the value ends.
+#[derive(Default)]
+struct Object {
+    depth: u32,
+    in_string: bool,
+    escaped: bool,
+}
+
+impl Object {
+    fn ends_in(&mut self, piece: &[u8]) -> bool {
+        let mut at = 0;
+        while at < piece.len() {
+            if self.escaped {
+                self.escaped = false;
+                at += 1;
+                continue;
+            }
+            if self.in_string {
+                let Some(next) = memchr::memchr2(b'"', b'\\', &piece[at..]) else {
+                    return false;
+                };
+                at += next;
+                match piece[at] {
+                    b'"' => self.in_string = false,
+                    _ => self.escaped = true,
+                }
+            } else {
+                match piece[at] {
+                    b'"' => self.in_string = true,
+                    b'{' | b'[' => self.depth += 1,
+                    b'}' | b']' => {
+                        self.depth = self.depth.saturating_sub(1);
+                        if self.depth == 0 {
+                            return true;
+                        }
+                    }
+                    _ => {}
+                }
+            }
+            at += 1;
+        }
+        false
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::Object;
+
+    #[test]
+    fn an_object_ends_at_its_last_bracket_however_it_is_split() {
+        let text = br#" {"a":"}\"]\\","b":[{"c":1}]} trailing"#;
+        let end = text.iter().rposition(|&byte| byte == b'}').unwrap();
+        for cut in 0..=end {
+            let mut object = Object::default();
+            let (first, second) = text.split_at(cut);
+            assert!(!object.ends_in(first), "cut at {cut}");
+            assert!(object.ends_in(second), "cut at {cut}");
+        }
+    }
+}

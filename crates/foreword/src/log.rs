@@ -1,0 +1,57 @@
+//! Short lines about what happened, for `status` and for a person who wonders.
+//!
+//! Never the content of prompts or tool output. A line is one small write to a
+//! file opened for appending, so lines of several processes do not mix.
+
+use std::fs::OpenOptions;
+use std::io::Write as _;
+use std::path::PathBuf;
+
+use foreword_core::text;
+
+use crate::home::{self, Home};
+
+/// A log file that grew past this is kept once under another name.
+const SIZE_MAX: u64 = 256 << 10;
+
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum Log {
+    Hook,
+    Worker,
+}
+
+impl Log {
+    pub fn path(self, home: &Home) -> PathBuf {
+        home.logs().join(match self {
+            Log::Hook => "hook.log",
+            Log::Worker => "worker.log",
+        })
+    }
+
+    /// Adds a line. What goes wrong here has nowhere to be said.
+    pub fn line(self, home: &Home, line: &str) {
+        let path = self.path(home);
+        if std::fs::metadata(&path).is_ok_and(|it| it.len() > SIZE_MAX) {
+            let _ = std::fs::rename(&path, path.with_extension("log.1"));
+        }
+        let open = || OpenOptions::new().create(true).append(true).open(&path);
+        let file = open().or_else(|_| {
+            std::fs::create_dir_all(home.logs())?;
+            open()
+        });
+        if let Ok(mut file) = file {
+            let line = format!("{} {}\n", text::rfc3339(home::now()), text::one_line(line));
+            let _ = file.write_all(line.as_bytes());
+        }
+    }
+
+    /// The last lines, oldest first.
+    pub fn tail(self, home: &Home, count: usize) -> Vec<String> {
+        let log = std::fs::read_to_string(self.path(home)).unwrap_or_default();
+        let lines: Vec<_> = log.lines().collect();
+        lines[lines.len().saturating_sub(count)..]
+            .iter()
+            .map(|&line| line.to_owned())
+            .collect()
+    }
+}

@@ -1,0 +1,217 @@
+//! What differs from system to system: locks, waiting, detaching, signals.
+//!
+//! The only place with `unsafe`, each use a single system call. Linux is tested;
+//! the calls are POSIX except where a comment says otherwise.
+#![expect(unsafe_code, reason = "system calls that std does not offer")]
+
+use std::ffi::{CString, OsString};
+use std::fs::{File, OpenOptions};
+use std::io;
+use std::os::fd::{AsRawFd as _, RawFd};
+use std::os::unix::ffi::OsStrExt as _;
+use std::path::Path;
+use std::time::Duration;
+
+/// Files that we make are for the user alone.
+pub fn make_files_private() {
+    // SAFETY: umask only sets a number in the kernel.
+    unsafe { libc::umask(0o077) };
+}
+
+/// The lock that says that a worker lives. The kernel drops it with its holder.
+///
+/// A POSIX record lock: it can be asked for its holder without being touched, so
+/// that a hook that looks never gets in the way of a worker that starts; and it is
+/// not inherited, so that no child keeps it. Closing *any* descriptor of the file
+/// in the holding process drops it: only this type opens the file.
+pub struct Lock {
+    _file: File,
+}
+
+impl Lock {
+    /// Takes the lock, or says who has it.
+    pub fn acquire(path: &Path) -> io::Result<Result<Lock, u32>> {
+        let file = OpenOptions::new()
+            .create(true)
+            .truncate(false)
+            .write(true)
+            .open(path)?;
+        let mut request = whole_file(libc::F_WRLCK);
+        // SAFETY: the descriptor is open and the struct outlives the call.
+        let taken = unsafe { libc::fcntl(file.as_raw_fd(), libc::F_SETLK, &raw mut request) };
+        if taken == 0 {
+            return Ok(Ok(Lock { _file: file }));
+        }
+        let error = io::Error::last_os_error();
+        match error.raw_os_error() {
+            Some(libc::EACCES | libc::EAGAIN) => Ok(Err(holder_of(&file)?.unwrap_or(0))),
+            _ => Err(error),
+        }
+    }
+
+    /// The process that holds the lock. Never ask from the holding process itself.
+    pub fn holder(path: &Path) -> io::Result<Option<u32>> {
+        match File::open(path) {
+            Ok(file) => holder_of(&file),
+            Err(error) if error.kind() == io::ErrorKind::NotFound => Ok(None),
+            Err(error) => Err(error),
+        }
+    }
+}
+
+fn holder_of(file: &File) -> io::Result<Option<u32>> {
+    let mut request = whole_file(libc::F_WRLCK);
+    // SAFETY: the descriptor is open and the struct outlives the call.
+    let asked = unsafe { libc::fcntl(file.as_raw_fd(), libc::F_GETLK, &raw mut request) };
+    if asked != 0 {
+        return Err(io::Error::last_os_error());
+    }
+    let held = i32::from(request.l_type) != libc::F_UNLCK;
+    Ok(held.then(|| u32::try_from(request.l_pid).unwrap_or(0)))
+}
+
+fn whole_file(kind: libc::c_int) -> libc::flock {
+    // SAFETY: all zeroes is a valid flock: the whole file, from its start.
+    let mut request: libc::flock = unsafe { std::mem::zeroed() };
+    request.l_type = kind as libc::c_short;
+    request.l_whence = libc::SEEK_SET as libc::c_short;
+    request
+}
+
+/// Reads what is there into the vector's spare room: pages that are not needed are not touched.
+pub fn read_some(descriptor: RawFd, bytes: &mut Vec<u8>) -> io::Result<usize> {
+    bytes.reserve((16 << 10).max(bytes.len()));
+    let room = bytes.spare_capacity_mut();
+    // SAFETY: the pointer and length are those of the vector's spare room, and only
+    // as many bytes are added to its length as the kernel says it wrote.
+    unsafe {
+        let count = libc::read(descriptor, room.as_mut_ptr().cast(), room.len());
+        let count = usize::try_from(count).map_err(|_| io::Error::last_os_error())?;
+        bytes.set_len(bytes.len() + count);
+        Ok(count)
+    }
+}
+
+/// Waits until there is something to read; false when the time is over.
+pub fn wait_readable(descriptor: RawFd, within: Duration) -> bool {
+    let mut poll = libc::pollfd {
+        fd: descriptor,
+        events: libc::POLLIN,
+        revents: 0,
+    };
+    let milliseconds = i32::try_from(within.as_millis()).unwrap_or(i32::MAX);
+    // SAFETY: one pollfd, which outlives the call.
+    unsafe { libc::poll(&raw mut poll, 1, milliseconds) > 0 }
+}
+
+/// Starts a program that outlives us: a session of its own, silent, with just this environment.
+///
+/// It is re-parented when the caller ends, which a hook does at once. The rest
+/// (directory, descriptors) the program settles itself, see `settle_detached`.
+pub fn spawn_detached(
+    program: &Path,
+    arguments: &[&str],
+    environment: &[(OsString, OsString)],
+) -> io::Result<()> {
+    let null = |_| io::Error::from(io::ErrorKind::InvalidInput);
+    let program = CString::new(program.as_os_str().as_bytes()).map_err(null)?;
+    let mut argv = vec![program.clone()];
+    for argument in arguments {
+        argv.push(CString::new(*argument).map_err(null)?);
+    }
+    let mut envp = Vec::new();
+    for (name, value) in environment {
+        let pair = [name.as_bytes(), b"=", value.as_bytes()].concat();
+        envp.push(CString::new(pair).map_err(null)?);
+    }
+    let pointers = |strings: &[CString]| {
+        let mut pointers: Vec<_> = strings.iter().map(|it| it.as_ptr().cast_mut()).collect();
+        pointers.push(std::ptr::null_mut());
+        pointers
+    };
+    let (argv_pointers, envp_pointers) = (pointers(&argv), pointers(&envp));
+
+    // SAFETY: the attribute and action objects are initialised before use and
+    // destroyed after; every string and pointer array outlives the spawn.
+    unsafe {
+        let mut attributes: libc::posix_spawnattr_t = std::mem::zeroed();
+        let mut actions: libc::posix_spawn_file_actions_t = std::mem::zeroed();
+        libc::posix_spawnattr_init(&raw mut attributes);
+        libc::posix_spawn_file_actions_init(&raw mut actions);
+        libc::posix_spawnattr_setflags(
+            &raw mut attributes,
+            libc::POSIX_SPAWN_SETSID as libc::c_short,
+        );
+        for descriptor in 0..3 {
+            libc::posix_spawn_file_actions_addopen(
+                &raw mut actions,
+                descriptor,
+                c"/dev/null".as_ptr(),
+                libc::O_RDWR,
+                0,
+            );
+        }
+        let mut pid = 0;
+        let failed = libc::posix_spawn(
+            &raw mut pid,
+            program.as_ptr(),
+            &raw const actions,
+            &raw const attributes,
+            argv_pointers.as_ptr(),
+            envp_pointers.as_ptr(),
+        );
+        libc::posix_spawn_file_actions_destroy(&raw mut actions);
+        libc::posix_spawnattr_destroy(&raw mut attributes);
+        if failed == 0 {
+            Ok(())
+        } else {
+            Err(io::Error::from_raw_os_error(failed))
+        }
+    }
+}
+
+/// The detached program's own half: keeps no directory and no inherited descriptor in use.
+pub fn settle_detached() {
+    let _ = std::env::set_current_dir("/");
+    #[cfg(target_os = "linux")]
+    // SAFETY: called first thing in the process, before it opened anything itself.
+    unsafe {
+        libc::syscall(libc::SYS_close_range, 3_u32, u32::MAX, 0_u32);
+    }
+}
+
+/// Asks a process to end.
+pub fn terminate(pid: u32) -> io::Result<()> {
+    let pid = i32::try_from(pid).map_err(|_| io::Error::from(io::ErrorKind::InvalidInput))?;
+    // SAFETY: kill touches no memory of ours; the caller took the pid from a lock's holder.
+    let sent = unsafe { libc::kill(pid, libc::SIGTERM) };
+    if sent == 0 {
+        Ok(())
+    } else {
+        Err(io::Error::last_os_error())
+    }
+}
+
+/// The kind of a filesystem on which SQLite's write-ahead log is not safe; none if it is.
+#[cfg(target_os = "linux")]
+pub fn unsafe_filesystem(path: &Path) -> Option<&'static str> {
+    let path = CString::new(path.as_os_str().as_bytes()).ok()?;
+    // SAFETY: the struct outlives the call, and is only read if it succeeded.
+    let kind = unsafe {
+        let mut stat: libc::statfs = std::mem::zeroed();
+        (libc::statfs(path.as_ptr(), &raw mut stat) == 0).then_some(stat.f_type)
+    }?;
+    match kind {
+        0x6969 => Some("NFS"),
+        0xff53_4d42 | 0xfe53_4d42 | 0x517b => Some("SMB"),
+        0x0102_1997 => Some("9p"),
+        0x5346_414f => Some("AFS"),
+        0x00c3_6400 => Some("Ceph"),
+        _ => None,
+    }
+}
+
+#[cfg(not(target_os = "linux"))]
+pub fn unsafe_filesystem(_path: &Path) -> Option<&'static str> {
+    None
+}

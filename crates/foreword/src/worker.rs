@@ -1,0 +1,286 @@
+//! The background worker: takes events from the queue and stores what they mean.
+//!
+//! At most one per data directory: a file lock is the only authority. It is
+//! woken by a datagram, ends by itself when idle, and finishes the batch in hand
+//! when asked to end. `derive` is the work on one batch; this file decides when.
+
+mod derive;
+pub mod request;
+
+use std::time::Duration;
+
+use anyhow::Context as _;
+use foreword_core::model::Millis;
+use foreword_core::queue::{Queue, Readiness};
+use foreword_core::spool;
+use foreword_core::store::Store;
+use tokio::signal::unix::{Signal, SignalKind, signal};
+
+use crate::config::Config;
+use crate::home::{self, Home};
+use crate::log::Log;
+use crate::platform::Lock;
+use crate::start;
+use request::{Requests, Waiting};
+
+/// How a worker's run ended.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum End {
+    /// Nothing to do for the idle time, or all done when draining.
+    Done { left: u64 },
+    /// Asked to by a signal.
+    Asked,
+    /// Another worker has the lock.
+    Other(u32),
+}
+
+/// Until when a worker runs.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum Until {
+    Idle,
+    Drained,
+}
+
+/// Retries that are due within this time are worth waiting for when draining.
+const DRAIN_PATIENCE: Millis = 60_000;
+/// A write-ahead log larger than this is moved into its file.
+const WAL_MAX: u64 = 1 << 20;
+/// Time alone changes little; it is looked at this often.
+const HOUSEKEEPING: Millis = 6 * 3_600_000;
+/// When a database cannot be written, everything waits this long.
+const OUTAGE_PAUSE: Millis = 5_000;
+
+/// Runs a worker in this process.
+pub fn run(home: &Home, config: &Config, until: Until) -> anyhow::Result<End> {
+    let runtime = tokio::runtime::Builder::new_current_thread()
+        .enable_all()
+        .build()
+        .context("could not start the runtime")?;
+    runtime.block_on(async {
+        loop {
+            let lock =
+                match Lock::acquire(&home.lock()).context("could not take the worker's lock")? {
+                    Ok(lock) => lock,
+                    Err(holder) => return Ok(End::Other(holder)),
+                };
+            let mut worker = Worker::come_up(home, config)?;
+            let end = worker.work(until).await?;
+            let asked = end == End::Asked;
+            drop(worker);
+            drop(lock);
+            // A hook may have pushed after the last look and seen the lock still
+            // held: look once more, now that a new worker could be started.
+            if asked || until == Until::Drained || !anything_waits(home) {
+                return Ok(end);
+            }
+        }
+    })
+}
+
+fn anything_waits(home: &Home) -> bool {
+    let spooled = spool::waiting(&home.spool()).is_ok_and(|files| !files.is_empty());
+    let queued = Queue::look(&home.queue())
+        .ok()
+        .flatten()
+        .and_then(|queue| queue.counts().ok())
+        .is_some_and(|counts| counts.pending > 0);
+    spooled || queued
+}
+
+struct Worker<'a> {
+    home: &'a Home,
+    config: &'a Config,
+    queue: Queue,
+    store: Store,
+    requests: Requests,
+    signals: [Signal; 2],
+    /// Someone waits for everything to be done.
+    waiting: Vec<Waiting>,
+    not_before: Millis,
+    house_kept: Millis,
+}
+
+impl<'a> Worker<'a> {
+    fn come_up(home: &'a Home, config: &'a Config) -> anyhow::Result<Worker<'a>> {
+        let queue =
+            Queue::open(&home.queue(), &home.backups()).context("could not open queue.db")?;
+        let store =
+            Store::open(&home.memory(), &home.backups()).context("could not open memory.db")?;
+        queue
+            .free_claims_of_the_dead()
+            .context("could not free old claims")?;
+        let requests =
+            Requests::bind(&home.socket()).context("could not open the worker's socket")?;
+        let signals = [
+            signal(SignalKind::terminate())?,
+            signal(SignalKind::interrupt())?,
+        ];
+        start::clear_stamp(home);
+        Ok(Worker {
+            home,
+            config,
+            queue,
+            store,
+            requests,
+            signals,
+            waiting: Vec::new(),
+            not_before: 0,
+            house_kept: 0,
+        })
+    }
+
+    async fn work(&mut self, until: Until) -> anyhow::Result<End> {
+        let mut progress_at = home::now();
+        loop {
+            if self.asked_to_end().await {
+                return Ok(End::Asked);
+            }
+            let now = home::now();
+            self.keep_house(now);
+            let drain = until == Until::Drained || !self.waiting.is_empty();
+            if now >= self.not_before && self.step(now, drain) {
+                progress_at = home::now();
+                continue;
+            }
+
+            let next_due = self
+                .queue
+                .next_due(self.readiness(drain))
+                .unwrap_or(Some(now));
+            let next_due = next_due.map(|due| due.max(self.not_before));
+            let patient = now < progress_at + DRAIN_PATIENCE;
+            let soon = next_due.is_some_and(|due| due <= now + DRAIN_PATIENCE);
+            if drain && !(soon && patient) {
+                let left = self.queue.counts().map_or(0, |counts| counts.pending);
+                if until == Until::Drained {
+                    return Ok(End::Done { left });
+                }
+                self.requests.answer(&mut self.waiting, left).await;
+                continue;
+            }
+            self.checkpoint();
+            let idle_end = progress_at + Millis::from(self.config.worker.idle_seconds) * 1000;
+            if next_due.is_none() && now >= idle_end {
+                return Ok(End::Done { left: 0 });
+            }
+            let wake_at = next_due.unwrap_or(idle_end).max(now + 1);
+            if self.wait(wake_at - now).await {
+                return Ok(End::Asked);
+            }
+        }
+    }
+
+    /// Takes in what was spooled and works on the next batch; true if there was
+    /// anything to do. A database that cannot be used is an outage, not an end.
+    fn step(&mut self, now: Millis, drain: bool) -> bool {
+        let stepped = self
+            .take_in()
+            .and_then(|taken| Ok(self.one_batch(now, drain)? | taken));
+        stepped.unwrap_or_else(|error| {
+            self.outage(&format!("{error:#}"));
+            false
+        })
+    }
+
+    fn readiness(&self, drain: bool) -> Readiness {
+        Readiness {
+            drain,
+            batch_max: self.config.worker.batch_max,
+            batch_wait: if drain {
+                0
+            } else {
+                Millis::from(self.config.worker.batch_wait_seconds) * 1000
+            },
+        }
+    }
+
+    /// Moves spooled events into the queue; true if there were some.
+    fn take_in(&self) -> anyhow::Result<bool> {
+        let count = spool::take_in(&self.home.spool(), &self.queue)
+            .context("could not take in the spool")?;
+        Ok(count > 0)
+    }
+
+    /// Works on the next batch that is ready; true if there was one.
+    fn one_batch(&mut self, now: Millis, drain: bool) -> anyhow::Result<bool> {
+        let claim = self
+            .queue
+            .claim(now, self.readiness(drain))
+            .context("could not claim from queue.db")?;
+        let Some(claim) = claim else {
+            return Ok(false);
+        };
+        match derive::derive(&mut self.store, &claim.events, now) {
+            Ok(()) => self
+                .queue
+                .finish(claim)
+                .context("could not finish in queue.db")?,
+            Err(derive::Failure::Storage(error)) => {
+                self.queue
+                    .give_back(claim)
+                    .context("could not give events back to queue.db")?;
+                return Err(error).context("could not store in memory.db");
+            }
+            Err(derive::Failure::Event(error)) => {
+                Log::Worker.line(
+                    self.home,
+                    &format!("{} events failed: {error}", claim.events.len()),
+                );
+                self.queue
+                    .fail(claim, &error, now)
+                    .context("could not record a failure in queue.db")?;
+            }
+        }
+        Ok(true)
+    }
+
+    /// Nothing that an event could be blamed for: everything waits.
+    fn outage(&mut self, what: &str) {
+        self.not_before = home::now() + OUTAGE_PAUSE;
+        Log::Worker.line(
+            self.home,
+            &format!("{what}; waiting {} s", OUTAGE_PAUSE / 1000),
+        );
+    }
+
+    fn keep_house(&mut self, now: Millis) {
+        if now - self.house_kept < HOUSEKEEPING {
+            return;
+        }
+        self.house_kept = now;
+        let events_kept = Millis::from(self.config.retention.events_days) * 24 * 3_600_000;
+        if let Err(error) = self.store.keep_house(now, events_kept) {
+            Log::Worker.line(self.home, &format!("housekeeping: {error}"));
+        }
+    }
+
+    fn checkpoint(&self) {
+        let wal = self.home.queue().with_extension("db-wal");
+        if std::fs::metadata(wal).is_ok_and(|it| it.len() > WAL_MAX) {
+            let _ = self.queue.checkpoint();
+        }
+    }
+
+    async fn asked_to_end(&mut self) -> bool {
+        let [terminate, interrupt] = &mut self.signals;
+        tokio::select! {
+            biased;
+            _ = terminate.recv() => true,
+            _ = interrupt.recv() => true,
+            () = std::future::ready(()) => false,
+        }
+    }
+
+    /// Sleeps until woken or until the time is over; true when asked to end.
+    async fn wait(&mut self, milliseconds: Millis) -> bool {
+        let sleep = Duration::from_millis(u64::try_from(milliseconds).unwrap_or(0));
+        let [terminate, interrupt] = &mut self.signals;
+        tokio::select! {
+            _ = terminate.recv() => return true,
+            _ = interrupt.recv() => return true,
+            request = self.requests.next() => self.waiting.extend(request),
+            () = tokio::time::sleep(sleep) => {}
+        }
+        false
+    }
+}

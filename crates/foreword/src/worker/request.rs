@@ -1,0 +1,98 @@
+//! What others may ask of a running worker, over a datagram socket in the data
+//! directory: to look at the queue (`wake`), and to do everything now and say when
+//! it is done (`drain`).
+
+use std::io;
+use std::os::unix::net::UnixDatagram as Datagram;
+use std::path::{Path, PathBuf};
+use std::time::Duration;
+
+use tokio::net::UnixDatagram;
+
+use crate::home::Home;
+use crate::platform::Lock;
+
+const DRAIN: &[u8] = b"drain";
+
+/// The worker's end.
+pub struct Requests {
+    socket: UnixDatagram,
+}
+
+/// Someone who wants to hear when everything is done.
+pub struct Waiting {
+    address: PathBuf,
+}
+
+impl Requests {
+    /// Only the holder of the lock may call this: a socket that is there is a dead worker's.
+    pub fn bind(path: &Path) -> io::Result<Requests> {
+        match std::fs::remove_file(path) {
+            Err(error) if error.kind() != io::ErrorKind::NotFound => return Err(error),
+            _ => {}
+        }
+        Ok(Requests {
+            socket: UnixDatagram::bind(path)?,
+        })
+    }
+
+    /// Waits for a message. A wake-up needs no answer; someone who drains does.
+    pub async fn next(&self) -> Option<Waiting> {
+        let mut message = [0; 16];
+        let (length, sender) = match self.socket.recv_from(&mut message).await {
+            Ok(received) => received,
+            // Not worth an end: the worker looks at the queue anyway. But do not spin.
+            Err(_) => {
+                tokio::time::sleep(Duration::from_millis(100)).await;
+                return None;
+            }
+        };
+        // One look at the queue answers all wake-ups that have piled up.
+        if &message[..length] != DRAIN {
+            return None;
+        }
+        let address = sender.as_pathname()?.to_owned();
+        Some(Waiting { address })
+    }
+
+    /// Tells everyone who waited how much is left.
+    pub async fn answer(&self, waiting: &mut Vec<Waiting>, left: u64) {
+        for Waiting { address } in waiting.drain(..) {
+            let _ = self
+                .socket
+                .send_to(left.to_string().as_bytes(), address)
+                .await;
+        }
+    }
+}
+
+/// Has the running worker do everything now. None if it is gone before it answered.
+pub fn ask_to_drain(home: &Home) -> io::Result<Option<u64>> {
+    let folder = tempfile::Builder::new().prefix("foreword-").tempdir()?;
+    let socket = Datagram::bind(folder.path().join("answer"))?;
+    socket.set_read_timeout(Some(Duration::from_millis(200)))?;
+    if socket.send_to(DRAIN, home.socket()).is_err() {
+        return Ok(None);
+    }
+    let mut answer = [0; 32];
+    loop {
+        match socket.recv(&mut answer) {
+            Ok(length) => {
+                return Ok(std::str::from_utf8(&answer[..length])
+                    .ok()
+                    .and_then(|text| text.parse().ok()));
+            }
+            Err(error)
+                if matches!(
+                    error.kind(),
+                    io::ErrorKind::WouldBlock | io::ErrorKind::TimedOut
+                ) =>
+            {
+                if Lock::holder(&home.lock())?.is_none() {
+                    return Ok(None);
+                }
+            }
+            Err(error) => return Err(error),
+        }
+    }
+}

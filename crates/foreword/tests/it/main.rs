@@ -1,0 +1,5 @@
+//! Foreword as a user meets it: the real program, real files, real signals.
+
+mod support;
+
+mod spine;
