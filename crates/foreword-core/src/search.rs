@@ -59,11 +59,16 @@ pub fn search(store: &Store, query: &Query<'_>) -> rusqlite::Result<Vec<Hit>> {
         named_params! {":expression": expression, ":project": query.project, ":limit": query.limit},
         |row| {
             let title: String = row.get("title")?;
+            let kind = row.get("kind")?;
             Ok(Hit {
                 id: row.get("id")?,
-                kind: row.get("kind")?,
+                kind,
                 observation_type: row.get("type")?,
-                title: text::title(&title),
+                title: if kind == Kind::Observation {
+                    title
+                } else {
+                    text::title(&title)
+                },
                 project: row.get("project")?,
                 session: row.get("session")?,
                 at: row.get("at")?,

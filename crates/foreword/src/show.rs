@@ -1,7 +1,7 @@
 //! How things look on a terminal and as JSON. The only module that words output.
 //!
-//! Captured text passes through `clean`: it may hold control characters, and a
-//! terminal would obey them.
+//! Captured text is printed line by line through `one_line`, which takes out what
+//! would steer a terminal.
 
 use std::fmt::Write as _;
 
@@ -55,13 +55,7 @@ pub fn item_json(item: &Item) -> Value {
 }
 
 pub fn item(item: &Item) -> String {
-    let mut out = String::new();
-    let mut line = |name: &str, text: &str| {
-        if !text.is_empty() {
-            let _ = writeln!(out, "{:<14}{}", format!("{name}:"), clean(text));
-        }
-    };
-    let list = |items: &[String]| items.join(", ");
+    let mut page = Page::default();
     match &item.body {
         ItemBody::Observation {
             r#type,
@@ -78,27 +72,24 @@ pub fn item(item: &Item) -> String {
             provider,
             ..
         } => {
-            line(&format!("#{} {type}", item.id), title);
-            line("", subtitle);
+            page.text("", &format!("#{} {type}: {title}", item.id));
+            page.text("", subtitle);
+            page.gap();
             for fact in facts {
-                line("fact", fact);
+                page.text("- ", fact);
             }
-            line("narrative", narrative);
-            line("concepts", &list(concepts));
-            line("modified", &list(files_modified));
-            line("read", &list(files_read));
+            page.gap();
+            page.text("", narrative);
+            page.gap();
+            page.field("concepts", &concepts.join(", "));
+            page.field("modified", &files_modified.join(", "));
+            page.field("read", &files_read.join(", "));
             let commit = commit
                 .as_deref()
                 .map(|id| format!(" at {}", &id[..id.len().min(10)]));
-            line(
-                "branch",
-                &format!(
-                    "{}{}",
-                    branch.as_deref().unwrap_or_default(),
-                    commit.unwrap_or_default()
-                ),
-            );
-            line("origin", &format!("{origin}, by {provider}"));
+            let branch = branch.as_deref().unwrap_or_default();
+            page.field("branch", &format!("{branch}{}", commit.unwrap_or_default()));
+            page.field("origin", &format!("{origin}, worded by {provider}"));
         }
         ItemBody::Summary {
             request,
@@ -111,28 +102,78 @@ pub fn item(item: &Item) -> String {
             notes,
             ..
         } => {
-            line(&format!("#{} summary", item.id), request);
-            line("investigated", investigated);
-            line("learned", learned);
-            line("completed", completed);
-            line("next steps", next_steps);
-            line("edited", &list(files_edited));
-            line("read", &list(files_read));
-            line("notes", notes);
+            page.text("", &format!("#{} summary: {request}", item.id));
+            page.gap();
+            page.field("investigated", investigated);
+            page.field("learned", learned);
+            page.field("completed", completed);
+            page.field("next steps", next_steps);
+            page.field("edited", &files_edited.join(", "));
+            page.field("read", &files_read.join(", "));
+            page.field("notes", notes);
         }
         ItemBody::Prompt { text, reply } => {
-            line(&format!("#{} prompt", item.id), text);
-            line("reply", reply.as_deref().unwrap_or_default());
+            page.text("", &format!("#{} prompt: {text}", item.id));
+            page.gap();
+            page.field("reply", reply.as_deref().unwrap_or_default());
         }
     }
     let number = item
         .prompt_number
         .map(|number| format!(", prompt {number}"))
         .unwrap_or_default();
-    line("project", item.project.as_deref().unwrap_or("none"));
-    line("session", &format!("{}{number}", item.session));
-    line("when", &text::rfc3339(item.at));
-    out
+    page.field("project", item.project.as_deref().unwrap_or("none"));
+    page.field("session", &format!("{}{number}", item.session));
+    page.field("when", &text::rfc3339(item.at));
+    page.out
+}
+
+/// Lines of text, wrapped, with their continuation under their beginning.
+#[derive(Default)]
+struct Page {
+    out: String,
+}
+
+const WIDTH: usize = 100;
+
+impl Page {
+    fn gap(&mut self) {
+        if !self.out.ends_with("\n\n") {
+            self.out.push('\n');
+        }
+    }
+
+    fn field(&mut self, name: &str, text: &str) {
+        self.text(&format!("{name:<13} "), text);
+    }
+
+    /// Captured text may hold control characters; a terminal would obey them.
+    fn text(&mut self, mark: &str, text: &str) {
+        let indent = mark.chars().count();
+        let mut mark = mark.to_owned();
+        for paragraph in text.lines() {
+            let mut line = std::mem::replace(&mut mark, " ".repeat(indent));
+            let mut empty = true;
+            for word in one_line(paragraph)
+                .split(' ')
+                .filter(|word| !word.is_empty())
+            {
+                if !empty && line.chars().count() + 1 + word.chars().count() > WIDTH {
+                    let _ = writeln!(self.out, "{line}");
+                    line = " ".repeat(indent);
+                    empty = true;
+                }
+                if !empty {
+                    line.push(' ');
+                }
+                line.push_str(word);
+                empty = false;
+            }
+            if !empty {
+                let _ = writeln!(self.out, "{line}");
+            }
+        }
+    }
 }
 
 pub fn status(status: &Status) -> String {
@@ -237,11 +278,4 @@ fn ago(now: Millis, at: Millis) -> String {
         7200..172_800 => format!("{} h ago", seconds / 3600),
         _ => format!("on {}", text::date(at)),
     }
-}
-
-/// Captured text for a terminal: its lines, without what would steer the terminal.
-fn clean(text: &str) -> String {
-    text.chars()
-        .filter(|&character| character == '\n' || character == '\t' || !text::is_unsafe(character))
-        .collect()
 }

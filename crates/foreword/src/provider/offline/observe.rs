@@ -4,7 +4,7 @@
 //! the line that said what was wrong. Nothing is claimed that no event shows.
 
 use foreword_core::model::{FileRole, Observation, ObservationType, Origin, TouchedFile, Turn};
-use foreword_core::text::{one_line, shorten};
+use foreword_core::text::{capitalised, one_line, shorten};
 
 use super::Story;
 use super::findings::{Commit, Findings, Repair, command_at, edit_at};
@@ -63,11 +63,8 @@ impl Teller<'_> {
             facts.extend(self.repair_facts(repair));
         }
         facts.extend(change_facts(&edits));
-        let id = commit.id.as_deref().unwrap_or("unknown id");
-        facts.insert(
-            0,
-            format!("Committed as {id}: {}", shorten(&commit.subject, 110)),
-        );
+        let id = commit.id.as_deref().unwrap_or("a commit of unknown id");
+        facts.push(format!("Committed as {id}: {}", names(&edits)));
         let mut narrative = self.asked();
         if let Some(repair) = repairs.first() {
             narrative.push(self.repair_sentence(repair));
@@ -86,7 +83,7 @@ impl Teller<'_> {
             format!("commit:{}", self.steps()[commit.step].event),
             Wording {
                 kind: kind_of(&commit.subject).unwrap_or(ObservationType::Feature),
-                title: without_prefix(&commit.subject).to_owned(),
+                title: capitalised(without_prefix(&commit.subject)),
                 subtitle: format!("Committed as {id}: {}", names(&edits)),
                 facts,
                 narrative,
@@ -102,8 +99,8 @@ impl Teller<'_> {
         let line = words::key_line(&failed.output);
         let name = call_name(failed);
         let title = match &line {
-            Some(line) => format!("{}: fixed “{}”", names(&edits), shorten(line, 70)),
-            None => format!("{}: `{name}` passes again", names(&edits)),
+            Some(line) => format!("Fixed “{}” in {}", shorten(line, 70), names(&edits)),
+            None => format!("`{name}` passes again after changes to {}", names(&edits)),
         };
         let mut facts = self.repair_facts(repair);
         facts.extend(change_facts(&edits));
@@ -148,8 +145,8 @@ impl Teller<'_> {
             ObservationType::Refactor
         });
         let title = match &request {
-            Some(request) => format!("{}: {}", names(&edits), shorten(request, 80)),
-            None => format!("{} changed", names(&edits)),
+            Some(request) => format!("{} ({})", shorten(request, 80), names(&edits)),
+            None => format!("Changed {}", names(&edits)),
         };
         let mut narrative = self.asked();
         narrative.push(changed_sentence(&edits));
@@ -260,15 +257,15 @@ impl Teller<'_> {
     fn asked(&self) -> Vec<String> {
         let request = self.story.request.map(one_line).filter(|it| !it.is_empty());
         request
-            .map(|request| format!("Asked: “{}”.", shorten(&request, 300)))
+            .map(|request| format!("Asked: “{}”.", shorten(&request, 300).trim_end_matches('.')))
             .into_iter()
             .collect()
     }
 
     fn closing_words(&self) -> Option<String> {
-        let reply = one_line(self.story.reply?);
-        (!reply.is_empty() && !self.story.failed)
-            .then(|| format!("The agent's closing words: “{}”", shorten(&reply, 500)))
+        let closing = words::first_paragraph(self.story.reply?);
+        (!closing.is_empty() && !self.story.failed)
+            .then(|| format!("The agent's closing words: “{}”", shorten(&closing, 400)))
     }
 
     fn repair_facts(&self, repair: &Repair) -> Vec<String> {

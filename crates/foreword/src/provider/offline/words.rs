@@ -167,6 +167,12 @@ pub fn looks_failed(output: &str) -> bool {
     FAILURE_MARKS.iter().any(|mark| output.contains(mark))
 }
 
+/// What a reply says first, on one line: what comes after is lists and details.
+pub fn first_paragraph(reply: &str) -> String {
+    let paragraph = reply.trim().split("\n\n").next().unwrap_or_default();
+    text::one_line(paragraph)
+}
+
 /// The line that says what went wrong.
 pub fn key_line(output: &str) -> Option<String> {
     let lines: Vec<&str> = output
