@@ -8,7 +8,7 @@ use super::words::Call;
 pub struct Findings {
     pub repairs: Vec<Repair>,
     pub commits: Vec<Commit>,
-    /// Commands whose last run failed.
+    /// Commands that failed and were not seen to pass afterwards.
     pub failures: Vec<usize>,
     /// Edits that no repair and no commit accounts for.
     pub other_edits: Vec<usize>,
@@ -108,16 +108,16 @@ fn same_call(steps: &[Step], at: usize, call: &Call) -> bool {
 }
 
 fn failures(steps: &[Step]) -> Vec<usize> {
-    let mut last: Vec<(String, usize, bool)> = Vec::new();
-    for (at, command, call) in calls(steps) {
-        if call.matters() {
-            last.retain(|(name, ..)| *name != call.name);
-            last.push((call.name, at, command.passed));
-        }
-    }
-    last.into_iter()
-        .filter(|(.., passed)| !passed)
-        .map(|(_, at, _)| at)
+    let settled = |failed: usize, call: &Call| {
+        calls(steps).any(|(at, command, later)| {
+            let passed = command.passed && later.covers(call);
+            let failed_again = !command.passed && later.name == call.name;
+            at > failed && (passed || failed_again)
+        })
+    };
+    calls(steps)
+        .filter(|(at, command, call)| !command.passed && call.matters() && !settled(*at, call))
+        .map(|(at, ..)| at)
         .collect()
 }
 

@@ -158,7 +158,12 @@ impl Teller<'_> {
             Wording {
                 kind,
                 title,
-                subtitle: "Changed and not committed in this turn".to_owned(),
+                // The user's word makes it a bugfix; only a run that passes would prove it.
+                subtitle: match kind {
+                    ObservationType::Bugfix => "Meant as a fix; no failing run was seen to pass",
+                    _ => "Changed and not committed in this turn",
+                }
+                .to_owned(),
                 facts: change_facts(&edits),
                 narrative,
             },
@@ -181,7 +186,7 @@ impl Teller<'_> {
             Wording {
                 kind: ObservationType::Discovery,
                 title: format!("`{name}` fails: {}", shorten(&line, 80)),
-                subtitle: "Still failing when the turn ended".to_owned(),
+                subtitle: "Not seen to pass afterwards in this turn".to_owned(),
                 facts: failure_facts(command),
                 narrative,
             },

@@ -75,7 +75,10 @@ fn learned(story: &Story<'_>, findings: &Findings) -> String {
         .repairs
         .iter()
         .map(|repair| (repair.failed, "failed at first"));
-    let failing = findings.failures.iter().map(|&at| (at, "still fails"));
+    let failing = findings
+        .failures
+        .iter()
+        .map(|&at| (at, "failed and was not seen to pass"));
     let lines: Vec<String> = failed
         .chain(failing)
         .filter_map(|(at, how)| {
