@@ -112,8 +112,7 @@ fn sessions(store: &Store, project: &str, request: &Request<'_>) -> rusqlite::Re
     let mut statement = store.connection.prepare_cached(
         "select s.id, coalesce(s.title, '') as title, s.last_event_at as at
          from sessions s
-         join projects j on j.id = s.project_id
-         where j.key = :project
+         where s.project_id = (select project_id from project_keys where key = :project)
            and (not :only_this or s.host_session_id = :session)
            and (:with_this or s.host_session_id <> :session)
            and exists (select 1 from prompts p where p.session_id = s.id)
