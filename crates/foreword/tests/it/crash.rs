@@ -11,7 +11,7 @@ use std::process::{Child, ExitStatus, Stdio};
 use foreword_core::fault::POINTS;
 
 use crate::audit::{Audit, audit, counts_of_marks, marked};
-use crate::support::{Host, Sandbox};
+use crate::support::{Host, Sandbox, signal};
 
 const SIGKILL: i32 = 9;
 
@@ -255,4 +255,174 @@ fn the_audit_notices_what_is_lost_and_what_is_out_of_step() {
     let audit = scene.audit();
     assert_eq!(audit.lost, [3]);
     assert_eq!(audit.damage.len(), 2, "{audit:?}");
+}
+
+/// What may happen to a process in the random rounds.
+#[derive(Debug, Clone, PartialEq, Eq)]
+enum Fate {
+    Lives,
+    DiesAt(String),
+    /// Killed from outside after so many turns of a loop.
+    KilledAfter(u32),
+}
+
+impl Fate {
+    fn draw(random: &mut Random, points: &[&str], turns: u32) -> Fate {
+        match random.below(3) {
+            0 => Fate::Lives,
+            1 => {
+                let point = points[random.below(points.len() as u32) as usize];
+                Fate::DiesAt(format!("{point}:{}", 1 + random.below(3)))
+            }
+            _ => Fate::KilledAfter(random.below(turns)),
+        }
+    }
+
+    fn fault(&self) -> &str {
+        match self {
+            Fate::DiesAt(fault) => fault,
+            _ => "",
+        }
+    }
+}
+
+/// The points that a process of this road passes.
+fn points_of(road: &[&str]) -> Vec<&'static str> {
+    let on_road = |point: &&&str| road.iter().any(|it| point.starts_with(it));
+    POINTS.iter().filter(on_road).copied().collect()
+}
+
+const ROUNDS: u32 = 200;
+/// Turns of the waiting loop that a hook and a worker take, about.
+const HOOK_TURNS: u32 = 1500;
+const WORKER_TURNS: u32 = 8000;
+/// A new home now and then, so that the spool and the first start are met too.
+const ROUNDS_PER_HOME: u32 = 20;
+/// An event that a worker dies with six times is skipped; so often it must not happen here.
+const ROUNDS_PER_AUDIT: u32 = 2;
+
+#[test]
+fn two_hundred_rounds_of_random_kills_lose_nothing_and_double_nothing() {
+    let mut random = Random::from_env();
+    let mut killed = 0;
+    for _ in 0..ROUNDS / ROUNDS_PER_HOME {
+        let mut scene = Scene::fresh();
+        for round in 1..=ROUNDS_PER_HOME {
+            killed += kill_round(&mut scene, &mut random);
+            if round % ROUNDS_PER_AUDIT == 0 {
+                scene.expect_intact(&format!("round {round} with seed {}", random.seed));
+            }
+        }
+    }
+    assert!(killed > ROUNDS, "only {killed} processes were killed");
+}
+
+/// A worker and three hooks at once; says how many of them were killed.
+fn kill_round(scene: &mut Scene, random: &mut Random) -> u32 {
+    // Mostly the worker of this round is the only one; else hooks start another.
+    if random.below(4) > 0 {
+        scene.sandbox.keep_workers_away();
+    }
+    let roads = [
+        "intake",
+        "claim",
+        "store",
+        "queue",
+        "migration:before-commit",
+    ];
+    let fate = Fate::draw(random, &points_of(&roads), WORKER_TURNS);
+    let mut worker = scene
+        .sandbox
+        .command(&["worker", "run"])
+        .env("FOREWORD_FAULT", fate.fault())
+        .env("FOREWORD_WORKER_BATCH_WAIT_SECONDS", "0")
+        .stdout(Stdio::null())
+        .stderr(Stdio::null())
+        .spawn()
+        .unwrap();
+
+    let mut hooks = Vec::new();
+    for _ in 0..3 {
+        // Now and then the host tells something again.
+        let again = scene.marks > 0 && random.below(5) == 0;
+        let mark = if again {
+            1 + random.below(scene.marks)
+        } else {
+            scene.marks += 1;
+            scene.marks
+        };
+        let fate = Fate::draw(random, &points_of(&["hook", "spool"]), HOOK_TURNS);
+        hooks.push((mark, scene.start(mark, fate.fault()), fate));
+    }
+
+    let worker_turns = match fate {
+        Fate::KilledAfter(turns) => turns,
+        _ => WORKER_TURNS,
+    };
+    let mut turn = 0;
+    while hooks
+        .iter_mut()
+        .any(|(_, hook, _)| hook.try_wait().unwrap().is_none())
+    {
+        for (_, hook, fate) in &mut hooks {
+            if *fate == Fate::KilledAfter(turn) {
+                hook.kill().unwrap();
+            }
+        }
+        if turn == worker_turns {
+            worker.kill().unwrap();
+        }
+        turn += 1;
+        std::thread::yield_now();
+    }
+    let mut killed = 0;
+    for (mark, mut hook, _) in hooks {
+        let status = hook.wait().unwrap();
+        if status.success() {
+            scene.accepted.push(mark);
+        }
+        killed += u32::from(status.signal() == Some(SIGKILL));
+    }
+
+    while turn < worker_turns && worker.try_wait().unwrap().is_none() {
+        turn += 1;
+        std::thread::yield_now();
+    }
+    worker.kill().unwrap();
+    killed += u32::from(worker.wait().unwrap().signal() == Some(SIGKILL));
+    // One that a hook started.
+    for pid in scene.sandbox.background_workers() {
+        signal(pid, "KILL");
+        killed += 1;
+    }
+    killed
+}
+
+/// Small, seeded and good enough: xorshift64*.
+struct Random {
+    seed: u64,
+    state: u64,
+}
+
+impl Random {
+    /// `FOREWORD_TEST_SEED` repeats what a failed run printed.
+    fn from_env() -> Random {
+        let seed = match std::env::var("FOREWORD_TEST_SEED") {
+            Ok(seed) => seed.parse().expect("FOREWORD_TEST_SEED is a number"),
+            Err(_) => std::time::UNIX_EPOCH.elapsed().unwrap().as_micros() as u64,
+        };
+        println!("FOREWORD_TEST_SEED={seed}");
+        Random {
+            seed,
+            state: seed | 1,
+        }
+    }
+
+    fn below(&mut self, limit: u32) -> u32 {
+        self.state ^= self.state >> 12;
+        self.state ^= self.state << 25;
+        self.state ^= self.state >> 27;
+        let high = (self.state.wrapping_mul(0x2545_f491_4f6c_dd1d) >> 32) as u32;
+        high % limit
+    }
 }
