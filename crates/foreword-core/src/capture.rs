@@ -14,6 +14,7 @@ use uuid::Uuid;
 
 use crate::model::{Event, EventKind, FileRole, Millis, TouchedFile};
 use crate::project::{self, Nowhere};
+use crate::redact;
 pub use payload::Limits;
 use wire::HookInput;
 
@@ -300,7 +301,7 @@ fn touched_files(input: &HookInput<'_>, limits: &Limits) -> Vec<TouchedFile> {
         .and_then(|age| Millis::try_from(age.as_millis()).ok());
     vec![TouchedFile {
         size: metadata.as_ref().map(std::fs::Metadata::len),
-        path,
+        path: redact::redact(&path).text.into_owned(),
         role,
         mtime,
         hash,

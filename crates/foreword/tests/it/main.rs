@@ -6,3 +6,4 @@ mod support;
 mod spine;
 
 mod crash;
+mod pipes;

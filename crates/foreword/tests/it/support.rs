@@ -9,6 +9,8 @@ use std::time::{Duration, Instant};
 
 use serde_json::Value;
 
+const PROGRAM: &str = env!("CARGO_BIN_EXE_foreword");
+
 pub struct Sandbox {
     dir: tempfile::TempDir,
 }
@@ -43,9 +45,22 @@ impl Sandbox {
 
     /// The program, in a clean environment.
     pub fn command(&self, arguments: &[&str]) -> Command {
-        let mut command = Command::new(env!("CARGO_BIN_EXE_foreword"));
+        let mut command = Command::new(PROGRAM);
+        command.args(arguments);
+        self.isolate(&mut command);
         command
-            .args(arguments)
+    }
+
+    /// The program, started by a line of shell: `"$0" "$@"` is the program and its arguments.
+    pub fn shell(&self, line: &str, arguments: &[&str]) -> Command {
+        let mut command = Command::new("sh");
+        command.args(["-c", line, PROGRAM]).args(arguments);
+        self.isolate(&mut command);
+        command
+    }
+
+    fn isolate(&self, command: &mut Command) {
+        command
             .env_clear()
             .env("PATH", std::env::var_os("PATH").unwrap())
             .env("HOME", self.user_home())
@@ -54,7 +69,6 @@ impl Sandbox {
             .stdin(Stdio::null())
             .stdout(Stdio::piped())
             .stderr(Stdio::piped());
-        command
     }
 
     /// Runs a command to its end and gives what it printed; it must succeed.
@@ -151,6 +165,25 @@ impl Sandbox {
     /// What the program itself noted about hooks or the worker.
     pub fn log(&self, name: &str) -> String {
         std::fs::read_to_string(self.home().join("logs").join(name)).unwrap_or_default()
+    }
+
+    /// Every file of the data directory, however deep, with its bytes.
+    pub fn files(&self) -> Vec<(PathBuf, Vec<u8>)> {
+        let mut files = Vec::new();
+        let mut folders = vec![self.home()];
+        while let Some(folder) = folders.pop() {
+            for entry in std::fs::read_dir(folder).unwrap() {
+                let path = entry.unwrap().path();
+                let kind = std::fs::symlink_metadata(&path).unwrap().file_type();
+                if kind.is_dir() {
+                    folders.push(path);
+                } else if kind.is_file() {
+                    let bytes = std::fs::read(&path).unwrap();
+                    files.push((path, bytes));
+                }
+            }
+        }
+        files
     }
 
     /// How many events wait in the spool.
