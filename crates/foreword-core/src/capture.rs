@@ -14,7 +14,7 @@ use uuid::Uuid;
 
 use crate::model::{Event, EventKind, FileRole, Millis, TouchedFile};
 use crate::project::{self, Nowhere};
-use crate::redact::files::is_secret_file;
+use crate::redact::{self, files::is_secret_file};
 pub use payload::Limits;
 use wire::{HookInput, Subject};
 
@@ -302,7 +302,7 @@ fn touched_files(tool: Option<&str>, subject: &Subject<'_>, limits: &Limits) -> 
         .and_then(|age| Millis::try_from(age.as_millis()).ok());
     vec![TouchedFile {
         size: metadata.as_ref().map(std::fs::Metadata::len),
-        path,
+        path: redact::redact(&path).text.into_owned(),
         role,
         mtime,
         hash,

@@ -46,6 +46,10 @@ const REPEATED: &[(&str, &str)] = &[
     ("NotebookEdit", "updated_file"),
 ];
 
+/// What is nested deeper is kept as a text: whoever reads the event back gives up
+/// at 128 levels, of which spool and payload take some themselves.
+const DEPTH_MAX: usize = 64;
+
 /// The payload of an event of this kind.
 pub fn build(
     kind: EventKind,
@@ -57,8 +61,8 @@ pub fn build(
     let mut payload = Payload::default();
     match kind {
         EventKind::SessionStart => {
-            payload.source = input.source.as_deref().map(str::to_owned);
-            payload.model = input.model.as_deref().map(str::to_owned);
+            payload.source = input.source.as_deref().map(|text| work.redacted(text));
+            payload.model = input.model.as_deref().map(|text| work.redacted(text));
         }
         EventKind::Prompt | EventKind::Notification => {
             payload.prompt = input.prompt.as_deref().map(|text| work.redacted(text));
@@ -85,7 +89,7 @@ pub fn build(
             payload.error = input.error.map(|raw| work.text(raw));
         }
         EventKind::SessionEnd => {
-            payload.reason = input.reason.as_deref().map(str::to_owned);
+            payload.reason = input.reason.as_deref().map(|text| work.redacted(text));
         }
     }
     payload.redacted = work.redacted;
@@ -164,7 +168,7 @@ impl Work {
                 continue;
             }
             let value = self.any(field);
-            object.insert(name.into_owned(), value);
+            object.insert(self.redacted(&name), value);
         }
         let mut value = Value::Object(object);
         self.named_secrets(&mut value);
@@ -174,7 +178,7 @@ impl Work {
     fn any(&mut self, raw: &RawValue) -> Value {
         match serde_json::from_str(raw.get()) {
             Ok(mut value) => {
-                self.walk(&mut value);
+                self.walk(&mut value, 0);
                 value
             }
             // Nested deeper than anyone means: kept as the text that it is.
@@ -182,7 +186,7 @@ impl Work {
         }
     }
 
-    fn walk(&mut self, value: &mut Value) {
+    fn walk(&mut self, value: &mut Value, depth: usize) {
         match value {
             Value::String(text) => {
                 let redacted = redact::redact(text);
@@ -191,13 +195,34 @@ impl Work {
                     *text = clean;
                 }
             }
-            Value::Array(items) => items.iter_mut().for_each(|item| self.walk(item)),
+            Value::Array(items) => {
+                for item in items {
+                    self.walk(item, depth + 1);
+                }
+            }
             Value::Object(fields) => {
-                fields.values_mut().for_each(|field| self.walk(field));
+                for field in fields.values_mut() {
+                    self.walk(field, depth + 1);
+                }
+                self.names(fields);
                 self.named_secrets(value);
             }
             _ => {}
         }
+        if depth == DEPTH_MAX && (value.is_array() || value.is_object()) {
+            *value = Value::String(value.to_string());
+        }
+    }
+
+    /// A field's name is as much a text as its value.
+    fn names(&mut self, fields: &mut serde_json::Map<String, Value>) {
+        if fields.keys().all(|name| redact::redact(name).count == 0) {
+            return;
+        }
+        *fields = std::mem::take(fields)
+            .into_iter()
+            .map(|(name, field)| (self.redacted(&name), field))
+            .collect();
     }
 
     /// `{"password": "…"}`: the value alone would not look like a secret.
@@ -247,10 +272,20 @@ fn cut_fields(payload: &mut Payload, max: usize) {
         error,
         input,
         response,
+        source,
+        model,
+        reason,
         cut,
         ..
     } = payload;
-    for (name, field) in [("prompt", prompt), ("reply", reply), ("error", error)] {
+    for (name, field) in [
+        ("prompt", prompt),
+        ("reply", reply),
+        ("error", error),
+        ("source", source),
+        ("model", model),
+        ("reason", reason),
+    ] {
         if let Some(text) = field {
             cut_text(text, name, max, cut);
         }

@@ -1,6 +1,10 @@
 //! Foreword as a user meets it: the real program, real files, real signals.
 #![expect(clippy::unwrap_used, reason = "a test that cannot go on has failed")]
 
+mod audit;
 mod support;
 
 mod spine;
+
+mod crash;
+mod pipes;
