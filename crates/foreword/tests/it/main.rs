@@ -3,3 +3,5 @@
 mod support;
 
 mod spine;
+
+mod client;
