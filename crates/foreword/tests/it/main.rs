@@ -8,3 +8,4 @@ mod spine;
 
 mod crash;
 mod pipes;
+mod client;
