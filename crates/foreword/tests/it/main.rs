@@ -6,6 +6,6 @@ mod support;
 
 mod spine;
 
+mod client;
 mod crash;
 mod pipes;
-mod client;
