@@ -139,7 +139,7 @@ pub enum Drop {
     OtherEvent,
     #[error("a tool on the boring list")]
     BoringTool,
-    #[error("a call of Foreword's own tools")]
+    #[error("a call of Foreword itself")]
     OwnTool,
 }
 
@@ -175,6 +175,9 @@ fn try_capture(
     }
 
     let subject = input.subject();
+    if subject.command.as_deref().is_some_and(runs_foreword) {
+        return Err(Drop::OwnTool);
+    }
     let payload = payload::build(kind, &input, &subject, &settings.limits);
     let cwd = present(&input.cwd);
     let place = world
@@ -246,6 +249,12 @@ fn is_notification(input: &HookInput<'_>) -> bool {
 
 fn is_own_tool(tool: &str) -> bool {
     tool.starts_with("mcp__foreword__") || tool.starts_with("mcp__plugin_foreword_")
+}
+
+/// The agent looking something up with this program is no work to remember.
+fn runs_foreword(command: &str) -> bool {
+    let program = command.split_whitespace().next().unwrap_or_default();
+    program.rsplit('/').next() == Some("foreword")
 }
 
 fn key(

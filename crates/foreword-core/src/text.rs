@@ -64,6 +64,12 @@ pub fn shorten(text: &str, max: usize) -> Cow<'_, str> {
     ))
 }
 
+/// `1 line`, `2 lines`.
+#[must_use]
+pub fn count(number: u64, one: &str, many: &str) -> String {
+    format!("{number} {}", if number == 1 { one } else { many })
+}
+
 /// One line, without control characters: safe in a list and on a terminal.
 #[must_use]
 pub fn one_line(text: &str) -> String {

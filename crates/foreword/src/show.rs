@@ -8,7 +8,7 @@ use std::fmt::Write as _;
 use foreword_core::model::Millis;
 use foreword_core::search::Hit;
 use foreword_core::store::{Item, ItemBody};
-use foreword_core::text::{self, one_line};
+use foreword_core::text::{self, count, one_line};
 use serde_json::{Value, json};
 
 use crate::cli::Status;
@@ -67,6 +67,7 @@ pub fn item(item: &Item) -> String {
             files_read,
             files_modified,
             origin,
+            agent_id,
             branch,
             commit,
             provider,
@@ -89,7 +90,14 @@ pub fn item(item: &Item) -> String {
                 .map(|id| format!(" at {}", &id[..id.len().min(10)]));
             let branch = branch.as_deref().unwrap_or_default();
             page.field("branch", &format!("{branch}{}", commit.unwrap_or_default()));
-            page.field("origin", &format!("{origin}, worded by {provider}"));
+            let subagent = agent_id.as_deref().map(|id| format!(", by subagent {id}"));
+            page.field(
+                "origin",
+                &format!(
+                    "{origin}{}, worded by {provider}",
+                    subagent.unwrap_or_default()
+                ),
+            );
         }
         ItemBody::Summary {
             request,
@@ -192,10 +200,14 @@ pub fn status(status: &Status) -> String {
     let totals = &status.totals;
     line(
         "memory",
-        format!(
-            "{} observations, {} summaries, {} prompts, {} sessions, {} projects",
-            totals.observations, totals.summaries, totals.prompts, totals.sessions, totals.projects
-        ),
+        [
+            count(totals.observations, "observation", "observations"),
+            count(totals.summaries, "summary", "summaries"),
+            count(totals.prompts, "prompt", "prompts"),
+            count(totals.sessions, "session", "sessions"),
+            count(totals.projects, "project", "projects"),
+        ]
+        .join(", "),
     );
     if let Some(at) = totals.last_event_at {
         line("last event", ago(status.now, at));
@@ -207,7 +219,11 @@ pub fn status(status: &Status) -> String {
         .map(|at| format!(", oldest {}", ago(status.now, at)));
     line(
         "pending",
-        format!("{pending} events{}", waiting.unwrap_or_default()),
+        format!(
+            "{}{}",
+            count(pending, "event", "events"),
+            waiting.unwrap_or_default()
+        ),
     );
     if status.queue.skipped > 0 {
         line(

@@ -61,6 +61,7 @@ fn told(store: &Store, session: &str, source: &str) -> Option<String> {
         project: Some("/p"),
         host_session_id: session,
         source: Source::parse(Some(source)),
+        program: "foreword",
     };
     index(Some(store), &request).unwrap()
 }
@@ -132,6 +133,44 @@ fn a_session_without_a_prompt_is_not_listed() {
 }
 
 #[test]
+fn a_session_in_which_nothing_happened_takes_no_line() {
+    let dir = tempfile::tempdir().unwrap();
+    let mut store = memory(&dir, 2);
+    let hello = Event {
+        host_session_id: "chat".into(),
+        prompt_id: Some("p".into()),
+        payload: Payload {
+            prompt: Some("Do thing 77".into()),
+            ..Payload::default()
+        },
+        ..event("s", 9 * HOUR, EventKind::Prompt)
+    };
+    commit(&mut store, &[hello], "");
+    assert_eq!(things(&told(&store, "fresh", "startup").unwrap()), [1, 0]);
+}
+
+#[test]
+fn a_trivial_turn_does_not_hide_what_the_session_did() {
+    let dir = tempfile::tempdir().unwrap();
+    let mut store = memory(&dir, 2);
+    let thanks = Event {
+        host_session_id: "s1".into(),
+        prompt_id: Some("thanks".into()),
+        payload: Payload {
+            prompt: Some("Thanks!".into()),
+            ..Payload::default()
+        },
+        ..event("s", 9 * HOUR, EventKind::Prompt)
+    };
+    commit(&mut store, &[thanks], "");
+    assert!(
+        told(&store, "fresh", "startup")
+            .unwrap()
+            .contains("did thing 1")
+    );
+}
+
+#[test]
 fn all_but_the_last_line_is_the_same_from_session_to_session() {
     let dir = tempfile::tempdir().unwrap();
     let store = memory(&dir, 3);
@@ -155,6 +194,7 @@ fn another_project_or_none_is_told_nothing() {
             project,
             host_session_id: "x",
             source: Source::Startup,
+            program: "foreword",
         };
         assert_eq!(index(Some(&store), &request).unwrap(), None);
         assert_eq!(index(None, &request).unwrap(), None);

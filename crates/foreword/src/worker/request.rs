@@ -17,6 +17,14 @@ const DRAIN: &[u8] = b"drain";
 /// The worker's end.
 pub struct Requests {
     socket: UnixDatagram,
+    path: PathBuf,
+}
+
+impl Drop for Requests {
+    fn drop(&mut self) {
+        // Still under the lock: the socket cannot be a successor's.
+        let _ = std::fs::remove_file(&self.path);
+    }
 }
 
 /// Someone who wants to hear when everything is done.
@@ -33,6 +41,7 @@ impl Requests {
         }
         Ok(Requests {
             socket: UnixDatagram::bind(path)?,
+            path: path.to_owned(),
         })
     }
 

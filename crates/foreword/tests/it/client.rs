@@ -22,7 +22,7 @@ use model::Request;
 const PROMPT: &str = "Make the check pass";
 const REPLY: &str = "The limit is 7 now.\n\nNext steps:\n- cover the burst case";
 /// What came of it, in the words of the offline provider.
-const LINE: &str = "bugfix: limit.txt: fixed “error: the kumquat limit is 6, not 7” (~";
+const LINE: &str = "bugfix: Fixed “error: the kumquat limit is 6, not 7” in limit.txt (~";
 
 /// The model's part of a session that fails and mends it.
 fn repair(app: &Path) -> Value {

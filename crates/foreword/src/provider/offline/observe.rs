@@ -4,7 +4,7 @@
 //! the line that said what was wrong. Nothing is claimed that no event shows.
 
 use foreword_core::model::{FileRole, Observation, ObservationType, Origin, TouchedFile, Turn};
-use foreword_core::text::{capitalised, one_line, shorten};
+use foreword_core::text::{capitalised, count, one_line, shorten};
 
 use super::Story;
 use super::findings::{Commit, Findings, Repair, command_at, edit_at};
@@ -42,6 +42,12 @@ pub fn observations(turn: &Turn, story: &Story<'_>, findings: &Findings) -> Vec<
     }
     for &failure in &findings.failures {
         observations.extend(teller.failure(failure));
+    }
+    // The closing words are in the summary; here they would be paid for once per observation.
+    if let [only] = observations.as_mut_slice()
+        && let Some(closing) = teller.closing_words()
+    {
+        only.narrative = format!("{} {closing}", only.narrative);
     }
     observations.sort_by_key(|observation| observation.at);
     observations
@@ -83,7 +89,10 @@ impl Teller<'_> {
             format!("commit:{}", self.steps()[commit.step].event),
             Wording {
                 kind: kind_of(&commit.subject).unwrap_or(ObservationType::Feature),
-                title: capitalised(without_prefix(&commit.subject)),
+                title: match without_prefix(&commit.subject) {
+                    "" => format!("Committed {}", names(&edits)),
+                    subject => capitalised(subject),
+                },
                 subtitle: format!("Committed as {id}: {}", names(&edits)),
                 facts,
                 narrative,
@@ -161,7 +170,7 @@ impl Teller<'_> {
                 // The user's word makes it a bugfix; only a run that passes would prove it.
                 subtitle: match kind {
                     ObservationType::Bugfix => "Meant as a fix; no failing run was seen to pass",
-                    _ => "Changed and not committed in this turn",
+                    _ => "Changed in this turn",
                 }
                 .to_owned(),
                 facts: change_facts(&edits),
@@ -206,8 +215,7 @@ impl Teller<'_> {
         involved.sort_unstable();
         involved.dedup();
         let steps: Vec<&Step> = involved.iter().map(|&at| &self.steps()[at]).collect();
-        let mut narrative = wording.narrative;
-        narrative.extend(self.closing_words());
+        let narrative = wording.narrative;
         let mut facts = wording.facts;
         facts.truncate(FACTS_MAX);
         // A subagent's work is its own only if all of it is.
@@ -404,7 +412,10 @@ fn change_facts(edits: &[&Edit]) -> Vec<String> {
                 }
             });
             if let Some(edit) = of_file.iter().find(|edit| edit.created) {
-                return format!("{path} is new, {} lines", edit.lines);
+                return format!(
+                    "{path} is new, {}",
+                    count(edit.lines as u64, "line", "lines")
+                );
             }
             match replaced {
                 Some((old, new)) => format!(
@@ -417,8 +428,9 @@ fn change_facts(edits: &[&Edit]) -> Vec<String> {
                     let removed: usize = of_file.iter().map(|edit| edit.removed.len()).sum();
                     let first = of_file.iter().find_map(|edit| edit.added.first());
                     let sample = first.map(|line| format!(", among them `{}`", shorten(line, 60)));
+                    let added = count(added as u64, "line", "lines");
                     format!(
-                        "{path}: {added} lines in, {removed} out{}",
+                        "{path}: {added} in, {removed} out{}",
                         sample.unwrap_or_default()
                     )
                 }
