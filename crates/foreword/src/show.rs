@@ -7,7 +7,7 @@ use std::fmt::Write as _;
 
 use foreword_core::model::Millis;
 use foreword_core::search::Hit;
-use foreword_core::store::{Item, ItemBody};
+use foreword_core::store::{Item, ItemBody, Project};
 use foreword_core::text::{self, count, one_line};
 use serde_json::{Value, json};
 
@@ -184,15 +184,55 @@ impl Page {
     }
 }
 
+pub fn projects(projects: &[Project]) -> String {
+    if projects.is_empty() {
+        return "no project is remembered yet\n".to_owned();
+    }
+    let mut out = String::new();
+    for project in projects {
+        let last = project
+            .last_event_at
+            .map(|at| format!(", last {}", text::date(at)));
+        let _ = writeln!(
+            out,
+            "{}: {}, {}{}",
+            one_line(&project.name),
+            count(project.sessions, "session", "sessions"),
+            count(project.observations, "observation", "observations"),
+            last.unwrap_or_default()
+        );
+        for key in &project.keys {
+            let _ = writeln!(out, "  {}", one_line(key));
+        }
+    }
+    out
+}
+
+pub fn projects_json(projects: &[Project]) -> Value {
+    let rows = projects.iter().map(|project| {
+        json!({
+            "name": project.name,
+            "keys": project.keys,
+            "sessions": project.sessions,
+            "observations": project.observations,
+            "last_event_at": project.last_event_at.map(text::rfc3339),
+        })
+    });
+    rows.collect()
+}
+
 pub fn status(status: &Status) -> String {
     let mut out = String::new();
     let mut line = |name: &str, text: String| {
         let _ = writeln!(out, "{name:<12}{text}");
     };
-    if status.off {
+    for scope in &status.off {
         line(
             "off",
-            "FOREWORD_OFF is set: nothing is written and nothing injected".into(),
+            format!(
+                "{}: nothing is written and nothing injected",
+                one_line(scope)
+            ),
         );
     }
     line("home", status.home.dir().display().to_string());
