@@ -5,5 +5,8 @@ mod support;
 
 mod spine;
 
+mod concurrency;
 mod crash;
 mod pipes;
+mod storage;
+mod worker;
