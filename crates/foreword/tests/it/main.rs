@@ -5,6 +5,7 @@ mod support;
 
 mod spine;
 
+mod commands;
 mod concurrency;
 mod crash;
 mod pipes;

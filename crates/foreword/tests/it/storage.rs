@@ -2,7 +2,7 @@
 //! newer, read-only, full. Hooks go on, nothing that can be kept is lost, and
 //! `status` says in a line what is wrong.
 
-use std::os::unix::fs::{MetadataExt as _, PermissionsExt as _};
+use std::os::unix::fs::PermissionsExt as _;
 use std::path::{Path, PathBuf};
 use std::process::{Command, Output, Stdio};
 
@@ -268,17 +268,6 @@ fn spool_files_that_cannot_be_read_are_set_aside_and_counted() {
     );
 }
 
-/// The program without root's power to write what is read-only.
-fn as_anyone(sandbox: &Sandbox, arguments: &[&str]) -> Command {
-    let is_root = std::fs::metadata("/proc/self").unwrap().uid() == 0;
-    let powers = "-dac_override,-dac_read_search";
-    let line = match is_root {
-        true => format!("exec setpriv --bounding-set={powers} --inh-caps={powers} \"$0\" \"$@\""),
-        false => "exec \"$0\" \"$@\"".to_owned(),
-    };
-    sandbox.shell(&line, arguments)
-}
-
 /// Makes files and folders read-only, until it is dropped.
 struct ReadOnly(Vec<(PathBuf, u32)>);
 
@@ -322,7 +311,7 @@ fn a_queue_that_is_read_only_sends_events_to_the_spool() {
     let project = sandbox.project("app");
     let (_, input) = marked(&Host::new("s3", &project), 3);
     let read_only = ReadOnly::new(&[sandbox.home().join("queue.db")]);
-    expect_saved(&feed(as_anyone(&sandbox, &["save"]), &project, &input));
+    expect_saved(&feed(sandbox.as_anyone(&["save"]), &project, &input));
     assert_eq!(sandbox.spooled(), 1);
     assert!(sandbox.log("hook.log").contains("queue.db: "));
     drop(read_only);
@@ -341,9 +330,9 @@ fn a_home_that_is_read_only_does_not_break_the_session() {
     paths.push(sandbox.home().join("spool"));
     paths.retain(|path| path.exists());
     let read_only = ReadOnly::new(&paths);
-    expect_saved(&feed(as_anyone(&sandbox, &["save"]), &project, &input));
+    expect_saved(&feed(sandbox.as_anyone(&["save"]), &project, &input));
     let output = feed(
-        as_anyone(&sandbox, &["context"]),
+        sandbox.as_anyone(&["context"]),
         &project,
         &host.start("startup"),
     );
@@ -355,7 +344,7 @@ fn a_home_that_is_read_only_does_not_break_the_session() {
 
     // And one that cannot even be made.
     let nowhere = ReadOnly::new(&[sandbox.user_home()]);
-    let mut command = as_anyone(&sandbox, &["save"]);
+    let mut command = sandbox.as_anyone(&["save"]);
     command.env("FOREWORD_HOME", sandbox.user_home().join("not/there"));
     expect_saved(&feed(command, &project, &input));
     drop(nowhere);
