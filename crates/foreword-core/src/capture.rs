@@ -14,9 +14,9 @@ use uuid::Uuid;
 
 use crate::model::{Event, EventKind, FileRole, Millis, TouchedFile};
 use crate::project::{self, Nowhere};
-use crate::redact;
+use crate::redact::{self, files::is_secret_file};
 pub use payload::Limits;
-use wire::HookInput;
+use wire::{HookInput, Subject};
 
 /// The hook commands. Each answers for certain events of the host.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -139,7 +139,7 @@ pub enum Drop {
     OtherEvent,
     #[error("a tool on the boring list")]
     BoringTool,
-    #[error("a call of Foreword's own tools")]
+    #[error("a call of Foreword itself")]
     OwnTool,
 }
 
@@ -174,7 +174,11 @@ fn try_capture(
         }
     }
 
-    let payload = payload::build(kind, &input, &settings.limits);
+    let subject = input.subject();
+    if subject.command.as_deref().is_some_and(runs_foreword) {
+        return Err(Drop::OwnTool);
+    }
+    let payload = payload::build(kind, &input, &subject, &settings.limits);
     let cwd = present(&input.cwd);
     let place = world
         .project_dir
@@ -202,9 +206,9 @@ fn try_capture(
         host_session_id,
         prompt_id,
         agent_id: present(&input.agent_id),
+        files: touched_files(tool_name.as_deref(), &subject, &settings.limits),
         tool_name,
         tool_use_id,
-        files: touched_files(&input, &settings.limits),
         cwd,
         project_dir: world
             .project_dir
@@ -247,6 +251,12 @@ fn is_own_tool(tool: &str) -> bool {
     tool.starts_with("mcp__foreword__") || tool.starts_with("mcp__plugin_foreword_")
 }
 
+/// The agent looking something up with this program is no work to remember.
+fn runs_foreword(command: &str) -> bool {
+    let program = command.split_whitespace().next().unwrap_or_default();
+    program.rsplit('/').next() == Some("foreword")
+}
+
 fn key(
     kind: EventKind,
     session: &str,
@@ -277,13 +287,13 @@ fn key(
 }
 
 /// The file that a tool use names, as it is right now.
-fn touched_files(input: &HookInput<'_>, limits: &Limits) -> Vec<TouchedFile> {
-    let role = match input.tool_name.as_deref() {
+fn touched_files(tool: Option<&str>, subject: &Subject<'_>, limits: &Limits) -> Vec<TouchedFile> {
+    let role = match tool {
         Some("Read" | "NotebookRead") => FileRole::Read,
         Some("Edit" | "MultiEdit" | "Write" | "NotebookEdit") => FileRole::Modified,
         _ => return Vec::new(),
     };
-    let Some(path) = input.file_path() else {
+    let Some(path) = subject.file_path.as_deref().map(str::to_owned) else {
         return Vec::new();
     };
     let metadata = std::fs::metadata(&path)
@@ -291,7 +301,7 @@ fn touched_files(input: &HookInput<'_>, limits: &Limits) -> Vec<TouchedFile> {
         .filter(std::fs::Metadata::is_file);
     let hash = metadata
         .as_ref()
-        .filter(|it| it.len() <= limits.hash_max)
+        .filter(|it| it.len() <= limits.hash_max && !is_secret_file(&path))
         .and_then(|_| std::fs::read(&path).ok())
         .map(|content| blake3::hash(&content).to_hex().to_string());
     let mtime = metadata

@@ -27,6 +27,14 @@ const SCHEMA: i64 = 1;
 /// A session that said nothing for this long was interrupted.
 const SILENCE: Millis = 24 * 3_600_000;
 
+/// The three numbers are one unless an event was lost or doubled, or is past its keeping.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub struct TakenIn {
+    pub processed: u64,
+    pub events: u64,
+    pub keys: u64,
+}
+
 pub struct Store {
     pub(crate) connection: Connection,
 }
@@ -61,6 +69,23 @@ impl Store {
         statement.query_row(
             named_params! {":id": event.id.to_string(), ":key": event.key},
             |row| row.get(0),
+        )
+    }
+
+    /// How many events were taken in, counted each way that a doubled or lost one would show.
+    pub fn taken_in(&self) -> rusqlite::Result<TakenIn> {
+        self.connection.query_row(
+            "select (select count(*) from processed_events) as processed,
+                    (select count(*) from events) as events,
+                    (select count(distinct key) from events) as keys",
+            [],
+            |row| {
+                Ok(TakenIn {
+                    processed: row.get("processed")?,
+                    events: row.get("events")?,
+                    keys: row.get("keys")?,
+                })
+            },
         )
     }
 

@@ -114,7 +114,7 @@ fn merge(settings: &mut Table, changes: Table, within: &str) -> anyhow::Result<(
         };
         match (setting, change) {
             (Value::Table(inner), Value::Table(changes)) => {
-                merge(inner, changes, &format!("{key}."))?
+                merge(inner, changes, &format!("{key}."))?;
             }
             (Value::Table(_), _) => bail!("{within}{key} is a section: write [{within}{key}]"),
             (setting, change) if setting.type_str() == change.type_str() => *setting = change,

@@ -25,7 +25,7 @@ impl Home {
         Some(Home { dir })
     }
 
-    #[cfg(test)]
+    /// A home that the environment does not name: a test's, or a throw-away one.
     pub fn at(dir: impl Into<PathBuf>) -> Home {
         Home { dir: dir.into() }
     }

@@ -130,7 +130,9 @@ fn plain_answer(hook: Hook) -> &'static str {
 fn context(home: &Home, event: &Event) -> String {
     // A memory that we cannot read (newer, damaged) is one that says nothing.
     let store = Store::look(&home.memory()).ok().flatten();
+    let program = program();
     let request = Request {
+        program: &program,
         project: event.project.as_deref(),
         host_session_id: &event.host_session_id,
         source: Source::parse(event.payload.source.as_deref()),
@@ -150,6 +152,18 @@ fn context(home: &Home, event: &Event) -> String {
         return String::new();
     }
     answer
+}
+
+/// How the agent can run this program from a shell: it need not be on its PATH.
+fn program() -> String {
+    let Ok(program) = std::env::current_exe() else {
+        return "foreword".to_owned();
+    };
+    let below_home = std::env::var_os("HOME").and_then(|home| {
+        let rest = program.strip_prefix(home).ok()?;
+        Some(format!("~/{}", rest.display()))
+    });
+    below_home.unwrap_or_else(|| program.display().to_string())
 }
 
 fn print(answer: &str) {

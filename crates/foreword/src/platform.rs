@@ -9,13 +9,22 @@ use std::fs::{File, OpenOptions};
 use std::io;
 use std::os::fd::{AsRawFd as _, RawFd};
 use std::os::unix::ffi::OsStrExt as _;
+use std::os::unix::process::ExitStatusExt as _;
 use std::path::Path;
+use std::process::{Child, ExitStatus};
+use std::sync::atomic::{AtomicBool, Ordering};
 use std::time::Duration;
 
 /// Files that we make are for the user alone.
 pub fn make_files_private() {
     // SAFETY: umask only sets a number in the kernel.
     unsafe { libc::umask(0o077) };
+}
+
+/// Ends this process quietly when the reader of its output is gone, as `| head` expects.
+pub fn end_when_nobody_reads() {
+    // SAFETY: sets a signal's disposition to the system's default, before any thread exists.
+    unsafe { libc::signal(libc::SIGPIPE, libc::SIG_DFL) };
 }
 
 /// The lock that says that a worker lives. The kernel drops it with its holder.
@@ -190,6 +199,57 @@ pub fn terminate(pid: u32) -> io::Result<()> {
     } else {
         Err(io::Error::last_os_error())
     }
+}
+
+/// How a child ended, and what it cost.
+#[derive(Debug, Clone, Copy)]
+pub struct Ended {
+    pub status: ExitStatus,
+    /// Pages that the kernel had to map for it, none of them read from disk.
+    pub minor_faults: u64,
+}
+
+/// Waits for a child, and hears from the kernel what it used. Not before its pipes are closed.
+pub fn wait_counting(child: &Child) -> io::Result<Ended> {
+    let pid = i32::try_from(child.id()).map_err(|_| io::ErrorKind::InvalidInput)?;
+    let mut status = 0;
+    // SAFETY: all zeroes is a valid rusage; both it and the status outlive the call.
+    let (ended, usage) = unsafe {
+        let mut usage: libc::rusage = std::mem::zeroed();
+        let ended = loop {
+            let ended = libc::wait4(pid, &raw mut status, 0, &raw mut usage);
+            if ended >= 0 || io::Error::last_os_error().kind() != io::ErrorKind::Interrupted {
+                break ended;
+            }
+        };
+        (ended, usage)
+    };
+    if ended < 0 {
+        return Err(io::Error::last_os_error());
+    }
+    Ok(Ended {
+        status: ExitStatus::from_raw(status),
+        minor_faults: u64::try_from(usage.ru_minflt).unwrap_or(0),
+    })
+}
+
+static INTERRUPTED: AtomicBool = AtomicBool::new(false);
+
+/// From here on Ctrl-C only sets a flag, for a command that has something to clear away first.
+pub fn note_interrupts() {
+    extern "C" fn note(_signal: libc::c_int) {
+        INTERRUPTED.store(true, Ordering::Relaxed);
+    }
+    // SAFETY: the handler does nothing but store to an atomic, which a handler may.
+    unsafe {
+        libc::signal(libc::SIGINT, note as *const () as libc::sighandler_t);
+        libc::signal(libc::SIGTERM, note as *const () as libc::sighandler_t);
+    }
+}
+
+/// Whether someone asked this process to end since `note_interrupts`.
+pub fn interrupted() -> bool {
+    INTERRUPTED.load(Ordering::Relaxed)
 }
 
 /// The kind of a filesystem on which SQLite's write-ahead log is not safe; none if it is.

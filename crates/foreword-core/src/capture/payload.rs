@@ -9,9 +9,9 @@ use std::collections::BTreeMap;
 use serde_json::Value;
 use serde_json::value::RawValue;
 
-use super::wire::HookInput;
+use super::wire::{HookInput, Subject};
 use crate::model::{EventKind, Payload};
-use crate::redact;
+use crate::redact::{self, files};
 
 /// How much of an event is kept, in bytes.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -51,7 +51,12 @@ const REPEATED: &[(&str, &str)] = &[
 const DEPTH_MAX: usize = 64;
 
 /// The payload of an event of this kind.
-pub fn build(kind: EventKind, input: &HookInput<'_>, limits: &Limits) -> Payload {
+pub fn build(
+    kind: EventKind,
+    input: &HookInput<'_>,
+    subject: &Subject<'_>,
+    limits: &Limits,
+) -> Payload {
     let mut work = Work::default();
     let mut payload = Payload::default();
     match kind {
@@ -61,6 +66,9 @@ pub fn build(kind: EventKind, input: &HookInput<'_>, limits: &Limits) -> Payload
         }
         EventKind::Prompt | EventKind::Notification => {
             payload.prompt = input.prompt.as_deref().map(|text| work.redacted(text));
+        }
+        EventKind::ToolUse | EventKind::ToolFailure if shows_secrets(subject) => {
+            without_content(input, subject, &mut payload, &mut work);
         }
         EventKind::ToolUse | EventKind::ToolFailure => {
             let tool = input.tool_name.as_deref().unwrap_or_default();
@@ -87,6 +95,44 @@ pub fn build(kind: EventKind, input: &HookInput<'_>, limits: &Limits) -> Payload
     payload.redacted = work.redacted;
     cut(&mut payload, limits);
     payload
+}
+
+/// Whether a tool use is about a file whose whole content is secret.
+fn shows_secrets(subject: &Subject<'_>) -> bool {
+    subject
+        .file_path
+        .as_deref()
+        .is_some_and(files::is_secret_file)
+        || subject.command.as_deref().is_some_and(files::shows_secrets)
+}
+
+/// Keeps which file or command it was and how it ended, and nothing that it showed.
+fn without_content(
+    input: &HookInput<'_>,
+    subject: &Subject<'_>,
+    payload: &mut Payload,
+    work: &mut Work,
+) {
+    let mut kept = serde_json::Map::new();
+    for (name, text) in [
+        ("file_path", &subject.file_path),
+        ("command", &subject.command),
+    ] {
+        if let Some(text) = text {
+            kept.insert(name.to_owned(), Value::String(work.redacted(text)));
+        }
+    }
+    payload.input = Some(Value::Object(kept));
+    payload.interrupted = input.is_interrupt;
+    for (name, raw) in [("response", input.tool_response), ("error", input.error)] {
+        if let Some(raw) = raw {
+            payload.cut.push((
+                format!("{name}: contents of a secret file"),
+                raw.get().len() as u64,
+            ));
+        }
+    }
+    work.redacted += 1;
 }
 
 #[derive(Default)]

@@ -1,5 +1,36 @@
+//! `foreword bench`: measures Foreword on this machine.
+//!
+//! Everything happens in a throw-away home (`world`) with made-up input (`host`)
+//! and made-up memories (`memories`); the user's own data is not looked at. Times
+//! are given as multiples of spawning `/bin/true` in the same run (`spawn`), so
+//! that they mean something on another machine.
+
+mod burst;
+mod hooks;
+mod host;
+mod machine;
+mod memories;
+mod report;
+mod spawn;
+mod statistics;
+mod world;
+
+use clap::Subcommand;
+
 #[derive(clap::Args)]
-pub struct Args {}
-pub fn run(_args: &Args) -> anyhow::Result<()> {
-    Ok(())
+pub struct Args {
+    #[command(subcommand)]
+    what: What,
+}
+
+#[derive(Subcommand)]
+enum What {
+    /// The hooks: their time from spawn to exit, and 32 of them at once
+    Hooks(hooks::Args),
+}
+
+pub fn run(args: &Args) -> anyhow::Result<()> {
+    match &args.what {
+        What::Hooks(args) => hooks::run(args),
+    }
 }

@@ -133,7 +133,10 @@ fn report(left: u64) -> anyhow::Result<()> {
 }
 
 /// Looks at the lock until its holder is as wanted; there is nothing to wait on.
-fn wait_for_lock(home: &Home, wanted: impl Fn(Option<u32>) -> bool) -> anyhow::Result<Option<u32>> {
+pub(super) fn wait_for_lock(
+    home: &Home,
+    wanted: impl Fn(Option<u32>) -> bool,
+) -> anyhow::Result<Option<u32>> {
     let deadline = Instant::now() + PATIENCE;
     loop {
         let holder = Lock::holder(&home.lock())?;

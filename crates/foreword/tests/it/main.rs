@@ -1,4 +1,5 @@
 //! Foreword as a user meets it: the real program, real files, real signals.
+#![expect(clippy::unwrap_used, reason = "a test that cannot go on has failed")]
 
 mod audit;
 mod support;
@@ -11,3 +12,5 @@ mod crash;
 mod pipes;
 mod storage;
 mod worker;
+
+mod client;

@@ -398,14 +398,14 @@ fn a_secret_is_in_no_file_wherever_it_was_said() {
         ),
         (
             "save",
-            host.bash("cat .env", &format!("KEY={secret}\nPORT=80")),
+            host.bash("cat notes.txt", &format!("KEY={secret}\nPORT=80")),
         ),
         ("save", host.bash_failed("deploy", said)),
         (
             "save",
             host.tool(
                 "Write",
-                json!({"file_path": "/p/a.env", "content": said}),
+                json!({"file_path": "/p/a.txt", "content": said}),
                 json!({"content": said}),
             ),
         ),

@@ -1,0 +1,133 @@
+//! What a host would send: made-up sessions whose inputs are all different.
+
+use std::path::PathBuf;
+
+use serde_json::{Value, json};
+
+pub struct Host {
+    pub project: PathBuf,
+    events: u64,
+}
+
+/// A long session; the worker reads a turn as a whole.
+const EVENTS_PER_SESSION: u64 = 200;
+
+impl Host {
+    pub fn new(project: PathBuf) -> Host {
+        Host { project, events: 0 }
+    }
+
+    /// A command of the agent's; the whole input has about `size` bytes.
+    pub fn bash(&mut self, size: usize) -> String {
+        let mut input = self.input(
+            "PostToolUse",
+            json!({
+                "permission_mode": "default",
+                "tool_name": "Bash",
+                "tool_input": {
+                    "command": "cargo test -p pay && sed -n 1,120p src/token.rs",
+                    "description": "Run the tests and show the token module",
+                },
+                "tool_response": {
+                    "stdout": "",
+                    "stderr": "",
+                    "interrupted": false,
+                    "isImage": false,
+                },
+                "duration_ms": 1834,
+            }),
+        );
+        let room = size.saturating_sub(input.to_string().len());
+        input["tool_response"]["stdout"] = code(room).into();
+        input.to_string()
+    }
+
+    pub fn prompt(&mut self) -> String {
+        let prompt = "Refunds that were paid twice show up in the ledger; find out why, \
+                      fix it and add a test. The token for the sandbox is in .env, do not print it.";
+        self.input("UserPromptSubmit", json!({"prompt": prompt}))
+            .to_string()
+    }
+
+    pub fn stop(&mut self) -> String {
+        let reply = "The refund was booked by the webhook and by the retry. It is keyed by the \
+                     payment's id now.\n\nNext steps:\n- cover partial refunds";
+        self.input(
+            "Stop",
+            json!({"stop_hook_active": false, "last_assistant_message": reply}),
+        )
+        .to_string()
+    }
+
+    pub fn end(&mut self) -> String {
+        self.alone("SessionEnd", json!({"reason": "prompt_input_exit"}))
+    }
+
+    pub fn start(&mut self) -> String {
+        self.alone("SessionStart", json!({"source": "startup"}))
+    }
+
+    fn input(&mut self, event: &str, own: Value) -> Value {
+        self.events += 1;
+        let (session, number) = (self.events / EVENTS_PER_SESSION, self.events);
+        let mut input = json!({
+            "session_id": format!("687d8424-9948-4ccb-a944-{session:012}"),
+            "transcript_path": format!("/home/dev/.claude/projects/-home-dev-pay/{session:012}.jsonl"),
+            "cwd": self.project,
+            "prompt_id": format!("1d3bc9f6-1a0a-444e-{:04}-053bb19d4db0", session % 10_000),
+            "tool_use_id": format!("toolu_01722d983bcaac{number:010}"),
+            "hook_event_name": event,
+        });
+        for (name, value) in own.as_object().into_iter().flatten() {
+            input[name] = value.clone();
+        }
+        if matches!(event, "UserPromptSubmit" | "Stop") {
+            input["prompt_id"] = format!("1d3bc9f6-1a0a-444e-ba69-{number:012}").into();
+        }
+        input
+    }
+
+    /// An event that each session has once.
+    fn alone(&mut self, event: &str, own: Value) -> String {
+        let mut input = self.input(event, own);
+        input["session_id"] = format!("9f4d8424-9948-4ccb-a944-{:012}", self.events).into();
+        input.to_string()
+    }
+}
+
+/// Output as tools print it, which fills `size` bytes of JSON: code, test results,
+/// words that sound like secrets, and now and then one that is.
+fn code(size: usize) -> String {
+    const LINES: &[&str] = &[
+        "running 14 tests",
+        "test token::expiry_is_compared_in_utc ... ok",
+        "test refund::a_refund_is_booked_once ... FAILED",
+        "pub fn verify(token: &str, now: Timestamp) -> Result<Claims, TokenError> {",
+        "    let secret = config.secret(\"pay\").ok_or(TokenError::NoSecret)?;",
+        "    if claims.expires <= now { return Err(TokenError::Expired); }",
+        "    // the api_key of the sandbox is read from the environment, see docs/setup.md",
+        "    let rows = sql.prepare_cached(\"select id, amount from refunds where payment = ?1\")?;",
+        "    assert_eq!(ledger.balance(account), Amount::from_cents(12_50), \"booked twice\");",
+        "thread 'refund::a_refund_is_booked_once' panicked at src/refund.rs:118:9:",
+        "  left: Amount(-1250)",
+        " right: Amount(0)",
+        "warning: unused variable: `password` --> src/login.rs:31:9",
+        "   Compiling pay v0.4.2 (https://example.com/acme/pay?rev=5db57ab#5db57abc)",
+        "}",
+        "",
+    ];
+    let mut text = format!(
+        "DATABASE_URL=postgres://pay:{}@localhost/pay\n",
+        "s3cr3tw0rd"
+    );
+    let mut escaped = text.len() + 1;
+    for line in LINES.iter().cycle() {
+        escaped += line.len() + line.matches('"').count() + 2;
+        if escaped > size {
+            break;
+        }
+        text.push_str(line);
+        text.push('\n');
+    }
+    text
+}

@@ -1,0 +1,59 @@
+//! One sample: a program from spawn to exit, with its input ready in a pipe.
+
+use std::io::{Read as _, Write as _, pipe};
+use std::process::{Command, Stdio};
+use std::time::{Duration, Instant};
+
+use anyhow::Context as _;
+
+use crate::platform;
+
+/// What everything is compared to: the cheapest program that there is.
+pub const REFERENCE: &str = "/bin/true";
+
+/// So much fits into a pipe that nobody reads yet.
+const PIPE_ROOM: usize = 64 << 10;
+
+#[derive(Debug, Clone, Copy)]
+pub struct Sample {
+    pub took: Duration,
+    pub minor_faults: u64,
+}
+
+pub struct Spawned {
+    pub sample: Sample,
+    pub success: bool,
+    pub answer: String,
+}
+
+/// Runs a command to its end. The clock stands while pipes are made and read.
+pub fn spawn(mut command: Command, input: &[u8]) -> anyhow::Result<Spawned> {
+    let (stdin, mut to_stdin) = pipe()?;
+    let (mut from_stdout, stdout) = pipe()?;
+    command.stdin(stdin).stdout(stdout).stderr(Stdio::null());
+    let (ready, rest) = input.split_at(input.len().min(PIPE_ROOM));
+    to_stdin.write_all(ready)?;
+
+    let start = Instant::now();
+    let child = command
+        .spawn()
+        .with_context(|| format!("could not run {command:?}"))?;
+    // Our copies of the child's ends: one that stayed open would hide its end.
+    drop(command);
+    // `/bin/true` leaves without reading; so may a hook that has seen enough.
+    let _ = to_stdin.write_all(rest);
+    drop(to_stdin);
+    let ended = platform::wait_counting(&child)?;
+    let took = start.elapsed();
+
+    let mut answer = String::new();
+    from_stdout.read_to_string(&mut answer)?;
+    Ok(Spawned {
+        sample: Sample {
+            took,
+            minor_faults: ended.minor_faults,
+        },
+        success: ended.status.success(),
+        answer,
+    })
+}

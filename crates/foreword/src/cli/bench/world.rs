@@ -1,0 +1,159 @@
+//! A throw-away home with a project, and the program under test in it.
+//!
+//! The worker here is the program's own, started and ended as a user would. It is
+//! ended when the world goes, so that a bench leaves no process and no folder.
+
+use std::path::{Path, PathBuf};
+use std::process::{Command, Stdio};
+
+use anyhow::{Context as _, bail, ensure};
+use foreword_core::capture::{self, Captured, Hook};
+use foreword_core::project::{self, Nowhere};
+use foreword_core::queue::Queue;
+use uuid::Uuid;
+
+use super::super::worker::wait_for_lock;
+use super::host::Host;
+use crate::home::{self, Home};
+use crate::platform::{self, Lock};
+use crate::start;
+
+pub struct World {
+    pub program: PathBuf,
+    pub home: Home,
+    pub host: Host,
+    dir: tempfile::TempDir,
+}
+
+impl World {
+    pub fn new(program: &Path) -> anyhow::Result<World> {
+        let dir = tempfile::Builder::new()
+            .prefix("foreword-bench-")
+            .tempdir()
+            .context("could not make a throw-away home")?;
+        let project = std::fs::canonicalize(dir.path())?.join("user/work/pay");
+        make_repository(&project)?;
+        Ok(World {
+            program: program.to_owned(),
+            home: Home::at(dir.path().join("user/.foreword")),
+            host: Host::new(project),
+            dir,
+        })
+    }
+
+    /// A program in the environment that hooks get; the same for the reference.
+    pub fn command(&self, program: &Path, arguments: &[&str]) -> Command {
+        let mut command = Command::new(program);
+        command
+            .args(arguments)
+            .env_clear()
+            .env("PATH", "/usr/local/bin:/usr/bin:/bin")
+            .env("LANG", "C.UTF-8")
+            .env("HOME", self.dir.path().join("user"))
+            .env("FOREWORD_HOME", self.home.dir())
+            .env("CLAUDE_PROJECT_DIR", &self.host.project);
+        command
+    }
+
+    /// What the resolver will call the project.
+    pub fn project_key(&self) -> String {
+        let place = project::resolve(&self.host.project, &Nowhere::new([]));
+        place.project.unwrap_or_default()
+    }
+
+    /// Sees to it that a worker runs and has nothing left to do.
+    pub fn drain(&self) -> anyhow::Result<()> {
+        self.start_worker()?;
+        let said = self.run(&["worker", "drain"])?;
+        ensure!(said.starts_with("everything is processed"), "{said}");
+        Ok(())
+    }
+
+    /// Queues so many events behind the worker's back, then wakes it.
+    pub fn pile_up(&mut self, count: u32) -> anyhow::Result<()> {
+        let queue = Queue::open(&self.home.queue(), &self.home.backups())?;
+        let settings = capture::Settings::default();
+        for _ in 0..count {
+            let input = self.host.bash(5_000);
+            let world = capture::World {
+                now: home::now(),
+                event_id: Uuid::now_v7(),
+                project_dir: Some(self.host.project.clone()),
+                nowhere: Nowhere::new([]),
+            };
+            match capture::capture(Hook::Save, input.as_bytes(), &world, &settings) {
+                Captured::Event(event) => queue.push(&event)?,
+                Captured::Dropped(reason) => bail!("an input of ours was dropped: {reason}"),
+            }
+        }
+        start::wake_worker(&self.home);
+        Ok(())
+    }
+
+    /// Events that wait, in queue and spool.
+    pub fn pending(&self) -> anyhow::Result<u64> {
+        let queue = Queue::look(&self.home.queue())?;
+        Ok(queue.map_or(Ok(0), |queue| queue.counts().map(|it| it.pending))?)
+    }
+
+    pub fn start_worker(&self) -> anyhow::Result<()> {
+        self.run(&["worker", "start"]).map(drop)
+    }
+
+    /// Ends the worker, if there is one, and clears what would delay the next.
+    pub fn end_worker(&self) -> anyhow::Result<()> {
+        if let Some(pid) = Lock::holder(&self.home.lock())? {
+            platform::terminate(pid)?;
+            wait_for_lock(&self.home, |holder| holder != Some(pid))?;
+        }
+        start::clear_stamp(&self.home);
+        Ok(())
+    }
+
+    /// Ends the worker that a hook has just started, once it has come up.
+    pub fn end_started_worker(&self) -> anyhow::Result<()> {
+        let started = wait_for_lock(&self.home, |holder| holder.is_some())?;
+        ensure!(started.is_some(), "the hook did not start a worker");
+        self.end_worker()
+    }
+
+    fn run(&self, arguments: &[&str]) -> anyhow::Result<String> {
+        let output = self
+            .command(&self.program, arguments)
+            .stdin(Stdio::null())
+            .output()
+            .with_context(|| format!("could not run {}", self.program.display()))?;
+        ensure!(
+            output.status.success(),
+            "{arguments:?}: {}",
+            String::from_utf8_lossy(&output.stderr)
+        );
+        Ok(String::from_utf8_lossy(&output.stdout).into_owned())
+    }
+}
+
+impl Drop for World {
+    fn drop(&mut self) {
+        // A hook may have started a worker that does not hold the lock yet.
+        if self.home.start_stamp().exists() {
+            let _ = self.end_started_worker();
+        }
+        let _ = self.end_worker();
+    }
+}
+
+/// A repository as a hook sees it: the few files that it reads.
+fn make_repository(project: &Path) -> anyhow::Result<()> {
+    let git = project.join(".git");
+    std::fs::create_dir_all(git.join("refs/heads"))?;
+    std::fs::write(git.join("HEAD"), "ref: refs/heads/main\n")?;
+    std::fs::write(
+        git.join("refs/heads/main"),
+        "0123456789abcdef0123456789abcdef01234567\n",
+    )?;
+    std::fs::write(
+        git.join("config"),
+        "[core]\n\tbare = false\n[remote \"origin\"]\n\turl = https://example.com/acme/pay.git\n",
+    )?;
+    Ok(())
+}
