@@ -80,6 +80,7 @@ enum Command {
 const WRONG_USAGE: u8 = 64;
 
 pub fn run() -> ExitCode {
+    end_quietly_when_nobody_reads();
     let cli = match Cli::try_parse() {
         Ok(cli) => cli,
         Err(error) => {
@@ -102,6 +103,23 @@ pub fn run() -> ExitCode {
             ExitCode::FAILURE
         }
     }
+}
+
+/// `println!` panics when it cannot write. `foreword status | head` is no defect of
+/// ours and deserves no backtrace; a full disk under `>` deserves one line.
+fn end_quietly_when_nobody_reads() {
+    let report = std::panic::take_hook();
+    std::panic::set_hook(Box::new(move |panic| {
+        let message = panic.payload_as_str().unwrap_or_default();
+        let Some(why) = message.strip_prefix("failed printing to stdout: ") else {
+            return report(panic);
+        };
+        if why.contains("Broken pipe") {
+            std::process::exit(0);
+        }
+        eprintln!("foreword: could not write the answer: {why}");
+        std::process::exit(1);
+    }));
 }
 
 fn dispatch(command: Command) -> anyhow::Result<()> {

@@ -6,6 +6,11 @@ mod support;
 
 mod spine;
 
-mod client;
+mod commands;
+mod concurrency;
 mod crash;
 mod pipes;
+mod storage;
+mod worker;
+
+mod client;
