@@ -14,3 +14,5 @@ mod storage;
 mod worker;
 
 mod client;
+mod projects;
+mod switch;
