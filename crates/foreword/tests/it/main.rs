@@ -15,4 +15,5 @@ mod worker;
 
 mod client;
 mod projects;
+mod secrets;
 mod switch;
