@@ -12,7 +12,7 @@ use std::path::{Path, PathBuf};
 
 use uuid::Uuid;
 
-use crate::model::{Event, EventKind, FileRole, Millis, TouchedFile};
+use crate::model::{Event, EventKind, FileRole, Millis, Payload, TouchedFile};
 use crate::project::{self, Nowhere};
 pub use payload::Limits;
 use wire::HookInput;
@@ -183,13 +183,12 @@ fn try_capture(
         .unwrap_or_default();
     let prompt_id = present(&input.prompt_id);
     let tool_use_id = present(&input.tool_use_id);
-    let content = serde_json::to_string(&payload).unwrap_or_default();
     let key = key(
         kind,
         &host_session_id,
         prompt_id.as_deref(),
         tool_use_id.as_deref(),
-        &content,
+        &payload,
         world.now,
     );
 
@@ -251,10 +250,11 @@ fn key(
     session: &str,
     prompt_id: Option<&str>,
     tool_use_id: Option<&str>,
-    content: &str,
+    payload: &Payload,
     now: Millis,
 ) -> String {
     let hash = || {
+        let content = serde_json::to_string(payload).unwrap_or_default();
         let hex = blake3::hash(content.as_bytes()).to_hex();
         hex[..32].to_owned()
     };
