@@ -5,6 +5,7 @@
 //! whose, about which files, and the key under which the same thing told twice is
 //! one.
 
+mod exclude;
 mod payload;
 mod wire;
 
@@ -13,9 +14,10 @@ use std::path::{Path, PathBuf};
 use uuid::Uuid;
 
 use crate::model::{Event, EventKind, FileRole, Millis, Payload, TouchedFile};
-use crate::project::{self, Nowhere};
+use crate::project::{self, Place, Rules};
+use crate::redact::{self, files::is_secret_file};
 pub use payload::Limits;
-use wire::HookInput;
+use wire::{HookInput, Subject};
 
 /// The hook commands. Each answers for certain events of the host.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -72,13 +74,16 @@ pub struct World {
     pub event_id: Uuid,
     /// The host's own idea of the project; `cwd` follows the agent's `cd`.
     pub project_dir: Option<PathBuf>,
-    pub nowhere: Nowhere,
+    pub rules: Rules,
 }
 
 /// What the user may set about capturing.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Settings {
     pub boring_tools: Vec<String>,
+    /// Patterns of projects and paths of which nothing is kept.
+    pub exclude_projects: Vec<String>,
+    pub exclude_paths: Vec<String>,
     pub limits: Limits,
 }
 
@@ -86,6 +91,8 @@ impl Default for Settings {
     fn default() -> Settings {
         Settings {
             boring_tools: BORING_TOOLS.iter().map(|&tool| tool.to_owned()).collect(),
+            exclude_projects: Vec::new(),
+            exclude_paths: Vec::new(),
             limits: Limits::default(),
         }
     }
@@ -138,8 +145,20 @@ pub enum Drop {
     OtherEvent,
     #[error("a tool on the boring list")]
     BoringTool,
-    #[error("a call of Foreword's own tools")]
+    #[error("a call of Foreword itself")]
     OwnTool,
+    #[error("an excluded project")]
+    ExcludedProject,
+    #[error("an excluded path")]
+    ExcludedPath,
+}
+
+impl Drop {
+    /// Left out on purpose, rather than not understood.
+    #[must_use]
+    pub fn is_intended(self) -> bool {
+        !matches!(self, Drop::Empty | Drop::NotJson | Drop::NoSession)
+    }
 }
 
 /// Makes an event of what the host wrote to `hook`'s standard input.
@@ -173,14 +192,25 @@ fn try_capture(
         }
     }
 
-    let payload = payload::build(kind, &input, &settings.limits);
+    let subject = input.subject();
+    if subject.command.as_deref().is_some_and(runs_foreword) {
+        return Err(Drop::OwnTool);
+    }
+    let excluded = |path: &str| exclude::covers(&settings.exclude_paths, path);
+    if subject.file_path.as_deref().is_some_and(excluded) {
+        return Err(Drop::ExcludedPath);
+    }
     let cwd = present(&input.cwd);
     let place = world
         .project_dir
         .as_deref()
         .or(cwd.as_deref().map(Path::new))
-        .map(|dir| project::resolve(dir, &world.nowhere))
+        .map(|dir| project::resolve(dir, &world.rules))
         .unwrap_or_default();
+    if is_excluded(&place, &settings.exclude_projects) {
+        return Err(Drop::ExcludedProject);
+    }
+    let payload = payload::build(kind, &input, &subject, &settings.limits);
     let prompt_id = present(&input.prompt_id);
     let tool_use_id = present(&input.tool_use_id);
     let key = key(
@@ -200,9 +230,9 @@ fn try_capture(
         host_session_id,
         prompt_id,
         agent_id: present(&input.agent_id),
+        files: touched_files(tool_name.as_deref(), &subject, &settings.limits),
         tool_name,
         tool_use_id,
-        files: touched_files(&input, &settings.limits),
         cwd,
         project_dir: world
             .project_dir
@@ -245,6 +275,21 @@ fn is_own_tool(tool: &str) -> bool {
     tool.starts_with("mcp__foreword__") || tool.starts_with("mcp__plugin_foreword_")
 }
 
+/// A project is excluded by its key or by where it is.
+fn is_excluded(place: &Place, patterns: &[String]) -> bool {
+    let root = place.root.as_deref().map(Path::to_string_lossy);
+    let names = place.project.as_deref().into_iter().chain(root.as_deref());
+    names
+        .into_iter()
+        .any(|name| exclude::covers(patterns, name))
+}
+
+/// The agent looking something up with this program is no work to remember.
+fn runs_foreword(command: &str) -> bool {
+    let program = command.split_whitespace().next().unwrap_or_default();
+    program.rsplit('/').next() == Some("foreword")
+}
+
 fn key(
     kind: EventKind,
     session: &str,
@@ -276,13 +321,13 @@ fn key(
 }
 
 /// The file that a tool use names, as it is right now.
-fn touched_files(input: &HookInput<'_>, limits: &Limits) -> Vec<TouchedFile> {
-    let role = match input.tool_name.as_deref() {
+fn touched_files(tool: Option<&str>, subject: &Subject<'_>, limits: &Limits) -> Vec<TouchedFile> {
+    let role = match tool {
         Some("Read" | "NotebookRead") => FileRole::Read,
         Some("Edit" | "MultiEdit" | "Write" | "NotebookEdit") => FileRole::Modified,
         _ => return Vec::new(),
     };
-    let Some(path) = input.file_path() else {
+    let Some(path) = subject.file_path.as_deref().map(str::to_owned) else {
         return Vec::new();
     };
     let metadata = std::fs::metadata(&path)
@@ -290,7 +335,7 @@ fn touched_files(input: &HookInput<'_>, limits: &Limits) -> Vec<TouchedFile> {
         .filter(std::fs::Metadata::is_file);
     let hash = metadata
         .as_ref()
-        .filter(|it| it.len() <= limits.hash_max)
+        .filter(|it| it.len() <= limits.hash_max && !is_secret_file(&path))
         .and_then(|_| std::fs::read(&path).ok())
         .map(|content| blake3::hash(&content).to_hex().to_string());
     let mtime = metadata
@@ -300,7 +345,7 @@ fn touched_files(input: &HookInput<'_>, limits: &Limits) -> Vec<TouchedFile> {
         .and_then(|age| Millis::try_from(age.as_millis()).ok());
     vec![TouchedFile {
         size: metadata.as_ref().map(std::fs::Metadata::len),
-        path,
+        path: redact::redact(&path).text.into_owned(),
         role,
         mtime,
         hash,

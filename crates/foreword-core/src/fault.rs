@@ -28,10 +28,11 @@ pub fn planted(name: &str) -> bool {
     }
 }
 
-/// Arms one point: `name`, or `name:N` for its N-th passing; `plant:name` plants a defect.
+/// Arms points, separated by commas: `name`, or `name:N` for its N-th passing;
+/// `plant:name` plants a defect.
 #[cfg(any(debug_assertions, feature = "faults"))]
-pub fn arm(spec: &str) {
-    armed::arm(spec);
+pub fn arm(specs: &str) {
+    armed::arm(specs);
 }
 
 /// Every point that exists, so that a harness can visit them all.
@@ -54,33 +55,44 @@ mod armed {
     use std::sync::OnceLock;
     use std::sync::atomic::{AtomicU32, Ordering};
 
-    static ARMED: OnceLock<(String, u32)> = OnceLock::new();
-    static PASSED: AtomicU32 = AtomicU32::new(0);
+    static ARMED: OnceLock<Vec<Armed>> = OnceLock::new();
 
-    pub fn arm(spec: &str) {
-        let (name, count) = match spec.rsplit_once(':') {
-            Some((name, count)) => match count.parse() {
-                Ok(count) => (name, count),
-                Err(_) => (spec, 1),
-            },
-            None => (spec, 1),
-        };
-        let _ = ARMED.set((name.to_owned(), count));
+    struct Armed {
+        name: String,
+        /// Passings until it goes off.
+        left: AtomicU32,
+    }
+
+    pub fn arm(specs: &str) {
+        let armed = specs.split(',').map(|spec| {
+            let counted = spec
+                .rsplit_once(':')
+                .and_then(|(name, count)| Some((name, count.parse().ok()?)));
+            let (name, count) = counted.unwrap_or((spec, 1));
+            Armed {
+                name: name.to_owned(),
+                left: AtomicU32::new(count),
+            }
+        });
+        let _ = ARMED.set(armed.collect());
+    }
+
+    fn armed() -> &'static [Armed] {
+        ARMED.get().map_or(&[], Vec::as_slice)
     }
 
     pub fn planted(name: &str) -> bool {
-        ARMED
-            .get()
-            .is_some_and(|(armed, _)| armed.strip_prefix("plant:") == Some(name))
+        armed()
+            .iter()
+            .any(|armed| armed.name.strip_prefix("plant:") == Some(name))
     }
 
     pub fn point(name: &str) {
-        let Some((armed, count)) = ARMED.get() else {
-            return;
-        };
-        debug_assert!(super::POINTS.contains(&name), "unlisted point {name}");
-        if armed == name && PASSED.fetch_add(1, Ordering::Relaxed) + 1 == *count {
-            kill_self();
+        for armed in armed() {
+            debug_assert!(super::POINTS.contains(&name), "unlisted point {name}");
+            if armed.name == name && armed.left.fetch_sub(1, Ordering::Relaxed) == 1 {
+                kill_self();
+            }
         }
     }
 

@@ -27,6 +27,9 @@ const LEASE: Millis = 5 * 60_000;
 /// An event that failed this often by itself is skipped, visibly.
 pub const FAILURES_MAX: u32 = 3;
 
+/// A claim holds no more events than this: what a backlog costs in memory is bounded.
+const CLAIM_MAX: u32 = 1_000;
+
 /// After this many crashes with an event in hand, events go one by one.
 const CRASHES_BEFORE_ALONE: u32 = 3;
 
@@ -178,7 +181,7 @@ impl Queue {
         let Some(session) = ready_session(&tx, now, readiness)? else {
             return Ok(None);
         };
-        let events = claimable(&tx, &session, now, readiness.batch_max)?;
+        let events = claimable(&tx, &session, now)?;
         {
             let mut statement = tx.prepare_cached(
                 "update events
@@ -334,12 +337,7 @@ fn ready_session(
     rows.next()?.map(|row| row.get(0)).transpose()
 }
 
-fn claimable(
-    connection: &Connection,
-    session: &str,
-    now: Millis,
-    batch_max: u32,
-) -> rusqlite::Result<Vec<Event>> {
+fn claimable(connection: &Connection, session: &str, now: Millis) -> rusqlite::Result<Vec<Event>> {
     let mut statement = connection.prepare_cached(
         r#"select id, key, kind, host, host_session_id, prompt_id, agent_id, tool_name, tool_use_id,
                   cwd, project_dir, project, root, transcript_path, branch, "commit", files, payload, at,
@@ -350,7 +348,7 @@ fn claimable(
            limit :limit"#,
     )?;
     let rows = statement.query_map(
-        named_params! {":session": session, ":now": now, ":limit": batch_max},
+        named_params! {":session": session, ":now": now, ":limit": CLAIM_MAX},
         |row| {
             let id: String = row.get("id")?;
             Ok((id, event_from_row(row), row.get::<_, u32>("crashes")?))

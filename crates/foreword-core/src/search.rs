@@ -51,7 +51,10 @@ pub fn search(store: &Store, query: &Query<'_>) -> rusqlite::Result<Vec<Hit>> {
          join sessions s on s.id = coalesce(o.session_id, m.session_id, p.session_id)
          left join projects j on j.id = s.project_id
          where texts match :expression
-           and (:project is null or j.key = :project)
+           and (
+               :project is null
+               or s.project_id = (select project_id from project_keys where key = :project)
+           )
          order by score desc, i.id desc
          limit :limit",
     )?;
@@ -59,11 +62,16 @@ pub fn search(store: &Store, query: &Query<'_>) -> rusqlite::Result<Vec<Hit>> {
         named_params! {":expression": expression, ":project": query.project, ":limit": query.limit},
         |row| {
             let title: String = row.get("title")?;
+            let kind = row.get("kind")?;
             Ok(Hit {
                 id: row.get("id")?,
-                kind: row.get("kind")?,
+                kind,
                 observation_type: row.get("type")?,
-                title: text::title(&title),
+                title: if kind == Kind::Observation {
+                    title
+                } else {
+                    text::title(&title)
+                },
                 project: row.get("project")?,
                 session: row.get("session")?,
                 at: row.get("at")?,

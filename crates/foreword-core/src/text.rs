@@ -10,7 +10,7 @@ pub fn tokens(text: &str) -> usize {
     text.chars().count().div_ceil(4)
 }
 
-/// The first line that says something, short enough for a title.
+/// The first sentence that says something, short enough for a title.
 #[must_use]
 pub fn title(text: &str) -> String {
     let line = text
@@ -18,7 +18,28 @@ pub fn title(text: &str) -> String {
         .map(|line| line.trim().trim_start_matches(['#', '>', '*', '-']).trim())
         .find(|line| line.chars().any(char::is_alphanumeric))
         .unwrap_or_default();
-    shorten(&one_line(line), 80).into_owned()
+    let line = one_line(line);
+    shorten(first_sentence(&line), 80).into_owned()
+}
+
+/// Up to the first full stop, unless that is hardly begun ("Hi. Could you …").
+#[must_use]
+pub fn first_sentence(line: &str) -> &str {
+    let ends = line.match_indices(['.', '!', '?']).map(|(at, _)| at);
+    let end = ends
+        .filter(|&at| line[at + 1..].starts_with(' '))
+        .find(|&at| line[..at].chars().count() >= 15);
+    end.map_or(line, |at| &line[..at])
+}
+
+/// With a capital letter in front, as a title has it.
+#[must_use]
+pub fn capitalised(text: &str) -> String {
+    let mut characters = text.chars();
+    match characters.next() {
+        Some(first) => first.to_uppercase().chain(characters).collect(),
+        None => String::new(),
+    }
 }
 
 /// At most `max` characters, ended at a word, with an ellipsis if something is missing.
@@ -41,6 +62,12 @@ pub fn shorten(text: &str, max: usize) -> Cow<'_, str> {
         "{}…",
         head[..word_end].trim_end_matches([' ', ',', ';', ':', '.'])
     ))
+}
+
+/// `1 line`, `2 lines`.
+#[must_use]
+pub fn count(number: u64, one: &str, many: &str) -> String {
+    format!("{number} {}", if number == 1 { one } else { many })
 }
 
 /// One line, without control characters: safe in a list and on a terminal.
@@ -90,8 +117,12 @@ mod tests {
     use super::*;
 
     #[test]
-    fn a_title_is_the_first_line_that_says_something() {
+    fn a_title_is_the_first_sentence_that_says_something() {
         assert_eq!(title("\n---\n## Fix the  login\nmore"), "Fix the login");
+        assert_eq!(
+            title("Hi. Could you mend src/a.rs today? It broke."),
+            "Hi. Could you mend src/a.rs today"
+        );
         assert_eq!(title(""), "");
     }
 

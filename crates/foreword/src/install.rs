@@ -107,10 +107,13 @@ pub fn disconnect(settings: &str) -> anyhow::Result<String> {
     if !removed {
         return Ok(settings.to_owned());
     }
-    if hooks.properties().is_empty() {
-        if let Some(property) = root.object_value().and_then(|top| top.get("hooks")) {
-            property.remove();
-        }
+    let emptied = hooks.properties().is_empty();
+    if let Some(property) = root
+        .object_value()
+        .and_then(|top| top.get("hooks"))
+        .filter(|_| emptied)
+    {
+        property.remove();
     }
     Ok(root.to_string())
 }

@@ -21,6 +21,12 @@ pub fn make_files_private() {
     unsafe { libc::umask(0o077) };
 }
 
+/// Ends this process quietly when the reader of its output is gone, as `| head` expects.
+pub fn end_when_nobody_reads() {
+    // SAFETY: sets a signal's disposition to the system's default, before any thread exists.
+    unsafe { libc::signal(libc::SIGPIPE, libc::SIG_DFL) };
+}
+
 /// The lock that says that a worker lives. The kernel drops it with its holder.
 ///
 /// A POSIX record lock: it can be asked for its holder without being touched, so

@@ -1,14 +1,14 @@
 //! How things look on a terminal and as JSON. The only module that words output.
 //!
-//! Captured text passes through `clean`: it may hold control characters, and a
-//! terminal would obey them.
+//! Captured text is printed line by line through `one_line`, which takes out what
+//! would steer a terminal.
 
 use std::fmt::Write as _;
 
 use foreword_core::model::Millis;
 use foreword_core::search::Hit;
-use foreword_core::store::{Item, ItemBody};
-use foreword_core::text::{self, one_line};
+use foreword_core::store::{Item, ItemBody, Project};
+use foreword_core::text::{self, count, one_line};
 use serde_json::{Value, json};
 
 use crate::cli::Status;
@@ -55,13 +55,7 @@ pub fn item_json(item: &Item) -> Value {
 }
 
 pub fn item(item: &Item) -> String {
-    let mut out = String::new();
-    let mut line = |name: &str, text: &str| {
-        if !text.is_empty() {
-            let _ = writeln!(out, "{:<14}{}", format!("{name}:"), clean(text));
-        }
-    };
-    let list = |items: &[String]| items.join(", ");
+    let mut page = Page::default();
     match &item.body {
         ItemBody::Observation {
             r#type,
@@ -73,32 +67,37 @@ pub fn item(item: &Item) -> String {
             files_read,
             files_modified,
             origin,
+            agent_id,
             branch,
             commit,
             provider,
             ..
         } => {
-            line(&format!("#{} {type}", item.id), title);
-            line("", subtitle);
+            page.text("", &format!("#{} {type}: {title}", item.id));
+            page.text("", subtitle);
+            page.gap();
             for fact in facts {
-                line("fact", fact);
+                page.text("- ", fact);
             }
-            line("narrative", narrative);
-            line("concepts", &list(concepts));
-            line("modified", &list(files_modified));
-            line("read", &list(files_read));
+            page.gap();
+            page.text("", narrative);
+            page.gap();
+            page.field("concepts", &concepts.join(", "));
+            page.field("modified", &files_modified.join(", "));
+            page.field("read", &files_read.join(", "));
             let commit = commit
                 .as_deref()
                 .map(|id| format!(" at {}", &id[..id.len().min(10)]));
-            line(
-                "branch",
+            let branch = branch.as_deref().unwrap_or_default();
+            page.field("branch", &format!("{branch}{}", commit.unwrap_or_default()));
+            let subagent = agent_id.as_deref().map(|id| format!(", by subagent {id}"));
+            page.field(
+                "origin",
                 &format!(
-                    "{}{}",
-                    branch.as_deref().unwrap_or_default(),
-                    commit.unwrap_or_default()
+                    "{origin}{}, worded by {provider}",
+                    subagent.unwrap_or_default()
                 ),
             );
-            line("origin", &format!("{origin}, by {provider}"));
         }
         ItemBody::Summary {
             request,
@@ -111,28 +110,115 @@ pub fn item(item: &Item) -> String {
             notes,
             ..
         } => {
-            line(&format!("#{} summary", item.id), request);
-            line("investigated", investigated);
-            line("learned", learned);
-            line("completed", completed);
-            line("next steps", next_steps);
-            line("edited", &list(files_edited));
-            line("read", &list(files_read));
-            line("notes", notes);
+            page.text("", &format!("#{} summary: {request}", item.id));
+            page.gap();
+            page.field("investigated", investigated);
+            page.field("learned", learned);
+            page.field("completed", completed);
+            page.field("next steps", next_steps);
+            page.field("edited", &files_edited.join(", "));
+            page.field("read", &files_read.join(", "));
+            page.field("notes", notes);
         }
         ItemBody::Prompt { text, reply } => {
-            line(&format!("#{} prompt", item.id), text);
-            line("reply", reply.as_deref().unwrap_or_default());
+            page.text("", &format!("#{} prompt: {text}", item.id));
+            page.gap();
+            page.field("reply", reply.as_deref().unwrap_or_default());
         }
     }
     let number = item
         .prompt_number
         .map(|number| format!(", prompt {number}"))
         .unwrap_or_default();
-    line("project", item.project.as_deref().unwrap_or("none"));
-    line("session", &format!("{}{number}", item.session));
-    line("when", &text::rfc3339(item.at));
+    page.field("project", item.project.as_deref().unwrap_or("none"));
+    page.field("session", &format!("{}{number}", item.session));
+    page.field("when", &text::rfc3339(item.at));
+    page.out
+}
+
+/// Lines of text, wrapped, with their continuation under their beginning.
+#[derive(Default)]
+struct Page {
+    out: String,
+}
+
+const WIDTH: usize = 100;
+
+impl Page {
+    fn gap(&mut self) {
+        if !self.out.ends_with("\n\n") {
+            self.out.push('\n');
+        }
+    }
+
+    fn field(&mut self, name: &str, text: &str) {
+        self.text(&format!("{name:<13} "), text);
+    }
+
+    /// Captured text may hold control characters; a terminal would obey them.
+    fn text(&mut self, mark: &str, text: &str) {
+        let indent = mark.chars().count();
+        let mut mark = mark.to_owned();
+        for paragraph in text.lines() {
+            let mut line = std::mem::replace(&mut mark, " ".repeat(indent));
+            let mut empty = true;
+            for word in one_line(paragraph)
+                .split(' ')
+                .filter(|word| !word.is_empty())
+            {
+                if !empty && line.chars().count() + 1 + word.chars().count() > WIDTH {
+                    let _ = writeln!(self.out, "{line}");
+                    line = " ".repeat(indent);
+                    empty = true;
+                }
+                if !empty {
+                    line.push(' ');
+                }
+                line.push_str(word);
+                empty = false;
+            }
+            if !empty {
+                let _ = writeln!(self.out, "{line}");
+            }
+        }
+    }
+}
+
+pub fn projects(projects: &[Project]) -> String {
+    if projects.is_empty() {
+        return "no project is remembered yet\n".to_owned();
+    }
+    let mut out = String::new();
+    for project in projects {
+        let last = project
+            .last_event_at
+            .map(|at| format!(", last {}", text::date(at)));
+        let _ = writeln!(
+            out,
+            "{}: {}, {}{}",
+            one_line(&project.name),
+            count(project.sessions, "session", "sessions"),
+            count(project.observations, "observation", "observations"),
+            last.unwrap_or_default()
+        );
+        for key in &project.keys {
+            let _ = writeln!(out, "  {}", one_line(key));
+        }
+    }
     out
+}
+
+pub fn projects_json(projects: &[Project]) -> Value {
+    let rows = projects.iter().map(|project| {
+        json!({
+            "name": project.name,
+            "keys": project.keys,
+            "sessions": project.sessions,
+            "observations": project.observations,
+            "last_event_at": project.last_event_at.map(text::rfc3339),
+        })
+    });
+    rows.collect()
 }
 
 pub fn status(status: &Status) -> String {
@@ -140,10 +226,13 @@ pub fn status(status: &Status) -> String {
     let mut line = |name: &str, text: String| {
         let _ = writeln!(out, "{name:<12}{text}");
     };
-    if status.off {
+    for scope in &status.off {
         line(
             "off",
-            "FOREWORD_OFF is set: nothing is written and nothing injected".into(),
+            format!(
+                "{}: nothing is written and nothing injected",
+                one_line(scope)
+            ),
         );
     }
     line("home", status.home.dir().display().to_string());
@@ -151,10 +240,14 @@ pub fn status(status: &Status) -> String {
     let totals = &status.totals;
     line(
         "memory",
-        format!(
-            "{} observations, {} summaries, {} prompts, {} sessions, {} projects",
-            totals.observations, totals.summaries, totals.prompts, totals.sessions, totals.projects
-        ),
+        [
+            count(totals.observations, "observation", "observations"),
+            count(totals.summaries, "summary", "summaries"),
+            count(totals.prompts, "prompt", "prompts"),
+            count(totals.sessions, "session", "sessions"),
+            count(totals.projects, "project", "projects"),
+        ]
+        .join(", "),
     );
     if let Some(at) = totals.last_event_at {
         line("last event", ago(status.now, at));
@@ -166,7 +259,11 @@ pub fn status(status: &Status) -> String {
         .map(|at| format!(", oldest {}", ago(status.now, at)));
     line(
         "pending",
-        format!("{pending} events{}", waiting.unwrap_or_default()),
+        format!(
+            "{}{}",
+            count(pending, "event", "events"),
+            waiting.unwrap_or_default()
+        ),
     );
     if status.queue.skipped > 0 {
         line(
@@ -237,11 +334,4 @@ fn ago(now: Millis, at: Millis) -> String {
         7200..172_800 => format!("{} h ago", seconds / 3600),
         _ => format!("on {}", text::date(at)),
     }
-}
-
-/// Captured text for a terminal: its lines, without what would steer the terminal.
-fn clean(text: &str) -> String {
-    text.chars()
-        .filter(|&character| character == '\n' || character == '\t' || !text::is_unsafe(character))
-        .collect()
 }

@@ -9,9 +9,9 @@ use std::collections::BTreeMap;
 use serde_json::Value;
 use serde_json::value::RawValue;
 
-use super::wire::HookInput;
+use super::wire::{HookInput, Subject};
 use crate::model::{EventKind, Payload};
-use crate::redact;
+use crate::redact::{self, files};
 
 /// How much of an event is kept, in bytes.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -46,17 +46,29 @@ const REPEATED: &[(&str, &str)] = &[
     ("NotebookEdit", "updated_file"),
 ];
 
+/// What is nested deeper is kept as a text: whoever reads the event back gives up
+/// at 128 levels, of which spool and payload take some themselves.
+const DEPTH_MAX: usize = 64;
+
 /// The payload of an event of this kind.
-pub fn build(kind: EventKind, input: &HookInput<'_>, limits: &Limits) -> Payload {
+pub fn build(
+    kind: EventKind,
+    input: &HookInput<'_>,
+    subject: &Subject<'_>,
+    limits: &Limits,
+) -> Payload {
     let mut work = Work::default();
     let mut payload = Payload::default();
     match kind {
         EventKind::SessionStart => {
-            payload.source = input.source.as_deref().map(str::to_owned);
-            payload.model = input.model.as_deref().map(str::to_owned);
+            payload.source = input.source.as_deref().map(|text| work.redacted(text));
+            payload.model = input.model.as_deref().map(|text| work.redacted(text));
         }
         EventKind::Prompt | EventKind::Notification => {
             payload.prompt = input.prompt.as_deref().map(|text| work.redacted(text));
+        }
+        EventKind::ToolUse | EventKind::ToolFailure if shows_secrets(subject) => {
+            without_content(input, subject, &mut payload, &mut work);
         }
         EventKind::ToolUse | EventKind::ToolFailure => {
             let tool = input.tool_name.as_deref().unwrap_or_default();
@@ -65,7 +77,7 @@ pub fn build(kind: EventKind, input: &HookInput<'_>, limits: &Limits) -> Payload
                 .map(|raw| work.value(raw, "", &mut Vec::new()));
             payload.response = input
                 .tool_response
-                .map(|raw| work.value(raw, tool, &mut payload.cut));
+                .map(|raw| work.value(raw, tool, &mut payload.left_out));
             payload.error = input.error.map(|raw| work.text(raw));
             payload.interrupted = input.is_interrupt;
         }
@@ -77,12 +89,50 @@ pub fn build(kind: EventKind, input: &HookInput<'_>, limits: &Limits) -> Payload
             payload.error = input.error.map(|raw| work.text(raw));
         }
         EventKind::SessionEnd => {
-            payload.reason = input.reason.as_deref().map(str::to_owned);
+            payload.reason = input.reason.as_deref().map(|text| work.redacted(text));
         }
     }
     payload.redacted = work.redacted;
     cut(&mut payload, limits);
     payload
+}
+
+/// Whether a tool use is about a file whose whole content is secret.
+fn shows_secrets(subject: &Subject<'_>) -> bool {
+    subject
+        .file_path
+        .as_deref()
+        .is_some_and(files::is_secret_file)
+        || subject.command.as_deref().is_some_and(files::shows_secrets)
+}
+
+/// Keeps which file or command it was and how it ended, and nothing that it showed.
+fn without_content(
+    input: &HookInput<'_>,
+    subject: &Subject<'_>,
+    payload: &mut Payload,
+    work: &mut Work,
+) {
+    let mut kept = serde_json::Map::new();
+    for (name, text) in [
+        ("file_path", &subject.file_path),
+        ("command", &subject.command),
+    ] {
+        if let Some(text) = text {
+            kept.insert(name.to_owned(), Value::String(work.redacted(text)));
+        }
+    }
+    payload.input = Some(Value::Object(kept));
+    payload.interrupted = input.is_interrupt;
+    for (name, raw) in [("response", input.tool_response), ("error", input.error)] {
+        if let Some(raw) = raw {
+            payload.left_out.push((
+                format!("{name}: contents of a secret file"),
+                raw.get().len() as u64,
+            ));
+        }
+    }
+    work.redacted += 1;
 }
 
 #[derive(Default)]
@@ -118,7 +168,7 @@ impl Work {
                 continue;
             }
             let value = self.any(field);
-            object.insert(name.into_owned(), value);
+            object.insert(self.redacted(&name), value);
         }
         let mut value = Value::Object(object);
         self.named_secrets(&mut value);
@@ -128,7 +178,7 @@ impl Work {
     fn any(&mut self, raw: &RawValue) -> Value {
         match serde_json::from_str(raw.get()) {
             Ok(mut value) => {
-                self.walk(&mut value);
+                self.walk(&mut value, 0);
                 value
             }
             // Nested deeper than anyone means: kept as the text that it is.
@@ -136,7 +186,7 @@ impl Work {
         }
     }
 
-    fn walk(&mut self, value: &mut Value) {
+    fn walk(&mut self, value: &mut Value, depth: usize) {
         match value {
             Value::String(text) => {
                 let redacted = redact::redact(text);
@@ -145,13 +195,34 @@ impl Work {
                     *text = clean;
                 }
             }
-            Value::Array(items) => items.iter_mut().for_each(|item| self.walk(item)),
+            Value::Array(items) => {
+                for item in items {
+                    self.walk(item, depth + 1);
+                }
+            }
             Value::Object(fields) => {
-                fields.values_mut().for_each(|field| self.walk(field));
+                for field in fields.values_mut() {
+                    self.walk(field, depth + 1);
+                }
+                self.names(fields);
                 self.named_secrets(value);
             }
             _ => {}
         }
+        if depth == DEPTH_MAX && (value.is_array() || value.is_object()) {
+            *value = Value::String(value.to_string());
+        }
+    }
+
+    /// A field's name is as much a text as its value.
+    fn names(&mut self, fields: &mut serde_json::Map<String, Value>) {
+        if fields.keys().all(|name| redact::redact(name).count == 0) {
+            return;
+        }
+        *fields = std::mem::take(fields)
+            .into_iter()
+            .map(|(name, field)| (self.redacted(&name), field))
+            .collect();
     }
 
     /// `{"password": "…"}`: the value alone would not look like a secret.
@@ -201,10 +272,20 @@ fn cut_fields(payload: &mut Payload, max: usize) {
         error,
         input,
         response,
+        source,
+        model,
+        reason,
         cut,
         ..
     } = payload;
-    for (name, field) in [("prompt", prompt), ("reply", reply), ("error", error)] {
+    for (name, field) in [
+        ("prompt", prompt),
+        ("reply", reply),
+        ("error", error),
+        ("source", source),
+        ("model", model),
+        ("reason", reason),
+    ] {
         if let Some(text) = field {
             cut_text(text, name, max, cut);
         }

@@ -49,10 +49,14 @@ pub struct HookInput<'a> {
     pub reason: Option<Cow<'a, str>>,
 }
 
-#[derive(Deserialize)]
-struct FileInput<'a> {
+/// The parts of a tool's input that say what it was about.
+#[derive(Debug, Default, Deserialize)]
+pub struct Subject<'a> {
     #[serde(borrow, alias = "notebook_path")]
-    file_path: Option<Cow<'a, str>>,
+    pub file_path: Option<Cow<'a, str>>,
+    /// What a shell was given.
+    #[serde(borrow)]
+    pub command: Option<Cow<'a, str>>,
 }
 
 impl<'a> HookInput<'a> {
@@ -62,9 +66,11 @@ impl<'a> HookInput<'a> {
         HookInput::deserialize(&mut deserializer).ok()
     }
 
-    /// The file that the tool was pointed at.
-    pub fn file_path(&self) -> Option<String> {
-        let input: FileInput<'_> = serde_json::from_str(self.tool_input?.get()).ok()?;
-        input.file_path.map(Cow::into_owned)
+    /// What the tool was pointed at. Reads through the whole input: ask once.
+    pub fn subject(&self) -> Subject<'a> {
+        let subject = self
+            .tool_input
+            .and_then(|raw| serde_json::from_str(raw.get()).ok());
+        subject.unwrap_or_default()
     }
 }

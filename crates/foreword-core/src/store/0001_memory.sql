@@ -1,13 +1,20 @@
 -- The memory: sessions, what was asked, what was learned, and the events that
 -- all of it was derived from. Times are milliseconds since 1970, UTC.
 
--- What the resolver names: a remote spelled one way, or a canonical path.
 create table projects (
     id integer primary key,
-    key text not null unique,
     name text not null,
     created_at integer not null
 ) strict;
+
+-- What the resolver says: a remote spelled one way, or a canonical path. A
+-- project that was moved or merged has several.
+create table project_keys (
+    key text primary key,
+    project_id integer not null references projects (id) on delete cascade
+) strict, without rowid;
+
+create index project_keys_by_project on project_keys (project_id);
 
 -- One sequence of short numbers over everything that people and agents refer
 -- to, so that `#12` is never ambiguous. A number is never given twice.

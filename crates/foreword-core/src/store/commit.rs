@@ -130,17 +130,25 @@ fn upsert_session(
 }
 
 fn upsert_project(tx: &Transaction<'_>, key: &str, now: Millis) -> rusqlite::Result<i64> {
-    tx.execute(
-        "insert into projects (key, name, created_at)
-         values (:key, :name, :now)
-         on conflict do nothing",
-        named_params! {":key": key, ":name": project::name(key), ":now": now},
-    )?;
-    tx.query_row(
-        "select id from projects where key = :key",
-        named_params! {":key": key},
+    let known = {
+        let mut statement =
+            tx.prepare_cached("select project_id from project_keys where key = :key")?;
+        let mut rows = statement.query(named_params! {":key": key})?;
+        rows.next()?.map(|row| row.get(0)).transpose()?
+    };
+    if let Some(known) = known {
+        return Ok(known);
+    }
+    let id = tx.query_row(
+        "insert into projects (name, created_at) values (:name, :now) returning id",
+        named_params! {":name": project::name(key), ":now": now},
         |row| row.get(0),
-    )
+    )?;
+    tx.execute(
+        "insert into project_keys (key, project_id) values (:key, :id)",
+        named_params! {":key": key, ":id": id},
+    )?;
+    Ok(id)
 }
 
 fn next_state(state: SessionState, kind: EventKind) -> SessionState {

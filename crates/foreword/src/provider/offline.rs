@@ -60,3 +60,6 @@ pub fn derive(turn: &Turn) -> Derived {
             .map(|request| summarise::summary(request, &story, &findings)),
     }
 }
+
+#[cfg(test)]
+mod tests;

@@ -17,6 +17,14 @@ const DRAIN: &[u8] = b"drain";
 /// The worker's end.
 pub struct Requests {
     socket: UnixDatagram,
+    path: PathBuf,
+}
+
+impl Drop for Requests {
+    fn drop(&mut self) {
+        // Still under the lock: the socket cannot be a successor's.
+        let _ = std::fs::remove_file(&self.path);
+    }
 }
 
 /// Someone who wants to hear when everything is done.
@@ -33,19 +41,17 @@ impl Requests {
         }
         Ok(Requests {
             socket: UnixDatagram::bind(path)?,
+            path: path.to_owned(),
         })
     }
 
     /// Waits for a message. A wake-up needs no answer; someone who drains does.
     pub async fn next(&self) -> Option<Waiting> {
         let mut message = [0; 16];
-        let (length, sender) = match self.socket.recv_from(&mut message).await {
-            Ok(received) => received,
+        let Ok((length, sender)) = self.socket.recv_from(&mut message).await else {
             // Not worth an end: the worker looks at the queue anyway. But do not spin.
-            Err(_) => {
-                tokio::time::sleep(Duration::from_millis(100)).await;
-                return None;
-            }
+            tokio::time::sleep(Duration::from_millis(100)).await;
+            return None;
         };
         // One look at the queue answers all wake-ups that have piled up.
         if &message[..length] != DRAIN {

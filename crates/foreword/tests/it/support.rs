@@ -1,10 +1,15 @@
 //! A private world for one test: a data directory, a user's home, a project.
 
 use std::io::Write as _;
+use std::os::unix::ffi::OsStrExt as _;
+use std::os::unix::fs::MetadataExt as _;
 use std::path::{Path, PathBuf};
 use std::process::{Command, Output, Stdio};
+use std::time::{Duration, Instant};
 
 use serde_json::Value;
+
+const PROGRAM: &str = env!("CARGO_BIN_EXE_foreword");
 
 pub struct Sandbox {
     dir: tempfile::TempDir,
@@ -40,9 +45,33 @@ impl Sandbox {
 
     /// The program, in a clean environment.
     pub fn command(&self, arguments: &[&str]) -> Command {
-        let mut command = Command::new(env!("CARGO_BIN_EXE_foreword"));
+        let mut command = Command::new(PROGRAM);
+        command.args(arguments);
+        self.isolate(&mut command);
         command
-            .args(arguments)
+    }
+
+    /// The program, started by a line of shell: `"$0" "$@"` is the program and its arguments.
+    pub fn shell(&self, line: &str, arguments: &[&str]) -> Command {
+        let mut command = Command::new("sh");
+        command.args(["-c", line, PROGRAM]).args(arguments);
+        self.isolate(&mut command);
+        command
+    }
+
+    /// The program without root's power to read and write everything.
+    pub fn as_anyone(&self, arguments: &[&str]) -> Command {
+        let is_root = std::fs::metadata("/proc/self").unwrap().uid() == 0;
+        if !is_root {
+            return self.command(arguments);
+        }
+        let powers = "-dac_override,-dac_read_search";
+        let drop = format!("setpriv --bounding-set={powers} --inh-caps={powers}");
+        self.shell(&format!("exec {drop} \"$0\" \"$@\""), arguments)
+    }
+
+    fn isolate(&self, command: &mut Command) {
+        command
             .env_clear()
             .env("PATH", std::env::var_os("PATH").unwrap())
             .env("HOME", self.user_home())
@@ -51,7 +80,6 @@ impl Sandbox {
             .stdin(Stdio::null())
             .stdout(Stdio::piped())
             .stderr(Stdio::piped());
-        command
     }
 
     /// Runs a command to its end and gives what it printed; it must succeed.
@@ -61,13 +89,18 @@ impl Sandbox {
         String::from_utf8(output.stdout).unwrap()
     }
 
-    /// Runs a hook with this input, as the host does.
-    pub fn hook(&self, name: &str, project: &Path, input: &[u8]) -> Output {
+    /// A hook, as the host starts it: its input is still to be written.
+    pub fn hook_command(&self, name: &str, project: &Path) -> Command {
         let mut command = self.command(&[name]);
         command
             .env("CLAUDE_PROJECT_DIR", project)
             .stdin(Stdio::piped());
-        let mut child = command.spawn().unwrap();
+        command
+    }
+
+    /// Runs a hook with this input, as the host does.
+    pub fn hook(&self, name: &str, project: &Path, input: &[u8]) -> Output {
+        let mut child = self.hook_command(name, project).spawn().unwrap();
         // A hook that does not read its input to the end closes the pipe early.
         let _ = child.stdin.take().unwrap().write_all(input);
         child.wait_with_output().unwrap()
@@ -91,10 +124,88 @@ impl Sandbox {
 
     /// One number out of a database, behind the program's back.
     pub fn count(&self, database: &str, sql: &str) -> i64 {
-        let path = self.home().join(database);
-        #[expect(clippy::disallowed_methods, reason = "tests look from outside")]
-        let connection = rusqlite::Connection::open(path).unwrap();
+        let connection = self.database(database);
         connection.query_row(sql, [], |row| row.get(0)).unwrap()
+    }
+
+    /// One of the databases, opened behind the program's back.
+    pub fn database(&self, name: &str) -> rusqlite::Connection {
+        #[expect(clippy::disallowed_methods, reason = "tests look from outside")]
+        let connection = rusqlite::Connection::open(self.home().join(name)).unwrap();
+        connection.busy_timeout(Duration::from_secs(10)).unwrap();
+        connection
+    }
+
+    /// Has hooks believe that a worker was started just now and failed often, so
+    /// that they start none. A worker that comes up forgets this.
+    pub fn keep_workers_away(&self) {
+        std::fs::create_dir_all(self.home()).unwrap();
+        let now = std::time::UNIX_EPOCH.elapsed().unwrap().as_millis();
+        std::fs::write(self.home().join("worker.starting"), format!("10 {now}")).unwrap();
+    }
+
+    /// The process that holds the worker's lock, as the kernel tells it.
+    pub fn worker_pid(&self) -> Option<u32> {
+        let inode = std::fs::metadata(self.home().join("worker.lock"))
+            .ok()?
+            .ino();
+        let locks = std::fs::read_to_string("/proc/locks").unwrap();
+        locks.lines().find_map(|line| {
+            let fields: Vec<_> = line.split_whitespace().collect();
+            let ours = fields.get(5)?.rsplit(':').next()?.parse() == Ok(inode);
+            (ours && fields[3] == "WRITE").then(|| fields[4].parse().unwrap())
+        })
+    }
+
+    /// Workers of this home that were started in the background, living ones only.
+    pub fn background_workers(&self) -> Vec<u32> {
+        let home = [b"FOREWORD_HOME=", self.home().as_os_str().as_bytes()].concat();
+        let of_this_home = |pid: &u32| {
+            let read = |file| std::fs::read(format!("/proc/{pid}/{file}")).unwrap_or_default();
+            let environ = read("environ");
+            environment_of(&environ).any(|it| it == home)
+                && read("cmdline").ends_with(b"\0worker\0run\0--detached\0")
+        };
+        let names = std::fs::read_dir("/proc").unwrap().flatten();
+        names
+            .filter_map(|entry| entry.file_name().to_str()?.parse().ok())
+            .filter(of_this_home)
+            .collect()
+    }
+
+    /// What the program itself noted about hooks or the worker.
+    pub fn log(&self, name: &str) -> String {
+        std::fs::read_to_string(self.home().join("logs").join(name)).unwrap_or_default()
+    }
+
+    /// Every file of the data directory, however deep, with its bytes.
+    pub fn files(&self) -> Vec<(PathBuf, Vec<u8>)> {
+        let mut files = Vec::new();
+        let mut folders = vec![self.home()];
+        while let Some(folder) = folders.pop() {
+            for entry in std::fs::read_dir(folder).unwrap() {
+                let path = entry.unwrap().path();
+                let kind = std::fs::symlink_metadata(&path).unwrap().file_type();
+                if kind.is_dir() {
+                    folders.push(path);
+                } else if kind.is_file() {
+                    let bytes = std::fs::read(&path).unwrap();
+                    files.push((path, bytes));
+                }
+            }
+        }
+        files
+    }
+
+    /// How many events wait in the spool.
+    pub fn spooled(&self) -> usize {
+        let Ok(entries) = std::fs::read_dir(self.home().join("spool")) else {
+            return 0;
+        };
+        let is_event = |path: PathBuf| path.extension().is_some_and(|it| it == "json");
+        entries
+            .filter(|entry| is_event(entry.as_ref().unwrap().path()))
+            .count()
     }
 }
 
@@ -103,6 +214,31 @@ impl Drop for Sandbox {
         // A worker that a hook started must not outlive the test.
         let _ = self.command(&["worker", "stop"]).output();
     }
+}
+
+/// The `NAME=value` pairs of a process's environment, as /proc shows it.
+pub fn environment_of(environ: &[u8]) -> impl Iterator<Item = &[u8]> {
+    environ.split(|&byte| byte == 0)
+}
+
+/// Looks until it is so. The one place where tests wait without something to wait on.
+pub fn wait_until(what: &str, mut so: impl FnMut() -> bool) {
+    let deadline = Instant::now() + Duration::from_secs(60);
+    while !so() {
+        assert!(Instant::now() < deadline, "never so: {what}");
+        #[expect(clippy::disallowed_methods, reason = "this is the place")]
+        std::thread::sleep(Duration::from_millis(5));
+    }
+}
+
+/// Sends a signal to a process that this test started.
+pub fn signal(pid: u32, name: &str) {
+    let sent = Command::new("kill")
+        .args([&format!("-{name}"), &pid.to_string()])
+        .output()
+        .unwrap();
+    // It may have ended by itself meanwhile.
+    drop(sent);
 }
 
 /// Builds the inputs of one session as Claude Code sends them.

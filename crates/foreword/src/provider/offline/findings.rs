@@ -1,14 +1,14 @@
 //! What follows from the order of the steps, before it is put into words.
 
 use super::steps::{Command, Edit, Step, What};
-use super::words::Call;
+use super::words::{Call, GitCommit};
 
 /// Indexes into the steps of a turn.
 #[derive(Debug, Default, PartialEq)]
 pub struct Findings {
     pub repairs: Vec<Repair>,
     pub commits: Vec<Commit>,
-    /// Commands whose last run failed.
+    /// Commands that failed and were not seen to pass afterwards.
     pub failures: Vec<usize>,
     /// Edits that no repair and no commit accounts for.
     pub other_edits: Vec<usize>,
@@ -28,6 +28,7 @@ pub struct Repair {
 pub struct Commit {
     pub step: usize,
     pub id: Option<String>,
+    /// Empty if the message is nowhere to be read.
     pub subject: String,
     pub edits: Vec<usize>,
 }
@@ -108,16 +109,19 @@ fn same_call(steps: &[Step], at: usize, call: &Call) -> bool {
 }
 
 fn failures(steps: &[Step]) -> Vec<usize> {
-    let mut last: Vec<(String, usize, bool)> = Vec::new();
-    for (at, command, call) in calls(steps) {
-        if call.matters() {
-            last.retain(|(name, ..)| *name != call.name);
-            last.push((call.name, at, command.passed));
-        }
-    }
-    last.into_iter()
-        .filter(|(.., passed)| !passed)
-        .map(|(_, at, _)| at)
+    let settled = |failed: usize, call: &Call| {
+        calls(steps).any(|(at, command, later)| {
+            let passed = command.passed && later.covers(call);
+            let failed_again = !command.passed && later.name == call.name;
+            at > failed && (passed || failed_again)
+        })
+    };
+    calls(steps)
+        .filter(|(at, command, call)| !command.passed && call.matters() && !settled(*at, call))
+        // A subagent's dead end is its own business, and a command that was never
+        // there says nothing about the project.
+        .filter(|(at, command, _)| steps[*at].agent_id.is_none() && !command.not_found())
+        .map(|(at, ..)| at)
         .collect()
 }
 
@@ -125,22 +129,20 @@ fn commits(steps: &[Step]) -> Vec<Commit> {
     let mut commits = Vec::new();
     let mut since = 0;
     for (step, command, _) in calls(steps) {
-        if !command.passed || !command.text.contains("git commit") {
+        let Some(commit) = GitCommit::of(&command.typed).filter(|_| command.passed) else {
             continue;
-        }
+        };
         let (id, subject) = match committed(&command.output) {
             Some((id, subject)) => (Some(id), Some(subject)),
-            None => (None, message(&command.text)),
+            None => (None, commit.message),
         };
-        if let Some(subject) = subject {
-            commits.push(Commit {
-                step,
-                id,
-                subject,
-                edits: edits(steps, since..step).collect(),
-            });
-            since = step;
-        }
+        commits.push(Commit {
+            step,
+            id,
+            subject: subject.unwrap_or_default(),
+            edits: edits(steps, since..step).collect(),
+        });
+        since = step;
     }
     commits
 }
@@ -153,14 +155,6 @@ fn committed(output: &str) -> Option<(String, String)> {
         let is_id = id.len() >= 7 && id.chars().all(|it| it.is_ascii_hexdigit());
         is_id.then(|| (id.to_owned(), subject.trim().to_owned()))
     })
-}
-
-/// The message given with `-m`, for a commit that printed nothing.
-fn message(typed: &str) -> Option<String> {
-    let after = typed.split(" -m ").nth(1)?.trim_start();
-    let quote = after.chars().next().filter(|it| matches!(it, '"' | '\''))?;
-    let message = after[1..].split(quote).next()?;
-    (!message.is_empty() && !message.starts_with("$(")).then(|| message.to_owned())
 }
 
 /// The edit at this index; the finding says that it is one.

@@ -4,7 +4,7 @@
 //! the line that said what was wrong. Nothing is claimed that no event shows.
 
 use foreword_core::model::{FileRole, Observation, ObservationType, Origin, TouchedFile, Turn};
-use foreword_core::text::{one_line, shorten};
+use foreword_core::text::{capitalised, count, one_line, shorten};
 
 use super::Story;
 use super::findings::{Commit, Findings, Repair, command_at, edit_at};
@@ -43,6 +43,12 @@ pub fn observations(turn: &Turn, story: &Story<'_>, findings: &Findings) -> Vec<
     for &failure in &findings.failures {
         observations.extend(teller.failure(failure));
     }
+    // The closing words are in the summary; here they would be paid for once per observation.
+    if let [only] = observations.as_mut_slice()
+        && let Some(closing) = teller.closing_words()
+    {
+        only.narrative = format!("{} {closing}", only.narrative);
+    }
     observations.sort_by_key(|observation| observation.at);
     observations
 }
@@ -63,11 +69,8 @@ impl Teller<'_> {
             facts.extend(self.repair_facts(repair));
         }
         facts.extend(change_facts(&edits));
-        let id = commit.id.as_deref().unwrap_or("unknown id");
-        facts.insert(
-            0,
-            format!("Committed as {id}: {}", shorten(&commit.subject, 110)),
-        );
+        let id = commit.id.as_deref().unwrap_or("a commit of unknown id");
+        facts.push(format!("Committed as {id}: {}", names(&edits)));
         let mut narrative = self.asked();
         if let Some(repair) = repairs.first() {
             narrative.push(self.repair_sentence(repair));
@@ -86,7 +89,10 @@ impl Teller<'_> {
             format!("commit:{}", self.steps()[commit.step].event),
             Wording {
                 kind: kind_of(&commit.subject).unwrap_or(ObservationType::Feature),
-                title: without_prefix(&commit.subject).to_owned(),
+                title: match without_prefix(&commit.subject) {
+                    "" => format!("Committed {}", names(&edits)),
+                    subject => capitalised(subject),
+                },
                 subtitle: format!("Committed as {id}: {}", names(&edits)),
                 facts,
                 narrative,
@@ -102,8 +108,8 @@ impl Teller<'_> {
         let line = words::key_line(&failed.output);
         let name = call_name(failed);
         let title = match &line {
-            Some(line) => format!("{}: fixed “{}”", names(&edits), shorten(line, 70)),
-            None => format!("{}: `{name}` passes again", names(&edits)),
+            Some(line) => format!("Fixed “{}” in {}", shorten(line, 70), names(&edits)),
+            None => format!("`{name}` passes again after changes to {}", names(&edits)),
         };
         let mut facts = self.repair_facts(repair);
         facts.extend(change_facts(&edits));
@@ -148,8 +154,8 @@ impl Teller<'_> {
             ObservationType::Refactor
         });
         let title = match &request {
-            Some(request) => format!("{}: {}", names(&edits), shorten(request, 80)),
-            None => format!("{} changed", names(&edits)),
+            Some(request) => format!("{} ({})", shorten(request, 80), names(&edits)),
+            None => format!("Changed {}", names(&edits)),
         };
         let mut narrative = self.asked();
         narrative.push(changed_sentence(&edits));
@@ -161,7 +167,12 @@ impl Teller<'_> {
             Wording {
                 kind,
                 title,
-                subtitle: "Changed and not committed in this turn".to_owned(),
+                // The user's word makes it a bugfix; only a run that passes would prove it.
+                subtitle: match kind {
+                    ObservationType::Bugfix => "Meant as a fix; no failing run was seen to pass",
+                    _ => "Changed in this turn",
+                }
+                .to_owned(),
                 facts: change_facts(&edits),
                 narrative,
             },
@@ -184,7 +195,7 @@ impl Teller<'_> {
             Wording {
                 kind: ObservationType::Discovery,
                 title: format!("`{name}` fails: {}", shorten(&line, 80)),
-                subtitle: "Still failing when the turn ended".to_owned(),
+                subtitle: "Not seen to pass afterwards in this turn".to_owned(),
                 facts: failure_facts(command),
                 narrative,
             },
@@ -204,8 +215,7 @@ impl Teller<'_> {
         involved.sort_unstable();
         involved.dedup();
         let steps: Vec<&Step> = involved.iter().map(|&at| &self.steps()[at]).collect();
-        let mut narrative = wording.narrative;
-        narrative.extend(self.closing_words());
+        let narrative = wording.narrative;
         let mut facts = wording.facts;
         facts.truncate(FACTS_MAX);
         // A subagent's work is its own only if all of it is.
@@ -260,15 +270,15 @@ impl Teller<'_> {
     fn asked(&self) -> Vec<String> {
         let request = self.story.request.map(one_line).filter(|it| !it.is_empty());
         request
-            .map(|request| format!("Asked: “{}”.", shorten(&request, 300)))
+            .map(|request| format!("Asked: “{}”.", shorten(&request, 300).trim_end_matches('.')))
             .into_iter()
             .collect()
     }
 
     fn closing_words(&self) -> Option<String> {
-        let reply = one_line(self.story.reply?);
-        (!reply.is_empty() && !self.story.failed)
-            .then(|| format!("The agent's closing words: “{}”", shorten(&reply, 500)))
+        let closing = words::first_paragraph(self.story.reply?);
+        (!closing.is_empty() && !self.story.failed)
+            .then(|| format!("The agent's closing words: “{}”", shorten(&closing, 400)))
     }
 
     fn repair_facts(&self, repair: &Repair) -> Vec<String> {
@@ -402,7 +412,10 @@ fn change_facts(edits: &[&Edit]) -> Vec<String> {
                 }
             });
             if let Some(edit) = of_file.iter().find(|edit| edit.created) {
-                return format!("{path} is new, {} lines", edit.lines);
+                return format!(
+                    "{path} is new, {}",
+                    count(edit.lines as u64, "line", "lines")
+                );
             }
             match replaced {
                 Some((old, new)) => format!(
@@ -415,8 +428,9 @@ fn change_facts(edits: &[&Edit]) -> Vec<String> {
                     let removed: usize = of_file.iter().map(|edit| edit.removed.len()).sum();
                     let first = of_file.iter().find_map(|edit| edit.added.first());
                     let sample = first.map(|line| format!(", among them `{}`", shorten(line, 60)));
+                    let added = count(added as u64, "line", "lines");
                     format!(
-                        "{path}: {added} lines in, {removed} out{}",
+                        "{path}: {added} in, {removed} out{}",
                         sample.unwrap_or_default()
                     )
                 }

@@ -36,11 +36,21 @@ pub struct Edit {
 
 #[derive(Debug, Clone, PartialEq)]
 pub struct Command {
+    pub typed: String,
     /// As typed, on one line.
     pub text: String,
     pub passed: bool,
     pub exit_code: Option<String>,
     pub output: String,
+}
+
+impl Command {
+    /// The shell found no such program or file: exit codes that it keeps for that.
+    pub fn not_found(&self) -> bool {
+        matches!(self.exit_code.as_deref(), Some("126" | "127"))
+            || (self.output.contains("No such file or directory")
+                && self.output.lines().count() <= 1)
+    }
 }
 
 impl Step {
@@ -152,6 +162,7 @@ fn command(event: &Event, failed: bool) -> Option<Command> {
     // A pipe's exit code is its last command's, so the output has to speak.
     let hidden = typed.contains('|') && words::looks_failed(&output);
     Some(Command {
+        typed: typed.to_owned(),
         text: foreword_core::text::one_line(typed),
         passed: !failed && !hidden,
         exit_code,

@@ -2,7 +2,7 @@
 //! agent itself named as next.
 
 use foreword_core::model::Summary;
-use foreword_core::text::{one_line, shorten};
+use foreword_core::text::{capitalised, one_line, shorten};
 
 use super::Story;
 use super::findings::{Findings, command_at, edit_at};
@@ -75,7 +75,10 @@ fn learned(story: &Story<'_>, findings: &Findings) -> String {
         .repairs
         .iter()
         .map(|repair| (repair.failed, "failed at first"));
-    let failing = findings.failures.iter().map(|&at| (at, "still fails"));
+    let failing = findings
+        .failures
+        .iter()
+        .map(|&at| (at, "failed and was not seen to pass"));
     let lines: Vec<String> = failed
         .chain(failing)
         .filter_map(|(at, how)| {
@@ -87,19 +90,18 @@ fn learned(story: &Story<'_>, findings: &Findings) -> String {
 }
 
 fn notes(story: &Story<'_>) -> String {
-    let reply = story.reply.map(one_line).unwrap_or_default();
-    match (reply.is_empty(), story.failed) {
+    let closing = words::first_paragraph(story.reply.unwrap_or_default());
+    match (closing.is_empty(), story.failed) {
         (true, false) => "The turn ended without a reply.".to_owned(),
-        (_, true) => format!("The turn failed: {}", shorten(&reply, 200)),
-        (false, false) => format!("The agent's closing words: “{}”", shorten(&reply, 300)),
+        (_, true) => format!("The turn failed: {}", shorten(&closing, 200)),
+        (false, false) => format!("The agent's closing words: “{}”", shorten(&closing, 300)),
     }
 }
 
 fn sentence(text: &str) -> String {
-    let mut characters = text.chars();
-    match characters.next() {
-        Some(first) => format!("{}{}.", first.to_uppercase(), characters.as_str()),
-        None => String::new(),
+    match text {
+        "" => String::new(),
+        text => format!("{}.", capitalised(text)),
     }
 }
 

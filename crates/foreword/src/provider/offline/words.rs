@@ -46,43 +46,30 @@ const WITH_SUBCOMMAND: &[&str] = &[
 /// Looking around: a failure of these says nothing about the project.
 const LOOKING: &[&str] = &[
     "ls", "cat", "grep", "rg", "find", "head", "tail", "which", "cd", "pwd", "test", "[", "echo",
-    "stat", "wc", "file", "diff", "ps", "kill", "sleep", "true", "mkdir", "rm", "cp", "mv",
-    "touch", "sed", "awk", "tree", "env", "printenv",
+    "stat", "wc", "file", "diff", "ps", "kill", "sleep", "curl", "wget", "ping", "ssh", "man",
+    "true", "mkdir", "rm", "cp", "mv", "touch", "sed", "awk", "tree", "env", "printenv",
 ];
 
 impl Call {
     /// The command that a typed line is about: the last one of a chain, before any pipe.
     pub fn of(typed: &str) -> Option<Call> {
-        let chain = typed.rsplit("&&").next()?.split(';').next_back()?;
-        let simple = chain.split('|').next()?;
-        let mut words: Vec<&str> = simple
-            .split_whitespace()
-            .take_while(|word| {
-                !word.starts_with('>') && !word.starts_with("2>") && !word.starts_with("&>")
-            })
-            .collect();
-        let is_assignment =
-            |word: &&str| word.split_once('=').is_some_and(|(name, _)| is_name(name));
-        while words
-            .first()
-            .is_some_and(|word| is_assignment(word) || *word == "sudo" || *word == "time")
-        {
-            words.remove(0);
-        }
+        let chain = chain(typed);
+        let words = chain
+            .iter()
+            .rev()
+            .find(|simple| !simple.piped_into)?
+            .command();
         let (program, rest) = words.split_first()?;
-        let mut name = (*program).to_owned();
-        let mut arguments: Vec<String> = rest.iter().map(|&word| word.to_owned()).collect();
-        let takes_name = if INTERPRETERS.contains(program) {
+        let mut name = program.clone();
+        let mut arguments: Vec<String> = rest.to_vec();
+        let takes_name = if INTERPRETERS.contains(&program.as_str()) {
             if arguments.first().is_some_and(|word| word == "-m") {
                 arguments.remove(0);
             }
             1
-        } else if WITH_SUBCOMMAND.contains(program) {
-            if matches!(arguments.first().map(String::as_str), Some("run" | "exec")) {
-                2
-            } else {
-                1
-            }
+        } else if WITH_SUBCOMMAND.contains(&program.as_str()) {
+            let run = matches!(arguments.first().map(String::as_str), Some("run" | "exec"));
+            if run { 2 } else { 1 }
         } else {
             0
         };
@@ -115,11 +102,131 @@ impl Call {
     }
 }
 
+/// One command of a typed line.
+#[derive(Debug, Default, PartialEq, Eq)]
+struct Simple {
+    words: Vec<String>,
+    /// It reads what the one before it printed.
+    piped_into: bool,
+}
+
+impl Simple {
+    /// Without assignments and helpers in front, and without redirections behind.
+    fn command(&self) -> &[String] {
+        let is_assignment =
+            |word: &str| word.split_once('=').is_some_and(|(name, _)| is_name(name));
+        let start = self
+            .words
+            .iter()
+            .position(|word| {
+                !is_assignment(word) && !matches!(word.as_str(), "sudo" | "time" | "nohup")
+            })
+            .unwrap_or(self.words.len());
+        let rest = &self.words[start..];
+        let redirects = |word: &String| {
+            word.starts_with('>') || word.starts_with("2>") || word.starts_with('<')
+        };
+        &rest[..rest.iter().position(redirects).unwrap_or(rest.len())]
+    }
+}
+
+/// The commands of a typed line, as a shell would part them: quotes are respected,
+/// and nothing is expanded.
+fn chain(typed: &str) -> Vec<Simple> {
+    let mut chain = vec![Simple::default()];
+    let mut word: Option<String> = None;
+    let mut quote = None;
+    let mut characters = typed.chars().peekable();
+    while let Some(character) = characters.next() {
+        let end_word = |word: &mut Option<String>, chain: &mut Vec<Simple>| {
+            if let (Some(word), Some(simple)) = (word.take(), chain.last_mut()) {
+                simple.words.push(word);
+            }
+        };
+        match (quote, character) {
+            (Some(open), _) if character == open => quote = None,
+            (Some(_), _) => word.get_or_insert_default().push(character),
+            (None, '"' | '\'') => {
+                quote = Some(character);
+                word.get_or_insert_default();
+            }
+            (None, '\\') => word.get_or_insert_default().extend(characters.next()),
+            // `2>&1` is one word, not a job in the background.
+            (None, '&') if word.as_deref().is_some_and(|word| word.ends_with('>')) => {
+                word.get_or_insert_default().push('&');
+            }
+            (None, ';' | '&' | '|' | '\n') => {
+                end_word(&mut word, &mut chain);
+                let doubled = characters.next_if_eq(&character).is_some();
+                chain.push(Simple {
+                    words: Vec::new(),
+                    piped_into: character == '|' && !doubled,
+                });
+            }
+            (None, character) if character.is_whitespace() => end_word(&mut word, &mut chain),
+            (None, character) => word.get_or_insert_default().push(character),
+        }
+    }
+    if let (Some(word), Some(simple)) = (word, chain.last_mut()) {
+        simple.words.push(word);
+    }
+    chain.retain(|simple| !simple.command().is_empty());
+    chain
+}
+
+/// A `git commit` somewhere in the line: its message, as far as it is there to read.
+#[derive(Debug, PartialEq, Eq)]
+pub struct GitCommit {
+    pub message: Option<String>,
+}
+
+impl GitCommit {
+    pub fn of(typed: &str) -> Option<GitCommit> {
+        chain(typed).iter().find_map(|simple| {
+            let (program, mut rest) = simple.command().split_first()?;
+            if program != "git" {
+                return None;
+            }
+            // Options of git itself: `-c name=value`, `-C folder`, `--no-pager`.
+            while let Some(option) = rest.first().filter(|word| word.starts_with('-')) {
+                let takes_value =
+                    matches!(option.as_str(), "-c" | "-C" | "--git-dir" | "--work-tree");
+                rest = &rest[(1 + usize::from(takes_value)).min(rest.len())..];
+            }
+            let (subcommand, options) = rest.split_first()?;
+            (subcommand == "commit").then(|| GitCommit {
+                message: message(options),
+            })
+        })
+    }
+}
+
+/// The value of `-m`, also bundled as in `-qm` and `-am`, or of `--message`.
+fn message(options: &[String]) -> Option<String> {
+    let at = options.iter().position(|word| {
+        word == "--message"
+            || (word.starts_with('-') && !word.starts_with("--") && word.ends_with('m'))
+    });
+    let value = match at {
+        Some(at) => options.get(at + 1)?.as_str(),
+        None => options
+            .iter()
+            .find_map(|word| word.strip_prefix("--message="))?,
+    };
+    // A here-document, the agents' favourite: the subject is its first line.
+    let text = match value.strip_prefix("$(cat <<") {
+        Some(document) => document.split_once('\n')?.1,
+        None => value,
+    };
+    let subject = text.trim().lines().next()?.trim();
+    (!subject.is_empty() && !subject.starts_with('$')).then(|| subject.to_owned())
+}
+
 fn is_name(text: &str) -> bool {
     !text.is_empty()
         && text
             .chars()
-            .all(|character| character.is_ascii_alphanumeric() || character == '_')
+            .all(|it| it.is_ascii_alphanumeric() || it == '_')
 }
 
 /// Output without colour codes and other control characters, line by line.
@@ -165,6 +272,12 @@ const FAILURE_MARKS: &[&str] = &[
 
 pub fn looks_failed(output: &str) -> bool {
     FAILURE_MARKS.iter().any(|mark| output.contains(mark))
+}
+
+/// What a reply says first, on one line: what comes after is lists and details.
+pub fn first_paragraph(reply: &str) -> String {
+    let paragraph = reply.trim().split("\n\n").next().unwrap_or_default();
+    text::one_line(paragraph)
 }
 
 /// The line that says what went wrong.
@@ -235,6 +348,7 @@ mod tests {
             ),
             ("node check.js --all", "node check.js", vec!["--all"]),
             ("pytest -k x > log", "pytest", vec!["-k", "x"]),
+            ("echo 'a && b; c' | wc", "echo", vec!["a && b; c"]),
         ] {
             assert_eq!(
                 call(typed),
@@ -244,6 +358,33 @@ mod tests {
                 ),
                 "{typed}"
             );
+        }
+    }
+
+    #[test]
+    fn a_commit_is_seen_however_it_is_typed() {
+        for (typed, message) in [
+            ("git add -A && git commit -qm 'Add b'", Some("Add b")),
+            (
+                "git -c user.name=x -C app commit --message=\"Fix: c\"",
+                Some("Fix: c"),
+            ),
+            (
+                "git commit -am \"$(cat <<'EOF'\nSplit the parser\n\nMore.\nEOF\n)\"",
+                Some("Split the parser"),
+            ),
+            ("git commit --amend --no-edit", None),
+            ("git commit -F message.txt", None),
+        ] {
+            let message = message.map(str::to_owned);
+            assert_eq!(GitCommit::of(typed), Some(GitCommit { message }), "{typed}");
+        }
+        for typed in [
+            "git log --grep commit",
+            "echo git commit -m x",
+            "git status",
+        ] {
+            assert_eq!(GitCommit::of(typed), None, "{typed}");
         }
     }
 

@@ -1,0 +1,111 @@
+//! What the documents say is checked against the thing they describe.
+
+use std::collections::BTreeSet;
+use std::path::{Path, PathBuf};
+
+use foreword_core::queue::Queue;
+use foreword_core::store::Store;
+use rusqlite::Connection;
+
+fn root() -> PathBuf {
+    Path::new(env!("CARGO_MANIFEST_DIR")).join("../..")
+}
+
+fn read(document: &str) -> String {
+    std::fs::read_to_string(root().join(document)).unwrap()
+}
+
+/// Both databases as the program makes them.
+fn databases(dir: &Path) -> [(&'static str, Connection); 2] {
+    drop(Queue::open(&dir.join("queue.db"), &dir.join("backups")).unwrap());
+    drop(Store::open(&dir.join("memory.db"), &dir.join("backups")).unwrap());
+    #[expect(
+        clippy::disallowed_methods,
+        reason = "a reader of the document would open them so"
+    )]
+    ["queue", "memory"].map(|name| {
+        (
+            name,
+            Connection::open(dir.join(format!("{name}.db"))).unwrap(),
+        )
+    })
+}
+
+#[test]
+fn every_query_of_the_schema_page_runs() {
+    let dir = tempfile::tempdir().unwrap();
+    let page = read("docs/schema.md");
+    let mut queries = 0;
+    for (name, database) in databases(dir.path()) {
+        for block in page.split(&format!("```sql {name}\n")).skip(1) {
+            let sql = block.split("```").next().unwrap();
+            database
+                .execute_batch(sql)
+                .unwrap_or_else(|error| panic!("{error}: {sql}"));
+            queries += 1;
+        }
+    }
+    assert_eq!(queries, page.matches("```sql").count());
+    assert!(queries > 5);
+}
+
+#[test]
+fn the_schema_page_names_every_table_and_no_other() {
+    let dir = tempfile::tempdir().unwrap();
+    let page = read("docs/schema.md");
+    let named: BTreeSet<String> = page
+        .lines()
+        .filter_map(|line| line.strip_prefix("| `")?.split('`').next())
+        .map(str::to_owned)
+        .collect();
+    let mut present = BTreeSet::new();
+    for (_, database) in databases(dir.path()) {
+        let mut statement = database
+            .prepare("select name from pragma_table_list where schema = 'main' and type in ('table', 'virtual')")
+            .unwrap();
+        let names = statement
+            .query_map([], |row| row.get::<_, String>(0))
+            .unwrap();
+        present.extend(
+            names
+                .map(Result::unwrap)
+                .filter(|name| !name.starts_with("sqlite_")),
+        );
+    }
+    assert_eq!(named, present);
+    assert!(present.len() < 20);
+}
+
+#[test]
+fn every_path_that_a_document_names_exists() {
+    for document in [
+        "README.md",
+        "ARCHITECTURE.md",
+        "CONTRIBUTING.md",
+        "docs/schema.md",
+    ] {
+        let text = read(document);
+        let mut paths = 0;
+        for word in text.split('`').skip(1).step_by(2) {
+            let is_path = ["crates/", "scripts/", "docs/", "bench/", "testdata/"]
+                .iter()
+                .any(|folder| word.starts_with(folder));
+            if is_path && !word.contains([' ', '*', '<', '{']) {
+                assert!(
+                    root().join(word).exists(),
+                    "{document} names {word}, which is not there"
+                );
+                paths += 1;
+            }
+        }
+        assert!(
+            document == "README.md" || paths > 0,
+            "{document} names no path"
+        );
+    }
+}
+
+#[test]
+fn the_architecture_stays_short() {
+    assert!(read("ARCHITECTURE.md").lines().count() < 200);
+}

@@ -1,0 +1,8 @@
+//! Core against real files: recorded payloads of the host, databases on disk.
+#![expect(clippy::unwrap_used, reason = "a test that cannot go on has failed")]
+
+mod documents;
+mod index;
+mod payloads;
+mod queue;
+mod store;

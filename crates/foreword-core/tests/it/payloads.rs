@@ -1,0 +1,139 @@
+//! Every recorded payload of Claude Code, through every hook command: which event
+//! comes of it, with which fields, or why none does.
+
+use std::fmt::Write as _;
+use std::path::{Path, PathBuf};
+
+use foreword_core::capture::{Captured, Drop, Hook, Settings, World, capture};
+use foreword_core::project::Rules;
+
+fn recorded() -> Vec<PathBuf> {
+    let folder = Path::new(env!("CARGO_MANIFEST_DIR")).join("../../testdata/claude-code/hooks");
+    let mut files: Vec<PathBuf> = std::fs::read_dir(folder)
+        .unwrap()
+        .map(|entry| entry.unwrap().path())
+        .collect();
+    files.sort();
+    files
+}
+
+fn world() -> World {
+    World {
+        now: 1_763_000_000_000,
+        event_id: uuid::Uuid::nil(),
+        project_dir: None,
+        rules: Rules {
+            nowhere: vec![PathBuf::from("/home/dev")],
+            separate_worktrees: false,
+        },
+    }
+}
+
+#[test]
+fn every_recorded_payload_becomes_the_event_it_is_or_nothing() {
+    let mut table = String::new();
+    let files = recorded();
+    assert_eq!(files.len(), 57);
+    for file in files {
+        let input = std::fs::read(&file).unwrap();
+        let _ = writeln!(table, "{}", file.file_name().unwrap().display());
+        let mut nothing = Vec::new();
+        for &hook in Hook::ALL {
+            match capture(hook, &input, &world(), &Settings::default()) {
+                Captured::Event(event) => {
+                    let fields = serde_json::to_value(&event).unwrap();
+                    let _ = writeln!(table, "  {}:", hook.name());
+                    for (name, value) in fields.as_object().unwrap() {
+                        let same_everywhere = ["id", "at", "host"].contains(&name.as_str());
+                        if !value.is_null() && !same_everywhere {
+                            let _ = writeln!(table, "    {name} = {value}");
+                        }
+                    }
+                }
+                Captured::Dropped(Drop::OtherEvent) => nothing.push(hook.name()),
+                Captured::Dropped(drop) => {
+                    let _ = writeln!(table, "  {}: nothing ({drop})", hook.name());
+                }
+            }
+        }
+        let _ = writeln!(table, "  not answered by {}", nothing.join(", "));
+    }
+    insta::assert_snapshot!(table);
+}
+
+#[test]
+fn the_same_payload_told_twice_has_one_key_and_a_resume_has_another() {
+    let folder = Path::new(env!("CARGO_MANIFEST_DIR")).join("../../testdata/claude-code/hooks");
+    for (name, hook) in [
+        ("SessionStart.resume.json", Hook::Context),
+        ("UserPromptSubmit.json", Hook::New),
+        ("PostToolUse.Bash.json", Hook::Save),
+        ("Stop.json", Hook::Summary),
+        ("SessionEnd.other.json", Hook::Cleanup),
+    ] {
+        let input = std::fs::read(folder.join(name)).unwrap();
+        let key_at = |now| {
+            let world = World { now, ..world() };
+            match capture(hook, &input, &world, &Settings::default()) {
+                Captured::Event(event) => event.key,
+                Captured::Dropped(drop) => panic!("{name}: {drop}"),
+            }
+        };
+        let now = world().now;
+        assert_eq!(key_at(now), key_at(now + 40), "{name}");
+        let repeats = matches!(hook, Hook::Context | Hook::Cleanup);
+        assert_eq!(key_at(now) != key_at(now + 60_000), repeats, "{name}");
+    }
+}
+
+#[test]
+fn a_secret_is_gone_before_the_cut_wherever_it_stands() {
+    let secret = format!("ghp_{}", "a1B2".repeat(9));
+    let settings = Settings::default();
+    let max = settings.limits.field_max;
+    for at in [0, max / 2 - 20, max / 2 - 1, max - 10, 3 * max] {
+        let text = format!("{} {secret} {}", "x".repeat(at), "y ".repeat(4 * max));
+        let input = serde_json::json!({
+            "hook_event_name": "PostToolUse", "session_id": "s", "tool_name": "Bash", "tool_use_id": "t",
+            "tool_input": {"command": text}, "tool_response": {"stdout": text},
+        });
+        let captured = capture(
+            Hook::Save,
+            input.to_string().as_bytes(),
+            &world(),
+            &settings,
+        );
+        let Captured::Event(event) = captured else {
+            panic!("{captured:?}")
+        };
+        let kept = serde_json::to_string(&event).unwrap();
+        assert!(!kept.contains("a1B2a1B2"), "at {at}");
+        assert!(kept.len() < settings.limits.payload_max + 4096);
+        assert_eq!(event.payload.redacted, 2);
+        assert_eq!(event.payload.cut.len(), 2);
+    }
+}
+
+#[test]
+fn a_payload_of_many_small_fields_is_cut_to_size_too() {
+    let fields: serde_json::Map<_, _> = (0..20_000)
+        .map(|n| (format!("field{n}"), "small".into()))
+        .collect();
+    let input = serde_json::json!({
+        "hook_event_name": "PostToolUse", "session_id": "s", "tool_name": "mcp__x__y",
+        "tool_input": fields, "tool_response": [{"type": "text", "text": "ok"}],
+    });
+    let Captured::Event(event) = capture(
+        Hook::Save,
+        input.to_string().as_bytes(),
+        &world(),
+        &Settings::default(),
+    ) else {
+        panic!()
+    };
+    assert!(
+        serde_json::to_string(&event.payload).unwrap().len()
+            <= Settings::default().limits.payload_max
+    );
+    assert!(event.payload.cut.iter().any(|(field, _)| field == "input"));
+}

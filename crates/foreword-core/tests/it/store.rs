@@ -1,0 +1,277 @@
+//! The store's promises: turns are whole, numbers are stable, prompts are numbered by time.
+
+use foreword_core::model::{
+    Derived, Event, EventKind, FileRole, Observation, ObservationType, Origin, Payload, Provenance,
+    Summary, TouchedFile,
+};
+use foreword_core::search::{Query, search};
+use foreword_core::store::{Batch, ItemBody, Store};
+
+use crate::queue::event;
+
+fn open(dir: &tempfile::TempDir) -> Store {
+    Store::open(&dir.path().join("memory.db"), &dir.path().join("backups")).unwrap()
+}
+
+fn prompt(at: i64, id: &str, text: &str) -> Event {
+    Event {
+        prompt_id: Some(id.into()),
+        payload: Payload {
+            prompt: Some(text.into()),
+            ..Payload::default()
+        },
+        ..event("s", at, EventKind::Prompt)
+    }
+}
+
+fn tool(at: i64, prompt: &str) -> Event {
+    Event {
+        prompt_id: Some(prompt.into()),
+        ..event("s", at, EventKind::ToolUse)
+    }
+}
+
+fn observation(seed: &str, title: &str) -> Observation {
+    Observation {
+        seed: seed.into(),
+        kind: ObservationType::Bugfix,
+        title: title.into(),
+        subtitle: "outcome".into(),
+        facts: vec!["a fact".into()],
+        narrative: "what happened".into(),
+        concepts: vec!["auth".into()],
+        files: vec![TouchedFile {
+            path: "src/a.rs".into(),
+            role: FileRole::Modified,
+            size: Some(3),
+            mtime: Some(1),
+            hash: Some("h".into()),
+        }],
+        origin: Origin::Agent,
+        agent_id: None,
+        events: Vec::new(),
+        at: 5,
+    }
+}
+
+/// Stores these events; each turn gives the observations that `derive` says.
+fn store(
+    store: &mut Store,
+    events: &[Event],
+    derive: impl Fn(usize) -> Vec<Observation>,
+) -> Vec<(Option<String>, usize)> {
+    let turns = store.turns(events).unwrap();
+    let shape = turns
+        .iter()
+        .map(|turn| (turn.prompt_id.clone(), turn.events.len()))
+        .collect();
+    let turns: Vec<_> = turns
+        .into_iter()
+        .map(|turn| {
+            let derived = Derived {
+                observations: derive(turn.events.len()),
+                summary: turn.prompt_id.is_some().then(Summary::default),
+            };
+            (turn, derived)
+        })
+        .collect();
+    let provenance = Provenance {
+        provider: "offline".into(),
+        model: None,
+        prompt_version: None,
+    };
+    store
+        .commit(&Batch {
+            events,
+            turns: &turns,
+            provenance: &provenance,
+            now: 100,
+        })
+        .unwrap();
+    shape
+}
+
+fn turn(id: &str, events: usize) -> (Option<String>, usize) {
+    (Some(id.to_owned()), events)
+}
+
+#[test]
+fn a_turn_is_seen_whole_however_many_batches_it_comes_in() {
+    let dir = tempfile::tempdir().unwrap();
+    let mut memory = open(&dir);
+    assert_eq!(
+        store(
+            &mut memory,
+            &[prompt(1, "p1", "do it"), tool(2, "p1")],
+            |_| vec![]
+        ),
+        [turn("p1", 2)]
+    );
+    assert_eq!(
+        store(&mut memory, &[tool(3, "p1")], |_| vec![]),
+        [turn("p1", 3)]
+    );
+}
+
+#[test]
+fn a_background_tasks_report_belongs_to_the_last_prompt_somebody_typed() {
+    let dir = tempfile::tempdir().unwrap();
+    let mut memory = open(&dir);
+    let notification = Event {
+        prompt_id: Some("n1".into()),
+        ..event("s", 3, EventKind::Notification)
+    };
+    let events = [prompt(1, "p1", "start a task"), notification, tool(4, "n1")];
+    assert_eq!(store(&mut memory, &events, |_| vec![]), [turn("p1", 3)]);
+    assert_eq!(
+        store(&mut memory, &[tool(5, "n1")], |_| vec![]),
+        [turn("p1", 4)]
+    );
+    assert_eq!(memory.totals().unwrap().prompts, 1);
+}
+
+#[test]
+fn a_prompt_that_comes_late_gets_its_number_by_time_and_its_events_back() {
+    let dir = tempfile::tempdir().unwrap();
+    let mut memory = open(&dir);
+    store(&mut memory, &[prompt(1, "p1", "first")], |_| vec![]);
+    // The second prompt is still in the spool when its tool use is stored.
+    assert_eq!(
+        store(
+            &mut memory,
+            &[tool(12, "p2"), prompt(20, "p3", "third")],
+            |_| vec![]
+        ),
+        [turn("p1", 2), turn("p3", 1)]
+    );
+    assert_eq!(
+        store(&mut memory, &[prompt(10, "p2", "second")], |_| vec![]),
+        [turn("p2", 2)]
+    );
+    assert_eq!(
+        store(&mut memory, &[tool(13, "p2")], |_| vec![]),
+        [turn("p2", 3)]
+    );
+    let mut numbers: Vec<_> = (1..20)
+        .filter_map(|id| memory.item(id).unwrap())
+        .filter_map(|item| match item.body {
+            ItemBody::Prompt { text, .. } => Some((item.prompt_number.unwrap(), text)),
+            _ => None,
+        })
+        .collect();
+    numbers.sort();
+    assert_eq!(
+        numbers,
+        [
+            (1, "first".into()),
+            (2, "second".into()),
+            (3, "third".into())
+        ]
+    );
+}
+
+#[test]
+fn what_is_still_true_keeps_its_number_and_what_is_not_goes() {
+    let dir = tempfile::tempdir().unwrap();
+    let mut memory = open(&dir);
+    store(&mut memory, &[prompt(1, "p1", "x")], |_| {
+        vec![observation("a", "Alpha"), observation("b", "Beta")]
+    });
+    let hits = |memory: &Store, words: &str| {
+        let query = Query {
+            words,
+            project: Some("/p"),
+            limit: 9,
+        };
+        search(memory, &query)
+            .unwrap()
+            .into_iter()
+            .map(|hit| (hit.id, hit.title))
+            .collect::<Vec<_>>()
+    };
+    let before = hits(&memory, "alpha");
+    store(&mut memory, &[tool(2, "p1")], |_| {
+        vec![observation("a", "Alpha again")]
+    });
+    assert_eq!(
+        hits(&memory, "alpha"),
+        [(before[0].0, "Alpha again".to_owned())]
+    );
+    assert_eq!(hits(&memory, "beta"), []);
+    assert_eq!(memory.totals().unwrap().observations, 1);
+}
+
+#[test]
+fn an_event_is_known_by_its_id_and_by_its_key() {
+    let dir = tempfile::tempdir().unwrap();
+    let mut memory = open(&dir);
+    let first = tool(1, "p1");
+    assert!(!memory.knows(&first).unwrap());
+    store(&mut memory, std::slice::from_ref(&first), |_| vec![]);
+    assert!(memory.knows(&first).unwrap());
+    let fired_again = Event {
+        id: uuid::Uuid::from_u128(77),
+        ..first
+    };
+    assert!(memory.knows(&fired_again).unwrap());
+}
+
+#[test]
+fn a_silent_session_was_interrupted_and_a_resume_makes_it_active_again() {
+    let dir = tempfile::tempdir().unwrap();
+    let mut memory = open(&dir);
+    let day = 24 * 3_600_000;
+    store(&mut memory, &[prompt(1, "p1", "x")], |_| vec![]);
+    let state = || -> String {
+        #[expect(clippy::disallowed_methods, reason = "tests look from outside")]
+        let outside = rusqlite::Connection::open(dir.path().join("memory.db")).unwrap();
+        let state = outside.query_row(
+            "select state from sessions where host_session_id = 's'",
+            [],
+            |row| row.get(0),
+        );
+        state.unwrap()
+    };
+    memory.keep_house(day, day).unwrap();
+    assert_eq!(state(), "active");
+    memory.keep_house(day + 2, 7 * day).unwrap();
+    assert_eq!(state(), "interrupted");
+    store(
+        &mut memory,
+        &[event("s", day + 3, EventKind::SessionStart)],
+        |_| vec![],
+    );
+    assert_eq!(state(), "active");
+    store(
+        &mut memory,
+        &[event("s", day + 4, EventKind::SessionEnd)],
+        |_| vec![],
+    );
+    assert_eq!(state(), "completed");
+    store(
+        &mut memory,
+        &[
+            event("s", day + 5, EventKind::StopFailure),
+            event("s", day + 6, EventKind::SessionEnd),
+        ],
+        |_| vec![],
+    );
+    assert_eq!(state(), "failed");
+}
+
+#[test]
+fn events_past_their_keeping_go_and_what_came_of_them_stays() {
+    let dir = tempfile::tempdir().unwrap();
+    let mut memory = open(&dir);
+    store(&mut memory, &[prompt(1, "p1", "x")], |_| {
+        vec![observation("a", "Alpha")]
+    });
+    memory.keep_house(1_000, 500).unwrap();
+    assert_eq!(
+        store(&mut memory, &[tool(900, "p1")], |_| vec![observation(
+            "a", "Alpha"
+        )]),
+        [turn("p1", 1)]
+    );
+    assert_eq!(memory.totals().unwrap().observations, 1);
+}

@@ -1,0 +1,331 @@
+//! Turns and what the offline provider makes of them, as a person would read it.
+
+use std::fmt::Write as _;
+
+use foreword_core::model::{Event, EventKind, FileRole, Payload, TouchedFile, Turn};
+use serde_json::{Value, json};
+use uuid::Uuid;
+
+use super::derive;
+
+#[derive(Default)]
+struct Script {
+    events: Vec<Event>,
+}
+
+impl Script {
+    fn push(
+        mut self,
+        kind: EventKind,
+        tool: &str,
+        file: Option<(&str, FileRole)>,
+        payload: Payload,
+    ) -> Script {
+        let at = i64::try_from(self.events.len()).unwrap() + 1;
+        self.events.push(Event {
+            id: Uuid::from_u128(u128::from(at.unsigned_abs())),
+            key: at.to_string(),
+            kind,
+            host: "claude-code".into(),
+            host_session_id: "s".into(),
+            prompt_id: Some("p".into()),
+            agent_id: None,
+            tool_name: (!tool.is_empty()).then(|| tool.to_owned()),
+            tool_use_id: None,
+            cwd: None,
+            project_dir: None,
+            project: Some("/p".into()),
+            root: Some("/p".into()),
+            transcript_path: None,
+            branch: None,
+            commit: None,
+            files: file
+                .map(|(path, role)| TouchedFile {
+                    path: format!("/p/{path}"),
+                    role,
+                    size: Some(1),
+                    mtime: None,
+                    hash: None,
+                })
+                .into_iter()
+                .collect(),
+            payload,
+            at,
+        });
+        self
+    }
+
+    fn asked(self, prompt: &str) -> Script {
+        let payload = Payload {
+            prompt: Some(prompt.into()),
+            ..Payload::default()
+        };
+        self.push(EventKind::Prompt, "", None, payload)
+    }
+
+    fn tool(
+        self,
+        tool: &str,
+        file: Option<(&str, FileRole)>,
+        input: Value,
+        response: Value,
+    ) -> Script {
+        let payload = Payload {
+            input: Some(input),
+            response: Some(response),
+            ..Payload::default()
+        };
+        self.push(EventKind::ToolUse, tool, file, payload)
+    }
+
+    fn read(self, path: &str) -> Script {
+        self.tool("Read", Some((path, FileRole::Read)), json!({}), json!({}))
+    }
+
+    fn edit(self, path: &str, old: &str, new: &str) -> Script {
+        let lines: Vec<String> = [("-", old), ("+", new)]
+            .iter()
+            .flat_map(|(mark, text)| text.lines().map(move |line| format!("{mark}{line}")))
+            .collect();
+        self.tool(
+            "Edit",
+            Some((path, FileRole::Modified)),
+            json!({}),
+            json!({"structuredPatch": [{"lines": lines}]}),
+        )
+    }
+
+    fn create(self, path: &str, content: &str) -> Script {
+        self.tool(
+            "Write",
+            Some((path, FileRole::Modified)),
+            json!({"content": content}),
+            json!({"type": "create", "structuredPatch": []}),
+        )
+    }
+
+    fn ran(self, command: &str, stdout: &str) -> Script {
+        self.tool(
+            "Bash",
+            None,
+            json!({"command": command}),
+            json!({"stdout": stdout, "stderr": ""}),
+        )
+    }
+
+    fn failed(self, command: &str, error: &str) -> Script {
+        let payload = Payload {
+            input: Some(json!({"command": command})),
+            error: Some(error.into()),
+            ..Payload::default()
+        };
+        self.push(EventKind::ToolFailure, "Bash", None, payload)
+    }
+
+    fn replied(self, reply: &str) -> Script {
+        let payload = Payload {
+            reply: Some(reply.into()),
+            ..Payload::default()
+        };
+        self.push(EventKind::Stop, "", None, payload)
+    }
+
+    fn by_subagent(mut self, agent: &str) -> Script {
+        self.events.last_mut().unwrap().agent_id = Some(agent.into());
+        self
+    }
+
+    fn turn(self) -> Turn {
+        Turn {
+            prompt_id: Some("p".into()),
+            events: self.events,
+        }
+    }
+
+    /// Everything that was derived, in the order and words that a reader sees.
+    fn told(self) -> String {
+        let derived = derive(&self.turn());
+        let mut out = String::new();
+        for it in &derived.observations {
+            let _ = writeln!(out, "[{}] {}\n  {}", it.kind, it.title, it.subtitle);
+            for fact in &it.facts {
+                let _ = writeln!(out, "  - {fact}");
+            }
+            let _ = writeln!(out, "  {}", it.narrative);
+            let files: Vec<_> = it
+                .files
+                .iter()
+                .map(|file| format!("{} {}", file.role, file.path))
+                .collect();
+            let _ = writeln!(out, "  {} | {}", it.concepts.join(", "), files.join(", "));
+        }
+        if let Some(summary) = derived.summary {
+            for (name, text) in [
+                ("request", &summary.request),
+                ("investigated", &summary.investigated),
+                ("learned", &summary.learned),
+                ("completed", &summary.completed),
+                ("next steps", &summary.next_steps),
+                ("notes", &summary.notes),
+            ] {
+                if !text.is_empty() {
+                    let _ = writeln!(out, "{name}: {text}");
+                }
+            }
+        }
+        out
+    }
+
+    fn titles(self) -> Vec<String> {
+        let derived = derive(&self.turn());
+        derived
+            .observations
+            .into_iter()
+            .map(|it| format!("{}: {}", it.kind, it.title))
+            .collect()
+    }
+}
+
+const PANIC: &str = "Exit code 101\nrunning 1 test\nthread 'expiry' panicked at src/a.rs:1:2:\nexpiry is inclusive\nnote: run with";
+
+#[test]
+fn a_failure_that_passes_after_an_edit_is_a_bugfix() {
+    let script = Script::default()
+        .asked("The expiry test fails, please fix it.")
+        .read("src/token.rs")
+        .failed("cargo test expiry", PANIC)
+        .edit("src/token.rs", "now < end", "now <= end")
+        .ran("cargo test expiry", "test result: ok")
+        .replied("Fixed: the bound is inclusive.\n\nNext steps:\n- document it");
+    insta::assert_snapshot!(script.told());
+}
+
+#[test]
+fn a_failure_that_passes_without_a_change_proves_nothing() {
+    let script = Script::default()
+        .asked("run it")
+        .failed("npm test", "Exit code 1\nECONNRESET")
+        .ran("npm test", "ok");
+    assert_eq!(script.titles(), [""; 0]);
+}
+
+#[test]
+fn a_narrower_run_does_not_prove_a_repair() {
+    let script = Script::default()
+        .asked("Fix the tests")
+        .failed("cargo test", PANIC)
+        .edit("src/a.rs", "1", "2")
+        .ran("cargo test one_of_many", "ok");
+    insta::assert_snapshot!(script.titles().join("\n"));
+}
+
+#[test]
+fn a_failure_hidden_by_a_pipe_is_seen_in_the_output() {
+    let script = Script::default()
+        .asked("Fix the tests")
+        .ran(
+            "cargo test 2>&1 | tail -20",
+            "error[E0308]: mismatched types\nerror: could not compile `x`",
+        )
+        .edit("src/a.rs", "1", "2")
+        .ran("cargo test 2>&1 | tail -20", "test result: ok. 3 passed");
+    insta::assert_snapshot!(script.titles().join("\n"));
+}
+
+#[test]
+fn a_commit_gives_its_subject_and_takes_the_repair_in() {
+    let script = Script::default()
+        .asked("Fix refunds")
+        .failed("pytest", "Exit code 1\nE   AssertionError: refund twice")
+        .edit("pay/refund.py", "pay()", "pay_once()")
+        .ran("pytest", "2 passed")
+        .ran(
+            "git commit -am 'fix(refund): refund once'",
+            "[main 1a2b3c4] fix(refund): refund once\n 1 file changed",
+        )
+        .replied("Done.");
+    insta::assert_snapshot!(script.told());
+}
+
+#[test]
+fn a_quiet_commit_is_known_by_its_message() {
+    let script = Script::default()
+        .asked("x")
+        .edit("src/a.rs", "1", "2")
+        .ran("git commit -q -m \"refactor: split the parser\"", "");
+    assert_eq!(script.titles(), ["refactor: Split the parser"]);
+}
+
+#[test]
+fn edits_of_a_prompt_are_one_observation() {
+    let script = Script::default()
+        .asked("Add a health endpoint. Keep it small.")
+        .create("src/health.rs", "one\ntwo\n")
+        .edit("src/routes.rs", "", "get(health)\nget(ready)")
+        .edit("src/routes.rs", "get(ready)", "get(readiness)");
+    insta::assert_snapshot!(script.told());
+}
+
+#[test]
+fn reads_and_looking_around_are_not_memory() {
+    let script = Script::default()
+        .asked("How does login work?")
+        .read("src/login.rs")
+        .failed("grep -r secret .", "Exit code 1")
+        .ran("ls", "src")
+        .replied("Login checks the password, then issues a token.");
+    insta::assert_snapshot!(script.told());
+}
+
+#[test]
+fn a_failure_that_stays_is_a_discovery() {
+    let script = Script::default()
+        .asked("Deploy to staging")
+        .failed(
+            "./deploy.sh staging",
+            "Exit code 1\nconnecting\nerror: database refuses connections",
+        )
+        .failed(
+            "./deploy.sh staging",
+            "Exit code 1\nconnecting\nerror: database refuses connections",
+        );
+    insta::assert_snapshot!(script.told());
+}
+
+#[test]
+fn what_only_a_subagent_did_is_marked_as_its_own() {
+    let turn = Script::default()
+        .asked("x")
+        .edit("a.rs", "1", "2")
+        .by_subagent("agent-7")
+        .turn();
+    assert_eq!(
+        derive(&turn).observations[0].agent_id.as_deref(),
+        Some("agent-7")
+    );
+    let turn = Script::default()
+        .asked("x")
+        .edit("a.rs", "1", "2")
+        .by_subagent("agent-7")
+        .edit("a.rs", "2", "3")
+        .turn();
+    assert_eq!(derive(&turn).observations[0].agent_id, None);
+}
+
+#[test]
+fn the_same_turn_gives_the_same_words_and_seeds() {
+    let script = || {
+        Script::default()
+            .asked("x")
+            .failed("make", "Exit code 2\nboom")
+            .edit("a.c", "1", "2")
+            .ran("make", "")
+    };
+    assert_eq!(derive(&script().turn()), derive(&script().turn()));
+    // More of the same turn: the repair keeps its seed, so it keeps its number.
+    let longer = script().ran("make install", "").replied("ok");
+    assert_eq!(
+        derive(&script().turn()).observations[0].seed,
+        derive(&longer.turn()).observations[0].seed
+    );
+}

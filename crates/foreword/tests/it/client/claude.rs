@@ -1,0 +1,212 @@
+//! A user of the real Claude Code: a private home, two repositories, a scripted
+//! model, and Foreword connected by its own `install`.
+
+use std::io::{BufRead as _, BufReader, Write as _};
+use std::path::{Path, PathBuf};
+use std::process::{Child, ChildStdin, ChildStdout, Command, Stdio};
+use std::sync::OnceLock;
+
+use serde_json::{Value, json};
+
+use super::model::{Model, Request};
+use crate::support::Sandbox;
+
+pub struct Claude {
+    // The order of the fields is the order of their end: the sandbox stops the worker last.
+    model: Model,
+    pub sandbox: Sandbox,
+    /// Two repositories that share nothing but their folder's name.
+    pub app: PathBuf,
+    pub other_app: PathBuf,
+}
+
+/// One run of the client, from its start to its end.
+pub struct Run {
+    pub session: String,
+    pub reply: String,
+    /// What the main model was asked in it.
+    pub requests: Vec<Request>,
+}
+
+impl Claude {
+    /// A user whose model answers with these turns, given where `app` is.
+    pub fn new(turns: impl Fn(&Path) -> Value) -> Claude {
+        let sandbox = Sandbox::new();
+        let app = repository(&sandbox, "a/app");
+        let other_app = repository(&sandbox, "b/app");
+        let model = Model::start(&sandbox.user_home().join("model"), &turns(&app));
+        let claude = Claude {
+            model,
+            sandbox,
+            app,
+            other_app,
+        };
+        let installed = claude
+            .sandbox
+            .command(&["install"])
+            .env("CLAUDE_CONFIG_DIR", claude.config_dir())
+            .output()
+            .unwrap();
+        assert!(installed.status.success(), "{installed:?}");
+        claude
+    }
+
+    fn config_dir(&self) -> PathBuf {
+        self.sandbox.user_home().join(".claude")
+    }
+
+    /// Takes one of Foreword's hooks out of the settings again.
+    pub fn unhook(&self, name: &str) {
+        let path = self.config_dir().join("settings.json");
+        let text = std::fs::read_to_string(&path).unwrap();
+        let mut settings: Value = serde_json::from_str(&text).unwrap();
+        let mut removed = 0;
+        for groups in settings["hooks"].as_object_mut().unwrap().values_mut() {
+            let groups = groups.as_array_mut().unwrap();
+            let before = groups.len();
+            groups.retain(|group| group["hooks"][0]["args"] != json!([name]));
+            removed += before - groups.len();
+        }
+        assert!(removed > 0, "{name} was not connected: {text}");
+        std::fs::write(path, settings.to_string()).unwrap();
+    }
+
+    /// The client in print mode, ready to be changed and given to `run`.
+    pub fn command(&self, project: &Path, arguments: &[&str]) -> Command {
+        let mut command = Command::new(super::repository().join("testdata/claude-code/run_client"));
+        command
+            .arg(self.model.port())
+            .arg(self.sandbox.user_home())
+            // One word: an option that takes a list would take the prompt, too.
+            .args(["-p", "--allowedTools=Write,Edit,Bash,Read"])
+            .args(arguments)
+            .env_clear()
+            .env("PATH", std::env::var_os("PATH").unwrap())
+            .env("CLAUDE_BIN", binary())
+            .env("FOREWORD_HOME", self.sandbox.home())
+            .current_dir(project)
+            .stdin(Stdio::null())
+            .stdout(Stdio::piped())
+            .stderr(Stdio::piped());
+        command
+    }
+
+    /// Runs the client to its end, which has to be a good one.
+    pub fn run(&self, command: &mut Command) -> Run {
+        let before = self.model.requests().len();
+        let output = command.args(["--output-format", "json"]).output().unwrap();
+        assert_eq!(String::from_utf8_lossy(&output.stderr), "");
+        assert_eq!(output.status.code(), Some(0), "{output:?}");
+        let result: Value = serde_json::from_slice(&output.stdout).unwrap();
+        assert_eq!(result["is_error"], false, "{result}");
+        Run {
+            session: result["session_id"].as_str().unwrap().to_owned(),
+            reply: result["result"].as_str().unwrap().to_owned(),
+            requests: self.model.requests().split_off(before),
+        }
+    }
+
+    /// A session of one prompt.
+    pub fn ask(&self, project: &Path, prompt: &str) -> Run {
+        self.run(&mut self.command(project, &[prompt]))
+    }
+
+    /// A session that stays open from prompt to prompt.
+    pub fn talk(&self, project: &Path) -> Talk<'_> {
+        let streams = [
+            "--input-format",
+            "stream-json",
+            "--output-format",
+            "stream-json",
+            "--verbose",
+        ];
+        let mut command = self.command(project, &streams);
+        let mut child = command.stdin(Stdio::piped()).spawn().unwrap();
+        Talk {
+            claude: self,
+            stdin: child.stdin.take().unwrap(),
+            stdout: BufReader::new(child.stdout.take().unwrap()),
+            child,
+        }
+    }
+}
+
+pub struct Talk<'a> {
+    claude: &'a Claude,
+    child: Child,
+    stdin: ChildStdin,
+    stdout: BufReader<ChildStdout>,
+}
+
+impl Talk<'_> {
+    /// Says something and waits for the end of the turn; gives what the model was asked in it.
+    pub fn say(&mut self, text: &str) -> Vec<Request> {
+        let before = self.claude.model.requests().len();
+        let message = json!({"type": "user", "message": {"role": "user", "content": text}});
+        writeln!(self.stdin, "{message}").unwrap();
+        let mut line = String::new();
+        loop {
+            line.clear();
+            let length = self.stdout.read_line(&mut line).unwrap();
+            assert!(length > 0, "the client ended in the middle of a turn");
+            let message: Value = serde_json::from_str(&line).unwrap();
+            if message["type"] == "result" {
+                assert_eq!(message["is_error"], false, "{message}");
+                return self.claude.model.requests().split_off(before);
+            }
+        }
+    }
+
+    /// Ends the session, which has to be a good end.
+    pub fn end(self) {
+        drop(self.stdin);
+        drop(self.stdout);
+        let output = self.child.wait_with_output().unwrap();
+        assert_eq!(String::from_utf8_lossy(&output.stderr), "");
+        assert_eq!(output.status.code(), Some(0), "{output:?}");
+    }
+}
+
+/// A git repository with one commit, in which `sh check.sh` fails until the limit is 7.
+fn repository(sandbox: &Sandbox, name: &str) -> PathBuf {
+    let project = sandbox.project(name);
+    let check = "[ \"$(cat limit.txt)\" = 7 ] && exit 0\n\
+                 echo \"error: the kumquat limit is $(cat limit.txt), not 7\"\n\
+                 exit 3\n";
+    std::fs::write(project.join("check.sh"), check).unwrap();
+    for arguments in [
+        &["init", "--quiet"][..],
+        &["add", "check.sh"],
+        &["commit", "--quiet", "--message", "Add the check"],
+    ] {
+        let output = Command::new("git")
+            .args(["-c", "user.name=Test", "-c", "user.email=test@example.com"])
+            .args(arguments)
+            .env_clear()
+            .env("PATH", std::env::var_os("PATH").unwrap())
+            .env("HOME", sandbox.user_home())
+            .env("GIT_CONFIG_NOSYSTEM", "1")
+            .current_dir(&project)
+            .output()
+            .unwrap();
+        assert!(output.status.success(), "git {arguments:?}: {output:?}");
+    }
+    project
+}
+
+/// The client's program. Without it these tests prove nothing, so they fail.
+fn binary() -> &'static Path {
+    static BINARY: OnceLock<PathBuf> = OnceLock::new();
+    BINARY.get_or_init(|| {
+        if let Some(path) = std::env::var_os("FOREWORD_TEST_CLAUDE") {
+            return PathBuf::from(path);
+        }
+        let output = Command::new(super::repository().join("scripts/client"))
+            .stdin(Stdio::null())
+            .stderr(Stdio::inherit())
+            .output()
+            .unwrap();
+        assert!(output.status.success(), "scripts/client found no client");
+        PathBuf::from(String::from_utf8(output.stdout).unwrap().trim_end())
+    })
+}

@@ -1,0 +1,108 @@
+//! The model that the client talks to: a scripted server on loopback, and its log.
+//!
+//! The log is the one witness of what an agent was really told. It is written by
+//! neither Foreword nor the client, before the answer goes out; so once the client
+//! has ended, it is whole.
+
+use std::io::{BufRead as _, BufReader};
+use std::path::{Path, PathBuf};
+use std::process::{Child, Command, Stdio};
+
+use serde_json::Value;
+
+/// What the client puts in front of what a SessionStart hook adds.
+const ADDED: &str = "SessionStart hook additional context: ";
+
+pub struct Model {
+    server: Child,
+    port: String,
+    log: PathBuf,
+}
+
+impl Model {
+    /// Starts the server with its files in `folder`; it answers `turns` one by one, then "OK.".
+    pub fn start(folder: &Path, turns: &Value) -> Model {
+        std::fs::create_dir_all(folder).unwrap();
+        let (script, log) = (folder.join("script.json"), folder.join("requests.jsonl"));
+        let text = serde_json::json!({"turns": turns}).to_string();
+        std::fs::write(&script, text).unwrap();
+        let mut server = Command::new("python3")
+            .arg(super::repository().join("testdata/claude-code/fake_anthropic.py"))
+            .arg("--script")
+            .arg(script)
+            .arg("--log")
+            .arg(&log)
+            .stdin(Stdio::null())
+            .stdout(Stdio::piped())
+            .spawn()
+            .expect("the scripted model needs python3");
+        let mut line = String::new();
+        let mut stdout = BufReader::new(server.stdout.take().unwrap());
+        stdout.read_line(&mut line).unwrap();
+        let port = line
+            .strip_prefix("READY ")
+            .and_then(|address| address.trim().rsplit(':').next())
+            .unwrap_or_else(|| panic!("the scripted model did not come up: {line:?}"))
+            .to_owned();
+        Model { server, port, log }
+    }
+
+    pub fn port(&self) -> &str {
+        &self.port
+    }
+
+    /// Everything the main model was asked so far.
+    pub fn requests(&self) -> Vec<Request> {
+        let log = std::fs::read_to_string(&self.log).unwrap();
+        log.lines()
+            .map(|line| serde_json::from_str(line).unwrap())
+            .filter(|entry: &Value| entry["lane"] == "main")
+            .map(|mut entry| Request(entry["body"].take()))
+            .collect()
+    }
+}
+
+impl Drop for Model {
+    fn drop(&mut self) {
+        let _ = self.server.kill();
+        let _ = self.server.wait();
+    }
+}
+
+/// The body of one request to the model.
+#[derive(Debug)]
+pub struct Request(Value);
+
+impl Request {
+    /// The session that asks, as the client tells the model.
+    pub fn session(&self) -> String {
+        let user = self.0["metadata"]["user_id"].as_str().unwrap();
+        let user: Value = serde_json::from_str(user).unwrap();
+        user["session_id"].as_str().unwrap().to_owned()
+    }
+
+    /// Whether these words stand anywhere in the conversation or around it.
+    pub fn says(&self, words: &str) -> bool {
+        texts(&self.0).iter().any(|text| text.contains(words))
+    }
+
+    /// What SessionStart hooks added to the conversation, oldest first. An index
+    /// has no empty line, so the first one is where the client's own words go on.
+    pub fn contexts(&self) -> Vec<String> {
+        texts(&self.0["messages"])
+            .iter()
+            .flat_map(|text| text.split(ADDED).skip(1))
+            .map(|added| added.split("\n\n").next().unwrap_or(added).to_owned())
+            .collect()
+    }
+}
+
+/// Every string in a JSON value.
+fn texts(value: &Value) -> Vec<&str> {
+    match value {
+        Value::String(text) => vec![text],
+        Value::Array(items) => items.iter().flat_map(texts).collect(),
+        Value::Object(fields) => fields.values().flat_map(texts).collect(),
+        _ => Vec::new(),
+    }
+}
