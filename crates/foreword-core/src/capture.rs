@@ -13,7 +13,7 @@ use std::path::{Path, PathBuf};
 
 use uuid::Uuid;
 
-use crate::model::{Event, EventKind, FileRole, Millis, TouchedFile};
+use crate::model::{Event, EventKind, FileRole, Millis, Payload, TouchedFile};
 use crate::project::{self, Place, Rules};
 use crate::redact::{self, files::is_secret_file};
 pub use payload::Limits;
@@ -213,13 +213,12 @@ fn try_capture(
     let payload = payload::build(kind, &input, &subject, &settings.limits);
     let prompt_id = present(&input.prompt_id);
     let tool_use_id = present(&input.tool_use_id);
-    let content = serde_json::to_string(&payload).unwrap_or_default();
     let key = key(
         kind,
         &host_session_id,
         prompt_id.as_deref(),
         tool_use_id.as_deref(),
-        &content,
+        &payload,
         world.now,
     );
 
@@ -296,10 +295,11 @@ fn key(
     session: &str,
     prompt_id: Option<&str>,
     tool_use_id: Option<&str>,
-    content: &str,
+    payload: &Payload,
     now: Millis,
 ) -> String {
     let hash = || {
+        let content = serde_json::to_string(payload).unwrap_or_default();
         let hex = blake3::hash(content.as_bytes()).to_hex();
         hex[..32].to_owned()
     };

@@ -122,7 +122,11 @@ fn capture_event(hook: Hook, input: &stdin::Input, home: &Home) -> Captured {
 /// Writes the event down: in the queue, else in the spool.
 fn keep(home: &Home, hook: Hook, event: &Event) -> bool {
     fault::point("hook:before-insert");
-    let queued = Inlet::open(&home.queue()).and_then(|inlet| Ok(inlet.push(event)?));
+    let queued = Inlet::open(&home.queue()).and_then(|inlet| {
+        inlet.push(event)?;
+        inlet.leave();
+        Ok(())
+    });
     let Err(error) = queued else {
         return true;
     };
