@@ -3,6 +3,10 @@
 //! Measured on this repository and on the sources of everything it is built from (they
 //! are on every machine that builds it): several hundred thousand lines of code and
 //! documentation that nobody wrote with Foreword in mind.
+#![expect(
+    clippy::disallowed_macros,
+    reason = "the rate is shown with `--nocapture`"
+)]
 
 use std::path::{Path, PathBuf};
 use std::process::Command;

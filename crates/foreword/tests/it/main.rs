@@ -17,3 +17,4 @@ mod client;
 mod projects;
 mod secrets;
 mod switch;
+mod terminal;
