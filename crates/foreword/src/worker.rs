@@ -150,7 +150,10 @@ impl<'a> Worker<'a> {
             let next_due = self
                 .queue
                 .next_due(self.readiness(drain))
-                .unwrap_or(Some(now));
+                .unwrap_or_else(|error| {
+                    self.outage(&format!("could not look at queue.db: {error}"));
+                    Some(now)
+                });
             let next_due = next_due.map(|due| due.max(self.not_before));
             let patient = now < progress_at + DRAIN_PATIENCE;
             let soon = next_due.is_some_and(|due| due <= now + DRAIN_PATIENCE);
