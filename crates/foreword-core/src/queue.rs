@@ -49,6 +49,12 @@ impl Inlet {
     pub fn push(&self, event: &Event) -> rusqlite::Result<()> {
         insert(&self.0, event)
     }
+
+    /// Leaves the queue open: the process is about to end, and that closes it, as a
+    /// kill would. Closing it by hand costs as much as a fifth of the writing.
+    pub fn leave(self) {
+        std::mem::forget(self);
+    }
 }
 
 fn insert(connection: &Connection, event: &Event) -> rusqlite::Result<()> {

@@ -6,13 +6,17 @@
 mod bench;
 mod connect;
 mod demo;
+mod dropped;
+mod projects;
 mod search;
 mod show;
 mod status;
+mod switch;
 mod worker;
 
 pub use status::Status;
 
+use std::path::Path;
 use std::process::ExitCode;
 
 use anyhow::Context as _;
@@ -44,6 +48,14 @@ enum Command {
     Search(search::Args),
     /// Everything about one item
     Show(show::Args),
+    /// The projects in the memory: list, rename, merge, move
+    Projects(projects::Args),
+    /// Switch Foreword off: in this project, for a session, or everywhere
+    Off(switch::Args),
+    /// Switch it on again
+    On(switch::Args),
+    /// What was not kept and why, counted
+    Dropped(dropped::Args),
     /// The background worker
     Worker(worker::Args),
     /// Measure Foreword on this machine
@@ -87,7 +99,8 @@ pub fn run() -> ExitCode {
     match dispatch(cli.command) {
         Ok(()) => ExitCode::SUCCESS,
         Err(error) => {
-            eprintln!("foreword: {error:#}");
+            let error = format!("{error:#}");
+            eprintln!("foreword: {}", foreword_core::text::one_line(&error));
             ExitCode::FAILURE
         }
     }
@@ -118,6 +131,10 @@ fn dispatch(command: Command) -> anyhow::Result<()> {
         Command::Status(args) => status::run(&args),
         Command::Search(args) => search::run(&args),
         Command::Show(args) => show::run(&args),
+        Command::Projects(args) => projects::run(&args),
+        Command::Off(args) => switch::off(&args),
+        Command::On(args) => switch::on(&args),
+        Command::Dropped(args) => dropped::run(&args),
         Command::Worker(args) => worker::run(&args),
         Command::Bench(args) => bench::run(&args),
         Command::Context => hook_road(Hook::Context),
@@ -150,8 +167,15 @@ fn home() -> anyhow::Result<Home> {
     Ok(home)
 }
 
+/// The project that a directory belongs to, by the rules that hooks go by.
+fn project_of(dir: &Path) -> Option<String> {
+    let home = Home::from_env()?;
+    let (settings, _) = crate::config::hook_settings(&home);
+    let rules = crate::home::project_rules(settings.separate_worktrees);
+    foreword_core::project::resolve(dir, &rules).project
+}
+
 /// The project that the current directory belongs to.
 fn current_project() -> Option<String> {
-    let dir = std::env::current_dir().ok()?;
-    foreword_core::project::resolve(&dir, &crate::home::nowhere()).project
+    project_of(&std::env::current_dir().ok()?)
 }

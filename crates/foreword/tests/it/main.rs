@@ -14,3 +14,7 @@ mod storage;
 mod worker;
 
 mod client;
+mod projects;
+mod secrets;
+mod switch;
+mod terminal;
