@@ -295,32 +295,27 @@ mod tests {
         assert_eq!(shape(&folder.open(&[FIRST, SECOND]).unwrap()), (2, 3, 2));
     }
 
-    /// The half of the next test that is killed; by itself it does nothing.
     #[test]
-    #[ignore = "run by the test below, in a process of its own"]
-    fn migrates_where_it_is_told() {
+    fn a_kill_during_a_migration_leaves_the_old_schema_or_the_new_and_a_backup() {
         #[expect(
             clippy::disallowed_methods,
-            reason = "the other half of this test speaks"
+            reason = "how this test tells its other half what to do"
         )]
         let told = |name| std::env::var(name).ok();
+        // This very test, in a process of its own: the half that is killed.
         if let (Some(path), Some(point)) = (told("MIGRATE"), told("POINT")) {
             let path = PathBuf::from(path);
             fault::arm(&point);
             let _ = open_owner(&path, &[FIRST, SECOND], &path.with_file_name("backups"));
+            return;
         }
-    }
-
-    #[test]
-    fn a_kill_during_a_migration_leaves_the_old_schema_or_the_new_and_a_backup() {
         for point in ["migration:after-backup", "migration:before-commit"] {
             let folder = Folder::new();
             folder.open(&[FIRST]).unwrap();
             let killed = std::process::Command::new(std::env::current_exe().unwrap())
                 .args([
-                    "--ignored",
                     "--exact",
-                    "db::tests::migrates_where_it_is_told",
+                    "db::tests::a_kill_during_a_migration_leaves_the_old_schema_or_the_new_and_a_backup",
                 ])
                 .env("MIGRATE", folder.database())
                 .env("POINT", point)

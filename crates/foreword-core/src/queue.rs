@@ -175,6 +175,18 @@ impl Queue {
         Ok(())
     }
 
+    /// Takes back what a live worker claimed and, in an outage, could neither finish
+    /// nor give back. Nobody crashed, so nothing counts. Not while a batch is in hand.
+    pub fn take_back_claims(&self) -> rusqlite::Result<()> {
+        self.connection.execute(
+            "update events
+             set state = 'queued', lease_until = null
+             where state = 'claimed'",
+            [],
+        )?;
+        Ok(())
+    }
+
     /// Takes the next batch: events of the session that has waited longest among
     /// those that are ready.
     pub fn claim(&mut self, now: Millis, readiness: Readiness) -> rusqlite::Result<Option<Claim>> {

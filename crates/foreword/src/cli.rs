@@ -99,7 +99,8 @@ pub fn run() -> ExitCode {
     match dispatch(cli.command) {
         Ok(()) => ExitCode::SUCCESS,
         Err(error) => {
-            eprintln!("foreword: {error:#}");
+            let error = format!("{error:#}");
+            eprintln!("foreword: {}", foreword_core::text::one_line(&error));
             ExitCode::FAILURE
         }
     }

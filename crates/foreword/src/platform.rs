@@ -27,6 +27,16 @@ pub fn end_when_nobody_reads() {
     unsafe { libc::signal(libc::SIGPIPE, libc::SIG_DFL) };
 }
 
+/// How wide the terminal is; none if the output goes elsewhere.
+pub fn terminal_width() -> Option<usize> {
+    // SAFETY: the struct outlives the call, and is only read if it succeeded.
+    unsafe {
+        let mut size: libc::winsize = std::mem::zeroed();
+        let asked = libc::ioctl(libc::STDOUT_FILENO, libc::TIOCGWINSZ, &raw mut size);
+        (asked == 0 && size.ws_col > 0).then(|| usize::from(size.ws_col))
+    }
+}
+
 /// The lock that says that a worker lives. The kernel drops it with its holder.
 ///
 /// A POSIX record lock: it can be asked for its holder without being touched, so
@@ -113,7 +123,8 @@ pub fn wait_readable(descriptor: RawFd, within: Duration) -> bool {
     unsafe { libc::poll(&raw mut poll, 1, milliseconds) > 0 }
 }
 
-/// Starts a program that outlives us: a session of its own, silent, with just this environment.
+/// Starts a program that outlives us: a session of its own, silent, with just this
+/// environment. Gives its process id.
 ///
 /// It is re-parented when the caller ends, which a hook does at once. The rest
 /// (directory, descriptors) the program settles itself, see `settle_detached`.
@@ -121,7 +132,7 @@ pub fn spawn_detached(
     program: &Path,
     arguments: &[&str],
     environment: &[(OsString, OsString)],
-) -> io::Result<()> {
+) -> io::Result<u32> {
     let null = |_| io::Error::from(io::ErrorKind::InvalidInput);
     let program = CString::new(program.as_os_str().as_bytes()).map_err(null)?;
     let mut argv = vec![program.clone()];
@@ -172,7 +183,7 @@ pub fn spawn_detached(
         libc::posix_spawn_file_actions_destroy(&raw mut actions);
         libc::posix_spawnattr_destroy(&raw mut attributes);
         if failed == 0 {
-            Ok(())
+            Ok(u32::try_from(pid).unwrap_or(0))
         } else {
             Err(io::Error::from_raw_os_error(failed))
         }
@@ -187,6 +198,15 @@ pub fn settle_detached() {
     unsafe {
         libc::syscall(libc::SYS_close_range, 3_u32, u32::MAX, 0_u32);
     }
+}
+
+/// How a child of ours ended: whether well; none while it lives.
+pub fn child_ended(pid: u32) -> Option<bool> {
+    let pid = i32::try_from(pid).ok()?;
+    let mut status = 0;
+    // SAFETY: the status outlives the call, and is only read if it was written.
+    let ended = unsafe { libc::waitpid(pid, &raw mut status, libc::WNOHANG) } == pid;
+    ended.then_some(status == 0)
 }
 
 /// Asks a process to end.

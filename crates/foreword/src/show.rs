@@ -13,6 +13,27 @@ use serde_json::{Value, json};
 
 use crate::cli::Status;
 use crate::install::Connection;
+use crate::platform;
+
+/// JSON for tools. What would steer a terminal is escaped there too: someone may look at it.
+pub fn json(value: &Value) -> String {
+    let text = format!("{value:#}");
+    if !text.chars().any(|it| it != '\n' && text::is_unsafe(it)) {
+        return text;
+    }
+    let mut out = String::with_capacity(text.len());
+    for character in text.chars() {
+        if character != '\n' && text::is_unsafe(character) {
+            let mut units = [0; 2];
+            for unit in character.encode_utf16(&mut units) {
+                let _ = write!(out, "\\u{unit:04x}");
+            }
+        } else {
+            out.push(character);
+        }
+    }
+    out
+}
 
 pub fn hits(hits: &[Hit]) -> String {
     let mut out = String::new();
@@ -142,7 +163,12 @@ struct Page {
     out: String,
 }
 
-const WIDTH: usize = 100;
+/// Readable lines, and no longer than the terminal.
+const WIDTH_MAX: usize = 100;
+
+fn width() -> usize {
+    platform::terminal_width().map_or(WIDTH_MAX, |width| width.clamp(20, WIDTH_MAX))
+}
 
 impl Page {
     fn gap(&mut self) {
@@ -158,6 +184,7 @@ impl Page {
     /// Captured text may hold control characters; a terminal would obey them.
     fn text(&mut self, mark: &str, text: &str) {
         let indent = mark.chars().count();
+        let width = width();
         let mut mark = mark.to_owned();
         for paragraph in text.lines() {
             let mut line = std::mem::replace(&mut mark, " ".repeat(indent));
@@ -166,7 +193,7 @@ impl Page {
                 .split(' ')
                 .filter(|word| !word.is_empty())
             {
-                if !empty && line.chars().count() + 1 + word.chars().count() > WIDTH {
+                if !empty && line.chars().count() + 1 + word.chars().count() > width {
                     let _ = writeln!(self.out, "{line}");
                     line = " ".repeat(indent);
                     empty = true;

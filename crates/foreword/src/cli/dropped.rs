@@ -4,6 +4,8 @@ use std::collections::BTreeMap;
 
 use crate::log::Log;
 
+use crate::show;
+
 #[derive(clap::Args)]
 pub struct Args {
     /// Print JSON
@@ -33,7 +35,10 @@ pub fn run(args: &Args) -> anyhow::Result<()> {
             .iter()
             .map(|(reason, count)| serde_json::json!({"reason": reason, "count": count}))
             .collect();
-        println!("{:#}", serde_json::json!({"since": since, "dropped": rows}));
+        println!(
+            "{}",
+            show::json(&serde_json::json!({"since": since, "dropped": rows}))
+        );
         return Ok(());
     }
     match since {

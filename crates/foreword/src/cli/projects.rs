@@ -5,6 +5,7 @@ use std::path::Path;
 use anyhow::{Context as _, bail};
 use clap::Subcommand;
 use foreword_core::store::{Project, Store};
+use foreword_core::text::one_line;
 
 use crate::show;
 
@@ -43,7 +44,7 @@ pub fn run(args: &Args) -> anyhow::Result<()> {
             None => Vec::new(),
         };
         if args.json {
-            println!("{:#}", show::projects_json(&projects));
+            println!("{}", show::json(&show::projects_json(&projects)));
         } else {
             print!("{}", show::projects(&projects));
         }
@@ -55,7 +56,11 @@ pub fn run(args: &Args) -> anyhow::Result<()> {
         Action::Rename { project, name } => {
             let project = find(&projects, project)?;
             store.rename_project(project.id, name)?;
-            println!("{} is called {name} now", project.name);
+            println!(
+                "{} is called {} now",
+                one_line(&project.name),
+                one_line(name)
+            );
         }
         Action::Merge { from, into } => {
             let (from, into) = (find(&projects, from)?, find(&projects, into)?);
@@ -65,7 +70,10 @@ pub fn run(args: &Args) -> anyhow::Result<()> {
             store.merge_projects(from.id, into.id)?;
             println!(
                 "{} is part of {} now: {} sessions, {} observations",
-                from.name, into.name, from.sessions, from.observations
+                one_line(&from.name),
+                one_line(&into.name),
+                from.sessions,
+                from.observations
             );
         }
         Action::Move { project, folder } => {
@@ -75,18 +83,22 @@ pub fn run(args: &Args) -> anyhow::Result<()> {
             })?;
             match projects.iter().find(|other| other.keys.contains(&key)) {
                 Some(other) if other.id == project.id => {
-                    println!("{} is known to be there", project.name)
+                    println!("{} is known to be there", one_line(&project.name))
                 }
                 Some(other) => {
                     store.merge_projects(other.id, project.id)?;
                     println!(
                         "{} is there now; what was remembered there is part of it",
-                        project.name
+                        one_line(&project.name)
                     );
                 }
                 None => {
                     store.add_project_key(project.id, &key)?;
-                    println!("{} is found at {key} too", project.name);
+                    println!(
+                        "{} is found at {} too",
+                        one_line(&project.name),
+                        one_line(&key)
+                    );
                 }
             }
         }

@@ -44,7 +44,7 @@ pub struct Status {
 pub fn run(args: &Args) -> anyhow::Result<()> {
     let status = gather(super::home()?)?;
     if args.json {
-        println!("{:#}", as_json(&status));
+        println!("{}", show::json(&as_json(&status)));
     } else {
         print!("{}", show::status(&status));
     }

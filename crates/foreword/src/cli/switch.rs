@@ -1,6 +1,7 @@
 //! `foreword off` and `foreword on`
 
 use anyhow::{Context as _, bail};
+use foreword_core::text::one_line;
 
 use crate::switch::{Scope, Switches};
 
@@ -28,10 +29,7 @@ impl Args {
                 id => id.to_owned(),
             };
             if id.contains(char::is_whitespace) {
-                bail!(
-                    "'{}' is not a session id",
-                    foreword_core::text::one_line(&id)
-                );
+                bail!("'{}' is not a session id", one_line(&id));
             }
             return Ok(Scope::Session(id));
         }
@@ -75,7 +73,7 @@ pub fn on(args: &Args) -> anyhow::Result<()> {
 fn words(scope: &Scope) -> String {
     match scope {
         Scope::Everywhere => "everywhere".to_owned(),
-        Scope::Project(key) => format!("in the project {key}"),
-        Scope::Session(id) => format!("for session {id}"),
+        Scope::Project(key) => format!("in the project {}", one_line(key)),
+        Scope::Session(id) => format!("for session {}", one_line(id)),
     }
 }

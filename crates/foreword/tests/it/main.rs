@@ -16,4 +16,6 @@ mod worker;
 
 mod client;
 mod projects;
+mod secrets;
 mod switch;
+mod terminal;

@@ -180,6 +180,11 @@ fn a_queue_of_a_newer_program_is_left_alone() {
 fn a_memory_of_a_newer_program_is_not_read_and_events_wait() {
     let sandbox = settled();
     let project = sandbox.project("app");
+    let host = Host::new("earlier", &project);
+    sandbox.told("new", &project, &host.prompt("Add a thing"));
+    sandbox.told("save", &project, &host.edit("src/a.rs", "1", "2"));
+    sandbox.drain();
+    sandbox.keep_workers_away();
     let start = Host::new("later", &project).start("startup");
     assert_ne!(sandbox.told("context", &project, &start), "");
     sandbox

@@ -77,11 +77,13 @@ fn an_ending_worker_finishes_its_batch_and_keeps_no_claim() {
     for name in ["TERM", "INT"] {
         let sandbox = Sandbox::new();
         sandbox.keep_workers_away();
-        send(&sandbox, 0..40);
+        // Sessions of their own, so that there are as many batches.
+        for mark in 0..40 {
+            send(&sandbox, mark..mark + 1);
+        }
         let worker = sandbox
             .command(&["worker", "run"])
             .env("FOREWORD_WORKER_BATCH_WAIT_SECONDS", "0")
-            .env("FOREWORD_WORKER_BATCH_MAX", "1")
             .spawn()
             .unwrap();
         wait_until("it is in the middle of its work", || {
@@ -174,7 +176,7 @@ fn a_worker_that_cannot_come_up_is_not_started_by_every_hook() {
     );
 
     // People are not put off: they are told what is wrong.
-    for action in ["run", "drain"] {
+    for action in ["run", "drain", "start"] {
         let output = sandbox.command(&["worker", action]).output().unwrap();
         let error = String::from_utf8(output.stderr).unwrap();
         assert_eq!(output.status.code(), Some(1), "{action}");
@@ -184,6 +186,8 @@ fn a_worker_that_cannot_come_up_is_not_started_by_every_hook() {
         );
         assert_eq!(error.lines().count(), 1, "{error}");
     }
+
+    assert_eq!(sandbox.worker_pid(), None);
 
     // Mended, one by hand comes up, and all is there.
     std::fs::remove_dir(sandbox.home().join("memory.db")).unwrap();
@@ -365,6 +369,35 @@ fn a_drain_says_what_is_left_and_leaves_somebody_to_care_for_it() {
         "1 events are left; `foreword status` says why\n"
     );
     assert_eq!(sandbox.status()["pending"], 1);
+    wait_until("a worker is there for it", || {
+        sandbox.worker_pid().is_some()
+    });
+}
+
+#[test]
+fn a_drain_is_answered_by_whoever_comes_after_the_worker_that_was_asked() {
+    let sandbox = Sandbox::new();
+    let patient = [("FOREWORD_WORKER_BATCH_WAIT_SECONDS", "100000")];
+    let mut first = running(&sandbox, &patient);
+    send(&sandbox, 0..6);
+    // It hears the question and never gets to an answer.
+    signal(first.id(), "STOP");
+    let folder = sandbox.user_home().join("tmp");
+    std::fs::create_dir(&folder).unwrap();
+    let mut drain = sandbox.command(&["worker", "drain"]);
+    let drain = drain.env("TMPDIR", &folder).spawn().unwrap();
+    wait_until("the drain has a socket to be answered on", || {
+        let mut entries = std::fs::read_dir(&folder).unwrap();
+        entries.any(|entry| entry.unwrap().path().join("answer").exists())
+    });
+    signal(first.id(), "KILL");
+    first.wait().unwrap();
+    let mut second = sandbox.command(&["worker", "run"]);
+    let second = second.envs(patient).spawn().unwrap();
+    assert_eq!(said(drain), (Some(0), "everything is processed\n".into()));
+    assert_eq!(audit(&sandbox, 0..6), Audit::default());
+    signal(second.id(), "KILL");
+    said(second);
 }
 
 #[test]
