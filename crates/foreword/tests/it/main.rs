@@ -8,6 +8,7 @@ mod spine;
 
 mod commands;
 mod concurrency;
+mod counts;
 mod crash;
 mod pipes;
 mod storage;
