@@ -22,6 +22,7 @@ use uuid::Uuid;
 
 use crate::config;
 use crate::home::{self, Home};
+use crate::install::record;
 use crate::log::Log;
 use crate::platform;
 use crate::start;
@@ -37,7 +38,7 @@ pub fn run(hook: Hook) {
 
 fn road(hook: Hook) {
     platform::make_files_private();
-    let home = Home::from_env().filter(|_| !is_off());
+    let home = Home::from_env().filter(|home| !is_off() && !is_second(home));
     let Some(home) = home else {
         print(plain_answer(hook));
         return;
@@ -61,13 +62,24 @@ fn is_off() -> bool {
     set("FOREWORD_OFF") || set("FOREWORD_AGENT")
 }
 
+/// A hook of the plugin, beside hooks from the settings that tell the same: they do
+/// the work. Only a plugin's hook pays for the look.
+fn is_second(home: &Home) -> bool {
+    std::env::var_os("CLAUDE_PLUGIN_ROOT").is_some()
+        && record::stands(home, project_dir().as_deref())
+}
+
+fn project_dir() -> Option<PathBuf> {
+    std::env::var_os("CLAUDE_PROJECT_DIR")
+        .filter(|dir| !dir.is_empty())
+        .map(PathBuf::from)
+}
+
 fn capture_event(hook: Hook, input: &stdin::Input, home: &Home) -> Option<Event> {
     let world = World {
         now: home::now(),
         event_id: Uuid::now_v7(),
-        project_dir: std::env::var_os("CLAUDE_PROJECT_DIR")
-            .filter(|dir| !dir.is_empty())
-            .map(PathBuf::from),
+        project_dir: project_dir(),
         nowhere: home::nowhere(),
     };
     let (settings, problem) = config::capture_settings(home);
