@@ -5,6 +5,7 @@
 //! whose, about which files, and the key under which the same thing told twice is
 //! one.
 
+mod exclude;
 mod payload;
 mod wire;
 
@@ -12,8 +13,8 @@ use std::path::{Path, PathBuf};
 
 use uuid::Uuid;
 
-use crate::model::{Event, EventKind, FileRole, Millis, TouchedFile};
-use crate::project::{self, Nowhere};
+use crate::model::{Event, EventKind, FileRole, Millis, Payload, TouchedFile};
+use crate::project::{self, Place, Rules};
 use crate::redact::{self, files::is_secret_file};
 pub use payload::Limits;
 use wire::{HookInput, Subject};
@@ -73,13 +74,16 @@ pub struct World {
     pub event_id: Uuid,
     /// The host's own idea of the project; `cwd` follows the agent's `cd`.
     pub project_dir: Option<PathBuf>,
-    pub nowhere: Nowhere,
+    pub rules: Rules,
 }
 
 /// What the user may set about capturing.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Settings {
     pub boring_tools: Vec<String>,
+    /// Patterns of projects and paths of which nothing is kept.
+    pub exclude_projects: Vec<String>,
+    pub exclude_paths: Vec<String>,
     pub limits: Limits,
 }
 
@@ -87,6 +91,8 @@ impl Default for Settings {
     fn default() -> Settings {
         Settings {
             boring_tools: BORING_TOOLS.iter().map(|&tool| tool.to_owned()).collect(),
+            exclude_projects: Vec::new(),
+            exclude_paths: Vec::new(),
             limits: Limits::default(),
         }
     }
@@ -141,6 +147,18 @@ pub enum Drop {
     BoringTool,
     #[error("a call of Foreword itself")]
     OwnTool,
+    #[error("an excluded project")]
+    ExcludedProject,
+    #[error("an excluded path")]
+    ExcludedPath,
+}
+
+impl Drop {
+    /// Left out on purpose, rather than not understood.
+    #[must_use]
+    pub fn is_intended(self) -> bool {
+        !matches!(self, Drop::Empty | Drop::NotJson | Drop::NoSession)
+    }
 }
 
 /// Makes an event of what the host wrote to `hook`'s standard input.
@@ -178,23 +196,29 @@ fn try_capture(
     if subject.command.as_deref().is_some_and(runs_foreword) {
         return Err(Drop::OwnTool);
     }
-    let payload = payload::build(kind, &input, &subject, &settings.limits);
+    let excluded = |path: &str| exclude::covers(&settings.exclude_paths, path);
+    if subject.file_path.as_deref().is_some_and(excluded) {
+        return Err(Drop::ExcludedPath);
+    }
     let cwd = present(&input.cwd);
     let place = world
         .project_dir
         .as_deref()
         .or(cwd.as_deref().map(Path::new))
-        .map(|dir| project::resolve(dir, &world.nowhere))
+        .map(|dir| project::resolve(dir, &world.rules))
         .unwrap_or_default();
+    if is_excluded(&place, &settings.exclude_projects) {
+        return Err(Drop::ExcludedProject);
+    }
+    let payload = payload::build(kind, &input, &subject, &settings.limits);
     let prompt_id = present(&input.prompt_id);
     let tool_use_id = present(&input.tool_use_id);
-    let content = serde_json::to_string(&payload).unwrap_or_default();
     let key = key(
         kind,
         &host_session_id,
         prompt_id.as_deref(),
         tool_use_id.as_deref(),
-        &content,
+        &payload,
         world.now,
     );
 
@@ -251,6 +275,15 @@ fn is_own_tool(tool: &str) -> bool {
     tool.starts_with("mcp__foreword__") || tool.starts_with("mcp__plugin_foreword_")
 }
 
+/// A project is excluded by its key or by where it is.
+fn is_excluded(place: &Place, patterns: &[String]) -> bool {
+    let root = place.root.as_deref().map(Path::to_string_lossy);
+    let names = place.project.as_deref().into_iter().chain(root.as_deref());
+    names
+        .into_iter()
+        .any(|name| exclude::covers(patterns, name))
+}
+
 /// The agent looking something up with this program is no work to remember.
 fn runs_foreword(command: &str) -> bool {
     let program = command.split_whitespace().next().unwrap_or_default();
@@ -262,10 +295,11 @@ fn key(
     session: &str,
     prompt_id: Option<&str>,
     tool_use_id: Option<&str>,
-    content: &str,
+    payload: &Payload,
     now: Millis,
 ) -> String {
     let hash = || {
+        let content = serde_json::to_string(payload).unwrap_or_default();
         let hex = blake3::hash(content.as_bytes()).to_hex();
         hex[..32].to_owned()
     };

@@ -186,3 +186,147 @@ fn backup(
     std::fs::rename(partial, target)?;
     Ok(())
 }
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    const FIRST: Migration = Migration {
+        number: 1,
+        sql: "create table cards (title text not null) strict;
+              insert into cards values ('one'), ('two');",
+    };
+    const SECOND: Migration = Migration {
+        number: 2,
+        sql: "alter table cards add column colour text not null default 'white';
+              insert into cards values ('three', 'red');",
+    };
+    const BROKEN: Migration = Migration {
+        number: 2,
+        sql: "insert into cards values ('three');
+              insert into nowhere values (1);",
+    };
+
+    struct Folder(tempfile::TempDir);
+
+    impl Folder {
+        fn new() -> Folder {
+            Folder(tempfile::tempdir().unwrap())
+        }
+
+        fn database(&self) -> PathBuf {
+            self.0.path().join("cards.db")
+        }
+
+        fn backups(&self) -> PathBuf {
+            self.0.path().join("backups")
+        }
+
+        fn open(&self, migrations: &[Migration]) -> Result<Connection, OpenError> {
+            open_owner(&self.database(), migrations, &self.backups())
+        }
+
+        fn backup_names(&self) -> Vec<String> {
+            let Ok(entries) = std::fs::read_dir(self.backups()) else {
+                return Vec::new();
+            };
+            let name = |entry: std::fs::DirEntry| entry.file_name().into_string().unwrap();
+            let mut names: Vec<_> = entries.map(|entry| name(entry.unwrap())).collect();
+            names.sort();
+            names
+        }
+    }
+
+    /// Schema, rows and columns of a database.
+    fn shape(connection: &Connection) -> (i64, i64, i64) {
+        let count = |sql| connection.query_row(sql, [], |row| row.get(0)).unwrap();
+        (
+            user_version(connection).unwrap(),
+            count("select count(*) from cards"),
+            count("select count(*) from pragma_table_info('cards')"),
+        )
+    }
+
+    #[test]
+    fn a_new_database_needs_no_backup_and_an_old_one_has_one_before_each_step() {
+        let folder = Folder::new();
+        assert_eq!(shape(&folder.open(&[FIRST]).unwrap()), (1, 2, 1));
+        assert_eq!(folder.backup_names(), [""; 0]);
+
+        assert_eq!(shape(&folder.open(&[FIRST, SECOND]).unwrap()), (2, 3, 2));
+        assert_eq!(folder.backup_names(), ["cards.before-2.db"]);
+        let backup = folder.backups().join("cards.before-2.db");
+        let backup = open_guest(&backup, Guest::Reads, 1).unwrap();
+        assert_eq!(shape(&backup), (1, 2, 1));
+
+        assert_eq!(shape(&folder.open(&[FIRST, SECOND]).unwrap()), (2, 3, 2));
+    }
+
+    #[test]
+    fn a_step_that_fails_leaves_the_database_as_it_was() {
+        let folder = Folder::new();
+        folder.open(&[FIRST]).unwrap();
+        assert!(matches!(
+            folder.open(&[FIRST, BROKEN]),
+            Err(OpenError::Sqlite(_))
+        ));
+        assert_eq!(shape(&folder.open(&[FIRST]).unwrap()), (1, 2, 1));
+        assert_eq!(folder.backup_names(), ["cards.before-2.db"]);
+    }
+
+    #[test]
+    fn a_database_of_a_newer_program_is_refused_and_left_alone() {
+        let folder = Folder::new();
+        folder.open(&[FIRST, SECOND]).unwrap();
+        let refused = folder.open(&[FIRST]);
+        assert!(matches!(
+            refused,
+            Err(OpenError::OtherSchema {
+                found: 2,
+                known: 1,
+                ..
+            })
+        ));
+        assert_eq!(shape(&folder.open(&[FIRST, SECOND]).unwrap()), (2, 3, 2));
+    }
+
+    #[test]
+    fn a_kill_during_a_migration_leaves_the_old_schema_or_the_new_and_a_backup() {
+        #[expect(
+            clippy::disallowed_methods,
+            reason = "how this test tells its other half what to do"
+        )]
+        let told = |name| std::env::var(name).ok();
+        // This very test, in a process of its own: the half that is killed.
+        if let (Some(path), Some(point)) = (told("MIGRATE"), told("POINT")) {
+            let path = PathBuf::from(path);
+            fault::arm(&point);
+            let _ = open_owner(&path, &[FIRST, SECOND], &path.with_file_name("backups"));
+            return;
+        }
+        for point in ["migration:after-backup", "migration:before-commit"] {
+            let folder = Folder::new();
+            folder.open(&[FIRST]).unwrap();
+            let killed = std::process::Command::new(std::env::current_exe().unwrap())
+                .args([
+                    "--exact",
+                    "db::tests::a_kill_during_a_migration_leaves_the_old_schema_or_the_new_and_a_backup",
+                ])
+                .env("MIGRATE", folder.database())
+                .env("POINT", point)
+                .output()
+                .unwrap();
+            let signal = std::os::unix::process::ExitStatusExt::signal(&killed.status);
+            assert_eq!(signal, Some(9), "{point}: {killed:?}");
+            assert_eq!(folder.backup_names(), ["cards.before-2.db"], "{point}");
+            assert_eq!(shape(&folder.open(&[FIRST]).unwrap()), (1, 2, 1), "{point}");
+
+            let mended = folder.open(&[FIRST, SECOND]).unwrap();
+            assert_eq!(shape(&mended), (2, 3, 2), "{point}");
+            let check: String = mended
+                .query_row("pragma integrity_check", [], |row| row.get(0))
+                .unwrap();
+            assert_eq!(check, "ok");
+        }
+    }
+}

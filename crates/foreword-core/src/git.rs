@@ -57,6 +57,17 @@ impl Repository {
         })
     }
 
+    /// The name of a linked working tree; none for the main one.
+    #[must_use]
+    pub fn worktree_name(&self) -> Option<String> {
+        let linked = self.git_dir != self.common_dir;
+        linked.then(|| {
+            self.git_dir
+                .file_name()
+                .map(|name| name.to_string_lossy().into_owned())
+        })?
+    }
+
     #[must_use]
     pub fn head(&self) -> Head {
         let Ok(head) = std::fs::read_to_string(self.git_dir.join("HEAD")) else {

@@ -182,9 +182,12 @@ pub struct Payload {
     pub interrupted: bool,
     #[serde(skip_serializing_if = "Option::is_none")]
     pub reason: Option<String>,
-    /// What was cut or left out, and how much of it: field, bytes.
+    /// What was too large and therefore cut, and how much of it: field, bytes.
     #[serde(skip_serializing_if = "Vec::is_empty")]
     pub cut: Vec<(String, u64)>,
+    /// What was left out because it repeats the input or is secret: field, bytes.
+    #[serde(skip_serializing_if = "Vec::is_empty")]
+    pub left_out: Vec<(String, u64)>,
     /// How many secrets and private spans were taken out.
     #[serde(skip_serializing_if = "is_zero")]
     pub redacted: u32,

@@ -10,23 +10,22 @@ use std::path::{Path, PathBuf};
 
 use crate::git::{Head, Repository};
 
-/// Directories that are nobody's project.
+/// How projects are told apart.
 #[derive(Debug, Clone, Default, PartialEq, Eq)]
-pub struct Nowhere {
-    pub dirs: Vec<PathBuf>,
+pub struct Rules {
+    /// Directories that are nobody's project: home and temporary ones.
+    pub nowhere: Vec<PathBuf>,
+    /// Whether each working tree of a repository is a project of its own.
+    pub separate_worktrees: bool,
 }
 
-impl Nowhere {
-    /// From directories as the environment names them; each is made canonical.
-    #[must_use]
-    pub fn new(dirs: impl IntoIterator<Item = PathBuf>) -> Nowhere {
-        let mut dirs: Vec<_> = dirs.into_iter().map(|dir| canonical(&dir)).collect();
-        dirs.push(PathBuf::from("/"));
-        Nowhere { dirs }
-    }
-
-    fn contains(&self, dir: &Path) -> bool {
-        self.dirs.iter().any(|it| it == dir)
+impl Rules {
+    fn is_nowhere(&self, dir: &Path) -> bool {
+        dir.parent().is_none()
+            || self
+                .nowhere
+                .iter()
+                .any(|it| it == dir || canonical(it) == dir)
     }
 }
 
@@ -42,22 +41,29 @@ pub struct Place {
 
 /// Decides where `dir` belongs.
 #[must_use]
-pub fn resolve(dir: &Path, nowhere: &Nowhere) -> Place {
+pub fn resolve(dir: &Path, rules: &Rules) -> Place {
     let dir = canonical(dir);
+    // A directory that is gone still belongs to the repository it was in.
+    let there = dir.ancestors().find(|it| it.exists()).unwrap_or(&dir);
     // A repository at home (dotfiles) does not swallow the folders below it.
-    let repository = Repository::find(&dir).filter(|it| !nowhere.contains(&it.root));
+    let repository = Repository::find(there).filter(|it| !rules.is_nowhere(&it.root));
     let Some(repository) = repository else {
-        let project = (!nowhere.contains(&dir)).then(|| path_key(&dir));
+        let project = (!rules.is_nowhere(&dir)).then(|| path_key(&dir));
         return Place {
             root: project.is_some().then_some(dir),
             project,
             head: Head::default(),
         };
     };
-    let project = repository
+    let mut project = repository
         .remote()
         .and_then(|url| normalise_remote(&url))
         .unwrap_or_else(|| path_key(&home_of(&repository.common_dir)));
+    if rules.separate_worktrees
+        && let Some(name) = repository.worktree_name()
+    {
+        project = format!("{project}#{name}");
+    }
     Place {
         project: Some(project),
         head: repository.head(),
@@ -149,7 +155,7 @@ mod tests {
     #[test]
     fn two_folders_of_one_name_are_two_projects() {
         let dir = tempfile::tempdir().unwrap();
-        let nowhere = Nowhere::new([]);
+        let nowhere = Rules::default();
         let keys = ["a/app", "b/app"].map(|name| {
             let root = dir.path().join(name);
             fs::create_dir_all(root.join(".git")).unwrap();
@@ -170,7 +176,10 @@ mod tests {
         fs::create_dir_all(home.join(".git")).unwrap();
         fs::write(home.join(".git/HEAD"), "ref: refs/heads/main\n").unwrap();
         fs::create_dir_all(home.join("work")).unwrap();
-        let nowhere = Nowhere::new([home.clone()]);
+        let nowhere = Rules {
+            nowhere: vec![home.clone()],
+            ..Rules::default()
+        };
         assert_eq!(resolve(&home, &nowhere), Place::default());
         let below = resolve(&home.join("work"), &nowhere);
         assert_eq!(below.root, Some(canonical(&home.join("work"))));
@@ -193,7 +202,7 @@ mod tests {
         git(&main, &["init", "-q", "-b", "main"]);
         git(&main, &["commit", "-q", "--allow-empty", "-m", "x"]);
         git(&main, &["worktree", "add", "-q", "../side", "-b", "side"]);
-        let nowhere = Nowhere::new([]);
+        let nowhere = Rules::default();
         let main_place = resolve(&main, &nowhere);
         let side_place = resolve(&dir.path().join("side"), &nowhere);
         assert_eq!(main_place.project, side_place.project);

@@ -81,6 +81,16 @@ pub fn take_in(spool: &Path, queue: &Queue) -> Result<usize, IntakeError> {
             Ok(text) => text,
             // Another process took it in meanwhile.
             Err(error) if error.kind() == io::ErrorKind::NotFound => continue,
+            // One that nobody can read must not keep the others waiting.
+            Err(error)
+                if matches!(
+                    error.kind(),
+                    io::ErrorKind::IsADirectory | io::ErrorKind::PermissionDenied
+                ) =>
+            {
+                set_aside(spool, file)?;
+                continue;
+            }
             Err(error) => return Err(error.into()),
         };
         let Ok(event) = serde_json::from_slice::<Event>(&text) else {

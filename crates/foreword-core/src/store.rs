@@ -6,6 +6,7 @@
 //! questions. `docs/schema.md` shows the tables.
 
 mod commit;
+mod projects;
 mod read;
 mod turns;
 
@@ -16,6 +17,7 @@ use rusqlite::{Connection, named_params};
 use crate::db::{self, Guest, Migration, OpenError};
 use crate::model::{Event, Millis};
 pub use commit::Batch;
+pub use projects::Project;
 pub use read::{Item, ItemBody, Totals};
 
 const MIGRATIONS: &[Migration] = &[Migration {

@@ -6,14 +6,18 @@
 mod bench;
 mod connect;
 mod demo;
+mod dropped;
 mod pages;
+mod projects;
 mod search;
 mod show;
 mod status;
+mod switch;
 mod worker;
 
 pub use status::Status;
 
+use std::path::Path;
 use std::process::ExitCode;
 use std::sync::LazyLock;
 
@@ -46,6 +50,14 @@ enum Command {
     Search(search::Args),
     /// Everything about one item
     Show(show::Args),
+    /// The projects in the memory: list, rename, merge, move
+    Projects(projects::Args),
+    /// Switch Foreword off: in this project, for a session, or everywhere
+    Off(switch::Args),
+    /// Switch it on again
+    On(switch::Args),
+    /// What was not kept and why, counted
+    Dropped(dropped::Args),
     /// The background worker
     Worker(worker::Args),
     /// Measure Foreword on this machine
@@ -88,6 +100,7 @@ fn version() -> &'static str {
 }
 
 pub fn run() -> ExitCode {
+    end_quietly_when_nobody_reads();
     let cli = match Cli::try_parse() {
         Ok(cli) => cli,
         Err(error) => {
@@ -106,10 +119,28 @@ pub fn run() -> ExitCode {
     match dispatch(cli.command) {
         Ok(()) => ExitCode::SUCCESS,
         Err(error) => {
-            eprintln!("foreword: {error:#}");
+            let error = format!("{error:#}");
+            eprintln!("foreword: {}", foreword_core::text::one_line(&error));
             ExitCode::FAILURE
         }
     }
+}
+
+/// `println!` panics when it cannot write. `foreword status | head` is no defect of
+/// ours and deserves no backtrace; a full disk under `>` deserves one line.
+fn end_quietly_when_nobody_reads() {
+    let report = std::panic::take_hook();
+    std::panic::set_hook(Box::new(move |panic| {
+        let message = panic.payload_as_str().unwrap_or_default();
+        let Some(why) = message.strip_prefix("failed printing to stdout: ") else {
+            return report(panic);
+        };
+        if why.contains("Broken pipe") {
+            std::process::exit(0);
+        }
+        eprintln!("foreword: could not write the answer: {why}");
+        std::process::exit(1);
+    }));
 }
 
 fn dispatch(command: Command) -> anyhow::Result<()> {
@@ -120,6 +151,10 @@ fn dispatch(command: Command) -> anyhow::Result<()> {
         Command::Status(args) => status::run(&args),
         Command::Search(args) => search::run(&args),
         Command::Show(args) => show::run(&args),
+        Command::Projects(args) => projects::run(&args),
+        Command::Off(args) => switch::off(&args),
+        Command::On(args) => switch::on(&args),
+        Command::Dropped(args) => dropped::run(&args),
         Command::Worker(args) => worker::run(&args),
         Command::Bench(args) => bench::run(&args),
         Command::Completions(args) => pages::completions(&args),
@@ -158,8 +193,15 @@ fn home() -> anyhow::Result<Home> {
     Ok(home)
 }
 
+/// The project that a directory belongs to, by the rules that hooks go by.
+fn project_of(dir: &Path) -> Option<String> {
+    let home = Home::from_env()?;
+    let (settings, _) = crate::config::hook_settings(&home);
+    let rules = crate::home::project_rules(settings.separate_worktrees);
+    foreword_core::project::resolve(dir, &rules).project
+}
+
 /// The project that the current directory belongs to.
 fn current_project() -> Option<String> {
-    let dir = std::env::current_dir().ok()?;
-    foreword_core::project::resolve(&dir, &crate::home::nowhere()).project
+    project_of(&std::env::current_dir().ok()?)
 }

@@ -18,6 +18,7 @@ pub struct Config {
     pub provider: String,
     pub worker: Worker,
     pub capture: Capture,
+    pub project: Project,
     pub retention: Retention,
 }
 
@@ -31,9 +32,16 @@ pub struct Worker {
 #[derive(Debug, Clone, PartialEq, Eq, Deserialize)]
 pub struct Capture {
     pub boring_tools: Vec<String>,
+    pub exclude_projects: Vec<String>,
+    pub exclude_paths: Vec<String>,
     pub field_max_bytes: usize,
     pub payload_max_bytes: usize,
     pub hash_max_bytes: u64,
+}
+
+#[derive(Debug, Clone, PartialEq, Eq, Deserialize)]
+pub struct Project {
+    pub separate_worktrees: bool,
 }
 
 #[derive(Debug, Clone, PartialEq, Eq, Deserialize)]
@@ -79,17 +87,33 @@ impl Config {
     }
 }
 
-/// What a hook needs. Reads nothing but one file's absence in the usual case.
-pub fn capture_settings(home: &Home) -> (capture::Settings, Option<String>) {
+/// What a hook needs to know.
+#[derive(Debug, Clone, Default, PartialEq, Eq)]
+pub struct HookSettings {
+    pub capture: capture::Settings,
+    pub separate_worktrees: bool,
+}
+
+/// Reads nothing but one file's absence in the usual case. A mistake in the
+/// settings is said, and the defaults are used.
+pub fn hook_settings(home: &Home) -> (HookSettings, Option<String>) {
+    let matters = |name: &[u8]| {
+        name.starts_with(b"FOREWORD_CAPTURE_") || name.starts_with(b"FOREWORD_PROJECT_")
+    };
     let changed = home.config().exists()
-        || std::env::vars_os()
-            .any(|(name, _)| name.as_encoded_bytes().starts_with(b"FOREWORD_CAPTURE_"));
+        || std::env::vars_os().any(|(name, _)| matters(name.as_encoded_bytes()));
     if !changed {
-        return (capture::Settings::default(), None);
+        return (HookSettings::default(), None);
     }
     match Config::load(home) {
-        Ok(config) => (config.capture.into(), None),
-        Err(error) => (capture::Settings::default(), Some(format!("{error:#}"))),
+        Ok(config) => {
+            let settings = HookSettings {
+                capture: config.capture.into(),
+                separate_worktrees: config.project.separate_worktrees,
+            };
+            (settings, None)
+        }
+        Err(error) => (HookSettings::default(), Some(format!("{error:#}"))),
     }
 }
 
@@ -97,12 +121,26 @@ impl From<Capture> for capture::Settings {
     fn from(capture: Capture) -> capture::Settings {
         capture::Settings {
             boring_tools: capture.boring_tools,
+            exclude_projects: capture
+                .exclude_projects
+                .into_iter()
+                .map(below_home)
+                .collect(),
+            exclude_paths: capture.exclude_paths.into_iter().map(below_home).collect(),
             limits: Limits {
                 field_max: capture.field_max_bytes.max(256),
                 payload_max: capture.payload_max_bytes.max(4096),
                 hash_max: capture.hash_max_bytes,
             },
         }
+    }
+}
+
+/// `~/x` as the path it stands for.
+fn below_home(pattern: String) -> String {
+    match (pattern.strip_prefix("~/"), std::env::var("HOME")) {
+        (Some(rest), Ok(home)) => format!("{home}/{rest}"),
+        _ => pattern,
     }
 }
 
@@ -146,6 +184,10 @@ fn override_from(
             Value::Integer(_) => Value::Integer(
                 text.parse()
                     .with_context(|| format!("{name} is not a number"))?,
+            ),
+            Value::Boolean(_) => Value::Boolean(
+                text.parse()
+                    .with_context(|| format!("{name} is neither true nor false"))?,
             ),
             Value::Array(_) => {
                 let words = text

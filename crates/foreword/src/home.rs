@@ -3,7 +3,7 @@
 use std::path::{Path, PathBuf};
 
 use foreword_core::model::Millis;
-use foreword_core::project::Nowhere;
+use foreword_core::project::Rules;
 
 /// The data directory and the names inside it.
 #[derive(Debug, Clone, PartialEq, Eq)]
@@ -94,13 +94,16 @@ pub fn now() -> Millis {
     })
 }
 
-/// The directories that are never a project, as this user's environment names them.
-pub fn nowhere() -> Nowhere {
+/// How projects are told apart, in this user's environment.
+pub fn project_rules(separate_worktrees: bool) -> Rules {
     let home = std::env::var_os("HOME").map(PathBuf::from);
     let temporary = [
         std::env::temp_dir(),
         PathBuf::from("/tmp"),
         PathBuf::from("/var/tmp"),
     ];
-    Nowhere::new(home.into_iter().chain(temporary))
+    Rules {
+        nowhere: home.into_iter().chain(temporary).collect(),
+        separate_worktrees,
+    }
 }

@@ -26,6 +26,7 @@ use crate::install::record;
 use crate::log::Log;
 use crate::platform;
 use crate::start;
+use crate::switch::{self, Switches};
 
 /// The host cuts what a hook prints at 10,000 characters; we stay below by choosing.
 const OUTPUT_MAX: usize = 9_500;
@@ -38,17 +39,15 @@ pub fn run(hook: Hook) {
 
 fn road(hook: Hook) {
     platform::make_files_private();
-    let home = Home::from_env().filter(|home| !is_off() && !is_second(home));
-    let Some(home) = home else {
+    let event = Home::from_env().and_then(|home| take(hook, &home));
+    let Some((home, event)) = event else {
         print(plain_answer(hook));
         return;
     };
-    let input = stdin::read();
-    let event = capture_event(hook, &input, &home);
-    let kept = event.as_ref().is_some_and(|event| keep(&home, hook, event));
+    let kept = keep(&home, hook, &event);
     fault::point("hook:after-insert");
-    match &event {
-        Some(event) if hook == Hook::Context => print(&context(&home, event)),
+    match hook {
+        Hook::Context => print(&context(&home, &event)),
         _ => print(plain_answer(hook)),
     }
     if kept {
@@ -56,10 +55,52 @@ fn road(hook: Hook) {
     }
 }
 
-/// Switched off by the user, or run inside one of Foreword's own agent runs.
-fn is_off() -> bool {
-    let set = |name| std::env::var_os(name).is_some_and(|value| !value.is_empty() && value != "0");
-    set("FOREWORD_OFF") || set("FOREWORD_AGENT")
+/// What this hook was told, if it is to be kept.
+fn take(hook: Hook, home: &Home) -> Option<(Home, Event)> {
+    if switch::off_in_environment() || is_second(home) {
+        return None;
+    }
+    let switches = Switches::read(home);
+    if switches.everywhere() {
+        return None;
+    }
+    // While something is switched off, nothing is counted: it might be just that.
+    let count = |reason: &str| {
+        if switches.is_empty() {
+            Log::Dropped.line(home, reason);
+        }
+    };
+    if switch::own_child() {
+        count("one of Foreword's own agent runs");
+        return None;
+    }
+    let input = stdin::read();
+    match capture_event(hook, &input, home) {
+        Captured::Event(event) => {
+            let off = switches.covers(event.project.as_deref(), &event.host_session_id);
+            if off {
+                return None;
+            }
+            if event.payload.redacted > 0 {
+                count("a secret or private part of an event");
+            }
+            if !event.payload.cut.is_empty() {
+                count("a part of an event that was too large");
+            }
+            Some((home.clone(), *event))
+        }
+        Captured::Dropped(Drop::OtherEvent) => None,
+        Captured::Dropped(drop) if drop.is_intended() => {
+            count(&drop.to_string());
+            None
+        }
+        Captured::Dropped(drop) => {
+            let (size, ending) = (input.bytes.len(), input.ending);
+            let line = format!("{}: {drop} ({size} bytes, {ending})", hook.name());
+            Log::Hook.line(home, &line);
+            None
+        }
+    }
 }
 
 /// A hook of the plugin, beside hooks from the settings that tell the same: they do
@@ -75,38 +116,29 @@ fn project_dir() -> Option<PathBuf> {
         .map(PathBuf::from)
 }
 
-fn capture_event(hook: Hook, input: &stdin::Input, home: &Home) -> Option<Event> {
+fn capture_event(hook: Hook, input: &stdin::Input, home: &Home) -> Captured {
+    let (settings, problem) = config::hook_settings(home);
+    if let Some(problem) = problem {
+        let line = format!("{}: {problem}; defaults were used", hook.name());
+        Log::Hook.line(home, &line);
+    }
     let world = World {
         now: home::now(),
         event_id: Uuid::now_v7(),
         project_dir: project_dir(),
-        nowhere: home::nowhere(),
+        rules: home::project_rules(settings.separate_worktrees),
     };
-    let (settings, problem) = config::capture_settings(home);
-    if let Some(problem) = problem {
-        Log::Hook.line(
-            home,
-            &format!("{}: {problem}; defaults were used", hook.name()),
-        );
-    }
-    match capture::capture(hook, &input.bytes, &world, &settings) {
-        Captured::Event(event) => Some(*event),
-        Captured::Dropped(Drop::BoringTool | Drop::OwnTool | Drop::OtherEvent) => None,
-        Captured::Dropped(drop) => {
-            let (size, ending) = (input.bytes.len(), input.ending);
-            Log::Hook.line(
-                home,
-                &format!("{}: {drop} ({size} bytes, {ending})", hook.name()),
-            );
-            None
-        }
-    }
+    capture::capture(hook, &input.bytes, &world, &settings.capture)
 }
 
 /// Writes the event down: in the queue, else in the spool.
 fn keep(home: &Home, hook: Hook, event: &Event) -> bool {
     fault::point("hook:before-insert");
-    let queued = Inlet::open(&home.queue()).and_then(|inlet| Ok(inlet.push(event)?));
+    let queued = Inlet::open(&home.queue()).and_then(|inlet| {
+        inlet.push(event)?;
+        inlet.leave();
+        Ok(())
+    });
     let Err(error) = queued else {
         return true;
     };

@@ -49,7 +49,7 @@ pub fn user_place() -> anyhow::Result<Place> {
 /// The settings file of the project that the current directory is in.
 pub fn project_place() -> anyhow::Result<Place> {
     let dir = std::env::current_dir().context("the current directory is gone")?;
-    let place = foreword_core::project::resolve(&dir, &crate::home::nowhere());
+    let place = foreword_core::project::resolve(&dir, &crate::home::project_rules(false));
     let settings = record::project_settings(&place.root.unwrap_or(dir));
     // In the home directory itself the project's file is the user's.
     let user = user_place()?;

@@ -18,6 +18,8 @@ const SIZE_MAX: u64 = 256 << 10;
 pub enum Log {
     Hook,
     Worker,
+    /// One line for each thing that was not kept: its reason, never its content.
+    Dropped,
 }
 
 impl Log {
@@ -25,6 +27,7 @@ impl Log {
         home.logs().join(match self {
             Log::Hook => "hook.log",
             Log::Worker => "worker.log",
+            Log::Dropped => "dropped.log",
         })
     }
 
@@ -43,6 +46,18 @@ impl Log {
             let line = format!("{} {}\n", text::rfc3339(home::now()), text::one_line(line));
             let _ = file.write_all(line.as_bytes());
         }
+    }
+
+    /// Every line there is, oldest first.
+    pub fn all(self, home: &Home) -> Vec<String> {
+        let path = self.path(home);
+        let older = std::fs::read_to_string(path.with_extension("log.1")).unwrap_or_default();
+        let log = std::fs::read_to_string(path).unwrap_or_default();
+        older
+            .lines()
+            .chain(log.lines())
+            .map(str::to_owned)
+            .collect()
     }
 
     /// The last lines, oldest first.

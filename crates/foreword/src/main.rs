@@ -6,6 +6,7 @@
 
 mod hook;
 mod start;
+mod switch;
 
 mod provider;
 mod worker;

@@ -27,6 +27,16 @@ pub fn end_when_nobody_reads() {
     unsafe { libc::signal(libc::SIGPIPE, libc::SIG_DFL) };
 }
 
+/// How wide the terminal is; none if the output goes elsewhere.
+pub fn terminal_width() -> Option<usize> {
+    // SAFETY: the struct outlives the call, and is only read if it succeeded.
+    unsafe {
+        let mut size: libc::winsize = std::mem::zeroed();
+        let asked = libc::ioctl(libc::STDOUT_FILENO, libc::TIOCGWINSZ, &raw mut size);
+        (asked == 0 && size.ws_col > 0).then(|| usize::from(size.ws_col))
+    }
+}
+
 /// The lock that says that a worker lives. The kernel drops it with its holder.
 ///
 /// A POSIX record lock: it can be asked for its holder without being touched, so

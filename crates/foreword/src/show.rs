@@ -8,12 +8,33 @@ use std::path::Path;
 
 use foreword_core::model::Millis;
 use foreword_core::search::Hit;
-use foreword_core::store::{Item, ItemBody};
+use foreword_core::store::{Item, ItemBody, Project};
 use foreword_core::text::{self, count, one_line};
 use serde_json::{Value, json};
 
 use crate::cli::Status;
 use crate::install::Connection;
+use crate::platform;
+
+/// JSON for tools. What would steer a terminal is escaped there too: someone may look at it.
+pub fn json(value: &Value) -> String {
+    let text = format!("{value:#}");
+    if !text.chars().any(|it| it != '\n' && text::is_unsafe(it)) {
+        return text;
+    }
+    let mut out = String::with_capacity(text.len());
+    for character in text.chars() {
+        if character != '\n' && text::is_unsafe(character) {
+            let mut units = [0; 2];
+            for unit in character.encode_utf16(&mut units) {
+                let _ = write!(out, "\\u{unit:04x}");
+            }
+        } else {
+            out.push(character);
+        }
+    }
+    out
+}
 
 pub fn hits(hits: &[Hit]) -> String {
     let mut out = String::new();
@@ -143,7 +164,12 @@ struct Page {
     out: String,
 }
 
-const WIDTH: usize = 100;
+/// Readable lines, and no longer than the terminal.
+const WIDTH_MAX: usize = 100;
+
+fn width() -> usize {
+    platform::terminal_width().map_or(WIDTH_MAX, |width| width.clamp(20, WIDTH_MAX))
+}
 
 impl Page {
     fn gap(&mut self) {
@@ -159,6 +185,7 @@ impl Page {
     /// Captured text may hold control characters; a terminal would obey them.
     fn text(&mut self, mark: &str, text: &str) {
         let indent = mark.chars().count();
+        let width = width();
         let mut mark = mark.to_owned();
         for paragraph in text.lines() {
             let mut line = std::mem::replace(&mut mark, " ".repeat(indent));
@@ -167,7 +194,7 @@ impl Page {
                 .split(' ')
                 .filter(|word| !word.is_empty())
             {
-                if !empty && line.chars().count() + 1 + word.chars().count() > WIDTH {
+                if !empty && line.chars().count() + 1 + word.chars().count() > width {
                     let _ = writeln!(self.out, "{line}");
                     line = " ".repeat(indent);
                     empty = true;
@@ -185,15 +212,55 @@ impl Page {
     }
 }
 
+pub fn projects(projects: &[Project]) -> String {
+    if projects.is_empty() {
+        return "no project is remembered yet\n".to_owned();
+    }
+    let mut out = String::new();
+    for project in projects {
+        let last = project
+            .last_event_at
+            .map(|at| format!(", last {}", text::date(at)));
+        let _ = writeln!(
+            out,
+            "{}: {}, {}{}",
+            one_line(&project.name),
+            count(project.sessions, "session", "sessions"),
+            count(project.observations, "observation", "observations"),
+            last.unwrap_or_default()
+        );
+        for key in &project.keys {
+            let _ = writeln!(out, "  {}", one_line(key));
+        }
+    }
+    out
+}
+
+pub fn projects_json(projects: &[Project]) -> Value {
+    let rows = projects.iter().map(|project| {
+        json!({
+            "name": project.name,
+            "keys": project.keys,
+            "sessions": project.sessions,
+            "observations": project.observations,
+            "last_event_at": project.last_event_at.map(text::rfc3339),
+        })
+    });
+    rows.collect()
+}
+
 pub fn status(status: &Status) -> String {
     let mut out = String::new();
     let mut line = |name: &str, text: String| {
         let _ = writeln!(out, "{name:<12}{text}");
     };
-    if status.off {
+    for scope in &status.off {
         line(
             "off",
-            "FOREWORD_OFF is set: nothing is written and nothing injected".into(),
+            format!(
+                "{}: nothing is written and nothing injected",
+                one_line(scope)
+            ),
         );
     }
     line("home", status.home.dir().display().to_string());

@@ -77,7 +77,8 @@ pub fn run(home: &Home, config: &Config, until: Until) -> anyhow::Result<End> {
     })
 }
 
-fn anything_waits(home: &Home) -> bool {
+/// Whether there are events in the queue or the spool that are still to be processed.
+pub fn anything_waits(home: &Home) -> bool {
     let spooled = spool::waiting(&home.spool()).is_ok_and(|files| !files.is_empty());
     let queued = Queue::look(&home.queue())
         .ok()
@@ -97,6 +98,8 @@ struct Worker<'a> {
     /// Someone waits for everything to be done.
     waiting: Vec<Waiting>,
     not_before: Millis,
+    /// A claim may be left that could neither be finished nor given back.
+    claim_in_doubt: bool,
     house_kept: Millis,
 }
 
@@ -125,6 +128,7 @@ impl<'a> Worker<'a> {
             signals,
             waiting: Vec::new(),
             not_before: 0,
+            claim_in_doubt: false,
             house_kept: 0,
         })
     }
@@ -146,7 +150,10 @@ impl<'a> Worker<'a> {
             let next_due = self
                 .queue
                 .next_due(self.readiness(drain))
-                .unwrap_or(Some(now));
+                .unwrap_or_else(|error| {
+                    self.outage(&format!("could not look at queue.db: {error}"));
+                    Some(now)
+                });
             let next_due = next_due.map(|due| due.max(self.not_before));
             let patient = now < progress_at + DRAIN_PATIENCE;
             let soon = next_due.is_some_and(|due| due <= now + DRAIN_PATIENCE);
@@ -174,7 +181,8 @@ impl<'a> Worker<'a> {
     /// anything to do. A database that cannot be used is an outage, not an end.
     fn step(&mut self, now: Millis, drain: bool) -> bool {
         let stepped = self
-            .take_in()
+            .take_back()
+            .and_then(|()| self.take_in())
             .and_then(|taken| Ok(self.one_batch(now, drain)? | taken));
         stepped.unwrap_or_else(|error| {
             self.outage(&format!("{error:#}"));
@@ -192,6 +200,17 @@ impl<'a> Worker<'a> {
                 Millis::from(self.config.worker.batch_wait_seconds) * 1000
             },
         }
+    }
+
+    /// After an outage: this worker has no batch in hand, so what is claimed is free.
+    fn take_back(&mut self) -> anyhow::Result<()> {
+        if self.claim_in_doubt {
+            self.queue
+                .take_back_claims()
+                .context("could not take back claims in queue.db")?;
+            self.claim_in_doubt = false;
+        }
+        Ok(())
     }
 
     /// Moves spooled events into the queue; true if there were some.
@@ -237,6 +256,7 @@ impl<'a> Worker<'a> {
     /// Nothing that an event could be blamed for: everything waits.
     fn outage(&mut self, what: &str) {
         self.not_before = home::now() + OUTAGE_PAUSE;
+        self.claim_in_doubt = true;
         Log::Worker.line(
             self.home,
             &format!("{what}; waiting {} s", OUTAGE_PAUSE / 1000),
@@ -278,7 +298,10 @@ impl<'a> Worker<'a> {
         tokio::select! {
             _ = terminate.recv() => return true,
             _ = interrupt.recv() => return true,
-            request = self.requests.next() => self.waiting.extend(request),
+            request = self.requests.next() => {
+                // Who waits asks again from time to time.
+                self.waiting.extend(request.filter(|it| !self.waiting.contains(it)));
+            }
             () = tokio::time::sleep(sleep) => {}
         }
         false

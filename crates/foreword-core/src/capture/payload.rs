@@ -77,7 +77,7 @@ pub fn build(
                 .map(|raw| work.value(raw, "", &mut Vec::new()));
             payload.response = input
                 .tool_response
-                .map(|raw| work.value(raw, tool, &mut payload.cut));
+                .map(|raw| work.value(raw, tool, &mut payload.left_out));
             payload.error = input.error.map(|raw| work.text(raw));
             payload.interrupted = input.is_interrupt;
         }
@@ -126,7 +126,7 @@ fn without_content(
     payload.interrupted = input.is_interrupt;
     for (name, raw) in [("response", input.tool_response), ("error", input.error)] {
         if let Some(raw) = raw {
-            payload.cut.push((
+            payload.left_out.push((
                 format!("{name}: contents of a secret file"),
                 raw.get().len() as u64,
             ));

@@ -258,68 +258,60 @@ pub fn is_secret_name(name: &str) -> bool {
     SECRET_NAMES.iter().any(|secret| name.ends_with(secret))
 }
 
-/// Where a rule can begin, made at compile time: by two bytes (8 KB), and for the
-/// places that are left, which rules by the first of them.
-pub struct Begins {
-    pairs: [u64; 1024],
-    rules: [u64; 256],
-}
+/// For each of the first three bytes of a beginning, which rules allow it there: a
+/// bit per rule. 6 KB, made at compile time.
+pub struct Begins([[u64; 256]; 3]);
 
 pub static BEGINS: Begins = Begins::new();
 
 impl Begins {
     const fn new() -> Begins {
         assert!(RULES.len() <= 64);
-        let mut begins = Begins {
-            pairs: [0; 1024],
-            rules: [0; 256],
-        };
+        let mut tables = [[0; 256]; 3];
         let mut rule = 0;
         while rule < RULES.len() {
             let mut begin = 0;
             while begin < RULES[rule].begins.len() {
                 let word = RULES[rule].begins[begin].as_bytes();
-                begins.set(rule, word[0], word[1]);
-                if RULES[rule].any_case {
-                    begins.set(rule, word[0], word[1].to_ascii_uppercase());
-                    begins.set(rule, word[0].to_ascii_uppercase(), word[1]);
-                    begins.set(
-                        rule,
-                        word[0].to_ascii_uppercase(),
-                        word[1].to_ascii_uppercase(),
-                    );
+                let mut at = 0;
+                while at < tables.len() {
+                    let mut byte = 0;
+                    while byte < 256 {
+                        // Anything may follow a beginning of two bytes.
+                        let fits = at >= word.len()
+                            || word[at] as usize == byte
+                            || RULES[rule].any_case
+                                && word[at].to_ascii_uppercase() as usize == byte;
+                        tables[at][byte] |= (fits as u64) << rule;
+                        byte += 1;
+                    }
+                    at += 1;
                 }
                 begin += 1;
             }
             rule += 1;
         }
-        begins
+        Begins(tables)
     }
 
-    const fn set(&mut self, rule: usize, a: u8, b: u8) {
-        let pair = ((a as usize) << 8) | b as usize;
-        self.pairs[pair >> 6] |= 1 << (pair & 63);
-        self.rules[a as usize] |= 1 << rule;
-    }
-
+    /// The rules that could begin with these bytes, a bit each.
     #[inline]
-    pub fn has(&self, a: u8, b: u8) -> bool {
-        let pair = (usize::from(a) << 8) | usize::from(b);
-        (self.pairs[pair >> 6] >> (pair & 63)) & 1 == 1
+    pub fn candidates(&self, a: u8, b: u8, c: u8) -> u64 {
+        let [first, second, third] = &self.0;
+        first[usize::from(a)] & second[usize::from(b)] & third[usize::from(c)]
     }
+}
 
-    /// The first rule that matches here.
-    pub fn find(&self, bytes: &[u8], at: usize) -> Option<(Range<usize>, &'static str)> {
-        let mut candidates = self.rules[usize::from(bytes[at])];
-        while candidates != 0 {
-            let rule = &RULES[candidates.trailing_zeros() as usize];
-            if let Some(found) = rule.find(bytes, at) {
-                return Some(found);
-            }
-            candidates &= candidates - 1;
+/// The first of these rules that matches here.
+pub fn find(mut candidates: u64, bytes: &[u8], at: usize) -> Option<(Range<usize>, &'static str)> {
+    while candidates != 0 {
+        let rule = &RULES[candidates.trailing_zeros() as usize];
+        if let Some(found) = rule.find(bytes, at) {
+            return Some(found);
         }
-        None
+        candidates &= candidates - 1;
     }
+    None
 }
 
 fn is_token_byte(byte: u8) -> bool {
@@ -398,8 +390,10 @@ fn url_password(bytes: &[u8], _at: usize, body: usize) -> Option<Range<usize>> {
             && !matches!(byte, b'/' | b'?' | b'#' | b'"' | b'\'' | b'`' | b'<' | b'>')
     });
     let authority = &bytes[body..authority_end];
-    let at_sign = memchr::memrchr(b'@', authority)?;
-    let colon = memchr::memchr(b':', &authority[..at_sign])?;
+    // Plain loops: the memchr crate first asks the processor what it can do, which takes
+    // longer than these few bytes (see the hook's `stdin`).
+    let at_sign = authority.iter().rposition(|&byte| byte == b'@')?;
+    let colon = authority[..at_sign].iter().position(|&byte| byte == b':')?;
     let password = &authority[colon + 1..at_sign];
     (!password.is_empty() && !is_placeholder(password)).then_some(body + colon + 1..body + at_sign)
 }

@@ -3,6 +3,7 @@
 
 mod documents;
 mod index;
+mod ordinary;
 mod payloads;
 mod queue;
 mod store;

@@ -5,7 +5,7 @@ use std::fmt::Write as _;
 use std::path::{Path, PathBuf};
 
 use foreword_core::capture::{Captured, Drop, Hook, Settings, World, capture};
-use foreword_core::project::Nowhere;
+use foreword_core::project::Rules;
 
 fn recorded() -> Vec<PathBuf> {
     let folder = Path::new(env!("CARGO_MANIFEST_DIR")).join("../../testdata/claude-code/hooks");
@@ -22,7 +22,10 @@ fn world() -> World {
         now: 1_763_000_000_000,
         event_id: uuid::Uuid::nil(),
         project_dir: None,
-        nowhere: Nowhere::new([PathBuf::from("/home/dev")]),
+        rules: Rules {
+            nowhere: vec![PathBuf::from("/home/dev")],
+            separate_worktrees: false,
+        },
     }
 }
 

@@ -188,3 +188,19 @@ fn a_row_that_cannot_be_read_is_set_aside() {
             .starts_with("unreadable")
     );
 }
+
+#[test]
+fn a_claim_that_an_outage_left_behind_is_taken_back_and_counts_as_no_crash() {
+    let dir = tempfile::tempdir().unwrap();
+    let mut queue = open(&dir);
+    queue.push(&event("a", 100, EventKind::Stop)).unwrap();
+    for _ in 0..10 {
+        // Neither finished nor given back: queue.db could not be written.
+        let claim = queue.claim(200, PATIENT).unwrap().unwrap();
+        assert_eq!(claim.events.len(), 1);
+        drop(claim);
+        assert_eq!(queue.claim(200, PATIENT).unwrap(), None);
+        queue.take_back_claims().unwrap();
+    }
+    assert_eq!(queue.skipped().unwrap(), []);
+}

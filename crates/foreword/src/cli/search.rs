@@ -48,7 +48,7 @@ pub fn run(args: &Args) -> anyhow::Result<()> {
         _ => Vec::new(),
     };
     match args.format {
-        Format::Json => println!("{:#}", show::hits_json(&hits)),
+        Format::Json => println!("{}", show::json(&show::hits_json(&hits))),
         _ if hits.is_empty() => println!("{}", no_hits(&words, in_scope, args.all_projects)),
         Format::Index => print!("{}", show::hits(&hits)),
         Format::Full => {

@@ -39,7 +39,7 @@ pub fn run(args: &Args) -> anyhow::Result<()> {
     })?;
     match args.format {
         Format::Full => print!("{}", show::item(&item)),
-        Format::Json => println!("{:#}", show::item_json(&item)),
+        Format::Json => println!("{}", show::json(&show::item_json(&item))),
     }
     Ok(())
 }

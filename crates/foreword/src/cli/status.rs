@@ -14,6 +14,7 @@ use crate::log::Log;
 use crate::platform::Lock;
 use crate::provider::{self, Choice};
 use crate::show;
+use crate::switch::{self, Switches};
 
 #[derive(clap::Args)]
 pub struct Args {
@@ -25,7 +26,8 @@ pub struct Args {
 /// Everything that the screen says.
 pub struct Status {
     pub home: Home,
-    pub off: bool,
+    /// What is switched off; empty when nothing is.
+    pub off: Vec<String>,
     pub connection: Result<Connection, String>,
     pub totals: Totals,
     pub queue: Counts,
@@ -43,7 +45,7 @@ pub struct Status {
 pub fn run(args: &Args) -> anyhow::Result<()> {
     let status = gather(super::home()?)?;
     if args.json {
-        println!("{:#}", as_json(&status));
+        println!("{}", show::json(&as_json(&status)));
     } else {
         print!("{}", show::status(&status));
     }
@@ -83,14 +85,27 @@ fn gather(home: Home) -> anyhow::Result<Status> {
             .map(|config| provider::choose(&config))
             .map_err(|error| format!("{error:#}")),
         connection: connection().map_err(|error| format!("{error:#}")),
-        off: std::env::var_os("FOREWORD_OFF")
-            .is_some_and(|value| !value.is_empty() && value != "0"),
+        off: off(&home),
         hook_log: Log::Hook.tail(&home, 3),
         worker_log: Log::Worker.tail(&home, 3),
         problems,
         now: home::now(),
         home,
     })
+}
+
+fn off(home: &Home) -> Vec<String> {
+    let environment = switch::off_in_environment().then(|| "everywhere (FOREWORD_OFF)".to_owned());
+    environment
+        .into_iter()
+        .chain(Switches::read(home).lines())
+        .collect()
+}
+
+/// Whether a session that starts in this directory would be left alone.
+fn is_off_here(status: &Status) -> bool {
+    let here = super::current_project();
+    switch::off_in_environment() || Switches::read(&status.home).covers(here.as_deref(), "")
 }
 
 /// By the user's settings, else by those of the project that we are in.
@@ -122,7 +137,8 @@ fn as_json(status: &Status) -> serde_json::Value {
         "worker": {"running": status.worker_pid.is_some(), "pid": status.worker_pid},
         "provider": provider,
         "provider_reason": reason,
-        "off": status.off,
+        "off": is_off_here(status),
+        "switched_off": status.off,
         "home": status.home.dir(),
         "problems": status.problems,
     })

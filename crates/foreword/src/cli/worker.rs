@@ -116,7 +116,14 @@ fn drain(home: &Home) -> anyhow::Result<()> {
             return report(left);
         }
         match worker::run(home, &config, Until::Drained)? {
-            End::Done { left } => return report(left),
+            End::Done { left } => {
+                // A retry that is far off, or an event that a hook pushed while we
+                // still held the lock: somebody must be there for it.
+                if worker::anything_waits(home) {
+                    start::wake_worker(home);
+                }
+                return report(left);
+            }
             End::Asked => bail!("ended by a signal before everything was done"),
             End::Other(_) => {}
         }

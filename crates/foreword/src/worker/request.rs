@@ -28,6 +28,7 @@ impl Drop for Requests {
 }
 
 /// Someone who wants to hear when everything is done.
+#[derive(Debug, PartialEq, Eq)]
 pub struct Waiting {
     address: PathBuf,
 }
@@ -73,27 +74,33 @@ impl Requests {
 }
 
 /// Has the running worker do everything now. None if it is gone before it answered.
+///
+/// Asks again while it waits: the worker that was asked may have ended, and another
+/// one taken its place, which never heard the question.
 pub fn ask_to_drain(home: &Home) -> io::Result<Option<u64>> {
+    const A_WHILE: Option<Duration> = Some(Duration::from_millis(200));
     let folder = tempfile::Builder::new().prefix("foreword-").tempdir()?;
     let socket = Datagram::bind(folder.path().join("answer"))?;
-    socket.set_read_timeout(Some(Duration::from_millis(200)))?;
-    if socket.send_to(DRAIN, home.socket()).is_err() {
-        return Ok(None);
-    }
+    socket.set_read_timeout(A_WHILE)?;
+    socket.set_write_timeout(A_WHILE)?;
+    let is_timeout = |error: &io::Error| {
+        let kind = error.kind();
+        kind == io::ErrorKind::WouldBlock || kind == io::ErrorKind::TimedOut
+    };
     let mut answer = [0; 32];
     loop {
+        match socket.send_to(DRAIN, home.socket()) {
+            // A full socket holds a question of ours, or wake-ups enough.
+            Err(error) if !is_timeout(&error) => return Ok(None),
+            _ => {}
+        }
         match socket.recv(&mut answer) {
             Ok(length) => {
                 return Ok(std::str::from_utf8(&answer[..length])
                     .ok()
                     .and_then(|text| text.parse().ok()));
             }
-            Err(error)
-                if matches!(
-                    error.kind(),
-                    io::ErrorKind::WouldBlock | io::ErrorKind::TimedOut
-                ) =>
-            {
+            Err(error) if is_timeout(&error) => {
                 if Lock::holder(&home.lock())?.is_none() {
                     return Ok(None);
                 }

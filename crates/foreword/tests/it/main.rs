@@ -6,7 +6,16 @@ mod support;
 
 mod spine;
 
-mod client;
+mod commands;
+mod concurrency;
 mod crash;
 mod install;
 mod pipes;
+mod storage;
+mod worker;
+
+mod client;
+mod projects;
+mod secrets;
+mod switch;
+mod terminal;

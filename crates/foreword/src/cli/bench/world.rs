@@ -8,7 +8,7 @@ use std::process::{Command, Stdio};
 
 use anyhow::{Context as _, bail, ensure};
 use foreword_core::capture::{self, Captured, Hook};
-use foreword_core::project::{self, Nowhere};
+use foreword_core::project::{self, Rules};
 use foreword_core::queue::Queue;
 use uuid::Uuid;
 
@@ -57,7 +57,7 @@ impl World {
 
     /// What the resolver will call the project.
     pub fn project_key(&self) -> String {
-        let place = project::resolve(&self.host.project, &Nowhere::new([]));
+        let place = project::resolve(&self.host.project, &Rules::default());
         place.project.unwrap_or_default()
     }
 
@@ -79,7 +79,7 @@ impl World {
                 now: home::now(),
                 event_id: Uuid::now_v7(),
                 project_dir: Some(self.host.project.clone()),
-                nowhere: Nowhere::new([]),
+                rules: Rules::default(),
             };
             match capture::capture(Hook::Save, input.as_bytes(), &world, &settings) {
                 Captured::Event(event) => queue.push(&event)?,

@@ -1,0 +1,57 @@
+//! What the user does not want to be remembered: projects and paths, by pattern.
+//!
+//! A pattern without `*` is a name or a folder and everything below it; `*` stands
+//! for any characters, slashes included.
+
+/// Whether one of the patterns covers this project key or path.
+pub fn covers(patterns: &[String], name: &str) -> bool {
+    patterns.iter().any(|pattern| one_covers(pattern, name))
+}
+
+fn one_covers(pattern: &str, name: &str) -> bool {
+    let pattern = pattern.trim_end_matches('/');
+    if !pattern.contains('*') {
+        return name == pattern
+            || name
+                .strip_prefix(pattern)
+                .is_some_and(|rest| rest.starts_with('/'));
+    }
+    let mut parts = pattern.split('*');
+    let Some(mut rest) = parts.next().and_then(|first| name.strip_prefix(first)) else {
+        return false;
+    };
+    let mut parts = parts.peekable();
+    while let Some(part) = parts.next() {
+        if parts.peek().is_none() {
+            return rest.ends_with(part);
+        }
+        match rest.find(part) {
+            Some(at) => rest = &rest[at + part.len()..],
+            None => return false,
+        }
+    }
+    true
+}
+
+#[cfg(test)]
+mod tests {
+    use super::one_covers;
+
+    #[test]
+    fn a_pattern_covers_a_folder_a_name_or_what_its_stars_allow() {
+        for (pattern, name, expected) in [
+            ("/work/client", "/work/client", true),
+            ("/work/client/", "/work/client/app", true),
+            ("/work/client", "/work/client2", false),
+            ("github.com/acme/*", "github.com/acme/pay", true),
+            ("github.com/acme/*", "github.com/other/pay", false),
+            ("*/secrets/*", "/work/app/secrets/a.txt", true),
+            ("*.sql", "/work/dump.sql", true),
+            ("*.sql", "/work/dump.sql.txt", false),
+            ("*a*b*", "xxaxxbxx", true),
+            ("*", "", true),
+        ] {
+            assert_eq!(one_covers(pattern, name), expected, "{pattern} {name}");
+        }
+    }
+}

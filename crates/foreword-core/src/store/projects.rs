@@ -1,0 +1,82 @@
+//! The projects in the memory, and what a person may do to them: rename, merge, move.
+//!
+//! A project is known by its keys, which the resolver gives; its name is for people.
+//! Merging moves everything over and leaves the old keys pointing at the new
+//! project, so that the next session there is told the shared memory.
+
+use rusqlite::named_params;
+
+use super::Store;
+use crate::model::Millis;
+
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct Project {
+    pub id: i64,
+    pub name: String,
+    pub keys: Vec<String>,
+    pub sessions: u64,
+    pub observations: u64,
+    pub last_event_at: Option<Millis>,
+}
+
+impl Store {
+    /// All projects, the one used last first.
+    pub fn projects(&self) -> rusqlite::Result<Vec<Project>> {
+        let mut statement = self.connection.prepare_cached(
+            "select p.id, p.name,
+                    (select json_group_array(key order by key) from project_keys k where k.project_id = p.id) as keys,
+                    (select count(*) from sessions s where s.project_id = p.id) as sessions,
+                    (select count(*) from observations o where o.project_id = p.id) as observations,
+                    (select max(last_event_at) from sessions s where s.project_id = p.id) as last_event_at
+             from projects p
+             order by last_event_at desc, p.id",
+        )?;
+        let rows = statement.query_map([], |row| {
+            let keys: String = row.get("keys")?;
+            Ok(Project {
+                id: row.get("id")?,
+                name: row.get("name")?,
+                keys: serde_json::from_str(&keys).unwrap_or_default(),
+                sessions: row.get("sessions")?,
+                observations: row.get("observations")?,
+                last_event_at: row.get("last_event_at")?,
+            })
+        })?;
+        rows.collect()
+    }
+
+    pub fn rename_project(&self, id: i64, name: &str) -> rusqlite::Result<()> {
+        self.connection.execute(
+            "update projects set name = :name where id = :id",
+            named_params! {":name": name, ":id": id},
+        )?;
+        Ok(())
+    }
+
+    /// Everything of `from` belongs to `into` from now on, and so do its keys.
+    pub fn merge_projects(&mut self, from: i64, into: i64) -> rusqlite::Result<()> {
+        let tx = self
+            .connection
+            .transaction_with_behavior(rusqlite::TransactionBehavior::Immediate)?;
+        for table in ["project_keys", "sessions", "observations", "summaries"] {
+            tx.execute(
+                &format!("update {table} set project_id = :into where project_id = :from"),
+                named_params! {":into": into, ":from": from},
+            )?;
+        }
+        tx.execute(
+            "delete from projects where id = :from",
+            named_params! {":from": from},
+        )?;
+        tx.commit()
+    }
+
+    /// The project is found under this key too: a repository that was moved, or got a remote.
+    pub fn add_project_key(&self, id: i64, key: &str) -> rusqlite::Result<()> {
+        self.connection.execute(
+            "insert into project_keys (key, project_id) values (:key, :id)",
+            named_params! {":key": key, ":id": id},
+        )?;
+        Ok(())
+    }
+}

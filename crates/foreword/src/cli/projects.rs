@@ -1,0 +1,138 @@
+//! `foreword projects`: lists them, and puts right what the resolver could not know.
+
+use std::path::Path;
+
+use anyhow::{Context as _, bail};
+use clap::Subcommand;
+use foreword_core::store::{Project, Store};
+use foreword_core::text::one_line;
+
+use crate::show;
+
+#[derive(clap::Args)]
+pub struct Args {
+    #[command(subcommand)]
+    action: Option<Action>,
+    /// Print JSON
+    #[arg(long)]
+    json: bool,
+}
+
+#[derive(Subcommand)]
+enum Action {
+    /// Give a project another name
+    Rename {
+        /// Its name, one of its keys, or a folder of it
+        project: String,
+        name: String,
+    },
+    /// Make two projects one: everything of the first belongs to the second from now on
+    Merge { from: String, into: String },
+    /// Tell where a project is now: a repository that was moved, or that got a remote
+    Move {
+        project: String,
+        /// Its new folder
+        folder: String,
+    },
+}
+
+pub fn run(args: &Args) -> anyhow::Result<()> {
+    let home = super::home()?;
+    let Some(action) = &args.action else {
+        let projects = match Store::look(&home.memory())? {
+            Some(store) => store.projects()?,
+            None => Vec::new(),
+        };
+        if args.json {
+            println!("{}", show::json(&show::projects_json(&projects)));
+        } else {
+            print!("{}", show::projects(&projects));
+        }
+        return Ok(());
+    };
+    let mut store = Store::open(&home.memory(), &home.backups())?;
+    let projects = store.projects()?;
+    match action {
+        Action::Rename { project, name } => {
+            let project = find(&projects, project)?;
+            store.rename_project(project.id, name)?;
+            println!(
+                "{} is called {} now",
+                one_line(&project.name),
+                one_line(name)
+            );
+        }
+        Action::Merge { from, into } => {
+            let (from, into) = (find(&projects, from)?, find(&projects, into)?);
+            if from.id == into.id {
+                bail!("these are one project already");
+            }
+            store.merge_projects(from.id, into.id)?;
+            println!(
+                "{} is part of {} now: {} sessions, {} observations",
+                one_line(&from.name),
+                one_line(&into.name),
+                from.sessions,
+                from.observations
+            );
+        }
+        Action::Move { project, folder } => {
+            let project = find(&projects, project)?;
+            let key = super::project_of(Path::new(folder)).with_context(|| {
+                format!("{folder} is no project (a home or temporary directory is none)")
+            })?;
+            match projects.iter().find(|other| other.keys.contains(&key)) {
+                Some(other) if other.id == project.id => {
+                    println!("{} is known to be there", one_line(&project.name))
+                }
+                Some(other) => {
+                    store.merge_projects(other.id, project.id)?;
+                    println!(
+                        "{} is there now; what was remembered there is part of it",
+                        one_line(&project.name)
+                    );
+                }
+                None => {
+                    store.add_project_key(project.id, &key)?;
+                    println!(
+                        "{} is found at {} too",
+                        one_line(&project.name),
+                        one_line(&key)
+                    );
+                }
+            }
+        }
+    }
+    Ok(())
+}
+
+/// The project that a person means: by name if that is one alone, by key, or by a folder.
+fn find<'a>(projects: &'a [Project], wanted: &str) -> anyhow::Result<&'a Project> {
+    let by_key = |key: &str| {
+        projects
+            .iter()
+            .find(|project| project.keys.iter().any(|it| it == key))
+    };
+    let named: Vec<&Project> = projects
+        .iter()
+        .filter(|project| project.name == wanted)
+        .collect();
+    match named.as_slice() {
+        [one] => return Ok(one),
+        [_, ..] => {
+            let keys: Vec<&str> = named
+                .iter()
+                .flat_map(|it| &it.keys)
+                .map(String::as_str)
+                .collect();
+            bail!(
+                "several projects are called {wanted}; say which by its key: {}",
+                keys.join(", ")
+            );
+        }
+        [] => {}
+    }
+    by_key(wanted)
+        .or_else(|| by_key(&super::project_of(Path::new(wanted))?))
+        .with_context(|| format!("there is no project {wanted}; `foreword projects` lists them"))
+}

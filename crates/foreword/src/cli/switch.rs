@@ -1,0 +1,79 @@
+//! `foreword off` and `foreword on`
+
+use anyhow::{Context as _, bail};
+use foreword_core::text::one_line;
+
+use crate::switch::{Scope, Switches};
+
+/// Where: in this project unless said otherwise.
+#[derive(clap::Args)]
+#[group(multiple = false)]
+pub struct Args {
+    /// In every project
+    #[arg(long)]
+    everywhere: bool,
+    /// For one session: its id, or the one that this command runs in
+    #[arg(long, num_args = 0..=1, default_missing_value = "", value_name = "ID")]
+    session: Option<String>,
+}
+
+impl Args {
+    fn scope(&self) -> anyhow::Result<Scope> {
+        if self.everywhere {
+            return Ok(Scope::Everywhere);
+        }
+        if let Some(id) = &self.session {
+            let id = match id.as_str() {
+                "" => std::env::var("CLAUDE_CODE_SESSION_ID")
+                    .context("which session? Write --session ID")?,
+                id => id.to_owned(),
+            };
+            if id.contains(char::is_whitespace) {
+                bail!("'{}' is not a session id", one_line(&id));
+            }
+            return Ok(Scope::Session(id));
+        }
+        super::current_project()
+            .map(Scope::Project)
+            .context("this directory is no project; write --everywhere or --session ID")
+    }
+}
+
+pub fn off(args: &Args) -> anyhow::Result<()> {
+    let home = super::home()?;
+    let scope = args.scope()?;
+    let mut switches = Switches::read(&home);
+    switches.set_off(scope.clone());
+    switches
+        .write(&home)
+        .context("could not write the switch")?;
+    println!(
+        "off {}: nothing is written and nothing injected there",
+        words(&scope)
+    );
+    Ok(())
+}
+
+pub fn on(args: &Args) -> anyhow::Result<()> {
+    let home = super::home()?;
+    let scope = args.scope()?;
+    let mut switches = Switches::read(&home);
+    let was_off = switches.set_on(&scope);
+    switches
+        .write(&home)
+        .context("could not write the switch")?;
+    let state = if was_off { "on again" } else { "on already" };
+    println!("{state} {}", words(&scope));
+    if switches.everywhere() {
+        println!("but Foreword is off everywhere; `foreword on --everywhere` switches it on");
+    }
+    Ok(())
+}
+
+fn words(scope: &Scope) -> String {
+    match scope {
+        Scope::Everywhere => "everywhere".to_owned(),
+        Scope::Project(key) => format!("in the project {}", one_line(key)),
+        Scope::Session(id) => format!("for session {}", one_line(id)),
+    }
+}

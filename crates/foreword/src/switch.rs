@@ -1,0 +1,142 @@
+//! The off switch: everywhere, in a project, or for one session.
+//!
+//! One small file in the data directory, `off`, a line for each thing that is
+//! switched off. It is not there in the usual case, so looking costs a hook one
+//! failed `open`. Off means: nothing is written and nothing is injected.
+
+use std::path::PathBuf;
+
+use crate::home::Home;
+
+/// What can be switched off.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub enum Scope {
+    Everywhere,
+    Project(String),
+    Session(String),
+}
+
+impl Scope {
+    fn line(&self) -> String {
+        match self {
+            Scope::Everywhere => "everywhere".to_owned(),
+            Scope::Project(key) => format!("project {key}"),
+            Scope::Session(id) => format!("session {id}"),
+        }
+    }
+
+    fn parse(line: &str) -> Option<Scope> {
+        match line.split_once(' ') {
+            None if line == "everywhere" => Some(Scope::Everywhere),
+            Some(("project", key)) => Some(Scope::Project(key.to_owned())),
+            Some(("session", id)) => Some(Scope::Session(id.to_owned())),
+            _ => None,
+        }
+    }
+}
+
+/// Everything that is switched off.
+#[derive(Debug, Default, PartialEq, Eq)]
+pub struct Switches(Vec<Scope>);
+
+impl Switches {
+    pub fn read(home: &Home) -> Switches {
+        let text = std::fs::read_to_string(path(home)).unwrap_or_default();
+        Switches(text.lines().filter_map(Scope::parse).collect())
+    }
+
+    pub fn is_empty(&self) -> bool {
+        self.0.is_empty()
+    }
+
+    pub fn everywhere(&self) -> bool {
+        self.0.contains(&Scope::Everywhere)
+    }
+
+    /// Whether this session, in this project, is to be left alone.
+    pub fn covers(&self, project: Option<&str>, session: &str) -> bool {
+        self.0.iter().any(|scope| match scope {
+            Scope::Everywhere => true,
+            Scope::Project(key) => Some(key.as_str()) == project,
+            Scope::Session(id) => id == session,
+        })
+    }
+
+    /// As people read it.
+    pub fn lines(&self) -> Vec<String> {
+        self.0.iter().map(Scope::line).collect()
+    }
+
+    pub fn set_off(&mut self, scope: Scope) -> bool {
+        let new = !self.0.contains(&scope);
+        if new {
+            self.0.push(scope);
+        }
+        new
+    }
+
+    pub fn set_on(&mut self, scope: &Scope) -> bool {
+        let before = self.0.len();
+        self.0.retain(|it| it != scope);
+        self.0.len() < before
+    }
+
+    /// Whole or not at all; no file when everything is on.
+    pub fn write(&self, home: &Home) -> std::io::Result<()> {
+        let path = path(home);
+        if self.0.is_empty() {
+            return match std::fs::remove_file(path) {
+                Err(error) if error.kind() != std::io::ErrorKind::NotFound => Err(error),
+                _ => Ok(()),
+            };
+        }
+        let partial = path.with_extension("partial");
+        std::fs::write(&partial, self.lines().join("\n") + "\n")?;
+        std::fs::rename(partial, path)
+    }
+}
+
+fn path(home: &Home) -> PathBuf {
+    home.dir().join("off")
+}
+
+/// Set in the environment: this process and its children are left alone.
+pub fn off_in_environment() -> bool {
+    is_set("FOREWORD_OFF")
+}
+
+/// Inside one of Foreword's own agent runs, which must not be remembered.
+pub fn own_child() -> bool {
+    is_set("FOREWORD_AGENT")
+}
+
+fn is_set(name: &str) -> bool {
+    std::env::var_os(name).is_some_and(|value| !value.is_empty() && value != "0")
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_switch_is_there_until_it_is_turned_again() {
+        let dir = tempfile::tempdir().unwrap();
+        let home = Home::at(dir.path());
+        let mut switches = Switches::read(&home);
+        assert!(!switches.covers(Some("p"), "s"));
+        assert!(switches.set_off(Scope::Project("a project/with spaces".into())));
+        assert!(switches.set_off(Scope::Session("s".into())));
+        assert!(!switches.set_off(Scope::Session("s".into())));
+        switches.write(&home).unwrap();
+
+        let mut again = Switches::read(&home);
+        assert_eq!(again, switches);
+        assert!(again.covers(Some("a project/with spaces"), "other"));
+        assert!(again.covers(None, "s"));
+        assert!(!again.covers(Some("b"), "other"));
+        again.set_on(&Scope::Session("s".into()));
+        again.set_on(&Scope::Project("a project/with spaces".into()));
+        again.write(&home).unwrap();
+        assert!(!path(&home).exists());
+    }
+}

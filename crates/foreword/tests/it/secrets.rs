@@ -1,0 +1,208 @@
+//! The secret hunt: every kind of secret, said in every place where a session can say
+//! it, and then looked for in every file that Foreword wrote.
+
+use std::path::Path;
+
+use serde_json::{Value, json};
+
+use crate::support::{Host, Sandbox};
+
+/// Secrets of each kind, each different, built at run time so that no scanner takes this
+/// file for a leak. With each, the part of it that must not be found.
+fn planted(salt: usize) -> Vec<(String, String)> {
+    let mixed = |length: usize| -> String {
+        let alphabet = b"aB3dE5gH7jK9mN1pQ2rS4tU6vW8xY0cF";
+        let at =
+            |n: usize| char::from(alphabet[(n * 7 + salt * 11 + n * n * salt) % alphabet.len()]);
+        format!("Z{salt}x{}", (0..length).map(at).collect::<String>())[..length].to_owned()
+    };
+    let hex = |length: usize| -> String {
+        let at = |n: usize| char::from(b"0123456789abcdef"[(n * 5 + salt * 3 + n * n * salt) % 16]);
+        (0..length).map(at).collect()
+    };
+    let upper = mixed(16).to_uppercase();
+    let whole = |secret: String| (secret.clone(), secret);
+    let inside =
+        |before: &str, secret: String, after: &str| (format!("{before}{secret}{after}"), secret);
+    vec![
+        whole(format!("sk-ant-api03-{}", mixed(40))),
+        whole(format!("sk-or-v1-{}", hex(48))),
+        whole(format!("sk-proj-{}", mixed(48))),
+        whole(format!("sk_live_{}", mixed(24))),
+        whole(format!("whsec_{}", mixed(32))),
+        whole(format!("ghp_{}", mixed(36))),
+        whole(format!("github_pat_{}", mixed(70))),
+        whole(format!("glpat-{}", mixed(20))),
+        whole(format!("AKIA{upper}")),
+        inside("aws_secret_access_key = ", mixed(40), "\n"),
+        whole(format!("xoxb-{}", mixed(40))),
+        inside(
+            "https://hooks.slack.com/services/",
+            format!("T{upper}/B{upper}/{}", mixed(24)),
+            "",
+        ),
+        whole(format!("AIza{}", mixed(35))),
+        whole(format!("GOCSPX-{}", mixed(28))),
+        whole(format!("ya29.{}", mixed(60))),
+        whole(format!("npm_{}", mixed(36))),
+        whole(format!("pypi-{}", mixed(80))),
+        whole(format!("hf_{}", mixed(34))),
+        whole(format!("SG.{}.{}", mixed(22), mixed(43))),
+        whole(format!("SK{}", hex(32))),
+        whole(format!("key-{}", hex(32))),
+        whole(format!("dop_v1_{}", hex(64))),
+        whole(format!("dapi{}", hex(32))),
+        whole(format!("shpat_{}", hex(32))),
+        whole(format!("lin_api_{}", mixed(40))),
+        whole(format!("hvs.{}", mixed(60))),
+        whole(format!("AGE-SECRET-KEY-1{}", mixed(58).to_uppercase())),
+        whole(format!("dckr_pat_{}", mixed(27))),
+        whole(format!("glsa_{}", mixed(41))),
+        whole(format!("PMAK-{}-{}", hex(24), hex(34))),
+        whole(format!("sntrys_{}", mixed(60))),
+        whole(format!("figd_{}", mixed(40))),
+        whole(format!("123456789:AA{}", mixed(33))),
+        whole(format!("eyJ{}.eyJ{}.{}", mixed(20), mixed(40), mixed(43))),
+        inside("postgres://app:", mixed(14), "@db.internal/pay"),
+        inside("Authorization: Bearer ", mixed(40), ""),
+        inside("Authorization: Basic ", mixed(24), ""),
+        inside("DB_PASSWORD=", mixed(10), " make"),
+        inside("{\"client_secret\": \"", mixed(20), "\"}"),
+        inside("{\\\"api_key\\\":\\\"", mixed(20), "\\\"}"),
+        inside("password: '", mixed(12), "'"),
+        inside(
+            "-----BEGIN RSA PRIVATE KEY-----\n",
+            mixed(64),
+            "\n-----END RSA PRIVATE KEY-----",
+        ),
+        inside("<private>", mixed(8), "</private>"),
+        inside(
+            "<PRIVATE>outer <private>x</private> ",
+            mixed(8),
+            "</Private>",
+        ),
+    ]
+}
+
+/// Every file below a folder, with its content.
+fn files(dir: &Path) -> Vec<(String, Vec<u8>)> {
+    let mut all = Vec::new();
+    for entry in std::fs::read_dir(dir).unwrap() {
+        let path = entry.unwrap().path();
+        if path.is_dir() {
+            all.extend(files(&path));
+        } else if path.is_file() {
+            all.push((path.display().to_string(), std::fs::read(&path).unwrap()));
+        }
+    }
+    all
+}
+
+/// The file that holds a secret, if one does.
+fn holds<'a>(files: &'a [(String, Vec<u8>)], secret: &str) -> Option<&'a str> {
+    let found = files
+        .iter()
+        .find(|(_, bytes)| memchr::memmem::find(bytes, secret.as_bytes()).is_some());
+    found.map(|(name, _)| name.as_str())
+}
+
+/// The places where a session can say something, each with the hook that hears it.
+fn places(host: &Host, said: &str) -> Vec<(&'static str, Value)> {
+    let text = format!("it is {said} as you know");
+    vec![
+        ("new", host.prompt(&text)),
+        ("save", host.bash(&format!("deploy {text}"), "ok")),
+        ("save", host.bash("deploy", &text)),
+        (
+            "save",
+            host.bash_failed("deploy", &format!("Exit code 1\n{text}")),
+        ),
+        (
+            "save",
+            host.tool(
+                "Write",
+                json!({"file_path": "/p/a.txt", "content": text}),
+                json!({"type": "create"}),
+            ),
+        ),
+        (
+            "save",
+            host.tool(
+                "mcp__x__y",
+                json!({"q": {"deep": [text]}}),
+                json!([{"type": "text", "text": text}]),
+            ),
+        ),
+        ("summary", host.stop(&text)),
+    ]
+}
+
+#[test]
+fn no_planted_secret_is_found_in_any_file() {
+    let sandbox = Sandbox::new();
+    let project = sandbox.project("app");
+    let mut secrets = Vec::new();
+    for place in 0..7 {
+        for (number, (said, secret)) in planted(place + 1).into_iter().enumerate() {
+            let mut host = Host::new(&format!("session-{place}-{number}"), &project);
+            host.prompt = format!("prompt-{place}-{number}");
+            let (hook, input) = places(&host, &said).swap_remove(place);
+            sandbox.told(hook, &project, &input);
+            secrets.push(secret);
+        }
+        // Some in the spool, some in the queue and its log, some in the memory.
+        if place == 3 {
+            sandbox.drain();
+        }
+    }
+    assert!(secrets.len() >= 300, "{}", secrets.len());
+    let look = |when: &str| {
+        let files = files(&sandbox.home());
+        for secret in &secrets {
+            assert_eq!(holds(&files, secret), None, "{when}: {secret}");
+        }
+    };
+    look("queued");
+    sandbox.drain();
+    look("stored");
+    // And nothing was lost with them: every event is there.
+    let events = sandbox.count("memory.db", "select count(*) from events");
+    assert_eq!(events, i64::try_from(secrets.len()).unwrap());
+}
+
+#[test]
+fn what_a_secret_file_holds_is_not_kept_however_it_is_shown() {
+    let sandbox = Sandbox::new();
+    let project = sandbox.project("app");
+    let host = Host::new("s", &project);
+    // Nothing about this value looks like a secret.
+    let value = "plainvalue";
+    let file = project.join(".env");
+    std::fs::write(&file, format!("MODE={value}\n")).unwrap();
+    let read = json!({"type": "text", "file": {"content": value}});
+    let write = json!({"file_path": file, "content": value});
+    for input in [
+        host.tool("Read", json!({"file_path": file}), read),
+        host.tool("Write", write, json!({"type": "create", "content": value})),
+        host.tool(
+            "Edit",
+            json!({"file_path": file, "old_string": value, "new_string": value}),
+            json!({}),
+        ),
+        host.bash("cat .env", value),
+        host.bash("cd app && grep MODE ./.env | head -1", value),
+        host.bash("printenv", &format!("MODE={value}")),
+        host.bash_failed("source .env && deploy", &format!("Exit code 1\n{value}")),
+    ] {
+        sandbox.told("save", &project, &input);
+    }
+    sandbox.drain();
+    assert_eq!(holds(&files(&sandbox.home()), value), None);
+    assert_eq!(
+        sandbox.count(
+            "memory.db",
+            "select count(*) from events where payload like '%.env%'"
+        ),
+        6
+    );
+}
