@@ -10,6 +10,7 @@ mod commands;
 mod concurrency;
 mod counts;
 mod crash;
+mod install;
 mod pipes;
 mod storage;
 mod worker;
