@@ -71,10 +71,7 @@ impl Sandbox {
         self.shell(&format!("exec {drop} \"$0\" \"$@\""), arguments)
     }
 
-<<<<<<< HEAD
     /// Gives a command this world's environment, and nothing of ours.
-=======
->>>>>>> helper-install
     pub fn isolate(&self, command: &mut Command) {
         command
             .env_clear()
