@@ -8,4 +8,5 @@ mod spine;
 
 mod client;
 mod crash;
+mod offline;
 mod pipes;
