@@ -13,7 +13,13 @@ use serde_json::Value;
 use crate::support::{Host, Sandbox};
 
 /// The recordings and the folders that they were made in.
-const SESSIONS: &[(&str, &str)] = &[("bug-hunt", "tally")];
+const SESSIONS: &[(&str, &str)] = &[
+    ("bug-hunt", "tally"),
+    ("feature", "shelf"),
+    ("refactor", "ledger"),
+    ("research", "runner"),
+    ("failed-deployment", "courier"),
+];
 
 #[test]
 fn a_reader_of_the_observations_can_say_what_happened() {

@@ -2,7 +2,7 @@
 
 use std::fmt::Write as _;
 
-use foreword_core::model::{Event, EventKind, FileRole, Payload, TouchedFile, Turn};
+use foreword_core::model::{Derived, Event, EventKind, FileRole, Payload, TouchedFile, Turn};
 use serde_json::{Value, json};
 use uuid::Uuid;
 
@@ -144,7 +144,7 @@ impl Script {
 
     /// Everything that was derived, in the order and words that a reader sees.
     fn told(self) -> String {
-        let derived = derive(&self.turn());
+        let derived = one(self.turn());
         let mut out = String::new();
         for it in &derived.observations {
             let _ = writeln!(out, "[{}] {}\n  {}", it.kind, it.title, it.subtitle);
@@ -177,13 +177,17 @@ impl Script {
     }
 
     fn titles(self) -> Vec<String> {
-        let derived = derive(&self.turn());
+        let derived = one(self.turn());
         derived
             .observations
             .into_iter()
             .map(|it| format!("{}: {}", it.kind, it.title))
             .collect()
     }
+}
+
+fn one(turn: Turn) -> Derived {
+    derive(&[turn]).remove(0)
 }
 
 const PANIC: &str = "Exit code 101\nrunning 1 test\nthread 'expiry' panicked at src/a.rs:1:2:\nexpiry is inclusive\nnote: run with";
@@ -300,7 +304,7 @@ fn what_only_a_subagent_did_is_marked_as_its_own() {
         .by_subagent("agent-7")
         .turn();
     assert_eq!(
-        derive(&turn).observations[0].agent_id.as_deref(),
+        one(turn).observations[0].agent_id.as_deref(),
         Some("agent-7")
     );
     let turn = Script::default()
@@ -309,7 +313,7 @@ fn what_only_a_subagent_did_is_marked_as_its_own() {
         .by_subagent("agent-7")
         .edit("a.rs", "2", "3")
         .turn();
-    assert_eq!(derive(&turn).observations[0].agent_id, None);
+    assert_eq!(one(turn).observations[0].agent_id, None);
 }
 
 #[test]
@@ -321,11 +325,11 @@ fn the_same_turn_gives_the_same_words_and_seeds() {
             .edit("a.c", "1", "2")
             .ran("make", "")
     };
-    assert_eq!(derive(&script().turn()), derive(&script().turn()));
+    assert_eq!(one(script().turn()), one(script().turn()));
     // More of the same turn: the repair keeps its seed, so it keeps its number.
     let longer = script().ran("make install", "").replied("ok");
     assert_eq!(
-        derive(&script().turn()).observations[0].seed,
-        derive(&longer.turn()).observations[0].seed
+        one(script().turn()).observations[0].seed,
+        one(longer.turn()).observations[0].seed
     );
 }
