@@ -28,6 +28,27 @@ fn a_reader_of_the_observations_can_say_what_happened() {
     }
 }
 
+/// A worker that comes late sees several turns at once, and must not tell another story.
+#[test]
+fn it_does_not_matter_when_the_worker_comes() {
+    for (name, project) in SESSIONS {
+        let late = Replay::new(name, project).at_once().words();
+        assert_eq!(late, Replay::new(name, project).turn_by_turn().words());
+    }
+}
+
+#[test]
+fn the_page_shows_what_is_remembered() {
+    let page = std::fs::read_to_string(repository().join("docs/offline-memory.md")).unwrap();
+    for (name, project) in SESSIONS {
+        let memory = Replay::new(name, project).turn_by_turn().memory();
+        assert!(
+            page.contains(&memory),
+            "docs/offline-memory.md shows another {name}; run `scripts/record --page`"
+        );
+    }
+}
+
 struct Replay {
     sandbox: Sandbox,
     project: PathBuf,
@@ -64,6 +85,14 @@ impl Replay {
         self
     }
 
+    fn at_once(self) -> Replay {
+        for line in &self.recording {
+            self.tell(line);
+        }
+        self.sandbox.drain();
+        self
+    }
+
     fn tell(&self, line: &Value) {
         if let Some(file) = line["file"].as_object() {
             let path = PathBuf::from(self.fill(&file["path"]));
@@ -83,6 +112,20 @@ impl Replay {
         };
         text.replace("${PROJECT}", self.project.to_str().unwrap())
             .replace("${USER}", self.sandbox.user_home().to_str().unwrap())
+    }
+
+    /// What is remembered, without numbers: they tell when something was first known.
+    fn words(&self) -> Vec<String> {
+        let database = self.sandbox.database("memory.db");
+        let sql = "select type || title || subtitle || facts || narrative || concepts || origin || prompt.number
+                   from observations join prompts prompt on prompt.id = prompt_id
+                   union all
+                   select request || investigated || learned || completed || next_steps || notes
+                   from summaries
+                   order by 1";
+        let mut statement = database.prepare(sql).unwrap();
+        let words = statement.query_map([], |row| row.get(0)).unwrap();
+        words.map(Result::unwrap).collect()
     }
 
     /// Everything a person or an agent can read about the session afterwards.

@@ -45,9 +45,10 @@ pub fn observations(teller: &Teller<'_>) -> Vec<Observation> {
     edits.retain(|at| !accounted.contains(at));
     if !edits.is_empty() {
         let passed: Vec<&Trouble> = on_the_way.iter().filter(is_left).copied().collect();
-        let failing = failures
-            .iter()
-            .any(|it| edits.iter().any(|at| it.edits.contains(at)));
+        // Also when the trouble went on and is told in a later turn.
+        let failing = teller.findings.troubles.iter().any(|trouble| {
+            trouble.passed.is_none() && edits.iter().any(|at| trouble.edits.contains(at))
+        });
         observations.push(teller.changed(&edits, &passed, failing));
     }
     for failure in failures {
@@ -137,7 +138,6 @@ impl Teller<'_> {
             [] => "its files were changed by commands, not by edits".to_owned(),
             all => changes::names(all),
         };
-        facts.push(format!("{id}: {what}"));
         let mut narrative = self.asked(300);
         narrative.extend(fixed.first().map(|it| self.failed_sentence(it)));
         narrative.push(changes::sentence(&own));
@@ -239,7 +239,7 @@ impl Teller<'_> {
             (None, [], _) => format!("Changed {names}"),
             (None, defined, _) => format!("Added {} ({names})", changes::quoted(defined)),
         };
-        facts.extend(change);
+        facts.extend(change.into_iter().filter(|fact| *fact != title));
         let mut narrative = self.asked(300);
         narrative.push(changes::sentence(&edits));
         let sizes = changes::sizes(&edits);
@@ -302,9 +302,6 @@ impl Teller<'_> {
         let edits = self.edits(&attempt.edits);
         let names = changes::names(&edits);
         let said = rejected.reason.as_ref();
-        let thing = said
-            .and_then(|it| it.thing.clone())
-            .unwrap_or_else(|| tried(&edits));
         let mut facts: Vec<String> = changes::facts(&edits)
             .into_iter()
             .map(|it| format!("Tried and undone in {it}"))
@@ -322,7 +319,10 @@ impl Teller<'_> {
             Some(command) => format!("Undone with `{}`", shorten(&command.text, 80)),
             None => format!("Edited back in {names}"),
         };
-        let mut narrative = self.asked(160);
+        let mut narrative = match rejected.origin {
+            Origin::User => Vec::new(),
+            _ => self.asked(160),
+        };
         let described = undo
             .map(|it| it.description.as_str())
             .filter(|it| !it.is_empty());
@@ -347,7 +347,7 @@ impl Teller<'_> {
                 seed: format!("attempt:{}", self.steps()[attempt.undone_from].event),
                 kind: ObservationType::Decision,
                 origin: rejected.origin,
-                title: format!("Rejected: {} ({names})", lower_first(&thing)),
+                title: format!("Rejected: {} ({names})", self.tried(rejected)),
                 subtitle: how,
                 facts,
                 narrative,
@@ -369,7 +369,11 @@ impl Teller<'_> {
             kind: ObservationType::Decision,
             origin: who,
             title: shorten(&said::as_title(sentence), 110).into_owned(),
-            subtitle: format!("{whose} said so, about “{}”", shorten(&request, 80)),
+            subtitle: if request.contains(&sentence[..sentence.len().min(20)]) {
+                format!("{whose}'s own words")
+            } else {
+                format!("{whose} said so, about “{}”", shorten(&request, 80))
+            },
             facts: vec![format!("{whose}: “{}”", shorten(sentence, 300))],
             narrative: self.asked(160),
             files: Vec::new(),
@@ -378,21 +382,22 @@ impl Teller<'_> {
 
     fn finding(&self, number: usize, finding: &str) -> Wording {
         let sentences = said::sentences(finding);
-        let title = sentences.first().copied().unwrap_or_default();
-        let files = self.files_read();
-        let read: Vec<&str> = files.iter().map(|file| file.path.as_str()).collect();
-        let from = match read.as_slice() {
-            [] => "looking around with commands".to_owned(),
-            read => format!("reading {}", read.join(", ")),
+        let read = self.files_read();
+        let paths: Vec<&str> = read.iter().map(|file| file.path.as_str()).collect();
+        let from = match paths.as_slice() {
+            [] => self.commands_here().join(", "),
+            paths => paths.join(", "),
         };
+        let named = self.files_named(finding);
+        let files = if named.is_empty() { read } else { named };
         let mut narrative = self.asked(160);
         narrative.push("The agent's words; no run was made to check them.".to_owned());
         Wording {
             seed: format!("finding:{}:{number}", self.prompt_seed()),
             kind: ObservationType::Discovery,
             origin: Origin::Read,
-            title: shorten(title.trim_end_matches('.'), 110).into_owned(),
-            subtitle: format!("Concluded from {}", shorten(&from, 120)),
+            title: shorten(&said::first_words(finding), 110).into_owned(),
+            subtitle: format!("The agent's conclusion from {}", shorten(&from, 120)),
             facts: sentences
                 .iter()
                 .map(|it| format!("“{}”", shorten(it, 320)))
@@ -486,6 +491,25 @@ impl Teller<'_> {
             .collect()
     }
 
+    fn commands_here(&self) -> Vec<String> {
+        let here = (0..self.steps().len()).filter(|&at| self.is_here(at));
+        let commands = here.filter_map(|at| self.command(at));
+        commands.map(|it| format!("`{}`", it.name())).collect()
+    }
+
+    /// Files that were read in this session and that a text names.
+    fn files_named(&self, text: &str) -> Vec<TouchedFile> {
+        let mut files: Vec<TouchedFile> = Vec::new();
+        for read in self.steps().iter().rev().filter_map(|step| step.read()) {
+            let path = &read.file.path;
+            if text.contains(path.as_str()) && !files.iter().any(|it| it.path == *path) {
+                files.push(read.file.clone());
+            }
+        }
+        files.sort_by(|a, b| a.path.cmp(&b.path));
+        files
+    }
+
     fn commands_that_change_files(&self, before: usize) -> Vec<String> {
         let here = (0..before).filter(|&at| self.is_here(at));
         here.filter_map(|at| self.command(at))
@@ -525,22 +549,6 @@ fn failed_fact(command: &Command) -> String {
     )
 }
 
-/// What was tried, when nobody said it: names that were new, or the line itself.
-pub fn tried(edits: &[&Edit]) -> String {
-    let names = changes::new_names(edits);
-    if !names.is_empty() {
-        return changes::quoted(&names);
-    }
-    let line = |lines: fn(&Edit) -> &Vec<String>| {
-        edits.iter().find_map(|edit| lines(edit).first()).cloned()
-    };
-    match (line(|edit| &edit.added), line(|edit| &edit.removed)) {
-        (Some(added), _) => format!("`{}`", shorten(&added, 60)),
-        (None, Some(removed)) => format!("removing `{}`", shorten(&removed, 60)),
-        (None, None) => "a change".to_owned(),
-    }
-}
-
 /// Files of an attempt: it changed nothing that is there now.
 fn files_as_read(edits: &[&Edit]) -> Vec<TouchedFile> {
     let paths = changes::paths(edits).into_iter();
@@ -553,11 +561,4 @@ fn files_as_read(edits: &[&Edit]) -> Vec<TouchedFile> {
             hash: None,
         })
         .collect()
-}
-
-fn lower_first(thing: &str) -> String {
-    match thing.strip_prefix("The ") {
-        Some(rest) => format!("the {rest}"),
-        None => thing.to_owned(),
-    }
 }

@@ -150,10 +150,14 @@ pub fn paragraphs(text: &str) -> Vec<String> {
     paragraphs
 }
 
-/// What a reply says first; what comes after is lists and details.
+/// What a reply says first; what comes after is lists and details, unless the
+/// first words only announce them.
 pub fn first_paragraph(reply: &str) -> String {
-    let paragraph = reply.trim().split("\n\n").next().unwrap_or_default();
-    one_line(paragraph)
+    let paragraph = one_line(reply.trim().split("\n\n").next().unwrap_or_default());
+    if paragraph.ends_with(':') {
+        return paragraphs(&body(reply)).join(" ");
+    }
+    paragraph
 }
 
 /// A reply without the list of what is left to do.
@@ -232,9 +236,21 @@ pub fn as_title(sentence: &str) -> String {
     while let Some(opening) = openings.iter().find(|it| starts_with(rest, it)) {
         rest = &rest[opening.len()..];
     }
-    let ends = [", because ", " because ", ", since ", ", so that "];
+    let ends = [", because ", " because ", ", since ", ", so that ", ", I "];
     let end = ends.iter().filter_map(|it| rest.find(it)).min();
     capitalised(&rest[..end.unwrap_or(rest.len())])
+}
+
+/// A finding as a title: its first sentence, or what that says first.
+pub fn first_words(finding: &str) -> String {
+    let sentences = sentences(finding);
+    let sentence = sentences.first().copied().unwrap_or_default();
+    let sentence = sentence.trim_end_matches('.');
+    let ends = [": ", "; ", ", so ", ", and ", ", which "];
+    let end = ends.iter().flat_map(|it| sentence.match_indices(it));
+    let end = end.map(|(at, _)| at).filter(|&at| at >= 25).min();
+    let end = end.filter(|_| sentence.chars().count() > 90);
+    sentence[..end.unwrap_or(sentence.len())].to_owned()
 }
 
 fn starts_with(text: &str, lower: &str) -> bool {
@@ -251,8 +267,9 @@ pub struct Reason {
     pub thing: Option<String>,
 }
 
-/// The words of `text` that are about giving up something that `names` belong to.
-pub fn given_up(text: &str, names: &[String]) -> Option<Reason> {
+/// The words of `text` that are about giving up something that `names` belong to;
+/// without names, the first words that are about giving up anything.
+pub fn given_up(text: &str, names: Option<&[String]>) -> Option<Reason> {
     let mut best: Option<(usize, Reason)> = None;
     for paragraph in paragraphs(text) {
         let all = sentences(&paragraph);
@@ -262,7 +279,10 @@ pub fn given_up(text: &str, names: &[String]) -> Option<Reason> {
                 continue;
             }
             let context = paragraph.to_lowercase();
-            let about = names.iter().filter(|name| is_named(&context, name)).count();
+            let about = match names {
+                Some(names) => names.iter().filter(|it| is_named(&context, it)).count(),
+                None => 1,
+            };
             if best.as_ref().is_some_and(|(most, _)| *most >= about) {
                 continue;
             }
@@ -278,6 +298,16 @@ pub fn given_up(text: &str, names: &[String]) -> Option<Reason> {
     // Words that name nothing of it could be about anything.
     best.filter(|(about, _)| *about > 0)
         .map(|(_, reason)| reason)
+}
+
+/// Whether a later request takes up what was named as a next step: it shares much
+/// of its words.
+pub fn takes_up(request: &str, step: &str) -> bool {
+    let request = request.to_lowercase();
+    let words = step.split(|it: char| !it.is_alphanumeric() && it != '_');
+    let words: Vec<&str> = words.filter(|word| word.chars().count() >= 4).collect();
+    let named = words.iter().filter(|word| is_named(&request, word)).count();
+    named * 5 >= words.len() * 2 && named > 0
 }
 
 /// Whether a lower-case text has this word, or the word with an ending.
@@ -486,13 +516,13 @@ mod tests {
             ("Reverted: the cache was slower.", None),
         ] {
             assert_eq!(
-                given_up(reply, &names).unwrap().thing.as_deref(),
+                given_up(reply, Some(&names)).unwrap().thing.as_deref(),
                 thing,
                 "{reply}"
             );
         }
-        assert_eq!(given_up("I tried a faster loop.", &names), None);
-        assert_eq!(given_up("The cache works.", &names), None);
+        assert_eq!(given_up("I tried a faster loop.", Some(&names)), None);
+        assert_eq!(given_up("The cache works.", Some(&names)), None);
     }
 
     #[test]

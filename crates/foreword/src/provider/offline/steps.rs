@@ -33,6 +33,7 @@ pub struct Edit {
     /// With its path relative to the working tree.
     pub file: TouchedFile,
     pub created: bool,
+    /// Of the whole file, if it was written whole.
     pub lines: usize,
     /// Lines that went and came, trimmed, without blank ones.
     pub removed: Vec<String>,
@@ -224,13 +225,10 @@ fn text<'a>(value: &'a Value, field: &str) -> Option<&'a str> {
 }
 
 impl Command {
-    /// As it is quoted: without what is around it, unless that is too long.
+    /// As it is quoted: without what is around it.
     pub fn name(&self) -> String {
         let text = self.call.as_ref().map_or(&self.text, |call| &call.text);
-        match &self.call {
-            Some(call) if text.chars().count() > 60 => call.name.clone(),
-            _ => foreword_core::text::shorten(text, 60).into_owned(),
-        }
+        foreword_core::text::shorten(text, 60).into_owned()
     }
 
     pub fn matters(&self) -> bool {

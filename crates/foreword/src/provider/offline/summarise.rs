@@ -5,7 +5,7 @@ use foreword_core::model::Summary;
 use foreword_core::text::{capitalised, one_line, shorten};
 
 use super::teller::Teller;
-use super::{changes, observe, output, said};
+use super::{changes, output, said};
 
 /// None for what happened before anybody typed something.
 pub fn summary(teller: &Teller<'_>) -> Option<Summary> {
@@ -13,7 +13,7 @@ pub fn summary(teller: &Teller<'_>) -> Option<Summary> {
     let edits = teller.edits(&teller.lasting());
     let files_edited = changes::paths(&edits).into_iter().map(str::to_owned);
     let files_read: Vec<String> = teller.files_read().into_iter().map(|it| it.path).collect();
-    let next = teller.words().reply().map(said::next_steps);
+    let next = next_steps(teller);
     Some(Summary {
         request: shorten(&one_line(request), 400).into_owned(),
         investigated: if files_read.is_empty() {
@@ -23,11 +23,24 @@ pub fn summary(teller: &Teller<'_>) -> Option<Summary> {
         },
         learned: learned(teller),
         completed: completed(teller),
-        next_steps: shorten(&next.unwrap_or_default().join("; "), 400).into_owned(),
+        next_steps: shorten(&next.join("; "), 400).into_owned(),
         notes: notes(teller),
         files_read,
         files_edited: files_edited.collect(),
     })
+}
+
+/// What the agent named as next, without what the user asked for since.
+fn next_steps(teller: &Teller<'_>) -> Vec<String> {
+    let mut steps = teller
+        .words()
+        .reply()
+        .map(said::next_steps)
+        .unwrap_or_default();
+    let later = &teller.story.turns[teller.turn + 1..];
+    let requests: Vec<&str> = later.iter().filter_map(|it| it.request()).collect();
+    steps.retain(|step| !requests.iter().any(|request| said::takes_up(request, step)));
+    steps
 }
 
 fn completed(teller: &Teller<'_>) -> String {
@@ -54,9 +67,7 @@ fn completed(teller: &Teller<'_>) -> String {
         parts.push(format!("changed {paths}"));
     }
     for rejected in teller.rejected() {
-        let named = rejected.reason.and_then(|it| it.thing);
-        let edits = teller.edits(&rejected.attempt.edits);
-        let thing = named.unwrap_or_else(|| observe::tried(&edits));
+        let thing = teller.tried(&rejected);
         parts.push(format!("tried and undone: {thing}"));
     }
     parts.dedup();

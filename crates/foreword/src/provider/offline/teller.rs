@@ -72,7 +72,21 @@ impl<'a> Teller<'a> {
     /// Troubles that end in this turn, as far as is known.
     pub fn troubles(&self) -> Vec<&'a Trouble> {
         let all = self.findings.troubles.iter();
-        all.filter(|trouble| self.is_here(trouble.last())).collect()
+        all.filter(|trouble| self.is_here(trouble.last()) && !self.is_of_an_attempt(trouble))
+            .collect()
+    }
+
+    /// Whether a command was only seen to fail with something that was given up.
+    fn is_of_an_attempt(&self, trouble: &Trouble) -> bool {
+        let within = |attempt: &&Attempt| {
+            let during = attempt.edits[0]..attempt.undone_by;
+            trouble.passed.is_none() && trouble.runs.iter().all(|at| during.contains(at))
+        };
+        self.findings.attempts.iter().filter(within).any(|attempt| {
+            let turn = self.steps()[attempt.undone_by].turn;
+            let told = Teller::new(self.story, self.findings, turn).rejected();
+            told.iter().any(|it| it.attempt == attempt)
+        })
     }
 
     /// Whether the work itself made a command fail: a test that was written first,
@@ -95,13 +109,19 @@ impl<'a> Teller<'a> {
             .filter(|attempt| self.is_here(attempt.undone_by))
             .filter_map(|attempt| {
                 let names = changes::words(&self.edits(&attempt.edits));
-                let from = |text: Option<&str>| said::given_up(text?, &names);
-                let by_agent = from(self.words().reply());
+                let by_agent = self
+                    .words()
+                    .reply()
+                    .and_then(|reply| said::given_up(reply, Some(&names)));
                 let origin = match by_agent {
                     Some(_) => Origin::Agent,
                     None => Origin::User,
                 };
-                let reason = by_agent.or_else(|| from(self.words().request()));
+                // Who asks for an undoing means what was done for an earlier prompt.
+                let earlier = attempt.edits.iter().all(|&at| !self.is_here(at));
+                let names = (!earlier).then_some(names.as_slice());
+                let by_user = || said::given_up(self.words().request()?, names);
+                let reason = by_agent.or_else(by_user);
                 let thrown_away = self
                     .command(attempt.undone_by)
                     .is_some_and(|it| !matches!(Undo::of(&it.typed), None | Some(Undo::Stash)));
@@ -116,6 +136,30 @@ impl<'a> Teller<'a> {
                 })
             })
             .collect()
+    }
+
+    /// What was tried: as somebody named it, or else by its names or its line.
+    pub fn tried(&self, rejected: &Rejected<'_>) -> String {
+        let named = rejected.reason.as_ref().and_then(|it| it.thing.as_deref());
+        if let Some(thing) = named {
+            return match thing.strip_prefix("The ") {
+                Some(rest) => format!("the {rest}"),
+                None => thing.to_owned(),
+            };
+        }
+        let edits = self.edits(&rejected.attempt.edits);
+        let names = changes::new_names(&edits);
+        if !names.is_empty() {
+            return changes::quoted(&names);
+        }
+        let changes = changes::changes(&edits);
+        let added = changes.iter().find_map(|it| it.added.first());
+        let removed = changes.iter().find_map(|it| it.removed.first());
+        match (added, removed) {
+            (Some(line), _) => format!("`{}`", shorten(line, 60)),
+            (None, Some(line)) => format!("removing `{}`", shorten(line, 60)),
+            (None, None) => "a change".to_owned(),
+        }
     }
 
     /// What the agent concluded in a turn that changed nothing.
@@ -160,7 +204,7 @@ impl<'a> Teller<'a> {
         for step in self.steps().iter().filter(|step| step.turn == self.turn) {
             if let Some(command) = step.command().filter(|it| it.passed) {
                 let version = output::version(&command.text, &command.output);
-                versions.extend(version.map(|it| format!("Here: {it}")));
+                versions.extend(version.map(|it| format!("{it} (`{}`)", command.name())));
             }
             if let Some(read) = step.read() {
                 let keys = [
@@ -183,7 +227,16 @@ impl<'a> Teller<'a> {
         let request = self.words().request().map(one_line);
         let request = request.filter(|it| !it.is_empty());
         request
-            .map(|it| format!("Asked: “{}”.", shorten(&it, max).trim_end_matches('.')))
+            .map(|it| {
+                let asked = shorten(&it, max);
+                let asked = asked.trim_end_matches('.');
+                let end = if asked.ends_with(['?', '!', '…']) {
+                    ""
+                } else {
+                    "."
+                };
+                format!("Asked: “{asked}”{end}")
+            })
             .into_iter()
             .collect()
     }
