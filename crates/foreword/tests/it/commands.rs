@@ -402,9 +402,10 @@ fn a_second_install_changes_no_byte_and_uninstall_restores_the_file() {
 
     sandbox.run(&["uninstall"]);
     assert_eq!(std::fs::read_to_string(&path).unwrap(), before);
-    assert_eq!(
-        sandbox.run(&["uninstall"]),
-        "Claude Code was not connected.\n"
+    let again = sandbox.run(&["uninstall"]);
+    assert!(
+        again.starts_with("Claude Code was not connected"),
+        "{again}"
     );
     assert_eq!(std::fs::read_to_string(&path).unwrap(), before);
 
