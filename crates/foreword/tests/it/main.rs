@@ -9,6 +9,7 @@ mod spine;
 mod commands;
 mod concurrency;
 mod crash;
+mod doctor;
 mod install;
 mod pipes;
 mod storage;
