@@ -186,6 +186,11 @@ fn wait_briefly(attempt: i32) -> bool {
     true
 }
 
+/// Leaves the write lock free for long enough that a hook that waits finds it so.
+pub fn let_others_write() {
+    std::thread::sleep(Duration::from_micros(300));
+}
+
 fn user_version(connection: &Connection) -> rusqlite::Result<i64> {
     connection.query_row("pragma user_version", [], |row| row.get(0))
 }

@@ -30,6 +30,9 @@ pub const FAILURES_MAX: u32 = 3;
 /// A claim holds no more events than this: what a backlog costs in memory is bounded.
 const CLAIM_MAX: u32 = 1_000;
 
+/// So many events are claimed or removed in one transaction: less than a millisecond.
+const STEP: usize = 16;
+
 /// After this many crashes with an event in hand, events go one by one.
 const CRASHES_BEFORE_ALONE: u32 = 3;
 
@@ -202,30 +205,48 @@ impl Queue {
     /// Takes the next batch: events of the session that has waited longest among
     /// those that are ready.
     pub fn claim(&mut self, now: Millis, readiness: Readiness) -> rusqlite::Result<Option<Claim>> {
-        let tx = self
-            .connection
-            .transaction_with_behavior(rusqlite::TransactionBehavior::Immediate)?;
-        let Some(session) = ready_session(&tx, now, readiness)? else {
+        // Looking takes as long as the queue is long, and must keep no hook waiting;
+        // what was seen stays true, since hooks only append and nobody else claims.
+        let Some(session) = ready_session(&self.connection, now, readiness)? else {
             return Ok(None);
         };
-        let events = claimable(&tx, &session, now)?;
-        {
-            let mut statement = tx.prepare_cached(
+        let events = claimable(&self.connection, &session, now)?;
+        self.in_short_steps(&events, |tx, event| {
+            tx.prepare_cached(
                 "update events
                  set state = 'claimed', lease_until = :until
                  where id = :id",
-            )?;
-            for event in &events {
-                statement
-                    .execute(named_params! {":until": now + LEASE, ":id": event.id.to_string()})?;
-            }
-        }
-        tx.commit()?;
+            )?
+            .execute(named_params! {":until": now + LEASE, ":id": event.id.to_string()})
+        })?;
         fault::point("claim:after-commit");
         Ok(Some(Claim {
             host_session_id: session,
             events,
         }))
+    }
+
+    /// Does something to each event, a few in a transaction, and stays out of the way
+    /// in between. A whole batch at once keeps hooks waiting for tens of milliseconds;
+    /// a kill between two steps is no worse than one before or after them all.
+    fn in_short_steps(
+        &mut self,
+        events: &[Event],
+        step: impl Fn(&Connection, &Event) -> rusqlite::Result<usize>,
+    ) -> rusqlite::Result<()> {
+        for (number, few) in events.chunks(STEP).enumerate() {
+            if number > 0 {
+                db::let_others_write();
+            }
+            let tx = self
+                .connection
+                .transaction_with_behavior(rusqlite::TransactionBehavior::Immediate)?;
+            for event in few {
+                step(&tx, event)?;
+            }
+            tx.commit()?;
+        }
+        Ok(())
     }
 
     /// When the next event becomes ready; none if nothing waits.
@@ -241,14 +262,10 @@ impl Queue {
 
     /// Removes events whose results are stored, or were before.
     pub fn finish(&mut self, claim: Claim) -> rusqlite::Result<()> {
-        let tx = self.connection.transaction()?;
-        {
-            let mut statement = tx.prepare_cached("delete from events where id = :id")?;
-            for event in &claim.events {
-                statement.execute(named_params! {":id": event.id.to_string()})?;
-            }
-        }
-        tx.commit()?;
+        self.in_short_steps(&claim.events, |tx, event| {
+            tx.prepare_cached("delete from events where id = :id")?
+                .execute(named_params! {":id": event.id.to_string()})
+        })?;
         fault::point("queue:after-delete");
         Ok(())
     }
@@ -391,13 +408,14 @@ fn claimable(connection: &Connection, session: &str, now: Millis) -> rusqlite::R
             Ok((id, event_from_row(row), row.get::<_, u32>("crashes")?))
         },
     )?;
+    let mut unreadable = Vec::new();
     let mut events = Vec::new();
     for row in rows {
         let (id, event, crashes) = row?;
         let event = match event {
             Ok(event) => event,
             Err(error) => {
-                skip(connection, &id, &format!("unreadable: {error}"))?;
+                unreadable.push((id, error));
                 continue;
             }
         };
@@ -409,6 +427,11 @@ fn claimable(connection: &Connection, session: &str, now: Millis) -> rusqlite::R
             break;
         }
         events.push(event);
+    }
+    // After the reading: a write in the middle of it fails if a hook wrote meanwhile.
+    drop(statement);
+    for (id, error) in unreadable {
+        skip(connection, &id, &format!("unreadable: {error}"))?;
     }
     Ok(events)
 }

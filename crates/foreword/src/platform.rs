@@ -123,7 +123,8 @@ pub fn wait_readable(descriptor: RawFd, within: Duration) -> bool {
     unsafe { libc::poll(&raw mut poll, 1, milliseconds) > 0 }
 }
 
-/// Starts a program that outlives us: a session of its own, silent, with just this environment.
+/// Starts a program that outlives us: a session of its own, silent, with just this
+/// environment. Gives its process id.
 ///
 /// It is re-parented when the caller ends, which a hook does at once. The rest
 /// (directory, descriptors) the program settles itself, see `settle_detached`.
@@ -131,7 +132,7 @@ pub fn spawn_detached(
     program: &Path,
     arguments: &[&str],
     environment: &[(OsString, OsString)],
-) -> io::Result<()> {
+) -> io::Result<u32> {
     let null = |_| io::Error::from(io::ErrorKind::InvalidInput);
     let program = CString::new(program.as_os_str().as_bytes()).map_err(null)?;
     let mut argv = vec![program.clone()];
@@ -182,7 +183,7 @@ pub fn spawn_detached(
         libc::posix_spawn_file_actions_destroy(&raw mut actions);
         libc::posix_spawnattr_destroy(&raw mut attributes);
         if failed == 0 {
-            Ok(())
+            Ok(u32::try_from(pid).unwrap_or(0))
         } else {
             Err(io::Error::from_raw_os_error(failed))
         }
@@ -197,6 +198,15 @@ pub fn settle_detached() {
     unsafe {
         libc::syscall(libc::SYS_close_range, 3_u32, u32::MAX, 0_u32);
     }
+}
+
+/// How a child of ours ended: whether well; none while it lives.
+pub fn child_ended(pid: u32) -> Option<bool> {
+    let pid = i32::try_from(pid).ok()?;
+    let mut status = 0;
+    // SAFETY: the status outlives the call, and is only read if it was written.
+    let ended = unsafe { libc::waitpid(pid, &raw mut status, libc::WNOHANG) } == pid;
+    ended.then_some(status == 0)
 }
 
 /// Asks a process to end.

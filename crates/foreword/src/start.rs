@@ -40,8 +40,8 @@ fn send(socket: &Path) -> io::Result<()> {
     Ok(())
 }
 
-/// Starts a worker, detached from this process and from the host.
-pub fn start_worker(home: &Home) -> io::Result<()> {
+/// Starts a worker, detached from this process and from the host. Gives its process id.
+pub fn start_worker(home: &Home) -> io::Result<u32> {
     let program = std::env::current_exe()?;
     let mut environment = inherited();
     environment.push(("FOREWORD_HOME".into(), home.dir().into()));

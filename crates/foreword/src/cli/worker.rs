@@ -77,12 +77,26 @@ fn start(home: &Home) -> anyhow::Result<()> {
         return Ok(());
     }
     Config::load(home)?;
-    start::start_worker(home).context("could not start a worker")?;
-    let Some(pid) = wait_for_lock(home, |holder| holder.is_some())? else {
-        let last = Log::Worker.tail(home, 1).pop().unwrap_or_default();
-        bail!("the worker did not come up; its last word: {last}");
-    };
-    println!("started (pid {pid})");
+    let child = start::start_worker(home).context("could not start a worker")?;
+    // Holding the lock is not yet being up: it may still fail to open a database.
+    let mut ended = None;
+    let up = wait_until(|| {
+        ended = ended.or_else(|| platform::child_ended(child));
+        let holder = Lock::holder(&home.lock())?;
+        Ok(match holder {
+            Some(pid) if request::is_heard(home) => Some(Some(pid)),
+            None if ended.is_some() => Some(None),
+            _ => None,
+        })
+    })?;
+    match (up.flatten(), ended) {
+        (Some(pid), _) => println!("started (pid {pid})"),
+        (None, Some(true)) => println!("started, and ended again: there was nothing to do"),
+        (None, _) => {
+            let last = Log::Worker.tail(home, 1).pop().unwrap_or_default();
+            bail!("the worker did not come up; its last word: {last}");
+        }
+    }
     Ok(())
 }
 
@@ -151,16 +165,25 @@ fn report(left: u64) -> anyhow::Result<()> {
     Ok(())
 }
 
-/// Looks at the lock until its holder is as wanted; there is nothing to wait on.
+/// Looks at the lock until its holder is as wanted.
 pub(super) fn wait_for_lock(
     home: &Home,
     wanted: impl Fn(Option<u32>) -> bool,
 ) -> anyhow::Result<Option<u32>> {
+    let holder = wait_until(|| {
+        let holder = Lock::holder(&home.lock())?;
+        Ok(wanted(holder).then_some(holder))
+    })?;
+    Ok(holder.flatten())
+}
+
+/// Looks until there is an answer or patience ends; there is nothing to wait on.
+fn wait_until<T>(mut look: impl FnMut() -> anyhow::Result<Option<T>>) -> anyhow::Result<Option<T>> {
     let deadline = Instant::now() + PATIENCE;
     loop {
-        let holder = Lock::holder(&home.lock())?;
-        if wanted(holder) || Instant::now() > deadline {
-            return Ok(holder.filter(|_| wanted(holder)));
+        let seen = look()?;
+        if seen.is_some() || Instant::now() > deadline {
+            return Ok(seen);
         }
         #[expect(
             clippy::disallowed_methods,

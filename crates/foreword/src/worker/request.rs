@@ -73,6 +73,12 @@ impl Requests {
     }
 }
 
+/// Whether a worker has come up far enough to be asked something.
+pub fn is_heard(home: &Home) -> bool {
+    // The socket of a dead worker refuses.
+    Datagram::unbound().is_ok_and(|socket| socket.connect(home.socket()).is_ok())
+}
+
 /// Has the running worker do everything now. None if it is gone before it answered.
 ///
 /// Asks again while it waits: the worker that was asked may have ended, and another

@@ -71,6 +71,7 @@ impl Sandbox {
         self.shell(&format!("exec {drop} \"$0\" \"$@\""), arguments)
     }
 
+    /// Gives a command this world's environment, and nothing of ours.
     pub fn isolate(&self, command: &mut Command) {
         command
             .env_clear()
@@ -101,10 +102,7 @@ impl Sandbox {
 
     /// Runs a hook with this input, as the host does.
     pub fn hook(&self, name: &str, project: &Path, input: &[u8]) -> Output {
-        let mut child = self.hook_command(name, project).spawn().unwrap();
-        // A hook that does not read its input to the end closes the pipe early.
-        let _ = child.stdin.take().unwrap().write_all(input);
-        child.wait_with_output().unwrap()
+        feed(self.hook_command(name, project), input)
     }
 
     /// Runs a hook with a JSON input and expects the one exit code that there is.
@@ -219,6 +217,14 @@ impl Sandbox {
             .filter(|entry| is_event(entry.as_ref().unwrap().path()))
             .count()
     }
+}
+
+/// Runs a command whose standard input is a pipe, with this in it.
+pub fn feed(mut command: Command, input: &[u8]) -> Output {
+    let mut child = command.spawn().unwrap();
+    // A hook that does not read its input to the end closes the pipe early.
+    let _ = child.stdin.take().unwrap().write_all(input);
+    child.wait_with_output().unwrap()
 }
 
 impl Drop for Sandbox {

@@ -176,7 +176,7 @@ fn a_worker_that_cannot_come_up_is_not_started_by_every_hook() {
     );
 
     // People are not put off: they are told what is wrong.
-    for action in ["run", "drain"] {
+    for action in ["run", "drain", "start"] {
         let output = sandbox.command(&["worker", action]).output().unwrap();
         let error = String::from_utf8(output.stderr).unwrap();
         assert_eq!(output.status.code(), Some(1), "{action}");
@@ -186,6 +186,8 @@ fn a_worker_that_cannot_come_up_is_not_started_by_every_hook() {
         );
         assert_eq!(error.lines().count(), 1, "{error}");
     }
+
+    assert_eq!(sandbox.worker_pid(), None);
 
     // Mended, one by hand comes up, and all is there.
     std::fs::remove_dir(sandbox.home().join("memory.db")).unwrap();

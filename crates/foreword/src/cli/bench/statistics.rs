@@ -60,17 +60,15 @@ impl Measured {
         median(&numbers)
     }
 
-    /// Pages that one hook makes the kernel map.
-    pub fn minor_faults(&self) -> u64 {
+    /// Pages that a hook makes the kernel map, at each spawn.
+    pub fn minor_faults(&self) -> Vec<u64> {
         let hooks = self.rounds.iter().flat_map(|round| &round.hook);
-        let faults: Vec<u64> = hooks.map(|sample| sample.minor_faults).collect();
-        percentile(&faults, 50).unwrap_or(0)
+        hooks.map(|sample| sample.minor_faults).collect()
     }
 
-    pub fn reference_minor_faults(&self) -> u64 {
+    pub fn reference_minor_faults(&self) -> Vec<u64> {
         let references = self.rounds.iter().flat_map(|round| &round.reference);
-        let faults: Vec<u64> = references.map(|sample| sample.minor_faults).collect();
-        percentile(&faults, 50).unwrap_or(0)
+        references.map(|sample| sample.minor_faults).collect()
     }
 
     pub fn met(&self) -> bool {
