@@ -6,6 +6,7 @@
 mod bench;
 mod connect;
 mod demo;
+mod doctor;
 mod dropped;
 mod pages;
 mod projects;
@@ -15,6 +16,7 @@ mod status;
 mod switch;
 mod worker;
 
+pub use doctor::{Cure, Finding};
 pub use status::Status;
 
 use std::path::Path;
@@ -46,6 +48,8 @@ enum Command {
     Uninstall(connect::UninstallArgs),
     /// What was captured, what is pending, what failed and why
     Status(status::Args),
+    /// What is wrong and what cures it
+    Doctor(doctor::Args),
     /// Find what was remembered
     Search(search::Args),
     /// Everything about one item
@@ -149,6 +153,7 @@ fn dispatch(command: Command) -> anyhow::Result<()> {
         Command::Install(args) => connect::install(&args),
         Command::Uninstall(args) => connect::uninstall(&args),
         Command::Status(args) => status::run(&args),
+        Command::Doctor(args) => doctor::run(&args),
         Command::Search(args) => search::run(&args),
         Command::Show(args) => show::run(&args),
         Command::Projects(args) => projects::run(&args),

@@ -84,7 +84,7 @@ pub fn program() -> anyhow::Result<PathBuf> {
     Ok(program)
 }
 
-fn is_same_file(a: &Path, b: &Path) -> bool {
+pub fn is_same_file(a: &Path, b: &Path) -> bool {
     a == b || std::fs::canonicalize(a).is_ok_and(|a| std::fs::canonicalize(b).is_ok_and(|b| a == b))
 }
 
@@ -172,30 +172,15 @@ pub fn disconnect(settings: &str) -> anyhow::Result<String> {
 
 /// Which of our hooks the settings hold.
 pub fn connection(settings: &str, program: &Path) -> anyhow::Result<Connection> {
-    let root = parse(settings)?;
-    let hooks = root
-        .object_value()
-        .and_then(|top| top.object_value("hooks"));
     let mut problems = Vec::new();
     let mut found = 0;
-    for &hook in Hook::ALL {
-        for event in hook.host_events() {
-            let groups = hooks.as_ref().and_then(|hooks| hooks.array_value(event));
-            let programs: Vec<String> = groups
-                .into_iter()
-                .flat_map(|groups| groups.elements())
-                .filter_map(|group| group.as_object()?.array_value("hooks"))
-                .flat_map(|entries| entries.elements())
-                .filter_map(|entry| ours(&entry))
-                .filter_map(|(program, name)| (name == hook.name()).then_some(program))
-                .collect();
-            found += programs.len();
-            match programs.as_slice() {
-                [one] if is_same_file(Path::new(one), program) => {}
-                [] => problems.push(format!("{event} is not connected")),
-                [one] => problems.push(format!("{event} runs {one}")),
-                _ => problems.push(format!("{event} is connected {} times", programs.len())),
-            }
+    for (event, programs) in programs(settings)? {
+        found += programs.len();
+        match programs.as_slice() {
+            [one] if is_same_file(Path::new(one), program) => {}
+            [] => problems.push(format!("{event} is not connected")),
+            [one] => problems.push(format!("{event} runs {one}")),
+            _ => problems.push(format!("{event} is connected {} times", programs.len())),
         }
     }
     Ok(match (found, problems.is_empty()) {
@@ -203,6 +188,63 @@ pub fn connection(settings: &str, program: &Path) -> anyhow::Result<Connection> 
         (_, true) => Connection::Connected,
         (_, false) => Connection::Partly(problems),
     })
+}
+
+/// For each event that we want to hear of, the programs that our entries run.
+pub fn programs(settings: &str) -> anyhow::Result<Vec<(&'static str, Vec<String>)>> {
+    let root = parse(settings)?;
+    let hooks = root
+        .object_value()
+        .and_then(|top| top.object_value("hooks"));
+    let mut found = Vec::new();
+    for &hook in Hook::ALL {
+        for event in hook.host_events() {
+            let groups = hooks.as_ref().and_then(|hooks| hooks.array_value(event));
+            let programs = groups
+                .into_iter()
+                .flat_map(|groups| groups.elements())
+                .filter_map(|group| group.as_object()?.array_value("hooks"))
+                .flat_map(|entries| entries.elements())
+                .filter_map(|entry| ours(&entry))
+                .filter_map(|(program, name)| (name == hook.name()).then_some(program))
+                .collect();
+            found.push((*event, programs));
+        }
+    }
+    Ok(found)
+}
+
+/// What else the settings have Claude Code run: commands of hooks, and plugins that are on.
+pub fn others(settings: &str) -> anyhow::Result<Vec<String>> {
+    let mut others = Vec::new();
+    let root = parse(settings)?;
+    let top = root.object_value();
+    let hooks = top.as_ref().and_then(|top| top.object_value("hooks"));
+    for event in hooks.into_iter().flat_map(|hooks| hooks.properties()) {
+        let groups = event.array_value().into_iter();
+        let entries = groups
+            .flat_map(|groups| groups.elements())
+            .filter_map(|group| group.as_object()?.array_value("hooks"))
+            .flat_map(|entries| entries.elements())
+            .filter(|entry| ours(entry).is_none());
+        for entry in entries {
+            let command = || string(&entry.as_object()?.get("command")?.value()?);
+            others.extend(command());
+        }
+    }
+    let plugins = top.and_then(|top| top.object_value("enabledPlugins"));
+    for plugin in plugins.into_iter().flat_map(|it| it.properties()) {
+        let on = plugin
+            .value()
+            .and_then(|it| it.as_boolean_lit())
+            .is_some_and(|it| it.value());
+        if on {
+            others.extend(plugin.name().and_then(|name| name.decoded_value().ok()));
+        }
+    }
+    others.sort();
+    others.dedup();
+    Ok(others)
 }
 
 /// Program and hook command of an entry, if it is one of ours.

@@ -12,7 +12,7 @@ use foreword_core::store::{Item, ItemBody, Project};
 use foreword_core::text::{self, count, one_line};
 use serde_json::{Value, json};
 
-use crate::cli::Status;
+use crate::cli::{Cure, Finding, Status};
 use crate::install::Connection;
 use crate::platform;
 
@@ -352,6 +352,28 @@ fn connection(connection: &Result<Connection, String>) -> String {
         }
         Err(error) => format!("Claude Code's settings could not be read: {error}"),
     }
+}
+
+pub fn findings(findings: &[Finding], checks: usize) -> String {
+    let mut out = String::new();
+    for finding in findings {
+        let severity = finding.severity.as_str();
+        let _ = writeln!(out, "{severity:<9}{}", finding.id);
+        let _ = writeln!(out, "         {}", one_line(&finding.evidence));
+        let _ = match &finding.cure {
+            Cure::Command(cure) => writeln!(out, "         cure: {}\n", one_line(cure)),
+            Cure::Advice(advice) => writeln!(out, "         {}\n", one_line(advice)),
+        };
+    }
+    let _ = match findings.len() as u64 {
+        0 => writeln!(out, "{checks} checks, nothing found"),
+        found => writeln!(
+            out,
+            "{checks} checks, {}",
+            count(found, "finding", "findings")
+        ),
+    };
+    out
 }
 
 /// What would change in a file, as `diff -u` shows it.

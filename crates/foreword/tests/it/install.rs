@@ -7,7 +7,7 @@ use std::process::Command;
 
 use serde_json::Value;
 
-use crate::support::{Host, Sandbox, tree};
+use crate::support::{Host, Sandbox, assert_same, tree};
 
 const PROGRAM: &str = env!("CARGO_BIN_EXE_foreword");
 
@@ -44,7 +44,7 @@ fn refuses(sandbox: &Sandbox, arguments: &[&str], words: &[&str]) {
         assert!(said.contains(word), "{word:?} is not in {said:?}");
     }
     assert_eq!(said.lines().count(), 1, "{said}");
-    assert_eq!(tree(&sandbox.user_home()), before);
+    assert_same(&before, &tree(&sandbox.user_home()));
 }
 
 #[test]
@@ -224,7 +224,7 @@ fn a_file_that_was_not_there_is_gone_again_with_the_folder_made_for_it() {
     run("install");
     assert!(config.join("settings.json").exists());
     run("uninstall");
-    assert_eq!(tree(&sandbox.user_home()), before);
+    assert_same(&before, &tree(&sandbox.user_home()));
 
     run("install");
     std::fs::write(config.join("CLAUDE.md"), "mine").unwrap();
@@ -242,7 +242,7 @@ fn a_dry_run_changes_nothing_not_even_the_data_directory() {
             .run(&["install", "--dry-run"])
             .starts_with("--- /dev/null\n+++ ")
     );
-    assert_eq!(tree(&sandbox.user_home()), before);
+    assert_same(&before, &tree(&sandbox.user_home()));
 
     sandbox.run(&["install"]);
     let before = tree(&sandbox.user_home());
@@ -251,7 +251,7 @@ fn a_dry_run_changes_nothing_not_even_the_data_directory() {
             .run(&["uninstall", "--dry-run"])
             .contains("\n+++ /dev/null\n")
     );
-    assert_eq!(tree(&sandbox.user_home()), before);
+    assert_same(&before, &tree(&sandbox.user_home()));
 }
 
 #[test]
@@ -442,7 +442,7 @@ fn the_program_says_what_it_is_and_describes_itself() {
     }
     let page = sandbox.run(&["man"]);
     assert!(page.contains(".TH foreword 1"));
-    for word in ["UNINSTALL", "\\-\\-dry\\-run", "DRAIN"] {
+    for word in ["UNINSTALL", "\\-\\-dry\\-run", "DOCTOR", "DRAIN"] {
         assert!(page.contains(word), "{word} is not in the manual page");
     }
     assert!(!page.contains("Hook: "), "hooks are not for people");

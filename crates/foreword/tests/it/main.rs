@@ -9,6 +9,7 @@ mod commands;
 mod concurrency;
 mod counts;
 mod crash;
+mod doctor;
 mod install;
 mod offline;
 mod pipes;

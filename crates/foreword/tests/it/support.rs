@@ -1,6 +1,6 @@
 //! A private world for one test: a data directory, a user's home, a project.
 
-use std::collections::BTreeMap;
+use std::collections::{BTreeMap, BTreeSet};
 use std::io::Write as _;
 use std::os::unix::ffi::OsStrExt as _;
 use std::os::unix::fs::MetadataExt as _;
@@ -234,8 +234,11 @@ impl Drop for Sandbox {
     }
 }
 
+/// Mode and content by path.
+pub type Tree = BTreeMap<PathBuf, (u32, String)>;
+
 /// What is in a folder, however deep: modes, and bytes or where a link leads.
-pub fn tree(folder: &Path) -> BTreeMap<PathBuf, (u32, String)> {
+pub fn tree(folder: &Path) -> Tree {
     let mut tree = BTreeMap::new();
     let mut folders = vec![folder.to_owned()];
     while let Some(folder) = folders.pop() {
@@ -257,6 +260,14 @@ pub fn tree(folder: &Path) -> BTreeMap<PathBuf, (u32, String)> {
         }
     }
     tree
+}
+
+/// Two looks at the same folder show the same.
+#[track_caller]
+pub fn assert_same(before: &Tree, after: &Tree) {
+    let differs = |path: &&PathBuf| before.get(*path) != after.get(*path);
+    let changed: BTreeSet<_> = before.keys().chain(after.keys()).filter(differs).collect();
+    assert!(changed.is_empty(), "changed: {changed:#?}");
 }
 
 /// The `NAME=value` pairs of a process's environment, as /proc shows it.
