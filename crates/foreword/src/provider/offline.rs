@@ -3,8 +3,9 @@
 //! A session is read as a list of steps (`steps`: edits, reads, commands). From
 //! their order follow the findings (`findings`, `undone`): a command that failed
 //! and passed after an edit, a commit, a failure that stayed, an edit taken back.
-//! What was said (`said`) gives reasons and decisions, always as quotes. `observe`
-//! words the findings, `summarise` the turn. The whole session is looked at each
+//! What was said (`said`) gives reasons and decisions, always as quotes. A `teller`
+//! has what belongs to one turn; `observe` and `quotes` word it as observations,
+//! `summarise` as a summary. The whole session is looked at each
 //! time, so the same session always gives the same words, and a later turn can
 //! correct what an earlier one seemed to be.
 
@@ -15,8 +16,11 @@ mod findings;
 mod git;
 mod observe;
 mod output;
+mod quotes;
 mod request;
+mod runs;
 mod said;
+mod speech;
 mod steps;
 mod summarise;
 mod teller;

@@ -3,7 +3,7 @@
 use foreword_core::model::ObservationType;
 use foreword_core::text::{capitalised, shorten};
 
-use super::said;
+use super::speech;
 
 /// What the first word of a message tells; none if it does not.
 pub fn kind_of(message: &str) -> Option<ObservationType> {
@@ -44,8 +44,8 @@ pub struct Asked {
 
 impl Asked {
     pub fn of(request: &str) -> Option<Asked> {
-        let paragraphs = said::paragraphs(request);
-        let mut sentences = paragraphs.iter().flat_map(|it| said::sentences(it));
+        let paragraphs = speech::paragraphs(request);
+        let mut sentences = paragraphs.iter().flat_map(|it| speech::sentences(it));
         sentences.find_map(|sentence| {
             let (wanted, words) = without_opening(sentence);
             let kind = kind_of(words);

@@ -1,24 +1,14 @@
 //! What the user and the agent said, read for the few things that words alone can
-//! tell: decisions, why something was given up, a cause, a finding, what is next.
+//! tell: decisions, why something was given up, a cause, a finding. `speech` takes
+//! texts apart for it.
 //!
 //! Words are only ever quoted. A question, a guess or a condition decides nothing
 //! and finds nothing.
 
-use foreword_core::text::{capitalised, one_line};
+use foreword_core::text::capitalised;
 
-/// How agents introduce what is left to do.
-const HEADINGS: &[&str] = &[
-    "next steps",
-    "next step",
-    "next",
-    "remaining",
-    "remaining work",
-    "todo",
-    "to do",
-    "still to do",
-    "follow-ups",
-    "follow-up",
-];
+use super::speech::{body, paragraphs, sentences};
+
 const GUESSES: &[&str] = &[
     "maybe",
     "perhaps",
@@ -36,6 +26,7 @@ const GUESSES: &[&str] = &[
     "shall i",
     "wonder",
 ];
+
 const USER_DECIDES: &[&str] = &[
     "let's use",
     "let's keep",
@@ -58,7 +49,9 @@ const USER_DECIDES: &[&str] = &[
     "stick to",
     "from now on",
 ];
+
 const USER_WANTS: &[&str] = &["use ", "keep ", "put ", "store ", "prefer ", "want "];
+
 const AGENT_DECIDES: &[&str] = &[
     "i decided",
     "i chose",
@@ -69,6 +62,7 @@ const AGENT_DECIDES: &[&str] = &[
     "i settled on",
     "i've decided",
 ];
+
 const AGENT_DID: &[&str] = &[
     "i kept ",
     "i used ",
@@ -77,7 +71,9 @@ const AGENT_DID: &[&str] = &[
     "i put ",
     "i stored ",
 ];
+
 const CONTRASTS: &[&str] = &[" instead of ", " rather than "];
+
 const GAVE_UP: &[&str] = &[
     "tried",
     "reverted",
@@ -103,6 +99,7 @@ const GAVE_UP: &[&str] = &[
     "rejected",
     "restored",
 ];
+
 const CAUSES: &[&str] = &[
     "because",
     "cause",
@@ -121,71 +118,6 @@ fn has(lower: &str, marks: &[&str]) -> bool {
 fn is_open(lower: &str) -> bool {
     let asks = ["if ", "why ", "how ", "what ", "whether "];
     lower.ends_with('?') || asks.iter().any(|it| lower.starts_with(it)) || has(lower, GUESSES)
-}
-
-/// Paragraphs and list items, each on one line; code blocks are no speech.
-pub fn paragraphs(text: &str) -> Vec<String> {
-    let mut paragraphs: Vec<String> = Vec::new();
-    let mut gap = true;
-    let mut code = false;
-    for line in text.lines().map(str::trim) {
-        if line.starts_with("```") {
-            code = !code;
-        }
-        if code || line.is_empty() || line.starts_with("```") {
-            gap = true;
-            continue;
-        }
-        let item = list_item(line);
-        let words = one_line(item.unwrap_or(line).trim_start_matches(['#', '>', ' ']));
-        match paragraphs.last_mut() {
-            Some(last) if !gap && item.is_none() => {
-                last.push(' ');
-                last.push_str(&words);
-            }
-            _ => paragraphs.push(words),
-        }
-        gap = false;
-    }
-    paragraphs
-}
-
-/// What a reply says first; what comes after is lists and details, unless the
-/// first words only announce them.
-pub fn first_paragraph(reply: &str) -> String {
-    let paragraph = one_line(reply.trim().split("\n\n").next().unwrap_or_default());
-    if paragraph.ends_with(':') {
-        return paragraphs(&body(reply)).join(" ");
-    }
-    paragraph
-}
-
-/// A reply without the list of what is left to do.
-pub fn body(reply: &str) -> String {
-    let lines = reply
-        .lines()
-        .take_while(|line| next_heading(line).is_none());
-    lines.collect::<Vec<_>>().join("\n")
-}
-
-/// Split at full stops that stand outside of `code`.
-pub fn sentences(paragraph: &str) -> Vec<&str> {
-    let mut sentences = Vec::new();
-    let (mut start, mut code) = (0, false);
-    for (at, character) in paragraph.char_indices() {
-        let end = at + character.len_utf8();
-        match character {
-            '`' => code = !code,
-            '.' | '!' | '?' if !code && paragraph[end..].starts_with(' ') => {
-                sentences.push(paragraph[start..end].trim());
-                start = end;
-            }
-            _ => {}
-        }
-    }
-    sentences.push(paragraph[start..].trim());
-    sentences.retain(|sentence| !sentence.is_empty());
-    sentences
 }
 
 /// Sentences of a user's prompt that decide something.
@@ -395,71 +327,9 @@ pub fn findings(reply: &str, seen: &dyn Fn(&str) -> bool) -> Vec<String> {
         .collect()
 }
 
-/// The heading that opens the list of what is next, and what stands beside it.
-fn next_heading(line: &str) -> Option<&str> {
-    let bare = line.trim().trim_matches(['#', '*', ' ', '-', '_']);
-    let (heading, inline) = match bare.split_once(':') {
-        Some((heading, rest)) => (heading, rest.trim_matches(['*', ' '])),
-        None => (bare, ""),
-    };
-    let heading = heading.trim_matches(['*', ' ']).to_lowercase();
-    // A one-word line that is no heading ("Next") introduces nothing.
-    let marked = line.trim().starts_with(['#', '*']) || line.contains(':');
-    (HEADINGS.contains(&heading.as_str()) && marked).then_some(inline)
-}
-
-/// What the agent's last words name as next.
-pub fn next_steps(reply: &str) -> Vec<String> {
-    let lines: Vec<&str> = reply.lines().map(str::trim).collect();
-    for (at, line) in lines.iter().enumerate() {
-        let Some(inline) = next_heading(line) else {
-            continue;
-        };
-        let mut steps = vec![one_line(inline)];
-        let below = lines[at + 1..].iter().skip_while(|line| line.is_empty());
-        steps.extend(below.map_while(|line| list_item(line)).map(one_line));
-        steps.retain(|step| !step.is_empty());
-        if !steps.is_empty() {
-            return steps
-                .iter()
-                .map(|step| step.trim_end_matches('.').to_owned())
-                .collect();
-        }
-    }
-    Vec::new()
-}
-
-fn list_item(line: &str) -> Option<&str> {
-    let bulleted = line.strip_prefix("- ").or_else(|| line.strip_prefix("* "));
-    bulleted.or_else(|| {
-        let (number, item) = line.split_once(['.', ')'])?;
-        let is_number = !number.is_empty() && number.chars().all(|it| it.is_ascii_digit());
-        (is_number && item.starts_with(' ')).then(|| item.trim())
-    })
-}
-
 #[cfg(test)]
 mod tests {
     use super::*;
-
-    #[test]
-    fn next_steps_are_what_the_agent_named_as_such() {
-        for (reply, expected) in [
-            (
-                "Done.\n\n## Next steps\n\n1. Write docs.\n2. Ship it.\n\nBye.",
-                "Write docs; Ship it",
-            ),
-            (
-                "Done. \nNext: add a test for refunds.",
-                "add a test for refunds",
-            ),
-            ("**Next steps:**\n- one\n- two", "one; two"),
-            ("All green. What is next is up to you.", ""),
-            ("Next", ""),
-        ] {
-            assert_eq!(next_steps(reply).join("; "), expected, "{reply}");
-        }
-    }
 
     #[test]
     fn only_words_that_decide_are_a_decision() {

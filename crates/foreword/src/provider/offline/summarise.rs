@@ -5,7 +5,7 @@ use foreword_core::model::Summary;
 use foreword_core::text::{capitalised, one_line, shorten};
 
 use super::teller::Teller;
-use super::{changes, output, said};
+use super::{changes, output, said, speech};
 
 /// None for what happened before anybody typed something.
 pub fn summary(teller: &Teller<'_>) -> Option<Summary> {
@@ -35,7 +35,7 @@ fn next_steps(teller: &Teller<'_>) -> Vec<String> {
     let mut steps = teller
         .words()
         .reply()
-        .map(said::next_steps)
+        .map(speech::next_steps)
         .unwrap_or_default();
     let later = &teller.story.turns[teller.turn + 1..];
     let requests: Vec<&str> = later.iter().filter_map(|it| it.request()).collect();
@@ -90,7 +90,7 @@ fn learned(teller: &Teller<'_>) -> String {
     }
     let concluded = teller.concluded();
     lines.extend(concluded.iter().map(|it| {
-        let said = said::sentences(it).first().copied().unwrap_or_default();
+        let said = speech::sentences(it).first().copied().unwrap_or_default();
         format!("“{}”", shorten(said, 160))
     }));
     lines.join(" ")
@@ -98,7 +98,7 @@ fn learned(teller: &Teller<'_>) -> String {
 
 fn notes(teller: &Teller<'_>) -> String {
     let words = teller.words();
-    let closing = said::first_paragraph(words.reply().unwrap_or_default());
+    let closing = speech::first_paragraph(words.reply().unwrap_or_default());
     match (closing.is_empty(), words.failed()) {
         (true, false) => "The turn ended without a reply.".to_owned(),
         (_, true) => format!("The turn failed: {}", shorten(&closing, 200)),

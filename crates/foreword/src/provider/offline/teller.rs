@@ -9,7 +9,7 @@ use super::findings::{Commit, Findings, Trouble};
 use super::git::Undo;
 use super::steps::{Command, Edit, Step};
 use super::undone::Attempt;
-use super::{Story, Words, changes, concepts, output, request, said};
+use super::{Story, Words, changes, concepts, output, request, said, speech};
 
 const FACTS_MAX: usize = 8;
 
@@ -242,7 +242,7 @@ impl<'a> Teller<'a> {
     }
 
     pub fn closing_words(&self) -> Option<String> {
-        let closing = said::first_paragraph(self.words().reply()?);
+        let closing = speech::first_paragraph(self.words().reply()?);
         (!closing.is_empty() && !self.words().failed())
             .then(|| format!("The agent's closing words: “{}”", shorten(&closing, 400)))
     }
@@ -252,7 +252,7 @@ impl<'a> Teller<'a> {
     }
 
     /// An observation that rests on these steps.
-    pub fn from_steps(&self, wording: Wording, mut involved: Vec<usize>) -> Observation {
+    pub fn resting_on(&self, wording: Wording, mut involved: Vec<usize>) -> Observation {
         involved.sort_unstable();
         involved.dedup();
         let steps: Vec<&Step> = involved.iter().map(|&at| &self.steps()[at]).collect();

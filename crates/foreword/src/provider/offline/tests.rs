@@ -487,3 +487,21 @@ fn next_steps_that_the_user_asked_for_since_are_done_with() {
     let next = |derived: &Derived| derived.summary.as_ref().unwrap().next_steps.clone();
     assert_eq!(next(&derive(&turns)[0]), "ask the customers");
 }
+
+#[test]
+fn no_words_and_no_output_make_it_panic() {
+    let text = "Ja… I tried “Ümläute” – but: `ß.é` `\n\n- I chose ÄÖ because 日本。\n1. don't use é\n\nNext: ✓\nFAIL: x (é)\nerror: é";
+    for (at, _) in text.char_indices() {
+        for part in [&text[..at], &text[at..]] {
+            let turn = Script::default()
+                .asked(part)
+                .edit("é.py", part, "ß")
+                .failed("pytest é", part)
+                .edit("é.py", "ß", part)
+                .ran(part, part)
+                .replied(part)
+                .turn();
+            derive(&[turn]);
+        }
+    }
+}
