@@ -167,7 +167,8 @@ impl Teller<'_> {
     fn changed(&self, at: &[usize], passed: &[&Trouble], failing: bool) -> Observation {
         let edits = self.edits(at);
         let request = self.words().request().unwrap_or_default();
-        let asked = Asked::of(request);
+        // What was asked for is in the commit; this came beside or after it.
+        let asked = Asked::of(request).filter(|_| self.commits().next().is_none());
         let defined = changes::new_names(&edits);
         let created = edits.iter().any(|edit| edit.created);
         let kind = asked.as_ref().and_then(|it| it.kind).unwrap_or({

@@ -4,7 +4,7 @@
 use foreword_core::model::{Event, FileRole, Observation, ObservationType, Origin, TouchedFile};
 use foreword_core::text::shorten;
 
-use super::steps::Edit;
+use super::steps::{Command, Edit};
 use super::teller::{Rejected, Teller, Wording};
 use super::{changes, output, said, speech};
 
@@ -71,7 +71,14 @@ impl Teller<'_> {
             Some((command, output::key_line(&command.output)?))
         });
         if let Some((command, line)) = failed {
-            facts.push(format!("With it `{}` failed: {line}", command.name()));
+            let before = (0..attempt.edits[0]).filter_map(|at| self.command(at));
+            let same = |it: &Command| output::key_line(&it.output).as_ref() == Some(&line);
+            let still = before.filter(|it| !it.passed).any(same);
+            let still = if still { "still " } else { "" };
+            facts.push(format!(
+                "With it `{}` {still}failed: {line}",
+                command.name()
+            ));
         }
         let undo = self.command(attempt.undone_by);
         let how = match undo {

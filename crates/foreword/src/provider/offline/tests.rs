@@ -505,3 +505,20 @@ fn no_words_and_no_output_make_it_panic() {
         }
     }
 }
+
+#[test]
+fn what_is_committed_and_then_edited_back_was_done_twice() {
+    let script = Script::default()
+        .asked("Add a limit")
+        .edit("a.py", "run()", "run(limit=3)")
+        .ran("git commit -am 'Add a limit'", "[main 1a2b3c4] Add a limit")
+        .edit("a.py", "run(limit=3)", "run()")
+        .replied("I took out the limit again: three is too few.");
+    assert_eq!(
+        script.titles(),
+        [
+            "feature: Add a limit",
+            "refactor: a.py: `run(limit=3)` became `run()`"
+        ]
+    );
+}

@@ -4,9 +4,11 @@
 //! an earlier moment, by git, or by removing a file that was new. What is undone
 //! is no change of the project; it is told as an attempt, or not at all.
 
+use std::ops::Range;
+
 use super::call::chain;
 use super::git::{GitCommit, Undo, committed};
-use super::steps::{Edit, Step, What};
+use super::steps::{Command, Edit, Step, What};
 
 /// Edits that one step took back.
 #[derive(Debug, Clone, PartialEq)]
@@ -23,88 +25,97 @@ pub struct Edits {
     /// Those that lasted, in order.
     pub lasting: Vec<usize>,
     pub attempts: Vec<Attempt>,
+    /// Commits so far: id, and the steps since the one before. What is committed is
+    /// safe from all but a revert; editing it back is a change of its own.
+    commits: Vec<(Option<String>, Range<usize>)>,
 }
 
 impl Edits {
     pub fn of(steps: &[Step]) -> Edits {
         let mut edits = Edits::default();
-        // Edits of each commit; a commit keeps its edits from all but a revert.
-        let mut commits: Vec<(Option<String>, Vec<usize>)> = Vec::new();
         for (at, step) in steps.iter().enumerate() {
-            match &step.what {
+            let undone = match &step.what {
                 What::Edit(edit) => {
                     let undone = edits.undone_by_edit(steps, at, edit);
                     if undone.is_empty() {
                         edits.lasting.push(at);
-                    } else {
-                        edits.undo(undone, at);
                     }
+                    undone
                 }
-                What::Command(command) if command.passed => {
-                    let kept: Vec<usize> = commits.iter().flat_map(|it| it.1.clone()).collect();
-                    let open = |at: &usize| !kept.contains(at);
-                    let loose: Vec<usize> = edits.lasting.iter().copied().filter(open).collect();
-                    let path = |at: usize| steps[at].edit().map_or("", |it| it.file.path.as_str());
-                    let undone = match Undo::of(&command.typed) {
-                        Some(Undo::Everything | Undo::Stash) => loose.clone(),
-                        Some(Undo::Paths(paths)) => {
-                            let below = |at: usize| paths.iter().any(|it| is_below(path(at), it));
-                            loose.iter().copied().filter(|&at| below(at)).collect()
-                        }
-                        Some(Undo::Revert(id)) => commits
-                            .iter()
-                            .rposition(|commit| is_commit(commit.0.as_deref(), id.as_deref()))
-                            .map(|at| commits.remove(at).1)
-                            .unwrap_or_default(),
-                        Some(Undo::Unstash) => {
-                            edits.unstash(steps);
-                            Vec::new()
-                        }
-                        None => removed(&command.typed, |name| {
-                            let new = |&at: &usize| steps[at].edit().is_some_and(|it| it.created);
-                            let of_file = |at: &usize| is_below(path(*at), name);
-                            let edits = loose.iter().copied().filter(of_file);
-                            let edits: Vec<usize> = edits.collect();
-                            if edits.first().is_some_and(new) {
-                                edits
-                            } else {
-                                Vec::new()
-                            }
-                        }),
-                    };
-                    if !undone.is_empty() {
-                        edits.undo(undone, at);
-                    }
-                    if GitCommit::of(&command.typed).is_some() {
-                        let lasting = edits.lasting.iter().copied();
-                        let id = committed(&command.output).map(|it| it.0);
-                        commits.push((id, lasting.filter(|at| !kept.contains(at)).collect()));
-                    }
-                }
-                _ => {}
+                What::Command(command) if command.passed => edits.undone_by_command(steps, command),
+                _ => Vec::new(),
+            };
+            if !undone.is_empty() {
+                edits.undo(undone, at);
+            }
+            if let Some(command) = step.command().filter(|it| it.passed)
+                && GitCommit::of(&command.typed).is_some()
+            {
+                let id = committed(&command.output).map(|it| it.0);
+                edits.commits.push((id, edits.since_commit()..at));
             }
         }
         edits
     }
 
+    fn since_commit(&self) -> usize {
+        self.commits.last().map_or(0, |commit| commit.1.end)
+    }
+
+    /// Lasting edits that are not committed.
+    fn loose(&self) -> impl DoubleEndedIterator<Item = usize> {
+        let since = self.since_commit();
+        self.lasting.iter().copied().filter(move |&at| at >= since)
+    }
+
+    fn undone_by_command(&mut self, steps: &[Step], command: &Command) -> Vec<usize> {
+        let below = |at: &usize, place: &str| {
+            let edit = steps[*at].edit();
+            edit.is_some_and(|it| is_below(&it.file.path, place))
+        };
+        match Undo::of(&command.typed) {
+            Some(Undo::Everything | Undo::Stash) => self.loose().collect(),
+            Some(Undo::Paths(paths)) => self
+                .loose()
+                .filter(|at| paths.iter().any(|path| below(at, path)))
+                .collect(),
+            Some(Undo::Revert(id)) => {
+                let is_it =
+                    |commit: &(Option<String>, _)| is_commit(commit.0.as_deref(), id.as_deref());
+                let reverted = self.commits.iter().rposition(is_it);
+                let steps = reverted.map(|at| self.commits[at].1.clone());
+                let of_commit = |at: &usize| steps.as_ref().is_some_and(|it| it.contains(at));
+                self.lasting.iter().copied().filter(of_commit).collect()
+            }
+            Some(Undo::Unstash) => {
+                self.unstash(steps);
+                Vec::new()
+            }
+            None => {
+                let is_new = |at: &usize| steps[*at].edit().is_some_and(|it| it.created);
+                let mut undone = Vec::new();
+                for name in removed(&command.typed) {
+                    let edits: Vec<usize> = self.loose().filter(|at| below(at, &name)).collect();
+                    if edits.first().is_some_and(is_new) {
+                        undone.extend(edits);
+                    }
+                }
+                undone
+            }
+        }
+    }
+
     fn undone_by_edit(&self, steps: &[Step], at: usize, edit: &Edit) -> Vec<usize> {
         let of_file = |at: &usize| {
-            steps[*at]
-                .edit()
-                .is_some_and(|it| it.file.path == edit.file.path)
+            let other = steps[*at].edit();
+            other.is_some_and(|it| it.file.path == edit.file.path)
         };
-        let reversed = self
-            .lasting
-            .iter()
-            .rev()
-            .copied()
-            .filter(of_file)
-            .find(|&at| {
-                steps[at].edit().is_some_and(|it| {
-                    !it.created && it.removed == edit.added && it.added == edit.removed
-                })
-            });
-        if let Some(reversed) = reversed {
+        let is_reverse = |at: &usize| {
+            steps[*at].edit().is_some_and(|it| {
+                !it.created && it.removed == edit.added && it.added == edit.removed
+            })
+        };
+        if let Some(reversed) = self.loose().rev().filter(of_file).find(is_reverse) {
             return vec![reversed];
         }
         let Some(hash) = &edit.file.hash else {
@@ -119,10 +130,9 @@ impl Edits {
             };
             file.path == edit.file.path && file.hash.as_ref() == Some(hash)
         });
-        let Some(same) = same else {
-            return Vec::new();
-        };
-        let since = self.lasting.iter().copied().filter(|&it| it > same);
+        let since = self
+            .loose()
+            .filter(|&it| same.is_some_and(|same| it > same));
         since.filter(of_file).collect()
     }
 
@@ -155,20 +165,15 @@ impl Edits {
     }
 }
 
-/// What `rm` takes away, by the names that it is given.
-fn removed(typed: &str, edits_of: impl Fn(&str) -> Vec<usize>) -> Vec<usize> {
+/// What `rm` takes away.
+fn removed(typed: &str) -> Vec<String> {
     let chain = chain(typed);
     let names = chain.iter().filter_map(|simple| {
         let (program, rest) = simple.command().split_first()?;
         (program == "rm").then_some(rest)
     });
-    let mut removed: Vec<usize> = names
-        .flatten()
-        .filter(|word| !word.starts_with('-'))
-        .flat_map(|name| edits_of(name))
-        .collect();
-    removed.sort_unstable();
-    removed
+    let names = names.flatten().filter(|word| !word.starts_with('-'));
+    names.cloned().collect()
 }
 
 /// Whether a commit is the one that is reverted: the named one, or else the last.
