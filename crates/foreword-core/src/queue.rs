@@ -8,6 +8,7 @@
 
 use std::path::Path;
 
+use rusqlite::config::DbConfig;
 use rusqlite::{Connection, named_params};
 use uuid::Uuid;
 
@@ -141,6 +142,9 @@ impl Queue {
     /// Opens or creates the queue.
     pub fn open(path: &Path, backups: &Path) -> Result<Queue, OpenError> {
         let connection = db::open_owner(path, MIGRATIONS, backups)?;
+        // The log's file stays when the worker ends: making it anew would cost the next
+        // hook two fsyncs, of the file and of its folder.
+        connection.set_db_config(DbConfig::SQLITE_DBCONFIG_NO_CKPT_ON_CLOSE, true)?;
         Ok(Queue { connection })
     }
 
@@ -353,6 +357,15 @@ impl Queue {
             })
         })?;
         rows.collect()
+    }
+
+    /// Leaves the queue as the next hook wants to find it: with an empty log. Gives way
+    /// to hooks that are writing; then the next worker does it.
+    pub fn settle(&self) -> rusqlite::Result<()> {
+        self.connection
+            .busy_timeout(std::time::Duration::from_millis(100))?;
+        self.connection
+            .query_row("pragma wal_checkpoint(truncate)", [], |_| Ok(()))
     }
 
     /// Moves the write-ahead log into the file, since hooks never do. The passive

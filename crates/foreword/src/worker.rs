@@ -66,6 +66,7 @@ pub fn run(home: &Home, config: &Config, until: Until) -> anyhow::Result<End> {
             let mut worker = Worker::come_up(home, config)?;
             let end = worker.work(until).await?;
             let asked = end == End::Asked;
+            let _ = worker.queue.settle();
             drop(worker);
             drop(lock);
             // A hook may have pushed after the last look and seen the lock still
