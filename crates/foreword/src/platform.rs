@@ -255,13 +255,15 @@ pub fn wait_counting(child: &Child) -> io::Result<Ended> {
 
 static INTERRUPTED: AtomicBool = AtomicBool::new(false);
 
-/// From here on Ctrl-C only sets a flag, for a command that has something to clear away first.
+/// From here on Ctrl-C only sets a flag, and a closed pipe is an error like others: for a
+/// command that has something to clear away first.
 pub fn note_interrupts() {
     extern "C" fn note(_signal: libc::c_int) {
         INTERRUPTED.store(true, Ordering::Relaxed);
     }
     // SAFETY: the handler does nothing but store to an atomic, which a handler may.
     unsafe {
+        libc::signal(libc::SIGPIPE, libc::SIG_IGN);
         libc::signal(libc::SIGINT, note as *const () as libc::sighandler_t);
         libc::signal(libc::SIGTERM, note as *const () as libc::sighandler_t);
     }
