@@ -1,10 +1,13 @@
-//! Links the program without PIE on Linux with glibc.
+//! Links the program without PIE on Linux with glibc, and tells it its commit.
 //!
 //! A hook lives for about a millisecond, and most of that is page faults: relocating a
 //! position-independent image touches hundreds of pages. A plain link takes a quarter off a
 //! hook's life. What it costs is address-space randomisation of the program's own image
 //! (libraries, heap and stack keep theirs); ARCHITECTURE.md says so. The static archive
 //! (`scripts/dist`) brings its own flags.
+
+use std::path::Path;
+use std::process::Command;
 
 fn main() {
     println!("cargo:rerun-if-changed=build.rs");
@@ -14,4 +17,37 @@ fn main() {
     if linux_gnu && !is_static {
         println!("cargo:rustc-link-arg-bins=-no-pie");
     }
+    tell_commit();
+}
+
+/// The commit that is built from; nothing without git, or in an unpacked archive, even if
+/// that lies in somebody's repository.
+fn tell_commit() {
+    let top = Path::new(env!("CARGO_MANIFEST_DIR")).join("../..");
+    let same = |a: &Path, b: &Path| a.canonicalize().ok() == b.canonicalize().ok();
+    if !git(&["rev-parse", "--show-toplevel"]).is_some_and(|it| same(Path::new(&it), &top)) {
+        return;
+    }
+    // HEAD says which branch; its log grows with each commit on it.
+    for file in ["HEAD", "logs/HEAD"] {
+        if let Some(path) = git(&["rev-parse", "--git-path", file])
+            && Path::new(&path).exists()
+        {
+            println!("cargo:rerun-if-changed={path}");
+        }
+    }
+    if let Some(commit) = git(&["rev-parse", "--short=7", "HEAD"]) {
+        println!("cargo:rustc-env=FOREWORD_COMMIT={commit}");
+    }
+}
+
+fn git(arguments: &[&str]) -> Option<String> {
+    let output = Command::new("git")
+        .args(arguments)
+        .env_remove("GIT_DIR")
+        .env_remove("GIT_WORK_TREE")
+        .output()
+        .ok()?;
+    let text = String::from_utf8(output.stdout).ok()?;
+    output.status.success().then(|| text.trim().to_owned())
 }

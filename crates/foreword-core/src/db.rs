@@ -65,19 +65,79 @@ pub fn open_guest(path: &Path, guest: Guest, schema: i64) -> Result<Connection, 
     if guest == Guest::Writes {
         connection.execute_batch("pragma synchronous = normal; pragma wal_autocheckpoint = 0")?;
     }
-    let found = user_version(&connection)?;
+    check_schema(path, user_version(&connection)?, schema)?;
+    Ok(connection)
+}
+
+fn check_schema(path: &Path, found: i64, known: i64) -> Result<(), OpenError> {
     // A file without a schema is one that a worker is about to fill.
     if found == 0 {
         return Err(OpenError::Missing(path.to_owned()));
     }
-    if found != schema {
-        return Err(OpenError::OtherSchema {
-            path: path.to_owned(),
-            found,
-            known: schema,
-        });
+    if found != known {
+        let path = path.to_owned();
+        return Err(OpenError::OtherSchema { path, found, known });
     }
-    Ok(connection)
+    Ok(())
+}
+
+/// Opens a database to look at it from outside, without leaving a trace: a plain
+/// reader makes files beside the database and writes its mark into them.
+pub fn open_inspector(path: &Path, schema: i64) -> Result<Connection, OpenError> {
+    let mut log = path.as_os_str().to_owned();
+    log.push("-wal");
+    let has_log = std::fs::metadata(log).is_ok_and(|log| log.len() > 0);
+    if !path.exists() {
+        return Err(OpenError::Missing(path.to_owned()));
+    }
+    // Without a log the file is complete; only a worker that checkpoints changes it.
+    let how = if has_log {
+        "mode=ro&readonly_shm=1"
+    } else {
+        "mode=ro&immutable=1"
+    };
+    let uri = format!("file:{}?{how}", percent_encoded(path));
+    #[expect(clippy::disallowed_methods, reason = "this is the door")]
+    let inspector = Connection::open_with_flags(
+        uri,
+        OpenFlags::SQLITE_OPEN_READ_ONLY
+            | OpenFlags::SQLITE_OPEN_URI
+            | OpenFlags::SQLITE_OPEN_NO_MUTEX,
+    )?;
+    inspector.busy_timeout(Duration::from_secs(2))?;
+    match user_version(&inspector) {
+        // A log whose index was lost: only a reader that may build it anew can look.
+        Err(rusqlite::Error::SqliteFailure(error, _)) if needs_index(error) => {
+            open_guest(path, Guest::Reads, schema)
+        }
+        found => check_schema(path, found?, schema).map(|()| inspector),
+    }
+}
+
+fn needs_index(error: rusqlite::ffi::Error) -> bool {
+    use rusqlite::ErrorCode::{CannotOpen, ReadOnly};
+    matches!(error.code, CannotOpen | ReadOnly)
+}
+
+fn percent_encoded(path: &Path) -> String {
+    let mut encoded = String::new();
+    for &byte in path.as_os_str().as_encoded_bytes() {
+        if byte.is_ascii_alphanumeric() || b"/._-".contains(&byte) {
+            encoded.push(char::from(byte));
+        } else {
+            encoded.push_str(&format!("%{byte:02x}"));
+        }
+    }
+    encoded
+}
+
+/// What SQLite finds wrong with a database; none if it is sound.
+pub(crate) fn damage(connection: &Connection) -> Option<String> {
+    let check = connection.query_row("pragma quick_check(1)", [], |row| row.get::<_, String>(0));
+    match check {
+        Ok(answer) => (answer != "ok").then_some(answer),
+        Err(error) => Some(error.to_string()),
+    }
 }
 
 /// Opens or creates a database and brings its schema up to date.

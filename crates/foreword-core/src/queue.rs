@@ -153,6 +153,21 @@ impl Queue {
         }
     }
 
+    /// Looks at the queue without leaving a trace beside it; none if it is not there.
+    pub fn inspect(path: &Path) -> Result<Option<Queue>, OpenError> {
+        match db::open_inspector(path, SCHEMA) {
+            Ok(connection) => Ok(Some(Queue { connection })),
+            Err(OpenError::Missing(_)) => Ok(None),
+            Err(error) => Err(error),
+        }
+    }
+
+    /// What is wrong with the file itself; none if it is sound.
+    #[must_use]
+    pub fn damage(&self) -> Option<String> {
+        db::damage(&self.connection)
+    }
+
     /// Appends an event that came by way of the spool.
     pub fn push(&self, event: &Event) -> rusqlite::Result<()> {
         insert(&self.connection, event)
@@ -310,6 +325,16 @@ impl Queue {
                     oldest_at: row.get(2)?,
                 })
             },
+        )
+    }
+
+    /// Has skipped events tried again, as if for the first time. Says how many.
+    pub fn retry_skipped(&self) -> rusqlite::Result<usize> {
+        self.connection.execute(
+            "update events
+             set state = 'queued', attempts = 0, crashes = 0, due_at = 0, last_error = null
+             where state = 'skipped'",
+            [],
         )
     }
 

@@ -9,7 +9,7 @@ use std::io;
 use std::path::{Path, PathBuf};
 
 use crate::fault;
-use crate::model::Event;
+use crate::model::{Event, Millis};
 use crate::queue::Queue;
 
 #[derive(Debug, thiserror::Error)]
@@ -19,6 +19,9 @@ pub enum IntakeError {
     #[error(transparent)]
     Sqlite(#[from] rusqlite::Error),
 }
+
+/// No hook takes this long to write one file.
+const PARTIAL_KEPT: Millis = 3_600_000;
 
 /// Writes one event as one file, whole or not at all.
 pub fn write(spool: &Path, event: &Event) -> io::Result<()> {
@@ -62,6 +65,34 @@ pub fn waiting(spool: &Path) -> io::Result<Vec<PathBuf>> {
     // Names are UUIDv7, so their order is the order of time.
     files.sort();
     Ok(files)
+}
+
+/// Removes what hooks that were killed while they wrote have left: it was never accepted.
+pub fn sweep(spool: &Path, now: Millis) -> io::Result<()> {
+    let entries = match std::fs::read_dir(spool) {
+        Ok(entries) => entries,
+        Err(error) if error.kind() == io::ErrorKind::NotFound => return Ok(()),
+        Err(error) => return Err(error),
+    };
+    for entry in entries {
+        let entry = entry?;
+        let partial = entry
+            .path()
+            .extension()
+            .is_some_and(|extension| extension == "partial");
+        let age = entry
+            .metadata()
+            .and_then(|it| it.modified())
+            .ok()
+            .and_then(|time| time.duration_since(std::time::UNIX_EPOCH).ok())
+            .map_or(0, |written| {
+                now.saturating_sub(Millis::try_from(written.as_millis()).unwrap_or(now))
+            });
+        if partial && age > PARTIAL_KEPT {
+            let _ = std::fs::remove_file(entry.path());
+        }
+    }
+    Ok(())
 }
 
 /// What could not be read, kept for a person to look at.

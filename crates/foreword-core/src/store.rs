@@ -57,6 +57,21 @@ impl Store {
         }
     }
 
+    /// Looks at the memory without leaving a trace beside it; none if it is not there.
+    pub fn inspect(path: &Path) -> Result<Option<Store>, OpenError> {
+        match db::open_inspector(path, SCHEMA) {
+            Ok(connection) => Ok(Some(Store { connection })),
+            Err(OpenError::Missing(_)) => Ok(None),
+            Err(error) => Err(error),
+        }
+    }
+
+    /// What is wrong with the file itself; none if it is sound.
+    #[must_use]
+    pub fn damage(&self) -> Option<String> {
+        db::damage(&self.connection)
+    }
+
     /// Whether an event was taken in before: by its id (a crash between the two
     /// databases) or by its key (a hook fired again).
     pub fn knows(&self, event: &Event) -> rusqlite::Result<bool> {

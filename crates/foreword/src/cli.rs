@@ -6,7 +6,9 @@
 mod bench;
 mod connect;
 mod demo;
+mod doctor;
 mod dropped;
+mod pages;
 mod projects;
 mod search;
 mod show;
@@ -14,10 +16,12 @@ mod status;
 mod switch;
 mod worker;
 
+pub use doctor::{Cure, Finding};
 pub use status::Status;
 
 use std::path::Path;
 use std::process::ExitCode;
+use std::sync::LazyLock;
 
 use anyhow::Context as _;
 use clap::{Parser, Subcommand};
@@ -28,7 +32,7 @@ use crate::{hook, platform};
 
 /// A memory that lasts, for coding agents.
 #[derive(Parser)]
-#[command(name = "foreword", version, max_term_width = 100)]
+#[command(name = "foreword", version = version(), max_term_width = 100)]
 struct Cli {
     #[command(subcommand)]
     command: Command,
@@ -44,6 +48,8 @@ enum Command {
     Uninstall(connect::UninstallArgs),
     /// What was captured, what is pending, what failed and why
     Status(status::Args),
+    /// What is wrong and what cures it
+    Doctor(doctor::Args),
     /// Find what was remembered
     Search(search::Args),
     /// Everything about one item
@@ -60,6 +66,10 @@ enum Command {
     Worker(worker::Args),
     /// Measure Foreword on this machine
     Bench(bench::Args),
+    /// Completions for a shell, to be put where that shell looks for them
+    Completions(pages::CompletionsArgs),
+    /// The manual page
+    Man(pages::ManArgs),
     /// Hook: SessionStart
     #[command(hide = true)]
     Context,
@@ -78,6 +88,20 @@ enum Command {
 }
 
 const WRONG_USAGE: u8 = 64;
+
+/// `0.1.0 (1a2b3c4, SQLite 3.51.3)`; a build outside of a repository knows no commit.
+fn version() -> &'static str {
+    static VERSION: LazyLock<String> = LazyLock::new(|| {
+        let commit = option_env!("FOREWORD_COMMIT").map(|commit| format!("{commit}, "));
+        format!(
+            "{} ({}SQLite {})",
+            env!("CARGO_PKG_VERSION"),
+            commit.unwrap_or_default(),
+            rusqlite::version()
+        )
+    });
+    &VERSION
+}
 
 pub fn run() -> ExitCode {
     end_quietly_when_nobody_reads();
@@ -129,6 +153,7 @@ fn dispatch(command: Command) -> anyhow::Result<()> {
         Command::Install(args) => connect::install(&args),
         Command::Uninstall(args) => connect::uninstall(&args),
         Command::Status(args) => status::run(&args),
+        Command::Doctor(args) => doctor::run(&args),
         Command::Search(args) => search::run(&args),
         Command::Show(args) => show::run(&args),
         Command::Projects(args) => projects::run(&args),
@@ -137,6 +162,8 @@ fn dispatch(command: Command) -> anyhow::Result<()> {
         Command::Dropped(args) => dropped::run(&args),
         Command::Worker(args) => worker::run(&args),
         Command::Bench(args) => bench::run(&args),
+        Command::Completions(args) => pages::completions(&args),
+        Command::Man(args) => pages::man(&args),
         Command::Context => hook_road(Hook::Context),
         Command::New => hook_road(Hook::New),
         Command::Save => hook_road(Hook::Save),
@@ -151,10 +178,14 @@ fn hook_road(hook: Hook) -> anyhow::Result<()> {
     Ok(())
 }
 
+/// The data directory, for a command that only looks: it need not be there.
+fn home_to_look_at() -> anyhow::Result<Home> {
+    Home::from_env().context("neither FOREWORD_HOME nor HOME is set; set one of them")
+}
+
 /// The data directory, for a command that may write there.
 fn home() -> anyhow::Result<Home> {
-    let home =
-        Home::from_env().context("neither FOREWORD_HOME nor HOME is set; set one of them")?;
+    let home = home_to_look_at()?;
     platform::make_files_private();
     std::fs::create_dir_all(home.dir())
         .with_context(|| format!("could not make the data directory {}", home.dir().display()))?;

@@ -52,21 +52,34 @@ pub struct Retention {
 /// The environment's settings, apart from the names that mean something else.
 type Environment = Vec<(String, String)>;
 
+/// Where a mistake in the settings is.
+#[derive(Debug, PartialEq, Eq)]
+pub enum Mistake {
+    File(String),
+    Variable { name: String, error: String },
+}
+
 impl Config {
     pub fn load(home: &Home) -> anyhow::Result<Config> {
-        let file = match std::fs::read_to_string(home.config()) {
-            Ok(text) => text,
-            Err(error) if error.kind() == std::io::ErrorKind::NotFound => String::new(),
-            Err(error) => {
-                return Err(error)
-                    .with_context(|| format!("could not read {}", home.config().display()));
-            }
-        };
-        let environment = std::env::vars()
-            .filter(|(name, _)| name.starts_with("FOREWORD_"))
-            .collect();
-        Config::from(&file, &environment)
+        Config::from(&file(home)?, &environment())
             .with_context(|| format!("in the settings ({})", home.config().display()))
+    }
+
+    /// The first mistake, and whether it is the file's or a variable's.
+    pub fn mistake(home: &Home) -> Option<Mistake> {
+        let file = match file(home) {
+            Ok(file) => file,
+            Err(error) => return Some(Mistake::File(format!("{error:#}"))),
+        };
+        if let Err(error) = Config::from(&file, &Vec::new()) {
+            return Some(Mistake::File(format!("{error:#}")));
+        }
+        environment().into_iter().find_map(|variable| {
+            let name = variable.0.clone();
+            let error = Config::from(&file, &vec![variable]).err()?;
+            let error = format!("{error:#}");
+            Some(Mistake::Variable { name, error })
+        })
     }
 
     fn from(file: &str, environment: &Environment) -> anyhow::Result<Config> {
@@ -85,6 +98,19 @@ impl Config {
         }
         Ok(config)
     }
+}
+
+fn file(home: &Home) -> anyhow::Result<String> {
+    match std::fs::read_to_string(home.config()) {
+        Err(error) if error.kind() == std::io::ErrorKind::NotFound => Ok(String::new()),
+        read => read.with_context(|| format!("could not read {}", home.config().display())),
+    }
+}
+
+fn environment() -> Environment {
+    std::env::vars()
+        .filter(|(name, _)| name.starts_with("FOREWORD_"))
+        .collect()
 }
 
 /// What a hook needs to know.

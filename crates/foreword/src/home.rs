@@ -50,6 +50,11 @@ impl Home {
         self.dir.join("backups")
     }
 
+    /// What installs did, and the marks that they stand.
+    pub fn installs(&self) -> PathBuf {
+        self.dir.join("installs")
+    }
+
     pub fn logs(&self) -> PathBuf {
         self.dir.join("logs")
     }

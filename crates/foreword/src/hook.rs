@@ -22,6 +22,7 @@ use uuid::Uuid;
 
 use crate::config;
 use crate::home::{self, Home};
+use crate::install::record;
 use crate::log::Log;
 use crate::platform;
 use crate::start;
@@ -56,7 +57,7 @@ fn road(hook: Hook) {
 
 /// What this hook was told, if it is to be kept.
 fn take(hook: Hook, home: &Home) -> Option<(Home, Event)> {
-    if switch::off_in_environment() {
+    if switch::off_in_environment() || is_second(home) {
         return None;
     }
     let switches = Switches::read(home);
@@ -102,6 +103,19 @@ fn take(hook: Hook, home: &Home) -> Option<(Home, Event)> {
     }
 }
 
+/// A hook of the plugin, beside hooks from the settings that tell the same: they do
+/// the work. Only a plugin's hook pays for the look.
+fn is_second(home: &Home) -> bool {
+    std::env::var_os("CLAUDE_PLUGIN_ROOT").is_some()
+        && record::stands(home, project_dir().as_deref())
+}
+
+fn project_dir() -> Option<PathBuf> {
+    std::env::var_os("CLAUDE_PROJECT_DIR")
+        .filter(|dir| !dir.is_empty())
+        .map(PathBuf::from)
+}
+
 fn capture_event(hook: Hook, input: &stdin::Input, home: &Home) -> Captured {
     let (settings, problem) = config::hook_settings(home);
     if let Some(problem) = problem {
@@ -111,9 +125,7 @@ fn capture_event(hook: Hook, input: &stdin::Input, home: &Home) -> Captured {
     let world = World {
         now: home::now(),
         event_id: Uuid::now_v7(),
-        project_dir: std::env::var_os("CLAUDE_PROJECT_DIR")
-            .filter(|dir| !dir.is_empty())
-            .map(PathBuf::from),
+        project_dir: project_dir(),
         rules: home::project_rules(settings.separate_worktrees),
     };
     capture::capture(hook, &input.bytes, &world, &settings.capture)

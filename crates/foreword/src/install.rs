@@ -1,20 +1,25 @@
 //! Connects Claude Code: our hooks in its `settings.json`, and out of it again.
 //!
-//! The file is the user's. It is edited as a syntax tree, so that other keys, their
-//! order, comments and whitespace stay as they are; what we cannot understand we do
-//! not touch. An entry is ours if it runs a program called `foreword` with one of
-//! our hook commands.
+//! The file is the user's: other keys, their order, comments and white space stay as
+//! they are, and what we cannot understand we do not touch. An entry is ours if it
+//! runs a program called `foreword` with one of our hook commands. This file knows
+//! which are ours; `insert` adds them, `undo` takes them back from a file that was
+//! edited since, `file` reads and replaces it, `record` remembers what was done.
+
+mod file;
+mod insert;
+pub mod record;
+mod undo;
 
 use std::path::{Path, PathBuf};
 
 use anyhow::{Context as _, bail};
 use foreword_core::capture::Hook;
-use jsonc_parser::ParseOptions;
-use jsonc_parser::cst::{CstArray, CstNode, CstObject, CstRootNode};
-use jsonc_parser::json;
+use jsonc_parser::cst::{CstNode, CstRootNode};
+use jsonc_parser::{ParseOptions, ast};
 
-/// Seconds after which the host gives up on a hook. Ours take milliseconds.
-const TIMEOUT: u32 = 5;
+pub use file::SettingsFile;
+use record::{Place, Record, Scope};
 
 /// How Claude Code's settings stand to this program.
 #[derive(Debug, Clone, PartialEq, Eq)]
@@ -26,7 +31,7 @@ pub enum Connection {
 }
 
 /// The user's settings file of Claude Code.
-pub fn settings_path() -> anyhow::Result<PathBuf> {
+pub fn user_place() -> anyhow::Result<Place> {
     let set = |name| {
         std::env::var_os(name)
             .filter(|value| !value.is_empty())
@@ -35,38 +40,85 @@ pub fn settings_path() -> anyhow::Result<PathBuf> {
     let dir = set("CLAUDE_CONFIG_DIR")
         .or_else(|| set("HOME").map(|home| home.join(".claude")))
         .context("neither CLAUDE_CONFIG_DIR nor HOME is set, so there is no place to install to")?;
-    Ok(dir.join("settings.json"))
+    Ok(Place {
+        scope: Scope::User,
+        settings: std::path::absolute(dir.join("settings.json"))?,
+    })
 }
 
-/// The settings with all our hooks in them, each once and pointing at `program`.
-pub fn connect(settings: &str, program: &Path) -> anyhow::Result<String> {
+/// The settings file of the project that the current directory is in.
+pub fn project_place() -> anyhow::Result<Place> {
+    let dir = std::env::current_dir().context("the current directory is gone")?;
+    let place = foreword_core::project::resolve(&dir, &crate::home::project_rules(false));
+    let settings = record::project_settings(&place.root.unwrap_or(dir));
+    // In the home directory itself the project's file is the user's.
+    let user = user_place()?;
+    let folder = |path: &Path| std::fs::canonicalize(path.parent()?).ok();
+    if user.settings == settings
+        || folder(&user.settings).is_some_and(|it| folder(&settings) == Some(it))
+    {
+        return Ok(user);
+    }
+    Ok(Place {
+        scope: Scope::Project,
+        settings,
+    })
+}
+
+/// This program, by the name that will still lead to it after an upgrade: a package
+/// manager moves the file and keeps the link that is on the PATH.
+pub fn program() -> anyhow::Result<PathBuf> {
+    let program = std::env::current_exe().context("could not find out where this program is")?;
+    let path = std::env::var_os("PATH").unwrap_or_default();
+    let linked = std::env::split_paths(&path)
+        .filter(|dir| dir.is_absolute())
+        .map(|dir| dir.join("foreword"))
+        .find(|link| is_same_file(link, &program));
+    let program = linked.unwrap_or(program);
+    if !is_called_foreword(&program) {
+        bail!(
+            "hooks are recognised by the name `foreword`, but this program is {}; rename it first",
+            program.display()
+        );
+    }
+    Ok(program)
+}
+
+pub fn is_same_file(a: &Path, b: &Path) -> bool {
+    a == b || std::fs::canonicalize(a).is_ok_and(|a| std::fs::canonicalize(b).is_ok_and(|b| a == b))
+}
+
+fn is_called_foreword(program: &Path) -> bool {
+    program.file_stem().is_some_and(|name| name == "foreword")
+}
+
+/// The settings with all our hooks in them, each once and pointing at `program`; `clean`
+/// is what they are without us.
+pub fn connect(settings: &str, clean: &str, program: &Path) -> anyhow::Result<String> {
     if connection(settings, program)? == Connection::Connected {
         return Ok(settings.to_owned());
     }
-    let clean = disconnect(settings)?;
-    let root = parse(&clean)?;
-    let top = root
-        .object_value_or_create()
-        .context("settings.json is not a JSON object")?;
-    let hooks = object(&top, "hooks")?;
-    let program = program
-        .to_str()
-        .context("the path of this program is not valid UTF-8")?;
-    for &hook in Hook::ALL {
-        let arguments = vec![hook.name().to_owned()];
-        for event in hook.host_events() {
-            let groups = array(&hooks, event)?;
-            groups.ensure_multiline();
-            groups.append(json!({
-                "hooks": [{"type": "command", "command": program, "args": (arguments.clone()), "timeout": TIMEOUT}]
-            }));
+    insert::insert(clean, program)
+}
+
+/// What the settings are without us: the very file as it was before install if
+/// nobody touched it since. None if there would be no file.
+pub fn without_us(settings: &str, record: Option<&Record>) -> anyhow::Result<Option<String>> {
+    let Some(record) = record else {
+        return disconnect(settings).map(Some);
+    };
+    match record.original() {
+        Some(original) if record.written == settings => Ok(original),
+        Some(Some(original)) => undo::undo(&original, &record.written, settings).map(Some),
+        Some(None) => {
+            let rest = disconnect(settings)?;
+            let is_empty = parse(&rest)?
+                .object_value()
+                .is_some_and(|top| top.properties().is_empty());
+            Ok((!is_empty).then_some(rest))
         }
+        None => disconnect(settings).map(Some),
     }
-    let mut text = root.to_string();
-    if !text.ends_with('\n') {
-        text.push('\n');
-    }
-    Ok(text)
 }
 
 /// The settings without our hooks, and without the brackets that only held them.
@@ -120,30 +172,15 @@ pub fn disconnect(settings: &str) -> anyhow::Result<String> {
 
 /// Which of our hooks the settings hold.
 pub fn connection(settings: &str, program: &Path) -> anyhow::Result<Connection> {
-    let root = parse(settings)?;
-    let hooks = root
-        .object_value()
-        .and_then(|top| top.object_value("hooks"));
     let mut problems = Vec::new();
     let mut found = 0;
-    for &hook in Hook::ALL {
-        for event in hook.host_events() {
-            let groups = hooks.as_ref().and_then(|hooks| hooks.array_value(event));
-            let programs: Vec<String> = groups
-                .into_iter()
-                .flat_map(|groups| groups.elements())
-                .filter_map(|group| group.as_object()?.array_value("hooks"))
-                .flat_map(|entries| entries.elements())
-                .filter_map(|entry| ours(&entry))
-                .filter_map(|(program, name)| (name == hook.name()).then_some(program))
-                .collect();
-            found += programs.len();
-            match programs.as_slice() {
-                [one] if Path::new(one) == program => {}
-                [] => problems.push(format!("{event} is not connected")),
-                [one] => problems.push(format!("{event} runs {one}")),
-                _ => problems.push(format!("{event} is connected {} times", programs.len())),
-            }
+    for (event, programs) in programs(settings)? {
+        found += programs.len();
+        match programs.as_slice() {
+            [one] if is_same_file(Path::new(one), program) => {}
+            [] => problems.push(format!("{event} is not connected")),
+            [one] => problems.push(format!("{event} runs {one}")),
+            _ => problems.push(format!("{event} is connected {} times", programs.len())),
         }
     }
     Ok(match (found, problems.is_empty()) {
@@ -153,13 +190,68 @@ pub fn connection(settings: &str, program: &Path) -> anyhow::Result<Connection> 
     })
 }
 
+/// For each event that we want to hear of, the programs that our entries run.
+pub fn programs(settings: &str) -> anyhow::Result<Vec<(&'static str, Vec<String>)>> {
+    let root = parse(settings)?;
+    let hooks = root
+        .object_value()
+        .and_then(|top| top.object_value("hooks"));
+    let mut found = Vec::new();
+    for &hook in Hook::ALL {
+        for event in hook.host_events() {
+            let groups = hooks.as_ref().and_then(|hooks| hooks.array_value(event));
+            let programs = groups
+                .into_iter()
+                .flat_map(|groups| groups.elements())
+                .filter_map(|group| group.as_object()?.array_value("hooks"))
+                .flat_map(|entries| entries.elements())
+                .filter_map(|entry| ours(&entry))
+                .filter_map(|(program, name)| (name == hook.name()).then_some(program))
+                .collect();
+            found.push((*event, programs));
+        }
+    }
+    Ok(found)
+}
+
+/// What else the settings have Claude Code run: commands of hooks, and plugins that are on.
+pub fn others(settings: &str) -> anyhow::Result<Vec<String>> {
+    let mut others = Vec::new();
+    let root = parse(settings)?;
+    let top = root.object_value();
+    let hooks = top.as_ref().and_then(|top| top.object_value("hooks"));
+    for event in hooks.into_iter().flat_map(|hooks| hooks.properties()) {
+        let groups = event.array_value().into_iter();
+        let entries = groups
+            .flat_map(|groups| groups.elements())
+            .filter_map(|group| group.as_object()?.array_value("hooks"))
+            .flat_map(|entries| entries.elements())
+            .filter(|entry| ours(entry).is_none());
+        for entry in entries {
+            let command = || string(&entry.as_object()?.get("command")?.value()?);
+            others.extend(command());
+        }
+    }
+    let plugins = top.and_then(|top| top.object_value("enabledPlugins"));
+    for plugin in plugins.into_iter().flat_map(|it| it.properties()) {
+        let on = plugin
+            .value()
+            .and_then(|it| it.as_boolean_lit())
+            .is_some_and(|it| it.value());
+        if on {
+            others.extend(plugin.name().and_then(|name| name.decoded_value().ok()));
+        }
+    }
+    others.sort();
+    others.dedup();
+    Ok(others)
+}
+
 /// Program and hook command of an entry, if it is one of ours.
 fn ours(entry: &CstNode) -> Option<(String, String)> {
     let entry = entry.as_object()?;
     let command = string(&entry.get("command")?.value()?)?;
-    let is_foreword = Path::new(&command)
-        .file_stem()
-        .is_some_and(|name| name == "foreword");
+    let is_foreword = is_called_foreword(Path::new(&command));
     let arguments = entry.array_value("args")?.elements();
     let [argument] = arguments.as_slice() else {
         return None;
@@ -178,27 +270,37 @@ fn parse(settings: &str) -> anyhow::Result<CstRootNode> {
     } else {
         settings
     };
-    let root = CstRootNode::parse(settings, &ParseOptions::default()).map_err(|error| {
-        anyhow::anyhow!(
-            "settings.json is not valid JSON: {error}; mend it first, nothing was changed"
-        )
-    })?;
+    let root = CstRootNode::parse(settings, &grammar()).map_err(broken)?;
     if root.object_value().is_none() {
         bail!("settings.json does not hold a JSON object; mend it first, nothing was changed");
     }
     Ok(root)
 }
 
-fn object(parent: &CstObject, name: &str) -> anyhow::Result<CstObject> {
-    parent.object_value_or_create(name).with_context(|| {
-        format!("\"{name}\" in settings.json is not an object; nothing was changed")
-    })
+fn parse_value(settings: &str) -> anyhow::Result<ast::Value<'_>> {
+    let parsed = jsonc_parser::parse_to_ast(settings, &Default::default(), &grammar());
+    let value = parsed.map_err(broken)?.value;
+    value.context("settings.json is empty")
 }
 
-fn array(parent: &CstObject, name: &str) -> anyhow::Result<CstArray> {
-    parent.array_value_or_create(name).with_context(|| {
-        format!("hooks.{name} in settings.json is not a list; nothing was changed")
-    })
+fn broken(error: impl std::fmt::Display) -> anyhow::Error {
+    anyhow::anyhow!("settings.json is not valid JSON: {error}; mend it first, nothing was changed")
+}
+
+/// JSON, and what people add to it: comments and a comma too many. All else is broken.
+fn grammar() -> ParseOptions {
+    ParseOptions {
+        allow_comments: true,
+        allow_loose_object_property_names: false,
+        allow_trailing_commas: true,
+        allow_missing_commas: false,
+        allow_single_quoted_strings: false,
+        allow_hexadecimal_numbers: false,
+        allow_unary_plus_numbers: false,
+        allow_bare_decimal_point_numbers: false,
+        allow_non_finite_numbers: false,
+        allow_extended_string_escapes: false,
+    }
 }
 
 #[cfg(test)]
@@ -208,7 +310,76 @@ mod tests {
     const PROGRAM: &str = "/opt/foreword";
 
     fn connected(settings: &str) -> String {
-        connect(settings, Path::new(PROGRAM)).unwrap()
+        reconnected(settings, PROGRAM)
+    }
+
+    fn reconnected(settings: &str, program: &str) -> String {
+        let clean = disconnect(settings).unwrap();
+        connect(settings, &clean, Path::new(program)).unwrap()
+    }
+
+    /// Files as people write them, each with a place where `"a"` can be changed.
+    const LAYOUTS: &[&str] = &[
+        "{\n  \"a\": 1\n}\n",
+        "{\n  \"a\": 1\n}",
+        "{\n\t\"a\": 1,\n\t\"b\": {\"c\": [1,2]}\n}\n",
+        "{\r\n    \"a\": 1\r\n}\r\n",
+        r#"{"a":1}"#,
+        r#"{ "a": 1 }"#,
+        "\n\n{\n   \"b\": 2,\n\n   \"a\": 1\n\n}\n\n",
+        "{\n  \"hooks\": {},\n  \"a\": 1\n}\n",
+        "{\n  \"a\": 1,\n  \"hooks\": {\n    \"Stop\": []\n  }\n}\n",
+        "{\n  \"hooks\": {\n    \"Stop\": [\n    ]\n  }, \"a\": 1\n}\n",
+        "{\n  // why\n  \"a\": 1 // because, well\n  /* end, of it */\n}\n",
+        "{\n  \"a\": 1, // last\n}\n",
+        r#"{"a":1,"hooks":{"Stop":[{"hooks":[{"type":"command","command":"say done"}]}]}}"#,
+        "{\n  \"hooks\": {\n    \"Stop\": [{\"hooks\": [{\"type\": \"command\", \"command\": \"say done\"}]}]\n  },\n  \"a\": 1\n}\n",
+        "{\n  \"hooks\": {\"Stop\": [{\"hooks\": [\n    {\"type\": \"command\", \"command\": \"say done\"}]}\n    ]},\n  \"a\": 1}\n",
+    ];
+
+    #[test]
+    fn install_only_adds_and_an_edit_elsewhere_survives_uninstall_to_the_byte() {
+        for before in LAYOUTS {
+            let written = connected(before);
+            assert_eq!(
+                connection(&written, Path::new(PROGRAM)).unwrap(),
+                Connection::Connected,
+                "{written}"
+            );
+            let mut rest = written.chars();
+            let kept = before.chars().all(|it| rest.any(|other| other == it));
+            assert!(kept, "something of {before:?} is gone:\n{written}");
+
+            let edit = |text: &str| text.replace("\"a\"", "\"new\": [1,  2], \"a\"");
+            let after = undo::undo(before, &written, &edit(&written)).unwrap();
+            assert_eq!(after, edit(before), "{written}");
+            // Without what install wrote down, the meaning survives.
+            let value = |text: &str| serde_json::Value::from(parse_value(text).unwrap());
+            let after = disconnect(&edit(&written)).unwrap();
+            assert_eq!(value(&after)["new"], value("[1, 2]"), "{after}");
+            assert_eq!(disconnect(&after).unwrap(), after);
+        }
+    }
+
+    #[test]
+    fn keys_that_the_user_put_beside_ours_stay_when_ours_go() {
+        let before = "{\n  \"a\": 1\n}\n";
+        let written = connected(before);
+        let behind = written.replacen("\n}\n", ",\n  \"b\": 2\n}\n", 1);
+        assert_eq!(
+            undo::undo(before, &written, &behind).unwrap(),
+            "{\n  \"a\": 1,\n  \"b\": 2\n}\n"
+        );
+        let between = written.replace(
+            "  \"hooks\": {\n    \"Sess",
+            "  \"b\": 2,\n  \"hooks\": {\n    \"Sess",
+        );
+        assert_eq!(
+            undo::undo(before, &written, &between).unwrap(),
+            "{\n  \"a\": 1,\n  \"b\": 2\n}\n"
+        );
+        let slower = written.replace("\"timeout\": 5", "\"timeout\": 9");
+        assert_eq!(undo::undo(before, &written, &slower).unwrap(), before);
     }
 
     #[test]
@@ -245,7 +416,7 @@ mod tests {
     fn a_second_install_changes_nothing_and_a_moved_program_is_followed() {
         let first = connected("{}");
         assert_eq!(connected(&first), first);
-        let moved = connect(&first, Path::new("/new/foreword")).unwrap();
+        let moved = reconnected(&first, "/new/foreword");
         assert_eq!(moved, first.replace("/opt/foreword", "/new/foreword"));
     }
 
@@ -274,8 +445,16 @@ mod tests {
 
     #[test]
     fn settings_that_we_do_not_understand_are_not_touched() {
-        for broken in ["{", "[]", "{\"hooks\": []}", "{\"hooks\": {\"Stop\": {}}}"] {
-            assert!(connect(broken, Path::new(PROGRAM)).is_err(), "{broken}");
+        for broken in [
+            "{",
+            "[]",
+            "{\"a\": 1 \"b\": 2}",
+            "{'a': 1}",
+            "{\"hooks\": []}",
+            "{\"hooks\": {\"Stop\": {}}}",
+        ] {
+            let refused = connect(broken, broken, Path::new(PROGRAM)).is_err();
+            assert!(refused, "{broken}");
         }
     }
 }

@@ -274,9 +274,43 @@ pub fn interrupted() -> bool {
     INTERRUPTED.load(Ordering::Relaxed)
 }
 
-/// The kind of a filesystem on which SQLite's write-ahead log is not safe; none if it is.
-#[cfg(target_os = "linux")]
+/// What a directory is on, if SQLite's write-ahead log is not safe there; none if it is.
 pub fn unsafe_filesystem(path: &Path) -> Option<&'static str> {
+    network_filesystem(path).or_else(|| synced_folder(path))
+}
+
+/// A folder that some program copies to other machines, file by file.
+fn synced_folder(path: &Path) -> Option<&'static str> {
+    let named = path.components().find_map(|part| {
+        let name = part.as_os_str().to_str()?;
+        match name {
+            "Dropbox" => Some("Dropbox"),
+            "Google Drive" | "GoogleDrive" | "My Drive" => Some("Google Drive"),
+            "iCloud Drive" | "Mobile Documents" => Some("iCloud Drive"),
+            "Nextcloud" => Some("Nextcloud"),
+            _ if name == "OneDrive" || name.starts_with("OneDrive - ") => Some("OneDrive"),
+            _ => None,
+        }
+    });
+    // Syncthing marks the top of what it copies.
+    let marked = || path.ancestors().any(|dir| dir.join(".stfolder").exists());
+    named.or_else(|| marked().then_some("Syncthing"))
+}
+
+/// Bytes that are still free where a directory is.
+pub fn free_bytes(path: &Path) -> Option<u64> {
+    let path = CString::new(path.as_os_str().as_bytes()).ok()?;
+    // SAFETY: the struct outlives the call, and is only read if it succeeded.
+    let stat = unsafe {
+        let mut stat: libc::statvfs = std::mem::zeroed();
+        (libc::statvfs(path.as_ptr(), &raw mut stat) == 0).then_some(stat)
+    }?;
+    #[expect(clippy::useless_conversion, reason = "narrower on some systems")]
+    Some(u64::from(stat.f_bavail) * u64::from(stat.f_frsize))
+}
+
+#[cfg(target_os = "linux")]
+fn network_filesystem(path: &Path) -> Option<&'static str> {
     let path = CString::new(path.as_os_str().as_bytes()).ok()?;
     // SAFETY: the struct outlives the call, and is only read if it succeeded.
     let kind = unsafe {
@@ -294,6 +328,6 @@ pub fn unsafe_filesystem(path: &Path) -> Option<&'static str> {
 }
 
 #[cfg(not(target_os = "linux"))]
-pub fn unsafe_filesystem(_path: &Path) -> Option<&'static str> {
+fn network_filesystem(_path: &Path) -> Option<&'static str> {
     None
 }

@@ -4,6 +4,7 @@
 //! would steer a terminal.
 
 use std::fmt::Write as _;
+use std::path::Path;
 
 use foreword_core::model::Millis;
 use foreword_core::search::Hit;
@@ -11,7 +12,7 @@ use foreword_core::store::{Item, ItemBody, Project};
 use foreword_core::text::{self, count, one_line};
 use serde_json::{Value, json};
 
-use crate::cli::Status;
+use crate::cli::{Cure, Finding, Status};
 use crate::install::Connection;
 use crate::platform;
 
@@ -351,6 +352,55 @@ fn connection(connection: &Result<Connection, String>) -> String {
         }
         Err(error) => format!("Claude Code's settings could not be read: {error}"),
     }
+}
+
+pub fn findings(findings: &[Finding], checks: usize) -> String {
+    let mut out = String::new();
+    for finding in findings {
+        let severity = finding.severity.as_str();
+        let _ = writeln!(out, "{severity:<9}{}", finding.id);
+        let _ = writeln!(out, "         {}", one_line(&finding.evidence));
+        let _ = match &finding.cure {
+            Cure::Command(cure) => writeln!(out, "         cure: {}\n", one_line(cure)),
+            Cure::Advice(advice) => writeln!(out, "         {}\n", one_line(advice)),
+        };
+    }
+    let _ = match findings.len() as u64 {
+        0 => writeln!(out, "{checks} checks, nothing found"),
+        found => writeln!(
+            out,
+            "{checks} checks, {}",
+            count(found, "finding", "findings")
+        ),
+    };
+    out
+}
+
+/// What would change in a file, as `diff -u` shows it.
+pub fn diff(path: &Path, before: Option<&str>, after: Option<&str>) -> String {
+    let name = |text: Option<&str>| match text {
+        Some(_) => path.display().to_string(),
+        None => "/dev/null".to_owned(),
+    };
+    let [old, new] = [before, after].map(Option::unwrap_or_default);
+    let diff = similar::TextDiff::from_lines(old, new);
+    let diff = diff
+        .unified_diff()
+        .header(&name(before), &name(after))
+        .to_string();
+    // The file may have come with somebody's repository.
+    let steers = |it: char| text::is_unsafe(it) && !matches!(it, '\n' | '\t' | '\r');
+    diff.replace(steers, "\u{fffd}")
+}
+
+/// A path as a word that a shell reads as it is.
+pub fn shell_word(path: &Path) -> String {
+    let word = path.to_string_lossy();
+    let plain = |it: char| it.is_ascii_alphanumeric() || "/._-+@:,".contains(it);
+    if !word.is_empty() && word.chars().all(plain) {
+        return word.into_owned();
+    }
+    format!("'{}'", word.replace('\'', r"'\''"))
 }
 
 fn ago(now: Millis, at: Millis) -> String {

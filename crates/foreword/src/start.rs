@@ -98,6 +98,13 @@ fn stamp(home: &Home) -> bool {
     std::fs::write(path, format!("{} {}", stamp.tries, stamp.at)).is_ok()
 }
 
+/// How often in a row hooks started a worker that did not come up.
+pub fn failed_starts(home: &Home) -> u32 {
+    let stamp = std::fs::read_to_string(home.start_stamp()).ok();
+    let stamp = stamp.and_then(|text| Stamp::parse(&text));
+    stamp.map_or(0, |stamp| stamp.tries)
+}
+
 /// A worker has come up: the next one may be started at once.
 pub fn clear_stamp(home: &Home) {
     let _ = std::fs::remove_file(home.start_stamp());

@@ -269,6 +269,9 @@ impl<'a> Worker<'a> {
         }
         self.house_kept = now;
         let events_kept = Millis::from(self.config.retention.events_days) * 24 * 3_600_000;
+        if let Err(error) = spool::sweep(&self.home.spool(), now) {
+            Log::Worker.line(self.home, &format!("housekeeping in the spool: {error}"));
+        }
         if let Err(error) = self.store.keep_house(now, events_kept) {
             Log::Worker.line(self.home, &format!("housekeeping: {error}"));
         }

@@ -53,7 +53,10 @@ impl Store {
         for (turn, derived) in batch.turns {
             let prompt = prompt_row(&tx, session.id, turn.prompt_id.as_deref())?;
             set_reply(&tx, prompt, turn)?;
-            replace_observations(&tx, &session, prompt, turn, derived, batch)?;
+            for observation in &derived.observations {
+                let id = upsert_observation(&tx, &session, prompt, observation, turn, batch)?;
+                replace_files_and_concepts(&tx, id, observation)?;
+            }
             if let (Some(prompt), Some(summary)) = (prompt, &derived.summary) {
                 upsert_summary(&tx, &session, prompt, summary, turn, batch)?;
                 outcome = Outcome::Stored;
@@ -61,6 +64,11 @@ impl Store {
             if !derived.observations.is_empty() {
                 outcome = Outcome::Stored;
             }
+        }
+        // Last, so that an insight which a later turn took over keeps its number.
+        for (turn, derived) in batch.turns {
+            let prompt = prompt_row(&tx, session.id, turn.prompt_id.as_deref())?;
+            delete_outdated(&tx, &session, prompt, derived, batch)?;
         }
         keep_events(&tx, session.id, batch.events, &marks)?;
         mark_processed(&tx, batch, outcome)?;
@@ -249,11 +257,11 @@ fn set_reply(tx: &Transaction<'_>, prompt: Option<i64>, turn: &Turn) -> rusqlite
     Ok(())
 }
 
-fn replace_observations(
+/// What was derived from a turn before, and is not any more.
+fn delete_outdated(
     tx: &Transaction<'_>,
     session: &SessionRow,
     prompt: Option<i64>,
-    turn: &Turn,
     derived: &Derived,
     batch: &Batch<'_>,
 ) -> rusqlite::Result<()> {
@@ -275,10 +283,6 @@ fn replace_observations(
             ":seeds": json(&seeds)?,
         },
     )?;
-    for observation in &derived.observations {
-        let id = upsert_observation(tx, session, prompt, observation, turn, batch)?;
-        replace_files_and_concepts(tx, id, observation)?;
-    }
     Ok(())
 }
 

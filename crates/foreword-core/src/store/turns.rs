@@ -20,7 +20,41 @@ pub(super) struct PromptMark {
     pub at: Millis,
 }
 
+/// How many earlier turns of a session are looked at again when it goes on.
+const EARLIER_TURNS: usize = 12;
+
 impl Store {
+    /// The turns that these new events of one session belong to, and those shortly
+    /// before them, in order of time. An earlier turn of which events are gone
+    /// already is left out: half a turn would tell another story.
+    pub fn session(&self, new: &[Event]) -> rusqlite::Result<Vec<Turn>> {
+        let mut turns = self.turns(new)?;
+        let Some(first) = new.first() else {
+            return Ok(turns);
+        };
+        let Some(session) = self.session_id(&first.host, &first.host_session_id)? else {
+            return Ok(turns);
+        };
+        for mark in self
+            .prompt_marks(Some(session), new)?
+            .iter()
+            .rev()
+            .take(EARLIER_TURNS)
+        {
+            let prompt_id = Some(mark.host_prompt_id.clone());
+            if turns.iter().any(|turn| turn.prompt_id == prompt_id) {
+                continue;
+            }
+            let events = self.kept_events(session, prompt_id.as_deref())?;
+            // The prompt is the oldest event of its turn, so it is the first to go.
+            if events.iter().any(|event| event.kind == EventKind::Prompt) {
+                turns.push(Turn { prompt_id, events });
+            }
+        }
+        turns.sort_by_key(|turn| turn.events.first().map(|event| event.at));
+        Ok(turns)
+    }
+
     /// The turns that these new events of one session belong to, whole.
     pub fn turns(&self, new: &[Event]) -> rusqlite::Result<Vec<Turn>> {
         let Some(first) = new.first() else {

@@ -204,3 +204,23 @@ fn a_claim_that_an_outage_left_behind_is_taken_back_and_counts_as_no_crash() {
     }
     assert_eq!(queue.skipped().unwrap(), []);
 }
+
+#[test]
+fn what_a_killed_hook_left_half_written_is_swept_away_after_an_hour() {
+    let dir = tempfile::tempdir().unwrap();
+    let spool = dir.path().join("spool");
+    std::fs::create_dir(&spool).unwrap();
+    let partial = spool.join(".x.partial");
+    std::fs::write(&partial, "{").unwrap();
+    std::fs::write(spool.join("y.json"), "{").unwrap();
+    let written = std::fs::metadata(&partial).unwrap().modified().unwrap();
+    let written = written
+        .duration_since(std::time::UNIX_EPOCH)
+        .unwrap()
+        .as_millis();
+    let written = i64::try_from(written).unwrap();
+    foreword_core::spool::sweep(&spool, written + 3_000_000).unwrap();
+    assert!(partial.exists());
+    foreword_core::spool::sweep(&spool, written + 4_000_000).unwrap();
+    assert!(!partial.exists() && spool.join("y.json").exists());
+}

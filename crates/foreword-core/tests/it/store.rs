@@ -13,6 +13,12 @@ fn open(dir: &tempfile::TempDir) -> Store {
     Store::open(&dir.path().join("memory.db"), &dir.path().join("backups")).unwrap()
 }
 
+/// The same file, looked at from outside.
+fn outside(dir: &tempfile::TempDir) -> rusqlite::Connection {
+    #[expect(clippy::disallowed_methods, reason = "tests look from outside")]
+    rusqlite::Connection::open(dir.path().join("memory.db")).unwrap()
+}
+
 fn prompt(at: i64, id: &str, text: &str) -> Event {
     Event {
         prompt_id: Some(id.into()),
@@ -274,4 +280,76 @@ fn events_past_their_keeping_go_and_what_came_of_them_stays() {
         [turn("p1", 1)]
     );
     assert_eq!(memory.totals().unwrap().observations, 1);
+}
+
+#[test]
+fn a_session_is_its_new_turns_and_the_whole_ones_before() {
+    let dir = tempfile::tempdir().unwrap();
+    let mut memory = open(&dir);
+    let first = [prompt(1, "p1", "one"), tool(2, "p1")];
+    store(&mut memory, &first, |_| vec![]);
+    let second = [prompt(3, "p2", "two"), tool(4, "p2")];
+    let shape = |memory: &Store| -> Vec<(Option<String>, usize)> {
+        let turns = memory.session(&second).unwrap();
+        let shapes = turns.into_iter().map(|it| (it.prompt_id, it.events.len()));
+        shapes.collect()
+    };
+    assert_eq!(shape(&memory), [turn("p1", 2), turn("p2", 2)]);
+    // Half a turn would tell another story.
+    outside(&dir)
+        .execute("delete from events where kind = 'prompt'", [])
+        .unwrap();
+    assert_eq!(shape(&memory), [turn("p2", 2)]);
+}
+
+#[test]
+fn an_insight_that_a_later_turn_takes_over_keeps_its_number() {
+    let dir = tempfile::tempdir().unwrap();
+    let mut memory = open(&dir);
+    let provenance = Provenance {
+        provider: "offline".into(),
+        model: None,
+        prompt_version: None,
+    };
+    let numbers = || -> Vec<(i64, i64)> {
+        let sql = "select o.id, p.number from observations o join prompts p on p.id = o.prompt_id";
+        let outside = outside(&dir);
+        let mut statement = outside.prepare(sql).unwrap();
+        let rows = statement.query_map([], |row| Ok((row.get(0)?, row.get(1)?)));
+        rows.unwrap().map(Result::unwrap).collect()
+    };
+    let mut number = None;
+    for events in [
+        [prompt(1, "p1", "one"), tool(2, "p1")],
+        [prompt(3, "p2", "two"), tool(4, "p2")],
+    ] {
+        let turns = memory.session(&events).unwrap();
+        let last = turns.len() - 1;
+        let turns: Vec<_> = turns
+            .into_iter()
+            .enumerate()
+            .map(|(at, turn)| {
+                let told = at == last;
+                let observations = told.then(|| observation("same", "x")).into_iter().collect();
+                let derived = Derived {
+                    observations,
+                    summary: Some(Summary::default()),
+                };
+                (turn, derived)
+            })
+            .collect();
+        memory
+            .commit(&Batch {
+                events: &events,
+                turns: &turns,
+                provenance: &provenance,
+                now: 100,
+            })
+            .unwrap();
+        let told = numbers();
+        assert_eq!(told.len(), 1);
+        let (id, prompt) = told[0];
+        assert_eq!(prompt, i64::try_from(last).unwrap() + 1);
+        assert_eq!(*number.get_or_insert(id), id);
+    }
 }

@@ -1,56 +1,165 @@
 //! `foreword install` and `foreword uninstall`
 
-use std::io::Write as _;
-use std::os::unix::fs::PermissionsExt as _;
-use std::path::{Path, PathBuf};
+use std::path::PathBuf;
 
 use anyhow::Context as _;
 
-use crate::home;
-use crate::install;
+use crate::home::{self, Home};
+use crate::install::record::{self, Place, Record, Scope};
+use crate::install::{self, SettingsFile};
+use crate::show;
 
 #[derive(clap::Args)]
-pub struct InstallArgs {}
+pub struct InstallArgs {
+    #[command(flatten)]
+    which: Which,
+}
 
 #[derive(clap::Args)]
-pub struct UninstallArgs {}
+pub struct UninstallArgs {
+    #[command(flatten)]
+    which: Which,
+}
 
-pub fn install(_args: &InstallArgs) -> anyhow::Result<()> {
-    let program = std::env::current_exe().context("could not find out where this program is")?;
-    let path = install::settings_path()?;
-    let before = read(&path)?;
-    let after = install::connect(before.as_deref().unwrap_or_default(), &program)?;
-    if before.as_deref() == Some(after.as_str()) {
-        println!("Claude Code is connected already ({}).", path.display());
+#[derive(clap::Args)]
+struct Which {
+    /// In this project's settings instead of the user's
+    #[arg(long)]
+    project: bool,
+    /// Show what would change in the file, and change nothing
+    #[arg(long)]
+    dry_run: bool,
+}
+
+impl Which {
+    fn place(&self) -> anyhow::Result<Place> {
+        if self.project {
+            install::project_place()
+        } else {
+            install::user_place()
+        }
+    }
+}
+
+pub fn install(args: &InstallArgs) -> anyhow::Result<()> {
+    let place = args.which.place()?;
+    let program = install::program()?;
+    let file = SettingsFile::read(&place)?;
+    let earlier = Record::load(&super::home_to_look_at()?, &place);
+    let plan = || {
+        let before = file.text.as_deref().unwrap_or_default();
+        let clean = match &file.text {
+            Some(text) => install::without_us(text, earlier.as_ref())?,
+            None => None,
+        };
+        let after = install::connect(before, clean.as_deref().unwrap_or_default(), &program)?;
+        Ok::<_, anyhow::Error>((clean, after))
+    };
+    let (clean, after) = plan().with_context(|| file.path.display().to_string())?;
+    let unchanged = file.text.as_deref() == Some(after.as_str());
+    if unchanged && earlier.as_ref().is_some_and(|it| it.written == after) {
+        println!(
+            "Claude Code is connected already ({}).",
+            file.path.display()
+        );
         return Ok(());
     }
-    let backup = replace(&path, before.as_deref(), &after)?;
-    println!("Claude Code is connected: {}", path.display());
+    if !unchanged {
+        file.require_writable()?;
+    }
+    if args.which.dry_run {
+        return dry_run(&file, Some(&after));
+    }
+
+    let home = super::home()?;
+    let earlier_original = earlier.as_ref().and_then(Record::original);
+    let backup = match (&clean, &earlier) {
+        (None, _) => None,
+        (Some(_), Some(earlier)) if earlier_original.as_ref() == Some(&clean) => {
+            earlier.backup.clone()
+        }
+        (Some(clean), _) => Some(back_up(&home, clean)?),
+    };
+    let made = if unchanged {
+        Vec::new()
+    } else {
+        file.replace(&after)?
+    };
+    let record = Record {
+        settings: file.path.clone(),
+        written: after,
+        folders: match earlier {
+            Some(earlier) if made.is_empty() => earlier.folders,
+            _ => made,
+        },
+        backup,
+    };
+    record.save(&home, &place)?;
+    println!("Claude Code is connected: {}", file.path.display());
+    if file.is_link() {
+        println!("  a link; written to {}", file.target.display());
+    }
     println!("  hooks run {}", program.display());
-    if let Some(backup) = backup {
+    if let Some(backup) = &record.backup {
         println!("  the file as it was: {}", backup.display());
+    }
+    if place.scope == Scope::Project {
+        println!("  in this project only, on this machine: others have the program elsewhere");
     }
     println!("Start a new session; `foreword status` shows what was captured.");
     Ok(())
 }
 
-pub fn uninstall(_args: &UninstallArgs) -> anyhow::Result<()> {
-    let path = install::settings_path()?;
-    let Some(before) = read(&path)? else {
-        println!(
-            "Claude Code was not connected: there is no {}.",
-            path.display()
-        );
-        return Ok(());
+pub fn uninstall(args: &UninstallArgs) -> anyhow::Result<()> {
+    let place = args.which.place()?;
+    let file = SettingsFile::read(&place)?;
+    let home = super::home_to_look_at()?;
+    let record = Record::load(&home, &place);
+    let after = match &file.text {
+        Some(text) => install::without_us(text, record.as_ref())
+            .with_context(|| file.path.display().to_string())?,
+        None => None,
     };
-    let after = install::disconnect(&before)?;
-    if before == after {
-        println!("Claude Code was not connected.");
+    if after == file.text {
+        if !args.which.dry_run {
+            record::forget(&home, &place)?;
+        }
+        println!("Claude Code was not connected ({}).", file.path.display());
         return Ok(());
     }
-    replace(&path, Some(&before), &after)?;
-    println!("Claude Code is disconnected: {}", path.display());
-    let home = super::home()?;
+    file.require_writable()?;
+    if args.which.dry_run {
+        return dry_run(&file, after.as_deref());
+    }
+
+    let original = record.as_ref().and_then(Record::original);
+    let restored = original.as_ref() == Some(&after);
+    // What can be had again needs no copy: neither ours of the file as it was, now that it is
+    // so again, nor the file with nothing but our hooks more.
+    let backup = match &file.text {
+        Some(text) if !restored => Some(back_up(&super::home()?, text)?),
+        _ => None,
+    };
+    match &after {
+        Some(after) => drop(file.replace(after)?),
+        None => file.remove(record.as_ref().map_or(&[], |it| it.folders.as_slice()))?,
+    }
+    record::forget(&home, &place)?;
+    if restored && let Some(copy) = record.and_then(|record| record.backup) {
+        let _ = std::fs::remove_file(copy);
+    }
+    println!("Claude Code is disconnected: {}", file.path.display());
+    if file.is_link() {
+        println!("  a link; written to {}", file.target.display());
+    }
+    match (&after, backup) {
+        (None, _) => println!("  the file is gone: there was none before"),
+        (_, None) => println!("  the file is as it was before"),
+        (_, Some(backup)) => {
+            println!("  what was changed in it since stays");
+            println!("  the file with the hooks: {}", backup.display());
+        }
+    }
     println!(
         "The memory stays in {}; remove that folder to forget everything.",
         home.dir().display()
@@ -58,51 +167,22 @@ pub fn uninstall(_args: &UninstallArgs) -> anyhow::Result<()> {
     Ok(())
 }
 
-fn read(path: &Path) -> anyhow::Result<Option<String>> {
-    match std::fs::read_to_string(path) {
-        Ok(text) => Ok(Some(text)),
-        Err(error) if error.kind() == std::io::ErrorKind::NotFound => Ok(None),
-        Err(error) => Err(error)
-            .with_context(|| format!("could not read {}; nothing was changed", path.display())),
-    }
-}
-
-/// Writes the file whole or not at all, after a copy of the old one went to the backups.
-fn replace(path: &Path, before: Option<&str>, after: &str) -> anyhow::Result<Option<PathBuf>> {
-    let home = super::home()?;
-    let backup = before
-        .map(|before| {
-            let name = format!("claude-settings.{}.json", home::now());
-            let backup = home.backups().join(name);
-            std::fs::create_dir_all(home.backups())?;
-            std::fs::write(&backup, before)?;
-            Ok::<_, std::io::Error>(backup)
-        })
-        .transpose()
-        .context("could not keep a copy of settings.json; nothing was changed")?;
-    // A linked settings file stays a link: its target is replaced.
-    let target = std::fs::canonicalize(path).unwrap_or_else(|_| path.to_owned());
-    write_whole(&target, after)
-        .with_context(|| format!("could not write {}; nothing was changed", target.display()))?;
-    Ok(backup)
-}
-
-fn write_whole(target: &Path, text: &str) -> anyhow::Result<()> {
-    let folder = target.parent().context("it has no folder")?;
-    std::fs::create_dir_all(folder)?;
-    let mode = match std::fs::metadata(target) {
-        Ok(metadata) => {
-            // Renaming over a file that its owner made read-only would go through; ask it first.
-            std::fs::OpenOptions::new().append(true).open(target)?;
-            metadata.permissions().mode()
-        }
-        Err(_) => 0o600,
-    };
-    let mut file = tempfile::NamedTempFile::new_in(folder)?;
-    file.write_all(text.as_bytes())?;
-    file.as_file()
-        .set_permissions(std::fs::Permissions::from_mode(mode))?;
-    file.as_file().sync_all()?;
-    file.persist(target)?;
+fn dry_run(file: &SettingsFile, after: Option<&str>) -> anyhow::Result<()> {
+    print!("{}", show::diff(&file.target, file.text.as_deref(), after));
+    eprintln!("Nothing was changed: this was a dry run.");
     Ok(())
+}
+
+/// Keeps a copy in the data directory.
+fn back_up(home: &Home, text: &str) -> anyhow::Result<PathBuf> {
+    let write = || {
+        std::fs::create_dir_all(home.backups())?;
+        let path = (home::now()..)
+            .map(|now| home.backups().join(format!("claude-settings.{now}.json")))
+            .find(|path| !path.exists())
+            .context("the backups are full")?;
+        std::fs::write(&path, text)?;
+        Ok::<_, anyhow::Error>(path)
+    };
+    write().context("could not keep a copy of settings.json; nothing was changed")
 }

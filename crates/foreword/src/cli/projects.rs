@@ -83,7 +83,7 @@ pub fn run(args: &Args) -> anyhow::Result<()> {
             })?;
             match projects.iter().find(|other| other.keys.contains(&key)) {
                 Some(other) if other.id == project.id => {
-                    println!("{} is known to be there", one_line(&project.name))
+                    println!("{} is known to be there", one_line(&project.name));
                 }
                 Some(other) => {
                     store.merge_projects(other.id, project.id)?;

@@ -8,6 +8,7 @@ use serde_json::json;
 
 use crate::config::Config;
 use crate::home::{self, Home};
+use crate::install::record::Place;
 use crate::install::{self, Connection};
 use crate::log::Log;
 use crate::platform::Lock;
@@ -107,9 +108,17 @@ fn is_off_here(status: &Status) -> bool {
     switch::off_in_environment() || Switches::read(&status.home).covers(here.as_deref(), "")
 }
 
+/// By the user's settings, else by those of the project that we are in.
 fn connection() -> anyhow::Result<Connection> {
-    let settings = std::fs::read_to_string(install::settings_path()?).unwrap_or_default();
-    install::connection(&settings, &std::env::current_exe()?)
+    let program = std::env::current_exe()?;
+    let look = |place: Place| {
+        let settings = std::fs::read_to_string(place.settings).unwrap_or_default();
+        install::connection(&settings, &program)
+    };
+    match look(install::user_place()?)? {
+        Connection::None => look(install::project_place()?),
+        connection => Ok(connection),
+    }
 }
 
 fn as_json(status: &Status) -> serde_json::Value {

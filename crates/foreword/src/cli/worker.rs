@@ -4,6 +4,7 @@ use std::time::{Duration, Instant};
 
 use anyhow::{Context as _, bail};
 use clap::Subcommand;
+use foreword_core::queue::Queue;
 
 use crate::config::Config;
 use crate::home::Home;
@@ -32,7 +33,11 @@ enum Action {
     /// Whether a worker runs
     Status,
     /// Process everything that is queued, now
-    Drain,
+    Drain {
+        /// Also what was skipped after it had failed too often
+        #[arg(long)]
+        skipped: bool,
+    },
 }
 
 /// How long `start` and `stop` wait for the lock to change hands.
@@ -48,7 +53,7 @@ pub fn run(args: &Args) -> anyhow::Result<()> {
         Action::Start => start(&home),
         Action::Stop => stop(&home),
         Action::Status => status(&home),
-        Action::Drain => drain(&home),
+        Action::Drain { skipped } => drain(&home, skipped),
     }
 }
 
@@ -120,8 +125,15 @@ fn status(home: &Home) -> anyhow::Result<()> {
     Ok(())
 }
 
-fn drain(home: &Home) -> anyhow::Result<()> {
+fn drain(home: &Home, skipped: bool) -> anyhow::Result<()> {
     let config = Config::load(home)?;
+    if skipped {
+        let queue =
+            Queue::open(&home.queue(), &home.backups()).context("could not open queue.db")?;
+        queue
+            .retry_skipped()
+            .context("could not take up what was skipped")?;
+    }
     loop {
         // Either the running worker does it, or we are the worker.
         if Lock::holder(&home.lock())?.is_some()

@@ -1,7 +1,9 @@
 //! The work on one batch: from claimed events to what is stored of them.
 //!
 //! Events that were taken in before are left out here, so that neither a crash
-//! between the two databases nor a hook fired again makes anything twice.
+//! between the two databases nor a hook fired again makes anything twice. A turn can
+//! change what an earlier one of its session seemed to be (an edit is undone, a
+//! failing command passes): then that one is stored again, too.
 
 use foreword_core::model::{Derived, Event, Millis, Provenance, Turn};
 use foreword_core::store::{Batch, Store};
@@ -24,8 +26,8 @@ pub fn derive(store: &mut Store, events: &[Event], now: Millis) -> Result<(), Fa
             new.push(event.clone());
         }
     }
-    let turns = store.turns(&new).map_err(failure)?;
-    let turns = derive_turns(turns)?;
+    let session = store.session(&new).map_err(failure)?;
+    let turns = derive_session(session, &new)?;
     store
         .commit(&Batch {
             events: &new,
@@ -40,16 +42,32 @@ pub fn derive(store: &mut Store, events: &[Event], now: Millis) -> Result<(), Fa
         .map_err(failure)
 }
 
-fn derive_turns(turns: Vec<Turn>) -> Result<Vec<(Turn, Derived)>, Failure> {
-    turns
-        .into_iter()
-        .map(|turn| {
-            // A defect in the extractor must cost one turn, not the worker.
-            let derived = std::panic::catch_unwind(|| offline::derive(&turn))
-                .map_err(|_| Failure::Event("the offline provider panicked".to_owned()))?;
-            Ok((turn, derived))
+/// The turns that have new events, and the earlier ones that these put in another light.
+fn derive_session(session: Vec<Turn>, new: &[Event]) -> Result<Vec<(Turn, Derived)>, Failure> {
+    let is_new = |event: &Event| new.iter().any(|it| it.id == event.id);
+    let known: Vec<Turn> = session
+        .iter()
+        .map(|turn| Turn {
+            prompt_id: turn.prompt_id.clone(),
+            events: turn
+                .events
+                .iter()
+                .filter(|it| !is_new(it))
+                .cloned()
+                .collect(),
         })
-        .collect()
+        .collect();
+    // A defect in the extractor must cost one batch, not the worker.
+    let told = |session: &[Turn]| {
+        std::panic::catch_unwind(|| offline::derive(session))
+            .map_err(|_| Failure::Event("the offline provider panicked".to_owned()))
+    };
+    let (before, after) = (told(&known)?, told(&session)?);
+    let turns = session.into_iter().zip(after).zip(before);
+    Ok(turns
+        .filter(|((turn, after), before)| turn.events.iter().any(is_new) || after != before)
+        .map(|(turn, _)| turn)
+        .collect())
 }
 
 /// A full disk or a busy file is nobody's fault; a broken rule is the batch's.

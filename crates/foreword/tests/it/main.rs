@@ -4,18 +4,19 @@
 mod audit;
 mod support;
 
-mod spine;
-
+mod client;
 mod commands;
 mod concurrency;
 mod counts;
 mod crash;
+mod doctor;
+mod install;
+mod offline;
 mod pipes;
-mod storage;
-mod worker;
-
-mod client;
 mod projects;
 mod secrets;
+mod spine;
+mod storage;
 mod switch;
 mod terminal;
+mod worker;

@@ -1,5 +1,6 @@
 //! A private world for one test: a data directory, a user's home, a project.
 
+use std::collections::{BTreeMap, BTreeSet};
 use std::io::Write as _;
 use std::os::unix::ffi::OsStrExt as _;
 use std::os::unix::fs::MetadataExt as _;
@@ -171,6 +172,17 @@ impl Sandbox {
             .collect()
     }
 
+    /// The program at another place, as after a move.
+    pub fn moved_program(&self) -> PathBuf {
+        let moved = self.user_home().join("moved/foreword");
+        std::fs::create_dir_all(moved.parent().unwrap()).unwrap();
+        // Across devices there are no hard links.
+        std::fs::hard_link(PROGRAM, &moved)
+            .or_else(|_| std::fs::copy(PROGRAM, &moved).map(drop))
+            .unwrap();
+        moved
+    }
+
     /// What the program itself noted about hooks or the worker.
     pub fn log(&self, name: &str) -> String {
         std::fs::read_to_string(self.home().join("logs").join(name)).unwrap_or_default()
@@ -220,6 +232,42 @@ impl Drop for Sandbox {
         // A worker that a hook started must not outlive the test.
         let _ = self.command(&["worker", "stop"]).output();
     }
+}
+
+/// Mode and content by path.
+pub type Tree = BTreeMap<PathBuf, (u32, String)>;
+
+/// What is in a folder, however deep: modes, and bytes or where a link leads.
+pub fn tree(folder: &Path) -> Tree {
+    let mut tree = BTreeMap::new();
+    let mut folders = vec![folder.to_owned()];
+    while let Some(folder) = folders.pop() {
+        for entry in std::fs::read_dir(folder).unwrap() {
+            let path = entry.unwrap().path();
+            let metadata = std::fs::symlink_metadata(&path).unwrap();
+            let kind = metadata.file_type();
+            let content = if kind.is_symlink() {
+                std::fs::read_link(&path).unwrap().display().to_string()
+            } else if kind.is_file() {
+                std::fs::read(&path).unwrap().escape_ascii().to_string()
+            } else {
+                String::new()
+            };
+            if kind.is_dir() {
+                folders.push(path.clone());
+            }
+            tree.insert(path, (metadata.mode(), content));
+        }
+    }
+    tree
+}
+
+/// Two looks at the same folder show the same.
+#[track_caller]
+pub fn assert_same(before: &Tree, after: &Tree) {
+    let differs = |path: &&PathBuf| before.get(*path) != after.get(*path);
+    let changed: BTreeSet<_> = before.keys().chain(after.keys()).filter(differs).collect();
+    assert!(changed.is_empty(), "changed: {changed:#?}");
 }
 
 /// The `NAME=value` pairs of a process's environment, as /proc shows it.

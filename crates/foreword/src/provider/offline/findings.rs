@@ -1,27 +1,40 @@
 //! What follows from the order of the steps, before it is put into words.
+//!
+//! The steps are those of a whole session: a command that failed for one prompt
+//! and passes for the next is one trouble, and an edit that a later prompt took
+//! back never was a change. Everything here is indexes into the steps.
 
-use super::steps::{Command, Edit, Step, What};
-use super::words::{Call, GitCommit};
+use super::call::Call;
+use super::git::{GitCommit, Undo, committed};
+use super::steps::{Command, Step};
+use super::undone::{Attempt, Edits, is_commit};
 
-/// Indexes into the steps of a turn.
 #[derive(Debug, Default, PartialEq)]
 pub struct Findings {
-    pub repairs: Vec<Repair>,
+    pub troubles: Vec<Trouble>,
     pub commits: Vec<Commit>,
-    /// Commands that failed and were not seen to pass afterwards.
-    pub failures: Vec<usize>,
-    /// Edits that no repair and no commit accounts for.
-    pub other_edits: Vec<usize>,
+    pub attempts: Vec<Attempt>,
+    /// Edits that were not undone.
+    pub lasting: Vec<usize>,
 }
 
-/// A command that failed, then passed after files were changed.
-#[derive(Debug, PartialEq)]
-pub struct Repair {
-    /// The first failing run and how many there were.
-    pub failed: usize,
-    pub runs: usize,
+/// A command that failed, and what came of it.
+#[derive(Debug, Clone, PartialEq)]
+pub struct Trouble {
+    /// The failing runs, at least one.
+    pub runs: Vec<usize>,
+    /// What changed between the first of them and the end.
     pub edits: Vec<usize>,
-    pub passed: usize,
+    /// The run that passed after those changes.
+    pub passed: Option<usize>,
+}
+
+impl Trouble {
+    pub fn last(&self) -> usize {
+        self.passed
+            .or(self.runs.last().copied())
+            .unwrap_or(self.runs[0])
+    }
 }
 
 #[derive(Debug, PartialEq)]
@@ -35,140 +48,115 @@ pub struct Commit {
 
 impl Findings {
     pub fn of(steps: &[Step]) -> Findings {
-        let mut repairs = repairs(steps);
-        let commits = commits(steps);
-        // A passing run that mends nothing new was proven by an earlier one.
-        repairs.dedup_by_key(|repair| repair.passed);
-        let accounted = |edit: &usize| {
-            repairs.iter().any(|repair| repair.edits.contains(edit))
-                || commits.iter().any(|commit| commit.edits.contains(edit))
-        };
-        let other_edits = edits(steps, 0..steps.len())
-            .filter(|edit| !accounted(edit))
-            .collect();
+        let edits = Edits::of(steps);
         Findings {
-            failures: failures(steps),
-            repairs,
-            commits,
-            other_edits,
+            troubles: troubles(steps, &edits.lasting),
+            commits: commits(steps, &edits.lasting),
+            attempts: edits.attempts,
+            lasting: edits.lasting,
         }
     }
 }
 
-fn calls(steps: &[Step]) -> impl Iterator<Item = (usize, &Command, Call)> {
-    steps
-        .iter()
-        .enumerate()
-        .filter_map(|(at, step)| match &step.what {
-            What::Command(command) => Some((at, command, Call::of(&command.text)?)),
-            _ => None,
-        })
+fn calls(steps: &[Step]) -> impl Iterator<Item = (usize, &Command, &Call)> {
+    steps.iter().enumerate().filter_map(|(at, step)| {
+        let command = step.command()?;
+        Some((at, command, command.call.as_ref()?))
+    })
 }
 
-fn edits(steps: &[Step], range: std::ops::Range<usize>) -> impl Iterator<Item = usize> {
-    range.filter(|&at| matches!(steps[at].what, What::Edit(_)))
-}
-
-fn repairs(steps: &[Step]) -> Vec<Repair> {
-    let mut repairs: Vec<Repair> = Vec::new();
-    for (failed, command, call) in calls(steps) {
-        if command.passed || !call.matters() {
-            continue;
-        }
-        // A later run of a failure that is being repaired already.
-        if let Some(repair) = repairs.iter_mut().find(|it| {
-            it.failed < failed && failed < it.passed && same_call(steps, it.failed, &call)
-        }) {
-            repair.runs += 1;
-            continue;
-        }
-        let passed = calls(steps)
-            .find(|(at, command, later)| *at > failed && command.passed && later.covers(&call));
-        let Some((passed, ..)) = passed else {
-            continue;
-        };
-        let edits: Vec<usize> = edits(steps, failed..passed).collect();
-        // Passing without a change proves nothing about the code.
-        if !edits.is_empty() {
-            repairs.push(Repair {
-                failed,
-                runs: 1,
-                edits,
-                passed,
-            });
-        }
-    }
-    repairs
-}
-
-fn same_call(steps: &[Step], at: usize, call: &Call) -> bool {
-    match &steps[at].what {
-        What::Command(command) => Call::of(&command.text).is_some_and(|it| it.name == call.name),
-        _ => false,
-    }
-}
-
-fn failures(steps: &[Step]) -> Vec<usize> {
-    let settled = |failed: usize, call: &Call| {
-        calls(steps).any(|(at, command, later)| {
-            let passed = command.passed && later.covers(call);
-            let failed_again = !command.passed && later.name == call.name;
-            at > failed && (passed || failed_again)
-        })
+fn troubles(steps: &[Step], lasting: &[usize]) -> Vec<Trouble> {
+    let mut open: Vec<(Trouble, &Call)> = Vec::new();
+    let mut troubles: Vec<Trouble> = Vec::new();
+    let between = |from: usize, to: usize| -> Vec<usize> {
+        let edits = lasting.iter().copied();
+        edits.filter(|&at| from < at && at < to).collect()
     };
-    calls(steps)
-        .filter(|(at, command, call)| !command.passed && call.matters() && !settled(*at, call))
-        // A subagent's dead end is its own business, and a command that was never
-        // there says nothing about the project.
-        .filter(|(at, command, _)| steps[*at].agent_id.is_none() && !command.not_found())
-        .map(|(at, ..)| at)
-        .collect()
+    for (at, command, call) in calls(steps).filter(|(_, _, call)| call.matters()) {
+        if command.passed {
+            let (settled, rest) = open
+                .into_iter()
+                .partition(|(_, failed)| call.covers(failed));
+            open = rest;
+            let mut mended: Option<Trouble> = None;
+            for (mut trouble, _) in settled {
+                trouble.edits = between(trouble.runs[0], at);
+                trouble.passed = Some(at);
+                // Passing without a change proves nothing about the code; and one
+                // run that passes is one repair, however many runs failed.
+                match &mut mended {
+                    _ if trouble.edits.is_empty() => {}
+                    Some(mended) => {
+                        mended.runs.extend(trouble.runs);
+                        mended.runs.sort_unstable();
+                    }
+                    None => mended = Some(trouble),
+                }
+            }
+            troubles.extend(mended);
+            continue;
+        }
+        // A command that was never there says nothing about the project.
+        if command.not_found() {
+            continue;
+        }
+        match open
+            .iter_mut()
+            .find(|(_, known)| known.covers(call) || call.covers(known))
+        {
+            Some((trouble, known)) => {
+                trouble.runs.push(at);
+                // The widest run is the one that has to pass.
+                if call.covers(known) {
+                    *known = call;
+                }
+            }
+            None => open.push((
+                Trouble {
+                    runs: vec![at],
+                    edits: Vec::new(),
+                    passed: None,
+                },
+                call,
+            )),
+        }
+    }
+    for (mut trouble, _) in open {
+        // A subagent's dead end is its own business.
+        if trouble.runs.iter().all(|&at| steps[at].agent_id.is_none()) {
+            trouble.edits = between(trouble.runs[0], trouble.last());
+            troubles.push(trouble);
+        }
+    }
+    troubles.sort_by_key(|trouble| trouble.runs[0]);
+    troubles
 }
 
-fn commits(steps: &[Step]) -> Vec<Commit> {
-    let mut commits = Vec::new();
+fn commits(steps: &[Step], lasting: &[usize]) -> Vec<Commit> {
+    let mut commits: Vec<Commit> = Vec::new();
     let mut since = 0;
-    for (step, command, _) in calls(steps) {
-        let Some(commit) = GitCommit::of(&command.typed).filter(|_| command.passed) else {
+    for (step, command, _) in calls(steps).filter(|(_, command, _)| command.passed) {
+        if let Some(Undo::Revert(id)) = Undo::of(&command.typed) {
+            let is_it = |commit: &Commit| is_commit(commit.id.as_deref(), id.as_deref());
+            if let Some(at) = commits.iter().rposition(is_it) {
+                commits.remove(at);
+            }
+        }
+        let Some(commit) = GitCommit::of(&command.typed) else {
             continue;
         };
         let (id, subject) = match committed(&command.output) {
             Some((id, subject)) => (Some(id), Some(subject)),
             None => (None, commit.message),
         };
+        let edits = lasting.iter().copied();
         commits.push(Commit {
             step,
             id,
             subject: subject.unwrap_or_default(),
-            edits: edits(steps, since..step).collect(),
+            edits: edits.filter(|at| (since..step).contains(at)).collect(),
         });
         since = step;
     }
     commits
-}
-
-/// `[main 1a2b3c4] Subject`, which git prints.
-fn committed(output: &str) -> Option<(String, String)> {
-    output.lines().find_map(|line| {
-        let (place, subject) = line.trim().strip_prefix('[')?.split_once("] ")?;
-        let id = place.split_whitespace().next_back()?;
-        let is_id = id.len() >= 7 && id.chars().all(|it| it.is_ascii_hexdigit());
-        is_id.then(|| (id.to_owned(), subject.trim().to_owned()))
-    })
-}
-
-/// The edit at this index; the finding says that it is one.
-pub fn edit_at(steps: &[Step], at: usize) -> Option<&Edit> {
-    match &steps[at].what {
-        What::Edit(edit) => Some(edit),
-        _ => None,
-    }
-}
-
-/// The command at this index; the finding says that it is one.
-pub fn command_at(steps: &[Step], at: usize) -> Option<&Command> {
-    match &steps[at].what {
-        What::Command(command) => Some(command),
-        _ => None,
-    }
 }

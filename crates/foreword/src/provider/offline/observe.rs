@@ -1,50 +1,64 @@
-//! Words findings as observations.
+//! Words what a turn came to as observations.
 //!
 //! A title names the thing changed, not the tool; facts carry files, commands and
-//! the line that said what was wrong. Nothing is claimed that no event shows.
+//! the line that said what was wrong. Nothing is claimed that no event shows, and
+//! what somebody said stands in quotes.
 
-use foreword_core::model::{FileRole, Observation, ObservationType, Origin, TouchedFile, Turn};
-use foreword_core::text::{capitalised, count, one_line, shorten};
+use foreword_core::model::{Observation, ObservationType, Origin};
+use foreword_core::text::{capitalised, shorten};
 
-use super::Story;
-use super::findings::{Commit, Findings, Repair, command_at, edit_at};
-use super::steps::{Command, Edit, Step, What};
-use super::words;
+use super::findings::{Commit, Trouble};
+use super::request::{self, Asked};
+use super::teller::{Teller, Wording};
+use super::{changes, output, quotes};
 
-const FACTS_MAX: usize = 7;
-const CONCEPTS_MAX: usize = 5;
-
-pub fn observations(turn: &Turn, story: &Story<'_>, findings: &Findings) -> Vec<Observation> {
-    let teller = Teller { story };
-    let mut observations = Vec::new();
-    let mut folded = Vec::new();
-    for commit in &findings.commits {
-        let repairs: Vec<&Repair> = findings
-            .repairs
-            .iter()
-            .filter(|repair| {
-                repair.passed < commit.step
-                    && repair.edits.iter().all(|edit| commit.edits.contains(edit))
-            })
-            .collect();
-        folded.extend(repairs.iter().map(|repair| repair.failed));
-        observations.push(teller.commit(commit, &repairs));
+pub fn observations(teller: &Teller<'_>) -> Vec<Observation> {
+    let (on_the_way, troubles): (Vec<&Trouble>, Vec<&Trouble>) = teller
+        .troubles()
+        .into_iter()
+        .partition(|trouble| teller.is_on_the_way(trouble));
+    let (repairs, failures): (Vec<&Trouble>, Vec<&Trouble>) =
+        troubles.into_iter().partition(|it| it.passed.is_some());
+    let mut observations = quotes::decisions(teller);
+    let mut accounted: Vec<usize> = Vec::new();
+    let mut folded: Vec<usize> = Vec::new();
+    for commit in teller.commits() {
+        let within = |trouble: &&&Trouble| {
+            trouble.last() < commit.step && trouble.edits.iter().all(|it| commit.edits.contains(it))
+        };
+        let fixed: Vec<&Trouble> = repairs.iter().filter(within).copied().collect();
+        let passed: Vec<&Trouble> = on_the_way.iter().filter(within).copied().collect();
+        folded.extend(fixed.iter().chain(&passed).map(|it| it.runs[0]));
+        accounted.extend(&commit.edits);
+        observations.push(teller.commit(commit, &fixed, &passed));
     }
-    for repair in findings
-        .repairs
-        .iter()
-        .filter(|it| !folded.contains(&it.failed))
-    {
+    let is_left = |trouble: &&&Trouble| !folded.contains(&trouble.runs[0]);
+    for repair in repairs.iter().filter(is_left) {
+        accounted.extend(&repair.edits);
         observations.extend(teller.repair(repair));
     }
-    if !findings.other_edits.is_empty() {
-        observations.push(teller.edits(turn, &findings.other_edits));
+    let mut edits = teller.lasting();
+    edits.retain(|at| !accounted.contains(at));
+    if !edits.is_empty() {
+        let passed: Vec<&Trouble> = on_the_way.iter().filter(is_left).copied().collect();
+        // Also when the trouble went on and is told in a later turn.
+        let failing = teller.findings.troubles.iter().any(|trouble| {
+            trouble.passed.is_none() && edits.iter().any(|at| trouble.edits.contains(at))
+        });
+        observations.push(teller.changed(&edits, &passed, failing));
     }
-    for &failure in &findings.failures {
+    for failure in failures {
         observations.extend(teller.failure(failure));
+    }
+    let rejected = teller.rejected();
+    observations.extend(rejected.iter().map(|it| teller.rejection(it)));
+    observations.extend(quotes::findings(teller));
+    if let Some(first) = observations.iter_mut().find(|it| it.origin != Origin::User) {
+        first.facts.extend(teller.versions());
     }
     // The closing words are in the summary; here they would be paid for once per observation.
     if let [only] = observations.as_mut_slice()
+        && only.origin == Origin::Agent
         && let Some(closing) = teller.closing_words()
     {
         only.narrative = format!("{} {closing}", only.narrative);
@@ -53,458 +67,186 @@ pub fn observations(turn: &Turn, story: &Story<'_>, findings: &Findings) -> Vec<
     observations
 }
 
-struct Teller<'a> {
-    story: &'a Story<'a>,
-}
-
 impl Teller<'_> {
-    fn steps(&self) -> &[Step] {
-        &self.story.steps
-    }
-
-    fn commit(&self, commit: &Commit, repairs: &[&Repair]) -> Observation {
-        let edits = self.edits_at(&commit.edits);
-        let mut facts = Vec::new();
-        for repair in repairs {
-            facts.extend(self.repair_facts(repair));
-        }
-        facts.extend(change_facts(&edits));
-        let id = commit.id.as_deref().unwrap_or("a commit of unknown id");
-        facts.push(format!("Committed as {id}: {}", names(&edits)));
-        let mut narrative = self.asked();
-        if let Some(repair) = repairs.first() {
-            narrative.push(self.repair_sentence(repair));
-        }
-        narrative.push(format!(
-            "{} Committed as {id}, “{}”.",
-            changed_sentence(&edits),
-            commit.subject
-        ));
-        let involved = commit
+    fn commit(&self, commit: &Commit, fixed: &[&Trouble], passed: &[&Trouble]) -> Observation {
+        let here: Vec<usize> = commit
             .edits
             .iter()
             .copied()
-            .chain(repairs.iter().flat_map(|it| [it.failed, it.passed]));
-        self.observation(
-            format!("commit:{}", self.steps()[commit.step].event),
+            .filter(|&at| self.is_here(at))
+            .collect();
+        let (all, own) = (self.edits(&commit.edits), self.edits(&here));
+        let mut facts: Vec<String> = fixed.iter().flat_map(|it| self.run_facts(it)).collect();
+        facts.extend(passed.iter().filter_map(|it| self.passed_fact(it)));
+        facts.extend(changes::facts(&own));
+        if all.is_empty() {
+            facts.extend(self.commands_that_change_files(commit.step));
+        }
+        let id = match &commit.id {
+            Some(id) => format!("Committed as {id}"),
+            None => "Committed".to_owned(),
+        };
+        let what = match all.as_slice() {
+            [] => "its files were changed by commands, not by edits".to_owned(),
+            all => changes::names(all),
+        };
+        let mut narrative = self.asked(300);
+        narrative.extend(fixed.first().map(|it| self.failed_sentence(it)));
+        narrative.push(changes::sentence(&own));
+        if own.len() < all.len() {
+            narrative.push("The commit takes in edits of an earlier prompt.".to_owned());
+        }
+        narrative.push(format!("{id}, “{}”.", commit.subject));
+        narrative.retain(|it| !it.is_empty());
+        let kind = request::kind_of(&commit.subject);
+        let runs = fixed.iter().flat_map(|it| [it.runs[0], it.last()]);
+        let first = here.first().copied();
+        self.resting_on(
             Wording {
-                kind: kind_of(&commit.subject).unwrap_or(ObservationType::Feature),
-                title: match without_prefix(&commit.subject) {
-                    "" => format!("Committed {}", names(&edits)),
+                seed: format!("commit:{}", self.steps()[commit.step].event),
+                kind: kind.unwrap_or(ObservationType::Feature),
+                origin: Origin::Agent,
+                title: match request::without_prefix(&commit.subject) {
+                    "" => format!("Committed {}", changes::names(&all)),
                     subject => capitalised(subject),
                 },
-                subtitle: format!("Committed as {id}: {}", names(&edits)),
+                subtitle: format!("{id}: {what}"),
                 facts,
                 narrative,
+                files: self.files(&all, first),
             },
-            &edits,
-            involved.chain([commit.step]),
+            here.iter()
+                .copied()
+                .chain(runs)
+                .chain([commit.step])
+                .collect(),
         )
     }
 
-    fn repair(&self, repair: &Repair) -> Option<Observation> {
-        let failed = command_at(self.steps(), repair.failed)?;
-        let edits = self.edits_at(&repair.edits);
-        let line = words::key_line(&failed.output);
-        let name = call_name(failed);
-        let title = match &line {
-            Some(line) => format!("Fixed “{}” in {}", shorten(line, 70), names(&edits)),
-            None => format!("`{name}` passes again after changes to {}", names(&edits)),
+    fn repair(&self, repair: &Trouble) -> Option<Observation> {
+        let failed = self.command(repair.runs[0])?;
+        let edits = self.edits(&repair.edits);
+        let names = changes::names(&edits);
+        let name = failed.name();
+        let title = match (
+            output::failing_test(&failed.output),
+            output::key_line(&failed.output),
+        ) {
+            (Some(test), Some(line)) => {
+                format!("Fixed {test} in {names}: “{}”", shorten(&line, 70))
+            }
+            (_, Some(line)) => format!("Fixed “{}” in {names}", shorten(&line, 70)),
+            _ => format!("`{name}` passes again after changes to {names}"),
         };
-        let mut facts = self.repair_facts(repair);
-        facts.extend(change_facts(&edits));
-        let mut narrative = self.asked();
-        narrative.push(self.repair_sentence(repair));
+        let mut facts = self.run_facts(repair);
+        facts.extend(changes::facts(&edits));
+        let mut narrative = self.asked(300);
+        narrative.push(self.failed_sentence(repair));
         narrative.push(format!(
             "{} After that `{name}` passed.",
-            changed_sentence(&edits)
+            changes::sentence(&edits)
         ));
-        Some(
-            self.observation(
-                format!("repair:{}", self.steps()[repair.failed].event),
-                Wording {
-                    kind: ObservationType::Bugfix,
-                    title,
-                    subtitle: format!("`{name}` failed and passes now"),
-                    facts,
-                    narrative,
-                },
-                &edits,
-                repair
-                    .edits
-                    .iter()
-                    .copied()
-                    .chain([repair.failed, repair.passed]),
-            ),
-        )
-    }
-
-    fn edits(&self, turn: &Turn, at: &[usize]) -> Observation {
-        let edits = self.edits_at(at);
-        let request = self
-            .story
-            .request
-            .map(foreword_core::text::title)
-            .filter(|it| !it.is_empty());
-        let by_words = request.as_deref().and_then(kind_of);
-        let created = edits.iter().any(|edit| edit.created);
-        let kind = by_words.unwrap_or(if created {
-            ObservationType::Feature
-        } else {
-            ObservationType::Refactor
-        });
-        let title = match &request {
-            Some(request) => format!("{} ({})", shorten(request, 80), names(&edits)),
-            None => format!("Changed {}", names(&edits)),
-        };
-        let mut narrative = self.asked();
-        narrative.push(changed_sentence(&edits));
-        self.observation(
-            format!(
-                "edits:{}",
-                turn.prompt_id.as_deref().unwrap_or("before-any-prompt")
-            ),
+        narrative.extend(self.cause());
+        let runs = [repair.runs[0], repair.last()];
+        Some(self.resting_on(
             Wording {
-                kind,
+                seed: self.trouble_seed(repair),
+                kind: ObservationType::Bugfix,
+                origin: Origin::Agent,
                 title,
-                // The user's word makes it a bugfix; only a run that passes would prove it.
-                subtitle: match kind {
-                    ObservationType::Bugfix => "Meant as a fix; no failing run was seen to pass",
-                    _ => "Changed in this turn",
-                }
-                .to_owned(),
-                facts: change_facts(&edits),
+                subtitle: format!("`{name}` failed and passes now"),
+                facts,
                 narrative,
+                files: self.files(&edits, Some(repair.runs[0])),
             },
-            &edits,
-            at.iter().copied(),
-        )
-    }
-
-    fn failure(&self, at: usize) -> Option<Observation> {
-        let command = command_at(self.steps(), at)?;
-        let name = call_name(command);
-        let line = words::key_line(&command.output)?;
-        let mut narrative = self.asked();
-        narrative.push(format!(
-            "`{}` failed with “{line}” and did not pass afterwards in this turn.",
-            shorten(&command.text, 120)
-        ));
-        Some(self.observation(
-            format!("failure:{}", self.steps()[at].event),
-            Wording {
-                kind: ObservationType::Discovery,
-                title: format!("`{name}` fails: {}", shorten(&line, 80)),
-                subtitle: "Not seen to pass afterwards in this turn".to_owned(),
-                facts: failure_facts(command),
-                narrative,
-            },
-            &[],
-            [at].into_iter(),
+            repair.edits.iter().copied().chain(runs).collect(),
         ))
     }
 
-    fn observation(
-        &self,
-        seed: String,
-        wording: Wording,
-        edits: &[&Edit],
-        involved: impl Iterator<Item = usize>,
-    ) -> Observation {
-        let mut involved: Vec<usize> = involved.collect();
-        involved.sort_unstable();
-        involved.dedup();
-        let steps: Vec<&Step> = involved.iter().map(|&at| &self.steps()[at]).collect();
-        let narrative = wording.narrative;
-        let mut facts = wording.facts;
-        facts.truncate(FACTS_MAX);
-        // A subagent's work is its own only if all of it is.
-        let agent = steps.first().and_then(|step| step.agent_id.clone());
-        let agent_id = agent.filter(|agent| {
-            steps
-                .iter()
-                .all(|step| step.agent_id.as_ref() == Some(agent))
-        });
-        Observation {
-            seed,
-            kind: wording.kind,
-            title: one_line(&wording.title),
-            subtitle: one_line(&wording.subtitle),
-            facts,
-            narrative: narrative.join(" "),
-            concepts: concepts(edits),
-            files: self.files(edits, involved.first().copied()),
-            origin: Origin::Agent,
-            agent_id,
-            events: steps.iter().map(|step| step.event).collect(),
-            at: steps.last().map_or(0, |step| step.at),
-        }
-    }
-
-    /// The edited files as they were last seen, and what was read before the first change.
-    fn files(&self, edits: &[&Edit], first: Option<usize>) -> Vec<TouchedFile> {
-        let mut files: Vec<TouchedFile> = Vec::new();
-        for edit in edits {
-            files.retain(|file| file.path != edit.file.path);
-            files.push(edit.file.clone());
-        }
-        for step in &self.steps()[..first.unwrap_or(0)] {
-            if let What::Read(file) = &step.what
-                && !files.iter().any(|known| known.path == file.path)
-            {
-                files.push(file.clone());
-            }
-        }
-        files.sort_by(|a, b| {
-            (a.role == FileRole::Read, &a.path).cmp(&(b.role == FileRole::Read, &b.path))
-        });
-        files
-    }
-
-    fn edits_at(&self, at: &[usize]) -> Vec<&Edit> {
-        at.iter()
-            .filter_map(|&at| edit_at(self.steps(), at))
-            .collect()
-    }
-
-    fn asked(&self) -> Vec<String> {
-        let request = self.story.request.map(one_line).filter(|it| !it.is_empty());
-        request
-            .map(|request| format!("Asked: “{}”.", shorten(&request, 300).trim_end_matches('.')))
-            .into_iter()
-            .collect()
-    }
-
-    fn closing_words(&self) -> Option<String> {
-        let closing = words::first_paragraph(self.story.reply?);
-        (!closing.is_empty() && !self.story.failed)
-            .then(|| format!("The agent's closing words: “{}”", shorten(&closing, 400)))
-    }
-
-    fn repair_facts(&self, repair: &Repair) -> Vec<String> {
-        let Some(failed) = command_at(self.steps(), repair.failed) else {
-            return Vec::new();
-        };
-        let mut facts = failure_facts(failed);
-        if let Some(passed) = command_at(self.steps(), repair.passed) {
-            let times = match repair.runs {
-                1 => "after one failing run".to_owned(),
-                runs => format!("after {runs} failing runs"),
-            };
-            facts.push(format!("`{}` passes {times}", shorten(&passed.text, 80)));
-        }
-        facts
-    }
-
-    fn repair_sentence(&self, repair: &Repair) -> String {
-        let Some(failed) = command_at(self.steps(), repair.failed) else {
-            return String::new();
-        };
-        match words::key_line(&failed.output) {
-            Some(line) => format!("`{}` failed with “{line}”.", shorten(&failed.text, 100)),
-            None => format!("`{}` failed.", shorten(&failed.text, 100)),
-        }
-    }
-}
-
-struct Wording {
-    kind: ObservationType,
-    title: String,
-    subtitle: String,
-    facts: Vec<String>,
-    narrative: Vec<String>,
-}
-
-/// What a message or request says it is about; none if its words do not tell.
-fn kind_of(message: &str) -> Option<ObservationType> {
-    let message = message.to_lowercase();
-    let first = message
-        .split(|it: char| !it.is_alphanumeric())
-        .find(|word| !word.is_empty())?;
-    Some(match first {
-        "fix" | "fixes" | "fixed" | "bugfix" | "hotfix" | "repair" | "correct" => {
-            ObservationType::Bugfix
-        }
-        "feat" | "feature" | "add" | "adds" | "added" | "implement" | "introduce" | "support"
-        | "create" | "build" | "write" => ObservationType::Feature,
-        "refactor" | "rename" | "move" | "extract" | "clean" | "cleanup" | "simplify" | "split"
-        | "inline" | "style" | "chore" | "perf" => ObservationType::Refactor,
-        _ => return None,
-    })
-}
-
-/// `fix(auth): compare in UTC` without the part that the type already says.
-fn without_prefix(subject: &str) -> &str {
-    match subject.split_once(": ") {
-        Some((prefix, rest))
-            if kind_of(prefix).is_some() && !prefix.contains(' ') && !rest.is_empty() =>
-        {
-            rest
-        }
-        _ => subject,
-    }
-}
-
-fn call_name(command: &Command) -> String {
-    words::Call::of(&command.text)
-        .map_or_else(|| shorten(&command.text, 60).into_owned(), |call| call.name)
-}
-
-fn paths<'a>(edits: &[&'a Edit]) -> Vec<&'a str> {
-    let mut paths: Vec<&str> = Vec::new();
-    for edit in edits {
-        if !paths.contains(&edit.file.path.as_str()) {
-            paths.push(&edit.file.path);
-        }
-    }
-    paths
-}
-
-/// `src/a.rs, src/b.rs and 3 more`.
-fn names(edits: &[&Edit]) -> String {
-    let paths = paths(edits);
-    match paths.as_slice() {
-        [] => "no edited files".to_owned(),
-        [one] => (*one).to_owned(),
-        [one, two] => format!("{one}, {two}"),
-        [one, two, rest @ ..] => format!("{one}, {two} and {} more", rest.len()),
-    }
-}
-
-fn changed_sentence(edits: &[&Edit]) -> String {
-    if edits.is_empty() {
-        return String::new();
-    }
-    let created: Vec<_> = edits.iter().copied().filter(|edit| edit.created).collect();
-    let created = paths(&created);
-    let changed: Vec<_> = paths(edits)
-        .into_iter()
-        .filter(|path| !created.contains(path))
-        .collect();
-    let mut parts = Vec::new();
-    if !created.is_empty() {
-        parts.push(format!("Created {}", created.join(", ")));
-    }
-    if !changed.is_empty() {
-        parts.push(format!(
-            "{} {}",
-            if parts.is_empty() {
-                "Changed"
+    /// Edits that neither a repair nor a commit accounts for.
+    fn changed(&self, at: &[usize], passed: &[&Trouble], failing: bool) -> Observation {
+        let edits = self.edits(at);
+        let request = self.words().request().unwrap_or_default();
+        // What was asked for is in the commit; this came beside or after it.
+        let asked = Asked::of(request).filter(|_| self.commits().next().is_none());
+        let defined = changes::new_names(&edits);
+        let created = edits.iter().any(|edit| edit.created);
+        let kind = asked.as_ref().and_then(|it| it.kind).unwrap_or({
+            if failing {
+                ObservationType::Bugfix
+            } else if created || !defined.is_empty() {
+                ObservationType::Feature
             } else {
-                "changed"
+                ObservationType::Refactor
+            }
+        });
+        let names = changes::names(&edits);
+        let mut facts: Vec<String> = passed
+            .iter()
+            .filter_map(|it| self.passed_fact(it))
+            .collect();
+        let change = changes::facts(&edits);
+        let title = match (asked, defined.as_slice(), change.as_slice()) {
+            (Some(asked), ..) => format!("{} ({names})", asked.title),
+            (None, [], [one]) => one.clone(),
+            (None, [], _) => format!("Changed {names}"),
+            (None, defined, _) => format!("Added {} ({names})", changes::quoted(defined)),
+        };
+        facts.extend(change.into_iter().filter(|fact| *fact != title));
+        let mut narrative = self.asked(300);
+        narrative.push(changes::sentence(&edits));
+        let sizes = changes::sizes(&edits);
+        self.resting_on(
+            Wording {
+                seed: format!("edits:{}", self.prompt_seed()),
+                kind,
+                origin: Origin::Agent,
+                title,
+                // The user's word makes it a bugfix; only a run that passes would prove it.
+                subtitle: match kind {
+                    ObservationType::Bugfix => {
+                        format!("{sizes}; meant as a fix, no failing run was seen to pass")
+                    }
+                    _ => sizes,
+                },
+                facts,
+                narrative,
+                files: self.files(&edits, at.first().copied()),
             },
-            changed.join(", ")
+            at.to_vec(),
+        )
+    }
+
+    fn failure(&self, trouble: &Trouble) -> Option<Observation> {
+        let last = *trouble.runs.last()?;
+        let command = self.command(last)?;
+        let name = command.name();
+        let line = output::key_line(&command.output)?;
+        let mut facts = self.run_facts(trouble);
+        facts.extend(self.ran_after(last));
+        let mut narrative = self.asked(300);
+        narrative.push(format!(
+            "`{}` failed with “{line}” and was not seen to pass afterwards.",
+            shorten(&command.text, 120)
         ));
+        narrative.extend(self.cause());
+        let runs = match trouble.runs.len() {
+            1 => "One failing run".to_owned(),
+            runs => format!("{runs} failing runs"),
+        };
+        let edits = self.edits(&trouble.edits);
+        Some(self.resting_on(
+            Wording {
+                seed: self.trouble_seed(trouble),
+                kind: ObservationType::Discovery,
+                origin: Origin::Agent,
+                title: format!("`{name}` fails: {}", shorten(&line, 80)),
+                subtitle: format!("{runs} of `{name}`, none that passed afterwards"),
+                facts,
+                narrative,
+                files: self.files(&edits, Some(trouble.runs[0])),
+            },
+            trouble.runs.clone(),
+        ))
     }
-    format!("{}.", parts.join("; "))
-}
-
-/// One fact per file: the line that changed, or how much there is of it.
-fn change_facts(edits: &[&Edit]) -> Vec<String> {
-    paths(edits)
-        .into_iter()
-        .map(|path| {
-            let of_file: Vec<_> = edits.iter().filter(|edit| edit.file.path == path).collect();
-            let replaced = of_file.iter().find_map(|edit| {
-                match (edit.removed.as_slice(), edit.added.as_slice()) {
-                    ([old], [new]) if !edit.created => Some((old, new)),
-                    _ => None,
-                }
-            });
-            if let Some(edit) = of_file.iter().find(|edit| edit.created) {
-                return format!(
-                    "{path} is new, {}",
-                    count(edit.lines as u64, "line", "lines")
-                );
-            }
-            match replaced {
-                Some((old, new)) => format!(
-                    "{path}: `{}` became `{}`",
-                    shorten(old, 70),
-                    shorten(new, 70)
-                ),
-                None => {
-                    let added: usize = of_file.iter().map(|edit| edit.added.len()).sum();
-                    let removed: usize = of_file.iter().map(|edit| edit.removed.len()).sum();
-                    let first = of_file.iter().find_map(|edit| edit.added.first());
-                    let sample = first.map(|line| format!(", among them `{}`", shorten(line, 60)));
-                    let added = count(added as u64, "line", "lines");
-                    format!(
-                        "{path}: {added} in, {removed} out{}",
-                        sample.unwrap_or_default()
-                    )
-                }
-            }
-        })
-        .collect()
-}
-
-fn failure_facts(command: &Command) -> Vec<String> {
-    let code = command
-        .exit_code
-        .as_ref()
-        .map(|code| format!(" with exit code {code}"))
-        .unwrap_or_default();
-    let line = words::key_line(&command.output)
-        .map(|line| format!(": {line}"))
-        .unwrap_or_default();
-    vec![format!(
-        "`{}` failed{code}{line}",
-        shorten(&command.text, 80)
-    )]
-}
-
-/// Broad words from the paths: folders, names and the language.
-fn concepts(edits: &[&Edit]) -> Vec<String> {
-    let mut concepts: Vec<String> = Vec::new();
-    let mut add = |word: &str| {
-        let word = word.to_lowercase();
-        let known = [
-            "src", "lib", "main", "mod", "index", "crates", "packages", "app", "init", "",
-        ];
-        if !known.contains(&word.as_str()) && !concepts.contains(&word) {
-            concepts.push(word);
-        }
-    };
-    for path in paths(edits) {
-        let path = std::path::Path::new(path);
-        if path.is_absolute() {
-            continue;
-        }
-        if let Some(stem) = path.file_stem() {
-            add(stem.to_string_lossy().trim_start_matches('.'));
-        }
-        if let Some(folder) = path.parent().and_then(|it| it.file_name()) {
-            add(&folder.to_string_lossy());
-        }
-        if let Some(language) = path
-            .extension()
-            .and_then(|it| language(&it.to_string_lossy()))
-        {
-            add(language);
-        }
-    }
-    concepts.truncate(CONCEPTS_MAX);
-    concepts
-}
-
-fn language(extension: &str) -> Option<&'static str> {
-    Some(match extension {
-        "rs" => "rust",
-        "py" => "python",
-        "ts" | "tsx" => "typescript",
-        "js" | "jsx" | "mjs" => "javascript",
-        "go" => "go",
-        "java" => "java",
-        "rb" => "ruby",
-        "c" | "h" => "c",
-        "cpp" | "cc" | "hpp" => "c++",
-        "sql" => "sql",
-        "sh" => "shell",
-        "md" => "documentation",
-        "css" | "scss" => "css",
-        "html" => "html",
-        "toml" | "yaml" | "yml" | "json" => "configuration",
-        _ => return None,
-    })
 }

@@ -1,4 +1,6 @@
 //! Events of tool uses, read as steps: an edit, a read, a command.
+//!
+//! Everything that is needed of an event is taken out of it here, once.
 
 use std::path::Path;
 
@@ -6,11 +8,14 @@ use foreword_core::model::{Event, EventKind, FileRole, Millis, TouchedFile};
 use serde_json::Value;
 use uuid::Uuid;
 
-use super::words;
+use super::call::Call;
+use super::output;
 
 #[derive(Debug, Clone, PartialEq)]
 pub struct Step {
     pub event: Uuid,
+    /// Which turn of the session it belongs to.
+    pub turn: usize,
     pub at: Millis,
     pub agent_id: Option<String>,
     pub what: What,
@@ -19,7 +24,7 @@ pub struct Step {
 #[derive(Debug, Clone, PartialEq)]
 pub enum What {
     Edit(Edit),
-    Read(TouchedFile),
+    Read(Read),
     Command(Command),
 }
 
@@ -28,6 +33,7 @@ pub struct Edit {
     /// With its path relative to the working tree.
     pub file: TouchedFile,
     pub created: bool,
+    /// Of the whole file, if it was written whole.
     pub lines: usize,
     /// Lines that went and came, trimmed, without blank ones.
     pub removed: Vec<String>,
@@ -35,8 +41,17 @@ pub struct Edit {
 }
 
 #[derive(Debug, Clone, PartialEq)]
+pub struct Read {
+    pub file: TouchedFile,
+    pub content: String,
+}
+
+#[derive(Debug, Clone, PartialEq)]
 pub struct Command {
     pub typed: String,
+    pub call: Option<Call>,
+    /// What the agent said it is for.
+    pub description: String,
     /// As typed, on one line.
     pub text: String,
     pub passed: bool,
@@ -54,8 +69,29 @@ impl Command {
 }
 
 impl Step {
+    pub fn edit(&self) -> Option<&Edit> {
+        match &self.what {
+            What::Edit(edit) => Some(edit),
+            _ => None,
+        }
+    }
+
+    pub fn command(&self) -> Option<&Command> {
+        match &self.what {
+            What::Command(command) => Some(command),
+            _ => None,
+        }
+    }
+
+    pub fn read(&self) -> Option<&Read> {
+        match &self.what {
+            What::Read(read) => Some(read),
+            _ => None,
+        }
+    }
+
     /// None for events that are no tool use, or of a tool that proves nothing.
-    pub fn of(event: &Event) -> Option<Step> {
+    pub fn of(turn: usize, event: &Event) -> Option<Step> {
         let failed = match event.kind {
             EventKind::ToolUse => false,
             EventKind::ToolFailure => true,
@@ -68,6 +104,7 @@ impl Step {
         };
         Some(Step {
             event: event.id,
+            turn,
             at: event.at,
             agent_id: event.agent_id.clone(),
             what,
@@ -79,7 +116,16 @@ fn file_step(event: &Event) -> Option<What> {
     let mut file = event.files.first()?.clone();
     file.path = relative(&file.path, event.root.as_deref());
     if file.role == FileRole::Read {
-        return Some(What::Read(file));
+        let content = event
+            .payload
+            .response
+            .as_ref()
+            .and_then(|it| it.get("file"));
+        let content = content.and_then(|file| text(file, "content"));
+        return Some(What::Read(Read {
+            file,
+            content: content.unwrap_or_default().to_owned(),
+        }));
     }
     let input = event.payload.input.as_ref()?;
     let response = event.payload.response.as_ref();
@@ -158,11 +204,15 @@ fn command(event: &Event, failed: bool) -> Option<Command> {
         let part = |name| text(response, name).unwrap_or_default();
         (format!("{}\n{}", part("stdout"), part("stderr")), None)
     };
-    let output = words::plain(&output);
+    let output = output::plain(&output);
     // A pipe's exit code is its last command's, so the output has to speak.
-    let hidden = typed.contains('|') && words::looks_failed(&output);
+    let hidden = typed.contains('|') && output::looks_failed(&output);
     Some(Command {
         typed: typed.to_owned(),
+        call: Call::of(typed),
+        description: text(payload.input.as_ref()?, "description")
+            .map(foreword_core::text::one_line)
+            .unwrap_or_default(),
         text: foreword_core::text::one_line(typed),
         passed: !failed && !hidden,
         exit_code,
@@ -172,6 +222,18 @@ fn command(event: &Event, failed: bool) -> Option<Command> {
 
 fn text<'a>(value: &'a Value, field: &str) -> Option<&'a str> {
     value.get(field).and_then(Value::as_str)
+}
+
+impl Command {
+    /// As it is quoted: without what is around it.
+    pub fn name(&self) -> String {
+        let text = self.call.as_ref().map_or(&self.text, |call| &call.text);
+        foreword_core::text::shorten(text, 60).into_owned()
+    }
+
+    pub fn matters(&self) -> bool {
+        self.call.as_ref().is_some_and(Call::matters)
+    }
 }
 
 /// A path as people would write it in this project.

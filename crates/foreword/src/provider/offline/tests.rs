@@ -2,7 +2,9 @@
 
 use std::fmt::Write as _;
 
-use foreword_core::model::{Event, EventKind, FileRole, Payload, TouchedFile, Turn};
+use foreword_core::model::{
+    Derived, Event, EventKind, FileRole, Origin, Payload, TouchedFile, Turn,
+};
 use serde_json::{Value, json};
 use uuid::Uuid;
 
@@ -144,7 +146,7 @@ impl Script {
 
     /// Everything that was derived, in the order and words that a reader sees.
     fn told(self) -> String {
-        let derived = derive(&self.turn());
+        let derived = one(self.turn());
         let mut out = String::new();
         for it in &derived.observations {
             let _ = writeln!(out, "[{}] {}\n  {}", it.kind, it.title, it.subtitle);
@@ -177,13 +179,43 @@ impl Script {
     }
 
     fn titles(self) -> Vec<String> {
-        let derived = derive(&self.turn());
+        let derived = one(self.turn());
         derived
             .observations
             .into_iter()
             .map(|it| format!("{}: {}", it.kind, it.title))
             .collect()
     }
+}
+
+fn one(turn: Turn) -> Derived {
+    derive(&[turn]).remove(0)
+}
+
+/// A session of several prompts.
+fn session(scripts: impl IntoIterator<Item = Script>) -> Vec<Turn> {
+    let turns = scripts.into_iter().enumerate();
+    turns
+        .map(|(number, script)| {
+            let mut turn = script.turn();
+            let shift = 1000 * i64::try_from(number).unwrap();
+            turn.prompt_id = Some(format!("p{number}"));
+            for event in &mut turn.events {
+                event.at += shift;
+                event.id = Uuid::from_u128(u128::from(event.at.unsigned_abs()));
+                event.prompt_id = turn.prompt_id.clone();
+            }
+            turn
+        })
+        .collect()
+}
+
+fn titles(derived: &Derived) -> Vec<&str> {
+    derived
+        .observations
+        .iter()
+        .map(|it| it.title.as_str())
+        .collect()
 }
 
 const PANIC: &str = "Exit code 101\nrunning 1 test\nthread 'expiry' panicked at src/a.rs:1:2:\nexpiry is inclusive\nnote: run with";
@@ -300,7 +332,7 @@ fn what_only_a_subagent_did_is_marked_as_its_own() {
         .by_subagent("agent-7")
         .turn();
     assert_eq!(
-        derive(&turn).observations[0].agent_id.as_deref(),
+        one(turn).observations[0].agent_id.as_deref(),
         Some("agent-7")
     );
     let turn = Script::default()
@@ -309,7 +341,7 @@ fn what_only_a_subagent_did_is_marked_as_its_own() {
         .by_subagent("agent-7")
         .edit("a.rs", "2", "3")
         .turn();
-    assert_eq!(derive(&turn).observations[0].agent_id, None);
+    assert_eq!(one(turn).observations[0].agent_id, None);
 }
 
 #[test]
@@ -321,11 +353,172 @@ fn the_same_turn_gives_the_same_words_and_seeds() {
             .edit("a.c", "1", "2")
             .ran("make", "")
     };
-    assert_eq!(derive(&script().turn()), derive(&script().turn()));
+    assert_eq!(one(script().turn()), one(script().turn()));
     // More of the same turn: the repair keeps its seed, so it keeps its number.
     let longer = script().ran("make install", "").replied("ok");
     assert_eq!(
-        derive(&script().turn()).observations[0].seed,
-        derive(&longer.turn()).observations[0].seed
+        one(script().turn()).observations[0].seed,
+        one(longer.turn()).observations[0].seed
+    );
+}
+
+#[test]
+fn a_failure_that_passes_for_a_later_prompt_is_one_bugfix_with_one_number() {
+    let turns = session([
+        Script::default()
+            .asked("Run the tests")
+            .failed("make test", "Exit code 2\nboom"),
+        Script::default()
+            .asked("Fix that")
+            .edit("a.c", "1", "2")
+            .ran("make test", ""),
+    ]);
+    let before = derive(&turns[..1]);
+    assert_eq!(titles(&before[0]), ["`make test` fails: boom"]);
+    let after = derive(&turns);
+    assert_eq!(titles(&after[0]), [""; 0]);
+    assert_eq!(titles(&after[1]), ["Fixed “boom” in a.c"]);
+    assert_eq!(
+        before[0].observations[0].seed,
+        after[1].observations[0].seed
+    );
+}
+
+#[test]
+fn what_goes_on_failing_keeps_its_number() {
+    let script = || {
+        Script::default()
+            .asked("x")
+            .failed("make", "Exit code 2\nboom")
+    };
+    let longer = script()
+        .edit("a.c", "1", "2")
+        .failed("make", "Exit code 2\nbang");
+    let seed = |script: Script| one(script.turn()).observations.pop().unwrap().seed;
+    assert_eq!(seed(script()), seed(longer));
+}
+
+#[test]
+fn what_was_tried_and_undone_is_rejected_and_changes_nothing() {
+    let script = Script::default()
+        .asked("Make the parser faster")
+        .edit("parser.py", "parse(line)", "cached_parse(line)")
+        .failed("pytest", "Exit code 1\nE   AssertionError: stale line")
+        .ran("git checkout -- parser.py", "")
+        .edit("reader.py", "read(1)", "read(4096)")
+        .replied(
+            "Reads are buffered now. I first tried a cache around parse, but it gave stale lines.",
+        );
+    insta::assert_snapshot!(script.told());
+}
+
+#[test]
+fn a_later_prompt_can_undo_what_an_earlier_one_did() {
+    let turns = session([
+        Script::default()
+            .asked("Add a retry")
+            .edit("a.py", "send()", "retry(send)")
+            .edit("b.py", "1", "2"),
+        Script::default()
+            .asked("Undo the retry, the server counts every call.")
+            .edit("a.py", "retry(send)", "send()"),
+    ]);
+    let derived = derive(&turns);
+    assert_eq!(titles(&derived[0]), ["Add a retry (b.py)"]);
+    assert_eq!(titles(&derived[1]), ["Rejected: `retry(send)` (a.py)"]);
+    assert_eq!(derived[1].observations[0].origin, Origin::User);
+}
+
+#[test]
+fn scaffolding_that_was_taken_away_is_not_told() {
+    let script = Script::default()
+        .asked("Why is it slow?")
+        .edit("a.py", "run()", "print(clock()); run()")
+        .failed("pytest", "Exit code 1\nE   AssertionError: slow")
+        .edit("a.py", "print(clock()); run()", "run()")
+        .create("scratch.py", "x\n")
+        .ran("rm scratch.py", "");
+    assert_eq!(
+        script.titles(),
+        ["discovery: `pytest` fails: AssertionError: slow"]
+    );
+}
+
+#[test]
+fn what_is_stashed_and_taken_up_again_is_a_change() {
+    let script = Script::default()
+        .asked("Add a limit")
+        .edit("a.py", "1", "2")
+        .ran("git stash", "")
+        .ran("git stash pop", "");
+    assert_eq!(script.titles(), ["feature: Add a limit (a.py)"]);
+}
+
+#[test]
+fn a_commit_that_was_reverted_was_an_attempt() {
+    let script = Script::default()
+        .asked("Add a limit")
+        .edit("a.py", "run()", "run(limit=3)")
+        .ran("git commit -am 'Add a limit'", "[main 1a2b3c4] Add a limit")
+        .ran("git revert --no-edit HEAD", "[main 2b3c4d5] Revert")
+        .replied("I reverted the limit: three is too few.");
+    assert_eq!(script.titles(), ["decision: Rejected: the limit (a.py)"]);
+}
+
+#[test]
+fn a_test_that_was_written_first_is_part_of_the_feature() {
+    let script = Script::default()
+        .asked("Add a limit")
+        .create("test_a.py", "def test_limit():\n")
+        .failed("pytest", "Exit code 1\nE   NameError: limit")
+        .edit("a.py", "run()", "run(limit=3)")
+        .ran("pytest", "1 passed");
+    assert_eq!(script.titles(), ["feature: Add a limit (a.py, test_a.py)"]);
+}
+
+#[test]
+fn next_steps_that_the_user_asked_for_since_are_done_with() {
+    let turns = session([
+        Script::default()
+            .asked("Add a limit")
+            .replied("Done.\n\nNext steps:\n- document the limit\n- ask the customers"),
+        Script::default().asked("Document the limit in the README."),
+    ]);
+    let next = |derived: &Derived| derived.summary.as_ref().unwrap().next_steps.clone();
+    assert_eq!(next(&derive(&turns)[0]), "ask the customers");
+}
+
+#[test]
+fn no_words_and_no_output_make_it_panic() {
+    let text = "Ja… I tried “Ümläute” – but: `ß.é` `\n\n- I chose ÄÖ because 日本。\n1. don't use é\n\nNext: ✓\nFAIL: x (é)\nerror: é";
+    for (at, _) in text.char_indices() {
+        for part in [&text[..at], &text[at..]] {
+            let turn = Script::default()
+                .asked(part)
+                .edit("é.py", part, "ß")
+                .failed("pytest é", part)
+                .edit("é.py", "ß", part)
+                .ran(part, part)
+                .replied(part)
+                .turn();
+            derive(&[turn]);
+        }
+    }
+}
+
+#[test]
+fn what_is_committed_and_then_edited_back_was_done_twice() {
+    let script = Script::default()
+        .asked("Add a limit")
+        .edit("a.py", "run()", "run(limit=3)")
+        .ran("git commit -am 'Add a limit'", "[main 1a2b3c4] Add a limit")
+        .edit("a.py", "run(limit=3)", "run()")
+        .replied("I took out the limit again: three is too few.");
+    assert_eq!(
+        script.titles(),
+        [
+            "feature: Add a limit",
+            "refactor: a.py: `run(limit=3)` became `run()`"
+        ]
     );
 }

@@ -1,7 +1,7 @@
-//! Reading commands and their output: which command it is, whether it failed, and
-//! which line says why.
+//! Reading commands as they were typed: which command it is, and whether its failure
+//! would say something about the project. `git` reads the ones that commit or undo.
 
-use foreword_core::text;
+use foreword_core::text::one_line;
 
 /// A command without what is around it: `cd x && FOO=1 cargo test -q 2>&1 | tail` is
 /// `cargo test -q`.
@@ -10,6 +10,8 @@ pub struct Call {
     /// What it is: program and subcommand, or interpreter and script.
     pub name: String,
     pub arguments: Vec<String>,
+    /// All of it on one line, as a person would quote it.
+    pub text: String,
 }
 
 const INTERPRETERS: &[&str] = &[
@@ -60,6 +62,7 @@ impl Call {
             .find(|simple| !simple.piped_into)?
             .command();
         let (program, rest) = words.split_first()?;
+        let text = one_line(&words.join(" "));
         let mut name = program.clone();
         let mut arguments: Vec<String> = rest.to_vec();
         let takes_name = if INTERPRETERS.contains(&program.as_str()) {
@@ -79,7 +82,11 @@ impl Call {
                 name.push_str(&arguments.remove(0));
             }
         }
-        Some(Call { name, arguments })
+        Some(Call {
+            name,
+            arguments,
+            text,
+        })
     }
 
     /// Whether its failure would say something about the project.
@@ -88,7 +95,7 @@ impl Call {
         !LOOKING.contains(&program)
             && !matches!(
                 self.name.as_str(),
-                "git status" | "git log" | "git diff" | "git show"
+                "git status" | "git log" | "git diff" | "git show" | "git ls-files" | "git branch"
             )
     }
 
@@ -104,7 +111,7 @@ impl Call {
 
 /// One command of a typed line.
 #[derive(Debug, Default, PartialEq, Eq)]
-struct Simple {
+pub struct Simple {
     words: Vec<String>,
     /// It reads what the one before it printed.
     piped_into: bool,
@@ -112,7 +119,7 @@ struct Simple {
 
 impl Simple {
     /// Without assignments and helpers in front, and without redirections behind.
-    fn command(&self) -> &[String] {
+    pub fn command(&self) -> &[String] {
         let is_assignment =
             |word: &str| word.split_once('=').is_some_and(|(name, _)| is_name(name));
         let start = self
@@ -132,7 +139,7 @@ impl Simple {
 
 /// The commands of a typed line, as a shell would part them: quotes are respected,
 /// and nothing is expanded.
-fn chain(typed: &str) -> Vec<Simple> {
+pub fn chain(typed: &str) -> Vec<Simple> {
     let mut chain = vec![Simple::default()];
     let mut word: Option<String> = None;
     let mut quote = None;
@@ -174,153 +181,11 @@ fn chain(typed: &str) -> Vec<Simple> {
     chain
 }
 
-/// A `git commit` somewhere in the line: its message, as far as it is there to read.
-#[derive(Debug, PartialEq, Eq)]
-pub struct GitCommit {
-    pub message: Option<String>,
-}
-
-impl GitCommit {
-    pub fn of(typed: &str) -> Option<GitCommit> {
-        chain(typed).iter().find_map(|simple| {
-            let (program, mut rest) = simple.command().split_first()?;
-            if program != "git" {
-                return None;
-            }
-            // Options of git itself: `-c name=value`, `-C folder`, `--no-pager`.
-            while let Some(option) = rest.first().filter(|word| word.starts_with('-')) {
-                let takes_value =
-                    matches!(option.as_str(), "-c" | "-C" | "--git-dir" | "--work-tree");
-                rest = &rest[(1 + usize::from(takes_value)).min(rest.len())..];
-            }
-            let (subcommand, options) = rest.split_first()?;
-            (subcommand == "commit").then(|| GitCommit {
-                message: message(options),
-            })
-        })
-    }
-}
-
-/// The value of `-m`, also bundled as in `-qm` and `-am`, or of `--message`.
-fn message(options: &[String]) -> Option<String> {
-    let at = options.iter().position(|word| {
-        word == "--message"
-            || (word.starts_with('-') && !word.starts_with("--") && word.ends_with('m'))
-    });
-    let value = match at {
-        Some(at) => options.get(at + 1)?.as_str(),
-        None => options
-            .iter()
-            .find_map(|word| word.strip_prefix("--message="))?,
-    };
-    // A here-document, the agents' favourite: the subject is its first line.
-    let text = match value.strip_prefix("$(cat <<") {
-        Some(document) => document.split_once('\n')?.1,
-        None => value,
-    };
-    let subject = text.trim().lines().next()?.trim();
-    (!subject.is_empty() && !subject.starts_with('$')).then(|| subject.to_owned())
-}
-
 fn is_name(text: &str) -> bool {
     !text.is_empty()
         && text
             .chars()
             .all(|it| it.is_ascii_alphanumeric() || it == '_')
-}
-
-/// Output without colour codes and other control characters, line by line.
-pub fn plain(output: &str) -> String {
-    let mut plain = String::with_capacity(output.len());
-    let mut characters = output.chars();
-    while let Some(character) = characters.next() {
-        match character {
-            '\u{1b}' => {
-                // An escape sequence ends at its first letter.
-                for next in characters.by_ref() {
-                    if next.is_ascii_alphabetic() {
-                        break;
-                    }
-                }
-            }
-            '\n' | '\t' => plain.push(character),
-            character if text::is_unsafe(character) => {}
-            character => plain.push(character),
-        }
-    }
-    plain
-}
-
-/// Marks that test runners and compilers leave when something is wrong.
-const FAILURE_MARKS: &[&str] = &[
-    "test result: FAILED",
-    "FAILED (",
-    "error: could not compile",
-    "error[E",
-    "Traceback (most recent call last)",
-    "npm ERR!",
-    "npm error",
-    "FAIL ",
-    "FAILURES!",
-    "Build FAILED",
-    "BUILD FAILED",
-    "--- FAIL:",
-    "panicked at",
-    "Tests failed",
-    "AssertionError",
-];
-
-pub fn looks_failed(output: &str) -> bool {
-    FAILURE_MARKS.iter().any(|mark| output.contains(mark))
-}
-
-/// What a reply says first, on one line: what comes after is lists and details.
-pub fn first_paragraph(reply: &str) -> String {
-    let paragraph = reply.trim().split("\n\n").next().unwrap_or_default();
-    text::one_line(paragraph)
-}
-
-/// The line that says what went wrong.
-pub fn key_line(output: &str) -> Option<String> {
-    let lines: Vec<&str> = output
-        .lines()
-        .map(str::trim)
-        .filter(|line| !line.is_empty())
-        .collect();
-    let after = |mark: &str| {
-        let at = lines.iter().position(|line| line.contains(mark))?;
-        lines.get(at + 1).copied()
-    };
-    let starting = |marks: &[&str]| {
-        lines
-            .iter()
-            .copied()
-            .find(|line| marks.iter().any(|mark| line.starts_with(mark)))
-    };
-    let containing = |marks: &[&str]| {
-        lines
-            .iter()
-            .copied()
-            .find(|line| marks.iter().any(|mark| line.contains(mark)))
-    };
-    let found = starting(&["E  "])
-        .map(|line| line.trim_start_matches("E").trim())
-        .or_else(|| after("panicked at"))
-        .or_else(|| starting(&["error[", "error:", "Error:", "fatal:", "ERROR:"]))
-        .or_else(|| containing(&["Error: ", "Exception: ", "error TS", "Error:", "--- FAIL:"]))
-        .or_else(|| {
-            containing(&[
-                "error",
-                "not found",
-                "No such file",
-                "denied",
-                "undefined",
-                "FAIL",
-                "failed",
-            ])
-        })
-        .or(lines.last().copied())?;
-    Some(text::shorten(&text::one_line(found), 160).into_owned())
 }
 
 #[cfg(test)]
@@ -362,33 +227,6 @@ mod tests {
     }
 
     #[test]
-    fn a_commit_is_seen_however_it_is_typed() {
-        for (typed, message) in [
-            ("git add -A && git commit -qm 'Add b'", Some("Add b")),
-            (
-                "git -c user.name=x -C app commit --message=\"Fix: c\"",
-                Some("Fix: c"),
-            ),
-            (
-                "git commit -am \"$(cat <<'EOF'\nSplit the parser\n\nMore.\nEOF\n)\"",
-                Some("Split the parser"),
-            ),
-            ("git commit --amend --no-edit", None),
-            ("git commit -F message.txt", None),
-        ] {
-            let message = message.map(str::to_owned);
-            assert_eq!(GitCommit::of(typed), Some(GitCommit { message }), "{typed}");
-        }
-        for typed in [
-            "git log --grep commit",
-            "echo git commit -m x",
-            "git status",
-        ] {
-            assert_eq!(GitCommit::of(typed), None, "{typed}");
-        }
-    }
-
-    #[test]
     fn only_the_same_or_a_wider_run_proves_a_repair() {
         let failed = Call::of("cargo test expiry").unwrap();
         for (typed, covers) in [
@@ -399,31 +237,5 @@ mod tests {
         ] {
             assert_eq!(Call::of(typed).unwrap().covers(&failed), covers, "{typed}");
         }
-    }
-
-    #[test]
-    fn the_key_line_is_the_one_a_person_would_quote() {
-        for (output, line) in [
-            (
-                "running 1 test\nthread 'x' panicked at src/a.rs:1:2:\nassertion failed: now < exp\nnote: run",
-                "assertion failed: now < exp",
-            ),
-            (
-                "   Compiling x\nerror[E0308]: mismatched types\n --> src/a.rs",
-                "error[E0308]: mismatched types",
-            ),
-            (
-                "F\n>   assert 1 == 2\nE   AssertionError: assert 1 == 2",
-                "AssertionError: assert 1 == 2",
-            ),
-            (
-                "a.js:3\nTypeError: x is not a function\n  at y",
-                "TypeError: x is not a function",
-            ),
-            ("one\ntwo", "two"),
-        ] {
-            assert_eq!(key_line(output).as_deref(), Some(line));
-        }
-        assert_eq!(key_line(" \n"), None);
     }
 }

@@ -1,0 +1,74 @@
+//! `foreword completions SHELL` and `foreword man`: made from the command line itself.
+
+use std::io::Write as _;
+
+use clap::{CommandFactory as _, ValueEnum};
+use clap_complete::Shell;
+use clap_mangen::Man;
+
+use super::Cli;
+
+#[derive(clap::Args)]
+pub struct CompletionsArgs {
+    #[arg(value_enum)]
+    shell: For,
+}
+
+/// The shells that are tested.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, ValueEnum)]
+enum For {
+    Bash,
+    Zsh,
+    Fish,
+}
+
+#[derive(clap::Args)]
+pub struct ManArgs {}
+
+pub fn completions(args: &CompletionsArgs) -> anyhow::Result<()> {
+    let shell = match args.shell {
+        For::Bash => Shell::Bash,
+        For::Zsh => Shell::Zsh,
+        For::Fish => Shell::Fish,
+    };
+    let mut page = Vec::new();
+    clap_complete::generate(shell, &mut Cli::command(), "foreword", &mut page);
+    std::io::stdout().write_all(&page)?;
+    Ok(())
+}
+
+pub fn man(_args: &ManArgs) -> anyhow::Result<()> {
+    let mut command = Cli::command().disable_help_subcommand(true);
+    command.build();
+    let mut page = Vec::new();
+    let man = Man::new(command.clone());
+    man.render_title(&mut page)?;
+    man.render_name_section(&mut page)?;
+    man.render_synopsis_section(&mut page)?;
+    man.render_options_section(&mut page)?;
+    for command in command.get_subcommands() {
+        chapter(command, &mut page)?;
+    }
+    man.render_version_section(&mut page)?;
+    std::io::stdout().write_all(&page)?;
+    Ok(())
+}
+
+/// One command with those below it: a page each would be many files to install.
+fn chapter(command: &clap::Command, page: &mut Vec<u8>) -> std::io::Result<()> {
+    if command.is_hide_set() {
+        return Ok(());
+    }
+    let man = Man::new(command.clone());
+    let mut sections = Vec::new();
+    man.render_description_section(&mut sections)?;
+    man.render_synopsis_section(&mut sections)?;
+    man.render_options_section(&mut sections)?;
+    let sections = String::from_utf8_lossy(&sections).replace("\n.SH ", "\n.SS ");
+    let name = command.get_bin_name().unwrap_or(command.get_name());
+    write!(page, ".SH \"{}\"\n{sections}", name.to_uppercase())?;
+    for below in command.get_subcommands() {
+        chapter(below, page)?;
+    }
+    Ok(())
+}

@@ -1,0 +1,151 @@
+//! The settings file itself: read whole, replaced whole, or not touched at all.
+
+use std::fs::Permissions;
+use std::io::Write as _;
+use std::os::unix::fs::PermissionsExt as _;
+use std::path::{Path, PathBuf};
+
+use anyhow::{Context as _, bail};
+
+use super::record::{Place, Scope};
+
+/// A settings file and what it said when it was read.
+#[derive(Debug)]
+pub struct SettingsFile {
+    pub path: PathBuf,
+    /// Where a link leads; the path itself if it is none.
+    pub target: PathBuf,
+    pub text: Option<String>,
+    /// A project's files are for everybody who works on it; the user's own are not.
+    mode: u32,
+}
+
+impl SettingsFile {
+    pub fn read(place: &Place) -> anyhow::Result<SettingsFile> {
+        let path = place.settings.clone();
+        let target = target(&path)?;
+        let text = match std::fs::read_to_string(&target) {
+            Ok(text) => Some(text),
+            Err(error) if error.kind() == std::io::ErrorKind::NotFound => None,
+            Err(error) => {
+                return Err(error).with_context(|| {
+                    format!("could not read {}; nothing was changed", path.display())
+                });
+            }
+        };
+        let mode = match place.scope {
+            Scope::User => 0o600,
+            Scope::Project => 0o644,
+        };
+        Ok(SettingsFile {
+            path,
+            target,
+            text,
+            mode,
+        })
+    }
+
+    pub fn is_link(&self) -> bool {
+        self.path != self.target
+    }
+
+    /// Renaming over a file that its owner made read-only would go through; so it is asked first.
+    pub fn require_writable(&self) -> anyhow::Result<()> {
+        let Ok(metadata) = std::fs::metadata(&self.target) else {
+            return Ok(());
+        };
+        let open = || std::fs::OpenOptions::new().append(true).open(&self.target);
+        if metadata.permissions().readonly() || open().is_err() {
+            let path = self.target.display();
+            bail!(
+                "{path} is read-only; nothing was changed. To allow it: `chmod u+w {}`",
+                crate::show::shell_word(&self.target)
+            );
+        }
+        Ok(())
+    }
+
+    /// Writes the new text. Gives the folders that had to be made, the innermost first.
+    pub fn replace(&self, text: &str) -> anyhow::Result<Vec<PathBuf>> {
+        self.require_writable()?;
+        let folders = self.missing_folders();
+        self.write(text, &folders).with_context(|| {
+            for folder in &folders {
+                let _ = std::fs::remove_dir(folder);
+            }
+            let path = self.target.display();
+            format!("could not write {path}; nothing was changed")
+        })?;
+        Ok(folders)
+    }
+
+    fn write(&self, text: &str, missing_folders: &[PathBuf]) -> anyhow::Result<()> {
+        let folder = self.target.parent().context("it has no folder")?;
+        std::fs::create_dir_all(folder)?;
+        // Who may read a file may enter its folder.
+        let folder_mode = self.mode | ((self.mode & 0o444) >> 2);
+        for folder in missing_folders {
+            std::fs::set_permissions(folder, Permissions::from_mode(folder_mode))?;
+        }
+        let mode = std::fs::metadata(&self.target).map_or(self.mode, |it| it.permissions().mode());
+        let mut file = tempfile::NamedTempFile::new_in(folder)?;
+        file.write_all(text.as_bytes())?;
+        file.as_file()
+            .set_permissions(Permissions::from_mode(mode))?;
+        file.as_file().sync_all()?;
+        self.require_unchanged()?;
+        file.persist(&self.target)?;
+        Ok(())
+    }
+
+    /// Removes a file that would not be there without us, with its folders.
+    pub fn remove(&self, folders: &[PathBuf]) -> anyhow::Result<()> {
+        self.require_writable()?;
+        self.require_unchanged()?;
+        std::fs::remove_file(&self.target).with_context(|| {
+            format!(
+                "could not remove {}; nothing was changed",
+                self.target.display()
+            )
+        })?;
+        for folder in folders {
+            // Stays if somebody put something into it.
+            let _ = std::fs::remove_dir(folder);
+        }
+        Ok(())
+    }
+
+    /// The host writes this file, too.
+    fn require_unchanged(&self) -> anyhow::Result<()> {
+        if std::fs::read_to_string(&self.target).ok() != self.text {
+            bail!("it changed at this very moment; try again");
+        }
+        Ok(())
+    }
+
+    fn missing_folders(&self) -> Vec<PathBuf> {
+        let folders = self.target.ancestors().skip(1);
+        folders
+            .take_while(|folder| !folder.exists())
+            .map(Path::to_owned)
+            .collect()
+    }
+}
+
+/// Follows links to the file that is written; a link that leads nowhere is left alone.
+fn target(path: &Path) -> anyhow::Result<PathBuf> {
+    let Ok(metadata) = std::fs::symlink_metadata(path) else {
+        return Ok(path.to_owned());
+    };
+    if metadata.is_symlink() {
+        return std::fs::canonicalize(path).with_context(|| {
+            let leads = std::fs::read_link(path).unwrap_or_default();
+            format!(
+                "{} is a link to {}, which cannot be followed; nothing was changed",
+                path.display(),
+                leads.display()
+            )
+        });
+    }
+    Ok(path.to_owned())
+}

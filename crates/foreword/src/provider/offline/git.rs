@@ -1,0 +1,168 @@
+//! Commands of git that matter to a story: a commit keeps edits, others undo them.
+
+use super::call::{Simple, chain};
+
+/// A `git commit` somewhere in the line: its message, as far as it is there to read.
+#[derive(Debug, PartialEq, Eq)]
+pub struct GitCommit {
+    pub message: Option<String>,
+}
+
+impl GitCommit {
+    pub fn of(typed: &str) -> Option<GitCommit> {
+        commands(typed)
+            .into_iter()
+            .find(|words| words[0] == "commit")
+            .map(|words| GitCommit {
+                message: message(&words[1..]),
+            })
+    }
+}
+
+/// What a command of git does to edits that were made before it.
+#[derive(Debug, PartialEq, Eq)]
+pub enum Undo {
+    /// Throws away what is not committed, everywhere or below these paths.
+    Everything,
+    Paths(Vec<String>),
+    /// Puts everything aside, and takes it up again.
+    Stash,
+    Unstash,
+    /// Takes a commit back: the last one, or the one with this id.
+    Revert(Option<String>),
+}
+
+impl Undo {
+    pub fn of(typed: &str) -> Option<Undo> {
+        commands(typed).iter().find_map(|words| {
+            let (subcommand, rest) = words.split_first()?;
+            let has = |option: &str| rest.iter().any(|word| word == option);
+            let plain = || rest.iter().filter(|word| !word.starts_with('-'));
+            match subcommand.as_str() {
+                // `-b` and `-B` make branches; `--staged` alone leaves the files.
+                "checkout" if !has("-b") && !has("-B") => paths(plain().cloned().collect()),
+                "restore" if !has("--staged") || has("--worktree") => {
+                    paths(plain().cloned().collect())
+                }
+                "reset" if has("--hard") => Some(Undo::Everything),
+                "stash" => match plain().next().map(String::as_str) {
+                    None | Some("push" | "save") => Some(Undo::Stash),
+                    Some("pop" | "apply") => Some(Undo::Unstash),
+                    Some(_) => None,
+                },
+                "revert" => Some(Undo::Revert(
+                    plain().next().filter(|it| *it != "HEAD").cloned(),
+                )),
+                _ => None,
+            }
+        })
+    }
+}
+
+/// What names no path that was edited (a branch, HEAD) matches none later.
+fn paths(words: Vec<String>) -> Option<Undo> {
+    match words.as_slice() {
+        [] => None,
+        words if words.iter().any(|word| word == "." || word == ":/") => Some(Undo::Everything),
+        _ => Some(Undo::Paths(words)),
+    }
+}
+
+/// The git commands of a line, from their subcommand on.
+fn commands(typed: &str) -> Vec<Vec<String>> {
+    let subcommand = |simple: &Simple| {
+        let (program, mut rest) = simple.command().split_first()?;
+        if program != "git" {
+            return None;
+        }
+        // Options of git itself: `-c name=value`, `-C folder`, `--no-pager`.
+        while let Some(option) = rest.first().filter(|word| word.starts_with('-')) {
+            let takes_value = matches!(option.as_str(), "-c" | "-C" | "--git-dir" | "--work-tree");
+            rest = &rest[(1 + usize::from(takes_value)).min(rest.len())..];
+        }
+        (!rest.is_empty()).then(|| rest.to_vec())
+    };
+    chain(typed).iter().filter_map(subcommand).collect()
+}
+
+/// `[main 1a2b3c4] Subject`, which git prints.
+pub fn committed(output: &str) -> Option<(String, String)> {
+    output.lines().find_map(|line| {
+        let (place, subject) = line.trim().strip_prefix('[')?.split_once("] ")?;
+        let id = place.split_whitespace().next_back()?;
+        let is_id = id.len() >= 7 && id.chars().all(|it| it.is_ascii_hexdigit());
+        is_id.then(|| (id.to_owned(), subject.trim().to_owned()))
+    })
+}
+
+/// The value of `-m`, also bundled as in `-qm` and `-am`, or of `--message`.
+fn message(options: &[String]) -> Option<String> {
+    let at = options.iter().position(|word| {
+        word == "--message"
+            || (word.starts_with('-') && !word.starts_with("--") && word.ends_with('m'))
+    });
+    let value = match at {
+        Some(at) => options.get(at + 1)?.as_str(),
+        None => options
+            .iter()
+            .find_map(|word| word.strip_prefix("--message="))?,
+    };
+    // A here-document, the agents' favourite: the subject is its first line.
+    let text = match value.strip_prefix("$(cat <<") {
+        Some(document) => document.split_once('\n')?.1,
+        None => value,
+    };
+    let subject = text.trim().lines().next()?.trim();
+    (!subject.is_empty() && !subject.starts_with('$')).then(|| subject.to_owned())
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_commit_is_seen_however_it_is_typed() {
+        for (typed, message) in [
+            ("git add -A && git commit -qm 'Add b'", Some("Add b")),
+            (
+                "git -c user.name=x -C app commit --message=\"Fix: c\"",
+                Some("Fix: c"),
+            ),
+            (
+                "git commit -am \"$(cat <<'EOF'\nSplit the parser\n\nMore.\nEOF\n)\"",
+                Some("Split the parser"),
+            ),
+            ("git commit --amend --no-edit", None),
+            ("git commit -F message.txt", None),
+        ] {
+            let message = message.map(str::to_owned);
+            assert_eq!(GitCommit::of(typed), Some(GitCommit { message }), "{typed}");
+        }
+        for typed in [
+            "git log --grep commit",
+            "echo git commit -m x",
+            "git status",
+        ] {
+            assert_eq!(GitCommit::of(typed), None, "{typed}");
+        }
+    }
+
+    #[test]
+    fn what_a_command_undoes_is_read_from_its_words() {
+        let paths = |path: &str| Some(Undo::Paths(vec![path.to_owned()]));
+        for (typed, undo) in [
+            ("git checkout -- src/a.rs", paths("src/a.rs")),
+            ("git restore src/a.rs && cargo test", paths("src/a.rs")),
+            ("git checkout .", Some(Undo::Everything)),
+            ("git reset --hard HEAD", Some(Undo::Everything)),
+            ("git stash", Some(Undo::Stash)),
+            ("git stash pop", Some(Undo::Unstash)),
+            ("git stash list", None),
+            ("git revert --no-edit HEAD", Some(Undo::Revert(None))),
+            ("git checkout -b side", None),
+            ("git restore --staged a", None),
+        ] {
+            assert_eq!(Undo::of(typed), undo, "{typed}");
+        }
+    }
+}

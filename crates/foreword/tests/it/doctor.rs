@@ -1,0 +1,430 @@
+//! Each thing that doctor knows is broken, seen, cured by the very line that it prints,
+//! and seen to be well.
+
+use std::io::Write as _;
+use std::os::unix::fs::{PermissionsExt as _, symlink};
+use std::path::{Path, PathBuf};
+use std::process::{Command, Stdio};
+
+use serde_json::{Value, json};
+
+use crate::support::{Host, Sandbox, assert_same, tree};
+
+/// A machine on which all is well: connected, with a client and a memory.
+struct Clinic {
+    sandbox: Sandbox,
+    project: PathBuf,
+    environment: Vec<(&'static str, String)>,
+}
+
+impl Clinic {
+    fn new() -> Clinic {
+        let sandbox = Sandbox::new();
+        let project = sandbox.project("app");
+        let mut clinic = Clinic {
+            sandbox,
+            project,
+            environment: Vec::new(),
+        };
+        clinic.furnish();
+        clinic.sandbox.run(&["install"]);
+        clinic.tell("done");
+        clinic.sandbox.drain();
+        assert_eq!(clinic.ids(), [] as [&str; 0]);
+        clinic
+    }
+
+    /// A PATH with nothing on it but what the cures use, and a client.
+    fn furnish(&mut self) {
+        let bin = self.bin("");
+        std::fs::create_dir(&bin).unwrap();
+        let path = std::env::var_os("PATH").unwrap();
+        for tool in ["sh", "mv", "cp", "mkdir", "chmod", "cat"] {
+            let mut found = std::env::split_paths(&path).map(|dir| dir.join(tool));
+            let tool_path = found.find(|it| it.is_file()).unwrap();
+            symlink(tool_path, bin.join(tool)).unwrap();
+        }
+        self.environment.push(("PATH", bin.display().to_string()));
+        self.client("2.1.325");
+    }
+
+    fn bin(&self, name: &str) -> PathBuf {
+        self.sandbox.user_home().join("bin").join(name)
+    }
+
+    /// A client of this version, which knows how to update itself.
+    fn client(&self, version: &str) {
+        std::fs::write(self.bin("claude.version"), version).unwrap();
+        let script =
+            "#!/bin/sh\n[ \"$1\" = update ] && echo 9.0.0 > \"$0.version\"\ncat \"$0.version\"\n";
+        self.program("claude", script);
+    }
+
+    fn program(&self, name: &str, script: &str) {
+        // By another process: a file that this one has open for writing cannot be run.
+        let mut writer = Command::new("sh")
+            .args(["-c", "cat > \"$0\" && chmod 755 \"$0\""])
+            .arg(self.bin(name))
+            .stdin(Stdio::piped())
+            .spawn()
+            .unwrap();
+        let mut input = writer.stdin.take().unwrap();
+        input.write_all(script.as_bytes()).unwrap();
+        drop(input);
+        assert!(writer.wait().unwrap().success());
+    }
+
+    /// A hook writes an event down; no worker takes it up.
+    fn tell(&self, output: &str) {
+        self.sandbox.keep_workers_away();
+        let host = Host::new("s1", &self.project);
+        let input = host.bash("make", output);
+        self.sandbox.told("save", &self.project, &input);
+        std::fs::remove_file(self.file("worker.starting")).unwrap();
+    }
+
+    /// A file of the data directory.
+    fn file(&self, name: &str) -> PathBuf {
+        self.sandbox.home().join(name)
+    }
+
+    fn settings(&self) -> PathBuf {
+        self.sandbox.user_home().join(".claude/settings.json")
+    }
+
+    /// What doctor finds, without a byte of anybody's files changed by its looking.
+    fn findings(&self) -> Vec<Value> {
+        let before = tree(&self.sandbox.user_home());
+        let mut command = self.sandbox.command(&["doctor", "--json"]);
+        let output = command.envs(self.environment.clone()).output().unwrap();
+        assert_same(&before, &tree(&self.sandbox.user_home()));
+        let findings = findings_in(&output.stdout);
+        let is_error = findings.iter().any(|it| it["severity"] == "error");
+        assert_eq!(output.status.code(), Some(i32::from(is_error)));
+        findings
+    }
+
+    fn ids(&self) -> Vec<String> {
+        ids(&self.findings())
+    }
+
+    /// Exactly this is found; what is printed as its cure, typed into a shell, is one.
+    fn is_cured_of(&self, id: &str) {
+        let findings = self.findings();
+        assert_eq!(ids(&findings), [id], "{findings:#?}");
+        assert_eq!(findings[0]["cure_is_command"], true);
+        let cure = findings[0]["cure"].as_str().unwrap();
+        let text = self.text();
+        assert!(
+            text.contains(&format!("\n         cure: {cure}\n")),
+            "{text}"
+        );
+
+        let line = format!("{{ {cure}; }} >&2 && exec \"$0\" doctor --json");
+        let mut shell = self.sandbox.shell(&line, &[]);
+        let output = shell.envs(self.environment.clone()).output().unwrap();
+        assert_eq!(output.status.code(), Some(0), "{cure}: {output:?}");
+        let left = findings_in(&output.stdout);
+        assert_eq!(ids(&left), [] as [&str; 0], "{cure}: {left:#?}");
+    }
+
+    /// What doctor prints for people.
+    fn text(&self) -> String {
+        let mut command = self.sandbox.command(&["doctor"]);
+        let output = command.envs(self.environment.clone()).output().unwrap();
+        String::from_utf8(output.stdout).unwrap()
+    }
+}
+
+fn findings_in(json: &[u8]) -> Vec<Value> {
+    let answer: Value = serde_json::from_slice(json).unwrap();
+    answer["findings"].as_array().unwrap().clone()
+}
+
+fn ids(findings: &[Value]) -> Vec<String> {
+    let id = |finding: &Value| finding["id"].as_str().unwrap().to_owned();
+    findings.iter().map(id).collect()
+}
+
+fn set_mode(path: &Path, mode: u32) {
+    std::fs::set_permissions(path, std::fs::Permissions::from_mode(mode)).unwrap();
+}
+
+#[test]
+fn a_machine_on_which_all_is_well_is_left_in_peace() {
+    let clinic = Clinic::new();
+    insta::assert_snapshot!(clinic.text(), @"21 checks, nothing found");
+    clinic.tell("waiting, with a log beside the queue");
+    assert!(clinic.file("queue.db-wal").exists());
+    assert_eq!(clinic.ids(), [] as [&str; 0]);
+}
+
+#[test]
+fn a_machine_without_foreword_is_only_looked_at() {
+    let sandbox = Sandbox::new();
+    let output = sandbox.command(&["doctor"]).output().unwrap();
+    assert_eq!(output.status.code(), Some(1));
+    assert_eq!(tree(&sandbox.user_home()).len(), 0);
+    let text = String::from_utf8(output.stdout).unwrap();
+    let plain = text
+        .replace(&sandbox.user_home().display().to_string(), "~")
+        .replace(env!("CARGO_BIN_EXE_foreword"), "PROGRAM");
+    let first = plain.split("\n\n").next().unwrap();
+    insta::assert_snapshot!(first, @r"
+    error    hooks-missing
+             ~/.claude/settings.json does not connect Foreword: nothing is captured, nothing recalled
+             cure: PROGRAM install
+    ");
+}
+
+#[test]
+fn settings_broken() {
+    let clinic = Clinic::new();
+    std::fs::write(clinic.settings(), "{\"model\": ").unwrap();
+    clinic.is_cured_of("settings-broken");
+    let aside = clinic.settings().with_extension("json.broken");
+    assert_eq!(std::fs::read_to_string(aside).unwrap(), "{\"model\": ");
+}
+
+#[test]
+fn hooks_missing() {
+    let clinic = Clinic::new();
+    clinic.sandbox.run(&["uninstall"]);
+    clinic.is_cured_of("hooks-missing");
+
+    let text = std::fs::read_to_string(clinic.settings()).unwrap();
+    let mut settings: Value = serde_json::from_str(&text).unwrap();
+    settings["hooks"].as_object_mut().unwrap().remove("Stop");
+    std::fs::write(clinic.settings(), settings.to_string()).unwrap();
+    let evidence = clinic.findings()[0]["evidence"].to_string();
+    assert!(evidence.contains("does not connect Stop"), "{evidence}");
+    clinic.is_cured_of("hooks-missing");
+}
+
+#[test]
+fn hooks_of_a_program_that_moved_and_of_another_one() {
+    let clinic = Clinic::new();
+    let moved = clinic.sandbox.moved_program();
+    let install_moved = || {
+        let mut command = Command::new(&moved);
+        clinic.sandbox.isolate(&mut command);
+        assert!(command.arg("install").output().unwrap().status.success());
+    };
+    install_moved();
+    clinic.is_cured_of("hooks-other-binary");
+    install_moved();
+    std::fs::remove_file(&moved).unwrap();
+    clinic.is_cured_of("hooks-binary-gone");
+}
+
+#[test]
+fn another_memory_tool_is_named_and_not_touched() {
+    let clinic = Clinic::new();
+    let healthy = std::fs::read_to_string(clinic.settings()).unwrap();
+    let mut settings: Value = serde_json::from_str(&healthy).unwrap();
+    let other = json!({"hooks": [{"type": "command", "command": "node /opt/claude-mem/hook.js"}]});
+    settings["hooks"]["Stop"]
+        .as_array_mut()
+        .unwrap()
+        .push(other);
+    std::fs::write(clinic.settings(), settings.to_string()).unwrap();
+    let findings = clinic.findings();
+    assert_eq!(ids(&findings), ["other-memory-tool"]);
+    let evidence = findings[0]["evidence"].as_str().unwrap();
+    assert!(evidence.ends_with("another memory tool: node /opt/claude-mem/hook.js"));
+    assert_eq!(findings[0]["cure_is_command"], false);
+
+    settings["hooks"]["Stop"].as_array_mut().unwrap().pop();
+    settings["enabledPlugins"] = json!({"memory-keeper@market": true, "other@market": true});
+    std::fs::write(clinic.settings(), settings.to_string()).unwrap();
+    assert_eq!(clinic.ids(), ["other-memory-tool"]);
+    settings["enabledPlugins"]["memory-keeper@market"] = false.into();
+    std::fs::write(clinic.settings(), settings.to_string()).unwrap();
+    assert_eq!(clinic.ids(), [] as [&str; 0]);
+}
+
+#[test]
+fn client_missing_and_client_old() {
+    let clinic = Clinic::new();
+    clinic.client("2.1.9 (Claude Code)");
+    clinic.is_cured_of("client-old");
+
+    std::fs::rename(clinic.bin("claude"), clinic.bin("elsewhere")).unwrap();
+    let npm = "#!/bin/sh\n[ \"$*\" = 'install -g @anthropic-ai/claude-code' ] && mv \"${0%npm}elsewhere\" \"${0%npm}claude\"\n";
+    clinic.program("npm", npm);
+    clinic.is_cured_of("client-missing");
+}
+
+#[test]
+fn data_permissions() {
+    let clinic = Clinic::new();
+    set_mode(&clinic.sandbox.home(), 0o755);
+    set_mode(&clinic.file("memory.db"), 0o644);
+    clinic.is_cured_of("data-permissions");
+    set_mode(&clinic.file("queue.db"), 0o400);
+    clinic.is_cured_of("data-permissions");
+}
+
+#[test]
+fn data_filesystem() {
+    let mut clinic = Clinic::new();
+    let synced = clinic.sandbox.user_home().join("Dropbox/foreword");
+    std::fs::create_dir(synced.parent().unwrap()).unwrap();
+    std::fs::rename(clinic.sandbox.home(), &synced).unwrap();
+    let name = synced.display().to_string();
+    clinic.environment.push(("FOREWORD_HOME", name));
+    clinic.is_cured_of("data-filesystem");
+    assert!(clinic.file("memory.db").exists());
+}
+
+#[test]
+fn config_broken() {
+    let mut clinic = Clinic::new();
+    std::fs::write(clinic.file("config.toml"), "[worker]\nidle_second = 5\n").unwrap();
+    set_mode(&clinic.file("config.toml"), 0o600);
+    let evidence = clinic.findings()[0]["evidence"].to_string();
+    assert!(evidence.contains("did you mean worker.idle_seconds?"));
+    clinic.is_cured_of("config-broken");
+
+    let variable = ("FOREWORD_WORKER_IDLE_SECONDS", "soon".to_owned());
+    clinic.environment.push(variable);
+    clinic.is_cured_of("config-broken");
+}
+
+#[test]
+fn queue_damaged_and_memory_damaged() {
+    let clinic = Clinic::new();
+    let queue = clinic.file("queue.db");
+    std::fs::write(&queue, "this was a database once").unwrap();
+    clinic.is_cured_of("queue-damaged");
+
+    let memory = clinic.file("memory.db");
+    let mut bytes = std::fs::read(&memory).unwrap();
+    let whole = bytes.clone();
+    // The first page, which says what the file is, stays.
+    bytes[4096..].fill(0x55);
+    std::fs::write(&memory, &bytes).unwrap();
+    clinic.is_cured_of("memory-damaged");
+    assert_ne!(whole, bytes);
+
+    clinic.tell("life goes on");
+    clinic.sandbox.drain();
+    assert_eq!(clinic.ids(), [] as [&str; 0]);
+}
+
+#[test]
+fn queue_newer_and_memory_newer() {
+    for name in ["queue", "memory"] {
+        let clinic = Clinic::new();
+        let file = format!("{name}.db");
+        let known = clinic.sandbox.count(&file, "pragma user_version");
+        let backups = clinic.file("backups");
+        if !backups.exists() {
+            std::fs::create_dir(&backups).unwrap();
+            set_mode(&backups, 0o700);
+        }
+        // A later version makes this copy before it changes anything.
+        let copy = backups.join(format!("{name}.before-{}.db", known + 1));
+        std::fs::copy(clinic.file(&file), copy).unwrap();
+        let database = clinic.sandbox.database(&file);
+        database
+            .pragma_update(None, "user_version", known + 3)
+            .unwrap();
+        drop(database);
+        match name {
+            "queue" => clinic.is_cured_of("queue-newer"),
+            _ => clinic.is_cured_of("memory-newer"),
+        }
+        assert_eq!(clinic.sandbox.count(&file, "pragma user_version"), known);
+    }
+}
+
+#[test]
+fn worker_not_starting() {
+    let clinic = Clinic::new();
+    clinic.sandbox.keep_workers_away();
+    set_mode(&clinic.file("worker.starting"), 0o600);
+    clinic.is_cured_of("worker-not-starting");
+}
+
+#[test]
+fn queue_old() {
+    let clinic = Clinic::new();
+    clinic.tell("long ago");
+    let hours = "update events set at = at - 2 * 3600 * 1000";
+    let queue = clinic.sandbox.database("queue.db");
+    assert_eq!(queue.execute(hours, []).unwrap(), 1);
+    drop(queue);
+    clinic.is_cured_of("queue-old");
+
+    // An id that begins with a time in 2024: so it is in the spool, too.
+    let spooled = clinic.file("spool/018f0000-0000-7000-8000-000000000000.json");
+    std::fs::create_dir_all(spooled.parent().unwrap()).unwrap();
+    std::fs::write(&spooled, "{}").unwrap();
+    set_mode(spooled.parent().unwrap(), 0o700);
+    set_mode(&spooled, 0o600);
+    assert_eq!(clinic.ids(), ["queue-old"]);
+}
+
+#[test]
+fn events_skipped() {
+    let clinic = Clinic::new();
+    clinic.tell("difficult");
+    let skip = "update events set state = 'skipped', attempts = 3, last_error = 'no\u{1b}[31m way'";
+    let queue = clinic.sandbox.database("queue.db");
+    assert_eq!(queue.execute(skip, []).unwrap(), 1);
+    drop(queue);
+    let text = clinic.text();
+    assert!(text.contains("1 event was skipped after failing too often: no [31m way\n"));
+    clinic.is_cured_of("events-skipped");
+    assert_eq!(clinic.sandbox.status()["skipped"], 0);
+}
+
+#[test]
+fn events_lost() {
+    let clinic = Clinic::new();
+    // Neither the queue nor the spool can be written.
+    let [queue, aside, spool] = ["queue.db", "queue.aside", "spool"].map(|it| clinic.file(it));
+    std::fs::rename(&queue, &aside).unwrap();
+    std::fs::create_dir(&queue).unwrap();
+    let _ = std::fs::remove_dir_all(&spool);
+    std::fs::write(&spool, "").unwrap();
+    clinic.tell("nowhere to go");
+    std::fs::remove_dir(&queue).unwrap();
+    std::fs::rename(&aside, &queue).unwrap();
+    std::fs::remove_file(&spool).unwrap();
+    clinic.is_cured_of("events-lost");
+}
+
+#[test]
+fn payloads_unexpected() {
+    let clinic = Clinic::new();
+    clinic.sandbox.hook("save", &clinic.project, b"{\"not\": ");
+    clinic.is_cured_of("payloads-unexpected");
+}
+
+#[test]
+fn spool_unreadable() {
+    let clinic = Clinic::new();
+    let unreadable = clinic.file("spool/unreadable");
+    std::fs::create_dir_all(&unreadable).unwrap();
+    std::fs::write(unreadable.join("x.json"), "half an ev").unwrap();
+    let mut chmod = Command::new("chmod");
+    chmod.args(["-R", "go="]).arg(clinic.file("spool"));
+    assert!(chmod.status().unwrap().success());
+    clinic.is_cured_of("spool-unreadable");
+}
+
+#[test]
+fn every_check_has_a_test_here() {
+    let sandbox = Sandbox::new();
+    let output = sandbox.command(&["doctor", "--json"]).output().unwrap();
+    let answer: Value = serde_json::from_slice(&output.stdout).unwrap();
+    let tests = include_str!("doctor.rs");
+    for id in answer["checked"].as_array().unwrap() {
+        let id = id.as_str().unwrap();
+        // A full disk is hard to have: `disk-full` is tested beside its code.
+        let tested = id == "disk-full" || tests.contains(&format!("(\"{id}\")"));
+        assert!(tested || tests.contains(&format!("[\"{id}\"]")), "{id}");
+    }
+}

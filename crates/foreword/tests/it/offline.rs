@@ -1,0 +1,184 @@
+//! Recorded sessions of the real client, and what a reader learns of them later.
+//!
+//! `scripts/record` made the recordings (testdata/sessions). Here they are told to
+//! the real hooks, the worker drains the queue without a model, and everything that
+//! is remembered is one snapshot per session: what `show` prints, and what the next
+//! session opens with. `docs/offline-memory.md` shows the same text.
+
+use std::fmt::Write as _;
+use std::path::{Path, PathBuf};
+
+use serde_json::Value;
+
+use crate::support::{Host, Sandbox};
+
+/// The recordings and the folders that they were made in.
+const SESSIONS: &[(&str, &str)] = &[
+    ("bug-hunt", "tally"),
+    ("feature", "shelf"),
+    ("refactor", "ledger"),
+    ("research", "runner"),
+    ("failed-deployment", "courier"),
+];
+
+#[test]
+fn a_reader_of_the_observations_can_say_what_happened() {
+    for (name, project) in SESSIONS {
+        insta::assert_snapshot!(*name, Replay::new(name, project).turn_by_turn().memory());
+    }
+}
+
+/// A worker that comes late sees several turns at once, and must not tell another story.
+#[test]
+fn it_does_not_matter_when_the_worker_comes() {
+    for (name, project) in SESSIONS {
+        let late = Replay::new(name, project).at_once().words();
+        assert_eq!(late, Replay::new(name, project).turn_by_turn().words());
+    }
+}
+
+#[test]
+fn the_page_shows_what_is_remembered() {
+    let page = std::fs::read_to_string(repository().join("docs/offline-memory.md")).unwrap();
+    for (name, project) in SESSIONS {
+        let memory = Replay::new(name, project).turn_by_turn().memory();
+        assert!(
+            page.contains(&memory),
+            "docs/offline-memory.md shows another {name}; run `scripts/record --page`"
+        );
+    }
+}
+
+struct Replay {
+    sandbox: Sandbox,
+    project: PathBuf,
+    recording: Vec<Value>,
+}
+
+impl Replay {
+    fn new(name: &str, project: &str) -> Replay {
+        let sandbox = Sandbox::new();
+        // Only a drain derives, so that a batch is always the same events.
+        sandbox.keep_workers_away();
+        let recording = repository().join(format!("testdata/sessions/{name}.jsonl"));
+        let recording = std::fs::read_to_string(recording).unwrap();
+        Replay {
+            project: sandbox.project(project),
+            sandbox,
+            recording: recording
+                .lines()
+                .map(|line| serde_json::from_str(line).unwrap())
+                .collect(),
+        }
+    }
+
+    /// Drains after every turn, as the worker does.
+    fn turn_by_turn(self) -> Replay {
+        for line in &self.recording {
+            self.tell(line);
+            if line["hook"] == "summary" {
+                self.sandbox.drain();
+                self.sandbox.keep_workers_away();
+            }
+        }
+        self.sandbox.drain();
+        self
+    }
+
+    fn at_once(self) -> Replay {
+        for line in &self.recording {
+            self.tell(line);
+        }
+        self.sandbox.drain();
+        self
+    }
+
+    fn tell(&self, line: &Value) {
+        if let Some(file) = line["file"].as_object() {
+            let path = PathBuf::from(self.fill(&file["path"]));
+            std::fs::create_dir_all(path.parent().unwrap()).unwrap();
+            std::fs::write(path, file["content"].as_str().unwrap()).unwrap();
+        }
+        let input: Value = serde_json::from_str(&self.fill(&line["input"])).unwrap();
+        let hook = line["hook"].as_str().unwrap();
+        self.sandbox.told(hook, &self.project, &input);
+    }
+
+    /// A recorded value as text, with this test's folders in it.
+    fn fill(&self, value: &Value) -> String {
+        let text = match value {
+            Value::String(text) => text.clone(),
+            value => value.to_string(),
+        };
+        text.replace("${PROJECT}", self.project.to_str().unwrap())
+            .replace("${USER}", self.sandbox.user_home().to_str().unwrap())
+    }
+
+    /// What is remembered, without numbers: they tell when something was first known.
+    fn words(&self) -> Vec<String> {
+        let database = self.sandbox.database("memory.db");
+        let sql = "select type || title || subtitle || facts || narrative || concepts || origin || prompt.number
+                   from observations join prompts prompt on prompt.id = prompt_id
+                   union all
+                   select request || investigated || learned || completed || next_steps || notes
+                   from summaries
+                   order by 1";
+        let mut statement = database.prepare(sql).unwrap();
+        let words = statement.query_map([], |row| row.get(0)).unwrap();
+        words.map(Result::unwrap).collect()
+    }
+
+    /// Everything a person or an agent can read about the session afterwards.
+    fn memory(&self) -> String {
+        let database = self.sandbox.database("memory.db");
+        let mut statement = database
+            .prepare("select id from observations union select id from summaries order by 1")
+            .unwrap();
+        let ids = statement.query_map([], |row| row.get::<_, i64>(0)).unwrap();
+        let mut memory = String::new();
+        for id in ids {
+            let shown = self.sandbox.run(&["show", &id.unwrap().to_string()]);
+            let same_anywhere = shown.lines().filter(|line| {
+                let field = line.split("  ").next().unwrap();
+                !["project", "session", "when"].contains(&field)
+            });
+            for line in same_anywhere {
+                let _ = writeln!(memory, "{line}");
+            }
+            memory.push('\n');
+        }
+        let _ = write!(memory, "The next session opens with:\n\n{}", self.index());
+        memory
+    }
+
+    fn index(&self) -> String {
+        let start = Host::new("next", &self.project).start("startup");
+        let answer = self.sandbox.told("context", &self.project, &start);
+        let answer: Value = serde_json::from_str(&answer).unwrap();
+        let index = answer["hookSpecificOutput"]["additionalContext"].as_str();
+        let mut index = index
+            .unwrap()
+            .replace(env!("CARGO_BIN_EXE_foreword"), "foreword");
+        let days: Vec<String> = index
+            .split([' ', ':', '\n'])
+            .filter(|word| is_date(word))
+            .map(str::to_owned)
+            .collect();
+        for day in days {
+            index = index.replace(&day, "DATE");
+        }
+        index
+    }
+}
+
+fn is_date(word: &str) -> bool {
+    word.len() == 10
+        && word.bytes().enumerate().all(|(at, byte)| match at {
+            4 | 7 => byte == b'-',
+            _ => byte.is_ascii_digit(),
+        })
+}
+
+fn repository() -> &'static Path {
+    Path::new(concat!(env!("CARGO_MANIFEST_DIR"), "/../.."))
+}
