@@ -43,8 +43,6 @@ pub enum Until {
 
 /// Retries that are due within this time are worth waiting for when draining.
 const DRAIN_PATIENCE: Millis = 60_000;
-/// A write-ahead log larger than this is moved into its file.
-const WAL_MAX: u64 = 1 << 20;
 /// Time alone changes little; it is looked at this often.
 const HOUSEKEEPING: Millis = 6 * 3_600_000;
 /// When a database cannot be written, everything waits this long.
@@ -66,7 +64,6 @@ pub fn run(home: &Home, config: &Config, until: Until) -> anyhow::Result<End> {
             let mut worker = Worker::come_up(home, config)?;
             let end = worker.work(until).await?;
             let asked = end == End::Asked;
-            let _ = worker.queue.settle();
             drop(worker);
             drop(lock);
             // A hook may have pushed after the last look and seen the lock still
@@ -166,7 +163,7 @@ impl<'a> Worker<'a> {
                 self.requests.answer(&mut self.waiting, left).await;
                 continue;
             }
-            self.checkpoint();
+            let _ = self.queue.checkpoint();
             let idle_end = progress_at + Millis::from(self.config.worker.idle_seconds) * 1000;
             if next_due.is_none() && now >= idle_end {
                 return Ok(End::Done { left: 0 });
@@ -275,13 +272,6 @@ impl<'a> Worker<'a> {
         }
         if let Err(error) = self.store.keep_house(now, events_kept) {
             Log::Worker.line(self.home, &format!("housekeeping: {error}"));
-        }
-    }
-
-    fn checkpoint(&self) {
-        let wal = self.home.queue().with_extension("db-wal");
-        if std::fs::metadata(wal).is_ok_and(|it| it.len() > WAL_MAX) {
-            let _ = self.queue.checkpoint();
         }
     }
 

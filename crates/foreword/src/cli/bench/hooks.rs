@@ -97,7 +97,7 @@ struct Scenario {
 /// Observations in the project whose index `context` makes.
 const OBSERVATIONS: u32 = 10_000;
 /// So many events keep the worker busy for a round.
-const BACKLOG_PER_SAMPLE: u32 = 12;
+const BACKLOG_PER_SAMPLE: u32 = 20;
 
 /// What `save` answers.
 pub const SAVED: &str = r#"{"continue":true,"suppressOutput":true}"#;
