@@ -121,8 +121,8 @@ pub const BORING_TOOLS: &[&str] = &[
     "SlashCommand",
 ];
 
-/// Session starts and ends repeat their payload at every resume, so the same one
-/// counts as told twice only within this time.
+/// Session starts and ends repeat their payload at every resume, and an older host gives
+/// prompts no id; there, the same thing counts as told twice only within this time.
 const TOLD_TWICE_WITHIN: Millis = 10_000;
 
 /// What capture made of a hook's input.
@@ -164,6 +164,8 @@ impl Drop {
 /// Makes an event of what the host wrote to `hook`'s standard input.
 #[must_use]
 pub fn capture(hook: Hook, input: &[u8], world: &World, settings: &Settings) -> Captured {
+    let mended = wire::mend(input);
+    let input = mended.as_deref().unwrap_or(input);
     match try_capture(hook, input, world, settings) {
         Ok(event) => Captured::Event(Box::new(event)),
         Err(drop) => Captured::Dropped(drop),
@@ -196,7 +198,7 @@ fn try_capture(
     if subject.command.as_deref().is_some_and(runs_foreword) {
         return Err(Drop::OwnTool);
     }
-    let excluded = |path: &str| exclude::covers(&settings.exclude_paths, path);
+    let excluded = |path: &str| exclude::covers(&settings.exclude_paths, &exclude::straight(path));
     if subject.file_path.as_deref().is_some_and(excluded) {
         return Err(Drop::ExcludedPath);
     }
@@ -287,7 +289,10 @@ fn is_excluded(place: &Place, patterns: &[String]) -> bool {
 /// The agent looking something up with this program is no work to remember.
 fn runs_foreword(command: &str) -> bool {
     let program = command.split_whitespace().next().unwrap_or_default();
-    program.rsplit('/').next() == Some("foreword")
+    let alone = !["&&", "||", ";", "\n"]
+        .iter()
+        .any(|chain| command.trim().contains(chain));
+    alone && program.rsplit('/').next() == Some("foreword")
 }
 
 fn key(
@@ -303,20 +308,19 @@ fn key(
         let hex = blake3::hash(content.as_bytes()).to_hex();
         hex[..32].to_owned()
     };
-    match kind {
-        EventKind::ToolUse | EventKind::ToolFailure => match tool_use_id {
-            Some(id) => format!("tool:{session}:{id}"),
-            None => format!("tool:{session}:{}", hash()),
-        },
-        EventKind::SessionStart | EventKind::SessionEnd => {
-            let bucket = now.div_euclid(TOLD_TWICE_WITHIN);
+    // Without an id of the host's, the same content may well be said again later.
+    let bucket = now.div_euclid(TOLD_TWICE_WITHIN);
+    match (kind, tool_use_id, prompt_id) {
+        (EventKind::ToolUse | EventKind::ToolFailure, Some(id), _) => {
+            format!("tool:{session}:{id}")
+        }
+        (EventKind::ToolUse | EventKind::ToolFailure, None, _) => {
+            format!("tool:{session}:{}:{bucket}", hash())
+        }
+        (EventKind::SessionStart | EventKind::SessionEnd, ..) | (_, _, None) => {
             format!("{kind}:{session}:{}:{bucket}", hash())
         }
-        _ => format!(
-            "{kind}:{session}:{}:{}",
-            prompt_id.unwrap_or_default(),
-            hash()
-        ),
+        (_, _, Some(prompt_id)) => format!("{kind}:{session}:{prompt_id}:{}", hash()),
     }
 }
 

@@ -202,7 +202,7 @@ fn home() -> anyhow::Result<Home> {
 fn project_of(dir: &Path) -> Option<String> {
     let home = Home::from_env()?;
     let (settings, _) = crate::config::hook_settings(&home);
-    let rules = crate::home::project_rules(settings.separate_worktrees);
+    let rules = crate::home::project_rules(settings.unwrap_or_default().separate_worktrees);
     foreword_core::project::resolve(dir, &rules).project
 }
 

@@ -82,22 +82,94 @@ impl Config {
         })
     }
 
+    /// For hooks and the worker, which go on: whatever can be understood holds, and the
+    /// first mistake is said.
+    pub fn tolerant(home: &Home) -> (Config, Option<String>) {
+        match file(home) {
+            Ok(file) => Config::tolerant_from(&file, &environment()),
+            Err(error) => {
+                let (config, _) = Config::tolerant_from("", &environment());
+                (config, Some(format!("{error:#}")))
+            }
+        }
+    }
+
+    fn tolerant_from(file: &str, environment: &Environment) -> (Config, Option<String>) {
+        let mut mistake = None;
+        let mut settings = defaults();
+        let from_file = single_changes(file).into_iter().map(|change| {
+            Box::new(move |settings: &mut Table| merge(settings, change?, "")) as Change
+        });
+        let from_environment = environment.iter().cloned().map(|variable| {
+            Box::new(move |settings: &mut Table| {
+                override_from(settings, &vec![variable], "FOREWORD_")
+            }) as Change
+        });
+        for change in from_file.chain(from_environment) {
+            let mut changed = settings.clone();
+            let accepted = change(&mut changed).and_then(|()| Config::checked(changed.clone()));
+            match accepted {
+                Ok(_) => settings = changed,
+                Err(error) => {
+                    mistake.get_or_insert_with(|| format!("{error:#}"));
+                }
+            }
+        }
+        let config = Config::checked(settings).expect("each change was checked");
+        (config, mistake)
+    }
+
     fn from(file: &str, environment: &Environment) -> anyhow::Result<Config> {
-        let mut settings: Table = DEFAULTS.parse().expect("default.toml is valid");
+        let mut settings = defaults();
         let file: Table = file.parse().context("config.toml is not valid TOML")?;
         merge(&mut settings, file, "")?;
         override_from(&mut settings, environment, "FOREWORD_")?;
+        Config::checked(settings)
+    }
+
+    fn checked(settings: Table) -> anyhow::Result<Config> {
         let config: Config = settings
             .try_into()
             .context("a setting has the wrong type")?;
         if !["auto", "offline"].contains(&config.provider.as_str()) {
             bail!(
-                "provider = \"{}\" is not known; use \"auto\" or \"offline\"",
+                "provider = \"{}\" is not known (in config.toml or FOREWORD_PROVIDER); use \"auto\" or \"offline\"",
                 config.provider
             );
         }
         Ok(config)
     }
+}
+
+/// One step from the defaults to what the user wants.
+type Change = Box<dyn FnOnce(&mut Table) -> anyhow::Result<()>>;
+
+fn defaults() -> Table {
+    DEFAULTS.parse().expect("default.toml is valid")
+}
+
+/// The file as one change per setting, so that a mistake in one does not cost the others.
+fn single_changes(file: &str) -> Vec<anyhow::Result<Table>> {
+    let table: Table = match file
+        .parse::<Table>()
+        .context("config.toml is not valid TOML")
+    {
+        Ok(table) => table,
+        Err(error) => return vec![Err(error)],
+    };
+    let one = |key: &str, value: Value| Table::from_iter([(key.to_owned(), value)]);
+    let mut changes = Vec::new();
+    for (key, value) in table {
+        match value {
+            Value::Table(section) => changes.extend(
+                section
+                    .into_iter()
+                    .map(|(name, value)| Ok(one(&key, Value::Table(one(&name, value))))),
+            ),
+            value => changes.push(Ok(one(&key, value))),
+        }
+    }
+    changes
 }
 
 fn file(home: &Home) -> anyhow::Result<String> {
@@ -120,27 +192,26 @@ pub struct HookSettings {
     pub separate_worktrees: bool,
 }
 
-/// Reads nothing but one file's absence in the usual case. A mistake in the
-/// settings is said, and the defaults are used.
-pub fn hook_settings(home: &Home) -> (HookSettings, Option<String>) {
+/// Reads nothing but one file's absence in the usual case. A mistake in the settings is
+/// said; what can be understood holds. None when there might be exclusions that
+/// cannot be read: then it is safer to keep nothing.
+pub fn hook_settings(home: &Home) -> (Option<HookSettings>, Option<String>) {
     let matters = |name: &[u8]| {
         name.starts_with(b"FOREWORD_CAPTURE_") || name.starts_with(b"FOREWORD_PROJECT_")
     };
     let changed = home.config().exists()
         || std::env::vars_os().any(|(name, _)| matters(name.as_encoded_bytes()));
     if !changed {
-        return (HookSettings::default(), None);
+        return (Some(HookSettings::default()), None);
     }
-    match Config::load(home) {
-        Ok(config) => {
-            let settings = HookSettings {
-                capture: config.capture.into(),
-                separate_worktrees: config.project.separate_worktrees,
-            };
-            (settings, None)
-        }
-        Err(error) => (HookSettings::default(), Some(format!("{error:#}"))),
-    }
+    let (config, mistake) = Config::tolerant(home);
+    let readable =
+        file(home).map(|text| text.parse::<Table>().is_ok() || !text.contains("exclude"));
+    let settings = HookSettings {
+        capture: config.capture.into(),
+        separate_worktrees: config.project.separate_worktrees,
+    };
+    (readable.unwrap_or(false).then_some(settings), mistake)
 }
 
 impl From<Capture> for capture::Settings {
@@ -283,6 +354,27 @@ mod tests {
         );
         assert_eq!(config.capture.boring_tools, ["Read", "Glob"]);
         assert_eq!(config.provider, "offline");
+    }
+
+    #[test]
+    fn a_mistake_does_not_cost_the_settings_beside_it() {
+        let file = "[worker]\nidle_secs = 5\nbatch_max = 7\n[capture]\nexclude_projects = [\"x\"]\nfield_max_bytes = -1\n";
+        let environment = vec![
+            ("FOREWORD_PROVIDER".into(), "nobody".into()),
+            ("FOREWORD_WORKER_IDLE_SECONDS".into(), "9".into()),
+        ];
+        let (config, mistake) = Config::tolerant_from(file, &environment);
+        assert_eq!(config.capture.exclude_projects, ["x"]);
+        assert_eq!(
+            (config.worker.batch_max, config.worker.idle_seconds),
+            (7, 9)
+        );
+        assert_eq!(config.provider, "auto");
+        assert_eq!(config.capture.field_max_bytes, 16384);
+        assert!(mistake.is_some());
+        let (config, mistake) = Config::tolerant_from("[worker", &Vec::new());
+        assert_eq!(config, Config::from("", &Vec::new()).unwrap());
+        assert!(mistake.unwrap().contains("not valid TOML"));
     }
 
     #[test]

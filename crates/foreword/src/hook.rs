@@ -10,7 +10,7 @@ mod stdin;
 use std::io::Write as _;
 use std::path::PathBuf;
 
-use foreword_core::capture::{self, Captured, Drop, Hook, World};
+use foreword_core::capture::{self, Captured, Hook, World};
 use foreword_core::db::OpenError;
 use foreword_core::fault;
 use foreword_core::index::{self, Request, Source};
@@ -39,24 +39,27 @@ pub fn run(hook: Hook) {
 
 fn road(hook: Hook) {
     platform::make_files_private();
-    let event = Home::from_env().and_then(|home| take(hook, &home));
-    let Some((home, event)) = event else {
+    let home = Home::from_env();
+    let told = home
+        .as_ref()
+        .and_then(|home| Some((home, take(hook, home)?)));
+    let Some((home, event)) = told else {
         print(plain_answer(hook));
         return;
     };
-    let kept = keep(&home, hook, &event);
+    let kept = keep(home, hook, &event);
     fault::point("hook:after-insert");
     match hook {
-        Hook::Context => print(&context(&home, &event)),
+        Hook::Context => print(&context(home, &event)),
         _ => print(plain_answer(hook)),
     }
     if kept {
-        start::wake_worker(&home);
+        start::wake_worker(home);
     }
 }
 
 /// What this hook was told, if it is to be kept.
-fn take(hook: Hook, home: &Home) -> Option<(Home, Event)> {
+fn take(hook: Hook, home: &Home) -> Option<Event> {
     if switch::off_in_environment() || is_second(home) {
         return None;
     }
@@ -75,10 +78,9 @@ fn take(hook: Hook, home: &Home) -> Option<(Home, Event)> {
         return None;
     }
     let input = stdin::read();
-    match capture_event(hook, &input, home) {
+    match capture_event(hook, &input, home)? {
         Captured::Event(event) => {
-            let off = switches.covers(event.project.as_deref(), &event.host_session_id);
-            if off {
+            if switches.covers(event.project.as_deref(), &event.host_session_id) {
                 return None;
             }
             if event.payload.redacted > 0 {
@@ -87,9 +89,8 @@ fn take(hook: Hook, home: &Home) -> Option<(Home, Event)> {
             if !event.payload.cut.is_empty() {
                 count("a part of an event that was too large");
             }
-            Some((home.clone(), *event))
+            Some(*event)
         }
-        Captured::Dropped(Drop::OtherEvent) => None,
         Captured::Dropped(drop) if drop.is_intended() => {
             count(&drop.to_string());
             None
@@ -116,19 +117,28 @@ fn project_dir() -> Option<PathBuf> {
         .map(PathBuf::from)
 }
 
-fn capture_event(hook: Hook, input: &stdin::Input, home: &Home) -> Captured {
+fn capture_event(hook: Hook, input: &stdin::Input, home: &Home) -> Option<Captured> {
     let (settings, problem) = config::hook_settings(home);
     if let Some(problem) = problem {
-        let line = format!("{}: {problem}; defaults were used", hook.name());
-        Log::Hook.line(home, &line);
+        let went_on = match settings {
+            Some(_) => "the other settings hold",
+            None => "nothing is kept until it is mended, since something may be excluded",
+        };
+        Log::Hook.line(home, &format!("{}: {problem}; {went_on}", hook.name()));
     }
+    let settings = settings?;
     let world = World {
         now: home::now(),
         event_id: Uuid::now_v7(),
         project_dir: project_dir(),
         rules: home::project_rules(settings.separate_worktrees),
     };
-    capture::capture(hook, &input.bytes, &world, &settings.capture)
+    Some(capture::capture(
+        hook,
+        &input.bytes,
+        &world,
+        &settings.capture,
+    ))
 }
 
 /// Writes the event down: in the queue, else in the spool.

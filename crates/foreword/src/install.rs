@@ -174,6 +174,13 @@ pub fn disconnect(settings: &str) -> anyhow::Result<String> {
 pub fn connection(settings: &str, program: &Path) -> anyhow::Result<Connection> {
     let mut problems = Vec::new();
     let mut found = 0;
+    let off = parse(settings)?
+        .object_value()
+        .and_then(|top| top.get("disableAllHooks")?.value()?.as_boolean_lit())
+        .is_some_and(|value| value.value());
+    if off {
+        problems.push("disableAllHooks is true, so no hook runs".to_owned());
+    }
     for (event, programs) in programs(settings)? {
         found += programs.len();
         match programs.as_slice() {
@@ -441,6 +448,14 @@ mod tests {
     fn a_program_that_only_sounds_like_ours_is_left_alone() {
         let settings = r#"{"hooks":{"Stop":[{"hooks":[{"type":"command","command":"/x/foreword-extra","args":["summary"]}]}]}}"#;
         assert_eq!(disconnect(settings).unwrap(), settings);
+    }
+
+    #[test]
+    fn hooks_that_are_all_switched_off_are_no_connection() {
+        let text = connected("{\n  \"disableAllHooks\": true\n}\n");
+        let found = connection(&text, Path::new(PROGRAM)).unwrap();
+        let expected = "disableAllHooks is true, so no hook runs".to_owned();
+        assert_eq!(found, Connection::Partly(vec![expected]));
     }
 
     #[test]

@@ -27,6 +27,15 @@ pub fn end_when_nobody_reads() {
     unsafe { libc::signal(libc::SIGPIPE, libc::SIG_DFL) };
 }
 
+/// Whether this user may make files in a folder.
+pub fn may_write(folder: &Path) -> bool {
+    let Ok(folder) = CString::new(folder.as_os_str().as_bytes()) else {
+        return false;
+    };
+    // SAFETY: the string outlives the call.
+    unsafe { libc::access(folder.as_ptr(), libc::W_OK | libc::X_OK) == 0 }
+}
+
 /// How wide the terminal is; none if the output goes elsewhere.
 pub fn terminal_width() -> Option<usize> {
     // SAFETY: the struct outlives the call, and is only read if it succeeded.

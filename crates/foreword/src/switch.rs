@@ -20,16 +20,18 @@ impl Scope {
     fn line(&self) -> String {
         match self {
             Scope::Everywhere => "everywhere".to_owned(),
-            Scope::Project(key) => format!("project {key}"),
-            Scope::Session(id) => format!("session {id}"),
+            // Quoted as JSON: a folder's name may hold anything, a line's end too.
+            Scope::Project(key) => format!("project {}", serde_json::Value::from(key.as_str())),
+            Scope::Session(id) => format!("session {}", serde_json::Value::from(id.as_str())),
         }
     }
 
     fn parse(line: &str) -> Option<Scope> {
+        let quoted = |text| serde_json::from_str(text).ok();
         match line.split_once(' ') {
             None if line == "everywhere" => Some(Scope::Everywhere),
-            Some(("project", key)) => Some(Scope::Project(key.to_owned())),
-            Some(("session", id)) => Some(Scope::Session(id.to_owned())),
+            Some(("project", key)) => quoted(key).map(Scope::Project),
+            Some(("session", id)) => quoted(id).map(Scope::Session),
             _ => None,
         }
     }
@@ -124,18 +126,18 @@ mod tests {
         let home = Home::at(dir.path());
         let mut switches = Switches::read(&home);
         assert!(!switches.covers(Some("p"), "s"));
-        assert!(switches.set_off(Scope::Project("a project/with spaces".into())));
+        assert!(switches.set_off(Scope::Project("a project/with\nspaces".into())));
         assert!(switches.set_off(Scope::Session("s".into())));
         assert!(!switches.set_off(Scope::Session("s".into())));
         switches.write(&home).unwrap();
 
         let mut again = Switches::read(&home);
         assert_eq!(again, switches);
-        assert!(again.covers(Some("a project/with spaces"), "other"));
+        assert!(again.covers(Some("a project/with\nspaces"), "other"));
         assert!(again.covers(None, "s"));
         assert!(!again.covers(Some("b"), "other"));
         again.set_on(&Scope::Session("s".into()));
-        again.set_on(&Scope::Project("a project/with spaces".into()));
+        again.set_on(&Scope::Project("a project/with\nspaces".into()));
         again.write(&home).unwrap();
         assert!(!path(&home).exists());
     }

@@ -138,6 +138,9 @@ impl<'a> Worker<'a> {
                 return Ok(End::Asked);
             }
             let now = home::now();
+            // A clock that was put back must not keep an idle worker alive for that long.
+            progress_at = progress_at.min(now);
+            self.not_before = self.not_before.min(now + OUTAGE_PAUSE);
             self.keep_house(now);
             let drain = until == Until::Drained || !self.waiting.is_empty();
             if now >= self.not_before && self.step(now, drain) {

@@ -8,6 +8,21 @@ pub fn covers(patterns: &[String], name: &str) -> bool {
     patterns.iter().any(|pattern| one_covers(pattern, name))
 }
 
+/// A path without `.` and `..`, as far as that can be told from its words.
+pub fn straight(path: &str) -> String {
+    let mut parts: Vec<&str> = Vec::new();
+    for part in path.split('/') {
+        match part {
+            "." => {}
+            ".." if parts.last().is_some_and(|last| !last.is_empty()) => {
+                parts.pop();
+            }
+            part => parts.push(part),
+        }
+    }
+    parts.join("/")
+}
+
 fn one_covers(pattern: &str, name: &str) -> bool {
     let pattern = pattern.trim_end_matches('/');
     if !pattern.contains('*') {
@@ -35,7 +50,14 @@ fn one_covers(pattern: &str, name: &str) -> bool {
 
 #[cfg(test)]
 mod tests {
-    use super::one_covers;
+    use super::{one_covers, straight};
+
+    #[test]
+    fn a_detour_leads_to_the_same_path() {
+        assert_eq!(straight("/a/src/../private/./x"), "/a/private/x");
+        assert_eq!(straight("/../x"), "/../x");
+        assert_eq!(straight("a/b"), "a/b");
+    }
 
     #[test]
     fn a_pattern_covers_a_folder_a_name_or_what_its_stars_allow() {

@@ -79,7 +79,7 @@ pub fn build(
                 .tool_response
                 .map(|raw| work.value(raw, tool, &mut payload.left_out));
             payload.error = input.error.map(|raw| work.text(raw));
-            payload.interrupted = input.is_interrupt;
+            payload.interrupted = input.is_interrupt.is_some_and(|raw| raw.get() == "true");
         }
         EventKind::Stop | EventKind::StopFailure => {
             payload.reply = input
@@ -123,7 +123,7 @@ fn without_content(
         }
     }
     payload.input = Some(Value::Object(kept));
-    payload.interrupted = input.is_interrupt;
+    payload.interrupted = input.is_interrupt.is_some_and(|raw| raw.get() == "true");
     for (name, raw) in [("response", input.tool_response), ("error", input.error)] {
         if let Some(raw) = raw {
             payload.left_out.push((

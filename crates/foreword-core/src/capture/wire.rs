@@ -6,26 +6,26 @@
 
 use std::borrow::Cow;
 
-use serde::Deserialize;
+use serde::{Deserialize, Deserializer};
 use serde_json::value::RawValue;
 
 #[derive(Debug, Deserialize)]
 pub struct HookInput<'a> {
-    #[serde(borrow)]
+    #[serde(borrow, default, deserialize_with = "text")]
     pub hook_event_name: Option<Cow<'a, str>>,
-    #[serde(borrow)]
+    #[serde(borrow, default, deserialize_with = "text")]
     pub session_id: Option<Cow<'a, str>>,
-    #[serde(borrow)]
+    #[serde(borrow, default, deserialize_with = "text")]
     pub transcript_path: Option<Cow<'a, str>>,
-    #[serde(borrow)]
+    #[serde(borrow, default, deserialize_with = "text")]
     pub cwd: Option<Cow<'a, str>>,
-    #[serde(borrow)]
+    #[serde(borrow, default, deserialize_with = "text")]
     pub prompt_id: Option<Cow<'a, str>>,
-    #[serde(borrow)]
+    #[serde(borrow, default, deserialize_with = "text")]
     pub agent_id: Option<Cow<'a, str>>,
-    #[serde(borrow)]
+    #[serde(borrow, default, deserialize_with = "text")]
     pub tool_name: Option<Cow<'a, str>>,
-    #[serde(borrow)]
+    #[serde(borrow, default, deserialize_with = "text")]
     pub tool_use_id: Option<Cow<'a, str>>,
     /// Left as text: it can be megabytes, and parts of it are not wanted.
     #[serde(borrow)]
@@ -35,17 +35,17 @@ pub struct HookInput<'a> {
     pub tool_response: Option<&'a RawValue>,
     #[serde(borrow)]
     pub error: Option<&'a RawValue>,
-    #[serde(default)]
-    pub is_interrupt: bool,
     #[serde(borrow)]
+    pub is_interrupt: Option<&'a RawValue>,
+    #[serde(borrow, default, deserialize_with = "text")]
     pub prompt: Option<Cow<'a, str>>,
-    #[serde(borrow)]
+    #[serde(borrow, default, deserialize_with = "text")]
     pub last_assistant_message: Option<Cow<'a, str>>,
-    #[serde(borrow)]
+    #[serde(borrow, default, deserialize_with = "text")]
     pub source: Option<Cow<'a, str>>,
-    #[serde(borrow)]
+    #[serde(borrow, default, deserialize_with = "text")]
     pub model: Option<Cow<'a, str>>,
-    #[serde(borrow)]
+    #[serde(borrow, default, deserialize_with = "text")]
     pub reason: Option<Cow<'a, str>>,
 }
 
@@ -57,6 +57,52 @@ pub struct Subject<'a> {
     /// What a shell was given.
     #[serde(borrow)]
     pub command: Option<Cow<'a, str>>,
+}
+
+/// A text, or nothing if it is something else: one odd field must not cost the event.
+fn text<'de, D: Deserializer<'de>>(deserializer: D) -> Result<Option<Cow<'de, str>>, D::Error> {
+    let raw: Option<&'de RawValue> = Deserialize::deserialize(deserializer)?;
+    Ok(raw.and_then(|raw| {
+        let plain: Result<Plain<'de>, _> = serde_json::from_str(raw.get());
+        plain.ok().map(|plain| plain.0)
+    }))
+}
+
+#[derive(Deserialize)]
+struct Plain<'a>(#[serde(borrow)] Cow<'a, str>);
+
+/// Half an emoji (an unpaired surrogate, from a host that counts in UTF-16) is no text
+/// in Rust and would cost the whole input: it is replaced. None if there is none.
+pub fn mend(input: &[u8]) -> Option<Vec<u8>> {
+    let mut mended: Option<Vec<u8>> = None;
+    let mut at = 0;
+    while let Some(found) = input[at..].iter().position(|&byte| byte == b'\\') {
+        at += found;
+        let Some(unit) = surrogate(input, at) else {
+            at += 2;
+            if at >= input.len() {
+                break;
+            }
+            continue;
+        };
+        let paired = unit < 0xdc00 && surrogate(input, at + 6).is_some_and(|low| low >= 0xdc00);
+        if !paired {
+            let mended = mended.get_or_insert_with(|| input.to_vec());
+            mended[at..at + 6].copy_from_slice(b"\\ufffd");
+        }
+        at += if paired { 12 } else { 6 };
+        if at >= input.len() {
+            break;
+        }
+    }
+    mended
+}
+
+/// The surrogate that is written as `\uXXXX` here.
+fn surrogate(input: &[u8], at: usize) -> Option<u16> {
+    let digits = input.get(at..at + 6)?.strip_prefix(b"\\u")?;
+    let unit = u16::from_str_radix(std::str::from_utf8(digits).ok()?, 16).ok()?;
+    (0xd800..0xe000).contains(&unit).then_some(unit)
 }
 
 impl<'a> HookInput<'a> {

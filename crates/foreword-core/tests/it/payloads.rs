@@ -137,3 +137,33 @@ fn a_payload_of_many_small_fields_is_cut_to_size_too() {
     );
     assert!(event.payload.cut.iter().any(|(field, _)| field == "input"));
 }
+
+#[test]
+fn half_an_emoji_or_an_odd_field_does_not_cost_the_event() {
+    let input =
+        br#"{"hook_event_name":"UserPromptSubmit","session_id":"s","prompt_id":"p","cwd":17,
+        "prompt":"half \ud83d, whole \ud83d\ude00, low \ude00 end \\ud83d","reason":["x"]}"#;
+    let Captured::Event(event) = capture(Hook::New, input, &world(), &Settings::default()) else {
+        panic!()
+    };
+    let expected = "half \u{fffd}, whole \u{1f600}, low \u{fffd} end \\ud83d";
+    assert_eq!(event.payload.prompt.as_deref(), Some(expected));
+    assert_eq!(event.cwd, None);
+}
+
+#[test]
+fn without_an_id_the_same_words_later_are_another_prompt() {
+    let input = br#"{"hook_event_name":"UserPromptSubmit","session_id":"s","prompt":"yes, go on"}"#;
+    let key_at = |now| match capture(
+        Hook::New,
+        input,
+        &World { now, ..world() },
+        &Settings::default(),
+    ) {
+        Captured::Event(event) => event.key,
+        Captured::Dropped(drop) => panic!("{drop}"),
+    };
+    let now = world().now;
+    assert_eq!(key_at(now), key_at(now + 5));
+    assert_ne!(key_at(now), key_at(now + 60_000));
+}

@@ -5,7 +5,7 @@ use std::path::Path;
 use anyhow::{Context as _, bail};
 use clap::Subcommand;
 use foreword_core::store::{Project, Store};
-use foreword_core::text::one_line;
+use foreword_core::text::{count, one_line};
 
 use crate::show;
 
@@ -69,11 +69,11 @@ pub fn run(args: &Args) -> anyhow::Result<()> {
             }
             store.merge_projects(from.id, into.id)?;
             println!(
-                "{} is part of {} now: {} sessions, {} observations",
+                "{} is part of {} now: {}, {}",
                 one_line(&from.name),
                 one_line(&into.name),
-                from.sessions,
-                from.observations
+                count(from.sessions, "session", "sessions"),
+                count(from.observations, "observation", "observations")
             );
         }
         Action::Move { project, folder } => {

@@ -11,7 +11,7 @@ use crate::home::{self, Home};
 use crate::install::record::Place;
 use crate::install::{self, Connection};
 use crate::log::Log;
-use crate::platform::Lock;
+use crate::platform::{self, Lock};
 use crate::provider::{self, Choice};
 use crate::show;
 use crate::switch::{self, Switches};
@@ -54,6 +54,12 @@ pub fn run(args: &Args) -> anyhow::Result<()> {
 
 fn gather(home: Home) -> anyhow::Result<Status> {
     let mut problems = Vec::new();
+    if !platform::may_write(home.dir()) {
+        problems.push(format!(
+            "{} cannot be written, so events are lost",
+            home.dir().display()
+        ));
+    }
     let queue = Queue::look(&home.queue()).unwrap_or_else(|error| {
         problems.push(format!("queue.db: {error}"));
         None

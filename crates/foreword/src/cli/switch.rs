@@ -25,6 +25,7 @@ impl Args {
         if let Some(id) = &self.session {
             let id = match id.as_str() {
                 "" => std::env::var("CLAUDE_CODE_SESSION_ID")
+                    .ok()
                     .context("which session? Write --session ID")?,
                 id => id.to_owned(),
             };

@@ -58,7 +58,17 @@ pub fn run(args: &Args) -> anyhow::Result<()> {
 }
 
 fn run_here(home: &Home, detached: bool) -> anyhow::Result<()> {
-    let ended = Config::load(home).and_then(|config| worker::run(home, &config, Until::Idle));
+    let config = if detached {
+        // Nobody is there to mend a mistake in the settings: memory goes on without it.
+        let (config, mistake) = Config::tolerant(home);
+        if let Some(mistake) = mistake {
+            Log::Worker.line(home, &format!("{mistake}; the other settings hold"));
+        }
+        config
+    } else {
+        Config::load(home)?
+    };
+    let ended = worker::run(home, &config, Until::Idle);
     // Nobody reads a detached worker's stderr: what ended it goes to its log.
     if detached && let Err(error) = &ended {
         Log::Worker.line(home, &format!("the worker could not go on: {error:#}"));
@@ -137,7 +147,8 @@ fn drain(home: &Home, skipped: bool) -> anyhow::Result<()> {
     loop {
         // Either the running worker does it, or we are the worker.
         if Lock::holder(&home.lock())?.is_some()
-            && let Some(left) = request::ask_to_drain(home)?
+            && let Some(left) =
+                request::ask_to_drain(home, || eprintln!("waiting for the running worker …"))?
         {
             return report(left);
         }

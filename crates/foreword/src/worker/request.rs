@@ -83,7 +83,7 @@ pub fn is_heard(home: &Home) -> bool {
 ///
 /// Asks again while it waits: the worker that was asked may have ended, and another
 /// one taken its place, which never heard the question.
-pub fn ask_to_drain(home: &Home) -> io::Result<Option<u64>> {
+pub fn ask_to_drain(home: &Home, say_that_we_wait: impl Fn()) -> io::Result<Option<u64>> {
     const A_WHILE: Option<Duration> = Some(Duration::from_millis(200));
     let folder = tempfile::Builder::new().prefix("foreword-").tempdir()?;
     let socket = Datagram::bind(folder.path().join("answer"))?;
@@ -94,7 +94,10 @@ pub fn ask_to_drain(home: &Home) -> io::Result<Option<u64>> {
         kind == io::ErrorKind::WouldBlock || kind == io::ErrorKind::TimedOut
     };
     let mut answer = [0; 32];
-    loop {
+    for turn in 0.. {
+        if turn == 25 {
+            say_that_we_wait();
+        }
         match socket.send_to(DRAIN, home.socket()) {
             // A full socket holds a question of ours, or wake-ups enough.
             Err(error) if !is_timeout(&error) => return Ok(None),
@@ -114,4 +117,5 @@ pub fn ask_to_drain(home: &Home) -> io::Result<Option<u64>> {
             Err(error) => return Err(error),
         }
     }
+    Ok(None)
 }

@@ -85,13 +85,23 @@ fn what_cannot_be_done_is_1_with_a_line_that_says_why() {
         assert_eq!(output.status.code(), Some(1), "{arguments:?}: {error}");
         assert!(error.contains(why) && error.lines().count() == 1, "{error}");
     }
-    // A hook goes on with the defaults and leaves word.
+    // A hook goes on with what can be understood and leaves word.
     let project = sandbox.project("app");
     sandbox.keep_workers_away();
     sandbox.told("new", &project, &Host::new("s1", &project).prompt("Hello"));
     let log = sandbox.log("hook.log");
-    assert!(log.contains("defaults were used"), "{log}");
+    assert!(log.contains("the other settings hold"), "{log}");
     assert_eq!(sandbox.spooled(), 1);
+    // But what may be excluded is not kept while the file cannot be read.
+    let broken = "[capture\nexclude_projects = ['*']\n";
+    std::fs::write(sandbox.home().join("config.toml"), broken).unwrap();
+    sandbox.told("new", &project, &Host::new("s2", &project).prompt("Hello"));
+    assert_eq!(sandbox.spooled(), 1);
+    assert!(
+        sandbox
+            .log("hook.log")
+            .contains("nothing is kept until it is mended")
+    );
 }
 
 #[test]
