@@ -156,6 +156,17 @@ mod tests {
             "let x = eyJ.foo; AKIAX",
             "-----BEGIN CERTIFICATE-----",
             "git@github.com:acme/pay.git",
+            "Unexpected token: `foo_bar_baz_1`",
+            "invalid token: identifier1234",
+            "TOKEN=parse_token2(input)",
+            "password: \"must-be-8-chars\"",
+            "secret: my-secret-name-v2",
+            "npm_config_user_agent_of_the_package_manager_node_v20",
+            "a <private /> b",
+            "mkdir -p /a/b && cargo test -p foreword1",
+            "--token <TOKEN>  --password PASSWORD",
+            "the password is checked; a token is made; pass the test",
+            "it passes: 12345678 of 9",
         ] {
             assert_eq!(redact(text).text, text);
             assert_eq!(redact(text).count, 0);
@@ -198,7 +209,7 @@ mod tests {
         for begin in rules::beginnings() {
             for unit in after.iter().map(|it| format!("{begin}{it}")) {
                 for unit in [unit.clone(), format!("-{unit}"), format!("x{unit}")] {
-                    let (once, twice) = (work(&unit, 4_000), work(&unit, 8_000));
+                    let (once, twice) = (work(&unit, 2_000), work(&unit, 4_000));
                     assert!(twice <= once * 9 / 4 + 2000, "{unit:?}: {once}, {twice}");
                 }
             }
@@ -206,7 +217,7 @@ mod tests {
     }
 
     #[test]
-    fn two_megabytes_of_a_beginning_are_no_trouble() {
+    fn much_of_a_beginning_is_no_trouble() {
         for unit in [
             "sk-",
             "eyJ",
@@ -218,7 +229,7 @@ mod tests {
             "<private",
             "://",
         ] {
-            let text = unit.repeat((2 << 20) / unit.len());
+            let text = unit.repeat((400 << 10) / unit.len());
             assert!(redact(&text).text.len() <= 2 * text.len(), "{unit}");
         }
     }

@@ -234,7 +234,7 @@ pub fn value(bytes: &[u8], at: usize, body: usize) -> Option<Range<usize>> {
     let assigned = assigned(bytes, name_end, shouted)?;
     let seen = assigned.seen(bytes);
     let quoted = assigned.quoted();
-    if is_placeholder(seen) {
+    if is_placeholder(seen) || quoted && is_between(seen) {
         return None;
     }
     let secret = if assigned.form == Form::Spaced {
@@ -316,8 +316,16 @@ pub fn option(bytes: &[u8], at: usize, body: usize) -> Option<Range<usize>> {
         return None;
     };
     let password = &bytes[start..end];
-    (password.len() >= 3 && !is_placeholder(password))
+    (password.len() >= 3 && !is_placeholder(password) && !is_between(word))
         .then(|| start..ending(bytes, start, ends, usize::MAX))
+}
+
+/// What stands between two quotes that do not belong together: `f("token=", value, "…")`.
+fn is_between(value: &[u8]) -> bool {
+    matches!(
+        value.first(),
+        Some(b',' | b')' | b' ' | b'"' | b'\'' | b';' | b'+')
+    )
 }
 
 /// A plain loop: building a searcher takes longer than these few bytes.
