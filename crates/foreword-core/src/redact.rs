@@ -2,11 +2,12 @@
 //!
 //! A hook pays for this on every event, so there is nothing to construct: constant
 //! tables over three bytes say which rules could begin here (mostly none), and a
-//! small hand-written check decides (`rules`). The regex crate costs 4-5 ms to build its
+//! small hand-written check decides (`rules`, `assigned`). The regex crate costs 4-5 ms to build its
 //! automaton, several times the hook's whole life. `redact` sees a field whole;
 //! cutting comes after, so that no cut can hide half a secret from it. Files whose
 //! whole content is secret are known by their names (`files`).
 
+mod assigned;
 pub mod files;
 mod rules;
 
@@ -66,7 +67,7 @@ pub fn redact(text: &str) -> Redacted<'_> {
 #[must_use]
 pub fn named(name: &str, value: &str) -> Option<String> {
     let clean = value.starts_with("[redacted:") || value.starts_with(['/', '~']);
-    (!clean && rules::is_secret_name(name) && rules::is_secret_value(value.as_bytes(), true))
+    (!clean && assigned::is_secret_field(name, value.as_bytes()))
         .then(|| "[redacted:value]".to_owned())
 }
 
@@ -155,6 +156,17 @@ mod tests {
             "let x = eyJ.foo; AKIAX",
             "-----BEGIN CERTIFICATE-----",
             "git@github.com:acme/pay.git",
+            "Unexpected token: `foo_bar_baz_1`",
+            "invalid token: identifier1234",
+            "TOKEN=parse_token2(input)",
+            "password: \"must-be-8-chars\"",
+            "secret: my-secret-name-v2",
+            "npm_config_user_agent_of_the_package_manager_node_v20",
+            "a <private /> b",
+            "mkdir -p /a/b && cargo test -p foreword1",
+            "--token <TOKEN>  --password PASSWORD",
+            "the password is checked; a token is made; pass the test",
+            "it passes: 12345678 of 9",
         ] {
             assert_eq!(redact(text).text, text);
             assert_eq!(redact(text).count, 0);
@@ -183,5 +195,42 @@ mod tests {
         let whole = format!("x {key}-----END OPENSSH PRIVATE KEY----- y");
         assert_eq!(redact(&whole).text, "x [redacted:private-key] y");
         assert_eq!(redact(&format!("x {key}")).text, "x [redacted:private-key]");
+    }
+
+    #[test]
+    fn twice_the_text_is_twice_the_work_whatever_is_repeated() {
+        let after = [
+            "", "a", "-", "_", " ", "=", ": ", ":\"", "a.", "a1-", "\\", "\n",
+        ];
+        let work = |unit: &str, length: usize| {
+            let _ = redact(&unit.repeat(length / unit.len()));
+            rules::looked::take()
+        };
+        for begin in rules::beginnings() {
+            for unit in after.iter().map(|it| format!("{begin}{it}")) {
+                for unit in [unit.clone(), format!("-{unit}"), format!("x{unit}")] {
+                    let (once, twice) = (work(&unit, 2_000), work(&unit, 4_000));
+                    assert!(twice <= once * 9 / 4 + 2000, "{unit:?}: {once}, {twice}");
+                }
+            }
+        }
+    }
+
+    #[test]
+    fn much_of_a_beginning_is_no_trouble() {
+        for unit in [
+            "sk-",
+            "eyJ",
+            "-eyJ",
+            "token=",
+            "TOKEN=",
+            "bearer ",
+            "password: \"",
+            "<private",
+            "://",
+        ] {
+            let text = unit.repeat((400 << 10) / unit.len());
+            assert!(redact(&text).text.len() <= 2 * text.len(), "{unit}");
+        }
     }
 }

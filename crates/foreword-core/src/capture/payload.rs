@@ -114,12 +114,12 @@ fn without_content(
     work: &mut Work,
 ) {
     let mut kept = serde_json::Map::new();
-    for (name, text) in [
-        ("file_path", &subject.file_path),
-        ("command", &subject.command),
-    ] {
+    let path = subject.file_path.as_deref().map(Cow::Borrowed);
+    // A command may say what it writes there.
+    let command = subject.command.as_deref().map(files::without_values);
+    for (name, text) in [("file_path", path), ("command", command.map(Cow::Owned))] {
         if let Some(text) = text {
-            kept.insert(name.to_owned(), Value::String(work.redacted(text)));
+            kept.insert(name.to_owned(), Value::String(work.redacted(&text)));
         }
     }
     payload.input = Some(Value::Object(kept));

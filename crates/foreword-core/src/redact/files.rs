@@ -6,6 +6,16 @@
 /// Whether a file is of a kind that holds secrets.
 #[must_use]
 pub fn is_secret_file(path: &str) -> bool {
+    let whole = path.replace('\\', "/").to_ascii_lowercase();
+    let placed = [
+        ".docker/config.json",
+        ".kube/config",
+        ".config/gh/hosts.yml",
+        ".cargo/credentials.toml",
+    ]
+    .iter()
+    .any(|known| whole.ends_with(known));
+    let process = whole.starts_with("/proc/") && whole.ends_with("/environ");
     let name = path
         .rsplit(['/', '\\'])
         .next()
@@ -14,8 +24,9 @@ pub fn is_secret_file(path: &str) -> bool {
     let example = ["example", "sample", "template", "dist"]
         .iter()
         .any(|word| name.ends_with(word));
-    let dot_env =
-        name == ".env" || name.starts_with(".env.") || name.ends_with(".env") || name == ".envrc";
+    let dot_env = name == ".env" || name.starts_with(".env.") || name.ends_with(".env") || name == ".envrc"
+        // `.env*` and `.env{,.local}`, as a shell is told.
+        || name.starts_with(".env*") || name.starts_with(".env?") || name.starts_with(".env{");
     let key_file = [
         ".pem",
         ".key",
@@ -56,7 +67,7 @@ pub fn is_secret_file(path: &str) -> bool {
             | "master.key"
             | "shadow"
     );
-    (dot_env && !example) || key_file || known
+    (dot_env && !example) || key_file || known || placed || process
 }
 
 /// Commands that print the environment.
@@ -80,7 +91,7 @@ pub fn shows_secrets(command: &str) -> bool {
                 .unwrap_or(word);
             is_secret_file(path)
         });
-        names_secret_file || shows_environment(program, part)
+        names_secret_file || shows_environment(program, part) || asks_for_secrets(program, part)
     })
 }
 
@@ -100,6 +111,105 @@ fn shows_environment(program: &str, part: &str) -> bool {
             false
         }
     }
+}
+
+/// Programs that run another, perhaps elsewhere: `sudo env`, `docker exec app env`.
+const RUN_ANOTHER: &[&str] = &[
+    "sudo",
+    "doas",
+    "docker",
+    "docker-compose",
+    "podman",
+    "nerdctl",
+    "kubectl",
+    "oc",
+    "ssh",
+    "xargs",
+    "time",
+    "sh",
+    "bash",
+];
+
+/// Commands whose answer is secrets, by words that stand in them in this order.
+const ASK: &[&[&str]] = &[
+    &["docker", "inspect"],
+    &["podman", "inspect"],
+    &["kubectl", "get", "secret"],
+    &["kubectl", "get", "secrets"],
+    &["heroku", "config"],
+    &["aws", "get-secret-value"],
+    &["gcloud", "secrets", "access"],
+    &["vault", "read"],
+    &["vault", "kv", "get"],
+    &["op", "read"],
+    &["pass", "show"],
+    &["gh", "auth", "token"],
+    &["gcloud", "auth", "print-access-token"],
+];
+
+fn asks_for_secrets(program: &str, part: &str) -> bool {
+    let words = || part.split_whitespace().map(unquoted);
+    let last = words().next_back().unwrap_or_default();
+    let last = last.rsplit('/').next().unwrap_or(last);
+    let runs_another = RUN_ANOTHER.contains(&program)
+        && (last == "env" || words().any(|word| word.ends_with("printenv")));
+    runs_another
+        || ASK.iter().any(|ask| {
+            let mut words = words();
+            ask[0] == program
+                && ask
+                    .iter()
+                    .skip(1)
+                    .all(|asked| words.any(|word| word == *asked || is_config(asked, word)))
+        })
+}
+
+/// `heroku config:get`, `kubectl get secret/x`.
+fn is_config(asked: &str, word: &str) -> bool {
+    word.strip_prefix(asked)
+        .is_some_and(|rest| rest.starts_with([':', '/']))
+}
+
+/// What may be kept of such a command: on its first line the words that hold no value.
+/// What is quoted, assigned, echoed or fed to it (`<<EOF`) may be the secret itself.
+#[must_use]
+pub fn without_values(command: &str) -> String {
+    const CUT: &str = "[… cut …]";
+    let mut kept: Vec<&str> = Vec::new();
+    let mut open = None;
+    let mut echoes = false;
+    let line = command.lines().next().unwrap_or_default();
+    let mut cut = line.len() < command.trim_end().len();
+    for word in line.split_whitespace() {
+        let was_open = open.is_some();
+        for it in word.chars() {
+            match open {
+                None if matches!(it, '"' | '\'' | '`') => open = Some(it),
+                Some(quote) if it == quote => open = None,
+                _ => {}
+            }
+        }
+        if matches!(word, "|" | "||" | "&&" | ";") || word.starts_with('>') {
+            echoes = false;
+        }
+        if word.contains("<<") && !was_open {
+            cut = true;
+            break;
+        }
+        if was_open || echoes || word.contains(['=', '"', '\'', '`']) {
+            if kept.last() != Some(&CUT) {
+                kept.push(CUT);
+            }
+            continue;
+        }
+        kept.push(word);
+        let program = word.rsplit(['/', '(']).next().unwrap_or(word);
+        echoes |= matches!(program, "echo" | "printf");
+    }
+    if cut && kept.last() != Some(&CUT) {
+        kept.push(CUT);
+    }
+    kept.join(" ")
 }
 
 fn unquoted(word: &str) -> &str {
@@ -124,6 +234,10 @@ mod tests {
             "terraform.tfvars",
             "C:\\keys\\site.PFX",
             ".envrc",
+            ".env*",
+            "/root/.kube/config",
+            "/root/.docker/config.json",
+            "/proc/1/environ",
         ] {
             assert!(is_secret_file(path), "{path}");
         }
@@ -137,6 +251,8 @@ mod tests {
             "README.md",
             "src/credentials.rs",
             "package.json",
+            "app/config.json",
+            ".git/config",
         ] {
             assert!(!is_secret_file(path), "{path}");
         }
@@ -164,6 +280,15 @@ mod tests {
             "echo $(cat .env)",
             "set",
             "curl --netrc-file .netrc x",
+            "cat .env*",
+            "sudo env",
+            "docker exec app env",
+            "kubectl exec pod -- printenv",
+            "kubectl get secret/x -o yaml",
+            "cat /proc/1/environ | tr '\\0' '\\n'",
+            "heroku config -a x",
+            "docker inspect app",
+            "vault kv get secret/x",
         ] {
             assert!(shows_secrets(command), "{command}");
         }
@@ -178,8 +303,29 @@ mod tests {
             "echo printed",
             "git commit -m 'read the environment'",
             "cat id_rsa.pub",
+            "docker ps",
+            "kubectl get pods",
+            "sudo apt install x",
         ] {
             assert!(!shows_secrets(command), "{command}");
+        }
+    }
+
+    #[test]
+    fn of_a_command_that_writes_a_secret_file_no_value_is_kept() {
+        for (command, kept) in [
+            ("cat .env", "cat .env"),
+            ("cat > .env <<'EOF'\nFOO=x1\nEOF", "cat > .env [… cut …]"),
+            ("echo \"FOO=x 1\" >> .env", "echo [… cut …] >> .env"),
+            ("echo x1 | tee .env", "echo [… cut …] | tee .env"),
+            ("FOO=x1 cat .env", "[… cut …] cat .env"),
+            ("sed -i 's/a b/x1/' .env", "sed -i [… cut …] .env"),
+            (
+                "cd app && cat .env\necho x1",
+                "cd app && cat .env [… cut …]",
+            ),
+        ] {
+            assert_eq!(without_values(command), kept);
         }
     }
 }

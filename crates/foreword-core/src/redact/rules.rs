@@ -2,9 +2,20 @@
 //!
 //! Most have a prefix of their own and are lines in `PREFIXED`. The others
 //! (`RULES` after them) need a look at what is around: blocks, URLs, headers, and
-//! values behind a telling name.
+//! values behind a telling name (`assigned`).
+//!
+//! A hostile or merely odd text must not make a hook slow, so the whole is linear: a
+//! check that fails has looked at no more than a constant number of bytes (`WINDOW`),
+//! or only at bytes that no other beginning of its rule looks at. Only what is taken
+//! out is followed to its end, and that is not looked at again.
 
 use std::ops::Range;
+
+use super::assigned;
+use super::files::is_secret_file;
+
+/// How far a check looks before it has decided.
+pub const WINDOW: usize = 128;
 
 /// One kind of secret: how it begins, and a check that gives the span to replace.
 struct Rule {
@@ -41,11 +52,13 @@ impl Rule {
         let body = at + begin.len();
         let span = match self.check {
             Check::Token(least) => token(bytes, at, body, least),
+            Check::MixedToken(_) if !begins_a_word(bytes, at) => None,
             Check::MixedToken(least) => {
-                token(bytes, at, body, least).filter(|span| is_mixed(&bytes[body..span.end]))
+                let seen = &bytes[body..run_max(bytes, body, WINDOW, is_token_byte)];
+                is_mixed(seen).then(|| token(bytes, at, body, least))?
             }
             Check::Exactly(length, fits) => {
-                let end = run(bytes, body, fits);
+                let end = run_max(bytes, body, length + 1, fits);
                 let ends = bytes.get(end).is_none_or(|&byte| !is_token_byte(byte));
                 (begins_a_word(bytes, at) && end - body == length && ends).then_some(at..end)
             }
@@ -64,8 +77,12 @@ const fn prefixed(begins: &'static [&'static str], label: &'static str, check: C
     }
 }
 
-fn is_hex(byte: u8) -> bool {
+pub fn is_hex(byte: u8) -> bool {
     byte.is_ascii_digit() || (b'a'..=b'f').contains(&byte)
+}
+
+fn is_alphanumeric(byte: u8) -> bool {
+    byte.is_ascii_alphanumeric()
 }
 
 fn is_upper(byte: u8) -> bool {
@@ -113,7 +130,7 @@ const RULES: &[Rule] = &[
     prefixed(
         &["AKIA", "ASIA", "ABIA", "ACCA"],
         "[redacted:aws-key-id]",
-        Check::Exactly(16, is_upper),
+        Check::Look(aws_key_id),
     ),
     prefixed(
         &[
@@ -135,7 +152,11 @@ const RULES: &[Rule] = &[
     prefixed(&["AIza"], "[redacted:google-key]", Check::Token(35)),
     prefixed(&["GOCSPX-"], "[redacted:google-secret]", Check::Token(20)),
     prefixed(&["ya29."], "[redacted:google-token]", Check::Token(30)),
-    prefixed(&["npm_"], "[redacted:npm-token]", Check::MixedToken(36)),
+    prefixed(
+        &["npm_"],
+        "[redacted:npm-token]",
+        Check::Exactly(36, is_alphanumeric),
+    ),
     prefixed(&["pypi-"], "[redacted:pypi-token]", Check::MixedToken(50)),
     prefixed(
         &["hf_"],
@@ -214,49 +235,72 @@ const RULES: &[Rule] = &[
         check: Check::Look(bearer),
     },
     Rule {
-        begins: &[
-            "authorization: basic ",
-            "authorization:basic ",
-            "proxy-authorization: basic ",
-        ],
+        begins: &["authorization"],
         any_case: true,
-        label: "[redacted:basic-auth]",
-        check: Check::Look(basic),
+        label: "[redacted:authorization]",
+        check: Check::Look(authorization),
     },
     Rule {
-        begins: SECRET_NAMES,
+        begins: &["cookie:"],
+        any_case: true,
+        label: "[redacted:cookie]",
+        check: Check::Look(cookie),
+    },
+    prefixed(&["sig="], "[redacted:signature]", Check::Look(signature)),
+    prefixed(
+        &["MT", "Mj", "Mz", "ND", "NT", "Nj", "Nz", "OD", "OT"],
+        "[redacted:discord-token]",
+        Check::Look(discord),
+    ),
+    prefixed(
+        &[
+            "gsk_",
+            "xai-",
+            "ATATT",
+            "r8_",
+            "rubygems_",
+            "nvapi-",
+            "fm2_",
+            "nfp_",
+        ],
+        "[redacted:token]",
+        Check::Look(wide_token),
+    ),
+    prefixed(&["tskey-"], "[redacted:token]", Check::MixedToken(20)),
+    prefixed(
+        &["dp.st.", "dp.pt.", "dp.ct.", "dp.sa."],
+        "[redacted:token]",
+        Check::Look(doppler),
+    ),
+    prefixed(
+        &["diff --git ", "+++ "],
+        "[redacted:secret-file]",
+        Check::Look(secret_hunk),
+    ),
+    prefixed(
+        &[" -p", " -u", " --user"],
+        "[redacted:password]",
+        Check::Look(assigned::option),
+    ),
+    Rule {
+        begins: assigned::SECRET_NAMES,
         any_case: true,
         label: "[redacted:value]",
-        check: Check::Look(assigned_value),
+        check: Check::Look(assigned::value),
+    },
+    Rule {
+        begins: &["pass"],
+        any_case: true,
+        label: "[redacted:value]",
+        check: Check::Look(assigned::pass),
     },
     Rule {
         begins: &["_key", "-key"],
         any_case: true,
         label: "[redacted:value]",
-        check: Check::Look(assigned_key),
+        check: Check::Look(assigned::key),
     },
 ];
-
-/// Names after which a value is a secret.
-const SECRET_NAMES: &[&str] = &[
-    "password",
-    "passwd",
-    "passphrase",
-    "secret",
-    "token",
-    "api_key",
-    "api-key",
-    "apikey",
-    "accesskey",
-    "accountkey",
-    "credential",
-    "pwd",
-];
-
-pub fn is_secret_name(name: &str) -> bool {
-    let name = name.to_ascii_lowercase();
-    SECRET_NAMES.iter().any(|secret| name.ends_with(secret))
-}
 
 /// For each of the first three bytes of a beginning, which rules allow it there: a
 /// bit per rule. 6 KB, made at compile time.
@@ -314,29 +358,64 @@ pub fn find(mut candidates: u64, bytes: &[u8], at: usize) -> Option<(Range<usize
     None
 }
 
-fn is_token_byte(byte: u8) -> bool {
+pub fn is_token_byte(byte: u8) -> bool {
     byte.is_ascii_alphanumeric() || byte == b'_' || byte == b'-'
 }
 
-/// A rule's word must not begin inside another word (`task-…` is no `sk-` key).
-fn begins_a_word(bytes: &[u8], at: usize) -> bool {
-    at == 0 || !bytes[at - 1].is_ascii_alphanumeric()
+/// A rule's word must not begin inside another word (`task-…` is no `sk-` key), but may
+/// behind an escaped line end: text in JSON in JSON.
+pub fn begins_a_word(bytes: &[u8], at: usize) -> bool {
+    at == 0
+        || !bytes[at - 1].is_ascii_alphanumeric()
+        || at > 1 && bytes[at - 2] == b'\\' && matches!(bytes[at - 1], b'n' | b't' | b'r')
 }
 
-fn run(bytes: &[u8], from: usize, fits: impl Fn(u8) -> bool) -> usize {
-    bytes[from..]
+pub fn run(bytes: &[u8], from: usize, fits: impl Fn(u8) -> bool) -> usize {
+    run_max(bytes, from, usize::MAX, fits)
+}
+
+/// Where bytes of a kind end, or the look at them.
+pub fn run_max(bytes: &[u8], from: usize, max: usize, fits: impl Fn(u8) -> bool) -> usize {
+    let until = bytes.len().min(from.saturating_add(max));
+    let end = bytes[from..until]
         .iter()
         .position(|&byte| !fits(byte))
-        .map_or(bytes.len(), |length| from + length)
+        .map_or(until, |length| from + length);
+    #[cfg(test)]
+    looked::add(end - from);
+    end
 }
 
-fn is_mixed(value: &[u8]) -> bool {
+/// How many bytes the checks have looked at: whether that is linear can be counted.
+#[cfg(test)]
+pub mod looked {
+    use std::cell::Cell;
+
+    thread_local!(static LOOKED: Cell<usize> = const { Cell::new(0) });
+
+    pub fn add(bytes: usize) {
+        LOOKED.set(LOOKED.get() + bytes);
+    }
+
+    pub fn take() -> usize {
+        LOOKED.take()
+    }
+}
+
+/// How every rule begins.
+#[cfg(test)]
+pub fn beginnings() -> impl Iterator<Item = &'static str> {
+    RULES.iter().flat_map(|rule| rule.begins).copied()
+}
+
+pub fn is_mixed(value: &[u8]) -> bool {
     value.iter().any(u8::is_ascii_digit) && value.iter().any(u8::is_ascii_alphabetic)
 }
 
 fn token(bytes: &[u8], at: usize, body: usize, least: usize) -> Option<Range<usize>> {
-    let end = run(bytes, body, is_token_byte);
-    (begins_a_word(bytes, at) && end - body >= least).then_some(at..end)
+    let fits =
+        begins_a_word(bytes, at) && run_max(bytes, body, least, is_token_byte) - body == least;
+    fits.then(|| at..run(bytes, body, is_token_byte))
 }
 
 /// The path of a webhook's address is its key.
@@ -360,15 +439,20 @@ fn telegram(bytes: &[u8], at: usize, body: usize) -> Option<Range<usize>> {
     let digits = bytes[..at]
         .iter()
         .rev()
+        .take(11)
         .take_while(|byte| byte.is_ascii_digit())
         .count();
-    let end = run(bytes, body, is_token_byte);
+    let end = run_max(bytes, body, 34, is_token_byte);
     ((8..=10).contains(&digits) && end - body == 33).then_some(at - digits..end)
 }
 
 fn jwt(bytes: &[u8], at: usize, body: usize) -> Option<Range<usize>> {
+    // Where a run begins, so that each is looked at once.
+    if !begins_a_word(bytes, at) || at > 0 && matches!(bytes[at - 1], b'-' | b'_') {
+        return None;
+    }
     let first = run(bytes, body, is_token_byte);
-    if !begins_a_word(bytes, at) || bytes.get(first) != Some(&b'.') || first - at < 10 {
+    if bytes.get(first) != Some(&b'.') || first - at < 10 {
         return None;
     }
     let second = run(bytes, first + 1, is_token_byte);
@@ -392,10 +476,27 @@ fn url_password(bytes: &[u8], _at: usize, body: usize) -> Option<Range<usize>> {
     let authority = &bytes[body..authority_end];
     // Plain loops: the memchr crate first asks the processor what it can do, which takes
     // longer than these few bytes (see the hook's `stdin`).
-    let at_sign = authority.iter().rposition(|&byte| byte == b'@')?;
+    let Some(at_sign) = authority.iter().rposition(|&byte| byte == b'@') else {
+        return slashed_password(bytes, body, authority);
+    };
     let colon = authority[..at_sign].iter().position(|&byte| byte == b':')?;
     let password = &authority[colon + 1..at_sign];
     (!password.is_empty() && !is_placeholder(password)).then_some(body + colon + 1..body + at_sign)
+}
+
+/// `user:pa/ss@host`: what stands before the slash is no port.
+fn slashed_password(bytes: &[u8], body: usize, authority: &[u8]) -> Option<Range<usize>> {
+    let colon = authority.iter().position(|&byte| byte == b':')?;
+    let before = &authority[colon + 1..];
+    let start = body + colon + 1;
+    if colon == 0 || before.iter().all(u8::is_ascii_digit) || is_placeholder(before) {
+        return None;
+    }
+    let end = run_max(bytes, start, WINDOW, |byte| {
+        byte.is_ascii_graphic() && !matches!(byte, b'@' | b'"' | b'\'' | b'`' | b'<' | b'>')
+    });
+    let host = bytes.get(end + 1).is_some_and(u8::is_ascii_alphanumeric);
+    (bytes.get(end) == Some(&b'@') && host && end - start >= 6).then_some(start..end)
 }
 
 fn bearer(bytes: &[u8], _at: usize, body: usize) -> Option<Range<usize>> {
@@ -405,102 +506,29 @@ fn bearer(bytes: &[u8], _at: usize, body: usize) -> Option<Range<usize>> {
     (end - body >= 20 && is_mixed(&bytes[body..end])).then_some(body..end)
 }
 
-fn basic(bytes: &[u8], _at: usize, body: usize) -> Option<Range<usize>> {
-    let end = run(bytes, body, |byte| {
-        byte.is_ascii_alphanumeric() || b"+/=".contains(&byte)
-    });
-    (end - body >= 8).then_some(body..end)
-}
-
-/// `password = "…"`, `"api_key": "…"`, `DB_PASSWORD=…`: only the value goes.
-fn assigned_value(bytes: &[u8], at: usize, body: usize) -> Option<Range<usize>> {
-    let Assigned {
-        span,
-        quoted,
-        tight,
-    } = assigned(bytes, body)?;
-    let value = &bytes[span.clone()];
-    // Assigned in a shell or a `.env`: nothing but a value can stand there.
-    let shouted = bytes[at..body]
-        .iter()
-        .all(|byte| byte.is_ascii_uppercase() || *byte == b'_');
-    if tight && shouted {
-        let numeric = value.iter().all(u8::is_ascii_digit) && value.len() < 8;
-        return (value.len() >= 4 && !numeric && !is_placeholder(value)).then_some(span);
-    }
-    let is_code = !quoted
-        && (value.contains(&b'.') || value.contains(&b':') || bytes.get(span.end) == Some(&b'('));
-    (!is_code && is_secret_value(value, quoted)).then_some(span)
-}
-
-/// `signing_key = "…"`: keys of maps and tables are called so too, so only what looks random goes.
-fn assigned_key(bytes: &[u8], _at: usize, body: usize) -> Option<Range<usize>> {
-    let Assigned { span, .. } = assigned(bytes, body)?;
-    let value = &bytes[span.clone()];
-    let random = value.len() >= 20
-        && value.iter().any(u8::is_ascii_digit)
-        && value.iter().any(u8::is_ascii_uppercase)
-        && value.iter().any(u8::is_ascii_lowercase)
-        && value
-            .iter()
-            .all(|&byte| byte.is_ascii_alphanumeric() || b"+/=".contains(&byte));
-    let hex = value.len() >= 32 && value.iter().all(|&byte| is_hex(byte)) && is_mixed(value);
-    (random || hex).then_some(span)
-}
-
-struct Assigned {
-    span: Range<usize>,
-    quoted: bool,
-    /// `NAME=value`, without a space.
-    tight: bool,
-}
-
-/// The value behind a name: `= value`, `: "value"`, also in escaped JSON.
-fn assigned(bytes: &[u8], name_end: usize) -> Option<Assigned> {
-    let quote = |byte: u8| matches!(byte, b'"' | b'\'' | b'\\' | b'`');
-    let closed = run(bytes, name_end, quote);
-    let separator = run(bytes, closed, |byte| byte == b' ');
-    if !matches!(bytes.get(separator), Some(b'=' | b':')) {
-        return None;
-    }
-    let space = run(bytes, separator + 1, |byte| byte == b' ');
-    let start = run(bytes, space, quote);
-    let end = run(bytes, start, |byte| {
-        byte.is_ascii_graphic()
-            && !matches!(
-                byte,
-                b'"' | b'\'' | b'\\' | b'`' | b',' | b';' | b')' | b'(' | b'<' | b'>' | b'}' | b']'
-            )
-    });
-    Some(Assigned {
-        span: start..end,
-        quoted: start > space,
-        tight: bytes[separator] == b'=' && space == separator + 1,
-    })
-}
-
-/// Code talks about secrets all the time (`token: String`, `password = form.password`);
-/// a value mixes digits and letters and is one word.
-pub fn is_secret_value(value: &[u8], quoted: bool) -> bool {
-    let long = value.len() >= if quoted { 8 } else { 12 };
-    let one_word = value.iter().all(u8::is_ascii_graphic);
-    long && one_word && is_mixed(value) && !is_placeholder(value)
-}
-
 /// `${PASSWORD}`, `{token}`, `<your-key>`, `[redacted:…]`, `%s`: names a secret without being one.
-fn is_placeholder(value: &[u8]) -> bool {
+pub fn is_placeholder(value: &[u8]) -> bool {
     matches!(
         value.first(),
         Some(b'$' | b'{' | b'[' | b'<' | b'&' | b'%' | b'*')
     )
 }
 
+/// Whether `<private` is a tag that opens something: not `<privateer>`, nor `<private />`.
+fn opens_private(bytes: &[u8], body: usize) -> bool {
+    match bytes.get(body) {
+        None | Some(b'>') => true,
+        Some(b' ' | b'\n' | b'\t' | b'/') => {
+            let end = run_max(bytes, body, WINDOW, |byte| byte != b'>');
+            bytes.get(end) != Some(&b'>') || bytes[end - 1] != b'/'
+        }
+        Some(_) => false,
+    }
+}
+
 /// From `<private…>` to its `</private>`, nested ones included; unclosed, to the end.
 fn private_span(bytes: &[u8], at: usize, body: usize) -> Option<Range<usize>> {
-    if !matches!(
-        bytes.get(body),
-        None | Some(b'>' | b' ' | b'\n' | b'\t' | b'/')
-    ) {
+    if !opens_private(bytes, body) {
         return None;
     }
     let mut depth = 1_u32;
@@ -519,7 +547,8 @@ fn private_span(bytes: &[u8], at: usize, body: usize) -> Option<Range<usize>> {
                 return Some(at..position);
             }
         } else {
-            depth += u32::from(starts("<private>"));
+            let opens = starts("<private") && opens_private(bytes, position + "<private".len());
+            depth += u32::from(opens);
             position += 1;
         }
     }
@@ -535,4 +564,122 @@ fn private_key_block(bytes: &[u8], at: usize, body: usize) -> Option<Range<usize
     let end = body + end + "-----END ".len();
     let close = memchr::memmem::find(&bytes[end..], b"-----").map_or(bytes.len(), |n| end + n + 5);
     Some(at..close)
+}
+
+/// `AKIA…`, and the secret behind it where they stand side by side in a table.
+fn aws_key_id(bytes: &[u8], at: usize, body: usize) -> Option<Range<usize>> {
+    let end = run_max(bytes, body, 17, is_upper);
+    let ends = bytes.get(end).is_none_or(|&byte| !is_token_byte(byte));
+    if !begins_a_word(bytes, at) || end - body != 16 || !ends {
+        return None;
+    }
+    let next = run_max(bytes, end, 8, |byte| b",\t \":|".contains(&byte));
+    let base64 = |byte: u8| byte.is_ascii_alphanumeric() || b"+/".contains(&byte);
+    let secret = run_max(bytes, next, 41, base64);
+    let paired = secret - next == 40 && is_mixed(&bytes[next..secret]);
+    Some(at..if paired { secret } else { end })
+}
+
+/// `Authorization: token …`, in a header or in JSON. `Bearer` has a rule of its own.
+fn authorization(bytes: &[u8], _at: usize, body: usize) -> Option<Range<usize>> {
+    let quote = |byte: u8| matches!(byte, b'"' | b'\'' | b'\\' | b'`' | b' ');
+    let separator = run_max(bytes, body, 8, quote);
+    if !matches!(bytes.get(separator), Some(b':' | b'=')) {
+        return None;
+    }
+    let word = run_max(bytes, separator + 1, 8, quote);
+    let word_end = run_max(bytes, word, 16, |byte| byte.is_ascii_alphabetic());
+    let scheme = &bytes[word..word_end];
+    let named = ["basic", "token", "apikey", "key", "digest", "negotiate"]
+        .iter()
+        .any(|name| scheme.eq_ignore_ascii_case(name.as_bytes()));
+    let fits = |byte: u8| is_token_byte(byte) || b".+/=~:%".contains(&byte);
+    let start = if named && bytes.get(word_end) == Some(&b' ') {
+        word_end + 1
+    } else {
+        word
+    };
+    let seen = &bytes[start..run_max(bytes, start, WINDOW, fits)];
+    let secret = if start == word {
+        assigned::is_random(seen)
+    } else {
+        seen.len() >= 8 && (is_mixed(seen) || seen.ends_with(b"="))
+    };
+    secret.then(|| start..run(bytes, start, fits))
+}
+
+/// What a `Cookie:` or `Set-Cookie:` header says, to the end of its line.
+fn cookie(bytes: &[u8], _at: usize, body: usize) -> Option<Range<usize>> {
+    let fits = |byte: u8| {
+        (byte.is_ascii_graphic() || byte == b' ') && !matches!(byte, b'"' | b'\'' | b'`' | b'\\')
+    };
+    let start = run_max(bytes, body, 4, |byte| byte == b' ');
+    let seen = &bytes[start..run_max(bytes, start, WINDOW, fits)];
+    let equals = seen.iter().position(|&byte| byte == b'=')?;
+    let name = &seen[..equals];
+    let value = &seen[equals + 1..];
+    let secret = !name.is_empty()
+        && name.iter().all(|&byte| is_token_byte(byte) || byte == b'.')
+        && value.len() >= 8
+        && is_mixed(value)
+        && !is_placeholder(value);
+    secret.then(|| start..run(bytes, start, fits))
+}
+
+/// The signature of a shared Azure address.
+fn signature(bytes: &[u8], at: usize, body: usize) -> Option<Range<usize>> {
+    let fits = |byte: u8| byte.is_ascii_alphanumeric() || b"%+/=-_".contains(&byte);
+    let in_query = at > 0 && matches!(bytes[at - 1], b'?' | b'&' | b';');
+    let seen = &bytes[body..run_max(bytes, body, WINDOW, fits)];
+    (in_query && seen.len() >= 30 && is_mixed(seen)).then(|| body..run(bytes, body, fits))
+}
+
+/// Three parts, the first of them a number in base64.
+fn discord(bytes: &[u8], at: usize, body: usize) -> Option<Range<usize>> {
+    if !begins_a_word(bytes, at) {
+        return None;
+    }
+    let first = run_max(bytes, body, 30, is_token_byte);
+    if !(22..=28).contains(&(first - at)) || bytes.get(first) != Some(&b'.') {
+        return None;
+    }
+    let second = run_max(bytes, first + 1, 8, is_token_byte);
+    if !(6..=7).contains(&(second - first - 1)) || bytes.get(second) != Some(&b'.') {
+        return None;
+    }
+    let least = run_max(bytes, second + 1, 27, is_token_byte) - second - 1;
+    (least == 27).then(|| at..run(bytes, second + 1, is_token_byte))
+}
+
+/// A token that may also hold what base64 has.
+fn wide_token(bytes: &[u8], at: usize, body: usize) -> Option<Range<usize>> {
+    if !begins_a_word(bytes, at) {
+        return None;
+    }
+    let fits = |byte: u8| is_token_byte(byte) || b"+/=".contains(&byte);
+    let seen = &bytes[body..run_max(bytes, body, WINDOW, fits)];
+    (seen.len() >= 30 && is_mixed(seen)).then(|| at..run(bytes, body, fits))
+}
+
+/// `dp.st.prd.…`
+fn doppler(bytes: &[u8], at: usize, body: usize) -> Option<Range<usize>> {
+    let fits = |byte: u8| is_token_byte(byte) || byte == b'.';
+    let seen = &bytes[body..run_max(bytes, body, WINDOW, fits)];
+    (begins_a_word(bytes, at) && seen.len() >= 30 && is_mixed(seen))
+        .then(|| at..run(bytes, body, fits))
+}
+
+/// What a diff says about a file whose whole content is secret.
+fn secret_hunk(bytes: &[u8], at: usize, body: usize) -> Option<Range<usize>> {
+    let begins_a_line = at == 0 || bytes[at - 1] == b'\n';
+    if !begins_a_line {
+        return None;
+    }
+    let line = run_max(bytes, body, 512, |byte| byte != b'\n' && byte != b'\r');
+    let names = std::str::from_utf8(&bytes[body..line]).ok()?;
+    if !names.split([' ', '\t', '"']).any(is_secret_file) {
+        return None;
+    }
+    let end = memchr::memmem::find(&bytes[line..], b"\ndiff --git ");
+    Some(line..end.map_or(bytes.len(), |length| line + length))
 }

@@ -115,6 +115,50 @@ fn a_secret_is_gone_before_the_cut_wherever_it_stands() {
 }
 
 #[test]
+fn no_cut_shows_a_part_of_any_kind_of_secret() {
+    // Built at run time; `part` is in every one of them, at its beginning and its end.
+    let part = "q7Zx";
+    let core = format!("{part}{}{part}", "a1B2".repeat(8));
+    let kinds = [
+        format!("ghp_{core}"),
+        format!("sk-proj-{core}"),
+        format!("eyJ{core}.eyJ{core}.{core}"),
+        format!("DB_PASS={core}"),
+        format!("DB_PASSWORD=\"{core} {core}\""),
+        format!("\"password\": \"{core}\""),
+        format!("<password>{core}</password>"),
+        format!("postgres://u:{core}@db"),
+        format!("Authorization: token {core}"),
+        format!("Cookie: session={core}"),
+        format!("mysql -p{core} db"),
+        format!("my api key is {core}"),
+        format!("-----BEGIN X PRIVATE KEY-----\n{core}\n-----END X PRIVATE KEY-----"),
+        format!("<private>{core}</private>"),
+    ];
+    let mut settings = Settings::default();
+    settings.limits.field_max = 256;
+    for kind in kinds {
+        // Every place around where the head ends, and, from the other side, the tail begins.
+        for at in 0..300 {
+            for (before, after) in [(at, 400), (400, at)] {
+                let text = format!("{}\n{kind}\n{}", ". ".repeat(before), ". ".repeat(after));
+                let input = serde_json::json!({
+                    "hook_event_name": "UserPromptSubmit", "session_id": "s", "prompt": text,
+                });
+                let input = input.to_string();
+                let captured = capture(Hook::New, input.as_bytes(), &world(), &settings);
+                let Captured::Event(event) = captured else {
+                    panic!("{captured:?}")
+                };
+                let kept = serde_json::to_string(&event.payload).unwrap();
+                assert!(!kept.contains(part), "{before}, {after}: {kept}");
+                assert!(!kept.contains("a1B2"), "{before}, {after}: {kept}");
+            }
+        }
+    }
+}
+
+#[test]
 fn a_payload_of_many_small_fields_is_cut_to_size_too() {
     let fields: serde_json::Map<_, _> = (0..20_000)
         .map(|n| (format!("field{n}"), "small".into()))

@@ -1,0 +1,537 @@
+//! Values behind a telling name: `DB_PASSWORD=…`, `"api_key": "…"`, `--token …`.
+//!
+//! Code talks about secrets all the time (`token: String`, `password = form.password`),
+//! so how much a value has to look like one depends on how it is assigned: behind a
+//! shouted name and a bare `=` stands nothing but a value, in a sentence only what
+//! looks random is taken. Only the value goes; its name says what was there.
+
+use std::ops::Range;
+
+use super::rules::{
+    WINDOW, begins_a_word, is_hex, is_mixed, is_placeholder, is_token_byte, run_max,
+};
+
+/// Names after which a value is a secret; the longer of two that begin alike comes first.
+pub const SECRET_NAMES: &[&str] = &[
+    "password",
+    "passwd",
+    "passphrase",
+    "secret_key",
+    "secret-key",
+    "secretkey",
+    "secret",
+    "token",
+    "api_key",
+    "api-key",
+    "api key",
+    "apikey",
+    "accesskey",
+    "accountkey",
+    "credential",
+    "pwd",
+];
+
+/// How a value ends.
+#[derive(Clone, Copy)]
+enum Ending {
+    /// With the quote that it began with, as deep in backslashes.
+    Quote(u8, usize),
+    /// With a space or a quote: a `.env` or a shell.
+    Space,
+    /// Also with what separates values in code.
+    Code,
+    /// With a tag.
+    Tag,
+}
+
+/// Where a value ends, looking at no more than so many bytes.
+fn ending(bytes: &[u8], start: usize, ending: Ending, max: usize) -> usize {
+    match ending {
+        Ending::Quote(quote, depth) => {
+            let until = bytes.len().min(start.saturating_add(max));
+            let mut slashes = 0;
+            for at in start..until {
+                #[cfg(test)]
+                super::rules::looked::add(1);
+                match bytes[at] {
+                    b'\n' => return at,
+                    b'\\' => slashes += 1,
+                    byte => {
+                        let closes = slashes <= depth || depth == 0 && slashes % 2 == 0;
+                        if byte == quote && closes {
+                            return at - slashes.min(depth);
+                        }
+                        slashes = 0;
+                    }
+                }
+            }
+            // Inside a character only if the look ended there, and then it goes on.
+            until
+        }
+        Ending::Space => run_max(bytes, start, max, |byte| {
+            byte > b' ' && byte != 0x7f && !matches!(byte, b'"' | b'\'' | b'\\' | b'`')
+        }),
+        Ending::Code => run_max(bytes, start, max, |byte| {
+            byte.is_ascii_graphic()
+                && !matches!(
+                    byte,
+                    b'"' | b'\''
+                        | b'\\'
+                        | b'`'
+                        | b','
+                        | b';'
+                        | b')'
+                        | b'('
+                        | b'<'
+                        | b'>'
+                        | b'}'
+                        | b']'
+                )
+        }),
+        Ending::Tag => run_max(bytes, start, max, |byte| byte != b'<' && byte != b'\n'),
+    }
+}
+
+/// How a name and its value stand together.
+#[derive(Clone, Copy, PartialEq, Eq)]
+enum Form {
+    /// `NAME=value`.
+    Tight,
+    /// `name: value`, `name := value`, `<name>value</name>`.
+    Assigned,
+    /// `name value`, `name is value`.
+    Spaced,
+}
+
+struct Assigned {
+    start: usize,
+    ending: Ending,
+    form: Form,
+    colon: bool,
+}
+
+impl Assigned {
+    fn quoted(&self) -> bool {
+        !matches!(self.ending, Ending::Space | Ending::Code)
+    }
+
+    fn seen<'a>(&self, bytes: &'a [u8]) -> &'a [u8] {
+        &bytes[self.start..ending(bytes, self.start, self.ending, WINDOW)]
+    }
+
+    fn span(&self, bytes: &[u8]) -> Range<usize> {
+        let mut end = ending(bytes, self.start, self.ending, usize::MAX);
+        if matches!(self.ending, Ending::Space) {
+            while end > self.start + 1 && matches!(bytes[end - 1], b',' | b';' | b')' | b'}') {
+                end -= 1;
+            }
+        }
+        self.start..end
+    }
+}
+
+/// The quote that begins here, with its backslashes, and where the value behind it begins.
+fn opened(bytes: &[u8], at: usize) -> Option<(usize, Ending)> {
+    let quote_at = run_max(bytes, at, 3, |byte| byte == b'\\');
+    let quote = *bytes.get(quote_at)?;
+    if !matches!(quote, b'"' | b'\'' | b'`') {
+        return None;
+    }
+    let triple = bytes.get(quote_at..quote_at + 3) == Some(&[quote; 3]);
+    let start = quote_at + if triple { 3 } else { 1 };
+    Some((start, Ending::Quote(quote, quote_at - at)))
+}
+
+/// The value behind a name that ends here; `env` if the name is one of an environment.
+fn assigned(bytes: &[u8], name_end: usize, env: bool) -> Option<Assigned> {
+    let blank = |byte: u8| byte == b' ' || byte == b'\t';
+    let closed = run_max(bytes, name_end, 4, |byte| {
+        matches!(byte, b'"' | b'\'' | b'\\' | b'`' | b']')
+    });
+    if closed == name_end && bytes.get(closed) == Some(&b'>') {
+        return element(bytes, closed + 1);
+    }
+    let separator = run_max(bytes, closed, 32, blank);
+    let rest = &bytes[separator..];
+    let (width, colon) = match rest {
+        [b'=', b'=' | b'~', ..] | [b':', b':', ..] => return None,
+        [b':', b'=', ..] | [b'?', b'=', ..] | [b'=', b'>', ..] => (2, false),
+        [b'=', ..] => (1, false),
+        [b':', ..] => (1, true),
+        _ if separator > closed && closed == name_end => {
+            let is = if rest.starts_with(b"is ") { 3 } else { 0 };
+            let at = separator + is;
+            let (start, ending) = opened(bytes, at).unwrap_or((at, Ending::Space));
+            return Some(Assigned {
+                start,
+                ending,
+                form: Form::Spaced,
+                colon: false,
+            });
+        }
+        _ => return None,
+    };
+    let after = separator + width;
+    let mut at = run_max(bytes, after, 32, blank);
+    let tight = separator == closed && width == 1 && !colon && at == after;
+    if colon {
+        at = typed(bytes, at).or_else(|| block(bytes, at)).unwrap_or(at);
+    }
+    let plain = if tight && env {
+        Ending::Space
+    } else {
+        Ending::Code
+    };
+    let (start, ending) = opened(bytes, at).unwrap_or((at, plain));
+    Some(Assigned {
+        start,
+        ending,
+        form: if tight { Form::Tight } else { Form::Assigned },
+        colon,
+    })
+}
+
+/// `<password>…</password>`: only an element that holds nothing but the value.
+fn element(bytes: &[u8], start: usize) -> Option<Assigned> {
+    let end = ending(bytes, start, Ending::Tag, WINDOW);
+    bytes[end..].starts_with(b"</").then_some(Assigned {
+        start,
+        ending: Ending::Tag,
+        form: Form::Assigned,
+        colon: false,
+    })
+}
+
+/// `password: string = "…"`: the value is behind the type.
+fn typed(bytes: &[u8], at: usize) -> Option<usize> {
+    let end = run_max(bytes, at, 24, |byte| {
+        byte.is_ascii_alphanumeric() || b"&_<>".contains(&byte)
+    });
+    let assigns = bytes[end..].starts_with(b" = \"") || bytes[end..].starts_with(b" = '");
+    (end > at && assigns).then_some(end + 3)
+}
+
+/// `password: >-`, and the value on the next line.
+fn block(bytes: &[u8], at: usize) -> Option<usize> {
+    if !matches!(bytes.get(at), Some(b'>' | b'|')) {
+        return None;
+    }
+    let end = run_max(bytes, at + 1, 2, |byte| matches!(byte, b'-' | b'+' | b'\r'));
+    (bytes.get(end) == Some(&b'\n')).then(|| run_max(bytes, end + 1, 64, |byte| byte == b' '))
+}
+
+/// `password = "…"`, `"api_key": "…"`, `DB_PASSWORD=…`, `--token …`.
+pub fn value(bytes: &[u8], at: usize, body: usize) -> Option<Range<usize>> {
+    let shouted = is_shouted(&bytes[at..body]);
+    // `API_TOKEN_PROD=`, `password2:`.
+    let name_end = if shouted {
+        run_max(bytes, body, 32, |byte| {
+            byte.is_ascii_uppercase() || byte.is_ascii_digit() || byte == b'_'
+        })
+    } else {
+        run_max(bytes, body, 3, |byte| byte.is_ascii_digit())
+    };
+    let assigned = assigned(bytes, name_end, shouted)?;
+    let seen = assigned.seen(bytes);
+    let quoted = assigned.quoted();
+    if is_placeholder(seen) || quoted && is_between(seen) {
+        return None;
+    }
+    let secret = if assigned.form == Form::Spaced {
+        is_spaced_value(bytes, at, seen)
+    } else if assigned.form == Form::Tight && is_flag(bytes, at) {
+        seen.len() >= 4 && !is_shouted(seen)
+    } else if assigned.form == Form::Tight && shouted {
+        is_env_value(seen, name_end > body, quoted)
+    } else if assigned.colon && is_complaint(bytes, at) {
+        is_random(seen)
+    } else {
+        let is_code = !quoted
+            && (seen.contains(&b'.')
+                || seen.contains(&b':')
+                || bytes.get(assigned.start + seen.len()) == Some(&b'('));
+        let whole_line = !quoted && assigned.colon && is_whole_line(bytes, at, &assigned, seen);
+        !is_code
+            && (is_secret_value(seen, quoted || whole_line)
+                || quoted && is_passphrase(&bytes[at..body], seen))
+    };
+    secret.then(|| assigned.span(bytes))
+}
+
+/// `DB_PASS=…`, `pass: "…"`, `smtpPass`: but not `passes`, `bypass`.
+pub fn pass(bytes: &[u8], at: usize, body: usize) -> Option<Range<usize>> {
+    let hump = at > 0 && bytes[at - 1].is_ascii_lowercase() && bytes[at] == b'P';
+    let ends = bytes
+        .get(body)
+        .is_none_or(|byte| !byte.is_ascii_alphabetic());
+    if !ends || !(hump || begins_a_word(bytes, at)) {
+        return None;
+    }
+    // In a sentence something passes; in an environment it is a name.
+    let in_sentence = matches!(bytes.get(body), Some(b' ' | b'\t'))
+        && !matches!(bytes.get(body + 1), Some(b'=' | b':'));
+    if in_sentence && !is_flag(bytes, at) {
+        return None;
+    }
+    value(bytes, at, body)
+}
+
+/// `signing_key = "…"`: keys of maps and tables are called so too, so only what looks random goes.
+pub fn key(bytes: &[u8], _at: usize, body: usize) -> Option<Range<usize>> {
+    let mut assigned = assigned(bytes, body, false)?;
+    for prefix in ["base64:", "0x"] {
+        if bytes[assigned.start..].starts_with(prefix.as_bytes()) {
+            assigned.start += prefix.len();
+        }
+    }
+    is_random(assigned.seen(bytes)).then(|| assigned.span(bytes))
+}
+
+/// `mysql -pX`, `sshpass -p X`, `curl -u me:X`: what an option means depends on its program.
+pub fn option(bytes: &[u8], at: usize, body: usize) -> Option<Range<usize>> {
+    let before = &bytes[at.saturating_sub(WINDOW)..at];
+    let line = before
+        .iter()
+        .rposition(|byte| matches!(byte, b'\n' | b'|' | b';'))
+        .map_or(before, |end| &before[end + 1..]);
+    let runs = |program: &str| contains(line, program);
+    let is_user = bytes[at..body].ends_with(b"u") || bytes[at..body].ends_with(b"user");
+    let is_long = bytes[at..body].ends_with(b"user");
+    let gap = run_max(bytes, body, 2, |byte| {
+        byte == b' ' || is_long && byte == b'='
+    });
+    let (start, ends) = opened(bytes, gap).unwrap_or((gap, Ending::Space));
+    let end = ending(bytes, start, ends, WINDOW);
+    let word = &bytes[start..end];
+    let start = if is_user {
+        if !(runs("curl") || runs("http ") || runs("wget")) {
+            return None;
+        }
+        start + word.iter().position(|&byte| byte == b':')? + 1
+    } else if gap == body && (runs("mysql") || runs("mariadb")) {
+        start
+    } else if runs("sshpass") {
+        start
+    } else {
+        return None;
+    };
+    let password = &bytes[start..end];
+    (password.len() >= 3 && !is_placeholder(password) && !is_between(word))
+        .then(|| start..ending(bytes, start, ends, usize::MAX))
+}
+
+/// What stands between two quotes that do not belong together: `f("token=", value, "…")`.
+fn is_between(value: &[u8]) -> bool {
+    matches!(
+        value.first(),
+        Some(b',' | b')' | b' ' | b'"' | b'\'' | b';' | b'+')
+    )
+}
+
+/// A plain loop: building a searcher takes longer than these few bytes.
+fn contains(bytes: &[u8], word: &str) -> bool {
+    bytes
+        .windows(word.len())
+        .any(|part| part == word.as_bytes())
+}
+
+fn is_shouted(name: &[u8]) -> bool {
+    name.iter()
+        .all(|byte| byte.is_ascii_uppercase() || *byte == b'_')
+}
+
+/// Whether the word that goes on here is an option: `--db-password`.
+fn is_flag(bytes: &[u8], at: usize) -> bool {
+    let before = &bytes[at.saturating_sub(24)..at];
+    let name = before
+        .iter()
+        .rev()
+        .take_while(|byte| byte.is_ascii_lowercase() || **byte == b'-')
+        .count();
+    let name = &before[before.len() - name..];
+    name.windows(2).any(|dashes| dashes == b"--")
+}
+
+/// Behind a name and a space: an option, a `.netrc`, `setenv`; in a sentence only what looks random.
+fn is_spaced_value(bytes: &[u8], at: usize, value: &[u8]) -> bool {
+    let before = &bytes[at.saturating_sub(64)..at];
+    let line = before
+        .iter()
+        .rposition(|&byte| byte == b'\n')
+        .map_or(before, |end| &before[end + 1..]);
+    let says = |word: &str| contains(line, word);
+    let telling = value
+        .iter()
+        .any(|&byte| byte.is_ascii_digit() || b"!@#^+/~?".contains(&byte));
+    let plain = value.iter().all(u8::is_ascii_graphic) && !matches!(value.first(), Some(b'-'));
+    if is_flag(bytes, at) || says("login ") || says("setenv ") {
+        return plain && telling && value.len() >= 6;
+    }
+    let value = value.strip_suffix(b",").unwrap_or(value);
+    let value = value.strip_suffix(b".").unwrap_or(value);
+    is_scattered(value)
+}
+
+/// Assigned in a shell or a `.env`: nothing but a value can stand there. A name that goes
+/// on (`TOKEN_URL=`) may mean something else.
+fn is_env_value(value: &[u8], goes_on: bool, quoted: bool) -> bool {
+    let name = value
+        .iter()
+        .take_while(|byte| is_token_byte(**byte) || **byte == b'.')
+        .count();
+    let call = !quoted && value.get(name) == Some(&b'(');
+    let place = value.starts_with(b"/") || contains(value, "://");
+    if call {
+        return false;
+    }
+    if goes_on {
+        return !place && is_secret_value(value, true);
+    }
+    let numeric = value.iter().all(u8::is_ascii_digit) && value.len() < 8;
+    value.len() >= 4 && !numeric
+}
+
+/// `unexpected token: …` is no assignment.
+fn is_complaint(bytes: &[u8], at: usize) -> bool {
+    if at == 0 || bytes[at - 1] != b' ' {
+        return false;
+    }
+    let before = &bytes[at.saturating_sub(16)..at - 1];
+    let word = before
+        .iter()
+        .rposition(|byte| !byte.is_ascii_alphabetic())
+        .map_or(before, |end| &before[end + 1..]);
+    [
+        "unexpected",
+        "expected",
+        "invalid",
+        "illegal",
+        "unknown",
+        "missing",
+        "bad",
+        "wrong",
+        "next",
+        "last",
+        "first",
+        "current",
+        "reserved",
+        "unrecognized",
+        "duplicate",
+        "found",
+        "a",
+        "an",
+        "this",
+        "of",
+    ]
+    .iter()
+    .any(|known| word.eq_ignore_ascii_case(known.as_bytes()))
+}
+
+/// Whether name and value are a line of their own, as in YAML.
+fn is_whole_line(bytes: &[u8], at: usize, assigned: &Assigned, seen: &[u8]) -> bool {
+    let end = &bytes[assigned.start + seen.len()..];
+    let ends = matches!(end, [] | [b'\n' | b'\r' | b'\\', ..] | [b' ', b'#', ..]);
+    let before = &bytes[at.saturating_sub(WINDOW)..at];
+    let name = before
+        .iter()
+        .rev()
+        .take_while(|byte| is_token_byte(**byte))
+        .count();
+    let before = &before[..before.len() - name];
+    let line = before
+        .iter()
+        .rposition(|&byte| byte == b'\n')
+        .map_or(before, |end| &before[end + 1..]);
+    ends && line
+        .iter()
+        .all(|&byte| byte.is_ascii_digit() || b" \t-+>|:".contains(&byte) || !byte.is_ascii())
+}
+
+/// A value mixes digits and letters and is one word.
+fn is_secret_value(value: &[u8], quoted: bool) -> bool {
+    let long = value.len() >= if quoted { 8 } else { 12 };
+    let one_word = value.iter().all(|byte| !byte.is_ascii_whitespace());
+    long && one_word && is_mixed(value) && !is_placeholder(value) && !is_wordy(value)
+}
+
+/// A password need not have a digit, and may be several words.
+fn is_passphrase(name: &[u8], value: &[u8]) -> bool {
+    let of_password = matches!(name.first(), Some(b'p' | b'P'));
+    let spaced = value.contains(&b' ');
+    let cased =
+        value.iter().any(u8::is_ascii_uppercase) && value.iter().any(u8::is_ascii_lowercase);
+    let plain = value.iter().all(u8::is_ascii_alphabetic);
+    let says_so = value
+        .windows(4)
+        .any(|part| part.eq_ignore_ascii_case(b"pass"));
+    let telling_word = value
+        .split(|&byte| byte == b' ')
+        .any(|word| word.len() >= 6 && is_mixed(word));
+    of_password
+        && !says_so
+        && if spaced {
+            telling_word && value.len() >= 12
+        } else {
+            plain && cased && value.len() >= 12
+        }
+}
+
+/// `must-be-8-chars`, `my-secret-name-v2`: a name, not a value.
+fn is_wordy(value: &[u8]) -> bool {
+    let mut parts = 0;
+    let all = value
+        .split(|byte| matches!(byte, b'-' | b'_' | b'.' | b'/'))
+        .all(|part| {
+            parts += 1;
+            let digits = part.strip_prefix(b"v").unwrap_or(part);
+            let number = digits.len() <= 2 && digits.iter().all(u8::is_ascii_digit);
+            number || part.iter().all(u8::is_ascii_alphabetic)
+        });
+    all && parts >= 3
+}
+
+/// Base64 or hexadecimal, and long.
+pub fn is_random(value: &[u8]) -> bool {
+    let random = value.len() >= 20
+        && value.iter().any(u8::is_ascii_digit)
+        && value.iter().any(u8::is_ascii_uppercase)
+        && value.iter().any(u8::is_ascii_lowercase)
+        && value
+            .iter()
+            .all(|&byte| byte.is_ascii_alphanumeric() || b"+/=".contains(&byte));
+    let hex = value.len() >= 32 && value.iter().all(|&byte| is_hex(byte)) && is_mixed(value);
+    random || hex
+}
+
+/// Random enough to be taken out of a sentence: digits in several places, both cases.
+fn is_scattered(value: &[u8]) -> bool {
+    let numbers = value
+        .split(|byte| !byte.is_ascii_digit())
+        .filter(|part| !part.is_empty())
+        .count();
+    value.len() >= 16
+        && numbers >= 2
+        && value.iter().any(u8::is_ascii_uppercase)
+        && value.iter().any(u8::is_ascii_lowercase)
+        && value.iter().all(u8::is_ascii_alphanumeric)
+}
+
+/// A field of JSON whose name gives its value away.
+pub fn is_secret_field(name: &str, value: &[u8]) -> bool {
+    let name = name.trim_end_matches(|it: char| it.is_ascii_digit());
+    let lower = name.to_ascii_lowercase();
+    let part = lower
+        .strip_suffix("pass")
+        .is_some_and(|before| before.is_empty() || before.ends_with(['_', '-']))
+        || name.ends_with("Pass");
+    let shouted = is_shouted(name.as_bytes());
+    let telling = SECRET_NAMES
+        .iter()
+        .find(|secret| lower.ends_with(*secret) || shouted && lower.contains(*secret));
+    if part {
+        return is_secret_value(value, true) || is_passphrase(b"pass", value);
+    }
+    telling.is_some_and(|secret| {
+        is_secret_value(value, true) || is_passphrase(secret.as_bytes(), value)
+    })
+}
