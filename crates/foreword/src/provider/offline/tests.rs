@@ -522,3 +522,18 @@ fn what_is_committed_and_then_edited_back_was_done_twice() {
         ]
     );
 }
+
+#[test]
+fn a_turn_has_at_most_three_decisions() {
+    let script = Script::default()
+        .asked("Don't use Redis. Never use tabs.")
+        .replied("I chose a list. I decided against a set. We decided to use spaces.");
+    assert_eq!(
+        script.titles(),
+        [
+            "decision: Don't use Redis",
+            "decision: Never use tabs",
+            "decision: Chose a list"
+        ]
+    );
+}
