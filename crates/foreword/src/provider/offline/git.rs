@@ -30,6 +30,11 @@ pub enum Undo {
     Unstash,
     /// Takes a commit back: the last one, or the one with this id.
     Revert(Option<String>),
+    /// Drops the last commits; the edits stay unless it is hard.
+    Reset {
+        commits: usize,
+        hard: bool,
+    },
 }
 
 impl Undo {
@@ -44,7 +49,17 @@ impl Undo {
                 "restore" if !has("--staged") || has("--worktree") => {
                     paths(plain().cloned().collect())
                 }
-                "reset" if has("--hard") => Some(Undo::Everything),
+                "reset" => {
+                    let hard = has("--hard");
+                    let places: Vec<&String> = plain().collect();
+                    match places.as_slice() {
+                        [place] if commits_back(place) > 0 => Some(Undo::Reset {
+                            commits: commits_back(place),
+                            hard,
+                        }),
+                        _ => hard.then_some(Undo::Everything),
+                    }
+                }
                 "stash" => match plain().next().map(String::as_str) {
                     None | Some("push" | "save") => Some(Undo::Stash),
                     Some("pop" | "apply") => Some(Undo::Unstash),
@@ -56,6 +71,21 @@ impl Undo {
                 _ => None,
             }
         })
+    }
+}
+
+/// How many commits before the last one a place is: 2 for `HEAD~2` and `HEAD^^`.
+fn commits_back(place: &str) -> usize {
+    let place = place.strip_prefix("HEAD").or(place.strip_prefix('@'));
+    match place {
+        Some(place) if !place.is_empty() && place.chars().all(|it| it == '^' || it == '~') => {
+            place.len()
+        }
+        Some(place) => place
+            .strip_prefix('~')
+            .and_then(|number| number.parse().ok())
+            .unwrap_or_default(),
+        None => 0,
     }
 }
 
@@ -155,6 +185,21 @@ mod tests {
             ("git restore src/a.rs && cargo test", paths("src/a.rs")),
             ("git checkout .", Some(Undo::Everything)),
             ("git reset --hard HEAD", Some(Undo::Everything)),
+            (
+                "git reset --hard HEAD~2",
+                Some(Undo::Reset {
+                    commits: 2,
+                    hard: true,
+                }),
+            ),
+            (
+                "git reset --soft HEAD^",
+                Some(Undo::Reset {
+                    commits: 1,
+                    hard: false,
+                }),
+            ),
+            ("git reset HEAD src/a.rs", None),
             ("git stash", Some(Undo::Stash)),
             ("git stash pop", Some(Undo::Unstash)),
             ("git stash list", None),

@@ -222,6 +222,26 @@ pub fn cause(reply: &str) -> Option<String> {
     all.into_iter().next()
 }
 
+/// Whether the agent says that it did not succeed.
+pub fn not_fixed(reply: &str) -> bool {
+    let marks = [
+        "could not fix",
+        "couldn't fix",
+        "could not reproduce",
+        "couldn't reproduce",
+        "could not find",
+        "couldn't find",
+        "unable to",
+        "did not fix",
+        "didn't fix",
+        "still fail",
+        "still broken",
+        "still red",
+        "not fixed",
+    ];
+    has(&body(reply).to_lowercase().replace('’', "'"), &marks)
+}
+
 /// Parts of a reply that state something about what was looked at: each names a
 /// file, or code that stands in `seen`.
 pub fn findings(reply: &str, seen: &dyn Fn(&str) -> bool) -> Vec<String> {

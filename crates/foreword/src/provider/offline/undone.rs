@@ -87,6 +87,16 @@ impl Edits {
                 let of_commit = |at: &usize| steps.as_ref().is_some_and(|it| it.contains(at));
                 self.lasting.iter().copied().filter(of_commit).collect()
             }
+            Some(Undo::Reset { commits, hard }) => {
+                let kept = self.commits.len().saturating_sub(commits);
+                self.commits.truncate(kept);
+                // What the dropped commits held is loose again.
+                if hard {
+                    self.loose().collect()
+                } else {
+                    Vec::new()
+                }
+            }
             Some(Undo::Unstash) => {
                 self.unstash(steps);
                 Vec::new()
