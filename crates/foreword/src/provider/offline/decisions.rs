@@ -174,7 +174,7 @@ fn clauses(sentence: &str) -> impl Iterator<Item = &str> {
     })
 }
 
-/// Without blockquotes, and without lines that look like a log or a terminal.
+/// Without lines that look like a log or a terminal.
 fn own_lines(text: &str) -> String {
     let lines = text.lines().map(|line| {
         let pasted = line.starts_with("    ") || line.starts_with('\t');
@@ -184,7 +184,7 @@ fn own_lines(text: &str) -> String {
             "warn", "error", "info", "debug", "fatal", "note:", "at ", "hint:",
         ];
         let first = line.split(' ').next().unwrap_or_default();
-        let marked = first.starts_with(['>', '[', '<', '$', '|', '+', '%']);
+        let marked = first.starts_with(['[', '<', '$', '|', '+', '%']);
         // `2026-01-02 …` and `12:30:01 …`, but not the item `2. …`.
         let dated = first.starts_with(|it: char| it.is_ascii_digit()) && first.contains(['-', ':']);
         if pasted || marked || dated || labels.iter().any(|it| lower.starts_with(it)) {

@@ -671,3 +671,17 @@ fn titles_say_what_and_not_why() {
         .ran("git commit -am wip", "[main 1a2b3c4] wip");
     assert_eq!(script.titles(), ["feature: Wip (src/a.rs)"]);
 }
+
+#[test]
+fn what_a_reply_quotes_from_a_file_is_no_finding_of_the_agent() {
+    let script = Script::default()
+        .asked("Summarise the README")
+        .tool(
+            "Read",
+            Some(("README.md", FileRole::Read)),
+            json!({}),
+            json!({"file": {"content": "I decided to drop `winapi` for good."}}),
+        )
+        .replied("The README says:\n\n> I decided to drop `winapi` for good.");
+    assert_eq!(script.titles(), [""; 0]);
+}
