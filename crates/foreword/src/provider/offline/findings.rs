@@ -5,7 +5,7 @@
 //! back never was a change. Everything here is indexes into the steps.
 
 use super::call::{Call, changes_files};
-use super::git::{GitCommit, Undo, committed};
+use super::git::{GitCommit, Undo, committed, kept};
 use super::steps::{Command, Step};
 use super::undone::{Attempt, Edits, is_commit};
 
@@ -45,6 +45,8 @@ pub struct Commit {
     pub id: Option<String>,
     /// Empty if the message is nowhere to be read.
     pub subject: String,
+    /// It takes the place of the commit before it.
+    pub amends: bool,
     pub edits: Vec<usize>,
 }
 
@@ -162,7 +164,8 @@ fn commits(steps: &[Step], lasting: &[usize]) -> Vec<Commit> {
             Some(Undo::Reset {
                 commits: dropped, ..
             }) => {
-                commits.truncate(commits.len().saturating_sub(dropped));
+                let amends: Vec<bool> = commits.iter().map(|it| it.amends).collect();
+                commits.truncate(kept(&amends, dropped));
                 since = commits.last().map_or(0, |commit| commit.step);
             }
             _ => {}
@@ -179,6 +182,7 @@ fn commits(steps: &[Step], lasting: &[usize]) -> Vec<Commit> {
             step,
             id,
             subject: subject.unwrap_or_default(),
+            amends: commit.amends,
             edits: edits.filter(|at| (since..step).contains(at)).collect(),
         });
         since = step;

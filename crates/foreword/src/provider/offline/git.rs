@@ -6,6 +6,8 @@ use super::call::{Simple, chain};
 #[derive(Debug, PartialEq, Eq)]
 pub struct GitCommit {
     pub message: Option<String>,
+    /// It takes the place of the commit before it.
+    pub amends: bool,
 }
 
 impl GitCommit {
@@ -15,6 +17,7 @@ impl GitCommit {
             .find(|words| words[0] == "commit")
             .map(|words| GitCommit {
                 message: message(&words[1..]),
+                amends: words.iter().any(|word| word == "--amend"),
             })
     }
 }
@@ -72,6 +75,17 @@ impl Undo {
             }
         })
     }
+}
+
+/// How many commits stay when the last ones are dropped, by whether each amends the
+/// one before: those two are one to git.
+pub fn kept(amends: &[bool], dropped: usize) -> usize {
+    let (mut kept, mut left) = (amends.len(), dropped);
+    while kept > 0 && left > 0 {
+        kept -= 1;
+        left -= usize::from(!amends[kept]);
+    }
+    kept
 }
 
 /// How many commits before the last one a place is: 2 for `HEAD~2` and `HEAD^^`.
@@ -165,8 +179,9 @@ mod tests {
             ("git commit --amend --no-edit", None),
             ("git commit -F message.txt", None),
         ] {
-            let message = message.map(str::to_owned);
-            assert_eq!(GitCommit::of(typed), Some(GitCommit { message }), "{typed}");
+            let commit = GitCommit::of(typed).unwrap();
+            assert_eq!(commit.message.as_deref(), message, "{typed}");
+            assert_eq!(commit.amends, typed.contains("--amend"), "{typed}");
         }
         for typed in [
             "git log --grep commit",

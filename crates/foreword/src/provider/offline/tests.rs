@@ -603,6 +603,14 @@ fn a_commit_that_was_reset_is_gone() {
         );
         assert_eq!(completed(script(reset)), "Changed a.py.");
     }
+    let amended = script("git commit --amend --no-edit")
+        .edit("b.py", "1", "2")
+        .ran("git commit -am 'Add b'", "[main 2b3c4d5] Add b")
+        .ran("git reset --hard HEAD~2", "");
+    assert_eq!(
+        amended.titles(),
+        ["decision: Rejected: `run(limit=3)` (a.py, b.py)"]
+    );
     let squashed = script("git reset --soft HEAD~1 && git commit -m 'Limit runs'");
     assert_eq!(squashed.titles(), ["feature: Limit runs"]);
 }
