@@ -3,7 +3,7 @@
 //! A session is read as a list of steps (`steps`: edits, reads, commands). From
 //! their order follow the findings (`findings`, `undone`): a command that failed
 //! and passed after an edit, a commit, a failure that stayed, an edit taken back.
-//! What was said (`said`) gives reasons and decisions, always as quotes. A `teller`
+//! What was said (`said`, `decisions`) gives reasons and decisions, always as quotes. A `teller`
 //! has what belongs to one turn; `observe` and `quotes` word it as observations,
 //! `summarise` as a summary. The whole session is looked at each
 //! time, so the same session always gives the same words, and a later turn can
@@ -12,6 +12,7 @@
 mod call;
 mod changes;
 mod concepts;
+mod decisions;
 mod findings;
 mod git;
 mod observe;

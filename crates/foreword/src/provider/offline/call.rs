@@ -1,6 +1,8 @@
 //! Reading commands as they were typed: which command it is, and whether its failure
 //! would say something about the project. `git` reads the ones that commit or undo.
 
+use std::path::{Path, PathBuf};
+
 use foreword_core::text::one_line;
 
 /// A command without what is around it: `cd x && FOO=1 cargo test -q 2>&1 | tail` is
@@ -10,6 +12,8 @@ pub struct Call {
     /// What it is: program and subcommand, or interpreter and script.
     pub name: String,
     pub arguments: Vec<String>,
+    /// Where `cd` went before it; empty if it did not.
+    pub folder: PathBuf,
     /// All of it on one line, as a person would quote it.
     pub text: String,
 }
@@ -85,8 +89,20 @@ impl Call {
         Some(Call {
             name,
             arguments,
+            folder: folder(&chain),
             text,
         })
+    }
+
+    /// The same call in the folder that the shell was seen in.
+    pub fn below(mut self, cwd: &Path) -> Call {
+        // A shell that stays where `cd` went is seen there already.
+        self.folder = if cwd.ends_with(&self.folder) {
+            cwd.to_owned()
+        } else {
+            cwd.join(&self.folder)
+        };
+        self
     }
 
     /// Whether its failure would say something about the project.
@@ -102,10 +118,73 @@ impl Call {
     /// Whether this one passing proves that `other` would pass now: the same, or a wider run.
     pub fn covers(&self, other: &Call) -> bool {
         self.name == other.name
+            && self.folder == other.folder
             && self
                 .arguments
                 .iter()
                 .all(|argument| other.arguments.contains(argument))
+    }
+}
+
+/// Where the `cd`s of a line lead, from where it is typed.
+fn folder(chain: &[Simple]) -> PathBuf {
+    let targets = chain.iter().filter_map(|simple| match simple.command() {
+        [program, target] if program.trim_start_matches('(') == "cd" => Some(target),
+        _ => None,
+    });
+    let mut folder = PathBuf::new();
+    for target in targets.filter(|target| *target != ".") {
+        folder.push(target);
+    }
+    folder
+}
+
+/// Whether a typed line changes files by a command that is known for it.
+pub fn changes_files(typed: &str) -> bool {
+    chain(typed)
+        .iter()
+        .any(|simple| changes(without_runner(simple.command())))
+}
+
+fn changes(words: &[String]) -> bool {
+    let Some((program, rest)) = words.split_first() else {
+        return false;
+    };
+    let has = |option: &str| rest.iter().any(|word| word == option);
+    let short = |letter: char| {
+        let mut options = rest
+            .iter()
+            .filter(|it| it.starts_with('-') && !it.starts_with("--"));
+        options.any(|it| it.contains(letter))
+    };
+    let only_looks = ["--check", "--dry-run", "--diff", "--stat", "--help"];
+    if only_looks.iter().any(|it| has(it)) {
+        return false;
+    }
+    let subcommand = rest.first().map(String::as_str).unwrap_or_default();
+    match program.as_str() {
+        "sed" | "perl" => short('i') || rest.iter().any(|it| it.starts_with("--in-place")),
+        "gofmt" | "goimports" => short('w'),
+        "prettier" => has("--write") || has("-w"),
+        "eslint" => has("--fix"),
+        "ruff" => has("--fix") || subcommand == "format",
+        "cargo" => matches!(subcommand, "fmt" | "fix") || has("--fix"),
+        "go" => matches!(subcommand, "fmt" | "generate"),
+        "git" => matches!(subcommand, "apply" | "mv"),
+        "black" | "rustfmt" | "patch" | "mv" | "cp" => !rest.is_empty(),
+        _ => false,
+    }
+}
+
+/// `npx prettier` and `python -m black` without what only starts them.
+fn without_runner(words: &[String]) -> &[String] {
+    let word = |at: usize| words.get(at).map(String::as_str).unwrap_or_default();
+    match (word(0), word(1)) {
+        ("npx", _) => &words[1..],
+        ("python" | "python3", "-m")
+        | ("pnpm" | "yarn" | "npm", "exec")
+        | ("poetry" | "uv", "run") => &words[2..],
+        _ => words,
     }
 }
 
@@ -234,8 +313,41 @@ mod tests {
             ("cargo test", true),
             ("cargo test login", false),
             ("cargo build", false),
+            ("cd other && cargo test", false),
         ] {
             assert_eq!(Call::of(typed).unwrap().covers(&failed), covers, "{typed}");
+        }
+    }
+
+    #[test]
+    fn a_folder_is_the_same_however_it_was_gone_to() {
+        let folder = |typed: &str, cwd: &str| Call::of(typed).unwrap().below(cwd.as_ref()).folder;
+        for (typed, cwd, expected) in [
+            ("make", "/p", "/p"),
+            ("cd /p && make", "/p", "/p"),
+            ("cd app/ && make", "/p", "/p/app"),
+            ("cd app && make", "/p/app", "/p/app"),
+            ("cd /other && make", "/p", "/other"),
+        ] {
+            assert_eq!(folder(typed, cwd), Path::new(expected), "{typed}");
+        }
+    }
+
+    #[test]
+    fn some_commands_are_known_to_change_files() {
+        for (typed, changes) in [
+            ("sed -i 's/x/y/' a.js", true),
+            ("perl -pi -e 's/x/y/' a", true),
+            ("cd app && npx prettier --write .", true),
+            ("python -m black .", true),
+            ("cargo fmt", true),
+            ("cargo fmt --check", false),
+            ("sed -n 1,5p a.js", false),
+            ("git apply --check x.patch", false),
+            ("cargo test", false),
+            ("echo 'sed -i'", false),
+        ] {
+            assert_eq!(changes_files(typed), changes, "{typed}");
         }
     }
 }

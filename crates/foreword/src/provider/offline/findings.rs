@@ -4,8 +4,8 @@
 //! and passes for the next is one trouble, and an edit that a later prompt took
 //! back never was a change. Everything here is indexes into the steps.
 
-use super::call::Call;
-use super::git::{GitCommit, Undo, committed};
+use super::call::{Call, changes_files};
+use super::git::{GitCommit, Undo, committed, kept};
 use super::steps::{Command, Step};
 use super::undone::{Attempt, Edits, is_commit};
 
@@ -25,6 +25,8 @@ pub struct Trouble {
     pub runs: Vec<usize>,
     /// What changed between the first of them and the end.
     pub edits: Vec<usize>,
+    /// Commands in between that change files, which no edit shows.
+    pub commands: Vec<usize>,
     /// The run that passed after those changes.
     pub passed: Option<usize>,
 }
@@ -43,6 +45,8 @@ pub struct Commit {
     pub id: Option<String>,
     /// Empty if the message is nowhere to be read.
     pub subject: String,
+    /// It takes the place of the commit before it.
+    pub amends: bool,
     pub edits: Vec<usize>,
 }
 
@@ -81,11 +85,12 @@ fn troubles(steps: &[Step], lasting: &[usize]) -> Vec<Trouble> {
             let mut mended: Option<Trouble> = None;
             for (mut trouble, _) in settled {
                 trouble.edits = between(trouble.runs[0], at);
+                trouble.commands = changing(steps, trouble.runs[0], at);
                 trouble.passed = Some(at);
                 // Passing without a change proves nothing about the code; and one
                 // run that passes is one repair, however many runs failed.
                 match &mut mended {
-                    _ if trouble.edits.is_empty() => {}
+                    _ if trouble.edits.is_empty() && trouble.commands.is_empty() => {}
                     Some(mended) => {
                         mended.runs.extend(trouble.runs);
                         mended.runs.sort_unstable();
@@ -115,6 +120,7 @@ fn troubles(steps: &[Step], lasting: &[usize]) -> Vec<Trouble> {
                 Trouble {
                     runs: vec![at],
                     edits: Vec::new(),
+                    commands: Vec::new(),
                     passed: None,
                 },
                 call,
@@ -132,15 +138,37 @@ fn troubles(steps: &[Step], lasting: &[usize]) -> Vec<Trouble> {
     troubles
 }
 
+/// Commands that change files, after a failing run and up to the one that passes.
+/// What git undid in between is no change, nor is what the failing run did as well.
+fn changing(steps: &[Step], failed: usize, passed: usize) -> Vec<usize> {
+    let typed = |at: usize| steps[at].command().map(|it| it.typed.as_str());
+    let undone = (failed..=passed).rfind(|&at| typed(at).and_then(Undo::of).is_some());
+    (undone.unwrap_or(failed) + 1..=passed)
+        .filter(|&at| typed(at) != typed(failed))
+        .filter(|&at| steps[at].command().is_some_and(|it| it.passed))
+        .filter(|&at| typed(at).is_some_and(changes_files))
+        .collect()
+}
+
 fn commits(steps: &[Step], lasting: &[usize]) -> Vec<Commit> {
     let mut commits: Vec<Commit> = Vec::new();
     let mut since = 0;
     for (step, command, _) in calls(steps).filter(|(_, command, _)| command.passed) {
-        if let Some(Undo::Revert(id)) = Undo::of(&command.typed) {
-            let is_it = |commit: &Commit| is_commit(commit.id.as_deref(), id.as_deref());
-            if let Some(at) = commits.iter().rposition(is_it) {
-                commits.remove(at);
+        match Undo::of(&command.typed) {
+            Some(Undo::Revert(id)) => {
+                let is_it = |commit: &Commit| is_commit(commit.id.as_deref(), id.as_deref());
+                if let Some(at) = commits.iter().rposition(is_it) {
+                    commits.remove(at);
+                }
             }
+            Some(Undo::Reset {
+                commits: dropped, ..
+            }) => {
+                let amends: Vec<bool> = commits.iter().map(|it| it.amends).collect();
+                commits.truncate(kept(&amends, dropped));
+                since = commits.last().map_or(0, |commit| commit.step);
+            }
+            _ => {}
         }
         let Some(commit) = GitCommit::of(&command.typed) else {
             continue;
@@ -154,6 +182,7 @@ fn commits(steps: &[Step], lasting: &[usize]) -> Vec<Commit> {
             step,
             id,
             subject: subject.unwrap_or_default(),
+            amends: commit.amends,
             edits: edits.filter(|at| (since..step).contains(at)).collect(),
         });
         since = step;

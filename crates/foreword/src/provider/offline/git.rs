@@ -6,6 +6,8 @@ use super::call::{Simple, chain};
 #[derive(Debug, PartialEq, Eq)]
 pub struct GitCommit {
     pub message: Option<String>,
+    /// It takes the place of the commit before it.
+    pub amends: bool,
 }
 
 impl GitCommit {
@@ -15,6 +17,7 @@ impl GitCommit {
             .find(|words| words[0] == "commit")
             .map(|words| GitCommit {
                 message: message(&words[1..]),
+                amends: words.iter().any(|word| word == "--amend"),
             })
     }
 }
@@ -30,6 +33,11 @@ pub enum Undo {
     Unstash,
     /// Takes a commit back: the last one, or the one with this id.
     Revert(Option<String>),
+    /// Drops the last commits; the edits stay unless it is hard.
+    Reset {
+        commits: usize,
+        hard: bool,
+    },
 }
 
 impl Undo {
@@ -44,7 +52,17 @@ impl Undo {
                 "restore" if !has("--staged") || has("--worktree") => {
                     paths(plain().cloned().collect())
                 }
-                "reset" if has("--hard") => Some(Undo::Everything),
+                "reset" => {
+                    let hard = has("--hard");
+                    let places: Vec<&String> = plain().collect();
+                    match places.as_slice() {
+                        [place] if commits_back(place) > 0 => Some(Undo::Reset {
+                            commits: commits_back(place),
+                            hard,
+                        }),
+                        _ => hard.then_some(Undo::Everything),
+                    }
+                }
                 "stash" => match plain().next().map(String::as_str) {
                     None | Some("push" | "save") => Some(Undo::Stash),
                     Some("pop" | "apply") => Some(Undo::Unstash),
@@ -56,6 +74,32 @@ impl Undo {
                 _ => None,
             }
         })
+    }
+}
+
+/// How many commits stay when the last ones are dropped, by whether each amends the
+/// one before: those two are one to git.
+pub fn kept(amends: &[bool], dropped: usize) -> usize {
+    let (mut kept, mut left) = (amends.len(), dropped);
+    while kept > 0 && left > 0 {
+        kept -= 1;
+        left -= usize::from(!amends[kept]);
+    }
+    kept
+}
+
+/// How many commits before the last one a place is: 2 for `HEAD~2` and `HEAD^^`.
+fn commits_back(place: &str) -> usize {
+    let place = place.strip_prefix("HEAD").or(place.strip_prefix('@'));
+    match place {
+        Some(place) if !place.is_empty() && place.chars().all(|it| it == '^' || it == '~') => {
+            place.len()
+        }
+        Some(place) => place
+            .strip_prefix('~')
+            .and_then(|number| number.parse().ok())
+            .unwrap_or_default(),
+        None => 0,
     }
 }
 
@@ -135,8 +179,9 @@ mod tests {
             ("git commit --amend --no-edit", None),
             ("git commit -F message.txt", None),
         ] {
-            let message = message.map(str::to_owned);
-            assert_eq!(GitCommit::of(typed), Some(GitCommit { message }), "{typed}");
+            let commit = GitCommit::of(typed).unwrap();
+            assert_eq!(commit.message.as_deref(), message, "{typed}");
+            assert_eq!(commit.amends, typed.contains("--amend"), "{typed}");
         }
         for typed in [
             "git log --grep commit",
@@ -155,6 +200,21 @@ mod tests {
             ("git restore src/a.rs && cargo test", paths("src/a.rs")),
             ("git checkout .", Some(Undo::Everything)),
             ("git reset --hard HEAD", Some(Undo::Everything)),
+            (
+                "git reset --hard HEAD~2",
+                Some(Undo::Reset {
+                    commits: 2,
+                    hard: true,
+                }),
+            ),
+            (
+                "git reset --soft HEAD^",
+                Some(Undo::Reset {
+                    commits: 1,
+                    hard: false,
+                }),
+            ),
+            ("git reset HEAD src/a.rs", None),
             ("git stash", Some(Undo::Stash)),
             ("git stash pop", Some(Undo::Unstash)),
             ("git stash list", None),

@@ -10,7 +10,7 @@ use foreword_core::text::{capitalised, shorten};
 use super::findings::{Commit, Trouble};
 use super::request::{self, Asked};
 use super::teller::{Teller, Wording};
-use super::{changes, output, quotes};
+use super::{changes, output, quotes, said};
 
 pub fn observations(teller: &Teller<'_>) -> Vec<Observation> {
     let (on_the_way, troubles): (Vec<&Trouble>, Vec<&Trouble>) = teller
@@ -41,11 +41,7 @@ pub fn observations(teller: &Teller<'_>) -> Vec<Observation> {
     edits.retain(|at| !accounted.contains(at));
     if !edits.is_empty() {
         let passed: Vec<&Trouble> = on_the_way.iter().filter(is_left).copied().collect();
-        // Also when the trouble went on and is told in a later turn.
-        let failing = teller.findings.troubles.iter().any(|trouble| {
-            trouble.passed.is_none() && edits.iter().any(|at| trouble.edits.contains(at))
-        });
-        observations.push(teller.changed(&edits, &passed, failing));
+        observations.push(teller.changed(&edits, &passed));
     }
     for failure in failures {
         observations.extend(teller.failure(failure));
@@ -87,7 +83,7 @@ impl Teller<'_> {
             None => "Committed".to_owned(),
         };
         let what = match all.as_slice() {
-            [] => "its files were changed by commands, not by edits".to_owned(),
+            [] => "which files is not known".to_owned(),
             all => changes::names(all),
         };
         let mut narrative = self.asked(300);
@@ -108,6 +104,10 @@ impl Teller<'_> {
                 origin: Origin::Agent,
                 title: match request::without_prefix(&commit.subject) {
                     "" => format!("Committed {}", changes::names(&all)),
+                    // `wip` says nothing; its files do.
+                    word if word.len() <= 12 && !word.contains(' ') && !all.is_empty() => {
+                        format!("{} ({})", capitalised(word), changes::names(&all))
+                    }
                     subject => capitalised(subject),
                 },
                 subtitle: format!("{id}: {what}"),
@@ -126,26 +126,35 @@ impl Teller<'_> {
     fn repair(&self, repair: &Trouble) -> Option<Observation> {
         let failed = self.command(repair.runs[0])?;
         let edits = self.edits(&repair.edits);
-        let names = changes::names(&edits);
         let name = failed.name();
+        let (place, after, changed) = if edits.is_empty() {
+            let by = self.changed_by(&repair.commands);
+            let ran = format!("Ran {by}.");
+            (format!(", changed by {by}"), by, ran)
+        } else {
+            let names = changes::names(&edits);
+            let place = format!(" in {names}");
+            (
+                place,
+                format!("changes to {names}"),
+                changes::sentence(&edits),
+            )
+        };
         let title = match (
             output::failing_test(&failed.output),
             output::key_line(&failed.output),
         ) {
             (Some(test), Some(line)) => {
-                format!("Fixed {test} in {names}: “{}”", shorten(&line, 70))
+                format!("Fixed {test}{place}: “{}”", shorten(&line, 70))
             }
-            (_, Some(line)) => format!("Fixed “{}” in {names}", shorten(&line, 70)),
-            _ => format!("`{name}` passes again after changes to {names}"),
+            (_, Some(line)) => format!("Fixed “{}”{place}", shorten(&line, 70)),
+            _ => format!("`{name}` passes again after {after}"),
         };
         let mut facts = self.run_facts(repair);
         facts.extend(changes::facts(&edits));
         let mut narrative = self.asked(300);
         narrative.push(self.failed_sentence(repair));
-        narrative.push(format!(
-            "{} After that `{name}` passed.",
-            changes::sentence(&edits)
-        ));
+        narrative.push(format!("{changed} After that `{name}` passed."));
         narrative.extend(self.cause());
         let runs = [repair.runs[0], repair.last()];
         Some(self.resting_on(
@@ -159,27 +168,27 @@ impl Teller<'_> {
                 narrative,
                 files: self.files(&edits, Some(repair.runs[0])),
             },
-            repair.edits.iter().copied().chain(runs).collect(),
+            [&repair.edits[..], &repair.commands, &runs].concat(),
         ))
     }
 
     /// Edits that neither a repair nor a commit accounts for.
-    fn changed(&self, at: &[usize], passed: &[&Trouble], failing: bool) -> Observation {
+    fn changed(&self, at: &[usize], passed: &[&Trouble]) -> Observation {
         let edits = self.edits(at);
         let request = self.words().request().unwrap_or_default();
         // What was asked for is in the commit; this came beside or after it.
         let asked = Asked::of(request).filter(|_| self.commits().next().is_none());
         let defined = changes::new_names(&edits);
         let created = edits.iter().any(|edit| edit.created);
-        let kind = asked.as_ref().and_then(|it| it.kind).unwrap_or({
-            if failing {
-                ObservationType::Bugfix
-            } else if created || !defined.is_empty() {
-                ObservationType::Feature
-            } else {
-                ObservationType::Refactor
-            }
-        });
+        let asked_kind = asked.as_ref().and_then(|it| it.kind);
+        let open = self.unrepaired(at);
+        let unfixed = open.filter(|_| asked_kind == Some(ObservationType::Bugfix));
+        let kind = match (unfixed, asked_kind) {
+            (Some(_), _) => ObservationType::Discovery,
+            (None, Some(kind)) => kind,
+            (None, None) if created || !defined.is_empty() => ObservationType::Feature,
+            (None, None) => ObservationType::Refactor,
+        };
         let names = changes::names(&edits);
         let mut facts: Vec<String> = passed
             .iter()
@@ -187,7 +196,10 @@ impl Teller<'_> {
             .collect();
         let change = changes::facts(&edits);
         let title = match (asked, defined.as_slice(), change.as_slice()) {
-            (Some(asked), ..) => format!("{} ({names})", asked.title),
+            (Some(asked), ..) => match unfixed {
+                Some(how) => format!("{}, {how} ({names})", request::as_attempt(&asked.title)),
+                None => format!("{} ({names})", asked.title),
+            },
             (None, [], [one]) => one.clone(),
             (None, [], _) => format!("Changed {names}"),
             (None, defined, _) => format!("Added {} ({names})", changes::quoted(defined)),
@@ -203,11 +215,12 @@ impl Teller<'_> {
                 origin: Origin::Agent,
                 title,
                 // The user's word makes it a bugfix; only a run that passes would prove it.
-                subtitle: match kind {
-                    ObservationType::Bugfix => {
-                        format!("{sizes}; meant as a fix, no failing run was seen to pass")
-                    }
-                    _ => sizes,
+                subtitle: if kind == ObservationType::Bugfix || unfixed.is_some() {
+                    format!("{sizes}; meant as a fix, no failing run was seen to pass")
+                } else if asked_kind.is_none() && open.is_some() {
+                    format!("{sizes}; no failing run was seen to pass")
+                } else {
+                    sizes
                 },
                 facts,
                 narrative,
@@ -215,6 +228,28 @@ impl Teller<'_> {
             },
             at.to_vec(),
         )
+    }
+
+    /// What is known of a fix that these edits may have been, if no run proves it:
+    /// a command fails, or the agent says that it did not succeed.
+    fn unrepaired(&self, edits: &[usize]) -> Option<&'static str> {
+        let troubles = self.findings.troubles.iter();
+        let open: Vec<&Trouble> = troubles
+            .filter(|trouble| trouble.passed.is_none())
+            .filter(|trouble| {
+                // Also when the trouble went on and is told in a later turn.
+                edits.iter().any(|at| trouble.edits.contains(at))
+                    || (self.is_here(trouble.last())
+                        && self.troubles().iter().any(|it| it == trouble))
+            })
+            .collect();
+        let failed_after = |trouble: &&Trouble| edits.last().is_some_and(|&at| at < trouble.last());
+        let reply = self.words().reply().unwrap_or_default();
+        if open.iter().any(failed_after) || said::not_fixed(reply) {
+            Some("not fixed")
+        } else {
+            open.first().map(|_| "not seen to pass")
+        }
     }
 
     fn failure(&self, trouble: &Trouble) -> Option<Observation> {

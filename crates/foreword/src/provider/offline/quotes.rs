@@ -6,22 +6,19 @@ use foreword_core::text::shorten;
 
 use super::steps::{Command, Edit};
 use super::teller::{Rejected, Teller, Wording};
-use super::{changes, output, said, speech};
+use super::{changes, decisions, output, said, speech};
 
-/// Decisions and findings of one turn; a reply with more of them is an essay.
-const SAID_MAX: usize = 4;
+/// Of one turn; a text with more of them is an essay.
+const DECISIONS_MAX: usize = 3;
+const FINDINGS_MAX: usize = 4;
 
 /// What the user's and the agent's own words decide.
 pub fn decisions(teller: &Teller<'_>) -> Vec<Observation> {
     let words = teller.words();
-    let by_user = words.request().map(said::decisions_of_user);
-    let by_agent = words.reply().map(said::decisions_of_agent);
+    let by_user = words.request().map(decisions::of_user);
+    let by_agent = words.reply().map(decisions::of_agent);
     let tell = |who: Origin, event: Option<&Event>, said: Option<Vec<String>>| {
-        let sentences = said
-            .unwrap_or_default()
-            .into_iter()
-            .take(SAID_MAX)
-            .enumerate();
+        let sentences = said.unwrap_or_default().into_iter().enumerate();
         let wordings = sentences.map(|(at, it)| teller.decision(who, at, &it));
         let wordings: Vec<Wording> = wordings.collect();
         event
@@ -37,6 +34,7 @@ pub fn decisions(teller: &Teller<'_>) -> Vec<Observation> {
     if !words.failed() {
         decisions.extend(tell(Origin::Agent, words.stop, by_agent));
     }
+    decisions.truncate(DECISIONS_MAX);
     decisions
 }
 
@@ -45,7 +43,11 @@ pub fn findings(teller: &Teller<'_>) -> Vec<Observation> {
     let Some(stop) = teller.words().stop else {
         return Vec::new();
     };
-    let concluded = teller.concluded().into_iter().take(SAID_MAX).enumerate();
+    let concluded = teller
+        .concluded()
+        .into_iter()
+        .take(FINDINGS_MAX)
+        .enumerate();
     concluded
         .map(|(at, it)| {
             teller
@@ -135,7 +137,7 @@ impl Teller<'_> {
             seed: format!("decided:{seed}:{}:{number}", self.prompt_seed()),
             kind: ObservationType::Decision,
             origin: who,
-            title: shorten(&said::as_title(sentence), 110).into_owned(),
+            title: shorten(&decisions::as_title(sentence), 110).into_owned(),
             subtitle: if request.contains(&opening) {
                 format!("{whose}'s own words")
             } else {

@@ -57,6 +57,16 @@ impl Asked {
     }
 }
 
+/// `Fix the login` as something that was only tried.
+pub fn as_attempt(title: &str) -> String {
+    match title.split_once(' ') {
+        Some((verb @ ("Fix" | "Repair" | "Correct"), rest)) => {
+            format!("Tried to {} {rest}", verb.to_lowercase())
+        }
+        _ => format!("Tried: {title}"),
+    }
+}
+
 /// Without what only opens or softens it; and whether it said that it is a wish.
 fn without_opening(sentence: &str) -> (bool, &str) {
     let openings = [

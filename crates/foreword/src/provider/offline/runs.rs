@@ -3,6 +3,7 @@
 
 use foreword_core::text::shorten;
 
+use super::call::changes_files;
 use super::findings::Trouble;
 use super::steps::Command;
 use super::teller::Teller;
@@ -96,9 +97,20 @@ impl Teller<'_> {
     pub fn commands_that_change_files(&self, before: usize) -> Vec<String> {
         let here = (0..before).filter(|&at| self.is_here(at));
         here.filter_map(|at| self.command(at))
-            .filter(|it| it.passed && (it.text.starts_with("sed -i") || it.text.starts_with("mv ")))
+            .filter(|it| it.passed && changes_files(&it.typed))
             .map(|it| format!("Ran `{}`", shorten(&it.text, 120)))
             .collect()
+    }
+
+    /// `` `sed -i …` and 2 more ``, of commands that changed files.
+    pub fn changed_by(&self, commands: &[usize]) -> String {
+        let mut commands = commands.iter().filter_map(|&at| self.command(at));
+        let first = commands.next().map(|it| shorten(&it.text, 60));
+        let first = first.unwrap_or_default();
+        match commands.count() {
+            0 => format!("`{first}`"),
+            more => format!("`{first}` and {more} more"),
+        }
     }
 
     pub fn failed_sentence(&self, trouble: &Trouble) -> String {

@@ -1,11 +1,8 @@
 //! What the user and the agent said, read for the few things that words alone can
-//! tell: decisions, why something was given up, a cause, a finding. `speech` takes
-//! texts apart for it.
+//! tell: why something was given up, a cause, a finding (decisions are read by
+//! `decisions`). `speech` takes texts apart for it.
 //!
-//! Words are only ever quoted. A question, a guess or a condition decides nothing
-//! and finds nothing.
-
-use foreword_core::text::capitalised;
+//! Words are only ever quoted. A question, a guess or a condition finds nothing.
 
 use super::speech::{body, paragraphs, sentences};
 
@@ -26,53 +23,6 @@ const GUESSES: &[&str] = &[
     "shall i",
     "wonder",
 ];
-
-const USER_DECIDES: &[&str] = &[
-    "let's use",
-    "let's keep",
-    "let's go with",
-    "let's not",
-    "let's stick",
-    "go with",
-    "going with",
-    "we decided",
-    "we've decided",
-    "i decided",
-    "i've decided",
-    "we agreed",
-    "decided against",
-    "don't use",
-    "do not use",
-    "never use",
-    "always use",
-    "stick with",
-    "stick to",
-    "from now on",
-];
-
-const USER_WANTS: &[&str] = &["use ", "keep ", "put ", "store ", "prefer ", "want "];
-
-const AGENT_DECIDES: &[&str] = &[
-    "i decided",
-    "i chose",
-    "i've chosen",
-    "i opted",
-    "i went with",
-    "i picked",
-    "i settled on",
-    "i've decided",
-];
-
-const AGENT_DID: &[&str] = &[
-    "i kept ",
-    "i used ",
-    "i left ",
-    "i made ",
-    "i put ",
-    "i stored ",
-];
-
-const CONTRASTS: &[&str] = &[" instead of ", " rather than "];
 
 const GAVE_UP: &[&str] = &[
     "tried",
@@ -115,35 +65,10 @@ fn has(lower: &str, marks: &[&str]) -> bool {
     marks.iter().any(|mark| lower.contains(mark))
 }
 
-fn is_open(lower: &str) -> bool {
+/// A question, a guess or a condition.
+pub fn is_open(lower: &str) -> bool {
     let asks = ["if ", "why ", "how ", "what ", "whether "];
     lower.ends_with('?') || asks.iter().any(|it| lower.starts_with(it)) || has(lower, GUESSES)
-}
-
-/// Sentences of a user's prompt that decide something.
-pub fn decisions_of_user(prompt: &str) -> Vec<String> {
-    every_sentence(prompt, |lower| {
-        has(lower, USER_DECIDES) || (has(lower, USER_WANTS) && has(lower, CONTRASTS))
-    })
-}
-
-/// Sentences of an agent's reply that say what it chose.
-pub fn decisions_of_agent(reply: &str) -> Vec<String> {
-    every_sentence(&body(reply), |lower| {
-        let chose = [
-            "chose ",
-            "went with ",
-            "opted ",
-            "decided ",
-            "settled on ",
-            "decision: ",
-        ];
-        let gives_reason = has(lower, CONTRASTS) || lower.contains(" because ");
-        let says_so = has(lower, AGENT_DECIDES)
-            || chose.iter().any(|it| lower.starts_with(it))
-            || (has(lower, AGENT_DID) && gives_reason);
-        says_so && !lower.contains("tried")
-    })
 }
 
 fn every_sentence(text: &str, is_it: impl Fn(&str) -> bool) -> Vec<String> {
@@ -158,21 +83,6 @@ fn every_sentence(text: &str, is_it: impl Fn(&str) -> bool) -> Vec<String> {
         .collect()
 }
 
-/// A decision as a title: what was decided, without its reason and its politeness.
-pub fn as_title(sentence: &str) -> String {
-    let mut rest = sentence.trim_end_matches(['.', '!']);
-    let openings = [
-        "ok, ", "okay, ", "yes, ", "no, ", "agreed, ", "wait, ", "please ", "let's ", "so ",
-        "and ", "but ", "i ",
-    ];
-    while let Some(opening) = openings.iter().find(|it| starts_with(rest, it)) {
-        rest = &rest[opening.len()..];
-    }
-    let ends = [", because ", " because ", ", since ", ", so that ", ", I "];
-    let end = ends.iter().filter_map(|it| rest.find(it)).min();
-    capitalised(&rest[..end.unwrap_or(rest.len())])
-}
-
 /// A finding as a title: its first sentence, or what that says first.
 pub fn first_words(finding: &str) -> String {
     let sentences = sentences(finding);
@@ -185,7 +95,7 @@ pub fn first_words(finding: &str) -> String {
     sentence[..end.unwrap_or(sentence.len())].to_owned()
 }
 
-fn starts_with(text: &str, lower: &str) -> bool {
+pub fn starts_with(text: &str, lower: &str) -> bool {
     text.get(..lower.len())
         .is_some_and(|it| it.eq_ignore_ascii_case(lower))
 }
@@ -268,7 +178,19 @@ fn thing_given_up(sentence: &str) -> Option<String> {
         .iter()
         .find_map(|verb| Some((lower.find(verb)?, verb)))?;
     let ends = [
-        ", but", ", so", " but ", ";", ": ", " — ", " – ", ", which", ", and", " and it ",
+        ", but",
+        ", so",
+        " but ",
+        ";",
+        ": ",
+        " — ",
+        " – ",
+        ", which",
+        ", and",
+        " and it ",
+        ", because",
+        " because ",
+        ", since ",
     ];
     let rest = &sentence[at + verb.len()..];
     let end = ends.iter().filter_map(|it| rest.find(it)).min();
@@ -298,6 +220,26 @@ pub fn cause(reply: &str) -> Option<String> {
         has(lower, CAUSES) && !lower.contains("tried")
     });
     all.into_iter().next()
+}
+
+/// Whether the agent says that it did not succeed.
+pub fn not_fixed(reply: &str) -> bool {
+    let marks = [
+        "could not fix",
+        "couldn't fix",
+        "could not reproduce",
+        "couldn't reproduce",
+        "could not find",
+        "couldn't find",
+        "unable to",
+        "did not fix",
+        "didn't fix",
+        "still fail",
+        "still broken",
+        "still red",
+        "not fixed",
+    ];
+    has(&body(reply).to_lowercase().replace('’', "'"), &marks)
 }
 
 /// Parts of a reply that state something about what was looked at: each names a
@@ -330,46 +272,6 @@ pub fn findings(reply: &str, seen: &dyn Fn(&str) -> bool) -> Vec<String> {
 #[cfg(test)]
 mod tests {
     use super::*;
-
-    #[test]
-    fn only_words_that_decide_are_a_decision() {
-        for (prompt, title) in [
-            (
-                "Let's use SQLite instead of a JSON file.",
-                "Use SQLite instead of a JSON file",
-            ),
-            (
-                "Agreed, don't use inheritance here.",
-                "Don't use inheritance here",
-            ),
-            (
-                "OK. We go with a lease rather than a lock.",
-                "We go with a lease rather than a lock",
-            ),
-        ] {
-            let said = decisions_of_user(prompt);
-            assert_eq!(
-                said.iter().map(|it| as_title(it)).collect::<Vec<_>>(),
-                [title]
-            );
-        }
-        for prompt in [
-            "Should we use SQLite instead of JSON?",
-            "Maybe go with SQLite.",
-            "It returns None instead of an empty list.",
-            "Don't commit yet.",
-        ] {
-            assert_eq!(decisions_of_user(prompt), [""; 0], "{prompt}");
-        }
-        let reply = "I chose a list, because tags may have commas. Next steps:\n- decide on case";
-        assert_eq!(as_title(&decisions_of_agent(reply)[0]), "Chose a list");
-        for reply in [
-            "It printed 1 instead of 2.",
-            "I first tried a list rather than a set.",
-        ] {
-            assert_eq!(decisions_of_agent(reply), [""; 0], "{reply}");
-        }
-    }
 
     #[test]
     fn what_was_given_up_is_named_by_the_sentence_that_says_so() {

@@ -16,7 +16,8 @@ const HEADINGS: &[&str] = &[
     "follow-up",
 ];
 
-/// Paragraphs and list items, each on one line; code blocks are no speech.
+/// Paragraphs and list items, each on one line; code blocks are no speech, and
+/// blockquotes are somebody else's.
 pub fn paragraphs(text: &str) -> Vec<String> {
     let mut paragraphs: Vec<String> = Vec::new();
     let mut gap = true;
@@ -25,12 +26,12 @@ pub fn paragraphs(text: &str) -> Vec<String> {
         if line.starts_with("```") {
             code = !code;
         }
-        if code || line.is_empty() || line.starts_with("```") {
+        if code || line.is_empty() || line.starts_with("```") || line.starts_with('>') {
             gap = true;
             continue;
         }
         let item = list_item(line);
-        let words = one_line(item.unwrap_or(line).trim_start_matches(['#', '>', ' ']));
+        let words = one_line(item.unwrap_or(line).trim_start_matches(['#', ' ']));
         match paragraphs.last_mut() {
             Some(last) if !gap && item.is_none() => {
                 last.push(' ');

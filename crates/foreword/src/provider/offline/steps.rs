@@ -209,7 +209,10 @@ fn command(event: &Event, failed: bool) -> Option<Command> {
     let hidden = typed.contains('|') && output::looks_failed(&output);
     Some(Command {
         typed: typed.to_owned(),
-        call: Call::of(typed),
+        call: Call::of(typed).map(|call| match &event.cwd {
+            Some(cwd) => call.below(Path::new(cwd)),
+            None => call,
+        }),
         description: text(payload.input.as_ref()?, "description")
             .map(foreword_core::text::one_line)
             .unwrap_or_default(),

@@ -522,3 +522,174 @@ fn what_is_committed_and_then_edited_back_was_done_twice() {
         ]
     );
 }
+
+#[test]
+fn a_turn_has_at_most_three_decisions() {
+    let script = Script::default()
+        .asked("Don't use Redis. Never use tabs.")
+        .replied("I chose a list. I decided against a set. We decided to use spaces.");
+    assert_eq!(
+        script.titles(),
+        [
+            "decision: Don't use Redis",
+            "decision: Never use tabs",
+            "decision: Chose a list"
+        ]
+    );
+}
+
+#[test]
+fn what_still_fails_was_not_fixed() {
+    let failing = || {
+        Script::default()
+            .asked("fix the login bug")
+            .failed("pytest -x", "Exit code 1\nE   AssertionError: 401 != 200")
+            .edit("src/unrelated.md", "a", "b")
+    };
+    let trouble = "discovery: `pytest -x` fails: AssertionError: 401 != 200";
+    let could_not = failing().replied("I could not fix the login bug.");
+    let again = failing().failed("pytest -x", "Exit code 1\nE   AssertionError: 401 != 200");
+    for script in [could_not, again] {
+        let mut titles = script.titles();
+        titles.sort();
+        assert_eq!(
+            titles,
+            [
+                "discovery: Tried to fix the login bug, not fixed (src/unrelated.md)",
+                trouble
+            ]
+        );
+    }
+    // Nobody ran it again, so nobody knows.
+    assert!(failing().titles().contains(
+        &"discovery: Tried to fix the login bug, not seen to pass (src/unrelated.md)".to_owned()
+    ));
+    let seed = |script: Script| {
+        let derived = one(script.turn());
+        let edits = |it: &&foreword_core::model::Observation| it.seed.starts_with("edits:");
+        derived
+            .observations
+            .iter()
+            .find(edits)
+            .unwrap()
+            .seed
+            .clone()
+    };
+    let unproved = Script::default().asked("fix it").edit("a", "1", "2");
+    assert_eq!(seed(failing()), seed(unproved));
+}
+
+#[test]
+fn a_commit_that_was_reset_is_gone() {
+    let script = |reset: &str| {
+        Script::default()
+            .asked("Add a limit")
+            .edit("a.py", "run()", "run(limit=3)")
+            .ran("git commit -am 'Add a limit'", "[main 1a2b3c4] Add a limit")
+            .ran(reset, "HEAD is now at 7777777 Before")
+    };
+    let hard = script("git reset --hard HEAD~1");
+    assert_eq!(hard.titles(), ["decision: Rejected: `run(limit=3)` (a.py)"]);
+    let completed = |script: Script| one(script.turn()).summary.unwrap().completed;
+    assert_eq!(
+        completed(script("git reset --hard HEAD~1")),
+        "Tried and undone: `run(limit=3)`."
+    );
+    for reset in ["git reset --soft HEAD~1", "git reset HEAD^"] {
+        assert_eq!(
+            script(reset).titles(),
+            ["feature: Add a limit (a.py)"],
+            "{reset}"
+        );
+        assert_eq!(completed(script(reset)), "Changed a.py.");
+    }
+    let amended = script("git commit --amend --no-edit")
+        .edit("b.py", "1", "2")
+        .ran("git commit -am 'Add b'", "[main 2b3c4d5] Add b")
+        .ran("git reset --hard HEAD~2", "");
+    assert_eq!(
+        amended.titles(),
+        ["decision: Rejected: `run(limit=3)` (a.py, b.py)"]
+    );
+    let squashed = script("git reset --soft HEAD~1 && git commit -m 'Limit runs'");
+    assert_eq!(squashed.titles(), ["feature: Limit runs"]);
+}
+
+#[test]
+fn a_commit_of_unseen_changes_claims_no_files() {
+    let turn = Script::default()
+        .asked("commit it")
+        .ran("git commit -m 'Add orders'", "[main 7777777] Add orders")
+        .turn();
+    assert_eq!(
+        one(turn).observations[0].subtitle,
+        "Committed as 7777777: which files is not known"
+    );
+}
+
+#[test]
+fn a_command_that_changes_files_can_be_the_repair() {
+    let script = |between: &str| {
+        Script::default()
+            .asked("the linter is red, fix it")
+            .failed("npm run lint", "Exit code 1\nerror: no-unused-vars")
+            .ran(between, "")
+            .ran("npm run lint", "0 errors")
+    };
+    assert_eq!(
+        script("sed -i 's/x/y/' src/a.js").titles(),
+        ["bugfix: Fixed “error: no-unused-vars”, changed by `sed -i 's/x/y/' src/a.js`"]
+    );
+    assert_eq!(script("sed -n 1p src/a.js").titles(), [""; 0]);
+    let undone = Script::default()
+        .asked("the linter is red, fix it")
+        .failed("npm run lint", "Exit code 1\nerror: no-unused-vars")
+        .ran("sed -i 's/x/y/' src/a.js", "")
+        .ran("git checkout .", "")
+        .ran("npm run lint", "0 errors");
+    assert_eq!(undone.titles(), [""; 0]);
+}
+
+#[test]
+fn a_pass_in_another_folder_repairs_nothing() {
+    let script = Script::default()
+        .asked("Look at the crash")
+        .failed("python app.py", "Exit code 1\nKeyError: 'x'")
+        .edit("app.py", "d[x]", "d.get(x)")
+        .ran("cd /other && python app.py", "ok");
+    let titles = script.titles();
+    assert!(
+        titles.contains(&"discovery: `python app.py` fails: KeyError: 'x'".to_owned()),
+        "{titles:?}"
+    );
+}
+
+#[test]
+fn titles_say_what_and_not_why() {
+    let script = Script::default()
+        .asked("Add a limit")
+        .edit("a.py", "run()", "run(limit=3)")
+        .ran("git commit -am 'Add a limit'", "[main 1a2b3c4] Add a limit")
+        .ran("git revert --no-edit HEAD", "[main 2b3c4d5] Revert")
+        .replied("I reverted the commit because the limit is too low.");
+    assert_eq!(script.titles(), ["decision: Rejected: the commit (a.py)"]);
+    let script = Script::default()
+        .asked("x")
+        .edit("src/a.rs", "1", "2")
+        .ran("git commit -am wip", "[main 1a2b3c4] wip");
+    assert_eq!(script.titles(), ["feature: Wip (src/a.rs)"]);
+}
+
+#[test]
+fn what_a_reply_quotes_from_a_file_is_no_finding_of_the_agent() {
+    let script = Script::default()
+        .asked("Summarise the README")
+        .tool(
+            "Read",
+            Some(("README.md", FileRole::Read)),
+            json!({}),
+            json!({"file": {"content": "I decided to drop `winapi` for good."}}),
+        )
+        .replied("The README says:\n\n> I decided to drop `winapi` for good.");
+    assert_eq!(script.titles(), [""; 0]);
+}

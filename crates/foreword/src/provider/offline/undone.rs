@@ -7,7 +7,7 @@
 use std::ops::Range;
 
 use super::call::chain;
-use super::git::{GitCommit, Undo, committed};
+use super::git::{GitCommit, Undo, committed, kept};
 use super::steps::{Command, Edit, Step, What};
 
 /// Edits that one step took back.
@@ -28,6 +28,8 @@ pub struct Edits {
     /// Commits so far: id, and the steps since the one before. What is committed is
     /// safe from all but a revert; editing it back is a change of its own.
     commits: Vec<(Option<String>, Range<usize>)>,
+    /// Which of them amend the one before.
+    amends: Vec<bool>,
 }
 
 impl Edits {
@@ -49,10 +51,11 @@ impl Edits {
                 edits.undo(undone, at);
             }
             if let Some(command) = step.command().filter(|it| it.passed)
-                && GitCommit::of(&command.typed).is_some()
+                && let Some(commit) = GitCommit::of(&command.typed)
             {
                 let id = committed(&command.output).map(|it| it.0);
                 edits.commits.push((id, edits.since_commit()..at));
+                edits.amends.push(commit.amends);
             }
         }
         edits
@@ -86,6 +89,17 @@ impl Edits {
                 let steps = reverted.map(|at| self.commits[at].1.clone());
                 let of_commit = |at: &usize| steps.as_ref().is_some_and(|it| it.contains(at));
                 self.lasting.iter().copied().filter(of_commit).collect()
+            }
+            Some(Undo::Reset { commits, hard }) => {
+                let kept = kept(&self.amends, commits);
+                self.commits.truncate(kept);
+                self.amends.truncate(kept);
+                // What the dropped commits held is loose again.
+                if hard {
+                    self.loose().collect()
+                } else {
+                    Vec::new()
+                }
             }
             Some(Undo::Unstash) => {
                 self.unstash(steps);
