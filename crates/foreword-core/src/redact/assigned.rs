@@ -249,6 +249,7 @@ pub fn value(bytes: &[u8], at: usize, body: usize) -> Option<Range<usize>> {
         let is_code = !quoted
             && (seen.contains(&b'.')
                 || seen.contains(&b':')
+                || seen.contains(&b'[')
                 || bytes.get(assigned.start + seen.len()) == Some(&b'(')
                 // A type and a constant.
                 || assigned.colon && bytes[assigned.start + seen.len()..].starts_with(b" = ")
