@@ -249,7 +249,11 @@ pub fn value(bytes: &[u8], at: usize, body: usize) -> Option<Range<usize>> {
         let is_code = !quoted
             && (seen.contains(&b'.')
                 || seen.contains(&b':')
-                || bytes.get(assigned.start + seen.len()) == Some(&b'('));
+                || seen.contains(&b'[')
+                || bytes.get(assigned.start + seen.len()) == Some(&b'(')
+                // A type and a constant.
+                || assigned.colon && bytes[assigned.start + seen.len()..].starts_with(b" = ")
+                || is_constant(seen));
         let whole_line = !quoted && assigned.colon && is_whole_line(bytes, at, &assigned, seen);
         !is_code
             && (is_secret_value(seen, quoted || whole_line)
@@ -488,6 +492,12 @@ fn is_wordy(value: &[u8]) -> bool {
             number || part.iter().all(u8::is_ascii_alphabetic)
         });
     all && parts >= 3
+}
+
+/// `FTS5_MAX_TOKEN_SIZE`.
+fn is_constant(value: &[u8]) -> bool {
+    let fits = |byte: &u8| byte.is_ascii_uppercase() || byte.is_ascii_digit() || *byte == b'_';
+    value.contains(&b'_') && value.iter().all(fits)
 }
 
 /// Base64 or hexadecimal, and long.
