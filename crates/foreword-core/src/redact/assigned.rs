@@ -155,7 +155,7 @@ fn assigned(bytes: &[u8], name_end: usize, env: bool) -> Option<Assigned> {
     let rest = &bytes[separator..];
     let (width, colon) = match rest {
         [b'=', b'=' | b'~', ..] | [b':', b':', ..] => return None,
-        [b':', b'=', ..] | [b'?', b'=', ..] | [b'=', b'>', ..] => (2, false),
+        [b':' | b'?', b'=', ..] | [b'=', b'>', ..] => (2, false),
         [b'=', ..] => (1, false),
         [b':', ..] => (1, true),
         _ if separator > closed && closed == name_end => {
