@@ -356,3 +356,28 @@ fn two_projects_of_one_name_are_told_apart_by_their_keys() {
         "second",
     ]);
 }
+
+#[test]
+fn nothing_in_a_project_changes_the_settings() {
+    let layouts = Layouts::new();
+    let project = layouts.repository("app", None);
+    let setting = "[capture]\nexclude_projects = [\"*\"]\nboring_tools = [\"Bash\"]\n";
+    for name in [
+        "config.toml",
+        "foreword.toml",
+        ".foreword/config.toml",
+        ".foreword.toml",
+        ".claude/foreword.toml",
+    ] {
+        let path = project.join(name);
+        std::fs::create_dir_all(path.parent().unwrap()).unwrap();
+        std::fs::write(path, setting).unwrap();
+    }
+    std::fs::write(
+        project.join(".env"),
+        "FOREWORD_OFF=1\nFOREWORD_HOME=/elsewhere\n",
+    )
+    .unwrap();
+    std::fs::write(project.join("off"), "everywhere\n").unwrap();
+    layouts.check(&project, &project, true);
+}
