@@ -50,13 +50,13 @@ fn ending(bytes: &[u8], start: usize, ending: Ending, max: usize) -> usize {
         Ending::Quote(quote, depth) => {
             let until = bytes.len().min(start.saturating_add(max));
             let mut slashes = 0;
-            for at in start..until {
+            for (at, &byte) in (start..until).zip(&bytes[start..until]) {
                 #[cfg(test)]
                 super::rules::looked::add(1);
-                match bytes[at] {
+                match byte {
                     b'\n' => return at,
                     b'\\' => slashes += 1,
-                    byte => {
+                    _ => {
                         let closes = slashes <= depth || depth == 0 && slashes % 2 == 0;
                         if byte == quote && closes {
                             return at - slashes.min(depth);
@@ -312,9 +312,7 @@ pub fn option(bytes: &[u8], at: usize, body: usize) -> Option<Range<usize>> {
             return None;
         }
         start + word.iter().position(|&byte| byte == b':')? + 1
-    } else if gap == body && (runs("mysql") || runs("mariadb")) {
-        start
-    } else if runs("sshpass") {
+    } else if gap == body && (runs("mysql") || runs("mariadb")) || runs("sshpass") {
         start
     } else {
         return None;

@@ -386,28 +386,6 @@ pub fn run_max(bytes: &[u8], from: usize, max: usize, fits: impl Fn(u8) -> bool)
     end
 }
 
-/// How many bytes the checks have looked at: whether that is linear can be counted.
-#[cfg(test)]
-pub mod looked {
-    use std::cell::Cell;
-
-    thread_local!(static LOOKED: Cell<usize> = const { Cell::new(0) });
-
-    pub fn add(bytes: usize) {
-        LOOKED.set(LOOKED.get() + bytes);
-    }
-
-    pub fn take() -> usize {
-        LOOKED.take()
-    }
-}
-
-/// How every rule begins.
-#[cfg(test)]
-pub fn beginnings() -> impl Iterator<Item = &'static str> {
-    RULES.iter().flat_map(|rule| rule.begins).copied()
-}
-
 pub fn is_mixed(value: &[u8]) -> bool {
     value.iter().any(u8::is_ascii_digit) && value.iter().any(u8::is_ascii_alphabetic)
 }
@@ -682,4 +660,26 @@ fn secret_hunk(bytes: &[u8], at: usize, body: usize) -> Option<Range<usize>> {
     }
     let end = memchr::memmem::find(&bytes[line..], b"\ndiff --git ");
     Some(line..end.map_or(bytes.len(), |length| line + length))
+}
+
+/// How every rule begins.
+#[cfg(test)]
+pub fn beginnings() -> impl Iterator<Item = &'static str> {
+    RULES.iter().flat_map(|rule| rule.begins).copied()
+}
+
+/// How many bytes the checks have looked at: whether that is linear can be counted.
+#[cfg(test)]
+pub mod looked {
+    use std::cell::Cell;
+
+    thread_local!(static LOOKED: Cell<usize> = const { Cell::new(0) });
+
+    pub fn add(bytes: usize) {
+        LOOKED.set(LOOKED.get() + bytes);
+    }
+
+    pub fn take() -> usize {
+        LOOKED.take()
+    }
 }
