@@ -488,3 +488,39 @@ fn settings_that_are_read_only_stay_as_they_are() {
     assert!(error.contains("nothing was changed"), "{error}");
     assert_eq!(std::fs::read_to_string(&path).unwrap(), "{}");
 }
+
+#[test]
+fn the_readme_shows_what_the_demo_prints() {
+    let sandbox = Sandbox::new();
+    let demo = sandbox.run(&["demo"]);
+    let today = demo
+        .lines()
+        .find_map(|line| line.split("named on ").nth(1)?.split(':').next())
+        .unwrap();
+    let plain = |text: &str, date: &str| {
+        text.trim()
+            .replace(date, "DATE")
+            .replace(env!("CARGO_BIN_EXE_foreword"), "foreword")
+    };
+    let printed: Vec<String> = demo.lines().map(|line| plain(line, today)).collect();
+    let readme =
+        std::fs::read_to_string(concat!(env!("CARGO_MANIFEST_DIR"), "/../../README.md")).unwrap();
+    let excerpt = readme
+        .split("```\n")
+        .find(|block| block.starts_with("$ foreword show"))
+        .unwrap();
+    let then = excerpt
+        .split("named on ")
+        .nth(1)
+        .unwrap()
+        .split(':')
+        .next()
+        .unwrap();
+    for line in excerpt.lines() {
+        assert!(
+            printed.contains(&plain(line, then)),
+            "the demo does not print: {line}"
+        );
+    }
+    assert!(excerpt.lines().count() > 20);
+}
