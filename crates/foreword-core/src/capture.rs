@@ -181,6 +181,7 @@ fn try_capture(
     if input.trim_ascii().is_empty() {
         return Err(Drop::Empty);
     }
+    let unknown = wire::unknown_fields(input);
     let input = HookInput::read(input).ok_or(Drop::NotJson)?;
     let kind = kind(hook, &input).ok_or(Drop::OtherEvent)?;
     let host_session_id = present(&input.session_id).ok_or(Drop::NoSession)?;
@@ -212,7 +213,8 @@ fn try_capture(
     if is_excluded(&place, &settings.exclude_projects) {
         return Err(Drop::ExcludedProject);
     }
-    let payload = payload::build(kind, &input, &subject, &settings.limits);
+    let mut payload = payload::build(kind, &input, &subject, &settings.limits);
+    payload.unknown = unknown;
     let prompt_id = present(&input.prompt_id);
     let tool_use_id = present(&input.tool_use_id);
     let key = key(

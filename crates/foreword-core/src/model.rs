@@ -191,6 +191,9 @@ pub struct Payload {
     /// How many secrets and private spans were taken out.
     #[serde(skip_serializing_if = "is_zero")]
     pub redacted: u32,
+    /// Names of fields that the host sent and that we do not know.
+    #[serde(skip_serializing_if = "Vec::is_empty")]
+    pub unknown: Vec<String>,
 }
 
 #[expect(clippy::trivially_copy_pass_by_ref, reason = "the form serde asks for")]

@@ -376,6 +376,21 @@ pub fn findings(findings: &[Finding], checks: usize) -> String {
     out
 }
 
+/// What the host says that we do not listen to; nothing in the usual case.
+pub fn unknown_fields(unknown: &[(String, u64)]) -> String {
+    if unknown.is_empty() {
+        return String::new();
+    }
+    let fields = unknown.iter().map(|(name, events)| {
+        format!("{} ({})", one_line(name), count(*events, "event", "events"))
+    });
+    let fields: Vec<_> = fields.collect();
+    format!(
+        "Claude Code also sends what this version does not know: {}\n",
+        fields.join(", ")
+    )
+}
+
 /// What would change in a file, as `diff -u` shows it.
 pub fn diff(path: &Path, before: Option<&str>, after: Option<&str>) -> String {
     let name = |text: Option<&str>| match text {

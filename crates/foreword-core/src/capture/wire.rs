@@ -5,7 +5,9 @@
 //! decided in `capture`.
 
 use std::borrow::Cow;
+use std::collections::BTreeMap;
 
+use serde::de::IgnoredAny;
 use serde::{Deserialize, Deserializer};
 use serde_json::value::RawValue;
 
@@ -59,6 +61,59 @@ pub struct Subject<'a> {
     pub command: Option<Cow<'a, str>>,
 }
 
+/// The fields that Claude Code was seen to send, also those that we make nothing of.
+const KNOWN: &[&str] = &[
+    "agent_id",
+    "agent_transcript_path",
+    "agent_type",
+    "background_tasks",
+    "context_tokens",
+    "cwd",
+    "duration_ms",
+    "effort",
+    "error",
+    "estimated_cache_write_usd",
+    "hook_event_name",
+    "is_interrupt",
+    "last_assistant_message",
+    "mcp_server",
+    "model",
+    "permission_mode",
+    "prompt",
+    "prompt_cache_likely_expired",
+    "prompt_id",
+    "reason",
+    "seconds_since_last_response",
+    "session_crons",
+    "session_id",
+    "source",
+    "stop_hook_active",
+    "tool_input",
+    "tool_name",
+    "tool_response",
+    "tool_use_id",
+    "transcript_path",
+];
+
+/// Looking through a larger input for new fields would cost a hook more than it tells.
+const UNKNOWN_FIELDS_IN: usize = 32 << 10;
+
+/// The names of fields that a newer host sends and that we do not know: `doctor` counts them.
+pub fn unknown_fields(input: &[u8]) -> Vec<String> {
+    if input.len() > UNKNOWN_FIELDS_IN {
+        return Vec::new();
+    }
+    let mut deserializer = serde_json::Deserializer::from_slice(input);
+    let fields: Result<BTreeMap<Plain<'_>, IgnoredAny>, _> =
+        Deserialize::deserialize(&mut deserializer);
+    let names = fields.unwrap_or_default().into_keys().map(|name| name.0);
+    let unknown = names.filter(|name| !KNOWN.contains(&name.as_ref()));
+    unknown
+        .take(8)
+        .map(|name| name.chars().take(40).collect())
+        .collect()
+}
+
 /// A text, or nothing if it is something else: one odd field must not cost the event.
 fn text<'de, D: Deserializer<'de>>(deserializer: D) -> Result<Option<Cow<'de, str>>, D::Error> {
     let raw: Option<&'de RawValue> = Deserialize::deserialize(deserializer)?;
@@ -68,7 +123,7 @@ fn text<'de, D: Deserializer<'de>>(deserializer: D) -> Result<Option<Cow<'de, st
     }))
 }
 
-#[derive(Deserialize)]
+#[derive(PartialEq, Eq, PartialOrd, Ord, Deserialize)]
 struct Plain<'a>(#[serde(borrow)] Cow<'a, str>);
 
 /// Half an emoji (an unpaired surrogate, from a host that counts in UTF-16) is no text

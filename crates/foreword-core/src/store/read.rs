@@ -106,6 +106,19 @@ impl Store {
         )
     }
 
+    /// Fields of the host's that we do not know, and in how many kept events each was.
+    pub fn unknown_fields(&self) -> rusqlite::Result<Vec<(String, u64)>> {
+        let mut statement = self.connection.prepare_cached(
+            "select field.value, count(*) as events
+             from events, json_each(events.payload, '$.unknown') as field
+             group by field.value
+             order by events desc, field.value
+             limit 8",
+        )?;
+        let rows = statement.query_map([], |row| Ok((row.get(0)?, row.get(1)?)))?;
+        rows.collect()
+    }
+
     /// The thing with this number.
     pub fn item(&self, id: i64) -> rusqlite::Result<Option<Item>> {
         let mut statement = self

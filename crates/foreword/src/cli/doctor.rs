@@ -150,10 +150,13 @@ pub fn run(args: &Args) -> anyhow::Result<()> {
             })
         })
         .collect();
+    // Not a finding: a newer host may well say more than we listen to.
+    let unknown = work::unknown_fields(&world);
     if args.json {
-        println!("{}", show::json(&as_json(&findings)));
+        println!("{}", show::json(&as_json(&findings, &unknown)));
     } else {
         print!("{}", show::findings(&findings, CHECKS.len()));
+        print!("{}", show::unknown_fields(&unknown));
     }
     let is_error = |finding: &&Finding| finding.severity == Severity::Error;
     match findings.iter().filter(is_error).count() {
@@ -163,7 +166,7 @@ pub fn run(args: &Args) -> anyhow::Result<()> {
     }
 }
 
-fn as_json(findings: &[Finding]) -> serde_json::Value {
+fn as_json(findings: &[Finding], unknown: &[(String, u64)]) -> serde_json::Value {
     let rows = findings.iter().map(|finding| {
         let (cure, is_command) = match &finding.cure {
             Cure::Command(cure) => (cure, true),
@@ -179,6 +182,7 @@ fn as_json(findings: &[Finding]) -> serde_json::Value {
     });
     json!({
         "findings": rows.collect::<Vec<_>>(),
+        "unknown_fields": unknown.iter().cloned().collect::<std::collections::BTreeMap<_, _>>(),
         "checked": CHECKS.iter().map(|check| check.id).collect::<Vec<_>>(),
     })
 }

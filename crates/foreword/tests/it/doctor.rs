@@ -418,6 +418,31 @@ fn spool_unreadable() {
 }
 
 #[test]
+fn fields_of_a_newer_host_are_counted() {
+    let clinic = Clinic::new();
+    let host = Host::new("newer", &clinic.project);
+    for number in 0..3 {
+        let mut input = host.bash("make", "ok");
+        input["mood"] = number.into();
+        clinic.sandbox.told("save", &clinic.project, &input);
+    }
+    clinic.sandbox.drain();
+    let output = clinic
+        .sandbox
+        .command(&["doctor", "--json"])
+        .output()
+        .unwrap();
+    let answer: Value = serde_json::from_slice(&output.stdout).unwrap();
+    assert_eq!(answer["unknown_fields"], serde_json::json!({"mood": 3}));
+    let said = clinic.sandbox.command(&["doctor"]).output().unwrap().stdout;
+    assert!(
+        String::from_utf8(said)
+            .unwrap()
+            .contains("does not know: mood (3 events)")
+    );
+}
+
+#[test]
 fn every_check_has_a_test_here() {
     let sandbox = Sandbox::new();
     let output = sandbox.command(&["doctor", "--json"]).output().unwrap();

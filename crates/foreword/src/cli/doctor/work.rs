@@ -211,3 +211,11 @@ pub fn spool_unreadable(world: &World) -> Option<Trouble> {
         format!("{files} in spool/unreadable could not be read as events"),
     )
 }
+
+/// What a newer host sends that we do not know, by name and how often it was there.
+pub fn unknown_fields(world: &World) -> Vec<(String, u64)> {
+    let store = Store::inspect(&world.home.memory()).ok().flatten();
+    store
+        .and_then(|store| store.unknown_fields().ok())
+        .unwrap_or_default()
+}
