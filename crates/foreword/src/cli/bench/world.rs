@@ -110,10 +110,13 @@ impl World {
         Ok(())
     }
 
-    /// Ends the worker that a hook has just started, once it has come up.
+    /// Ends the worker that a hook has just started, once it has done its work. One that
+    /// is ended while it comes up dies without closing its files, and the next hook finds
+    /// a log there that an idle worker's end might have removed.
     pub fn end_started_worker(&self) -> anyhow::Result<()> {
         let started = wait_for_lock(&self.home, |holder| holder.is_some())?;
         ensure!(started.is_some(), "the hook did not start a worker");
+        self.drain()?;
         self.end_worker()
     }
 
