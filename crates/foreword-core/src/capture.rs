@@ -164,8 +164,6 @@ impl Drop {
 /// Makes an event of what the host wrote to `hook`'s standard input.
 #[must_use]
 pub fn capture(hook: Hook, input: &[u8], world: &World, settings: &Settings) -> Captured {
-    let mended = wire::mend(input);
-    let input = mended.as_deref().unwrap_or(input);
     match try_capture(hook, input, world, settings) {
         Ok(event) => Captured::Event(Box::new(event)),
         Err(drop) => Captured::Dropped(drop),

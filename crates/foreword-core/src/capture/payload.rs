@@ -9,7 +9,7 @@ use std::collections::BTreeMap;
 use serde_json::Value;
 use serde_json::value::RawValue;
 
-use super::wire::{HookInput, Subject};
+use super::wire::{self, HookInput, Subject};
 use crate::model::{EventKind, Payload};
 use crate::redact::{self, files};
 
@@ -149,9 +149,9 @@ impl Work {
 
     /// A field that is a text today, and may be something else tomorrow.
     fn text(&mut self, raw: &RawValue) -> String {
-        match serde_json::from_str::<Cow<'_, str>>(raw.get()) {
-            Ok(text) => self.redacted(&text),
-            Err(_) => self.redacted(raw.get()),
+        match wire::plain_text(raw) {
+            Some(text) => self.redacted(&text),
+            None => self.redacted(raw.get()),
         }
     }
 
@@ -176,7 +176,9 @@ impl Work {
     }
 
     fn any(&mut self, raw: &RawValue) -> Value {
-        match serde_json::from_str(raw.get()) {
+        let parsed = serde_json::from_str(raw.get())
+            .or_else(|_| serde_json::from_str(&wire::mend(raw.get()).unwrap_or_default()));
+        match parsed {
             Ok(mut value) => {
                 self.walk(&mut value, 0);
                 value

@@ -117,38 +117,41 @@ pub fn unknown_fields(input: &[u8]) -> Vec<String> {
 /// A text, or nothing if it is something else: one odd field must not cost the event.
 fn text<'de, D: Deserializer<'de>>(deserializer: D) -> Result<Option<Cow<'de, str>>, D::Error> {
     let raw: Option<&'de RawValue> = Deserialize::deserialize(deserializer)?;
-    Ok(raw.and_then(|raw| {
-        let plain: Result<Plain<'de>, _> = serde_json::from_str(raw.get());
-        plain.ok().map(|plain| plain.0)
-    }))
+    Ok(raw.and_then(plain_text))
+}
+
+/// The text that a JSON string stands for.
+pub fn plain_text(raw: &RawValue) -> Option<Cow<'_, str>> {
+    match serde_json::from_str::<Plain<'_>>(raw.get()) {
+        Ok(plain) => Some(plain.0),
+        Err(_) => serde_json::from_str(&mend(raw.get())?).ok().map(Cow::Owned),
+    }
 }
 
 #[derive(PartialEq, Eq, PartialOrd, Ord, Deserialize)]
 struct Plain<'a>(#[serde(borrow)] Cow<'a, str>);
 
-/// Half an emoji (an unpaired surrogate, from a host that counts in UTF-16) is no text
-/// in Rust and would cost the whole input: it is replaced. None if there is none.
-pub fn mend(input: &[u8]) -> Option<Vec<u8>> {
-    let mut mended: Option<Vec<u8>> = None;
+/// Half an emoji (an unpaired surrogate, from a host that counts in UTF-16) is no text in
+/// Rust: it is replaced. None if there is none. Asked only when something did not parse.
+pub fn mend(json: &str) -> Option<String> {
+    let input = json.as_bytes();
+    let mut mended: Option<String> = None;
     let mut at = 0;
-    while let Some(found) = input[at..].iter().position(|&byte| byte == b'\\') {
+    while let Some(found) = input
+        .get(at..)
+        .and_then(|rest| rest.iter().position(|&byte| byte == b'\\'))
+    {
         at += found;
         let Some(unit) = surrogate(input, at) else {
             at += 2;
-            if at >= input.len() {
-                break;
-            }
             continue;
         };
         let paired = unit < 0xdc00 && surrogate(input, at + 6).is_some_and(|low| low >= 0xdc00);
         if !paired {
-            let mended = mended.get_or_insert_with(|| input.to_vec());
-            mended[at..at + 6].copy_from_slice(b"\\ufffd");
+            let mended = mended.get_or_insert_with(|| json.to_owned());
+            mended.replace_range(at..at + 6, "\\ufffd");
         }
         at += if paired { 12 } else { 6 };
-        if at >= input.len() {
-            break;
-        }
     }
     mended
 }
@@ -160,6 +163,16 @@ fn surrogate(input: &[u8], at: usize) -> Option<u16> {
     (0xd800..0xe000).contains(&unit).then_some(unit)
 }
 
+impl Subject<'_> {
+    fn into_owned(self) -> Subject<'static> {
+        let owned = |text: Option<Cow<'_, str>>| text.map(|text| Cow::Owned(text.into_owned()));
+        Subject {
+            file_path: owned(self.file_path),
+            command: owned(self.command),
+        }
+    }
+}
+
 impl<'a> HookInput<'a> {
     /// Reads the first JSON value; what may follow it is not looked at.
     pub fn read(input: &'a [u8]) -> Option<HookInput<'a>> {
@@ -169,9 +182,14 @@ impl<'a> HookInput<'a> {
 
     /// What the tool was pointed at. Reads through the whole input: ask once.
     pub fn subject(&self) -> Subject<'a> {
-        let subject = self
-            .tool_input
-            .and_then(|raw| serde_json::from_str(raw.get()).ok());
-        subject.unwrap_or_default()
+        let Some(raw) = self.tool_input else {
+            return Subject::default();
+        };
+        serde_json::from_str(raw.get())
+            .or_else(|_| {
+                let mended = mend(raw.get()).unwrap_or_default();
+                serde_json::from_str(&mended).map(Subject::into_owned)
+            })
+            .unwrap_or_default()
     }
 }

@@ -193,6 +193,18 @@ fn half_an_emoji_or_an_odd_field_does_not_cost_the_event() {
     let expected = "half \u{fffd}, whole \u{1f600}, low \u{fffd} end \\ud83d";
     assert_eq!(event.payload.prompt.as_deref(), Some(expected));
     assert_eq!(event.cwd, None);
+
+    let input = br#"{"hook_event_name":"PostToolUse","session_id":"s","tool_name":"Bash","tool_use_id":"t",
+        "tool_input":{"command":"echo \ud83d"},"tool_response":{"stdout":"\ude00 out","stderr":""}}"#;
+    let Captured::Event(event) = capture(Hook::Save, input, &world(), &Settings::default()) else {
+        panic!()
+    };
+    assert_eq!(
+        event.payload.input,
+        Some(serde_json::json!({"command": "echo \u{fffd}"}))
+    );
+    let response = serde_json::json!({"stdout": "\u{fffd} out", "stderr": ""});
+    assert_eq!(event.payload.response, Some(response));
 }
 
 #[test]
