@@ -62,14 +62,14 @@ mod tests {
     #[test]
     fn a_pattern_covers_a_folder_a_name_or_what_its_stars_allow() {
         for (pattern, name, expected) in [
-            ("/work/client", "/work/client", true),
-            ("/work/client/", "/work/client/app", true),
-            ("/work/client", "/work/client2", false),
+            ("/srv/client", "/srv/client", true),
+            ("/srv/client/", "/srv/client/app", true),
+            ("/srv/client", "/srv/client2", false),
             ("github.com/acme/*", "github.com/acme/pay", true),
             ("github.com/acme/*", "github.com/other/pay", false),
-            ("*/secrets/*", "/work/app/secrets/a.txt", true),
-            ("*.sql", "/work/dump.sql", true),
-            ("*.sql", "/work/dump.sql.txt", false),
+            ("*/secrets/*", "/srv/app/secrets/a.txt", true),
+            ("*.sql", "/srv/dump.sql", true),
+            ("*.sql", "/srv/dump.sql.txt", false),
             ("*a*b*", "xxaxxbxx", true),
             ("*", "", true),
         ] {

@@ -235,8 +235,8 @@ mod tests {
             "C:\\keys\\site.PFX",
             ".envrc",
             ".env*",
-            "/root/.kube/config",
-            "/root/.docker/config.json",
+            "/home/dev/.kube/config",
+            "/home/dev/.docker/config.json",
             "/proc/1/environ",
         ] {
             assert!(is_secret_file(path), "{path}");
