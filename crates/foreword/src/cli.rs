@@ -116,10 +116,6 @@ pub fn run() -> ExitCode {
             };
         }
     };
-    // Not in a worker: its peers may go away at any time.
-    if !matches!(cli.command, Command::Worker(_)) {
-        platform::end_when_nobody_reads();
-    }
     match dispatch(cli.command) {
         Ok(()) => ExitCode::SUCCESS,
         Err(error) => {

@@ -21,12 +21,6 @@ pub fn make_files_private() {
     unsafe { libc::umask(0o077) };
 }
 
-/// Ends this process quietly when the reader of its output is gone, as `| head` expects.
-pub fn end_when_nobody_reads() {
-    // SAFETY: sets a signal's disposition to the system's default, before any thread exists.
-    unsafe { libc::signal(libc::SIGPIPE, libc::SIG_DFL) };
-}
-
 /// Whether this user may make files in a folder.
 pub fn may_write(folder: &Path) -> bool {
     let Ok(folder) = CString::new(folder.as_os_str().as_bytes()) else {

@@ -7,10 +7,12 @@
 use std::io::Write as _;
 use std::path::{Path, PathBuf};
 use std::process::{Command, Stdio};
-use std::time::Instant;
+use std::time::{Duration, Instant};
 
 use anyhow::{Context as _, bail};
 use serde::Deserialize;
+
+use crate::home::Home;
 
 #[derive(clap::Args)]
 pub struct Args {}
@@ -35,22 +37,40 @@ struct Write {
 }
 
 pub fn run(_args: &Args) -> anyhow::Result<()> {
+    match perform() {
+        // `| head`: whoever watched has seen enough, and the stage is cleared all the same.
+        Err(error) if is_closed_pipe(&error) => Ok(()),
+        ended => ended,
+    }
+}
+
+fn is_closed_pipe(error: &anyhow::Error) -> bool {
+    let error = error.downcast_ref::<std::io::Error>();
+    error.is_some_and(|error| error.kind() == std::io::ErrorKind::BrokenPipe)
+}
+
+/// Like `println!`, but a pipe that closed is an error, and the stage is cleared.
+macro_rules! say {
+    ($($text:tt)*) => { writeln!(std::io::stdout(), $($text)*)? };
+}
+
+fn perform() -> anyhow::Result<()> {
     let stage = Stage::new()?;
-    println!("Two recorded sessions of a coding agent, told to Foreword's real hooks.\n");
+    say!("Two recorded sessions of a coding agent, told to Foreword's real hooks.\n");
     for line in SESSION.lines() {
         stage.tell(&serde_json::from_str(line).context("the recording is damaged")?)?;
     }
     stage.foreword(&["worker", "drain"])?;
 
-    heading("What was remembered (no model, no key, no network)");
+    heading("What was remembered (no model, no key, no network)")?;
     stage.show(&["search", "token", "health", "deploy", "database"])?;
-    heading("One of them in full");
+    heading("One of them in full")?;
     let number = stage.first_bugfix()?;
     stage.show(&["show", &number])?;
-    heading("What the next session opens with");
-    println!("{}", indent(&stage.next_session()?));
+    heading("What the next session opens with")?;
+    say!("{}", indent(&stage.next_session()?));
     stage.foreword(&["worker", "stop"])?;
-    println!(
+    say!(
         "\nThis was a throw-away home; nothing of it is left. To use Foreword: `foreword install`."
     );
     Ok(())
@@ -75,6 +95,10 @@ impl Stage {
         Ok(stage)
     }
 
+    fn home(&self) -> PathBuf {
+        self.dir.path().join("home")
+    }
+
     fn user(&self) -> PathBuf {
         self.dir.path().join("user")
     }
@@ -89,7 +113,7 @@ impl Stage {
             .args(arguments)
             .env_clear()
             .env("HOME", self.user())
-            .env("FOREWORD_HOME", self.dir.path().join("home"))
+            .env("FOREWORD_HOME", self.home())
             .env("CLAUDE_PROJECT_DIR", self.project())
             .current_dir(self.project())
             .stdin(Stdio::null());
@@ -109,8 +133,8 @@ impl Stage {
     }
 
     fn show(&self, arguments: &[&str]) -> anyhow::Result<()> {
-        println!("  $ foreword {}", arguments.join(" "));
-        println!("{}", indent(&self.foreword(arguments)?));
+        say!("  $ foreword {}", arguments.join(" "));
+        say!("{}", indent(&self.foreword(arguments)?));
         Ok(())
     }
 
@@ -121,7 +145,7 @@ impl Stage {
         let before = Instant::now();
         self.hook(&told.hook, &self.fill(&told.input))?;
         let milliseconds = before.elapsed().as_secs_f64() * 1000.0;
-        println!("  {milliseconds:5.1} ms  {:<8} {}", told.hook, told.says);
+        say!("  {milliseconds:5.1} ms  {:<8} {}", told.hook, told.says);
         Ok(())
     }
 
@@ -177,13 +201,26 @@ impl Stage {
 
 impl Drop for Stage {
     fn drop(&mut self) {
-        // Also when the demo failed half-way: no worker stays behind.
+        // Also when the demo ended half-way: no worker stays behind. One that is on its
+        // way would come back to a folder that is gone, so it is waited for.
+        let coming = Home::at(self.home()).start_stamp();
+        for _ in 0..500 {
+            if !coming.exists() {
+                break;
+            }
+            #[expect(
+                clippy::disallowed_methods,
+                reason = "a file that goes cannot be waited on"
+            )]
+            std::thread::sleep(Duration::from_millis(10));
+        }
         let _ = self.command(&["worker", "stop"]).output();
     }
 }
 
-fn heading(text: &str) {
-    println!("\n{text}\n");
+fn heading(text: &str) -> anyhow::Result<()> {
+    say!("\n{text}\n");
+    Ok(())
 }
 
 fn indent(text: &str) -> String {

@@ -380,6 +380,21 @@ fn nobody_who_reads_a_commands_output_is_no_crash() {
     }
 }
 
+#[test]
+fn a_demo_that_nobody_watches_to_its_end_leaves_nothing_behind() {
+    let sandbox = Sandbox::new();
+    let temporary = sandbox.user_home().join("tmp");
+    std::fs::create_dir(&temporary).unwrap();
+    let mut watched = sandbox.shell(r#""$0" "$@" | head -1"#, &["demo"]);
+    let output = watched.env("TMPDIR", &temporary).output().unwrap();
+    assert_eq!(String::from_utf8_lossy(&output.stderr), "");
+    assert_eq!(String::from_utf8_lossy(&output.stdout).lines().count(), 1);
+    // The shell does not wait for the demo, only for `head`.
+    crate::support::wait_until("the stage is cleared", || {
+        std::fs::read_dir(&temporary).unwrap().next().is_none()
+    });
+}
+
 /// Claude Code's settings of this sandbox's user.
 fn settings(sandbox: &Sandbox) -> PathBuf {
     let path = sandbox.user_home().join(".claude/settings.json");
