@@ -1,8 +1,8 @@
 //! Links the program without PIE on Linux with glibc, and tells it its commit.
 //!
 //! A hook lives for about a millisecond, and most of that is page faults: relocating a
-//! position-independent image touches hundreds of pages. A plain link takes a quarter off a
-//! hook's life. What it costs is address-space randomisation of the program's own image
+//! position-independent image touches hundreds of pages. A plain link took a quarter off a
+//! hook's life in a prototype. What it costs is address-space randomisation of the program's own image
 //! (libraries, heap and stack keep theirs); ARCHITECTURE.md says so. The static archive
 //! (`scripts/dist`) brings its own flags.
 

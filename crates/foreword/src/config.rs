@@ -85,8 +85,12 @@ impl Config {
     /// For hooks and the worker, which go on: whatever can be understood holds, and the
     /// first mistake is said.
     pub fn tolerant(home: &Home) -> (Config, Option<String>) {
-        match file(home) {
-            Ok(file) => Config::tolerant_from(&file, &environment()),
+        Config::tolerant_of(&file(home))
+    }
+
+    fn tolerant_of(file: &anyhow::Result<String>) -> (Config, Option<String>) {
+        match file {
+            Ok(file) => Config::tolerant_from(file, &environment()),
             Err(error) => {
                 let (config, _) = Config::tolerant_from("", &environment());
                 (config, Some(format!("{error:#}")))
@@ -204,9 +208,9 @@ pub fn hook_settings(home: &Home) -> (Option<HookSettings>, Option<String>) {
     if !changed {
         return (Some(HookSettings::default()), None);
     }
-    let (config, mistake) = Config::tolerant(home);
-    let readable =
-        file(home).map(|text| text.parse::<Table>().is_ok() || !text.contains("exclude"));
+    let file = file(home);
+    let (config, mistake) = Config::tolerant_of(&file);
+    let readable = file.map(|text| !text.contains("exclude") || text.parse::<Table>().is_ok());
     let settings = HookSettings {
         capture: config.capture.into(),
         separate_worktrees: config.project.separate_worktrees,
