@@ -122,6 +122,42 @@ words! {
     }
 }
 
+words! {
+    /// Everything that can go wrong when a model is asked.
+    FailureKind {
+        /// 401, 403, not logged in.
+        Auth = "auth",
+        /// No credit left.
+        Billing = "billing",
+        /// 429; the reset time may be known.
+        RateLimit = "rate_limit",
+        /// There is no such model.
+        Model = "model",
+        /// The program or the address is not there, or not set.
+        Missing = "missing",
+        /// 5xx, 529, connection refused.
+        Outage = "outage",
+        /// No answer in time.
+        Timeout = "timeout",
+        /// The connection broke, or the process died, before the answer was whole.
+        Broken = "broken",
+        /// The question is too long for the model.
+        TooLong = "too_long",
+        /// The answer was longer than allowed and ends in the middle.
+        CutOff = "cut_off",
+        /// The model declined.
+        Refusal = "refusal",
+        /// An answer without any text.
+        Empty = "empty",
+        /// An answer in which none of the known tags is.
+        Prose = "prose",
+        /// Known tags, but nothing in them that could be kept.
+        Schema = "schema",
+        /// Any other fault that the provider finds with the request.
+        Request = "request",
+    }
+}
+
 /// What a hook told us, redacted and cut to size.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 pub struct Event {

@@ -10,16 +10,57 @@ use serde::Deserialize;
 use toml::{Table, Value};
 
 use crate::home::Home;
+use crate::provider;
 
 const DEFAULTS: &str = include_str!("default.toml");
 
-#[derive(Debug, Clone, PartialEq, Eq, Deserialize)]
+#[derive(Debug, Clone, PartialEq, Deserialize)]
 pub struct Config {
     pub provider: String,
+    pub claude: Claude,
+    pub anthropic: Anthropic,
+    pub openai: OpenAi,
+    pub model: Model,
+    pub budget: Budget,
     pub worker: Worker,
     pub capture: Capture,
     pub project: Project,
     pub retention: Retention,
+}
+
+#[derive(Debug, Clone, PartialEq, Eq, Deserialize)]
+pub struct Claude {
+    pub command: String,
+    pub model: String,
+}
+
+#[derive(Debug, Clone, PartialEq, Eq, Deserialize)]
+pub struct Anthropic {
+    pub base_url: String,
+    pub model: String,
+}
+
+#[derive(Debug, Clone, PartialEq, Eq, Deserialize)]
+pub struct OpenAi {
+    pub base_url: String,
+    pub model: String,
+}
+
+/// What holds for every provider that has a model.
+#[derive(Debug, Clone, PartialEq, Eq, Deserialize)]
+pub struct Model {
+    pub timeout_seconds: u32,
+    pub answer_max_tokens: u32,
+    pub batch_max_tokens: u32,
+    pub offline_after_minutes: u32,
+}
+
+#[derive(Debug, Clone, PartialEq, Deserialize)]
+pub struct Budget {
+    pub daily_usd: f64,
+    pub session_usd: f64,
+    pub daily_tokens: u64,
+    pub session_tokens: u64,
 }
 
 #[derive(Debug, Clone, PartialEq, Eq, Deserialize)]
@@ -135,9 +176,9 @@ impl Config {
         let config: Config = settings
             .try_into()
             .context("a setting has the wrong type")?;
-        if !["auto", "offline"].contains(&config.provider.as_str()) {
+        if config.provider != "auto" && provider::Name::parse(&config.provider).is_none() {
             bail!(
-                "provider = \"{}\" is not known (in config.toml or FOREWORD_PROVIDER); use \"auto\" or \"offline\"",
+                "provider = \"{}\" is not known (in config.toml or FOREWORD_PROVIDER); use \"auto\", \"claude\", \"anthropic\", \"openai\" or \"offline\"",
                 config.provider
             );
         }
@@ -257,6 +298,10 @@ fn merge(settings: &mut Table, changes: Table, within: &str) -> anyhow::Result<(
             }
             (Value::Table(_), _) => bail!("{within}{key} is a section: write [{within}{key}]"),
             (setting, change) if setting.type_str() == change.type_str() => *setting = change,
+            // `daily_usd = 2` is as good as 2.0.
+            (setting @ Value::Float(_), Value::Integer(whole)) => {
+                *setting = Value::Float(whole as f64);
+            }
             (setting, change) => bail!(
                 "{within}{key} is of type {}, but should be {}",
                 change.type_str(),
@@ -283,6 +328,10 @@ fn override_from(
         };
         *setting = match setting {
             Value::Integer(_) => Value::Integer(
+                text.parse()
+                    .with_context(|| format!("{name} is not a number"))?,
+            ),
+            Value::Float(_) => Value::Float(
                 text.parse()
                     .with_context(|| format!("{name} is not a number"))?,
             ),

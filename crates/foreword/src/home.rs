@@ -55,6 +55,21 @@ impl Home {
         self.dir.join("installs")
     }
 
+    /// Which provider was chosen at install: one word.
+    pub fn chosen_provider(&self) -> PathBuf {
+        self.dir.join("provider")
+    }
+
+    /// Where the memory agent runs: no project, and nothing to read.
+    pub fn agent(&self) -> PathBuf {
+        self.dir.join("agent")
+    }
+
+    /// Prompts that the user put in place of ours.
+    pub fn prompts(&self) -> PathBuf {
+        self.dir.join("prompts")
+    }
+
     pub fn logs(&self) -> PathBuf {
         self.dir.join("logs")
     }

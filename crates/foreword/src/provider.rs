@@ -1,26 +1,218 @@
-//! Who turns a turn into observations and a summary.
+//! Who answers the compressor's questions.
 //!
-//! Today there is one: `offline`, which needs no model and states only what the
-//! events prove.
+//! Three providers have a model answer: `claude` (the user's own CLI), `anthropic`
+//! and `openai` (HTTP). A question stands alone: what the model should know of
+//! earlier is in it. Whatever comes back is a `Call`: what it cost, and a reply or
+//! one of a closed set of failures. `offline` needs no question; it derives from the
+//! events themselves. `choose` says which one is used and why.
 
+pub mod anthropic;
+pub mod claude;
+mod http;
 pub mod offline;
+pub mod openai;
+mod prices;
+
+use std::time::Duration;
+
+use foreword_core::model::{FailureKind, Millis};
 
 use crate::config::Config;
+use crate::home::Home;
+
+/// One question to a model, whole.
+#[derive(Debug, Clone, Copy)]
+pub struct Question<'a> {
+    /// The same from question to question, so that it can be cached.
+    pub system: &'a str,
+    pub text: &'a str,
+    /// After so long without an answer the call has failed.
+    pub patience: Duration,
+    /// So many tokens an answer may have.
+    pub answer_max: u32,
+    pub now: Millis,
+}
+
+/// What became of a question. A failed call costs, too.
+#[derive(Debug, Clone, PartialEq)]
+pub struct Call {
+    /// How many requests went out: the claude CLI tries again by itself.
+    pub requests: u32,
+    /// As the answer names it.
+    pub model: Option<String>,
+    pub usage: Usage,
+    /// None if the price is not known, which is not the same as nothing.
+    pub cost_usd: Option<f64>,
+    pub answer: Result<String, Failure>,
+}
+
+/// Tokens, as the provider counts them.
+#[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
+pub struct Usage {
+    /// All of the input, also what came from a cache or was written to one.
+    pub input: u64,
+    pub output: u64,
+    pub cache_read: u64,
+    pub cache_write: u64,
+}
+
+pub trait Provider {
+    async fn ask(&mut self, question: &Question<'_>) -> Call;
+}
+
+/// What to do about a failure.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum Remedy {
+    /// Nobody's fault here: everything waits, and nothing counts.
+    Pause,
+    /// Ask about fewer events at once; one event alone has failed.
+    Split,
+}
+
+/// The remedy belongs to the kind: no road decides for itself.
+pub fn remedy(kind: FailureKind) -> Remedy {
+    use FailureKind as Kind;
+    match kind {
+        Kind::Auth
+        | Kind::Billing
+        | Kind::RateLimit
+        | Kind::Model
+        | Kind::Missing
+        | Kind::Outage
+        | Kind::Timeout
+        | Kind::Broken => Remedy::Pause,
+        Kind::TooLong
+        | Kind::CutOff
+        | Kind::Refusal
+        | Kind::Empty
+        | Kind::Prose
+        | Kind::Schema
+        | Kind::Request => Remedy::Split,
+    }
+}
+
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct Failure {
+    pub kind: FailureKind,
+    /// For people: one line, without anything secret.
+    pub text: String,
+    /// When the provider says that it can be asked again.
+    pub retry_at: Option<Millis>,
+}
+
+impl Failure {
+    pub fn new(kind: FailureKind, text: impl Into<String>) -> Failure {
+        Failure {
+            kind,
+            text: foreword_core::text::one_line(&text.into()),
+            retry_at: None,
+        }
+    }
+}
+
+impl Call {
+    /// A call that failed before anything was counted.
+    pub fn failed(requests: u32, failure: Failure) -> Call {
+        Call {
+            requests,
+            model: None,
+            usage: Usage::default(),
+            cost_usd: None,
+            answer: Err(failure),
+        }
+    }
+}
 
 /// Which provider is used, and why.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct Choice {
-    pub name: &'static str,
+    pub name: Name,
     pub reason: &'static str,
 }
 
-pub fn choose(config: &Config) -> Choice {
-    Choice {
-        name: "offline",
-        reason: if config.provider == "offline" {
-            "set by provider = \"offline\""
-        } else {
-            "no model was chosen; offline needs none"
+/// The providers by name.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum Name {
+    Claude,
+    Anthropic,
+    OpenAi,
+    Offline,
+}
+
+impl Name {
+    pub const ALL: &[Name] = &[Name::Claude, Name::Anthropic, Name::OpenAi, Name::Offline];
+
+    pub fn as_str(self) -> &'static str {
+        match self {
+            Name::Claude => "claude",
+            Name::Anthropic => "anthropic",
+            Name::OpenAi => "openai",
+            Name::Offline => "offline",
+        }
+    }
+
+    pub fn parse(word: &str) -> Option<Name> {
+        Name::ALL.iter().copied().find(|name| name.as_str() == word)
+    }
+}
+
+/// What the settings name, else what was chosen at install, else none at all. A key that
+/// happens to be in the environment never chooses.
+pub fn choose(config: &Config, home: &Home) -> Choice {
+    if let Some(name) = Name::parse(&config.provider) {
+        let reason = match name {
+            Name::Claude => "set by provider = \"claude\"",
+            Name::Anthropic => "set by provider = \"anthropic\"",
+            Name::OpenAi => "set by provider = \"openai\"",
+            Name::Offline => "set by provider = \"offline\"",
+        };
+        return Choice { name, reason };
+    }
+    match chosen_at_install(home) {
+        Some(name) => Choice {
+            name,
+            reason: "chosen at install",
         },
+        None => Choice {
+            name: Name::Offline,
+            reason: "no model was chosen; offline needs none",
+        },
+    }
+}
+
+/// The word of consent that `install` asked for.
+pub fn chosen_at_install(home: &Home) -> Option<Name> {
+    let word = std::fs::read_to_string(home.chosen_provider()).ok()?;
+    Name::parse(word.trim())
+}
+
+/// A provider with a model, ready to be asked.
+pub enum Model {
+    Claude(claude::Claude),
+    Anthropic(anthropic::Anthropic),
+    OpenAi(openai::OpenAi),
+}
+
+impl Model {
+    /// None for `offline`.
+    pub fn new(name: Name, config: &Config, home: &Home) -> Option<Model> {
+        match name {
+            Name::Claude => Some(Model::Claude(claude::Claude::new(&config.claude, home))),
+            Name::Anthropic => Some(Model::Anthropic(anthropic::Anthropic::new(
+                &config.anthropic,
+            ))),
+            Name::OpenAi => Some(Model::OpenAi(openai::OpenAi::new(&config.openai))),
+            Name::Offline => None,
+        }
+    }
+}
+
+impl Provider for Model {
+    async fn ask(&mut self, question: &Question<'_>) -> Call {
+        match self {
+            Model::Claude(claude) => claude.ask(question).await,
+            Model::Anthropic(anthropic) => anthropic.ask(question).await,
+            Model::OpenAi(openai) => openai.ask(question).await,
+        }
     }
 }

@@ -322,7 +322,7 @@ pub fn status(status: &Status) -> String {
     line(
         "provider",
         match &status.provider {
-            Ok(choice) => format!("{} ({})", choice.name, choice.reason),
+            Ok(choice) => format!("{} ({})", choice.name.as_str(), choice.reason),
             Err(error) => error.clone(),
         },
     );

@@ -88,7 +88,7 @@ fn gather(home: Home) -> anyhow::Result<Status> {
         unreadable: spool::unreadable(&home.spool()).context("could not read the spool")? as u64,
         worker_pid: Lock::holder(&home.lock()).context("could not look at the worker's lock")?,
         provider: Config::load(&home)
-            .map(|config| provider::choose(&config))
+            .map(|config| provider::choose(&config, &home))
             .map_err(|error| format!("{error:#}")),
         connection: connection().map_err(|error| format!("{error:#}")),
         off: off(&home),
@@ -129,7 +129,7 @@ fn connection() -> anyhow::Result<Connection> {
 
 fn as_json(status: &Status) -> serde_json::Value {
     let (provider, reason) = match &status.provider {
-        Ok(choice) => (Some(choice.name), choice.reason.to_owned()),
+        Ok(choice) => (Some(choice.name.as_str()), choice.reason.to_owned()),
         Err(error) => (None, error.clone()),
     };
     json!({

@@ -1,0 +1,1 @@
+//! (skeleton) what the HTTP providers share.

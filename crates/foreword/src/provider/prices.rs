@@ -1,0 +1,1 @@
+//! (skeleton) what a token costs.
