@@ -14,6 +14,7 @@ use tokio::process::Command;
 
 use crate::config;
 use crate::home::Home;
+use crate::install;
 use crate::provider::{self, Question};
 use crate::start;
 
@@ -35,7 +36,8 @@ pub fn prepare(
         .args(["--output-format", "stream-json"])
         .args(["--setting-sources", "user"])
         .args(["--settings", &overrides(&ours).to_string()])
-        .args(["--strict-mcp-config", "--tools", ""])
+        .args(["--strict-mcp-config", "--disable-slash-commands"])
+        .args(["--tools", ""])
         .args(["--no-session-persistence", "--max-turns", "1"])
         .args(["--model", &settings.model])
         .args(["--system-prompt", question.system])
@@ -95,8 +97,29 @@ fn overrides(variables: &[(String, String)]) -> Value {
         .iter()
         .map(|(name, value)| (name.clone(), Value::from(value.as_str())))
         .collect();
+    let plugins: Map<String, Value> = enabled_plugins()
+        .into_iter()
+        .map(|name| (name, Value::from(false)))
+        .collect();
     json!({
         "disableAllHooks": true,
+        "enabledPlugins": plugins,
+        // The model is told of these two.
+        "outputStyle": "default",
+        "language": "",
+        "alwaysThinkingEnabled": false,
         "env": environment,
     })
+}
+
+/// The plugins in the user's settings. One that we do not see here has no hooks, skills or
+/// servers with the options above, either; it would only be loaded.
+fn enabled_plugins() -> Vec<String> {
+    let text = install::user_place()
+        .ok()
+        .and_then(|place| std::fs::read_to_string(place.settings).ok())
+        .unwrap_or_default();
+    let settings: Value = serde_json::from_str(&text).unwrap_or_default();
+    let plugins = settings["enabledPlugins"].as_object();
+    plugins.map_or_else(Vec::new, |plugins| plugins.keys().cloned().collect())
 }
