@@ -55,12 +55,13 @@ pub fn prepare(
     Ok(command)
 }
 
-/// Each of these was seen to matter, except where a comment says otherwise.
+/// Those with a comment were seen to matter; the others are the client's own word for it.
 const VARIABLES: &[(&str, &str)] = &[
     // An `@path` anywhere in the question had the client read that file, wherever it was,
     // and send it along; also with no tools at all.
     ("CLAUDE_CODE_DISABLE_FILE_MENTIONS", "1"),
     ("CLAUDE_CODE_DISABLE_ATTACHMENTS", "1"),
+    // The user's own CLAUDE.md comes with `--setting-sources user`, as do their rules.
     ("CLAUDE_CODE_DISABLE_CLAUDE_MDS", "1"),
     ("CLAUDE_CODE_DISABLE_AUTO_MEMORY", "1"),
     // One request is one request: it is us who try again, later, and count.
