@@ -3,4 +3,5 @@
 //! `question` words what happened; a provider answers; `reply` finds the known tags
 //! in whatever came back, and `repair` makes model types of them.
 
+pub mod repair;
 pub mod reply;
