@@ -150,7 +150,12 @@ fn observation(found: &Found) -> Observation {
             Field::Text => set(&mut it.text, verbatim(content)),
             Field::Facts => add(&mut it.facts, content, "fact", Parted::ByLines),
             Field::Concepts => {
-                add(&mut it.concepts, content, "concept", Parted::ByLinesAndCommas);
+                add(
+                    &mut it.concepts,
+                    content,
+                    "concept",
+                    Parted::ByLinesAndCommas,
+                );
             }
             Field::FilesRead => add_files(&mut it.files_read, content),
             Field::FilesModified | Field::FilesEdited => {

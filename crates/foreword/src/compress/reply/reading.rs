@@ -47,18 +47,20 @@ const WRONG_END: u32 = 18;
 /// A field that can only be there once, once more.
 const TWICE: u32 = 25;
 /// A block without its beginning, or its end.
-const NO_BLOCK_START: u32 = 12;
+const NO_BLOCK_START: u32 = 25;
 const NO_BLOCK_END: u32 = 5;
 /// A block that is left in the middle of a field for another; blocks begin on a line
 /// of their own, quotations seldom do.
 const ABANDONED_AT_LINE: u32 = 15;
 const ABANDONED: u32 = 30;
-/// One or several whole blocks quoted in a field.
+/// A whole block quoted in a field; and another beginning or end in that.
 const QUOTATION: u32 = 15;
+const NESTED: u32 = 24;
 /// The reply ends in the middle.
 const CUT_BETWEEN_FIELDS: u32 = 6;
 const CUT_IN_FIELD: u32 = 8;
-const CUT_IN_QUOTATION: u32 = 12;
+/// The same in a field that quotes a whole block: rather is the quotation none.
+const CUT_AFTER_QUOTATION: u32 = 60;
 
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 enum State {
@@ -83,15 +85,6 @@ impl State {
             State::Quoting(block, name) => field(block, name) + 1,
         }
     }
-
-    fn price_of_ending_here(self) -> u32 {
-        match self {
-            State::Outside => 0,
-            State::Between(_) => CUT_BETWEEN_FIELDS,
-            State::Inside(..) => CUT_IN_FIELD,
-            State::Quoting(..) => CUT_IN_QUOTATION,
-        }
-    }
 }
 
 /// What a tag does in a reading, if it is not mere text.
@@ -111,8 +104,23 @@ struct Path {
     cost: u32,
     /// The fields that the block has so far, as bits.
     seen: u32,
+    /// The field that is open quotes a whole block.
+    quotes: bool,
     /// The last of its steps.
     last: Option<usize>,
+}
+
+impl Path {
+    /// With the price of the reply being over.
+    fn final_cost(self, state: State) -> u32 {
+        let cut = match state {
+            State::Outside => 0,
+            State::Between(_) => CUT_BETWEEN_FIELDS,
+            State::Inside(..) if !self.quotes => CUT_IN_FIELD,
+            State::Inside(..) | State::Quoting(..) => CUT_AFTER_QUOTATION,
+        };
+        self.cost.saturating_add(cut)
+    }
 }
 
 struct Link {
@@ -144,6 +152,7 @@ impl Search {
         paths[State::Outside.slot()] = Some(Path {
             cost: 0,
             seen: 0,
+            quotes: false,
             last: None,
         });
         Search {
@@ -184,7 +193,7 @@ impl Search {
                 let steps = [Step::BlockStart(Block::Nothing), Step::BlockEnd];
                 go(State::Outside, loose, &steps);
             }
-            (State::Outside, Name::Field(field), Form::Open) => {
+            (State::Outside, Name::Field(field), Form::Open) if tag.begins_line => {
                 let block = match field.of(Block::Observation) {
                     true => Block::Observation,
                     false => Block::Summary,
@@ -194,7 +203,11 @@ impl Search {
             }
             (State::Between(block), Name::Field(field), Form::Open) if field.of(block) => {
                 let cost = loose + twice(path, field);
-                go(State::Inside(block, field), cost, &[Step::FieldStart(field)]);
+                go(
+                    State::Inside(block, field),
+                    cost,
+                    &[Step::FieldStart(field)],
+                );
             }
             (State::Between(block), Name::Field(field), Form::Empty) if field.of(block) => {
                 go(state, loose, &[Step::FieldStart(field), Step::FieldEnd]);
@@ -234,8 +247,10 @@ impl Search {
                 go(to, cost, &[&[Step::BlockCut], steps].concat());
                 go(State::Quoting(block, field), QUOTATION, &[]);
             }
-            (State::Quoting(block, field), Name::Block(_), Form::Close) => {
-                go(State::Inside(block, field), price_as_text(state, tag), &[]);
+            (State::Quoting(block, field), Name::Block(end), Form::Close)
+                if tag.fits && end != Block::Nothing =>
+            {
+                go(State::Inside(block, field), 0, &[]);
             }
             _ => {}
         }
@@ -250,10 +265,14 @@ impl Search {
             None => self.next_live.push(to),
         }
         let mut path = Path { cost, ..from };
+        path.quotes |= matches!(to, State::Quoting(..));
         for &step in steps {
             match step {
                 Step::BlockStart(_) => path.seen = 0,
-                Step::FieldStart(field) => path.seen |= 1 << field as u32,
+                Step::FieldStart(field) => {
+                    path.seen |= 1 << field as u32;
+                    path.quotes = false;
+                }
                 _ => {}
             }
             let before = path.last.replace(self.links.len());
@@ -267,9 +286,7 @@ impl Search {
             .live
             .iter()
             .filter_map(|&state| Some((state, self.paths[state.slot()]?)));
-        let best = ends.min_by_key(|(state, path)| {
-            path.cost.saturating_add(state.price_of_ending_here())
-        });
+        let best = ends.min_by_key(|&(state, path)| path.final_cost(state));
         let mut steps = Vec::new();
         let mut at = best.and_then(|(_, path)| path.last);
         while let Some(link) = at.map(|at| &self.links[at]) {
@@ -300,6 +317,7 @@ fn start(block: Block) -> (State, &'static [Step]) {
 
 fn price_as_text(state: State, tag: &Tag) -> u32 {
     let begins_block = matches!((tag.name, tag.form), (Name::Block(_), Form::Open));
+    let bounds_block = matches!(tag.name, Name::Block(_));
     match (state, tag.fits) {
         (State::Between(_), false) => JUNK,
         (_, false) => STRAY,
@@ -308,6 +326,7 @@ fn price_as_text(state: State, tag: &Tag) -> u32 {
         (State::Between(_), true) => DENIED_JUNK,
         (State::Inside(..), true) if begins_block => DENIED_BLOCK,
         (State::Inside(..), true) => DENIED,
+        (State::Quoting(..), true) if bounds_block => NESTED,
         (State::Quoting(..), true) => 0,
     }
 }
