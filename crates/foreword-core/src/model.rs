@@ -277,6 +277,17 @@ pub struct Provenance {
     pub prompt_version: Option<String>,
 }
 
+impl Provenance {
+    #[must_use]
+    pub fn offline() -> Provenance {
+        Provenance {
+            provider: "offline".to_owned(),
+            model: None,
+            prompt_version: None,
+        }
+    }
+}
+
 /// What one user prompt set in motion, whole: also the events that were stored earlier.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Turn {

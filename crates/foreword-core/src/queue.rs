@@ -14,7 +14,7 @@ use uuid::Uuid;
 
 use crate::db::{self, Guest, Migration, OpenError};
 use crate::fault;
-use crate::model::{Event, Millis};
+use crate::model::{Event, EventKind, Millis};
 
 const MIGRATIONS: &[Migration] = &[Migration {
     number: 1,
@@ -22,15 +22,12 @@ const MIGRATIONS: &[Migration] = &[Migration {
 }];
 const SCHEMA: i64 = 1;
 
-/// Until when a claim is meant to be done, for whoever looks at the table. Nothing acts on it
-/// yet: the offline provider cannot hang, and a dead worker's claims are freed by its successor.
+/// Until when a claim is meant to be done, for whoever looks at the table. Nothing acts on
+/// it: a call has a time of its own, and a dead worker's claims are freed by its successor.
 const LEASE: Millis = 5 * 60_000;
 
 /// An event that failed this often by itself is skipped, visibly.
 pub const FAILURES_MAX: u32 = 3;
-
-/// A claim holds no more events than this: what a backlog costs in memory is bounded.
-const CLAIM_MAX: u32 = 1_000;
 
 /// So many pages are let pile up in the write-ahead log: a megabyte.
 const LOG_MAX: u32 = 256;
@@ -113,6 +110,9 @@ pub struct Claim {
     pub host_session_id: String,
     /// In order of time.
     pub events: Vec<Event>,
+    /// As far as the queue can tell, nothing more will come of the last event's turn: the
+    /// next prompt is there, or the session's end, or it has been silent, or nobody waits.
+    pub turn_over: bool,
 }
 
 /// When a session's events are taken up.
@@ -122,8 +122,29 @@ pub struct Readiness {
     pub drain: bool,
     /// So many events are enough for a batch.
     pub batch_max: u32,
-    /// So long the oldest event waits for company.
+    /// So long a session has to be silent.
     pub batch_wait: Millis,
+}
+
+/// How much of what is ready goes into one claim.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub struct Portion {
+    pub events: u32,
+    /// Of all payloads together, each counted up to `event_bytes`.
+    pub bytes: usize,
+    pub event_bytes: usize,
+    /// Nothing beyond the first turn.
+    pub one_turn: bool,
+}
+
+impl Portion {
+    /// All that is ready. There is a limit: what a backlog costs in memory is bounded.
+    pub const ALL: Portion = Portion {
+        events: 1_000,
+        bytes: usize::MAX,
+        event_bytes: usize::MAX,
+        one_turn: false,
+    };
 }
 
 /// What is in the queue, for `status` and for deciding when to end.
@@ -212,14 +233,21 @@ impl Queue {
     }
 
     /// Takes the next batch: events of the session that has waited longest among
-    /// those that are ready.
-    pub fn claim(&mut self, now: Millis, readiness: Readiness) -> rusqlite::Result<Option<Claim>> {
+    /// those that are ready, as many as `portion` says of that session.
+    pub fn claim(
+        &mut self,
+        now: Millis,
+        readiness: Readiness,
+        portion: impl FnOnce(&str) -> Portion,
+    ) -> rusqlite::Result<Option<Claim>> {
         // Looking takes as long as the queue is long, and must keep no hook waiting;
         // what was seen stays true, since hooks only append and nobody else claims.
-        let Some(session) = ready_session(&self.connection, now, readiness)? else {
+        let Some(ready) = ready_session(&self.connection, now, readiness)? else {
             return Ok(None);
         };
-        let events = claimable(&self.connection, &session, now)?;
+        let portion = portion(&ready.host_session_id);
+        let Claimable { events, next } =
+            claimable(&self.connection, &ready.host_session_id, now, portion)?;
         self.in_short_steps(&events, |tx, event| {
             tx.prepare_cached(
                 "update events
@@ -230,8 +258,12 @@ impl Queue {
         })?;
         fault::point("claim:after-commit");
         Ok(Some(Claim {
-            host_session_id: session,
+            host_session_id: ready.host_session_id,
             events,
+            turn_over: match next {
+                Some(kind) => matches!(kind, EventKind::Prompt | EventKind::SessionEnd),
+                None => readiness.drain || ready.silent,
+            },
         }))
     }
 
@@ -261,9 +293,13 @@ impl Queue {
     /// When the next event becomes ready; none if nothing waits.
     pub fn next_due(&self, readiness: Readiness) -> rusqlite::Result<Option<Millis>> {
         self.connection.query_row(
-            "select min(max(at + :wait, due_at))
-             from events
-             where state = 'queued'",
+            "select min(due)
+             from (
+                 select max(max(at) + :wait, min(due_at)) as due
+                 from events
+                 where state = 'queued'
+                 group by host_session_id
+             )",
             named_params! {":wait": readiness.batch_wait},
             |row| row.get(0),
         )
@@ -386,22 +422,29 @@ impl Queue {
     }
 }
 
-/// The session to take up next. It is ready when its turn stopped or a new one
-/// began, when enough has piled up, or when it has waited long enough.
+/// A session to take up.
+struct Ready {
+    host_session_id: String,
+    /// Nothing has come for as long as a batch waits.
+    silent: bool,
+}
+
+/// The session to take up next. It is ready when its turn stopped, when enough has piled
+/// up, or when nothing more has come for a while.
 fn ready_session(
     connection: &Connection,
     now: Millis,
     readiness: Readiness,
-) -> rusqlite::Result<Option<String>> {
+) -> rusqlite::Result<Option<Ready>> {
     let mut statement = connection.prepare_cached(
-        "select host_session_id
+        "select host_session_id, max(at) <= :silent_since as silent
          from events
          where state = 'queued' and due_at <= :now
          group by host_session_id
          having :drain
              or max(kind in ('stop', 'stop_failure', 'session_end'))
              or count(*) >= :batch_max
-             or min(at) <= :waited_since
+             or silent
          order by min(at)
          limit 1",
     )?;
@@ -409,12 +452,29 @@ fn ready_session(
         ":now": now,
         ":drain": readiness.drain,
         ":batch_max": readiness.batch_max,
-        ":waited_since": now - readiness.batch_wait,
+        ":silent_since": now - readiness.batch_wait,
     })?;
-    rows.next()?.map(|row| row.get(0)).transpose()
+    let Some(row) = rows.next()? else {
+        return Ok(None);
+    };
+    Ok(Some(Ready {
+        host_session_id: row.get("host_session_id")?,
+        silent: row.get("silent")?,
+    }))
 }
 
-fn claimable(connection: &Connection, session: &str, now: Millis) -> rusqlite::Result<Vec<Event>> {
+struct Claimable {
+    events: Vec<Event>,
+    /// What kind of event comes after them.
+    next: Option<EventKind>,
+}
+
+fn claimable(
+    connection: &Connection,
+    session: &str,
+    now: Millis,
+    portion: Portion,
+) -> rusqlite::Result<Claimable> {
     let mut statement = connection.prepare_cached(
         r#"select id, key, kind, host, host_session_id, prompt_id, agent_id, tool_name, tool_use_id,
                   cwd, project_dir, project, root, transcript_path, branch, "commit", files, payload, at,
@@ -424,39 +484,47 @@ fn claimable(connection: &Connection, session: &str, now: Millis) -> rusqlite::R
            order by at, id
            limit :limit"#,
     )?;
-    let rows = statement.query_map(
-        named_params! {":session": session, ":now": now, ":limit": CLAIM_MAX},
-        |row| {
-            let id: String = row.get("id")?;
-            Ok((id, event_from_row(row), row.get::<_, u32>("crashes")?))
-        },
-    )?;
+    let mut rows = statement.query(named_params! {
+        ":session": session,
+        ":now": now,
+        // One more, to see what comes next.
+        ":limit": portion.events.saturating_add(1),
+    })?;
     let mut unreadable = Vec::new();
-    let mut events = Vec::new();
-    for row in rows {
-        let (id, event, crashes) = row?;
-        let event = match event {
+    let (mut events, mut next, mut bytes): (Vec<Event>, _, usize) = (Vec::new(), None, 0);
+    while let Some(row) = rows.next()? {
+        let event = match event_from_row(row) {
             Ok(event) => event,
             Err(error) => {
-                unreadable.push((id, error));
+                unreadable.push((row.get::<_, String>("id")?, error));
                 continue;
             }
         };
-        if crashes >= CRASHES_BEFORE_ALONE {
-            // By itself: the first of a batch, or not in this batch.
-            if events.is_empty() {
-                events.push(event);
-            }
+        let payload = row.get_ref("payload")?.as_str().map_or(0, str::len);
+        bytes = bytes.saturating_add(payload.min(portion.event_bytes));
+        // One that workers died of goes by itself: the first of a batch, or not in this one.
+        let alone = row.get::<_, u32>("crashes")? >= CRASHES_BEFORE_ALONE;
+        let full = events.len() >= portion.events as usize || bytes > portion.bytes;
+        let new_turn = portion.one_turn
+            && event.kind == EventKind::Prompt
+            && events.iter().any(|it| it.kind != EventKind::SessionStart);
+        if !events.is_empty() && (alone || full || new_turn) {
+            next = Some(event.kind);
             break;
         }
         events.push(event);
+        if alone {
+            next = rows.next()?.map(|row| row.get("kind")).transpose()?;
+            break;
+        }
     }
     // After the reading: a write in the middle of it fails if a hook wrote meanwhile.
+    drop(rows);
     drop(statement);
     for (id, error) in unreadable {
         skip(connection, &id, &format!("unreadable: {error}"))?;
     }
-    Ok(events)
+    Ok(Claimable { events, next })
 }
 
 /// Sets an event aside, visibly: nothing else waits for it.

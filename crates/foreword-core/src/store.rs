@@ -2,10 +2,12 @@
 //!
 //! The worker alone writes here. `turns` puts a claimed batch together with what
 //! is already known of its turns; `commit` stores what was derived, in one
-//! transaction with the ids and keys of the events it came from; `read` answers
-//! questions. `docs/schema.md` shows the tables.
+//! transaction with the ids and keys of the events it came from; `ledger` is what
+//! models cost; `read` answers questions. `docs/schema.md` shows the tables.
 
 mod commit;
+mod digest;
+pub mod ledger;
 mod projects;
 mod read;
 mod turns;
@@ -16,15 +18,22 @@ use rusqlite::{Connection, named_params};
 
 use crate::db::{self, Guest, Migration, OpenError};
 use crate::model::{Event, Millis};
-pub use commit::Batch;
+pub use commit::{Batch, Replaces, Told};
+pub use digest::{Digest, DigestPrompt};
 pub use projects::Project;
 pub use read::{Item, ItemBody, Totals};
 
-const MIGRATIONS: &[Migration] = &[Migration {
-    number: 1,
-    sql: include_str!("store/0001_memory.sql"),
-}];
-const SCHEMA: i64 = 1;
+const MIGRATIONS: &[Migration] = &[
+    Migration {
+        number: 1,
+        sql: include_str!("store/0001_memory.sql"),
+    },
+    Migration {
+        number: 2,
+        sql: include_str!("store/0002_models.sql"),
+    },
+];
+const SCHEMA: i64 = 2;
 
 /// A session that said nothing for this long was interrupted.
 const SILENCE: Millis = 24 * 3_600_000;

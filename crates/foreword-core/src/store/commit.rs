@@ -21,11 +21,43 @@ use crate::text;
 /// Events of one session and what came of the turns they belong to.
 #[derive(Debug)]
 pub struct Batch<'a> {
-    /// New ones only, in order of time, at least one.
+    /// In order of time, at least one.
     pub events: &'a [Event],
-    pub turns: &'a [(Turn, Derived)],
-    pub provenance: &'a Provenance,
+    pub told: &'a [Told],
+    pub replaces: Replaces,
+    /// Who took the events in.
+    pub provider: &'a str,
     pub now: Millis,
+}
+
+/// What was derived from a turn, and by whom.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct Told {
+    pub turn: Turn,
+    pub derived: Derived,
+    pub provenance: Provenance,
+}
+
+impl Told {
+    #[must_use]
+    pub fn offline(turn: Turn, derived: Derived) -> Told {
+        Told {
+            turn,
+            derived,
+            provenance: Provenance::offline(),
+        }
+    }
+}
+
+/// What gives way to a batch.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum Replaces {
+    /// Whatever the same provider told of these turns before: it looks at them whole.
+    Turns,
+    /// Nothing: this is a further part of its turn.
+    Nothing,
+    /// Whatever anyone derived from these events, which were taken in before.
+    Events,
 }
 
 impl Store {
@@ -50,28 +82,38 @@ impl Store {
             outcome = Outcome::Stored;
         }
         number_prompts(&tx, session.id)?;
-        for (turn, derived) in batch.turns {
+        for told in batch.told {
+            let turn = &told.turn;
             let prompt = prompt_row(&tx, session.id, turn.prompt_id.as_deref())?;
             set_reply(&tx, prompt, turn)?;
-            for observation in &derived.observations {
-                let id = upsert_observation(&tx, &session, prompt, observation, turn, batch)?;
+            for observation in &told.derived.observations {
+                let id = upsert_observation(&tx, &session, prompt, observation, told)?;
                 replace_files_and_concepts(&tx, id, observation)?;
-            }
-            if let (Some(prompt), Some(summary)) = (prompt, &derived.summary) {
-                upsert_summary(&tx, &session, prompt, summary, turn, batch)?;
                 outcome = Outcome::Stored;
             }
-            if !derived.observations.is_empty() {
+            if let (Some(prompt), Some(summary)) = (prompt, &told.derived.summary) {
+                upsert_summary(&tx, &session, prompt, summary, told, batch.now)?;
                 outcome = Outcome::Stored;
             }
         }
         // Last, so that an insight which a later turn took over keeps its number.
-        for (turn, derived) in batch.turns {
-            let prompt = prompt_row(&tx, session.id, turn.prompt_id.as_deref())?;
-            delete_outdated(&tx, &session, prompt, derived, batch)?;
+        match batch.replaces {
+            Replaces::Turns => {
+                for told in batch.told {
+                    let prompt = prompt_row(&tx, session.id, told.turn.prompt_id.as_deref())?;
+                    delete_outdated(&tx, &session, prompt, told)?;
+                }
+            }
+            Replaces::Nothing => {}
+            Replaces::Events => delete_derived_from(&tx, &session, batch)?,
         }
-        keep_events(&tx, session.id, batch.events, &marks)?;
-        mark_processed(&tx, batch, outcome)?;
+        name_session(&tx, session.id)?;
+        if batch.replaces == Replaces::Events {
+            mark_again(&tx, batch, outcome)?;
+        } else {
+            keep_events(&tx, session.id, batch.events, &marks)?;
+            mark_processed(&tx, batch, outcome)?;
+        }
         fault::point("store:before-commit");
         tx.commit()?;
         fault::point("store:after-commit");
@@ -127,8 +169,11 @@ fn upsert_session(
         named_params! {":host": first.host, ":session": first.host_session_id},
         |row| Ok((row.get(0)?, row.get(1)?, row.get::<_, SessionState>(2)?)),
     )?;
-    for event in batch.events {
-        state = next_state(state, event.kind);
+    // Looking at old events again does not bring a session back to life.
+    if batch.replaces != Replaces::Events {
+        for event in batch.events {
+            state = next_state(state, event.kind);
+        }
     }
     tx.execute(
         "update sessions set state = :state where id = :id",
@@ -203,8 +248,7 @@ fn insert_prompt(tx: &Transaction<'_>, session: i64, event: &Event) -> rusqlite:
     Ok(())
 }
 
-/// Prompts are numbered by time, also when one came late by way of the spool;
-/// the first gives the session its title.
+/// Prompts are numbered by time, also when one came late by way of the spool.
 fn number_prompts(tx: &Transaction<'_>, session: i64) -> rusqlite::Result<()> {
     tx.execute(
         "update prompts
@@ -217,16 +261,37 @@ fn number_prompts(tx: &Transaction<'_>, session: i64) -> rusqlite::Result<()> {
          where prompts.id = ranked.id and prompts.number <> ranked.number",
         named_params! {":session": session},
     )?;
-    let mut statement =
-        tx.prepare_cached("select text from prompts where session_id = :session and number = 1")?;
+    Ok(())
+}
+
+/// What a session is called: the request and the outcome that a model's first summary
+/// gives, else the first prompt.
+fn name_session(tx: &Transaction<'_>, session: i64) -> rusqlite::Result<()> {
+    let mut statement = tx.prepare_cached(
+        "select p.text, s.request, s.completed, s.learned
+         from prompts p
+         left join summaries s on s.prompt_id = p.id and s.provider <> 'offline'
+         where p.session_id = :session
+         order by s.id is null, p.number
+         limit 1",
+    )?;
     let mut rows = statement.query(named_params! {":session": session})?;
-    if let Some(row) = rows.next()? {
-        let first: String = row.get(0)?;
-        tx.execute(
-            "update sessions set title = :title where id = :session",
-            named_params! {":title": text::title(&first), ":session": session},
-        )?;
-    }
+    let Some(row) = rows.next()? else {
+        return Ok(());
+    };
+    let prompt: String = row.get(0)?;
+    let [request, completed, learned] = [1, 2, 3].map(|column| row.get::<_, Option<String>>(column));
+    let request = request?.filter(|it| !it.is_empty());
+    let outcome = completed?.filter(|it| !it.is_empty()).or(learned?);
+    let outcome = outcome.map(|it| text::shorten(text::first_sentence(&text::one_line(&it)), 160).into_owned());
+    tx.execute(
+        "update sessions set title = :title, subtitle = :subtitle where id = :session",
+        named_params! {
+            ":title": text::title(request.as_deref().unwrap_or(&prompt)),
+            ":subtitle": outcome.filter(|it| !it.is_empty()),
+            ":session": session,
+        },
+    )?;
     Ok(())
 }
 
@@ -262,14 +327,9 @@ fn delete_outdated(
     tx: &Transaction<'_>,
     session: &SessionRow,
     prompt: Option<i64>,
-    derived: &Derived,
-    batch: &Batch<'_>,
+    told: &Told,
 ) -> rusqlite::Result<()> {
-    let seeds: Vec<&str> = derived
-        .observations
-        .iter()
-        .map(|it| it.seed.as_str())
-        .collect();
+    let seeds: Vec<&str> = seeds(told).collect();
     tx.execute(
         "delete from observations
          where session_id = :session
@@ -279,11 +339,41 @@ fn delete_outdated(
         named_params! {
             ":session": session.id,
             ":prompt": prompt,
-            ":provider": batch.provenance.provider,
+            ":provider": told.provenance.provider,
             ":seeds": json(&seeds)?,
         },
     )?;
     Ok(())
+}
+
+/// What was derived from events that were derived from again now.
+fn delete_derived_from(
+    tx: &Transaction<'_>,
+    session: &SessionRow,
+    batch: &Batch<'_>,
+) -> rusqlite::Result<()> {
+    let again: Vec<&str> = batch.told.iter().flat_map(seeds).collect();
+    let events: Vec<String> = batch.events.iter().map(|it| it.id.to_string()).collect();
+    tx.execute(
+        "delete from observations
+         where session_id = :session
+           and seed not in (select value from json_each(:again))
+           and exists (
+               select 1
+               from json_each(observations.events) as derived
+               join json_each(:events) as event on event.value = derived.value
+           )",
+        named_params! {
+            ":session": session.id,
+            ":again": json(&again)?,
+            ":events": json(&events)?,
+        },
+    )?;
+    Ok(())
+}
+
+fn seeds(told: &Told) -> impl Iterator<Item = &str> {
+    told.derived.observations.iter().map(|it| it.seed.as_str())
 }
 
 fn upsert_observation(
@@ -291,8 +381,7 @@ fn upsert_observation(
     session: &SessionRow,
     prompt: Option<i64>,
     observation: &Observation,
-    turn: &Turn,
-    batch: &Batch<'_>,
+    told: &Told,
 ) -> rusqlite::Result<i64> {
     let known: Option<i64> = {
         let mut statement = tx.prepare_cached(
@@ -306,7 +395,8 @@ fn upsert_observation(
         Some(id) => id,
         None => next_item(tx, Kind::Observation, observation.at)?,
     };
-    let last = turn
+    let last = told
+        .turn
         .events
         .iter()
         .rev()
@@ -342,9 +432,9 @@ fn upsert_observation(
         ":agent_id": observation.agent_id,
         ":branch": last.and_then(|event| event.branch.as_deref()),
         ":commit": last.and_then(|event| event.commit.as_deref()),
-        ":provider": batch.provenance.provider,
-        ":model": batch.provenance.model,
-        ":prompt_version": batch.provenance.prompt_version,
+        ":provider": told.provenance.provider,
+        ":model": told.provenance.model,
+        ":prompt_version": told.provenance.prompt_version,
         ":events": json(&observation.events)?,
         ":at": observation.at,
     })?;
@@ -391,8 +481,8 @@ fn upsert_summary(
     session: &SessionRow,
     prompt: i64,
     summary: &Summary,
-    turn: &Turn,
-    batch: &Batch<'_>,
+    told: &Told,
+    now: Millis,
 ) -> rusqlite::Result<()> {
     let known: Option<i64> = {
         let mut statement =
@@ -400,7 +490,7 @@ fn upsert_summary(
         let mut rows = statement.query(named_params! {":prompt": prompt})?;
         rows.next()?.map(|row| row.get(0)).transpose()?
     };
-    let at = turn.events.last().map_or(batch.now, |event| event.at);
+    let at = told.turn.events.last().map_or(now, |event| event.at);
     let id = match known {
         Some(id) => id,
         None => next_item(tx, Kind::Summary, at)?,
@@ -430,9 +520,9 @@ fn upsert_summary(
             ":files_read": json(&summary.files_read)?,
             ":files_edited": json(&summary.files_edited)?,
             ":notes": summary.notes,
-            ":provider": batch.provenance.provider,
-            ":model": batch.provenance.model,
-            ":prompt_version": batch.provenance.prompt_version,
+            ":provider": told.provenance.provider,
+            ":model": told.provenance.model,
+            ":prompt_version": told.provenance.prompt_version,
             ":at": at,
         },
     )?;
@@ -505,15 +595,33 @@ fn mark_processed(
         return Ok(());
     }
     let mut statement = tx.prepare_cached(
-        "insert into processed_events (event_id, key, outcome, at)
-         values (:id, :key, :outcome, :now)",
+        "insert into processed_events (event_id, key, outcome, provider, at)
+         values (:id, :key, :outcome, :provider, :now)",
     )?;
     for event in batch.events {
         statement.execute(named_params! {
             ":id": event.id.to_string(),
             ":key": event.key,
             ":outcome": outcome,
+            ":provider": batch.provider,
             ":now": batch.now,
+        })?;
+    }
+    Ok(())
+}
+
+/// Events that were taken in before now have another outcome.
+fn mark_again(tx: &Transaction<'_>, batch: &Batch<'_>, outcome: Outcome) -> rusqlite::Result<()> {
+    let mut statement = tx.prepare_cached(
+        "update processed_events
+         set outcome = :outcome, provider = :provider
+         where event_id = :id",
+    )?;
+    for event in batch.events {
+        statement.execute(named_params! {
+            ":id": event.id.to_string(),
+            ":outcome": outcome,
+            ":provider": batch.provider,
         })?;
     }
     Ok(())

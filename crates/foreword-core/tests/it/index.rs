@@ -1,8 +1,8 @@
 //! What a session is told when it starts, by why it starts.
 
 use foreword_core::index::{Request, Source, index};
-use foreword_core::model::{Derived, Event, EventKind, Payload, Provenance, Summary};
-use foreword_core::store::{Batch, Store};
+use foreword_core::model::{Derived, Event, EventKind, Payload, Summary};
+use foreword_core::store::{Batch, Replaces, Store, Told};
 
 use crate::queue::event;
 
@@ -40,17 +40,13 @@ fn commit(store: &mut Store, events: &[Event], completed: &str) {
     };
     let turns: Vec<_> = turns
         .into_iter()
-        .map(|turn| (turn, derived.clone()))
+        .map(|turn| Told::offline(turn, derived.clone()))
         .collect();
-    let provenance = Provenance {
-        provider: "offline".into(),
-        model: None,
-        prompt_version: None,
-    };
     let batch = Batch {
         events,
-        turns: &turns,
-        provenance: &provenance,
+        told: &turns,
+        replaces: Replaces::Turns,
+        provider: "offline",
         now: 1,
     };
     store.commit(&batch).unwrap();

@@ -1,7 +1,7 @@
 //! The queue's promises: once, in order, and nothing stuck.
 
 use foreword_core::model::{Event, EventKind, Payload};
-use foreword_core::queue::{FAILURES_MAX, Queue, Readiness};
+use foreword_core::queue::{FAILURES_MAX, Portion, Queue, Readiness};
 use uuid::Uuid;
 
 pub fn event(session: &str, at: i64, kind: EventKind) -> Event {
@@ -50,11 +50,11 @@ fn a_batch_waits_for_the_stop_for_company_or_for_its_time() {
     let dir = tempfile::tempdir().unwrap();
     let mut queue = open(&dir);
     queue.push(&event("a", 100, EventKind::ToolUse)).unwrap();
-    assert_eq!(queue.claim(200, PATIENT).unwrap(), None);
+    assert_eq!(queue.claim(200, PATIENT, |_| Portion::ALL).unwrap(), None);
     assert_eq!(queue.next_due(PATIENT).unwrap(), Some(1_100));
 
     queue.push(&event("a", 150, EventKind::Stop)).unwrap();
-    let claim = queue.claim(200, PATIENT).unwrap().unwrap();
+    let claim = queue.claim(200, PATIENT, |_| Portion::ALL).unwrap().unwrap();
     assert_eq!(
         claim.events.iter().map(|it| it.at).collect::<Vec<_>>(),
         [100, 150]
@@ -62,14 +62,14 @@ fn a_batch_waits_for_the_stop_for_company_or_for_its_time() {
     queue.finish(claim).unwrap();
 
     queue.push(&event("b", 300, EventKind::ToolUse)).unwrap();
-    assert!(queue.claim(1_299, PATIENT).unwrap().is_none());
-    assert!(queue.claim(1_300, PATIENT).unwrap().is_some());
+    assert!(queue.claim(1_299, PATIENT, |_| Portion::ALL).unwrap().is_none());
+    assert!(queue.claim(1_300, PATIENT, |_| Portion::ALL).unwrap().is_some());
 
     for at in 400..410 {
         queue.push(&event("c", at, EventKind::ToolUse)).unwrap();
     }
     assert_eq!(
-        queue.claim(500, PATIENT).unwrap().unwrap().host_session_id,
+        queue.claim(500, PATIENT, |_| Portion::ALL).unwrap().unwrap().host_session_id,
         "c"
     );
 }
@@ -94,16 +94,16 @@ fn claims_of_a_dead_worker_are_taken_up_by_the_next() {
     let dir = tempfile::tempdir().unwrap();
     let mut queue = open(&dir);
     queue.push(&event("a", 1, EventKind::ToolUse)).unwrap();
-    let claim = queue.claim(2, DRAIN).unwrap().unwrap();
+    let claim = queue.claim(2, DRAIN, |_| Portion::ALL).unwrap().unwrap();
     assert!(
-        queue.claim(2, DRAIN).unwrap().is_none(),
+        queue.claim(2, DRAIN, |_| Portion::ALL).unwrap().is_none(),
         "claimed events are not given twice"
     );
     drop(claim);
 
     let mut next = open(&dir);
     next.free_claims_of_the_dead().unwrap();
-    assert_eq!(next.claim(2, DRAIN).unwrap().unwrap().events.len(), 1);
+    assert_eq!(next.claim(2, DRAIN, |_| Portion::ALL).unwrap().unwrap().events.len(), 1);
 }
 
 #[test]
@@ -113,7 +113,7 @@ fn events_that_workers_die_of_go_one_by_one_and_are_skipped_at_last() {
     queue.push(&event("a", 1, EventKind::ToolUse)).unwrap();
     queue.push(&event("a", 2, EventKind::ToolUse)).unwrap();
     let mut sizes = Vec::new();
-    while let Some(claim) = queue.claim(9, DRAIN).unwrap() {
+    while let Some(claim) = queue.claim(9, DRAIN, |_| Portion::ALL).unwrap() {
         sizes.push(claim.events.len());
         queue.free_claims_of_the_dead().unwrap();
     }
@@ -139,7 +139,7 @@ fn one_poisoned_event_does_not_take_its_batch_along() {
     let mut now = 10;
     let mut stored = Vec::new();
     for _ in 0..20 {
-        let Some(claim) = queue.claim(now, DRAIN).unwrap() else {
+        let Some(claim) = queue.claim(now, DRAIN, |_| Portion::ALL).unwrap() else {
             now = match queue.next_due(DRAIN).unwrap() {
                 Some(due) => due,
                 None => break,
@@ -178,7 +178,7 @@ fn a_row_that_cannot_be_read_is_set_aside() {
     outside
         .execute("update events set payload = '{' where at = 1", [])
         .unwrap();
-    let claim = queue.claim(9, DRAIN).unwrap().unwrap();
+    let claim = queue.claim(9, DRAIN, |_| Portion::ALL).unwrap().unwrap();
     assert_eq!(claim.events.iter().map(|it| it.at).collect::<Vec<_>>(), [2]);
     assert!(
         queue.skipped().unwrap()[0]
@@ -196,10 +196,10 @@ fn a_claim_that_an_outage_left_behind_is_taken_back_and_counts_as_no_crash() {
     queue.push(&event("a", 100, EventKind::Stop)).unwrap();
     for _ in 0..10 {
         // Neither finished nor given back: queue.db could not be written.
-        let claim = queue.claim(200, PATIENT).unwrap().unwrap();
+        let claim = queue.claim(200, PATIENT, |_| Portion::ALL).unwrap().unwrap();
         assert_eq!(claim.events.len(), 1);
         drop(claim);
-        assert_eq!(queue.claim(200, PATIENT).unwrap(), None);
+        assert_eq!(queue.claim(200, PATIENT, |_| Portion::ALL).unwrap(), None);
         queue.take_back_claims().unwrap();
     }
     assert_eq!(queue.skipped().unwrap(), []);

@@ -1,11 +1,11 @@
 //! The store's promises: turns are whole, numbers are stable, prompts are numbered by time.
 
 use foreword_core::model::{
-    Derived, Event, EventKind, FileRole, Observation, ObservationType, Origin, Payload, Provenance,
+    Derived, Event, EventKind, FileRole, Observation, ObservationType, Origin, Payload,
     Summary, TouchedFile,
 };
 use foreword_core::search::{Query, search};
-use foreword_core::store::{Batch, ItemBody, Store};
+use foreword_core::store::{Batch, ItemBody, Replaces, Store, Told};
 
 use crate::queue::event;
 
@@ -78,19 +78,15 @@ fn store(
                 observations: derive(turn.events.len()),
                 summary: turn.prompt_id.is_some().then(Summary::default),
             };
-            (turn, derived)
+            Told::offline(turn, derived)
         })
         .collect();
-    let provenance = Provenance {
-        provider: "offline".into(),
-        model: None,
-        prompt_version: None,
-    };
     store
         .commit(&Batch {
             events,
-            turns: &turns,
-            provenance: &provenance,
+            told: &turns,
+            replaces: Replaces::Turns,
+            provider: "offline",
             now: 100,
         })
         .unwrap();
@@ -306,11 +302,6 @@ fn a_session_is_its_new_turns_and_the_whole_ones_before() {
 fn an_insight_that_a_later_turn_takes_over_keeps_its_number() {
     let dir = tempfile::tempdir().unwrap();
     let mut memory = open(&dir);
-    let provenance = Provenance {
-        provider: "offline".into(),
-        model: None,
-        prompt_version: None,
-    };
     let numbers = || -> Vec<(i64, i64)> {
         let sql = "select o.id, p.number from observations o join prompts p on p.id = o.prompt_id";
         let outside = outside(&dir);
@@ -335,14 +326,15 @@ fn an_insight_that_a_later_turn_takes_over_keeps_its_number() {
                     observations,
                     summary: Some(Summary::default()),
                 };
-                (turn, derived)
+                Told::offline(turn, derived)
             })
             .collect();
         memory
             .commit(&Batch {
                 events: &events,
-                turns: &turns,
-                provenance: &provenance,
+                told: &turns,
+                replaces: Replaces::Turns,
+                provider: "offline",
                 now: 100,
             })
             .unwrap();

@@ -2,9 +2,9 @@
 
 use foreword_core::model::{
     Derived, Event, EventKind, FileRole, Millis, Observation, ObservationType, Origin, Payload,
-    Provenance, Summary, TouchedFile, Turn,
+    Summary, TouchedFile, Turn,
 };
-use foreword_core::store::{Batch, Store};
+use foreword_core::store::{Batch, Replaces, Store, Told};
 use uuid::Uuid;
 
 use crate::home::{self, Home};
@@ -30,12 +30,9 @@ pub fn fill(home: &Home, project: &str, observations: u32) -> anyhow::Result<()>
         let (events, turns) = session.story();
         store.commit(&Batch {
             events: &events,
-            turns: &turns,
-            provenance: &Provenance {
-                provider: "offline".to_owned(),
-                model: None,
-                prompt_version: None,
-            },
+            told: &turns,
+            replaces: Replaces::Turns,
+            provider: "offline",
             now: session.at,
         })?;
     }
@@ -49,7 +46,7 @@ struct Session<'a> {
 }
 
 impl Session<'_> {
-    fn story(&self) -> (Vec<Event>, Vec<(Turn, Derived)>) {
+    fn story(&self) -> (Vec<Event>, Vec<Told>) {
         let mut all = Vec::new();
         let mut turns = Vec::new();
         for prompt in 0..PROMPTS_PER_SESSION {
@@ -72,7 +69,7 @@ impl Session<'_> {
             };
             all.extend(events.iter().cloned());
             let prompt_id = Some(prompt_id);
-            turns.push((Turn { prompt_id, events }, derived));
+            turns.push(Told::offline(Turn { prompt_id, events }, derived));
         }
         (all, turns)
     }

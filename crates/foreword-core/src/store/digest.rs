@@ -1,0 +1,150 @@
+//! What a model is told of a session before it is asked about more of it, and what was
+//! derived of it so far.
+
+use std::collections::HashSet;
+
+use rusqlite::named_params;
+use uuid::Uuid;
+
+use super::Store;
+use crate::model::{Event, Millis, ObservationType};
+use crate::queue::event_from_row;
+
+/// A session so far, in few words.
+#[derive(Debug, Clone, Default, PartialEq, Eq)]
+pub struct Digest {
+    pub project: Option<String>,
+    /// What the user asked for first.
+    pub goal: Option<String>,
+    /// The prompts, by the host's id: number and text.
+    pub prompts: Vec<DigestPrompt>,
+    /// The latest observations, oldest first.
+    pub observations: Vec<(ObservationType, String)>,
+    /// What the latest summary says was done.
+    pub completed: Option<String>,
+}
+
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct DigestPrompt {
+    pub host_prompt_id: Option<String>,
+    pub number: u32,
+    pub text: String,
+    pub at: Millis,
+    /// When a model last summed it up.
+    pub summed_up_at: Option<Millis>,
+}
+
+/// So many observations are named.
+const OBSERVATIONS: u32 = 12;
+
+impl Store {
+    /// Empty for a session of which nothing is stored yet.
+    pub fn digest(&self, host: &str, host_session_id: &str) -> rusqlite::Result<Digest> {
+        let Some(session) = self.session_id(host, host_session_id)? else {
+            return Ok(Digest::default());
+        };
+        let prompts = self.digest_prompts(session)?;
+        Ok(Digest {
+            project: self.connection.query_row(
+                "select (select name from projects where id = s.project_id)
+                 from sessions s
+                 where s.id = :session",
+                named_params! {":session": session},
+                |row| row.get(0),
+            )?,
+            goal: prompts.first().map(|prompt| prompt.text.clone()),
+            observations: self.latest_observations(session)?,
+            completed: self.last_completed(session)?,
+            prompts,
+        })
+    }
+
+    fn digest_prompts(&self, session: i64) -> rusqlite::Result<Vec<DigestPrompt>> {
+        let mut statement = self.connection.prepare_cached(
+            "select p.host_prompt_id, p.number, p.text, p.at, s.at as summed_up_at
+             from prompts p
+             left join summaries s on s.prompt_id = p.id and s.provider <> 'offline'
+             where p.session_id = :session
+             order by p.number",
+        )?;
+        let rows = statement.query_map(named_params! {":session": session}, |row| {
+            Ok(DigestPrompt {
+                host_prompt_id: row.get("host_prompt_id")?,
+                number: row.get("number")?,
+                text: row.get("text")?,
+                at: row.get("at")?,
+                summed_up_at: row.get("summed_up_at")?,
+            })
+        })?;
+        rows.collect()
+    }
+
+    fn latest_observations(
+        &self,
+        session: i64,
+    ) -> rusqlite::Result<Vec<(ObservationType, String)>> {
+        let mut statement = self.connection.prepare_cached(
+            "select type, title
+             from observations
+             where session_id = :session
+             order by id desc
+             limit :limit",
+        )?;
+        let rows = statement.query_map(
+            named_params! {":session": session, ":limit": OBSERVATIONS},
+            |row| Ok((row.get("type")?, row.get("title")?)),
+        )?;
+        let mut latest = rows.collect::<rusqlite::Result<Vec<_>>>()?;
+        latest.reverse();
+        Ok(latest)
+    }
+
+    fn last_completed(&self, session: i64) -> rusqlite::Result<Option<String>> {
+        let mut statement = self.connection.prepare_cached(
+            "select completed
+             from summaries
+             where session_id = :session and completed <> '' and provider <> 'offline'
+             order by at desc
+             limit 1",
+        )?;
+        let mut rows = statement.query(named_params! {":session": session})?;
+        rows.next()?.map(|row| row.get(0)).transpose()
+    }
+
+    /// Those of a session's kept events that a model has taken in.
+    pub fn taken_in_by_models(
+        &self,
+        host: &str,
+        host_session_id: &str,
+    ) -> rusqlite::Result<HashSet<Uuid>> {
+        let Some(session) = self.session_id(host, host_session_id)? else {
+            return Ok(HashSet::new());
+        };
+        let mut statement = self.connection.prepare_cached(
+            "select e.id
+             from events e
+             join processed_events p on p.event_id = e.id
+             where e.session_id = :session and p.provider <> 'offline'",
+        )?;
+        let rows = statement.query_map(named_params! {":session": session}, |row| {
+            row.get::<_, String>(0)
+        })?;
+        rows.map(|id| Ok(id?.parse().unwrap_or_default())).collect()
+    }
+
+    /// All events of a session that are still kept, in order of time.
+    pub fn kept(&self, host: &str, host_session_id: &str) -> rusqlite::Result<Vec<Event>> {
+        let Some(session) = self.session_id(host, host_session_id)? else {
+            return Ok(Vec::new());
+        };
+        let mut statement = self.connection.prepare_cached(
+            r#"select id, key, kind, host, host_session_id, prompt_id, agent_id, tool_name, tool_use_id,
+                      cwd, project_dir, project, root, transcript_path, branch, "commit", files, payload, at
+               from events
+               where session_id = :session
+               order by at, id"#,
+        )?;
+        let rows = statement.query_map(named_params! {":session": session}, event_from_row)?;
+        rows.collect()
+    }
+}

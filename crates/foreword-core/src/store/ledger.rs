@@ -1,0 +1,293 @@
+//! The ledger: every question to a model, what it cost and how it went.
+//!
+//! It is also the worker's memory of how a provider has been doing: a streak of
+//! failures and the time until which it is left alone outlive the worker.
+
+use rusqlite::named_params;
+
+use super::Store;
+use crate::model::{FailureKind, Millis};
+
+/// A question about to be asked.
+#[derive(Debug, Clone, Copy)]
+pub struct Entry<'a> {
+    pub at: Millis,
+    pub provider: &'a str,
+    pub host_session_id: &'a str,
+    pub events: usize,
+    pub raw_tokens: u64,
+}
+
+/// What became of it.
+#[derive(Debug, Clone, Default, PartialEq)]
+pub struct Answered {
+    pub requests: u32,
+    pub model: Option<String>,
+    pub input_tokens: u64,
+    pub output_tokens: u64,
+    pub cache_read_tokens: u64,
+    pub cache_write_tokens: u64,
+    pub cost_usd: Option<f64>,
+    pub failure: Option<Failed>,
+}
+
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct Failed {
+    pub kind: FailureKind,
+    pub note: String,
+    /// Until when nobody is asked.
+    pub retry_at: Option<Millis>,
+}
+
+/// A row that is still to be completed.
+#[derive(Debug)]
+#[must_use]
+pub struct Open(i64);
+
+/// How a provider has been doing since it last answered.
+#[derive(Debug, Clone, Default, PartialEq, Eq)]
+pub struct Streak {
+    /// Failed calls in a row, and when the first of them was.
+    pub failures: u32,
+    pub since: Option<Millis>,
+    /// The last of them.
+    pub last: Option<Failed>,
+}
+
+/// What was spent: in money where prices are known, else in tokens.
+#[derive(Debug, Clone, Copy, Default, PartialEq)]
+pub struct Spent {
+    pub usd: f64,
+    pub unpriced_tokens: u64,
+}
+
+/// Everything about a time, for people.
+#[derive(Debug, Clone, Default, PartialEq)]
+pub struct Cost {
+    pub calls: u64,
+    pub failed: u64,
+    pub input_tokens: u64,
+    pub output_tokens: u64,
+    pub cache_read_tokens: u64,
+    pub cache_write_tokens: u64,
+    /// None if there were calls and not one has a known price.
+    pub usd: Option<f64>,
+    /// Calls whose price is not known, beside those that are in `usd`.
+    pub unpriced: u64,
+    /// Tokens of what the host sent, of batches that were answered.
+    pub raw_tokens: u64,
+    /// Tokens of the observations and summaries that models wrote.
+    pub memory_tokens: u64,
+}
+
+/// Batches that `offline` answered in a model's stead.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct StoodIn {
+    pub batches: u64,
+    pub last_at: Millis,
+    pub why: String,
+}
+
+impl Store {
+    /// Writes down that a question goes out.
+    pub fn ask(&self, entry: &Entry<'_>) -> rusqlite::Result<Open> {
+        self.connection.execute(
+            "insert into ledger
+                 (at, provider, host_session_id, events, raw_tokens, requests, state)
+             values
+                 (:at, :provider, :session, :events, :raw_tokens, 1, 'open')",
+            named_params! {
+                ":at": entry.at,
+                ":provider": entry.provider,
+                ":session": entry.host_session_id,
+                ":events": entry.events as i64,
+                ":raw_tokens": entry.raw_tokens as i64,
+            },
+        )?;
+        Ok(Open(self.connection.last_insert_rowid()))
+    }
+
+    /// Completes the row.
+    pub fn answered(&self, open: Open, answered: &Answered) -> rusqlite::Result<()> {
+        let failure = answered.failure.as_ref();
+        self.connection.execute(
+            "update ledger
+             set requests = :requests, model = :model, input_tokens = :input, output_tokens = :output,
+                 cache_read_tokens = :cache_read, cache_write_tokens = :cache_write, cost_usd = :cost,
+                 state = :state, failure = :failure, note = :note, retry_at = :retry_at
+             where id = :id",
+            named_params! {
+                ":id": open.0,
+                ":requests": answered.requests,
+                ":model": answered.model,
+                ":input": answered.input_tokens as i64,
+                ":output": answered.output_tokens as i64,
+                ":cache_read": answered.cache_read_tokens as i64,
+                ":cache_write": answered.cache_write_tokens as i64,
+                ":cost": answered.cost_usd,
+                ":state": if failure.is_some() { "failed" } else { "answered" },
+                ":failure": failure.map(|it| it.kind),
+                ":note": failure.map(|it| it.note.as_str()),
+                ":retry_at": failure.and_then(|it| it.retry_at),
+            },
+        )?;
+        Ok(())
+    }
+
+    /// Questions that a dead worker left open: they went out, and nothing more is known.
+    pub fn close_calls_of_the_dead(&self) -> rusqlite::Result<()> {
+        self.connection.execute(
+            "update ledger
+             set state = 'failed', failure = :broken, note = 'the worker ended before the answer came'
+             where state = 'open'",
+            named_params! {":broken": FailureKind::Broken},
+        )?;
+        Ok(())
+    }
+
+    /// Writes down that `offline` answered in a model's stead.
+    pub fn stood_in(&self, entry: &Entry<'_>, why: &str) -> rusqlite::Result<()> {
+        self.connection.execute(
+            "insert into ledger
+                 (at, provider, host_session_id, events, raw_tokens, requests, cost_usd, state, note)
+             values
+                 (:at, 'offline', :session, :events, :raw_tokens, 0, 0, 'answered', :why)",
+            named_params! {
+                ":at": entry.at,
+                ":session": entry.host_session_id,
+                ":events": entry.events as i64,
+                ":raw_tokens": entry.raw_tokens as i64,
+                ":why": why,
+            },
+        )?;
+        Ok(())
+    }
+
+    /// Has a provider asked again at once, whatever happened before.
+    pub fn forgive(&self, provider: &str, now: Millis) -> rusqlite::Result<()> {
+        self.connection.execute(
+            "insert into ledger
+                 (at, provider, host_session_id, events, raw_tokens, requests, cost_usd, state, note)
+             values
+                 (:at, :provider, '', 0, 0, 0, 0, 'answered', 'asked to try again')",
+            named_params! {":at": now, ":provider": provider},
+        )?;
+        Ok(())
+    }
+
+    pub fn streak(&self, provider: &str) -> rusqlite::Result<Streak> {
+        let mut statement = self.connection.prepare_cached(
+            "select at, failure, note, retry_at
+             from ledger
+             where provider = :provider
+               and state = 'failed'
+               and id > coalesce(
+                   (select max(id) from ledger where provider = :provider and state = 'answered'), 0)
+             order by id",
+        )?;
+        let mut rows = statement.query(named_params! {":provider": provider})?;
+        let mut streak = Streak::default();
+        while let Some(row) = rows.next()? {
+            streak.failures += 1;
+            streak.since.get_or_insert(row.get("at")?);
+            streak.last = Some(Failed {
+                kind: row.get("failure")?,
+                note: row.get::<_, Option<String>>("note")?.unwrap_or_default(),
+                retry_at: row.get("retry_at")?,
+            });
+        }
+        Ok(streak)
+    }
+
+    /// Since a time, by all sessions or by one.
+    pub fn spent(&self, since: Millis, session: Option<&str>) -> rusqlite::Result<Spent> {
+        self.connection
+            .prepare_cached(
+                "select coalesce(sum(cost_usd), 0.0) as usd,
+                        coalesce(sum(input_tokens + output_tokens) filter (where cost_usd is null), 0) as tokens
+                 from ledger
+                 where at >= :since and (:session is null or host_session_id = :session)",
+            )?
+            .query_row(named_params! {":since": since, ":session": session}, |row| {
+                Ok(Spent {
+                    usd: row.get("usd")?,
+                    unpriced_tokens: row.get("tokens")?,
+                })
+            })
+    }
+
+    pub fn cost(&self, since: Millis) -> rusqlite::Result<Cost> {
+        let cost = self.connection.query_row(
+            "select coalesce(sum(requests), 0) as calls,
+                    count(*) filter (where state <> 'answered') as failed,
+                    coalesce(sum(input_tokens), 0) as input,
+                    coalesce(sum(output_tokens), 0) as output,
+                    coalesce(sum(cache_read_tokens), 0) as cache_read,
+                    coalesce(sum(cache_write_tokens), 0) as cache_write,
+                    sum(cost_usd) filter (where requests > 0) as usd,
+                    coalesce(sum(requests) filter (where cost_usd is null and output_tokens > 0), 0) as unpriced,
+                    coalesce(sum(raw_tokens) filter (where state = 'answered' and requests > 0), 0) as raw
+             from ledger
+             where at >= :since",
+            named_params! {":since": since},
+            |row| {
+                Ok(Cost {
+                    calls: row.get("calls")?,
+                    failed: row.get("failed")?,
+                    input_tokens: row.get("input")?,
+                    output_tokens: row.get("output")?,
+                    cache_read_tokens: row.get("cache_read")?,
+                    cache_write_tokens: row.get("cache_write")?,
+                    usd: row.get("usd")?,
+                    unpriced: row.get("unpriced")?,
+                    raw_tokens: row.get("raw")?,
+                    memory_tokens: 0,
+                })
+            },
+        )?;
+        Ok(Cost {
+            usd: cost.usd.or((cost.calls == 0).then_some(0.0)),
+            memory_tokens: self.memory_tokens(since)?,
+            ..cost
+        })
+    }
+
+    /// What models wrote, in tokens: characters by four.
+    fn memory_tokens(&self, since: Millis) -> rusqlite::Result<u64> {
+        self.connection.query_row(
+            "select (
+                 select coalesce(sum(length(title) + length(subtitle) + length(facts) + length(narrative)
+                     + length(concepts)), 0)
+                 from observations
+                 where provider <> 'offline' and at >= :since
+             ) / 4 + (
+                 select coalesce(sum(length(request) + length(investigated) + length(learned)
+                     + length(completed) + length(next_steps) + length(notes)), 0)
+                 from summaries
+                 where provider <> 'offline' and at >= :since
+             ) / 4",
+            named_params! {":since": since},
+            |row| row.get(0),
+        )
+    }
+
+    /// How often `offline` answered in a model's stead.
+    pub fn stand_ins(&self, since: Millis) -> rusqlite::Result<Option<StoodIn>> {
+        let mut statement = self.connection.prepare_cached(
+            "select count(*) over () as batches, at, coalesce(note, '') as why
+             from ledger
+             where provider = 'offline' and at >= :since
+             order by id desc
+             limit 1",
+        )?;
+        let mut rows = statement.query(named_params! {":since": since})?;
+        let Some(row) = rows.next()? else {
+            return Ok(None);
+        };
+        Ok(Some(StoodIn {
+            batches: row.get("batches")?,
+            last_at: row.get("at")?,
+            why: row.get("why")?,
+        }))
+    }
+}
