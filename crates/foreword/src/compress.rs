@@ -1,6 +1,193 @@
-//! Has a model turn a batch of events into observations and a summary.
+//! The compressor: has a model turn a batch of events into observations and a summary.
 //!
-//! `question` words what happened; a provider answers; `reply` finds the known tags
-//! in whatever came back, and `repair` makes model types of them.
+//! `question` words what happened, with `prompts` that are files; a provider answers;
+//! `reply` finds the known tags in whatever came back, and `repair` makes model types of
+//! them. An answer without any of the tags is asked for once more. Every call is in the
+//! ledger, also one that failed.
 
+pub mod prompts;
+pub mod question;
+pub mod repair;
 pub mod reply;
+
+use std::time::Duration;
+
+use foreword_core::model::{Derived, Event, FailureKind, Millis, Observation, Provenance};
+use foreword_core::store::Store;
+use foreword_core::store::ledger::{Answered, Entry, Failed};
+use foreword_core::text;
+
+use crate::config;
+use crate::provider::{Call, Failure, Model, Provider as _, Question};
+use prompts::Prompts;
+use question::{Subject, Worded};
+use reply::Reply;
+
+/// A model with everything that is needed to ask it.
+pub struct Compressor {
+    pub provider: &'static str,
+    pub model: Model,
+    pub prompts: Prompts,
+    pub settings: config::Model,
+}
+
+/// What a model made of a batch.
+#[derive(Debug, Clone, PartialEq)]
+pub struct Compressed {
+    pub derived: Derived,
+    pub provenance: Provenance,
+}
+
+/// Why a batch could not be compressed.
+#[derive(Debug)]
+pub enum Trouble {
+    Storage(rusqlite::Error),
+    /// The model cannot be asked for now.
+    Paused(Failure),
+    /// Something about this batch.
+    Failure(Failure),
+}
+
+impl From<rusqlite::Error> for Trouble {
+    fn from(error: rusqlite::Error) -> Trouble {
+        Trouble::Storage(error)
+    }
+}
+
+impl Compressor {
+    /// Asks about a batch, at most twice. `pause` says until when nobody is to be asked
+    /// after a failure; it is kept with the call.
+    pub async fn compress(
+        &mut self,
+        store: &Store,
+        subject: &Subject<'_>,
+        clock: fn() -> Millis,
+        pause: impl Fn(&Failure) -> Option<Millis>,
+    ) -> Result<Compressed, Trouble> {
+        let worded = question::word(&self.prompts, subject);
+        let first = self.ask(store, subject, &worded, clock, &pause).await;
+        match first {
+            Err(Trouble::Failure(failure)) if is_unreadable(failure.kind) => {
+                let again = question::word_again(&self.prompts, &worded, subject.sum_up);
+                self.ask(store, subject, &again, clock, &pause).await
+            }
+            first => first,
+        }
+    }
+
+    async fn ask(
+        &mut self,
+        store: &Store,
+        subject: &Subject<'_>,
+        worded: &Worded,
+        clock: fn() -> Millis,
+        pause: &impl Fn(&Failure) -> Option<Millis>,
+    ) -> Result<Compressed, Trouble> {
+        let now = clock();
+        let session = subject.events.first().map_or("", |it| &it.host_session_id);
+        let open = store.ask(&Entry {
+            at: now,
+            provider: self.provider,
+            host_session_id: session,
+            events: subject.events.len(),
+            raw_tokens: question::raw_tokens(subject.events),
+        })?;
+        let question = Question {
+            system: &worded.system,
+            text: &worded.text,
+            patience: Duration::from_secs(self.settings.timeout_seconds.into()),
+            answer_max: self.settings.answer_max_tokens,
+            now,
+        };
+        let call = self.model.ask(&question).await;
+        let read = read(&call, subject);
+        let failed = read.as_ref().err().map(|failure| Failed {
+            kind: failure.kind,
+            note: text::shorten(&failure.text, 300).into_owned(),
+            retry_at: pause(failure),
+        });
+        let paused = failed.as_ref().is_some_and(|it| it.retry_at.is_some());
+        store.answered(
+            open,
+            &Answered {
+                requests: call.requests,
+                model: call.model.clone(),
+                input_tokens: call.usage.input,
+                output_tokens: call.usage.output,
+                cache_read_tokens: call.usage.cache_read,
+                cache_write_tokens: call.usage.cache_write,
+                cost_usd: call.cost_usd,
+                failure: failed,
+            },
+        )?;
+        Ok(Compressed {
+            derived: read.map_err(|failure| {
+                if paused {
+                    Trouble::Paused(failure)
+                } else {
+                    Trouble::Failure(failure)
+                }
+            })?,
+            provenance: Provenance {
+                provider: self.provider.to_owned(),
+                model: call.model,
+                prompt_version: Some(self.prompts.version().to_owned()),
+            },
+        })
+    }
+}
+
+/// Answers that may come out better when asked for again.
+fn is_unreadable(kind: FailureKind) -> bool {
+    matches!(kind, FailureKind::Prose | FailureKind::Schema)
+}
+
+/// What an answer says, if anything in it can be kept.
+fn read(call: &Call, subject: &Subject<'_>) -> Result<Derived, Failure> {
+    let failure = match &call.answer {
+        Ok(answer) => return derived(reply::read(answer), answer, subject),
+        Err(failure) => failure,
+    };
+    // A smaller batch gives a shorter answer. One event alone cannot be made smaller, so
+    // whatever blocks were whole are taken.
+    if let (FailureKind::CutOff, 1, Some(partial)) =
+        (failure.kind, subject.events.len(), &failure.partial)
+    {
+        return derived(reply::read(partial), partial, subject).map_err(|_| failure.clone());
+    }
+    Err(failure.clone())
+}
+
+fn derived(reply: Reply, answer: &str, subject: &Subject<'_>) -> Result<Derived, Failure> {
+    let said_something =
+        !reply.observations.is_empty() || reply.summary.is_some() || reply.nothing.is_some();
+    if !said_something {
+        let quote = text::shorten(&text::one_line(answer), 120).into_owned();
+        return Err(if answer.trim().is_empty() {
+            Failure::new(FailureKind::Empty, "the answer was empty")
+        } else if reply.open_end {
+            Failure::new(FailureKind::CutOff, format!("the answer ends in the middle: {quote}"))
+        } else {
+            Failure::new(FailureKind::Prose, format!("the answer has none of the known tags: {quote}"))
+        });
+    }
+    let events: Vec<&Event> = subject.events.iter().collect();
+    let seed = subject.events.first().map_or_else(String::new, |it| it.id.to_string());
+    let said = reply.observations.len();
+    let observations: Vec<Observation> = reply
+        .observations
+        .into_iter()
+        .enumerate()
+        .filter_map(|(number, it)| repair::observation(it, &events, format!("{seed}/{number}")))
+        .collect();
+    if observations.is_empty() && said > 0 && reply.summary.is_none() && reply.nothing.is_none() {
+        return Err(Failure::new(
+            FailureKind::Schema,
+            "the answer's observations are empty",
+        ));
+    }
+    Ok(Derived {
+        observations,
+        summary: reply.summary.map(|it| repair::summary(it, &events)),
+    })
+}

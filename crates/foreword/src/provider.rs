@@ -98,6 +98,8 @@ pub struct Failure {
     pub text: String,
     /// When the provider says that it can be asked again.
     pub retry_at: Option<Millis>,
+    /// The beginning of an answer that was cut off.
+    pub partial: Option<String>,
 }
 
 impl Failure {
@@ -106,6 +108,7 @@ impl Failure {
             kind,
             text: foreword_core::text::one_line(&text.into()),
             retry_at: None,
+            partial: None,
         }
     }
 }

@@ -2,16 +2,20 @@
 //!
 //! At most one per data directory: a file lock is the only authority. It is
 //! woken by a datagram, ends by itself when idle, and finishes the batch in hand
-//! when asked to end. `derive` is the work on one batch; this file decides when.
+//! when asked to end, unless a model is still to answer. `derive` is the work on one batch;
+//! this file decides when.
 
 mod derive;
+mod leash;
+pub mod redo;
 pub mod request;
 
+use std::collections::HashMap;
 use std::time::Duration;
 
 use anyhow::Context as _;
 use foreword_core::model::Millis;
-use foreword_core::queue::{Queue, Readiness};
+use foreword_core::queue::{Claim, Queue, Readiness};
 use foreword_core::spool;
 use foreword_core::store::Store;
 use tokio::signal::unix::{Signal, SignalKind, signal};
@@ -21,6 +25,7 @@ use crate::home::{self, Home};
 use crate::log::Log;
 use crate::platform::Lock;
 use crate::start;
+use derive::Deriver;
 use request::{Requests, Waiting};
 
 /// How a worker's run ended.
@@ -90,7 +95,7 @@ struct Worker<'a> {
     home: &'a Home,
     config: &'a Config,
     queue: Queue,
-    store: Store,
+    deriver: Deriver,
     requests: Requests,
     signals: [Signal; 2],
     /// Someone waits for everything to be done.
@@ -99,6 +104,17 @@ struct Worker<'a> {
     /// A claim may be left that could neither be finished nor given back.
     claim_in_doubt: bool,
     house_kept: Millis,
+    /// A session of which a batch failed is taken up in smaller parts, until one goes well.
+    limits: HashMap<String, u32>,
+}
+
+/// What came of looking for work.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+enum Step {
+    Nothing,
+    Something,
+    /// Asked to end in the middle of it.
+    Asked,
 }
 
 impl<'a> Worker<'a> {
@@ -110,6 +126,9 @@ impl<'a> Worker<'a> {
         queue
             .free_claims_of_the_dead()
             .context("could not free old claims")?;
+        store
+            .close_calls_of_the_dead()
+            .context("could not complete the ledger")?;
         let requests =
             Requests::bind(&home.socket()).context("could not open the worker's socket")?;
         let signals = [
@@ -121,18 +140,22 @@ impl<'a> Worker<'a> {
             home,
             config,
             queue,
-            store,
+            deriver: Deriver::new(store, home, config),
             requests,
             signals,
             waiting: Vec::new(),
             not_before: 0,
             claim_in_doubt: false,
             house_kept: 0,
+            limits: HashMap::new(),
         })
     }
 
     async fn work(&mut self, until: Until) -> anyhow::Result<End> {
         let mut progress_at = home::now();
+        if until == Until::Drained {
+            self.deriver.leash.lift();
+        }
         loop {
             if self.asked_to_end().await {
                 return Ok(End::Asked);
@@ -143,9 +166,15 @@ impl<'a> Worker<'a> {
             self.not_before = self.not_before.min(now + OUTAGE_PAUSE);
             self.keep_house(now);
             let drain = until == Until::Drained || !self.waiting.is_empty();
-            if now >= self.not_before && self.step(now, drain) {
-                progress_at = home::now();
-                continue;
+            if now >= self.not_before {
+                match self.step(now, drain).await {
+                    Step::Something => {
+                        progress_at = home::now();
+                        continue;
+                    }
+                    Step::Asked => return Ok(End::Asked),
+                    Step::Nothing => {}
+                }
             }
 
             let next_due = self
@@ -155,7 +184,8 @@ impl<'a> Worker<'a> {
                     self.outage(&format!("could not look at queue.db: {error}"));
                     Some(now)
                 });
-            let next_due = next_due.map(|due| due.max(self.not_before));
+            let paused = self.paused_until(now);
+            let next_due = next_due.map(|due| due.max(self.not_before).max(paused.unwrap_or(0)));
             let patient = now < progress_at + DRAIN_PATIENCE;
             let soon = next_due.is_some_and(|due| due <= now + DRAIN_PATIENCE);
             if drain && !(soon && patient) {
@@ -178,17 +208,26 @@ impl<'a> Worker<'a> {
         }
     }
 
-    /// Takes in what was spooled and works on the next batch; true if there was
-    /// anything to do. A database that cannot be used is an outage, not an end.
-    fn step(&mut self, now: Millis, drain: bool) -> bool {
-        let stepped = self
-            .take_back()
-            .and_then(|()| self.take_in())
-            .and_then(|taken| Ok(self.one_batch(now, drain)? | taken));
+    /// Takes in what was spooled and works on the next batch. A database that cannot be
+    /// used is an outage, not an end.
+    async fn step(&mut self, now: Millis, drain: bool) -> Step {
+        let stepped = match self.take_back().and_then(|()| self.take_in()) {
+            Ok(taken) => match self.one_batch(now, drain).await {
+                Ok(Step::Nothing) if taken => Ok(Step::Something),
+                stepped => stepped,
+            },
+            Err(error) => Err(error),
+        };
         stepped.unwrap_or_else(|error| {
             self.outage(&format!("{error:#}"));
-            false
+            Step::Nothing
         })
+    }
+
+    /// Until when the provider is left alone; none if it may be asked.
+    fn paused_until(&self, now: Millis) -> Option<Millis> {
+        let leash = &self.deriver.leash;
+        leash.waits_until(&self.deriver.store, now).unwrap_or(None)
     }
 
     fn readiness(&self, drain: bool) -> Readiness {
@@ -221,37 +260,84 @@ impl<'a> Worker<'a> {
         Ok(count > 0)
     }
 
-    /// Works on the next batch that is ready; true if there was one.
-    fn one_batch(&mut self, now: Millis, drain: bool) -> anyhow::Result<bool> {
+    /// Works on the next batch that is ready.
+    async fn one_batch(&mut self, now: Millis, drain: bool) -> anyhow::Result<Step> {
+        if self.paused_until(now).is_some() {
+            return Ok(Step::Nothing);
+        }
+        let (limits, deriver) = (&self.limits, &self.deriver);
         let claim = self
             .queue
-            .claim(now, self.readiness(drain))
+            .claim(now, self.readiness(drain), |session| {
+                deriver.portion(limits.get(session).copied())
+            })
             .context("could not claim from queue.db")?;
         let Some(claim) = claim else {
-            return Ok(false);
+            return Ok(Step::Nothing);
         };
-        match derive::derive(&mut self.store, &claim.events, now) {
-            Ok(()) => self
-                .queue
-                .finish(claim)
-                .context("could not finish in queue.db")?,
-            Err(derive::Failure::Storage(error)) => {
+        let [terminate, interrupt] = &mut self.signals;
+        let derived = tokio::select! {
+            biased;
+            _ = terminate.recv() => None,
+            _ = interrupt.recv() => None,
+            derived = self.deriver.derive(&claim, now) => Some(derived),
+        };
+        match derived {
+            Some(Ok(())) => {
+                self.limits.remove(&claim.host_session_id);
                 self.queue
-                    .give_back(claim)
-                    .context("could not give events back to queue.db")?;
-                return Err(error).context("could not store in memory.db");
+                    .finish(claim)
+                    .context("could not finish in queue.db")?;
             }
-            Err(derive::Failure::Event(error)) => {
-                Log::Worker.line(
-                    self.home,
-                    &format!("{} events failed: {error}", claim.events.len()),
-                );
-                self.queue
-                    .fail(claim, &error, now)
-                    .context("could not record a failure in queue.db")?;
+            Some(Err(failure)) => return self.failed(claim, failure),
+            None => {
+                // The call is broken off; what it was about is asked again later.
+                let _ = self.deriver.store.close_calls_of_the_dead();
+                self.give_back(claim)?;
+                return Ok(Step::Asked);
             }
         }
-        Ok(true)
+        Ok(Step::Something)
+    }
+
+    fn failed(&mut self, claim: Claim, failure: derive::Failure) -> anyhow::Result<Step> {
+        let count = claim.events.len();
+        match failure {
+            derive::Failure::Storage(error) => {
+                self.give_back(claim)?;
+                Err(error).context("could not store in memory.db")
+            }
+            derive::Failure::Paused(failure) => {
+                self.log(&format!("{count} events wait: {}", failure.kind));
+                self.give_back(claim)?;
+                Ok(Step::Nothing)
+            }
+            derive::Failure::Event(_) if count > 1 && self.deriver.splits() => {
+                self.log(&format!("{count} events failed together; in two parts next"));
+                let half = u32::try_from(count / 2).unwrap_or(1);
+                self.limits.insert(claim.host_session_id.clone(), half);
+                self.give_back(claim)?;
+                Ok(Step::Something)
+            }
+            derive::Failure::Event(error) => {
+                self.log(&format!("{count} events failed"));
+                self.limits.remove(&claim.host_session_id);
+                self.queue
+                    .fail(claim, &error, home::now())
+                    .context("could not record a failure in queue.db")?;
+                Ok(Step::Something)
+            }
+        }
+    }
+
+    fn give_back(&mut self, claim: Claim) -> anyhow::Result<()> {
+        self.queue
+            .give_back(claim)
+            .context("could not give events back to queue.db")
+    }
+
+    fn log(&self, line: &str) {
+        Log::Worker.line(self.home, line);
     }
 
     /// Nothing that an event could be blamed for: everything waits.
@@ -273,7 +359,7 @@ impl<'a> Worker<'a> {
         if let Err(error) = spool::sweep(&self.home.spool(), now) {
             Log::Worker.line(self.home, &format!("housekeeping in the spool: {error}"));
         }
-        if let Err(error) = self.store.keep_house(now, events_kept) {
+        if let Err(error) = self.deriver.store.keep_house(now, events_kept) {
             Log::Worker.line(self.home, &format!("housekeeping: {error}"));
         }
     }
@@ -297,7 +383,10 @@ impl<'a> Worker<'a> {
             _ = interrupt.recv() => return true,
             request = self.requests.next() => {
                 // Who waits asks again from time to time.
-                self.waiting.extend(request.filter(|it| !self.waiting.contains(it)));
+                if let Some(request) = request.filter(|it| !self.waiting.contains(it)) {
+                    self.waiting.push(request);
+                    self.deriver.leash.lift();
+                }
             }
             () = tokio::time::sleep(sleep) => {}
         }

@@ -28,6 +28,7 @@ create table ledger (
 
 create index ledger_by_time on ledger (at);
 create index ledger_by_session on ledger (host_session_id);
+create index ledger_by_provider on ledger (provider, state);
 
 -- Who took an event in; null before there were models: offline.
 alter table processed_events add column provider text;

@@ -29,7 +29,6 @@ pub struct DigestPrompt {
     pub host_prompt_id: Option<String>,
     pub number: u32,
     pub text: String,
-    pub at: Millis,
     /// When a model last summed it up.
     pub summed_up_at: Option<Millis>,
 }
@@ -38,12 +37,17 @@ pub struct DigestPrompt {
 const OBSERVATIONS: u32 = 12;
 
 impl Store {
-    /// Empty for a session of which nothing is stored yet.
-    pub fn digest(&self, host: &str, host_session_id: &str) -> rusqlite::Result<Digest> {
+    /// As it was before a time. Empty for a session of which nothing is stored yet.
+    pub fn digest(
+        &self,
+        host: &str,
+        host_session_id: &str,
+        before: Millis,
+    ) -> rusqlite::Result<Digest> {
         let Some(session) = self.session_id(host, host_session_id)? else {
             return Ok(Digest::default());
         };
-        let prompts = self.digest_prompts(session)?;
+        let prompts = self.digest_prompts(session, before)?;
         Ok(Digest {
             project: self.connection.query_row(
                 "select (select name from projects where id = s.project_id)
@@ -53,45 +57,52 @@ impl Store {
                 |row| row.get(0),
             )?,
             goal: prompts.first().map(|prompt| prompt.text.clone()),
-            observations: self.latest_observations(session)?,
-            completed: self.last_completed(session)?,
+            observations: self.latest_observations(session, before)?,
+            completed: self.last_completed(session, before)?,
             prompts,
         })
     }
 
-    fn digest_prompts(&self, session: i64) -> rusqlite::Result<Vec<DigestPrompt>> {
+    fn digest_prompts(
+        &self,
+        session: i64,
+        before: Millis,
+    ) -> rusqlite::Result<Vec<DigestPrompt>> {
         let mut statement = self.connection.prepare_cached(
-            "select p.host_prompt_id, p.number, p.text, p.at, s.at as summed_up_at
+            "select p.host_prompt_id, p.number, p.text, s.at as summed_up_at
              from prompts p
              left join summaries s on s.prompt_id = p.id and s.provider <> 'offline'
-             where p.session_id = :session
+             where p.session_id = :session and p.at < :before
              order by p.number",
         )?;
-        let rows = statement.query_map(named_params! {":session": session}, |row| {
-            Ok(DigestPrompt {
-                host_prompt_id: row.get("host_prompt_id")?,
-                number: row.get("number")?,
-                text: row.get("text")?,
-                at: row.get("at")?,
-                summed_up_at: row.get("summed_up_at")?,
-            })
-        })?;
+        let rows = statement.query_map(
+            named_params! {":session": session, ":before": before},
+            |row| {
+                Ok(DigestPrompt {
+                    host_prompt_id: row.get("host_prompt_id")?,
+                    number: row.get("number")?,
+                    text: row.get("text")?,
+                    summed_up_at: row.get("summed_up_at")?,
+                })
+            },
+        )?;
         rows.collect()
     }
 
     fn latest_observations(
         &self,
         session: i64,
+        before: Millis,
     ) -> rusqlite::Result<Vec<(ObservationType, String)>> {
         let mut statement = self.connection.prepare_cached(
             "select type, title
              from observations
-             where session_id = :session
-             order by id desc
+             where session_id = :session and at < :before
+             order by at desc, id desc
              limit :limit",
         )?;
         let rows = statement.query_map(
-            named_params! {":session": session, ":limit": OBSERVATIONS},
+            named_params! {":session": session, ":before": before, ":limit": OBSERVATIONS},
             |row| Ok((row.get("type")?, row.get("title")?)),
         )?;
         let mut latest = rows.collect::<rusqlite::Result<Vec<_>>>()?;
@@ -99,15 +110,16 @@ impl Store {
         Ok(latest)
     }
 
-    fn last_completed(&self, session: i64) -> rusqlite::Result<Option<String>> {
+    fn last_completed(&self, session: i64, before: Millis) -> rusqlite::Result<Option<String>> {
         let mut statement = self.connection.prepare_cached(
             "select completed
              from summaries
-             where session_id = :session and completed <> '' and provider <> 'offline'
+             where session_id = :session and at < :before
+               and completed <> '' and provider <> 'offline'
              order by at desc
              limit 1",
         )?;
-        let mut rows = statement.query(named_params! {":session": session})?;
+        let mut rows = statement.query(named_params! {":session": session, ":before": before})?;
         rows.next()?.map(|row| row.get(0)).transpose()
     }
 

@@ -75,7 +75,10 @@ impl Store {
             .into_iter()
             .map(|((_, prompt_id), mut events)| {
                 if let Some(session) = session {
-                    events.extend(self.kept_events(session, prompt_id.as_deref())?);
+                    let mut kept = self.kept_events(session, prompt_id.as_deref())?;
+                    // Events that are looked at again are among the kept ones.
+                    kept.retain(|kept| !events.iter().any(|event| event.id == kept.id));
+                    events.extend(kept);
                 }
                 events.sort_by_key(|event| (event.at, event.id));
                 Ok(Turn { prompt_id, events })

@@ -1,0 +1,148 @@
+//! The prompts: `.md` files that the user can put others in place of.
+//!
+//! A prompt is text with `{{names}}`. What is filled in is never looked at for further
+//! names, so recorded text cannot pull anything in.
+
+use std::path::Path;
+
+/// Counts up when a prompt changes what models answer; kept with everything they wrote.
+const VERSION: &str = "1";
+
+const OURS: [(&str, &str); 6] = [
+    ("init", include_str!("prompts/init.md")),
+    ("session", include_str!("prompts/session.md")),
+    ("continuation", include_str!("prompts/continuation.md")),
+    ("observe", include_str!("prompts/observe.md")),
+    ("summary", include_str!("prompts/summary.md")),
+    ("again", include_str!("prompts/again.md")),
+];
+
+/// A prompt of the user's that is longer is a mistake, and would cost with every call.
+const PROMPT_MAX: usize = 32_768;
+
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct Prompts {
+    texts: Vec<(&'static str, String)>,
+    version: String,
+    /// What is wrong with the user's own, for the log.
+    pub problems: Vec<String>,
+}
+
+impl Prompts {
+    /// Ours, or the user's from `folder`, one by one.
+    pub fn load(folder: &Path) -> Prompts {
+        let mut problems = Vec::new();
+        let mut theirs = blake3::Hasher::new();
+        let mut any_of_theirs = false;
+        let texts = OURS.map(|(name, ours)| {
+            let path = folder.join(format!("{name}.md"));
+            match std::fs::read_to_string(&path) {
+                Ok(text) if !text.trim().is_empty() && text.len() <= PROMPT_MAX => {
+                    any_of_theirs = true;
+                    theirs.update(name.as_bytes());
+                    theirs.update(text.as_bytes());
+                    (name, text)
+                }
+                Err(error) if error.kind() == std::io::ErrorKind::NotFound => {
+                    (name, ours.to_owned())
+                }
+                unusable => {
+                    let why = match unusable {
+                        Ok(text) if text.len() > PROMPT_MAX => "longer than 32 KB".to_owned(),
+                        Ok(_) => "empty".to_owned(),
+                        Err(error) => error.to_string(),
+                    };
+                    problems.push(format!("{}: {why}; ours is used", path.display()));
+                    (name, ours.to_owned())
+                }
+            }
+        });
+        let version = if any_of_theirs {
+            format!("{VERSION}-own-{}", &theirs.finalize().to_hex()[..8])
+        } else {
+            VERSION.to_owned()
+        };
+        Prompts {
+            texts: texts.into(),
+            version,
+            problems,
+        }
+    }
+
+    pub fn version(&self) -> &str {
+        &self.version
+    }
+
+    /// A prompt with its names filled in. A name that is not given stays as it is.
+    pub fn fill(&self, name: &str, values: &[(&str, &str)]) -> String {
+        let template = self
+            .texts
+            .iter()
+            .find(|(it, _)| *it == name)
+            .map_or("", |(_, text)| text.as_str());
+        let mut filled = String::new();
+        let mut rest = template.trim_end();
+        while let Some(start) = rest.find("{{") {
+            filled.push_str(&rest[..start]);
+            rest = &rest[start..];
+            let value = rest.find("}}").and_then(|end| {
+                let (_, value) = values.iter().find(|(it, _)| *it == rest[2..end].trim())?;
+                Some((end + 2, *value))
+            });
+            let (used, value) = value.unwrap_or((2, "{{"));
+            filled.push_str(value);
+            rest = &rest[used..];
+        }
+        filled.push_str(rest);
+        filled
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn what_is_filled_in_is_not_filled_again() {
+        let dir = tempfile::tempdir().unwrap();
+        std::fs::write(
+            dir.path().join("session.md"),
+            "{{project}} {{date}} {{x}} {{",
+        )
+        .unwrap();
+        let prompts = Prompts::load(dir.path());
+        let filled = prompts.fill("session", &[("project", "{{date}}"), ("date", "today")]);
+        assert_eq!(filled, "{{date}} today {{x}} {{");
+        assert!(prompts.version().starts_with("1-own-"));
+    }
+
+    #[test]
+    fn a_prompt_of_the_users_that_cannot_be_used_is_named_and_ours_is_taken() {
+        let dir = tempfile::tempdir().unwrap();
+        std::fs::write(dir.path().join("init.md"), " \n").unwrap();
+        let prompts = Prompts::load(dir.path());
+        assert_eq!(prompts.problems.len(), 1, "{:?}", prompts.problems);
+        assert_eq!(prompts.fill("init", &[]), OURS[0].1.trim_end());
+        assert_eq!(prompts.version(), "1");
+    }
+
+    #[test]
+    fn the_prompts_do_not_bias() {
+        for (name, text) in OURS {
+            let words: Vec<&str> = text.split(|it: char| !it.is_alphanumeric()).collect();
+            assert!(!words.contains(&"most"), "{name}");
+            for tool in ["Bash", "Read", "Edit", "Grep", "Glob", "Task", "WebFetch"] {
+                assert!(!words.contains(&tool), "{name}: {tool}");
+            }
+        }
+    }
+
+    #[test]
+    fn the_fixed_part_stays_small() {
+        let (_, init) = OURS[0];
+        assert!(
+            foreword_core::text::tokens(init) <= 1_000,
+            "every call pays for it"
+        );
+    }
+}

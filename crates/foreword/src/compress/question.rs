@@ -1,0 +1,342 @@
+//! Words a batch of events as a question to a model.
+//!
+//! What is recorded is capped, and stands between fences whose name is a hash of all that
+//! is recorded: a text cannot contain its own hash, so nothing in it can end the fence or
+//! pose as one. Each step has a number, by which an answer can name what it rests on.
+
+use foreword_core::model::{Event, EventKind, Millis, Turn};
+use foreword_core::store::Digest;
+use foreword_core::text;
+use serde_json::Value;
+
+use super::prompts::Prompts;
+
+/// In characters; what is longer is cut in its middle.
+const INPUT_MAX: usize = 1_200;
+const OUTPUT_MAX: usize = 2_400;
+const PROMPT_MAX: usize = 2_000;
+const REPLY_MAX: usize = 3_000;
+const GOAL_MAX: usize = 300;
+const COMPLETED_MAX: usize = 400;
+
+/// So many bytes of an event's payload count when batches are made.
+pub const EVENT_BYTES: usize = INPUT_MAX + OUTPUT_MAX;
+
+/// What a question is about.
+#[derive(Debug, Clone, Copy)]
+pub struct Subject<'a> {
+    pub events: &'a [Event],
+    /// The turn that the last event belongs to, whole.
+    pub turn: &'a Turn,
+    pub digest: &'a Digest,
+    /// That turn is at its end, as far as one can tell.
+    pub sum_up: bool,
+    /// Texts are cut harder by this factor, after a question was too long.
+    pub cut: usize,
+}
+
+/// A question in words.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct Worded {
+    pub system: String,
+    pub text: String,
+}
+
+pub fn word(prompts: &Prompts, subject: &Subject<'_>) -> Worded {
+    let steps: Vec<Step> = subject
+        .events
+        .iter()
+        .enumerate()
+        .filter_map(|(at, event)| Step::of(at + 1, event, subject))
+        .collect();
+    let digest = digest(subject.digest);
+    let fence = fence(&steps, &digest);
+    let last = subject.events.last();
+    let field = |field: Option<&str>| text::one_line(field.unwrap_or("unknown"));
+    let mut parts = vec![prompts.fill(
+        "session",
+        &[
+            ("project", &project(subject, last)),
+            ("date", &text::date(last.map_or(0, |event| event.at))),
+            ("session", &field(last.map(|it| it.host_session_id.as_str()))),
+        ],
+    )];
+    if let Some(goal) = &subject.digest.goal {
+        parts.push(prompts.fill(
+            "continuation",
+            &[
+                ("goal", &text::shorten(&text::one_line(goal), GOAL_MAX)),
+                ("digest", &digest),
+                ("fence", &fence),
+            ],
+        ));
+    }
+    let steps: Vec<String> = steps.iter().map(|step| step.fenced(&fence)).collect();
+    parts.push(prompts.fill("observe", &[("steps", &steps.join("\n"))]));
+    if subject.sum_up {
+        let number = prompt_number(subject, subject.turn.events.first());
+        parts.push(prompts.fill("summary", &[("number", &number.to_string())]));
+    }
+    Worded {
+        system: prompts.fill("init", &[]),
+        text: parts.join("\n\n"),
+    }
+}
+
+/// The same question, after an answer that could not be read.
+pub fn word_again(prompts: &Prompts, question: &Worded, sum_up: bool) -> Worded {
+    let summary = if sum_up { ", `<summary>`" } else { "" };
+    Worded {
+        system: question.system.clone(),
+        text: format!(
+            "{}\n\n{}",
+            question.text,
+            prompts.fill("again", &[("summary", summary)])
+        ),
+    }
+}
+
+/// Tokens of what the host sent about tool uses, also of what was cut at capture.
+pub fn raw_tokens(events: &[Event]) -> u64 {
+    let length = |value: &Option<Value>| {
+        value
+            .as_ref()
+            .map_or(0, |value| value.to_string().chars().count())
+    };
+    let characters: usize = events
+        .iter()
+        .filter(|event| is_tool(event))
+        .map(|event| {
+            let payload = &event.payload;
+            let cut: u64 = payload.cut.iter().map(|(_, bytes)| bytes).sum();
+            length(&payload.input)
+                + length(&payload.response)
+                + payload.error.as_ref().map_or(0, String::len)
+                + usize::try_from(cut).unwrap_or(0)
+        })
+        .sum();
+    (characters / 4) as u64
+}
+
+pub fn is_tool(event: &Event) -> bool {
+    matches!(event.kind, EventKind::ToolUse | EventKind::ToolFailure)
+}
+
+struct Step {
+    head: String,
+    body: String,
+}
+
+impl Step {
+    /// None for events that say nothing by themselves.
+    fn of(number: usize, event: &Event, subject: &Subject<'_>) -> Option<Step> {
+        let cap = |max: usize| max / subject.cut.max(1);
+        let payload = &event.payload;
+        let (what, body) = match event.kind {
+            EventKind::Prompt | EventKind::Notification => {
+                let who = match event.kind {
+                    EventKind::Prompt => "the user's prompt",
+                    _ => "a background task reports",
+                };
+                (who.to_owned(), middle_cut(payload.prompt.as_deref()?, cap(PROMPT_MAX)))
+            }
+            EventKind::Stop => (
+                "the agent's last words".to_owned(),
+                middle_cut(payload.reply.as_deref()?, cap(REPLY_MAX)),
+            ),
+            EventKind::StopFailure => (
+                "the turn failed".to_owned(),
+                middle_cut(payload.error.as_deref().unwrap_or("for no known reason"), cap(INPUT_MAX)),
+            ),
+            EventKind::ToolUse | EventKind::ToolFailure => {
+                let name = event.tool_name.as_deref().unwrap_or("a tool");
+                let by = if event.agent_id.is_some() { ", by a subagent" } else { "" };
+                let output = match event.kind {
+                    EventKind::ToolFailure => payload.error.clone().unwrap_or_default(),
+                    _ => output(event),
+                };
+                let failed = match event.kind {
+                    EventKind::ToolFailure => " failed",
+                    _ => "",
+                };
+                let input = middle_cut(&input(event), cap(INPUT_MAX));
+                let output = middle_cut(&output, cap(OUTPUT_MAX));
+                let arrow = if output.is_empty() { "" } else { "\n→ " };
+                (
+                    format!("{}{failed}{by}", text::one_line(name)),
+                    format!("{input}{arrow}{output}"),
+                )
+            }
+            EventKind::SessionStart | EventKind::SessionEnd => return None,
+        };
+        let prompt = prompt_number(subject, Some(event));
+        let time = clock(event.at);
+        Some(Step {
+            head: format!("[{number}] {time}, prompt {prompt}: {what}"),
+            body,
+        })
+    }
+
+    fn fenced(&self, fence: &str) -> String {
+        let Step { head, body } = self;
+        format!("{head}\n<data {fence}>\n{body}\n</data {fence}>")
+    }
+}
+
+/// What went in, in the fewest words that say it.
+fn input(event: &Event) -> String {
+    let Some(input) = &event.payload.input else {
+        return String::new();
+    };
+    let field = |name: &str| input.get(name).and_then(Value::as_str);
+    let path = |name: &str| field(name).map(|path| relative(path, event));
+    if let Some(command) = field("command") {
+        return command.to_owned();
+    }
+    match (path("file_path"), field("old_string"), field("new_string")) {
+        (Some(path), Some(old), Some(new)) => {
+            let old = middle_cut(old, INPUT_MAX / 3);
+            return format!("{path}\n-- before\n{old}\n-- after\n{new}");
+        }
+        (Some(path), _, _) => {
+            return match field("content") {
+                Some(content) => format!("{path}\n{content}"),
+                None => path,
+            };
+        }
+        _ => {}
+    }
+    match input {
+        Value::Object(fields) if fields.len() == 1 => {
+            fields.values().next().map(plain).unwrap_or_default()
+        }
+        input => plain(input),
+    }
+}
+
+/// What came out. An edit or a written file says nothing that its input did not.
+fn output(event: &Event) -> String {
+    let Some(response) = &event.payload.response else {
+        return String::new();
+    };
+    let field = |value: &Value, name: &str| {
+        value
+            .get(name)
+            .and_then(Value::as_str)
+            .map(str::to_owned)
+    };
+    if let Some(content) = response.get("file").and_then(|file| field(file, "content")) {
+        return content;
+    }
+    if response.get("structuredPatch").is_some() {
+        return String::new();
+    }
+    if let Some(stdout) = field(response, "stdout") {
+        let stderr = field(response, "stderr").unwrap_or_default();
+        return format!("{}\n{}", stdout.trim_end(), stderr.trim())
+            .trim()
+            .to_owned();
+    }
+    plain(response)
+}
+
+/// A JSON value for reading: texts as they are, blocks of text one after the other.
+fn plain(value: &Value) -> String {
+    match value {
+        Value::String(text) => text.clone(),
+        Value::Null => String::new(),
+        Value::Array(items) => items.iter().map(plain).collect::<Vec<_>>().join("\n"),
+        Value::Object(fields) => match fields.get("text").or(fields.get("content")) {
+            Some(inner @ (Value::String(_) | Value::Array(_))) => plain(inner),
+            _ => value.to_string(),
+        },
+        value => value.to_string(),
+    }
+}
+
+fn relative(path: &str, event: &Event) -> String {
+    let inside = event
+        .root
+        .as_deref()
+        .and_then(|root| path.strip_prefix(root))
+        .and_then(|path| path.strip_prefix('/'));
+    inside.unwrap_or(path).to_owned()
+}
+
+/// Beginning and end, at most `max` characters, with what is missing counted.
+fn middle_cut(text: &str, max: usize) -> String {
+    let text = text.trim();
+    let length = text.chars().count();
+    if length <= max {
+        return text.to_owned();
+    }
+    let at = |character: usize| {
+        text.char_indices()
+            .nth(character)
+            .map_or(text.len(), |(at, _)| at)
+    };
+    let (head, tail) = (max * 3 / 5, max * 2 / 5);
+    let left_out = length - head - tail;
+    format!(
+        "{}\n[… {left_out} characters left out …]\n{}",
+        text[..at(head)].trim_end(),
+        text[at(length - tail)..].trim_start()
+    )
+}
+
+fn digest(digest: &Digest) -> String {
+    let mut lines: Vec<String> = digest
+        .observations
+        .iter()
+        .map(|(kind, title)| format!("- {kind}: {}", text::one_line(title)))
+        .collect();
+    if let Some(completed) = &digest.completed {
+        let completed = text::one_line(completed);
+        lines.push(format!("done: {}", text::shorten(&completed, COMPLETED_MAX)));
+    }
+    lines.join("\n")
+}
+
+fn fence(steps: &[Step], digest: &str) -> String {
+    let mut hasher = blake3::Hasher::new();
+    hasher.update(digest.as_bytes());
+    for step in steps {
+        hasher.update(step.body.as_bytes());
+    }
+    hasher.finalize().to_hex()[..8].to_owned()
+}
+
+fn project(subject: &Subject<'_>, last: Option<&Event>) -> String {
+    let key = last.and_then(|event| event.project.as_deref());
+    let name = subject
+        .digest
+        .project
+        .clone()
+        .or_else(|| key.map(|key| foreword_core::project::name(key).to_owned()));
+    text::one_line(&name.unwrap_or_else(|| "none".to_owned()))
+}
+
+/// The number of the prompt that an event belongs to; a new one counts on.
+fn prompt_number(subject: &Subject<'_>, event: Option<&Event>) -> u32 {
+    let prompts = &subject.digest.prompts;
+    let id = event.and_then(|event| event.prompt_id.as_deref());
+    let known = prompts
+        .iter()
+        .find(|prompt| id.is_some() && prompt.host_prompt_id.as_deref() == id);
+    match known {
+        Some(prompt) => prompt.number,
+        None => {
+            let belongs_to_turn = id == subject.turn.prompt_id.as_deref();
+            let last = prompts.last().map_or(0, |prompt| prompt.number);
+            if belongs_to_turn || last == 0 { last + 1 } else { last }
+        }
+    }
+}
+
+fn clock(at: Millis) -> String {
+    let time = text::rfc3339(at);
+    time.get(11..19).unwrap_or(&time).to_owned()
+}
+
+#[cfg(test)]
+mod tests;

@@ -1,0 +1,87 @@
+//! Derives from a session again, and replaces what was made of it before.
+//!
+//! It needs the events, which are kept for some days, and the worker's lock: nobody else
+//! may write meanwhile. Each batch is replaced in one transaction, so what could not be
+//! done again stays as it was.
+
+use anyhow::{Context as _, bail};
+use foreword_core::model::{Event, EventKind};
+use foreword_core::store::Store;
+
+use super::derive::{Deriver, Failure};
+use crate::compress::question;
+use crate::config::Config;
+use crate::home::{self, Home};
+
+/// What was done again.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub struct Redone {
+    pub batches: usize,
+    pub events: usize,
+}
+
+/// Only the holder of the worker's lock may call this.
+pub fn redo(home: &Home, config: &Config, events: Vec<Event>) -> anyhow::Result<Redone> {
+    let store = Store::open(&home.memory(), &home.backups()).context("could not open memory.db")?;
+    let mut deriver = Deriver::new(store, home, config);
+    deriver.leash.lift();
+    let batches = batches(events, config);
+    let runtime = tokio::runtime::Builder::new_current_thread()
+        .enable_all()
+        .build()
+        .context("could not start the runtime")?;
+    let mut redone = Redone {
+        batches: 0,
+        events: 0,
+    };
+    for (number, batch) in batches.iter().enumerate() {
+        let next = batches.get(number + 1).and_then(|batch| batch.first());
+        let turn_over = next.is_none_or(|event| event.kind == EventKind::Prompt);
+        let derived = runtime.block_on(deriver.derive_again(batch, turn_over, home::now()));
+        let so_far = format!("{} of {} batches were done again", redone.batches, batches.len());
+        match derived {
+            Ok(()) => {}
+            Err(Failure::Storage(error)) => {
+                return Err(error).with_context(|| format!("could not store; {so_far}"));
+            }
+            Err(Failure::Event(error)) => bail!("{error}; {so_far}, the others are as they were"),
+            Err(Failure::Paused(failure)) => {
+                bail!("{}; {so_far}, the others are as they were", failure.text)
+            }
+        }
+        redone.batches += 1;
+        redone.events += batch.len();
+    }
+    Ok(redone)
+}
+
+/// As the queue would have handed them out: one turn, not too much at once. Offline looks
+/// at the session whole.
+fn batches(events: Vec<Event>, config: &Config) -> Vec<Vec<Event>> {
+    let (events_max, bytes_max) = (
+        config.worker.batch_max as usize,
+        config.model.batch_max_tokens as usize * 4,
+    );
+    let size = |event: &Event| {
+        let payload = serde_json::to_string(&event.payload).map_or(0, |it| it.len());
+        payload.min(question::EVENT_BYTES)
+    };
+    let mut batches: Vec<Vec<Event>> = Vec::new();
+    let mut bytes = 0;
+    for event in events {
+        bytes += size(&event);
+        let goes_on = batches.last().is_some_and(|batch: &Vec<Event>| {
+            let new_turn = event.kind == EventKind::Prompt
+                && batch.iter().any(|it| it.kind != EventKind::SessionStart);
+            batch.len() < events_max && bytes <= bytes_max && !new_turn
+        });
+        match batches.last_mut() {
+            Some(batch) if goes_on => batch.push(event),
+            _ => {
+                bytes = size(&event);
+                batches.push(vec![event]);
+            }
+        }
+    }
+    batches
+}
