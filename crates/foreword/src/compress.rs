@@ -173,21 +173,24 @@ fn derived(reply: Reply, answer: &str, subject: &Subject<'_>) -> Result<Derived,
     }
     let events: Vec<&Event> = subject.events.iter().collect();
     let seed = subject.events.first().map_or_else(String::new, |it| it.id.to_string());
-    let said = reply.observations.len();
     let observations: Vec<Observation> = reply
         .observations
-        .into_iter()
+        .iter()
         .enumerate()
         .filter_map(|(number, it)| repair::observation(it, &events, format!("{seed}/{number}")))
         .collect();
-    if observations.is_empty() && said > 0 && reply.summary.is_none() && reply.nothing.is_none() {
+    let summary = reply
+        .summary
+        .as_ref()
+        .and_then(|it| repair::summary(it, &events));
+    if observations.is_empty() && summary.is_none() && reply.nothing.is_none() {
         return Err(Failure::new(
             FailureKind::Schema,
-            "the answer's observations are empty",
+            "the answer's blocks are empty",
         ));
     }
     Ok(Derived {
         observations,
-        summary: reply.summary.map(|it| repair::summary(it, &events)),
+        summary,
     })
 }

@@ -203,6 +203,43 @@ pub fn settle_detached() {
     }
 }
 
+/// A child that does not outlive us, in a group of its own, with nothing open but its pipes.
+///
+/// Start it from a thread that lives as long as we do: the kernel tells the death of the
+/// thread that started it. Elsewhere than on Linux only the end of its input tells it.
+pub fn bind_to_us(command: &mut tokio::process::Command) {
+    command.process_group(0);
+    #[cfg(target_os = "linux")]
+    {
+        // SAFETY: getpid cannot fail. The closure runs between fork and exec, where only
+        // system calls are allowed, and makes nothing else.
+        unsafe {
+            let parent = libc::getpid();
+            command.pre_exec(move || {
+                libc::prctl(libc::PR_SET_PDEATHSIG, libc::SIGKILL);
+                if libc::getppid() != parent {
+                    return Err(io::Error::from_raw_os_error(libc::ESRCH));
+                }
+                // Marked, not closed: std itself still needs one to tell that exec failed.
+                let mark = libc::CLOSE_RANGE_CLOEXEC;
+                libc::syscall(libc::SYS_close_range, 3_u32, u32::MAX, mark);
+                Ok(())
+            });
+        }
+    }
+}
+
+/// Ends a child that `bind_to_us` prepared, with all of its group.
+pub fn kill_group(pid: u32) {
+    if let Ok(pid) = i32::try_from(pid)
+        && pid > 1
+    {
+        // SAFETY: kill touches no memory of ours. An id is not given away again while
+        // anything is left in the group of that name.
+        unsafe { libc::kill(-pid, libc::SIGKILL) };
+    }
+}
+
 /// How a child of ours ended: whether well; none while it lives.
 pub fn child_ended(pid: u32) -> Option<bool> {
     let pid = i32::try_from(pid).ok()?;

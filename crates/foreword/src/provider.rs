@@ -98,7 +98,7 @@ pub struct Failure {
     pub text: String,
     /// When the provider says that it can be asked again.
     pub retry_at: Option<Millis>,
-    /// The beginning of an answer that was cut off.
+    /// What there is of an answer that was cut off: its whole blocks can still be used.
     pub partial: Option<String>,
 }
 

@@ -12,8 +12,10 @@ use std::path::Path;
 
 use foreword_core::model::Millis;
 
+use crate::config::Config;
 use crate::home::{self, Home};
 use crate::platform::{self, Lock};
+use crate::provider;
 
 /// The word that wakes a worker.
 pub const WAKE: &[u8] = b"wake";
@@ -43,40 +45,99 @@ fn send(socket: &Path) -> io::Result<()> {
 /// Starts a worker, detached from this process and from the host. Gives its process id.
 pub fn start_worker(home: &Home) -> io::Result<u32> {
     let program = std::env::current_exe()?;
-    let mut environment = inherited();
+    let choice = provider::choose(&Config::tolerant(home).0, home);
+    let mut environment = environment_for(choice.name);
+    environment.retain(|(name, _)| name != "FOREWORD_HOME");
     environment.push(("FOREWORD_HOME".into(), home.dir().into()));
     platform::spawn_detached(&program, &["worker", "run", "--detached"], &environment)
 }
 
-/// What a worker may know of our environment. The host's session id, its messaging
-/// socket and token, and everybody's keys stay behind.
-fn inherited() -> Vec<(OsString, OsString)> {
-    const NAMES: &[&str] = &[
-        "PATH",
-        "HOME",
-        "USER",
-        "SHELL",
-        "TMPDIR",
-        "LANG",
-        "http_proxy",
-        "https_proxy",
-        "no_proxy",
-        "all_proxy",
-        "HTTP_PROXY",
-        "HTTPS_PROXY",
-        "NO_PROXY",
-        "ALL_PROXY",
-        "SSL_CERT_FILE",
-        "SSL_CERT_DIR",
-    ];
-    const PREFIXES: &[&str] = &["LC_", "XDG_", "FOREWORD_"];
+/// What a worker with this provider may know of our environment: besides the common part
+/// only what that provider needs. The host's session id, its messaging socket and token,
+/// and everybody else's keys stay behind.
+pub fn environment_for(provider: provider::Name) -> Vec<(OsString, OsString)> {
+    allowed(provider, std::env::vars_os().collect())
+}
+
+/// Names that end in `*` stand for all that begin so.
+const FOR_ALL: &[&str] = &[
+    "PATH",
+    "HOME",
+    "USER",
+    "SHELL",
+    "TMPDIR",
+    "LANG",
+    "LC_*",
+    "XDG_*",
+    "http_proxy",
+    "https_proxy",
+    "no_proxy",
+    "all_proxy",
+    "HTTP_PROXY",
+    "HTTPS_PROXY",
+    "NO_PROXY",
+    "ALL_PROXY",
+    "SSL_CERT_FILE",
+    "SSL_CERT_DIR",
+    "NODE_EXTRA_CA_CERTS",
+    "FOREWORD_*",
+];
+
+/// Which login the claude CLI has, and where it is told to send what.
+const FOR_CLAUDE: &[&str] = &[
+    "CLAUDE_CONFIG_DIR",
+    "ANTHROPIC_*",
+    "CLAUDE_CODE_USE_*",
+    "CLAUDE_CODE_OAUTH_TOKEN",
+    "DISABLE_*",
+];
+
+/// Only with the back end that they belong to.
+const FOR_BACK_ENDS: &[(&str, &[&str])] = &[
+    (
+        "CLAUDE_CODE_USE_BEDROCK",
+        &["AWS_*", "CLAUDE_CODE_SKIP_BEDROCK_AUTH"],
+    ),
+    (
+        "CLAUDE_CODE_USE_VERTEX",
+        &[
+            "GOOGLE_*",
+            "CLOUD_ML_*",
+            "VERTEX_REGION_*",
+            "CLAUDE_CODE_SKIP_VERTEX_AUTH",
+        ],
+    ),
+];
+
+fn allowed(
+    provider: provider::Name,
+    mut environment: Vec<(OsString, OsString)>,
+) -> Vec<(OsString, OsString)> {
+    let mut patterns = FOR_ALL.to_vec();
+    match provider {
+        provider::Name::Claude => {
+            patterns.extend(FOR_CLAUDE);
+            for (switch, names) in FOR_BACK_ENDS {
+                let on = |value: &OsString| !value.is_empty() && value != "0";
+                if environment.iter().any(|(it, value)| it == switch && on(value)) {
+                    patterns.extend(*names);
+                }
+            }
+        }
+        provider::Name::Anthropic => patterns.push("ANTHROPIC_API_KEY"),
+        provider::Name::OpenAi => patterns.push("OPENAI_API_KEY"),
+        provider::Name::Offline => {}
+    }
     let wanted = |name: &str| {
-        name != "FOREWORD_HOME"
-            && (NAMES.contains(&name) || PREFIXES.iter().any(|prefix| name.starts_with(prefix)))
+        patterns
+            .iter()
+            .any(|pattern| match pattern.strip_suffix('*') {
+                Some(start) => name.starts_with(start),
+                None => name == *pattern,
+            })
     };
-    std::env::vars_os()
-        .filter(|(name, _)| name.to_str().is_some_and(wanted))
-        .collect()
+    environment.retain(|(name, _)| name.to_str().is_some_and(wanted));
+    environment
 }
 
 /// Leaves a stamp and says whether a hook may start a worker now.
@@ -157,6 +218,68 @@ mod tests {
 
         clear_stamp(&home);
         assert!(stamp(&home));
+    }
+
+    #[test]
+    fn a_worker_knows_the_keys_of_its_own_provider_only() {
+        let names = [
+            "PATH",
+            "LC_ALL",
+            "FOREWORD_PROVIDER",
+            "ANTHROPIC_API_KEY",
+            "ANTHROPIC_BASE_URL",
+            "OPENAI_API_KEY",
+            "CLAUDE_CONFIG_DIR",
+            "AWS_SECRET_ACCESS_KEY",
+            "GOOGLE_APPLICATION_CREDENTIALS",
+            "CLAUDE_CODE_USE_BEDROCK",
+            "CLAUDECODE",
+            "CLAUDE_CODE_SESSION_ID",
+            "CLAUDE_CODE_MESSAGING_SOCKET",
+            "CLAUDE_CODE_MESSAGING_TOKEN",
+            "GITHUB_TOKEN",
+        ];
+        let kept = |provider, bedrock: &str| -> Vec<String> {
+            let value = |name: &str| match name {
+                "CLAUDE_CODE_USE_BEDROCK" => bedrock.to_owned(),
+                _ => "x".to_owned(),
+            };
+            let environment = names
+                .iter()
+                .map(|name| (name.into(), value(name).into()))
+                .collect();
+            allowed(provider, environment)
+                .into_iter()
+                .map(|(name, _)| name.into_string().unwrap())
+                .collect()
+        };
+        let common = ["PATH", "LC_ALL", "FOREWORD_PROVIDER"];
+        let with = |more: &[&str]| [&common[..], more].concat();
+        assert_eq!(kept(provider::Name::Offline, "1"), common);
+        assert_eq!(
+            kept(provider::Name::Anthropic, "1"),
+            with(&["ANTHROPIC_API_KEY"])
+        );
+        assert_eq!(kept(provider::Name::OpenAi, "1"), with(&["OPENAI_API_KEY"]));
+        let login = [
+            "ANTHROPIC_API_KEY",
+            "ANTHROPIC_BASE_URL",
+            "CLAUDE_CONFIG_DIR",
+        ];
+        assert_eq!(
+            kept(provider::Name::Claude, "0"),
+            with(&[&login[..], &["CLAUDE_CODE_USE_BEDROCK"]].concat())
+        );
+        assert_eq!(
+            kept(provider::Name::Claude, "1"),
+            with(
+                &[
+                    &login[..],
+                    &["AWS_SECRET_ACCESS_KEY", "CLAUDE_CODE_USE_BEDROCK"]
+                ]
+                .concat()
+            )
+        );
     }
 
     #[test]

@@ -1,13 +1,45 @@
-//! (skeleton) Finds the known tags in whatever a model answered.
+//! Finds the known tags in whatever a model answered.
+//!
+//! A model was asked for `<observation>`s, a `<summary>` or `<nothing>`, and answers
+//! with code in them, prose around them, tags of ours quoted and tags of its own
+//! forgotten. This is no XML and no XML library would read it. `tags` finds what looks
+//! like a tag, `reading` decides which of those are meant, `list` takes lists apart,
+//! and here their contents become fields, as they stand; `repair` makes them fit.
+//!
+//! What holds: nothing panics; time is linear; a well-formed block is found among any
+//! text; a tag quoted in a field stays text; a narrative (and the old `<text>`) is kept
+//! byte for byte but for the whitespace around it. In the short fields the five XML
+//! entities are decoded, since a model that writes `Vec&lt;T&gt;` in a title means
+//! `Vec<T>`; a narrative may well be about `&amp;` and is left alone.
+//!
+//! What does not: a narrative that quotes its own end *and* the block's, with nothing
+//! between (`</narrative></observation>`), reads like text between two blocks in which
+//! the same stands. The end that comes last is then taken for the true one.
+
+mod list;
+mod reading;
+mod tags;
+#[cfg(test)]
+mod tests;
+
+pub use list::without_bullet;
+
+use list::{Parted, items};
+use reading::Found;
+use tags::{Block, Field};
 
 /// What a reply says, field by field, as it stands there.
 #[derive(Debug, Clone, Default, PartialEq, Eq)]
 pub struct Reply {
     pub observations: Vec<Observation>,
+    /// The last one, if a model corrected itself.
     pub summary: Option<Summary>,
     /// The reason that was given why there is nothing worth keeping.
     pub nothing: Option<String>,
     /// A block was begun and not ended: the reply was cut off, or its end forgotten.
+    /// It is kept if what it is about was told to the end: a title and a narrative, or
+    /// a text; of a summary, the request and what was completed. A field that has no
+    /// end itself is left out.
     pub open_end: bool,
 }
 
@@ -43,6 +75,201 @@ pub struct Summary {
     pub notes: String,
 }
 
-pub fn read(_reply: &str) -> Reply {
-    Reply::default()
+pub fn read(reply: &str) -> Reply {
+    let mut tags = tags::find(reply);
+    let read = understood(reading::cheapest(reply, &tags));
+    if tags.is_empty() || read.says_something() {
+        return read;
+    }
+    // "- Title: <title>…</title>": no tag stands where it should, yet all are meant.
+    for tag in &mut tags {
+        tag.fits = true;
+    }
+    let loosely = understood(reading::cheapest(reply, &tags));
+    if loosely.says_something() {
+        loosely
+    } else {
+        read
+    }
+}
+
+impl Reply {
+    fn says_something(&self) -> bool {
+        !self.observations.is_empty() || self.summary.is_some() || self.nothing.is_some()
+    }
+}
+
+fn understood(blocks: Vec<Found>) -> Reply {
+    let mut reply = Reply::default();
+    for found in blocks {
+        reply.open_end |= !found.closed;
+        match found.block {
+            Block::Observation => {
+                let observation = observation(&found);
+                if found.closed || observation.is_told() {
+                    reply.observations.push(observation);
+                }
+            }
+            Block::Summary => {
+                let summary = summary(&found);
+                if found.closed || summary.is_told() {
+                    reply.summary = Some(summary);
+                }
+            }
+            // A cut reply might have gone on: its "nothing" is not believed.
+            Block::Nothing if found.closed => {
+                let why = found.fields.first().map_or("", |(_, why)| why);
+                reply.nothing = Some(short(why));
+            }
+            Block::Nothing => {}
+        }
+    }
+    reply
+}
+
+impl Observation {
+    fn is_told(&self) -> bool {
+        !(self.title.is_empty() || self.narrative.is_empty()) || !self.text.is_empty()
+    }
+}
+
+impl Summary {
+    fn is_told(&self) -> bool {
+        !(self.request.is_empty() || self.completed.is_empty())
+    }
+}
+
+fn observation(found: &Found) -> Observation {
+    let mut it = Observation::default();
+    for &(field, content) in &found.fields {
+        match field {
+            Field::Type => set(&mut it.kind, short(content)),
+            Field::Title => set(&mut it.title, short(content)),
+            Field::Subtitle => set(&mut it.subtitle, short(content)),
+            Field::Narrative => set(&mut it.narrative, verbatim(content)),
+            Field::Text => set(&mut it.text, verbatim(content)),
+            Field::Facts => add(&mut it.facts, content, "fact", Parted::ByLines),
+            Field::Concepts => {
+                add(&mut it.concepts, content, "concept", Parted::ByLinesAndCommas);
+            }
+            Field::FilesRead => add_files(&mut it.files_read, content),
+            Field::FilesModified | Field::FilesEdited => {
+                add_files(&mut it.files_modified, content);
+            }
+            Field::Files => add_files(&mut it.files, content),
+            Field::Events => it.events.extend(numbers(content)),
+            _ => {}
+        }
+    }
+    if it.kind.is_empty() {
+        it.kind = attribute(found.tag, "type").map(short).unwrap_or_default();
+    }
+    it
+}
+
+fn summary(found: &Found) -> Summary {
+    let mut it = Summary::default();
+    for &(field, content) in &found.fields {
+        match field {
+            Field::Request => set(&mut it.request, short(content)),
+            Field::Investigated => set(&mut it.investigated, short(content)),
+            Field::Learned => set(&mut it.learned, short(content)),
+            Field::Completed => set(&mut it.completed, short(content)),
+            Field::NextSteps => set(&mut it.next_steps, short(content)),
+            Field::Notes => set(&mut it.notes, short(content)),
+            Field::FilesRead => add_files(&mut it.files_read, content),
+            Field::FilesEdited | Field::FilesModified => add_files(&mut it.files_edited, content),
+            _ => {}
+        }
+    }
+    it
+}
+
+/// A field that is given twice counts the first time that it says something.
+fn set(field: &mut String, content: String) {
+    if field.is_empty() {
+        *field = content;
+    }
+}
+
+fn add(list: &mut Vec<String>, content: &str, child: &str, parted: Parted) {
+    list.extend(items(content, child, parted).into_iter().map(short));
+}
+
+fn add_files(list: &mut Vec<String>, content: &str) {
+    add(list, content, "file", Parted::ByLinesAndCommas);
+}
+
+fn verbatim(content: &str) -> String {
+    let content = content.trim();
+    let unwrapped = content
+        .strip_prefix("<![CDATA[")
+        .and_then(|rest| rest.strip_suffix("]]>"));
+    unwrapped.map_or(content, str::trim).to_owned()
+}
+
+fn short(content: &str) -> String {
+    decoded(&verbatim(content))
+}
+
+/// With the five entities of XML as what they stand for; all others are left.
+fn decoded(text: &str) -> String {
+    const ENTITIES: [(&str, char); 6] = [
+        ("&lt;", '<'),
+        ("&gt;", '>'),
+        ("&quot;", '"'),
+        ("&apos;", '\''),
+        ("&#39;", '\''),
+        ("&amp;", '&'),
+    ];
+    let mut plain = String::with_capacity(text.len());
+    let mut rest = text;
+    while let Some(at) = rest.find('&') {
+        plain.push_str(&rest[..at]);
+        rest = &rest[at..];
+        let entity = ENTITIES.iter().find(|(name, _)| rest.starts_with(name));
+        let (name, character) = entity.copied().unwrap_or(("&", '&'));
+        plain.push(character);
+        rest = &rest[name.len()..];
+    }
+    plain + rest
+}
+
+/// `1, 3`, `#1 and #3`, `<event>1</event>`; also `2-4`.
+fn numbers(content: &str) -> Vec<u32> {
+    // More than a batch has; it keeps `1-4000000000` harmless.
+    const LONGEST_RANGE: u32 = 200;
+    let mut numbers: Vec<u32> = Vec::new();
+    let mut range_from: Option<u32> = None;
+    let mut rest = content;
+    while let Some(start) = rest.find(|c: char| c.is_ascii_digit()) {
+        let between = rest[..start].trim();
+        let digits = &rest[start..];
+        let end = digits
+            .find(|c: char| !c.is_ascii_digit())
+            .unwrap_or(digits.len());
+        rest = &digits[end..];
+        let Ok(number) = digits[..end].parse() else {
+            range_from = None;
+            continue;
+        };
+        match range_from {
+            Some(from)
+                if matches!(between, "-" | "–")
+                    && from < number
+                    && number - from <= LONGEST_RANGE =>
+            {
+                numbers.extend(from + 1..=number);
+            }
+            _ => numbers.push(number),
+        }
+        range_from = Some(number);
+    }
+    numbers
+}
+
+fn attribute<'a>(tag: &'a str, name: &str) -> Option<&'a str> {
+    let (_, rest) = tag.split_once(&format!(" {name}="))?;
+    let quote = rest.chars().next().filter(|c| matches!(c, '"' | '\''))?;
+    rest[1..].split(quote).next()
 }

@@ -1,24 +1,157 @@
-//! (skeleton) the anthropic provider.
+//! The `anthropic` provider: Anthropic's Messages API with the user's key.
+//!
+//! A question is one request, not streamed. The system prompt is the same from
+//! question to question and marked for the cache; thinking is off by not being asked
+//! for. How the POST fails is `http`'s business, what an answer means is said here.
 
 use foreword_core::model::FailureKind;
+use foreword_core::text;
+use reqwest::header::{HeaderMap, HeaderName, HeaderValue};
+use serde_json::{Value, json};
 
-use super::{Call, Failure, Provider, Question};
+use super::http::{self, Answer, Endpoint, Post, Service};
+use super::{Call, Failure, Provider, Question, Usage, prices};
 use crate::config;
 
+const SERVICE: Service = Service {
+    section: "anthropic",
+    key: "ANTHROPIC_API_KEY",
+};
+
 pub struct Anthropic {
-    settings: config::Anthropic,
+    model: String,
+    /// Or what is missing in the settings.
+    endpoint: Result<Endpoint, Failure>,
 }
 
 impl Provider for Anthropic {
-    async fn ask(&mut self, _question: &Question<'_>) -> Call {
-        Call::failed(0, Failure::new(FailureKind::Missing, &self.settings.model))
+    async fn ask(&mut self, question: &Question<'_>) -> Call {
+        let key = http::key(SERVICE);
+        self.ask_with(key.as_deref(), question).await
     }
 }
 
 impl Anthropic {
     pub fn new(settings: &config::Anthropic) -> Anthropic {
         Anthropic {
-            settings: settings.clone(),
+            model: settings.model.trim().to_owned(),
+            endpoint: endpoint(settings),
+        }
+    }
+
+    async fn ask_with(&mut self, key: Option<&str>, question: &Question<'_>) -> Call {
+        let endpoint = match &mut self.endpoint {
+            Ok(endpoint) => endpoint,
+            Err(failure) => return Call::failed(0, failure.clone()),
+        };
+        let (key, headers) = match headers(key) {
+            Ok(headers) => headers,
+            Err(failure) => return Call::failed(0, failure),
+        };
+        let post = Post {
+            headers,
+            body: body(&self.model, question),
+            key: Some(key),
+            patience: question.patience,
+            now: question.now,
+        };
+        match endpoint.post(post).await {
+            Ok(answer) => call(&self.model, &answer),
+            Err(unanswered) => unanswered.into(),
         }
     }
 }
+
+fn endpoint(settings: &config::Anthropic) -> Result<Endpoint, Failure> {
+    if settings.model.trim().is_empty() {
+        let text = "no model is set; set anthropic.model in config.toml";
+        return Err(Failure::new(FailureKind::Missing, text));
+    }
+    // With or without what the API's own addresses go on with.
+    let base_url = settings.base_url.trim().trim_end_matches('/');
+    let base_url = base_url.strip_suffix("/messages").unwrap_or(base_url);
+    let base_url = base_url.strip_suffix("/v1").unwrap_or(base_url);
+    Endpoint::new(SERVICE, &format!("{base_url}/v1/messages"))
+}
+
+fn headers(key: Option<&str>) -> Result<(&str, HeaderMap), Failure> {
+    let failure = |text| Failure::new(FailureKind::Auth, text);
+    let key = key.ok_or_else(|| {
+        failure("ANTHROPIC_API_KEY is not set; the worker takes it from the environment in which it is started")
+    })?;
+    let secret = http::secret_header("x-api-key", key)
+        .ok_or_else(|| failure("ANTHROPIC_API_KEY has characters that no key has"))?;
+    let version = (
+        HeaderName::from_static("anthropic-version"),
+        HeaderValue::from_static("2023-06-01"),
+    );
+    Ok((key, HeaderMap::from_iter([secret, version])))
+}
+
+fn body(model: &str, question: &Question<'_>) -> Value {
+    json!({
+        "model": model,
+        "max_tokens": question.answer_max,
+        "system": [{
+            "type": "text",
+            "text": question.system,
+            "cache_control": {"type": "ephemeral"},
+        }],
+        "messages": [{"role": "user", "content": question.text}],
+    })
+}
+
+/// What an answer came to. One that is of no use was paid for all the same.
+fn call(asked: &str, answer: &Answer<'_>) -> Call {
+    let reply = match answer.reply() {
+        Ok(reply) => reply,
+        Err(failure) => return Call::failed(1, failure),
+    };
+    let model = reply["model"].as_str().map(|name| text::one_line(name));
+    let usage = usage(&reply["usage"]);
+    let cost_usd = usage.and_then(|usage| prices::cost(model.as_deref().unwrap_or(asked), &usage));
+    Call {
+        requests: 1,
+        model,
+        usage: usage.unwrap_or_default(),
+        cost_usd,
+        answer: text_of(reply).unwrap_or_else(|| Err(answer.strange("no message"))),
+    }
+}
+
+fn usage(usage: &Value) -> Option<Usage> {
+    let count = |name: &str| usage[name].as_u64();
+    let cache_read = count("cache_read_input_tokens").unwrap_or(0);
+    let cache_write = count("cache_creation_input_tokens").unwrap_or(0);
+    Some(Usage {
+        // Theirs is without what has to do with the cache.
+        input: count("input_tokens")? + cache_read + cache_write,
+        output: count("output_tokens")?,
+        cache_read,
+        cache_write,
+    })
+}
+
+/// None if that is no message at all.
+fn text_of(reply: &Value) -> Option<Result<String, Failure>> {
+    let blocks = reply["content"].as_array()?;
+    let texts = blocks.iter().filter(|block| block["type"] == "text");
+    let text: String = texts.filter_map(|block| block["text"].as_str()).collect();
+    let failure = |kind, text: &str| Err(Failure::new(kind, text));
+    let is_empty = text.trim().is_empty();
+    Some(match reply["stop_reason"].as_str() {
+        Some("max_tokens" | "model_context_window_exceeded") => Err(Failure {
+            partial: (!is_empty).then_some(text),
+            ..Failure::new(
+                FailureKind::CutOff,
+                "the answer was longer than it may be and ends in the middle",
+            )
+        }),
+        Some("refusal") => failure(FailureKind::Refusal, "the model declined to answer"),
+        _ if is_empty => failure(FailureKind::Empty, "the model answered with no text"),
+        _ => Ok(text),
+    })
+}
+
+#[cfg(test)]
+mod tests;

@@ -1,1 +1,308 @@
-//! (skeleton) what the HTTP providers share.
+//! What the providers over HTTP share: one POST of JSON, and what became of it.
+//!
+//! An `Endpoint` is an address from the settings. It is asked once per call: nothing
+//! is followed, repeated or kept open, so the ledger counts what the server counts.
+//! No answer at all is a failure here; what an answer's status and error body mean
+//! is in `answer`, when to ask again in `again`. Whatever ends up in a text for people
+//! goes through `Scene`, which knows the key and takes it out.
+
+mod again;
+mod answer;
+#[cfg(test)]
+pub mod canned;
+
+use std::error::Error as _;
+use std::net::IpAddr;
+use std::time::Duration;
+
+use foreword_core::model::{FailureKind, Millis};
+use foreword_core::{redact, text};
+use reqwest::header::{CONTENT_TYPE, HeaderMap, HeaderName, HeaderValue};
+use reqwest::{Client, Url, redirect, retry};
+use serde_json::Value;
+
+use super::{Call, Failure};
+pub use answer::Answer;
+
+/// More than any answer has: what is longer is something else.
+const BODY_MAX: usize = 4 * 1024 * 1024;
+/// So much of a server's words is shown.
+const QUOTE_MAX: usize = 200;
+/// A shorter key would mask half the text, and is none.
+const KEY_MIN: usize = 6;
+
+/// What the settings and the key of a provider are called.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub struct Service {
+    /// In config.toml.
+    pub section: &'static str,
+    /// In the environment.
+    pub key: &'static str,
+}
+
+/// An address that questions are posted to.
+#[derive(Debug)]
+pub struct Endpoint {
+    service: Service,
+    url: Url,
+    /// Built at the first call: reading the system's certificates takes a while.
+    client: Option<Client>,
+}
+
+/// What is sent with a question.
+#[derive(Debug, Default)]
+pub struct Post<'a> {
+    pub headers: HeaderMap,
+    pub body: Value,
+    /// For nothing but to be taken out of texts; it is in the headers.
+    pub key: Option<&'a str>,
+    pub patience: Duration,
+    pub now: Millis,
+}
+
+/// No answer, and how many requests went out for it.
+#[derive(Debug)]
+pub struct Unanswered {
+    pub requests: u32,
+    pub failure: Failure,
+}
+
+impl From<Unanswered> for Call {
+    fn from(unanswered: Unanswered) -> Call {
+        Call::failed(unanswered.requests, unanswered.failure)
+    }
+}
+
+impl Endpoint {
+    pub fn new(service: Service, url: &str) -> Result<Endpoint, Failure> {
+        let usable = |url: &Url| matches!(url.scheme(), "http" | "https") && url.has_host();
+        let parsed = Url::parse(url).ok().filter(usable);
+        let url = parsed.ok_or_else(|| {
+            let text = format!(
+                "{}.base_url in config.toml is not an address; it begins with http:// or https://",
+                service.section
+            );
+            Failure::new(FailureKind::Missing, text)
+        })?;
+        Ok(Endpoint {
+            service,
+            url,
+            client: None,
+        })
+    }
+
+    /// Whether it is on this machine or in this network, where nobody sends a bill.
+    pub fn is_local(&self) -> bool {
+        is_loopback(&self.url) || is_private(&self.url)
+    }
+
+    pub async fn post<'a>(&mut self, post: Post<'a>) -> Result<Answer<'a>, Unanswered> {
+        let scene = Scene {
+            service: self.service,
+            address: address(&self.url),
+            key: post.key.filter(|key| key.len() >= KEY_MIN),
+            now: post.now,
+        };
+        let client = match &self.client {
+            Some(client) => client,
+            None => {
+                let client = client(&self.url)
+                    .map_err(|error| scene.unanswered(0, FailureKind::Outage, &cause(&error)))?;
+                self.client.insert(client)
+            }
+        };
+        let sent = client
+            .post(self.url.clone())
+            .headers(post.headers)
+            .header(CONTENT_TYPE, "application/json")
+            .body(post.body.to_string())
+            .timeout(post.patience)
+            .send()
+            .await;
+        let response = sent.map_err(|error| scene.no_response(&error, post.patience))?;
+        scene.read(response, post.patience).await
+    }
+}
+
+/// A secret as a header, which no log prints.
+pub fn secret_header(name: &'static str, secret: &str) -> Option<(HeaderName, HeaderValue)> {
+    let mut value = HeaderValue::from_str(secret).ok()?;
+    value.set_sensitive(true);
+    Some((HeaderName::from_static(name), value))
+}
+
+/// A key of the environment. Set but empty is not set.
+pub fn key(service: Service) -> Option<String> {
+    let key = std::env::var(service.key).ok()?;
+    Some(key.trim().to_owned()).filter(|key| !key.is_empty())
+}
+
+fn client(url: &Url) -> reqwest::Result<Client> {
+    // Without one, reqwest's builder panics. An error means that one is installed.
+    let _ = rustls::crypto::ring::default_provider().install_default();
+    let builder = Client::builder()
+        .user_agent(concat!("foreword/", env!("CARGO_PKG_VERSION")))
+        // A key goes to the address that the user wrote down and to no other.
+        .redirect(redirect::Policy::none())
+        .retry(retry::never())
+        // Calls are minutes apart. A connection kept for the next one would often be
+        // closed at the other end by then, and the call broken for no reason.
+        .pool_max_idle_per_host(0);
+    let builder = match is_loopback(url) {
+        true => builder.no_proxy(),
+        false => builder,
+    };
+    // A local model's address needs no certificates, which a container may not have.
+    let builder = match is_loopback(url) && url.scheme() == "http" {
+        true => builder.tls_certs_only([]),
+        false => builder,
+    };
+    builder.build()
+}
+
+/// Where a question is asked, as far as texts for people need it.
+#[derive(Debug, Clone)]
+pub(super) struct Scene<'a> {
+    service: Service,
+    address: String,
+    key: Option<&'a str>,
+    now: Millis,
+}
+
+impl<'a> Scene<'a> {
+    fn failure(&self, kind: FailureKind, text: &str) -> Failure {
+        Failure::new(kind, self.masked(text))
+    }
+
+    fn unanswered(&self, requests: u32, kind: FailureKind, cause: &str) -> Unanswered {
+        let Scene { address, .. } = self;
+        let section = self.service.section;
+        let text = match kind {
+            FailureKind::Outage => format!(
+                "could not connect to {address}: {cause}; check that it is running and can be reached, and {section}.base_url in config.toml"
+            ),
+            _ => format!("{address} {cause}"),
+        };
+        let failure = self.failure(kind, &text);
+        Unanswered { requests, failure }
+    }
+
+    fn no_response(&self, error: &reqwest::Error, patience: Duration) -> Unanswered {
+        let requests = u32::from(!error.is_connect() && !error.is_builder());
+        if error.is_timeout() {
+            return self.too_late(requests, patience);
+        }
+        if requests == 0 {
+            return self.unanswered(0, FailureKind::Outage, &cause(error));
+        }
+        let cause = format!("closed the connection without an answer ({})", cause(error));
+        self.unanswered(1, FailureKind::Broken, &cause)
+    }
+
+    fn too_late(&self, requests: u32, patience: Duration) -> Unanswered {
+        let cause = format!("gave no answer within {} s", patience.as_secs_f32());
+        self.unanswered(requests, FailureKind::Timeout, &cause)
+    }
+
+    /// An error's status holds even if its body does not arrive whole.
+    async fn read(
+        self,
+        mut response: reqwest::Response,
+        patience: Duration,
+    ) -> Result<Answer<'a>, Unanswered> {
+        let status = response.status().as_u16();
+        let headers = response.headers().clone();
+        let mut body = Vec::new();
+        let lacking = loop {
+            match response.chunk().await {
+                Ok(None) => break None,
+                Ok(Some(chunk)) if body.len() + chunk.len() <= BODY_MAX => {
+                    body.extend_from_slice(&chunk);
+                }
+                Ok(Some(_)) => {
+                    let cause = "sent more than an answer can be";
+                    break Some(self.unanswered(1, FailureKind::Broken, cause));
+                }
+                Err(error) if error.is_timeout() => break Some(self.too_late(1, patience)),
+                Err(_) => {
+                    let cause = "broke the connection in the middle of its answer";
+                    break Some(self.unanswered(1, FailureKind::Broken, cause));
+                }
+            }
+        };
+        match lacking {
+            Some(unanswered) if (200..300).contains(&status) => Err(unanswered),
+            _ => Ok(Answer::new(self, status, headers, &body)),
+        }
+    }
+
+    /// What a server said: on one line, short, and without the key, should it echo that.
+    fn quote(&self, words: &str) -> String {
+        let line = self.masked(&text::one_line(words));
+        text::shorten(&line, QUOTE_MAX).into_owned()
+    }
+
+    fn masked(&self, words: &str) -> String {
+        let words = match self.key {
+            Some(key) => words.replace(key, "[redacted:key]"),
+            None => words.to_owned(),
+        };
+        redact::redact(&words).text.into_owned()
+    }
+}
+
+/// What lies at the bottom of an error: the layers above only say that there is one.
+fn cause(error: &reqwest::Error) -> String {
+    let mut innermost = error.source();
+    while let Some(source) = innermost.and_then(std::error::Error::source) {
+        innermost = Some(source);
+    }
+    innermost.map_or_else(
+        || "the request cannot be built".to_owned(),
+        ToString::to_string,
+    )
+}
+
+/// Without a user, a password or a query.
+fn address(url: &Url) -> String {
+    let port = url.port().map(|port| format!(":{port}"));
+    format!(
+        "{}://{}{}",
+        url.scheme(),
+        url.host_str().unwrap_or_default(),
+        port.unwrap_or_default(),
+    )
+}
+
+fn ip(url: &Url) -> Option<IpAddr> {
+    let host = url.host_str()?;
+    host.trim_matches(['[', ']']).parse().ok()
+}
+
+fn is_loopback(url: &Url) -> bool {
+    match ip(url) {
+        Some(ip) => ip.is_loopback() || ip.is_unspecified(),
+        None => url
+            .host_str()
+            .is_some_and(|host| host == "localhost" || host.ends_with(".localhost")),
+    }
+}
+
+/// An address that is not on the internet, or a name that cannot be.
+fn is_private(url: &Url) -> bool {
+    match ip(url) {
+        Some(IpAddr::V4(ip)) => {
+            let [a, b, ..] = ip.octets();
+            let shared = a == 100 && (64..128).contains(&b);
+            ip.is_private() || ip.is_link_local() || shared
+        }
+        Some(IpAddr::V6(ip)) => ip.is_unique_local() || ip.is_unicast_link_local(),
+        None => url.host_str().is_some_and(|host| {
+            let endings = [".local", ".lan", ".internal", ".home.arpa"];
+            !host.contains('.') || endings.iter().any(|ending| host.ends_with(ending))
+        }),
+    }
+}
+
+#[cfg(test)]
+mod tests;

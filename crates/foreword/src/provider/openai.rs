@@ -1,24 +1,235 @@
-//! (skeleton) the openai provider.
+//! The `openai` provider: any endpoint that speaks OpenAI's chat completions.
+//!
+//! That is OpenAI itself, gateways, and servers of local models, which agree on the
+//! usual case and differ at the edges: keys, names of limits, shapes of errors,
+//! thinking aloud. The edges are met here and in `http`, so that a question is asked
+//! and answered as with any other provider.
 
 use foreword_core::model::FailureKind;
+use foreword_core::text;
+use reqwest::header::HeaderMap;
+use serde_json::{Value, json};
 
-use super::{Call, Failure, Provider, Question};
+use super::http::{self, Answer, Endpoint, Post, Service, Unanswered};
+use super::{Call, Failure, Provider, Question, Usage, prices};
 use crate::config;
 
+const SERVICE: Service = Service {
+    section: "openai",
+    key: "OPENAI_API_KEY",
+};
+
 pub struct OpenAi {
-    settings: config::OpenAi,
+    model: String,
+    /// Or what is missing in the settings.
+    endpoint: Result<Endpoint, Failure>,
+    limit: Limit,
+}
+
+/// What the limit of an answer is called.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+enum Limit {
+    /// Everywhere,
+    MaxTokens,
+    /// but with OpenAI's models that think.
+    MaxCompletionTokens,
 }
 
 impl Provider for OpenAi {
-    async fn ask(&mut self, _question: &Question<'_>) -> Call {
-        Call::failed(0, Failure::new(FailureKind::Missing, &self.settings.model))
+    async fn ask(&mut self, question: &Question<'_>) -> Call {
+        let key = http::key(SERVICE);
+        self.ask_with(key.as_deref(), question).await
     }
 }
 
 impl OpenAi {
     pub fn new(settings: &config::OpenAi) -> OpenAi {
         OpenAi {
-            settings: settings.clone(),
+            model: settings.model.trim().to_owned(),
+            endpoint: endpoint(settings),
+            limit: Limit::MaxTokens,
+        }
+    }
+
+    async fn ask_with(&mut self, key: Option<&str>, question: &Question<'_>) -> Call {
+        let endpoint = match &mut self.endpoint {
+            Ok(endpoint) => endpoint,
+            Err(failure) => return Call::failed(0, failure.clone()),
+        };
+        let headers = match headers(key) {
+            Ok(headers) => headers,
+            Err(failure) => return Call::failed(0, failure),
+        };
+        let post = |limit| Post {
+            headers: headers.clone(),
+            body: body(&self.model, question, limit),
+            key,
+            patience: question.patience,
+            now: question.now,
+        };
+        let is_local = endpoint.is_local();
+        let mut before = 0;
+        let mut answered = endpoint.post(post(self.limit)).await;
+        if self.limit == Limit::MaxTokens && answered.as_ref().is_ok_and(wants_other_limit) {
+            self.limit = Limit::MaxCompletionTokens;
+            before = 1;
+            answered = endpoint.post(post(self.limit)).await;
+        }
+        match answered {
+            Ok(answer) => call(&self.model, is_local, before + 1, &answer),
+            Err(Unanswered { requests, failure }) => Call::failed(before + requests, failure),
         }
     }
 }
+
+fn endpoint(settings: &config::OpenAi) -> Result<Endpoint, Failure> {
+    let base_url = settings.base_url.trim().trim_end_matches('/');
+    let missing = match (base_url.is_empty(), settings.model.trim().is_empty()) {
+        (true, true) => "base_url and model are",
+        (true, false) => "base_url is",
+        (false, true) => "model is",
+        (false, false) => {
+            let base_url = base_url
+                .strip_suffix("/chat/completions")
+                .unwrap_or(base_url);
+            return Endpoint::new(SERVICE, &format!("{base_url}/chat/completions"));
+        }
+    };
+    let text = format!(
+        "openai: {missing} not set; write in config.toml, for instance: [openai] base_url = \"http://127.0.0.1:11434/v1\", model = \"qwen3:8b\""
+    );
+    Err(Failure::new(FailureKind::Missing, text))
+}
+
+/// A local model wants no key.
+fn headers(key: Option<&str>) -> Result<HeaderMap, Failure> {
+    let Some(key) = key else {
+        return Ok(HeaderMap::new());
+    };
+    let secret = http::secret_header("authorization", &format!("Bearer {key}"));
+    let secret = secret.ok_or_else(|| {
+        let text = "OPENAI_API_KEY has characters that no key has";
+        Failure::new(FailureKind::Auth, text)
+    })?;
+    Ok(HeaderMap::from_iter([secret]))
+}
+
+fn body(model: &str, question: &Question<'_>, limit: Limit) -> Value {
+    let limit = match limit {
+        Limit::MaxTokens => "max_tokens",
+        Limit::MaxCompletionTokens => "max_completion_tokens",
+    };
+    json!({
+        "model": model,
+        limit: question.answer_max,
+        "messages": [
+            {"role": "system", "content": question.system},
+            {"role": "user", "content": question.text},
+        ],
+        "stream": false,
+    })
+}
+
+/// Some models take `max_tokens` for a mistake, and say what they want instead.
+fn wants_other_limit(answer: &Answer<'_>) -> bool {
+    if answer.status != 400 {
+        return false;
+    }
+    let complaint = answer.complaint();
+    let is_unsupported = complaint
+        .words
+        .iter()
+        .any(|it| it == "unsupported_parameter")
+        || complaint.message.to_lowercase().contains("unsupported");
+    let is_named = complaint.param.as_deref() == Some("max_tokens")
+        || complaint.message.contains("max_tokens");
+    (is_unsupported && is_named) || complaint.message.contains("max_completion_tokens")
+}
+
+/// What an answer came to. One that is of no use was paid for all the same.
+fn call(asked: &str, is_local: bool, requests: u32, answer: &Answer<'_>) -> Call {
+    let reply = match answer.reply() {
+        Ok(reply) => reply,
+        Err(failure) => return Call::failed(requests, failure),
+    };
+    let model = reply["model"].as_str().map(|name| text::one_line(name));
+    let usage = usage(&reply["usage"]);
+    let name = model.as_deref().unwrap_or(asked);
+    // A local model may bear any name, and costs what no table knows.
+    let priced = usage.filter(|_| !is_local);
+    Call {
+        requests,
+        cost_usd: priced.and_then(|usage| prices::cost(name, &usage)),
+        usage: usage.unwrap_or_default(),
+        answer: text_of(reply).unwrap_or_else(|| Err(answer.strange("no chat completion"))),
+        model,
+    }
+}
+
+fn usage(usage: &Value) -> Option<Usage> {
+    Some(Usage {
+        input: usage["prompt_tokens"].as_u64()?,
+        output: usage["completion_tokens"].as_u64()?,
+        cache_read: usage["prompt_tokens_details"]["cached_tokens"]
+            .as_u64()
+            .unwrap_or(0),
+        cache_write: 0,
+    })
+}
+
+/// None if that is no completion at all.
+fn text_of(reply: &Value) -> Option<Result<String, Failure>> {
+    let choice = reply["choices"].get(0)?;
+    let message = choice.get("message")?;
+    let text = content(&message["content"]);
+    let text = without_thinking(&text);
+    let failure = |kind, text: &str| Err(Failure::new(kind, text));
+    let refused = message["refusal"].as_str().is_some_and(|it| !it.is_empty());
+    Some(match choice["finish_reason"].as_str() {
+        Some("content_filter") => failure(
+            FailureKind::Refusal,
+            "the provider's filter stopped the answer",
+        ),
+        _ if refused => failure(FailureKind::Refusal, "the model declined to answer"),
+        Some("length") => Err(Failure {
+            partial: text.filter(|text| !text.is_empty()).map(str::to_owned),
+            ..Failure::new(
+                FailureKind::CutOff,
+                "the answer was longer than it may be and ends in the middle",
+            )
+        }),
+        Some("error") => failure(
+            FailureKind::Broken,
+            "the provider gave up in the middle of the answer",
+        ),
+        _ => match text.filter(|text| !text.trim().is_empty()) {
+            Some(text) => Ok(text.to_owned()),
+            None => failure(FailureKind::Empty, "the model answered with no text"),
+        },
+    })
+}
+
+/// A string, or parts of which some are text.
+fn content(content: &Value) -> String {
+    match content {
+        Value::String(text) => text.clone(),
+        Value::Array(parts) => {
+            let texts = parts.iter().filter_map(|part| part["text"].as_str());
+            texts.collect()
+        }
+        _ => String::new(),
+    }
+}
+
+/// What comes after the model has thought aloud; None if it never came to an end.
+fn without_thinking(text: &str) -> Option<&str> {
+    match text.trim_start().strip_prefix("<think>") {
+        Some(thought) => thought
+            .split_once("</think>")
+            .map(|(_, answer)| answer.trim_start()),
+        None => Some(text),
+    }
+}
+
+#[cfg(test)]
+mod tests;

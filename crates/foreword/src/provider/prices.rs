@@ -1,1 +1,130 @@
-//! (skeleton) what a token costs.
+//! What a call costs, from a dated table of list prices.
+//!
+//! A model that is not in it has no known price; then budgets count tokens instead.
+//! Prices change: whoever updates a row reads them all again and sets the month.
+
+use super::Usage;
+
+/// When the prices were read.
+pub const AS_OF: &str = "2025-11";
+
+/// US dollars per million tokens.
+struct Price {
+    input: f64,
+    output: f64,
+    cache_write: f64,
+    cache_read: f64,
+}
+
+/// Writing to the cache costs a quarter more than reading without, a hit a tenth.
+const fn anthropic(input: f64, output: f64) -> Price {
+    Price {
+        input,
+        output,
+        cache_write: input * 1.25,
+        cache_read: input * 0.1,
+    }
+}
+
+/// The cache fills by itself and at no price.
+const fn openai(input: f64, output: f64, cache_read: f64) -> Price {
+    Price {
+        input,
+        output,
+        cache_write: input,
+        cache_read,
+    }
+}
+
+const PRICES: &[(&str, Price)] = &[
+    ("claude-haiku-4-5", anthropic(1.0, 5.0)),
+    ("claude-sonnet-4-5", anthropic(3.0, 15.0)),
+    ("claude-sonnet-4", anthropic(3.0, 15.0)),
+    ("claude-sonnet-4-0", anthropic(3.0, 15.0)),
+    ("claude-opus-4-5", anthropic(5.0, 25.0)),
+    ("claude-opus-4-1", anthropic(15.0, 75.0)),
+    ("claude-3-5-haiku", anthropic(0.8, 4.0)),
+    ("gpt-4o-mini", openai(0.15, 0.6, 0.075)),
+    ("gpt-4o", openai(2.5, 10.0, 1.25)),
+    ("gpt-4.1-mini", openai(0.4, 1.6, 0.1)),
+    ("gpt-4.1-nano", openai(0.1, 0.4, 0.025)),
+    ("gpt-5-mini", openai(0.25, 2.0, 0.025)),
+    ("gpt-5-nano", openai(0.05, 0.4, 0.005)),
+];
+
+/// In US dollars; None if the model's price is not known.
+pub fn cost(model: &str, usage: &Usage) -> Option<f64> {
+    let (_, price) = PRICES.iter().find(|(name, _)| is(model, name))?;
+    let cached = usage.cache_read + usage.cache_write;
+    let plain = usage.input.saturating_sub(cached);
+    let dollars = plain as f64 * price.input
+        + usage.cache_write as f64 * price.cache_write
+        + usage.cache_read as f64 * price.cache_read
+        + usage.output as f64 * price.output;
+    Some(dollars / 1e6)
+}
+
+/// The name itself, or with the date of a version: `claude-haiku-4-5-20251001`,
+/// `gpt-4o-2024-08-06`, `claude-3-5-haiku-latest`.
+fn is(model: &str, name: &str) -> bool {
+    let Some(rest) = model.strip_prefix(name) else {
+        return false;
+    };
+    let is_date = |version: &str| {
+        let digits = version.bytes().filter(u8::is_ascii_digit).count();
+        digits == 8
+            && version
+                .bytes()
+                .all(|byte| byte.is_ascii_digit() || byte == b'-')
+    };
+    rest.is_empty()
+        || rest
+            .strip_prefix('-')
+            .is_some_and(|version| version == "latest" || is_date(version))
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    const MILLION: u64 = 1_000_000;
+
+    #[test]
+    fn a_model_is_known_by_its_name_and_by_that_of_its_versions() {
+        let usage = Usage {
+            input: MILLION,
+            output: MILLION,
+            ..Usage::default()
+        };
+        let cases = [
+            ("claude-haiku-4-5", Some(6.0)),
+            ("claude-haiku-4-5-20251001", Some(6.0)),
+            ("claude-sonnet-4-20250514", Some(18.0)),
+            ("claude-sonnet-4-5-20250929", Some(18.0)),
+            ("claude-opus-4-5", Some(30.0)),
+            ("claude-opus-4-1-20250805", Some(90.0)),
+            ("claude-3-5-haiku-latest", Some(4.8)),
+            ("gpt-4o-mini-2024-07-18", Some(0.75)),
+            ("gpt-4o", Some(12.5)),
+            ("gpt-4o-audio-preview", None),
+            ("claude-sonnet-4-9", None),
+            ("claude-haiku-4-5x", None),
+            ("qwen3:8b", None),
+            ("", None),
+        ];
+        for (model, expected) in cases {
+            assert_eq!(cost(model, &usage), expected, "{model}");
+        }
+    }
+
+    #[test]
+    fn what_the_cache_gave_or_took_has_its_own_price() {
+        let usage = Usage {
+            input: 3 * MILLION,
+            output: 0,
+            cache_read: MILLION,
+            cache_write: MILLION,
+        };
+        assert_eq!(cost("claude-haiku-4-5", &usage), Some(1.0 + 1.25 + 0.1));
+    }
+}

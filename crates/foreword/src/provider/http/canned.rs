@@ -1,0 +1,101 @@
+//! A server on loopback for tests: it takes what is posted and says what it was told to.
+
+use std::io::{Read as _, Write as _};
+use std::net::{TcpListener, TcpStream};
+use std::sync::{Arc, Mutex};
+
+use serde_json::Value;
+
+/// What becomes of one connection.
+pub enum Canned {
+    /// Raw bytes, then the connection is closed.
+    Says(String),
+    /// Nothing, until the other side goes.
+    Hangs,
+    /// Closed without a word.
+    Closes,
+}
+
+/// A request as it arrived.
+#[derive(Debug, Clone, PartialEq)]
+pub struct Request {
+    /// The request line and the headers, with names in lower case.
+    pub head: String,
+    pub body: Value,
+}
+
+pub struct Server {
+    /// `http://127.0.0.1:PORT`
+    pub url: String,
+    requests: Arc<Mutex<Vec<Request>>>,
+}
+
+impl Server {
+    /// One connection each, in this order; then nobody listens any more.
+    pub fn start(answers: Vec<Canned>) -> Server {
+        let listener = TcpListener::bind("127.0.0.1:0").unwrap();
+        let url = format!("http://{}", listener.local_addr().unwrap());
+        let requests = Arc::new(Mutex::new(Vec::new()));
+        let seen = Arc::clone(&requests);
+        std::thread::spawn(move || {
+            for answer in answers {
+                let Ok((mut stream, _)) = listener.accept() else {
+                    return;
+                };
+                seen.lock().unwrap().push(read(&mut stream));
+                match answer {
+                    Canned::Says(raw) => drop(stream.write_all(raw.as_bytes())),
+                    Canned::Hangs => drop(stream.read(&mut [0])),
+                    Canned::Closes => {}
+                }
+            }
+        });
+        Server { url, requests }
+    }
+
+    pub fn requests(&self) -> Vec<Request> {
+        self.requests.lock().unwrap().clone()
+    }
+}
+
+/// A whole answer.
+pub fn says(status: u16, headers: &[(&str, &str)], body: &str) -> Canned {
+    let headers: String = headers
+        .iter()
+        .map(|(name, value)| format!("{name}: {value}\r\n"))
+        .collect();
+    Canned::Says(format!(
+        "HTTP/1.1 {status} Canned\r\n{headers}content-length: {}\r\n\r\n{body}",
+        body.len()
+    ))
+}
+
+fn read(stream: &mut TcpStream) -> Request {
+    let mut raw = Vec::new();
+    let mut buffer = [0; 4096];
+    loop {
+        let text = String::from_utf8_lossy(&raw);
+        if let Some((head, body)) = text.split_once("\r\n\r\n") {
+            let head = lower_names(head);
+            let length = head
+                .lines()
+                .find_map(|line| line.strip_prefix("content-length: "));
+            if body.len() >= length.map_or(0, |length| length.parse().unwrap()) {
+                let body = serde_json::from_str(body).unwrap_or(Value::Null);
+                return Request { head, body };
+            }
+        }
+        match stream.read(&mut buffer) {
+            Ok(0) | Err(_) => panic!("a request that is not whole: {raw:?}"),
+            Ok(count) => raw.extend_from_slice(&buffer[..count]),
+        }
+    }
+}
+
+fn lower_names(head: &str) -> String {
+    let lines = head.lines().map(|line| match line.split_once(": ") {
+        Some((name, value)) => format!("{}: {value}\n", name.to_lowercase()),
+        None => format!("{line}\n"),
+    });
+    lines.collect()
+}
