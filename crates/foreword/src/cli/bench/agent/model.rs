@@ -23,6 +23,9 @@ pub struct Counted {
     /// Of the input, the instructions that are the same each time.
     pub instructions: u64,
     pub output: u64,
+    /// What the answers held.
+    pub observations: u64,
+    pub summaries: u64,
     /// The input of each call.
     pub inputs: Vec<u64>,
     /// Requests that were none of ours.
@@ -138,6 +141,8 @@ fn reply(question: &Value, counted: &Mutex<Counted>) -> Value {
     counted.instructions += tokens(&instructions);
     counted.output += tokens(&answer);
     counted.inputs.push(input);
+    counted.observations += answer.matches("</observation>").count() as u64;
+    counted.summaries += answer.matches("</summary>").count() as u64;
     json!({
         "id": format!("msg_{:04}", counted.calls),
         "type": "message",

@@ -100,12 +100,26 @@ fn rows(results: &Results) -> Vec<Row> {
             &|it| it > 0.0 && it <= INPUT_PER_KEPT,
         ),
         plain("output tokens", |run| run.counted.output.to_string()),
-        plain("observations", |run| run.memory.observations.to_string()),
-        plain("  of them by the model", |run| {
-            run.memory.by_the_model.to_string()
+        plain("observations stored", |run| {
+            let (memory, said) = (&run.memory, run.counted.observations);
+            format!("{} of {said}", memory.by_the_model)
         }),
-        plain("summaries", |run| run.memory.summaries.to_string()),
+        plain("  others, offline", |run| {
+            (run.memory.observations - run.memory.by_the_model).to_string()
+        }),
+        plain("summaries stored", |run| {
+            format!("{} of {}", run.memory.summaries, run.counted.summaries)
+        }),
         plain("memory tokens", |run| run.memory.tokens.to_string()),
+        Row {
+            name: "sent / memory",
+            shown: runs.map(|run| {
+                let ratio = results.sent as f64 / run.memory.tokens as f64;
+                format!("{ratio:.2}")
+            }),
+            goal: String::new(),
+            met: None,
+        },
         goal(
             "kept / memory",
             format!("≥ {KEPT_PER_MEMORY}"),
@@ -211,7 +225,9 @@ fn run(run: &Run) -> Value {
         "strange_requests": run.counted.strange,
         "observations": run.memory.observations,
         "observations_by_the_model": run.memory.by_the_model,
+        "observations_answered": run.counted.observations,
         "summaries": run.memory.summaries,
+        "summaries_answered": run.counted.summaries,
         "memory_tokens": run.memory.tokens,
         "ledger": ledger,
         "worker_peak_kilobytes": run.peak_kilobytes,
