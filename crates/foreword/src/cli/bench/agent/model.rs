@@ -171,3 +171,60 @@ fn words(content: &Value) -> String {
         _ => String::new(),
     }
 }
+
+#[cfg(test)]
+mod tests {
+    use std::io::Read as _;
+
+    use super::*;
+
+    #[test]
+    fn two_questions_on_one_connection_are_answered_and_counted() {
+        let model = Model::start().unwrap();
+        let mut stream = TcpStream::connect(model.address).unwrap();
+        let question = json!({
+            "model": "some-model",
+            "system": [{"type": "text", "text": "Be brief."}],
+            "messages": [{"role": "user", "content": "What happened to the parser?"}],
+        });
+        let question = question.to_string();
+        let mut used = 0;
+        for _ in 0..2 {
+            let length = question.len();
+            write!(
+                stream,
+                "POST /v1/messages HTTP/1.1\r\nContent-Length: {length}\r\n\r\n{question}"
+            )
+            .unwrap();
+            let (_, answer) = next_answer(&mut stream);
+            assert_eq!(answer["model"], "some-model");
+            assert_eq!(answer["usage"]["input_tokens"], 3 + 7);
+            used += answer["usage"]["output_tokens"].as_u64().unwrap();
+        }
+        write!(stream, "GET /elsewhere HTTP/1.1\r\n\r\n").unwrap();
+        assert_eq!(next_answer(&mut stream).0, "HTTP/1.1 404 Not Found");
+
+        let counted = model.counted();
+        assert_eq!(
+            (counted.calls, counted.input, counted.instructions),
+            (2, 20, 6)
+        );
+        assert_eq!((counted.output, counted.observations), (used, 2));
+        assert_eq!((counted.summaries, counted.strange), (0, 1));
+    }
+
+    fn next_answer(stream: &mut TcpStream) -> (String, Value) {
+        let mut head = Vec::new();
+        while !head.ends_with(b"\r\n\r\n") {
+            let mut byte = [0];
+            stream.read_exact(&mut byte).unwrap();
+            head.extend(byte);
+        }
+        let head = String::from_utf8(head).unwrap();
+        let (_, length) = head.trim_end().rsplit_once(' ').unwrap();
+        let mut body = vec![0; length.parse().unwrap()];
+        stream.read_exact(&mut body).unwrap();
+        let first = head.lines().next().unwrap().to_owned();
+        (first, serde_json::from_slice(&body).unwrap())
+    }
+}

@@ -36,3 +36,25 @@ fn all() -> impl Iterator<Item = u32> {
     let entries = fs::read_dir("/proc").into_iter().flatten().flatten();
     entries.filter_map(|entry| entry.file_name().to_str()?.parse().ok())
 }
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_child_that_was_started_for_a_home_is_seen_until_it_ends() {
+        let dir = tempfile::tempdir().unwrap();
+        let mut child = std::process::Command::new("/bin/sleep")
+            .arg("60")
+            .env("FOREWORD_HOME", dir.path())
+            .spawn()
+            .unwrap();
+        // Other tests of this process may have children, too.
+        assert!(children(std::process::id()) > 0);
+        assert_eq!(that_know(dir.path()), 1);
+        assert!(peak_kilobytes(child.id()) > 0);
+        child.kill().unwrap();
+        child.wait().unwrap();
+        assert_eq!(that_know(dir.path()), 0);
+    }
+}
