@@ -3,8 +3,9 @@
 //! A recorded session (`recording`) is told to the real hooks; the real worker asks a
 //! model that is a server in this process (`model`), which answers in the right form
 //! (`answer`) and counts. Once the worker follows the session turn by turn, as in
-//! life, and once it comes when everything has happened. Counts, not times: they are
-//! the same on every machine. Only the worker's memory is measured (`process`).
+//! life, and once it comes when everything has happened. These are counts, not times:
+//! from run to run and from machine to machine they differ by a word here and there,
+//! since questions hold paths and hashes. Only the worker's memory is measured (`process`).
 
 mod answer;
 mod model;
