@@ -49,14 +49,17 @@ fn first_words(text: &str, max: usize) -> Option<&str> {
 
 /// Where the last whole sentence before `max` ends, unless half would be thrown away.
 fn sentence_end(text: &str, max: usize) -> Option<usize> {
-    let ends = text[..max].char_indices().filter_map(|(at, character)| {
-        let end = at + character.len_utf8();
-        let ends = match character {
-            '.' | '!' | '?' => text[end..].starts_with(char::is_whitespace),
-            '。' | '！' | '？' => true,
-            _ => false,
-        };
-        ends.then_some(end)
-    });
-    ends.last().filter(|&end| end >= max / 2)
+    let end = text[..max]
+        .char_indices()
+        .rev()
+        .find_map(|(at, character)| {
+            let end = at + character.len_utf8();
+            let ends = match character {
+                '.' | '!' | '?' => text[end..].starts_with(char::is_whitespace),
+                '。' | '！' | '？' => true,
+                _ => false,
+            };
+            ends.then_some(end)
+        });
+    end.filter(|&end| end >= max / 2)
 }

@@ -127,8 +127,10 @@ fn only_an_observation_that_says_nothing_is_lost() {
     };
     assert_eq!(observation(&nothing, &[], String::new()), None);
 
-    let mut found = reply::Observation::default();
-    found.facts = strings(&["", "- The port is 8080."]);
+    let mut found = reply::Observation {
+        facts: strings(&["", "- The port is 8080."]),
+        ..reply::Observation::default()
+    };
     assert_eq!(repaired(&found).title, "The port is 8080.");
     found.narrative = "## Port\nThe server listens on 8080. More.".into();
     assert_eq!(repaired(&found).title, "Port");

@@ -36,21 +36,26 @@ const DENIED_BLOCK: u32 = 14;
 /// The same outside all blocks: an end without a beginning is odder than the reverse.
 const DENIED_START_OUTSIDE: u32 = 10;
 const DENIED_END_OUTSIDE: u32 = 20;
+/// A tag on a line of its own in a field that has but one line.
+const SECOND_LINE: u32 = 20;
 /// Between two fields there should be nothing.
 const JUNK: u32 = 3;
 const DENIED_JUNK: u32 = 20;
-/// A field without its end, at the next field or at the block's end.
-const NO_FIELD_END: u32 = 12;
-const NO_FIELD_END_IN_BLOCK: u32 = 10;
+/// A field without its end, at the next field or at the block's end. Here and below:
+/// tags that are meant mostly begin a line, quotations seldom do.
+const NO_FIELD_END: u32 = 16;
+const NO_FIELD_END_AT_LINE: u32 = 8;
+const NO_FIELD_END_IN_BLOCK: u32 = 25;
+const NO_FIELD_END_IN_BLOCK_AT_LINE: u32 = 10;
 /// `<title>…</subtitle>`, `<observation>…</summary>`.
-const WRONG_END: u32 = 18;
+const WRONG_END: u32 = 17;
 /// A field that can only be there once, once more.
 const TWICE: u32 = 25;
 /// A block without its beginning, or its end.
 const NO_BLOCK_START: u32 = 25;
-const NO_BLOCK_END: u32 = 5;
-/// A block that is left in the middle of a field for another; blocks begin on a line
-/// of their own, quotations seldom do.
+const NO_BLOCK_END: u32 = 25;
+const NO_BLOCK_END_AT_LINE: u32 = 5;
+/// A block that is left in the middle of a field for another.
 const ABANDONED_AT_LINE: u32 = 15;
 const ABANDONED: u32 = 30;
 /// A whole block quoted in a field; and another beginning or end in that.
@@ -218,7 +223,11 @@ impl Search {
             }
             (State::Between(_), Name::Block(block), Form::Open) if tag.fits => {
                 let (to, steps) = start(block);
-                go(to, NO_BLOCK_END, &[&[Step::BlockCut], steps].concat());
+                let cost = match tag.begins_line {
+                    true => NO_BLOCK_END_AT_LINE,
+                    false => NO_BLOCK_END,
+                };
+                go(to, cost, &[&[Step::BlockCut], steps].concat());
             }
             (State::Inside(Block::Nothing, _), Name::Block(Block::Nothing), Form::Close) => {
                 go(State::Outside, loose, &[Step::FieldEnd, Step::BlockEnd]);
@@ -229,13 +238,21 @@ impl Search {
                 go(State::Between(block), loose + wrong, &[Step::FieldEnd]);
             }
             (State::Inside(block, _), Name::Field(field), Form::Open) if field.of(block) => {
-                let cost = NO_FIELD_END + loose + twice(path, field);
+                let missing = match tag.begins_line {
+                    true => NO_FIELD_END_AT_LINE,
+                    false => NO_FIELD_END,
+                };
+                let cost = missing + twice(path, field);
                 let steps = [Step::FieldEnd, Step::FieldStart(field)];
                 go(State::Inside(block, field), cost, &steps);
             }
             (State::Inside(block, _), Name::Block(end), Form::Close) => {
                 let wrong = if end == block { 0 } else { WRONG_END };
-                let cost = NO_FIELD_END_IN_BLOCK + loose + wrong;
+                let missing = match tag.begins_line {
+                    true => NO_FIELD_END_IN_BLOCK_AT_LINE,
+                    false => NO_FIELD_END_IN_BLOCK,
+                };
+                let cost = missing + loose + wrong;
                 go(State::Outside, cost, &[Step::FieldEnd, Step::BlockEnd]);
             }
             (State::Inside(block, field), Name::Block(other), Form::Open) if tag.fits => {
@@ -319,6 +336,7 @@ fn price_as_text(state: State, tag: &Tag) -> u32 {
     let begins_block = matches!((tag.name, tag.form), (Name::Block(_), Form::Open));
     let bounds_block = matches!(tag.name, Name::Block(_));
     match (state, tag.fits) {
+        (State::Inside(_, field), false) if field.is_one_line() && tag.begins_line => SECOND_LINE,
         (State::Between(_), false) => JUNK,
         (_, false) => STRAY,
         (State::Outside, true) if tag.form == Form::Close => DENIED_END_OUTSIDE,

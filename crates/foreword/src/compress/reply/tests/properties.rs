@@ -10,7 +10,7 @@ use super::super::*;
 
 fn config() -> ProptestConfig {
     ProptestConfig {
-        cases: 300,
+        cases: 200,
         failure_persistence: None,
         rng_seed: RngSeed::Fixed(20_261_116),
         ..ProptestConfig::default()
@@ -70,6 +70,17 @@ const QUOTES: &[&str] = &[
     "&'a str",
 ];
 
+const CODE: &[&str] = &[
+    "a < b && c > d",
+    "x << 2",
+    "->",
+    "&'a str",
+    "```",
+    "Vec<u8>",
+    "<b>",
+    "</",
+];
+
 /// Tags that stand together as they do in a block, and whole blocks.
 const PASSAGES: &[&str] = &[
     "<observation><title>",
@@ -116,15 +127,19 @@ fn enclosed(quotes: &'static [&'static str]) -> impl Strategy<Value = String> {
         .prop_map(|(first, before, text, after, last)| first + before + &text + after + &last)
 }
 
-/// One passage only: two of them (`<observation><title>` here, its end there) can make
-/// up a block that no one can tell from a real one.
+/// One passage, and no other tag in the same narrative: together they can make up a
+/// block's end and another's beginning that no one can tell from real ones.
 fn with_a_passage() -> impl Strategy<Value = String> {
     (
-        enclosed(QUOTES),
+        enclosed(CODE),
         prop::sample::select(PASSAGES),
-        enclosed(QUOTES),
+        enclosed(CODE),
     )
         .prop_map(|(before, passage, after)| format!("{before} {passage} {after}"))
+}
+
+fn on_one_line(text: String) -> String {
+    text.replace('\n', " ")
 }
 
 fn lines(quotes: &'static [&'static str]) -> impl Strategy<Value = Vec<String>> {
@@ -138,8 +153,8 @@ fn paths() -> impl Strategy<Value = Vec<String>> {
 prop_compose! {
     fn observation(quotes: &'static [&'static str])(
         kind in "[a-z]{3,9}",
-        title in enclosed(quotes),
-        subtitle in text(quotes),
+        title in enclosed(quotes).prop_map(on_one_line),
+        subtitle in text(quotes).prop_map(on_one_line),
         facts in lines(quotes),
         narrative in text(quotes),
         concepts in prop::collection::vec("[a-z]{2,8}", 0..3),
@@ -233,7 +248,7 @@ proptest! {
         narrative in with_a_passage(),
         others in prop::collection::vec(enclosed(QUOTES), 0..3),
         at in 0_usize..3,
-        subtitle in enclosed(QUOTES),
+        subtitle in enclosed(QUOTES).prop_map(on_one_line),
     ) {
         let mut narratives = others;
         narratives.insert(at.min(narratives.len()), narrative);
@@ -280,7 +295,8 @@ proptest! {
         let at = second_written.floor_char_boundary(at);
         let read = read(&format!("{first_written}\n{}", &second_written[..at]));
         prop_assert_eq!(read.observations.first(), Some(&first));
+        // Cut right behind a quoted end, it seems to have been the end.
         let told = read.observations.get(1);
-        prop_assert!(told.is_none_or(|it| it.narrative == second.narrative), "{:?}", told);
+        prop_assert!(told.is_none_or(|it| second.narrative.starts_with(&it.narrative)), "{:?}", told);
     }
 }
