@@ -195,7 +195,7 @@ fn repository(sandbox: &Sandbox, name: &str) -> PathBuf {
 }
 
 /// The client's program. Without it these tests prove nothing, so they fail.
-fn binary() -> &'static Path {
+pub(crate) fn binary() -> &'static Path {
     static BINARY: OnceLock<PathBuf> = OnceLock::new();
     BINARY.get_or_init(|| {
         if let Some(path) = std::env::var_os("FOREWORD_TEST_CLAUDE") {
