@@ -3,11 +3,12 @@
 //! `openai` ask scripted servers over real HTTP, `claude` runs the real client.
 //!
 //! `conformance` are sentences that hold for every provider, `calls` those that need a
-//! call to look at, `table` is everything that can go wrong, and what becomes of the
-//! events then.
+//! call to look at, `poison` what one bad event costs the others, and `table` everything
+//! else that can go wrong, with what becomes of the events then.
 
-
+mod calls;
 mod conformance;
+mod poison;
 mod server;
 
 mod world;
