@@ -49,8 +49,8 @@ pub fn word(prompts: &Prompts, subject: &Subject<'_>) -> Worded {
         .enumerate()
         .filter_map(|(at, event)| Step::of(at + 1, event, subject))
         .collect();
-    let digest = digest(subject.digest);
-    let fence = fence(&steps, &digest);
+    let known = known(subject);
+    let fence = fence(&steps, &known);
     let last = subject.events.last();
     let field = |field: Option<&str>| text::one_line(field.unwrap_or("unknown"));
     let mut parts = vec![prompts.fill(
@@ -61,15 +61,8 @@ pub fn word(prompts: &Prompts, subject: &Subject<'_>) -> Worded {
             ("session", &field(last.map(|it| it.host_session_id.as_str()))),
         ],
     )];
-    if let Some(goal) = &subject.digest.goal {
-        parts.push(prompts.fill(
-            "continuation",
-            &[
-                ("goal", &text::shorten(&text::one_line(goal), GOAL_MAX)),
-                ("digest", &digest),
-                ("fence", &fence),
-            ],
-        ));
+    if !known.is_empty() {
+        parts.push(prompts.fill("continuation", &[("known", &known), ("fence", &fence)]));
     }
     let steps: Vec<String> = steps.iter().map(|step| step.fenced(&fence)).collect();
     parts.push(prompts.fill("observe", &[("steps", &steps.join("\n"))]));
@@ -284,22 +277,35 @@ fn middle_cut(text: &str, max: usize) -> String {
     )
 }
 
-fn digest(digest: &Digest) -> String {
-    let mut lines: Vec<String> = digest
-        .observations
-        .iter()
-        .map(|(kind, title)| format!("- {kind}: {}", text::one_line(title)))
-        .collect();
+/// What the model should know of the session before this batch; empty at its beginning.
+fn known(subject: &Subject<'_>) -> String {
+    let digest = subject.digest;
+    let short = |text: &str, max: usize| text::shorten(&text::one_line(text), max).into_owned();
+    let mut lines = Vec::new();
+    if let Some(goal) = &digest.goal {
+        lines.push(format!("the user's goal: {}", short(goal, GOAL_MAX)));
+    }
+    for (kind, title) in &digest.observations {
+        lines.push(format!("- {kind}: {}", text::one_line(title)));
+    }
     if let Some(completed) = &digest.completed {
-        let completed = text::one_line(completed);
-        lines.push(format!("done: {}", text::shorten(&completed, COMPLETED_MAX)));
+        lines.push(format!("done: {}", short(completed, COMPLETED_MAX)));
+    }
+    // A turn that goes on: what it is about was said before this batch.
+    let asked = |event: &&Event| event.kind == EventKind::Prompt;
+    let prompt = subject.turn.events.iter().find(asked);
+    let is_here = subject.events.iter().any(|it| asked(&it));
+    if let Some(prompt) = prompt.filter(|_| !is_here) {
+        let number = prompt_number(subject, Some(prompt));
+        let text = prompt.payload.prompt.as_deref().unwrap_or_default();
+        lines.push(format!("prompt {number}, which goes on: {}", short(text, GOAL_MAX)));
     }
     lines.join("\n")
 }
 
-fn fence(steps: &[Step], digest: &str) -> String {
+fn fence(steps: &[Step], known: &str) -> String {
     let mut hasher = blake3::Hasher::new();
-    hasher.update(digest.as_bytes());
+    hasher.update(known.as_bytes());
     for step in steps {
         hasher.update(step.body.as_bytes());
     }

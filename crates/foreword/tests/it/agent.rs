@@ -10,7 +10,6 @@ mod calls;
 mod conformance;
 mod poison;
 mod server;
-
 mod world;
 
 /// Makes a test of each sentence for each provider.

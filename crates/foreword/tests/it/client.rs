@@ -7,6 +7,7 @@
 #![expect(clippy::unwrap_used, reason = "a test that cannot go on has failed")]
 
 mod claude;
+mod memory;
 mod model;
 
 use std::collections::BTreeMap;

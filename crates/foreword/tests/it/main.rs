@@ -12,6 +12,7 @@ mod counts;
 mod crash;
 mod doctor;
 mod install;
+mod isolation;
 mod offline;
 mod pipes;
 mod projects;

@@ -22,12 +22,17 @@ pub struct Model {
 impl Model {
     /// Starts the server with its files in `folder`; it answers `turns` one by one, then "OK.".
     pub fn start(folder: &Path, turns: &Value) -> Model {
+        let server = "testdata/claude-code/fake_anthropic.py";
+        Model::scripted(server, folder, &serde_json::json!({"turns": turns}))
+    }
+
+    /// Starts a server with a whole script.
+    pub fn scripted(server: &str, folder: &Path, spec: &Value) -> Model {
         std::fs::create_dir_all(folder).unwrap();
         let (script, log) = (folder.join("script.json"), folder.join("requests.jsonl"));
-        let text = serde_json::json!({"turns": turns}).to_string();
-        std::fs::write(&script, text).unwrap();
+        std::fs::write(&script, spec.to_string()).unwrap();
         let mut server = Command::new("python3")
-            .arg(super::repository().join("testdata/claude-code/fake_anthropic.py"))
+            .arg(super::repository().join(server))
             .arg("--script")
             .arg(script)
             .arg("--log")
@@ -53,10 +58,15 @@ impl Model {
 
     /// Everything the main model was asked so far.
     pub fn requests(&self) -> Vec<Request> {
+        self.asked("main")
+    }
+
+    /// Everything that was asked in one lane so far.
+    pub fn asked(&self, lane: &str) -> Vec<Request> {
         let log = std::fs::read_to_string(&self.log).unwrap();
         log.lines()
             .map(|line| serde_json::from_str(line).unwrap())
-            .filter(|entry: &Value| entry["lane"] == "main")
+            .filter(|entry: &Value| entry["lane"] == lane)
             .map(|mut entry| Request(entry["body"].take()))
             .collect()
     }
@@ -71,7 +81,7 @@ impl Drop for Model {
 
 /// The body of one request to the model.
 #[derive(Debug)]
-pub struct Request(Value);
+pub struct Request(pub Value);
 
 impl Request {
     /// The session that asks, as the client tells the model.
