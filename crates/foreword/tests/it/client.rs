@@ -17,6 +17,7 @@ use std::process::Command;
 use serde_json::{Value, json};
 
 use crate::support::Host;
+pub(crate) use claude::binary;
 use claude::Claude;
 use model::Request;
 
@@ -292,6 +293,6 @@ impl Drop for HaltedWorker {
     }
 }
 
-fn repository() -> PathBuf {
+pub(crate) fn repository() -> PathBuf {
     Path::new(env!("CARGO_MANIFEST_DIR")).join("../..")
 }

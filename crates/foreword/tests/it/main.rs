@@ -4,6 +4,7 @@
 mod audit;
 mod support;
 
+mod agent;
 mod client;
 mod commands;
 mod concurrency;
