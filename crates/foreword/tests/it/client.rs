@@ -7,7 +7,7 @@
 #![expect(clippy::unwrap_used, reason = "a test that cannot go on has failed")]
 
 mod claude;
-mod model;
+pub mod model;
 
 use std::collections::BTreeMap;
 use std::path::{Path, PathBuf};

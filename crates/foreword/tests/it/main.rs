@@ -7,6 +7,7 @@ mod support;
 mod client;
 mod commands;
 mod concurrency;
+mod cost;
 mod counts;
 mod crash;
 mod doctor;

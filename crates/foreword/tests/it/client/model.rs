@@ -53,11 +53,28 @@ impl Model {
 
     /// Everything the main model was asked so far.
     pub fn requests(&self) -> Vec<Request> {
+        let entries = self.entries().into_iter();
+        entries
+            .map(|mut entry| Request(entry["body"].take()))
+            .collect()
+    }
+
+    /// What the script says that it used, a cache included: tokens in, and tokens out.
+    pub fn usage(&self) -> (u64, u64) {
+        let entries = self.entries();
+        let sum = |field: &str| {
+            let used = |entry: &Value| entry["reply"]["usage"][field].as_u64().unwrap_or(0);
+            entries.iter().map(used).sum::<u64>()
+        };
+        let input = ["input_tokens", "cache_creation_input_tokens", "cache_read_input_tokens"];
+        (input.iter().map(|it| sum(it)).sum(), sum("output_tokens"))
+    }
+
+    fn entries(&self) -> Vec<Value> {
         let log = std::fs::read_to_string(&self.log).unwrap();
         log.lines()
             .map(|line| serde_json::from_str(line).unwrap())
             .filter(|entry: &Value| entry["lane"] == "main")
-            .map(|mut entry| Request(entry["body"].take()))
             .collect()
     }
 }
