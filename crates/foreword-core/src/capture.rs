@@ -286,13 +286,29 @@ fn is_excluded(place: &Place, patterns: &[String]) -> bool {
         .any(|name| exclude::covers(patterns, name))
 }
 
-/// The agent looking something up with this program is no work to remember.
+/// Whether a command only looks into the memory: what it prints was remembered before.
+/// Going to a folder first, or having less of it shown, makes no difference.
 fn runs_foreword(command: &str) -> bool {
-    let program = command.split_whitespace().next().unwrap_or_default();
-    let alone = !["&&", "||", ";", "\n"]
-        .iter()
-        .any(|chain| command.trim().contains(chain));
-    alone && program.rsplit('/').next() == Some("foreword")
+    const AROUND: &[&str] = &[
+        "cd", "head", "tail", "grep", "less", "cat", "jq", "sed", "wc", "sort", "true",
+    ];
+    if !command.contains("foreword") {
+        return false;
+    }
+    let program = |part: &str| {
+        let word = part.split_whitespace().next().unwrap_or_default();
+        word.rsplit('/').next().unwrap_or_default().to_owned()
+    };
+    let parts = command.split(['&', '|', ';', '\n']).map(str::trim);
+    let programs: Vec<String> = parts
+        // The `1` of `2>&1` is no program.
+        .filter(|part| !part.chars().all(|it| it.is_ascii_digit()))
+        .map(program)
+        .collect();
+    programs.iter().any(|it| it == "foreword")
+        && programs
+            .iter()
+            .all(|it| it == "foreword" || AROUND.contains(&it.as_str()))
 }
 
 fn key(
@@ -361,4 +377,29 @@ fn present(field: &Option<std::borrow::Cow<'_, str>>) -> Option<String> {
         .as_deref()
         .filter(|text| !text.is_empty())
         .map(str::to_owned)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_look_into_the_memory_is_told_from_work() {
+        for look in [
+            "foreword show 12",
+            "~/bin/foreword search limit 2>&1 | head -20",
+            "cd /p && foreword show 3; foreword show 4",
+        ] {
+            assert!(runs_foreword(look), "{look}");
+        }
+        for work in [
+            "cargo test",
+            "cd foreword",
+            "cargo test && foreword show 3",
+            "git clone x/foreword",
+            "grep foreword a.txt",
+        ] {
+            assert!(!runs_foreword(work), "{work}");
+        }
+    }
 }

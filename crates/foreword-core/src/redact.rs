@@ -114,6 +114,18 @@ mod tests {
     }
 
     #[test]
+    fn what_we_told_an_agent_is_not_news() {
+        let index = "<foreword-memory project=\"app\">\n#12 the limit is 7\n</foreword-memory>";
+        assert_eq!(
+            redact(&format!("a {index} b")).text,
+            "a [from Foreword's memory] b"
+        );
+        for other in ["<foreword-memory project=", "a <foreword-memory> b"] {
+            assert_eq!(redact(other).text, other);
+        }
+    }
+
+    #[test]
     fn only_the_value_goes_where_a_name_gives_it_away() {
         let secret = body(14);
         let cases = [

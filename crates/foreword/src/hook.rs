@@ -31,6 +31,8 @@ use crate::switch::{self, Switches};
 /// The host cuts what a hook prints at 10,000 characters; we stay below by choosing.
 const OUTPUT_MAX: usize = 9_500;
 
+const OWN_RUN: &str = "one of Foreword's own agent runs";
+
 /// Runs a hook. There is no way for it to fail.
 pub fn run(hook: Hook) {
     std::panic::set_hook(Box::new(|_| {}));
@@ -74,11 +76,15 @@ fn take(hook: Hook, home: &Home) -> Option<Event> {
         }
     };
     if switch::own_child() {
-        count("one of Foreword's own agent runs");
+        count(OWN_RUN);
         return None;
     }
     let input = stdin::read();
     match capture_event(hook, &input, home)? {
+        Captured::Event(event) if is_own_run(&event, home) => {
+            count(OWN_RUN);
+            None
+        }
         Captured::Event(event) => {
             if switches.covers(event.project.as_deref(), &event.host_session_id) {
                 return None;
@@ -102,6 +108,24 @@ fn take(hook: Hook, home: &Home) -> Option<Event> {
             None
         }
     }
+}
+
+/// Where the memory agent runs, nobody else does: this holds also if the mark in the
+/// environment was lost on the way.
+fn is_own_run(event: &Event, home: &Home) -> bool {
+    let agent = home.agent();
+    let cwd = event.cwd.as_deref().map(PathBuf::from);
+    cwd.into_iter()
+        .chain(project_dir())
+        // The host tells paths with their links resolved.
+        .any(|dir| {
+            let resolved = || {
+                agent
+                    .canonicalize()
+                    .is_ok_and(|agent| dir.starts_with(agent))
+            };
+            dir.starts_with(&agent) || (dir.ends_with("agent") && resolved())
+        })
 }
 
 /// A hook of the plugin, beside hooks from the settings that tell the same: they do

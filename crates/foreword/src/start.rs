@@ -119,7 +119,10 @@ fn allowed(
             patterns.extend(FOR_CLAUDE);
             for (switch, names) in FOR_BACK_ENDS {
                 let on = |value: &OsString| !value.is_empty() && value != "0";
-                if environment.iter().any(|(it, value)| it == switch && on(value)) {
+                if environment
+                    .iter()
+                    .any(|(it, value)| it == switch && on(value))
+                {
                     patterns.extend(*names);
                 }
             }
@@ -254,7 +257,7 @@ mod tests {
                 .collect()
         };
         let common = ["PATH", "LC_ALL", "FOREWORD_PROVIDER"];
-        let with = |more: &[&str]| [&common[..], more].concat();
+        let with = |more: &[&'static str]| [&common[..], more].concat();
         assert_eq!(kept(provider::Name::Offline, "1"), common);
         assert_eq!(
             kept(provider::Name::Anthropic, "1"),

@@ -96,6 +96,13 @@ const RULES: &[Rule] = &[
         label: "[private]",
         check: Check::Look(private_span),
     },
+    // What we told an agent is not news when it comes back.
+    Rule {
+        begins: &["<foreword-memory project="],
+        any_case: true,
+        label: "[from Foreword's memory]",
+        check: Check::Look(own_words),
+    },
     prefixed(
         &["-----BEGIN "],
         "[redacted:private-key]",
@@ -531,6 +538,16 @@ fn private_span(bytes: &[u8], at: usize, body: usize) -> Option<Range<usize>> {
         }
     }
     Some(at..bytes.len())
+}
+
+/// From the index's first tag to its last; one that was cut off stays. Looks no further
+/// than the next such word, so that many beginnings cost no more than one.
+fn own_words(bytes: &[u8], at: usize, body: usize) -> Option<Range<usize>> {
+    const NAME: &[u8] = b"foreword-memory";
+    let name = body + memchr::memmem::find(&bytes[body..], NAME)?;
+    let end = name + NAME.len();
+    let closes = bytes[..name].ends_with(b"</") && bytes.get(end) == Some(&b'>');
+    closes.then_some(at..end + 1)
 }
 
 fn private_key_block(bytes: &[u8], at: usize, body: usize) -> Option<Range<usize>> {

@@ -83,11 +83,7 @@ impl Store {
 
     /// The turns of a session that are kept whole; only the one that a thing with a number
     /// belongs to, if one is given.
-    pub fn whole_turns(
-        &self,
-        session: &HostSession,
-        item: Option<i64>,
-    ) -> rusqlite::Result<Kept> {
+    pub fn whole_turns(&self, session: &HostSession, item: Option<i64>) -> rusqlite::Result<Kept> {
         let Some(session) = self.session_id(&session.host, &session.id)? else {
             return Ok(Kept::default());
         };
@@ -196,14 +192,15 @@ impl Store {
                )
              order by 1",
         )?;
-        let rows = statement.query_map(named_params! {":session": session, ":ids": ids}, |row| {
-            Ok(Made {
-                id: row.get(0)?,
-                kind: row.get(1)?,
-                title: row.get(2)?,
-                provider: row.get(3)?,
-            })
-        })?;
+        let rows =
+            statement.query_map(named_params! {":session": session, ":ids": ids}, |row| {
+                Ok(Made {
+                    id: row.get(0)?,
+                    kind: row.get(1)?,
+                    title: row.get(2)?,
+                    provider: row.get(3)?,
+                })
+            })?;
         rows.collect()
     }
 }

@@ -3,8 +3,10 @@
 //! Everything happens in a throw-away home (`world`) with made-up input (`host`)
 //! and made-up memories (`memories`); the user's own data is not looked at. Times
 //! are given as multiples of spawning `/bin/true` in the same run (`spawn`), so
-//! that they mean something on another machine.
+//! that they mean something on another machine. What the memory agent costs
+//! (`agent`) is counted by a scripted model and not timed.
 
+mod agent;
 mod burst;
 mod hooks;
 mod host;
@@ -27,10 +29,13 @@ pub struct Args {
 enum What {
     /// The hooks: their time from spawn to exit, and 32 of them at once
     Hooks(hooks::Args),
+    /// The memory agent: what a recorded session costs with a model that counts
+    Agent(agent::Args),
 }
 
 pub fn run(args: &Args) -> anyhow::Result<()> {
     match &args.what {
         What::Hooks(args) => hooks::run(args),
+        What::Agent(args) => agent::run(args),
     }
 }

@@ -73,7 +73,9 @@ pub fn run(args: &Args) -> anyhow::Result<()> {
 fn since(text: &str) -> Result<Since, String> {
     let ago = |unit: char, length: Millis| {
         let number: Millis = text.strip_suffix(unit)?.parse().ok()?;
-        (0..=100_000).contains(&number).then(|| Since::Ago(number * length))
+        (0..=100_000)
+            .contains(&number)
+            .then(|| Since::Ago(number * length))
     };
     let date = || {
         let date: jiff::civil::Date = text.parse().ok()?;
@@ -82,7 +84,9 @@ fn since(text: &str) -> Result<Since, String> {
     };
     match text {
         "today" => Some(Since::Today),
-        _ => ago('d', 24 * 3_600_000).or_else(|| ago('h', 3_600_000)).or_else(date),
+        _ => ago('d', 24 * 3_600_000)
+            .or_else(|| ago('h', 3_600_000))
+            .or_else(date),
     }
     .ok_or_else(|| format!("'{text}' is no time; write today, 24h, 7d or 2026-11-01"))
 }
@@ -107,7 +111,15 @@ mod tests {
         assert_eq!(since("24h"), Ok(Since::Ago(86_400_000)));
         assert_eq!(since("7d"), Ok(Since::Ago(604_800_000)));
         assert_eq!(since("1970-01-02"), Ok(Since::At(86_400_000)));
-        for wrong in ["", "d", "-1d", "7 d", "yesterday", "2026-13-01", "99999999999d"] {
+        for wrong in [
+            "",
+            "d",
+            "-1d",
+            "7 d",
+            "yesterday",
+            "2026-13-01",
+            "99999999999d",
+        ] {
             assert!(since(wrong).unwrap_err().contains("is no time"), "{wrong}");
         }
     }

@@ -104,7 +104,11 @@ fn target(store: &Store, what: &str) -> anyhow::Result<(HostSession, Option<i64>
     match (sessions.pop(), sessions.len()) {
         (Some(session), 0) if !what.is_empty() => Ok((session, None)),
         (Some(_), others) if !what.is_empty() => {
-            bail!("{} sessions begin with '{}'; write more of its id", others + 1, one_line(what))
+            bail!(
+                "{} sessions begin with '{}'; write more of its id",
+                others + 1,
+                one_line(what)
+            )
         }
         _ => bail!(
             "there is no session '{}'; `foreword show #ID` names the session of an item",
@@ -119,9 +123,7 @@ const TRIES: u32 = 5;
 fn take_lock(home: &Home) -> anyhow::Result<Lock> {
     for _ in 0..TRIES {
         worker::end_running(home)?;
-        if let Ok(lock) =
-            Lock::acquire(&home.lock()).context("could not take the worker's lock")?
-        {
+        if let Ok(lock) = Lock::acquire(&home.lock()).context("could not take the worker's lock")? {
             return Ok(lock);
         }
     }

@@ -75,7 +75,8 @@ fn run_here(home: &Home, detached: bool) -> anyhow::Result<()> {
     }
     match ended? {
         End::Other(pid) => println!("another worker is running (pid {pid})"),
-        End::Done { .. } => println!("nothing left to do"),
+        End::Done { left: 0 } => println!("nothing left to do"),
+        End::Done { left } => println!("{left} events wait; `foreword status` says why"),
         End::Asked => println!("ended as asked"),
     }
     Ok(())

@@ -49,8 +49,8 @@ pub fn word(prompts: &Prompts, subject: &Subject<'_>) -> Worded {
         .enumerate()
         .filter_map(|(at, event)| Step::of(at + 1, event, subject))
         .collect();
-    let digest = digest(subject.digest);
-    let fence = fence(&steps, &digest);
+    let known = known(subject);
+    let fence = fence(&steps, &known);
     let last = subject.events.last();
     let field = |field: Option<&str>| text::one_line(field.unwrap_or("unknown"));
     let mut parts = vec![prompts.fill(
@@ -58,18 +58,14 @@ pub fn word(prompts: &Prompts, subject: &Subject<'_>) -> Worded {
         &[
             ("project", &project(subject, last)),
             ("date", &text::date(last.map_or(0, |event| event.at))),
-            ("session", &field(last.map(|it| it.host_session_id.as_str()))),
+            (
+                "session",
+                &field(last.map(|it| it.host_session_id.as_str())),
+            ),
         ],
     )];
-    if let Some(goal) = &subject.digest.goal {
-        parts.push(prompts.fill(
-            "continuation",
-            &[
-                ("goal", &text::shorten(&text::one_line(goal), GOAL_MAX)),
-                ("digest", &digest),
-                ("fence", &fence),
-            ],
-        ));
+    if !known.is_empty() {
+        parts.push(prompts.fill("continuation", &[("known", &known), ("fence", &fence)]));
     }
     let steps: Vec<String> = steps.iter().map(|step| step.fenced(&fence)).collect();
     parts.push(prompts.fill("observe", &[("steps", &steps.join("\n"))]));
@@ -138,7 +134,10 @@ impl Step {
                     EventKind::Prompt => "the user's prompt",
                     _ => "a background task reports",
                 };
-                (who.to_owned(), middle_cut(payload.prompt.as_deref()?, cap(PROMPT_MAX)))
+                (
+                    who.to_owned(),
+                    middle_cut(payload.prompt.as_deref()?, cap(PROMPT_MAX)),
+                )
             }
             EventKind::Stop => (
                 "the agent's last words".to_owned(),
@@ -146,11 +145,18 @@ impl Step {
             ),
             EventKind::StopFailure => (
                 "the turn failed".to_owned(),
-                middle_cut(payload.error.as_deref().unwrap_or("for no known reason"), cap(INPUT_MAX)),
+                middle_cut(
+                    payload.error.as_deref().unwrap_or("for no known reason"),
+                    cap(INPUT_MAX),
+                ),
             ),
             EventKind::ToolUse | EventKind::ToolFailure => {
                 let name = event.tool_name.as_deref().unwrap_or("a tool");
-                let by = if event.agent_id.is_some() { ", by a subagent" } else { "" };
+                let by = if event.agent_id.is_some() {
+                    ", by a subagent"
+                } else {
+                    ""
+                };
                 let output = match event.kind {
                     EventKind::ToolFailure => payload.error.clone().unwrap_or_default(),
                     _ => output(event),
@@ -219,12 +225,8 @@ fn output(event: &Event) -> String {
     let Some(response) = &event.payload.response else {
         return String::new();
     };
-    let field = |value: &Value, name: &str| {
-        value
-            .get(name)
-            .and_then(Value::as_str)
-            .map(str::to_owned)
-    };
+    let field =
+        |value: &Value, name: &str| value.get(name).and_then(Value::as_str).map(str::to_owned);
     if let Some(content) = response.get("file").and_then(|file| field(file, "content")) {
         return content;
     }
@@ -284,22 +286,38 @@ fn middle_cut(text: &str, max: usize) -> String {
     )
 }
 
-fn digest(digest: &Digest) -> String {
-    let mut lines: Vec<String> = digest
-        .observations
-        .iter()
-        .map(|(kind, title)| format!("- {kind}: {}", text::one_line(title)))
-        .collect();
+/// What the model should know of the session before this batch; empty at its beginning.
+fn known(subject: &Subject<'_>) -> String {
+    let digest = subject.digest;
+    let short = |text: &str, max: usize| text::shorten(&text::one_line(text), max).into_owned();
+    let mut lines = Vec::new();
+    if let Some(goal) = &digest.goal {
+        lines.push(format!("the user's goal: {}", short(goal, GOAL_MAX)));
+    }
+    for (kind, title) in &digest.observations {
+        lines.push(format!("- {kind}: {}", text::one_line(title)));
+    }
     if let Some(completed) = &digest.completed {
-        let completed = text::one_line(completed);
-        lines.push(format!("done: {}", text::shorten(&completed, COMPLETED_MAX)));
+        lines.push(format!("done: {}", short(completed, COMPLETED_MAX)));
+    }
+    // A turn that goes on: what it is about was said before this batch.
+    let asked = |event: &&Event| event.kind == EventKind::Prompt;
+    let prompt = subject.turn.events.iter().find(asked);
+    let is_here = subject.events.iter().any(|it| asked(&it));
+    if let Some(prompt) = prompt.filter(|_| !is_here) {
+        let number = prompt_number(subject, Some(prompt));
+        let text = prompt.payload.prompt.as_deref().unwrap_or_default();
+        lines.push(format!(
+            "prompt {number}, which goes on: {}",
+            short(text, GOAL_MAX)
+        ));
     }
     lines.join("\n")
 }
 
-fn fence(steps: &[Step], digest: &str) -> String {
+fn fence(steps: &[Step], known: &str) -> String {
     let mut hasher = blake3::Hasher::new();
-    hasher.update(digest.as_bytes());
+    hasher.update(known.as_bytes());
     for step in steps {
         hasher.update(step.body.as_bytes());
     }
@@ -328,7 +346,11 @@ fn prompt_number(subject: &Subject<'_>, event: Option<&Event>) -> u32 {
         None => {
             let belongs_to_turn = id == subject.turn.prompt_id.as_deref();
             let last = prompts.last().map_or(0, |prompt| prompt.number);
-            if belongs_to_turn || last == 0 { last + 1 } else { last }
+            if belongs_to_turn || last == 0 {
+                last + 1
+            } else {
+                last
+            }
         }
     }
 }

@@ -1,8 +1,216 @@
-use super::reply;
-use foreword_core::model::{Event, Observation, ObservationType, Origin, Summary};
-pub fn observation(found: &reply::Observation, events: &[&Event], seed: String) -> Option<Observation> {
-    Some(Observation { seed, kind: ObservationType::parse(&found.kind).unwrap_or(ObservationType::Discovery), title: found.title.clone(), subtitle: found.subtitle.clone(), facts: found.facts.clone(), narrative: found.narrative.clone(), concepts: found.concepts.clone(), files: vec![], origin: Origin::Agent, agent_id: None, events: events.iter().map(|e| e.id).collect(), at: events.last().map_or(0, |e| e.at) })
+//! Makes observations and summaries of what a reply says.
+//!
+//! The prompt asks for a form: a type of five, a title of a few words, relative paths.
+//! Models keep to it mostly. What they write otherwise is brought into that form here,
+//! and cut where it is too long; a limit is never a reason to lose what was observed.
+//! What the model cannot know (whose word it rests on, when it was, what a file's
+//! content hashed to) is taken from the events that it was asked about.
+
+mod cut;
+mod files;
+#[cfg(test)]
+mod tests;
+
+use std::collections::BTreeSet;
+
+use foreword_core::model::{Event, EventKind, Observation, ObservationType, Origin, Summary};
+use foreword_core::text::{self, one_line, shorten};
+
+use super::reply::{self, without_bullet};
+
+// What is kept at most. The prompt asks for less; these only stop what gets out of hand.
+const TITLE_CHARACTERS: usize = 80;
+const SUBTITLE_WORDS: usize = 24;
+const FACTS: usize = 7;
+const FACT_CHARACTERS: usize = 300;
+const NARRATIVE_WORDS: usize = 600;
+const CONCEPTS: usize = 5;
+const CONCEPT_CHARACTERS: usize = 40;
+const SUMMARY_FIELD_CHARACTERS: usize = 1500;
+
+/// None if it says nothing: neither title nor subtitle, text, narrative or facts.
+///
+/// `events` are those of the question, in the order in which it numbered them.
+pub fn observation(
+    found: &reply::Observation,
+    events: &[&Event],
+    seed: String,
+) -> Option<Observation> {
+    let facts = facts(&found.facts);
+    let narrative = match found.narrative.as_str() {
+        "" => &found.text,
+        narrative => narrative,
+    };
+    let title = title(found, &facts)?;
+    let cited = cited(&found.events, events);
+    Some(Observation {
+        seed,
+        kind: kind(&found.kind),
+        title,
+        subtitle: cut::words(&one_line(without_marks(&found.subtitle)), SUBTITLE_WORDS),
+        facts,
+        narrative: cut::narrative(narrative, NARRATIVE_WORDS),
+        concepts: concepts(&found.concepts),
+        files: files::of_observation(found, events),
+        origin: origin(&cited),
+        agent_id: agent_id(&cited),
+        events: cited.iter().map(|event| event.id).collect(),
+        at: cited.iter().map(|event| event.at).max().unwrap_or_default(),
+    })
 }
-pub fn summary(found: &reply::Summary, _events: &[&Event]) -> Option<Summary> {
-    Some(Summary { request: found.request.clone(), completed: found.completed.clone(), ..Summary::default() })
+
+/// None if all of its fields are empty.
+pub fn summary(found: &reply::Summary, events: &[&Event]) -> Option<Summary> {
+    let summary = Summary {
+        request: plain(&found.request),
+        investigated: plain(&found.investigated),
+        learned: plain(&found.learned),
+        completed: plain(&found.completed),
+        next_steps: plain(&found.next_steps),
+        files_read: files::of_summary(&found.files_read, events),
+        files_edited: files::of_summary(&found.files_edited, events),
+        notes: plain(&found.notes),
+    };
+    (summary != Summary::default()).then_some(summary)
+}
+
+fn kind(said: &str) -> ObservationType {
+    let word: String = said
+        .chars()
+        .filter(|character| character.is_alphanumeric())
+        .collect::<String>()
+        .to_lowercase();
+    match word.as_str() {
+        "bug" | "fix" | "bugfixes" | "hotfix" => ObservationType::Bugfix,
+        "feat" | "features" | "newfeature" | "enhancement" => ObservationType::Feature,
+        "refactoring" | "cleanup" => ObservationType::Refactor,
+        "designdecision" | "architecturedecision" | "architecturaldecision" => {
+            ObservationType::Decision
+        }
+        word => ObservationType::parse(word).unwrap_or(ObservationType::Discovery),
+    }
+}
+
+/// As given, or else the first sentence of whatever else was said.
+fn title(found: &reply::Observation, facts: &[String]) -> Option<String> {
+    let given = one_line(without_marks(&found.title));
+    if given.chars().any(char::is_alphanumeric) {
+        return Some(shorten(&given, TITLE_CHARACTERS).into_owned());
+    }
+    [&found.subtitle, &found.text, &found.narrative]
+        .into_iter()
+        .chain(facts)
+        .map(|said| text::title(said))
+        .find(|title| !title.is_empty())
+}
+
+/// Without a heading's `#` and with no `**` around the whole.
+fn without_marks(line: &str) -> &str {
+    let line = line.trim().trim_start_matches('#').trim_start();
+    let inner = line
+        .strip_prefix("**")
+        .and_then(|rest| rest.strip_suffix("**"));
+    inner
+        .filter(|inner| !inner.contains("**"))
+        .unwrap_or(line)
+        .trim()
+}
+
+fn facts(found: &[String]) -> Vec<String> {
+    let mut facts: Vec<String> = Vec::new();
+    for fact in found {
+        let fact = one_line(without_bullet(fact));
+        if fact.is_empty() || facts.contains(&fact) {
+            continue;
+        }
+        facts.push(cut::sentence(&fact, FACT_CHARACTERS));
+        if facts.len() == FACTS {
+            break;
+        }
+    }
+    facts
+}
+
+fn concepts(found: &[String]) -> Vec<String> {
+    let mut concepts: Vec<String> = Vec::new();
+    for concept in found {
+        let concept = one_line(without_bullet(concept)).to_lowercase();
+        let concept = concept.trim_matches(|c: char| c.is_whitespace() || "#`\"'.;".contains(c));
+        let concept = shorten(concept, CONCEPT_CHARACTERS).into_owned();
+        if !concept.is_empty() && !concepts.contains(&concept) {
+            concepts.push(concept);
+        }
+    }
+    concepts.truncate(CONCEPTS);
+    concepts
+}
+
+/// The events that are named by number, or all tool uses if none is.
+fn cited<'a>(numbers: &[u32], events: &[&'a Event]) -> Vec<&'a Event> {
+    let numbers: BTreeSet<u32> = numbers.iter().copied().collect();
+    let named: Vec<&Event> = (1..)
+        .zip(events)
+        .filter(|(number, _)| numbers.contains(number))
+        .map(|(_, event)| *event)
+        .collect();
+    if !named.is_empty() {
+        return named;
+    }
+    let is_tool_use =
+        |event: &&Event| matches!(event.kind, EventKind::ToolUse | EventKind::ToolFailure);
+    let tool_uses: Vec<&Event> = events.iter().copied().filter(is_tool_use).collect();
+    match tool_uses.is_empty() {
+        true => events.to_vec(),
+        false => tool_uses,
+    }
+}
+
+/// The least trusted: what rests on one line of a foreign page is not the user's word.
+fn origin(events: &[&Event]) -> Origin {
+    let origins = events.iter().map(|event| match event.tool_name.as_deref() {
+        Some("Read" | "NotebookRead" | "WebFetch" | "WebSearch") => Origin::Read,
+        Some(tool) if tool.starts_with("mcp__") => Origin::Read,
+        _ if event.kind == EventKind::Prompt => Origin::User,
+        _ => Origin::Agent,
+    });
+    origins.max().unwrap_or(Origin::Agent)
+}
+
+fn agent_id(events: &[&Event]) -> Option<String> {
+    let (first, others) = events.split_first()?;
+    let same = others.iter().all(|event| event.agent_id == first.agent_id);
+    first.agent_id.clone().filter(|_| same)
+}
+
+/// One line of plain text: no bullets, no headings; and nothing where "none" stands.
+fn plain(field: &str) -> String {
+    let mut plain = String::new();
+    for line in field.lines() {
+        let line = line.trim().trim_start_matches('>');
+        let item = without_bullet(line);
+        let is_item = item.len() < line.trim().len();
+        let line = one_line(&without_marks(item).replace("**", ""));
+        if line.is_empty() || line.starts_with("```") {
+            continue;
+        }
+        if !plain.is_empty() {
+            let ended = plain.ends_with(['.', '!', '?', ':', ';', ',']);
+            plain.push_str(if is_item && !ended { "; " } else { " " });
+        }
+        plain.push_str(&line);
+    }
+    if is_placeholder(&plain) {
+        return String::new();
+    }
+    cut::sentence(&plain, SUMMARY_FIELD_CHARACTERS)
+}
+
+/// What people write into a field for which they have nothing.
+fn is_placeholder(said: &str) -> bool {
+    let said = said.trim_matches(|c: char| !c.is_alphanumeric());
+    [
+        "", "none", "n/a", "na", "null", "nil", "nothing", "empty", "unknown",
+    ]
+    .iter()
+    .any(|word| said.eq_ignore_ascii_case(word))
 }

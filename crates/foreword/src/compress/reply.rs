@@ -7,14 +7,16 @@
 //! and here their contents become fields, as they stand; `repair` makes them fit.
 //!
 //! What holds: nothing panics; time is linear; a well-formed block is found among any
-//! text; a tag quoted in a field stays text; a narrative (and the old `<text>`) is kept
+//! text; a tag of ours in running text stays text; a narrative (and the old `<text>`) is kept
 //! byte for byte but for the whitespace around it. In the short fields the five XML
 //! entities are decoded, since a model that writes `Vec&lt;T&gt;` in a title means
 //! `Vec<T>`; a narrative may well be about `&amp;` and is left alone.
 //!
-//! What does not: a narrative that quotes its own end *and* the block's, with nothing
-//! between (`</narrative></observation>`), reads like text between two blocks in which
-//! the same stands. The end that comes last is then taken for the true one.
+//! What does not: tags that are quoted *as they stand in a block*, one right after the
+//! other (`</narrative></observation>`), are told from the real ones by what is around
+//! them. One such passage, or a whole block, in a narrative is seen for what it is; if
+//! there are more tags beside it they may seem to end a block and begin another. And a
+//! title or subtitle has one line: a tag that begins another is not part of it.
 
 mod list;
 mod reading;
@@ -78,7 +80,7 @@ pub struct Summary {
 pub fn read(reply: &str) -> Reply {
     let mut tags = tags::find(reply);
     let read = understood(reading::cheapest(reply, &tags));
-    if tags.is_empty() || read.says_something() {
+    if tags.is_empty() || read.tells_something() {
         return read;
     }
     // "- Title: <title>…</title>": no tag stands where it should, yet all are meant.
@@ -86,7 +88,7 @@ pub fn read(reply: &str) -> Reply {
         tag.fits = true;
     }
     let loosely = understood(reading::cheapest(reply, &tags));
-    if loosely.says_something() {
+    if loosely.tells_something() {
         loosely
     } else {
         read
@@ -94,8 +96,9 @@ pub fn read(reply: &str) -> Reply {
 }
 
 impl Reply {
-    fn says_something(&self) -> bool {
-        !self.observations.is_empty() || self.summary.is_some() || self.nothing.is_some()
+    fn tells_something(&self) -> bool {
+        let told = |it: &Observation| !it.title.is_empty() || it.is_told();
+        self.observations.iter().any(told) || self.summary.is_some() || self.nothing.is_some()
     }
 }
 
@@ -150,7 +153,12 @@ fn observation(found: &Found) -> Observation {
             Field::Text => set(&mut it.text, verbatim(content)),
             Field::Facts => add(&mut it.facts, content, "fact", Parted::ByLines),
             Field::Concepts => {
-                add(&mut it.concepts, content, "concept", Parted::ByLinesAndCommas);
+                add(
+                    &mut it.concepts,
+                    content,
+                    "concept",
+                    Parted::ByLinesAndCommas,
+                );
             }
             Field::FilesRead => add_files(&mut it.files_read, content),
             Field::FilesModified | Field::FilesEdited => {

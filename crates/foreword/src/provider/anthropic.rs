@@ -5,11 +5,10 @@
 //! for. How the POST fails is `http`'s business, what an answer means is said here.
 
 use foreword_core::model::FailureKind;
-use foreword_core::text;
 use reqwest::header::{HeaderMap, HeaderName, HeaderValue};
 use serde_json::{Value, json};
 
-use super::http::{self, Answer, Endpoint, Post, Service};
+use super::http::{self, Answer, Endpoint, Post, Secret, Service};
 use super::{Call, Failure, Provider, Question, Usage, prices};
 use crate::config;
 
@@ -51,7 +50,7 @@ impl Anthropic {
         let post = Post {
             headers,
             body: body(&self.model, question),
-            key: Some(key),
+            key: Some(Secret(key)),
             patience: question.patience,
             now: question.now,
         };
@@ -107,7 +106,7 @@ fn call(asked: &str, answer: &Answer<'_>) -> Call {
         Ok(reply) => reply,
         Err(failure) => return Call::failed(1, failure),
     };
-    let model = reply["model"].as_str().map(|name| text::one_line(name));
+    let model = http::model(reply);
     let usage = usage(&reply["usage"]);
     let cost_usd = usage.and_then(|usage| prices::cost(model.as_deref().unwrap_or(asked), &usage));
     Call {
@@ -120,7 +119,7 @@ fn call(asked: &str, answer: &Answer<'_>) -> Call {
 }
 
 fn usage(usage: &Value) -> Option<Usage> {
-    let count = |name: &str| usage[name].as_u64();
+    let count = |name: &str| http::tokens(&usage[name]);
     let cache_read = count("cache_read_input_tokens").unwrap_or(0);
     let cache_write = count("cache_creation_input_tokens").unwrap_or(0);
     Some(Usage {

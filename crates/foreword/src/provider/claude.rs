@@ -31,6 +31,9 @@ const LINE_MAX: u64 = 8 << 20;
 /// How long a process that has said all may take to end. It ends in 0.1 s.
 const GRACE: Duration = Duration::from_secs(3);
 
+/// What it said last is in the pipes when it ends.
+const LAST_WORDS: Duration = Duration::from_millis(500);
+
 /// Of what it complains about, only the end is of interest.
 const COMPLAINT_MAX: usize = 4 << 10;
 
@@ -117,17 +120,21 @@ impl Process {
             let _ = stdin.write_all(&stream::user_message(text)).await;
             // Its input ends here, so it ends when it has answered, also without us.
         };
+        // A process that it left behind may keep the pipes open for ever.
+        let child = &mut self.child;
         let (hearing_over, over) = oneshot::channel::<()>();
         let hearing = async {
-            let (heard, ()) = tokio::join!(hear(stdout, heard), asking);
+            let (heard, ()) = tokio::select! {
+                all = async { tokio::join!(hear(stdout, heard), asking) } => all,
+                () = async { let _ = child.wait().await; sleep(LAST_WORDS).await } => (Ok(()), ()),
+            };
             drop(hearing_over);
             heard
         };
-        // A process that it left behind may keep this pipe open for ever.
         let complaining = async {
             tokio::select! {
                 () = keep_end(stderr, complaint) => {}
-                () = async { let _ = over.await; sleep(GRACE).await } => {}
+                () = async { let _ = over.await; sleep(LAST_WORDS).await } => {}
             }
             Ok(())
         };

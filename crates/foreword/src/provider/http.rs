@@ -3,8 +3,8 @@
 //! An `Endpoint` is an address from the settings. It is asked once per call: nothing
 //! is followed, repeated or kept open, so the ledger counts what the server counts.
 //! No answer at all is a failure here; what an answer's status and error body mean
-//! is in `answer`, when to ask again in `again`. Whatever ends up in a text for people
-//! goes through `Scene`, which knows the key and takes it out.
+//! is in `answer`, when to ask again in `again`. A server's words get into a text for
+//! people only through `Scene::quote`, which knows the key and takes it out.
 
 mod again;
 mod answer;
@@ -28,7 +28,7 @@ pub use answer::Answer;
 const BODY_MAX: usize = 4 * 1024 * 1024;
 /// So much of a server's words is shown.
 const QUOTE_MAX: usize = 200;
-/// A shorter key would mask half the text, and is none.
+/// Shorter is a placeholder, and would take out words that only look like it.
 const KEY_MIN: usize = 6;
 
 /// What the settings and the key of a provider are called.
@@ -55,9 +55,19 @@ pub struct Post<'a> {
     pub headers: HeaderMap,
     pub body: Value,
     /// For nothing but to be taken out of texts; it is in the headers.
-    pub key: Option<&'a str>,
+    pub key: Option<Secret<'a>>,
     pub patience: Duration,
     pub now: Millis,
+}
+
+/// A key that no debug output shows.
+#[derive(Clone, Copy)]
+pub struct Secret<'a>(pub &'a str);
+
+impl std::fmt::Debug for Secret<'_> {
+    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        f.write_str("[redacted:key]")
+    }
 }
 
 /// No answer, and how many requests went out for it.
@@ -100,7 +110,7 @@ impl Endpoint {
         let scene = Scene {
             service: self.service,
             address: address(&self.url),
-            key: post.key.filter(|key| key.len() >= KEY_MIN),
+            key: post.key,
             now: post.now,
         };
         let client = match &self.client {
@@ -122,6 +132,17 @@ impl Endpoint {
         let response = sent.map_err(|error| scene.no_response(&error, post.patience))?;
         scene.read(response, post.patience).await
     }
+}
+
+/// The model that an answer names.
+pub fn model(reply: &Value) -> Option<String> {
+    let name = text::one_line(reply["model"].as_str()?);
+    (!name.is_empty()).then(|| text::shorten(&name, 100).into_owned())
+}
+
+/// A count of tokens, within reason: it is another's number, and will be added up.
+pub fn tokens(count: &Value) -> Option<u64> {
+    count.as_u64().map(|count| count.min(u32::MAX.into()))
 }
 
 /// A secret as a header, which no log prints.
@@ -165,15 +186,11 @@ fn client(url: &Url) -> reqwest::Result<Client> {
 pub(super) struct Scene<'a> {
     service: Service,
     address: String,
-    key: Option<&'a str>,
+    key: Option<Secret<'a>>,
     now: Millis,
 }
 
 impl<'a> Scene<'a> {
-    fn failure(&self, kind: FailureKind, text: &str) -> Failure {
-        Failure::new(kind, self.masked(text))
-    }
-
     fn unanswered(&self, requests: u32, kind: FailureKind, cause: &str) -> Unanswered {
         let Scene { address, .. } = self;
         let section = self.service.section;
@@ -183,7 +200,7 @@ impl<'a> Scene<'a> {
             ),
             _ => format!("{address} {cause}"),
         };
-        let failure = self.failure(kind, &text);
+        let failure = Failure::new(kind, text);
         Unanswered { requests, failure }
     }
 
@@ -238,16 +255,12 @@ impl<'a> Scene<'a> {
 
     /// What a server said: on one line, short, and without the key, should it echo that.
     fn quote(&self, words: &str) -> String {
-        let line = self.masked(&text::one_line(words));
-        text::shorten(&line, QUOTE_MAX).into_owned()
-    }
-
-    fn masked(&self, words: &str) -> String {
-        let words = match self.key {
-            Some(key) => words.replace(key, "[redacted:key]"),
-            None => words.to_owned(),
+        let line = text::one_line(words);
+        let line = match self.key {
+            Some(Secret(key)) if key.len() >= KEY_MIN => line.replace(key, "[redacted:key]"),
+            _ => line,
         };
-        redact::redact(&words).text.into_owned()
+        text::shorten(&redact::redact(&line).text, QUOTE_MAX).into_owned()
     }
 }
 
@@ -257,10 +270,12 @@ fn cause(error: &reqwest::Error) -> String {
     while let Some(source) = innermost.and_then(std::error::Error::source) {
         innermost = Some(source);
     }
-    innermost.map_or_else(
-        || "the request cannot be built".to_owned(),
-        ToString::to_string,
-    )
+    let cause = innermost.map(ToString::to_string);
+    let cause = cause.unwrap_or_else(|| "the request cannot be built".to_owned());
+    match cause.split_once(" (os error ") {
+        Some((words, _)) => words.to_owned(),
+        None => cause,
+    }
 }
 
 /// Without a user, a password or a query.

@@ -6,11 +6,10 @@
 //! and answered as with any other provider.
 
 use foreword_core::model::FailureKind;
-use foreword_core::text;
 use reqwest::header::HeaderMap;
 use serde_json::{Value, json};
 
-use super::http::{self, Answer, Endpoint, Post, Service, Unanswered};
+use super::http::{self, Answer, Endpoint, Post, Secret, Service, Unanswered};
 use super::{Call, Failure, Provider, Question, Usage, prices};
 use crate::config;
 
@@ -63,7 +62,7 @@ impl OpenAi {
         let post = |limit| Post {
             headers: headers.clone(),
             body: body(&self.model, question, limit),
-            key,
+            key: key.map(Secret),
             patience: question.patience,
             now: question.now,
         };
@@ -136,14 +135,9 @@ fn wants_other_limit(answer: &Answer<'_>) -> bool {
         return false;
     }
     let complaint = answer.complaint();
-    let is_unsupported = complaint
-        .words
-        .iter()
-        .any(|it| it == "unsupported_parameter")
-        || complaint.message.to_lowercase().contains("unsupported");
-    let is_named = complaint.param.as_deref() == Some("max_tokens")
-        || complaint.message.contains("max_tokens");
-    (is_unsupported && is_named) || complaint.message.contains("max_completion_tokens")
+    let says = |words: &str| complaint.message.to_lowercase().contains(words);
+    let is_named = complaint.param.as_deref() == Some("max_tokens") || says("max_tokens");
+    is_named && (says("unsupported") || says("not supported"))
 }
 
 /// What an answer came to. One that is of no use was paid for all the same.
@@ -152,7 +146,7 @@ fn call(asked: &str, is_local: bool, requests: u32, answer: &Answer<'_>) -> Call
         Ok(reply) => reply,
         Err(failure) => return Call::failed(requests, failure),
     };
-    let model = reply["model"].as_str().map(|name| text::one_line(name));
+    let model = http::model(reply);
     let usage = usage(&reply["usage"]);
     let name = model.as_deref().unwrap_or(asked);
     // A local model may bear any name, and costs what no table knows.
@@ -168,11 +162,9 @@ fn call(asked: &str, is_local: bool, requests: u32, answer: &Answer<'_>) -> Call
 
 fn usage(usage: &Value) -> Option<Usage> {
     Some(Usage {
-        input: usage["prompt_tokens"].as_u64()?,
-        output: usage["completion_tokens"].as_u64()?,
-        cache_read: usage["prompt_tokens_details"]["cached_tokens"]
-            .as_u64()
-            .unwrap_or(0),
+        input: http::tokens(&usage["prompt_tokens"])?,
+        output: http::tokens(&usage["completion_tokens"])?,
+        cache_read: http::tokens(&usage["prompt_tokens_details"]["cached_tokens"]).unwrap_or(0),
         cache_write: 0,
     })
 }

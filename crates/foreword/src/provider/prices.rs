@@ -36,7 +36,19 @@ const fn openai(input: f64, output: f64, cache_read: f64) -> Price {
     }
 }
 
+/// The newer ones ask for a twentieth where the cache is hit.
+const fn anthropic_5_5(input: f64, output: f64) -> Price {
+    Price {
+        cache_read: input * 0.05,
+        ..anthropic(input, output)
+    }
+}
+
 const PRICES: &[(&str, Price)] = &[
+    // As Claude Code 2.1.325 counts them, for questions of this length.
+    ("claude-haiku-5-5", anthropic(0.1, 0.5)),
+    ("claude-sonnet-5-5", anthropic_5_5(2.0, 10.0)),
+    ("claude-opus-5-5", anthropic_5_5(4.0, 20.0)),
     ("claude-haiku-4-5", anthropic(1.0, 5.0)),
     ("claude-sonnet-4-5", anthropic(3.0, 15.0)),
     ("claude-sonnet-4", anthropic(3.0, 15.0)),

@@ -59,12 +59,18 @@ fn needs(config: &Config, home: &Home, name: Name) -> String {
             config.claude.command
         ),
         Name::Anthropic if std::env::var_os("ANTHROPIC_API_KEY").is_none_or(|it| it.is_empty()) => {
-            "  ANTHROPIC_API_KEY is not set here; it is needed by whatever starts Claude Code\n".to_owned()
+            "  ANTHROPIC_API_KEY is not set here; it is needed by whatever starts Claude Code\n"
+                .to_owned()
         }
-        Name::OpenAi if config.openai.base_url.trim().is_empty() || config.openai.model.trim().is_empty() => format!(
-            "  set base_url and model under [openai] in {}, for instance \"http://127.0.0.1:11434/v1\" and \"qwen3:8b\"\n",
-            home.config().display()
-        ),
+        Name::OpenAi
+            if config.openai.base_url.trim().is_empty()
+                || config.openai.model.trim().is_empty() =>
+        {
+            format!(
+                "  set base_url and model under [openai] in {}, for instance \"http://127.0.0.1:11434/v1\" and \"qwen3:8b\"\n",
+                home.config().display()
+            )
+        }
         _ => String::new(),
     }
 }

@@ -59,7 +59,9 @@ pub fn bill(bill: &Bill) -> String {
         ),
     );
     let unpriced = match (cost, unpriced) {
-        (Some(_), 1..) => format!(", and {}", count(unpriced, "call", "calls")) + " whose price is not known",
+        (Some(_), 1..) => {
+            format!(", and {}", count(unpriced, "call", "calls")) + " whose price is not known"
+        }
         _ => String::new(),
     };
     line("cost", format!("{}{unpriced}", known_usd(cost)));
@@ -149,9 +151,9 @@ pub fn bill_json(bill: &Bill) -> Value {
             "cost_usd": model.usd,
         })
     });
-    let stand_ins = bill.stand_ins.iter().map(|it| {
-        json!({"batches": it.batches, "reason": it.why, "last_at": text::rfc3339(it.last_at)})
-    });
+    let stand_ins = bill.stand_ins.iter().map(
+        |it| json!({"batches": it.batches, "reason": it.why, "last_at": text::rfc3339(it.last_at)}),
+    );
     json!({
         "since": bill.since.map(text::rfc3339),
         "calls": cost.calls,
@@ -224,9 +226,18 @@ pub fn redone(
             let _ = writeln!(out, "  {name}: {}", numbers(made.into_iter()));
         }
     };
-    line("replaced", after.iter().filter(|it| is_in(it, before)).collect());
-    line("gone", before.iter().filter(|it| !is_in(it, after)).collect());
-    line("new", after.iter().filter(|it| !is_in(it, before)).collect());
+    line(
+        "replaced",
+        after.iter().filter(|it| is_in(it, before)).collect(),
+    );
+    line(
+        "gone",
+        before.iter().filter(|it| !is_in(it, after)).collect(),
+    );
+    line(
+        "new",
+        after.iter().filter(|it| !is_in(it, before)).collect(),
+    );
     out + &gone(subject)
 }
 

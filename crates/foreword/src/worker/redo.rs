@@ -81,7 +81,11 @@ pub fn redo(home: &Home, config: &Config, events: Vec<Event>) -> anyhow::Result<
         let next = batches.get(number + 1).and_then(|batch| batch.first());
         let turn_over = next.is_none_or(|event| event.kind == EventKind::Prompt);
         let derived = runtime.block_on(deriver.derive_again(batch, turn_over, home::now()));
-        let so_far = format!("{} of {} batches were done again", redone.batches, batches.len());
+        let so_far = format!(
+            "{} of {} batches were done again",
+            redone.batches,
+            batches.len()
+        );
         match derived {
             Ok(()) => {}
             Err(Failure::Storage(error)) => {

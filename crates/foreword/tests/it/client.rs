@@ -7,6 +7,7 @@
 #![expect(clippy::unwrap_used, reason = "a test that cannot go on has failed")]
 
 mod claude;
+mod memory;
 pub mod model;
 
 use std::collections::BTreeMap;
@@ -17,6 +18,7 @@ use serde_json::{Value, json};
 
 use crate::support::Host;
 use claude::Claude;
+pub(crate) use claude::binary;
 use model::Request;
 
 const PROMPT: &str = "Make the check pass";
@@ -291,6 +293,6 @@ impl Drop for HaltedWorker {
     }
 }
 
-fn repository() -> PathBuf {
+pub(crate) fn repository() -> PathBuf {
     Path::new(env!("CARGO_MANIFEST_DIR")).join("../..")
 }

@@ -140,7 +140,11 @@ fn a_home_without_a_memory_has_cost_nothing() {
 
 #[test]
 fn the_ledger_equals_the_models_own_count_also_after_failures() {
-    let desk = Desk::new(&json!([no_login(), prose(), answer(&["Kumquat limit is seven"])]));
+    let desk = Desk::new(&json!([
+        no_login(),
+        prose(),
+        answer(&["Kumquat limit is seven"])
+    ]));
     desk.turn("s1", "p1");
     assert!(desk.run(&["worker", "drain"]).contains("events are left"));
     let status = desk.json(&["status", "--json"]);
@@ -149,15 +153,25 @@ fn the_ledger_equals_the_models_own_count_also_after_failures() {
     assert_eq!(status["calls_today"], 1);
     assert_eq!(status["budget_usd"], 1.0);
     let text = desk.run(&["status"]);
-    for words in ["waiting for the provider", "(auth): ", "of $1.00 today, 1 call\n"] {
+    for words in [
+        "waiting for the provider",
+        "(auth): ",
+        "of $1.00 today, 1 call\n",
+    ] {
         assert!(text.contains(words), "{words}: {text}");
     }
 
     let retried = desk.run(&["retry"]);
-    assert!(retried.starts_with("anthropic is asked again; it was paused: "), "{retried}");
+    assert!(
+        retried.starts_with("anthropic is asked again; it was paused: "),
+        "{retried}"
+    );
     assert!(retried.ends_with("everything is processed\n"), "{retried}");
     let status = desk.json(&["status", "--json"]);
-    assert_eq!((&status["pending"], &status["paused"]), (&json!(0), &Value::Null));
+    assert_eq!(
+        (&status["pending"], &status["paused"]),
+        (&json!(0), &Value::Null)
+    );
 
     let cost = desk.json(&["cost", "--json"]);
     let (input, output) = desk.model.usage();
@@ -173,9 +187,16 @@ fn the_ledger_equals_the_models_own_count_also_after_failures() {
     assert!(cost["raw_tokens"].as_u64().unwrap() > 0, "{cost}");
     assert!(cost["memory_tokens"].as_u64().unwrap() > 0, "{cost}");
     assert_eq!(desk.json(&["cost", "--json", "--since", "1h"])["calls"], 3);
-    assert_eq!(desk.json(&["cost", "--json", "--since", "2100-01-01"])["calls"], 0);
+    assert_eq!(
+        desk.json(&["cost", "--json", "--since", "2100-01-01"])["calls"],
+        0
+    );
     let text = desk.run(&["cost"]);
-    for words in ["3, 2 failed (in all)\n", " tokens of tool output became ", "anthropic  claude-haiku-4-5 "] {
+    for words in [
+        "3, 2 failed (in all)\n",
+        " tokens of tool output became ",
+        "anthropic  claude-haiku-4-5 ",
+    ] {
         assert!(text.contains(words), "{words}: {text}");
     }
 
@@ -188,7 +209,10 @@ fn the_ledger_equals_the_models_own_count_also_after_failures() {
 
 #[test]
 fn retry_takes_up_what_was_skipped() {
-    let desk = Desk::new(&json!([answer(&["First thing"]), answer(&["Second thing"])]));
+    let desk = Desk::new(&json!([
+        answer(&["First thing"]),
+        answer(&["Second thing"])
+    ]));
     desk.turn("s1", "p1");
     desk.run(&["worker", "drain"]);
     desk.turn("s1", "p2");
@@ -218,13 +242,25 @@ fn redo_replaces_what_was_made_and_keeps_its_numbers() {
     assert_eq!(title, "Kumquat limit is six");
 
     let plan = desk.run(&["redo", "5e55", "--dry-run"]);
-    assert!(plan.starts_with("session 5e55-one: 1 turn, 3 events\n  anthropic would be asked 1 time, about "), "{plan}");
-    assert!(plan.contains(&format!("would be replaced: #{id}, #")) || plan.contains(&format!(", #{id}\n")), "{plan}");
+    assert!(
+        plan.starts_with(
+            "session 5e55-one: 1 turn, 3 events\n  anthropic would be asked 1 time, about "
+        ),
+        "{plan}"
+    );
+    assert!(
+        plan.contains(&format!("would be replaced: #{id}, #"))
+            || plan.contains(&format!(", #{id}\n")),
+        "{plan}"
+    );
     assert_eq!(desk.model.requests().len(), 1);
 
     let said = desk.run(&["redo", "5e55"]);
     assert!(said.starts_with("session 5e55-one: 1 turn derived from again by anthropic, 3 events in 1 batch\n  replaced: "), "{said}");
-    assert_eq!(desk.observations(), [(*id, "Kumquat limit is seven".to_owned())]);
+    assert_eq!(
+        desk.observations(),
+        [(*id, "Kumquat limit is seven".to_owned())]
+    );
 
     let said = desk.run(&["redo", &format!("#{id}")]);
     assert!(said.contains("\n  new: #"), "{said}");
@@ -239,7 +275,10 @@ fn redo_replaces_what_was_made_and_keeps_its_numbers() {
     assert!(why.contains("there is no session 'nobody'"), "{why}");
     desk.forget_events("true");
     let why = desk.refuses(&["redo", "5e55"]);
-    assert!(why.contains("are gone: they are kept for 7 days (retention.events_days)"), "{why}");
+    assert!(
+        why.contains("are gone: they are kept for 7 days (retention.events_days)"),
+        "{why}"
+    );
     assert_eq!(desk.observations(), made);
 }
 
@@ -258,10 +297,16 @@ fn redo_leaves_a_turn_alone_of_which_only_half_is_kept() {
     desk.forget_events("turn = 'p1' and kind = 'prompt'");
     let said = desk.run(&["redo", "s1"]);
     assert!(said.contains("s1: 1 turn derived"), "{said}");
-    assert!(said.ends_with("  1 turn stays as it is: its events are gone\n"), "{said}");
+    assert!(
+        said.ends_with("  1 turn stays as it is: its events are gone\n"),
+        "{said}"
+    );
     let after = desk.observations();
     assert_eq!(after[0], before[0]);
-    assert_eq!(after[1], (before[1].0, "Second thing learned better".to_owned()));
+    assert_eq!(
+        after[1],
+        (before[1].0, "Second thing learned better".to_owned())
+    );
     let why = desk.refuses(&["redo", &format!("#{}", before[0].0)]);
     assert!(why.contains("are gone"), "{why}");
 }
@@ -276,7 +321,10 @@ fn redo_waits_for_nobody_ends_the_worker_and_needs_a_budget() {
     let variable = ("FOREWORD_BUDGET_DAILY_USD", "0".to_owned());
     desk.environment.push(variable);
     let why = desk.refuses(&["redo", "s1"]);
-    assert!(why.contains("the daily budget of $0.00 is used up; 0 of 1 batches"), "{why}");
+    assert!(
+        why.contains("the daily budget of $0.00 is used up; 0 of 1 batches"),
+        "{why}"
+    );
     assert_eq!(desk.observations(), before);
     assert_eq!(desk.sandbox.worker_pid(), None);
 }
@@ -293,8 +341,14 @@ fn without_a_budget_memory_goes_on_offline_and_says_so() {
     assert_eq!(status["stand_ins"], 1);
     let why = "the daily budget of $0.00 is used up";
     assert_eq!(status["stand_ins_reason"], why);
-    assert!(desk.run(&["status"]).contains(&format!("1 batch went offline: {why}")));
-    assert!(desk.run(&["cost"]).contains(&format!("1 batch went offline: {why}")));
+    assert!(
+        desk.run(&["status"])
+            .contains(&format!("1 batch went offline: {why}"))
+    );
+    assert!(
+        desk.run(&["cost"])
+            .contains(&format!("1 batch went offline: {why}"))
+    );
     assert_eq!(desk.json(&["cost", "--json"])["calls"], 0);
 }
 
@@ -305,25 +359,39 @@ fn install_keeps_the_word_of_consent_and_uninstall_takes_it_back() {
     sandbox.run(&["install", "--dry-run", "--provider", "claude"]);
     assert!(!chosen.exists());
     let said = sandbox.run(&["install"]);
-    assert!(said.contains("written offline, without a model; `foreword install --provider claude` has"), "{said}");
+    assert!(
+        said.contains("written offline, without a model; `foreword install --provider claude` has"),
+        "{said}"
+    );
     assert!(!chosen.exists());
 
     for (name, needs) in [
-        ("anthropic", "ANTHROPIC_API_KEY is not set here; it is needed by whatever starts Claude Code"),
+        (
+            "anthropic",
+            "ANTHROPIC_API_KEY is not set here; it is needed by whatever starts Claude Code",
+        ),
         ("openai", "set base_url and model under [openai] in "),
         ("offline", "written offline, without a model.\n"),
     ] {
         let said = sandbox.run(&["install", "--provider", name]);
-        assert!(said.starts_with("Claude Code is connected already"), "{said}");
+        assert!(
+            said.starts_with("Claude Code is connected already"),
+            "{said}"
+        );
         assert!(said.contains(needs), "{said}");
-        assert_eq!(std::fs::read_to_string(&chosen).unwrap(), format!("{name}\n"));
+        assert_eq!(
+            std::fs::read_to_string(&chosen).unwrap(),
+            format!("{name}\n")
+        );
         let mode = std::fs::metadata(&chosen).unwrap().permissions().mode();
         assert_eq!(mode & 0o777, 0o600);
         let status = sandbox.status();
         assert_eq!(status["provider"], name);
         assert_eq!(status["provider_reason"], "chosen at install");
     }
-    let wrong = sandbox.command(&["install", "--provider", "gemini"]).output();
+    let wrong = sandbox
+        .command(&["install", "--provider", "gemini"])
+        .output();
     assert_eq!(wrong.unwrap().status.code(), Some(64));
 
     sandbox.run(&["uninstall", "--dry-run"]);
@@ -350,13 +418,20 @@ fn on_a_terminal(sandbox: &Sandbox, arguments: &[&str], typed: &str) -> String {
 #[test]
 fn on_a_terminal_consent_is_asked_for_once_and_a_no_is_kept_too() {
     const QUESTION: &str = "Have claude write the memory? [y/N]";
-    for (typed, kept) in [("y\n", "claude\n"), ("\n", "offline\n"), ("what\n", "offline\n")] {
+    for (typed, kept) in [
+        ("y\n", "claude\n"),
+        ("\n", "offline\n"),
+        ("what\n", "offline\n"),
+    ] {
         let sandbox = Sandbox::new();
         let chosen = sandbox.home().join("provider");
         let said = on_a_terminal(&sandbox, &["install", "--dry-run"], typed);
         assert!(!said.contains(QUESTION) && !chosen.exists(), "{said}");
         let said = on_a_terminal(&sandbox, &["install"], typed);
-        assert!(said.contains(QUESTION) && said.contains("$1.00 a day"), "{said}");
+        assert!(
+            said.contains(QUESTION) && said.contains("$1.00 a day"),
+            "{said}"
+        );
         assert_eq!(std::fs::read_to_string(&chosen).unwrap(), kept);
         let said = on_a_terminal(&sandbox, &["install"], "y\n");
         assert!(!said.contains(QUESTION), "{said}");

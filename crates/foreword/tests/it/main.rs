@@ -4,6 +4,7 @@
 mod audit;
 mod support;
 
+mod agent;
 mod client;
 mod commands;
 mod concurrency;
@@ -12,6 +13,7 @@ mod counts;
 mod crash;
 mod doctor;
 mod install;
+mod isolation;
 mod offline;
 mod pipes;
 mod projects;

@@ -1,6 +1,7 @@
 //! A private world for one test: a data directory, a user's home, a project.
 
 use std::collections::{BTreeMap, BTreeSet};
+use std::ffi::OsString;
 use std::io::Write as _;
 use std::os::unix::ffi::OsStrExt as _;
 use std::os::unix::fs::MetadataExt as _;
@@ -14,6 +15,7 @@ const PROGRAM: &str = env!("CARGO_BIN_EXE_foreword");
 
 pub struct Sandbox {
     dir: tempfile::TempDir,
+    environment: BTreeMap<String, OsString>,
 }
 
 impl Sandbox {
@@ -22,9 +24,22 @@ impl Sandbox {
             .prefix("foreword-test-")
             .tempdir()
             .unwrap();
-        let sandbox = Sandbox { dir };
+        let sandbox = Sandbox {
+            dir,
+            environment: BTreeMap::new(),
+        };
         std::fs::create_dir_all(sandbox.user_home()).unwrap();
         sandbox
+    }
+
+    /// From here on every command has this in its environment.
+    pub fn set(&mut self, name: &str, value: impl Into<OsString>) {
+        self.environment.insert(name.to_owned(), value.into());
+    }
+
+    /// From here on no command has it.
+    pub fn unset(&mut self, name: &str) {
+        self.environment.remove(name);
     }
 
     /// What the program is told is the user's home directory.
@@ -78,6 +93,7 @@ impl Sandbox {
             .env("PATH", std::env::var_os("PATH").unwrap())
             .env("HOME", self.user_home())
             .env("FOREWORD_HOME", self.home())
+            .envs(&self.environment)
             .current_dir(self.dir.path())
             .stdin(Stdio::null())
             .stdout(Stdio::piped())
@@ -158,12 +174,20 @@ impl Sandbox {
 
     /// Workers of this home that were started in the background, living ones only.
     pub fn background_workers(&self) -> Vec<u32> {
+        let mut pids = self.processes();
+        pids.retain(|pid| {
+            let command = std::fs::read(format!("/proc/{pid}/cmdline")).unwrap_or_default();
+            command.ends_with(b"\0worker\0run\0--detached\0")
+        });
+        pids
+    }
+
+    /// Everything that runs for this home: workers, and what they have started.
+    pub fn processes(&self) -> Vec<u32> {
         let home = [b"FOREWORD_HOME=", self.home().as_os_str().as_bytes()].concat();
         let of_this_home = |pid: &u32| {
-            let read = |file| std::fs::read(format!("/proc/{pid}/{file}")).unwrap_or_default();
-            let environ = read("environ");
+            let environ = std::fs::read(format!("/proc/{pid}/environ")).unwrap_or_default();
             environment_of(&environ).any(|it| it == home)
-                && read("cmdline").ends_with(b"\0worker\0run\0--detached\0")
         };
         let names = std::fs::read_dir("/proc").unwrap().flatten();
         names

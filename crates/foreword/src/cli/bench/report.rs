@@ -171,7 +171,7 @@ fn burst_json(burst: &Burst) -> Value {
 }
 
 impl Linkage {
-    fn word(self) -> &'static str {
+    pub fn word(self) -> &'static str {
         match self {
             Linkage::Static => "static",
             Linkage::Dynamic => "plain",

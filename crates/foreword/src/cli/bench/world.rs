@@ -22,6 +22,8 @@ pub struct World {
     pub program: PathBuf,
     pub home: Home,
     pub host: Host,
+    /// What every program gets to know besides.
+    pub environment: Vec<(&'static str, String)>,
     dir: tempfile::TempDir,
 }
 
@@ -37,6 +39,7 @@ impl World {
             program: program.to_owned(),
             home: Home::at(dir.path().join("user/.foreword")),
             host: Host::new(project),
+            environment: Vec::new(),
             dir,
         })
     }
@@ -49,10 +52,16 @@ impl World {
             .env_clear()
             .env("PATH", "/usr/local/bin:/usr/bin:/bin")
             .env("LANG", "C.UTF-8")
-            .env("HOME", self.dir.path().join("user"))
+            .env("HOME", self.user())
             .env("FOREWORD_HOME", self.home.dir())
-            .env("CLAUDE_PROJECT_DIR", &self.host.project);
+            .env("CLAUDE_PROJECT_DIR", &self.host.project)
+            .envs(self.environment.iter().map(|(name, value)| (name, value)));
         command
+    }
+
+    /// The folder of the made-up user.
+    pub fn user(&self) -> PathBuf {
+        self.dir.path().join("user")
     }
 
     /// What the resolver will call the project.
@@ -120,7 +129,7 @@ impl World {
         self.end_worker()
     }
 
-    fn run(&self, arguments: &[&str]) -> anyhow::Result<String> {
+    pub fn run(&self, arguments: &[&str]) -> anyhow::Result<String> {
         let output = self
             .command(&self.program, arguments)
             .stdin(Stdio::null())

@@ -17,10 +17,15 @@ pub fn provider_missing(world: &World) -> Option<Trouble> {
     // environment.
     let no_key = name == Name::Anthropic
         && std::env::var_os("ANTHROPIC_API_KEY").is_none_or(|key| key.is_empty())
-        && agent.pause.as_ref().is_some_and(|it| it.kind == FailureKind::Auth);
+        && agent
+            .pause
+            .as_ref()
+            .is_some_and(|it| it.kind == FailureKind::Auth);
     let problem = match agent.problem {
         Some(problem) => problem,
-        None if no_key => "ANTHROPIC_API_KEY is not set, neither here nor for the worker".to_owned(),
+        None if no_key => {
+            "ANTHROPIC_API_KEY is not set, neither here nor for the worker".to_owned()
+        }
         None => return None,
     };
     let evidence = format!("{} cannot be used: {problem}", name.as_str());

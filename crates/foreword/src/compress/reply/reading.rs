@@ -36,29 +36,36 @@ const DENIED_BLOCK: u32 = 14;
 /// The same outside all blocks: an end without a beginning is odder than the reverse.
 const DENIED_START_OUTSIDE: u32 = 10;
 const DENIED_END_OUTSIDE: u32 = 20;
+/// A tag on a line of its own in a field that has but one line.
+const SECOND_LINE: u32 = 20;
 /// Between two fields there should be nothing.
 const JUNK: u32 = 3;
 const DENIED_JUNK: u32 = 20;
-/// A field without its end, at the next field or at the block's end.
-const NO_FIELD_END: u32 = 12;
-const NO_FIELD_END_IN_BLOCK: u32 = 10;
+/// A field without its end, at the next field or at the block's end. Here and below:
+/// tags that are meant mostly begin a line, quotations seldom do.
+const NO_FIELD_END: u32 = 16;
+const NO_FIELD_END_AT_LINE: u32 = 8;
+const NO_FIELD_END_IN_BLOCK: u32 = 25;
+const NO_FIELD_END_IN_BLOCK_AT_LINE: u32 = 10;
 /// `<title>…</subtitle>`, `<observation>…</summary>`.
-const WRONG_END: u32 = 18;
+const WRONG_END: u32 = 17;
 /// A field that can only be there once, once more.
 const TWICE: u32 = 25;
 /// A block without its beginning, or its end.
-const NO_BLOCK_START: u32 = 12;
-const NO_BLOCK_END: u32 = 5;
-/// A block that is left in the middle of a field for another; blocks begin on a line
-/// of their own, quotations seldom do.
+const NO_BLOCK_START: u32 = 25;
+const NO_BLOCK_END: u32 = 25;
+const NO_BLOCK_END_AT_LINE: u32 = 5;
+/// A block that is left in the middle of a field for another.
 const ABANDONED_AT_LINE: u32 = 15;
 const ABANDONED: u32 = 30;
-/// One or several whole blocks quoted in a field.
+/// A whole block quoted in a field; and another beginning or end in that.
 const QUOTATION: u32 = 15;
+const NESTED: u32 = 24;
 /// The reply ends in the middle.
 const CUT_BETWEEN_FIELDS: u32 = 6;
 const CUT_IN_FIELD: u32 = 8;
-const CUT_IN_QUOTATION: u32 = 12;
+/// The same in a field that quotes a whole block: rather is the quotation none.
+const CUT_AFTER_QUOTATION: u32 = 60;
 
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 enum State {
@@ -83,15 +90,6 @@ impl State {
             State::Quoting(block, name) => field(block, name) + 1,
         }
     }
-
-    fn price_of_ending_here(self) -> u32 {
-        match self {
-            State::Outside => 0,
-            State::Between(_) => CUT_BETWEEN_FIELDS,
-            State::Inside(..) => CUT_IN_FIELD,
-            State::Quoting(..) => CUT_IN_QUOTATION,
-        }
-    }
 }
 
 /// What a tag does in a reading, if it is not mere text.
@@ -111,8 +109,23 @@ struct Path {
     cost: u32,
     /// The fields that the block has so far, as bits.
     seen: u32,
+    /// The field that is open quotes a whole block.
+    quotes: bool,
     /// The last of its steps.
     last: Option<usize>,
+}
+
+impl Path {
+    /// With the price of the reply being over.
+    fn final_cost(self, state: State) -> u32 {
+        let cut = match state {
+            State::Outside => 0,
+            State::Between(_) => CUT_BETWEEN_FIELDS,
+            State::Inside(..) if !self.quotes => CUT_IN_FIELD,
+            State::Inside(..) | State::Quoting(..) => CUT_AFTER_QUOTATION,
+        };
+        self.cost.saturating_add(cut)
+    }
 }
 
 struct Link {
@@ -144,6 +157,7 @@ impl Search {
         paths[State::Outside.slot()] = Some(Path {
             cost: 0,
             seen: 0,
+            quotes: false,
             last: None,
         });
         Search {
@@ -184,7 +198,7 @@ impl Search {
                 let steps = [Step::BlockStart(Block::Nothing), Step::BlockEnd];
                 go(State::Outside, loose, &steps);
             }
-            (State::Outside, Name::Field(field), Form::Open) => {
+            (State::Outside, Name::Field(field), Form::Open) if tag.begins_line => {
                 let block = match field.of(Block::Observation) {
                     true => Block::Observation,
                     false => Block::Summary,
@@ -194,7 +208,11 @@ impl Search {
             }
             (State::Between(block), Name::Field(field), Form::Open) if field.of(block) => {
                 let cost = loose + twice(path, field);
-                go(State::Inside(block, field), cost, &[Step::FieldStart(field)]);
+                go(
+                    State::Inside(block, field),
+                    cost,
+                    &[Step::FieldStart(field)],
+                );
             }
             (State::Between(block), Name::Field(field), Form::Empty) if field.of(block) => {
                 go(state, loose, &[Step::FieldStart(field), Step::FieldEnd]);
@@ -205,7 +223,11 @@ impl Search {
             }
             (State::Between(_), Name::Block(block), Form::Open) if tag.fits => {
                 let (to, steps) = start(block);
-                go(to, NO_BLOCK_END, &[&[Step::BlockCut], steps].concat());
+                let cost = match tag.begins_line {
+                    true => NO_BLOCK_END_AT_LINE,
+                    false => NO_BLOCK_END,
+                };
+                go(to, cost, &[&[Step::BlockCut], steps].concat());
             }
             (State::Inside(Block::Nothing, _), Name::Block(Block::Nothing), Form::Close) => {
                 go(State::Outside, loose, &[Step::FieldEnd, Step::BlockEnd]);
@@ -216,13 +238,21 @@ impl Search {
                 go(State::Between(block), loose + wrong, &[Step::FieldEnd]);
             }
             (State::Inside(block, _), Name::Field(field), Form::Open) if field.of(block) => {
-                let cost = NO_FIELD_END + loose + twice(path, field);
+                let missing = match tag.begins_line {
+                    true => NO_FIELD_END_AT_LINE,
+                    false => NO_FIELD_END,
+                };
+                let cost = missing + twice(path, field);
                 let steps = [Step::FieldEnd, Step::FieldStart(field)];
                 go(State::Inside(block, field), cost, &steps);
             }
             (State::Inside(block, _), Name::Block(end), Form::Close) => {
                 let wrong = if end == block { 0 } else { WRONG_END };
-                let cost = NO_FIELD_END_IN_BLOCK + loose + wrong;
+                let missing = match tag.begins_line {
+                    true => NO_FIELD_END_IN_BLOCK_AT_LINE,
+                    false => NO_FIELD_END_IN_BLOCK,
+                };
+                let cost = missing + loose + wrong;
                 go(State::Outside, cost, &[Step::FieldEnd, Step::BlockEnd]);
             }
             (State::Inside(block, field), Name::Block(other), Form::Open) if tag.fits => {
@@ -234,8 +264,10 @@ impl Search {
                 go(to, cost, &[&[Step::BlockCut], steps].concat());
                 go(State::Quoting(block, field), QUOTATION, &[]);
             }
-            (State::Quoting(block, field), Name::Block(_), Form::Close) => {
-                go(State::Inside(block, field), price_as_text(state, tag), &[]);
+            (State::Quoting(block, field), Name::Block(end), Form::Close)
+                if tag.fits && end != Block::Nothing =>
+            {
+                go(State::Inside(block, field), 0, &[]);
             }
             _ => {}
         }
@@ -250,10 +282,14 @@ impl Search {
             None => self.next_live.push(to),
         }
         let mut path = Path { cost, ..from };
+        path.quotes |= matches!(to, State::Quoting(..));
         for &step in steps {
             match step {
                 Step::BlockStart(_) => path.seen = 0,
-                Step::FieldStart(field) => path.seen |= 1 << field as u32,
+                Step::FieldStart(field) => {
+                    path.seen |= 1 << field as u32;
+                    path.quotes = false;
+                }
                 _ => {}
             }
             let before = path.last.replace(self.links.len());
@@ -267,9 +303,7 @@ impl Search {
             .live
             .iter()
             .filter_map(|&state| Some((state, self.paths[state.slot()]?)));
-        let best = ends.min_by_key(|(state, path)| {
-            path.cost.saturating_add(state.price_of_ending_here())
-        });
+        let best = ends.min_by_key(|&(state, path)| path.final_cost(state));
         let mut steps = Vec::new();
         let mut at = best.and_then(|(_, path)| path.last);
         while let Some(link) = at.map(|at| &self.links[at]) {
@@ -300,7 +334,9 @@ fn start(block: Block) -> (State, &'static [Step]) {
 
 fn price_as_text(state: State, tag: &Tag) -> u32 {
     let begins_block = matches!((tag.name, tag.form), (Name::Block(_), Form::Open));
+    let bounds_block = matches!(tag.name, Name::Block(_));
     match (state, tag.fits) {
+        (State::Inside(_, field), false) if field.is_one_line() && tag.begins_line => SECOND_LINE,
         (State::Between(_), false) => JUNK,
         (_, false) => STRAY,
         (State::Outside, true) if tag.form == Form::Close => DENIED_END_OUTSIDE,
@@ -308,6 +344,7 @@ fn price_as_text(state: State, tag: &Tag) -> u32 {
         (State::Between(_), true) => DENIED_JUNK,
         (State::Inside(..), true) if begins_block => DENIED_BLOCK,
         (State::Inside(..), true) => DENIED,
+        (State::Quoting(..), true) if bounds_block => NESTED,
         (State::Quoting(..), true) => 0,
     }
 }

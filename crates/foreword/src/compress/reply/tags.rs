@@ -60,6 +60,10 @@ impl Field {
         }
     }
 
+    pub fn is_one_line(self) -> bool {
+        matches!(self, Field::Type | Field::Title | Field::Subtitle)
+    }
+
     /// Lists may be given in several parts; of everything else there is one.
     pub fn repeats(self) -> bool {
         use Field as F;
@@ -189,7 +193,7 @@ fn fits(text: &str, tags: &[Tag], index: usize) -> bool {
     let any_after = tags.get(index + 1);
     let before = any_before.filter(|before| is_blank(&text[before.end..tag.start]));
     let after = any_after.filter(|after| is_blank(&text[tag.end..after.start]));
-    let is_last = any_after.is_none() && text[tag.end..].trim().is_empty();
+    let is_last = any_after.is_none() && is_end(&text[tag.end..]);
 
     // `</title><title>` is the middle of a quotation: there is one title.
     let twice = |other: &Tag| match other.name {
@@ -229,6 +233,13 @@ fn fits(text: &str, tags: &[Tag], index: usize) -> bool {
 
 fn is_field(tag: &Tag) -> bool {
     matches!(tag.name, Name::Field(_))
+}
+
+/// Nothing more, or a tag that was cut off.
+fn is_end(rest: &str) -> bool {
+    let rest = rest.trim();
+    let cut = |rest: &str| rest.starts_with('<') && !rest.contains([' ', '\n', '>']);
+    rest.is_empty() || cut(rest)
 }
 
 /// Nothing between two tags, or only an element that we do not know, or a comment.

@@ -2,7 +2,7 @@
 
 use std::time::Duration;
 
-use super::http::canned::{Canned, Server, says};
+use super::http::canned::{Canned, Server, block_on, says};
 use super::*;
 
 const KEY: &str = "a-key-that-nobody-may-see";
@@ -23,11 +23,7 @@ fn provider(base_url: &str) -> Anthropic {
 }
 
 fn ask_with(provider: &mut Anthropic, key: Option<&str>) -> Call {
-    let runtime = tokio::runtime::Builder::new_current_thread()
-        .enable_all()
-        .build();
-    let asked = provider.ask_with(key, &QUESTION);
-    runtime.unwrap().block_on(asked)
+    block_on(provider.ask_with(key, &QUESTION))
 }
 
 fn ask(canned: Canned) -> Call {
@@ -149,6 +145,20 @@ fn a_server_that_counts_nothing_leaves_the_cost_unknown() {
         answer: Ok("yes".to_owned()),
     };
     assert_eq!(ask(says(200, &[], body)), expected);
+}
+
+#[test]
+fn a_count_beyond_reason_does_not_overflow() {
+    let body = json!({
+        "content": [{"type": "text", "text": "yes"}],
+        "usage": {
+            "input_tokens": u64::MAX,
+            "cache_read_input_tokens": u64::MAX,
+            "output_tokens": u64::MAX,
+        },
+    });
+    let call = ask(says(200, &[], &body.to_string()));
+    assert_eq!(call.usage.input, 2 * u64::from(u32::MAX));
 }
 
 #[test]

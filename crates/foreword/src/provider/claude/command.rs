@@ -14,6 +14,7 @@ use tokio::process::Command;
 
 use crate::config;
 use crate::home::Home;
+use crate::install;
 use crate::provider::{self, Question};
 use crate::start;
 
@@ -35,7 +36,8 @@ pub fn prepare(
         .args(["--output-format", "stream-json"])
         .args(["--setting-sources", "user"])
         .args(["--settings", &overrides(&ours).to_string()])
-        .args(["--strict-mcp-config", "--tools", ""])
+        .args(["--strict-mcp-config", "--disable-slash-commands"])
+        .args(["--tools", ""])
         .args(["--no-session-persistence", "--max-turns", "1"])
         .args(["--model", &settings.model])
         .args(["--system-prompt", question.system])
@@ -53,12 +55,13 @@ pub fn prepare(
     Ok(command)
 }
 
-/// Each of these was seen to matter, except where a comment says otherwise.
+/// Those with a comment were seen to matter; the others are the client's own word for it.
 const VARIABLES: &[(&str, &str)] = &[
     // An `@path` anywhere in the question had the client read that file, wherever it was,
     // and send it along; also with no tools at all.
     ("CLAUDE_CODE_DISABLE_FILE_MENTIONS", "1"),
     ("CLAUDE_CODE_DISABLE_ATTACHMENTS", "1"),
+    // The user's own CLAUDE.md comes with `--setting-sources user`, as do their rules.
     ("CLAUDE_CODE_DISABLE_CLAUDE_MDS", "1"),
     ("CLAUDE_CODE_DISABLE_AUTO_MEMORY", "1"),
     // One request is one request: it is us who try again, later, and count.
@@ -95,8 +98,29 @@ fn overrides(variables: &[(String, String)]) -> Value {
         .iter()
         .map(|(name, value)| (name.clone(), Value::from(value.as_str())))
         .collect();
+    let plugins: Map<String, Value> = enabled_plugins()
+        .into_iter()
+        .map(|name| (name, Value::from(false)))
+        .collect();
     json!({
         "disableAllHooks": true,
+        "enabledPlugins": plugins,
+        // The model is told of these two.
+        "outputStyle": "default",
+        "language": "",
+        "alwaysThinkingEnabled": false,
         "env": environment,
     })
+}
+
+/// The plugins in the user's settings. One that we do not see here has no hooks, skills or
+/// servers with the options above, either; it would only be loaded.
+fn enabled_plugins() -> Vec<String> {
+    let text = install::user_place()
+        .ok()
+        .and_then(|place| std::fs::read_to_string(place.settings).ok())
+        .unwrap_or_default();
+    let settings: Value = serde_json::from_str(&text).unwrap_or_default();
+    let plugins = settings["enabledPlugins"].as_object();
+    plugins.map_or_else(Vec::new, |plugins| plugins.keys().cloned().collect())
 }

@@ -201,8 +201,10 @@ impl Heard {
         }
         let text = outcome.result.as_deref().unwrap_or("no reason was given");
         let mut failure = Failure::new(kind, foreword_core::text::shorten(text, 300));
-        if kind == FailureKind::RateLimit {
-            failure.retry_at = self.resets_at.filter(|at| *at > now);
+        match kind {
+            FailureKind::RateLimit => failure.retry_at = self.resets_at.filter(|at| *at > now),
+            FailureKind::CutOff => failure.partial = Some(std::mem::take(&mut self.answer)),
+            _ => {}
         }
         failure
     }

@@ -89,10 +89,12 @@ mod tests {
 
     use super::*;
 
+    type Headers<'a> = &'a [(&'static str, &'static str)];
+
     /// 2026-11-16T09:00:00Z.
     const NOW: Millis = 1_794_819_600_000;
 
-    fn wait(kind: FailureKind, headers: &[(&'static str, &'static str)]) -> Option<Millis> {
+    fn wait(kind: FailureKind, headers: Headers<'_>) -> Option<Millis> {
         let headers = headers.iter().map(|(name, value)| {
             let value = HeaderValue::from_static(value);
             (HeaderName::from_static(name), value)
@@ -102,7 +104,7 @@ mod tests {
 
     #[test]
     fn a_time_is_found_wherever_it_is_said() {
-        let cases: &[(&[(&str, &str)], Option<Millis>)] = &[
+        let cases: &[(Headers<'_>, Option<Millis>)] = &[
             (&[], None),
             (&[("retry-after", "30")], Some(30_000)),
             (&[("retry-after", "0.5")], Some(500)),

@@ -65,7 +65,7 @@ impl<'a> Answer<'a> {
             self.scene.quote(&body),
             self.scene.service.section,
         );
-        self.scene.failure(FailureKind::Broken, &text)
+        Failure::new(FailureKind::Broken, text)
     }
 
     pub fn complaint(&self) -> Complaint {
@@ -98,7 +98,7 @@ impl<'a> Answer<'a> {
         let text = format!("{address} answered {}: {said}{hint}", self.status);
         Failure {
             retry_at: again::retry_at(kind, &self.headers, self.scene.now),
-            ..self.scene.failure(kind, &text)
+            ..Failure::new(kind, text)
         }
     }
 

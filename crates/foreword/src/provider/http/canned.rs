@@ -58,6 +58,14 @@ impl Server {
     }
 }
 
+/// On a runtime like the worker's.
+pub fn block_on<T>(future: impl Future<Output = T>) -> T {
+    let runtime = tokio::runtime::Builder::new_current_thread()
+        .enable_all()
+        .build();
+    runtime.unwrap().block_on(future)
+}
+
 /// A whole answer.
 pub fn says(status: u16, headers: &[(&str, &str)], body: &str) -> Canned {
     let headers: String = headers

@@ -1,9 +1,10 @@
 //! What every POST has in common, whoever it goes to.
 
-use reqwest::header::AUTHORIZATION;
+use std::io::{Read as _, Write as _};
+
 use serde_json::json;
 
-use super::canned::{Canned, Server, says};
+use super::canned::{Canned, Server, block_on, says};
 use super::*;
 
 const KEY: &str = "a-key-that-nobody-may-see";
@@ -13,18 +14,11 @@ const SERVICE: Service = Service {
     key: "OPENAI_API_KEY",
 };
 
-fn block_on<T>(future: impl Future<Output = T>) -> T {
-    let runtime = tokio::runtime::Builder::new_current_thread()
-        .enable_all()
-        .build();
-    runtime.unwrap().block_on(future)
-}
-
 fn post(patience: Duration) -> Post<'static> {
     Post {
         headers: HeaderMap::from_iter([secret_header("authorization", KEY).unwrap()]),
         body: json!({"question": 1}),
-        key: Some(KEY),
+        key: Some(Secret(KEY)),
         patience,
         now: NOW,
     }
@@ -132,32 +126,23 @@ fn an_address_where_nobody_listens_is_an_outage_that_cost_no_request() {
     };
     assert_eq!(unanswered.requests, 0);
     let expected = format!(
-        "could not connect to {}: Connection refused (os error 111); check that it is running and can be reached, and openai.base_url in config.toml",
+        "could not connect to {}: Connection refused; check that it is running and can be reached, and openai.base_url in config.toml",
         server.url
     );
     assert_eq!(unanswered.failure.text, expected);
 }
 
 #[test]
-fn a_server_without_tls_behind_an_https_address_is_an_outage() {
-    let server = Server::start(vec![Canned::Closes]);
-    let url = server.url.replace("http://", "https://");
-    let mut endpoint = Endpoint::new(SERVICE, &url).unwrap();
-    let mut post = post(Duration::from_secs(20));
-    post.headers.remove(AUTHORIZATION);
-    // The canned server cannot read a TLS greeting and hangs up on it.
+fn a_server_that_speaks_no_tls_behind_an_https_address_is_an_outage() {
     let listener = std::net::TcpListener::bind("127.0.0.1:0").unwrap();
-    endpoint
-        .url
-        .set_port(Some(listener.local_addr().unwrap().port()))
-        .unwrap();
+    let url = format!("https://{}", listener.local_addr().unwrap());
     let thread = std::thread::spawn(move || {
-        use std::io::{Read as _, Write as _};
         let (mut stream, _) = listener.accept().unwrap();
         let _ = stream.read(&mut [0; 4096]);
         let _ = stream.write_all(b"HTTP/1.1 400 Bad Request\r\n\r\n");
     });
-    let unanswered = block_on(endpoint.post(post)).unwrap_err();
+    let mut endpoint = Endpoint::new(SERVICE, &url).unwrap();
+    let unanswered = block_on(endpoint.post(post(Duration::from_secs(20)))).unwrap_err();
     thread.join().unwrap();
     assert_eq!(
         (unanswered.requests, unanswered.failure.kind),
@@ -355,6 +340,28 @@ fn a_key_that_a_server_echoes_is_never_shown() {
         assert!(!failure.text.contains(&KEY[..8]), "{}", failure.text);
         assert_eq!(failure.partial, None);
     }
+}
+
+#[test]
+fn a_key_is_not_in_debug_output_either() {
+    let debug = format!("{:?}", post(Duration::from_secs(20)));
+    assert!(!debug.contains(&KEY[..8]), "{debug}");
+}
+
+#[test]
+fn a_placeholder_for_a_key_takes_no_words_away() {
+    let server = Server::start(vec![says(401, &[], r#"{"error": "x marks"}"#)]);
+    let mut endpoint = Endpoint::new(SERVICE, &server.url).unwrap();
+    let post = Post {
+        key: Some(Secret("x")),
+        ..post(Duration::from_secs(20))
+    };
+    let answer = block_on(endpoint.post(post)).unwrap();
+    let text = answer.reply().unwrap_err().text;
+    assert!(
+        text.ends_with(" answered 401: x marks; check OPENAI_API_KEY"),
+        "{text}"
+    );
 }
 
 #[test]

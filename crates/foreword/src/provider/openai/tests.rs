@@ -2,7 +2,7 @@
 
 use std::time::Duration;
 
-use super::http::canned::{Canned, Server, says};
+use super::http::canned::{Canned, Server, block_on, says};
 use super::*;
 
 const KEY: &str = "a-key-that-nobody-may-see";
@@ -23,11 +23,7 @@ fn provider(base_url: &str) -> OpenAi {
 }
 
 fn ask_with(provider: &mut OpenAi, key: Option<&str>) -> Call {
-    let runtime = tokio::runtime::Builder::new_current_thread()
-        .enable_all()
-        .build();
-    let asked = provider.ask_with(key, &QUESTION);
-    runtime.unwrap().block_on(asked)
+    block_on(provider.ask_with(key, &QUESTION))
 }
 
 fn ask(canned: Canned) -> Call {
@@ -212,6 +208,17 @@ fn a_model_that_wants_another_limit_gets_it_and_is_not_asked_twice_again() {
 }
 
 #[test]
+fn a_limit_that_is_too_large_is_no_reason_to_ask_again() {
+    let message = "'max_tokens' or 'max_completion_tokens' is too large: 4096. This model's maximum context length is 4096 tokens";
+    let body = json!({"error": {"message": message, "param": "max_tokens"}}).to_string();
+    let call = ask(says(400, &[], &body));
+    assert_eq!(
+        (call.requests, call.answer.unwrap_err().kind),
+        (1, FailureKind::TooLong)
+    );
+}
+
+#[test]
 fn a_server_that_counts_nothing_leaves_usage_and_cost_unknown() {
     let body = r#"{"choices": [{"message": {"content": "yes"}}]}"#;
     let expected = Call {
@@ -231,14 +238,11 @@ fn the_price_is_known_for_a_known_model_that_is_not_local() {
     };
     let server = Server::start(vec![Canned::Says(raw)]);
     let mut endpoint = Endpoint::new(SERVICE, &server.url).unwrap();
-    let runtime = tokio::runtime::Builder::new_current_thread()
-        .enable_all()
-        .build();
     let post = Post {
         patience: QUESTION.patience,
         ..Post::default()
     };
-    let answer = runtime.unwrap().block_on(endpoint.post(post)).unwrap();
+    let answer = block_on(endpoint.post(post)).unwrap();
     let expected = (600.0 * 0.15 + 400.0 * 0.075 + 100.0 * 0.6) / 1e6;
     assert_eq!(
         call("gpt-4o-mini", false, 1, &answer).cost_usd,

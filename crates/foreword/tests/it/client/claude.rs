@@ -13,7 +13,7 @@ use crate::support::Sandbox;
 
 pub struct Claude {
     // The order of the fields is the order of their end: the sandbox stops the worker last.
-    model: Model,
+    pub model: Model,
     pub sandbox: Sandbox,
     /// Two repositories that share nothing but their folder's name.
     pub app: PathBuf,
@@ -31,10 +31,16 @@ pub struct Run {
 impl Claude {
     /// A user whose model answers with these turns, given where `app` is.
     pub fn new(turns: impl Fn(&Path) -> Value) -> Claude {
+        Claude::scripted(|app| json!({"turns": turns(app)}))
+    }
+
+    /// A user whose models answer by this script, given where `app` is.
+    pub fn scripted(script: impl Fn(&Path) -> Value) -> Claude {
         let sandbox = Sandbox::new();
         let app = repository(&sandbox, "a/app");
         let other_app = repository(&sandbox, "b/app");
-        let model = Model::start(&sandbox.user_home().join("model"), &turns(&app));
+        let server = "testdata/claude-code/fake_anthropic.py";
+        let model = Model::scripted(server, &sandbox.user_home().join("model"), &script(&app));
         let claude = Claude {
             model,
             sandbox,
@@ -51,7 +57,7 @@ impl Claude {
         claude
     }
 
-    fn config_dir(&self) -> PathBuf {
+    pub fn config_dir(&self) -> PathBuf {
         self.sandbox.user_home().join(".claude")
     }
 
@@ -195,7 +201,7 @@ fn repository(sandbox: &Sandbox, name: &str) -> PathBuf {
 }
 
 /// The client's program. Without it these tests prove nothing, so they fail.
-fn binary() -> &'static Path {
+pub fn binary() -> &'static Path {
     static BINARY: OnceLock<PathBuf> = OnceLock::new();
     BINARY.get_or_init(|| {
         if let Some(path) = std::env::var_os("FOREWORD_TEST_CLAUDE") {

@@ -22,12 +22,17 @@ pub struct Model {
 impl Model {
     /// Starts the server with its files in `folder`; it answers `turns` one by one, then "OK.".
     pub fn start(folder: &Path, turns: &Value) -> Model {
+        let server = "testdata/claude-code/fake_anthropic.py";
+        Model::scripted(server, folder, &serde_json::json!({"turns": turns}))
+    }
+
+    /// Starts a server with a whole script.
+    pub fn scripted(server: &str, folder: &Path, spec: &Value) -> Model {
         std::fs::create_dir_all(folder).unwrap();
         let (script, log) = (folder.join("script.json"), folder.join("requests.jsonl"));
-        let text = serde_json::json!({"turns": turns}).to_string();
-        std::fs::write(&script, text).unwrap();
+        std::fs::write(&script, spec.to_string()).unwrap();
         let mut server = Command::new("python3")
-            .arg(super::repository().join("testdata/claude-code/fake_anthropic.py"))
+            .arg(super::repository().join(server))
             .arg("--script")
             .arg(script)
             .arg("--log")
@@ -53,28 +58,37 @@ impl Model {
 
     /// Everything the main model was asked so far.
     pub fn requests(&self) -> Vec<Request> {
-        let entries = self.entries().into_iter();
+        self.asked("main")
+    }
+
+    /// Everything that was asked in one lane so far.
+    pub fn asked(&self, lane: &str) -> Vec<Request> {
+        let entries = self.entries(lane).into_iter();
         entries
             .map(|mut entry| Request(entry["body"].take()))
             .collect()
     }
 
-    /// What the script says that it used, a cache included: tokens in, and tokens out.
+    /// What the main lane's script says that it used, a cache included: tokens in and out.
     pub fn usage(&self) -> (u64, u64) {
-        let entries = self.entries();
+        let entries = self.entries("main");
         let sum = |field: &str| {
             let used = |entry: &Value| entry["reply"]["usage"][field].as_u64().unwrap_or(0);
             entries.iter().map(used).sum::<u64>()
         };
-        let input = ["input_tokens", "cache_creation_input_tokens", "cache_read_input_tokens"];
+        let input = [
+            "input_tokens",
+            "cache_creation_input_tokens",
+            "cache_read_input_tokens",
+        ];
         (input.iter().map(|it| sum(it)).sum(), sum("output_tokens"))
     }
 
-    fn entries(&self) -> Vec<Value> {
+    fn entries(&self, lane: &str) -> Vec<Value> {
         let log = std::fs::read_to_string(&self.log).unwrap();
         log.lines()
             .map(|line| serde_json::from_str(line).unwrap())
-            .filter(|entry: &Value| entry["lane"] == "main")
+            .filter(|entry: &Value| entry["lane"] == lane)
             .collect()
     }
 }
@@ -88,7 +102,7 @@ impl Drop for Model {
 
 /// The body of one request to the model.
 #[derive(Debug)]
-pub struct Request(Value);
+pub struct Request(pub Value);
 
 impl Request {
     /// The session that asks, as the client tells the model.

@@ -1,0 +1,230 @@
+//! A model that is a server in this process: it answers `POST /v1/messages` as
+//! Anthropic's API does, and counts.
+//!
+//! A token is four characters of what a model would read: the instructions and the
+//! messages, not the JSON around them. What is counted is also what the answer says
+//! was used, so a ledger has to come to the same sums.
+
+use std::io::{self, BufReader, Write as _};
+use std::net::{SocketAddr, TcpListener, TcpStream};
+use std::sync::atomic::{AtomicBool, Ordering};
+use std::sync::{Arc, Mutex, PoisonError};
+
+use anyhow::Context as _;
+use foreword_core::text;
+use serde_json::{Value, json};
+
+use super::answer;
+
+#[derive(Debug, Clone, Default)]
+pub struct Counted {
+    pub calls: u64,
+    pub input: u64,
+    /// Of the input, the instructions that are the same each time.
+    pub instructions: u64,
+    pub output: u64,
+    /// What the answers held.
+    pub observations: u64,
+    pub summaries: u64,
+    /// The input of each call.
+    pub inputs: Vec<u64>,
+    /// Requests that were none of ours.
+    pub strange: u64,
+}
+
+pub struct Model {
+    address: SocketAddr,
+    counted: Arc<Mutex<Counted>>,
+    ended: Arc<AtomicBool>,
+}
+
+impl Model {
+    pub fn start() -> anyhow::Result<Model> {
+        let listener = TcpListener::bind("127.0.0.1:0").context("could not listen on loopback")?;
+        let model = Model {
+            address: listener.local_addr()?,
+            counted: Arc::default(),
+            ended: Arc::default(),
+        };
+        let (counted, ended) = (Arc::clone(&model.counted), Arc::clone(&model.ended));
+        std::thread::spawn(move || {
+            for stream in listener.incoming() {
+                if ended.load(Ordering::Relaxed) {
+                    break;
+                }
+                let counted = Arc::clone(&counted);
+                // A broken connection is the other side's to complain about.
+                std::thread::spawn(move || stream.and_then(|stream| serve(stream, &counted)));
+            }
+        });
+        Ok(model)
+    }
+
+    pub fn address(&self) -> String {
+        format!("http://{}", self.address)
+    }
+
+    pub fn counted(&self) -> Counted {
+        let counted = self.counted.lock().unwrap_or_else(PoisonError::into_inner);
+        counted.clone()
+    }
+}
+
+impl Drop for Model {
+    fn drop(&mut self) {
+        self.ended.store(true, Ordering::Relaxed);
+        // The listener looks up once more, and ends.
+        let _ = TcpStream::connect(self.address);
+    }
+}
+
+/// Requests of one connection until it is closed.
+fn serve(stream: TcpStream, counted: &Mutex<Counted>) -> io::Result<()> {
+    let mut answers = stream.try_clone()?;
+    let mut requests = BufReader::new(stream);
+    while let Some((path, body)) = next_request(&mut requests)? {
+        let question = serde_json::from_slice(&body).unwrap_or(Value::Null);
+        let (status, answer) = if path == "/v1/messages" {
+            ("200 OK", reply(&question, counted))
+        } else {
+            let mut counted = counted.lock().unwrap_or_else(PoisonError::into_inner);
+            counted.strange += 1;
+            let error = json!({"type": "not_found_error", "message": "no such path"});
+            ("404 Not Found", json!({"type": "error", "error": error}))
+        };
+        let answer = answer.to_string();
+        let head = format!(
+            "HTTP/1.1 {status}\r\ncontent-type: application/json\r\ncontent-length: {}\r\n\r\n",
+            answer.len()
+        );
+        answers.write_all((head + &answer).as_bytes())?;
+    }
+    Ok(())
+}
+
+/// The path and the body; none when the connection is over.
+fn next_request(requests: &mut impl io::BufRead) -> io::Result<Option<(String, Vec<u8>)>> {
+    let mut line = String::new();
+    if requests.read_line(&mut line)? == 0 {
+        return Ok(None);
+    }
+    let path = line.split(' ').nth(1).unwrap_or_default().to_owned();
+    let mut length = 0;
+    loop {
+        line.clear();
+        if requests.read_line(&mut line)? == 0 || line.trim().is_empty() {
+            break;
+        }
+        if let Some((name, value)) = line.split_once(':')
+            && name.eq_ignore_ascii_case("content-length")
+        {
+            length = value.trim().parse().unwrap_or(0);
+        }
+    }
+    let mut body = vec![0; length];
+    requests.read_exact(&mut body)?;
+    Ok(Some((path, body)))
+}
+
+fn reply(question: &Value, counted: &Mutex<Counted>) -> Value {
+    let instructions = words(&question["system"]);
+    let messages = question["messages"].as_array().into_iter().flatten();
+    let messages: Vec<String> = messages.map(|it| words(&it["content"])).collect();
+    let messages = messages.join("\n");
+
+    let mut counted = counted.lock().unwrap_or_else(PoisonError::into_inner);
+    let answer = answer::to(&messages, counted.calls);
+    let tokens = |it: &str| text::tokens(it) as u64;
+    let input = tokens(&instructions) + tokens(&messages);
+    counted.calls += 1;
+    counted.input += input;
+    counted.instructions += tokens(&instructions);
+    counted.output += tokens(&answer);
+    counted.inputs.push(input);
+    counted.observations += answer.matches("</observation>").count() as u64;
+    counted.summaries += answer.matches("</summary>").count() as u64;
+    json!({
+        "id": format!("msg_{:04}", counted.calls),
+        "type": "message",
+        "role": "assistant",
+        "model": question["model"],
+        "content": [{"type": "text", "text": answer}],
+        "stop_reason": "end_turn",
+        "stop_sequence": null,
+        "usage": {
+            "input_tokens": input,
+            "cache_creation_input_tokens": 0,
+            "cache_read_input_tokens": 0,
+            "output_tokens": tokens(&answer),
+        },
+    })
+}
+
+/// A text, or the texts of a list of blocks.
+fn words(content: &Value) -> String {
+    match content {
+        Value::String(text) => text.clone(),
+        Value::Array(blocks) => {
+            let texts = blocks.iter().filter_map(|block| block["text"].as_str());
+            texts.collect::<Vec<_>>().join("\n")
+        }
+        _ => String::new(),
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use std::io::Read as _;
+
+    use super::*;
+
+    #[test]
+    fn two_questions_on_one_connection_are_answered_and_counted() {
+        let model = Model::start().unwrap();
+        let mut stream = TcpStream::connect(model.address).unwrap();
+        let question = json!({
+            "model": "some-model",
+            "system": [{"type": "text", "text": "Be brief."}],
+            "messages": [{"role": "user", "content": "What happened to the parser?"}],
+        });
+        let question = question.to_string();
+        let mut used = 0;
+        for _ in 0..2 {
+            let length = question.len();
+            write!(
+                stream,
+                "POST /v1/messages HTTP/1.1\r\nContent-Length: {length}\r\n\r\n{question}"
+            )
+            .unwrap();
+            let (_, answer) = next_answer(&mut stream);
+            assert_eq!(answer["model"], "some-model");
+            assert_eq!(answer["usage"]["input_tokens"], 3 + 7);
+            used += answer["usage"]["output_tokens"].as_u64().unwrap();
+        }
+        write!(stream, "GET /elsewhere HTTP/1.1\r\n\r\n").unwrap();
+        assert_eq!(next_answer(&mut stream).0, "HTTP/1.1 404 Not Found");
+
+        let counted = model.counted();
+        assert_eq!(
+            (counted.calls, counted.input, counted.instructions),
+            (2, 20, 6)
+        );
+        assert_eq!((counted.output, counted.observations), (used, 2));
+        assert_eq!((counted.summaries, counted.strange), (0, 1));
+    }
+
+    fn next_answer(stream: &mut TcpStream) -> (String, Value) {
+        let mut head = Vec::new();
+        while !head.ends_with(b"\r\n\r\n") {
+            let mut byte = [0];
+            stream.read_exact(&mut byte).unwrap();
+            head.extend(byte);
+        }
+        let head = String::from_utf8(head).unwrap();
+        let (_, length) = head.trim_end().rsplit_once(' ').unwrap();
+        let mut body = vec![0; length.parse().unwrap()];
+        stream.read_exact(&mut body).unwrap();
+        let first = head.lines().next().unwrap().to_owned();
+        (first, serde_json::from_slice(&body).unwrap())
+    }
+}

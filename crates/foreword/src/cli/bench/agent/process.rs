@@ -1,0 +1,60 @@
+//! What the kernel knows of a worker and of those around it.
+
+use std::fs;
+use std::os::unix::ffi::OsStrExt as _;
+use std::path::Path;
+
+/// The most memory that a process ever had.
+pub fn peak_kilobytes(pid: u32) -> u64 {
+    let status = fs::read_to_string(format!("/proc/{pid}/status")).unwrap_or_default();
+    let peak = status.lines().find_map(|line| line.strip_prefix("VmHWM:"));
+    let peak = peak.and_then(|it| it.trim().trim_end_matches(" kB").parse().ok());
+    peak.unwrap_or(0)
+}
+
+pub fn children(pid: u32) -> usize {
+    let parent = |other: u32| -> Option<u32> {
+        let stat = fs::read_to_string(format!("/proc/{other}/stat")).ok()?;
+        // A program's name stands in brackets and may hold anything.
+        let (_, rest) = stat.rsplit_once(')')?;
+        rest.split_whitespace().nth(1)?.parse().ok()
+    };
+    all().filter(|&other| parent(other) == Some(pid)).count()
+}
+
+/// Processes that were started for a home: its path is in their environment.
+pub fn that_know(home: &Path) -> usize {
+    let home = home.as_os_str().as_bytes();
+    let knows = |pid: &u32| {
+        let environment = fs::read(format!("/proc/{pid}/environ")).unwrap_or_default();
+        memchr::memmem::find(&environment, home).is_some()
+    };
+    all().filter(knows).count()
+}
+
+fn all() -> impl Iterator<Item = u32> {
+    let entries = fs::read_dir("/proc").into_iter().flatten().flatten();
+    entries.filter_map(|entry| entry.file_name().to_str()?.parse().ok())
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_child_that_was_started_for_a_home_is_seen_until_it_ends() {
+        let dir = tempfile::tempdir().unwrap();
+        let mut child = std::process::Command::new("/bin/sleep")
+            .arg("60")
+            .env("FOREWORD_HOME", dir.path())
+            .spawn()
+            .unwrap();
+        // Other tests of this process may have children, too.
+        assert!(children(std::process::id()) > 0);
+        assert_eq!(that_know(dir.path()), 1);
+        assert!(peak_kilobytes(child.id()) > 0);
+        child.kill().unwrap();
+        child.wait().unwrap();
+        assert_eq!(that_know(dir.path()), 0);
+    }
+}

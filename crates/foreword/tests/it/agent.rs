@@ -1,0 +1,35 @@
+//! The memory agent from end to end: what hooks are told goes through the worker to a
+//! provider, and comes back as memory. Only the model is replaced: `anthropic` and
+//! `openai` ask scripted servers over real HTTP, `claude` runs the real client.
+//!
+//! `conformance` are sentences that hold for every provider, `calls` those that need a
+//! call to look at, `poison` what one bad event costs the others, and `table` everything
+//! else that can go wrong, with what becomes of the events then.
+
+mod calls;
+mod conformance;
+mod poison;
+mod server;
+mod world;
+
+/// Makes a test of each sentence for each provider.
+macro_rules! for_each {
+    ($providers:tt $sentences:tt) => {
+        $crate::agent::for_each!(@ $providers $sentences);
+    };
+    (@ [$($module:ident $provider:ident),*] $sentences:tt) => {
+        $($crate::agent::for_each!(@@ $module $provider $sentences);)*
+    };
+    (@@ $module:ident $provider:ident [$($sentence:ident),* $(,)?]) => {
+        mod $module {
+            use crate::agent::world::Provider;
+            $(
+                #[test]
+                fn $sentence() {
+                    super::$sentence(Provider::$provider);
+                }
+            )*
+        }
+    };
+}
+use for_each;
