@@ -3,6 +3,12 @@
 //! Captured text is printed line by line through `one_line`, which takes out what
 //! would steer a terminal.
 
+mod consent;
+mod money;
+
+pub use consent::{consent, provider_chosen};
+pub use money::{bill, bill_json, pause_json, redo_plan, redone, stand_in, usd};
+
 use std::fmt::Write as _;
 use std::path::Path;
 
@@ -288,9 +294,10 @@ pub fn status(status: &Status) -> String {
     line(
         "pending",
         format!(
-            "{}{}",
+            "{}{}{}",
             count(pending, "event", "events"),
-            waiting.unwrap_or_default()
+            waiting.unwrap_or_default(),
+            why_pending(status, pending)
         ),
     );
     if status.queue.skipped > 0 {
@@ -319,13 +326,25 @@ pub fn status(status: &Status) -> String {
             None => "not running; the next hook starts it".into(),
         },
     );
-    line(
-        "provider",
-        match &status.provider {
-            Ok(choice) => format!("{} ({})", choice.name.as_str(), choice.reason),
-            Err(error) => error.clone(),
-        },
-    );
+    match &status.agent {
+        Ok(agent) => {
+            let (name, reason) = (agent.choice.name.as_str(), agent.choice.reason);
+            line("provider", format!("{name} ({reason})"));
+            if let Some(problem) = &agent.problem {
+                line("", format!("cannot be used: {}", one_line(problem)));
+            }
+            if let Some(pause) = &agent.pause {
+                line("paused", money::pause(pause));
+            }
+            if agent.has_model() || agent.today.calls > 0 {
+                line("cost", money::today(agent));
+            }
+            for stood_in in &agent.stand_ins {
+                line("offline", format!("{} (today)", stand_in(stood_in)));
+            }
+        }
+        Err(error) => line("provider", error.clone()),
+    }
     for problem in &status.problems {
         line("problem", one_line(problem));
     }
@@ -338,6 +357,15 @@ pub fn status(status: &Status) -> String {
         }
     }
     out
+}
+
+/// What keeps events from being processed at once.
+fn why_pending(status: &Status, pending: u64) -> &'static str {
+    let Ok(agent) = &status.agent else { return "" };
+    match (&agent.pause, pending) {
+        (Some(_), 1..) => ", waiting for the provider",
+        _ => "",
+    }
 }
 
 fn connection(connection: &Result<Connection, String>) -> String {

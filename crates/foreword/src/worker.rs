@@ -6,7 +6,7 @@
 //! this file decides when.
 
 mod derive;
-mod leash;
+pub mod leash;
 pub mod redo;
 pub mod request;
 

@@ -248,7 +248,7 @@ impl Deriver {
 
 /// Whether there is anything in these events to ask a model about. A prompt alone says what
 /// is wanted, and comes again with what was done about it.
-fn says_something(events: &[Event], turn_over: bool) -> bool {
+pub fn says_something(events: &[Event], turn_over: bool) -> bool {
     events.iter().any(|event| match event.kind {
         EventKind::ToolUse | EventKind::ToolFailure => true,
         EventKind::Stop | EventKind::StopFailure => true,

@@ -76,9 +76,8 @@ impl Leash {
 
     pub fn word(&self, store: &Store, event: &Event, now: Millis) -> rusqlite::Result<Word> {
         let budget = &self.budget;
-        let today = store.spent(now - now.rem_euclid(DAY), None)?;
         let session = store.spent(0, Some(&event.host_session_id))?;
-        if let Some(limit) = used_up(&today, budget.daily_usd, budget.daily_tokens) {
+        if let Some(limit) = used_up_today(store, budget, now)? {
             return Ok(Word::StandIn(format!(
                 "the daily budget of {limit} is used up"
             )));
@@ -138,6 +137,21 @@ impl Leash {
             .since
             .is_some_and(|since| now >= since + self.offline_after)
     }
+}
+
+/// When the day began that a time is in; days are UTC's.
+pub fn day(now: Millis) -> Millis {
+    now - now.rem_euclid(DAY)
+}
+
+/// The daily limit that was reached, in words.
+pub fn used_up_today(
+    store: &Store,
+    budget: &config::Budget,
+    now: Millis,
+) -> rusqlite::Result<Option<String>> {
+    let today = store.spent(day(now), None)?;
+    Ok(used_up(&today, budget.daily_usd, budget.daily_tokens))
 }
 
 /// No waiting helps: the user has to log in, to pay, or to change a setting.

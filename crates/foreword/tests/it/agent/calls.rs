@@ -26,14 +26,24 @@ fn no_secret_goes_out(provider: Provider) {
     let secret = ["sk", "ant", "api03", &"aB3dE5gH7jK9mN1pQ2rS4tU6".repeat(3)].join("-");
     let host = agent.host("s1");
     agent.tell(&host.prompt(&format!("Use {secret} for now")));
-    agent.tell(&host.bash("sh settings.sh", &format!("using {secret} now\nMODEL_KEY={secret}\ndone")));
-    agent.tell(&host.bash_failed(&format!("curl -H 'x-api-key: {secret}' example.com"), &secret));
+    agent.tell(&host.bash(
+        "sh settings.sh",
+        &format!("using {secret} now\nMODEL_KEY={secret}\ndone"),
+    ));
+    agent.tell(&host.bash_failed(
+        &format!("curl -H 'x-api-key: {secret}' example.com"),
+        &secret,
+    ));
     agent.tell(&host.stop(&format!("I used {secret}.")));
     agent.sandbox.drain();
     agent.assert_all_is_stored();
     let questions = agent.questions();
     // The output was asked about, without it.
-    assert!(questions.iter().any(|it| it.says("MODEL_KEY=[redacted:") && it.says("\ndone")));
+    assert!(
+        questions
+            .iter()
+            .any(|it| it.says("MODEL_KEY=[redacted:") && it.says("\ndone"))
+    );
     for question in questions {
         assert!(!question.says(&secret[14..]), "{}", question.text());
     }
@@ -96,7 +106,10 @@ fn assert_only_the_call_is_gone(agent: &Agent) {
     agent.script(&json!({"then": answer("Kumquat limit raised to seven")}));
     agent.sandbox.drain();
     agent.assert_all_is_stored();
-    assert_eq!((agent.count("observations"), agent.count("summaries")), (1, 1));
+    assert_eq!(
+        (agent.count("observations"), agent.count("summaries")),
+        (1, 1)
+    );
     assert_eq!(agent.count("ledger where failure = 'broken'"), 1);
     assert_eq!(agent.count("ledger where state = 'answered'"), 1);
     assert_eq!(agent.count("ledger"), 2, "{:?}", agent.column(LEDGER));
@@ -120,7 +133,11 @@ fn a_worker_that_is_asked_to_end_breaks_off_its_call(provider: Provider) {
     signal(worker.id(), "TERM");
     let status = worker.wait().unwrap();
     assert!(status.success(), "{status}");
-    assert!(asked.elapsed() < Duration::from_secs(5), "{:?}", asked.elapsed());
+    assert!(
+        asked.elapsed() < Duration::from_secs(5),
+        "{:?}",
+        asked.elapsed()
+    );
     let claimed = "select count(*) from events where state = 'claimed' or crashes > 0";
     assert_eq!(agent.sandbox.count("queue.db", claimed), 0);
     assert_only_the_call_is_gone(&agent);
@@ -133,9 +150,16 @@ fn an_answer_without_tags_is_asked_for_once_more(provider: Provider) {
     agent.tell_turn(&agent.host("s1"));
     agent.sandbox.drain();
     agent.assert_all_is_stored();
-    let again = agent.questions().iter().map(|it| it.says("You were asked this before")).collect::<Vec<_>>();
+    let again = agent
+        .questions()
+        .iter()
+        .map(|it| it.says("You were asked this before"))
+        .collect::<Vec<_>>();
     assert_eq!(again, [false, true]);
-    assert_eq!(agent.column("select coalesce(failure, 'none') from ledger"), ["prose", "none"]);
+    assert_eq!(
+        agent.column("select coalesce(failure, 'none') from ledger"),
+        ["prose", "none"]
+    );
     assert_eq!(agent.count("observations"), 1);
 }
 
@@ -147,9 +171,13 @@ fn what_we_told_ourselves_is_not_new(provider: Provider) {
     agent.sandbox.drain();
     agent.sandbox.keep_workers_away();
     let host = agent.host("s2");
-    let told = agent.sandbox.told("context", &agent.project, &host.start("startup"));
+    let told = agent
+        .sandbox
+        .told("context", &agent.project, &host.start("startup"));
     let told: serde_json::Value = serde_json::from_str(&told).unwrap();
-    let index = told["hookSpecificOutput"]["additionalContext"].as_str().unwrap();
+    let index = told["hookSpecificOutput"]["additionalContext"]
+        .as_str()
+        .unwrap();
     assert!(index.contains("Kumquat limit raised"), "{index}");
     let before = agent.questions().len();
     agent.tell(&host.prompt(&format!("What is this?\n{index}\nAnd go on.")));
@@ -160,7 +188,11 @@ fn what_we_told_ourselves_is_not_new(provider: Provider) {
     let questions = agent.questions().split_off(before);
     assert!(questions.iter().any(|it| it.says("line 2")));
     for question in questions {
-        assert!(!question.says("Kumquat limit raised"), "{}", question.text());
+        assert!(
+            !question.says("Kumquat limit raised"),
+            "{}",
+            question.text()
+        );
         assert!(!question.says("<foreword-memory"), "{}", question.text());
     }
 }
