@@ -71,6 +71,7 @@ fn a_provider_that_stays_away_is_stood_in_for() {
     assert!(why[0].starts_with("anthropic is paused: "), "{why:?}");
     // It is asked again when its time comes, or when somebody asks for it.
     agent.script(&json!({"then": super::world::answer("Back again")}));
+    agent.sandbox.keep_workers_away();
     agent.tell_turn(&agent.host("s2"));
     agent.sandbox.drain();
     assert_eq!(
