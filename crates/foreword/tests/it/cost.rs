@@ -219,8 +219,15 @@ fn retry_takes_up_what_was_skipped() {
     desk.turn("s1", "p1");
     desk.run(&["worker", "drain"]);
     desk.turn("s1", "p2");
-    let skip = "update events set state = 'skipped', attempts = 3, last_error = 'too odd'";
     let queue = desk.sandbox.database("queue.db");
+    let fail = "update events set attempts = 1, last_error = 'too odd'";
+    assert_eq!(queue.execute(fail, []).unwrap(), 3);
+    let text = desk.run(&["status"]);
+    assert!(
+        text.contains(", to be tried again after: too odd\n"),
+        "{text}"
+    );
+    let skip = "update events set state = 'skipped', attempts = 3";
     assert_eq!(queue.execute(skip, []).unwrap(), 3);
     drop(queue);
     assert_eq!(
