@@ -360,11 +360,17 @@ pub fn status(status: &Status) -> String {
 }
 
 /// What keeps events from being processed at once.
-fn why_pending(status: &Status, pending: u64) -> &'static str {
-    let Ok(agent) = &status.agent else { return "" };
-    match (&agent.pause, pending) {
-        (Some(_), 1..) => ", waiting for the provider",
-        _ => "",
+fn why_pending(status: &Status, pending: u64) -> String {
+    let agent = status.agent.as_ref().ok();
+    let paused = agent.is_some_and(|agent| agent.pause.is_some());
+    match &status.last_error {
+        _ if pending == 0 => String::new(),
+        _ if paused => ", waiting for the provider".to_owned(),
+        Some(error) => format!(", to be tried again after: {}", one_line(error)),
+        None if status.worker_pid.is_some() => {
+            ", taken up when their turn stops or rests".to_owned()
+        }
+        None => String::new(),
     }
 }
 

@@ -70,7 +70,7 @@ pub struct Cost {
     pub output_tokens: u64,
     pub cache_read_tokens: u64,
     pub cache_write_tokens: u64,
-    /// None if there were calls and not one has a known price.
+    /// None if there were answers and not one has a known price.
     pub usd: Option<f64>,
     /// Calls whose price is not known, beside those that are in `usd`.
     pub unpriced: u64,
@@ -259,7 +259,7 @@ impl Store {
             },
         )?;
         Ok(Cost {
-            usd: cost.usd.or((cost.calls == 0).then_some(0.0)),
+            usd: cost.usd.or((cost.unpriced == 0).then_some(0.0)),
             memory_tokens: self.memory_tokens(since)?,
             ..cost
         })

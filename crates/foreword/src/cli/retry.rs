@@ -29,6 +29,7 @@ pub fn run(_args: &Args) -> anyhow::Result<()> {
         println!("{events} tried again");
     }
     if !waiting {
+        println!("no event waits for it");
         return Ok(());
     }
     let left = worker::drain_all(&home, &config)?;

@@ -32,6 +32,8 @@ pub struct Status {
     pub totals: Totals,
     pub queue: Counts,
     pub skipped: Vec<Skipped>,
+    /// Why an event that still waits has failed.
+    pub last_error: Option<String>,
     pub spooled: u64,
     pub unreadable: u64,
     pub worker_pid: Option<u32>,
@@ -76,6 +78,7 @@ fn gather(home: Home) -> anyhow::Result<Status> {
     let totals = store.map_or(Ok(Totals::default()), |store| store.totals());
     let counts = queue.as_ref().map_or(Ok(Counts::default()), Queue::counts);
     let skipped = queue.as_ref().map_or(Ok(Vec::new()), Queue::skipped);
+    let last_error = queue.as_ref().map_or(Ok(None), Queue::last_error);
     let mut keep = |what: &str, error: rusqlite::Error| problems.push(format!("{what}: {error}"));
     Ok(Status {
         totals: totals.unwrap_or_else(|error| {
@@ -87,6 +90,7 @@ fn gather(home: Home) -> anyhow::Result<Status> {
             Counts::default()
         }),
         skipped: skipped.unwrap_or_default(),
+        last_error: last_error.unwrap_or_default(),
         spooled: spool::waiting(&home.spool())
             .context("could not read the spool")?
             .len() as u64,

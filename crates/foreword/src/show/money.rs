@@ -73,18 +73,21 @@ pub fn bill(bill: &Bill) -> String {
         let _ = writeln!(out);
     }
     for model in &bill.models {
-        let name = model.model.as_deref().unwrap_or("no model answered");
-        let _ = writeln!(
-            out,
-            "{:<10} {:<24} {:>5} calls {:>5} failed {:>9} in {:>8} out  {}",
+        let name = model.model.as_deref().unwrap_or("(no answer)");
+        let cost = match model.output_tokens {
+            0 => String::new(),
+            _ => known_usd(model.usd),
+        };
+        let line = format!(
+            "{:<10}  {:<24} {:>6} calls {:>5} failed {:>9} in {:>8} out  {cost}",
             model.provider,
             one_line(name),
             model.calls,
             model.failed,
             model.input_tokens,
             model.output_tokens,
-            known_usd(model.usd)
         );
+        let _ = writeln!(out, "{}", line.trim_end());
     }
     for stood_in in &bill.stand_ins {
         let _ = writeln!(out, "{}", stand_in(stood_in));

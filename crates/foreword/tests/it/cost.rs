@@ -31,6 +31,7 @@ impl Desk {
                 "FOREWORD_ANTHROPIC_BASE_URL",
                 format!("http://127.0.0.1:{}", model.port()),
             ),
+            ("FOREWORD_ANTHROPIC_MODEL", "claude-haiku-4-5".to_owned()),
             ("ANTHROPIC_API_KEY", KEY.to_owned()),
         ];
         Desk {
@@ -156,7 +157,7 @@ fn the_ledger_equals_the_models_own_count_also_after_failures() {
     for words in [
         "waiting for the provider",
         "(auth): ",
-        "of $1.00 today, 1 call\n",
+        "$0.00 of $1.00 today, 1 call\n",
     ] {
         assert!(text.contains(words), "{words}: {text}");
     }
@@ -191,14 +192,16 @@ fn the_ledger_equals_the_models_own_count_also_after_failures() {
         desk.json(&["cost", "--json", "--since", "2100-01-01"])["calls"],
         0
     );
-    let text = desk.run(&["cost"]);
-    for words in [
-        "3, 2 failed (in all)\n",
-        " tokens of tool output became ",
-        "anthropic  claude-haiku-4-5 ",
-    ] {
-        assert!(text.contains(words), "{words}: {text}");
-    }
+    insta::assert_snapshot!(desk.run(&["cost"]), @r"
+    calls       3, 2 failed (in all)
+    tokens      2400 in (500 from the cache, 0 written to it), 210 out
+    cost        $0.0030
+    budget      $0.0030 of $1.00 today, 3 calls
+    memory      23 tokens of tool output became 25 tokens of memory (1:1)
+
+    anthropic   claude-haiku-4-5              2 calls     1 failed      2400 in      210 out  $0.0030
+    anthropic   (no answer)                   1 calls     1 failed         0 in        0 out
+    ");
 
     assert_eq!(
         desk.run(&["retry"]),
@@ -216,8 +219,15 @@ fn retry_takes_up_what_was_skipped() {
     desk.turn("s1", "p1");
     desk.run(&["worker", "drain"]);
     desk.turn("s1", "p2");
-    let skip = "update events set state = 'skipped', attempts = 3, last_error = 'too odd'";
     let queue = desk.sandbox.database("queue.db");
+    let fail = "update events set attempts = 1, last_error = 'too odd'";
+    assert_eq!(queue.execute(fail, []).unwrap(), 3);
+    let text = desk.run(&["status"]);
+    assert!(
+        text.contains(", to be tried again after: too odd\n"),
+        "{text}"
+    );
+    let skip = "update events set state = 'skipped', attempts = 3";
     assert_eq!(queue.execute(skip, []).unwrap(), 3);
     drop(queue);
     assert_eq!(
@@ -327,6 +337,11 @@ fn redo_waits_for_nobody_ends_the_worker_and_needs_a_budget() {
     );
     assert_eq!(desk.observations(), before);
     assert_eq!(desk.sandbox.worker_pid(), None);
+
+    desk.turn("s2", "p1");
+    desk.run(&["worker", "drain"]);
+    let why = desk.refuses(&["redo", "s"]);
+    assert!(why.contains("2 sessions begin with 's'"), "{why}");
 }
 
 #[test]
