@@ -99,6 +99,8 @@ pub fn item(item: &Item) -> String {
             branch,
             commit,
             provider,
+            model,
+            prompt_version,
             ..
         } => {
             page.text("", &format!("#{} {type}: {title}", item.id));
@@ -119,13 +121,13 @@ pub fn item(item: &Item) -> String {
             let branch = branch.as_deref().unwrap_or_default();
             page.field("branch", &format!("{branch}{}", commit.unwrap_or_default()));
             let subagent = agent_id.as_deref().map(|id| format!(", by subagent {id}"));
-            page.field(
-                "origin",
-                &format!(
-                    "{origin}{}, worded by {provider}",
-                    subagent.unwrap_or_default()
-                ),
-            );
+            let subagent = subagent.unwrap_or_default();
+            let model = model.as_deref().map(|model| {
+                let version = prompt_version.as_deref().unwrap_or("unknown");
+                format!(" ({model}, prompts {version})")
+            });
+            let by = format!("{provider}{}", model.unwrap_or_default());
+            page.field("origin", &format!("{origin}{subagent}, worded by {by}"));
         }
         ItemBody::Summary {
             request,

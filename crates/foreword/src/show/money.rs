@@ -9,7 +9,7 @@ use foreword_core::text::{self, count, one_line};
 use serde_json::{Value, json};
 
 use crate::cli::{Agent, Bill, Pause, Subject};
-use crate::provider::Name;
+use crate::provider::{Name, prices};
 use crate::worker::redo::{Plan, Redone};
 
 /// `$0.12`; less than a cent is shown in full.
@@ -64,7 +64,14 @@ pub fn bill(bill: &Bill) -> String {
         }
         _ => String::new(),
     };
-    line("cost", format!("{}{unpriced}", known_usd(cost)));
+    line(
+        "cost",
+        format!(
+            "{}{unpriced} (list prices of {}; the claude CLI counts its own)",
+            known_usd(cost),
+            prices::AS_OF
+        ),
+    );
     line("budget", today(&bill.agent));
     if raw_tokens > 0 {
         line("memory", ratio(raw_tokens, memory_tokens));
