@@ -10,6 +10,7 @@ mod calls;
 mod conformance;
 mod poison;
 mod server;
+mod table;
 mod world;
 
 /// Makes a test of each sentence for each provider.
