@@ -10,7 +10,11 @@ mod calls;
 mod conformance;
 mod poison;
 mod server;
+<<<<<<< HEAD
 mod turns;
+=======
+mod table;
+>>>>>>> helper-table
 mod world;
 
 /// Makes a test of each sentence for each provider.

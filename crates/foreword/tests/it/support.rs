@@ -32,9 +32,9 @@ impl Sandbox {
         sandbox
     }
 
-    /// From here on every command has this in its environment.
-    pub fn set(&mut self, name: &str, value: impl Into<OsString>) {
-        self.environment.insert(name.to_owned(), value.into());
+    /// From here on every command has this in its environment; gives what it had before.
+    pub fn set(&mut self, name: &str, value: impl Into<OsString>) -> Option<OsString> {
+        self.environment.insert(name.to_owned(), value.into())
     }
 
     /// From here on no command has it.

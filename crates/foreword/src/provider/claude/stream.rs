@@ -192,14 +192,16 @@ impl Heard {
 
     fn failure(&mut self, outcome: &Outcome, now: Millis) -> Failure {
         let kind = failure::kind(self.error.as_deref(), outcome);
+        let text = outcome.result.as_deref().unwrap_or("no reason was given");
         match (kind, outcome.api_error_status) {
             // Without a login it does not even ask.
             (FailureKind::Auth, None) => self.requests = 0,
+            // Nobody was there to be asked.
+            (FailureKind::Outage, None) if text.contains("ECONNREFUSED") => self.requests = 0,
             // Asked once more without streaming, and nothing is said of it.
             (_, Some(404)) => self.requests += 1,
             _ => {}
         }
-        let text = outcome.result.as_deref().unwrap_or("no reason was given");
         let mut failure = Failure::new(kind, foreword_core::text::shorten(text, 300));
         match kind {
             FailureKind::RateLimit => failure.retry_at = self.resets_at.filter(|at| *at > now),

@@ -4,10 +4,11 @@
 use std::process::Child;
 use std::time::{Duration, Instant};
 
-use serde_json::json;
+use serde_json::{Value, json};
 
+use super::server::Question;
 use super::world::{Agent, Events, LEDGER, Provider, answer};
-use crate::support::{signal, wait_until};
+use crate::support::{Host, signal, wait_until};
 
 super::for_each! {
     [claude Claude, anthropic Anthropic, openai OpenAi]
@@ -150,6 +151,7 @@ fn an_answer_without_tags_is_asked_for_once_more(provider: Provider) {
     agent.tell_turn(&agent.host("s1"));
     agent.sandbox.drain();
     agent.assert_all_is_stored();
+<<<<<<< HEAD
     let again = agent
         .questions()
         .iter()
@@ -160,13 +162,19 @@ fn an_answer_without_tags_is_asked_for_once_more(provider: Provider) {
         agent.column("select coalesce(failure, 'none') from ledger"),
         ["prose", "none"]
     );
+=======
+    let questions = agent.questions();
+    let again = questions.iter().map(|it| it.says("You were asked this before"));
+    assert_eq!(again.collect::<Vec<_>>(), [false, true]);
+    assert_eq!(agent.column("select coalesce(failure, 'none') from ledger"), ["prose", "none"]);
+>>>>>>> helper-table
     assert_eq!(agent.count("observations"), 1);
 }
 
-/// What hooks added to a conversation may come back: an agent reads its transcript, a user
-/// pastes it. It is known already.
-fn what_we_told_ourselves_is_not_new(provider: Provider) {
-    let agent = Agent::new(provider);
+/// What the model is asked about a second session in which this happens, given what that
+/// session was told of the first.
+fn asked_after(happened: impl Fn(&Agent, &Host, &str)) -> Vec<Question> {
+    let agent = Agent::new(Provider::Anthropic);
     agent.tell_turn(&agent.host("s1"));
     agent.sandbox.drain();
     agent.sandbox.keep_workers_away();
@@ -174,31 +182,72 @@ fn what_we_told_ourselves_is_not_new(provider: Provider) {
     let told = agent
         .sandbox
         .told("context", &agent.project, &host.start("startup"));
+<<<<<<< HEAD
     let told: serde_json::Value = serde_json::from_str(&told).unwrap();
     let index = told["hookSpecificOutput"]["additionalContext"]
         .as_str()
         .unwrap();
+=======
+    let told: Value = serde_json::from_str(&told).unwrap();
+    let index = &told["hookSpecificOutput"]["additionalContext"];
+    let index = index.as_str().unwrap();
+>>>>>>> helper-table
     assert!(index.contains("Kumquat limit raised"), "{index}");
     let before = agent.questions().len();
-    agent.tell(&host.prompt(&format!("What is this?\n{index}\nAnd go on.")));
-    agent.tell(&host.bash("cat transcript.jsonl", &format!("line 1\n{index}\nline 2")));
-    agent.tell(&host.bash("foreword show 2", index));
-    agent.tell(&host.stop("It is the memory."));
+    happened(&agent, &host, index);
+    agent.tell(&host.bash("git status --short", " M limit.txt"));
+    agent.tell(&host.stop("It is as it was."));
     agent.sandbox.drain();
     let questions = agent.questions().split_off(before);
-    assert!(questions.iter().any(|it| it.says("line 2")));
+    assert!(questions.iter().any(|it| it.says("M limit.txt")));
+    questions
+}
+
+#[track_caller]
+fn assert_nothing_old_is_in(questions: &[Question]) {
     for question in questions {
+<<<<<<< HEAD
         assert!(
             !question.says("Kumquat limit raised"),
             "{}",
             question.text()
         );
         assert!(!question.says("<foreword-memory"), "{}", question.text());
+=======
+        let old = ["Kumquat limit raised", "<foreword-memory"];
+        let old = old.iter().find(|words| question.says(words));
+        assert_eq!(old, None, "{}", question.text());
+>>>>>>> helper-table
     }
 }
 
 #[test]
-#[ignore = "capture keeps framed text that comes back in a prompt or an output"]
-fn what_we_told_ourselves_is_not_new_when_it_comes_back() {
-    what_we_told_ourselves_is_not_new(Provider::Anthropic);
+fn what_foreword_itself_says_is_not_new() {
+    let questions = asked_after(|agent, host, _| {
+        for command in [
+            "foreword show 2",
+            "/opt/bin/foreword search kumquat | head -3",
+            "cd app && foreword show 2",
+        ] {
+            let input = host.bash(command, "#2 bugfix: Kumquat limit raised to seven");
+            agent.sandbox.told("save", &agent.project, &input);
+        }
+    });
+    assert_nothing_old_is_in(&questions);
+}
+
+#[test]
+fn what_we_told_a_session_is_not_new_when_its_user_quotes_it() {
+    let questions = asked_after(|agent, host, index| {
+        agent.tell(&host.prompt(&format!("What is this?\n{index}\nAnd go on.")));
+    });
+    assert_nothing_old_is_in(&questions);
+}
+
+#[test]
+fn what_we_told_a_session_is_not_new_when_a_tool_shows_it() {
+    let questions = asked_after(|agent, host, index| {
+        agent.tell(&host.bash("cat notes.txt", &format!("line 1\n{index}\nline 2")));
+    });
+    assert_nothing_old_is_in(&questions);
 }

@@ -1,0 +1,329 @@
+//! Everything that can go wrong when a model is asked, what kind of failure it is, and
+//! what becomes of the events: none is lost, none is stored as nothing, none is blamed for
+//! what is not its fault, and when the model answers well again, all of them are stored.
+
+use std::os::unix::fs::PermissionsExt as _;
+use std::panic::{AssertUnwindSafe, catch_unwind};
+use std::sync::Mutex;
+use std::sync::atomic::{AtomicUsize, Ordering};
+
+use serde_json::{Value, json};
+
+use super::world::{Agent, Events, LEDGER, Provider, answer};
+use crate::support::{signal, wait_until};
+
+const ALL: &[Provider] = &[Provider::Claude, Provider::Anthropic, Provider::OpenAi];
+const HTTP: &[Provider] = &[Provider::Anthropic, Provider::OpenAi];
+const CLAUDE: &[Provider] = &[Provider::Claude];
+const ANTHROPIC: &[Provider] = &[Provider::Anthropic];
+const OPENAI: &[Provider] = &[Provider::OpenAi];
+
+struct Case {
+    name: &'static str,
+    providers: &'static [Provider],
+    fault: Fault,
+    kind: &'static str,
+    then: Then,
+}
+
+/// What is wrong.
+enum Fault {
+    /// The model answers every question like this.
+    Reply(Value),
+    /// It does not answer within the time there is.
+    Silence,
+    /// Nothing listens there.
+    Gone,
+    /// A setting is another.
+    Set(&'static str, &'static str),
+    /// In the place of the client there is this shell script.
+    Client(&'static str),
+}
+
+/// What is to become of the events.
+#[derive(Clone, Copy, PartialEq, Eq)]
+enum Then {
+    /// Nobody's fault here: they wait, and nothing counts.
+    Wait,
+    /// They are asked about one by one, and skipped after three failures of their own.
+    Split,
+}
+
+fn cases() -> Vec<Case> {
+    use Fault::{Client, Gone, Reply, Set, Silence};
+    use Then::{Split, Wait};
+    let case = |name, providers, fault, kind, then| Case {
+        name,
+        providers,
+        fault,
+        kind,
+        then,
+    };
+    let no_credit = "Your credit balance is too low to access the API.";
+    let too_long = "prompt is too long: 210000 tokens > 200000 maximum";
+    let half = "<observation><type>bugfix</type><title>Half of";
+    let wait = json!({"status": 429, "type": "rate_limit_error", "message": "Slow down.", "headers": {"retry-after": "120"}});
+    let quota = json!({"status": 429, "code": "insufficient_quota", "message": "You exceeded your current quota."});
+    vec![
+        case("400, no credit", ALL, error(400, "invalid_request_error", no_credit), "billing", Wait),
+        case("429, no credit", OPENAI, Reply(json!({"error": quota})), "billing", Wait),
+        case("401", ALL, error(401, "authentication_error", "invalid x-api-key"), "auth", Wait),
+        case("403", ALL, error(403, "permission_error", "not allowed"), "auth", Wait),
+        case("no key", ANTHROPIC, Set("ANTHROPIC_API_KEY", ""), "auth", Wait),
+        case("404, no such model", ALL, error(404, "not_found_error", "model: no-such-model"), "model", Wait),
+        case("no such program", CLAUDE, Set("FOREWORD_CLAUDE_COMMAND", "/no/such/claude"), "missing", Wait),
+        case("no address", OPENAI, Set("FOREWORD_OPENAI_BASE_URL", ""), "missing", Wait),
+        case("429 with a time", ALL, Reply(json!({"error": wait})), "rate_limit", Wait),
+        case("429", ALL, error(429, "rate_limit_error", "Slow down."), "rate_limit", Wait),
+        case("500", ALL, error(500, "api_error", "Internal server error"), "outage", Wait),
+        case("529", ALL, error(529, "overloaded_error", "Overloaded"), "outage", Wait),
+        case("an error with status 200", HTTP, error(200, "overloaded_error", "Overloaded"), "outage", Wait),
+        case("connection refused", ALL, Gone, "outage", Wait),
+        case("no answer in time", ALL, Silence, "timeout", Wait),
+        case("closed without an answer", ALL, Reply(json!({"disconnect": "before"})), "broken", Wait),
+        case("closed in the middle", ALL, Reply(json!({"disconnect": "middle", "text": half})), "broken", Wait),
+        case("an error in the middle", CLAUDE, Reply(json!({"text": half, "stream_error": {"type": "overloaded_error", "message": "Overloaded"}})), "broken", Wait),
+        case("the process exits", CLAUDE, Client("exit 1"), "broken", Wait),
+        case("the process is killed", CLAUDE, Client("kill -9 $$"), "broken", Wait),
+        case("413", ALL, error(413, "request_too_large", "Request exceeds the maximum size"), "too_long", Split),
+        case("400, prompt too long", ALL, error(400, "invalid_request_error", too_long), "too_long", Split),
+        case("400, anything else", ALL, error(400, "invalid_request_error", "messages: not so"), "request", Split),
+        case("an answer cut off", ALL, Reply(json!({"text": half, "stop_reason": "max_tokens"})), "cut_off", Split),
+        case("a refusal", ALL, Reply(json!({"text": "I cannot help.", "stop_reason": "refusal"})), "refusal", Split),
+        case("an empty answer", ALL, Reply(json!("")), "empty", Split),
+        case("prose", ALL, Reply(json!("Sure, happy to help!")), "prose", Split),
+        case("an error's text as the answer", HTTP, Reply(json!("API Error: 529 Overloaded")), "prose", Split),
+        case("a block with nothing in it", ALL, Reply(json!("<observation></observation>")), "schema", Split),
+    ]
+}
+
+fn error(status: u16, kind: &str, message: &str) -> Fault {
+    Fault::Reply(json!({"error": {"status": status, "type": kind, "message": message}}))
+}
+
+/// So many events are told: a prompt and what was done about it.
+const TOLD: i64 = 2;
+
+impl Case {
+    /// Goes through it from the failure to the good end; gives its row of the table.
+    fn run(&self, provider: Provider) -> [String; 5] {
+        let mut agent = Agent::new(provider);
+        agent.sandbox.drain();
+        agent.sandbox.keep_workers_away();
+        let host = agent.host("s1");
+        agent.tell(&host.prompt("Make the check pass"));
+        agent.tell(&host.edit("limit.txt", "6", "7"));
+
+        let mended = self.fault.befall(&mut agent);
+        match self.then {
+            Then::Wait => first_attempt(&agent),
+            Then::Split => agent.sandbox.drain(),
+        }
+        let kinds = "select distinct coalesce(failure, 'none') from ledger";
+        assert_eq!(agent.column(kinds), [self.kind], "{:?}", agent.column(LEDGER));
+        assert_eq!(agent.count("processed_events where outcome = 'nothing'"), 0);
+        let after_failure = agent.events();
+        let what = match self.then {
+            Then::Wait => waits(&agent),
+            Then::Split => splits(&agent),
+        };
+
+        mended(&mut agent);
+        agent.assert_nothing_is_missing();
+        match self.then {
+            Then::Wait => agent.sandbox.drain(),
+            Then::Split => drop(agent.sandbox.run(&["worker", "drain", "--skipped"])),
+        }
+        agent.assert_all_is_stored();
+        assert!(agent.count("observations") >= 1);
+        assert_eq!(agent.count("summaries"), 1);
+        [
+            self.name.to_owned(),
+            provider.name().to_owned(),
+            self.kind.to_owned(),
+            what.to_owned(),
+            format!("{}; then {TOLD} stored", in_words(after_failure)),
+        ]
+    }
+}
+
+type Mend = Box<dyn FnOnce(&mut Agent)>;
+
+impl Fault {
+    /// Has it happen, and says how it is mended.
+    fn befall(&self, agent: &mut Agent) -> Mend {
+        match self {
+            Fault::Reply(reply) => {
+                agent.script(&json!({"then": reply}));
+                Box::new(answer_well)
+            }
+            Fault::Silence => {
+                agent.script(&json!({"then": {"hang_ms": 60_000}}));
+                // The client takes a while until it asks at all.
+                let seconds = match agent.provider {
+                    Provider::Claude => "4",
+                    _ => "1",
+                };
+                let mend = set(agent, "FOREWORD_MODEL_TIMEOUT_SECONDS", seconds.into());
+                Box::new(|agent| {
+                    mend(agent);
+                    answer_well(agent);
+                })
+            }
+            Fault::Gone => {
+                agent.server_mut().end();
+                Box::new(|agent| {
+                    agent.server_mut().start_again();
+                    answer_well(agent);
+                })
+            }
+            Fault::Set(name, value) => set(agent, name, (*value).into()),
+            Fault::Client(script) => {
+                let path = agent.sandbox.user_home().join("claude");
+                std::fs::write(&path, format!("#!/bin/sh\n{script}\n")).unwrap();
+                let mode = std::fs::Permissions::from_mode(0o755);
+                std::fs::set_permissions(&path, mode).unwrap();
+                set(agent, "FOREWORD_CLAUDE_COMMAND", path.into())
+            }
+        }
+    }
+}
+
+fn answer_well(agent: &mut Agent) {
+    agent.script(&json!({"then": answer("Kumquat limit raised to seven")}));
+}
+
+fn set(agent: &mut Agent, name: &'static str, value: std::ffi::OsString) -> Mend {
+    let before = agent.sandbox.set(name, value);
+    Box::new(move |agent| match before {
+        Some(before) => drop(agent.sandbox.set(name, before)),
+        None => agent.sandbox.unset(name),
+    })
+}
+
+/// Has a worker try once, and ends it while the model is left alone.
+fn first_attempt(agent: &Agent) {
+    let mut worker = agent.worker();
+    wait_until("the call has failed, and its events are free", || {
+        let claimed = "select count(*) from events where state = 'claimed'";
+        agent.count("ledger where state = 'failed'") > 0
+            && agent.sandbox.count("queue.db", claimed) == 0
+    });
+    signal(worker.id(), "TERM");
+    assert!(worker.wait().unwrap().success());
+}
+
+/// Everything waits, and nothing counts. Says for how long.
+fn waits(agent: &Agent) -> &'static str {
+    let all_wait = Events {
+        waiting: TOLD,
+        ..Events::default()
+    };
+    assert_eq!(agent.events(), all_wait, "{:?}", agent.column(LEDGER));
+    let counted = "select count(*) from events where attempts + crashes + due_at > 0";
+    assert_eq!(agent.sandbox.count("queue.db", counted), 0);
+    let pause = "select (min(retry_at) - min(at)) / 1000 from ledger";
+    match agent.sandbox.count("memory.db", pause) {
+        // As long as the call took, and two seconds.
+        ..60 => "waits, for seconds at first",
+        110..200 => "waits as long as it was told to",
+        280.. => "waits, for minutes",
+        other => panic!("a pause of {other} s"),
+    }
+}
+
+/// The prompt is stored, what was done is skipped and says why.
+fn splits(agent: &Agent) -> &'static str {
+    let one_is_skipped = Events {
+        stored: 1,
+        skipped: 1,
+        ..Events::default()
+    };
+    assert_eq!(agent.events(), one_is_skipped, "{:?}", agent.column(LEDGER));
+    let blamed = "select count(*) from events where attempts = 3 and last_error <> ''";
+    assert_eq!(agent.sandbox.count("queue.db", blamed), 1);
+    let together = "ledger where events = 2";
+    match (agent.count(together), agent.count("ledger") - agent.count(together)) {
+        (1, 3) => "split; an event alone is tried 3 times",
+        (2, 6) => "asked once more, split; an event alone is tried 3 times",
+        (1, 6) => "split, then cut shorter; an event alone is tried 3 times",
+        other => panic!("calls: {other:?} {:?}", agent.column(LEDGER)),
+    }
+}
+
+fn in_words(events: Events) -> String {
+    let Events {
+        stored,
+        waiting,
+        skipped,
+    } = events;
+    let parts = [(stored, "stored"), (waiting, "waiting"), (skipped, "skipped")];
+    let parts = parts.iter().filter(|(count, _)| *count > 0);
+    let words: Vec<_> = parts.map(|(count, word)| format!("{count} {word}")).collect();
+    words.join(", ")
+}
+
+#[test]
+fn a_failure_costs_no_event_whatever_it_is() {
+    let cases = cases();
+    let runs: Vec<_> = cases
+        .iter()
+        .flat_map(|case| case.providers.iter().map(move |provider| (case, *provider)))
+        .filter(|(case, provider)| is_wanted(case, *provider))
+        .collect();
+    let rows = Mutex::new(vec![None; runs.len()]);
+    // Most of a case is waiting, so several are gone through at once; but a client that
+    // starts is busy, and more of them than there are cores only wait for each other.
+    let (claude, http): (Vec<usize>, Vec<usize>) =
+        (0..runs.len()).partition(|at| runs[*at].1 == Provider::Claude);
+    let (next_claude, next_http) = (AtomicUsize::new(0), AtomicUsize::new(0));
+    let lanes = [(&claude, &next_claude, 3), (&http, &next_http, 4)];
+    std::thread::scope(|scope| {
+        for (lane, next, at_once) in lanes {
+            for _ in 0..at_once {
+                scope.spawn(|| {
+                    while let Some(at) = lane.get(next.fetch_add(1, Ordering::Relaxed)) {
+                        let (case, provider) = runs[*at];
+                        let row = catch_unwind(AssertUnwindSafe(|| case.run(provider)));
+                        if row.is_err() {
+                            eprintln!("^ in the case “{}” with {}", case.name, provider.name());
+                        }
+                        rows.lock().unwrap()[*at] = row.ok();
+                    }
+                });
+            }
+        }
+    });
+    let rows = rows.into_inner().unwrap();
+    let failed = rows.iter().filter(|row| row.is_none()).count();
+    assert_eq!(failed, 0, "of {} cases", runs.len());
+    let table = table(&rows.into_iter().flatten().collect::<Vec<_>>());
+    println!("{table}");
+    if std::env::var_os(ONLY).is_none() {
+        insta::assert_snapshot!("failure-table", table);
+    }
+}
+
+/// Goes through one case alone: part of its name, or of its provider's.
+const ONLY: &str = "FOREWORD_TEST_CASE";
+
+fn is_wanted(case: &Case, provider: Provider) -> bool {
+    match std::env::var(ONLY) {
+        Ok(part) => format!("{} {}", case.name, provider.name()).contains(&part),
+        Err(_) => true,
+    }
+}
+
+fn table(rows: &[[String; 5]]) -> String {
+    let head = ["case", "provider", "kind", "what happens", "events"].map(str::to_owned);
+    let widths: Vec<usize> = (0..head.len())
+        .map(|at| rows.iter().chain([&head]).map(|row| row[at].chars().count()).max().unwrap_or(0))
+        .collect();
+    let rule = widths.iter().map(|width| "-".repeat(*width)).collect::<Vec<_>>();
+    let line = |cells: &[String]| {
+        let cells = cells.iter().zip(&widths).map(|(cell, width)| format!("{cell:width$}"));
+        format!("| {} |\n", cells.collect::<Vec<_>>().join(" | "))
+    };
+    let head = [line(&head), line(&rule)].concat();
+    rows.iter().fold(head, |table, row| table + &line(row))
+}
