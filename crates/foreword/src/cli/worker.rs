@@ -186,7 +186,9 @@ pub(super) fn drain_all(home: &Home, config: &Config) -> anyhow::Result<u64> {
             }
             End::Asked => bail!("ended by a signal before everything was done"),
             // It has not opened its socket yet, or is a `redo`, which has none.
-            End::Other(_) => drop(wait_for_lock(home, |holder| holder.is_none() || request::is_heard(home))?),
+            End::Other(_) => drop(wait_for_lock(home, |holder| {
+                holder.is_none() || request::is_heard(home)
+            })?),
         }
     }
 }

@@ -10,11 +10,8 @@ mod calls;
 mod conformance;
 mod poison;
 mod server;
-<<<<<<< HEAD
-mod turns;
-=======
 mod table;
->>>>>>> helper-table
+mod turns;
 mod world;
 
 /// Makes a test of each sentence for each provider.

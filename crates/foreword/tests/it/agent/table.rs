@@ -65,35 +65,193 @@ fn cases() -> Vec<Case> {
     let wait = json!({"status": 429, "type": "rate_limit_error", "message": "Slow down.", "headers": {"retry-after": "120"}});
     let quota = json!({"status": 429, "code": "insufficient_quota", "message": "You exceeded your current quota."});
     vec![
-        case("400, no credit", ALL, error(400, "invalid_request_error", no_credit), "billing", Wait),
-        case("429, no credit", OPENAI, Reply(json!({"error": quota})), "billing", Wait),
-        case("401", ALL, error(401, "authentication_error", "invalid x-api-key"), "auth", Wait),
-        case("403", ALL, error(403, "permission_error", "not allowed"), "auth", Wait),
-        case("no key", ANTHROPIC, Set("ANTHROPIC_API_KEY", ""), "auth", Wait),
-        case("404, no such model", ALL, error(404, "not_found_error", "model: no-such-model"), "model", Wait),
-        case("no such program", CLAUDE, Set("FOREWORD_CLAUDE_COMMAND", "/no/such/claude"), "missing", Wait),
-        case("no address", OPENAI, Set("FOREWORD_OPENAI_BASE_URL", ""), "missing", Wait),
-        case("429 with a time", ALL, Reply(json!({"error": wait})), "rate_limit", Wait),
-        case("429", ALL, error(429, "rate_limit_error", "Slow down."), "rate_limit", Wait),
-        case("500", ALL, error(500, "api_error", "Internal server error"), "outage", Wait),
-        case("529", ALL, error(529, "overloaded_error", "Overloaded"), "outage", Wait),
-        case("an error with status 200", HTTP, error(200, "overloaded_error", "Overloaded"), "outage", Wait),
+        case(
+            "400, no credit",
+            ALL,
+            error(400, "invalid_request_error", no_credit),
+            "billing",
+            Wait,
+        ),
+        case(
+            "429, no credit",
+            OPENAI,
+            Reply(json!({"error": quota})),
+            "billing",
+            Wait,
+        ),
+        case(
+            "401",
+            ALL,
+            error(401, "authentication_error", "invalid x-api-key"),
+            "auth",
+            Wait,
+        ),
+        case(
+            "403",
+            ALL,
+            error(403, "permission_error", "not allowed"),
+            "auth",
+            Wait,
+        ),
+        case(
+            "no key",
+            ANTHROPIC,
+            Set("ANTHROPIC_API_KEY", ""),
+            "auth",
+            Wait,
+        ),
+        case(
+            "404, no such model",
+            ALL,
+            error(404, "not_found_error", "model: no-such-model"),
+            "model",
+            Wait,
+        ),
+        case(
+            "no such program",
+            CLAUDE,
+            Set("FOREWORD_CLAUDE_COMMAND", "/no/such/claude"),
+            "missing",
+            Wait,
+        ),
+        case(
+            "no address",
+            OPENAI,
+            Set("FOREWORD_OPENAI_BASE_URL", ""),
+            "missing",
+            Wait,
+        ),
+        case(
+            "429 with a time",
+            ALL,
+            Reply(json!({"error": wait})),
+            "rate_limit",
+            Wait,
+        ),
+        case(
+            "429",
+            ALL,
+            error(429, "rate_limit_error", "Slow down."),
+            "rate_limit",
+            Wait,
+        ),
+        case(
+            "500",
+            ALL,
+            error(500, "api_error", "Internal server error"),
+            "outage",
+            Wait,
+        ),
+        case(
+            "529",
+            ALL,
+            error(529, "overloaded_error", "Overloaded"),
+            "outage",
+            Wait,
+        ),
+        case(
+            "an error with status 200",
+            HTTP,
+            error(200, "overloaded_error", "Overloaded"),
+            "outage",
+            Wait,
+        ),
         case("connection refused", ALL, Gone, "outage", Wait),
         case("no answer in time", ALL, Silence, "timeout", Wait),
-        case("closed without an answer", ALL, Reply(json!({"disconnect": "before"})), "broken", Wait),
-        case("closed in the middle", ALL, Reply(json!({"disconnect": "middle", "text": half})), "broken", Wait),
-        case("an error in the middle", CLAUDE, Reply(json!({"text": half, "stream_error": {"type": "overloaded_error", "message": "Overloaded"}})), "broken", Wait),
-        case("the process exits", CLAUDE, Client("exit 1"), "broken", Wait),
-        case("the process is killed", CLAUDE, Client("kill -9 $$"), "broken", Wait),
-        case("413", ALL, error(413, "request_too_large", "Request exceeds the maximum size"), "too_long", Split),
-        case("400, prompt too long", ALL, error(400, "invalid_request_error", too_long), "too_long", Split),
-        case("400, anything else", ALL, error(400, "invalid_request_error", "messages: not so"), "request", Split),
-        case("an answer cut off", ALL, Reply(json!({"text": half, "stop_reason": "max_tokens"})), "cut_off", Split),
-        case("a refusal", ALL, Reply(json!({"text": "I cannot help.", "stop_reason": "refusal"})), "refusal", Split),
+        case(
+            "closed without an answer",
+            ALL,
+            Reply(json!({"disconnect": "before"})),
+            "broken",
+            Wait,
+        ),
+        case(
+            "closed in the middle",
+            ALL,
+            Reply(json!({"disconnect": "middle", "text": half})),
+            "broken",
+            Wait,
+        ),
+        case(
+            "an error in the middle",
+            CLAUDE,
+            Reply(
+                json!({"text": half, "stream_error": {"type": "overloaded_error", "message": "Overloaded"}}),
+            ),
+            "broken",
+            Wait,
+        ),
+        case(
+            "the process exits",
+            CLAUDE,
+            Client("exit 1"),
+            "broken",
+            Wait,
+        ),
+        case(
+            "the process is killed",
+            CLAUDE,
+            Client("kill -9 $$"),
+            "broken",
+            Wait,
+        ),
+        case(
+            "413",
+            ALL,
+            error(413, "request_too_large", "Request exceeds the maximum size"),
+            "too_long",
+            Split,
+        ),
+        case(
+            "400, prompt too long",
+            ALL,
+            error(400, "invalid_request_error", too_long),
+            "too_long",
+            Split,
+        ),
+        case(
+            "400, anything else",
+            ALL,
+            error(400, "invalid_request_error", "messages: not so"),
+            "request",
+            Split,
+        ),
+        case(
+            "an answer cut off",
+            ALL,
+            Reply(json!({"text": half, "stop_reason": "max_tokens"})),
+            "cut_off",
+            Split,
+        ),
+        case(
+            "a refusal",
+            ALL,
+            Reply(json!({"text": "I cannot help.", "stop_reason": "refusal"})),
+            "refusal",
+            Split,
+        ),
         case("an empty answer", ALL, Reply(json!("")), "empty", Split),
-        case("prose", ALL, Reply(json!("Sure, happy to help!")), "prose", Split),
-        case("an error's text as the answer", HTTP, Reply(json!("API Error: 529 Overloaded")), "prose", Split),
-        case("a block with nothing in it", ALL, Reply(json!("<observation></observation>")), "schema", Split),
+        case(
+            "prose",
+            ALL,
+            Reply(json!("Sure, happy to help!")),
+            "prose",
+            Split,
+        ),
+        case(
+            "an error's text as the answer",
+            HTTP,
+            Reply(json!("API Error: 529 Overloaded")),
+            "prose",
+            Split,
+        ),
+        case(
+            "a block with nothing in it",
+            ALL,
+            Reply(json!("<observation></observation>")),
+            "schema",
+            Split,
+        ),
     ]
 }
 
@@ -120,7 +278,12 @@ impl Case {
             Then::Split => agent.sandbox.drain(),
         }
         let kinds = "select distinct coalesce(failure, 'none') from ledger";
-        assert_eq!(agent.column(kinds), [self.kind], "{:?}", agent.column(LEDGER));
+        assert_eq!(
+            agent.column(kinds),
+            [self.kind],
+            "{:?}",
+            agent.column(LEDGER)
+        );
         assert_eq!(agent.count("processed_events where outcome = 'nothing'"), 0);
         let after_failure = agent.events();
         let what = match self.then {
@@ -243,7 +406,10 @@ fn splits(agent: &Agent) -> &'static str {
     let blamed = "select count(*) from events where attempts = 3 and last_error <> ''";
     assert_eq!(agent.sandbox.count("queue.db", blamed), 1);
     let together = "ledger where events = 2";
-    match (agent.count(together), agent.count("ledger") - agent.count(together)) {
+    match (
+        agent.count(together),
+        agent.count("ledger") - agent.count(together),
+    ) {
         (1, 3) => "split; an event alone is tried 3 times",
         (2, 6) => "asked once more, split; an event alone is tried 3 times",
         (1, 6) => "split, then cut shorter; an event alone is tried 3 times",
@@ -257,9 +423,15 @@ fn in_words(events: Events) -> String {
         waiting,
         skipped,
     } = events;
-    let parts = [(stored, "stored"), (waiting, "waiting"), (skipped, "skipped")];
+    let parts = [
+        (stored, "stored"),
+        (waiting, "waiting"),
+        (skipped, "skipped"),
+    ];
     let parts = parts.iter().filter(|(count, _)| *count > 0);
-    let words: Vec<_> = parts.map(|(count, word)| format!("{count} {word}")).collect();
+    let words: Vec<_> = parts
+        .map(|(count, word)| format!("{count} {word}"))
+        .collect();
     words.join(", ")
 }
 
@@ -317,11 +489,23 @@ fn is_wanted(case: &Case, provider: Provider) -> bool {
 fn table(rows: &[[String; 5]]) -> String {
     let head = ["case", "provider", "kind", "what happens", "events"].map(str::to_owned);
     let widths: Vec<usize> = (0..head.len())
-        .map(|at| rows.iter().chain([&head]).map(|row| row[at].chars().count()).max().unwrap_or(0))
+        .map(|at| {
+            rows.iter()
+                .chain([&head])
+                .map(|row| row[at].chars().count())
+                .max()
+                .unwrap_or(0)
+        })
         .collect();
-    let rule = widths.iter().map(|width| "-".repeat(*width)).collect::<Vec<_>>();
+    let rule = widths
+        .iter()
+        .map(|width| "-".repeat(*width))
+        .collect::<Vec<_>>();
     let line = |cells: &[String]| {
-        let cells = cells.iter().zip(&widths).map(|(cell, width)| format!("{cell:width$}"));
+        let cells = cells
+            .iter()
+            .zip(&widths)
+            .map(|(cell, width)| format!("{cell:width$}"));
         format!("| {} |\n", cells.collect::<Vec<_>>().join(" | "))
     };
     let head = [line(&head), line(&rule)].concat();
