@@ -28,14 +28,24 @@ fn no_secret_goes_out(provider: Provider) {
     let secret = ["sk", "ant", "api03", &"aB3dE5gH7jK9mN1pQ2rS4tU6".repeat(3)].join("-");
     let host = agent.host("s1");
     agent.tell(&host.prompt(&format!("Use {secret} for now")));
-    agent.tell(&host.bash("sh settings.sh", &format!("using {secret} now\nMODEL_KEY={secret}\ndone")));
-    agent.tell(&host.bash_failed(&format!("curl -H 'x-api-key: {secret}' example.com"), &secret));
+    agent.tell(&host.bash(
+        "sh settings.sh",
+        &format!("using {secret} now\nMODEL_KEY={secret}\ndone"),
+    ));
+    agent.tell(&host.bash_failed(
+        &format!("curl -H 'x-api-key: {secret}' example.com"),
+        &secret,
+    ));
     agent.tell(&host.stop(&format!("I used {secret}.")));
     agent.sandbox.drain();
     agent.assert_all_is_stored();
     let questions = agent.questions();
     // The output was asked about, without it.
-    assert!(questions.iter().any(|it| it.says("MODEL_KEY=[redacted:") && it.says("\ndone")));
+    assert!(
+        questions
+            .iter()
+            .any(|it| it.says("MODEL_KEY=[redacted:") && it.says("\ndone"))
+    );
     for question in questions {
         assert!(!question.says(&secret[14..]), "{}", question.text());
     }
@@ -98,7 +108,10 @@ fn assert_only_the_call_is_gone(agent: &Agent) {
     agent.script(&json!({"then": answer("Kumquat limit raised to seven")}));
     agent.sandbox.drain();
     agent.assert_all_is_stored();
-    assert_eq!((agent.count("observations"), agent.count("summaries")), (1, 1));
+    assert_eq!(
+        (agent.count("observations"), agent.count("summaries")),
+        (1, 1)
+    );
     assert_eq!(agent.count("ledger where failure = 'broken'"), 1);
     assert_eq!(agent.count("ledger where state = 'answered'"), 1);
     assert_eq!(agent.count("ledger"), 2, "{:?}", agent.column(LEDGER));
@@ -122,7 +135,11 @@ fn a_worker_that_is_asked_to_end_breaks_off_its_call(provider: Provider) {
     signal(worker.id(), "TERM");
     let status = worker.wait().unwrap();
     assert!(status.success(), "{status}");
-    assert!(asked.elapsed() < Duration::from_secs(5), "{:?}", asked.elapsed());
+    assert!(
+        asked.elapsed() < Duration::from_secs(5),
+        "{:?}",
+        asked.elapsed()
+    );
     let claimed = "select count(*) from events where state = 'claimed' or crashes > 0";
     assert_eq!(agent.sandbox.count("queue.db", claimed), 0);
     assert_only_the_call_is_gone(&agent);
@@ -136,9 +153,14 @@ fn an_answer_without_tags_is_asked_for_once_more(provider: Provider) {
     agent.sandbox.drain();
     agent.assert_all_is_stored();
     let questions = agent.questions();
-    let again = questions.iter().map(|it| it.says("You were asked this before"));
+    let again = questions
+        .iter()
+        .map(|it| it.says("You were asked this before"));
     assert_eq!(again.collect::<Vec<_>>(), [false, true]);
-    assert_eq!(agent.column("select coalesce(failure, 'none') from ledger"), ["prose", "none"]);
+    assert_eq!(
+        agent.column("select coalesce(failure, 'none') from ledger"),
+        ["prose", "none"]
+    );
     assert_eq!(agent.count("observations"), 1);
 }
 

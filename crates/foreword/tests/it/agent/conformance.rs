@@ -39,7 +39,10 @@ fn a_session_becomes_memory_that_says_where_it_comes_from(provider: Provider) {
         assert_eq!(agent.count(&unnamed), expected, "{table}");
     }
     // An observation names events, and they are kept.
-    assert_eq!(agent.count("observations where json_array_length(events) = 0"), 0);
+    assert_eq!(
+        agent.count("observations where json_array_length(events) = 0"),
+        0
+    );
     let unknown = "observations, json_each(observations.events) as it \
                    where it.value not in (select id from events)";
     assert_eq!(agent.count(unknown), 0);
@@ -56,7 +59,11 @@ fn what_is_done_is_not_done_again(provider: Provider) {
     let memory = |agent: &Agent| {
         let texts = "select title || narrative from observations \
                      union all select completed from summaries union all select text from prompts";
-        (agent.column(texts), agent.questions().len(), agent.count("ledger"))
+        (
+            agent.column(texts),
+            agent.questions().len(),
+            agent.count("ledger"),
+        )
     };
     let before = memory(&agent);
     agent.sandbox.drain();
@@ -134,7 +141,10 @@ fn a_subagents_work_lands_with_its_parent_marked(provider: Provider) {
     assert_eq!(agent.column(marked), ["Bash agent-7", "Bash itself"]);
     if agent.asks_a_model() {
         let questions = agent.questions();
-        assert_eq!(questions[0].text().matches("Bash, by a subagent").count(), 1);
+        assert_eq!(
+            questions[0].text().matches("Bash, by a subagent").count(),
+            1
+        );
         assert_eq!(questions[0].text().matches(": Bash\n").count(), 1);
     }
 }
@@ -151,7 +161,10 @@ fn resume_and_compact_go_on_while_clear_and_fork_begin(provider: Provider) {
         edit["tool_use_id"] = format!("{session}-{source}-call").into();
         agent.tell(&edit);
         agent.tell(&host.stop(&format!("Done after {source}.")));
-        agent.tell(&host.end());
+        let mut end = host.end();
+        // The same end told twice within seconds is one.
+        end["reason"] = format!("after {source}").into();
+        agent.tell(&end);
         agent.sandbox.drain();
     };
     turn("s1", "startup", "Begin");
@@ -179,7 +192,9 @@ fn resume_and_compact_go_on_while_clear_and_fork_begin(provider: Provider) {
         let questions = agent.questions();
         assert_eq!(questions.len(), 5);
         // Who goes on is told what is known of the session; who begins is not.
-        let known = questions.iter().map(|it| it.says("is known already as far as this"));
+        let known = questions
+            .iter()
+            .map(|it| it.says("is known already as far as this"));
         assert_eq!(known.collect::<Vec<_>>(), [false, true, true, false, false]);
     }
 }

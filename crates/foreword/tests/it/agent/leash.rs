@@ -35,7 +35,10 @@ fn an_outage_is_waited_for_longer_each_time_and_then_all_is_stored() {
                   from ledger where retry_at is not null";
     assert_eq!(agent.column(pauses), ["two seconds", "four"]);
     assert_eq!(agent.questions().len(), 3);
-    assert_eq!(agent.column("select distinct provider from observations"), ["anthropic"]);
+    assert_eq!(
+        agent.column("select distinct provider from observations"),
+        ["anthropic"]
+    );
 }
 
 #[test]
@@ -101,7 +104,10 @@ fn when_the_budget_is_used_up_nobody_is_asked() {
     agent.sandbox.drain();
     agent.assert_all_is_stored();
     assert_eq!(agent.questions().len(), 0);
-    assert_eq!(agent.column("select distinct provider from observations"), ["offline"]);
+    assert_eq!(
+        agent.column("select distinct provider from observations"),
+        ["offline"]
+    );
     assert_eq!(
         agent.column("select note from ledger"),
         ["the daily budget of $0.00 is used up"]

@@ -46,5 +46,9 @@ fn one_poisoned_event_does_not_take_its_batch_along(provider: Provider) {
     agent.assert_all_is_stored();
     let questions = agent.questions();
     let last = questions.last().unwrap();
-    assert!(last.says("POISON") && !last.says("git diff"), "{}", last.text());
+    assert!(
+        last.says("POISON") && !last.says("git diff"),
+        "{}",
+        last.text()
+    );
 }

@@ -115,7 +115,10 @@ impl Question {
         let (mut inside, mut outside, mut fence) = (Vec::new(), String::new(), None);
         for line in self.text().lines() {
             match &fence {
-                None => match line.strip_prefix("<data ").and_then(|it| it.strip_suffix('>')) {
+                None => match line
+                    .strip_prefix("<data ")
+                    .and_then(|it| it.strip_suffix('>'))
+                {
                     Some(name) => {
                         fence = Some(format!("</data {name}>"));
                         inside.push(String::new());

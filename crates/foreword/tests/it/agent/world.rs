@@ -97,10 +97,6 @@ impl Agent {
         }
     }
 
-    pub fn server(&self) -> &Server {
-        self.server.as_ref().expect("offline has no server")
-    }
-
     pub fn server_mut(&mut self) -> &mut Server {
         self.server.as_mut().expect("offline has no server")
     }
@@ -179,7 +175,9 @@ impl Agent {
         let memory = self.sandbox.database("memory.db");
         let mut statement = memory.prepare(sql).unwrap();
         let rows = statement.query_map([], |row| row.get::<_, Option<String>>(0));
-        rows.unwrap().map(|row| row.unwrap().unwrap_or_default()).collect()
+        rows.unwrap()
+            .map(|row| row.unwrap().unwrap_or_default())
+            .collect()
     }
 
     /// In = stored + visible, and the ledger has every request that the server has.
@@ -207,7 +205,9 @@ impl Agent {
     #[track_caller]
     pub fn assert_all_is_stored(&self) {
         self.assert_nothing_is_missing();
-        let Events { waiting, skipped, .. } = self.events();
+        let Events {
+            waiting, skipped, ..
+        } = self.events();
         assert_eq!((waiting, skipped), (0, 0));
         let doubled = "(select key from events group by key having count(*) > 1)";
         assert_eq!(self.count(doubled), 0);
