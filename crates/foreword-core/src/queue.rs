@@ -373,6 +373,19 @@ impl Queue {
         )
     }
 
+    /// Why the latest of the events that wait failed, if one has.
+    pub fn last_error(&self) -> rusqlite::Result<Option<String>> {
+        let mut statement = self.connection.prepare_cached(
+            "select last_error
+             from events
+             where state = 'queued' and last_error is not null
+             order by due_at desc
+             limit 1",
+        )?;
+        let mut rows = statement.query([])?;
+        rows.next()?.map(|row| row.get(0)).transpose()
+    }
+
     /// Has skipped events tried again, as if for the first time. Says how many.
     pub fn retry_skipped(&self) -> rusqlite::Result<usize> {
         self.connection.execute(

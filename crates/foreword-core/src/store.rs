@@ -2,9 +2,11 @@
 //!
 //! The worker alone writes here. `turns` puts a claimed batch together with what
 //! is already known of its turns; `commit` stores what was derived, in one
-//! transaction with the ids and keys of the events it came from; `ledger` is what
-//! models cost; `read` answers questions. `docs/schema.md` shows the tables.
+//! transaction with the ids and keys of the events it came from; `again` says what can
+//! be derived once more; `ledger` is what models cost; `read` answers questions.
+//! `docs/schema.md` shows the tables.
 
+mod again;
 mod commit;
 mod digest;
 pub mod ledger;
@@ -18,6 +20,7 @@ use rusqlite::{Connection, named_params};
 
 use crate::db::{self, Guest, Migration, OpenError};
 use crate::model::{Event, Millis};
+pub use again::{HostSession, Kept, Made};
 pub use commit::{Batch, Replaces, Told};
 pub use digest::{Digest, DigestPrompt};
 pub use projects::Project;

@@ -3,20 +3,28 @@
 //! Exit codes: 0 done, 1 failed, 64 wrong usage. Never 2: Claude Code reads a hook's
 //! exit 2 as "block", and an older program may be called by newer settings.
 
+mod agent;
 mod bench;
 mod connect;
+mod consent;
+mod cost;
 mod demo;
 mod doctor;
 mod dropped;
 mod pages;
 mod projects;
+mod redo;
+mod retry;
 mod search;
 mod show;
 mod status;
 mod switch;
 mod worker;
 
+pub use agent::{Agent, Pause};
+pub use cost::Bill;
 pub use doctor::{Cure, Finding};
+pub use redo::Subject;
 pub use status::Status;
 
 use std::path::Path;
@@ -48,6 +56,12 @@ enum Command {
     Uninstall(connect::UninstallArgs),
     /// What was captured, what is pending, what failed and why
     Status(status::Args),
+    /// What models were asked, what that cost and what came of it
+    Cost(cost::Args),
+    /// Try again what was skipped, and ask a provider that was paused
+    Retry(retry::Args),
+    /// Derive again from a session or a turn, in place of what was made of it
+    Redo(redo::Args),
     /// What is wrong and what cures it
     Doctor(doctor::Args),
     /// Find what was remembered
@@ -149,6 +163,9 @@ fn dispatch(command: Command) -> anyhow::Result<()> {
         Command::Install(args) => connect::install(&args),
         Command::Uninstall(args) => connect::uninstall(&args),
         Command::Status(args) => status::run(&args),
+        Command::Cost(args) => cost::run(&args),
+        Command::Retry(args) => retry::run(&args),
+        Command::Redo(args) => redo::run(&args),
         Command::Doctor(args) => doctor::run(&args),
         Command::Search(args) => search::run(&args),
         Command::Show(args) => show::run(&args),

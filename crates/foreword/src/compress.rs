@@ -166,13 +166,22 @@ fn derived(reply: Reply, answer: &str, subject: &Subject<'_>) -> Result<Derived,
         return Err(if answer.trim().is_empty() {
             Failure::new(FailureKind::Empty, "the answer was empty")
         } else if reply.open_end {
-            Failure::new(FailureKind::CutOff, format!("the answer ends in the middle: {quote}"))
+            Failure::new(
+                FailureKind::CutOff,
+                format!("the answer ends in the middle: {quote}"),
+            )
         } else {
-            Failure::new(FailureKind::Prose, format!("the answer has none of the known tags: {quote}"))
+            Failure::new(
+                FailureKind::Prose,
+                format!("the answer has none of the known tags: {quote}"),
+            )
         });
     }
     let events: Vec<&Event> = subject.events.iter().collect();
-    let seed = subject.events.first().map_or_else(String::new, |it| it.id.to_string());
+    let seed = subject
+        .events
+        .first()
+        .map_or_else(String::new, |it| it.id.to_string());
     let observations: Vec<Observation> = reply
         .observations
         .iter()

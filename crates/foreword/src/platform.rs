@@ -10,7 +10,7 @@ use std::io;
 use std::os::fd::{AsRawFd as _, RawFd};
 use std::os::unix::ffi::OsStrExt as _;
 use std::os::unix::process::ExitStatusExt as _;
-use std::path::Path;
+use std::path::{Path, PathBuf};
 use std::process::{Child, ExitStatus};
 use std::sync::atomic::{AtomicBool, Ordering};
 use std::time::Duration;
@@ -38,6 +38,18 @@ pub fn terminal_width() -> Option<usize> {
         let asked = libc::ioctl(libc::STDOUT_FILENO, libc::TIOCGWINSZ, &raw mut size);
         (asked == 0 && size.ws_col > 0).then(|| usize::from(size.ws_col))
     }
+}
+
+/// A program by its name on the PATH, or by its path.
+pub fn find_program(command: &str) -> Option<PathBuf> {
+    let path = Path::new(command);
+    if path.components().count() > 1 {
+        return path.is_file().then(|| path.to_owned());
+    }
+    let folders = std::env::var_os("PATH").unwrap_or_default();
+    std::env::split_paths(&folders)
+        .map(|folder| folder.join(command))
+        .find(|program| program.is_file())
 }
 
 /// The lock that says that a worker lives. The kernel drops it with its holder.

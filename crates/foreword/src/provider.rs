@@ -11,7 +11,7 @@ pub mod claude;
 mod http;
 pub mod offline;
 pub mod openai;
-mod prices;
+pub mod prices;
 
 use std::time::Duration;
 

@@ -3,6 +3,12 @@
 //! Captured text is printed line by line through `one_line`, which takes out what
 //! would steer a terminal.
 
+mod consent;
+mod money;
+
+pub use consent::{consent, provider_chosen};
+pub use money::{bill, bill_json, pause_json, redo_plan, redone, stand_in, usd};
+
 use std::fmt::Write as _;
 use std::path::Path;
 
@@ -93,6 +99,8 @@ pub fn item(item: &Item) -> String {
             branch,
             commit,
             provider,
+            model,
+            prompt_version,
             ..
         } => {
             page.text("", &format!("#{} {type}: {title}", item.id));
@@ -113,13 +121,13 @@ pub fn item(item: &Item) -> String {
             let branch = branch.as_deref().unwrap_or_default();
             page.field("branch", &format!("{branch}{}", commit.unwrap_or_default()));
             let subagent = agent_id.as_deref().map(|id| format!(", by subagent {id}"));
-            page.field(
-                "origin",
-                &format!(
-                    "{origin}{}, worded by {provider}",
-                    subagent.unwrap_or_default()
-                ),
-            );
+            let subagent = subagent.unwrap_or_default();
+            let model = model.as_deref().map(|model| {
+                let version = prompt_version.as_deref().unwrap_or("unknown");
+                format!(" ({model}, prompts {version})")
+            });
+            let by = format!("{provider}{}", model.unwrap_or_default());
+            page.field("origin", &format!("{origin}{subagent}, worded by {by}"));
         }
         ItemBody::Summary {
             request,
@@ -288,9 +296,10 @@ pub fn status(status: &Status) -> String {
     line(
         "pending",
         format!(
-            "{}{}",
+            "{}{}{}",
             count(pending, "event", "events"),
-            waiting.unwrap_or_default()
+            waiting.unwrap_or_default(),
+            why_pending(status, pending)
         ),
     );
     if status.queue.skipped > 0 {
@@ -319,13 +328,25 @@ pub fn status(status: &Status) -> String {
             None => "not running; the next hook starts it".into(),
         },
     );
-    line(
-        "provider",
-        match &status.provider {
-            Ok(choice) => format!("{} ({})", choice.name.as_str(), choice.reason),
-            Err(error) => error.clone(),
-        },
-    );
+    match &status.agent {
+        Ok(agent) => {
+            let (name, reason) = (agent.choice.name.as_str(), agent.choice.reason);
+            line("provider", format!("{name} ({reason})"));
+            if let Some(problem) = &agent.problem {
+                line("", format!("cannot be used: {}", one_line(problem)));
+            }
+            if let Some(pause) = &agent.pause {
+                line("paused", money::pause(pause));
+            }
+            if agent.has_model() || agent.today.calls > 0 {
+                line("cost", money::today(agent));
+            }
+            for stood_in in &agent.stand_ins {
+                line("offline", format!("{} (today)", stand_in(stood_in)));
+            }
+        }
+        Err(error) => line("provider", error.clone()),
+    }
     for problem in &status.problems {
         line("problem", one_line(problem));
     }
@@ -338,6 +359,21 @@ pub fn status(status: &Status) -> String {
         }
     }
     out
+}
+
+/// What keeps events from being processed at once.
+fn why_pending(status: &Status, pending: u64) -> String {
+    let agent = status.agent.as_ref().ok();
+    let paused = agent.is_some_and(|agent| agent.pause.is_some());
+    match &status.last_error {
+        _ if pending == 0 => String::new(),
+        _ if paused => ", waiting for the provider".to_owned(),
+        Some(error) => format!(", to be tried again after: {}", one_line(error)),
+        None if status.worker_pid.is_some() => {
+            ", taken up when their turn stops or rests".to_owned()
+        }
+        None => String::new(),
+    }
 }
 
 fn connection(connection: &Result<Connection, String>) -> String {

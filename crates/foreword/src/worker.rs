@@ -6,7 +6,7 @@
 //! this file decides when.
 
 mod derive;
-mod leash;
+pub mod leash;
 pub mod redo;
 pub mod request;
 
@@ -68,12 +68,12 @@ pub fn run(home: &Home, config: &Config, until: Until) -> anyhow::Result<End> {
                 };
             let mut worker = Worker::come_up(home, config)?;
             let end = worker.work(until).await?;
-            let asked = end == End::Asked;
             drop(worker);
             drop(lock);
             // A hook may have pushed after the last look and seen the lock still
             // held: look once more, now that a new worker could be started.
-            if asked || until == Until::Drained || !anything_waits(home) {
+            let all_done = end == End::Done { left: 0 };
+            if !all_done || until == Until::Drained || !anything_waits(home) {
                 return Ok(end);
             }
         }
@@ -198,8 +198,14 @@ impl<'a> Worker<'a> {
             }
             let _ = self.queue.checkpoint();
             let idle_end = progress_at + Millis::from(self.config.worker.idle_seconds) * 1000;
+            // What waits for a person waits without a worker: the next hook starts one.
+            let hopeless = self.is_hopeless(now);
+            let next_due = next_due.filter(|_| !hopeless);
             if next_due.is_none() && now >= idle_end {
-                return Ok(End::Done { left: 0 });
+                let left = self.queue.counts().map_or(0, |counts| counts.pending);
+                return Ok(End::Done {
+                    left: if hopeless { left } else { 0 },
+                });
             }
             let wake_at = next_due.unwrap_or(idle_end).max(now + 1);
             if self.wait(wake_at - now).await {
@@ -222,6 +228,11 @@ impl<'a> Worker<'a> {
             self.outage(&format!("{error:#}"));
             Step::Nothing
         })
+    }
+
+    fn is_hopeless(&self, now: Millis) -> bool {
+        let leash = &self.deriver.leash;
+        leash.is_hopeless(&self.deriver.store, now).unwrap_or(false)
     }
 
     /// Until when the provider is left alone; none if it may be asked.
@@ -313,7 +324,9 @@ impl<'a> Worker<'a> {
                 Ok(Step::Nothing)
             }
             derive::Failure::Event(_) if count > 1 && self.deriver.splits() => {
-                self.log(&format!("{count} events failed together; in two parts next"));
+                self.log(&format!(
+                    "{count} events failed together; in two parts next"
+                ));
                 let half = u32::try_from(count / 2).unwrap_or(1);
                 self.limits.insert(claim.host_session_id.clone(), half);
                 self.give_back(claim)?;

@@ -280,10 +280,12 @@ fn name_session(tx: &Transaction<'_>, session: i64) -> rusqlite::Result<()> {
         return Ok(());
     };
     let prompt: String = row.get(0)?;
-    let [request, completed, learned] = [1, 2, 3].map(|column| row.get::<_, Option<String>>(column));
+    let [request, completed, learned] =
+        [1, 2, 3].map(|column| row.get::<_, Option<String>>(column));
     let request = request?.filter(|it| !it.is_empty());
     let outcome = completed?.filter(|it| !it.is_empty()).or(learned?);
-    let outcome = outcome.map(|it| text::shorten(text::first_sentence(&text::one_line(&it)), 160).into_owned());
+    let outcome = outcome
+        .map(|it| text::shorten(text::first_sentence(&text::one_line(&it)), 160).into_owned());
     tx.execute(
         "update sessions set title = :title, subtitle = :subtitle where id = :session",
         named_params! {

@@ -63,11 +63,7 @@ impl Store {
         })
     }
 
-    fn digest_prompts(
-        &self,
-        session: i64,
-        before: Millis,
-    ) -> rusqlite::Result<Vec<DigestPrompt>> {
+    fn digest_prompts(&self, session: i64, before: Millis) -> rusqlite::Result<Vec<DigestPrompt>> {
         let mut statement = self.connection.prepare_cached(
             "select p.host_prompt_id, p.number, p.text, s.at as summed_up_at
              from prompts p

@@ -73,7 +73,7 @@ pub struct Cost {
     pub output_tokens: u64,
     pub cache_read_tokens: u64,
     pub cache_write_tokens: u64,
-    /// None if there were calls and not one has a known price.
+    /// None if there were answers and not one has a known price.
     pub usd: Option<f64>,
     /// Calls whose price is not known, beside those that are in `usd`.
     pub unpriced: u64,
@@ -81,6 +81,19 @@ pub struct Cost {
     pub raw_tokens: u64,
     /// Tokens of the observations and summaries that models wrote.
     pub memory_tokens: u64,
+}
+
+/// What one model of a provider was asked and cost.
+#[derive(Debug, Clone, PartialEq)]
+pub struct ModelCost {
+    pub provider: String,
+    /// None for calls that failed before a model was named.
+    pub model: Option<String>,
+    pub calls: u64,
+    pub failed: u64,
+    pub input_tokens: u64,
+    pub output_tokens: u64,
+    pub usd: Option<f64>,
 }
 
 /// Batches that `offline` answered in a model's stead.
@@ -226,7 +239,7 @@ impl Store {
     pub fn cost(&self, since: Millis) -> rusqlite::Result<Cost> {
         let cost = self.connection.query_row(
             "select coalesce(sum(requests), 0) as calls,
-                    count(*) filter (where state <> 'answered') as failed,
+                    count(*) filter (where state <> 'answered' and requests > 0) as failed,
                     coalesce(sum(input_tokens), 0) as input,
                     coalesce(sum(output_tokens), 0) as output,
                     coalesce(sum(cache_read_tokens), 0) as cache_read,
@@ -253,7 +266,7 @@ impl Store {
             },
         )?;
         Ok(Cost {
-            usd: cost.usd.or((cost.calls == 0).then_some(0.0)),
+            usd: cost.usd.or((cost.unpriced == 0).then_some(0.0)),
             memory_tokens: self.memory_tokens(since)?,
             ..cost
         })
@@ -278,23 +291,50 @@ impl Store {
         )
     }
 
-    /// How often `offline` answered in a model's stead.
-    pub fn stand_ins(&self, since: Millis) -> rusqlite::Result<Option<StoodIn>> {
+    /// The same by provider and model, the busiest first.
+    pub fn cost_by_model(&self, since: Millis) -> rusqlite::Result<Vec<ModelCost>> {
         let mut statement = self.connection.prepare_cached(
-            "select count(*) over () as batches, at, coalesce(note, '') as why
+            "select provider, model,
+                    sum(requests) as calls,
+                    count(*) filter (where state <> 'answered') as failed,
+                    sum(input_tokens) as input,
+                    sum(output_tokens) as output,
+                    sum(cost_usd) as usd
+             from ledger
+             where at >= :since and requests > 0
+             group by provider, model
+             order by calls desc, provider, model",
+        )?;
+        let rows = statement.query_map(named_params! {":since": since}, |row| {
+            Ok(ModelCost {
+                provider: row.get("provider")?,
+                model: row.get("model")?,
+                calls: row.get("calls")?,
+                failed: row.get("failed")?,
+                input_tokens: row.get("input")?,
+                output_tokens: row.get("output")?,
+                usd: row.get("usd")?,
+            })
+        })?;
+        rows.collect()
+    }
+
+    /// How often `offline` answered in a model's stead, by reason, the latest first.
+    pub fn stand_ins(&self, since: Millis) -> rusqlite::Result<Vec<StoodIn>> {
+        let mut statement = self.connection.prepare_cached(
+            "select count(*) as batches, max(at) as last_at, coalesce(note, '') as why
              from ledger
              where provider = 'offline' and at >= :since
-             order by id desc
-             limit 1",
+             group by why
+             order by max(id) desc",
         )?;
-        let mut rows = statement.query(named_params! {":since": since})?;
-        let Some(row) = rows.next()? else {
-            return Ok(None);
-        };
-        Ok(Some(StoodIn {
-            batches: row.get("batches")?,
-            last_at: row.get("at")?,
-            why: row.get("why")?,
-        }))
+        let rows = statement.query_map(named_params! {":since": since}, |row| {
+            Ok(StoodIn {
+                batches: row.get("batches")?,
+                last_at: row.get("last_at")?,
+                why: row.get("why")?,
+            })
+        })?;
+        rows.collect()
     }
 }

@@ -3,6 +3,7 @@
 
 mod documents;
 mod index;
+mod models;
 mod ordinary;
 mod payloads;
 mod queue;

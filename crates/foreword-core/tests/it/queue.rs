@@ -54,7 +54,10 @@ fn a_batch_waits_for_the_stop_for_company_or_for_its_time() {
     assert_eq!(queue.next_due(PATIENT).unwrap(), Some(1_100));
 
     queue.push(&event("a", 150, EventKind::Stop)).unwrap();
-    let claim = queue.claim(200, PATIENT, |_| Portion::ALL).unwrap().unwrap();
+    let claim = queue
+        .claim(200, PATIENT, |_| Portion::ALL)
+        .unwrap()
+        .unwrap();
     assert_eq!(
         claim.events.iter().map(|it| it.at).collect::<Vec<_>>(),
         [100, 150]
@@ -62,14 +65,28 @@ fn a_batch_waits_for_the_stop_for_company_or_for_its_time() {
     queue.finish(claim).unwrap();
 
     queue.push(&event("b", 300, EventKind::ToolUse)).unwrap();
-    assert!(queue.claim(1_299, PATIENT, |_| Portion::ALL).unwrap().is_none());
-    assert!(queue.claim(1_300, PATIENT, |_| Portion::ALL).unwrap().is_some());
+    assert!(
+        queue
+            .claim(1_299, PATIENT, |_| Portion::ALL)
+            .unwrap()
+            .is_none()
+    );
+    assert!(
+        queue
+            .claim(1_300, PATIENT, |_| Portion::ALL)
+            .unwrap()
+            .is_some()
+    );
 
     for at in 400..410 {
         queue.push(&event("c", at, EventKind::ToolUse)).unwrap();
     }
     assert_eq!(
-        queue.claim(500, PATIENT, |_| Portion::ALL).unwrap().unwrap().host_session_id,
+        queue
+            .claim(500, PATIENT, |_| Portion::ALL)
+            .unwrap()
+            .unwrap()
+            .host_session_id,
         "c"
     );
 }
@@ -103,7 +120,14 @@ fn claims_of_a_dead_worker_are_taken_up_by_the_next() {
 
     let mut next = open(&dir);
     next.free_claims_of_the_dead().unwrap();
-    assert_eq!(next.claim(2, DRAIN, |_| Portion::ALL).unwrap().unwrap().events.len(), 1);
+    assert_eq!(
+        next.claim(2, DRAIN, |_| Portion::ALL)
+            .unwrap()
+            .unwrap()
+            .events
+            .len(),
+        1
+    );
 }
 
 #[test]
@@ -196,7 +220,10 @@ fn a_claim_that_an_outage_left_behind_is_taken_back_and_counts_as_no_crash() {
     queue.push(&event("a", 100, EventKind::Stop)).unwrap();
     for _ in 0..10 {
         // Neither finished nor given back: queue.db could not be written.
-        let claim = queue.claim(200, PATIENT, |_| Portion::ALL).unwrap().unwrap();
+        let claim = queue
+            .claim(200, PATIENT, |_| Portion::ALL)
+            .unwrap()
+            .unwrap();
         assert_eq!(claim.events.len(), 1);
         drop(claim);
         assert_eq!(queue.claim(200, PATIENT, |_| Portion::ALL).unwrap(), None);

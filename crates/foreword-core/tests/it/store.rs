@@ -1,8 +1,8 @@
 //! The store's promises: turns are whole, numbers are stable, prompts are numbered by time.
 
 use foreword_core::model::{
-    Derived, Event, EventKind, FileRole, Observation, ObservationType, Origin, Payload,
-    Summary, TouchedFile,
+    Derived, Event, EventKind, FileRole, Observation, ObservationType, Origin, Payload, Summary,
+    TouchedFile,
 };
 use foreword_core::search::{Query, search};
 use foreword_core::store::{Batch, ItemBody, Replaces, Store, Told};

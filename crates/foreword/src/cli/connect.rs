@@ -4,15 +4,20 @@ use std::path::PathBuf;
 
 use anyhow::Context as _;
 
+use super::consent;
 use crate::home::{self, Home};
 use crate::install::record::{self, Place, Record, Scope};
 use crate::install::{self, SettingsFile};
+use crate::provider;
 use crate::show;
 
 #[derive(clap::Args)]
 pub struct InstallArgs {
     #[command(flatten)]
     which: Which,
+    /// Who writes the memory: your claude CLI, a model over HTTP, or no model at all
+    #[arg(long, value_name = "NAME", value_parser = consent::NAMES)]
+    provider: Option<String>,
 }
 
 #[derive(clap::Args)]
@@ -42,7 +47,16 @@ impl Which {
 }
 
 pub fn install(args: &InstallArgs) -> anyhow::Result<()> {
-    let place = args.which.place()?;
+    connect(&args.which)?;
+    if !args.which.dry_run {
+        let wanted = args.provider.as_deref().and_then(provider::Name::parse);
+        consent::settle(&super::home()?, wanted)?;
+    }
+    Ok(())
+}
+
+fn connect(which: &Which) -> anyhow::Result<()> {
+    let place = which.place()?;
     let program = install::program()?;
     let file = SettingsFile::read(&place)?;
     let earlier = Record::load(&super::home_to_look_at()?, &place);
@@ -67,7 +81,7 @@ pub fn install(args: &InstallArgs) -> anyhow::Result<()> {
     if !unchanged {
         file.require_writable()?;
     }
-    if args.which.dry_run {
+    if which.dry_run {
         return dry_run(&file, Some(&after));
     }
 
@@ -122,7 +136,7 @@ pub fn uninstall(args: &UninstallArgs) -> anyhow::Result<()> {
     };
     if after == file.text {
         if !args.which.dry_run {
-            record::forget(&home, &place)?;
+            forget(&home, &place)?;
         }
         println!("Claude Code was not connected ({}).", file.path.display());
         return Ok(());
@@ -144,7 +158,7 @@ pub fn uninstall(args: &UninstallArgs) -> anyhow::Result<()> {
         Some(after) => drop(file.replace(after)?),
         None => file.remove(record.as_ref().map_or(&[], |it| it.folders.as_slice()))?,
     }
-    record::forget(&home, &place)?;
+    forget(&home, &place)?;
     if restored && let Some(copy) = record.and_then(|record| record.backup) {
         let _ = std::fs::remove_file(copy);
     }
@@ -165,6 +179,14 @@ pub fn uninstall(args: &UninstallArgs) -> anyhow::Result<()> {
         home.dir().display()
     );
     Ok(())
+}
+
+/// What was written down about an install; the user's is also the word of consent.
+fn forget(home: &Home, place: &Place) -> anyhow::Result<()> {
+    if place.scope == Scope::User {
+        consent::withdraw(home)?;
+    }
+    record::forget(home, place)
 }
 
 fn dry_run(file: &SettingsFile, after: Option<&str>) -> anyhow::Result<()> {

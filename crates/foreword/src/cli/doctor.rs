@@ -3,10 +3,11 @@
 //! A check only looks. It answers for one id, which stays what it is from version to
 //! version; its cure is a line for a shell wherever there is one, and the tests run
 //! exactly that line. `host` looks at Claude Code and its settings, `data` at the
-//! directory, `work` at what is in it.
+//! directory, `work` at what is in it, `model` at who writes the memory.
 
 mod data;
 mod host;
+mod model;
 mod work;
 
 use std::path::PathBuf;
@@ -90,6 +91,9 @@ const CHECKS: &[Check] = &[
     warning("events-lost", work::events_lost),
     warning("payloads-unexpected", work::payloads_unexpected),
     warning("spool-unreadable", work::spool_unreadable),
+    warning("provider-missing", model::provider_missing),
+    warning("provider-paused", model::provider_paused),
+    warning("budget-used-up", model::budget_used_up),
 ];
 
 const fn error(id: &'static str, look: fn(&World) -> Option<Trouble>) -> Check {

@@ -6,13 +6,13 @@ use foreword_core::spool;
 use foreword_core::store::{Store, Totals};
 use serde_json::json;
 
+use super::agent::Agent;
 use crate::config::Config;
 use crate::home::{self, Home};
 use crate::install::record::Place;
 use crate::install::{self, Connection};
 use crate::log::Log;
 use crate::platform::{self, Lock};
-use crate::provider::{self, Choice};
 use crate::show;
 use crate::switch::{self, Switches};
 
@@ -32,10 +32,13 @@ pub struct Status {
     pub totals: Totals,
     pub queue: Counts,
     pub skipped: Vec<Skipped>,
+    /// Why an event that still waits has failed.
+    pub last_error: Option<String>,
     pub spooled: u64,
     pub unreadable: u64,
     pub worker_pid: Option<u32>,
-    pub provider: Result<Choice, String>,
+    /// Or what is wrong with the settings.
+    pub agent: Result<Agent, String>,
     pub problems: Vec<String>,
     pub hook_log: Vec<String>,
     pub worker_log: Vec<String>,
@@ -68,9 +71,14 @@ fn gather(home: Home) -> anyhow::Result<Status> {
         problems.push(format!("memory.db: {error}"));
         None
     });
+    let now = home::now();
+    let agent = Config::load(&home)
+        .and_then(|config| Ok(Agent::look(&home, &config, store.as_ref(), now)?))
+        .map_err(|error| format!("{error:#}"));
     let totals = store.map_or(Ok(Totals::default()), |store| store.totals());
     let counts = queue.as_ref().map_or(Ok(Counts::default()), Queue::counts);
     let skipped = queue.as_ref().map_or(Ok(Vec::new()), Queue::skipped);
+    let last_error = queue.as_ref().map_or(Ok(None), Queue::last_error);
     let mut keep = |what: &str, error: rusqlite::Error| problems.push(format!("{what}: {error}"));
     Ok(Status {
         totals: totals.unwrap_or_else(|error| {
@@ -82,20 +90,19 @@ fn gather(home: Home) -> anyhow::Result<Status> {
             Counts::default()
         }),
         skipped: skipped.unwrap_or_default(),
+        last_error: last_error.unwrap_or_default(),
         spooled: spool::waiting(&home.spool())
             .context("could not read the spool")?
             .len() as u64,
         unreadable: spool::unreadable(&home.spool()).context("could not read the spool")? as u64,
         worker_pid: Lock::holder(&home.lock()).context("could not look at the worker's lock")?,
-        provider: Config::load(&home)
-            .map(|config| provider::choose(&config, &home))
-            .map_err(|error| format!("{error:#}")),
+        agent,
         connection: connection().map_err(|error| format!("{error:#}")),
         off: off(&home),
         hook_log: Log::Hook.tail(&home, 3),
         worker_log: Log::Worker.tail(&home, 3),
         problems,
-        now: home::now(),
+        now,
         home,
     })
 }
@@ -128,10 +135,16 @@ fn connection() -> anyhow::Result<Connection> {
 }
 
 fn as_json(status: &Status) -> serde_json::Value {
-    let (provider, reason) = match &status.provider {
-        Ok(choice) => (Some(choice.name.as_str()), choice.reason.to_owned()),
+    let (provider, reason) = match &status.agent {
+        Ok(agent) => (
+            Some(agent.choice.name.as_str()),
+            agent.choice.reason.to_owned(),
+        ),
         Err(error) => (None, error.clone()),
     };
+    let agent = status.agent.as_ref().ok();
+    let pause = agent.and_then(|agent| agent.pause.as_ref());
+    let stood_in = agent.and_then(|agent| agent.stand_ins.first());
     json!({
         "pending": status.queue.pending + status.spooled,
         "skipped": status.queue.skipped,
@@ -143,6 +156,13 @@ fn as_json(status: &Status) -> serde_json::Value {
         "worker": {"running": status.worker_pid.is_some(), "pid": status.worker_pid},
         "provider": provider,
         "provider_reason": reason,
+        "provider_problem": agent.and_then(|agent| agent.problem.as_deref()),
+        "paused": pause.map(show::pause_json),
+        "cost_today_usd": agent.and_then(|agent| agent.today.usd),
+        "calls_today": agent.map(|agent| agent.today.calls),
+        "budget_usd": agent.map(|agent| agent.budget.daily_usd),
+        "stand_ins": agent.map(Agent::stood_in),
+        "stand_ins_reason": stood_in.map(|it| it.why.as_str()),
         "off": is_off_here(status),
         "switched_off": status.off,
         "home": status.home.dir(),

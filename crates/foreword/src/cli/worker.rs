@@ -75,7 +75,8 @@ fn run_here(home: &Home, detached: bool) -> anyhow::Result<()> {
     }
     match ended? {
         End::Other(pid) => println!("another worker is running (pid {pid})"),
-        End::Done { .. } => println!("nothing left to do"),
+        End::Done { left: 0 } => println!("nothing left to do"),
+        End::Done { left } => println!("{left} events wait; `foreword status` says why"),
         End::Asked => println!("ended as asked"),
     }
     Ok(())
@@ -111,20 +112,36 @@ fn start(home: &Home) -> anyhow::Result<()> {
 }
 
 fn stop(home: &Home) -> anyhow::Result<()> {
+    match end_running(home)? {
+        Ended::Nobody => println!("no worker is running"),
+        Ended::Gone => println!("stopped"),
+        Ended::Replaced(pid) => println!("stopped; another worker took over (pid {pid})"),
+    }
+    Ok(())
+}
+
+/// What came of ending the running worker.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(super) enum Ended {
+    Nobody,
+    Gone,
+    Replaced(u32),
+}
+
+/// Ends the running worker and waits until it is gone.
+pub(super) fn end_running(home: &Home) -> anyhow::Result<Ended> {
     let Some(pid) = Lock::holder(&home.lock())? else {
-        println!("no worker is running");
-        return Ok(());
+        return Ok(Ended::Nobody);
     };
     // The kernel names the lock's holder, so this is no stale or reused number.
     platform::terminate(pid).with_context(|| format!("could not end process {pid}"))?;
     if let Some(pid) = wait_for_lock(home, |holder| holder != Some(pid))? {
-        println!("stopped; another worker took over (pid {pid})");
+        Ok(Ended::Replaced(pid))
     } else if Lock::holder(&home.lock())?.is_some() {
         bail!("process {pid} does not end; end it with `kill -9 {pid}`, nothing will be lost");
     } else {
-        println!("stopped");
+        Ok(Ended::Gone)
     }
-    Ok(())
 }
 
 fn status(home: &Home) -> anyhow::Result<()> {
@@ -144,36 +161,43 @@ fn drain(home: &Home, skipped: bool) -> anyhow::Result<()> {
             .retry_skipped()
             .context("could not take up what was skipped")?;
     }
+    report(drain_all(home, &config)?);
+    Ok(())
+}
+
+/// Has the running worker, or this process, do everything now; tells how much is left.
+pub(super) fn drain_all(home: &Home, config: &Config) -> anyhow::Result<u64> {
     loop {
         // Either the running worker does it, or we are the worker.
         if Lock::holder(&home.lock())?.is_some()
             && let Some(left) =
                 request::ask_to_drain(home, || eprintln!("waiting for the running worker …"))?
         {
-            return report(left);
+            return Ok(left);
         }
-        match worker::run(home, &config, Until::Drained)? {
+        match worker::run(home, config, Until::Drained)? {
             End::Done { left } => {
                 // A retry that is far off, or an event that a hook pushed while we
                 // still held the lock: somebody must be there for it.
                 if worker::anything_waits(home) {
                     start::wake_worker(home);
                 }
-                return report(left);
+                return Ok(left);
             }
             End::Asked => bail!("ended by a signal before everything was done"),
-            End::Other(_) => {}
+            // It has not opened its socket yet, or is a `redo`, which has none.
+            End::Other(_) => drop(wait_for_lock(home, |holder| {
+                holder.is_none() || request::is_heard(home)
+            })?),
         }
     }
 }
 
-#[expect(clippy::unnecessary_wraps, reason = "ends both roads of drain")]
-fn report(left: u64) -> anyhow::Result<()> {
+pub(super) fn report(left: u64) {
     match left {
         0 => println!("everything is processed"),
         left => println!("{left} events are left; `foreword status` says why"),
     }
-    Ok(())
 }
 
 /// Looks at the lock until its holder is as wanted.

@@ -58,7 +58,10 @@ pub fn word(prompts: &Prompts, subject: &Subject<'_>) -> Worded {
         &[
             ("project", &project(subject, last)),
             ("date", &text::date(last.map_or(0, |event| event.at))),
-            ("session", &field(last.map(|it| it.host_session_id.as_str()))),
+            (
+                "session",
+                &field(last.map(|it| it.host_session_id.as_str())),
+            ),
         ],
     )];
     if !known.is_empty() {
@@ -131,7 +134,10 @@ impl Step {
                     EventKind::Prompt => "the user's prompt",
                     _ => "a background task reports",
                 };
-                (who.to_owned(), middle_cut(payload.prompt.as_deref()?, cap(PROMPT_MAX)))
+                (
+                    who.to_owned(),
+                    middle_cut(payload.prompt.as_deref()?, cap(PROMPT_MAX)),
+                )
             }
             EventKind::Stop => (
                 "the agent's last words".to_owned(),
@@ -139,11 +145,18 @@ impl Step {
             ),
             EventKind::StopFailure => (
                 "the turn failed".to_owned(),
-                middle_cut(payload.error.as_deref().unwrap_or("for no known reason"), cap(INPUT_MAX)),
+                middle_cut(
+                    payload.error.as_deref().unwrap_or("for no known reason"),
+                    cap(INPUT_MAX),
+                ),
             ),
             EventKind::ToolUse | EventKind::ToolFailure => {
                 let name = event.tool_name.as_deref().unwrap_or("a tool");
-                let by = if event.agent_id.is_some() { ", by a subagent" } else { "" };
+                let by = if event.agent_id.is_some() {
+                    ", by a subagent"
+                } else {
+                    ""
+                };
                 let output = match event.kind {
                     EventKind::ToolFailure => payload.error.clone().unwrap_or_default(),
                     _ => output(event),
@@ -212,12 +225,8 @@ fn output(event: &Event) -> String {
     let Some(response) = &event.payload.response else {
         return String::new();
     };
-    let field = |value: &Value, name: &str| {
-        value
-            .get(name)
-            .and_then(Value::as_str)
-            .map(str::to_owned)
-    };
+    let field =
+        |value: &Value, name: &str| value.get(name).and_then(Value::as_str).map(str::to_owned);
     if let Some(content) = response.get("file").and_then(|file| field(file, "content")) {
         return content;
     }
@@ -298,7 +307,10 @@ fn known(subject: &Subject<'_>) -> String {
     if let Some(prompt) = prompt.filter(|_| !is_here) {
         let number = prompt_number(subject, Some(prompt));
         let text = prompt.payload.prompt.as_deref().unwrap_or_default();
-        lines.push(format!("prompt {number}, which goes on: {}", short(text, GOAL_MAX)));
+        lines.push(format!(
+            "prompt {number}, which goes on: {}",
+            short(text, GOAL_MAX)
+        ));
     }
     lines.join("\n")
 }
@@ -334,7 +346,11 @@ fn prompt_number(subject: &Subject<'_>, event: Option<&Event>) -> u32 {
         None => {
             let belongs_to_turn = id == subject.turn.prompt_id.as_deref();
             let last = prompts.last().map_or(0, |prompt| prompt.number);
-            if belongs_to_turn || last == 0 { last + 1 } else { last }
+            if belongs_to_turn || last == 0 {
+                last + 1
+            } else {
+                last
+            }
         }
     }
 }

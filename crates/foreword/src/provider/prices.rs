@@ -6,7 +6,7 @@
 use super::Usage;
 
 /// When the prices were read.
-pub const AS_OF: &str = "2025-11";
+pub const AS_OF: &str = "2026-11";
 
 /// US dollars per million tokens.
 struct Price {

@@ -75,7 +75,9 @@ impl Deriver {
             return Portion::ALL;
         }
         Portion {
-            events: limit.unwrap_or(self.batch_max).clamp(1, self.batch_max.max(1)),
+            events: limit
+                .unwrap_or(self.batch_max)
+                .clamp(1, self.batch_max.max(1)),
             bytes: self.batch_bytes,
             event_bytes: question::EVENT_BYTES,
             one_turn: true,
@@ -98,7 +100,11 @@ impl Deriver {
             return Ok(());
         };
         let (told, replaces, provider) = match &self.compressor {
-            None => (offline_told(&self.store, &new)?, Replaces::Turns, Name::Offline),
+            None => (
+                offline_told(&self.store, &new)?,
+                Replaces::Turns,
+                Name::Offline,
+            ),
             Some(_) if !says_something(&new, claim.turn_over) => {
                 let told = floor(&self.store, &new, &Digest::default())?;
                 (told, Replaces::Nothing, self.leash.provider)
@@ -110,7 +116,11 @@ impl Deriver {
                 }
                 Word::StandIn(why) => {
                     self.note_stand_in(&new, &why, now)?;
-                    (offline_told(&self.store, &new)?, Replaces::Turns, Name::Offline)
+                    (
+                        offline_told(&self.store, &new)?,
+                        Replaces::Turns,
+                        Name::Offline,
+                    )
                 }
             },
         };
@@ -238,7 +248,7 @@ impl Deriver {
 
 /// Whether there is anything in these events to ask a model about. A prompt alone says what
 /// is wanted, and comes again with what was done about it.
-fn says_something(events: &[Event], turn_over: bool) -> bool {
+pub fn says_something(events: &[Event], turn_over: bool) -> bool {
     events.iter().any(|event| match event.kind {
         EventKind::ToolUse | EventKind::ToolFailure => true,
         EventKind::Stop | EventKind::StopFailure => true,
@@ -265,7 +275,9 @@ fn is_long(turn: &Turn, digest: &Digest) -> bool {
 
 fn summed_up_at(turn: &Turn, digest: &Digest) -> Option<Millis> {
     let prompts = &digest.prompts;
-    let mut same = prompts.iter().filter(|it| it.host_prompt_id == turn.prompt_id);
+    let mut same = prompts
+        .iter()
+        .filter(|it| it.host_prompt_id == turn.prompt_id);
     same.next()?.summed_up_at
 }
 
@@ -292,7 +304,10 @@ fn by_turn(turns: &[Turn], compressed: Compressed) -> Vec<Told> {
             let first = observation.events.first();
             turn.events.iter().any(|event| Some(&event.id) == first)
         });
-        told[at.unwrap_or(last)].derived.observations.push(observation);
+        told[at.unwrap_or(last)]
+            .derived
+            .observations
+            .push(observation);
     }
     told[last].derived.summary = derived.summary;
     told
@@ -315,7 +330,10 @@ fn offline_told(store: &Store, new: &[Event]) -> Result<Vec<Told>, Failure> {
         derived.observations.retain(|it| {
             it.events.is_empty() || !it.events.iter().all(|event| by_models.contains(event))
         });
-        let goes_on = turn.events.iter().any(|it| new.iter().any(|new| new.id == it.id));
+        let goes_on = turn
+            .events
+            .iter()
+            .any(|it| new.iter().any(|new| new.id == it.id));
         if !goes_on && summed_up_at(turn, &digest).is_some() {
             derived.summary = None;
         }
@@ -328,7 +346,11 @@ fn offline_again(store: &Store, events: &[Event]) -> Result<Vec<Told>, Failure> 
     let session = store.session(events).map_err(failure)?;
     let after = offline_derive(&session)?;
     let told = session.into_iter().zip(after);
-    let again = |turn: &Turn| turn.events.iter().any(|it| events.iter().any(|again| again.id == it.id));
+    let again = |turn: &Turn| {
+        turn.events
+            .iter()
+            .any(|it| events.iter().any(|again| again.id == it.id))
+    };
     Ok(told
         .filter(|(turn, _)| again(turn))
         .map(|(turn, derived)| Told::offline(turn, derived))
@@ -348,7 +370,11 @@ fn floor_beside(
 ) -> Result<Vec<Told>, Failure> {
     let session = store.session(new).map_err(failure)?;
     let derived = offline_derive(&session)?;
-    let is_new = |turn: &Turn| turn.events.iter().any(|it| new.iter().any(|new| new.id == it.id));
+    let is_new = |turn: &Turn| {
+        turn.events
+            .iter()
+            .any(|it| new.iter().any(|new| new.id == it.id))
+    };
     let summed_up = |turn: &Turn| {
         let now = told
             .iter()

@@ -63,15 +63,29 @@ impl Leash {
             .filter(|_| !self.is_given_up(&streak, now)))
     }
 
+    /// Whether a pause is not worth staying for: only a person can end it, or it is long. The
+    /// next worker may also know a key that this one was not given.
+    pub fn is_hopeless(&self, store: &Store, now: Millis) -> rusqlite::Result<bool> {
+        let Some(until) = self.waits_until(store, now)? else {
+            return Ok(false);
+        };
+        let last = store.streak(self.provider.as_str())?.last;
+        let for_a_person = last.is_some_and(|failed| is_for_a_person(failed.kind));
+        Ok(for_a_person || until > now + PAUSE_LAST)
+    }
+
     pub fn word(&self, store: &Store, event: &Event, now: Millis) -> rusqlite::Result<Word> {
         let budget = &self.budget;
-        let today = store.spent(now - now.rem_euclid(DAY), None)?;
         let session = store.spent(0, Some(&event.host_session_id))?;
-        if let Some(limit) = used_up(&today, budget.daily_usd, budget.daily_tokens) {
-            return Ok(Word::StandIn(format!("the daily budget of {limit} is used up")));
+        if let Some(limit) = used_up_today(store, budget, now)? {
+            return Ok(Word::StandIn(format!(
+                "the daily budget of {limit} is used up"
+            )));
         }
         if let Some(limit) = used_up(&session, budget.session_usd, budget.session_tokens) {
-            return Ok(Word::StandIn(format!("the session's budget of {limit} is used up")));
+            return Ok(Word::StandIn(format!(
+                "the session's budget of {limit} is used up"
+            )));
         }
         let streak = store.streak(self.provider.as_str())?;
         if !self.lifted
@@ -96,11 +110,7 @@ impl Leash {
         if let Some(retry_at) = failure.retry_at {
             return Some(retry_at.clamp(now + 1_000, now + PAUSE_MAX));
         }
-        let for_a_person = matches!(
-            failure.kind,
-            FailureKind::Auth | FailureKind::Billing | FailureKind::Model | FailureKind::Missing
-        );
-        let pause = if for_a_person {
+        let pause = if is_for_a_person(failure.kind) {
             PAUSE_FOR_A_PERSON
         } else {
             (PAUSE_FIRST << doublings.min(16)).min(PAUSE_LAST)
@@ -128,6 +138,29 @@ impl Leash {
             .since
             .is_some_and(|since| now >= since + self.offline_after)
     }
+}
+
+/// When the day began that a time is in; days are UTC's.
+pub fn day(now: Millis) -> Millis {
+    now - now.rem_euclid(DAY)
+}
+
+/// The daily limit that was reached, in words.
+pub fn used_up_today(
+    store: &Store,
+    budget: &config::Budget,
+    now: Millis,
+) -> rusqlite::Result<Option<String>> {
+    let today = store.spent(day(now), None)?;
+    Ok(used_up(&today, budget.daily_usd, budget.daily_tokens))
+}
+
+/// No waiting helps: the user has to log in, to pay, or to change a setting.
+fn is_for_a_person(kind: FailureKind) -> bool {
+    matches!(
+        kind,
+        FailureKind::Auth | FailureKind::Billing | FailureKind::Model | FailureKind::Missing
+    )
 }
 
 /// The limit that was reached, in words.

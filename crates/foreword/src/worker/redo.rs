@@ -5,11 +5,13 @@
 //! done again stays as it was.
 
 use anyhow::{Context as _, bail};
-use foreword_core::model::{Event, EventKind};
-use foreword_core::store::Store;
+use foreword_core::model::{Event, EventKind, Turn};
+use foreword_core::store::{Digest, Store};
+use foreword_core::text;
 
-use super::derive::{Deriver, Failure};
-use crate::compress::question;
+use super::derive::{Deriver, Failure, says_something};
+use crate::compress::prompts::Prompts;
+use crate::compress::question::{self, Subject};
 use crate::config::Config;
 use crate::home::{self, Home};
 
@@ -18,6 +20,47 @@ use crate::home::{self, Home};
 pub struct Redone {
     pub batches: usize,
     pub events: usize,
+}
+
+/// What would be asked.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub struct Plan {
+    pub batches: usize,
+    pub events: usize,
+    /// About so many, without what is told of the session so far.
+    pub input_tokens: usize,
+}
+
+/// Asks nobody.
+pub fn plan(home: &Home, config: &Config, events: Vec<Event>) -> Plan {
+    let prompts = Prompts::load(&home.prompts());
+    let mut plan = Plan {
+        batches: 0,
+        events: events.len(),
+        input_tokens: 0,
+    };
+    for batch in batches(events, config) {
+        if !says_something(&batch, true) {
+            continue;
+        }
+        let turn = Turn {
+            prompt_id: None,
+            events: batch,
+        };
+        let worded = question::word(
+            &prompts,
+            &Subject {
+                events: &turn.events,
+                turn: &turn,
+                digest: &Digest::default(),
+                sum_up: true,
+                cut: 1,
+            },
+        );
+        plan.batches += 1;
+        plan.input_tokens += text::tokens(&worded.system) + text::tokens(&worded.text);
+    }
+    plan
 }
 
 /// Only the holder of the worker's lock may call this.
@@ -38,7 +81,11 @@ pub fn redo(home: &Home, config: &Config, events: Vec<Event>) -> anyhow::Result<
         let next = batches.get(number + 1).and_then(|batch| batch.first());
         let turn_over = next.is_none_or(|event| event.kind == EventKind::Prompt);
         let derived = runtime.block_on(deriver.derive_again(batch, turn_over, home::now()));
-        let so_far = format!("{} of {} batches were done again", redone.batches, batches.len());
+        let so_far = format!(
+            "{} of {} batches were done again",
+            redone.batches,
+            batches.len()
+        );
         match derived {
             Ok(()) => {}
             Err(Failure::Storage(error)) => {

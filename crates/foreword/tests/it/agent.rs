@@ -12,6 +12,7 @@ mod leash;
 mod poison;
 mod server;
 mod table;
+mod turns;
 mod world;
 
 /// Makes a test of each sentence for each provider.

@@ -8,7 +8,7 @@
 
 mod claude;
 mod memory;
-mod model;
+pub mod model;
 
 use std::collections::BTreeMap;
 use std::path::{Path, PathBuf};
@@ -17,8 +17,8 @@ use std::process::Command;
 use serde_json::{Value, json};
 
 use crate::support::Host;
-pub(crate) use claude::binary;
 use claude::Claude;
+pub(crate) use claude::binary;
 use model::Request;
 
 const PROMPT: &str = "Make the check pass";

@@ -153,7 +153,7 @@ fn set_mode(path: &Path, mode: u32) {
 #[test]
 fn a_machine_on_which_all_is_well_is_left_in_peace() {
     let clinic = Clinic::new();
-    insta::assert_snapshot!(clinic.text(), @"21 checks, nothing found");
+    insta::assert_snapshot!(clinic.text(), @"24 checks, nothing found");
     clinic.tell("waiting, with a log beside the queue");
     assert!(clinic.file("queue.db-wal").exists());
     assert_eq!(clinic.ids(), [] as [&str; 0]);
@@ -415,6 +415,88 @@ fn spool_unreadable() {
     chmod.args(["-R", "go="]).arg(clinic.file("spool"));
     assert!(chmod.status().unwrap().success());
     clinic.is_cured_of("spool-unreadable");
+}
+
+/// A failed call of a provider, as it stands in the ledger, with a pause of an hour.
+fn fail(clinic: &Clinic, kind: &str) {
+    let memory = clinic.sandbox.database("memory.db");
+    let sql = "insert into ledger
+                   (at, provider, host_session_id, events, raw_tokens, requests, state, failure, note, retry_at)
+               values
+                   (unixepoch() * 1000, 'anthropic', 's1', 1, 1, 1, 'failed', ?1, 'it said no', (unixepoch() + 3600) * 1000)";
+    assert_eq!(memory.execute(sql, [kind]).unwrap(), 1);
+}
+
+#[test]
+fn provider_missing() {
+    let mut clinic = Clinic::new();
+    clinic.sandbox.run(&["install", "--provider", "claude"]);
+    assert_eq!(clinic.ids(), [] as [&str; 0]);
+    std::fs::rename(clinic.bin("claude"), clinic.bin("elsewhere")).unwrap();
+    assert_eq!(clinic.ids(), ["client-missing", "provider-missing"]);
+    std::fs::rename(clinic.bin("elsewhere"), clinic.bin("claude")).unwrap();
+    let command = ("FOREWORD_CLAUDE_COMMAND", "/nowhere/claude".to_owned());
+    clinic.environment.push(command);
+    clinic.is_cured_of("provider-missing");
+    clinic.environment.pop();
+
+    clinic.sandbox.run(&["install", "--provider", "openai"]);
+    let findings = clinic.findings();
+    assert_eq!(ids(&findings), ["provider-missing"]);
+    let evidence = findings[0]["evidence"].as_str().unwrap();
+    assert_eq!(
+        evidence,
+        "openai cannot be used: openai.base_url and openai.model are not set"
+    );
+    let config = "[openai]\nbase_url = 'http://127.0.0.1:1/v1'\nmodel = 'small'\n";
+    std::fs::write(clinic.file("config.toml"), config).unwrap();
+    set_mode(&clinic.file("config.toml"), 0o600);
+    assert_eq!(clinic.ids(), [] as [&str; 0]);
+
+    // That no key is here means nothing, as long as calls do not fail for want of one.
+    clinic.sandbox.run(&["install", "--provider", "anthropic"]);
+    assert_eq!(clinic.ids(), [] as [&str; 0]);
+    fail(&clinic, "auth");
+    assert_eq!(clinic.ids(), ["provider-missing"]);
+}
+
+#[test]
+fn provider_paused() {
+    let mut clinic = Clinic::new();
+    clinic.sandbox.run(&["install", "--provider", "anthropic"]);
+    fail(&clinic, "billing");
+    let text = clinic.text();
+    assert!(text.contains(": it said no; see to it that there is credit, then"));
+    clinic.is_cured_of("provider-paused");
+
+    let key = ("ANTHROPIC_API_KEY", "sk-test".to_owned());
+    clinic.environment.push(key);
+    fail(&clinic, "auth");
+    clinic.is_cured_of("provider-paused");
+}
+
+#[test]
+fn budget_used_up() {
+    let mut clinic = Clinic::new();
+    clinic.sandbox.run(&["install", "--provider", "anthropic"]);
+    let spend = "insert into ledger
+                     (at, provider, host_session_id, events, raw_tokens, requests, cost_usd, state)
+                 values
+                     (unixepoch() * 1000, 'anthropic', 's1', 1, 1, 1, 1.25, 'answered')";
+    let memory = clinic.sandbox.database("memory.db");
+    assert_eq!(memory.execute(spend, []).unwrap(), 1);
+    drop(memory);
+    // A budget of nothing was meant so.
+    let variable = |value: &str| ("FOREWORD_BUDGET_DAILY_USD", value.to_owned());
+    clinic.environment.push(variable("0"));
+    assert_eq!(clinic.ids(), [] as [&str; 0]);
+    clinic.environment.pop();
+    clinic.environment.push(variable("0.5"));
+    clinic.is_cured_of("budget-used-up");
+    clinic.environment.pop();
+    clinic.is_cured_of("budget-used-up");
+    let config = std::fs::read_to_string(clinic.file("config.toml")).unwrap();
+    assert_eq!(config, "\n[budget]\ndaily_usd = 3.0\n");
 }
 
 #[test]

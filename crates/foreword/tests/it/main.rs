@@ -8,6 +8,7 @@ mod agent;
 mod client;
 mod commands;
 mod concurrency;
+mod cost;
 mod counts;
 mod crash;
 mod doctor;

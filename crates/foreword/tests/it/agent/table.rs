@@ -138,7 +138,7 @@ impl Case {
         agent.assert_nothing_is_missing();
         match self.then {
             Then::Wait => agent.sandbox.drain(),
-            Then::Split => drop(agent.sandbox.run(&["worker", "drain", "--skipped"])),
+            Then::Split => drop(agent.sandbox.run(&["retry"])),
         }
         agent.assert_all_is_stored();
         assert!(agent.count("observations") >= 1);

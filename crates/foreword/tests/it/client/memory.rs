@@ -121,8 +121,7 @@ fn a_model_writes_what_opens_the_next_session(provider: &str) {
 
     // Two sessions of the user's; the memory agent's own are none, and no hook ran in them.
     assert_eq!(claude.sandbox.status()["sessions"], 2);
-    let dropped: Value =
-        serde_json::from_str(&claude.sandbox.run(&["dropped", "--json"])).unwrap();
+    let dropped: Value = serde_json::from_str(&claude.sandbox.run(&["dropped", "--json"])).unwrap();
     assert_eq!(dropped["dropped"], json!([]));
 }
 
@@ -157,10 +156,19 @@ fn the_memory_agent_knows_nothing_of_the_users_that_is_live_in_the_session() {
     }
     std::fs::write(&settings, connected.to_string()).unwrap();
     for (place, words) in [
-        (claude.config_dir().join("CLAUDE.md"), "PAPAYA for this user"),
+        (
+            claude.config_dir().join("CLAUDE.md"),
+            "PAPAYA for this user",
+        ),
         (claude.app.join("CLAUDE.md"), "PAPAYA in this project"),
-        (claude.sandbox.user_home().join("CLAUDE.md"), "PAPAYA at home"),
-        (claude.sandbox.home().join("CLAUDE.md"), "PAPAYA in the data"),
+        (
+            claude.sandbox.user_home().join("CLAUDE.md"),
+            "PAPAYA at home",
+        ),
+        (
+            claude.sandbox.home().join("CLAUDE.md"),
+            "PAPAYA in the data",
+        ),
     ] {
         std::fs::write(place, words).unwrap();
     }

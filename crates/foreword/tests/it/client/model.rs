@@ -63,11 +63,32 @@ impl Model {
 
     /// Everything that was asked in one lane so far.
     pub fn asked(&self, lane: &str) -> Vec<Request> {
+        let entries = self.entries(lane).into_iter();
+        entries
+            .map(|mut entry| Request(entry["body"].take()))
+            .collect()
+    }
+
+    /// What the main lane's script says that it used, a cache included: tokens in and out.
+    pub fn usage(&self) -> (u64, u64) {
+        let entries = self.entries("main");
+        let sum = |field: &str| {
+            let used = |entry: &Value| entry["reply"]["usage"][field].as_u64().unwrap_or(0);
+            entries.iter().map(used).sum::<u64>()
+        };
+        let input = [
+            "input_tokens",
+            "cache_creation_input_tokens",
+            "cache_read_input_tokens",
+        ];
+        (input.iter().map(|it| sum(it)).sum(), sum("output_tokens"))
+    }
+
+    fn entries(&self, lane: &str) -> Vec<Value> {
         let log = std::fs::read_to_string(&self.log).unwrap();
         log.lines()
             .map(|line| serde_json::from_str(line).unwrap())
             .filter(|entry: &Value| entry["lane"] == lane)
-            .map(|mut entry| Request(entry["body"].take()))
             .collect()
     }
 }

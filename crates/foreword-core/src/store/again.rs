@@ -1,0 +1,206 @@
+//! What can be derived from again: whose events are still kept, and what was made of them.
+//!
+//! Events go after some days, the oldest first, so a turn can be kept by half. Half a
+//! turn would tell another story: only whole ones are handed out.
+
+use std::collections::BTreeSet;
+
+use rusqlite::named_params;
+
+use super::Store;
+use crate::model::{Event, EventKind, Kind};
+use crate::queue::event_from_row;
+
+/// A session, as its host names it.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct HostSession {
+    pub host: String,
+    pub id: String,
+}
+
+/// The events of whole turns, in order of time.
+#[derive(Debug, Clone, Default, PartialEq, Eq)]
+pub struct Kept {
+    pub events: Vec<Event>,
+    pub turns: usize,
+    /// Turns of which events are gone.
+    pub gone: usize,
+}
+
+/// An observation or a summary, by its number.
+#[derive(Debug, Clone, PartialEq, Eq, PartialOrd, Ord)]
+pub struct Made {
+    pub id: i64,
+    pub kind: Kind,
+    pub title: String,
+    /// Who worded it.
+    pub provider: String,
+}
+
+impl Store {
+    /// The sessions whose id begins so, the latest first; the one that is called so alone,
+    /// if there is one.
+    pub fn sessions_named(&self, prefix: &str) -> rusqlite::Result<Vec<HostSession>> {
+        let mut statement = self.connection.prepare_cached(
+            "select host, host_session_id
+             from sessions
+             where substr(host_session_id, 1, length(:prefix)) = :prefix
+             order by last_event_at desc
+             limit 20",
+        )?;
+        let rows = statement.query_map(named_params! {":prefix": prefix}, |row| {
+            Ok(HostSession {
+                host: row.get(0)?,
+                id: row.get(1)?,
+            })
+        })?;
+        let mut sessions = rows.collect::<rusqlite::Result<Vec<_>>>()?;
+        if sessions.iter().any(|session| session.id == prefix) {
+            sessions.retain(|session| session.id == prefix);
+        }
+        Ok(sessions)
+    }
+
+    /// The session that something with a number belongs to.
+    pub fn session_of(&self, item: i64) -> rusqlite::Result<Option<HostSession>> {
+        let mut statement = self.connection.prepare_cached(
+            "select s.host, s.host_session_id
+             from sessions s
+             where s.id = coalesce(
+                 (select session_id from observations where id = :item),
+                 (select session_id from summaries where id = :item),
+                 (select session_id from prompts where id = :item))",
+        )?;
+        let mut rows = statement.query(named_params! {":item": item})?;
+        let session = rows.next()?.map(|row| {
+            Ok(HostSession {
+                host: row.get(0)?,
+                id: row.get(1)?,
+            })
+        });
+        session.transpose()
+    }
+
+    /// The turns of a session that are kept whole; only the one that a thing with a number
+    /// belongs to, if one is given.
+    pub fn whole_turns(&self, session: &HostSession, item: Option<i64>) -> rusqlite::Result<Kept> {
+        let Some(session) = self.session_id(&session.host, &session.id)? else {
+            return Ok(Kept::default());
+        };
+        let only = item.map(|item| self.turn_of(item)).transpose()?;
+        let mut kept = Kept::default();
+        for turn in self.turns_of(session)? {
+            if only.as_ref().is_some_and(|only| *only != turn) {
+                continue;
+            }
+            let events = self.events_of(session, turn.as_deref())?;
+            // The oldest goes first: with it the turn is whole.
+            let whole = match &turn {
+                Some(_) => events.iter().any(|it| it.kind == EventKind::Prompt),
+                None => events.first().is_some_and(|it| self.begins(session, it)),
+            };
+            if whole {
+                kept.turns += usize::from(turn.is_some() || item.is_some());
+                kept.events.extend(events);
+            } else {
+                kept.gone += usize::from(turn.is_some() || item.is_some());
+            }
+        }
+        kept.events.sort_by_key(|event| (event.at, event.id));
+        Ok(kept)
+    }
+
+    /// The turns of a session by the host's id of their prompt; none stands for what
+    /// belongs to no prompt.
+    fn turns_of(&self, session: i64) -> rusqlite::Result<Vec<Option<String>>> {
+        let mut statement = self.connection.prepare_cached(
+            "select host_prompt_id
+             from prompts
+             where session_id = :session and host_prompt_id is not null
+             order by number",
+        )?;
+        let rows = statement.query_map(named_params! {":session": session}, |row| {
+            row.get::<_, Option<String>>(0)
+        })?;
+        std::iter::once(Ok(None)).chain(rows).collect()
+    }
+
+    fn turn_of(&self, item: i64) -> rusqlite::Result<Option<String>> {
+        let mut statement = self.connection.prepare_cached(
+            "select host_prompt_id
+             from prompts
+             where id = coalesce(
+                 (select prompt_id from observations where id = :item),
+                 (select prompt_id from summaries where id = :item),
+                 :item)",
+        )?;
+        let mut rows = statement.query(named_params! {":item": item})?;
+        Ok(rows.next()?.map(|row| row.get(0)).transpose()?.flatten())
+    }
+
+    fn events_of(&self, session: i64, turn: Option<&str>) -> rusqlite::Result<Vec<Event>> {
+        let mut statement = self.connection.prepare_cached(
+            r#"select id, key, kind, host, host_session_id, prompt_id, agent_id, tool_name, tool_use_id,
+                      cwd, project_dir, project, root, transcript_path, branch, "commit", files, payload, at
+               from events
+               where session_id = :session and turn is :turn
+               order by at, id"#,
+        )?;
+        let rows = statement.query_map(
+            named_params! {":session": session, ":turn": turn},
+            event_from_row,
+        )?;
+        rows.collect()
+    }
+
+    /// Whether a session began with this event.
+    fn begins(&self, session: i64, event: &Event) -> bool {
+        let started_at = self.connection.query_row(
+            "select started_at from sessions where id = :session",
+            named_params! {":session": session},
+            |row| row.get::<_, i64>(0),
+        );
+        started_at.is_ok_and(|started_at| event.at <= started_at)
+    }
+
+    /// What was derived from these events of one session.
+    pub fn made_of(&self, events: &[Event]) -> rusqlite::Result<Vec<Made>> {
+        let Some(first) = events.first() else {
+            return Ok(Vec::new());
+        };
+        let session = self.session_id(&first.host, &first.host_session_id)?;
+        let ids: BTreeSet<String> = events.iter().map(|event| event.id.to_string()).collect();
+        let ids = serde_json::to_string(&ids).unwrap_or_default();
+        let mut statement = self.connection.prepare_cached(
+            "select id, 'observation' as kind, title, provider
+             from observations
+             where session_id = :session
+               and exists (
+                   select 1
+                   from json_each(observations.events) as derived
+                   join json_each(:ids) as event on event.value = derived.value
+               )
+             union all
+             select s.id, 'summary', s.request, s.provider
+             from summaries s
+             join prompts p on p.id = s.prompt_id
+             where s.session_id = :session
+               and p.host_prompt_id in (
+                   select turn
+                   from events
+                   where session_id = :session and id in (select value from json_each(:ids))
+               )
+             order by 1",
+        )?;
+        let rows =
+            statement.query_map(named_params! {":session": session, ":ids": ids}, |row| {
+                Ok(Made {
+                    id: row.get(0)?,
+                    kind: row.get(1)?,
+                    title: row.get(2)?,
+                    provider: row.get(3)?,
+                })
+            })?;
+        rows.collect()
+    }
+}

@@ -1,0 +1,347 @@
+//! What models write: in parts, replaced on demand, and paid for in the ledger.
+
+use foreword_core::model::{
+    Derived, Event, EventKind, FailureKind, Observation, ObservationType, Origin, Payload,
+    Provenance, Summary,
+};
+use foreword_core::queue::{Portion, Queue, Readiness};
+use foreword_core::store::ledger::{Answered, Entry, Failed, Spent, Streak};
+use foreword_core::store::{Batch, ItemBody, Replaces, Store, Told};
+
+use crate::queue::event;
+
+fn open(dir: &tempfile::TempDir) -> Store {
+    Store::open(&dir.path().join("memory.db"), &dir.path().join("backups")).unwrap()
+}
+
+fn of_turn(at: i64, prompt: &str, kind: EventKind) -> Event {
+    Event {
+        prompt_id: Some(prompt.into()),
+        payload: Payload {
+            prompt: (kind == EventKind::Prompt).then(|| format!("do {prompt}")),
+            ..Payload::default()
+        },
+        ..event("s", at, kind)
+    }
+}
+
+/// Stores what a model made of events: one observation of them all, and a summary if it completed something.
+fn by_model(store: &mut Store, events: &[Event], title: &str, completed: &str, replaces: Replaces) {
+    let turn = store.turns(events).unwrap().pop().unwrap();
+    let observation = Observation {
+        seed: format!("{}/0", events[0].id),
+        kind: ObservationType::Feature,
+        title: title.into(),
+        subtitle: String::new(),
+        facts: Vec::new(),
+        narrative: "x".repeat(400),
+        concepts: Vec::new(),
+        files: Vec::new(),
+        origin: Origin::Agent,
+        agent_id: None,
+        events: events.iter().map(|it| it.id).collect(),
+        at: events.last().unwrap().at,
+    };
+    let summary = (!completed.is_empty()).then(|| Summary {
+        request: "Have it done".into(),
+        completed: completed.into(),
+        ..Summary::default()
+    });
+    let told = Told {
+        turn,
+        derived: Derived {
+            observations: vec![observation],
+            summary,
+        },
+        provenance: Provenance {
+            provider: "claude".into(),
+            model: Some("tiny".into()),
+            prompt_version: Some("1".into()),
+        },
+    };
+    store
+        .commit(&Batch {
+            events,
+            told: &[told],
+            replaces,
+            provider: "claude",
+            now: 100,
+        })
+        .unwrap();
+}
+
+/// Numbers and titles of all observations.
+fn titles(store: &Store) -> Vec<(i64, String)> {
+    (1..20)
+        .filter_map(|id| match store.item(id).unwrap()?.body {
+            ItemBody::Observation { title, .. } => Some((id, title)),
+            _ => None,
+        })
+        .collect()
+}
+
+#[test]
+fn parts_of_a_turn_add_up_and_the_session_is_named_by_its_first_summary() {
+    let dir = tempfile::tempdir().unwrap();
+    let mut store = open(&dir);
+    let first = [
+        of_turn(1, "p1", EventKind::Prompt),
+        of_turn(2, "p1", EventKind::ToolUse),
+    ];
+    by_model(&mut store, &first, "one", "", Replaces::Nothing);
+    let digest = store.digest("claude-code", "s", i64::MAX).unwrap();
+    assert_eq!(digest.goal.as_deref(), Some("do p1"));
+    assert_eq!(
+        digest.observations,
+        [(ObservationType::Feature, "one".into())]
+    );
+    assert_eq!(digest.prompts[0].summed_up_at, None);
+
+    let second = [
+        of_turn(3, "p1", EventKind::ToolUse),
+        of_turn(4, "p1", EventKind::Stop),
+    ];
+    by_model(
+        &mut store,
+        &second,
+        "two",
+        "It is done. Really.",
+        Replaces::Nothing,
+    );
+    let seen: Vec<String> = titles(&store).into_iter().map(|(_, title)| title).collect();
+    assert_eq!(seen, ["one", "two"]);
+    let digest = store.digest("claude-code", "s", i64::MAX).unwrap();
+    assert_eq!(digest.completed.as_deref(), Some("It is done. Really."));
+    assert_eq!(digest.prompts[0].summed_up_at, Some(4));
+    assert_eq!(
+        store.taken_in_by_models("claude-code", "s").unwrap().len(),
+        4
+    );
+    let item = store.item(titles(&store)[0].0).unwrap().unwrap();
+    assert_eq!(item.session_title.as_deref(), Some("Have it done"));
+    // Before a time, only what was there then.
+    let before = store.digest("claude-code", "s", 3).unwrap();
+    assert_eq!((before.observations.len(), before.completed), (1, None));
+}
+
+#[test]
+fn what_is_derived_again_replaces_what_was_there_and_keeps_its_number() {
+    let dir = tempfile::tempdir().unwrap();
+    let mut store = open(&dir);
+    let events = [
+        of_turn(1, "p1", EventKind::Prompt),
+        of_turn(2, "p1", EventKind::Stop),
+    ];
+    let later = [
+        of_turn(3, "p2", EventKind::Prompt),
+        of_turn(4, "p2", EventKind::Stop),
+    ];
+    by_model(&mut store, &events, "wrong", "Wrong", Replaces::Nothing);
+    by_model(&mut store, &later, "other", "Other", Replaces::Nothing);
+    let before = titles(&store);
+    by_model(&mut store, &events, "right", "Right", Replaces::Events);
+    let expected: Vec<_> = before
+        .iter()
+        .map(|(id, title)| (*id, title.replace("wrong", "right")))
+        .collect();
+    assert_eq!(titles(&store), expected);
+    assert_eq!(store.taken_in().unwrap().events, 4);
+    assert_eq!(store.kept("claude-code", "s").unwrap().len(), 4);
+
+    // Cut in other places, it is another observation, and the old one goes.
+    by_model(&mut store, &events[1..], "anew", "Anew", Replaces::Events);
+    let seen: Vec<String> = titles(&store).into_iter().map(|(_, title)| title).collect();
+    assert_eq!(seen, ["other", "anew"]);
+}
+
+fn entry(at: i64, session: &'static str) -> Entry<'static> {
+    Entry {
+        at,
+        provider: "openai",
+        host_session_id: session,
+        events: 3,
+        raw_tokens: 1_000,
+    }
+}
+
+fn answered(input: u64, cost_usd: Option<f64>) -> Answered {
+    Answered {
+        requests: 1,
+        model: Some("tiny".into()),
+        input_tokens: input,
+        output_tokens: 10,
+        cost_usd,
+        ..Answered::default()
+    }
+}
+
+#[test]
+fn the_ledger_counts_every_call_and_knows_what_it_does_not_know() {
+    let dir = tempfile::tempdir().unwrap();
+    let store = open(&dir);
+    assert_eq!(store.cost(0).unwrap().usd, Some(0.0));
+    let calls = [
+        (1, "a", 100, Some(0.25)),
+        (2, "a", 200, None),
+        (3, "b", 300, Some(0.5)),
+    ];
+    for (at, session, input, cost) in calls {
+        let open = store.ask(&entry(at, session)).unwrap();
+        store.answered(open, &answered(input, cost)).unwrap();
+    }
+    let _ = store.ask(&entry(4, "b")).unwrap();
+    let cost = store.cost(0).unwrap();
+    assert_eq!((cost.calls, cost.failed), (4, 1));
+    assert_eq!((cost.input_tokens, cost.output_tokens), (600, 30));
+    assert_eq!(
+        (cost.usd, cost.unpriced, cost.raw_tokens),
+        (Some(0.75), 1, 3_000)
+    );
+    let spent = |since, session| store.spent(since, session).unwrap();
+    let of_a = Spent {
+        usd: 0.25,
+        unpriced_tokens: 210,
+    };
+    assert_eq!(spent(0, Some("a")), of_a);
+    assert_eq!(spent(3, None).usd, 0.5);
+}
+
+#[test]
+fn a_streak_of_failures_outlives_the_worker_and_ends_with_an_answer() {
+    let dir = tempfile::tempdir().unwrap();
+    let store = open(&dir);
+    let failed = |retry_at| Failed {
+        kind: FailureKind::Outage,
+        note: "down".into(),
+        retry_at,
+    };
+    for at in [10, 20] {
+        let open = store.ask(&entry(at, "a")).unwrap();
+        let failure = Some(failed(Some(at + 5)));
+        let outcome = Answered {
+            requests: 1,
+            failure,
+            ..Answered::default()
+        };
+        store.answered(open, &outcome).unwrap();
+    }
+    drop(store);
+    let store = open(&dir);
+    let two = Streak {
+        failures: 2,
+        since: Some(10),
+        last: Some(failed(Some(25))),
+    };
+    assert_eq!(store.streak("openai").unwrap(), two);
+    assert_eq!(store.streak("claude").unwrap(), Streak::default());
+
+    // One that a dead worker left open counts as broken.
+    let _ = store.ask(&entry(30, "a")).unwrap();
+    store.close_calls_of_the_dead().unwrap();
+    let last = store.streak("openai").unwrap().last.unwrap();
+    assert_eq!((last.kind, last.retry_at), (FailureKind::Broken, None));
+
+    store.forgive("openai", 40).unwrap();
+    assert_eq!(store.streak("openai").unwrap(), Streak::default());
+    assert_eq!(store.cost(0).unwrap().calls, 3);
+}
+
+const DRAIN: Readiness = Readiness {
+    drain: true,
+    batch_max: 10,
+    batch_wait: 0,
+};
+const PATIENT: Readiness = Readiness {
+    drain: false,
+    batch_max: 3,
+    batch_wait: 1_000,
+};
+
+fn portion(events: u32) -> Portion {
+    Portion {
+        events,
+        one_turn: true,
+        ..Portion::ALL
+    }
+}
+
+/// The times of what is claimed, and whether its turn is over.
+fn claim(queue: &mut Queue, now: i64, readiness: Readiness, events: u32) -> (Vec<i64>, bool) {
+    let claim = queue
+        .claim(now, readiness, |_| portion(events))
+        .unwrap()
+        .unwrap();
+    (
+        claim.events.iter().map(|it| it.at).collect(),
+        claim.turn_over,
+    )
+}
+
+fn queue_with(dir: &tempfile::TempDir, events: &[Event]) -> Queue {
+    let queue = Queue::open(&dir.path().join("queue.db"), &dir.path().join("backups")).unwrap();
+    for event in events {
+        queue.push(event).unwrap();
+    }
+    queue
+}
+
+#[test]
+fn a_batch_for_a_model_ends_with_its_turn() {
+    let dir = tempfile::tempdir().unwrap();
+    let events = [
+        event("s", 1, EventKind::SessionStart),
+        of_turn(2, "p1", EventKind::Prompt),
+        of_turn(3, "p1", EventKind::ToolUse),
+        of_turn(4, "p2", EventKind::Prompt),
+        of_turn(5, "p2", EventKind::ToolUse),
+        of_turn(6, "p2", EventKind::ToolUse),
+        event("s", 7, EventKind::SessionEnd),
+    ];
+    let mut queue = queue_with(&dir, &events);
+    // Without a Stop, the next prompt says that the turn is over.
+    assert_eq!(claim(&mut queue, 10, PATIENT, 10), (vec![1, 2, 3], true));
+    // A full batch says nothing of the kind, as long as more of the turn is there.
+    assert_eq!(claim(&mut queue, 10, PATIENT, 2), (vec![4, 5], false));
+    assert_eq!(claim(&mut queue, 10, PATIENT, 1), (vec![6], true));
+}
+
+#[test]
+fn a_silent_turn_is_over_as_far_as_one_can_tell() {
+    let dir = tempfile::tempdir().unwrap();
+    let events = [
+        of_turn(1, "p1", EventKind::Prompt),
+        of_turn(500, "p1", EventKind::ToolUse),
+    ];
+    let mut queue = queue_with(&dir, &events);
+    assert_eq!(queue.next_due(PATIENT).unwrap(), Some(1_500));
+    assert_eq!(queue.claim(1_400, PATIENT, |_| portion(9)).unwrap(), None);
+    assert_eq!(claim(&mut queue, 1_500, PATIENT, 9), (vec![1, 500], true));
+    queue.take_back_claims().unwrap();
+    assert_eq!(claim(&mut queue, 600, DRAIN, 9), (vec![1, 500], true));
+}
+
+#[test]
+fn a_batch_is_no_larger_than_a_question_can_be() {
+    let dir = tempfile::tempdir().unwrap();
+    let large = |at| Event {
+        payload: Payload {
+            reply: Some("x".repeat(10_000)),
+            ..Payload::default()
+        },
+        ..of_turn(at, "p1", EventKind::ToolUse)
+    };
+    let mut queue = queue_with(&dir, &[large(1), large(2), large(3)]);
+    let claimed = |queue: &mut Queue, event_bytes| {
+        let portion = Portion {
+            bytes: 5_000,
+            event_bytes,
+            ..portion(9)
+        };
+        let claim = queue.claim(10, DRAIN, |_| portion).unwrap().unwrap();
+        let count = claim.events.len();
+        queue.give_back(claim).unwrap();
+        count
+    };
+    assert_eq!(claimed(&mut queue, 2_000), 2);
+    assert_eq!(claimed(&mut queue, 20_000), 1, "one is always taken");
+}

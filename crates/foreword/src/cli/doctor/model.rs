@@ -1,0 +1,128 @@
+//! The memory agent: whether it can be asked, and whether it may.
+
+use foreword_core::model::FailureKind;
+use foreword_core::store::Store;
+use foreword_core::text;
+
+use super::{Cure, Trouble, World};
+use crate::cli::agent::Agent;
+use crate::config::Config;
+use crate::provider::Name;
+use crate::show;
+
+pub fn provider_missing(world: &World) -> Option<Trouble> {
+    let (agent, config) = agent(world)?;
+    let name = agent.choice.name;
+    // Here one only hears that a call failed for want of a key; the hooks may have another
+    // environment.
+    let no_key = name == Name::Anthropic
+        && std::env::var_os("ANTHROPIC_API_KEY").is_none_or(|key| key.is_empty())
+        && agent
+            .pause
+            .as_ref()
+            .is_some_and(|it| it.kind == FailureKind::Auth);
+    let problem = match agent.problem {
+        Some(problem) => problem,
+        None if no_key => {
+            "ANTHROPIC_API_KEY is not set, neither here nor for the worker".to_owned()
+        }
+        None => return None,
+    };
+    let evidence = format!("{} cannot be used: {problem}", name.as_str());
+    let custom = std::env::var_os("FOREWORD_CLAUDE_COMMAND").is_some();
+    let cure = match name {
+        Name::Claude if config.claude.command == "claude" => {
+            Cure::Command("npm install -g @anthropic-ai/claude-code".to_owned())
+        }
+        Name::Claude if custom => Cure::Command("unset FOREWORD_CLAUDE_COMMAND".to_owned()),
+        Name::Claude => Cure::Advice(format!(
+            "set command under [claude] in {} to where the claude CLI is",
+            world.home.config().display()
+        )),
+        Name::Anthropic => Cure::Advice(format!(
+            "set ANTHROPIC_API_KEY where Claude Code is started, and here; then run `{}`",
+            world.foreword("retry")
+        )),
+        Name::OpenAi | Name::Offline => Cure::Advice(format!(
+            "set base_url and model under [openai] in {}, then run `{}`",
+            world.home.config().display(),
+            world.foreword("retry")
+        )),
+    };
+    Some(Trouble { evidence, cure })
+}
+
+pub fn provider_paused(world: &World) -> Option<Trouble> {
+    let (agent, _) = agent(world)?;
+    // One trouble, one finding.
+    if provider_missing(world).is_some() {
+        return None;
+    }
+    let pause = agent.pause?;
+    let name = agent.choice.name;
+    Trouble::cured_by(
+        world.foreword("retry"),
+        format!(
+            "{} is paused until {}: {}; {}, then ask it again",
+            name.as_str(),
+            text::rfc3339(pause.until),
+            pause.reason,
+            first(name, pause.kind)
+        ),
+    )
+}
+
+/// What is to be done before the provider is asked again.
+fn first(provider: Name, kind: FailureKind) -> &'static str {
+    match (kind, provider) {
+        (FailureKind::Auth, Name::Claude) => "start `claude` and log in",
+        (FailureKind::Auth, _) => "see to it that the key is right",
+        (FailureKind::Billing, _) => "see to it that there is credit",
+        (FailureKind::RateLimit, _) => "wait until the limit is reset",
+        (FailureKind::Model, _) => "set a model that there is",
+        (FailureKind::Missing, _) => "see to it that it is there",
+        (FailureKind::Outage | FailureKind::Timeout | FailureKind::Broken, _) => {
+            "wait until it answers"
+        }
+        _ => "try another model if it goes on so",
+    }
+}
+
+/// A budget of nothing is a decision; one that was reached is news.
+pub fn budget_used_up(world: &World) -> Option<Trouble> {
+    let (agent, config) = agent(world)?;
+    let limit = agent.used_up.as_ref()?;
+    if !agent.has_model() || config.budget.daily_usd <= 0.0 || config.budget.daily_tokens == 0 {
+        return None;
+    }
+    let (key, more) = if limit.ends_with("tokens") {
+        ("daily_tokens", (config.budget.daily_tokens * 2).to_string())
+    } else {
+        let spent = agent.today.usd.unwrap_or(0.0).max(config.budget.daily_usd);
+        ("daily_usd", format!("{:.1}", (spent * 2.0).ceil()))
+    };
+    let evidence = format!(
+        "today's budget of {limit} is used up; memory goes on offline until midnight (UTC), or with a larger budget"
+    );
+    let variable = format!("FOREWORD_BUDGET_{}", key.to_uppercase());
+    let file = world.home.config();
+    let written = std::fs::read_to_string(&file).unwrap_or_default();
+    let cure = if std::env::var_os(&variable).is_some() {
+        Cure::Command(format!("export {variable}={more}"))
+    } else if written.contains("budget") {
+        Cure::Advice(format!("raise {key} under [budget] in {}", file.display()))
+    } else {
+        let file = show::shell_word(&file);
+        Cure::Command(format!(
+            "(umask 077 && printf '\\n[budget]\\n{key} = {more}\\n' >> {file})"
+        ))
+    };
+    Some(Trouble { evidence, cure })
+}
+
+fn agent(world: &World) -> Option<(Agent, Config)> {
+    let config = Config::load(&world.home).ok()?;
+    let store = Store::inspect(&world.home.memory()).ok().flatten();
+    let agent = Agent::look(&world.home, &config, store.as_ref(), world.now).ok()?;
+    Some((agent, config))
+}

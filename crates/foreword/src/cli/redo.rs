@@ -1,0 +1,131 @@
+//! `foreword redo`: derives from a session, or from one turn of it, again, and replaces
+//! what was made of it before.
+//!
+//! Nobody else may write meanwhile, so a running worker is ended first, and this process
+//! holds its lock.
+
+use anyhow::{Context as _, bail};
+use foreword_core::store::{HostSession, Kept, Store};
+use foreword_core::text::{count, one_line};
+
+use super::worker;
+use crate::config::Config;
+use crate::home::Home;
+use crate::platform::Lock;
+use crate::provider;
+use crate::worker::{anything_waits, redo};
+use crate::{show, start};
+
+#[derive(clap::Args)]
+pub struct Args {
+    /// A session's id or how it begins, or a number as in #12: then only the turn that it
+    /// came from
+    #[arg(value_name = "SESSION|#ID")]
+    what: String,
+    /// Say what would be asked, and ask nothing
+    #[arg(long)]
+    dry_run: bool,
+}
+
+/// What is to be derived from again.
+pub struct Subject {
+    pub session: HostSession,
+    pub kept: Kept,
+}
+
+pub fn run(args: &Args) -> anyhow::Result<()> {
+    let home = super::home()?;
+    let config = Config::load(&home)?;
+    let provider = provider::choose(&config, &home).name;
+    if args.dry_run {
+        let store = Store::look(&home.memory())?.context("nothing is remembered yet")?;
+        let subject = find(&store, &args.what, &config)?;
+        let made = store.made_of(&subject.kept.events)?;
+        let plan = redo::plan(&home, &config, subject.kept.events.clone());
+        print!("{}", show::redo_plan(&subject, provider, &plan, &made));
+        eprintln!("Nothing was changed: this was a dry run.");
+        return Ok(());
+    }
+    // Before a worker is ended for it.
+    let store = Store::look(&home.memory())?.context("nothing is remembered yet")?;
+    find(&store, &args.what, &config)?;
+    drop(store);
+
+    let lock = take_lock(&home)?;
+    let redone = again(&home, &config, &args.what);
+    drop(lock);
+    if anything_waits(&home) {
+        start::wake_worker(&home);
+    }
+    print!("{}", redone?);
+    Ok(())
+}
+
+/// Under the lock: what is kept may have changed since the first look.
+fn again(home: &Home, config: &Config, what: &str) -> anyhow::Result<String> {
+    let store = Store::open(&home.memory(), &home.backups()).context("could not open memory.db")?;
+    store
+        .close_calls_of_the_dead()
+        .context("could not complete the ledger")?;
+    let subject = find(&store, what, config)?;
+    let events = &subject.kept.events;
+    let before = store.made_of(events)?;
+    let redone = redo::redo(home, config, events.clone())?;
+    let after = store.made_of(events)?;
+    let provider = provider::choose(config, home).name;
+    Ok(show::redone(&subject, provider, redone, &before, &after))
+}
+
+fn find(store: &Store, what: &str, config: &Config) -> anyhow::Result<Subject> {
+    let (session, item) = target(store, what)?;
+    let kept = store.whole_turns(&session, item)?;
+    if kept.turns == 0 {
+        let days = u64::from(config.retention.events_days);
+        bail!(
+            "the events that it came from are gone: they are kept for {} (retention.events_days); nothing was changed",
+            count(days, "day", "days")
+        );
+    }
+    Ok(Subject { session, kept })
+}
+
+/// A session, and the thing with a number whose turn alone is meant.
+fn target(store: &Store, what: &str) -> anyhow::Result<(HostSession, Option<i64>)> {
+    let named = what.strip_prefix('#');
+    if let Ok(item) = named.unwrap_or(what).parse::<i64>()
+        && let Some(session) = store.session_of(item)?
+    {
+        return Ok((session, Some(item)));
+    }
+    if named.is_some() {
+        bail!("there is no {what}; find numbers with `foreword search WORDS`");
+    }
+    let mut sessions = store.sessions_named(what)?;
+    match (sessions.pop(), sessions.len()) {
+        (Some(session), 0) if !what.is_empty() => Ok((session, None)),
+        (Some(_), others) if !what.is_empty() => {
+            bail!(
+                "{} sessions begin with '{}'; write more of its id",
+                others + 1,
+                one_line(what)
+            )
+        }
+        _ => bail!(
+            "there is no session '{}'; `foreword show #ID` names the session of an item",
+            one_line(what)
+        ),
+    }
+}
+
+/// A hook may start another worker in the moment between.
+const TRIES: u32 = 5;
+
+fn take_lock(home: &Home) -> anyhow::Result<Lock> {
+    for _ in 0..TRIES {
+        worker::end_running(home)?;
+        if let Ok(lock) = Lock::acquire(&home.lock()).context("could not take the worker's lock")? {
+            return Ok(lock);
+        }
+    }
+    bail!("workers are started again and again; try once more when no session runs")
+}

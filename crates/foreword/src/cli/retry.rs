@@ -1,0 +1,83 @@
+//! `foreword retry`: what was skipped is tried again, and a provider that was left alone
+//! is asked again, now.
+
+use anyhow::Context as _;
+use foreword_core::queue::Queue;
+use foreword_core::store::Store;
+use foreword_core::text::{count, one_line};
+
+use super::{agent, worker};
+use crate::config::Config;
+use crate::home::{self, Home};
+use crate::provider;
+
+#[derive(clap::Args)]
+pub struct Args {}
+
+pub fn run(_args: &Args) -> anyhow::Result<()> {
+    let home = super::home()?;
+    let config = Config::load(&home)?;
+    let lifted = lift_pause(&home, &config)?;
+    let skipped = take_up_skipped(&home)?;
+    let waiting = crate::worker::anything_waits(&home);
+    if !lifted && !waiting {
+        println!("nothing to retry: no event was skipped, and nothing waits");
+        return Ok(());
+    }
+    if skipped > 0 {
+        let events = count(skipped as u64, "skipped event is", "skipped events are");
+        println!("{events} tried again");
+    }
+    if !waiting {
+        println!("no event waits for it");
+        return Ok(());
+    }
+    let left = worker::drain_all(&home, &config)?;
+    worker::report(left);
+    let pause = match Store::look(&home.memory())? {
+        Some(store) => agent::pause(&store, provider::choose(&config, &home).name, home::now())?,
+        None => None,
+    };
+    if let Some(pause) = pause {
+        println!("the provider failed again: {}", one_line(&pause.reason));
+    }
+    let queue = Queue::look(&home.queue())?.context("queue.db is gone")?;
+    let skipped = queue.skipped()?;
+    if let Some(first) = skipped.first() {
+        let events = count(skipped.len() as u64, "event was", "events were");
+        let why = first.last_error.as_deref().unwrap_or("unknown");
+        println!("{events} skipped again: {}", one_line(why));
+    }
+    Ok(())
+}
+
+/// Whether there was a pause, or a streak of failures that would soon lead to one.
+fn lift_pause(home: &Home, config: &Config) -> anyhow::Result<bool> {
+    let provider = provider::choose(config, home).name;
+    if !home.memory().exists() {
+        return Ok(false);
+    }
+    let store = Store::open(&home.memory(), &home.backups()).context("could not open memory.db")?;
+    if store.streak(provider.as_str())?.failures == 0 {
+        return Ok(false);
+    }
+    let pause = agent::pause(&store, provider, home::now())?;
+    store.forgive(provider.as_str(), home::now())?;
+    if let Some(pause) = pause {
+        let (name, why) = (provider.as_str(), one_line(&pause.reason));
+        println!("{name} is asked again; it was paused: {why}");
+    } else {
+        println!("{} is asked again", provider.as_str());
+    }
+    Ok(true)
+}
+
+fn take_up_skipped(home: &Home) -> anyhow::Result<usize> {
+    if !home.queue().exists() {
+        return Ok(0);
+    }
+    let queue = Queue::open(&home.queue(), &home.backups()).context("could not open queue.db")?;
+    queue
+        .retry_skipped()
+        .context("could not take up what was skipped")
+}

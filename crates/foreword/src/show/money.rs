@@ -1,0 +1,268 @@
+//! How the memory agent's doings look: what it costs, what stopped it, what it did again.
+
+use std::fmt::Write as _;
+
+use foreword_core::model::Kind;
+use foreword_core::store::Made;
+use foreword_core::store::ledger::{Cost, StoodIn};
+use foreword_core::text::{self, count, one_line};
+use serde_json::{Value, json};
+
+use crate::cli::{Agent, Bill, Pause, Subject};
+use crate::provider::{Name, prices};
+use crate::worker::redo::{Plan, Redone};
+
+/// `$0.12`; less than a cent is shown in full.
+pub fn usd(amount: f64) -> String {
+    if amount > 0.0 && amount < 0.01 {
+        format!("${amount:.4}")
+    } else {
+        format!("${amount:.2}")
+    }
+}
+
+fn known_usd(amount: Option<f64>) -> String {
+    amount.map_or_else(|| "price not known".to_owned(), usd)
+}
+
+pub fn bill(bill: &Bill) -> String {
+    let Cost {
+        calls,
+        failed,
+        input_tokens,
+        output_tokens,
+        cache_read_tokens,
+        cache_write_tokens,
+        usd: cost,
+        unpriced,
+        raw_tokens,
+        memory_tokens,
+    } = bill.cost;
+    let mut out = String::new();
+    let mut line = |name: &str, text: String| {
+        let _ = writeln!(out, "{name:<12}{text}");
+    };
+    let failed = if failed > 0 {
+        format!(", {failed} failed")
+    } else {
+        String::new()
+    };
+    let since = match bill.since {
+        Some(since) => format!("since {}", text::rfc3339(since)),
+        None => "in all".to_owned(),
+    };
+    line("calls", format!("{calls}{failed} ({since})"));
+    line(
+        "tokens",
+        format!(
+            "{input_tokens} in ({cache_read_tokens} from the cache, {cache_write_tokens} written to it), {output_tokens} out"
+        ),
+    );
+    let unpriced = match (cost, unpriced) {
+        (Some(_), 1..) => {
+            format!(", and {}", count(unpriced, "call", "calls")) + " whose price is not known"
+        }
+        _ => String::new(),
+    };
+    line(
+        "cost",
+        format!(
+            "{}{unpriced} (list prices of {}; the claude CLI counts its own)",
+            known_usd(cost),
+            prices::AS_OF
+        ),
+    );
+    line("budget", today(&bill.agent));
+    if raw_tokens > 0 {
+        line("memory", ratio(raw_tokens, memory_tokens));
+    }
+    if !bill.models.is_empty() {
+        let _ = writeln!(out);
+    }
+    for model in &bill.models {
+        let name = model.model.as_deref().unwrap_or("(no answer)");
+        let cost = match model.output_tokens {
+            0 => String::new(),
+            _ => known_usd(model.usd),
+        };
+        let line = format!(
+            "{:<10}  {:<24} {:>6} calls {:>5} failed {:>9} in {:>8} out  {cost}",
+            model.provider,
+            one_line(name),
+            model.calls,
+            model.failed,
+            model.input_tokens,
+            model.output_tokens,
+        );
+        let _ = writeln!(out, "{}", line.trim_end());
+    }
+    for stood_in in &bill.stand_ins {
+        let _ = writeln!(out, "{}", stand_in(stood_in));
+    }
+    out
+}
+
+fn ratio(raw: u64, memory: u64) -> String {
+    let ratio = if memory > 0 {
+        format!(" ({:.0}:1)", raw as f64 / memory as f64)
+    } else {
+        String::new()
+    };
+    format!("{raw} tokens of tool output became {memory} tokens of memory{ratio}")
+}
+
+/// `$0.12 of $1.00 today, 14 calls`.
+pub fn today(agent: &Agent) -> String {
+    format!(
+        "{} of {} today, {}",
+        known_usd(agent.today.usd),
+        usd(agent.budget.daily_usd),
+        count(agent.today.calls, "call", "calls")
+    )
+}
+
+pub fn stand_in(stood_in: &StoodIn) -> String {
+    format!(
+        "{} went offline: {}",
+        count(stood_in.batches, "batch", "batches"),
+        one_line(&stood_in.why)
+    )
+}
+
+pub fn pause(pause: &Pause) -> String {
+    format!(
+        "since {}, until {} ({}): {}; `foreword retry` asks at once",
+        text::rfc3339(pause.since),
+        text::rfc3339(pause.until),
+        pause.kind,
+        one_line(&pause.reason)
+    )
+}
+
+pub fn pause_json(pause: &Pause) -> Value {
+    json!({
+        "since": text::rfc3339(pause.since),
+        "until": text::rfc3339(pause.until),
+        "kind": pause.kind,
+        "reason": pause.reason,
+    })
+}
+
+pub fn bill_json(bill: &Bill) -> Value {
+    let cost = &bill.cost;
+    let models = bill.models.iter().map(|model| {
+        json!({
+            "provider": model.provider,
+            "model": model.model,
+            "calls": model.calls,
+            "failed": model.failed,
+            "input_tokens": model.input_tokens,
+            "output_tokens": model.output_tokens,
+            "cost_usd": model.usd,
+        })
+    });
+    let stand_ins = bill.stand_ins.iter().map(
+        |it| json!({"batches": it.batches, "reason": it.why, "last_at": text::rfc3339(it.last_at)}),
+    );
+    json!({
+        "since": bill.since.map(text::rfc3339),
+        "calls": cost.calls,
+        "failed": cost.failed,
+        "input_tokens": cost.input_tokens,
+        "output_tokens": cost.output_tokens,
+        "cache_read_tokens": cost.cache_read_tokens,
+        "cache_write_tokens": cost.cache_write_tokens,
+        "cost_usd": cost.usd,
+        "unpriced_calls": cost.unpriced,
+        "raw_tokens": cost.raw_tokens,
+        "memory_tokens": cost.memory_tokens,
+        "today": {"calls": bill.agent.today.calls, "cost_usd": bill.agent.today.usd},
+        "budget": {
+            "daily_usd": bill.agent.budget.daily_usd,
+            "session_usd": bill.agent.budget.session_usd,
+        },
+        "models": models.collect::<Vec<_>>(),
+        "stand_ins": stand_ins.collect::<Vec<_>>(),
+    })
+}
+
+pub fn redo_plan(subject: &Subject, provider: Name, plan: &Plan, made: &[Made]) -> String {
+    let mut out = String::new();
+    let _ = writeln!(
+        out,
+        "session {}: {}, {}",
+        one_line(&subject.session.id),
+        count(subject.kept.turns as u64, "turn", "turns"),
+        count(plan.events as u64, "event", "events")
+    );
+    let _ = if provider == Name::Offline {
+        writeln!(out, "  offline would derive from them; no model is asked")
+    } else {
+        writeln!(
+            out,
+            "  {} would be asked {}, about {} tokens",
+            provider.as_str(),
+            count(plan.batches as u64, "time", "times"),
+            plan.input_tokens
+        )
+    };
+    let _ = match made.is_empty() {
+        true => writeln!(out, "  nothing was made of them before"),
+        false => writeln!(out, "  would be replaced: {}", numbers(made.iter())),
+    };
+    out + &gone(subject)
+}
+
+pub fn redone(
+    subject: &Subject,
+    provider: Name,
+    redone: Redone,
+    before: &[Made],
+    after: &[Made],
+) -> String {
+    let is_in = |made: &Made, others: &[Made]| others.iter().any(|it| it.id == made.id);
+    let mut out = String::new();
+    let _ = writeln!(
+        out,
+        "session {}: {} derived from again by {}, {} in {}",
+        one_line(&subject.session.id),
+        count(subject.kept.turns as u64, "turn", "turns"),
+        provider.as_str(),
+        count(redone.events as u64, "event", "events"),
+        count(redone.batches as u64, "batch", "batches")
+    );
+    let mut line = |name: &str, made: Vec<&Made>| {
+        if !made.is_empty() {
+            let _ = writeln!(out, "  {name}: {}", numbers(made.into_iter()));
+        }
+    };
+    line(
+        "replaced",
+        after.iter().filter(|it| is_in(it, before)).collect(),
+    );
+    line(
+        "gone",
+        before.iter().filter(|it| !is_in(it, after)).collect(),
+    );
+    line(
+        "new",
+        after.iter().filter(|it| !is_in(it, before)).collect(),
+    );
+    out + &gone(subject)
+}
+
+fn gone(subject: &Subject) -> String {
+    match subject.kept.gone as u64 {
+        0 => String::new(),
+        1 => "  1 turn stays as it is: its events are gone\n".to_owned(),
+        gone => format!("  {gone} turns stay as they are: their events are gone\n"),
+    }
+}
+
+fn numbers<'a>(made: impl Iterator<Item = &'a Made>) -> String {
+    let words = made.map(|made| match made.kind {
+        Kind::Summary => format!("#{} (summary)", made.id),
+        _ => format!("#{}", made.id),
+    });
+    words.collect::<Vec<_>>().join(", ")
+}
