@@ -21,7 +21,7 @@ const PAUSE_FOR_A_PERSON: Millis = 300_000;
 const PAUSE_MAX: Millis = 24 * 3_600_000;
 
 /// After so many failures in a row, whatever they were, the model itself is at fault.
-const STREAK_MAX: u32 = 30;
+const STREAK_MAX: u32 = 100;
 
 const DAY: Millis = 24 * 3_600_000;
 

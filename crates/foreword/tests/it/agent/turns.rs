@@ -93,3 +93,16 @@ fn a_worker_does_not_stay_for_what_only_a_person_can_mend() {
     assert_eq!(agent.questions().len(), 1);
     agent.assert_nothing_is_missing();
 }
+
+#[test]
+fn a_model_that_is_too_slow_for_a_turn_is_asked_about_half_of_it() {
+    let mut agent = Agent::new(Provider::Anthropic);
+    agent.sandbox.set("FOREWORD_MODEL_TIMEOUT_SECONDS", "1");
+    let slow = json!({"name": "slow", "match": {"last_user_contains": "[4]"}, "then": {"hang_ms": 60_000}});
+    agent.script(&json!({"lanes": [slow], "then": super::world::answer("In two parts")}));
+    agent.tell_turn(&agent.host("s1"));
+    agent.sandbox.drain();
+    agent.assert_all_is_stored();
+    let failures = "select coalesce(failure, 'none') from ledger";
+    assert_eq!(agent.column(failures), ["timeout", "none", "none"]);
+}
