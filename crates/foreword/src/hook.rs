@@ -214,12 +214,13 @@ fn context(home: &Home, event: &Event) -> String {
         project: event.project.as_deref(),
         host_session_id: &event.host_session_id,
         source: Source::parse(event.payload.source.as_deref()),
+        branch: event.branch.as_deref(),
     };
-    let Ok(Some(text)) = index::index(store.as_ref(), &request) else {
+    let Ok(Some(index)) = index::index(store.as_ref(), &request) else {
         return String::new();
     };
     let answer = serde_json::json!({
-        "hookSpecificOutput": {"hookEventName": "SessionStart", "additionalContext": text}
+        "hookSpecificOutput": {"hookEventName": "SessionStart", "additionalContext": index.text}
     });
     let answer = answer.to_string();
     if answer.chars().count() > OUTPUT_MAX {
@@ -233,7 +234,7 @@ fn context(home: &Home, event: &Event) -> String {
 }
 
 /// How the agent can run this program from a shell: it need not be on its PATH.
-fn program() -> String {
+pub fn program() -> String {
     let Ok(program) = std::env::current_exe() else {
         return "foreword".to_owned();
     };
