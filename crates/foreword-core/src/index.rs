@@ -9,9 +9,11 @@
 
 mod worth;
 
+use std::path::Path;
+
 use rusqlite::named_params;
 
-use crate::model::{Millis, ObservationType, Origin};
+use crate::model::{Freshness, Millis, ObservationType, Origin};
 use crate::store::Store;
 use crate::text;
 pub use worth::{Fate, Reason, Weighed};
@@ -48,6 +50,8 @@ pub struct Request<'a> {
     pub host_session_id: &'a str,
     pub source: Source,
     pub branch: Option<&'a str>,
+    /// The working tree's top, to look at files.
+    pub root: Option<&'a Path>,
     /// How the agent can run this program.
     pub program: &'a str,
 }
@@ -63,6 +67,9 @@ const LINES_PER_SESSION: usize = 6;
 const NEXT_STEPS_FROM: usize = 3;
 /// And decisions per session, so that what was done is seen too.
 const DECISIONS_PER_SESSION: usize = 3;
+
+/// So many lines at most have their files looked at: about as many as can be shown.
+const LOOKED_AT: usize = 48;
 
 const FRAME: &str = "foreword-memory";
 
@@ -126,6 +133,8 @@ struct Line {
     on_this_branch: bool,
     /// It touches a file that the latest summary of the project says was edited.
     about_last_work: bool,
+    /// None if it was not looked at, or nobody can tell.
+    freshness: Option<Freshness>,
 }
 
 /// What people call the project.
@@ -187,7 +196,27 @@ fn sessions(store: &Store, project: &str, request: &Request<'_>) -> rusqlite::Re
     for session in &mut sessions {
         fill(store, session, request.branch, &last_work)?;
     }
+    look_at_files(store, request.root, &mut sessions)?;
     Ok(sessions)
+}
+
+/// Looks whether what the likeliest lines are about is still there.
+fn look_at_files(
+    store: &Store,
+    root: Option<&Path>,
+    sessions: &mut [Session],
+) -> rusqlite::Result<()> {
+    let mut lines: Vec<(i64, &mut Line)> = sessions
+        .iter_mut()
+        .enumerate()
+        .flat_map(|(ago, session)| session.lines.iter_mut().map(move |line| (ago, line)))
+        .map(|(ago, line)| (worth::sum(&worth::reasons(line, ago)), line))
+        .collect();
+    lines.sort_by_key(|(worth, line)| (-worth, -line.id));
+    for (_, line) in lines.into_iter().take(LOOKED_AT) {
+        line.freshness = store.freshness(line.id, root)?;
+    }
+    Ok(())
 }
 
 /// The files that the project's latest summary says were edited, as JSON.
@@ -253,6 +282,7 @@ fn fill(
             origin: row.get("origin")?,
             on_this_branch: row.get("on_this_branch")?,
             about_last_work: row.get("about_last_work")?,
+            freshness: None,
         })
     })?;
     session.lines = rows.collect::<rusqlite::Result<Vec<_>>>()?;
@@ -267,9 +297,14 @@ impl Line {
         } else {
             ""
         };
+        let stale = match self.freshness {
+            Some(Freshness::Changed) => ", files changed since",
+            Some(Freshness::Gone) => ", files gone since",
+            Some(Freshness::Fresh) | None => "",
+        };
         let title = field(&self.title, 110);
         format!(
-            "- #{} {}: {title} (~{} tokens{origin})\n",
+            "- #{} {}: {title} (~{} tokens{origin}{stale})\n",
             self.id, self.kind, self.cost
         )
     }
@@ -342,8 +377,7 @@ fn render(project: &str, program: &str, sessions: &[Session], budget: usize) -> 
         .flat_map(|(ago, session)| session.lines.iter().map(move |line| (ago, line)))
         .map(|(ago, line)| (ago, line, worth::reasons(line, ago)))
         .collect();
-    let worth = |reasons: &[Reason]| reasons.iter().map(|(_, points)| points).sum::<i64>();
-    candidates.sort_by_key(|(ago, line, reasons)| (-worth(reasons), *ago, -line.id));
+    candidates.sort_by_key(|(ago, line, reasons)| (-worth::sum(reasons), *ago, -line.id));
     let mut weighed = Vec::new();
     for (ago, line, reasons) in candidates {
         let fate = match shown[ago].refuses(line) {
@@ -424,6 +458,7 @@ mod tests {
             origin: Origin::Agent,
             on_this_branch: false,
             about_last_work: false,
+            freshness: None,
         }
     }
 

@@ -8,7 +8,7 @@
 mod stdin;
 
 use std::io::Write as _;
-use std::path::PathBuf;
+use std::path::{Path, PathBuf};
 
 use foreword_core::capture::{self, Captured, Hook, World};
 use foreword_core::db::OpenError;
@@ -215,6 +215,7 @@ fn context(home: &Home, event: &Event) -> String {
         host_session_id: &event.host_session_id,
         source: Source::parse(event.payload.source.as_deref()),
         branch: event.branch.as_deref(),
+        root: event.root.as_deref().map(Path::new),
     };
     let Ok(Some(index)) = index::index(store.as_ref(), &request) else {
         return String::new();

@@ -1,7 +1,7 @@
 //! How much a line of the index deserves its place, with the reasons.
 
 use super::Line;
-use crate::model::{ObservationType, Origin};
+use crate::model::{Freshness, ObservationType, Origin};
 
 /// One reason, and how much it counts.
 pub type Reason = (&'static str, i64);
@@ -24,11 +24,23 @@ pub(super) fn reasons(line: &Line, sessions_ago: usize) -> Vec<Reason> {
         (line.about_last_work, ("about files of the last work", 8)),
         (line.on_this_branch, ("on this branch", 6)),
         (line.by_subagent, ("by a subagent", -30)),
+        (
+            line.freshness == Some(Freshness::Changed),
+            ("its files have changed", -6),
+        ),
+        (
+            line.freshness == Some(Freshness::Gone),
+            ("its files are gone", -16),
+        ),
     ];
     reasons
         .into_iter()
         .filter_map(|(holds, reason)| holds.then_some(reason))
         .collect()
+}
+
+pub(super) fn sum(reasons: &[Reason]) -> i64 {
+    reasons.iter().map(|(_, points)| points).sum()
 }
 
 /// Why a line is in the index, or why it is not.
@@ -56,6 +68,6 @@ pub struct Weighed {
 impl Weighed {
     #[must_use]
     pub fn worth(&self) -> i64 {
-        self.reasons.iter().map(|(_, points)| points).sum()
+        sum(&self.reasons)
     }
 }

@@ -58,6 +58,7 @@ fn told(store: &Store, session: &str, source: &str) -> Option<String> {
         host_session_id: session,
         source: Source::parse(Some(source)),
         branch: None,
+        root: None,
         program: "foreword",
     };
     index(Some(store), &request).unwrap().map(|it| it.text)
@@ -192,6 +193,7 @@ fn another_project_or_none_is_told_nothing() {
             host_session_id: "x",
             source: Source::Startup,
             branch: None,
+            root: None,
             program: "foreword",
         };
         assert_eq!(index(Some(&store), &request).unwrap(), None);

@@ -62,6 +62,7 @@ pub fn run(args: &Args) -> anyhow::Result<()> {
         host_session_id: &args.session,
         source: args.source.into(),
         branch: place.head.branch.as_deref(),
+        root: place.root.as_deref(),
         program: &program,
     };
     match index::index(store.as_ref(), &request)? {

@@ -564,4 +564,16 @@ fn the_preview_is_what_the_hook_says_and_then_why() {
     let why = preview.strip_prefix(told).unwrap();
     assert!(why.starts_with("\n\nWhy each line is there"), "{why}");
     assert!(why.contains("shown; a bugfix +40"), "{why}");
+    assert!(!told.contains("since"), "{told}");
+
+    // What the file says now is not what was remembered of it.
+    for (change, mark) in [("700", "files changed since"), ("", "files gone since")] {
+        let limit = project.join("limit.txt");
+        match change {
+            "" => std::fs::remove_file(limit).unwrap(),
+            change => std::fs::write(limit, change).unwrap(),
+        }
+        let told = sandbox.told("context", &project, &start);
+        assert!(told.contains(mark), "{told}");
+    }
 }
