@@ -86,7 +86,7 @@ enum Command {
     Completions(pages::CompletionsArgs),
     /// The manual page
     Man(pages::ManArgs),
-    /// Hook: SessionStart; with --preview, what a session that starts here is told, and why
+    /// With --preview: what a session that starts here is told, and why
     Context(context::Args),
     /// Hook: UserPromptSubmit
     #[command(hide = true)]
