@@ -13,6 +13,7 @@ pub mod reply;
 use std::time::Duration;
 
 use foreword_core::model::{Derived, Event, FailureKind, Millis, Observation, Provenance};
+use foreword_core::redact;
 use foreword_core::store::Store;
 use foreword_core::store::ledger::{Answered, Entry, Failed};
 use foreword_core::text;
@@ -21,7 +22,6 @@ use crate::config;
 use crate::provider::{Call, Failure, Model, Provider as _, Question};
 use prompts::Prompts;
 use question::{Subject, Worded};
-use reply::Reply;
 
 /// A model with everything that is needed to ask it.
 pub struct Compressor {
@@ -137,6 +137,9 @@ impl Compressor {
     }
 }
 
+/// Of one answer no more are kept: who says everything says nothing.
+const OBSERVATIONS_MAX: usize = 12;
+
 /// Answers that may come out better when asked for again.
 fn is_unreadable(kind: FailureKind) -> bool {
     matches!(kind, FailureKind::Prose | FailureKind::Schema)
@@ -145,7 +148,7 @@ fn is_unreadable(kind: FailureKind) -> bool {
 /// What an answer says, if anything in it can be kept.
 fn read(call: &Call, subject: &Subject<'_>) -> Result<Derived, Failure> {
     let failure = match &call.answer {
-        Ok(answer) => return derived(reply::read(answer), answer, subject),
+        Ok(answer) => return derived(answer, subject),
         Err(failure) => failure,
     };
     // A smaller batch gives a shorter answer. One event alone cannot be made smaller, so
@@ -153,12 +156,15 @@ fn read(call: &Call, subject: &Subject<'_>) -> Result<Derived, Failure> {
     if let (FailureKind::CutOff, 1, Some(partial)) =
         (failure.kind, subject.events.len(), &failure.partial)
     {
-        return derived(reply::read(partial), partial, subject).map_err(|_| failure.clone());
+        return derived(partial, subject).map_err(|_| failure.clone());
     }
     Err(failure.clone())
 }
 
-fn derived(reply: Reply, answer: &str, subject: &Subject<'_>) -> Result<Derived, Failure> {
+fn derived(answer: &str, subject: &Subject<'_>) -> Result<Derived, Failure> {
+    // What is stored holds no secret, whoever wrote it.
+    let answer = &redact::redact(answer).text;
+    let reply = reply::read(answer);
     let said_something =
         !reply.observations.is_empty() || reply.summary.is_some() || reply.nothing.is_some();
     if !said_something {
@@ -182,12 +188,19 @@ fn derived(reply: Reply, answer: &str, subject: &Subject<'_>) -> Result<Derived,
         .events
         .first()
         .map_or_else(String::new, |it| it.id.to_string());
-    let observations: Vec<Observation> = reply
-        .observations
-        .iter()
-        .enumerate()
-        .filter_map(|(number, it)| repair::observation(it, &events, format!("{seed}/{number}")))
-        .collect();
+    let mut observations: Vec<Observation> = Vec::new();
+    for (number, said) in reply.observations.iter().enumerate() {
+        let repaired = repair::observation(said, &events, format!("{seed}/{number}"));
+        // Small models say the same thing over and over.
+        let is_new = |it: &Observation| {
+            let same = |other: &Observation| {
+                (&other.title, &other.narrative) == (&it.title, &it.narrative)
+            };
+            !observations.iter().any(same)
+        };
+        observations.extend(repaired.filter(is_new));
+    }
+    observations.truncate(OBSERVATIONS_MAX);
     let summary = reply
         .summary
         .as_ref()

@@ -211,6 +211,9 @@ impl Config {
         if config.model.timeout_seconds == 0 || config.model.answer_max_tokens == 0 {
             bail!("model.timeout_seconds and model.answer_max_tokens have to be at least 1");
         }
+        if config.worker.batch_max == 0 || config.model.batch_max_tokens == 0 {
+            bail!("worker.batch_max and model.batch_max_tokens have to be at least 1");
+        }
         Ok(config)
     }
 }

@@ -252,6 +252,27 @@ pub fn kill_group(pid: u32) {
     }
 }
 
+/// Kills what a dead worker's agent left behind: a wrapper around the claude CLI dies with the
+/// worker, but not what it had started. Every such process carries both marks. Only the
+/// holder of the worker's lock may call this: no agent of its own lives yet.
+pub fn kill_orphans(marks: [&[u8]; 2]) {
+    // There is no /proc elsewhere; then nothing is found.
+    let processes = std::fs::read_dir("/proc").into_iter().flatten().flatten();
+    for process in processes {
+        let name = process.file_name();
+        let Some(pid) = name.to_str().and_then(|it| it.parse::<i32>().ok()) else {
+            continue;
+        };
+        let environ = std::fs::read(process.path().join("environ")).unwrap_or_default();
+        let has = |mark: &[u8]| environ.split(|&byte| byte == 0).any(|it| it == mark);
+        let is_other = pid > 1 && pid.unsigned_abs() != std::process::id();
+        if is_other && marks.iter().all(|mark| has(mark)) {
+            // SAFETY: kill touches no memory of ours.
+            unsafe { libc::kill(pid, libc::SIGKILL) };
+        }
+    }
+}
+
 /// How a child of ours ended: whether well; none while it lives.
 pub fn child_ended(pid: u32) -> Option<bool> {
     let pid = i32::try_from(pid).ok()?;

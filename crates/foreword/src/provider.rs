@@ -189,6 +189,16 @@ pub fn chosen_at_install(home: &Home) -> Option<Name> {
     Name::parse(word.trim())
 }
 
+/// The files that decide which provider is used and how, as they are at a time.
+#[derive(Debug, PartialEq, Eq)]
+pub struct Settings([Option<Vec<u8>>; 2]);
+
+impl Settings {
+    pub fn read(home: &Home) -> Settings {
+        Settings([home.config(), home.chosen_provider()].map(|path| std::fs::read(path).ok()))
+    }
+}
+
 /// A provider with a model, ready to be asked.
 pub enum Model {
     Claude(claude::Claude),

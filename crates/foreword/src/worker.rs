@@ -23,7 +23,8 @@ use tokio::signal::unix::{Signal, SignalKind, signal};
 use crate::config::Config;
 use crate::home::{self, Home};
 use crate::log::Log;
-use crate::platform::Lock;
+use crate::platform::{self, Lock};
+use crate::provider;
 use crate::start;
 use derive::Deriver;
 use request::{Requests, Waiting};
@@ -37,6 +38,9 @@ pub enum End {
     Asked,
     /// Another worker has the lock.
     Other(u32),
+    /// The settings are no longer those that it came up with. Perhaps it was not even given
+    /// the key that it needs now: another worker has to be started.
+    Outdated,
 }
 
 /// Until when a worker runs.
@@ -106,6 +110,8 @@ struct Worker<'a> {
     house_kept: Millis,
     /// A session of which a batch failed is taken up in smaller parts, until one goes well.
     limits: HashMap<String, u32>,
+    /// What it came up with.
+    settings: provider::Settings,
 }
 
 /// What came of looking for work.
@@ -129,6 +135,10 @@ impl<'a> Worker<'a> {
         store
             .close_calls_of_the_dead()
             .context("could not complete the ledger")?;
+        platform::kill_orphans([
+            b"FOREWORD_AGENT=1",
+            &[b"FOREWORD_HOME=", home.dir().as_os_str().as_encoded_bytes()].concat(),
+        ]);
         let requests =
             Requests::bind(&home.socket()).context("could not open the worker's socket")?;
         let signals = [
@@ -148,6 +158,7 @@ impl<'a> Worker<'a> {
             claim_in_doubt: false,
             house_kept: 0,
             limits: HashMap::new(),
+            settings: provider::Settings::read(home),
         })
     }
 
@@ -159,6 +170,10 @@ impl<'a> Worker<'a> {
         loop {
             if self.asked_to_end().await {
                 return Ok(End::Asked);
+            }
+            // Whoever switches a model off means the next call, not the next worker.
+            if until == Until::Idle && provider::Settings::read(self.home) != self.settings {
+                return Ok(End::Outdated);
             }
             let now = home::now();
             // A clock that was put back must not keep an idle worker alive for that long.

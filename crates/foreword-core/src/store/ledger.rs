@@ -53,7 +53,7 @@ pub struct Streak {
     /// batch that could not be answered, or a worker that was ended, says nothing here.
     pub pauses: u32,
     pub since: Option<Millis>,
-    /// The last of all.
+    /// The last of those that paused, else of all.
     pub last: Option<Failed>,
 }
 
@@ -209,6 +209,11 @@ impl Store {
             if retry_at.is_some() {
                 streak.pauses += 1;
                 streak.since.get_or_insert(row.get("at")?);
+            }
+            // One that was broken off says nothing about a pause that there was before.
+            let paused = streak.last.as_ref().is_some_and(|it| it.retry_at.is_some());
+            if paused && retry_at.is_none() {
+                continue;
             }
             streak.last = Some(Failed {
                 kind: row.get("failure")?,

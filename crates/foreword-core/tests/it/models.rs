@@ -236,11 +236,11 @@ fn a_streak_of_failures_outlives_the_worker_and_ends_with_an_answer() {
     assert_eq!(store.streak("openai").unwrap(), two);
     assert_eq!(store.streak("claude").unwrap(), Streak::default());
 
-    // One that a dead worker left open counts as broken.
+    // One that a dead worker left open counts, but ends no pause.
     let _ = store.ask(&entry(30, "a")).unwrap();
     store.close_calls_of_the_dead().unwrap();
-    let last = store.streak("openai").unwrap().last.unwrap();
-    assert_eq!((last.kind, last.retry_at), (FailureKind::Broken, None));
+    let streak = store.streak("openai").unwrap();
+    assert_eq!((streak.failures, streak.last), (3, Some(failed(Some(25)))));
 
     store.forgive("openai", 40).unwrap();
     assert_eq!(store.streak("openai").unwrap(), Streak::default());

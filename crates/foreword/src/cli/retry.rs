@@ -34,7 +34,7 @@ pub fn run(_args: &Args) -> anyhow::Result<()> {
         return Ok(());
     }
     let left = worker::drain_all(&home, &config)?;
-    worker::report(left);
+    worker::report(&home, left);
     let pause = match Store::look(&home.memory())? {
         Some(store) => agent::pause(&store, provider::choose(&config, &home).name, home::now())?,
         None => None,

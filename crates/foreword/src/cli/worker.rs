@@ -5,11 +5,13 @@ use std::time::{Duration, Instant};
 use anyhow::{Context as _, bail};
 use clap::Subcommand;
 use foreword_core::queue::Queue;
+use foreword_core::text;
 
 use crate::config::Config;
 use crate::home::Home;
 use crate::log::Log;
 use crate::platform::{self, Lock};
+use crate::provider::{self, Name};
 use crate::start;
 use crate::worker::{self, End, Until, request};
 
@@ -76,7 +78,19 @@ fn run_here(home: &Home, detached: bool) -> anyhow::Result<()> {
     match ended? {
         End::Other(pid) => println!("another worker is running (pid {pid})"),
         End::Done { left: 0 } => println!("nothing left to do"),
-        End::Done { left } => println!("{left} events wait; `foreword status` says why"),
+        End::Done { left } => {
+            let events = text::count(left, "event waits", "events wait");
+            println!("{events}; `foreword status` says why");
+        }
+        End::Outdated => {
+            println!("the settings have changed");
+            // One without a model needs no key, so nothing has to wait for the next hook.
+            let (config, _) = Config::tolerant(home);
+            if provider::choose(&config, home).name == Name::Offline && worker::anything_waits(home)
+            {
+                start::start_worker(home).context("could not start a worker")?;
+            }
+        }
         End::Asked => println!("ended as asked"),
     }
     Ok(())
@@ -161,7 +175,7 @@ fn drain(home: &Home, skipped: bool) -> anyhow::Result<()> {
             .retry_skipped()
             .context("could not take up what was skipped")?;
     }
-    report(drain_all(home, &config)?);
+    report(home, drain_all(home, &config)?);
     Ok(())
 }
 
@@ -185,6 +199,7 @@ pub(super) fn drain_all(home: &Home, config: &Config) -> anyhow::Result<u64> {
                 return Ok(left);
             }
             End::Asked => bail!("ended by a signal before everything was done"),
+            End::Outdated => {}
             // It has not opened its socket yet, or is a `redo`, which has none.
             End::Other(_) => drop(wait_for_lock(home, |holder| {
                 holder.is_none() || request::is_heard(home)
@@ -193,11 +208,25 @@ pub(super) fn drain_all(home: &Home, config: &Config) -> anyhow::Result<u64> {
     }
 }
 
-pub(super) fn report(left: u64) {
-    match left {
-        0 => println!("everything is processed"),
-        left => println!("{left} events are left; `foreword status` says why"),
-    }
+pub(super) fn report(home: &Home, left: u64) {
+    let queue = Queue::look(&home.queue()).ok().flatten();
+    let skipped = queue
+        .and_then(|queue| queue.counts().ok())
+        .map_or(0, |it| it.skipped);
+    let done = match (left, skipped) {
+        (0, 0) => "everything is processed".to_owned(),
+        (0, skipped) => {
+            let events = text::count(skipped, "event was", "events were");
+            format!(
+                "everything else is processed, but {events} skipped; `foreword status` says why"
+            )
+        }
+        (left, _) => {
+            let events = text::count(left, "event is", "events are");
+            format!("{events} left; `foreword status` says why")
+        }
+    };
+    println!("{done}");
 }
 
 /// Looks at the lock until its holder is as wanted.

@@ -1,7 +1,7 @@
 //! Words a batch of events as a question to a model.
 //!
 //! What is recorded is capped, and stands between fences whose name is a hash of all that
-//! is recorded: a text cannot contain its own hash, so nothing in it can end the fence or
+//! is recorded and of ids that nobody can know before: nothing in it can end the fence or
 //! pose as one. Each step has a number, by which an answer can name what it rests on.
 
 use foreword_core::model::{Event, EventKind, Millis, Turn};
@@ -52,7 +52,7 @@ pub fn word(prompts: &Prompts, subject: &Subject<'_>) -> Worded {
         .filter_map(|(at, event)| Step::of(at + 1, event, subject))
         .collect();
     let known = known(subject);
-    let fence = fence(&steps, &known);
+    let fence = fence(subject.events, &steps, &known);
     let last = subject.events.last();
     let mut parts = vec![prompts.fill(
         "session",
@@ -316,8 +316,12 @@ fn known(subject: &Subject<'_>) -> String {
     lines.join("\n")
 }
 
-fn fence(steps: &[Step], known: &str) -> String {
+fn fence(events: &[Event], steps: &[Step], known: &str) -> String {
     let mut hasher = blake3::Hasher::new();
+    // Their ids are random, so who wrote a text cannot have tried until it fits.
+    for event in events {
+        hasher.update(event.id.as_bytes());
+    }
     hasher.update(known.as_bytes());
     for step in steps {
         hasher.update(step.body.as_bytes());

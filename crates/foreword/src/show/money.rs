@@ -103,7 +103,7 @@ pub fn bill(bill: &Bill) -> String {
 }
 
 fn ratio(raw: u64, memory: u64) -> String {
-    let ratio = if memory > 0 {
+    let ratio = if memory > 0 && raw > memory {
         format!(" ({:.0}:1)", raw as f64 / memory as f64)
     } else {
         String::new()
@@ -113,12 +113,15 @@ fn ratio(raw: u64, memory: u64) -> String {
 
 /// `$0.12 of $1.00 today, 14 calls`.
 pub fn today(agent: &Agent) -> String {
-    format!(
-        "{} of {} today, {}",
-        known_usd(agent.today.usd),
-        usd(agent.budget.daily_usd),
-        count(agent.today.calls, "call", "calls")
-    )
+    let calls = count(agent.today.calls, "call", "calls");
+    match agent.today.usd {
+        Some(spent) => format!(
+            "{} of {} today, {calls}",
+            usd(spent),
+            usd(agent.budget.daily_usd)
+        ),
+        None => format!("{calls} today, of a model whose price is not known"),
+    }
 }
 
 pub fn stand_in(stood_in: &StoodIn) -> String {

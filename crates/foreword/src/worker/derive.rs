@@ -334,7 +334,11 @@ fn offline_told(store: &Store, new: &[Event]) -> Result<Vec<Told>, Failure> {
             .events
             .iter()
             .any(|it| new.iter().any(|new| new.id == it.id));
-        if !goes_on && summed_up_at(turn, &digest).is_some() {
+        let says_what_was_done = derived
+            .summary
+            .as_ref()
+            .is_some_and(|it| !it.completed.is_empty());
+        if summed_up_at(turn, &digest).is_some() && !(goes_on && says_what_was_done) {
             derived.summary = None;
         }
     }

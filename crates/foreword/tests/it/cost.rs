@@ -197,7 +197,7 @@ fn the_ledger_equals_the_models_own_count_also_after_failures() {
     tokens      2400 in (500 from the cache, 0 written to it), 210 out
     cost        $0.0030 (list prices of 2026-11; the claude CLI counts its own)
     budget      $0.0030 of $1.00 today, 3 calls
-    memory      23 tokens of tool output became 25 tokens of memory (1:1)
+    memory      23 tokens of tool output became 25 tokens of memory
 
     anthropic   claude-haiku-4-5              2 calls     1 failed      2400 in      210 out  $0.0030
     anthropic   (no answer)                   1 calls     1 failed         0 in        0 out

@@ -366,7 +366,7 @@ fn a_drain_says_what_is_left_and_leaves_somebody_to_care_for_it() {
     sandbox.database("queue.db").execute(later, []).unwrap();
     assert_eq!(
         sandbox.run(&["worker", "drain"]),
-        "1 events are left; `foreword status` says why\n"
+        "1 event is left; `foreword status` says why\n"
     );
     assert_eq!(sandbox.status()["pending"], 1);
     wait_until("a worker is there for it", || {

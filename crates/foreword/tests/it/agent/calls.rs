@@ -250,3 +250,45 @@ fn what_we_told_a_session_is_not_new_when_a_tool_shows_it() {
     });
     assert_nothing_old_is_in(&questions);
 }
+
+#[test]
+fn what_a_wrapper_around_the_client_left_behind_is_ended_by_the_next_worker() {
+    let mut agent = Agent::new(Provider::Claude);
+    let wrapper = agent.sandbox.user_home().join("claude-wrapper");
+    let client = crate::client::binary().display().to_string();
+    std::fs::write(&wrapper, format!("#!/bin/sh\n'{client}' \"$@\"\ntrue\n")).unwrap();
+    let executable = std::os::unix::fs::PermissionsExt::from_mode(0o755);
+    std::fs::set_permissions(&wrapper, executable).unwrap();
+    agent.sandbox.set("FOREWORD_CLAUDE_COMMAND", wrapper);
+    let mut worker = in_the_middle_of_a_call(&agent);
+    signal(worker.id(), "KILL");
+    worker.wait().unwrap();
+    agent.script(&json!({"then": answer("Kumquat limit raised to seven")}));
+    agent.sandbox.drain();
+    wait_until("nothing runs for this home", || {
+        agent.sandbox.processes().is_empty()
+    });
+    agent.assert_all_is_stored();
+}
+
+#[test]
+fn a_model_that_is_switched_off_is_not_asked_again() {
+    let mut agent = Agent::new(Provider::Anthropic);
+    agent.sandbox.unset("FOREWORD_PROVIDER");
+    let config = agent.sandbox.home().join("config.toml");
+    std::fs::write(&config, "provider = \"anthropic\"\n").unwrap();
+    let mut worker = agent.worker();
+    agent.tell_turn(&agent.host("s1"));
+    wait_until("the turn is stored", || {
+        let status = agent.sandbox.status();
+        status["pending"] == 0 && status["summaries"] == 1
+    });
+    let asked = agent.questions().len();
+    std::fs::write(&config, "provider = \"offline\"\n").unwrap();
+    agent.tell_turn(&agent.host("s2"));
+    worker.wait().unwrap();
+    agent.sandbox.drain();
+    agent.assert_all_is_stored();
+    assert_eq!(agent.questions().len(), asked);
+    assert!(agent.count("observations where provider = 'offline'") > 0);
+}

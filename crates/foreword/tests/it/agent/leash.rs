@@ -80,7 +80,7 @@ fn an_answer_that_was_no_use_hours_ago_does_not_make_an_outage_older() {
     let host = agent.host("s1");
     agent.tell(&host.prompt("Make the check pass"));
     agent.tell(&host.edit("limit.txt", "6", "7"));
-    agent.sandbox.drain();
+    agent.sandbox.run(&["worker", "drain"]);
     agent.sandbox.run(&["worker", "stop"]);
     let_pass(&agent, 2);
     let before = agent.events();

@@ -26,7 +26,7 @@ fn one_poisoned_event_does_not_take_its_batch_along(provider: Provider) {
     agent.tell(&host.bash("sh check.sh", "POISON"));
     agent.tell(&host.bash("git diff --stat", "limit.txt | 2 +-"));
     agent.tell(&host.stop("The limit is 7 now."));
-    agent.sandbox.drain();
+    agent.sandbox.run(&["worker", "drain"]);
     agent.assert_nothing_is_missing();
 
     let all_but_one = Events {

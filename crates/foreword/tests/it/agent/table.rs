@@ -118,7 +118,7 @@ impl Case {
         let mended = self.fault.befall(&mut agent);
         match self.then {
             Then::Wait => first_attempt(&agent),
-            Then::Split => agent.sandbox.drain(),
+            Then::Split => drop(agent.sandbox.run(&["worker", "drain"])),
         }
         let kinds = "select distinct coalesce(failure, 'none') from ledger";
         assert_eq!(
