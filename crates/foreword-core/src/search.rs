@@ -363,6 +363,33 @@ fn best(
     Ok((hits, answer))
 }
 
+/// The best rows as FTS5 finds them by itself: any word, all rows ranked. What a benchmark
+/// holds `search` against.
+pub fn rank_as_fts5_does(store: &Store, words: &str, limit: u32) -> rusqlite::Result<Vec<i64>> {
+    let words = words::words(words);
+    let terms: Vec<_> = words
+        .iter()
+        .map(|word| (word.whole.as_str(), 0.0))
+        .collect();
+    let [title, body, tags, parts] = rank::WEIGHTS;
+    let mut statement = store.connection.prepare_cached(
+        "select rowid
+         from texts
+         where texts match :expression
+         order by bm25(texts, :title, :body, :tags, :parts)
+         limit :limit",
+    )?;
+    let rows = statement.query_map(
+        named_params! {
+            ":expression": any_of(&terms),
+            ":title": title, ":body": body, ":tags": tags, ":parts": parts,
+            ":limit": limit,
+        },
+        |row| row.get(0),
+    )?;
+    rows.collect()
+}
+
 /// What could be asked instead, as far as it would find something.
 fn looser(store: &Store, query: &Query<'_>, words: &[Word]) -> rusqlite::Result<Vec<Looser>> {
     let count = |filter: Filter| -> rusqlite::Result<usize> {
