@@ -278,7 +278,11 @@ impl Speech {
             title: self.words(7),
             subtitle: self.words(10),
             facts: (0..3).map(|_| self.words(10)).collect(),
-            narrative: self.words(40),
+            // Rows of one length would often tie.
+            narrative: {
+                let length = 20.0 + self.chance() * 40.0;
+                self.words(length as usize)
+            },
             concepts: vec![self.word(), self.word()],
             files: Vec::new(),
             origin: Origin::Agent,
