@@ -115,7 +115,9 @@ mod tests {
 
     #[test]
     fn what_we_told_an_agent_is_not_news() {
-        let index = "<foreword-memory project=\"app\">\n#12 the limit is 7\n</foreword-memory>";
+        // Put together here, so that this file is left alone by its own rule.
+        let (begin, end) = ("<foreword-memory project=\"app\">", "</foreword-");
+        let index = format!("{begin}\n#12 the limit is 7\n{end}memory>");
         assert_eq!(
             redact(&format!("a {index} b")).text,
             "a [from Foreword's memory] b"

@@ -7,6 +7,7 @@ mod agent;
 mod bench;
 mod connect;
 mod consent;
+mod context;
 mod cost;
 mod demo;
 mod doctor;
@@ -37,6 +38,7 @@ use std::sync::LazyLock;
 use anyhow::Context as _;
 use clap::{Parser, Subcommand};
 use foreword_core::capture::Hook;
+use foreword_core::project::{self, Place};
 
 use crate::home::Home;
 use crate::{hook, platform};
@@ -91,9 +93,8 @@ enum Command {
     Completions(pages::CompletionsArgs),
     /// The manual page
     Man(pages::ManArgs),
-    /// Hook: SessionStart
-    #[command(hide = true)]
-    Context,
+    /// With --preview: what a session that starts here is told, and why
+    Context(context::Args),
     /// Hook: UserPromptSubmit
     #[command(hide = true)]
     New,
@@ -186,7 +187,7 @@ fn dispatch(command: Command) -> anyhow::Result<()> {
         Command::Bench(args) => bench::run(&args),
         Command::Completions(args) => pages::completions(&args),
         Command::Man(args) => pages::man(&args),
-        Command::Context => hook_road(Hook::Context),
+        Command::Context(args) => context::run(&args),
         Command::New => hook_road(Hook::New),
         Command::Save => hook_road(Hook::Save),
         Command::Summary => hook_road(Hook::Summary),
@@ -222,10 +223,19 @@ fn home() -> anyhow::Result<Home> {
 
 /// The project that a directory belongs to, by the rules that hooks go by.
 fn project_of(dir: &Path) -> Option<String> {
+    place_of(dir)?.project
+}
+
+fn place_of(dir: &Path) -> Option<Place> {
     let home = Home::from_env()?;
     let (settings, _) = crate::config::hook_settings(&home);
     let rules = crate::home::project_rules(settings.unwrap_or_default().separate_worktrees);
-    foreword_core::project::resolve(dir, &rules).project
+    Some(project::resolve(dir, &rules))
+}
+
+/// Where the current directory belongs, with its branch.
+fn current_place() -> Option<Place> {
+    place_of(&std::env::current_dir().ok()?)
 }
 
 /// The project that the current directory belongs to.

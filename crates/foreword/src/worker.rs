@@ -14,7 +14,7 @@ use std::collections::HashMap;
 use std::time::Duration;
 
 use anyhow::Context as _;
-use foreword_core::model::Millis;
+use foreword_core::model::{FailureKind, Millis};
 use foreword_core::queue::{Claim, Queue, Readiness};
 use foreword_core::spool;
 use foreword_core::store::Store;
@@ -320,6 +320,10 @@ impl<'a> Worker<'a> {
             }
             derive::Failure::Paused(failure) => {
                 self.log(&format!("{count} events wait: {}", failure.kind));
+                // A slow model may manage less at once. Nothing counts, whatever it was.
+                if failure.kind == FailureKind::Timeout {
+                    self.halve(&claim);
+                }
                 self.give_back(claim)?;
                 Ok(Step::Nothing)
             }
@@ -327,8 +331,7 @@ impl<'a> Worker<'a> {
                 self.log(&format!(
                     "{count} events failed together; in two parts next"
                 ));
-                let half = u32::try_from(count / 2).unwrap_or(1);
-                self.limits.insert(claim.host_session_id.clone(), half);
+                self.halve(&claim);
                 self.give_back(claim)?;
                 Ok(Step::Something)
             }
@@ -341,6 +344,13 @@ impl<'a> Worker<'a> {
                 Ok(Step::Something)
             }
         }
+    }
+
+    /// The next batch of this session has half as many events.
+    fn halve(&mut self, claim: &Claim) {
+        let half = u32::try_from(claim.events.len() / 2).unwrap_or(1);
+        self.limits
+            .insert(claim.host_session_id.clone(), half.max(1));
     }
 
     fn give_back(&mut self, claim: Claim) -> anyhow::Result<()> {

@@ -47,10 +47,13 @@ pub struct Open(i64);
 /// How a provider has been doing since it last answered.
 #[derive(Debug, Clone, Default, PartialEq, Eq)]
 pub struct Streak {
-    /// Failed calls in a row, and when the first of them was.
+    /// Failed calls in a row.
     pub failures: u32,
+    /// Those of them after which nobody was to be asked, and when the first of these was. A
+    /// batch that could not be answered, or a worker that was ended, says nothing here.
+    pub pauses: u32,
     pub since: Option<Millis>,
-    /// The last of them.
+    /// The last of all.
     pub last: Option<Failed>,
 }
 
@@ -201,12 +204,16 @@ impl Store {
         let mut rows = statement.query(named_params! {":provider": provider})?;
         let mut streak = Streak::default();
         while let Some(row) = rows.next()? {
+            let retry_at: Option<Millis> = row.get("retry_at")?;
             streak.failures += 1;
-            streak.since.get_or_insert(row.get("at")?);
+            if retry_at.is_some() {
+                streak.pauses += 1;
+                streak.since.get_or_insert(row.get("at")?);
+            }
             streak.last = Some(Failed {
                 kind: row.get("failure")?,
                 note: row.get::<_, Option<String>>("note")?.unwrap_or_default(),
-                retry_at: row.get("retry_at")?,
+                retry_at,
             });
         }
         Ok(streak)

@@ -229,6 +229,7 @@ fn a_streak_of_failures_outlives_the_worker_and_ends_with_an_answer() {
     let store = open(&dir);
     let two = Streak {
         failures: 2,
+        pauses: 2,
         since: Some(10),
         last: Some(failed(Some(25))),
     };

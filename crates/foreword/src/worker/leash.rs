@@ -21,7 +21,7 @@ const PAUSE_FOR_A_PERSON: Millis = 300_000;
 const PAUSE_MAX: Millis = 24 * 3_600_000;
 
 /// After so many failures in a row, whatever they were, the model itself is at fault.
-const STREAK_MAX: u32 = 30;
+const STREAK_MAX: u32 = 100;
 
 const DAY: Millis = 24 * 3_600_000;
 
@@ -102,17 +102,18 @@ impl Leash {
     /// Until when nobody is asked after this failure; none if it is a matter of the batch.
     pub fn pause_after(&self, store: &Store, failure: &Failure, now: Millis) -> Option<Millis> {
         let streak = store.streak(self.provider.as_str()).unwrap_or_default();
-        let failures = streak.failures;
-        if provider::remedy(failure.kind) == Remedy::Split && failures < STREAK_MAX {
-            return None;
-        }
+        let doublings = match provider::remedy(failure.kind) {
+            Remedy::Split if streak.failures < STREAK_MAX => return None,
+            Remedy::Split => streak.failures,
+            Remedy::Pause => streak.pauses,
+        };
         if let Some(retry_at) = failure.retry_at {
             return Some(retry_at.clamp(now + 1_000, now + PAUSE_MAX));
         }
         let pause = if is_for_a_person(failure.kind) {
             PAUSE_FOR_A_PERSON
         } else {
-            (PAUSE_FIRST << failures.min(16)).min(PAUSE_LAST)
+            (PAUSE_FIRST << doublings.min(16)).min(PAUSE_LAST)
         };
         Some(now + pause)
     }
@@ -155,7 +156,7 @@ pub fn used_up_today(
 }
 
 /// No waiting helps: the user has to log in, to pay, or to change a setting.
-fn is_for_a_person(kind: FailureKind) -> bool {
+pub fn is_for_a_person(kind: FailureKind) -> bool {
     matches!(
         kind,
         FailureKind::Auth | FailureKind::Billing | FailureKind::Model | FailureKind::Missing

@@ -3,11 +3,12 @@
 //! `openai` ask scripted servers over real HTTP, `claude` runs the real client.
 //!
 //! `conformance` are sentences that hold for every provider, `calls` those that need a
-//! call to look at, `poison` what one bad event costs the others, and `table` everything
-//! else that can go wrong, with what becomes of the events then.
+//! call to look at, `poison` what one bad event costs the others, `leash` how long a model
+//! is waited for, and `table` everything that can go wrong, with what becomes of the events.
 
 mod calls;
 mod conformance;
+mod leash;
 mod poison;
 mod server;
 mod table;

@@ -132,7 +132,7 @@ fn a_home_without_a_memory_has_cost_nothing() {
     insta::assert_snapshot!(sandbox.run(&["cost"]), @r"
     calls       0 (in all)
     tokens      0 in (0 from the cache, 0 written to it), 0 out
-    cost        $0.00
+    cost        $0.00 (list prices of 2026-11; the claude CLI counts its own)
     budget      $0.00 of $1.00 today, 0 calls
     ");
     let wrong = sandbox.command(&["cost", "--since", "yesterday"]).output();
@@ -195,7 +195,7 @@ fn the_ledger_equals_the_models_own_count_also_after_failures() {
     insta::assert_snapshot!(desk.run(&["cost"]), @r"
     calls       3, 2 failed (in all)
     tokens      2400 in (500 from the cache, 0 written to it), 210 out
-    cost        $0.0030
+    cost        $0.0030 (list prices of 2026-11; the claude CLI counts its own)
     budget      $0.0030 of $1.00 today, 3 calls
     memory      23 tokens of tool output became 25 tokens of memory (1:1)
 

@@ -18,6 +18,7 @@ super::for_each! {
         a_killed_worker_loses_nothing_doubles_nothing_and_leaves_no_process,
         a_worker_that_is_asked_to_end_breaks_off_its_call,
         an_answer_without_tags_is_asked_for_once_more,
+        what_is_told_during_a_call_is_asked_about_after_it,
     ]
 }
 
@@ -83,7 +84,7 @@ fn hostile_text_stays_inside_its_fence(provider: Provider) {
 
 /// A worker that waits for an answer which takes its time.
 fn in_the_middle_of_a_call(agent: &Agent) -> Child {
-    let slow = json!({"text": answer("Kumquat limit raised to seven"), "delay_ms": 30_000});
+    let slow = json!({"text": answer("Kumquat limit raised to seven"), "delay_ms": 180_000});
     agent.script(&json!({"then": slow}));
     agent.tell_turn(&agent.host("s1"));
     let worker = agent.worker();
@@ -161,6 +162,28 @@ fn an_answer_without_tags_is_asked_for_once_more(provider: Provider) {
         ["prose", "none"]
     );
     assert_eq!(agent.count("observations"), 1);
+}
+
+fn what_is_told_during_a_call_is_asked_about_after_it(provider: Provider) {
+    let agent = Agent::new(provider);
+    let good = answer("Kumquat limit raised to seven");
+    agent.script(&json!({"turns": [{"text": good, "delay_ms": 1_000}], "then": good}));
+    let mut host = agent.host("s1");
+    agent.tell_turn(&host);
+    let mut worker = agent.worker();
+    wait_until("the model is asked", || !agent.questions().is_empty());
+    host.prompt = "s1-second".to_owned();
+    agent.tell(&host.prompt("Now the other limit"));
+    agent.tell(&host.edit("other.txt", "1", "2"));
+    agent.tell(&host.stop("That one, too."));
+    agent.sandbox.drain();
+    signal(worker.id(), "TERM");
+    worker.wait().unwrap();
+    agent.assert_all_is_stored();
+    assert_eq!((agent.count("prompts"), agent.count("summaries")), (2, 2));
+    let questions = agent.questions();
+    let about = questions.iter().map(|it| it.says("other.txt"));
+    assert_eq!(about.collect::<Vec<_>>(), [false, true]);
 }
 
 /// What the model is asked about a second session in which this happens, given what that

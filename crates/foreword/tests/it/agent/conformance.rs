@@ -161,7 +161,10 @@ fn resume_and_compact_go_on_while_clear_and_fork_begin(provider: Provider) {
         edit["tool_use_id"] = format!("{session}-{source}-call").into();
         agent.tell(&edit);
         agent.tell(&host.stop(&format!("Done after {source}.")));
-        agent.tell(&host.end());
+        let mut end = host.end();
+        // The same end told twice within seconds is one.
+        end["reason"] = format!("after {source}").into();
+        agent.tell(&end);
         agent.sandbox.drain();
     };
     turn("s1", "startup", "Begin");

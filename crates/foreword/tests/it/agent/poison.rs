@@ -42,7 +42,7 @@ fn one_poisoned_event_does_not_take_its_batch_along(provider: Provider) {
     assert_eq!(agent.count("summaries"), 1);
 
     agent.script(&json!({"then": good}));
-    agent.sandbox.run(&["worker", "drain", "--skipped"]);
+    agent.sandbox.run(&["retry"]);
     agent.assert_all_is_stored();
     let questions = agent.questions();
     let last = questions.last().unwrap();

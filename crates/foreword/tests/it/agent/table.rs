@@ -49,6 +49,7 @@ enum Then {
     Split,
 }
 
+#[rustfmt::skip] // A table is read row by row.
 fn cases() -> Vec<Case> {
     use Fault::{Client, Gone, Reply, Set, Silence};
     use Then::{Split, Wait};
@@ -65,193 +66,35 @@ fn cases() -> Vec<Case> {
     let wait = json!({"status": 429, "type": "rate_limit_error", "message": "Slow down.", "headers": {"retry-after": "120"}});
     let quota = json!({"status": 429, "code": "insufficient_quota", "message": "You exceeded your current quota."});
     vec![
-        case(
-            "400, no credit",
-            ALL,
-            error(400, "invalid_request_error", no_credit),
-            "billing",
-            Wait,
-        ),
-        case(
-            "429, no credit",
-            OPENAI,
-            Reply(json!({"error": quota})),
-            "billing",
-            Wait,
-        ),
-        case(
-            "401",
-            ALL,
-            error(401, "authentication_error", "invalid x-api-key"),
-            "auth",
-            Wait,
-        ),
-        case(
-            "403",
-            ALL,
-            error(403, "permission_error", "not allowed"),
-            "auth",
-            Wait,
-        ),
-        case(
-            "no key",
-            ANTHROPIC,
-            Set("ANTHROPIC_API_KEY", ""),
-            "auth",
-            Wait,
-        ),
-        case(
-            "404, no such model",
-            ALL,
-            error(404, "not_found_error", "model: no-such-model"),
-            "model",
-            Wait,
-        ),
-        case(
-            "no such program",
-            CLAUDE,
-            Set("FOREWORD_CLAUDE_COMMAND", "/no/such/claude"),
-            "missing",
-            Wait,
-        ),
-        case(
-            "no address",
-            OPENAI,
-            Set("FOREWORD_OPENAI_BASE_URL", ""),
-            "missing",
-            Wait,
-        ),
-        case(
-            "429 with a time",
-            ALL,
-            Reply(json!({"error": wait})),
-            "rate_limit",
-            Wait,
-        ),
-        case(
-            "429",
-            ALL,
-            error(429, "rate_limit_error", "Slow down."),
-            "rate_limit",
-            Wait,
-        ),
-        case(
-            "500",
-            ALL,
-            error(500, "api_error", "Internal server error"),
-            "outage",
-            Wait,
-        ),
-        case(
-            "529",
-            ALL,
-            error(529, "overloaded_error", "Overloaded"),
-            "outage",
-            Wait,
-        ),
-        case(
-            "an error with status 200",
-            HTTP,
-            error(200, "overloaded_error", "Overloaded"),
-            "outage",
-            Wait,
-        ),
+        case("400, no credit", ALL, error(400, "invalid_request_error", no_credit), "billing", Wait),
+        case("429, no credit", OPENAI, Reply(json!({"error": quota})), "billing", Wait),
+        case("401", ALL, error(401, "authentication_error", "invalid x-api-key"), "auth", Wait),
+        case("403", ALL, error(403, "permission_error", "not allowed"), "auth", Wait),
+        case("no key", ANTHROPIC, Set("ANTHROPIC_API_KEY", ""), "auth", Wait),
+        case("404, no such model", ALL, error(404, "not_found_error", "model: no-such-model"), "model", Wait),
+        case("no such program", CLAUDE, Set("FOREWORD_CLAUDE_COMMAND", "/no/such/claude"), "missing", Wait),
+        case("no address", OPENAI, Set("FOREWORD_OPENAI_BASE_URL", ""), "missing", Wait),
+        case("429 with a time", ALL, Reply(json!({"error": wait})), "rate_limit", Wait),
+        case("429", ALL, error(429, "rate_limit_error", "Slow down."), "rate_limit", Wait),
+        case("500", ALL, error(500, "api_error", "Internal server error"), "outage", Wait),
+        case("529", ALL, error(529, "overloaded_error", "Overloaded"), "outage", Wait),
+        case("an error with status 200", HTTP, error(200, "overloaded_error", "Overloaded"), "outage", Wait),
         case("connection refused", ALL, Gone, "outage", Wait),
         case("no answer in time", ALL, Silence, "timeout", Wait),
-        case(
-            "closed without an answer",
-            ALL,
-            Reply(json!({"disconnect": "before"})),
-            "broken",
-            Wait,
-        ),
-        case(
-            "closed in the middle",
-            ALL,
-            Reply(json!({"disconnect": "middle", "text": half})),
-            "broken",
-            Wait,
-        ),
-        case(
-            "an error in the middle",
-            CLAUDE,
-            Reply(
-                json!({"text": half, "stream_error": {"type": "overloaded_error", "message": "Overloaded"}}),
-            ),
-            "broken",
-            Wait,
-        ),
-        case(
-            "the process exits",
-            CLAUDE,
-            Client("exit 1"),
-            "broken",
-            Wait,
-        ),
-        case(
-            "the process is killed",
-            CLAUDE,
-            Client("kill -9 $$"),
-            "broken",
-            Wait,
-        ),
-        case(
-            "413",
-            ALL,
-            error(413, "request_too_large", "Request exceeds the maximum size"),
-            "too_long",
-            Split,
-        ),
-        case(
-            "400, prompt too long",
-            ALL,
-            error(400, "invalid_request_error", too_long),
-            "too_long",
-            Split,
-        ),
-        case(
-            "400, anything else",
-            ALL,
-            error(400, "invalid_request_error", "messages: not so"),
-            "request",
-            Split,
-        ),
-        case(
-            "an answer cut off",
-            ALL,
-            Reply(json!({"text": half, "stop_reason": "max_tokens"})),
-            "cut_off",
-            Split,
-        ),
-        case(
-            "a refusal",
-            ALL,
-            Reply(json!({"text": "I cannot help.", "stop_reason": "refusal"})),
-            "refusal",
-            Split,
-        ),
+        case("closed without an answer", ALL, Reply(json!({"disconnect": "before"})), "broken", Wait),
+        case("closed in the middle", ALL, Reply(json!({"disconnect": "middle", "text": half})), "broken", Wait),
+        case("an error in the middle", CLAUDE, Reply(json!({"text": half, "stream_error": {"type": "overloaded_error", "message": "Overloaded"}})), "broken", Wait),
+        case("the process exits", CLAUDE, Client("exit 1"), "broken", Wait),
+        case("the process is killed", CLAUDE, Client("kill -9 $$"), "broken", Wait),
+        case("413", ALL, error(413, "request_too_large", "Request exceeds the maximum size"), "too_long", Split),
+        case("400, prompt too long", ALL, error(400, "invalid_request_error", too_long), "too_long", Split),
+        case("400, anything else", ALL, error(400, "invalid_request_error", "messages: not so"), "request", Split),
+        case("an answer cut off", ALL, Reply(json!({"text": half, "stop_reason": "max_tokens"})), "cut_off", Split),
+        case("a refusal", ALL, Reply(json!({"text": "I cannot help.", "stop_reason": "refusal"})), "refusal", Split),
         case("an empty answer", ALL, Reply(json!("")), "empty", Split),
-        case(
-            "prose",
-            ALL,
-            Reply(json!("Sure, happy to help!")),
-            "prose",
-            Split,
-        ),
-        case(
-            "an error's text as the answer",
-            HTTP,
-            Reply(json!("API Error: 529 Overloaded")),
-            "prose",
-            Split,
-        ),
-        case(
-            "a block with nothing in it",
-            ALL,
-            Reply(json!("<observation></observation>")),
-            "schema",
-            Split,
-        ),
+        case("prose", ALL, Reply(json!("Sure, happy to help!")), "prose", Split),
+        case("an error's text as the answer", HTTP, Reply(json!("API Error: 529 Overloaded")), "prose", Split),
+        case("a block with nothing in it", HTTP, Reply(json!("<observation></observation>")), "schema", Split),
     ]
 }
 
@@ -295,7 +138,7 @@ impl Case {
         agent.assert_nothing_is_missing();
         match self.then {
             Then::Wait => agent.sandbox.drain(),
-            Then::Split => drop(agent.sandbox.run(&["worker", "drain", "--skipped"])),
+            Then::Split => drop(agent.sandbox.run(&["retry"])),
         }
         agent.assert_all_is_stored();
         assert!(agent.count("observations") >= 1);

@@ -97,10 +97,6 @@ impl Agent {
         }
     }
 
-    pub fn server(&self) -> &Server {
-        self.server.as_ref().expect("offline has no server")
-    }
-
     pub fn server_mut(&mut self) -> &mut Server {
         self.server.as_mut().expect("offline has no server")
     }
