@@ -290,7 +290,7 @@ fn by_date_the_newest_comes_first_and_pages_do_not_overlap() {
         .unwrap();
         titles(&found)
             .iter()
-            .map(|it| it.to_string())
+            .map(ToString::to_string)
             .collect::<Vec<_>>()
     };
     assert_eq!(page(0, Sort::Date), ["And alpha then", "Alpha and more"]);
