@@ -159,6 +159,8 @@ pub fn open_owner(
          pragma synchronous = normal;
          pragma foreign_keys = on;",
     )?;
+    // The triggers that keep the full text in step ask for the parts of words.
+    crate::search::register_parts(&connection)?;
     migrate(path, &connection, migrations, backups)?;
     Ok(connection)
 }

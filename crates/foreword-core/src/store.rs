@@ -14,6 +14,7 @@ mod projects;
 mod read;
 mod turns;
 
+use std::cell::OnceCell;
 use std::path::Path;
 
 use rusqlite::{Connection, named_params};
@@ -35,8 +36,12 @@ const MIGRATIONS: &[Migration] = &[
         number: 2,
         sql: include_str!("store/0002_models.sql"),
     },
+    Migration {
+        number: 3,
+        sql: include_str!("store/0003_words.sql"),
+    },
 ];
-const SCHEMA: i64 = 2;
+const SCHEMA: i64 = 3;
 
 /// A session that said nothing for this long was interrupted.
 const SILENCE: Millis = 24 * 3_600_000;
@@ -51,19 +56,28 @@ pub struct TakenIn {
 
 pub struct Store {
     pub(crate) connection: Connection,
+    /// Whether this connection can rank what a search finds.
+    pub(crate) ranks: OnceCell<()>,
 }
 
 impl Store {
     /// Opens or creates the memory, for the worker and for commands that write.
     pub fn open(path: &Path, backups: &Path) -> Result<Store, OpenError> {
         let connection = db::open_owner(path, MIGRATIONS, backups)?;
-        Ok(Store { connection })
+        Ok(Store::on(connection))
+    }
+
+    fn on(connection: Connection) -> Store {
+        Store {
+            connection,
+            ranks: OnceCell::new(),
+        }
     }
 
     /// Opens the memory for reading, if it is there and has the schema that we know.
     pub fn look(path: &Path) -> Result<Option<Store>, OpenError> {
         match db::open_guest(path, Guest::Reads, SCHEMA) {
-            Ok(connection) => Ok(Some(Store { connection })),
+            Ok(connection) => Ok(Some(Store::on(connection))),
             Err(OpenError::Missing(_)) => Ok(None),
             Err(error) => Err(error),
         }
@@ -72,7 +86,7 @@ impl Store {
     /// Looks at the memory without leaving a trace beside it; none if it is not there.
     pub fn inspect(path: &Path) -> Result<Option<Store>, OpenError> {
         match db::open_inspector(path, SCHEMA) {
-            Ok(connection) => Ok(Some(Store { connection })),
+            Ok(connection) => Ok(Some(Store::on(connection))),
             Err(OpenError::Missing(_)) => Ok(None),
             Err(error) => Err(error),
         }

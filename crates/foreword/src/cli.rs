@@ -15,10 +15,13 @@ mod pages;
 mod projects;
 mod redo;
 mod retry;
+mod scope;
 mod search;
+mod sessions;
 mod show;
 mod status;
 mod switch;
+mod timeline;
 mod worker;
 
 pub use agent::{Agent, Pause};
@@ -66,6 +69,10 @@ enum Command {
     Doctor(doctor::Args),
     /// Find what was remembered
     Search(search::Args),
+    /// What came before and after something
+    Timeline(timeline::Args),
+    /// What each session was about
+    Sessions(sessions::Args),
     /// Everything about one item
     Show(show::Args),
     /// The projects in the memory: list, rename, merge, move
@@ -168,6 +175,8 @@ fn dispatch(command: Command) -> anyhow::Result<()> {
         Command::Redo(args) => redo::run(&args),
         Command::Doctor(args) => doctor::run(&args),
         Command::Search(args) => search::run(&args),
+        Command::Timeline(args) => timeline::run(&args),
+        Command::Sessions(args) => sessions::run(&args),
         Command::Show(args) => show::run(&args),
         Command::Projects(args) => projects::run(&args),
         Command::Off(args) => switch::off(&args),

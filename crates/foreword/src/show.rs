@@ -4,16 +4,19 @@
 //! would steer a terminal.
 
 mod consent;
+mod found;
 mod money;
 
 pub use consent::{consent, provider_chosen};
+pub use found::{
+    facts, hits, hits_json, how, no_hits, no_project, sessions, sessions_json, timeline,
+};
 pub use money::{bill, bill_json, pause_json, redo_plan, redone, stand_in, usd};
 
 use std::fmt::Write as _;
 use std::path::Path;
 
 use foreword_core::model::Millis;
-use foreword_core::search::Hit;
 use foreword_core::store::{Item, ItemBody, Project};
 use foreword_core::text::{self, count, one_line};
 use serde_json::{Value, json};
@@ -40,40 +43,6 @@ pub fn json(value: &Value) -> String {
         }
     }
     out
-}
-
-pub fn hits(hits: &[Hit]) -> String {
-    let mut out = String::new();
-    for hit in hits {
-        let kind = hit
-            .observation_type
-            .map_or(hit.kind.as_str(), |it| it.as_str());
-        let _ = writeln!(
-            out,
-            "#{:<5} {}  {kind:<9}  {}",
-            hit.id,
-            text::date(hit.at),
-            one_line(&hit.title)
-        );
-    }
-    out
-}
-
-pub fn hits_json(hits: &[Hit]) -> Value {
-    let rows = hits.iter().map(|hit| {
-        json!({
-            "id": hit.id,
-            "kind": hit.kind,
-            "type": hit.observation_type,
-            "title": hit.title,
-            "project": hit.project,
-            "session": hit.session,
-            "created_at": text::rfc3339(hit.at),
-            "score": hit.score,
-            "stale": null,
-        })
-    });
-    rows.collect()
 }
 
 pub fn item_json(item: &Item) -> Value {

@@ -7,4 +7,5 @@ mod models;
 mod ordinary;
 mod payloads;
 mod queue;
+mod search;
 mod store;

@@ -4,12 +4,12 @@ use foreword_core::model::{
     Derived, Event, EventKind, FileRole, Observation, ObservationType, Origin, Payload, Summary,
     TouchedFile,
 };
-use foreword_core::search::{Query, search};
+use foreword_core::search::{Filter, Query, Sort, search};
 use foreword_core::store::{Batch, ItemBody, Replaces, Store, Told};
 
 use crate::queue::event;
 
-fn open(dir: &tempfile::TempDir) -> Store {
+pub fn open(dir: &tempfile::TempDir) -> Store {
     Store::open(&dir.path().join("memory.db"), &dir.path().join("backups")).unwrap()
 }
 
@@ -19,7 +19,7 @@ fn outside(dir: &tempfile::TempDir) -> rusqlite::Connection {
     rusqlite::Connection::open(dir.path().join("memory.db")).unwrap()
 }
 
-fn prompt(at: i64, id: &str, text: &str) -> Event {
+pub fn prompt(at: i64, id: &str, text: &str) -> Event {
     Event {
         prompt_id: Some(id.into()),
         payload: Payload {
@@ -37,7 +37,7 @@ fn tool(at: i64, prompt: &str) -> Event {
     }
 }
 
-fn observation(seed: &str, title: &str) -> Observation {
+pub fn observation(seed: &str, title: &str) -> Observation {
     Observation {
         seed: seed.into(),
         kind: ObservationType::Bugfix,
@@ -61,7 +61,7 @@ fn observation(seed: &str, title: &str) -> Observation {
 }
 
 /// Stores these events; each turn gives the observations that `derive` says.
-fn store(
+pub fn store(
     store: &mut Store,
     events: &[Event],
     derive: impl Fn(usize) -> Vec<Observation>,
@@ -180,13 +180,20 @@ fn what_is_still_true_keeps_its_number_and_what_is_not_goes() {
         vec![observation("a", "Alpha"), observation("b", "Beta")]
     });
     let hits = |memory: &Store, words: &str| {
+        let filter = Filter {
+            projects: Some(vec!["/p".to_owned()]),
+            ..Filter::default()
+        };
         let query = Query {
             words,
-            project: Some("/p"),
+            filter,
+            sort: Sort::Relevance,
             limit: 9,
+            offset: 0,
         };
-        search(memory, &query)
-            .unwrap()
+        let found = search(memory, &query).unwrap();
+        found
+            .hits
             .into_iter()
             .map(|hit| (hit.id, hit.title))
             .collect::<Vec<_>>()

@@ -1,81 +1,154 @@
-//! `foreword search WORDS`
+//! `foreword search [WORDS]`
 
 use clap::ValueEnum;
-use foreword_core::search::{Query, search};
+use foreword_core::model::{Kind, ObservationType, Origin};
+use foreword_core::search::{Answer, Filter, Found, Query, Sort, search};
 use foreword_core::store::Store;
 
-use crate::show;
+use super::scope::Scope;
+use crate::{home, show};
 
 #[derive(clap::Args)]
 pub struct Args {
-    /// What to look for
-    #[arg(required = true)]
+    /// What to look for; without words, everything that the filters let through
+    #[arg(required_unless_present_any = FILTERS)]
     words: Vec<String>,
+    /// decision, bugfix, feature, refactor or discovery
+    #[arg(long = "type", value_name = "TYPE", value_parser = observation_type)]
+    observation_type: Option<ObservationType>,
+    /// What it is about, as in "concepts" of `foreword show`
+    #[arg(long)]
+    concept: Option<String>,
+    /// A file by its path or the end of it, or a folder
+    #[arg(long, value_name = "PATH")]
+    file: Option<String>,
+    /// observation, summary or prompt
+    #[arg(long, value_parser = kind)]
+    kind: Option<Kind>,
+    /// The number of a prompt in its session
+    #[arg(long, value_name = "NUMBER")]
+    prompt: Option<u32>,
+    /// Whose word it rests on: user, agent, read or import
+    #[arg(long, value_parser = origin)]
+    origin: Option<Origin>,
+    #[command(flatten)]
+    scope: Scope,
     /// How many hits at most
     #[arg(long, default_value_t = 10)]
     limit: u32,
-    /// Search every project, not only the current one
-    #[arg(long)]
-    all_projects: bool,
+    /// How many of the best to leave out
+    #[arg(long, default_value_t = 0)]
+    offset: u32,
+    #[arg(long, value_enum, default_value_t = By::Relevance)]
+    sort: By,
     #[arg(long, value_enum, default_value_t = Format::Index)]
     format: Format,
+}
+
+const FILTERS: [&str; 10] = [
+    "observation_type",
+    "concept",
+    "file",
+    "kind",
+    "prompt",
+    "origin",
+    "session",
+    "branch",
+    "since",
+    "until",
+];
+
+#[derive(Debug, Clone, Copy, PartialEq, Eq, ValueEnum)]
+enum By {
+    Relevance,
+    /// The newest first
+    Date,
 }
 
 #[derive(Debug, Clone, Copy, PartialEq, Eq, ValueEnum)]
 pub enum Format {
     /// One line each
     Index,
+    /// The facts of each
+    Facts,
     /// Everything about each
     Full,
     Json,
 }
 
+fn observation_type(word: &str) -> Result<ObservationType, String> {
+    one_of(word, ObservationType::parse(word), ObservationType::ALL)
+}
+
+fn kind(word: &str) -> Result<Kind, String> {
+    one_of(word, Kind::parse(word), Kind::ALL)
+}
+
+fn origin(word: &str) -> Result<Origin, String> {
+    one_of(word, Origin::parse(word), Origin::ALL)
+}
+
+fn one_of<T: ToString>(word: &str, parsed: Option<T>, all: &[T]) -> Result<T, String> {
+    let all: Vec<_> = all.iter().map(ToString::to_string).collect();
+    parsed.ok_or_else(|| format!("'{word}' is none of {}", all.join(", ")))
+}
+
 pub fn run(args: &Args) -> anyhow::Result<()> {
     let home = super::home()?;
     let words = args.words.join(" ");
-    let project = super::current_project();
+    let filter = args.scope.filter(home::now()).map(|filter| Filter {
+        kind: args.kind,
+        observation_type: args.observation_type,
+        concept: args.concept.clone(),
+        file: args.file.clone(),
+        prompt: args.prompt,
+        origin: args.origin,
+        ..filter
+    });
     let store = Store::look(&home.memory())?;
-    let in_scope = args.all_projects || project.is_some();
-    let hits = match &store {
-        Some(store) if in_scope => search(
+    let in_scope = filter.is_some();
+    let found = match (&store, filter) {
+        (Some(store), Some(filter)) => search(
             store,
             &Query {
                 words: &words,
-                project: project.as_deref().filter(|_| !args.all_projects),
+                filter,
+                sort: match args.sort {
+                    By::Relevance => Sort::Relevance,
+                    By::Date => Sort::Date,
+                },
                 limit: args.limit,
+                offset: args.offset,
             },
         )?,
-        _ => Vec::new(),
+        _ => Found {
+            hits: Vec::new(),
+            answer: Answer::Nothing,
+            unknown: Vec::new(),
+            looser: Vec::new(),
+        },
     };
     match args.format {
-        Format::Json => println!("{}", show::json(&show::hits_json(&hits))),
-        _ if hits.is_empty() => println!("{}", no_hits(&words, in_scope, args.all_projects)),
-        Format::Index => print!("{}", show::hits(&hits)),
-        Format::Full => {
-            for hit in &hits {
-                if let Some(item) = store
-                    .as_ref()
-                    .map(|it| it.item(hit.id))
-                    .transpose()?
-                    .flatten()
-                {
+        Format::Json => println!("{}", show::json(&show::hits_json(&found.hits))),
+        _ if !in_scope => println!("{}", show::no_project()),
+        _ if found.hits.is_empty() => print!(
+            "{}",
+            show::no_hits(&words, &found, args.scope.is_current_project())
+        ),
+        Format::Index => print!("{}{}", show::hits(&found.hits), show::how(&words, &found)),
+        Format::Facts | Format::Full => {
+            let items = found.hits.iter().map(|hit| hit.id);
+            let items = items.filter_map(|id| store.as_ref()?.item(id).transpose());
+            for item in items {
+                let item = item?;
+                if args.format == Format::Facts {
+                    print!("{}", show::facts(&item));
+                } else {
                     println!("{}", show::item(&item));
                 }
             }
+            print!("{}", show::how(&words, &found));
         }
     }
     Ok(())
-}
-
-fn no_hits(words: &str, in_scope: bool, all_projects: bool) -> String {
-    let words = foreword_core::text::one_line(words);
-    if !in_scope {
-        return "this directory is no project; search with --all-projects".to_owned();
-    }
-    let hint = if all_projects {
-        ""
-    } else {
-        " in this project; try --all-projects"
-    };
-    format!("nothing about “{words}” is remembered{hint}")
 }

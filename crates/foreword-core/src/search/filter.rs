@@ -1,0 +1,144 @@
+//! What a search is narrowed to.
+//!
+//! Each condition that is asked for becomes one clause; a clause that is not there costs
+//! nothing, and SQLite can begin with whichever of them leaves the fewest rows.
+
+use rusqlite::{Statement, ToSql};
+
+use crate::model::{Kind, Millis, ObservationType, Origin};
+
+#[derive(Debug, Clone, Default, PartialEq, Eq)]
+pub struct Filter {
+    /// By name or key, any of them; none stands for all.
+    pub projects: Option<Vec<String>>,
+    pub kind: Option<Kind>,
+    pub observation_type: Option<ObservationType>,
+    pub concept: Option<String>,
+    /// A file by its whole path or the end of it, or a folder.
+    pub file: Option<String>,
+    /// The number of a prompt in its session.
+    pub prompt: Option<u32>,
+    /// The host's id, or its beginning.
+    pub session: Option<String>,
+    pub branch: Option<String>,
+    pub origin: Option<Origin>,
+    pub since: Option<Millis>,
+    /// Up to here, and not after.
+    pub until: Option<Millis>,
+}
+
+impl Filter {
+    /// Only what the projects let through.
+    #[must_use]
+    pub fn only_projects(&self) -> Filter {
+        Filter {
+            projects: self.projects.clone(),
+            ..Filter::default()
+        }
+    }
+
+    #[must_use]
+    pub fn is_only_projects(&self) -> bool {
+        *self == self.only_projects()
+    }
+
+    pub(super) fn clauses(&self) -> Clauses {
+        let mut clauses = Clauses::default();
+        if let Some(projects) = &self.projects {
+            let projects = serde_json::to_string(projects).unwrap_or_default();
+            clauses.add(
+                "s.project_id in (
+                     select id from projects where name in (select value from json_each(:projects))
+                     union
+                     select project_id from project_keys where key in (select value from json_each(:projects))
+                 )",
+                ":projects",
+                projects,
+            );
+        }
+        clauses.add_some("t.kind = :kind", ":kind", self.kind);
+        clauses.add_some("t.type = :type", ":type", self.observation_type);
+        clauses.add_some(
+            "t.id in (
+                 select observation_id
+                 from observation_concepts
+                 where concept in (:concept, lower(:concept))
+             )",
+            ":concept",
+            self.concept.clone(),
+        );
+        // A folder holds what comes between `folder/` and `folder0`, the character after.
+        clauses.add_some(
+            "t.id in (
+                 select observation_id from observation_files where path = :file
+                 union
+                 select observation_id
+                 from observation_files
+                 where path > :file || '/' and path < :file || '0'
+                 union
+                 select observation_id from observation_files where instr(path || '/', '/' || :file || '/') > 0
+             )",
+            ":file",
+            self.file.as_ref().map(|file| {
+                let file = file.strip_prefix("./").unwrap_or(file);
+                file.trim_end_matches('/').to_owned()
+            }),
+        );
+        clauses.add_some("q.number = :prompt", ":prompt", self.prompt);
+        clauses.add_some(
+            "substr(s.host_session_id, 1, length(:session)) = :session",
+            ":session",
+            self.session.clone(),
+        );
+        clauses.add_some(
+            "coalesce(t.branch, s.branch) = :branch",
+            ":branch",
+            self.branch.clone(),
+        );
+        clauses.add_some("t.origin = :origin", ":origin", self.origin);
+        clauses.add_some("t.at >= :since", ":since", self.since);
+        clauses.add_some("t.at <= :until", ":until", self.until);
+        clauses
+    }
+}
+
+/// Conditions in SQL and the values they speak of.
+#[derive(Default)]
+pub(super) struct Clauses {
+    sql: Vec<&'static str>,
+    values: Vec<(&'static str, Box<dyn ToSql>)>,
+}
+
+impl Clauses {
+    pub fn add(&mut self, sql: &'static str, name: &'static str, value: impl ToSql + 'static) {
+        self.sql.push(sql);
+        self.values.push((name, Box::new(value)));
+    }
+
+    fn add_some(
+        &mut self,
+        sql: &'static str,
+        name: &'static str,
+        value: Option<impl ToSql + 'static>,
+    ) {
+        if let Some(value) = value {
+            self.add(sql, name, value);
+        }
+    }
+
+    pub fn sql(&self) -> String {
+        if self.sql.is_empty() {
+            return "true".to_owned();
+        }
+        self.sql.join("\n  and ")
+    }
+
+    pub fn bind(&self, statement: &mut Statement<'_>) -> rusqlite::Result<()> {
+        for (name, value) in &self.values {
+            let at = statement.parameter_index(name)?;
+            let at = at.expect("a clause names the value that it is added with");
+            statement.raw_bind_parameter(at, value)?;
+        }
+        Ok(())
+    }
+}

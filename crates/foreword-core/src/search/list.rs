@@ -1,0 +1,139 @@
+//! Reads what was found: titles, sessions and times, under a filter.
+//!
+//! Everything with a number, in one shape. `pick` takes rows out of a ranking, `list`
+//! out of the whole memory by date, and `timeline` from around one of them.
+
+use rusqlite::{Row, Statement};
+
+use super::Hit;
+use super::filter::{Clauses, Filter};
+use crate::model::{Kind, Millis};
+use crate::store::Store;
+use crate::text;
+
+/// SQLite puts each condition into each of the three, where an index serves it.
+const TELLABLE: &str = "(
+    select id, 'observation' as kind, session_id, prompt_id, type, title, subtitle, branch, origin, at
+    from observations
+    union all
+    select id, 'summary', session_id, prompt_id, null, request, iif(completed <> '', completed, learned), null, null, at
+    from summaries
+    union all
+    select id, 'prompt', session_id, id, null, text, '', null, null, at
+    from prompts
+) as t";
+
+const COLUMNS: &str = "t.id, t.kind, t.type, t.title, t.subtitle, t.at, p.name as project, s.host_session_id as session";
+
+const BESIDE: &str = "join sessions s on s.id = t.session_id
+left join projects p on p.id = s.project_id
+left join prompts q on q.id = t.prompt_id";
+
+/// Which way a list goes in time.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(super) enum Order {
+    NewestFirst,
+    OldestFirst,
+}
+
+/// Those of these items that the filter lets through, in no order.
+pub(super) fn pick(store: &Store, ids: &[i64], filter: &Filter) -> rusqlite::Result<Vec<Hit>> {
+    let mut clauses = filter.clauses();
+    let ids = serde_json::to_string(ids).unwrap_or_default();
+    clauses.add("true", ":ids", ids);
+    let sql = format!(
+        "select {COLUMNS}
+         from json_each(:ids) as wanted
+         cross join {TELLABLE} on t.id = wanted.value
+         {BESIDE}
+         where {}",
+        clauses.sql()
+    );
+    read(store.connection.prepare_cached(&sql)?, &clauses)
+}
+
+/// What the filter lets through, by date.
+pub(super) fn list(
+    store: &Store,
+    mut clauses: Clauses,
+    order: Order,
+    limit: u32,
+    offset: u32,
+) -> rusqlite::Result<Vec<Hit>> {
+    let direction = match order {
+        Order::NewestFirst => "desc",
+        Order::OldestFirst => "asc",
+    };
+    clauses.add("true", ":limit", limit);
+    clauses.add("true", ":offset", offset);
+    let sql = format!(
+        "select {COLUMNS}
+         from {TELLABLE}
+         {BESIDE}
+         where {}
+         order by t.at {direction}, t.id {direction}
+         limit :limit offset :offset",
+        clauses.sql()
+    );
+    read(store.connection.prepare_cached(&sql)?, &clauses)
+}
+
+/// What came before and after an item in its project, the oldest first, itself among it.
+pub fn timeline(store: &Store, id: i64, around: u32) -> rusqlite::Result<Vec<Hit>> {
+    let Some(middle) = pick(store, &[id], &Filter::default())?.pop() else {
+        return Ok(Vec::new());
+    };
+    let side = |order| {
+        let mut clauses = Filter::default().clauses();
+        clauses.add(
+            "s.project_id is (select project_id from sessions where host_session_id = :session)",
+            ":session",
+            middle.session.clone(),
+        );
+        let beyond = match order {
+            Order::NewestFirst => "(t.at, t.id) < (:at, :id)",
+            Order::OldestFirst => "(t.at, t.id) > (:at, :id)",
+        };
+        clauses.add(beyond, ":at", middle.at);
+        clauses.add("true", ":id", id);
+        list(store, clauses, order, around, 0)
+    };
+    let mut hits = side(Order::NewestFirst)?;
+    hits.reverse();
+    let after = side(Order::OldestFirst)?;
+    hits.push(middle);
+    hits.extend(after);
+    Ok(hits)
+}
+
+fn read(
+    mut statement: rusqlite::CachedStatement<'_>,
+    clauses: &Clauses,
+) -> rusqlite::Result<Vec<Hit>> {
+    let statement: &mut Statement<'_> = &mut statement;
+    clauses.bind(statement)?;
+    let rows = statement.raw_query().mapped(hit);
+    rows.collect()
+}
+
+fn hit(row: &Row<'_>) -> rusqlite::Result<Hit> {
+    let title: String = row.get("title")?;
+    let subtitle: String = row.get("subtitle")?;
+    let kind = row.get("kind")?;
+    let at: Millis = row.get("at")?;
+    Ok(Hit {
+        id: row.get("id")?,
+        kind,
+        observation_type: row.get("type")?,
+        title: if kind == Kind::Observation {
+            title
+        } else {
+            text::title(&title)
+        },
+        subtitle: text::one_line(text::first_sentence(&subtitle)),
+        project: row.get("project")?,
+        session: row.get("session")?,
+        at,
+        score: None,
+    })
+}

@@ -1,0 +1,92 @@
+//! The first level of looking back: sessions by their titles.
+
+use rusqlite::{Row, named_params};
+
+use super::Filter;
+use crate::model::Millis;
+use crate::store::Store;
+
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct SessionTitle {
+    /// The host's id.
+    pub session: String,
+    pub title: String,
+    pub project: Option<String>,
+    pub at: Millis,
+    pub observations: u64,
+    pub summaries: Vec<SummaryLine>,
+}
+
+/// What one prompt asked for and came to.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct SummaryLine {
+    pub id: i64,
+    pub request: String,
+    pub outcome: String,
+}
+
+/// The latest sessions in which something was asked, the newest first. Of the filter, projects, session,
+/// branch, since and until apply to a session.
+pub fn sessions(store: &Store, filter: &Filter, limit: u32) -> rusqlite::Result<Vec<SessionTitle>> {
+    let projects = filter.projects.as_ref();
+    let projects = projects.map(|it| serde_json::to_string(it).unwrap_or_default());
+    let mut statement = store.connection.prepare_cached(
+        "select s.id, s.host_session_id as session, s.title, p.name as project, s.last_event_at as at,
+                (select count(*) from observations o where o.session_id = s.id) as observations
+         from sessions s
+         left join projects p on p.id = s.project_id
+         where (
+               :projects is null
+               or p.name in (select value from json_each(:projects))
+               or exists (
+                   select 1
+                   from project_keys k
+                   where k.project_id = s.project_id and k.key in (select value from json_each(:projects))
+               )
+           )
+           and (:session is null or substr(s.host_session_id, 1, length(:session)) = :session)
+           and (:branch is null or s.branch = :branch)
+           and (:since is null or s.last_event_at >= :since)
+           and (:until is null or s.started_at <= :until)
+           and exists (select 1 from prompts q where q.session_id = s.id)
+         order by s.last_event_at desc, s.id desc
+         limit :limit",
+    )?;
+    let rows = statement.query_map(
+        named_params! {
+            ":projects": projects,
+            ":session": filter.session,
+            ":branch": filter.branch,
+            ":since": filter.since,
+            ":until": filter.until,
+            ":limit": limit,
+        },
+        |row| session_title(store, row),
+    )?;
+    rows.collect()
+}
+
+fn session_title(store: &Store, row: &Row<'_>) -> rusqlite::Result<SessionTitle> {
+    let mut statement = store.connection.prepare_cached(
+        "select id, request, iif(completed <> '', completed, learned) as outcome
+         from summaries
+         where session_id = :session
+         order by at, id",
+    )?;
+    let session: i64 = row.get("id")?;
+    let summaries = statement.query_map(named_params! {":session": session}, |row| {
+        Ok(SummaryLine {
+            id: row.get("id")?,
+            request: row.get("request")?,
+            outcome: row.get("outcome")?,
+        })
+    })?;
+    Ok(SessionTitle {
+        session: row.get("session")?,
+        title: row.get::<_, Option<String>>("title")?.unwrap_or_default(),
+        project: row.get("project")?,
+        at: row.get("at")?,
+        observations: row.get("observations")?,
+        summaries: summaries.collect::<rusqlite::Result<_>>()?,
+    })
+}

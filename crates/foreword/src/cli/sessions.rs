@@ -1,0 +1,41 @@
+//! `foreword sessions`: what each session was about.
+
+use foreword_core::search::sessions;
+use foreword_core::store::Store;
+
+use super::scope::Scope;
+use crate::{home, show};
+
+#[derive(clap::Args)]
+pub struct Args {
+    #[command(flatten)]
+    scope: Scope,
+    /// With what each prompt came to
+    #[arg(long)]
+    summaries: bool,
+    /// How many at most
+    #[arg(long, default_value_t = 10)]
+    limit: u32,
+    /// As JSON
+    #[arg(long)]
+    json: bool,
+}
+
+pub fn run(args: &Args) -> anyhow::Result<()> {
+    let home = super::home()?;
+    let filter = args.scope.filter(home::now());
+    let store = Store::look(&home.memory())?;
+    let in_scope = filter.is_some();
+    let sessions = match (store, filter) {
+        (Some(store), Some(filter)) => sessions(&store, &filter, args.limit)?,
+        _ => Vec::new(),
+    };
+    if args.json {
+        println!("{}", show::json(&show::sessions_json(&sessions)));
+    } else if !in_scope {
+        println!("{}", show::no_project());
+    } else {
+        print!("{}", show::sessions(&sessions, args.summaries));
+    }
+    Ok(())
+}

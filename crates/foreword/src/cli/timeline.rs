@@ -1,0 +1,58 @@
+//! `foreword timeline ID|WORDS`: what came before and after.
+
+use anyhow::Context as _;
+use foreword_core::search::{Query, Sort, search, timeline};
+use foreword_core::store::Store;
+
+use super::scope::Scope;
+use crate::{home, show};
+
+#[derive(clap::Args)]
+pub struct Args {
+    /// A number as in #12, or words: then the best hit is the middle
+    #[arg(required = true, value_name = "ID|WORDS")]
+    middle: Vec<String>,
+    #[command(flatten)]
+    scope: Scope,
+    /// How many before, and how many after
+    #[arg(long, default_value_t = 5)]
+    around: u32,
+    /// As JSON
+    #[arg(long)]
+    json: bool,
+}
+
+pub fn run(args: &Args) -> anyhow::Result<()> {
+    let home = super::home()?;
+    let store = Store::look(&home.memory())?.context("nothing is remembered yet")?;
+    let words = args.middle.join(" ");
+    let id = match words.strip_prefix('#').unwrap_or(&words).parse() {
+        Ok(id) => id,
+        Err(_) => best_hit(&store, args, &words)?,
+    };
+    let hits = timeline(&store, id, args.around)?;
+    anyhow::ensure!(
+        !hits.is_empty(),
+        "there is no #{id}; find numbers with `foreword search WORDS`"
+    );
+    if args.json {
+        println!("{}", show::json(&show::hits_json(&hits)));
+    } else {
+        print!("{}", show::timeline(&hits, id));
+    }
+    Ok(())
+}
+
+fn best_hit(store: &Store, args: &Args, words: &str) -> anyhow::Result<i64> {
+    let filter = args.scope.filter(home::now());
+    let query = Query {
+        words,
+        filter: filter.with_context(show::no_project)?,
+        sort: Sort::Relevance,
+        limit: 1,
+        offset: 0,
+    };
+    let found = search(store, &query)?;
+    let best = found.hits.first().map(|hit| hit.id);
+    best.with_context(|| show::no_hits(words, &found, args.scope.is_current_project()))
+}

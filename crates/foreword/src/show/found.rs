@@ -1,0 +1,177 @@
+//! What a search found, and how it says so.
+//!
+//! Five levels, each cheaper than the next: titles of sessions, their summaries, titles
+//! of observations, facts, everything (`item`, beside this).
+
+use std::fmt::Write as _;
+
+use foreword_core::search::{Answer, Found, Hit, LOOSER_MAX, Looser, SessionTitle};
+use foreword_core::store::{Item, ItemBody};
+use foreword_core::text::{self, count, one_line};
+use serde_json::{Value, json};
+
+pub fn hits(hits: &[Hit]) -> String {
+    hits.iter().map(line).collect()
+}
+
+fn line(hit: &Hit) -> String {
+    let kind = hit
+        .observation_type
+        .map_or(hit.kind.as_str(), |it| it.as_str());
+    let mut title = one_line(&hit.title);
+    if !hit.subtitle.is_empty() {
+        let _ = write!(title, " — {}", text::shorten(&one_line(&hit.subtitle), 100));
+    }
+    format!(
+        "#{:<5} {}  {kind:<9}  {title}\n",
+        hit.id,
+        text::date(hit.at)
+    )
+}
+
+pub fn hits_json(hits: &[Hit]) -> Value {
+    let rows = hits.iter().map(|hit| {
+        json!({
+            "id": hit.id,
+            "kind": hit.kind,
+            "type": hit.observation_type,
+            "title": hit.title,
+            "project": hit.project,
+            "session": hit.session,
+            "created_at": text::rfc3339(hit.at),
+            "score": hit.score,
+            "stale": null,
+        })
+    });
+    rows.collect()
+}
+
+/// How the hits match, where that is not plain from them.
+pub fn how(words: &str, found: &Found) -> String {
+    let mut out = String::new();
+    if found.answer == Answer::AnyWord && one_line(words).contains(' ') {
+        out.push_str("\nnothing has all of these words; the hits have some\n");
+    }
+    if !found.unknown.is_empty() {
+        let unknown: Vec<_> = found.unknown.iter().map(|it| one_line(it)).collect();
+        let _ = writeln!(out, "in no memory: {}", unknown.join(", "));
+    }
+    out
+}
+
+pub fn no_project() -> String {
+    "this directory is no project; search with --all-projects".to_owned()
+}
+
+pub fn no_hits(words: &str, found: &Found, current_project: bool) -> String {
+    let words = one_line(words);
+    let mut out = if words.is_empty() {
+        "nothing of the kind is remembered".to_owned()
+    } else {
+        format!("nothing about “{words}” is remembered")
+    };
+    if current_project {
+        out.push_str(" in this project");
+    }
+    out.push('\n');
+    for looser in &found.looser {
+        let (hits, how) = match looser {
+            Looser::Beginnings(hits) => (*hits, "with words that begin so"),
+            Looser::NoFilter(hits) => (*hits, "without the filters"),
+            Looser::AllProjects(hits) => (*hits, "with --all-projects"),
+        };
+        let more = if hits >= LOOSER_MAX { " or more" } else { "" };
+        let hits = count(hits as u64, "hit", "hits");
+        let _ = writeln!(out, "{hits}{more} {how}");
+    }
+    out
+}
+
+/// A hit with its facts: what a summary learned, what a prompt asked.
+pub fn facts(item: &Item) -> String {
+    let mut page = super::Page::default();
+    match &item.body {
+        ItemBody::Observation {
+            r#type,
+            title,
+            subtitle,
+            facts,
+            ..
+        } => {
+            page.text("", &format!("#{} {type}: {title}", item.id));
+            page.text("  ", subtitle);
+            for fact in facts {
+                page.text("  - ", fact);
+            }
+        }
+        ItemBody::Summary {
+            request,
+            learned,
+            completed,
+            ..
+        } => {
+            page.text("", &format!("#{} summary: {request}", item.id));
+            page.text("  - ", learned);
+            page.text("  - ", completed);
+        }
+        ItemBody::Prompt { text, .. } => page.text(
+            "",
+            &format!("#{} prompt: {}", item.id, text::shorten(text, 400)),
+        ),
+    }
+    page.out
+}
+
+pub fn timeline(hits: &[Hit], middle: i64) -> String {
+    let mark = |hit: &Hit| if hit.id == middle { "> " } else { "  " };
+    hits.iter()
+        .map(|hit| format!("{}{}", mark(hit), line(hit)))
+        .collect()
+}
+
+pub fn sessions(sessions: &[SessionTitle], with_summaries: bool) -> String {
+    if sessions.is_empty() {
+        return "no such session is remembered\n".to_owned();
+    }
+    let mut out = String::new();
+    for session in sessions {
+        // As much of an id as tells sessions apart, and `--session` takes it.
+        let id: String = session.session.chars().take(8).collect();
+        let _ = writeln!(
+            out,
+            "{}  {}  {} ({})",
+            one_line(&id),
+            text::date(session.at),
+            one_line(&session.title),
+            count(session.observations, "observation", "observations")
+        );
+        for summary in session.summaries.iter().filter(|_| with_summaries) {
+            let outcome = one_line(&summary.outcome);
+            let outcome = text::shorten(text::first_sentence(&outcome), 160);
+            let _ = writeln!(
+                out,
+                "  #{} {} — {outcome}",
+                summary.id,
+                text::title(&summary.request)
+            );
+        }
+    }
+    out
+}
+
+pub fn sessions_json(sessions: &[SessionTitle]) -> Value {
+    let rows = sessions.iter().map(|session| {
+        let summaries = session.summaries.iter().map(|summary| {
+            json!({"id": summary.id, "request": summary.request, "outcome": summary.outcome})
+        });
+        json!({
+            "session": session.session,
+            "title": session.title,
+            "project": session.project,
+            "last_event_at": text::rfc3339(session.at),
+            "observations": session.observations,
+            "summaries": summaries.collect::<Value>(),
+        })
+    });
+    rows.collect()
+}
