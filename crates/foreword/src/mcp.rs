@@ -25,7 +25,7 @@ use serde::de::DeserializeOwned;
 use serde_json::{Value, json};
 
 use crate::platform;
-use arguments::{Observations, Search};
+use arguments::{Forget, Observations, Recall, Remember, Search, Timeline};
 use tools::World;
 
 const INSTRUCTIONS: &str = "Memory of earlier sessions in this project. `search` before re-deriving \
@@ -110,6 +110,22 @@ fn all_tools() -> Vec<Tool> {
             "Everything about the items with these ids.",
             reads(),
         )),
+        tool::<Timeline>(
+            "timeline",
+            "What came before and after an item, or the best hit of a query.",
+            reads(),
+        ),
+        tool::<Remember>(
+            "remember",
+            "Keep something the user wants remembered, at once; gives its #id.",
+            writes().destructive(false).idempotent(true),
+        ),
+        tool::<Forget>(
+            "forget",
+            "Forget observations for good. Without confirm it only lists what would go: show that to the user first.",
+            writes().destructive(true).idempotent(true),
+        ),
+        tool::<Recall>("recall", "The project's master memory file.", reads()),
     ]
 }
 
@@ -119,6 +135,10 @@ fn call(name: &str) -> Option<Call> {
         "get_observations" => {
             |arguments| tools::get_observations(&World::now()?, &parse(arguments)?)
         }
+        "timeline" => |arguments| tools::timeline(&World::now()?, &parse(arguments)?),
+        "remember" => |arguments| tools::remember(&World::now()?, &parse(arguments)?),
+        "forget" => |arguments| tools::forget(&World::now()?, &parse(arguments)?),
+        "recall" => |arguments| tools::recall(&World::now()?, &parse(arguments)?),
         _ => return None,
     })
 }
@@ -129,6 +149,10 @@ fn parse<T: DeserializeOwned>(arguments: JsonObject) -> anyhow::Result<T> {
 
 fn reads() -> ToolAnnotations {
     ToolAnnotations::new().read_only(true)
+}
+
+fn writes() -> ToolAnnotations {
+    ToolAnnotations::new().read_only(false)
 }
 
 fn tool<T: JsonSchema + 'static>(

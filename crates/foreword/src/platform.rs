@@ -268,7 +268,7 @@ pub async fn parent_gone() {
             return;
         }
     }
-    std::future::pending().await
+    std::future::pending::<()>().await;
 }
 
 /// Ends a child that `bind_to_us` prepared, with all of its group.

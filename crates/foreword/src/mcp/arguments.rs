@@ -106,3 +106,51 @@ pub fn observation_type(word: &str) -> anyhow::Result<ObservationType> {
 pub struct Observations {
     pub ids: Vec<i64>,
 }
+
+#[derive(Debug, Default, Deserialize, JsonSchema)]
+#[serde(default, deny_unknown_fields)]
+pub struct Timeline {
+    pub id: Option<i64>,
+    pub query: Option<String>,
+    /// How many on each side; default 5, at most 20
+    pub around: Option<u32>,
+}
+
+const AROUND: u32 = 5;
+const AROUND_MAX: u32 = 20;
+
+impl Timeline {
+    pub fn around(&self) -> u32 {
+        self.around.unwrap_or(AROUND).min(AROUND_MAX)
+    }
+}
+
+#[derive(Debug, Deserialize, JsonSchema)]
+#[serde(deny_unknown_fields)]
+pub struct Remember {
+    /// Complete in itself; its first sentence becomes the title
+    pub text: String,
+    /// Default decision
+    #[serde(default)]
+    #[schemars(extend("enum" = ["decision", "bugfix", "feature", "refactor", "discovery"]))]
+    pub r#type: Option<String>,
+}
+
+impl Remember {
+    pub fn kind(&self) -> anyhow::Result<ObservationType> {
+        let word = self.r#type.as_deref();
+        word.map_or(Ok(ObservationType::Decision), observation_type)
+    }
+}
+
+#[derive(Debug, Deserialize, JsonSchema)]
+#[serde(deny_unknown_fields)]
+pub struct Forget {
+    pub ids: Vec<i64>,
+    #[serde(default)]
+    pub confirm: bool,
+}
+
+#[derive(Debug, Deserialize, JsonSchema)]
+#[serde(deny_unknown_fields)]
+pub struct Recall {}
