@@ -21,9 +21,7 @@ fn the_next_session_searches_and_reads_what_the_first_one_learned() {
         "It was 6.",
     ]);
     claude.model = Model::start(&claude.sandbox.user_home().join("second-model"), &turns);
-    let server = json!({"mcpServers": {"foreword": {"command": env!("CARGO_BIN_EXE_foreword"), "args": ["mcp"]}}});
-    let server = format!("--mcp-config={server}");
-    let run = claude.run(&mut claude.command(&claude.app, &[&server, "What was the limit?"]));
+    let run = claude.ask(&claude.app, "What was the limit?");
     let [first, found, read] = run.requests.as_slice() else {
         panic!("{:?}", run.requests);
     };
