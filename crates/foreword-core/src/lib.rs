@@ -21,6 +21,7 @@ pub mod store;
 
 pub mod index;
 pub mod search;
+pub mod stale;
 pub mod text;
 
 pub mod db;

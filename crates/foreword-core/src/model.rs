@@ -114,6 +114,15 @@ words! {
 }
 
 words! {
+    /// How a file is now that something was remembered about, from best to worst.
+    Freshness {
+        Fresh = "fresh",
+        Changed = "changed",
+        Gone = "gone",
+    }
+}
+
+words! {
     /// What a search hit is.
     Kind {
         Observation = "observation",

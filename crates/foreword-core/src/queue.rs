@@ -6,6 +6,8 @@
 //! 2-3 ms). A claim is a lease: if the worker dies, its successor frees the
 //! events, so every job must be safe to run twice.
 
+mod ready;
+
 use std::path::Path;
 
 use rusqlite::config::DbConfig;
@@ -15,6 +17,8 @@ use uuid::Uuid;
 use crate::db::{self, Guest, Migration, OpenError};
 use crate::fault;
 use crate::model::{Event, EventKind, Millis};
+use ready::{Claimable, claimable, ready_session};
+pub use ready::{Portion, Readiness};
 
 const MIGRATIONS: &[Migration] = &[Migration {
     number: 1,
@@ -113,38 +117,6 @@ pub struct Claim {
     /// As far as the queue can tell, nothing more will come of the last event's turn: the
     /// next prompt is there, or the session's end, or it has been silent, or nobody waits.
     pub turn_over: bool,
-}
-
-/// When a session's events are taken up.
-#[derive(Debug, Clone, Copy)]
-pub struct Readiness {
-    /// Nothing waits: everything that is due is taken.
-    pub drain: bool,
-    /// So many events are enough for a batch.
-    pub batch_max: u32,
-    /// So long a session has to be silent.
-    pub batch_wait: Millis,
-}
-
-/// How much of what is ready goes into one claim.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub struct Portion {
-    pub events: u32,
-    /// Of all payloads together, each counted up to `event_bytes`.
-    pub bytes: usize,
-    pub event_bytes: usize,
-    /// Nothing beyond the first turn.
-    pub one_turn: bool,
-}
-
-impl Portion {
-    /// All that is ready. There is a limit: what a backlog costs in memory is bounded.
-    pub const ALL: Portion = Portion {
-        events: 1_000,
-        bytes: usize::MAX,
-        event_bytes: usize::MAX,
-        one_turn: false,
-    };
 }
 
 /// What is in the queue, for `status` and for deciding when to end.
@@ -433,111 +405,6 @@ impl Queue {
         }
         Ok(())
     }
-}
-
-/// A session to take up.
-struct Ready {
-    host_session_id: String,
-    /// Nothing has come for as long as a batch waits.
-    silent: bool,
-}
-
-/// The session to take up next. It is ready when its turn stopped, when enough has piled
-/// up, or when nothing more has come for a while.
-fn ready_session(
-    connection: &Connection,
-    now: Millis,
-    readiness: Readiness,
-) -> rusqlite::Result<Option<Ready>> {
-    let mut statement = connection.prepare_cached(
-        "select host_session_id, max(at) <= :silent_since as silent
-         from events
-         where state = 'queued' and due_at <= :now
-         group by host_session_id
-         having :drain
-             or max(kind in ('stop', 'stop_failure', 'session_end'))
-             or count(*) >= :batch_max
-             or silent
-         order by min(at)
-         limit 1",
-    )?;
-    let mut rows = statement.query(named_params! {
-        ":now": now,
-        ":drain": readiness.drain,
-        ":batch_max": readiness.batch_max,
-        ":silent_since": now - readiness.batch_wait,
-    })?;
-    let Some(row) = rows.next()? else {
-        return Ok(None);
-    };
-    Ok(Some(Ready {
-        host_session_id: row.get("host_session_id")?,
-        silent: row.get("silent")?,
-    }))
-}
-
-struct Claimable {
-    events: Vec<Event>,
-    /// What kind of event comes after them.
-    next: Option<EventKind>,
-}
-
-fn claimable(
-    connection: &Connection,
-    session: &str,
-    now: Millis,
-    portion: Portion,
-) -> rusqlite::Result<Claimable> {
-    let mut statement = connection.prepare_cached(
-        r#"select id, key, kind, host, host_session_id, prompt_id, agent_id, tool_name, tool_use_id,
-                  cwd, project_dir, project, root, transcript_path, branch, "commit", files, payload, at,
-                  crashes
-           from events
-           where host_session_id = :session and state = 'queued' and due_at <= :now
-           order by at, id
-           limit :limit"#,
-    )?;
-    let mut rows = statement.query(named_params! {
-        ":session": session,
-        ":now": now,
-        // One more, to see what comes next.
-        ":limit": portion.events.saturating_add(1),
-    })?;
-    let mut unreadable = Vec::new();
-    let (mut events, mut next, mut bytes): (Vec<Event>, _, usize) = (Vec::new(), None, 0);
-    while let Some(row) = rows.next()? {
-        let event = match event_from_row(row) {
-            Ok(event) => event,
-            Err(error) => {
-                unreadable.push((row.get::<_, String>("id")?, error));
-                continue;
-            }
-        };
-        let payload = row.get_ref("payload")?.as_str().map_or(0, str::len);
-        bytes = bytes.saturating_add(payload.min(portion.event_bytes));
-        // One that workers died of goes by itself: the first of a batch, or not in this one.
-        let alone = row.get::<_, u32>("crashes")? >= CRASHES_BEFORE_ALONE;
-        let full = events.len() >= portion.events as usize || bytes > portion.bytes;
-        let new_turn = portion.one_turn
-            && event.kind == EventKind::Prompt
-            && events.iter().any(|it| it.kind != EventKind::SessionStart);
-        if !events.is_empty() && (alone || full || new_turn) {
-            next = Some(event.kind);
-            break;
-        }
-        events.push(event);
-        if alone {
-            next = rows.next()?.map(|row| row.get("kind")).transpose()?;
-            break;
-        }
-    }
-    // After the reading: a write in the middle of it fails if a hook wrote meanwhile.
-    drop(rows);
-    drop(statement);
-    for (id, error) in unreadable {
-        skip(connection, &id, &format!("unreadable: {error}"))?;
-    }
-    Ok(Claimable { events, next })
 }
 
 /// Sets an event aside, visibly: nothing else waits for it.

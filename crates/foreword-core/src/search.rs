@@ -5,8 +5,8 @@
 //! those with any, each by BM25 (`rank`).
 //!
 //! A common word is in half of all rows, and ranking them all is what makes full text
-//! slow. So the rarest words choose the rows and all words rank them. Only if that leaves
-//! too few, all words choose. `filter` narrows a search, `list` reads what was found.
+//! slow. So the rarest words choose the rows and all words rank them. If that leaves too few,
+//! or the others could make a better row by themselves, more words choose. `filter` narrows a search, `list` reads what was found.
 
 mod filter;
 mod list;
@@ -95,11 +95,11 @@ pub struct Hit {
     pub score: Option<f64>,
 }
 
-/// The rarest terms choose until they are in so many rows together. Twice as many would
-/// take twice the time; half as many lose one of the best ten in a hundred.
-const CHOSEN_MAX: f64 = 3000.0;
-/// And never fewer terms than these.
-const CHOOSING_MIN: usize = 2;
+/// At first the rarest terms choose, as many as are in so many rows together.
+const CHOSEN_MAX: f64 = 1000.0;
+/// A row that has a term gets about its weight once, at most 2.2 times: in a short row, or
+/// often, or in the title. What is left out is taken for so much.
+const USUAL_WORTH: f64 = 1.2;
 /// Rows of a term are counted up to here and estimated beyond.
 const COUNTED_MAX: u32 = 1000;
 
@@ -153,6 +153,8 @@ struct Asked<'a> {
     words: &'a [Word],
     /// The rarest first; those in no row are left out.
     terms: Vec<(&'a str, f64)>,
+    /// How many rows there are, and a few that are gone.
+    rows: f64,
     /// Words that are in no row.
     unknown: Vec<String>,
 }
@@ -166,10 +168,16 @@ struct Candidate {
 
 impl<'a> Asked<'a> {
     fn new(store: &Store, words: &'a [Word]) -> rusqlite::Result<Asked<'a>> {
+        let rows =
+            store
+                .connection
+                .query_row("select coalesce(max(id), 0) from items", [], |row| {
+                    row.get(0)
+                })?;
         let terms: BTreeSet<&str> = words.iter().flat_map(Word::terms).collect();
         let mut terms = terms
             .into_iter()
-            .map(|term| Ok((term, rows_with(store, term)?)))
+            .map(|term| Ok((term, rows_with(store, term, rows)?)))
             .collect::<rusqlite::Result<Vec<_>>>()?;
         terms.retain(|&(_, rows)| rows > 0.0);
         let known: BTreeSet<&str> = terms.iter().map(|&(term, _)| term).collect();
@@ -182,6 +190,7 @@ impl<'a> Asked<'a> {
         Ok(Asked {
             words,
             terms,
+            rows,
             unknown,
         })
     }
@@ -198,13 +207,31 @@ impl<'a> Asked<'a> {
                 Sort::Relevance => hits.len() >= wanted,
                 Sort::Date => answer == Answer::AllWords,
             };
-            if enough || complete {
+            let choosing_more = if enough {
+                choosing.max(self.needed(query.sort, &hits))
+            } else {
+                self.terms.len()
+            };
+            if complete || choosing_more == choosing {
                 hits.truncate(wanted);
                 hits.drain(..hits.len().min(query.offset as usize));
                 return Ok((hits, answer));
             }
-            choosing = self.terms.len();
+            choosing = choosing_more;
         }
+    }
+
+    /// How many of the rarest terms must choose, so that a row which has only the others is
+    /// none of the best.
+    fn needed(&self, sort: Sort, hits: &[Hit]) -> usize {
+        let scores = hits.iter().filter_map(|hit| hit.score);
+        let least = scores.fold(f64::INFINITY, f64::min);
+        let mut left_out = 0.0;
+        let others = self.terms.iter().rev().take_while(|&&(_, with)| {
+            left_out += USUAL_WORTH * rank::weight(with, self.rows);
+            sort == Sort::Date || left_out < least
+        });
+        self.terms.len() - others.count()
     }
 
     /// How many of the rarest terms choose the rows.
@@ -214,7 +241,7 @@ impl<'a> Asked<'a> {
             rows += with;
             rows <= CHOSEN_MAX
         });
-        few.count().max(CHOOSING_MIN).min(self.terms.len())
+        few.count().max(1).min(self.terms.len())
     }
 
     /// The rows that have one of the first terms, the best first.
@@ -294,9 +321,9 @@ fn any_of(terms: &[(&str, f64)]) -> String {
 
 /// In how many rows a term is. Of a common one the first rows are counted; how far they
 /// reach says how many there are.
-fn rows_with(store: &Store, term: &str) -> rusqlite::Result<f64> {
+fn rows_with(store: &Store, term: &str, rows: f64) -> rusqlite::Result<f64> {
     let mut statement = store.connection.prepare_cached(
-        "select count(*), max(rowid), (select max(id) from items)
+        "select count(*), max(rowid)
          from (select rowid from texts where texts match :term limit :max)",
     )?;
     statement.query_row(
@@ -306,8 +333,8 @@ fn rows_with(store: &Store, term: &str) -> rusqlite::Result<f64> {
             if counted < f64::from(COUNTED_MAX) {
                 return Ok(counted);
             }
-            let (reached, last): (f64, f64) = (row.get(1)?, row.get(2)?);
-            Ok(counted * last / reached)
+            let reached: f64 = row.get(1)?;
+            Ok(counted * rows / reached)
         },
     )
 }
@@ -361,6 +388,33 @@ fn best(
         hits.sort_by_key(|hit| std::cmp::Reverse((hit.at, hit.id)));
     }
     Ok((hits, answer))
+}
+
+/// The best rows as FTS5 finds them by itself: any word, all rows ranked. What a benchmark
+/// holds `search` against.
+pub fn rank_as_fts5_does(store: &Store, words: &str, limit: u32) -> rusqlite::Result<Vec<i64>> {
+    let words = words::words(words);
+    let terms: Vec<_> = words
+        .iter()
+        .map(|word| (word.whole.as_str(), 0.0))
+        .collect();
+    let [title, body, tags, parts] = rank::WEIGHTS;
+    let mut statement = store.connection.prepare_cached(
+        "select rowid
+         from texts
+         where texts match :expression
+         order by bm25(texts, :title, :body, :tags, :parts)
+         limit :limit",
+    )?;
+    let rows = statement.query_map(
+        named_params! {
+            ":expression": any_of(&terms),
+            ":title": title, ":body": body, ":tags": tags, ":parts": parts,
+            ":limit": limit,
+        },
+        |row| row.get(0),
+    )?;
+    rows.collect()
 }
 
 /// What could be asked instead, as far as it would find something.

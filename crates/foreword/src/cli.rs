@@ -7,6 +7,7 @@ mod agent;
 mod bench;
 mod connect;
 mod consent;
+mod context;
 mod cost;
 mod demo;
 mod doctor;
@@ -38,6 +39,7 @@ use std::sync::LazyLock;
 use anyhow::Context as _;
 use clap::{Parser, Subcommand};
 use foreword_core::capture::Hook;
+use foreword_core::project::{self, Place};
 
 use crate::home::Home;
 use crate::{hook, platform};
@@ -94,9 +96,8 @@ enum Command {
     Man(pages::ManArgs),
     /// Answer a coding agent over the Model Context Protocol, on standard input and output
     Mcp,
-    /// Hook: SessionStart
-    #[command(hide = true)]
-    Context,
+    /// With --preview: what a session that starts here is told, and why
+    Context(context::Args),
     /// Hook: UserPromptSubmit
     #[command(hide = true)]
     New,
@@ -190,7 +191,7 @@ fn dispatch(command: Command) -> anyhow::Result<()> {
         Command::Completions(args) => pages::completions(&args),
         Command::Man(args) => pages::man(&args),
         Command::Mcp => crate::mcp::run(),
-        Command::Context => hook_road(Hook::Context),
+        Command::Context(args) => context::run(&args),
         Command::New => hook_road(Hook::New),
         Command::Save => hook_road(Hook::Save),
         Command::Summary => hook_road(Hook::Summary),
@@ -226,10 +227,19 @@ pub fn home() -> anyhow::Result<Home> {
 
 /// The project that a directory belongs to, by the rules that hooks go by.
 fn project_of(dir: &Path) -> Option<String> {
+    place_of(dir)?.project
+}
+
+fn place_of(dir: &Path) -> Option<Place> {
     let home = Home::from_env()?;
     let (settings, _) = crate::config::hook_settings(&home);
     let rules = crate::home::project_rules(settings.unwrap_or_default().separate_worktrees);
-    foreword_core::project::resolve(dir, &rules).project
+    Some(project::resolve(dir, &rules))
+}
+
+/// Where the current directory belongs, with its branch.
+fn current_place() -> Option<Place> {
+    place_of(&std::env::current_dir().ok()?)
 }
 
 /// The project that the current directory belongs to.

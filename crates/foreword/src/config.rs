@@ -134,7 +134,7 @@ impl Config {
             Ok(file) => Config::tolerant_from(file, &environment()),
             Err(error) => {
                 let (config, _) = Config::tolerant_from("", &environment());
-                (config, Some(format!("{error:#}")))
+                (config.without_a_model(), Some(format!("{error:#}")))
             }
         }
     }
@@ -142,26 +142,43 @@ impl Config {
     fn tolerant_from(file: &str, environment: &Environment) -> (Config, Option<String>) {
         let mut mistake = None;
         let mut settings = defaults();
+        let mut says_what_may_be_spent = true;
         let from_file = single_changes(file).into_iter().map(|change| {
-            Box::new(move |settings: &mut Table| merge(settings, change?, "")) as Change
+            let of_money = change.as_ref().map_or(true, may_be_of_money);
+            let change = move |settings: &mut Table| merge(settings, change?, "");
+            (of_money, Box::new(change) as Change)
         });
         let from_environment = environment.iter().cloned().map(|variable| {
-            Box::new(move |settings: &mut Table| {
-                override_from(settings, &vec![variable], "FOREWORD_")
-            }) as Change
+            let of_money = ["FOREWORD_PROVIDER", "FOREWORD_BUDGET_"]
+                .iter()
+                .any(|start| variable.0.starts_with(start));
+            let change =
+                move |settings: &mut Table| override_from(settings, &vec![variable], "FOREWORD_");
+            (of_money, Box::new(change) as Change)
         });
-        for change in from_file.chain(from_environment) {
+        for (of_money, change) in from_file.chain(from_environment) {
             let mut changed = settings.clone();
             let accepted = change(&mut changed).and_then(|()| Config::checked(changed.clone()));
             match accepted {
                 Ok(_) => settings = changed,
                 Err(error) => {
+                    says_what_may_be_spent &= !of_money;
                     mistake.get_or_insert_with(|| format!("{error:#}"));
                 }
             }
         }
         let config = Config::checked(settings).expect("each change was checked");
-        (config, mistake)
+        if says_what_may_be_spent {
+            (config, mistake)
+        } else {
+            (config.without_a_model(), mistake)
+        }
+    }
+
+    /// Where the user's word on spending cannot be understood, nothing is spent.
+    fn without_a_model(self) -> Config {
+        let provider = provider::Name::Offline.as_str().to_owned();
+        Config { provider, ..self }
     }
 
     fn from(file: &str, environment: &Environment) -> anyhow::Result<Config> {
@@ -181,6 +198,18 @@ impl Config {
                 "provider = \"{}\" is not known (in config.toml or FOREWORD_PROVIDER); use \"auto\", \"claude\", \"anthropic\", \"openai\" or \"offline\"",
                 config.provider
             );
+        }
+        let Budget {
+            daily_usd,
+            session_usd,
+            ..
+        } = config.budget;
+        if daily_usd.is_nan() || session_usd.is_nan() {
+            bail!("budget.daily_usd and budget.session_usd have to be numbers");
+        }
+        // Calls that cannot go well, yet cost.
+        if config.model.timeout_seconds == 0 || config.model.answer_max_tokens == 0 {
+            bail!("model.timeout_seconds and model.answer_max_tokens have to be at least 1");
         }
         Ok(config)
     }
@@ -215,6 +244,22 @@ fn single_changes(file: &str) -> Vec<anyhow::Result<Table>> {
         }
     }
     changes
+}
+
+/// Whether a change may have been meant to say what is spent: all but those of sections
+/// that are known to say something else.
+fn may_be_of_money(change: &Table) -> bool {
+    const OTHERS: [&str; 8] = [
+        "claude",
+        "anthropic",
+        "openai",
+        "model",
+        "worker",
+        "capture",
+        "project",
+        "retention",
+    ];
+    change.keys().any(|key| !OTHERS.contains(&key.as_str()))
 }
 
 fn file(home: &Home) -> anyhow::Result<String> {
@@ -422,12 +467,31 @@ mod tests {
             (config.worker.batch_max, config.worker.idle_seconds),
             (7, 9)
         );
-        assert_eq!(config.provider, "auto");
         assert_eq!(config.capture.field_max_bytes, 16384);
         assert!(mistake.is_some());
         let (config, mistake) = Config::tolerant_from("[worker", &Vec::new());
-        assert_eq!(config, Config::from("", &Vec::new()).unwrap());
+        let defaults = Config::from("", &Vec::new()).unwrap();
+        assert_eq!(config, defaults.without_a_model());
         assert!(mistake.unwrap().contains("not valid TOML"));
+    }
+
+    #[test]
+    fn a_mistake_about_spending_spends_nothing() {
+        let provider = |file: &str| Config::tolerant_from(file, &Vec::new()).0.provider;
+        for file in [
+            "provider = 'ofline'",
+            "provide = 'offline'",
+            "[budget]\ndaily_usd = '0'",
+            "[budget]\ndaily_usd = nan",
+            "[buget]\ndaily_usd = 0",
+            "provider = 'anthropic'\n[budget]\ndaily_usd = 0,5",
+        ] {
+            assert_eq!(provider(file), "offline", "{file}");
+        }
+        assert_eq!(provider("[worker]\nidle_secs = 5"), "auto");
+        assert_eq!(provider("[model]\ntimeout_seconds = 0"), "auto");
+        let budget = vec![("FOREWORD_BUDGET_DAILY_USD".into(), "none".into())];
+        assert_eq!(Config::tolerant_from("", &budget).0.provider, "offline");
     }
 
     #[test]

@@ -8,7 +8,7 @@
 mod stdin;
 
 use std::io::Write as _;
-use std::path::PathBuf;
+use std::path::{Path, PathBuf};
 
 use foreword_core::capture::{self, Captured, Hook, World};
 use foreword_core::db::OpenError;
@@ -214,12 +214,14 @@ fn context(home: &Home, event: &Event) -> String {
         project: event.project.as_deref(),
         host_session_id: &event.host_session_id,
         source: Source::parse(event.payload.source.as_deref()),
+        branch: event.branch.as_deref(),
+        root: event.root.as_deref().map(Path::new),
     };
-    let Ok(Some(text)) = index::index(store.as_ref(), &request) else {
+    let Ok(Some(index)) = index::index(store.as_ref(), &request) else {
         return String::new();
     };
     let answer = serde_json::json!({
-        "hookSpecificOutput": {"hookEventName": "SessionStart", "additionalContext": text}
+        "hookSpecificOutput": {"hookEventName": "SessionStart", "additionalContext": index.text}
     });
     let answer = answer.to_string();
     if answer.chars().count() > OUTPUT_MAX {
@@ -233,7 +235,7 @@ fn context(home: &Home, event: &Event) -> String {
 }
 
 /// How the agent can run this program from a shell: it need not be on its PATH.
-fn program() -> String {
+pub fn program() -> String {
     let Ok(program) = std::env::current_exe() else {
         return "foreword".to_owned();
     };

@@ -11,19 +11,19 @@ use crate::model::{Kind, Millis};
 use crate::store::Store;
 use crate::text;
 
-/// SQLite puts each condition into each of the three, where an index serves it.
-const TELLABLE: &str = "(
-    select id, 'observation' as kind, session_id, prompt_id, type, title, subtitle, branch, origin, at
-    from observations
-    union all
-    select id, 'summary', session_id, prompt_id, null, request, iif(completed <> '', completed, learned), null, null, at
-    from summaries
-    union all
-    select id, 'prompt', session_id, id, null, text, '', null, null, at
-    from prompts
-) as t";
+/// Everything that can be told, in one shape.
+const TELLABLE: [&str; 3] = [
+    "select id, 'observation' as kind, session_id, prompt_id, type, title, subtitle, branch, origin, at
+     from observations",
+    "select id, 'summary' as kind, session_id, prompt_id, null as type, request as title,
+            iif(completed <> '', completed, learned) as subtitle, null as branch, null as origin, at
+     from summaries",
+    "select id, 'prompt' as kind, session_id, id as prompt_id, null as type, text as title,
+            '' as subtitle, null as branch, null as origin, at
+     from prompts",
+];
 
-const COLUMNS: &str = "t.id, t.kind, t.type, t.title, t.subtitle, t.at, p.name as project, s.host_session_id as session";
+const COLUMNS: &str = "t.id as id, t.kind as kind, t.type as type, t.title as title, t.subtitle as subtitle, t.at as at, p.name as project, s.host_session_id as session";
 
 const BESIDE: &str = "join sessions s on s.id = t.session_id
 left join projects p on p.id = s.project_id
@@ -40,16 +40,24 @@ pub(super) enum Order {
 pub(super) fn pick(store: &Store, ids: &[i64], filter: &Filter) -> rusqlite::Result<Vec<Hit>> {
     let mut clauses = filter.clauses();
     let ids = serde_json::to_string(ids).unwrap_or_default();
-    clauses.add("true", ":ids", ids);
-    let sql = format!(
-        "select {COLUMNS}
-         from json_each(:ids) as wanted
-         cross join {TELLABLE} on t.id = wanted.value
-         {BESIDE}
-         where {}",
-        clauses.sql()
-    );
+    clauses.add("t.id = wanted.value", ":ids", ids);
+    let sql = select("json_each(:ids) as wanted cross join", &clauses);
     read(store.connection.prepare_cached(&sql)?, &clauses)
+}
+
+/// The conditions go into each of the three, where an index serves them: SQLite would write
+/// a union down whole before it looks at the first row.
+fn select(before: &str, clauses: &Clauses) -> String {
+    let conditions = clauses.sql();
+    let arms = TELLABLE.map(|tellable| {
+        format!(
+            "select {COLUMNS}
+             from {before} ({tellable}) as t
+             {BESIDE}
+             where {conditions}"
+        )
+    });
+    arms.join("\nunion all\n")
 }
 
 /// What the filter lets through, by date.
@@ -67,13 +75,10 @@ pub(super) fn list(
     clauses.add("true", ":limit", limit);
     clauses.add("true", ":offset", offset);
     let sql = format!(
-        "select {COLUMNS}
-         from {TELLABLE}
-         {BESIDE}
-         where {}
-         order by t.at {direction}, t.id {direction}
+        "{}
+         order by at {direction}, id {direction}
          limit :limit offset :offset",
-        clauses.sql()
+        select("", &clauses)
     );
     read(store.connection.prepare_cached(&sql)?, &clauses)
 }

@@ -41,6 +41,12 @@ impl Rank {
     }
 }
 
+/// The rarer a term, the heavier. One in more than half of all rows says nothing, but a row
+/// may have no other.
+pub(super) fn weight(with: f64, rows: f64) -> f64 {
+    ((rows - with + 0.5) / (with + 0.5)).ln().max(1e-6)
+}
+
 /// What `rank_of(texts, …)` is told: how many terms only choose, and how many rows each of the others is in.
 pub(super) fn argument(choosing: usize, rows: impl IntoIterator<Item = f64>) -> Vec<u8> {
     let numbers = std::iter::once(choosing as f64).chain(rows);
@@ -90,7 +96,7 @@ pub(super) fn register(connection: &Connection) -> rusqlite::Result<()> {
 /// What stays the same for all rows of a query.
 struct Terms {
     choosing: c_int,
-    /// The weight of each term that counts: the rarer, the heavier.
+    /// The weight of each term that counts.
     idf: Vec<f64>,
     average_size: f64,
 }
@@ -186,11 +192,12 @@ unsafe fn read_terms(
     let mut numbers = numbers.iter().map(|it| f64::from_le_bytes(*it));
     let choosing = numbers.next()? as c_int;
     let rows = (rows as f64).max(1.0);
-    // A term in more than half of all rows says nothing, but a row may have no other.
-    let idf = |with: f64| ((rows - with + 0.5) / (with + 0.5)).ln().max(1e-6);
     Some(Terms {
         choosing,
-        idf: numbers.take(TERMS_MAX).map(idf).collect(),
+        idf: numbers
+            .take(TERMS_MAX)
+            .map(|with| weight(with, rows))
+            .collect(),
         average_size: (tokens as f64 / rows).max(1.0),
     })
 }

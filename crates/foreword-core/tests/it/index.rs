@@ -57,9 +57,11 @@ fn told(store: &Store, session: &str, source: &str) -> Option<String> {
         project: Some("/p"),
         host_session_id: session,
         source: Source::parse(Some(source)),
+        branch: None,
+        root: None,
         program: "foreword",
     };
-    index(Some(store), &request).unwrap()
+    index(Some(store), &request).unwrap().map(|it| it.text)
 }
 
 /// The numbers of the things that are listed, in order.
@@ -190,6 +192,8 @@ fn another_project_or_none_is_told_nothing() {
             project,
             host_session_id: "x",
             source: Source::Startup,
+            branch: None,
+            root: None,
             program: "foreword",
         };
         assert_eq!(index(Some(&store), &request).unwrap(), None);

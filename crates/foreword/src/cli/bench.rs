@@ -4,7 +4,8 @@
 //! and made-up memories (`memories`); the user's own data is not looked at. Times
 //! are given as multiples of spawning `/bin/true` in the same run (`spawn`), so
 //! that they mean something on another machine. What the memory agent costs
-//! (`agent`) is counted by a scripted model and not timed.
+//! (`agent`) is counted by a scripted model and not timed. `search` is about the speed of
+//! finding, `retrieval` about what is found.
 
 mod agent;
 mod burst;
@@ -13,6 +14,8 @@ mod host;
 mod machine;
 mod memories;
 mod report;
+mod retrieval;
+mod search;
 mod spawn;
 mod statistics;
 mod world;
@@ -31,11 +34,17 @@ enum What {
     Hooks(hooks::Args),
     /// The memory agent: what a recorded session costs with a model that counts
     Agent(agent::Args),
+    /// Search: its time on made-up memories, beside FTS5's own ranking
+    Search(search::Args),
+    /// Search: whether it finds what answers a question, on a benchmark's data
+    Retrieval(retrieval::Args),
 }
 
 pub fn run(args: &Args) -> anyhow::Result<()> {
     match &args.what {
         What::Hooks(args) => hooks::run(args),
         What::Agent(args) => agent::run(args),
+        What::Search(args) => search::run(args),
+        What::Retrieval(args) => retrieval::run(args),
     }
 }

@@ -10,6 +10,7 @@ use super::{agent, worker};
 use crate::config::Config;
 use crate::home::{self, Home};
 use crate::provider;
+use crate::worker::leash::is_for_a_person;
 
 #[derive(clap::Args)]
 pub struct Args {}
@@ -66,6 +67,11 @@ fn lift_pause(home: &Home, config: &Config) -> anyhow::Result<bool> {
     if let Some(pause) = pause {
         let (name, why) = (provider.as_str(), one_line(&pause.reason));
         println!("{name} is asked again; it was paused: {why}");
+        // A key or a setting that was mended since is known to us, not to a worker that
+        // was started before.
+        if is_for_a_person(pause.kind) {
+            worker::end_running(home)?;
+        }
     } else {
         println!("{} is asked again", provider.as_str());
     }

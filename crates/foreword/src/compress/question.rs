@@ -18,6 +18,8 @@ const PROMPT_MAX: usize = 2_000;
 const REPLY_MAX: usize = 3_000;
 const GOAL_MAX: usize = 300;
 const COMPLETED_MAX: usize = 400;
+/// Of a name that stands outside of the fences.
+const NAME_MAX: usize = 80;
 
 /// So many bytes of an event's payload count when batches are made.
 pub const EVENT_BYTES: usize = INPUT_MAX + OUTPUT_MAX;
@@ -52,7 +54,6 @@ pub fn word(prompts: &Prompts, subject: &Subject<'_>) -> Worded {
     let known = known(subject);
     let fence = fence(&steps, &known);
     let last = subject.events.last();
-    let field = |field: Option<&str>| text::one_line(field.unwrap_or("unknown"));
     let mut parts = vec![prompts.fill(
         "session",
         &[
@@ -60,7 +61,7 @@ pub fn word(prompts: &Prompts, subject: &Subject<'_>) -> Worded {
             ("date", &text::date(last.map_or(0, |event| event.at))),
             (
                 "session",
-                &field(last.map(|it| it.host_session_id.as_str())),
+                &name(last.map_or("unknown", |it| &it.host_session_id)),
             ),
         ],
     )];
@@ -151,7 +152,7 @@ impl Step {
                 ),
             ),
             EventKind::ToolUse | EventKind::ToolFailure => {
-                let name = event.tool_name.as_deref().unwrap_or("a tool");
+                let tool = event.tool_name.as_deref().unwrap_or("a_tool");
                 let by = if event.agent_id.is_some() {
                     ", by a subagent"
                 } else {
@@ -169,7 +170,7 @@ impl Step {
                 let output = middle_cut(&output, cap(OUTPUT_MAX));
                 let arrow = if output.is_empty() { "" } else { "\n→ " };
                 (
-                    format!("{}{failed}{by}", text::one_line(name)),
+                    format!("{}{failed}{by}", name(tool)),
                     format!("{input}{arrow}{output}"),
                 )
             }
@@ -331,7 +332,17 @@ fn project(subject: &Subject<'_>, last: Option<&Event>) -> String {
         .project
         .clone()
         .or_else(|| key.map(|key| foreword_core::project::name(key).to_owned()));
-    text::one_line(&name.unwrap_or_else(|| "none".to_owned()))
+    self::name(&name.unwrap_or_else(|| "none".to_owned()))
+}
+
+/// A name that others chose, for where no fence is around it: one word, so that it cannot
+/// say anything.
+fn name(word: &str) -> String {
+    let allowed = |c: char| c.is_alphanumeric() || "_-.:/@".contains(c);
+    word.chars()
+        .take(NAME_MAX)
+        .map(|c| if allowed(c) { c } else { '_' })
+        .collect()
 }
 
 /// The number of the prompt that an event belongs to; a new one counts on.

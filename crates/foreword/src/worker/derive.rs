@@ -106,7 +106,7 @@ impl Deriver {
                 Name::Offline,
             ),
             Some(_) if !says_something(&new, claim.turn_over) => {
-                let told = floor(&self.store, &new, &Digest::default())?;
+                let told = floor_beside(&self.store, &new, &[])?;
                 (told, Replaces::Nothing, self.leash.provider)
             }
             Some(_) => match self.leash.word(&self.store, first, now).map_err(failure)? {
@@ -206,7 +206,7 @@ impl Deriver {
         match compressed {
             Ok(compressed) => {
                 let mut told = by_turn(&turns, compressed);
-                told.extend(floor_beside(&self.store, events, &digest, &told)?);
+                told.extend(floor_beside(&self.store, events, &told)?);
                 Ok(told)
             }
             Err(Trouble::Storage(error)) => Err(failure(error)),
@@ -357,17 +357,15 @@ fn offline_again(store: &Store, events: &[Event]) -> Result<Vec<Told>, Failure> 
         .collect())
 }
 
-/// Every turn has a summary, if only a plain one, until a model sums it up.
-fn floor(store: &Store, new: &[Event], digest: &Digest) -> Result<Vec<Told>, Failure> {
-    floor_beside(store, new, digest, &[])
-}
-
-fn floor_beside(
-    store: &Store,
-    new: &[Event],
-    digest: &Digest,
-    told: &[Told],
-) -> Result<Vec<Told>, Failure> {
+/// Every turn has a summary, if only a plain one, until a model sums it up. What a model
+/// wrote stays until a model writes another: also while a turn is done again in parts.
+fn floor_beside(store: &Store, new: &[Event], told: &[Told]) -> Result<Vec<Told>, Failure> {
+    let Some(first) = new.first() else {
+        return Ok(Vec::new());
+    };
+    let digest = store
+        .digest(&first.host, &first.host_session_id, Millis::MAX)
+        .map_err(failure)?;
     let session = store.session(new).map_err(failure)?;
     let derived = offline_derive(&session)?;
     let is_new = |turn: &Turn| {
@@ -379,7 +377,7 @@ fn floor_beside(
         let now = told
             .iter()
             .any(|it| it.turn.prompt_id == turn.prompt_id && it.derived.summary.is_some());
-        now || summed_up_at(turn, digest).is_some()
+        now || summed_up_at(turn, &digest).is_some()
     };
     Ok(session
         .into_iter()

@@ -156,7 +156,7 @@ pub fn used_up_today(
 }
 
 /// No waiting helps: the user has to log in, to pay, or to change a setting.
-fn is_for_a_person(kind: FailureKind) -> bool {
+pub fn is_for_a_person(kind: FailureKind) -> bool {
     matches!(
         kind,
         FailureKind::Auth | FailureKind::Billing | FailureKind::Model | FailureKind::Missing

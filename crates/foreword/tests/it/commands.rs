@@ -539,3 +539,41 @@ fn the_readme_shows_what_the_demo_prints() {
     }
     assert!(excerpt.lines().count() > 20);
 }
+
+#[test]
+fn the_preview_is_what_the_hook_says_and_then_why() {
+    let sandbox = Sandbox::new();
+    let project = sandbox.project("app");
+    let host = Host::new("s1", &project);
+    sandbox.told("new", &project, &host.prompt("Mend the limit"));
+    let error = "Exit code 3\nerror: the limit is 6, not 7";
+    sandbox.told("save", &project, &host.bash_failed("sh check.sh", error));
+    sandbox.told("save", &project, &host.edit("limit.txt", "6", "7"));
+    sandbox.told("save", &project, &host.bash("sh check.sh", ""));
+    sandbox.told("summary", &project, &host.stop("It is 7 now."));
+    sandbox.drain();
+
+    let start = Host::new("s2", &project).start("startup");
+    let told: Value = serde_json::from_str(&sandbox.told("context", &project, &start)).unwrap();
+    let told = told["hookSpecificOutput"]["additionalContext"]
+        .as_str()
+        .unwrap();
+    let mut command = sandbox.command(&["context", "--preview", "--session", "s2"]);
+    let output = command.current_dir(&project).output().unwrap();
+    let preview = String::from_utf8(output.stdout).unwrap();
+    let why = preview.strip_prefix(told).unwrap();
+    assert!(why.starts_with("\n\nWhy each line is there"), "{why}");
+    assert!(why.contains("shown; a bugfix +40"), "{why}");
+    assert!(!told.contains("since"), "{told}");
+
+    // What the file says now is not what was remembered of it.
+    for (change, mark) in [("700", "files changed since"), ("", "files gone since")] {
+        let limit = project.join("limit.txt");
+        match change {
+            "" => std::fs::remove_file(limit).unwrap(),
+            change => std::fs::write(limit, change).unwrap(),
+        }
+        let told = sandbox.told("context", &project, &start);
+        assert!(told.contains(mark), "{told}");
+    }
+}

@@ -46,7 +46,7 @@ impl User {
     fn new(reply: &Value) -> User {
         let mut user = User::without_client();
         user.model = Some(Model::start(user.dir.path(), reply));
-        user.log_in("export ANTHROPIC_API_KEY=sk-test");
+        user.log_in("export ANTHROPIC_API_KEY=key");
         user
     }
 
@@ -263,7 +263,7 @@ async fn a_model_that_is_not_there_is_an_outage() {
     fails(&reply, FailureKind::Outage, 1).await;
 
     let user = User::new(&json!("never"));
-    user.log_in("export ANTHROPIC_API_KEY=sk-test ANTHROPIC_BASE_URL=http://127.0.0.1:9");
+    user.log_in("export ANTHROPIC_API_KEY=key ANTHROPIC_BASE_URL=http://127.0.0.1:9");
     let call = user.ask("What was done?").await;
     assert_eq!(call.answer.unwrap_err().kind, FailureKind::Outage);
     assert_eq!(call.requests, 0);

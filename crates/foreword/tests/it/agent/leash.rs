@@ -113,3 +113,21 @@ fn when_the_budget_is_used_up_nobody_is_asked() {
         ["the daily budget of $0.00 is used up"]
     );
 }
+
+#[test]
+fn a_key_that_is_there_now_is_used_by_retry_also_beside_a_worker_that_has_none() {
+    let mut agent = Agent::new(Provider::Anthropic);
+    let key = agent.sandbox.set("ANTHROPIC_API_KEY", "").unwrap();
+    agent.tell_turn(&agent.host("s1"));
+    let mut worker = agent.worker();
+    crate::support::wait_until("the worker has found no key", || {
+        agent
+            .sandbox
+            .log("worker.log")
+            .contains("events wait: auth")
+    });
+    agent.sandbox.set("ANTHROPIC_API_KEY", key);
+    agent.sandbox.run(&["retry"]);
+    worker.wait().unwrap();
+    agent.assert_all_is_stored();
+}

@@ -106,3 +106,44 @@ fn a_model_that_is_too_slow_for_a_turn_is_asked_about_half_of_it() {
     let failures = "select coalesce(failure, 'none') from ledger";
     assert_eq!(agent.column(failures), ["timeout", "none", "none"]);
 }
+
+#[test]
+fn what_a_model_summed_up_stays_when_a_background_task_reports() {
+    let agent = Agent::new(Provider::Anthropic);
+    let host = agent.host("s1");
+    agent.tell_turn(&host);
+    agent.sandbox.drain();
+    assert_eq!(
+        agent.column("select provider from summaries"),
+        ["anthropic"]
+    );
+    let mut report = host.prompt("<task-notification>task 7 is done</task-notification>");
+    report["prompt_id"] = "s1-task".into();
+    agent.tell(&report);
+    agent.sandbox.drain();
+    agent.assert_all_is_stored();
+    assert_eq!(
+        agent.column("select provider from summaries"),
+        ["anthropic"]
+    );
+}
+
+#[test]
+fn what_a_model_summed_up_stays_when_doing_it_again_fails_half_way() {
+    let mut agent = Agent::new(Provider::Anthropic);
+    agent.sandbox.set("FOREWORD_WORKER_BATCH_MAX", "2");
+    agent.tell_turn(&agent.host("s1"));
+    agent.sandbox.drain();
+    agent.sandbox.run(&["worker", "stop"]);
+    let before = agent.column("select provider || completed from summaries");
+    agent.script(&json!({
+        "turns": ["<nothing>only parts</nothing>"],
+        "then": {"error": {"status": 500, "type": "api_error", "message": "no"}},
+    }));
+    let again = agent.sandbox.command(&["redo", "s1"]).output().unwrap();
+    assert!(!again.status.success());
+    assert_eq!(
+        agent.column("select provider || completed from summaries"),
+        before
+    );
+}

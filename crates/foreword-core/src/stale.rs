@@ -1,0 +1,115 @@
+//! Whether what was remembered about a file still fits the file.
+//!
+//! An observation keeps size, time and hash of its files as they were. Looking is a `stat`;
+//! only a file of the same size and another time is read, and only if it is small.
+
+use std::path::Path;
+
+use rusqlite::named_params;
+
+use crate::model::{Freshness, Millis, TouchedFile};
+use crate::store::Store;
+
+/// The largest file that is read to compare it. Larger ones have no hash.
+const HASH_MAX: u64 = 131_072;
+
+/// None if there is nothing to compare with. `root` is where relative paths begin.
+#[must_use]
+pub fn look(root: Option<&Path>, file: &TouchedFile) -> Option<Freshness> {
+    let size = file.size?;
+    let path = match (Path::new(&file.path), root) {
+        (path, _) if path.is_absolute() => path.to_owned(),
+        (path, Some(root)) => root.join(path),
+        (_, None) => return None,
+    };
+    let metadata = match std::fs::metadata(&path) {
+        Ok(metadata) => metadata,
+        Err(error) if error.kind() == std::io::ErrorKind::NotFound => return Some(Freshness::Gone),
+        Err(_) => return None,
+    };
+    if metadata.len() != size {
+        return Some(Freshness::Changed);
+    }
+    let since_1970 = metadata
+        .modified()
+        .ok()
+        .and_then(|time| time.duration_since(std::time::UNIX_EPOCH).ok());
+    let mtime = since_1970.and_then(|age| Millis::try_from(age.as_millis()).ok());
+    if mtime.is_some() && mtime == file.mtime {
+        return Some(Freshness::Fresh);
+    }
+    let hash = file.hash.as_ref().filter(|_| size <= HASH_MAX)?;
+    let content = std::fs::read(&path).ok()?;
+    let same = blake3::hash(&content).to_hex().as_str() == hash;
+    Some(if same {
+        Freshness::Fresh
+    } else {
+        Freshness::Changed
+    })
+}
+
+impl Store {
+    /// The files of an observation, as they were.
+    pub fn touched(&self, observation: i64) -> rusqlite::Result<Vec<TouchedFile>> {
+        let mut statement = self.connection.prepare_cached(
+            "select path, role, size, mtime, hash
+             from observation_files
+             where observation_id = :id
+             order by path, role",
+        )?;
+        let rows = statement.query_map(named_params! {":id": observation}, |row| {
+            Ok(TouchedFile {
+                path: row.get("path")?,
+                role: row.get("role")?,
+                size: row
+                    .get::<_, Option<i64>>("size")?
+                    .and_then(|it| it.try_into().ok()),
+                mtime: row.get("mtime")?,
+                hash: row.get("hash")?,
+            })
+        })?;
+        rows.collect()
+    }
+
+    /// How an observation's files are now: as bad as the worst of them. None if unknown.
+    pub fn freshness(
+        &self,
+        observation: i64,
+        root: Option<&Path>,
+    ) -> rusqlite::Result<Option<Freshness>> {
+        let files = self.touched(observation)?;
+        Ok(files.iter().filter_map(|file| look(root, file)).max())
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::model::FileRole;
+
+    #[test]
+    fn a_file_is_fresh_changed_or_gone() {
+        let dir = tempfile::tempdir().unwrap();
+        std::fs::write(dir.path().join("a.rs"), "one").unwrap();
+        let file = |hash: Option<&str>, size| TouchedFile {
+            path: "a.rs".into(),
+            role: FileRole::Modified,
+            size,
+            mtime: Some(1),
+            hash: hash.map(|text| blake3::hash(text.as_bytes()).to_hex().to_string()),
+        };
+        let seen = |file: &TouchedFile| look(Some(dir.path()), file);
+        // Touched, but the same.
+        assert_eq!(seen(&file(Some("one"), Some(3))), Some(Freshness::Fresh));
+        assert_eq!(seen(&file(Some("two"), Some(3))), Some(Freshness::Changed));
+        assert_eq!(
+            seen(&file(Some("three"), Some(5))),
+            Some(Freshness::Changed)
+        );
+        assert_eq!(seen(&file(None, Some(3))), None, "nobody can tell");
+        assert_eq!(seen(&file(Some("one"), None)), None);
+        assert_eq!(look(None, &file(Some("one"), Some(3))), None);
+        std::fs::remove_file(dir.path().join("a.rs")).unwrap();
+        assert_eq!(seen(&file(Some("one"), Some(3))), Some(Freshness::Gone));
+    }
+}

@@ -1,0 +1,299 @@
+//! `foreword bench retrieval`: does search find the sessions that answer a question?
+//!
+//! The data is a file of questions, one JSON object a line, each with its own haystack
+//! of sessions. All of them go into one fresh memory on disk, a project for each
+//! question, as prompts; then each question is searched for in its project.
+
+use std::collections::{BTreeMap, BTreeSet};
+use std::path::PathBuf;
+use std::time::{Duration, Instant};
+
+use anyhow::Context as _;
+use foreword_core::model::{Event, EventKind, Millis, Payload};
+use foreword_core::search::{Filter, Query, Sort, search};
+use foreword_core::store::{Batch, Replaces, Store};
+use serde::Deserialize;
+use serde_json::{Map, Value, json};
+use sha2::{Digest as _, Sha256};
+use uuid::Uuid;
+
+use super::statistics::{milliseconds, percentile};
+use crate::home::Home;
+use crate::show;
+
+#[derive(clap::Args)]
+pub struct Args {
+    /// Questions and their sessions: {"id", "type", "question", "gold": [session id], "sessions": [{"id", "date", "text"}]} a line
+    #[arg(long, value_name = "FILE")]
+    data: PathBuf,
+    /// By words alone, without a model
+    #[arg(long)]
+    no_model: bool,
+    /// Print JSON
+    #[arg(long)]
+    json: bool,
+}
+
+#[derive(Deserialize)]
+struct Question {
+    id: String,
+    #[serde(rename = "type")]
+    kind: String,
+    question: String,
+    gold: BTreeSet<String>,
+    sessions: Vec<Session>,
+}
+
+#[derive(Deserialize)]
+struct Session {
+    id: String,
+    date: Option<String>,
+    text: String,
+}
+
+/// Where the gold sessions of a question stand among the found ones, from 0, and how long
+/// it took to find them.
+struct Asked<'a> {
+    question: &'a Question,
+    ranks: Vec<usize>,
+    took: Duration,
+}
+
+/// A session is stored as prompts of about this size: a whole turn, or several short ones.
+const PROMPT_CHARACTERS: usize = 2_000;
+/// A session can be hit in several of its prompts: enough for ten different ones.
+const HITS: u32 = 100;
+
+pub fn run(args: &Args) -> anyhow::Result<()> {
+    let data = std::fs::read(&args.data)
+        .with_context(|| format!("could not read {}", args.data.display()))?;
+    let questions = serde_json::Deserializer::from_slice(&data)
+        .into_iter()
+        .collect::<Result<Vec<Question>, _>>()
+        .context("the data has not the shape that `--help` shows")?;
+    let dir = tempfile::Builder::new()
+        .prefix("foreword-bench-")
+        .tempdir()?;
+    let home = Home::at(dir.path());
+    let mut store = Store::open(&home.memory(), &home.backups())?;
+    for question in &questions {
+        for session in &question.sessions {
+            remember(&mut store, question, session)?;
+        }
+    }
+    let asked = questions
+        .iter()
+        .map(|question| ask(&store, question))
+        .collect::<anyhow::Result<Vec<_>>>()?;
+
+    let mut report = figures(&asked.iter().collect::<Vec<_>>());
+    let mut types: BTreeMap<&str, Vec<&Asked<'_>>> = BTreeMap::new();
+    for it in &asked {
+        types.entry(&it.question.kind).or_default().push(it);
+    }
+    let types: Map<_, _> = types
+        .into_iter()
+        .map(|(kind, asked)| (kind.to_owned(), figures(&asked).into()))
+        .collect();
+    let times: Vec<f64> = asked.iter().map(|it| milliseconds(it.took)).collect();
+    report.insert("by_type".into(), types.into());
+    report.insert("ms_p50".into(), json!(percentile(&times, 50)));
+    report.insert("model".into(), Value::Null);
+    report.insert(
+        "source_sha256".into(),
+        format!("{:x}", Sha256::digest(&data)).into(),
+    );
+    if args.json {
+        println!("{}", show::json(&report.into()));
+    } else {
+        for (name, value) in report.iter().filter(|(_, value)| !value.is_object()) {
+            println!("{name:<14} {value}");
+        }
+    }
+    Ok(())
+}
+
+fn remember(store: &mut Store, question: &Question, session: &Session) -> anyhow::Result<()> {
+    let at = session.date.as_deref().and_then(date).unwrap_or_default();
+    let mut prompts = vec![String::new()];
+    for line in session.text.lines() {
+        let last = prompts.last_mut().expect("there is always one");
+        if last.len() + line.len() > PROMPT_CHARACTERS && !last.is_empty() {
+            prompts.push(line.to_owned());
+        } else {
+            last.push_str(line);
+            last.push('\n');
+        }
+    }
+    let events: Vec<Event> = (0..)
+        .zip(prompts)
+        .map(|(number, prompt)| event(question, session, at, number, prompt))
+        .collect();
+    store.commit(&Batch {
+        events: &events,
+        told: &[],
+        replaces: Replaces::Nothing,
+        provider: "offline",
+        now: at,
+    })?;
+    Ok(())
+}
+
+fn event(question: &Question, session: &Session, at: Millis, number: i64, prompt: String) -> Event {
+    let host_session_id = host_session_id(question, &session.id);
+    Event {
+        id: Uuid::now_v7(),
+        key: format!("{host_session_id}:{number}"),
+        kind: EventKind::Prompt,
+        host: "bench".to_owned(),
+        prompt_id: Some(number.to_string()),
+        agent_id: None,
+        tool_name: None,
+        tool_use_id: None,
+        cwd: None,
+        project_dir: None,
+        project: Some(project(question)),
+        root: None,
+        transcript_path: None,
+        branch: None,
+        commit: None,
+        files: Vec::new(),
+        payload: Payload {
+            prompt: Some(prompt),
+            ..Payload::default()
+        },
+        at: at + number,
+        host_session_id,
+    }
+}
+
+fn project(question: &Question) -> String {
+    format!("/bench/{}", question.id)
+}
+
+fn host_session_id(question: &Question, session: &str) -> String {
+    format!("{}/{session}", question.id)
+}
+
+/// `2023/05/26 (Fri) 04:41`, as far as the day.
+fn date(text: &str) -> Option<Millis> {
+    let day = text.split(' ').next()?.replace('/', "-");
+    let date: jiff::civil::Date = day.parse().ok()?;
+    let start = date.to_zoned(jiff::tz::TimeZone::UTC).ok()?;
+    Some(start.timestamp().as_millisecond())
+}
+
+fn ask<'a>(store: &Store, question: &'a Question) -> anyhow::Result<Asked<'a>> {
+    let filter = Filter {
+        projects: Some(vec![project(question)]),
+        ..Filter::default()
+    };
+    let started = Instant::now();
+    let found = search(
+        store,
+        &Query {
+            words: &question.question,
+            filter,
+            sort: Sort::Relevance,
+            limit: HITS,
+            offset: 0,
+        },
+    )?;
+    let took = started.elapsed();
+    let mut sessions: Vec<String> = Vec::new();
+    for hit in found.hits {
+        if !sessions.contains(&hit.session) {
+            sessions.push(hit.session);
+        }
+    }
+    let gold: BTreeSet<String> = question
+        .gold
+        .iter()
+        .map(|id| host_session_id(question, id))
+        .collect();
+    let ranks = (0..)
+        .zip(&sessions)
+        .filter(|(_, it)| gold.contains(*it))
+        .map(|(rank, _)| rank)
+        .collect();
+    Ok(Asked {
+        question,
+        ranks,
+        took,
+    })
+}
+
+fn figures(asked: &[&Asked<'_>]) -> Map<String, Value> {
+    let mean = |figure: &dyn Fn(&Asked<'_>) -> f64| {
+        let sum: f64 = asked.iter().map(|it| figure(it)).sum();
+        let mean = sum / asked.len().max(1) as f64;
+        Value::from((mean * 10_000.0).round() / 10_000.0)
+    };
+    let mut figures = Map::new();
+    figures.insert("n".into(), asked.len().into());
+    for top in [1, 5, 10] {
+        let any = |it: &Asked<'_>| f64::from(u8::from(it.within(top) > 0));
+        figures.insert(format!("recall_any@{top}"), mean(&any));
+    }
+    for top in [5, 10] {
+        let all = |it: &Asked<'_>| f64::from(u8::from(it.within(top) == it.question.gold.len()));
+        figures.insert(format!("recall_all@{top}"), mean(&all));
+    }
+    figures.insert("ndcg@10".into(), mean(&|it| it.ndcg()));
+    figures.insert("mrr".into(), mean(&|it| it.reciprocal_rank()));
+    figures
+}
+
+impl Asked<'_> {
+    fn within(&self, top: usize) -> usize {
+        self.ranks.iter().filter(|rank| **rank < top).count()
+    }
+
+    fn ndcg(&self) -> f64 {
+        let gain = |rank: usize| 1.0 / (rank as f64 + 2.0).log2();
+        let ideal: f64 = (0..self.question.gold.len().min(10)).map(gain).sum();
+        let ranks = self.ranks.iter().filter(|rank| **rank < 10);
+        ranks.map(|rank| gain(*rank)).sum::<f64>() / ideal.max(f64::MIN_POSITIVE)
+    }
+
+    fn reciprocal_rank(&self) -> f64 {
+        self.ranks
+            .first()
+            .map_or(0.0, |rank| 1.0 / (*rank as f64 + 1.0))
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn figures_of_a_question_with_two_gold_sessions() {
+        let question = Question {
+            id: "q".into(),
+            kind: "k".into(),
+            question: String::new(),
+            gold: ["a".to_owned(), "b".to_owned()].into(),
+            sessions: Vec::new(),
+        };
+        let asked = Asked {
+            question: &question,
+            ranks: vec![1, 7],
+            took: Duration::ZERO,
+        };
+        let figures = Value::from(figures(&[&asked]));
+        assert_eq!(
+            figures,
+            json!({
+                "n": 1, "recall_any@1": 0.0, "recall_any@5": 1.0, "recall_any@10": 1.0,
+                "recall_all@5": 0.0, "recall_all@10": 1.0, "ndcg@10": 0.5803, "mrr": 0.5,
+            })
+        );
+    }
+
+    #[test]
+    fn a_date_of_the_data_is_a_day() {
+        assert_eq!(date("1970/01/02 (Fri) 04:41"), Some(86_400_000));
+        assert_eq!(date("some day"), None);
+    }
+}

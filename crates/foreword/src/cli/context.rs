@@ -1,0 +1,73 @@
+//! `foreword context --preview`: what a session that starts here is told, and why.
+
+use anyhow::bail;
+use clap::ValueEnum;
+use foreword_core::capture::Hook;
+use foreword_core::index::{self, Request, Source};
+use foreword_core::store::Store;
+
+use crate::{hook, show};
+
+#[derive(clap::Args)]
+pub struct Args {
+    /// Show what a session that starts here would be told, and why each line is there
+    #[arg(long)]
+    preview: bool,
+    /// As if it started for this reason
+    #[arg(long, value_enum, default_value_t = Start::Startup, requires = "preview")]
+    source: Start,
+    /// As if it had this id
+    #[arg(
+        long,
+        default_value = "a-session-that-starts-now",
+        requires = "preview"
+    )]
+    session: String,
+}
+
+#[derive(Debug, Clone, Copy, PartialEq, Eq, ValueEnum)]
+enum Start {
+    Startup,
+    Resume,
+    Clear,
+    Compact,
+    Fork,
+}
+
+impl From<Start> for Source {
+    fn from(start: Start) -> Source {
+        match start {
+            Start::Startup => Source::Startup,
+            Start::Resume => Source::Resume,
+            Start::Clear => Source::Clear,
+            Start::Compact => Source::Compact,
+            Start::Fork => Source::Fork,
+        }
+    }
+}
+
+pub fn run(args: &Args) -> anyhow::Result<()> {
+    if !args.preview {
+        hook::run(Hook::Context);
+        return Ok(());
+    }
+    let home = super::home_to_look_at()?;
+    let Some(place) = super::current_place() else {
+        bail!("the current directory is gone");
+    };
+    let store = Store::look(&home.memory())?;
+    let program = hook::program();
+    let request = Request {
+        project: place.project.as_deref(),
+        host_session_id: &args.session,
+        source: args.source.into(),
+        branch: place.head.branch.as_deref(),
+        root: place.root.as_deref(),
+        program: &program,
+    };
+    match index::index(store.as_ref(), &request)? {
+        Some(index) => print!("{}", show::preview(&index)),
+        None => println!("A session that starts here is told nothing: nothing is remembered yet."),
+    }
+    Ok(())
+}
