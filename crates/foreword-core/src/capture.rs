@@ -278,7 +278,8 @@ fn is_own_tool(tool: &str) -> bool {
 }
 
 /// A project is excluded by its key or by where it is.
-fn is_excluded(place: &Place, patterns: &[String]) -> bool {
+#[must_use]
+pub fn is_excluded(place: &Place, patterns: &[String]) -> bool {
     let root = place.root.as_deref().map(Path::to_string_lossy);
     let names = place.project.as_deref().into_iter().chain(root.as_deref());
     names

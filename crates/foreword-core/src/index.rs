@@ -71,7 +71,8 @@ const DECISIONS_PER_SESSION: usize = 3;
 /// So many lines at most have their files looked at: about as many as can be shown.
 const LOOKED_AT: usize = 48;
 
-const FRAME: &str = "foreword-memory";
+/// The tag that recalled text stands in, wherever an agent sees it.
+pub const FRAME: &str = "foreword-memory";
 
 /// What a session is told, and how that was chosen.
 #[derive(Debug, Clone, Default, PartialEq, Eq)]
@@ -416,21 +417,10 @@ fn heading(session: &Session) -> String {
     heading
 }
 
-/// Recalled text as one line that can neither close our frame nor open or close one of
-/// the host's: nothing in it reads as a tag. `a < b` stays as it is.
+/// Recalled text as one line that cannot leave the frame.
 fn field(recalled: &str, max: usize) -> String {
     let line = text::one_line(recalled);
-    let line = text::shorten(&line, max);
-    let mut out = String::with_capacity(line.len());
-    let mut characters = line.chars().peekable();
-    while let Some(character) = characters.next() {
-        let opens_a_tag = character == '<'
-            && characters
-                .peek()
-                .is_some_and(|next| next.is_ascii_alphabetic() || matches!(next, '/' | '!' | '?'));
-        out.push(if opens_a_tag { '‹' } else { character });
-    }
-    out
+    text::without_tags(&text::shorten(&line, max))
 }
 
 #[cfg(test)]

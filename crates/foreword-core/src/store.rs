@@ -3,10 +3,11 @@
 //! The worker alone writes here. `turns` puts a claimed batch together with what
 //! is already known of its turns; `commit` stores what was derived, in one
 //! transaction with the ids and keys of the events it came from; `again` says what can
-//! be derived once more; `ledger` is what models cost; `read` answers questions.
+//! be derived once more; `asked` remembers and forgets at somebody's word; `ledger` is what models cost; `read` answers questions.
 //! `docs/schema.md` shows the tables.
 
 mod again;
+mod asked;
 mod commit;
 mod digest;
 pub mod ledger;
@@ -22,6 +23,7 @@ use rusqlite::{Connection, named_params};
 use crate::db::{self, Guest, Migration, OpenError};
 use crate::model::{Event, Millis};
 pub use again::{HostSession, Kept, Made};
+pub use asked::Said;
 pub use commit::{Batch, Replaces, Told};
 pub use digest::{Digest, DigestPrompt};
 pub use projects::Project;
@@ -40,8 +42,12 @@ const MIGRATIONS: &[Migration] = &[
         number: 3,
         sql: include_str!("store/0003_words.sql"),
     },
+    Migration {
+        number: 4,
+        sql: include_str!("store/0004_forgotten.sql"),
+    },
 ];
-const SCHEMA: i64 = 3;
+const SCHEMA: i64 = 4;
 
 /// A session that said nothing for this long was interrupted.
 const SILENCE: Millis = 24 * 3_600_000;

@@ -89,6 +89,22 @@ pub fn one_line(text: &str) -> String {
     line
 }
 
+/// Text in which nothing reads as a tag, so that it can neither close the frame that
+/// recalled text stands in nor open or close one of the host's. `a < b` stays as it is.
+#[must_use]
+pub fn without_tags(text: &str) -> String {
+    let mut out = String::with_capacity(text.len());
+    let mut characters = text.chars().peekable();
+    while let Some(character) = characters.next() {
+        let opens_a_tag = character == '<'
+            && characters
+                .peek()
+                .is_some_and(|next| next.is_ascii_alphabetic() || matches!(next, '/' | '!' | '?'));
+        out.push(if opens_a_tag { '‹' } else { character });
+    }
+    out
+}
+
 /// Characters that move a cursor, colour a terminal or turn text around.
 #[must_use]
 pub fn is_unsafe(character: char) -> bool {

@@ -29,6 +29,7 @@ pub use agent::{Agent, Pause};
 pub use cost::Bill;
 pub use doctor::{Cure, Finding};
 pub use redo::Subject;
+pub use scope::when;
 pub use status::Status;
 
 use std::path::Path;
@@ -93,6 +94,8 @@ enum Command {
     Completions(pages::CompletionsArgs),
     /// The manual page
     Man(pages::ManArgs),
+    /// Answer a coding agent over the Model Context Protocol, on standard input and output
+    Mcp,
     /// With --preview: what a session that starts here is told, and why
     Context(context::Args),
     /// Hook: UserPromptSubmit
@@ -187,6 +190,7 @@ fn dispatch(command: Command) -> anyhow::Result<()> {
         Command::Bench(args) => bench::run(&args),
         Command::Completions(args) => pages::completions(&args),
         Command::Man(args) => pages::man(&args),
+        Command::Mcp => crate::mcp::run(),
         Command::Context(args) => context::run(&args),
         Command::New => hook_road(Hook::New),
         Command::Save => hook_road(Hook::Save),
@@ -202,12 +206,12 @@ fn hook_road(hook: Hook) -> anyhow::Result<()> {
 }
 
 /// The data directory, for a command that only looks: it need not be there.
-fn home_to_look_at() -> anyhow::Result<Home> {
+pub fn home_to_look_at() -> anyhow::Result<Home> {
     Home::from_env().context("neither FOREWORD_HOME nor HOME is set; set one of them")
 }
 
 /// The data directory, for a command that may write there.
-fn home() -> anyhow::Result<Home> {
+pub fn home() -> anyhow::Result<Home> {
     let home = home_to_look_at()?;
     platform::make_files_private();
     std::fs::create_dir_all(home.dir())

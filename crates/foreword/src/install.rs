@@ -3,12 +3,13 @@
 //! The file is the user's: other keys, their order, comments and white space stay as
 //! they are, and what we cannot understand we do not touch. An entry is ours if it
 //! runs a program called `foreword` with one of our hook commands. This file knows
-//! which are ours; `insert` adds them, `undo` takes them back from a file that was
+//! which are ours; `server` does the same for our entry in the list of MCP servers; `insert` adds them, `undo` takes them back from a file that was
 //! edited since, `file` reads and replaces it, `record` remembers what was done.
 
 mod file;
 mod insert;
 pub mod record;
+pub mod server;
 mod undo;
 
 use std::path::{Path, PathBuf};
@@ -279,7 +280,7 @@ fn parse(settings: &str) -> anyhow::Result<CstRootNode> {
     };
     let root = CstRootNode::parse(settings, &grammar()).map_err(broken)?;
     if root.object_value().is_none() {
-        bail!("settings.json does not hold a JSON object; mend it first, nothing was changed");
+        bail!("this file does not hold a JSON object; mend it first, nothing was changed");
     }
     Ok(root)
 }
@@ -287,11 +288,11 @@ fn parse(settings: &str) -> anyhow::Result<CstRootNode> {
 fn parse_value(settings: &str) -> anyhow::Result<ast::Value<'_>> {
     let parsed = jsonc_parser::parse_to_ast(settings, &Default::default(), &grammar());
     let value = parsed.map_err(broken)?.value;
-    value.context("settings.json is empty")
+    value.context("this file is empty")
 }
 
 fn broken(error: impl std::fmt::Display) -> anyhow::Error {
-    anyhow::anyhow!("settings.json is not valid JSON: {error}; mend it first, nothing was changed")
+    anyhow::anyhow!("this file is not valid JSON: {error}; mend it first, nothing was changed")
 }
 
 /// JSON, and what people add to it: comments and a comma too many. All else is broken.

@@ -15,6 +15,7 @@ mod worker;
 mod cli;
 mod config;
 mod install;
+mod mcp;
 mod show;
 
 mod home;

@@ -241,6 +241,36 @@ pub fn bind_to_us(command: &mut tokio::process::Command) {
     }
 }
 
+/// Ends when the process that started us has: a server must not outlive its client, even if
+/// somebody else holds the client's end of the pipe. Elsewhere than on Linux it never ends.
+pub async fn parent_gone() {
+    #[cfg(target_os = "linux")]
+    {
+        use std::os::fd::{FromRawFd as _, OwnedFd};
+        use tokio::io::{Interest, unix::AsyncFd};
+        // SAFETY: the calls touch no memory of ours; the descriptor is new, so it is nobody
+        // else's, and the `OwnedFd` that is watched keeps it open.
+        let (parent, watched) = unsafe {
+            let parent = libc::getppid();
+            let descriptor = libc::syscall(libc::SYS_pidfd_open, parent, 0);
+            let descriptor = RawFd::try_from(descriptor).ok().filter(|it| *it >= 0);
+            let watch = |it| AsyncFd::register_with_interest(it, Interest::READABLE);
+            let watched = descriptor.map(|it| watch(OwnedFd::from_raw_fd(it)));
+            (parent, watched)
+        };
+        // SAFETY: as above. It may have ended before it was watched.
+        if unsafe { libc::getppid() } != parent {
+            return;
+        }
+        if let Some(Ok(watched)) = watched
+            && watched.readable().await.is_ok()
+        {
+            return;
+        }
+    }
+    std::future::pending::<()>().await;
+}
+
 /// Ends a child that `bind_to_us` prepared, with all of its group.
 pub fn kill_group(pid: u32) {
     if let Ok(pid) = i32::try_from(pid)

@@ -87,6 +87,9 @@ impl Store {
             let prompt = prompt_row(&tx, session.id, turn.prompt_id.as_deref())?;
             set_reply(&tx, prompt, turn)?;
             for observation in &told.derived.observations {
+                if is_forgotten(&tx, &session, observation)? {
+                    continue;
+                }
                 let id = upsert_observation(&tx, &session, prompt, observation, told)?;
                 replace_files_and_concepts(&tx, id, observation)?;
                 outcome = Outcome::Stored;
@@ -121,9 +124,9 @@ impl Store {
     }
 }
 
-struct SessionRow {
-    id: i64,
-    project_id: Option<i64>,
+pub(super) struct SessionRow {
+    pub id: i64,
+    pub project_id: Option<i64>,
 }
 
 fn upsert_session(
@@ -182,7 +185,11 @@ fn upsert_session(
     Ok(SessionRow { id, project_id })
 }
 
-fn upsert_project(tx: &Transaction<'_>, key: &str, now: Millis) -> rusqlite::Result<i64> {
+pub(super) fn upsert_project(
+    tx: &Transaction<'_>,
+    key: &str,
+    now: Millis,
+) -> rusqlite::Result<i64> {
     let known = {
         let mut statement =
             tx.prepare_cached("select project_id from project_keys where key = :key")?;
@@ -378,7 +385,41 @@ fn seeds(told: &Told) -> impl Iterator<Item = &str> {
     told.derived.observations.iter().map(|it| it.seed.as_str())
 }
 
-fn upsert_observation(
+/// Whether somebody had this forgotten. Another model, or the same one asked again, words
+/// and numbers its insights otherwise; so one that rests on nothing but the events of what
+/// was forgotten is taken for it.
+fn is_forgotten(
+    tx: &Transaction<'_>,
+    session: &SessionRow,
+    observation: &Observation,
+) -> rusqlite::Result<bool> {
+    let mut statement = tx.prepare_cached(
+        "select exists (
+             select 1
+             from forgotten
+             where session_id = :session
+               and (
+                   seed = :seed
+                   or json_array_length(:events) > 0
+                   and not exists (
+                       select 1
+                       from json_each(:events) as event
+                       where event.value not in (select value from json_each(forgotten.events))
+                   )
+               )
+         )",
+    )?;
+    statement.query_row(
+        named_params! {
+            ":session": session.id,
+            ":seed": observation.seed,
+            ":events": json(&observation.events)?,
+        },
+        |row| row.get(0),
+    )
+}
+
+pub(super) fn upsert_observation(
     tx: &Transaction<'_>,
     session: &SessionRow,
     prompt: Option<i64>,

@@ -7,7 +7,7 @@ use anyhow::Context as _;
 use super::consent;
 use crate::home::{self, Home};
 use crate::install::record::{self, Place, Record, Scope};
-use crate::install::{self, SettingsFile};
+use crate::install::{self, SettingsFile, server};
 use crate::provider;
 use crate::show;
 
@@ -47,7 +47,11 @@ impl Which {
 }
 
 pub fn install(args: &InstallArgs) -> anyhow::Result<()> {
+    // Whatever is wrong with either file is said before the first is touched.
+    let list = Listing::read(&args.which)?;
+    let after = list.with_us()?;
     connect(&args.which)?;
+    list.replace(after, args.which.dry_run)?;
     if !args.which.dry_run {
         let wanted = args.provider.as_deref().and_then(provider::Name::parse);
         consent::settle(&super::home()?, wanted)?;
@@ -124,8 +128,99 @@ fn connect(which: &Which) -> anyhow::Result<()> {
     Ok(())
 }
 
+/// The host's list of MCP servers, before our change of it.
+struct Listing {
+    place: Place,
+    file: SettingsFile,
+    record: Option<Record>,
+}
+
+impl Listing {
+    fn read(which: &Which) -> anyhow::Result<Listing> {
+        let place = server::place(&which.place()?)?;
+        Ok(Listing {
+            file: SettingsFile::read(&place)?,
+            record: Record::load(&super::home_to_look_at()?, &place),
+            place,
+        })
+    }
+
+    fn with_us(&self) -> anyhow::Result<Option<String>> {
+        let before = self.file.text.as_deref().unwrap_or_default();
+        let after = server::connect(before, &install::program()?);
+        let after = after.with_context(|| self.file.path.display().to_string())?;
+        self.checked(Some(after))
+    }
+
+    fn without_us(&self) -> anyhow::Result<Option<String>> {
+        let Some(text) = &self.file.text else {
+            return Ok(None);
+        };
+        let after = server::without_us(text, self.record.as_ref());
+        self.checked(after.with_context(|| self.file.path.display().to_string())?)
+    }
+
+    fn checked(&self, after: Option<String>) -> anyhow::Result<Option<String>> {
+        if after != self.file.text {
+            self.file.require_writable()?;
+        }
+        Ok(after)
+    }
+
+    fn replace(self, after: Option<String>, only_show: bool) -> anyhow::Result<()> {
+        if after == self.file.text {
+            return Ok(());
+        }
+        if only_show {
+            print!(
+                "{}",
+                show::diff(
+                    &self.file.target,
+                    self.file.text.as_deref(),
+                    after.as_deref()
+                )
+            );
+            return Ok(());
+        }
+        let path = self.file.path.display();
+        match after {
+            Some(after) => {
+                let folders = self.file.replace(&after)?;
+                if self.file.text.is_none() {
+                    let record = Record {
+                        settings: self.file.path.clone(),
+                        written: after,
+                        backup: None,
+                        folders,
+                    };
+                    record.save(&super::home()?, &self.place)?;
+                }
+            }
+            None => self
+                .file
+                .remove(self.record.as_ref().map_or(&[], |it| it.folders.as_slice()))?,
+        }
+        println!("The list of MCP servers was changed: {path}");
+        Ok(())
+    }
+}
+
 pub fn uninstall(args: &UninstallArgs) -> anyhow::Result<()> {
-    let place = args.which.place()?;
+    let list = Listing::read(&args.which)?;
+    let after = list.without_us()?;
+    let listed = list.place.clone();
+    disconnect(&args.which, || {
+        list.replace(after, args.which.dry_run)?;
+        if args.which.dry_run {
+            return Ok(());
+        }
+        record::forget(&super::home_to_look_at()?, &listed)
+    })
+}
+
+/// Takes the hooks out; `first` is done when nothing stands against it any more.
+fn disconnect(which: &Which, first: impl FnOnce() -> anyhow::Result<()>) -> anyhow::Result<()> {
+    let place = which.place()?;
     let file = SettingsFile::read(&place)?;
     let home = super::home_to_look_at()?;
     let record = Record::load(&home, &place);
@@ -134,15 +229,18 @@ pub fn uninstall(args: &UninstallArgs) -> anyhow::Result<()> {
             .with_context(|| file.path.display().to_string())?,
         None => None,
     };
+    if after != file.text {
+        file.require_writable()?;
+    }
+    first()?;
     if after == file.text {
-        if !args.which.dry_run {
+        if !which.dry_run {
             forget(&home, &place)?;
         }
         println!("Claude Code was not connected ({}).", file.path.display());
         return Ok(());
     }
-    file.require_writable()?;
-    if args.which.dry_run {
+    if which.dry_run {
         return dry_run(&file, after.as_deref());
     }
 

@@ -50,8 +50,9 @@ impl Scope {
     }
 }
 
+/// A time as people write it.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-enum When {
+pub enum When {
     Ago(Millis),
     /// A day, by its first moment in UTC.
     Day(Millis),
@@ -60,7 +61,7 @@ enum When {
 
 const DAY: Millis = 24 * 3_600_000;
 
-fn when(text: &str) -> Result<When, String> {
+pub fn when(text: &str) -> Result<When, String> {
     let ago = |unit: char, length: Millis| {
         let number: Millis = text.strip_suffix(unit)?.parse().ok()?;
         let ago = number.checked_mul(length).filter(|_| number >= 0)?;
@@ -82,7 +83,7 @@ fn when(text: &str) -> Result<When, String> {
 }
 
 impl When {
-    fn start(self, now: Millis) -> Millis {
+    pub fn start(self, now: Millis) -> Millis {
         match self {
             When::Ago(length) => now.saturating_sub(length),
             When::Day(start) => start,
@@ -90,7 +91,7 @@ impl When {
         }
     }
 
-    fn end(self, now: Millis) -> Millis {
+    pub fn end(self, now: Millis) -> Millis {
         match self {
             When::Ago(_) => self.start(now),
             When::Day(_) | When::Today => self.start(now) + DAY - 1,

@@ -26,7 +26,7 @@ pub fn insert(settings: &str, program: &Path) -> anyhow::Result<String> {
     }
     let value = super::parse_value(settings)?;
     let Value::Object(top) = &value else {
-        bail!("settings.json does not hold a JSON object; mend it first, nothing was changed");
+        bail!("this file does not hold a JSON object; mend it first, nothing was changed");
     };
     let page = Page::new(settings, top);
     let mut insertions = Vec::new();
@@ -47,6 +47,40 @@ pub fn insert(settings: &str, program: &Path) -> anyhow::Result<String> {
         Some(_) => bail!("\"hooks\" in settings.json is not an object; nothing was changed"),
     }
     Ok(apply(settings, insertions))
+}
+
+/// A list of MCP servers with ours added. It must not hold ours yet.
+pub fn insert_server(text: &str, program: &Path) -> anyhow::Result<String> {
+    if text.trim().is_empty() {
+        return Ok(insert_server("{}", program)? + "\n");
+    }
+    let value = super::parse_value(text)?;
+    let Value::Object(top) = &value else {
+        bail!("this file does not hold a JSON object; mend it first, nothing was changed");
+    };
+    let program = program.to_str();
+    let program = program.context("the path of this program is not valid UTF-8")?;
+    let program = serde_json::Value::from(program);
+    let entry = format!(
+        "\"foreword\": {{\n  \"type\": \"stdio\",\n  \"command\": {program},\n  \"args\": [\"mcp\"]\n}}"
+    );
+    let page = Page::new(text, top);
+    let top_list = page.list(top.range(), top.properties.iter().map(Ranged::range), true);
+    let mut properties = top.properties.iter();
+    let servers = properties.find(|it| it.name.as_str() == "mcpServers");
+    let insertions = match servers.map(|property| &property.value) {
+        None => {
+            let servers = format!("\"mcpServers\": {{\n{}\n}}", indent(&entry));
+            page.add(&top_list, &[servers])
+        }
+        Some(Value::Object(servers)) => {
+            let entries = servers.properties.iter().map(Ranged::range);
+            let list = page.list(servers.range(), entries, top_list.lines);
+            page.add(&list, &[entry])
+        }
+        Some(_) => bail!("\"mcpServers\" is not an object; nothing was changed"),
+    };
+    Ok(apply(text, insertions))
 }
 
 /// Adds to the hooks that are there: to the lists of some events, and lists for the others.

@@ -9,6 +9,7 @@
 mod claude;
 mod memory;
 pub mod model;
+mod recall;
 
 use std::collections::BTreeMap;
 use std::path::{Path, PathBuf};

@@ -62,6 +62,7 @@ fn install_use_edit_uninstall_leaves_the_users_edit_and_nothing_of_ours() {
     let plain = |text: String| {
         text.replace(PROGRAM, "PROGRAM")
             .replace(&path.display().to_string(), "settings.json")
+            .replace(&sandbox.user_home().display().to_string(), "HOME")
     };
     insta::assert_snapshot!(plain(sandbox.run(&["install", "--dry-run"])), @r#"
     --- settings.json
@@ -147,6 +148,18 @@ fn install_use_edit_uninstall_leaves_the_users_edit_and_nothing_of_ours() {
          },
      
          "permissions": {"allow": ["Bash(ls:*)",   "Read"]}, "unknown-key": [ 1,2 ]
+    --- /dev/null
+    +++ HOME/.claude.json
+    @@ -0,0 +1,9 @@
+    +{
+    +  "mcpServers": {
+    +    "foreword": {
+    +      "type": "stdio",
+    +      "command": "PROGRAM",
+    +      "args": ["mcp"]
+    +    }
+    +  }
+    +}
     "#);
     assert_eq!(read(&path), before);
 
@@ -231,6 +244,47 @@ fn a_file_that_was_not_there_is_gone_again_with_the_folder_made_for_it() {
     run("uninstall");
     assert!(!config.join("settings.json").exists());
     assert!(config.join("CLAUDE.md").exists());
+}
+
+#[test]
+fn the_hosts_list_of_servers_holds_ours_and_nothing_of_it_is_copied() {
+    let sandbox = Sandbox::new();
+    let list = sandbox.user_home().join(".claude.json");
+    let before = "{\n  \"numStartups\": 4,\n  \"primaryApiKey\": \"hush-hush\"\n}";
+    std::fs::write(&list, before).unwrap();
+    set_mode(&list, 0o600);
+    let project = sandbox.project("app");
+    for arguments in [&["install"][..], &["install"], &["install", "--project"]] {
+        run_in(&sandbox, &project, arguments);
+    }
+    for list in [&list, &project.join(".mcp.json")] {
+        let text: Value = serde_json::from_str(&read(list)).unwrap();
+        let ours = serde_json::json!({"type": "stdio", "command": PROGRAM, "args": ["mcp"]});
+        assert_eq!(text["mcpServers"]["foreword"], ours);
+    }
+    for (path, bytes) in sandbox.files() {
+        let copied = bytes.windows(9).any(|it| it == b"hush-hush");
+        assert!(!copied, "{}", path.display());
+    }
+    // The host writes it all the time.
+    let edit = |text: &str| text.replace("4", "5");
+    std::fs::write(&list, edit(&read(&list))).unwrap();
+    sandbox.run(&["uninstall"]);
+    assert_eq!(read(&list), edit(before));
+    run_in(&sandbox, &project, &["uninstall", "--project"]);
+    assert!(!project.join(".mcp.json").exists());
+
+    // Somebody else's server of that name is theirs.
+    std::fs::write(
+        &list,
+        "{\"mcpServers\": {\"foreword\": {\"command\": \"mine\"}}}",
+    )
+    .unwrap();
+    refuses(
+        &sandbox,
+        &["install"],
+        &["another server is called foreword", "nothing was changed"],
+    );
 }
 
 #[test]

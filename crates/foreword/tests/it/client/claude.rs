@@ -11,6 +11,9 @@ use serde_json::{Value, json};
 use super::model::{Model, Request};
 use crate::support::Sandbox;
 
+const ALLOWED: &str =
+    "--allowedTools=Write,Edit,Bash,Read,mcp__foreword__search,mcp__foreword__get_observations";
+
 pub struct Claude {
     // The order of the fields is the order of their end: the sandbox stops the worker last.
     pub model: Model,
@@ -84,7 +87,7 @@ impl Claude {
             .arg(self.model.port())
             .arg(self.sandbox.user_home())
             // One word: an option that takes a list would take the prompt, too.
-            .args(["-p", "--allowedTools=Write,Edit,Bash,Read"])
+            .args(["-p", ALLOWED])
             .args(arguments)
             .env_clear()
             .env("PATH", std::env::var_os("PATH").unwrap())

@@ -117,6 +117,27 @@ impl Request {
         texts(&self.0).iter().any(|text| text.contains(words))
     }
 
+    /// The names of the tools that the model is told of in full.
+    pub fn tools(&self) -> Vec<&str> {
+        let tools = self.0["tools"].as_array();
+        let names = tools
+            .into_iter()
+            .flatten()
+            .map(|tool| tool["name"].as_str());
+        names.map(Option::unwrap).collect()
+    }
+
+    /// What the last tool answered.
+    pub fn tool_result(&self) -> String {
+        let messages = self.0["messages"].as_array().unwrap();
+        let mut blocks = messages
+            .iter()
+            .filter_map(|it| it["content"].as_array())
+            .flatten();
+        let last = blocks.rfind(|it| it["type"] == "tool_result").unwrap();
+        texts(&last["content"]).join("\n")
+    }
+
     /// What SessionStart hooks added to the conversation, oldest first. An index
     /// has no empty line, so the first one is where the client's own words go on.
     pub fn contexts(&self) -> Vec<String> {

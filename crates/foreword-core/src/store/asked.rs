@@ -1,0 +1,118 @@
+//! What somebody asks of the memory outright: remember this, forget that.
+//!
+//! Both are done at once, not queued: whoever asks wants to be told the number, or that it
+//! is gone. What was said is an observation like others, but of the user's own origin and
+//! derived from no event. What was forgotten leaves a mark that `commit` heeds.
+
+use rusqlite::named_params;
+
+use super::commit::{SessionRow, Told, upsert_observation, upsert_project};
+use super::{HostSession, Store};
+use crate::model::{Derived, Millis, Observation, ObservationType, Origin, Provenance, Turn};
+use crate::text;
+
+/// Something to be remembered as it was said, redacted before.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct Said<'a> {
+    pub text: &'a str,
+    pub kind: ObservationType,
+    /// The project's key.
+    pub project: &'a str,
+    pub session: &'a HostSession,
+    /// Names what was said: the same said twice is one observation.
+    pub seed: String,
+    pub now: Millis,
+}
+
+impl Store {
+    /// Remembers what was said and gives its number.
+    pub fn remember(&mut self, said: &Said<'_>) -> rusqlite::Result<i64> {
+        let tx = self
+            .connection
+            .transaction_with_behavior(rusqlite::TransactionBehavior::Immediate)?;
+        let project = upsert_project(&tx, said.project, said.now)?;
+        // The worker may not have heard of this session yet.
+        let session = tx.query_row(
+            "insert into sessions (host, host_session_id, project_id, state, started_at, last_event_at)
+             values (:host, :session, :project, 'active', :now, :now)
+             on conflict do update
+             set project_id = coalesce(project_id, excluded.project_id)
+             returning id, project_id",
+            named_params! {
+                ":host": said.session.host,
+                ":session": said.session.id,
+                ":project": project,
+                ":now": said.now,
+            },
+            |row| {
+                Ok(SessionRow {
+                    id: row.get(0)?,
+                    project_id: row.get(1)?,
+                })
+            },
+        )?;
+        // Whoever says it again wants it back.
+        tx.execute(
+            "delete from forgotten where session_id = :session and seed = :seed",
+            named_params! {":session": session.id, ":seed": said.seed},
+        )?;
+        let told = Told {
+            turn: Turn {
+                prompt_id: None,
+                events: Vec::new(),
+            },
+            derived: Derived::default(),
+            provenance: Provenance {
+                provider: Origin::User.to_string(),
+                model: None,
+                prompt_version: None,
+            },
+        };
+        let id = upsert_observation(&tx, &session, None, &observation(said), &told)?;
+        tx.commit()?;
+        Ok(id)
+    }
+
+    /// Forgets these observations for good, and gives the numbers of those that were there.
+    pub fn forget(&mut self, ids: &[i64], now: Millis) -> rusqlite::Result<Vec<i64>> {
+        let tx = self
+            .connection
+            .transaction_with_behavior(rusqlite::TransactionBehavior::Immediate)?;
+        let mut gone = Vec::new();
+        for &id in ids {
+            let marked = tx.execute(
+                "insert into forgotten (session_id, seed, events, at)
+                 select session_id, seed, events, :now
+                 from observations
+                 where id = :id",
+                named_params! {":id": id, ":now": now},
+            )?;
+            if marked > 0 {
+                tx.execute(
+                    "delete from observations where id = :id",
+                    named_params! {":id": id},
+                )?;
+                gone.push(id);
+            }
+        }
+        tx.commit()?;
+        Ok(gone)
+    }
+}
+
+fn observation(said: &Said<'_>) -> Observation {
+    Observation {
+        seed: said.seed.clone(),
+        kind: said.kind,
+        title: text::title(said.text),
+        subtitle: String::new(),
+        facts: Vec::new(),
+        narrative: said.text.to_owned(),
+        concepts: Vec::new(),
+        files: Vec::new(),
+        origin: Origin::User,
+        agent_id: None,
+        events: Vec::new(),
+        at: said.now,
+    }
+}

@@ -1,0 +1,156 @@
+//! What an agent may send. A field's comment is what the agent is told about it, and paid for.
+
+use anyhow::{Context as _, bail};
+use foreword_core::model::{Millis, ObservationType};
+use foreword_core::search::{Filter, Sort};
+use rmcp::schemars::{self, JsonSchema};
+use serde::Deserialize;
+
+use crate::cli;
+
+#[derive(Debug, Default, Deserialize, JsonSchema)]
+#[serde(default, deny_unknown_fields)]
+pub struct Search {
+    /// Words; without any, everything the filters let through
+    pub query: String,
+    /// Default 10, at most 50
+    pub limit: Option<u32>,
+    #[schemars(extend("enum" = ["index", "facts", "full"]))]
+    pub format: Option<String>,
+    #[schemars(extend("enum" = ["decision", "bugfix", "feature", "refactor", "discovery"]))]
+    pub r#type: Option<String>,
+    pub concept: Option<String>,
+    /// Path, its end, or a folder
+    pub file: Option<String>,
+    /// Names; ["*"] for all. Default: this one
+    pub projects: Vec<String>,
+    /// 30d, 12h, today or 2026-11-01
+    pub since: Option<String>,
+    pub until: Option<String>,
+    #[schemars(extend("enum" = ["relevance", "date"]))]
+    pub sort: Option<String>,
+}
+
+/// How much of each hit is shown.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum Format {
+    Index,
+    Facts,
+    Full,
+}
+
+const LIMIT: u32 = 10;
+const LIMIT_MAX: u32 = 50;
+
+impl Search {
+    pub fn limit(&self) -> u32 {
+        self.limit.unwrap_or(LIMIT).clamp(1, LIMIT_MAX)
+    }
+
+    pub fn format(&self) -> anyhow::Result<Format> {
+        Ok(match self.format.as_deref() {
+            None | Some("index") => Format::Index,
+            Some("facts") => Format::Facts,
+            Some("full") => Format::Full,
+            Some(other) => bail!("format '{other}' is none of index, facts, full"),
+        })
+    }
+
+    pub fn sort(&self) -> anyhow::Result<Sort> {
+        Ok(match self.sort.as_deref() {
+            None | Some("relevance") => Sort::Relevance,
+            Some("date") => Sort::Date,
+            Some(other) => bail!("sort '{other}' is none of relevance, date"),
+        })
+    }
+
+    /// What to look at, given the project that the server runs in.
+    pub fn filter(&self, project: Option<&str>, now: Millis) -> anyhow::Result<Filter> {
+        let time = |text: &Option<String>| {
+            let when = text.as_deref().map(cli::when).transpose();
+            when.map_err(anyhow::Error::msg)
+        };
+        Ok(Filter {
+            projects: projects(&self.projects, project)?,
+            observation_type: self.r#type.as_deref().map(observation_type).transpose()?,
+            concept: self.concept.clone(),
+            file: self.file.clone(),
+            since: time(&self.since)?.map(|when| when.start(now)),
+            until: time(&self.until)?.map(|when| when.end(now)),
+            ..Filter::default()
+        })
+    }
+}
+
+fn projects(named: &[String], current: Option<&str>) -> anyhow::Result<Option<Vec<String>>> {
+    if named.iter().any(|name| name == "*") {
+        return Ok(None);
+    }
+    if !named.is_empty() {
+        return Ok(Some(named.to_vec()));
+    }
+    let current = current
+        .context("this directory is no project; name some in `projects`, or [\"*\"] for all")?;
+    Ok(Some(vec![current.to_owned()]))
+}
+
+pub fn observation_type(word: &str) -> anyhow::Result<ObservationType> {
+    ObservationType::parse(word).with_context(|| {
+        let all: Vec<_> = ObservationType::ALL.iter().map(|it| it.as_str()).collect();
+        format!("type '{word}' is none of {}", all.join(", "))
+    })
+}
+
+#[derive(Debug, Deserialize, JsonSchema)]
+#[serde(deny_unknown_fields)]
+pub struct Observations {
+    pub ids: Vec<i64>,
+}
+
+#[derive(Debug, Default, Deserialize, JsonSchema)]
+#[serde(default, deny_unknown_fields)]
+pub struct Timeline {
+    pub id: Option<i64>,
+    pub query: Option<String>,
+    /// How many on each side; default 5, at most 20
+    pub around: Option<u32>,
+}
+
+const AROUND: u32 = 5;
+const AROUND_MAX: u32 = 20;
+
+impl Timeline {
+    pub fn around(&self) -> u32 {
+        self.around.unwrap_or(AROUND).min(AROUND_MAX)
+    }
+}
+
+#[derive(Debug, Deserialize, JsonSchema)]
+#[serde(deny_unknown_fields)]
+pub struct Remember {
+    /// Complete in itself; its first sentence becomes the title
+    pub text: String,
+    /// Default decision
+    #[serde(default)]
+    #[schemars(extend("enum" = ["decision", "bugfix", "feature", "refactor", "discovery"]))]
+    pub r#type: Option<String>,
+}
+
+impl Remember {
+    pub fn kind(&self) -> anyhow::Result<ObservationType> {
+        let word = self.r#type.as_deref();
+        word.map_or(Ok(ObservationType::Decision), observation_type)
+    }
+}
+
+#[derive(Debug, Deserialize, JsonSchema)]
+#[serde(deny_unknown_fields)]
+pub struct Forget {
+    pub ids: Vec<i64>,
+    #[serde(default)]
+    pub confirm: bool,
+}
+
+#[derive(Debug, Deserialize, JsonSchema)]
+#[serde(deny_unknown_fields)]
+pub struct Recall {}

@@ -1,0 +1,261 @@
+//! What each tool does.
+
+use std::path::PathBuf;
+
+use anyhow::{Context as _, bail, ensure};
+use foreword_core::capture;
+use foreword_core::model::{Kind, Millis};
+use foreword_core::project::Place;
+use foreword_core::redact::redact;
+use foreword_core::search::{self, Query, Sort};
+use foreword_core::store::{HostSession, Item, Said, Store};
+
+use super::answer::{self, Part};
+use super::arguments::{Forget, Format, Observations, Recall, Remember, Search, Timeline};
+use crate::home::{self, Home};
+use crate::switch::{self, Switches};
+use crate::{cli, config};
+
+/// Who asks, where and when.
+pub struct World {
+    home: Home,
+    place: Place,
+    /// The host's session, as it was when the server started: the host does not say when
+    /// the user clears it.
+    session: Option<String>,
+    /// The user excluded this project, or may have: the settings cannot be read.
+    excluded: bool,
+    now: Millis,
+}
+
+impl World {
+    /// The world of one call; an error where Foreword is switched off.
+    pub fn now() -> anyhow::Result<World> {
+        let home = cli::home_to_look_at()?;
+        let (settings, _) = config::hook_settings(&home);
+        let unreadable = settings.is_none();
+        let settings = settings.unwrap_or_default();
+        let rules = home::project_rules(settings.separate_worktrees);
+        let dir = match std::env::var_os("CLAUDE_PROJECT_DIR").filter(|it| !it.is_empty()) {
+            Some(dir) => PathBuf::from(dir),
+            None => std::env::current_dir().context("the current directory is gone")?,
+        };
+        let place = foreword_core::project::resolve(&dir, &rules);
+        let session = std::env::var("CLAUDE_CODE_SESSION_ID").ok();
+        let session = session.filter(|it| !it.is_empty());
+        let off = Switches::read(&home).covers(
+            place.project.as_deref(),
+            session.as_deref().unwrap_or_default(),
+        );
+        if off || switch::off_in_environment() {
+            bail!("Foreword is switched off here; the user can switch it on with `foreword on`");
+        }
+        Ok(World {
+            excluded: unreadable
+                || capture::is_excluded(&place, &settings.capture.exclude_projects),
+            home,
+            place,
+            session,
+            now: home::now(),
+        })
+    }
+
+    fn project(&self) -> Option<&str> {
+        self.place.project.as_deref()
+    }
+
+    /// The memory; none if nothing was ever remembered.
+    fn store(&self) -> anyhow::Result<Option<Store>> {
+        Ok(Store::look(&self.home.memory())?)
+    }
+
+    /// The memory, to be written.
+    fn store_to_write(&self) -> anyhow::Result<Store> {
+        // Makes the data directory, and refuses one on which SQLite is not safe.
+        cli::home()?;
+        Ok(Store::open(&self.home.memory(), &self.home.backups())?)
+    }
+}
+
+const NOTHING_YET: &str = "Nothing is remembered yet.\n";
+
+pub fn search(world: &World, asked: &Search) -> anyhow::Result<String> {
+    let query = Query {
+        words: &asked.query,
+        filter: asked.filter(world.project(), world.now)?,
+        sort: asked.sort()?,
+        limit: asked.limit(),
+        offset: 0,
+    };
+    let format = asked.format()?;
+    let Some(store) = world.store()? else {
+        return Ok(NOTHING_YET.to_owned());
+    };
+    let found = search::search(&store, &query)?;
+    if found.hits.is_empty() {
+        return Ok(answer::no_hits(&found));
+    }
+    let parts: Vec<Part> = if format == Format::Index {
+        found.hits.iter().map(answer::line).collect()
+    } else {
+        let ids = found.hits.iter().map(|hit| hit.id);
+        let (items, _) = items(&store, ids)?;
+        items
+            .iter()
+            .map(|item| answer::item(item, format))
+            .collect()
+    };
+    Ok(answer::framed(&parts, &answer::how(&found)))
+}
+
+/// Ids that one call may ask for.
+const IDS_MAX: usize = 50;
+
+pub fn get_observations(world: &World, asked: &Observations) -> anyhow::Result<String> {
+    ensure!(!asked.ids.is_empty(), "ids is empty; `search` gives some");
+    ensure!(asked.ids.len() <= IDS_MAX, "at most {IDS_MAX} ids at once");
+    let Some(store) = world.store()? else {
+        return Ok(NOTHING_YET.to_owned());
+    };
+    let (items, missing) = items(&store, asked.ids.iter().copied())?;
+    let parts: Vec<Part> = items
+        .iter()
+        .map(|item| answer::item(item, Format::Full))
+        .collect();
+    Ok(answer::framed(&parts, &missing))
+}
+
+pub fn timeline(world: &World, asked: &Timeline) -> anyhow::Result<String> {
+    let Some(store) = world.store()? else {
+        return Ok(NOTHING_YET.to_owned());
+    };
+    let id = match (asked.id, &asked.query) {
+        (Some(id), _) => id,
+        (None, Some(words)) => {
+            let here = Search::default();
+            let query = Query {
+                words,
+                filter: here.filter(world.project(), world.now)?,
+                sort: Sort::Relevance,
+                limit: 1,
+                offset: 0,
+            };
+            let found = search::search(&store, &query)?;
+            match found.hits.first() {
+                Some(hit) => hit.id,
+                None => return Ok(answer::no_hits(&found)),
+            }
+        }
+        (None, None) => bail!("give an id or a query"),
+    };
+    let hits = search::timeline(&store, id, asked.around())?;
+    ensure!(
+        !hits.is_empty(),
+        "there is no #{id}; `search` gives numbers"
+    );
+    let parts: Vec<Part> = hits.iter().map(|hit| answer::dated_line(hit, id)).collect();
+    Ok(answer::framed(&parts, ""))
+}
+
+/// A memory is a few sentences; a document belongs into the repository.
+const SAID_MAX: usize = 4_000;
+
+pub fn remember(world: &World, asked: &Remember) -> anyhow::Result<String> {
+    let kind = asked.kind()?;
+    let length = asked.text.chars().count();
+    ensure!(!asked.text.trim().is_empty(), "text is empty");
+    ensure!(
+        length <= SAID_MAX,
+        "text has {length} characters, more than {SAID_MAX}; say it shorter"
+    );
+    let project = world.project();
+    let project =
+        project.context("this directory is no project, so there is nowhere to remember it")?;
+    ensure!(
+        !world.excluded,
+        "the user's settings exclude this project; nothing is written here"
+    );
+    let redacted = redact(&asked.text);
+    // Without a session of the host, what was said in a project has one of its own.
+    let session = match &world.session {
+        Some(id) => HostSession {
+            host: "claude-code".to_owned(),
+            id: id.clone(),
+        },
+        None => HostSession {
+            host: "mcp".to_owned(),
+            id: format!("said in {project}"),
+        },
+    };
+    let hash = blake3::hash(redacted.text.as_bytes()).to_hex();
+    let id = world.store_to_write()?.remember(&Said {
+        text: &redacted.text,
+        kind,
+        project,
+        session: &session,
+        seed: format!("said:{}", &hash[..16]),
+        now: world.now,
+    })?;
+    Ok(match redacted.count {
+        0 => format!("Remembered as #{id}.\n"),
+        count => format!("Remembered as #{id}, without {count} secret or private parts.\n"),
+    })
+}
+
+pub fn forget(world: &World, asked: &Forget) -> anyhow::Result<String> {
+    ensure!(!asked.ids.is_empty(), "ids is empty; `search` gives some");
+    ensure!(asked.ids.len() <= IDS_MAX, "at most {IDS_MAX} ids at once");
+    let Some(store) = world.store()? else {
+        return Ok(NOTHING_YET.to_owned());
+    };
+    let (items, missing) = items(&store, asked.ids.iter().copied())?;
+    if let Some(other) = items.iter().find(|it| it.body.kind() != Kind::Observation) {
+        bail!(
+            "#{} is a {}; only observations can be forgotten",
+            other.id,
+            other.body.kind()
+        );
+    }
+    if !asked.confirm {
+        let parts: Vec<Part> = items.iter().map(answer::title).collect();
+        let note =
+            format!("{missing}Nothing is forgotten yet: with confirm these are, for good.\n");
+        return Ok(answer::framed(&parts, &note));
+    }
+    drop(store);
+    let gone = world.store_to_write()?.forget(&asked.ids, world.now)?;
+    let gone: Vec<_> = gone.iter().map(|id| format!("#{id}")).collect();
+    Ok(match gone.as_slice() {
+        [] => missing,
+        gone => format!("Forgotten: {}.\n{missing}", gone.join(", ")),
+    })
+}
+
+pub fn recall(world: &World, _asked: &Recall) -> anyhow::Result<String> {
+    let root = world.place.root.as_deref();
+    let root = root.context("this directory is no project, so it has no master.md")?;
+    match std::fs::read_to_string(root.join("_memory/master.md")) {
+        Ok(master) => Ok(answer::master(&master)),
+        Err(error) if error.kind() == std::io::ErrorKind::NotFound => {
+            Ok("This project has no _memory/master.md; use `search`.\n".to_owned())
+        }
+        Err(error) => Err(error).context("could not read _memory/master.md"),
+    }
+}
+
+/// The items with these ids, and a line about those that are not there.
+fn items(store: &Store, ids: impl Iterator<Item = i64>) -> anyhow::Result<(Vec<Item>, String)> {
+    let mut items = Vec::new();
+    let mut missing = Vec::new();
+    for id in ids {
+        match store.item(id)? {
+            Some(item) => items.push(item),
+            None => missing.push(format!("#{id}")),
+        }
+    }
+    let missing = match missing.as_slice() {
+        [] => String::new(),
+        missing => format!("There is no {}.\n", missing.join(", ")),
+    };
+    Ok((items, missing))
+}
