@@ -69,7 +69,7 @@ const NEXT_STEPS_FROM: usize = 3;
 const DECISIONS_PER_SESSION: usize = 3;
 
 /// So many lines at most have their files looked at: about as many as can be shown.
-const LOOKED_AT: usize = 48;
+const LOOKED_AT: usize = 24;
 
 /// The tag that recalled text stands in, wherever an agent sees it.
 pub const FRAME: &str = "foreword-memory";
@@ -193,7 +193,7 @@ fn sessions(store: &Store, project: &str, request: &Request<'_>) -> rusqlite::Re
         },
     )?;
     let mut sessions = rows.collect::<rusqlite::Result<Vec<_>>>()?;
-    let last_work = last_work(store, project)?;
+    let last_work = last_work(store, &sessions)?;
     for session in &mut sessions {
         fill(store, session, request.branch, &last_work)?;
     }
@@ -220,19 +220,23 @@ fn look_at_files(
     Ok(())
 }
 
-/// The files that the project's latest summary says were edited, as JSON.
-fn last_work(store: &Store, project: &str) -> rusqlite::Result<String> {
+/// The files that the latest summary which names some says were edited, as JSON. Looked for
+/// session by session: there is no way through all summaries of a project that is short.
+fn last_work(store: &Store, sessions: &[Session]) -> rusqlite::Result<String> {
     let mut statement = store.connection.prepare_cached(
         "select files_edited
          from summaries
-         where project_id = (select project_id from project_keys where key = :project)
-           and files_edited <> '[]'
-         order by at desc, id desc
+         where session_id = :session and files_edited <> '[]'
+         order by at desc
          limit 1",
     )?;
-    let mut rows = statement.query(named_params! {":project": project})?;
-    let files = rows.next()?.map(|row| row.get(0)).transpose()?;
-    Ok(files.unwrap_or_else(|| "[]".to_owned()))
+    for session in sessions.iter().take(NEXT_STEPS_FROM) {
+        let mut rows = statement.query(named_params! {":session": session.id})?;
+        if let Some(row) = rows.next()? {
+            return row.get(0);
+        }
+    }
+    Ok("[]".to_owned())
 }
 
 fn fill(
