@@ -1,10 +1,11 @@
 //! The memory itself: memory.db.
 //!
-//! The worker alone writes here. `turns` puts a claimed batch together with what
-//! is already known of its turns; `commit` stores what was derived, in one
-//! transaction with the ids and keys of the events it came from; `again` says what can
-//! be derived once more; `asked` remembers and forgets at somebody's word; `ledger` is what models cost; `read` answers questions.
-//! `docs/schema.md` shows the tables.
+//! The worker writes here, and what a person asked for by name: `redo`, `retry`, `projects`,
+//! the tools `remember` and `forget`. `turns` puts a claimed batch together with what is
+//! already known of its turns; `commit` stores what was derived, in one transaction with the
+//! ids and keys of the events it came from (`taken`); `again` says what can be derived once
+//! more; `asked` remembers and forgets at somebody's word; `ledger` is what models cost;
+//! `read` answers questions. `docs/schema.md` shows the tables.
 
 mod again;
 mod asked;
@@ -13,6 +14,7 @@ mod digest;
 pub mod ledger;
 mod projects;
 mod read;
+mod taken;
 mod turns;
 
 use std::cell::OnceCell;

@@ -9,7 +9,8 @@ use rusqlite::{Connection, Transaction, named_params};
 use uuid::Uuid;
 
 use super::Store;
-use super::turns::{PromptMark, belongs_to_a_turn, owner, prompt_identity};
+use super::taken::{keep_events, mark_again, mark_processed};
+use super::turns::prompt_identity;
 use crate::fault;
 use crate::model::{
     Derived, Event, EventKind, Kind, Millis, Observation, Outcome, Provenance, SessionState,
@@ -572,105 +573,7 @@ fn upsert_summary(
     Ok(())
 }
 
-fn keep_events(
-    tx: &Transaction<'_>,
-    session: i64,
-    events: &[Event],
-    marks: &[PromptMark],
-) -> rusqlite::Result<()> {
-    for event in events {
-        let turn = belongs_to_a_turn(event)
-            .then(|| owner(marks, event))
-            .flatten()
-            .map(|mark| mark.host_prompt_id.as_str());
-        // A prompt that came late takes its events back from the turn they were put in.
-        if event.kind == EventKind::Prompt {
-            tx.execute(
-                "update events
-                 set turn = :turn
-                 where session_id = :session and prompt_id = :turn and turn is not :turn",
-                named_params! {":turn": turn, ":session": session},
-            )?;
-        }
-        tx.prepare_cached(
-            r#"insert into events
-                   (id, session_id, turn, key, kind, host, host_session_id, prompt_id, agent_id, tool_name,
-                    tool_use_id, cwd, project_dir, project, root, transcript_path, branch, "commit", files,
-                    payload, at)
-               values
-                   (:id, :session, :turn, :key, :kind, :host, :host_session_id, :prompt_id, :agent_id, :tool_name,
-                    :tool_use_id, :cwd, :project_dir, :project, :root, :transcript_path, :branch, :commit, :files,
-                    :payload, :at)"#,
-        )?
-        .execute(named_params! {
-            ":id": event.id.to_string(),
-            ":session": session,
-            ":turn": turn,
-            ":key": event.key,
-            ":kind": event.kind,
-            ":host": event.host,
-            ":host_session_id": event.host_session_id,
-            ":prompt_id": event.prompt_id,
-            ":agent_id": event.agent_id,
-            ":tool_name": event.tool_name,
-            ":tool_use_id": event.tool_use_id,
-            ":cwd": event.cwd,
-            ":project_dir": event.project_dir,
-            ":project": event.project,
-            ":root": event.root,
-            ":transcript_path": event.transcript_path,
-            ":branch": event.branch,
-            ":commit": event.commit,
-            ":files": json(&event.files)?,
-            ":payload": json(&event.payload)?,
-            ":at": event.at,
-        })?;
-    }
-    Ok(())
-}
-
-fn mark_processed(
-    tx: &Transaction<'_>,
-    batch: &Batch<'_>,
-    outcome: Outcome,
-) -> rusqlite::Result<()> {
-    if fault::planted("processed-events-off") {
-        return Ok(());
-    }
-    let mut statement = tx.prepare_cached(
-        "insert into processed_events (event_id, key, outcome, provider, at)
-         values (:id, :key, :outcome, :provider, :now)",
-    )?;
-    for event in batch.events {
-        statement.execute(named_params! {
-            ":id": event.id.to_string(),
-            ":key": event.key,
-            ":outcome": outcome,
-            ":provider": batch.provider,
-            ":now": batch.now,
-        })?;
-    }
-    Ok(())
-}
-
-/// Events that were taken in before now have another outcome.
-fn mark_again(tx: &Transaction<'_>, batch: &Batch<'_>, outcome: Outcome) -> rusqlite::Result<()> {
-    let mut statement = tx.prepare_cached(
-        "update processed_events
-         set outcome = :outcome, provider = :provider
-         where event_id = :id",
-    )?;
-    for event in batch.events {
-        statement.execute(named_params! {
-            ":id": event.id.to_string(),
-            ":outcome": outcome,
-            ":provider": batch.provider,
-        })?;
-    }
-    Ok(())
-}
-
-fn json<T: serde::Serialize>(value: &T) -> rusqlite::Result<String> {
+pub(super) fn json<T: serde::Serialize>(value: &T) -> rusqlite::Result<String> {
     serde_json::to_string(value)
         .map_err(|error| rusqlite::Error::ToSqlConversionFailure(error.into()))
 }
