@@ -123,6 +123,20 @@ words! {
 }
 
 words! {
+    /// Where an agent came to see something of the memory.
+    Shown {
+        /// At the start of a session.
+        Index = "index",
+        /// Beside a prompt that it is about.
+        Prompt = "prompt",
+        /// Before a file was read or edited.
+        File = "file",
+        /// The agent asked for it by its number.
+        Opened = "opened",
+    }
+}
+
+words! {
     /// What a search hit is.
     Kind {
         Observation = "observation",

@@ -48,8 +48,12 @@ const MIGRATIONS: &[Migration] = &[
         number: 4,
         sql: include_str!("store/0004_forgotten.sql"),
     },
+    Migration {
+        number: 5,
+        sql: include_str!("store/0005_again.sql"),
+    },
 ];
-const SCHEMA: i64 = 4;
+const SCHEMA: i64 = 5;
 
 /// A session that said nothing for this long was interrupted.
 const SILENCE: Millis = 24 * 3_600_000;

@@ -211,7 +211,7 @@ fn a_memory_of_a_newer_program_is_not_read_and_events_wait() {
     let said = problems(&sandbox);
     assert_eq!(said.len(), 1, "{said:?}");
     assert!(
-        said[0].starts_with("memory.db: ") && said[0].contains("schema 99, this program knows 4"),
+        said[0].starts_with("memory.db: ") && said[0].contains("schema 99, this program knows 5"),
         "{said:?}"
     );
     for arguments in [
@@ -227,7 +227,7 @@ fn a_memory_of_a_newer_program_is_not_read_and_events_wait() {
 
     sandbox
         .database("memory.db")
-        .execute_batch("pragma user_version = 4")
+        .execute_batch("pragma user_version = 5")
         .unwrap();
     sandbox.drain();
     assert_eq!(audit(&sandbox, 0..6), Audit::default());
