@@ -13,7 +13,7 @@ use std::path::{Path, PathBuf};
 
 use uuid::Uuid;
 
-use crate::model::{Event, EventKind, FileRole, Millis, Payload, TouchedFile};
+use crate::model::{Event, EventKind, FileRole, Millis, Payload, Receipt, Shown, TouchedFile};
 use crate::project::{self, Place, Rules};
 use crate::redact::{self, files::is_secret_file};
 pub use payload::Limits;
@@ -24,6 +24,7 @@ use wire::{HookInput, Subject};
 pub enum Hook {
     Context,
     New,
+    FileContext,
     Save,
     Summary,
     Cleanup,
@@ -33,6 +34,7 @@ impl Hook {
     pub const ALL: &[Hook] = &[
         Hook::Context,
         Hook::New,
+        Hook::FileContext,
         Hook::Save,
         Hook::Summary,
         Hook::Cleanup,
@@ -43,6 +45,7 @@ impl Hook {
         match self {
             Hook::Context => "context",
             Hook::New => "new",
+            Hook::FileContext => "file-context",
             Hook::Save => "save",
             Hook::Summary => "summary",
             Hook::Cleanup => "cleanup",
@@ -60,10 +63,17 @@ impl Hook {
         match self {
             Hook::Context => &["SessionStart"],
             Hook::New => &["UserPromptSubmit"],
+            Hook::FileContext => &["PreToolUse"],
             Hook::Save => &["PostToolUse", "PostToolUseFailure"],
             Hook::Summary => &["Stop", "StopFailure"],
             Hook::Cleanup => &["SessionEnd"],
         }
+    }
+
+    /// Of which tools' events it is told; none stands for all.
+    #[must_use]
+    pub fn matcher(self) -> Option<&'static str> {
+        (self == Hook::FileContext).then_some("Read|Edit|MultiEdit|Write|NotebookEdit")
     }
 }
 
@@ -181,21 +191,19 @@ fn try_capture(
     }
     let unknown = wire::unknown_fields(input);
     let input = HookInput::read(input).ok_or(Drop::NotJson)?;
-    let kind = kind(hook, &input).ok_or(Drop::OtherEvent)?;
+    let mut kind = kind(hook, &input).ok_or(Drop::OtherEvent)?;
     let host_session_id = present(&input.session_id).ok_or(Drop::NoSession)?;
     let tool_name = present(&input.tool_name);
-    if let Some(tool) = &tool_name {
-        if settings.boring_tools.iter().any(|boring| boring == tool) {
-            return Err(Drop::BoringTool);
-        }
-        if is_own_tool(tool) {
-            return Err(Drop::OwnTool);
-        }
+    let is_boring = |tool: &String| settings.boring_tools.contains(tool);
+    if tool_name.as_ref().is_some_and(is_boring) {
+        return Err(Drop::BoringTool);
     }
 
     let subject = input.subject();
-    if subject.command.as_deref().is_some_and(runs_foreword) {
-        return Err(Drop::OwnTool);
+    let mut receipt = None;
+    if is_own_tool(&input) || subject.command.as_deref().is_some_and(runs_foreword) {
+        receipt = Some(opened(kind, &input, &subject).ok_or(Drop::OwnTool)?);
+        kind = EventKind::Receipt;
     }
     let excluded = |path: &str| exclude::covers(&settings.exclude_paths, &exclude::straight(path));
     if subject.file_path.as_deref().is_some_and(excluded) {
@@ -213,6 +221,7 @@ fn try_capture(
     }
     let mut payload = payload::build(kind, &input, &subject, &settings.limits);
     payload.unknown = unknown;
+    payload.receipt = receipt;
     let prompt_id = present(&input.prompt_id);
     let tool_use_id = present(&input.tool_use_id);
     let key = key(
@@ -232,7 +241,7 @@ fn try_capture(
         host_session_id,
         prompt_id,
         agent_id: present(&input.agent_id),
-        files: touched_files(tool_name.as_deref(), &subject, &settings.limits),
+        files: touched_files(kind, tool_name.as_deref(), &subject, &settings.limits),
         tool_name,
         tool_use_id,
         cwd,
@@ -260,6 +269,8 @@ fn kind(hook: Hook, input: &HookInput<'_>) -> Option<EventKind> {
         // A background task reporting back: a turn of its own, but nobody typed it.
         "UserPromptSubmit" if is_notification(input) => EventKind::Notification,
         "UserPromptSubmit" => EventKind::Prompt,
+        // It is written down only if something is shown.
+        "PreToolUse" => EventKind::Receipt,
         "PostToolUse" => EventKind::ToolUse,
         "PostToolUseFailure" => EventKind::ToolFailure,
         "Stop" => EventKind::Stop,
@@ -273,8 +284,62 @@ fn is_notification(input: &HookInput<'_>) -> bool {
     prompt.trim_start().starts_with("<task-notification>")
 }
 
-fn is_own_tool(tool: &str) -> bool {
+/// That items were shown on the occasion of an event. What the same hook, fired twice or
+/// beside another, shows of a session again has the same key.
+#[must_use]
+pub fn receipt(occasion: &Event, id: Uuid, receipt: Receipt) -> Event {
+    let items: Vec<_> = receipt.items.iter().map(|(id, _)| id.to_string()).collect();
+    let key = match receipt.shown {
+        Shown::Index => format!("receipt:{}", occasion.key),
+        _ => format!("receipt:{}:{}", occasion.host_session_id, items.join(",")),
+    };
+    Event {
+        id,
+        key,
+        kind: EventKind::Receipt,
+        files: Vec::new(),
+        payload: Payload {
+            receipt: Some(receipt),
+            ..Payload::default()
+        },
+        ..occasion.clone()
+    }
+}
+
+fn is_own_tool(input: &HookInput<'_>) -> bool {
+    let tool = input.tool_name.as_deref().unwrap_or_default();
     tool.starts_with("mcp__foreword__") || tool.starts_with("mcp__plugin_foreword_")
+}
+
+/// What the agent looked up by its number: over MCP, or with `foreword show`.
+fn opened(kind: EventKind, input: &HookInput<'_>, subject: &Subject<'_>) -> Option<Receipt> {
+    const ITEMS_MAX: usize = 50;
+    let over_mcp = is_own_tool(input)
+        && input
+            .tool_name
+            .as_deref()
+            .is_some_and(|tool| tool.ends_with("__get_observations"));
+    let ids: Vec<i64> = if over_mcp {
+        input.ids()
+    } else {
+        let words = subject.command.as_deref().unwrap_or_default();
+        let mut words = words.split_whitespace().peekable();
+        let mut ids = Vec::new();
+        while let Some(word) = words.next() {
+            if word == "show" {
+                ids.extend(words.peek().and_then(|it| it.parse::<i64>().ok()));
+            }
+        }
+        ids
+    };
+    if kind != EventKind::ToolUse || ids.is_empty() {
+        return None;
+    }
+    let items = ids.into_iter().take(ITEMS_MAX);
+    Some(Receipt {
+        shown: Shown::Opened,
+        items: items.map(|id| (id, String::new())).collect(),
+    })
 }
 
 /// A project is excluded by its key or by where it is.
@@ -328,6 +393,7 @@ fn key(
     // Without an id of the host's, the same content may well be said again later.
     let bucket = now.div_euclid(TOLD_TWICE_WITHIN);
     match (kind, tool_use_id, prompt_id) {
+        (EventKind::Receipt, Some(id), _) => format!("receipt:{session}:{id}"),
         (EventKind::ToolUse | EventKind::ToolFailure, Some(id), _) => {
             format!("tool:{session}:{id}")
         }
@@ -342,7 +408,12 @@ fn key(
 }
 
 /// The file that a tool use names, as it is right now.
-fn touched_files(tool: Option<&str>, subject: &Subject<'_>, limits: &Limits) -> Vec<TouchedFile> {
+fn touched_files(
+    kind: EventKind,
+    tool: Option<&str>,
+    subject: &Subject<'_>,
+    limits: &Limits,
+) -> Vec<TouchedFile> {
     let role = match tool {
         Some("Read" | "NotebookRead") => FileRole::Read,
         Some("Edit" | "MultiEdit" | "Write" | "NotebookEdit") => FileRole::Modified,
@@ -351,8 +422,10 @@ fn touched_files(tool: Option<&str>, subject: &Subject<'_>, limits: &Limits) -> 
     let Some(path) = subject.file_path.as_deref().map(str::to_owned) else {
         return Vec::new();
     };
-    let metadata = std::fs::metadata(&path)
-        .ok()
+    let after_it = kind != EventKind::Receipt;
+    let metadata = after_it
+        .then(|| std::fs::metadata(&path).ok())
+        .flatten()
         .filter(std::fs::Metadata::is_file);
     let hash = metadata
         .as_ref()

@@ -5,7 +5,7 @@
 //! are arguments. The modules stand in the order in which a tool use meets them:
 //! what a hook was told is *captured* (its project resolved, its secrets
 //! redacted), *queued* (or spooled), and later *stored* together with what was
-//! derived from it; *search* and *index* read it back.
+//! derived from it; *search*, *index* and *need* read it back.
 
 pub mod model;
 
@@ -20,6 +20,7 @@ pub mod spool;
 pub mod store;
 
 pub mod index;
+pub mod need;
 pub mod search;
 pub mod stale;
 pub mod text;

@@ -65,6 +65,19 @@ words! {
         Stop = "stop",
         StopFailure = "stop_failure",
         SessionEnd = "session_end",
+        /// Something of the memory was put before the agent, or opened by it.
+        Receipt = "receipt",
+    }
+}
+
+impl EventKind {
+    /// Session starts and ends frame turns, and receipts are about us: none is part of one.
+    #[must_use]
+    pub fn is_of_a_turn(self) -> bool {
+        !matches!(
+            self,
+            EventKind::SessionStart | EventKind::SessionEnd | EventKind::Receipt
+        )
     }
 }
 
@@ -241,6 +254,8 @@ pub struct Payload {
     pub interrupted: bool,
     #[serde(skip_serializing_if = "Option::is_none")]
     pub reason: Option<String>,
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub receipt: Option<Receipt>,
     /// What was too large and therefore cut, and how much of it: field, bytes.
     #[serde(skip_serializing_if = "Vec::is_empty")]
     pub cut: Vec<(String, u64)>,
@@ -253,6 +268,23 @@ pub struct Payload {
     /// Names of fields that the host sent and that we do not know.
     #[serde(skip_serializing_if = "Vec::is_empty")]
     pub unknown: Vec<String>,
+}
+
+/// What an agent was shown, or opened.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+pub struct Receipt {
+    pub shown: Shown,
+    /// By their numbers, each with what brought it up.
+    pub items: Vec<(i64, String)>,
+}
+
+impl Receipt {
+    /// What need not be shown in the same session again. A line of the index is no more
+    /// than a title among many.
+    pub fn beside_the_index(&self) -> impl Iterator<Item = i64> {
+        let items = Some(&self.items).filter(|_| self.shown != Shown::Index);
+        items.into_iter().flatten().map(|(id, _)| *id)
+    }
 }
 
 #[expect(clippy::trivially_copy_pass_by_ref, reason = "the form serde asks for")]

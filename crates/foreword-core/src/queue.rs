@@ -16,7 +16,7 @@ use uuid::Uuid;
 
 use crate::db::{self, Guest, Migration, OpenError};
 use crate::fault;
-use crate::model::{Event, EventKind, Millis};
+use crate::model::{Event, EventKind, Millis, Payload, Receipt};
 use ready::{Claimable, claimable, ready_session};
 pub use ready::{Portion, Readiness};
 
@@ -54,9 +54,27 @@ impl Inlet {
         db::open_guest(path, Guest::Writes, SCHEMA).map(Inlet)
     }
 
-    /// Appends an event. The same thing told twice stays one.
-    pub fn push(&self, event: &Event) -> rusqlite::Result<()> {
+    /// Appends an event. The same thing told twice stays one; says whether it is new.
+    pub fn push(&self, event: &Event) -> rusqlite::Result<bool> {
         insert(&self.0, event)
+    }
+
+    /// What a session was shown beside its index or opened, as far as nobody took it in yet.
+    pub fn shown_in(&self, host_session_id: &str) -> rusqlite::Result<Vec<i64>> {
+        let mut statement = self.0.prepare_cached(
+            "select payload
+             from events
+             where host_session_id = :session and kind = :receipt",
+        )?;
+        let rows = statement.query_map(
+            named_params! {":session": host_session_id, ":receipt": EventKind::Receipt},
+            |row| from_json::<Payload>(row.get_ref(0)?.as_str()?),
+        )?;
+        let mut shown = Vec::new();
+        for payload in rows {
+            shown.extend(payload?.receipt.iter().flat_map(Receipt::beside_the_index));
+        }
+        Ok(shown)
     }
 
     /// Leaves the queue open: the process is about to end, and that closes it, as a
@@ -66,7 +84,7 @@ impl Inlet {
     }
 }
 
-fn insert(connection: &Connection, event: &Event) -> rusqlite::Result<()> {
+fn insert(connection: &Connection, event: &Event) -> rusqlite::Result<bool> {
     let json = |error: serde_json::Error| rusqlite::Error::ToSqlConversionFailure(error.into());
     let files = serde_json::to_string(&event.files).map_err(json)?;
     let payload = serde_json::to_string(&event.payload).map_err(json)?;
@@ -79,7 +97,7 @@ fn insert(connection: &Connection, event: &Event) -> rusqlite::Result<()> {
                 :cwd, :project_dir, :project, :root, :transcript_path, :branch, :commit, :files, :payload, :at)
            on conflict do nothing"#,
     )?;
-    statement.execute(named_params! {
+    let inserted = statement.execute(named_params! {
         ":id": event.id.to_string(),
         ":key": event.key,
         ":kind": event.kind,
@@ -100,7 +118,7 @@ fn insert(connection: &Connection, event: &Event) -> rusqlite::Result<()> {
         ":payload": payload,
         ":at": event.at,
     })?;
-    Ok(())
+    Ok(inserted == 1)
 }
 
 /// The worker's side.
@@ -171,7 +189,7 @@ impl Queue {
     }
 
     /// Appends an event that came by way of the spool.
-    pub fn push(&self, event: &Event) -> rusqlite::Result<()> {
+    pub fn push(&self, event: &Event) -> rusqlite::Result<bool> {
         insert(&self.connection, event)
     }
 

@@ -8,6 +8,7 @@
 //! slow. So the rarest words choose the rows and all words rank them. If that leaves too few,
 //! or the others could make a better row by themselves, more words choose. `filter` narrows a search, `list` reads what was found.
 
+mod about;
 mod filter;
 mod list;
 mod rank;
@@ -18,6 +19,7 @@ use std::collections::{BTreeSet, HashMap};
 
 use rusqlite::named_params;
 
+pub use about::{Match, about};
 pub use filter::Filter;
 pub use list::timeline;
 pub use sessions::{SessionTitle, SummaryLine, sessions};
@@ -163,6 +165,8 @@ struct Asked<'a> {
 struct Candidate {
     id: i64,
     score: f64,
+    /// Which of them, one bit each.
+    terms: u64,
     has_all: bool,
 }
 
@@ -263,13 +267,7 @@ impl<'a> Asked<'a> {
         let choosing = if complete { 0 } else { choosing };
         let argument = rank::argument(choosing, self.terms.iter().map(|&(_, rows)| rows));
         let words: Vec<_> = self.words.iter().map(|word| self.bits(word)).collect();
-        let has_all = |terms: u64| {
-            words.iter().all(|word| {
-                word.is_some_and(|(whole, parts)| {
-                    terms & whole != 0 || (parts != 0 && terms & parts == parts)
-                })
-            })
-        };
+        let has_all = |terms: u64| words.iter().all(|word| has(terms, *word));
 
         let mut statement = store.connection.prepare_cached(
             "select rowid, rank_of(texts, :argument) from texts where texts match :expression",
@@ -283,6 +281,7 @@ impl<'a> Asked<'a> {
             candidates.push(Candidate {
                 id: row.get(0)?,
                 score: rank.score,
+                terms: rank.terms,
                 has_all: has_all(rank.terms),
             });
         }
@@ -309,6 +308,11 @@ impl<'a> Asked<'a> {
         let parts = parts.unwrap_or_default();
         (whole.is_some() || parts != 0).then(|| (whole.unwrap_or_default(), parts))
     }
+}
+
+/// Whether a row with these terms has a word, whole or by all its parts.
+fn has(terms: u64, word: Option<(u64, u64)>) -> bool {
+    word.is_some_and(|(whole, parts)| terms & whole != 0 || (parts != 0 && terms & parts == parts))
 }
 
 fn any_of(terms: &[(&str, f64)]) -> String {

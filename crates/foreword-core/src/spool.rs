@@ -9,7 +9,7 @@ use std::io;
 use std::path::{Path, PathBuf};
 
 use crate::fault;
-use crate::model::{Event, Millis};
+use crate::model::{Event, Millis, Receipt};
 use crate::queue::Queue;
 
 #[derive(Debug, thiserror::Error)]
@@ -65,6 +65,21 @@ pub fn waiting(spool: &Path) -> io::Result<Vec<PathBuf>> {
     // Names are UUIDv7, so their order is the order of time.
     files.sort();
     Ok(files)
+}
+
+/// What a session was shown beside its index or opened, by receipts that wait here.
+pub fn shown_in(spool: &Path, host_session_id: &str) -> io::Result<Vec<i64>> {
+    let mut shown = Vec::new();
+    for file in waiting(spool)? {
+        let Ok(event) = serde_json::from_slice::<Event>(&std::fs::read(file)?) else {
+            continue;
+        };
+        if event.host_session_id == host_session_id {
+            let receipt = event.payload.receipt.iter();
+            shown.extend(receipt.flat_map(Receipt::beside_the_index));
+        }
+    }
+    Ok(shown)
 }
 
 /// Removes what hooks that were killed while they wrote have left: it was never accepted.

@@ -14,6 +14,7 @@ mod digest;
 pub mod ledger;
 mod projects;
 mod read;
+pub(crate) mod receipts;
 mod taken;
 mod turns;
 
@@ -30,6 +31,7 @@ pub use commit::{Batch, Replaces, Told};
 pub use digest::{Digest, DigestPrompt};
 pub use projects::Project;
 pub use read::{Item, ItemBody, Totals};
+pub use receipts::ShownItem;
 
 const MIGRATIONS: &[Migration] = &[
     Migration {

@@ -101,6 +101,9 @@ enum Command {
     /// Hook: UserPromptSubmit
     #[command(hide = true)]
     New,
+    /// Hook: PreToolUse of Read, Edit, Write
+    #[command(hide = true)]
+    FileContext,
     /// Hook: PostToolUse, PostToolUseFailure
     #[command(hide = true)]
     Save,
@@ -193,6 +196,7 @@ fn dispatch(command: Command) -> anyhow::Result<()> {
         Command::Mcp => crate::mcp::run(),
         Command::Context(args) => context::run(&args),
         Command::New => hook_road(Hook::New),
+        Command::FileContext => hook_road(Hook::FileContext),
         Command::Save => hook_road(Hook::Save),
         Command::Summary => hook_road(Hook::Summary),
         Command::Cleanup => hook_road(Hook::Cleanup),

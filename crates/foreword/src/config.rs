@@ -24,6 +24,7 @@ pub struct Config {
     pub budget: Budget,
     pub worker: Worker,
     pub capture: Capture,
+    pub show: Show,
     pub project: Project,
     pub retention: Retention,
 }
@@ -78,6 +79,26 @@ pub struct Capture {
     pub field_max_bytes: usize,
     pub payload_max_bytes: usize,
     pub hash_max_bytes: u64,
+}
+
+/// What an agent is told unasked.
+#[derive(Debug, Clone, PartialEq, Eq, Deserialize)]
+pub struct Show {
+    pub index: bool,
+    pub prompts: bool,
+    pub files: bool,
+    pub within_ms: u64,
+}
+
+impl Default for Show {
+    fn default() -> Show {
+        Show {
+            index: true,
+            prompts: true,
+            files: true,
+            within_ms: 20,
+        }
+    }
 }
 
 #[derive(Debug, Clone, PartialEq, Eq, Deserialize)]
@@ -252,13 +273,14 @@ fn single_changes(file: &str) -> Vec<anyhow::Result<Table>> {
 /// Whether a change may have been meant to say what is spent: all but those of sections
 /// that are known to say something else.
 fn may_be_of_money(change: &Table) -> bool {
-    const OTHERS: [&str; 8] = [
+    const OTHERS: [&str; 9] = [
         "claude",
         "anthropic",
         "openai",
         "model",
         "worker",
         "capture",
+        "show",
         "project",
         "retention",
     ];
@@ -282,6 +304,7 @@ fn environment() -> Environment {
 #[derive(Debug, Clone, Default, PartialEq, Eq)]
 pub struct HookSettings {
     pub capture: capture::Settings,
+    pub show: Show,
     pub separate_worktrees: bool,
 }
 
@@ -290,7 +313,13 @@ pub struct HookSettings {
 /// cannot be read: then it is safer to keep nothing.
 pub fn hook_settings(home: &Home) -> (Option<HookSettings>, Option<String>) {
     let matters = |name: &[u8]| {
-        name.starts_with(b"FOREWORD_CAPTURE_") || name.starts_with(b"FOREWORD_PROJECT_")
+        [
+            &b"FOREWORD_CAPTURE_"[..],
+            b"FOREWORD_SHOW_",
+            b"FOREWORD_PROJECT_",
+        ]
+        .iter()
+        .any(|section| name.starts_with(section))
     };
     let changed = home.config().exists()
         || std::env::vars_os().any(|(name, _)| matters(name.as_encoded_bytes()));
@@ -302,6 +331,7 @@ pub fn hook_settings(home: &Home) -> (Option<HookSettings>, Option<String>) {
     let readable = file.map(|text| !text.contains("exclude") || text.parse::<Table>().is_ok());
     let settings = HookSettings {
         capture: config.capture.into(),
+        show: config.show,
         separate_worktrees: config.project.separate_worktrees,
     };
     (readable.unwrap_or(false).then_some(settings), mistake)

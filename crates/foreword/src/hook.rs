@@ -3,33 +3,30 @@
 //! Read the input, make an event of it, write it down, answer, wake the worker,
 //! leave. No runtime, no network, no migration; whatever goes wrong, the exit code
 //! is 0 and the session goes on. What could not be done is left as a line for
-//! `foreword status`.
+//! `foreword status`. `added` is what a hook tells the agent from the memory.
 
+mod added;
 mod stdin;
 
 use std::io::Write as _;
-use std::path::{Path, PathBuf};
+use std::path::PathBuf;
 
 use foreword_core::capture::{self, Captured, Hook, World};
 use foreword_core::db::OpenError;
 use foreword_core::fault;
-use foreword_core::index::{self, Request, Source};
 use foreword_core::model::Event;
 use foreword_core::queue::Inlet;
 use foreword_core::spool;
-use foreword_core::store::Store;
 use uuid::Uuid;
 
-use crate::config;
+use crate::config::{self, HookSettings};
 use crate::home::{self, Home};
 use crate::install::record;
 use crate::log::Log;
 use crate::platform;
 use crate::start;
 use crate::switch::{self, Switches};
-
-/// The host cuts what a hook prints at 10,000 characters; we stay below by choosing.
-const OUTPUT_MAX: usize = 9_500;
+use added::added;
 
 const OWN_RUN: &str = "one of Foreword's own agent runs";
 
@@ -45,14 +42,20 @@ fn road(hook: Hook) {
     let told = home
         .as_ref()
         .and_then(|home| Some((home, take(hook, home)?)));
-    let Some((home, event)) = told else {
+    let Some((home, (event, settings))) = told else {
         print(plain_answer(hook));
         return;
     };
-    let kept = keep(home, hook, &event);
+    // What is about to happen to a file is told when it has happened.
+    let mut kept = hook != Hook::FileContext && keep(home, hook, &event) != Kept::Lost;
     fault::point("hook:after-insert");
-    match hook {
-        Hook::Context => print(&context(home, &event)),
+    let added = added(home, hook, &event, &settings.show);
+    let receipt = added.as_ref().and_then(|it| it.receipt(&event));
+    // First the receipt: of two hooks at once, one reminds.
+    let written = receipt.map(|receipt| keep(home, hook, &receipt));
+    kept |= written == Some(Kept::New);
+    match added {
+        Some(added) if hook == Hook::Context || written == Some(Kept::New) => print(&added.answer),
         _ => print(plain_answer(hook)),
     }
     if kept {
@@ -60,8 +63,8 @@ fn road(hook: Hook) {
     }
 }
 
-/// What this hook was told, if it is to be kept.
-fn take(hook: Hook, home: &Home) -> Option<Event> {
+/// What this hook was told, if it is to be kept, and by which settings.
+fn take(hook: Hook, home: &Home) -> Option<(Event, HookSettings)> {
     if switch::off_in_environment() || is_second(home) {
         return None;
     }
@@ -80,7 +83,8 @@ fn take(hook: Hook, home: &Home) -> Option<Event> {
         return None;
     }
     let input = stdin::read();
-    match capture_event(hook, &input, home)? {
+    let settings = settings(hook, home)?;
+    match capture_event(hook, &input, &settings) {
         Captured::Event(event) if is_own_run(&event, home) => {
             count(OWN_RUN);
             None
@@ -95,7 +99,7 @@ fn take(hook: Hook, home: &Home) -> Option<Event> {
             if !event.payload.cut.is_empty() {
                 count("a part of an event that was too large");
             }
-            Some(*event)
+            Some((*event, settings))
         }
         Captured::Dropped(drop) if drop.is_intended() => {
             count(&drop.to_string());
@@ -141,7 +145,7 @@ fn project_dir() -> Option<PathBuf> {
         .map(PathBuf::from)
 }
 
-fn capture_event(hook: Hook, input: &stdin::Input, home: &Home) -> Option<Captured> {
+fn settings(hook: Hook, home: &Home) -> Option<HookSettings> {
     let (settings, problem) = config::hook_settings(home);
     if let Some(problem) = problem {
         let went_on = match settings {
@@ -150,31 +154,39 @@ fn capture_event(hook: Hook, input: &stdin::Input, home: &Home) -> Option<Captur
         };
         Log::Hook.line(home, &format!("{}: {problem}; {went_on}", hook.name()));
     }
-    let settings = settings?;
+    settings
+}
+
+fn capture_event(hook: Hook, input: &stdin::Input, settings: &HookSettings) -> Captured {
     let world = World {
         now: home::now(),
         event_id: Uuid::now_v7(),
         project_dir: project_dir(),
         rules: home::project_rules(settings.separate_worktrees),
     };
-    Some(capture::capture(
-        hook,
-        &input.bytes,
-        &world,
-        &settings.capture,
-    ))
+    capture::capture(hook, &input.bytes, &world, &settings.capture)
+}
+
+/// What became of an event.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+enum Kept {
+    New,
+    /// It was in the queue already.
+    Known,
+    Lost,
 }
 
 /// Writes the event down: in the queue, else in the spool.
-fn keep(home: &Home, hook: Hook, event: &Event) -> bool {
+fn keep(home: &Home, hook: Hook, event: &Event) -> Kept {
     fault::point("hook:before-insert");
     let queued = Inlet::open(&home.queue()).and_then(|inlet| {
-        inlet.push(event)?;
+        let is_new = inlet.push(event)?;
         inlet.leave();
-        Ok(())
+        Ok(if is_new { Kept::New } else { Kept::Known })
     });
-    let Err(error) = queued else {
-        return true;
+    let error = match queued {
+        Ok(kept) => return kept,
+        Err(error) => error,
     };
     // On a fresh home there is no queue yet: nothing to mention.
     if !matches!(error, OpenError::Missing(_)) {
@@ -184,13 +196,13 @@ fn keep(home: &Home, hook: Hook, event: &Event) -> bool {
         );
     }
     match spool::write(&home.spool(), event) {
-        Ok(()) => true,
+        Ok(()) => Kept::New,
         Err(error) => {
             Log::Hook.line(
                 home,
                 &format!("{}: spool: {error}; an event was lost", hook.name()),
             );
-            false
+            Kept::Lost
         }
     }
 }
@@ -200,38 +212,8 @@ fn plain_answer(hook: Hook) -> &'static str {
     match hook {
         Hook::Save => r#"{"continue":true,"suppressOutput":true}"#,
         // A Stop hook that prints prolongs the turn; a SessionEnd hook that prints is an error.
-        Hook::Context | Hook::New | Hook::Summary | Hook::Cleanup => "",
+        Hook::Context | Hook::New | Hook::FileContext | Hook::Summary | Hook::Cleanup => "",
     }
-}
-
-/// The index for a session that starts, as the host wants it; nothing if there is nothing to say.
-fn context(home: &Home, event: &Event) -> String {
-    // A memory that we cannot read (newer, damaged) is one that says nothing.
-    let store = Store::look(&home.memory()).ok().flatten();
-    let program = program();
-    let request = Request {
-        program: &program,
-        project: event.project.as_deref(),
-        host_session_id: &event.host_session_id,
-        source: Source::parse(event.payload.source.as_deref()),
-        branch: event.branch.as_deref(),
-        root: event.root.as_deref().map(Path::new),
-    };
-    let Ok(Some(index)) = index::index(store.as_ref(), &request) else {
-        return String::new();
-    };
-    let answer = serde_json::json!({
-        "hookSpecificOutput": {"hookEventName": "SessionStart", "additionalContext": index.text}
-    });
-    let answer = answer.to_string();
-    if answer.chars().count() > OUTPUT_MAX {
-        Log::Hook.line(
-            home,
-            "context: the index came out too long and was left out",
-        );
-        return String::new();
-    }
-    answer
 }
 
 /// How the agent can run this program from a shell: it need not be on its PATH.

@@ -88,6 +88,7 @@ pub fn build(
                 .map(|text| work.redacted(text));
             payload.error = input.error.map(|raw| work.text(raw));
         }
+        EventKind::Receipt => {}
         EventKind::SessionEnd => {
             payload.reason = input.reason.as_deref().map(|text| work.redacted(text));
         }

@@ -180,6 +180,18 @@ impl<'a> HookInput<'a> {
         HookInput::deserialize(&mut deserializer).ok()
     }
 
+    /// The numbers that one of our own tools was given.
+    pub fn ids(&self) -> Vec<i64> {
+        #[derive(Default, Deserialize)]
+        struct Ids {
+            ids: Vec<i64>,
+        }
+        let ids = self
+            .tool_input
+            .and_then(|raw| serde_json::from_str::<Ids>(raw.get()).ok());
+        ids.unwrap_or_default().ids
+    }
+
     /// What the tool was pointed at. Reads through the whole input: ask once.
     pub fn subject(&self) -> Subject<'a> {
         let Some(raw) = self.tool_input else {

@@ -66,6 +66,13 @@ pub struct Weighed {
 }
 
 impl Weighed {
+    /// The reasons in words.
+    #[must_use]
+    pub fn because(&self) -> String {
+        let reasons: Vec<_> = self.reasons.iter().map(|(reason, _)| *reason).collect();
+        reasons.join(", ")
+    }
+
     #[must_use]
     pub fn worth(&self) -> i64 {
         sum(&self.reasons)

@@ -122,7 +122,7 @@ pub(super) fn claimable(
         let full = events.len() >= portion.events as usize || bytes > portion.bytes;
         let new_turn = portion.one_turn
             && event.kind == EventKind::Prompt
-            && events.iter().any(|it| it.kind != EventKind::SessionStart);
+            && events.iter().any(|it| it.kind.is_of_a_turn());
         if !events.is_empty() && (alone || full || new_turn) {
             next = Some(event.kind);
             break;

@@ -217,6 +217,7 @@ fn next_state(state: SessionState, kind: EventKind) -> SessionState {
         EventKind::StopFailure => SessionState::Failed,
         EventKind::SessionEnd if state == SessionState::Failed => SessionState::Failed,
         EventKind::SessionEnd => SessionState::Completed,
+        EventKind::Receipt => state,
         _ => SessionState::Active,
     }
 }

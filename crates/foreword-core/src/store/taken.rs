@@ -4,7 +4,7 @@
 use rusqlite::{Transaction, named_params};
 
 use super::commit::{Batch, json};
-use super::turns::{PromptMark, belongs_to_a_turn, owner};
+use super::turns::{PromptMark, owner};
 use crate::fault;
 use crate::model::{Event, EventKind, Outcome};
 
@@ -15,9 +15,9 @@ pub(super) fn keep_events(
     marks: &[PromptMark],
 ) -> rusqlite::Result<()> {
     for event in events {
-        let turn = belongs_to_a_turn(event)
-            .then(|| owner(marks, event))
-            .flatten()
+        let turn = Some(event)
+            .filter(|event| event.kind.is_of_a_turn())
+            .and_then(|event| owner(marks, event))
             .map(|mark| mark.host_prompt_id.as_str());
         // A prompt that came late takes its events back from the turn they were put in.
         if event.kind == EventKind::Prompt {
@@ -60,6 +60,30 @@ pub(super) fn keep_events(
             ":files": json(&event.files)?,
             ":payload": json(&event.payload)?,
             ":at": event.at,
+        })?;
+        keep_receipt(tx, session, event)?;
+    }
+    Ok(())
+}
+
+/// What an agent asked for need not be there, and what it was shown may be gone since.
+fn keep_receipt(tx: &Transaction<'_>, session: i64, event: &Event) -> rusqlite::Result<()> {
+    let Some(receipt) = &event.payload.receipt else {
+        return Ok(());
+    };
+    for (item, because) in &receipt.items {
+        tx.prepare_cached(
+            "insert into receipts (session_id, item_id, shown, because, at)
+             select :session, id, :shown, :because, :at
+             from items
+             where id = :item",
+        )?
+        .execute(named_params! {
+            ":session": session,
+            ":shown": receipt.shown,
+            ":because": because,
+            ":at": event.at,
+            ":item": item,
         })?;
     }
     Ok(())

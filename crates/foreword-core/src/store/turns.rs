@@ -63,7 +63,7 @@ impl Store {
         let session = self.session_id(&first.host, &first.host_session_id)?;
         let marks = self.prompt_marks(session, new)?;
         let mut turns: BTreeMap<(Millis, Option<String>), Vec<Event>> = BTreeMap::new();
-        for event in new.iter().filter(|event| belongs_to_a_turn(event)) {
+        for event in new.iter().filter(|event| event.kind.is_of_a_turn()) {
             let mark = owner(&marks, event);
             let key = (
                 mark.map_or(0, |mark| mark.at),
@@ -147,11 +147,6 @@ impl Store {
         )?;
         rows.collect()
     }
-}
-
-/// Session starts and ends frame turns; they are not part of one.
-pub(super) fn belongs_to_a_turn(event: &Event) -> bool {
-    !matches!(event.kind, EventKind::SessionStart | EventKind::SessionEnd)
 }
 
 /// The host's id of a prompt; an older host has none, then the event's own.

@@ -4,6 +4,7 @@
 mod documents;
 mod index;
 mod models;
+mod need;
 mod ordinary;
 mod payloads;
 mod queue;

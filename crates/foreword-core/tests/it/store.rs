@@ -14,7 +14,7 @@ pub fn open(dir: &tempfile::TempDir) -> Store {
 }
 
 /// The same file, looked at from outside.
-fn outside(dir: &tempfile::TempDir) -> rusqlite::Connection {
+pub fn outside(dir: &tempfile::TempDir) -> rusqlite::Connection {
     #[expect(clippy::disallowed_methods, reason = "tests look from outside")]
     rusqlite::Connection::open(dir.path().join("memory.db")).unwrap()
 }

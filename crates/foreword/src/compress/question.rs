@@ -174,7 +174,9 @@ impl Step {
                     format!("{input}{arrow}{output}"),
                 )
             }
-            EventKind::SessionStart | EventKind::SessionEnd => return None,
+            EventKind::SessionStart | EventKind::SessionEnd | EventKind::Receipt => {
+                return None;
+            }
         };
         let prompt = prompt_number(subject, Some(event));
         let time = clock(event.at);

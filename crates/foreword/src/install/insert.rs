@@ -129,8 +129,10 @@ fn property(event: &str, program: &str, hook: Hook) -> String {
 fn group(program: &str, hook: Hook) -> String {
     let program = serde_json::Value::from(program);
     let name = hook.name();
+    let matcher = hook.matcher();
+    let matcher = matcher.map_or(String::new(), |it| format!("\n  \"matcher\": \"{it}\","));
     format!(
-        r#"{{
+        r#"{{{matcher}
   "hooks": [
     {{
       "type": "command",

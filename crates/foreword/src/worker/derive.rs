@@ -253,7 +253,10 @@ pub fn says_something(events: &[Event], turn_over: bool) -> bool {
         EventKind::ToolUse | EventKind::ToolFailure => true,
         EventKind::Stop | EventKind::StopFailure => true,
         EventKind::Prompt => turn_over,
-        EventKind::Notification | EventKind::SessionStart | EventKind::SessionEnd => false,
+        EventKind::Notification
+        | EventKind::SessionStart
+        | EventKind::SessionEnd
+        | EventKind::Receipt => false,
     })
 }
 
@@ -261,7 +264,7 @@ fn has_stopped(events: &[Event]) -> bool {
     let mut turn = events
         .iter()
         .rev()
-        .filter(|event| event.kind != EventKind::SessionEnd);
+        .filter(|event| event.kind.is_of_a_turn());
     turn.next()
         .is_some_and(|event| matches!(event.kind, EventKind::Stop | EventKind::StopFailure))
 }

@@ -118,8 +118,8 @@ fn batches(events: Vec<Event>, config: &Config) -> Vec<Vec<Event>> {
     for event in events {
         bytes += size(&event);
         let goes_on = batches.last().is_some_and(|batch: &Vec<Event>| {
-            let new_turn = event.kind == EventKind::Prompt
-                && batch.iter().any(|it| it.kind != EventKind::SessionStart);
+            let new_turn =
+                event.kind == EventKind::Prompt && batch.iter().any(|it| it.kind.is_of_a_turn());
             batch.len() < events_max && bytes <= bytes_max && !new_turn
         });
         match batches.last_mut() {

@@ -91,7 +91,9 @@ impl World {
                 rules: Rules::default(),
             };
             match capture::capture(Hook::Save, input.as_bytes(), &world, &settings) {
-                Captured::Event(event) => queue.push(&event)?,
+                Captured::Event(event) => {
+                    queue.push(&event)?;
+                }
                 Captured::Dropped(reason) => bail!("an input of ours was dropped: {reason}"),
             }
         }

@@ -1,0 +1,122 @@
+//! What is put before an agent unasked: what a prompt is about, and nothing else.
+
+use std::collections::HashSet;
+
+use foreword_core::model::{FileRole, Observation, ObservationType, Origin, Shown, TouchedFile};
+use foreword_core::need::{self, Occasion};
+use foreword_core::store::Store;
+use serde::Deserialize;
+
+use crate::store::{open, outside, prompt, store};
+
+#[derive(Deserialize)]
+struct Remembered {
+    id: usize,
+    r#type: ObservationType,
+    title: String,
+    subtitle: String,
+    facts: Vec<String>,
+    narrative: String,
+    concepts: Vec<String>,
+    files: Vec<String>,
+}
+
+#[derive(Deserialize)]
+struct Labelled {
+    prompt: String,
+    about: Vec<usize>,
+}
+
+fn lines<T: serde::de::DeserializeOwned>(file: &str) -> Vec<T> {
+    let path = format!("{}/../../testdata/need/{file}", env!("CARGO_MANIFEST_DIR"));
+    let text = std::fs::read_to_string(path).unwrap();
+    text.lines()
+        .map(|line| serde_json::from_str(line).unwrap())
+        .collect()
+}
+
+/// The memory of the labelled set, and its ids by their numbers here.
+fn memory(dir: &tempfile::TempDir) -> (Store, Vec<(i64, usize)>) {
+    let remembered: Vec<Remembered> = lines("memory.jsonl");
+    let observations: Vec<_> = remembered.iter().map(observation).collect();
+    let mut memory = open(dir);
+    store(&mut memory, &[prompt(1, "p1", "unasked")], |_| {
+        observations.clone()
+    });
+    let outside = outside(dir);
+    let mut statement = outside
+        .prepare("select id, seed from observations")
+        .unwrap();
+    let ids = statement
+        .query_map([], |row| {
+            Ok((row.get(0)?, row.get::<_, String>(1)?.parse().unwrap()))
+        })
+        .unwrap()
+        .map(Result::unwrap)
+        .collect();
+    (memory, ids)
+}
+
+fn observation(it: &Remembered) -> Observation {
+    Observation {
+        seed: it.id.to_string(),
+        kind: it.r#type,
+        title: it.title.clone(),
+        subtitle: it.subtitle.clone(),
+        facts: it.facts.clone(),
+        narrative: it.narrative.clone(),
+        concepts: it.concepts.clone(),
+        files: it
+            .files
+            .iter()
+            .map(|path| TouchedFile {
+                path: path.clone(),
+                role: FileRole::Modified,
+                size: None,
+                mtime: None,
+                hash: None,
+            })
+            .collect(),
+        origin: Origin::Agent,
+        agent_id: None,
+        events: Vec::new(),
+        at: 5,
+    }
+}
+
+/// How many of the prompts that nothing is about are left alone, how many of the others
+/// bring what they are about, and how many lines there are too many.
+fn rates(file: &str) -> String {
+    let dir = tempfile::tempdir().unwrap();
+    let (memory, ids) = memory(&dir);
+    let occasion = Occasion {
+        project: "/p",
+        host_session_id: "another",
+        root: None,
+        program: "foreword",
+    };
+    let (mut silent, mut brought, mut all, mut beside) = (0, 0, 0, 0);
+    let labelled: Vec<Labelled> = lines(file);
+    for Labelled { prompt, about } in &labelled {
+        let found = need::for_prompt(&memory, &occasion, prompt).unwrap();
+        let reminder = found.remind(Shown::Prompt, &occasion, &HashSet::new());
+        let items = reminder.map_or(Vec::new(), |it| it.receipt.items);
+        let number = |id: i64| ids.iter().find(|(it, _)| *it == id).unwrap().1;
+        let shown: Vec<usize> = items.iter().map(|&(id, _)| number(id)).collect();
+        if about.is_empty() {
+            silent += usize::from(shown.is_empty());
+        } else {
+            all += 1;
+            let right = shown.iter().filter(|it| about.contains(it)).count();
+            brought += usize::from(right > 0);
+            beside += shown.len() - right;
+        }
+    }
+    let none = labelled.len() - all;
+    format!("{silent} of {none} left alone; {brought} of {all} brought, {beside} lines beside it")
+}
+
+#[test]
+fn a_prompt_brings_what_it_is_about_and_nothing_else() {
+    insta::assert_snapshot!(rates("dev.jsonl"), @"");
+}

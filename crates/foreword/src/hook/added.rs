@@ -1,0 +1,149 @@
+//! What a hook tells the agent from the memory: the index at a start, and a reminder beside a
+//! prompt or a file that something is known about.
+//!
+//! A reminder is stopped hard when it takes too long: the prompt goes on without it. What is
+//! shown has a receipt, an event like others.
+
+use std::collections::HashSet;
+use std::path::Path;
+use std::sync::mpsc;
+use std::time::Duration;
+
+use foreword_core::capture::{self, Hook};
+use foreword_core::index::{self, Fate, Request, Source};
+use foreword_core::model::{Event, EventKind, Receipt, Shown};
+use foreword_core::need::{self, Occasion, Reminder};
+use foreword_core::queue::Inlet;
+use foreword_core::spool;
+use foreword_core::store::Store;
+use uuid::Uuid;
+
+use super::program;
+use crate::config::Show;
+use crate::home::Home;
+use crate::log::Log;
+
+/// The host cuts what a hook prints at 10,000 characters; we stay below by choosing.
+const OUTPUT_MAX: usize = 9_500;
+
+/// An answer in the form that the host wants, and what it shows.
+pub struct Added {
+    pub answer: String,
+    receipt: Receipt,
+}
+
+impl Added {
+    /// None if no item is shown.
+    pub fn receipt(&self, occasion: &Event) -> Option<Event> {
+        let receipt = Some(&self.receipt).filter(|it| !it.items.is_empty());
+        receipt.map(|it| capture::receipt(occasion, Uuid::now_v7(), it.clone()))
+    }
+}
+
+/// What a hook has to add, if it has.
+pub fn added(home: &Home, hook: Hook, event: &Event, show: &Show) -> Option<Added> {
+    let (told, name) = match hook {
+        Hook::Context if show.index => (context(home, event)?, "SessionStart"),
+        Hook::New if show.prompts => (in_time(home, event, show)?, "UserPromptSubmit"),
+        Hook::FileContext if show.files => (in_time(home, event, show)?, "PreToolUse"),
+        _ => return None,
+    };
+    let answer = serde_json::json!({
+        "hookSpecificOutput": {"hookEventName": name, "additionalContext": told.text}
+    });
+    let answer = answer.to_string();
+    if answer.chars().count() > OUTPUT_MAX {
+        let line = format!(
+            "{}: what came out was too long and was left out",
+            hook.name()
+        );
+        Log::Hook.line(home, &line);
+        return None;
+    }
+    let receipt = told.receipt;
+    Some(Added { answer, receipt })
+}
+
+/// The index for a session that starts; nothing if there is nothing to say.
+fn context(home: &Home, event: &Event) -> Option<Reminder> {
+    // A memory that we cannot read (newer, damaged) is one that says nothing.
+    let store = Store::look(&home.memory()).ok().flatten();
+    let program = program();
+    let request = Request {
+        program: &program,
+        project: event.project.as_deref(),
+        host_session_id: &event.host_session_id,
+        source: Source::parse(event.payload.source.as_deref()),
+        branch: event.branch.as_deref(),
+        root: event.root.as_deref().map(Path::new),
+    };
+    let index = index::index(store.as_ref(), &request).ok().flatten()?;
+    let shown = index.weighed.iter().filter(|it| it.fate == Fate::Shown);
+    let items = shown.map(|it| (it.id, it.because())).collect();
+    Some(Reminder {
+        text: index.text,
+        receipt: Receipt {
+            shown: Shown::Index,
+            items,
+        },
+    })
+}
+
+/// A reminder, if there is one and it is found in time. Whatever holds it up, a slow disk or
+/// a large memory, ends with this process.
+fn in_time(home: &Home, event: &Event, show: &Show) -> Option<Reminder> {
+    if !may_be_of_use(event) {
+        return None;
+    }
+    let (sender, receiver) = mpsc::channel();
+    let (home_there, event) = (home.clone(), event.clone());
+    std::thread::spawn(move || sender.send(remind(&home_there, &event)));
+    match receiver.recv_timeout(Duration::from_millis(show.within_ms)) {
+        Ok(reminder) => reminder,
+        Err(_) => {
+            Log::Dropped.line(home, "a reminder that was not found in time");
+            None
+        }
+    }
+}
+
+/// Whether it is worth opening the memory: not for "go on", a command, or what nobody typed.
+fn may_be_of_use(event: &Event) -> bool {
+    const WORDS_MIN: usize = 3;
+    match event.kind {
+        EventKind::Prompt => event.payload.prompt.as_deref().is_some_and(|prompt| {
+            !prompt.starts_with('/') && prompt.split_whitespace().nth(WORDS_MIN - 1).is_some()
+        }),
+        kind => kind == EventKind::Receipt && !event.files.is_empty(),
+    }
+}
+
+fn remind(home: &Home, event: &Event) -> Option<Reminder> {
+    let program = program();
+    let occasion = Occasion {
+        project: event.project.as_deref()?,
+        host_session_id: &event.host_session_id,
+        root: event.root.as_deref().map(Path::new),
+        program: &program,
+    };
+    let store = Store::look(&home.memory()).ok().flatten()?;
+    let (candidates, shown) = match (event.payload.prompt.as_deref(), event.files.first()) {
+        (Some(prompt), _) => (need::for_prompt(&store, &occasion, prompt), Shown::Prompt),
+        (_, Some(file)) => (need::for_file(&store, &occasion, &file.path), Shown::File),
+        _ => return None,
+    };
+    let candidates = candidates.ok().filter(|it| !it.is_empty())?;
+    let before = shown_before(home, &store, &event.host_session_id)?;
+    candidates.remind(shown, &occasion, &before)
+}
+
+/// What this session was shown: taken in, queued or spooled. None if nobody can tell.
+fn shown_before(home: &Home, store: &Store, session: &str) -> Option<HashSet<i64>> {
+    let mut shown = store.shown_in(session).ok()?;
+    if let Ok(inlet) = Inlet::open(&home.queue()) {
+        shown.extend(inlet.shown_in(session).ok()?);
+        inlet.leave();
+    }
+    shown.extend(spool::shown_in(&home.spool(), session).ok()?);
+    Some(shown)
+}
