@@ -14,6 +14,7 @@ mod doctor;
 mod dropped;
 mod pages;
 mod projects;
+mod receipts;
 mod redo;
 mod retry;
 mod scope;
@@ -23,6 +24,7 @@ mod show;
 mod status;
 mod switch;
 mod timeline;
+mod why;
 mod worker;
 
 pub use agent::{Agent, Pause};
@@ -31,6 +33,7 @@ pub use doctor::{Cure, Finding};
 pub use redo::Subject;
 pub use scope::when;
 pub use status::Status;
+pub use why::Why;
 
 use std::path::Path;
 use std::process::ExitCode;
@@ -78,6 +81,10 @@ enum Command {
     Sessions(sessions::Args),
     /// Everything about one item
     Show(show::Args),
+    /// What agents were shown of it, and whether they opened it
+    Receipts(receipts::Args),
+    /// Why something is shown, ranked or marked as it is
+    Why(why::Args),
     /// The projects in the memory: list, rename, merge, move
     Projects(projects::Args),
     /// Switch Foreword off: in this project, for a session, or everywhere
@@ -185,6 +192,8 @@ fn dispatch(command: Command) -> anyhow::Result<()> {
         Command::Timeline(args) => timeline::run(&args),
         Command::Sessions(args) => sessions::run(&args),
         Command::Show(args) => show::run(&args),
+        Command::Receipts(args) => receipts::run(&args),
+        Command::Why(args) => why::run(&args),
         Command::Projects(args) => projects::run(&args),
         Command::Off(args) => switch::off(&args),
         Command::On(args) => switch::on(&args),

@@ -397,21 +397,25 @@ mod tests {
         let mut lines = Vec::new();
         for (event, groups) in value["hooks"].as_object().unwrap() {
             for group in groups.as_array().unwrap() {
-                assert_eq!(group.get("matcher"), None);
+                let matcher = group.get("matcher").map_or("", |it| it.as_str().unwrap());
                 for hook in group["hooks"].as_array().unwrap() {
-                    lines.push(format!("{event}: {} {}", hook["command"], hook["args"]));
+                    lines.push(format!(
+                        "{event}: {} {} {matcher}",
+                        hook["command"], hook["args"]
+                    ));
                 }
             }
         }
         lines.sort();
         let expected = [
-            r#"PostToolUse: "/opt/foreword" ["save"]"#,
-            r#"PostToolUseFailure: "/opt/foreword" ["save"]"#,
-            r#"SessionEnd: "/opt/foreword" ["cleanup"]"#,
-            r#"SessionStart: "/opt/foreword" ["context"]"#,
-            r#"Stop: "/opt/foreword" ["summary"]"#,
-            r#"StopFailure: "/opt/foreword" ["summary"]"#,
-            r#"UserPromptSubmit: "/opt/foreword" ["new"]"#,
+            r#"PostToolUse: "/opt/foreword" ["save"] "#,
+            r#"PostToolUseFailure: "/opt/foreword" ["save"] "#,
+            r#"PreToolUse: "/opt/foreword" ["file-context"] Read|Edit|MultiEdit|Write|NotebookEdit"#,
+            r#"SessionEnd: "/opt/foreword" ["cleanup"] "#,
+            r#"SessionStart: "/opt/foreword" ["context"] "#,
+            r#"Stop: "/opt/foreword" ["summary"] "#,
+            r#"StopFailure: "/opt/foreword" ["summary"] "#,
+            r#"UserPromptSubmit: "/opt/foreword" ["new"] "#,
         ];
         assert_eq!(lines, expected);
         assert_eq!(

@@ -6,17 +6,18 @@
 mod consent;
 mod found;
 mod money;
+mod why;
 
 pub use consent::{consent, provider_chosen};
 pub use found::{
     facts, hits, hits_json, how, no_hits, no_project, sessions, sessions_json, timeline,
 };
 pub use money::{bill, bill_json, pause_json, redo_plan, redone, stand_in, usd};
+pub use why::{preview, receipts, receipts_json, why};
 
 use std::fmt::Write as _;
 use std::path::Path;
 
-use foreword_core::index::{Fate, Index};
 use foreword_core::model::Millis;
 use foreword_core::store::{Item, ItemBody, Project};
 use foreword_core::text::{self, count, one_line};
@@ -42,35 +43,6 @@ pub fn json(value: &Value) -> String {
         } else {
             out.push(character);
         }
-    }
-    out
-}
-
-/// What a session is told, then how each line was weighed.
-pub fn preview(index: &Index) -> String {
-    let mut out = format!("{}\n", index.text);
-    if index.weighed.is_empty() {
-        return out;
-    }
-    out.push_str("\nWhy each line is there, or is not, the worthiest first:\n");
-    for line in &index.weighed {
-        let fate = match line.fate {
-            Fate::Shown => "shown",
-            Fate::SessionFull => "left out: its session has enough lines",
-            Fate::DecisionsFull => "left out: its session has enough decisions",
-            Fate::NoRoom => "left out: no room",
-        };
-        let reasons: Vec<String> = line
-            .reasons
-            .iter()
-            .map(|(reason, points)| format!("{reason} {points:+}"))
-            .collect();
-        let title = text::shorten(&text::one_line(&line.title), 60).into_owned();
-        let (id, kind, worth) = (line.id, line.kind, line.worth());
-        let reasons = reasons.join(", ");
-        out.push_str(&format!(
-            "{worth:>4}  #{id} {kind}: {title}\n      {fate}; {reasons}\n"
-        ));
     }
     out
 }

@@ -2,7 +2,7 @@
 
 use anyhow::Context as _;
 use clap::ValueEnum;
-use foreword_core::store::Store;
+use foreword_core::store::{Item, Store};
 
 use crate::show;
 
@@ -21,7 +21,7 @@ enum Format {
     Json,
 }
 
-fn number(text: &str) -> Result<i64, String> {
+pub fn number(text: &str) -> Result<i64, String> {
     let digits = text.strip_prefix('#').unwrap_or(text);
     digits
         .parse()
@@ -31,15 +31,15 @@ fn number(text: &str) -> Result<i64, String> {
 pub fn run(args: &Args) -> anyhow::Result<()> {
     let home = super::home()?;
     let store = Store::look(&home.memory())?.context("nothing is remembered yet")?;
-    let item = store.item(args.id)?.with_context(|| {
-        format!(
-            "there is no #{}; find numbers with `foreword search WORDS`",
-            args.id
-        )
-    })?;
+    let item = find(&store, args.id)?;
     match args.format {
         Format::Full => print!("{}", show::item(&item)),
         Format::Json => println!("{}", show::json(&show::item_json(&item))),
     }
     Ok(())
+}
+
+pub fn find(store: &Store, id: i64) -> anyhow::Result<Item> {
+    let item = store.item(id)?;
+    item.with_context(|| format!("there is no #{id}; find numbers with `foreword search WORDS`"))
 }

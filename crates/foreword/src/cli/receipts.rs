@@ -1,0 +1,37 @@
+//! `foreword receipts`: what agents were shown of the memory, and whether they opened it.
+
+use foreword_core::store::Store;
+
+use super::scope::Scope;
+use crate::{home, show};
+
+#[derive(clap::Args)]
+pub struct Args {
+    #[command(flatten)]
+    scope: Scope,
+    /// How many at most
+    #[arg(long, default_value_t = 30)]
+    limit: u32,
+    /// As JSON
+    #[arg(long)]
+    json: bool,
+}
+
+pub fn run(args: &Args) -> anyhow::Result<()> {
+    let home = super::home_to_look_at()?;
+    let filter = args.scope.filter(home::now());
+    let store = Store::look(&home.memory())?;
+    let in_scope = filter.is_some();
+    let receipts = match (store, filter) {
+        (Some(store), Some(filter)) => store.receipts(&filter, None, args.limit)?,
+        _ => Vec::new(),
+    };
+    if args.json {
+        println!("{}", show::json(&show::receipts_json(&receipts)));
+    } else if !in_scope {
+        println!("{}", show::no_project());
+    } else {
+        print!("{}", show::receipts(&receipts));
+    }
+    Ok(())
+}

@@ -1,0 +1,151 @@
+//! What agents were shown of the memory, and why.
+
+use std::fmt::Write as _;
+
+use foreword_core::index::{Fate, Index, Weighed};
+use foreword_core::search::Found;
+use foreword_core::store::ShownItem;
+use foreword_core::text::{self, count, one_line};
+use serde_json::{Value, json};
+
+use super::Page;
+use crate::cli::Why;
+
+/// The index as an agent gets it, then why each line is there and what was left out.
+pub fn preview(index: &Index) -> String {
+    let mut out = format!("{}\n", index.text);
+    if index.weighed.is_empty() {
+        return out;
+    }
+    out.push_str("\nWhy each line is there, or is not, the worthiest first:\n");
+    for line in &index.weighed {
+        let title = text::shorten(&one_line(&line.title), 60).into_owned();
+        let (id, kind, worth) = (line.id, line.kind, line.worth());
+        let _ = writeln!(
+            out,
+            "{worth:>4}  #{id} {kind}: {title}\n      {}",
+            fate(line)
+        );
+    }
+    out
+}
+
+fn fate(line: &Weighed) -> String {
+    let fate = match line.fate {
+        Fate::Shown => "shown",
+        Fate::SessionFull => "left out: its session has enough lines",
+        Fate::DecisionsFull => "left out: its session has enough decisions",
+        Fate::NoRoom => "left out: no room",
+    };
+    let reasons = line.reasons.iter();
+    let reasons: Vec<String> = reasons
+        .map(|(reason, points)| format!("{reason} {points:+}"))
+        .collect();
+    format!("{fate}; {}", reasons.join(", "))
+}
+
+pub fn receipts(receipts: &[ShownItem]) -> String {
+    if receipts.is_empty() {
+        return "no agent was shown anything yet\n".to_owned();
+    }
+    let mut out = String::new();
+    for receipt in receipts {
+        let title = receipt.title.as_deref().unwrap_or("(forgotten since)");
+        let title = text::shorten(&one_line(title), 70).into_owned();
+        let _ = writeln!(
+            out,
+            "{}  #{:<5} {title}{}",
+            occasion(receipt),
+            receipt.item,
+            opened(receipt)
+        );
+    }
+    let shown = receipts.iter().filter(|it| !it.is_opening());
+    let (all, opened) = shown.fold((0, 0), |(all, opened), it| {
+        (all + 1, opened + u64::from(it.opened))
+    });
+    let _ = writeln!(
+        out,
+        "\n{}, {opened} of them opened later",
+        count(all, "line shown", "lines shown")
+    );
+    out
+}
+
+/// When and where: `2026-11-16 14:03  prompt  1f2e3d4c`.
+fn occasion(receipt: &ShownItem) -> String {
+    let time = text::rfc3339(receipt.at);
+    let time = time.get(..16).unwrap_or(&time).replace('T', " ");
+    let session: String = receipt.session.chars().take(8).collect();
+    format!("{time}  {:<6}  {:<8}", receipt.shown, one_line(&session))
+}
+
+fn opened(receipt: &ShownItem) -> &'static str {
+    if receipt.opened && !receipt.is_opening() {
+        " (opened later)"
+    } else {
+        ""
+    }
+}
+
+pub fn receipts_json(receipts: &[ShownItem]) -> Value {
+    let rows = receipts.iter().map(|receipt| {
+        json!({
+            "id": receipt.item,
+            "title": receipt.title,
+            "session": receipt.session,
+            "shown": receipt.shown,
+            "because": receipt.because,
+            "at": text::rfc3339(receipt.at),
+            "opened": receipt.opened,
+        })
+    });
+    rows.collect()
+}
+
+pub fn why(why: &Why<'_>) -> String {
+    let mut page = Page::default();
+    page.text("", &why.title);
+    page.gap();
+    let index = match &why.weighed {
+        Some(line) => fate(line),
+        None => "not among the lines of the latest sessions here".to_owned(),
+    };
+    page.field("index now", &index);
+    for (freshness, path) in &why.files {
+        let state = freshness.map_or("nothing to compare it with", |it| it.as_str());
+        page.field("file", &format!("{path}: {state}"));
+    }
+    if let Some((words, found)) = &why.ranked {
+        page.field("search", &rank(why.id, words, found));
+    }
+    if why.receipts.is_empty() {
+        page.field("shown", "never yet");
+    }
+    for receipt in &why.receipts {
+        let because = match receipt.because.as_str() {
+            "" => String::new(),
+            because => format!("  because of: {because}"),
+        };
+        let occasion = occasion(receipt);
+        page.field("shown", &format!("{occasion}{because}{}", opened(receipt)));
+    }
+    page.out
+}
+
+fn rank(id: i64, words: &str, found: &Found) -> String {
+    let place = found.hits.iter().position(|hit| hit.id == id);
+    match place {
+        Some(place) => format!(
+            "“{words}” finds it as number {} of {}, with a score of {:.2}; the first has {:.2}",
+            place + 1,
+            found.hits.len(),
+            found.hits[place].score.unwrap_or_default(),
+            found.hits[0].score.unwrap_or_default(),
+        ),
+        None => format!(
+            "“{words}” does not find it among the first {}",
+            found.hits.len()
+        ),
+    }
+}
