@@ -241,7 +241,7 @@ fn try_capture(
         host_session_id,
         prompt_id,
         agent_id: present(&input.agent_id),
-        files: touched_files(kind, tool_name.as_deref(), &subject, &settings.limits),
+        files: touched_files(kind, &input, &subject, &settings.limits),
         tool_name,
         tool_use_id,
         cwd,
@@ -270,7 +270,8 @@ fn kind(hook: Hook, input: &HookInput<'_>) -> Option<EventKind> {
         "UserPromptSubmit" if is_notification(input) => EventKind::Notification,
         "UserPromptSubmit" => EventKind::Prompt,
         // It is written down only if something is shown.
-        "PreToolUse" => EventKind::Receipt,
+        "PreToolUse" if file_role(input).is_some() => EventKind::Receipt,
+        "PreToolUse" => return None,
         "PostToolUse" => EventKind::ToolUse,
         "PostToolUseFailure" => EventKind::ToolFailure,
         "Stop" => EventKind::Stop,
@@ -407,19 +408,24 @@ fn key(
     }
 }
 
+/// What a tool does with the file that it names; none if that is not its purpose.
+fn file_role(input: &HookInput<'_>) -> Option<FileRole> {
+    match input.tool_name.as_deref() {
+        Some("Read" | "NotebookRead") => Some(FileRole::Read),
+        Some("Edit" | "MultiEdit" | "Write" | "NotebookEdit") => Some(FileRole::Modified),
+        _ => None,
+    }
+}
+
 /// The file that a tool use names, as it is right now.
 fn touched_files(
     kind: EventKind,
-    tool: Option<&str>,
+    input: &HookInput<'_>,
     subject: &Subject<'_>,
     limits: &Limits,
 ) -> Vec<TouchedFile> {
-    let role = match tool {
-        Some("Read" | "NotebookRead") => FileRole::Read,
-        Some("Edit" | "MultiEdit" | "Write" | "NotebookEdit") => FileRole::Modified,
-        _ => return Vec::new(),
-    };
-    let Some(path) = subject.file_path.as_deref().map(str::to_owned) else {
+    let path = subject.file_path.as_deref().map(str::to_owned);
+    let (Some(role), Some(path)) = (file_role(input), path) else {
         return Vec::new();
     };
     let after_it = kind != EventKind::Receipt;

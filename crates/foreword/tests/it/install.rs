@@ -67,7 +67,7 @@ fn install_use_edit_uninstall_leaves_the_users_edit_and_nothing_of_ours() {
     insta::assert_snapshot!(plain(sandbox.run(&["install", "--dry-run"])), @r#"
     --- settings.json
     +++ settings.json
-    @@ -1,7 +1,79 @@
+    @@ -1,7 +1,92 @@
      {
          "model" : "opus",
          "hooks": {
@@ -92,6 +92,19 @@ fn install_use_edit_uninstall_leaves_the_users_edit_and_nothing_of_ours() {
     +                        "type": "command",
     +                        "command": "PROGRAM",
     +                        "args": ["new"],
+    +                        "timeout": 5
+    +                    }
+    +                ]
+    +            }
+    +        ],
+    +        "PreToolUse": [
+    +            {
+    +                "matcher": "Read|Edit|MultiEdit|Write|NotebookEdit",
+    +                "hooks": [
+    +                    {
+    +                        "type": "command",
+    +                        "command": "PROGRAM",
+    +                        "args": ["file-context"],
     +                        "timeout": 5
     +                    }
     +                ]

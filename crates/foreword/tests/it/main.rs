@@ -15,6 +15,7 @@ mod doctor;
 mod install;
 mod isolation;
 mod mcp;
+mod need;
 mod offline;
 mod pipes;
 mod projects;

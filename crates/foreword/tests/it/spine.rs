@@ -59,7 +59,8 @@ fn what_one_session_did_opens_the_next() {
     DATE Fix the expiry test
       `cargo test` passes again.
     - #2 bugfix: Fixed “assertion failed: now <= expires” in src/token.rs (~112 tokens)
-    More on a line: `PROGRAM show NUMBER`. Anything else: `PROGRAM search WORDS`.
+    More on a line: `get_observations`, or `PROGRAM show NUMBER`.
+    Anything else: `search`, or `PROGRAM search WORDS`.
     </foreword-memory>
     Foreword session id: s2
     "#);

@@ -374,6 +374,14 @@ impl Host {
         )
     }
 
+    /// A tool use that is about to happen.
+    pub fn before(&self, tool: &str, input: Value) -> Value {
+        let mut input = self.tool(tool, input, Value::Null);
+        input["hook_event_name"] = "PreToolUse".into();
+        input.as_object_mut().unwrap().remove("tool_response");
+        input
+    }
+
     pub fn bash(&self, command: &str, stdout: &str) -> Value {
         let response = serde_json::json!({"stdout": stdout, "stderr": "", "interrupted": false});
         self.tool("Bash", serde_json::json!({"command": command}), response)

@@ -152,14 +152,15 @@ impl Agent {
         command.spawn().unwrap()
     }
 
+    /// Apart from receipts, which a start of a session may bring along.
     pub fn events(&self) -> Events {
         let queued = |state: &str| {
             let sql = format!("select count(*) from events where {state}");
             self.sandbox.count("queue.db", &sql)
         };
         Events {
-            stored: self.count("processed_events"),
-            waiting: queued("state <> 'skipped'"),
+            stored: self.count("processed_events") - self.count("events where kind = 'receipt'"),
+            waiting: queued("state <> 'skipped' and kind <> 'receipt'"),
             skipped: queued("state = 'skipped'"),
         }
     }

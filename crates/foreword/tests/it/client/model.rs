@@ -117,6 +117,12 @@ impl Request {
         texts(&self.0).iter().any(|text| text.contains(words))
     }
 
+    /// How often it says so.
+    pub fn count(&self, words: &str) -> usize {
+        let texts = texts(&self.0);
+        texts.iter().map(|text| text.matches(words).count()).sum()
+    }
+
     /// The names of the tools that the model is told of in full.
     pub fn tools(&self) -> Vec<&str> {
         let tools = self.0["tools"].as_array();
