@@ -20,7 +20,7 @@ use rusqlite::named_params;
 
 pub use filter::Filter;
 pub use list::timeline;
-pub use sessions::{SessionTitle, SummaryLine, sessions};
+pub use sessions::{HITS_PER_SESSION, SessionTitle, SummaryLine, sessions, sessions_of};
 pub(crate) use words::register as register_parts;
 
 use self::list::Order;

@@ -9,7 +9,8 @@ mod money;
 
 pub use consent::{consent, provider_chosen};
 pub use found::{
-    facts, hits, hits_json, how, no_hits, no_project, sessions, sessions_json, timeline,
+    facts, hits, hits_json, how, no_hits, no_project, session_title, sessions, sessions_json,
+    timeline,
 };
 pub use money::{bill, bill_json, pause_json, redo_plan, redone, stand_in, usd};
 
@@ -28,7 +29,11 @@ use crate::platform;
 
 /// JSON for tools. What would steer a terminal is escaped there too: someone may look at it.
 pub fn json(value: &Value) -> String {
-    let text = format!("{value:#}");
+    escaped(format!("{value:#}"))
+}
+
+/// JSON text in which nothing steers a terminal.
+pub fn escaped(text: String) -> String {
     if !text.chars().any(|it| it != '\n' && text::is_unsafe(it)) {
         return text;
     }

@@ -6,7 +6,7 @@
 use std::fmt::Write as _;
 
 use foreword_core::index::FRAME;
-use foreword_core::search::{Answer, Found, Hit, LOOSER_MAX, Looser};
+use foreword_core::search::{Answer, Found, Hit, LOOSER_MAX, Looser, SessionTitle};
 use foreword_core::store::Item;
 use foreword_core::text;
 
@@ -17,6 +17,8 @@ use crate::show;
 const BUDGET: usize = 3_000;
 /// Ten hits are to cost at most 250 tokens, with all that is around them.
 const TITLE_MAX: usize = 66;
+/// A prompt leaves one or two observations at the least; what it came to is to cost less.
+const OUTCOME_MAX: usize = 90;
 
 /// Something of the memory, and what to call it if there is no room.
 pub struct Part {
@@ -59,9 +61,50 @@ pub fn line(hit: &Hit) -> Part {
     let kind = hit
         .observation_type
         .map_or(hit.kind.as_str(), |it| it.as_str());
-    let title = text::one_line(&hit.title);
+    let mut title = text::one_line(&hit.title);
+    // A few letters of a subtitle would say nothing.
+    if !hit.subtitle.is_empty() && title.chars().count() + 20 < TITLE_MAX {
+        let _ = write!(title, " — {}", hit.subtitle);
+    }
     let title = text::shorten(&title, TITLE_MAX);
     Part::new(hit.id, format!("#{} {kind} {title}\n", hit.id))
+}
+
+/// A session's title, and its summaries if they are wanted.
+pub fn session(session: &SessionTitle, format: Format) -> Vec<Part> {
+    let title = Part {
+        name: text::one_line(&session.session),
+        text: format!("{}\n", show::session_title(session)),
+    };
+    let summaries = session.summaries.iter();
+    let summaries = summaries.filter(|_| format == Format::Summaries).map(|it| {
+        let outcome = match it.outcome.as_str() {
+            "" => &it.request,
+            outcome => text::first_sentence(outcome),
+        };
+        let outcome = text::one_line(outcome);
+        let outcome = text::shorten(&outcome, OUTCOME_MAX);
+        Part::new(it.id, format!("  #{} {outcome}\n", it.id))
+    });
+    std::iter::once(title).chain(summaries).collect()
+}
+
+/// The hits as the commands print them, for whoever wants to compute with them: as many as
+/// there is room for. JSON is a frame of its own, which no string in it can close.
+pub fn json(hits: &[Hit]) -> String {
+    let mut left = BUDGET;
+    let hits = hits.iter().map(|hit| {
+        let hit = &show::hits_json(std::slice::from_ref(hit))[0];
+        show::escaped(text::without_tags(&hit.to_string()))
+    });
+    let hits: Vec<_> = hits
+        .take_while(|hit| {
+            let cost = text::tokens(hit);
+            left = left.saturating_sub(cost);
+            left > 0
+        })
+        .collect();
+    format!("[{}]\n", hits.join(",\n"))
 }
 
 /// A line of a timeline, whose middle is marked.

@@ -80,30 +80,39 @@ impl World {
 const NOTHING_YET: &str = "Nothing is remembered yet.\n";
 
 pub fn search(world: &World, asked: &Search) -> anyhow::Result<String> {
+    let format = asked.format()?;
     let query = Query {
         words: &asked.query,
         filter: asked.filter(world.project(), world.now)?,
         sort: asked.sort()?,
-        limit: asked.limit(),
+        limit: asked.limit() * format.hits_per_line(),
         offset: 0,
     };
-    let format = asked.format()?;
     let Some(store) = world.store()? else {
         return Ok(NOTHING_YET.to_owned());
     };
     let found = search::search(&store, &query)?;
+    if format == Format::Json {
+        return Ok(answer::json(&found.hits));
+    }
     if found.hits.is_empty() {
         return Ok(answer::no_hits(&found));
     }
-    let parts: Vec<Part> = if format == Format::Index {
-        found.hits.iter().map(answer::line).collect()
-    } else {
-        let ids = found.hits.iter().map(|hit| hit.id);
-        let (items, _) = items(&store, ids)?;
-        items
-            .iter()
-            .map(|item| answer::item(item, format))
-            .collect()
+    let parts: Vec<Part> = match format {
+        Format::Sessions | Format::Summaries => {
+            let sessions = search::sessions_of(&store, &query, &found.hits, asked.limit())?;
+            let parts = sessions.iter().map(|it| answer::session(it, format));
+            parts.flatten().collect()
+        }
+        Format::Index => found.hits.iter().map(answer::line).collect(),
+        Format::Facts | Format::Full | Format::Json => {
+            let ids = found.hits.iter().map(|hit| hit.id);
+            let (items, _) = items(&store, ids)?;
+            items
+                .iter()
+                .map(|item| answer::item(item, format))
+                .collect()
+        }
     };
     Ok(answer::framed(&parts, &answer::how(&found)))
 }

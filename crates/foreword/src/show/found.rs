@@ -5,7 +5,7 @@
 
 use std::fmt::Write as _;
 
-use foreword_core::search::{Answer, Found, Hit, LOOSER_MAX, Looser, SessionTitle};
+use foreword_core::search::{Answer, Found, Hit, LOOSER_MAX, Looser, SessionTitle, SummaryLine};
 use foreword_core::store::{Item, ItemBody};
 use foreword_core::text::{self, count, one_line};
 use serde_json::{Value, json};
@@ -135,28 +135,40 @@ pub fn sessions(sessions: &[SessionTitle], with_summaries: bool) -> String {
     }
     let mut out = String::new();
     for session in sessions {
-        // As much of an id as tells sessions apart, and `--session` takes it.
-        let id: String = session.session.chars().take(8).collect();
-        let _ = writeln!(
-            out,
-            "{}  {}  {} ({})",
-            one_line(&id),
-            text::date(session.at),
-            one_line(&session.title),
-            count(session.observations, "observation", "observations")
-        );
-        for summary in session.summaries.iter().filter(|_| with_summaries) {
-            let outcome = one_line(&summary.outcome);
-            let outcome = text::shorten(text::first_sentence(&outcome), 160);
-            let _ = writeln!(
-                out,
-                "  #{} {} — {outcome}",
-                summary.id,
-                text::title(&summary.request)
-            );
+        let _ = writeln!(out, "{}", session_title(session));
+        for line in session.summaries.iter().filter(|_| with_summaries) {
+            let _ = writeln!(out, "  {}", summary(line, session));
         }
     }
     out
+}
+
+pub fn session_title(session: &SessionTitle) -> String {
+    // As much of an id as tells sessions apart, and `--session` takes it.
+    let id: String = session.session.chars().take(8).collect();
+    format!(
+        "{}  {}  {} ({})",
+        one_line(&id),
+        text::date(session.at),
+        one_line(&session.title),
+        count(session.observations, "observation", "observations")
+    )
+}
+
+/// What a prompt asked for and came to, in a line. A session's title is what its first prompt
+/// asked for, and is not said twice.
+fn summary(summary: &SummaryLine, session: &SessionTitle) -> String {
+    let request = text::title(&summary.request);
+    let outcome = one_line(&summary.outcome);
+    let outcome = text::shorten(text::first_sentence(&outcome), 160);
+    let line = if outcome.is_empty() {
+        request
+    } else if request == session.title {
+        outcome.into_owned()
+    } else {
+        format!("{request} — {outcome}")
+    };
+    format!("#{} {line}", summary.id)
 }
 
 pub fn sessions_json(sessions: &[SessionTitle]) -> Value {

@@ -14,6 +14,7 @@ mod crash;
 mod doctor;
 mod install;
 mod isolation;
+mod levels;
 mod mcp;
 mod offline;
 mod pipes;

@@ -9,7 +9,7 @@ use serde_json::{Value, json};
 use crate::support::{Host, Sandbox};
 
 /// A client of a server of its own.
-struct Client {
+pub struct Client {
     server: Child,
     stdin: ChildStdin,
     stdout: BufReader<ChildStdout>,
@@ -32,7 +32,7 @@ impl Client {
         }
     }
 
-    fn new(sandbox: &Sandbox, project: &Path) -> Client {
+    pub fn new(sandbox: &Sandbox, project: &Path) -> Client {
         let mut client = Client::silent(sandbox.command(&["mcp"]), project);
         client.initialize();
         client
@@ -74,12 +74,12 @@ impl Client {
         answer
     }
 
-    fn call(&mut self, tool: &str, arguments: Value) -> Value {
+    pub fn call(&mut self, tool: &str, arguments: Value) -> Value {
         self.ask("tools/call", json!({"name": tool, "arguments": arguments}))["result"].clone()
     }
 
     /// What a tool says; the call has to go well.
-    fn says(&mut self, tool: &str, arguments: Value) -> String {
+    pub fn says(&mut self, tool: &str, arguments: Value) -> String {
         let result = self.call(tool, arguments);
         assert_eq!(result["isError"], false, "{result}");
         result["content"][0]["text"].as_str().unwrap().to_owned()
@@ -93,7 +93,7 @@ impl Client {
     }
 
     /// Closes standard input; the server has to end well, having said nothing else.
-    fn end(self) {
+    pub fn end(self) {
         drop(self.stdin);
         let rest: Vec<_> = self.stdout.lines().map(Result::unwrap).collect();
         assert_eq!(rest, Vec::<String>::new());
