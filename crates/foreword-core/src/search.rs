@@ -9,6 +9,7 @@
 //! or the others could make a better row by themselves, more words choose. `filter` narrows a search, `list` reads what was found.
 
 mod filter;
+mod fresh;
 mod list;
 mod rank;
 mod sessions;
@@ -19,13 +20,14 @@ use std::collections::{BTreeSet, HashMap};
 use rusqlite::named_params;
 
 pub use filter::Filter;
+pub use fresh::freshen;
 pub use list::timeline;
 pub use sessions::{HITS_PER_SESSION, SessionTitle, SummaryLine, sessions, sessions_of};
 pub(crate) use words::register as register_parts;
 
 use self::list::Order;
 use self::words::Word;
-use crate::model::{Kind, Millis, ObservationType};
+use crate::model::{Freshness, Kind, Millis, ObservationType};
 use crate::store::Store;
 
 #[derive(Debug, Clone, PartialEq)]
@@ -93,6 +95,8 @@ pub struct Hit {
     pub at: Millis,
     /// Higher is better; none in a list.
     pub score: Option<f64>,
+    /// How its files are now; none until `freshen` looked, or if nobody can tell.
+    pub freshness: Option<Freshness>,
 }
 
 /// At first the rarest terms choose, as many as are in so many rows together.

@@ -102,7 +102,7 @@ fn all_tools() -> Vec<Tool> {
     vec![
         always_loaded(tool::<Search>(
             "search",
-            "Find what earlier sessions learned: lines of #id type title.",
+            "Find what earlier sessions learned: lines of #id type title, (changed) or (gone) if its files are since.",
             reads(),
         )),
         always_loaded(tool::<Observations>(

@@ -3,14 +3,16 @@
 //! Captured text is printed line by line through `one_line`, which takes out what
 //! would steer a terminal.
 
+mod beside;
 mod consent;
 mod found;
 mod money;
 
+pub use beside::{mark, related};
 pub use consent::{consent, provider_chosen};
 pub use found::{
     facts, hits, hits_json, how, no_hits, no_project, session_title, sessions, sessions_json,
-    timeline,
+    timeline, waiting,
 };
 pub use money::{bill, bill_json, pause_json, redo_plan, redone, stand_in, usd};
 
@@ -117,8 +119,8 @@ pub fn item(item: &Item) -> String {
             page.text("", narrative);
             page.gap();
             page.field("concepts", &concepts.join(", "));
-            page.field("modified", &files_modified.join(", "));
-            page.field("read", &files_read.join(", "));
+            page.field("modified", &beside::files(files_modified, item));
+            page.field("read", &beside::files(files_read, item));
             let commit = commit
                 .as_deref()
                 .map(|id| format!(" at {}", &id[..id.len().min(10)]));

@@ -3,7 +3,7 @@
 use clap::ValueEnum;
 use foreword_core::model::{Kind, ObservationType, Origin};
 use foreword_core::search::{
-    Answer, Filter, Found, HITS_PER_SESSION, Query, Sort, search, sessions_of,
+    Answer, Filter, Found, HITS_PER_SESSION, Query, Sort, freshen, search, sessions_of,
 };
 use foreword_core::store::Store;
 
@@ -126,8 +126,13 @@ pub fn run(args: &Args) -> anyhow::Result<()> {
         },
         offset: args.offset,
     };
+    let here = super::current_place().unwrap_or_default();
     let found = match &store {
-        Some(store) if in_scope => search(store, &query)?,
+        Some(store) if in_scope => {
+            let mut found = search(store, &query)?;
+            freshen(store, &here, query.sort, &mut found.hits)?;
+            found
+        }
         _ => Found {
             hits: Vec::new(),
             answer: Answer::Nothing,
@@ -136,26 +141,28 @@ pub fn run(args: &Args) -> anyhow::Result<()> {
         },
     };
     match args.format {
-        Format::Json => println!("{}", show::json(&show::hits_json(&found.hits))),
-        _ if !in_scope => println!("{}", show::no_project()),
+        Format::Json => {
+            println!("{}", show::json(&show::hits_json(&found.hits)));
+            return Ok(());
+        }
+        _ if !in_scope => {
+            println!("{}", show::no_project());
+            return Ok(());
+        }
         _ if found.hits.is_empty() => print!(
             "{}",
             show::no_hits(&words, &found, args.scope.is_current_project())
         ),
-        Format::Index => print!("{}{}", show::hits(&found.hits), show::how(&words, &found)),
+        Format::Index => print!("{}", show::hits(&found.hits)),
         Format::Sessions | Format::Summaries => {
             let sessions = store.map(|store| sessions_of(&store, &query, &found.hits, args.limit));
             let sessions = sessions.transpose()?.unwrap_or_default();
             let summaries = args.format == Format::Summaries;
-            print!(
-                "{}{}",
-                show::sessions(&sessions, summaries),
-                show::how(&words, &found)
-            );
+            print!("{}", show::sessions(&sessions, summaries));
         }
         Format::Facts | Format::Full => {
             let items = found.hits.iter().map(|hit| hit.id);
-            let items = items.filter_map(|id| store.as_ref()?.item(id).transpose());
+            let items = items.filter_map(|id| store.as_ref()?.item_from(id, &here).transpose());
             for item in items {
                 let item = item?;
                 if args.format == Format::Facts {
@@ -164,8 +171,9 @@ pub fn run(args: &Args) -> anyhow::Result<()> {
                     println!("{}", show::item(&item));
                 }
             }
-            print!("{}", show::how(&words, &found));
         }
     }
+    let waiting = super::waiting(&home);
+    print!("{}{}", show::how(&words, &found), show::waiting(waiting));
     Ok(())
 }

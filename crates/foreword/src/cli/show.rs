@@ -2,7 +2,9 @@
 
 use anyhow::Context as _;
 use clap::ValueEnum;
+use foreword_core::model::Kind;
 use foreword_core::store::Store;
+use serde_json::json;
 
 use crate::show;
 
@@ -31,15 +33,23 @@ fn number(text: &str) -> Result<i64, String> {
 pub fn run(args: &Args) -> anyhow::Result<()> {
     let home = super::home()?;
     let store = Store::look(&home.memory())?.context("nothing is remembered yet")?;
-    let item = store.item(args.id)?.with_context(|| {
+    let here = super::current_place().unwrap_or_default();
+    let item = store.item_from(args.id, &here)?.with_context(|| {
         format!(
             "there is no #{}; find numbers with `foreword search WORDS`",
             args.id
         )
     })?;
+    let related = store.related(item.id)?;
     match args.format {
-        Format::Full => print!("{}", show::item(&item)),
-        Format::Json => println!("{}", show::json(&show::item_json(&item))),
+        Format::Full => print!("{}{}", show::item(&item), show::related(&related)),
+        Format::Json => {
+            let mut value = show::item_json(&item);
+            if item.body.kind() == Kind::Observation {
+                value["related"] = json!(related);
+            }
+            println!("{}", show::json(&value));
+        }
     }
     Ok(())
 }

@@ -6,8 +6,9 @@
 use std::fmt::Write as _;
 
 use foreword_core::index::FRAME;
+use foreword_core::model::Freshness;
 use foreword_core::search::{Answer, Found, Hit, LOOSER_MAX, Looser, SessionTitle};
-use foreword_core::store::Item;
+use foreword_core::store::{Item, Related};
 use foreword_core::text;
 
 use super::arguments::Format;
@@ -32,6 +33,15 @@ impl Part {
             name: format!("#{id}"),
             text,
         }
+    }
+
+    /// The same with a line below.
+    pub fn with(mut self, line: &str) -> Part {
+        self.text.truncate(self.text.trim_end().len());
+        self.text.push('\n');
+        self.text.push_str(line);
+        self.text.push('\n');
+        self
     }
 }
 
@@ -63,11 +73,15 @@ pub fn line(hit: &Hit) -> Part {
         .map_or(hit.kind.as_str(), |it| it.as_str());
     let mut title = text::one_line(&hit.title);
     // A few letters of a subtitle would say nothing.
-    if !hit.subtitle.is_empty() && title.chars().count() + 20 < TITLE_MAX {
+    if !hit.subtitle.is_empty() && title.chars().count() + 30 < TITLE_MAX {
         let _ = write!(title, " — {}", hit.subtitle);
     }
-    let title = text::shorten(&title, TITLE_MAX);
-    Part::new(hit.id, format!("#{} {kind} {title}\n", hit.id))
+    let mark = match hit.freshness {
+        None | Some(Freshness::Fresh) => String::new(),
+        Some(stale) => format!(" ({stale})"),
+    };
+    let title = text::shorten(&title, TITLE_MAX - mark.len());
+    Part::new(hit.id, format!("#{} {kind} {title}{mark}\n", hit.id))
 }
 
 /// A session's title, and its summaries if they are wanted.
@@ -122,6 +136,15 @@ pub fn item(item: &Item, format: Format) -> Part {
         Part::new(item.id, show::facts(item))
     } else {
         Part::new(item.id, full + "\n")
+    }
+}
+
+/// `Related: #12, #40`, which the agent can ask for.
+pub fn related(related: &[Related]) -> String {
+    let ids: Vec<_> = related.iter().map(|it| format!("#{}", it.id)).collect();
+    match ids.as_slice() {
+        [] => String::new(),
+        ids => format!("Related: {}\n", ids.join(", ")),
     }
 }
 

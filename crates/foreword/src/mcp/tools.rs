@@ -14,7 +14,7 @@ use super::answer::{self, Part};
 use super::arguments::{Forget, Format, Observations, Recall, Remember, Search, Timeline};
 use crate::home::{self, Home};
 use crate::switch::{self, Switches};
-use crate::{cli, config};
+use crate::{cli, config, show};
 
 /// Who asks, where and when.
 pub struct World {
@@ -91,12 +91,16 @@ pub fn search(world: &World, asked: &Search) -> anyhow::Result<String> {
     let Some(store) = world.store()? else {
         return Ok(NOTHING_YET.to_owned());
     };
-    let found = search::search(&store, &query)?;
+    let mut found = search::search(&store, &query)?;
+    if format.hits_per_line() == 1 {
+        search::freshen(&store, &world.place, query.sort, &mut found.hits)?;
+    }
     if format == Format::Json {
         return Ok(answer::json(&found.hits));
     }
+    let waiting = show::waiting(cli::waiting(&world.home));
     if found.hits.is_empty() {
-        return Ok(answer::no_hits(&found));
+        return Ok(answer::no_hits(&found) + &waiting);
     }
     let parts: Vec<Part> = match format {
         Format::Sessions | Format::Summaries => {
@@ -107,14 +111,14 @@ pub fn search(world: &World, asked: &Search) -> anyhow::Result<String> {
         Format::Index => found.hits.iter().map(answer::line).collect(),
         Format::Facts | Format::Full | Format::Json => {
             let ids = found.hits.iter().map(|hit| hit.id);
-            let (items, _) = items(&store, ids)?;
+            let (items, _) = items(&store, &world.place, ids)?;
             items
                 .iter()
                 .map(|item| answer::item(item, format))
                 .collect()
         }
     };
-    Ok(answer::framed(&parts, &answer::how(&found)))
+    Ok(answer::framed(&parts, &(answer::how(&found) + &waiting)))
 }
 
 /// Ids that one call may ask for.
@@ -126,11 +130,12 @@ pub fn get_observations(world: &World, asked: &Observations) -> anyhow::Result<S
     let Some(store) = world.store()? else {
         return Ok(NOTHING_YET.to_owned());
     };
-    let (items, missing) = items(&store, asked.ids.iter().copied())?;
-    let parts: Vec<Part> = items
-        .iter()
-        .map(|item| answer::item(item, Format::Full))
-        .collect();
+    let (items, missing) = items(&store, &world.place, asked.ids.iter().copied())?;
+    let parts = items.iter().map(|item| {
+        let part = answer::item(item, Format::Full);
+        Ok(part.with(&answer::related(&store.related(item.id)?)))
+    });
+    let parts: Vec<Part> = parts.collect::<anyhow::Result<_>>()?;
     Ok(answer::framed(&parts, &missing))
 }
 
@@ -157,7 +162,8 @@ pub fn timeline(world: &World, asked: &Timeline) -> anyhow::Result<String> {
         }
         (None, None) => bail!("give an id or a query"),
     };
-    let hits = search::timeline(&store, id, asked.around())?;
+    let mut hits = search::timeline(&store, id, asked.around())?;
+    search::freshen(&store, &world.place, Sort::Date, &mut hits)?;
     ensure!(
         !hits.is_empty(),
         "there is no #{id}; `search` gives numbers"
@@ -217,7 +223,7 @@ pub fn forget(world: &World, asked: &Forget) -> anyhow::Result<String> {
     let Some(store) = world.store()? else {
         return Ok(NOTHING_YET.to_owned());
     };
-    let (items, missing) = items(&store, asked.ids.iter().copied())?;
+    let (items, missing) = items(&store, &world.place, asked.ids.iter().copied())?;
     if let Some(other) = items.iter().find(|it| it.body.kind() != Kind::Observation) {
         bail!(
             "#{} is a {}; only observations can be forgotten",
@@ -253,11 +259,15 @@ pub fn recall(world: &World, _asked: &Recall) -> anyhow::Result<String> {
 }
 
 /// The items with these ids, and a line about those that are not there.
-fn items(store: &Store, ids: impl Iterator<Item = i64>) -> anyhow::Result<(Vec<Item>, String)> {
+fn items(
+    store: &Store,
+    here: &Place,
+    ids: impl Iterator<Item = i64>,
+) -> anyhow::Result<(Vec<Item>, String)> {
     let mut items = Vec::new();
     let mut missing = Vec::new();
     for id in ids {
-        match store.item(id)? {
+        match store.item_from(id, here)? {
             Some(item) => items.push(item),
             None => missing.push(format!("#{id}")),
         }

@@ -10,6 +10,8 @@ use foreword_core::store::{Item, ItemBody};
 use foreword_core::text::{self, count, one_line};
 use serde_json::{Value, json};
 
+use super::mark;
+
 pub fn hits(hits: &[Hit]) -> String {
     hits.iter().map(line).collect()
 }
@@ -23,9 +25,10 @@ fn line(hit: &Hit) -> String {
         let _ = write!(title, " — {}", text::shorten(&one_line(&hit.subtitle), 100));
     }
     format!(
-        "#{:<5} {}  {kind:<9}  {title}\n",
+        "#{:<5} {}  {kind:<9}  {title}{}\n",
         hit.id,
-        text::date(hit.at)
+        text::date(hit.at),
+        mark(hit.freshness)
     )
 }
 
@@ -40,7 +43,7 @@ pub fn hits_json(hits: &[Hit]) -> Value {
             "session": hit.session,
             "created_at": text::rfc3339(hit.at),
             "score": hit.score,
-            "stale": null,
+            "stale": hit.freshness,
         })
     });
     rows.collect()
@@ -57,6 +60,15 @@ pub fn how(words: &str, found: &Found) -> String {
         let _ = writeln!(out, "in no memory: {}", unknown.join(", "));
     }
     out
+}
+
+/// What a search could not look at.
+pub fn waiting(events: u64) -> String {
+    match events {
+        0 => String::new(),
+        1 => "1 event waits to be taken in\n".to_owned(),
+        events => format!("{events} events wait to be taken in\n"),
+    }
 }
 
 pub fn no_project() -> String {
@@ -98,7 +110,8 @@ pub fn facts(item: &Item) -> String {
             facts,
             ..
         } => {
-            page.text("", &format!("#{} {type}: {title}", item.id));
+            let mark = mark(item.beside.as_ref().and_then(|it| it.stale));
+            page.text("", &format!("#{} {type}: {title}{mark}", item.id));
             page.text("  ", subtitle);
             for fact in facts {
                 page.text("  - ", fact);
