@@ -173,7 +173,8 @@ pub fn run(args: &Args) -> anyhow::Result<()> {
             }
         }
     }
-    let waiting = super::waiting(&home);
-    print!("{}{}", show::how(&words, &found), show::waiting(waiting));
+    let notes = show::how(&words, &found) + &show::waiting(super::waiting(&home));
+    let gap = !notes.is_empty() && !found.hits.is_empty();
+    print!("{}{notes}", if gap { "\n" } else { "" });
     Ok(())
 }

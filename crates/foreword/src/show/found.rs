@@ -53,11 +53,11 @@ pub fn hits_json(hits: &[Hit]) -> Value {
 pub fn how(words: &str, found: &Found) -> String {
     let mut out = String::new();
     if found.answer == Answer::AnyWord && one_line(words).contains(' ') {
-        out.push_str("\nnothing has all of these words; the hits have some\n");
+        out.push_str("nothing has all of these words; the hits have some\n");
     }
-    if !found.unknown.is_empty() {
+    if !found.unknown.is_empty() && one_line(words).contains(' ') {
         let unknown: Vec<_> = found.unknown.iter().map(|it| one_line(it)).collect();
-        let _ = writeln!(out, "in no memory: {}", unknown.join(", "));
+        let _ = writeln!(out, "words in no memory: {}", unknown.join(", "));
     }
     out
 }
@@ -66,8 +66,8 @@ pub fn how(words: &str, found: &Found) -> String {
 pub fn waiting(events: u64) -> String {
     match events {
         0 => String::new(),
-        1 => "1 event waits to be taken in\n".to_owned(),
-        events => format!("{events} events wait to be taken in\n"),
+        1 => "not searched: 1 event that waits to be taken in\n".to_owned(),
+        events => format!("not searched: {events} events that wait to be taken in\n"),
     }
 }
 
@@ -84,6 +84,10 @@ pub fn no_hits(words: &str, found: &Found, current_project: bool) -> String {
     };
     if current_project {
         out.push_str(" in this project");
+    }
+    let filtered = |it: &Looser| matches!(it, Looser::NoFilter(_));
+    if found.looser.iter().any(filtered) {
+        out.push_str(" with these filters");
     }
     out.push('\n');
     for looser in &found.looser {

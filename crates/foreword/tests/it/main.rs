@@ -24,4 +24,5 @@ mod spine;
 mod storage;
 mod switch;
 mod terminal;
+mod wording;
 mod worker;
