@@ -1,5 +1,7 @@
 //! The MCP server as a client meets it: the real program, spoken to line by line.
 
+mod clients;
+
 use std::io::{BufRead as _, BufReader, Write as _};
 use std::path::Path;
 use std::process::{Child, ChildStdin, ChildStdout, Command, Stdio};
