@@ -279,6 +279,14 @@ pub fn status(status: &Status) -> String {
     }
     line("home", status.home.dir().display().to_string());
     line("host", connection(&status.connection));
+    if let Some(listed) = status.server {
+        let listed = if listed {
+            "listed: the agent can search, remember and forget"
+        } else {
+            "not listed: the agent cannot search; run `foreword install`"
+        };
+        line("server", listed.to_owned());
+    }
     let totals = &status.totals;
     line(
         "memory",
