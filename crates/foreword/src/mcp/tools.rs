@@ -224,11 +224,11 @@ pub fn forget(world: &World, asked: &Forget) -> anyhow::Result<String> {
         return Ok(NOTHING_YET.to_owned());
     };
     let (items, missing) = items(&store, &world.place, asked.ids.iter().copied())?;
-    if let Some(other) = items.iter().find(|it| it.body.kind() != Kind::Observation) {
+    // A prompt holds its turn together, and what came of it quotes it.
+    if let Some(prompt) = items.iter().find(|it| it.body.kind() == Kind::Prompt) {
         bail!(
-            "#{} is a {}; only observations can be forgotten",
-            other.id,
-            other.body.kind()
+            "#{} is a prompt; only observations and summaries can be forgotten",
+            prompt.id
         );
     }
     if !asked.confirm {

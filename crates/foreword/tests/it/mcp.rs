@@ -264,7 +264,8 @@ fn what_the_user_says_is_found_at_once_and_gone_for_good_when_forgotten() {
     let same = client.says("timeline", json!({"query": "kumquat pipeline"}));
     assert_eq!(same, around);
 
-    let ids = json!({"ids": [id, learned, 999]});
+    let summary = sandbox.count("memory.db", "select id from summaries");
+    let ids = json!({"ids": [id, learned, summary, 999]});
     let plan = client.says("forget", ids.clone());
     assert!(
         plan.contains("Deploys go through") && plan.contains("Nothing is forgotten yet"),
@@ -277,7 +278,7 @@ fn what_the_user_says_is_found_at_once_and_gone_for_good_when_forgotten() {
     let gone = client.says("forget", confirmed);
     assert_eq!(
         gone,
-        format!("Forgotten: #{id}, #{learned}.\nThere is no #999.\n")
+        format!("Forgotten: #{id}, #{learned}, #{summary}.\nThere is no #999.\n")
     );
     let found = client.says(
         "search",
@@ -287,7 +288,7 @@ fn what_the_user_says_is_found_at_once_and_gone_for_good_when_forgotten() {
     let prompt = sandbox.count("memory.db", "select id from prompts");
     let refused = client.refuses("forget", json!({"ids": [prompt], "confirm": true}));
     assert!(
-        refused.contains("only observations can be forgotten"),
+        refused.contains("only observations and summaries can be forgotten"),
         "{refused}"
     );
     client.end();
@@ -306,6 +307,8 @@ fn what_the_user_says_is_found_at_once_and_gone_for_good_when_forgotten() {
     assert_eq!(titles(), "Fix the expiry test (docs/expiry.md)");
     sandbox.run(&["redo", "s1"]);
     assert_eq!(titles(), "Fix the expiry test (docs/expiry.md)");
+    let summaries = "select count(*) from summaries";
+    assert_eq!(sandbox.count("memory.db", summaries), 0);
 }
 
 #[test]
