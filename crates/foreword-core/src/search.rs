@@ -10,6 +10,7 @@
 
 mod about;
 mod filter;
+mod fresh;
 mod list;
 mod rank;
 mod sessions;
@@ -21,13 +22,14 @@ use rusqlite::named_params;
 
 pub use about::{Match, about};
 pub use filter::Filter;
+pub use fresh::freshen;
 pub use list::timeline;
-pub use sessions::{SessionTitle, SummaryLine, sessions};
+pub use sessions::{HITS_PER_SESSION, SessionTitle, SummaryLine, sessions, sessions_of};
 pub(crate) use words::register as register_parts;
 
 use self::list::Order;
 use self::words::Word;
-use crate::model::{Kind, Millis, ObservationType};
+use crate::model::{Freshness, Kind, Millis, ObservationType};
 use crate::store::Store;
 
 #[derive(Debug, Clone, PartialEq)]
@@ -95,6 +97,8 @@ pub struct Hit {
     pub at: Millis,
     /// Higher is better; none in a list.
     pub score: Option<f64>,
+    /// How its files are now; none until `freshen` looked, or if nobody can tell.
+    pub freshness: Option<Freshness>,
 }
 
 /// At first the rarest terms choose, as many as are in so many rows together.

@@ -3,11 +3,12 @@
 //! An observation keeps size, time and hash of its files as they were. Looking is a `stat`;
 //! only a file of the same size and another time is read, and only if it is small.
 
-use std::path::Path;
+use std::path::{Path, PathBuf};
 
 use rusqlite::named_params;
 
 use crate::model::{Freshness, Millis, TouchedFile};
+use crate::project::Place;
 use crate::store::Store;
 
 /// The largest file that is read to compare it. Larger ones have no hash.
@@ -69,6 +70,32 @@ impl Store {
             })
         })?;
         rows.collect()
+    }
+
+    /// Where an observation's relative paths begin, seen from `here`: this working tree if it is of
+    /// the same project, else the one that its session was in, if that is still there.
+    pub fn root_of(&self, observation: i64, here: &Place) -> rusqlite::Result<Option<PathBuf>> {
+        let mut statement = self.connection.prepare_cached(
+            "select s.root,
+                    exists (
+                        select 1
+                        from project_keys k
+                        where k.project_id = o.project_id and k.key = :here
+                    ) as is_here
+             from observations o
+             join sessions s on s.id = o.session_id
+             where o.id = :id",
+        )?;
+        statement.query_row(
+            named_params! {":id": observation, ":here": here.project},
+            |row| {
+                if row.get("is_here")? {
+                    return Ok(here.root.clone());
+                }
+                let root = row.get::<_, Option<String>>("root")?.map(PathBuf::from);
+                Ok(root.filter(|it| it.is_dir()))
+            },
+        )
     }
 
     /// How an observation's files are now: as bad as the worst of them. None if unknown.

@@ -5,16 +5,18 @@
 //! already known of its turns; `commit` stores what was derived, in one transaction with the
 //! ids and keys of the events it came from (`taken`); `again` says what can be derived once
 //! more; `asked` remembers and forgets at somebody's word; `ledger` is what models cost;
-//! `read` answers questions. `docs/schema.md` shows the tables.
+//! `read` answers questions, `beside` and `related` say what else is to be known about an answer. `docs/schema.md` shows the tables.
 
 mod again;
 mod asked;
+mod beside;
 mod commit;
 mod digest;
 pub mod ledger;
 mod projects;
 mod read;
-pub(crate) mod receipts;
+mod receipts;
+mod related;
 mod taken;
 mod turns;
 
@@ -27,11 +29,13 @@ use crate::db::{self, Guest, Migration, OpenError};
 use crate::model::{Event, Millis};
 pub use again::{HostSession, Kept, Made};
 pub use asked::Said;
+pub use beside::Beside;
 pub use commit::{Batch, Replaces, Told};
 pub use digest::{Digest, DigestPrompt};
 pub use projects::Project;
 pub use read::{Item, ItemBody, Totals};
 pub use receipts::ShownItem;
+pub use related::Related;
 
 const MIGRATIONS: &[Migration] = &[
     Migration {

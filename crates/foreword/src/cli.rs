@@ -43,6 +43,8 @@ use anyhow::Context as _;
 use clap::{Parser, Subcommand};
 use foreword_core::capture::Hook;
 use foreword_core::project::{self, Place};
+use foreword_core::queue::Queue;
+use foreword_core::spool;
 
 use crate::home::Home;
 use crate::{hook, platform};
@@ -236,6 +238,14 @@ pub fn home() -> anyhow::Result<Home> {
         );
     }
     Ok(home)
+}
+
+/// Events that no memory was made of yet. Whoever cannot look says nothing about them.
+pub fn waiting(home: &Home) -> u64 {
+    let queue = Queue::look(&home.queue()).ok().flatten();
+    let queued = queue.and_then(|queue| Some(queue.counts().ok()?.pending));
+    let spooled = spool::waiting(&home.spool()).map_or(0, |files| files.len() as u64);
+    queued.unwrap_or_default() + spooled
 }
 
 /// The project that a directory belongs to, by the rules that hooks go by.

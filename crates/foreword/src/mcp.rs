@@ -102,7 +102,7 @@ fn all_tools() -> Vec<Tool> {
     vec![
         always_loaded(tool::<Search>(
             "search",
-            "Find what earlier sessions learned: lines of #id type title.",
+            "Find what earlier sessions learned: lines of #id type title, (changed) or (gone) if its files are since.",
             reads(),
         )),
         always_loaded(tool::<Observations>(
@@ -122,7 +122,7 @@ fn all_tools() -> Vec<Tool> {
         ),
         tool::<Forget>(
             "forget",
-            "Forget observations for good. Without confirm it only lists what would go: show that to the user first.",
+            "Forget observations and summaries for good. Without confirm it only lists what would go: show that to the user first.",
             writes().destructive(true).idempotent(true),
         ),
         tool::<Recall>("recall", "The project's master memory file.", reads()),

@@ -3,14 +3,17 @@
 //! Captured text is printed line by line through `one_line`, which takes out what
 //! would steer a terminal.
 
+mod beside;
 mod consent;
 mod found;
 mod money;
 mod why;
 
+pub use beside::{mark, related};
 pub use consent::{consent, provider_chosen};
 pub use found::{
-    facts, hits, hits_json, how, no_hits, no_project, sessions, sessions_json, timeline,
+    facts, hits, hits_json, how, no_hits, no_project, session_title, sessions, sessions_json,
+    timeline, waiting,
 };
 pub use money::{bill, bill_json, pause_json, redo_plan, redone, stand_in, usd};
 pub use why::{preview, receipts, receipts_json, why};
@@ -29,7 +32,11 @@ use crate::platform;
 
 /// JSON for tools. What would steer a terminal is escaped there too: someone may look at it.
 pub fn json(value: &Value) -> String {
-    let text = format!("{value:#}");
+    escaped(format!("{value:#}"))
+}
+
+/// JSON text in which nothing steers a terminal.
+pub fn escaped(text: String) -> String {
     if !text.chars().any(|it| it != '\n' && text::is_unsafe(it)) {
         return text;
     }
@@ -84,8 +91,8 @@ pub fn item(item: &Item) -> String {
             page.text("", narrative);
             page.gap();
             page.field("concepts", &concepts.join(", "));
-            page.field("modified", &files_modified.join(", "));
-            page.field("read", &files_read.join(", "));
+            page.field("modified", &beside::files(files_modified, item));
+            page.field("read", &beside::files(files_read, item));
             let commit = commit
                 .as_deref()
                 .map(|id| format!(" at {}", &id[..id.len().min(10)]));
@@ -244,6 +251,14 @@ pub fn status(status: &Status) -> String {
     }
     line("home", status.home.dir().display().to_string());
     line("host", connection(&status.connection));
+    if let Some(listed) = status.server {
+        let listed = if listed {
+            "listed: the agent can search, remember and forget"
+        } else {
+            "not listed: the agent cannot search; run `foreword install`"
+        };
+        line("server", listed.to_owned());
+    }
     let totals = &status.totals;
     line(
         "memory",

@@ -42,6 +42,18 @@ impl Filter {
         *self == self.only_projects()
     }
 
+    /// Whether all that it asks for can be said of a session.
+    pub(super) fn is_about_sessions(&self) -> bool {
+        let about_sessions = Filter {
+            session: self.session.clone(),
+            branch: self.branch.clone(),
+            since: self.since,
+            until: self.until,
+            ..self.only_projects()
+        };
+        *self == about_sessions
+    }
+
     pub(super) fn clauses(&self) -> Clauses {
         let mut clauses = Clauses::default();
         if let Some(projects) = &self.projects {

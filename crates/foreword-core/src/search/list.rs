@@ -140,5 +140,6 @@ fn hit(row: &Row<'_>) -> rusqlite::Result<Hit> {
         session: row.get("session")?,
         at,
         score: None,
+        freshness: None,
     })
 }

@@ -1,8 +1,8 @@
-//! The first level of looking back: sessions by their titles.
+//! The first two levels of looking back: sessions by their titles, and what their prompts came to.
 
 use rusqlite::{Row, named_params};
 
-use super::Filter;
+use super::{Filter, Hit, Query};
 use crate::model::Millis;
 use crate::store::Store;
 
@@ -28,6 +28,39 @@ pub struct SummaryLine {
 /// The latest sessions in which something was asked, the newest first. Of the filter, projects, session,
 /// branch, since and until apply to a session.
 pub fn sessions(store: &Store, filter: &Filter, limit: u32) -> rusqlite::Result<Vec<SessionTitle>> {
+    read(store, filter, None, limit)
+}
+
+/// Hits to look at for each session that is wanted: many are of the same one.
+pub const HITS_PER_SESSION: u32 = 20;
+
+/// The sessions that hits are from, in the order of their best hits, each with the summaries
+/// of the prompts that its hits belong to. A query that asks for nothing else has all.
+pub fn sessions_of(
+    store: &Store,
+    query: &Query<'_>,
+    hits: &[Hit],
+    limit: u32,
+) -> rusqlite::Result<Vec<SessionTitle>> {
+    if query.words.trim().is_empty() && query.filter.is_about_sessions() {
+        return sessions(store, &query.filter, limit);
+    }
+    let ids: Vec<_> = hits.iter().map(|hit| hit.id).collect();
+    let ids = serde_json::to_string(&ids).unwrap_or_default();
+    let all = u32::try_from(hits.len()).unwrap_or(u32::MAX);
+    let mut sessions = read(store, &Filter::default(), Some(&ids), all)?;
+    sessions.sort_by_key(|session| hits.iter().position(|hit| hit.session == session.session));
+    sessions.truncate(limit as usize);
+    Ok(sessions)
+}
+
+/// `hits`: a list of ids, as JSON, that narrows it to what they belong to.
+fn read(
+    store: &Store,
+    filter: &Filter,
+    hits: Option<&str>,
+    limit: u32,
+) -> rusqlite::Result<Vec<SessionTitle>> {
     let projects = filter.projects.as_ref();
     let projects = projects.map(|it| serde_json::to_string(it).unwrap_or_default());
     let mut statement = store.connection.prepare_cached(
@@ -48,7 +81,16 @@ pub fn sessions(store: &Store, filter: &Filter, limit: u32) -> rusqlite::Result<
            and (:branch is null or s.branch = :branch)
            and (:since is null or s.last_event_at >= :since)
            and (:until is null or s.started_at <= :until)
-           and exists (select 1 from prompts q where q.session_id = s.id)
+           and case
+               when :hits is null then exists (select 1 from prompts q where q.session_id = s.id)
+               else s.id in (
+                   select session_id from observations where id in (select value from json_each(:hits))
+                   union
+                   select session_id from summaries where id in (select value from json_each(:hits))
+                   union
+                   select session_id from prompts where id in (select value from json_each(:hits))
+               )
+           end
          order by s.last_event_at desc, s.id desc
          limit :limit",
     )?;
@@ -59,28 +101,43 @@ pub fn sessions(store: &Store, filter: &Filter, limit: u32) -> rusqlite::Result<
             ":branch": filter.branch,
             ":since": filter.since,
             ":until": filter.until,
+            ":hits": hits,
             ":limit": limit,
         },
-        |row| session_title(store, row),
+        |row| session_title(store, row, hits),
     )?;
     rows.collect()
 }
 
-fn session_title(store: &Store, row: &Row<'_>) -> rusqlite::Result<SessionTitle> {
+fn session_title(
+    store: &Store,
+    row: &Row<'_>,
+    hits: Option<&str>,
+) -> rusqlite::Result<SessionTitle> {
     let mut statement = store.connection.prepare_cached(
         "select id, request, iif(completed <> '', completed, learned) as outcome
          from summaries
          where session_id = :session
+           and (
+               :hits is null
+               or prompt_id in (
+                   select coalesce(o.prompt_id, m.prompt_id, hit.value)
+                   from json_each(:hits) as hit
+                   left join observations o on o.id = hit.value
+                   left join summaries m on m.id = hit.value
+               )
+           )
          order by at, id",
     )?;
     let session: i64 = row.get("id")?;
-    let summaries = statement.query_map(named_params! {":session": session}, |row| {
-        Ok(SummaryLine {
-            id: row.get("id")?,
-            request: row.get("request")?,
-            outcome: row.get("outcome")?,
-        })
-    })?;
+    let summaries =
+        statement.query_map(named_params! {":session": session, ":hits": hits}, |row| {
+            Ok(SummaryLine {
+                id: row.get("id")?,
+                request: row.get("request")?,
+                outcome: row.get("outcome")?,
+            })
+        })?;
     Ok(SessionTitle {
         session: row.get("session")?,
         title: row.get::<_, Option<String>>("title")?.unwrap_or_default(),

@@ -73,7 +73,7 @@ impl Store {
         Ok(id)
     }
 
-    /// Forgets these observations for good, and gives the numbers of those that were there.
+    /// Forgets these observations and summaries for good, and gives the numbers of those that were there.
     pub fn forget(&mut self, ids: &[i64], now: Millis) -> rusqlite::Result<Vec<i64>> {
         let tx = self
             .connection
@@ -84,14 +84,20 @@ impl Store {
                 "insert into forgotten (session_id, seed, events, at)
                  select session_id, seed, events, :now
                  from observations
+                 where id = :id
+                 union all
+                 select session_id, 'summary:' || prompt_id, '[]', :now
+                 from summaries
                  where id = :id",
                 named_params! {":id": id, ":now": now},
             )?;
             if marked > 0 {
-                tx.execute(
+                for delete in [
                     "delete from observations where id = :id",
-                    named_params! {":id": id},
-                )?;
+                    "delete from summaries where id = :id",
+                ] {
+                    tx.execute(delete, named_params! {":id": id})?;
+                }
                 gone.push(id);
             }
         }

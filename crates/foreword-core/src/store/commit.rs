@@ -529,6 +529,16 @@ fn upsert_summary(
     told: &Told,
     now: Millis,
 ) -> rusqlite::Result<()> {
+    let forgotten: bool = tx.query_row(
+        "select exists (
+             select 1 from forgotten where session_id = :session and seed = 'summary:' || :prompt
+         )",
+        named_params! {":session": session.id, ":prompt": prompt},
+        |row| row.get(0),
+    )?;
+    if forgotten {
+        return Ok(());
+    }
     let known: Option<i64> = {
         let mut statement =
             tx.prepare_cached("select id from summaries where prompt_id = :prompt")?;

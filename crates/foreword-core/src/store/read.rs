@@ -3,7 +3,7 @@
 use rusqlite::{Row, named_params};
 use serde::Serialize;
 
-use super::Store;
+use super::{Beside, Store};
 use crate::model::{Kind, Millis, ObservationType, Origin};
 
 /// How much there is.
@@ -30,6 +30,9 @@ pub struct Item {
     pub at: Millis,
     #[serde(flatten)]
     pub body: ItemBody,
+    /// Only of an observation, and only where somebody looked.
+    #[serde(flatten)]
+    pub beside: Option<Beside>,
 }
 
 #[derive(Debug, Clone, PartialEq, Eq, Serialize)]
@@ -215,6 +218,7 @@ impl Store {
                     prompt_number: row.get("prompt_number")?,
                     at: row.get("at")?,
                     body: body(row)?,
+                    beside: None,
                 })
             })
     }

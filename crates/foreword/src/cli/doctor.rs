@@ -2,12 +2,13 @@
 //!
 //! A check only looks. It answers for one id, which stays what it is from version to
 //! version; its cure is a line for a shell wherever there is one, and the tests run
-//! exactly that line. `host` looks at Claude Code and its settings, `data` at the
+//! exactly that line. `host` looks at Claude Code and its settings, `server` at what its agent can call, `data` at the
 //! directory, `work` at what is in it, `model` at who writes the memory.
 
 mod data;
 mod host;
 mod model;
+mod server;
 mod work;
 
 use std::path::PathBuf;
@@ -74,6 +75,8 @@ const CHECKS: &[Check] = &[
     error("hooks-missing", host::hooks_missing),
     error("hooks-binary-gone", host::hooks_binary_gone),
     warning("hooks-other-binary", host::hooks_other_binary),
+    warning("server-missing", server::missing),
+    warning("server-silent", server::silent),
     warning("other-memory-tool", host::other_memory_tool),
     warning("client-missing", host::client_missing),
     warning("client-old", host::client_old),

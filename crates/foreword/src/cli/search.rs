@@ -2,7 +2,9 @@
 
 use clap::ValueEnum;
 use foreword_core::model::{Kind, ObservationType, Origin};
-use foreword_core::search::{Answer, Filter, Found, Query, Sort, search};
+use foreword_core::search::{
+    Answer, Filter, Found, HITS_PER_SESSION, Query, Sort, freshen, search, sessions_of,
+};
 use foreword_core::store::Store;
 
 use super::scope::Scope;
@@ -67,6 +69,10 @@ enum By {
 
 #[derive(Debug, Clone, Copy, PartialEq, Eq, ValueEnum)]
 pub enum Format {
+    /// The sessions that the hits are from
+    Sessions,
+    /// And what their prompts came to
+    Summaries,
     /// One line each
     Index,
     /// The facts of each
@@ -107,20 +113,26 @@ pub fn run(args: &Args) -> anyhow::Result<()> {
     });
     let store = Store::look(&home.memory())?;
     let in_scope = filter.is_some();
-    let found = match (&store, filter) {
-        (Some(store), Some(filter)) => search(
-            store,
-            &Query {
-                words: &words,
-                filter,
-                sort: match args.sort {
-                    By::Relevance => Sort::Relevance,
-                    By::Date => Sort::Date,
-                },
-                limit: args.limit,
-                offset: args.offset,
-            },
-        )?,
+    let query = Query {
+        words: &words,
+        filter: filter.unwrap_or_default(),
+        sort: match args.sort {
+            By::Relevance => Sort::Relevance,
+            By::Date => Sort::Date,
+        },
+        limit: match args.format {
+            Format::Sessions | Format::Summaries => args.limit.saturating_mul(HITS_PER_SESSION),
+            _ => args.limit,
+        },
+        offset: args.offset,
+    };
+    let here = super::current_place().unwrap_or_default();
+    let found = match &store {
+        Some(store) if in_scope => {
+            let mut found = search(store, &query)?;
+            freshen(store, &here, query.sort, &mut found.hits)?;
+            found
+        }
         _ => Found {
             hits: Vec::new(),
             answer: Answer::Nothing,
@@ -129,16 +141,28 @@ pub fn run(args: &Args) -> anyhow::Result<()> {
         },
     };
     match args.format {
-        Format::Json => println!("{}", show::json(&show::hits_json(&found.hits))),
-        _ if !in_scope => println!("{}", show::no_project()),
+        Format::Json => {
+            println!("{}", show::json(&show::hits_json(&found.hits)));
+            return Ok(());
+        }
+        _ if !in_scope => {
+            println!("{}", show::no_project());
+            return Ok(());
+        }
         _ if found.hits.is_empty() => print!(
             "{}",
             show::no_hits(&words, &found, args.scope.is_current_project())
         ),
-        Format::Index => print!("{}{}", show::hits(&found.hits), show::how(&words, &found)),
+        Format::Index => print!("{}", show::hits(&found.hits)),
+        Format::Sessions | Format::Summaries => {
+            let sessions = store.map(|store| sessions_of(&store, &query, &found.hits, args.limit));
+            let sessions = sessions.transpose()?.unwrap_or_default();
+            let summaries = args.format == Format::Summaries;
+            print!("{}", show::sessions(&sessions, summaries));
+        }
         Format::Facts | Format::Full => {
             let items = found.hits.iter().map(|hit| hit.id);
-            let items = items.filter_map(|id| store.as_ref()?.item(id).transpose());
+            let items = items.filter_map(|id| store.as_ref()?.item_from(id, &here).transpose());
             for item in items {
                 let item = item?;
                 if args.format == Format::Facts {
@@ -147,8 +171,10 @@ pub fn run(args: &Args) -> anyhow::Result<()> {
                     println!("{}", show::item(&item));
                 }
             }
-            print!("{}", show::how(&words, &found));
         }
     }
+    let notes = show::how(&words, &found) + &show::waiting(super::waiting(&home));
+    let gap = !notes.is_empty() && !found.hits.is_empty();
+    print!("{}{notes}", if gap { "\n" } else { "" });
     Ok(())
 }

@@ -2,7 +2,10 @@
 
 use anyhow::Context as _;
 use clap::ValueEnum;
+use foreword_core::model::Kind;
+use foreword_core::project::Place;
 use foreword_core::store::{Item, Store};
+use serde_json::json;
 
 use crate::show;
 
@@ -31,15 +34,23 @@ pub fn number(text: &str) -> Result<i64, String> {
 pub fn run(args: &Args) -> anyhow::Result<()> {
     let home = super::home()?;
     let store = Store::look(&home.memory())?.context("nothing is remembered yet")?;
-    let item = find(&store, args.id)?;
+    let here = super::current_place().unwrap_or_default();
+    let item = find(&store, args.id, &here)?;
+    let related = store.related(item.id)?;
     match args.format {
-        Format::Full => print!("{}", show::item(&item)),
-        Format::Json => println!("{}", show::json(&show::item_json(&item))),
+        Format::Full => print!("{}{}", show::item(&item), show::related(&related)),
+        Format::Json => {
+            let mut value = show::item_json(&item);
+            if item.body.kind() == Kind::Observation {
+                value["related"] = json!(related);
+            }
+            println!("{}", show::json(&value));
+        }
     }
     Ok(())
 }
 
-pub fn find(store: &Store, id: i64) -> anyhow::Result<Item> {
-    let item = store.item(id)?;
+pub fn find(store: &Store, id: i64, here: &Place) -> anyhow::Result<Item> {
+    let item = store.item_from(id, here)?;
     item.with_context(|| format!("there is no #{id}; find numbers with `foreword search WORDS`"))
 }

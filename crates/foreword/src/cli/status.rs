@@ -10,6 +10,7 @@ use super::agent::Agent;
 use crate::config::Config;
 use crate::home::{self, Home};
 use crate::install::record::Place;
+use crate::install::server::{self, Listed};
 use crate::install::{self, Connection};
 use crate::log::Log;
 use crate::platform::{self, Lock};
@@ -29,6 +30,8 @@ pub struct Status {
     /// What is switched off; empty when nothing is.
     pub off: Vec<String>,
     pub connection: Result<Connection, String>,
+    /// Whether the host's agent can call us; none if the host is not connected.
+    pub server: Option<bool>,
     pub totals: Totals,
     pub queue: Counts,
     pub skipped: Vec<Skipped>,
@@ -79,6 +82,7 @@ fn gather(home: Home) -> anyhow::Result<Status> {
     let counts = queue.as_ref().map_or(Ok(Counts::default()), Queue::counts);
     let skipped = queue.as_ref().map_or(Ok(Vec::new()), Queue::skipped);
     let last_error = queue.as_ref().map_or(Ok(None), Queue::last_error);
+    let connection = connection().map_err(|error| format!("{error:#}"));
     let mut keep = |what: &str, error: rusqlite::Error| problems.push(format!("{what}: {error}"));
     Ok(Status {
         totals: totals.unwrap_or_else(|error| {
@@ -97,7 +101,8 @@ fn gather(home: Home) -> anyhow::Result<Status> {
         unreadable: spool::unreadable(&home.spool()).context("could not read the spool")? as u64,
         worker_pid: Lock::holder(&home.lock()).context("could not look at the worker's lock")?,
         agent,
-        connection: connection().map_err(|error| format!("{error:#}")),
+        server: connection.as_ref().ok().and_then(|(_, server)| *server),
+        connection: connection.map(|(connection, _)| connection),
         off: off(&home),
         hook_log: Log::Hook.tail(&home, 3),
         worker_log: Log::Worker.tail(&home, 3),
@@ -121,17 +126,23 @@ fn is_off_here(status: &Status) -> bool {
     switch::off_in_environment() || Switches::read(&status.home).covers(here.as_deref(), "")
 }
 
-/// By the user's settings, else by those of the project that we are in.
-fn connection() -> anyhow::Result<Connection> {
+/// By the user's settings, else by those of the project that we are in; and whether the server
+/// is listed beside them.
+fn connection() -> anyhow::Result<(Connection, Option<bool>)> {
     let program = std::env::current_exe()?;
-    let look = |place: Place| {
-        let settings = std::fs::read_to_string(place.settings).unwrap_or_default();
+    let look = |place: &Place| {
+        let settings = std::fs::read_to_string(&place.settings).unwrap_or_default();
         install::connection(&settings, &program)
     };
-    match look(install::user_place()?)? {
-        Connection::None => look(install::project_place()?),
-        connection => Ok(connection),
+    let mut place = install::user_place()?;
+    let mut connection = look(&place)?;
+    if connection == Connection::None {
+        place = install::project_place()?;
+        connection = look(&place)?;
     }
+    let is_listed = || matches!(server::listed(&place), Ok(Listed::Ours(_)));
+    let server = (connection != Connection::None).then(is_listed);
+    Ok((connection, server))
 }
 
 fn as_json(status: &Status) -> serde_json::Value {
@@ -163,6 +174,7 @@ fn as_json(status: &Status) -> serde_json::Value {
         "budget_usd": agent.map(|agent| agent.budget.daily_usd),
         "stand_ins": agent.map(Agent::stood_in),
         "stand_ins_reason": stood_in.map(|it| it.why.as_str()),
+        "server": status.server,
         "off": is_off_here(status),
         "switched_off": status.off,
         "home": status.home.dir(),

@@ -1,7 +1,7 @@
 //! `foreword timeline ID|WORDS`: what came before and after.
 
 use anyhow::Context as _;
-use foreword_core::search::{Query, Sort, search, timeline};
+use foreword_core::search::{Query, Sort, freshen, search, timeline};
 use foreword_core::store::Store;
 
 use super::scope::Scope;
@@ -30,7 +30,9 @@ pub fn run(args: &Args) -> anyhow::Result<()> {
         Ok(id) => id,
         Err(_) => best_hit(&store, args, &words)?,
     };
-    let hits = timeline(&store, id, args.around)?;
+    let mut hits = timeline(&store, id, args.around)?;
+    let here = super::current_place().unwrap_or_default();
+    freshen(&store, &here, Sort::Date, &mut hits)?;
     anyhow::ensure!(
         !hits.is_empty(),
         "there is no #{id}; find numbers with `foreword search WORDS`"

@@ -36,10 +36,10 @@ const RECEIPTS: u32 = 10;
 pub fn run(args: &Args) -> anyhow::Result<()> {
     let home = super::home_to_look_at()?;
     let store = Store::look(&home.memory())?.context("nothing is remembered yet")?;
-    let item = super::show::find(&store, args.id)?;
+    let place = super::current_place().unwrap_or_default();
+    let item = super::show::find(&store, args.id, &place)?;
     let title = show::facts(&item);
     let title = title.lines().next().unwrap_or_default().to_owned();
-    let place = super::current_place().unwrap_or_default();
     let root = place.root.as_deref();
     let program = hook::program();
     let request = Request {

@@ -11,7 +11,7 @@ use anyhow::{Context as _, bail};
 use jsonc_parser::cst::{CstObject, CstObjectProp, CstRootNode};
 
 use super::record::{Place, Record, Scope};
-use super::{insert, is_called_foreword, is_same_file, parse, string};
+use super::{SettingsFile, insert, is_called_foreword, is_same_file, parse, string};
 
 const SERVERS: &str = "mcpServers";
 
@@ -33,6 +33,25 @@ pub fn place(settings: &Place) -> anyhow::Result<Place> {
     Ok(Place {
         scope: settings.scope,
         settings: std::path::absolute(list)?,
+    })
+}
+
+/// Who is called foreword in a list.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub enum Listed {
+    Nobody,
+    /// This program of ours.
+    Ours(String),
+    Another,
+}
+
+/// Who is listed beside these settings.
+pub fn listed(settings: &Place) -> anyhow::Result<Listed> {
+    let file = SettingsFile::read(&place(settings)?)?;
+    let root = parse(&file.text.unwrap_or_default())?;
+    Ok(match entry(&root) {
+        None => Listed::Nobody,
+        Some(entry) => ours(&entry).map_or(Listed::Another, Listed::Ours),
     })
 }
 

@@ -6,8 +6,9 @@
 use std::fmt::Write as _;
 
 use foreword_core::index::FRAME;
-use foreword_core::search::{Answer, Found, Hit, LOOSER_MAX, Looser};
-use foreword_core::store::Item;
+use foreword_core::model::Freshness;
+use foreword_core::search::{Answer, Found, Hit, LOOSER_MAX, Looser, SessionTitle};
+use foreword_core::store::{Item, Related};
 use foreword_core::text;
 
 use super::arguments::Format;
@@ -17,6 +18,8 @@ use crate::show;
 const BUDGET: usize = 3_000;
 /// Ten hits are to cost at most 250 tokens, with all that is around them.
 const TITLE_MAX: usize = 66;
+/// A prompt leaves one or two observations at the least; what it came to is to cost less.
+const OUTCOME_MAX: usize = 90;
 
 /// Something of the memory, and what to call it if there is no room.
 pub struct Part {
@@ -30,6 +33,15 @@ impl Part {
             name: format!("#{id}"),
             text,
         }
+    }
+
+    /// The same with a line below.
+    pub fn with(mut self, line: &str) -> Part {
+        self.text.truncate(self.text.trim_end().len());
+        self.text.push('\n');
+        self.text.push_str(line);
+        self.text.push('\n');
+        self
     }
 }
 
@@ -59,9 +71,54 @@ pub fn line(hit: &Hit) -> Part {
     let kind = hit
         .observation_type
         .map_or(hit.kind.as_str(), |it| it.as_str());
-    let title = text::one_line(&hit.title);
-    let title = text::shorten(&title, TITLE_MAX);
-    Part::new(hit.id, format!("#{} {kind} {title}\n", hit.id))
+    let mut title = text::one_line(&hit.title);
+    // A few letters of a subtitle would say nothing.
+    if !hit.subtitle.is_empty() && title.chars().count() + 30 < TITLE_MAX {
+        let _ = write!(title, " — {}", hit.subtitle);
+    }
+    let mark = match hit.freshness {
+        None | Some(Freshness::Fresh) => String::new(),
+        Some(stale) => format!(" ({stale})"),
+    };
+    let title = text::shorten(&title, TITLE_MAX - mark.len());
+    Part::new(hit.id, format!("#{} {kind} {title}{mark}\n", hit.id))
+}
+
+/// A session's title, and its summaries if they are wanted.
+pub fn session(session: &SessionTitle, format: Format) -> Vec<Part> {
+    let title = Part {
+        name: text::one_line(&session.session),
+        text: format!("{}\n", show::session_title(session)),
+    };
+    let summaries = session.summaries.iter();
+    let summaries = summaries.filter(|_| format == Format::Summaries).map(|it| {
+        let outcome = match it.outcome.as_str() {
+            "" => &it.request,
+            outcome => text::first_sentence(outcome),
+        };
+        let outcome = text::one_line(outcome);
+        let outcome = text::shorten(&outcome, OUTCOME_MAX);
+        Part::new(it.id, format!("  #{} {outcome}\n", it.id))
+    });
+    std::iter::once(title).chain(summaries).collect()
+}
+
+/// The hits as the commands print them, for whoever wants to compute with them: as many as
+/// there is room for. JSON is a frame of its own, which no string in it can close.
+pub fn json(hits: &[Hit]) -> String {
+    let mut left = BUDGET;
+    let hits = hits.iter().map(|hit| {
+        let hit = &show::hits_json(std::slice::from_ref(hit))[0];
+        show::escaped(text::without_tags(&hit.to_string()))
+    });
+    let hits: Vec<_> = hits
+        .take_while(|hit| {
+            let cost = text::tokens(hit);
+            left = left.saturating_sub(cost);
+            left > 0
+        })
+        .collect();
+    format!("[{}]\n", hits.join(",\n"))
 }
 
 /// A line of a timeline, whose middle is marked.
@@ -79,6 +136,15 @@ pub fn item(item: &Item, format: Format) -> Part {
         Part::new(item.id, show::facts(item))
     } else {
         Part::new(item.id, full + "\n")
+    }
+}
+
+/// `Related: #12, #40`, which the agent can ask for.
+pub fn related(related: &[Related]) -> String {
+    let ids: Vec<_> = related.iter().map(|it| format!("#{}", it.id)).collect();
+    match ids.as_slice() {
+        [] => String::new(),
+        ids => format!("Related: {}\n", ids.join(", ")),
     }
 }
 

@@ -2,7 +2,7 @@
 
 use anyhow::{Context as _, bail};
 use foreword_core::model::{Millis, ObservationType};
-use foreword_core::search::{Filter, Sort};
+use foreword_core::search::{Filter, HITS_PER_SESSION, Sort};
 use rmcp::schemars::{self, JsonSchema};
 use serde::Deserialize;
 
@@ -15,7 +15,8 @@ pub struct Search {
     pub query: String,
     /// Default 10, at most 50
     pub limit: Option<u32>,
-    #[schemars(extend("enum" = ["index", "facts", "full"]))]
+    /// How much of each hit, the cheapest first; default index
+    #[schemars(extend("enum" = ["sessions", "summaries", "index", "facts", "full", "json"]))]
     pub format: Option<String>,
     #[schemars(extend("enum" = ["decision", "bugfix", "feature", "refactor", "discovery"]))]
     pub r#type: Option<String>,
@@ -34,9 +35,25 @@ pub struct Search {
 /// How much of each hit is shown.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Format {
+    /// Only the sessions that the hits are from.
+    Sessions,
+    /// And what their prompts came to.
+    Summaries,
     Index,
     Facts,
     Full,
+    /// As `foreword search --format json` has it.
+    Json,
+}
+
+impl Format {
+    /// How many hits to look for if so many lines are wanted.
+    pub fn hits_per_line(self) -> u32 {
+        match self {
+            Format::Sessions | Format::Summaries => HITS_PER_SESSION,
+            Format::Index | Format::Facts | Format::Full | Format::Json => 1,
+        }
+    }
 }
 
 const LIMIT: u32 = 10;
@@ -49,10 +66,15 @@ impl Search {
 
     pub fn format(&self) -> anyhow::Result<Format> {
         Ok(match self.format.as_deref() {
+            Some("sessions") => Format::Sessions,
+            Some("summaries") => Format::Summaries,
             None | Some("index") => Format::Index,
             Some("facts") => Format::Facts,
             Some("full") => Format::Full,
-            Some(other) => bail!("format '{other}' is none of index, facts, full"),
+            Some("json") => Format::Json,
+            Some(other) => {
+                bail!("format '{other}' is none of sessions, summaries, index, facts, full, json")
+            }
         })
     }
 

@@ -14,7 +14,7 @@ use super::answer::{self, Part};
 use super::arguments::{Forget, Format, Observations, Recall, Remember, Search, Timeline};
 use crate::home::{self, Home};
 use crate::switch::{self, Switches};
-use crate::{cli, config};
+use crate::{cli, config, show};
 
 /// Who asks, where and when.
 pub struct World {
@@ -80,32 +80,45 @@ impl World {
 const NOTHING_YET: &str = "Nothing is remembered yet.\n";
 
 pub fn search(world: &World, asked: &Search) -> anyhow::Result<String> {
+    let format = asked.format()?;
     let query = Query {
         words: &asked.query,
         filter: asked.filter(world.project(), world.now)?,
         sort: asked.sort()?,
-        limit: asked.limit(),
+        limit: asked.limit() * format.hits_per_line(),
         offset: 0,
     };
-    let format = asked.format()?;
     let Some(store) = world.store()? else {
         return Ok(NOTHING_YET.to_owned());
     };
-    let found = search::search(&store, &query)?;
-    if found.hits.is_empty() {
-        return Ok(answer::no_hits(&found));
+    let mut found = search::search(&store, &query)?;
+    if format.hits_per_line() == 1 {
+        search::freshen(&store, &world.place, query.sort, &mut found.hits)?;
     }
-    let parts: Vec<Part> = if format == Format::Index {
-        found.hits.iter().map(answer::line).collect()
-    } else {
-        let ids = found.hits.iter().map(|hit| hit.id);
-        let (items, _) = items(&store, ids)?;
-        items
-            .iter()
-            .map(|item| answer::item(item, format))
-            .collect()
+    if format == Format::Json {
+        return Ok(answer::json(&found.hits));
+    }
+    let waiting = show::waiting(cli::waiting(&world.home));
+    if found.hits.is_empty() {
+        return Ok(answer::no_hits(&found) + &waiting);
+    }
+    let parts: Vec<Part> = match format {
+        Format::Sessions | Format::Summaries => {
+            let sessions = search::sessions_of(&store, &query, &found.hits, asked.limit())?;
+            let parts = sessions.iter().map(|it| answer::session(it, format));
+            parts.flatten().collect()
+        }
+        Format::Index => found.hits.iter().map(answer::line).collect(),
+        Format::Facts | Format::Full | Format::Json => {
+            let ids = found.hits.iter().map(|hit| hit.id);
+            let (items, _) = items(&store, &world.place, ids)?;
+            items
+                .iter()
+                .map(|item| answer::item(item, format))
+                .collect()
+        }
     };
-    Ok(answer::framed(&parts, &answer::how(&found)))
+    Ok(answer::framed(&parts, &(answer::how(&found) + &waiting)))
 }
 
 /// Ids that one call may ask for.
@@ -117,11 +130,12 @@ pub fn get_observations(world: &World, asked: &Observations) -> anyhow::Result<S
     let Some(store) = world.store()? else {
         return Ok(NOTHING_YET.to_owned());
     };
-    let (items, missing) = items(&store, asked.ids.iter().copied())?;
-    let parts: Vec<Part> = items
-        .iter()
-        .map(|item| answer::item(item, Format::Full))
-        .collect();
+    let (items, missing) = items(&store, &world.place, asked.ids.iter().copied())?;
+    let parts = items.iter().map(|item| {
+        let part = answer::item(item, Format::Full);
+        Ok(part.with(&answer::related(&store.related(item.id)?)))
+    });
+    let parts: Vec<Part> = parts.collect::<anyhow::Result<_>>()?;
     Ok(answer::framed(&parts, &missing))
 }
 
@@ -148,7 +162,8 @@ pub fn timeline(world: &World, asked: &Timeline) -> anyhow::Result<String> {
         }
         (None, None) => bail!("give an id or a query"),
     };
-    let hits = search::timeline(&store, id, asked.around())?;
+    let mut hits = search::timeline(&store, id, asked.around())?;
+    search::freshen(&store, &world.place, Sort::Date, &mut hits)?;
     ensure!(
         !hits.is_empty(),
         "there is no #{id}; `search` gives numbers"
@@ -208,12 +223,12 @@ pub fn forget(world: &World, asked: &Forget) -> anyhow::Result<String> {
     let Some(store) = world.store()? else {
         return Ok(NOTHING_YET.to_owned());
     };
-    let (items, missing) = items(&store, asked.ids.iter().copied())?;
-    if let Some(other) = items.iter().find(|it| it.body.kind() != Kind::Observation) {
+    let (items, missing) = items(&store, &world.place, asked.ids.iter().copied())?;
+    // A prompt holds its turn together, and what came of it quotes it.
+    if let Some(prompt) = items.iter().find(|it| it.body.kind() == Kind::Prompt) {
         bail!(
-            "#{} is a {}; only observations can be forgotten",
-            other.id,
-            other.body.kind()
+            "#{} is a prompt; only observations and summaries can be forgotten",
+            prompt.id
         );
     }
     if !asked.confirm {
@@ -244,11 +259,15 @@ pub fn recall(world: &World, _asked: &Recall) -> anyhow::Result<String> {
 }
 
 /// The items with these ids, and a line about those that are not there.
-fn items(store: &Store, ids: impl Iterator<Item = i64>) -> anyhow::Result<(Vec<Item>, String)> {
+fn items(
+    store: &Store,
+    here: &Place,
+    ids: impl Iterator<Item = i64>,
+) -> anyhow::Result<(Vec<Item>, String)> {
     let mut items = Vec::new();
     let mut missing = Vec::new();
     for id in ids {
-        match store.item(id)? {
+        match store.item_from(id, here)? {
             Some(item) => items.push(item),
             None => missing.push(format!("#{id}")),
         }

@@ -5,10 +5,12 @@
 
 use std::fmt::Write as _;
 
-use foreword_core::search::{Answer, Found, Hit, LOOSER_MAX, Looser, SessionTitle};
+use foreword_core::search::{Answer, Found, Hit, LOOSER_MAX, Looser, SessionTitle, SummaryLine};
 use foreword_core::store::{Item, ItemBody};
 use foreword_core::text::{self, count, one_line};
 use serde_json::{Value, json};
+
+use super::mark;
 
 pub fn hits(hits: &[Hit]) -> String {
     hits.iter().map(line).collect()
@@ -23,9 +25,10 @@ fn line(hit: &Hit) -> String {
         let _ = write!(title, " — {}", text::shorten(&one_line(&hit.subtitle), 100));
     }
     format!(
-        "#{:<5} {}  {kind:<9}  {title}\n",
+        "#{:<5} {}  {kind:<9}  {title}{}\n",
         hit.id,
-        text::date(hit.at)
+        text::date(hit.at),
+        mark(hit.freshness)
     )
 }
 
@@ -40,7 +43,7 @@ pub fn hits_json(hits: &[Hit]) -> Value {
             "session": hit.session,
             "created_at": text::rfc3339(hit.at),
             "score": hit.score,
-            "stale": null,
+            "stale": hit.freshness,
         })
     });
     rows.collect()
@@ -50,13 +53,22 @@ pub fn hits_json(hits: &[Hit]) -> Value {
 pub fn how(words: &str, found: &Found) -> String {
     let mut out = String::new();
     if found.answer == Answer::AnyWord && one_line(words).contains(' ') {
-        out.push_str("\nnothing has all of these words; the hits have some\n");
+        out.push_str("nothing has all of these words; the hits have some\n");
     }
-    if !found.unknown.is_empty() {
+    if !found.unknown.is_empty() && one_line(words).contains(' ') {
         let unknown: Vec<_> = found.unknown.iter().map(|it| one_line(it)).collect();
-        let _ = writeln!(out, "in no memory: {}", unknown.join(", "));
+        let _ = writeln!(out, "words in no memory: {}", unknown.join(", "));
     }
     out
+}
+
+/// What a search could not look at.
+pub fn waiting(events: u64) -> String {
+    match events {
+        0 => String::new(),
+        1 => "not searched: 1 event that waits to be taken in\n".to_owned(),
+        events => format!("not searched: {events} events that wait to be taken in\n"),
+    }
 }
 
 pub fn no_project() -> String {
@@ -72,6 +84,10 @@ pub fn no_hits(words: &str, found: &Found, current_project: bool) -> String {
     };
     if current_project {
         out.push_str(" in this project");
+    }
+    let filtered = |it: &Looser| matches!(it, Looser::NoFilter(_));
+    if found.looser.iter().any(filtered) {
+        out.push_str(" with these filters");
     }
     out.push('\n');
     for looser in &found.looser {
@@ -98,7 +114,8 @@ pub fn facts(item: &Item) -> String {
             facts,
             ..
         } => {
-            page.text("", &format!("#{} {type}: {title}", item.id));
+            let mark = mark(item.beside.as_ref().and_then(|it| it.stale));
+            page.text("", &format!("#{} {type}: {title}{mark}", item.id));
             page.text("  ", subtitle);
             for fact in facts {
                 page.text("  - ", fact);
@@ -135,28 +152,40 @@ pub fn sessions(sessions: &[SessionTitle], with_summaries: bool) -> String {
     }
     let mut out = String::new();
     for session in sessions {
-        // As much of an id as tells sessions apart, and `--session` takes it.
-        let id: String = session.session.chars().take(8).collect();
-        let _ = writeln!(
-            out,
-            "{}  {}  {} ({})",
-            one_line(&id),
-            text::date(session.at),
-            one_line(&session.title),
-            count(session.observations, "observation", "observations")
-        );
-        for summary in session.summaries.iter().filter(|_| with_summaries) {
-            let outcome = one_line(&summary.outcome);
-            let outcome = text::shorten(text::first_sentence(&outcome), 160);
-            let _ = writeln!(
-                out,
-                "  #{} {} — {outcome}",
-                summary.id,
-                text::title(&summary.request)
-            );
+        let _ = writeln!(out, "{}", session_title(session));
+        for line in session.summaries.iter().filter(|_| with_summaries) {
+            let _ = writeln!(out, "  {}", summary(line, session));
         }
     }
     out
+}
+
+pub fn session_title(session: &SessionTitle) -> String {
+    // As much of an id as tells sessions apart, and `--session` takes it.
+    let id: String = session.session.chars().take(8).collect();
+    format!(
+        "{}  {}  {} ({})",
+        one_line(&id),
+        text::date(session.at),
+        one_line(&session.title),
+        count(session.observations, "observation", "observations")
+    )
+}
+
+/// What a prompt asked for and came to, in a line. A session's title is what its first prompt
+/// asked for, and is not said twice.
+fn summary(summary: &SummaryLine, session: &SessionTitle) -> String {
+    let request = text::title(&summary.request);
+    let outcome = one_line(&summary.outcome);
+    let outcome = text::shorten(text::first_sentence(&outcome), 160);
+    let line = if outcome.is_empty() {
+        request
+    } else if request == session.title {
+        outcome.into_owned()
+    } else {
+        format!("{request} — {outcome}")
+    };
+    format!("#{} {line}", summary.id)
 }
 
 pub fn sessions_json(sessions: &[SessionTitle]) -> Value {

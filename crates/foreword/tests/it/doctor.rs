@@ -153,7 +153,7 @@ fn set_mode(path: &Path, mode: u32) {
 #[test]
 fn a_machine_on_which_all_is_well_is_left_in_peace() {
     let clinic = Clinic::new();
-    insta::assert_snapshot!(clinic.text(), @"24 checks, nothing found");
+    insta::assert_snapshot!(clinic.text(), @"26 checks, nothing found");
     clinic.tell("waiting, with a log beside the queue");
     assert!(clinic.file("queue.db-wal").exists());
     assert_eq!(clinic.ids(), [] as [&str; 0]);
@@ -215,6 +215,39 @@ fn hooks_of_a_program_that_moved_and_of_another_one() {
     install_moved();
     std::fs::remove_file(&moved).unwrap();
     clinic.is_cured_of("hooks-binary-gone");
+}
+
+#[test]
+fn server_missing() {
+    let clinic = Clinic::new();
+    let list = clinic.sandbox.user_home().join(".claude.json");
+    std::fs::write(&list, "{\"mcpServers\": {}}").unwrap();
+    let status = clinic.sandbox.run(&["status"]);
+    assert!(status.contains("\nserver      not listed: "), "{status}");
+    clinic.is_cured_of("server-missing");
+    let status = clinic.sandbox.run(&["status"]);
+    assert!(status.contains("\nserver      listed: "), "{status}");
+
+    let taken = "{\"mcpServers\": {\"foreword\": {\"command\": \"mine\"}}}";
+    std::fs::write(&list, taken).unwrap();
+    let findings = clinic.findings();
+    assert_eq!(ids(&findings), ["server-missing"]);
+    assert_eq!(findings[0]["cure_is_command"], false);
+}
+
+#[test]
+fn server_silent() {
+    let clinic = Clinic::new();
+    let list = clinic.sandbox.user_home().join(".claude.json");
+    let healthy = std::fs::read_to_string(&list).unwrap();
+    clinic.program("foreword", "#!/bin/sh\necho what\n");
+    for program in [clinic.bin("foreword"), clinic.bin("gone/foreword")] {
+        let program = program.display().to_string();
+        let other = healthy.replace(env!("CARGO_BIN_EXE_foreword"), &program);
+        std::fs::write(&list, other).unwrap();
+        clinic.is_cured_of("server-silent");
+        assert_eq!(std::fs::read_to_string(&list).unwrap(), healthy);
+    }
 }
 
 #[test]

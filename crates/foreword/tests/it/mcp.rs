@@ -1,5 +1,7 @@
 //! The MCP server as a client meets it: the real program, spoken to line by line.
 
+mod clients;
+
 use std::io::{BufRead as _, BufReader, Write as _};
 use std::path::Path;
 use std::process::{Child, ChildStdin, ChildStdout, Command, Stdio};
@@ -9,7 +11,7 @@ use serde_json::{Value, json};
 use crate::support::{Host, Sandbox};
 
 /// A client of a server of its own.
-struct Client {
+pub struct Client {
     server: Child,
     stdin: ChildStdin,
     stdout: BufReader<ChildStdout>,
@@ -32,7 +34,7 @@ impl Client {
         }
     }
 
-    fn new(sandbox: &Sandbox, project: &Path) -> Client {
+    pub fn new(sandbox: &Sandbox, project: &Path) -> Client {
         let mut client = Client::silent(sandbox.command(&["mcp"]), project);
         client.initialize();
         client
@@ -74,12 +76,12 @@ impl Client {
         answer
     }
 
-    fn call(&mut self, tool: &str, arguments: Value) -> Value {
+    pub fn call(&mut self, tool: &str, arguments: Value) -> Value {
         self.ask("tools/call", json!({"name": tool, "arguments": arguments}))["result"].clone()
     }
 
     /// What a tool says; the call has to go well.
-    fn says(&mut self, tool: &str, arguments: Value) -> String {
+    pub fn says(&mut self, tool: &str, arguments: Value) -> String {
         let result = self.call(tool, arguments);
         assert_eq!(result["isError"], false, "{result}");
         result["content"][0]["text"].as_str().unwrap().to_owned()
@@ -93,7 +95,7 @@ impl Client {
     }
 
     /// Closes standard input; the server has to end well, having said nothing else.
-    fn end(self) {
+    pub fn end(self) {
         drop(self.stdin);
         let rest: Vec<_> = self.stdout.lines().map(Result::unwrap).collect();
         assert_eq!(rest, Vec::<String>::new());
@@ -262,7 +264,8 @@ fn what_the_user_says_is_found_at_once_and_gone_for_good_when_forgotten() {
     let same = client.says("timeline", json!({"query": "kumquat pipeline"}));
     assert_eq!(same, around);
 
-    let ids = json!({"ids": [id, learned, 999]});
+    let summary = sandbox.count("memory.db", "select id from summaries");
+    let ids = json!({"ids": [id, learned, summary, 999]});
     let plan = client.says("forget", ids.clone());
     assert!(
         plan.contains("Deploys go through") && plan.contains("Nothing is forgotten yet"),
@@ -275,7 +278,7 @@ fn what_the_user_says_is_found_at_once_and_gone_for_good_when_forgotten() {
     let gone = client.says("forget", confirmed);
     assert_eq!(
         gone,
-        format!("Forgotten: #{id}, #{learned}.\nThere is no #999.\n")
+        format!("Forgotten: #{id}, #{learned}, #{summary}.\nThere is no #999.\n")
     );
     let found = client.says(
         "search",
@@ -285,7 +288,7 @@ fn what_the_user_says_is_found_at_once_and_gone_for_good_when_forgotten() {
     let prompt = sandbox.count("memory.db", "select id from prompts");
     let refused = client.refuses("forget", json!({"ids": [prompt], "confirm": true}));
     assert!(
-        refused.contains("only observations can be forgotten"),
+        refused.contains("only observations and summaries can be forgotten"),
         "{refused}"
     );
     client.end();
@@ -304,6 +307,8 @@ fn what_the_user_says_is_found_at_once_and_gone_for_good_when_forgotten() {
     assert_eq!(titles(), "Fix the expiry test (docs/expiry.md)");
     sandbox.run(&["redo", "s1"]);
     assert_eq!(titles(), "Fix the expiry test (docs/expiry.md)");
+    let summaries = "select count(*) from summaries";
+    assert_eq!(sandbox.count("memory.db", summaries), 0);
 }
 
 #[test]

@@ -13,7 +13,7 @@ use serde_json::Value;
 use crate::support::{Host, Sandbox};
 
 /// The recordings and the folders that they were made in.
-const SESSIONS: &[(&str, &str)] = &[
+pub const SESSIONS: &[(&str, &str)] = &[
     ("bug-hunt", "tally"),
     ("feature", "shelf"),
     ("refactor", "ledger"),
@@ -49,14 +49,14 @@ fn the_page_shows_what_is_remembered() {
     }
 }
 
-struct Replay {
-    sandbox: Sandbox,
-    project: PathBuf,
+pub struct Replay {
+    pub sandbox: Sandbox,
+    pub project: PathBuf,
     recording: Vec<Value>,
 }
 
 impl Replay {
-    fn new(name: &str, project: &str) -> Replay {
+    pub fn new(name: &str, project: &str) -> Replay {
         let sandbox = Sandbox::new();
         // Only a drain derives, so that a batch is always the same events.
         sandbox.keep_workers_away();
@@ -73,7 +73,7 @@ impl Replay {
     }
 
     /// Drains after every turn, as the worker does.
-    fn turn_by_turn(self) -> Replay {
+    pub fn turn_by_turn(self) -> Replay {
         for line in &self.recording {
             self.tell(line);
             if line["hook"] == "summary" {

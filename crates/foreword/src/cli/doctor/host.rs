@@ -1,6 +1,6 @@
 //! Claude Code: what its settings have it run, and the client itself.
 
-use std::io::Read as _;
+use std::io::{Read as _, Write as _};
 use std::path::{Path, PathBuf};
 use std::process::{Command, Stdio};
 use std::sync::mpsc;
@@ -62,13 +62,13 @@ pub fn hooks_other_binary(world: &World) -> Option<Trouble> {
 }
 
 /// Our hooks where they are: in the user's settings, else in the project's.
-struct Hooks {
-    place: Place,
+pub struct Hooks {
+    pub place: Place,
     programs: Vec<(&'static str, Vec<String>)>,
 }
 
 impl Hooks {
-    fn find(world: &World) -> Option<Hooks> {
+    pub fn find(world: &World) -> Option<Hooks> {
         // Settings that cannot be read are another check's; here nothing is known then.
         let all: Option<Vec<_>> = world
             .settings
@@ -84,20 +84,20 @@ impl Hooks {
         Some(all.swap_remove(connected))
     }
 
-    fn any(&self) -> bool {
+    pub fn any(&self) -> bool {
         self.programs
             .iter()
             .any(|(_, programs)| !programs.is_empty())
     }
 
-    fn first_program(&self, wanted: impl Fn(&Path) -> bool) -> Option<(&'static str, &str)> {
+    pub fn first_program(&self, wanted: impl Fn(&Path) -> bool) -> Option<(&'static str, &str)> {
         self.programs.iter().find_map(|(event, programs)| {
             let program = programs.iter().find(|program| wanted(Path::new(program)))?;
             Some((*event, program.as_str()))
         })
     }
 
-    fn install(&self, world: &World) -> String {
+    pub fn install(&self, world: &World) -> String {
         match self.place.scope {
             Scope::User => world.foreword("install"),
             Scope::Project => world.foreword("install --project"),
@@ -201,13 +201,20 @@ fn client() -> Option<PathBuf> {
 
 /// What `claude --version` says, if it says so within a few seconds.
 fn version_of(client: &Path) -> Option<String> {
-    let mut child = Command::new(client)
-        .arg("--version")
-        .stdin(Stdio::null())
+    let mut command = Command::new(client);
+    said_by(command.arg("--version"), "", Duration::from_secs(10))
+}
+
+/// All that a program says when it is told this; none if it does not end in time.
+pub fn said_by(command: &mut Command, told: &str, deadline: Duration) -> Option<String> {
+    let mut child = command
+        .stdin(Stdio::piped())
         .stdout(Stdio::piped())
         .stderr(Stdio::null())
         .spawn()
         .ok()?;
+    // It need not listen.
+    let _ = child.stdin.take()?.write_all(told.as_bytes());
     let mut output = child.stdout.take()?;
     let (sender, answer) = mpsc::channel();
     std::thread::spawn(move || {
@@ -215,7 +222,7 @@ fn version_of(client: &Path) -> Option<String> {
         let _ = output.read_to_string(&mut text);
         let _ = sender.send(text);
     });
-    let answer = answer.recv_timeout(Duration::from_secs(10)).ok();
+    let answer = answer.recv_timeout(deadline).ok();
     if answer.is_none() {
         let _ = child.kill();
     }

@@ -1,0 +1,91 @@
+//! Looking back has five levels, and each costs less than the next on the same memory: titles
+//! of sessions, their summaries, titles of observations, facts, everything.
+
+use serde_json::{Value, json};
+
+use crate::mcp::Client;
+use crate::offline::{Replay, SESSIONS};
+
+const LEVELS: [&str; 5] = ["sessions", "summaries", "index", "facts", "full"];
+
+fn tokens(text: &str) -> usize {
+    text.chars().count().div_ceil(4)
+}
+
+#[track_caller]
+fn assert_each_costs_less_than_the_next(levels: &[String]) {
+    let costs: Vec<_> = levels.iter().map(|text| tokens(text)).collect();
+    let rises = costs.windows(2).all(|pair| pair[0] < pair[1]);
+    assert!(rises, "{costs:?}\n{}", levels.join("\n---\n"));
+}
+
+#[test]
+fn each_level_costs_less_than_the_next_on_both_roads() {
+    for (name, project) in SESSIONS {
+        let Replay {
+            sandbox, project, ..
+        } = Replay::new(name, project).turn_by_turn();
+        let mut client = Client::new(&sandbox, &project);
+        for words in ["", "test deploy runner"] {
+            let printed = LEVELS.map(|level| {
+                let since = ["--since", "2000-01-01"];
+                let mut command = sandbox.command(&["search", words, "--format", level]);
+                let output = command.args(since).current_dir(&project).output().unwrap();
+                assert!(output.status.success(), "{output:?}");
+                String::from_utf8(output.stdout).unwrap()
+            });
+            assert_each_costs_less_than_the_next(&printed);
+            let told =
+                LEVELS.map(|level| client.says("search", json!({"query": words, "format": level})));
+            assert_each_costs_less_than_the_next(&told);
+        }
+        client.end();
+    }
+}
+
+#[test]
+fn hits_can_be_had_as_the_sessions_that_they_are_from() {
+    let Replay {
+        sandbox, project, ..
+    } = Replay::new("bug-hunt", "tally").turn_by_turn();
+    let plain = |text: String| {
+        let today = text.lines().find_map(|line| line.get(10..20)).unwrap();
+        text.replace(today, "DATE")
+    };
+    let mut command = sandbox.command(&["search", "timestamps", "--format", "summaries"]);
+    let printed = command.current_dir(&project).output().unwrap().stdout;
+    insta::assert_snapshot!(plain(String::from_utf8(printed).unwrap()), @r"
+    00000000  DATE  The March invoice for acme is 270 short: totals() puts part of it into February (5 observations)
+      #5 `python3 -m unittest` passes again; tried and undone: dropping the `round` in `hours`; tried and undone: removing the `lru_cache` from `rate_for`.
+      #11 Is there anything else in the code that reads timestamps in UTC? — “`month_of` in tally/months.py is the only place in the package that turns a timestamp into a date; the other hits are the tests' own fixtures.”
+    ");
+    let mut client = Client::new(&sandbox, &project);
+    let arguments = json!({"query": "timestamps", "format": "summaries"});
+    let told = client.says("search", arguments);
+    let told = told.split_once("instructions.\n").unwrap().1;
+    insta::assert_snapshot!(plain(told.to_owned()), @r"
+    00000000  DATE  The March invoice for acme is 270 short: totals() puts part of it into February (5 observations)
+      #5 `python3 -m unittest` passes again; tried and undone: dropping the `round` in `hours`…
+      #11 “`month_of` in tally/months.py is the only place in the package that turns a timestamp…
+    </foreword-memory>
+    ");
+    client.end();
+}
+
+#[test]
+fn an_agent_gets_the_array_that_the_command_prints() {
+    let Replay {
+        sandbox, project, ..
+    } = Replay::new("bug-hunt", "tally").turn_by_turn();
+    let mut command = sandbox.command(&["search", "total", "--format", "json"]);
+    let printed = command.current_dir(&project).output().unwrap().stdout;
+    let printed: Value = serde_json::from_slice(&printed).unwrap();
+    assert!(!printed.as_array().unwrap().is_empty());
+    let mut client = Client::new(&sandbox, &project);
+    let mut told = |arguments| client.says("search", arguments);
+    let array = told(json!({"query": "total", "format": "json"}));
+    assert_eq!(serde_json::from_str::<Value>(&array).unwrap(), printed);
+    let none = told(json!({"query": "kumquat", "format": "json"}));
+    assert_eq!(none, "[]\n");
+    client.end();
+}

@@ -1,0 +1,151 @@
+//! What a person reads who looks back, word by word, on one small memory.
+
+use std::path::PathBuf;
+
+use serde_json::json;
+
+use crate::mcp::Client;
+use crate::support::{Host, Sandbox};
+
+/// Two sessions on one file, and a third whose prompt still waits.
+struct Memory {
+    sandbox: Sandbox,
+    project: PathBuf,
+}
+
+impl Memory {
+    fn new() -> Memory {
+        let sandbox = Sandbox::new();
+        let project = sandbox.project("pay");
+        sandbox.keep_workers_away();
+        let tell = |hook, input| sandbox.told(hook, &project, &input);
+        let host = Host::new("5e5510a1-mended", &project);
+        tell("new", host.prompt("Fix the expiry test"));
+        let error = "Exit code 101\nthread 'expiry' panicked at src/token.rs:9:5:\nassertion failed: now <= expires";
+        tell("save", host.bash_failed("cargo test", error));
+        tell(
+            "save",
+            host.edit("src/token.rs", "now < expires", "now <= expires"),
+        );
+        tell("save", host.bash("cargo test", "test result: ok"));
+        tell(
+            "summary",
+            host.stop("Fixed the comparison.\n\nNext steps:\n- cover leap seconds"),
+        );
+        sandbox.drain();
+        let host = Host::new("5e5510b2-added", &project);
+        tell("new", host.prompt("Tokens need a grace period of a minute"));
+        tell(
+            "save",
+            host.edit("src/token.rs", "now <= expires", "now <= expires + GRACE"),
+        );
+        tell(
+            "save",
+            host.edit("src/grace.rs", "", "pub const GRACE: u64 = 60;"),
+        );
+        tell(
+            "save",
+            host.bash(
+                "git commit -am 'feat: tokens have a grace period'",
+                "[main 3f9c2ab] feat: tokens have a grace period\n 2 files changed",
+            ),
+        );
+        tell(
+            "summary",
+            host.stop("Tokens are valid for a minute longer."),
+        );
+        sandbox.drain();
+        std::fs::remove_file(project.join("src/grace.rs")).unwrap();
+        sandbox.keep_workers_away();
+        let host = Host::new("5e5510c3-waits", &project);
+        sandbox.told("new", &project, &host.prompt("What is left?"));
+        Memory { sandbox, project }
+    }
+
+    /// What each of these commands prints, without what changes from day to day.
+    fn prints(&self, commands: &[&str]) -> String {
+        let mut all = String::new();
+        for line in commands {
+            let words: Vec<_> = line.split(' ').collect();
+            let mut command = self.sandbox.command(&words);
+            let output = command.current_dir(&self.project).output().unwrap();
+            let [printed, error] =
+                [output.stdout, output.stderr].map(|it| String::from_utf8(it).unwrap());
+            all += &format!("$ foreword {line}\n{printed}{error}\n");
+        }
+        without_times(&all)
+    }
+}
+
+/// Days as DATE, moments as TIME.
+fn without_times(text: &str) -> String {
+    let is_date = |it: &str| {
+        let parts: Vec<_> = it.split('-').collect();
+        parts.len() == 3 && parts.iter().all(|it| it.parse::<u32>().is_ok())
+    };
+    let mut out = String::new();
+    for word in text.split_inclusive([' ', '\n']) {
+        let bare = word.trim_end();
+        let plain = match bare {
+            date if is_date(date) => "DATE",
+            time if time.ends_with('Z') && time.get(..10).is_some_and(is_date) => "TIME",
+            other => other,
+        };
+        out += plain;
+        out += &word[bare.len()..];
+    }
+    out
+}
+
+#[test]
+fn looking_back() {
+    let memory = Memory::new();
+    insta::assert_snapshot!(memory.prints(&[
+        "sessions",
+        "sessions --summaries",
+        "sessions --since 2999-01-01",
+        "timeline 2",
+        "timeline grace period",
+        "timeline 99",
+    ]));
+}
+
+#[test]
+fn searching() {
+    let memory = Memory::new();
+    insta::assert_snapshot!(memory.prints(&[
+        "search expires",
+        "search grace kumquat",
+        "search kumquat",
+        "search gra",
+        "search grace --type decision",
+        "search --type feature",
+        "search expires --format facts",
+        "search grace --format summaries",
+    ]));
+}
+
+#[test]
+fn showing() {
+    let memory = Memory::new();
+    insta::assert_snapshot!(memory.prints(&["show 2", "show 5", "show 3", "show 1", "show 99"]));
+}
+
+#[test]
+fn an_agent_looking_back() {
+    let memory = Memory::new();
+    let mut client = Client::new(&memory.sandbox, &memory.project);
+    let mut all = String::new();
+    for (tool, arguments) in [
+        ("search", json!({"query": "expires"})),
+        ("search", json!({"query": "grace", "format": "summaries"})),
+        ("search", json!({"query": "kumquat"})),
+        ("timeline", json!({"id": 2})),
+        ("get_observations", json!({"ids": [2]})),
+    ] {
+        let said = client.says(tool, arguments.clone());
+        all += &format!("{tool} {arguments}\n{said}\n");
+    }
+    client.end();
+    insta::assert_snapshot!(without_times(&all));
+}
