@@ -9,6 +9,7 @@
 
 mod worth;
 
+use std::collections::HashSet;
 use std::path::Path;
 
 use rusqlite::named_params;
@@ -134,6 +135,8 @@ struct Line {
     on_this_branch: bool,
     /// It touches a file that the latest summary of the project says was edited.
     about_last_work: bool,
+    superseded_by: Option<i64>,
+    told_again: bool,
     /// None if it was not looked at, or nobody can tell.
     freshness: Option<Freshness>,
 }
@@ -165,6 +168,7 @@ fn sessions(store: &Store, project: &str, request: &Request<'_>) -> rusqlite::Re
            and exists (select 1 from prompts p where p.session_id = s.id)
            and (
                exists (select 1 from observations o where o.session_id = s.id)
+               or exists (select 1 from repeats r where r.session_id = s.id)
                or exists (
                    select 1 from summaries m
                    where m.session_id = s.id and m.completed || m.investigated || m.next_steps <> ''
@@ -194,8 +198,11 @@ fn sessions(store: &Store, project: &str, request: &Request<'_>) -> rusqlite::Re
     )?;
     let mut sessions = rows.collect::<rusqlite::Result<Vec<_>>>()?;
     let last_work = last_work(store, &sessions)?;
+    // What was told again stands where it was told last.
+    let mut seen = HashSet::new();
     for session in &mut sessions {
         fill(store, session, request.branch, &last_work)?;
+        session.lines.retain(|line| seen.insert(line.id));
     }
     look_at_files(store, request.root, &mut sessions)?;
     Ok(sessions)
@@ -269,9 +276,11 @@ fn fill(
                     join json_each(:last_work) as edited on edited.value = f.path
                     where f.observation_id = o.id
                 ) as about_last_work,
+                superseded_by, exists (select 1 from repeats where observation_id = o.id) as told_again,
                 (length(title) + length(subtitle) + length(facts) + length(narrative) + 3) / 4 as cost
          from observations o
          where session_id = :session
+            or id in (select observation_id from repeats where session_id = :session)
          order by at desc, id desc
          limit 100",
     )?;
@@ -287,6 +296,8 @@ fn fill(
             origin: row.get("origin")?,
             on_this_branch: row.get("on_this_branch")?,
             about_last_work: row.get("about_last_work")?,
+            superseded_by: row.get("superseded_by")?,
+            told_again: row.get("told_again")?,
             freshness: None,
         })
     })?;
@@ -307,9 +318,13 @@ impl Line {
             Some(Freshness::Gone) => ", files gone since",
             Some(Freshness::Fresh) | None => "",
         };
+        let superseded = self
+            .superseded_by
+            .map(|by| format!(", superseded by #{by}"));
+        let superseded = superseded.unwrap_or_default();
         let title = field(&self.title, 110);
         format!(
-            "- #{} {}: {title} (~{} tokens{origin}{stale})\n",
+            "- #{} {}: {title} (~{} tokens{origin}{stale}{superseded})\n",
             self.id, self.kind, self.cost
         )
     }
@@ -452,6 +467,8 @@ mod tests {
             origin: Origin::Agent,
             on_this_branch: false,
             about_last_work: false,
+            superseded_by: None,
+            told_again: false,
             freshness: None,
         }
     }
@@ -515,14 +532,20 @@ More on a line: `foreword show NUMBER`. Anything else: `foreword search WORDS`.
         let mut lines: Vec<_> = (1..9).map(|id| line(id, "word")).collect();
         lines[0].origin = Origin::User;
         lines[1].by_subagent = true;
+        lines[2].superseded_by = Some(9);
+        lines[3].told_again = true;
         let index = render("pay", "foreword", &[session(1, lines)], 800);
         let first = &index.weighed[0];
         assert_eq!((first.id, first.worth(), first.fate), (1, 50, Fate::Shown));
         assert_eq!(first.reasons, [("a bugfix", 40), ("the user said so", 10)]);
-        let last = index.weighed.last().unwrap();
+        assert_eq!((index.weighed[1].id, index.weighed[1].worth()), (4, 44));
+        let last: Vec<_> = index.weighed[6..]
+            .iter()
+            .map(|it| (it.id, it.worth(), it.fate))
+            .collect();
         assert_eq!(
-            (last.id, last.worth(), last.fate),
-            (2, 10, Fate::SessionFull)
+            last,
+            [(2, 10, Fate::SessionFull), (3, 0, Fate::SessionFull)]
         );
         let shown = index.weighed.iter().filter(|it| it.fate == Fate::Shown);
         assert_eq!(shown.count(), LINES_PER_SESSION);

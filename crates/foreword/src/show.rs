@@ -9,7 +9,7 @@ mod money;
 
 pub use consent::{consent, provider_chosen};
 pub use found::{
-    facts, hits, hits_json, how, no_hits, no_project, sessions, sessions_json, timeline,
+    facts, hits, hits_json, how, no_hits, no_project, sessions, sessions_json, superseded, timeline,
 };
 pub use money::{bill, bill_json, pause_json, redo_plan, redone, stand_in, usd};
 
@@ -100,10 +100,14 @@ pub fn item(item: &Item) -> String {
             provider,
             model,
             prompt_version,
+            superseded_by,
+            supersedes,
+            times,
             ..
         } => {
             page.text("", &format!("#{} {type}: {title}", item.id));
             page.text("", subtitle);
+            page.text("", &found::later(*superseded_by, supersedes, *times));
             page.gap();
             for fact in facts {
                 page.text("- ", fact);

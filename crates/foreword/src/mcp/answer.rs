@@ -60,8 +60,9 @@ pub fn line(hit: &Hit) -> Part {
         .observation_type
         .map_or(hit.kind.as_str(), |it| it.as_str());
     let title = text::one_line(&hit.title);
-    let title = text::shorten(&title, TITLE_MAX);
-    Part::new(hit.id, format!("#{} {kind} {title}\n", hit.id))
+    let superseded = show::superseded(hit);
+    let title = text::shorten(&title, TITLE_MAX - superseded.len());
+    Part::new(hit.id, format!("#{} {kind} {title}{superseded}\n", hit.id))
 }
 
 /// A line of a timeline, whose middle is marked.
