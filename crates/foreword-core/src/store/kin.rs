@@ -94,6 +94,7 @@ struct Relative {
     kinship: Kinship,
     /// Which of the two was told first.
     is_older: bool,
+    has_same_facts: bool,
     origin: Origin,
     at: Millis,
     /// When it was superseded.
@@ -102,17 +103,18 @@ struct Relative {
 
 impl Relative {
     fn is_twin_of(&self, observation: &Observation, told: &Told) -> bool {
-        // What the extractor tells of work is what was done: done again it is news.
-        let is_history = told.provenance.provider == "offline"
-            && matches!(
+        // What the extractor tells of work is what was done: done otherwise it is news.
+        let is_news = told.provenance.provider == "offline"
+            && !matches!(
                 observation.kind,
-                ObservationType::Bugfix | ObservationType::Feature | ObservationType::Refactor
-            );
+                ObservationType::Decision | ObservationType::Discovery
+            )
+            && !self.has_same_facts;
         // Who comes back to a decision that was overtaken decides anew.
         let stood = self.superseded_at.is_none_or(|at| at > observation.at);
         // The user's word is not lost in somebody else's.
         let weighs_less = observation.origin == Origin::User && self.origin != Origin::User;
-        self.kinship == Kinship::Duplicate && stood && !weighs_less && !is_history
+        self.kinship == Kinship::Duplicate && stood && !weighs_less && !is_news
     }
 }
 
@@ -142,34 +144,42 @@ fn relatives(
     let this = Insight {
         kind: observation.kind,
         title,
+        subtitle: &observation.subtitle,
         facts: &observation.facts,
+        narrative: &observation.narrative,
         concepts: &observation.concepts,
         files: &paths,
     };
     // What was said outright has no title of its own: all of it must be the same.
     let mut statement = tx.prepare_cached(
-        "select o.id, o.type, iif(o.provider = 'user', o.narrative, o.title) as title, o.facts, o.concepts,
+        "select o.id, o.type, iif(o.provider = 'user', o.narrative, o.title) as title,
+                o.subtitle, o.facts, o.narrative, o.concepts,
                 (select json_group_array(distinct path) from observation_files where observation_id = o.id) as files,
                 o.origin, o.at, successor.at as superseded_at
          from (select rowid from texts where texts match :expression order by rowid desc limit :max) as found
          join observations o on o.id = found.rowid
          left join observations successor on successor.id = o.superseded_by
-         where o.project_id = :project and o.id is not :id
+         where o.project_id = :project and o.type = :type and o.id is not :id
          order by o.id",
     )?;
     let parameters = named_params! {
         ":expression": expression,
         ":max": CHOSEN_MAX,
         ":project": session.project_id,
+        ":type": observation.kind,
         ":id": id,
     };
     let relative = |row: &Row<'_>| {
-        let (title, facts) = (row.get::<_, String>("title")?, list(row, "facts")?);
+        let text = |column| row.get::<_, String>(column);
+        let (title, subtitle, narrative) = (text("title")?, text("subtitle")?, text("narrative")?);
+        let facts = list(row, "facts")?;
         let (concepts, files) = (list(row, "concepts")?, list(row, "files")?);
         let that = Insight {
             kind: row.get("type")?,
             title: &title,
+            subtitle: &subtitle,
             facts: &facts,
+            narrative: &narrative,
             concepts: &concepts,
             files: &files,
         };
@@ -184,6 +194,7 @@ fn relatives(
             id: order.1,
             kinship: kinship(older, newer),
             is_older,
+            has_same_facts: facts == observation.facts,
             origin: row.get("origin")?,
             at: order.0,
             superseded_at: row.get("superseded_at")?,

@@ -3,6 +3,7 @@
 
 mod documents;
 mod index;
+mod kin;
 mod models;
 mod ordinary;
 mod payloads;
