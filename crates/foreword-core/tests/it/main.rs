@@ -1,6 +1,7 @@
 //! Core against real files: recorded payloads of the host, databases on disk.
 #![expect(clippy::unwrap_used, reason = "a test that cannot go on has failed")]
 
+mod again;
 mod documents;
 mod index;
 mod kin;
