@@ -11,6 +11,7 @@
 mod line;
 mod worth;
 
+use std::collections::HashSet;
 use std::path::Path;
 
 use rusqlite::named_params;
@@ -154,6 +155,7 @@ fn sessions(store: &Store, project: &str, request: &Request<'_>) -> rusqlite::Re
            and exists (select 1 from prompts p where p.session_id = s.id)
            and (
                exists (select 1 from observations o where o.session_id = s.id)
+               or exists (select 1 from repeats r where r.session_id = s.id)
                or exists (
                    select 1 from summaries m
                    where m.session_id = s.id and m.completed || m.investigated || m.next_steps <> ''
@@ -183,8 +185,11 @@ fn sessions(store: &Store, project: &str, request: &Request<'_>) -> rusqlite::Re
     )?;
     let mut sessions = rows.collect::<rusqlite::Result<Vec<_>>>()?;
     let last_work = last_work(store, &sessions)?;
+    // What was told again stands where it was told last.
+    let mut seen = HashSet::new();
     for session in &mut sessions {
         fill(store, session, request.branch, &last_work)?;
+        session.lines.retain(|line| seen.insert(line.id));
     }
     look_at_files(store, request.root, &mut sessions)?;
     Ok(sessions)
@@ -396,6 +401,8 @@ mod tests {
             origin: Origin::Agent,
             on_this_branch: false,
             about_last_work: false,
+            superseded_by: None,
+            told_again: false,
             freshness: None,
         }
     }
@@ -460,14 +467,20 @@ Anything else: `search`, or `foreword search WORDS`.
         let mut lines: Vec<_> = (1..9).map(|id| line(id, "word")).collect();
         lines[0].origin = Origin::User;
         lines[1].by_subagent = true;
+        lines[2].superseded_by = Some(9);
+        lines[3].told_again = true;
         let index = render("pay", "foreword", &[session(1, lines)], 800);
         let first = &index.weighed[0];
         assert_eq!((first.id, first.worth(), first.fate), (1, 50, Fate::Shown));
         assert_eq!(first.reasons, [("a bugfix", 40), ("the user said so", 10)]);
-        let last = index.weighed.last().unwrap();
+        assert_eq!((index.weighed[1].id, index.weighed[1].worth()), (4, 44));
+        let last: Vec<_> = index.weighed[6..]
+            .iter()
+            .map(|it| (it.id, it.worth(), it.fate))
+            .collect();
         assert_eq!(
-            (last.id, last.worth(), last.fate),
-            (2, 10, Fate::SessionFull)
+            last,
+            [(2, 10, Fate::SessionFull), (3, 0, Fate::SessionFull)]
         );
         let shown = index.weighed.iter().filter(|it| it.fate == Fate::Shown);
         assert_eq!(shown.count(), LINES_PER_SESSION);

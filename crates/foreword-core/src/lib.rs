@@ -17,6 +17,7 @@ pub mod redact;
 pub mod queue;
 pub mod spool;
 
+pub mod kin;
 pub mod store;
 
 pub mod index;

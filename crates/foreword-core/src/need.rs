@@ -155,8 +155,17 @@ fn candidates(
         return Ok(candidates);
     }
     let lines = index::lines(store, occasion, found.iter().map(|&(id, _)| id))?;
+    // What was overtaken is no news; what overtook it is.
+    let newer = lines.iter().filter_map(|line| line.superseded_by);
+    let newer = index::lines(store, occasion, newer)?;
     for (id, because) in found {
-        if let Some(line) = lines.iter().find(|line| line.id == id) {
+        let line = lines.iter().find(|line| line.id == id);
+        let line = match line.and_then(|line| line.superseded_by) {
+            Some(by) => newer.iter().find(|line| line.id == by),
+            None => line,
+        };
+        let known = |line: &Line| candidates.lines.iter().any(|(it, _)| it.id == line.id);
+        if let Some(line) = line.filter(|line| !known(line)) {
             candidates.lines.push((line.clone(), because));
         }
     }

@@ -16,6 +16,7 @@ mod rank;
 mod sessions;
 mod words;
 
+use std::cmp::Ordering;
 use std::collections::{BTreeSet, HashMap};
 
 use rusqlite::named_params;
@@ -25,10 +26,9 @@ pub use filter::Filter;
 pub use fresh::freshen;
 pub use list::timeline;
 pub use sessions::{HITS_PER_SESSION, SessionTitle, SummaryLine, sessions, sessions_of};
-pub(crate) use words::register as register_parts;
+pub(crate) use words::{Word, register as register_parts, words};
 
 use self::list::Order;
-use self::words::Word;
 use crate::model::{Freshness, Kind, Millis, ObservationType};
 use crate::store::Store;
 
@@ -95,6 +95,8 @@ pub struct Hit {
     pub project: Option<String>,
     pub session: String,
     pub at: Millis,
+    /// The newer decision on the same matter.
+    pub superseded_by: Option<i64>,
     /// Higher is better; none in a list.
     pub score: Option<f64>,
     /// How its files are now; none until `freshen` looked, or if nobody can tell.
@@ -106,6 +108,8 @@ const CHOSEN_MAX: f64 = 1000.0;
 /// A row that has a term gets about its weight once, at most 2.2 times: in a short row, or
 /// often, or in the title. What is left out is taken for so much.
 const USUAL_WORTH: f64 = 1.2;
+/// What a superseded decision's score still counts.
+const SUPERSEDED: f64 = 0.6;
 /// Rows of a term are counted up to here and estimated beyond.
 const COUNTED_MAX: u32 = 1000;
 
@@ -291,9 +295,7 @@ impl<'a> Asked<'a> {
         }
         candidates.sort_unstable_by(|a, b| {
             let order = |it: &Candidate| (it.has_all, it.score, it.id);
-            order(b)
-                .partial_cmp(&order(a))
-                .unwrap_or(std::cmp::Ordering::Equal)
+            order(b).partial_cmp(&order(a)).unwrap_or(Ordering::Equal)
         });
         Ok(candidates)
     }
@@ -356,6 +358,7 @@ fn best(
 ) -> rusqlite::Result<(Vec<Hit>, Answer)> {
     let mut hits: Vec<Hit> = Vec::new();
     let mut answer = Answer::Nothing;
+    let mut with_all = 0;
     let mut rest = candidates;
     let mut next = wanted.max(8) * 2;
     while !rest.is_empty() {
@@ -382,7 +385,9 @@ fn best(
                         Answer::AnyWord
                     };
                 }
-                hit.score = Some(candidate.score);
+                let counts = hit.superseded_by.map_or(1.0, |_| SUPERSEDED);
+                hit.score = Some(candidate.score * counts);
+                with_all += usize::from(candidate.has_all);
                 hits.push(hit);
             }
         }
@@ -392,8 +397,15 @@ fn best(
         rest = after;
         next *= 4;
     }
-    if query.sort == Sort::Date {
-        hits.sort_by_key(|hit| std::cmp::Reverse((hit.at, hit.id)));
+    match query.sort {
+        Sort::Date => hits.sort_by_key(|hit| std::cmp::Reverse((hit.at, hit.id))),
+        // What is superseded goes down among its like: those with all words, or the others.
+        Sort::Relevance => {
+            let (all, any) = hits.split_at_mut(with_all);
+            for hits in [all, any] {
+                hits.sort_by(|a, b| b.score.partial_cmp(&a.score).unwrap_or(Ordering::Equal));
+            }
+        }
     }
     Ok((hits, answer))
 }

@@ -3,7 +3,8 @@
 //! The worker writes here, and what a person asked for by name: `redo`, `retry`, `projects`,
 //! the tools `remember` and `forget`. `turns` puts a claimed batch together with what is
 //! already known of its turns; `commit` stores what was derived, in one transaction with the
-//! ids and keys of the events it came from (`taken`); `again` says what can be derived once
+//! ids and keys of the events it came from (`taken`); `kin` knows an insight again that is
+//! told once more, and marks a decision that was overtaken; `again` says what can be derived once
 //! more; `asked` remembers and forgets at somebody's word; `ledger` is what models cost;
 //! `read` answers questions, `beside` and `related` say what else is to be known about an answer. `docs/schema.md` shows the tables.
 
@@ -12,6 +13,7 @@ mod asked;
 mod beside;
 mod commit;
 mod digest;
+mod kin;
 pub mod ledger;
 mod projects;
 mod read;

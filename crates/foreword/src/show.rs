@@ -13,7 +13,7 @@ pub use beside::{mark, related};
 pub use consent::{consent, provider_chosen};
 pub use found::{
     facts, hits, hits_json, how, no_hits, no_project, session_title, sessions, sessions_json,
-    timeline, waiting,
+    superseded, timeline, waiting,
 };
 pub use money::{bill, bill_json, pause_json, redo_plan, redone, stand_in, usd};
 pub use why::{preview, receipts, receipts_json, why};
@@ -79,10 +79,14 @@ pub fn item(item: &Item) -> String {
             provider,
             model,
             prompt_version,
+            superseded_by,
+            supersedes,
+            times,
             ..
         } => {
             page.text("", &format!("#{} {type}: {title}", item.id));
             page.text("", subtitle);
+            page.text("", &found::later(*superseded_by, supersedes, *times));
             page.gap();
             for fact in facts {
                 page.text("- ", fact);

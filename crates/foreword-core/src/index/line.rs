@@ -19,6 +19,8 @@ pub(crate) struct Line {
     pub on_this_branch: bool,
     /// It touches a file that the latest summary of the project says was edited.
     pub about_last_work: bool,
+    pub superseded_by: Option<i64>,
+    pub told_again: bool,
     /// None if it was not looked at, or nobody can tell.
     pub freshness: Option<Freshness>,
 }
@@ -36,9 +38,13 @@ impl Line {
             Some(Freshness::Gone) => ", files gone since",
             Some(Freshness::Fresh) | None => "",
         };
+        let superseded = self
+            .superseded_by
+            .map(|by| format!(", superseded by #{by}"));
+        let superseded = superseded.unwrap_or_default();
         let title = field(&self.title, 110);
         format!(
-            "- #{} {}: {title} (~{} tokens{origin}{stale})\n",
+            "- #{} {}: {title} (~{} tokens{origin}{stale}{superseded})\n",
             self.id, self.kind, self.cost
         )
     }
@@ -58,6 +64,7 @@ const COLUMNS: &str = "o.id, o.type, o.title, o.origin, o.agent_id is not null a
         join json_each(:last_work) as edited on edited.value = f.path
         where f.observation_id = o.id
     ) as about_last_work,
+    o.superseded_by, exists (select 1 from repeats where observation_id = o.id) as told_again,
     (length(o.title) + length(o.subtitle) + length(o.facts) + length(o.narrative) + 3) / 4 as cost";
 
 /// The lines that a session could have, the newest first.
@@ -71,6 +78,7 @@ pub(super) fn of_session(
         "select {COLUMNS}
          from observations o
          where o.session_id = :session
+            or o.id in (select observation_id from repeats where session_id = :session)
          order by o.at desc, o.id desc
          limit 100"
     ))?;
@@ -123,6 +131,8 @@ fn from_row(row: &Row<'_>) -> rusqlite::Result<Line> {
         origin: row.get("origin")?,
         on_this_branch: row.get("on_this_branch")?,
         about_last_work: row.get("about_last_work")?,
+        superseded_by: row.get("superseded_by")?,
+        told_again: row.get("told_again")?,
         freshness: None,
     })
 }

@@ -13,17 +13,17 @@ use crate::text;
 
 /// Everything that can be told, in one shape.
 const TELLABLE: [&str; 3] = [
-    "select id, 'observation' as kind, session_id, prompt_id, type, title, subtitle, branch, origin, at
+    "select id, 'observation' as kind, session_id, prompt_id, type, title, subtitle, branch, origin, superseded_by, at
      from observations",
     "select id, 'summary' as kind, session_id, prompt_id, null as type, request as title,
-            iif(completed <> '', completed, learned) as subtitle, null as branch, null as origin, at
+            iif(completed <> '', completed, learned) as subtitle, null as branch, null as origin, null as superseded_by, at
      from summaries",
     "select id, 'prompt' as kind, session_id, id as prompt_id, null as type, text as title,
-            '' as subtitle, null as branch, null as origin, at
+            '' as subtitle, null as branch, null as origin, null as superseded_by, at
      from prompts",
 ];
 
-const COLUMNS: &str = "t.id as id, t.kind as kind, t.type as type, t.title as title, t.subtitle as subtitle, t.at as at, p.name as project, s.host_session_id as session";
+const COLUMNS: &str = "t.id as id, t.kind as kind, t.type as type, t.title as title, t.subtitle as subtitle, t.superseded_by as superseded_by, t.at as at, p.name as project, s.host_session_id as session";
 
 const BESIDE: &str = "join sessions s on s.id = t.session_id
 left join projects p on p.id = s.project_id
@@ -139,6 +139,7 @@ fn hit(row: &Row<'_>) -> rusqlite::Result<Hit> {
         project: row.get("project")?,
         session: row.get("session")?,
         at,
+        superseded_by: row.get("superseded_by")?,
         score: None,
         freshness: None,
     })

@@ -13,7 +13,7 @@ use rusqlite::functions::FunctionFlags;
 
 /// A word of a query: as it stands, and what it is made of if that is more than one thing.
 #[derive(Debug, Clone, PartialEq, Eq)]
-pub(super) struct Word {
+pub(crate) struct Word {
     pub whole: String,
     pub parts: Vec<String>,
 }
@@ -35,7 +35,7 @@ impl Word {
 }
 
 /// The words of a query, each once.
-pub(super) fn words(query: &str) -> Vec<Word> {
+pub(crate) fn words(query: &str) -> Vec<Word> {
     let mut seen = HashSet::new();
     let word = |(word, after): (&str, &str)| Word {
         whole: word.to_owned(),

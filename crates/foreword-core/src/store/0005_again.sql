@@ -9,8 +9,10 @@ create index observations_by_successor on observations (superseded_by) where sup
 -- often an insight was told is one more than it has rows here.
 create table repeats (
     session_id integer not null references sessions (id) on delete cascade,
+    prompt_id integer references prompts (id) on delete set null,
     seed text not null,
     observation_id integer not null references observations (id) on delete cascade,
+    provider text not null,
     events text not null check (json_valid(events)),
     at integer not null,
     primary key (session_id, seed)

@@ -6,7 +6,8 @@
 
 use rusqlite::named_params;
 
-use super::commit::{SessionRow, Told, upsert_observation, upsert_project};
+use super::commit::{SessionRow, Told, upsert_project};
+use super::kin::keep_observation;
 use super::{HostSession, Store};
 use crate::model::{Derived, Millis, Observation, ObservationType, Origin, Provenance, Turn};
 use crate::text;
@@ -25,7 +26,7 @@ pub struct Said<'a> {
 }
 
 impl Store {
-    /// Remembers what was said and gives its number.
+    /// Remembers what was said and gives its number; an older one if that says the same.
     pub fn remember(&mut self, said: &Said<'_>) -> rusqlite::Result<i64> {
         let tx = self
             .connection
@@ -68,7 +69,7 @@ impl Store {
                 prompt_version: None,
             },
         };
-        let id = upsert_observation(&tx, &session, None, &observation(said), &told)?;
+        let id = keep_observation(&tx, &session, None, &observation(said), &told)?;
         tx.commit()?;
         Ok(id)
     }
@@ -88,7 +89,11 @@ impl Store {
                  union all
                  select session_id, 'summary:' || prompt_id, '[]', :now
                  from summaries
-                 where id = :id",
+                 where id = :id
+                 union all
+                 select session_id, seed, events, :now
+                 from repeats
+                 where observation_id = :id",
                 named_params! {":id": id, ":now": now},
             )?;
             if marked > 0 {

@@ -9,6 +9,7 @@ use rusqlite::{Connection, Transaction, named_params};
 use uuid::Uuid;
 
 use super::Store;
+use super::kin::{self, keep_observation};
 use super::taken::{keep_events, mark_again, mark_processed};
 use super::turns::prompt_identity;
 use crate::fault;
@@ -83,6 +84,7 @@ impl Store {
             outcome = Outcome::Stored;
         }
         number_prompts(&tx, session.id)?;
+        withdraw(&tx, &session, batch)?;
         for told in batch.told {
             let turn = &told.turn;
             let prompt = prompt_row(&tx, session.id, turn.prompt_id.as_deref())?;
@@ -91,25 +93,13 @@ impl Store {
                 if is_forgotten(&tx, &session, observation)? {
                     continue;
                 }
-                let id = upsert_observation(&tx, &session, prompt, observation, told)?;
-                replace_files_and_concepts(&tx, id, observation)?;
+                keep_observation(&tx, &session, prompt, observation, told)?;
                 outcome = Outcome::Stored;
             }
             if let (Some(prompt), Some(summary)) = (prompt, &told.derived.summary) {
                 upsert_summary(&tx, &session, prompt, summary, told, batch.now)?;
                 outcome = Outcome::Stored;
             }
-        }
-        // Last, so that an insight which a later turn took over keeps its number.
-        match batch.replaces {
-            Replaces::Turns => {
-                for told in batch.told {
-                    let prompt = prompt_row(&tx, session.id, told.turn.prompt_id.as_deref())?;
-                    delete_outdated(&tx, &session, prompt, told)?;
-                }
-            }
-            Replaces::Nothing => {}
-            Replaces::Events => delete_derived_from(&tx, &session, batch)?,
         }
         name_session(&tx, session.id)?;
         if batch.replaces == Replaces::Events {
@@ -222,7 +212,7 @@ fn next_state(state: SessionState, kind: EventKind) -> SessionState {
     }
 }
 
-fn next_item(connection: &Connection, kind: Kind, at: Millis) -> rusqlite::Result<i64> {
+pub(super) fn next_item(connection: &Connection, kind: Kind, at: Millis) -> rusqlite::Result<i64> {
     connection
         .prepare_cached("insert into items (uuid, kind) values (:uuid, :kind) returning id")?
         .query_row(
@@ -333,58 +323,48 @@ fn set_reply(tx: &Transaction<'_>, prompt: Option<i64>, turn: &Turn) -> rusqlite
     Ok(())
 }
 
-/// What was derived from a turn before, and is not any more.
-fn delete_outdated(
-    tx: &Transaction<'_>,
-    session: &SessionRow,
-    prompt: Option<i64>,
-    told: &Told,
-) -> rusqlite::Result<()> {
-    let seeds: Vec<&str> = seeds(told).collect();
-    tx.execute(
-        "delete from observations
-         where session_id = :session
-           and prompt_id is :prompt
-           and provider = :provider
-           and seed not in (select value from json_each(:seeds))",
-        named_params! {
-            ":session": session.id,
-            ":prompt": prompt,
-            ":provider": told.provenance.provider,
-            ":seeds": json(&seeds)?,
-        },
-    )?;
-    Ok(())
-}
-
-/// What was derived from events that were derived from again now.
-fn delete_derived_from(
-    tx: &Transaction<'_>,
-    session: &SessionRow,
-    batch: &Batch<'_>,
-) -> rusqlite::Result<()> {
-    let again: Vec<&str> = batch.told.iter().flat_map(seeds).collect();
-    let events: Vec<String> = batch.events.iter().map(|it| it.id.to_string()).collect();
-    tx.execute(
-        "delete from observations
-         where session_id = :session
-           and seed not in (select value from json_each(:again))
-           and exists (
-               select 1
-               from json_each(observations.events) as derived
-               join json_each(:events) as event on event.value = derived.value
-           )",
-        named_params! {
-            ":session": session.id,
-            ":again": json(&again)?,
-            ":events": json(&events)?,
-        },
-    )?;
-    Ok(())
-}
-
-fn seeds(told: &Told) -> impl Iterator<Item = &str> {
-    told.derived.observations.iter().map(|it| it.seed.as_str())
+/// Takes back what was derived before, and is not any more. An insight that another turn
+/// of the batch tells now keeps its number.
+fn withdraw(tx: &Transaction<'_>, session: &SessionRow, batch: &Batch<'_>) -> rusqlite::Result<()> {
+    let told = batch.told.iter().flat_map(|it| &it.derived.observations);
+    let seeds: Vec<&str> = told.map(|it| it.seed.as_str()).collect();
+    let seeds = json(&seeds)?;
+    match batch.replaces {
+        Replaces::Turns => {
+            for told in batch.told {
+                let prompt = prompt_row(tx, session.id, told.turn.prompt_id.as_deref())?;
+                let outdated = "session_id = :session
+                    and prompt_id is :prompt
+                    and provider = :provider
+                    and seed not in (select value from json_each(:seeds))";
+                let parameters = named_params! {
+                    ":session": session.id,
+                    ":prompt": prompt,
+                    ":provider": told.provenance.provider,
+                    ":seeds": seeds,
+                };
+                kin::withdraw(tx, outdated, parameters)?;
+            }
+            Ok(())
+        }
+        Replaces::Nothing => Ok(()),
+        Replaces::Events => {
+            let events: Vec<String> = batch.events.iter().map(|it| it.id.to_string()).collect();
+            let outdated = "session_id = :session
+                and seed not in (select value from json_each(:seeds))
+                and exists (
+                    select 1
+                    from json_each(events) as derived
+                    join json_each(:events) as event on event.value = derived.value
+                )";
+            let parameters = named_params! {
+                ":session": session.id,
+                ":seeds": seeds,
+                ":events": json(&events)?,
+            };
+            kin::withdraw(tx, outdated, parameters)
+        }
+    }
 }
 
 /// Whether somebody had this forgotten. Another model, or the same one asked again, words
@@ -421,25 +401,15 @@ fn is_forgotten(
     )
 }
 
+/// Writes an observation down under its number.
 pub(super) fn upsert_observation(
     tx: &Transaction<'_>,
+    id: i64,
     session: &SessionRow,
     prompt: Option<i64>,
     observation: &Observation,
     told: &Told,
-) -> rusqlite::Result<i64> {
-    let known: Option<i64> = {
-        let mut statement = tx.prepare_cached(
-            "select id from observations where session_id = :session and seed = :seed",
-        )?;
-        let mut rows =
-            statement.query(named_params! {":session": session.id, ":seed": observation.seed})?;
-        rows.next()?.map(|row| row.get(0)).transpose()?
-    };
-    let id = match known {
-        Some(id) => id,
-        None => next_item(tx, Kind::Observation, observation.at)?,
-    };
+) -> rusqlite::Result<()> {
     let last = told
         .turn
         .events
@@ -483,7 +453,7 @@ pub(super) fn upsert_observation(
         ":events": json(&observation.events)?,
         ":at": observation.at,
     })?;
-    Ok(id)
+    replace_files_and_concepts(tx, id, observation)
 }
 
 fn replace_files_and_concepts(

@@ -55,6 +55,11 @@ pub enum ItemBody {
         model: Option<String>,
         prompt_version: Option<String>,
         events: Vec<String>,
+        /// The newer decision on the same matter.
+        superseded_by: Option<i64>,
+        supersedes: Vec<i64>,
+        /// How often it was told.
+        times: u32,
     },
     Summary {
         request: String,
@@ -166,7 +171,8 @@ impl Store {
     fn observation(&self, id: i64) -> rusqlite::Result<Item> {
         let mut item = self.one(
             "select i.uuid, p.name as project, s.host_session_id as session, s.title as session_title,
-                    q.number as prompt_number, m.*
+                    q.number as prompt_number, m.*,
+                    1 + (select count(*) from repeats r where r.observation_id = m.id) as times
              from observations m
              join items i on i.id = m.id
              join sessions s on s.id = m.session_id
@@ -179,11 +185,13 @@ impl Store {
         if let ItemBody::Observation {
             files_read,
             files_modified,
+            supersedes,
             ..
         } = &mut item.body
         {
             *files_read = self.files(id, "read")?;
             *files_modified = self.files(id, "modified")?;
+            *supersedes = self.superseded_by(id)?;
         }
         Ok(item)
     }
@@ -197,6 +205,14 @@ impl Store {
         )?;
         let rows =
             statement.query_map(named_params! {":id": id, ":role": role}, |row| row.get(0))?;
+        rows.collect()
+    }
+
+    fn superseded_by(&self, id: i64) -> rusqlite::Result<Vec<i64>> {
+        let mut statement = self
+            .connection
+            .prepare_cached("select id from observations where superseded_by = :id order by id")?;
+        let rows = statement.query_map(named_params! {":id": id}, |row| row.get(0))?;
         rows.collect()
     }
 
@@ -242,6 +258,9 @@ fn observation_body(row: &Row<'_>) -> rusqlite::Result<ItemBody> {
         model: row.get("model")?,
         prompt_version: row.get("prompt_version")?,
         events: list(row, "events")?,
+        superseded_by: row.get("superseded_by")?,
+        supersedes: Vec::new(),
+        times: row.get("times")?,
     })
 }
 
@@ -269,7 +288,7 @@ fn prompt_body(row: &Row<'_>) -> rusqlite::Result<ItemBody> {
 }
 
 /// A list of words; the table's CHECK says that it is JSON.
-fn list(row: &Row<'_>, column: &str) -> rusqlite::Result<Vec<String>> {
+pub(super) fn list(row: &Row<'_>, column: &str) -> rusqlite::Result<Vec<String>> {
     let json: String = row.get(column)?;
     Ok(serde_json::from_str(&json).unwrap_or_default())
 }

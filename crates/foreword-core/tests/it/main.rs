@@ -1,9 +1,11 @@
 //! Core against real files: recorded payloads of the host, databases on disk.
 #![expect(clippy::unwrap_used, reason = "a test that cannot go on has failed")]
 
+mod again;
 mod beside;
 mod documents;
 mod index;
+mod kin;
 mod models;
 mod need;
 mod ordinary;

@@ -80,6 +80,7 @@ pub fn line(hit: &Hit) -> Part {
         None | Some(Freshness::Fresh) => String::new(),
         Some(stale) => format!(" ({stale})"),
     };
+    let mark = show::superseded(hit) + &mark;
     let title = text::shorten(&title, TITLE_MAX - mark.len());
     Part::new(hit.id, format!("#{} {kind} {title}{mark}\n", hit.id))
 }

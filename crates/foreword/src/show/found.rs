@@ -24,12 +24,29 @@ fn line(hit: &Hit) -> String {
     if !hit.subtitle.is_empty() {
         let _ = write!(title, " — {}", text::shorten(&one_line(&hit.subtitle), 100));
     }
+    title.push_str(&superseded(hit));
     format!(
         "#{:<5} {}  {kind:<9}  {title}{}\n",
         hit.id,
         text::date(hit.at),
         mark(hit.freshness)
     )
+}
+
+/// ` (superseded by #12)`, or nothing.
+pub fn superseded(hit: &Hit) -> String {
+    hit.superseded_by
+        .map(|by| format!(" (superseded by #{by})"))
+        .unwrap_or_default()
+}
+
+/// What became of an observation later: `superseded by #12, told 3 times`.
+pub fn later(superseded_by: Option<i64>, supersedes: &[i64], times: u32) -> String {
+    let mut parts: Vec<String> = Vec::new();
+    parts.extend(superseded_by.map(|by| format!("superseded by #{by}")));
+    parts.extend(supersedes.iter().map(|id| format!("supersedes #{id}")));
+    parts.extend((times > 1).then(|| format!("told {times} times")));
+    text::capitalised(&parts.join(", "))
 }
 
 pub fn hits_json(hits: &[Hit]) -> Value {
@@ -44,6 +61,7 @@ pub fn hits_json(hits: &[Hit]) -> Value {
             "created_at": text::rfc3339(hit.at),
             "score": hit.score,
             "stale": hit.freshness,
+            "superseded_by": hit.superseded_by,
         })
     });
     rows.collect()

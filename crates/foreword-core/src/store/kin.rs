@@ -1,0 +1,340 @@
+//! Knows an insight again, and what has overtaken what. `crate::kin` judges two of them;
+//! this finds whom to judge, and writes down what follows.
+//!
+//! The same insight told again is a row of `repeats`, not an observation. Such a row stands
+//! for the observation that it would have been: it goes when its turn is derived again
+//! without it, and if the first teller takes the insight back, the next one who told it has
+//! it. A decision that a newer one supersedes is marked. Called by `commit` and `asked`
+//! within their transactions, so that deriving again comes to the same.
+
+use std::collections::BTreeSet;
+
+use rusqlite::{Params, Row, Transaction, named_params};
+
+use super::commit::{SessionRow, Told, json, next_item, upsert_observation};
+use super::read::list;
+use crate::kin::{Insight, Kinship, kinship};
+use crate::model::{Kind, Millis, Observation, ObservationType, Origin};
+use crate::search::{Word, words};
+
+/// Titles are looked for by their rarest words, as many as are in so many rows together.
+const CHOSEN_MAX: usize = 300;
+
+/// Stores an observation and gives its number: that of an older one if it says the same.
+pub(super) fn keep_observation(
+    tx: &Transaction<'_>,
+    session: &SessionRow,
+    prompt: Option<i64>,
+    observation: &Observation,
+    told: &Told,
+) -> rusqlite::Result<i64> {
+    let known = known(tx, session, observation)?;
+    let id = match &known {
+        Some(known) if known.reads_like(observation) => {
+            // Its links are as they should be.
+            upsert_observation(tx, known.id, session, prompt, observation, told)?;
+            return Ok(known.id);
+        }
+        Some(known) => Some(known.id),
+        None => None,
+    };
+    let relatives = relatives(tx, session, id, observation, told)?;
+    let twin = relatives.iter().find(|it| it.is_twin_of(observation, told));
+    if let (None, Some(twin)) = (id, twin) {
+        upsert_repeat(tx, session, prompt, observation, told, twin.id)?;
+        return Ok(twin.id);
+    }
+    tx.prepare_cached("delete from repeats where session_id = :session and seed = :seed")?
+        .execute(named_params! {":session": session.id, ":seed": observation.seed})?;
+    let id = match id {
+        Some(id) => id,
+        None => next_item(tx, Kind::Observation, observation.at)?,
+    };
+    upsert_observation(tx, id, session, prompt, observation, told)?;
+    link(tx, id, observation, &relatives)?;
+    Ok(id)
+}
+
+/// An observation that is stored under the same session and seed.
+struct Known {
+    id: i64,
+    kind: ObservationType,
+    title: String,
+}
+
+impl Known {
+    fn reads_like(&self, observation: &Observation) -> bool {
+        (self.kind, &self.title) == (observation.kind, &observation.title)
+    }
+}
+
+fn known(
+    tx: &Transaction<'_>,
+    session: &SessionRow,
+    observation: &Observation,
+) -> rusqlite::Result<Option<Known>> {
+    let mut statement = tx.prepare_cached(
+        "select id, type, title from observations where session_id = :session and seed = :seed",
+    )?;
+    let mut rows =
+        statement.query(named_params! {":session": session.id, ":seed": observation.seed})?;
+    let known = rows.next()?.map(|row| {
+        Ok(Known {
+            id: row.get("id")?,
+            kind: row.get("type")?,
+            title: row.get("title")?,
+        })
+    });
+    known.transpose()
+}
+
+/// Another observation of the project that is kin to the one to be stored.
+struct Relative {
+    id: i64,
+    kinship: Kinship,
+    /// Which of the two was told first.
+    is_older: bool,
+    has_same_facts: bool,
+    origin: Origin,
+    at: Millis,
+    /// When it was superseded.
+    superseded_at: Option<Millis>,
+}
+
+impl Relative {
+    fn is_twin_of(&self, observation: &Observation, told: &Told) -> bool {
+        // What the extractor tells of work is what was done: done otherwise it is news.
+        let is_news = told.provenance.provider == "offline"
+            && !matches!(
+                observation.kind,
+                ObservationType::Decision | ObservationType::Discovery
+            )
+            && !self.has_same_facts;
+        // Who comes back to a decision that was overtaken decides anew.
+        let stood = self.superseded_at.is_none_or(|at| at > observation.at);
+        // The user's word is not lost in somebody else's.
+        let weighs_less = observation.origin == Origin::User && self.origin != Origin::User;
+        self.kinship == Kinship::Duplicate && stood && !weighs_less && !is_news
+    }
+}
+
+/// Those that are kin to an observation, the oldest number first.
+fn relatives(
+    tx: &Transaction<'_>,
+    session: &SessionRow,
+    id: Option<i64>,
+    observation: &Observation,
+    told: &Told,
+) -> rusqlite::Result<Vec<Relative>> {
+    let is_said = told.provenance.provider == Origin::User.as_str();
+    let title = if is_said {
+        &observation.narrative
+    } else {
+        &observation.title
+    };
+    let Some(expression) = rarest_words(tx, title)? else {
+        return Ok(Vec::new());
+    };
+    let paths: BTreeSet<&str> = observation
+        .files
+        .iter()
+        .map(|it| it.path.as_str())
+        .collect();
+    let paths: Vec<String> = paths.into_iter().map(str::to_owned).collect();
+    let this = Insight {
+        kind: observation.kind,
+        title,
+        subtitle: &observation.subtitle,
+        facts: &observation.facts,
+        narrative: &observation.narrative,
+        concepts: &observation.concepts,
+        files: &paths,
+    };
+    // What was said outright has no title of its own: all of it must be the same.
+    let mut statement = tx.prepare_cached(
+        "select o.id, o.type, iif(o.provider = 'user', o.narrative, o.title) as title,
+                o.subtitle, o.facts, o.narrative, o.concepts,
+                (select json_group_array(distinct path) from observation_files where observation_id = o.id) as files,
+                o.origin, o.at, successor.at as superseded_at
+         from (select rowid from texts where texts match :expression order by rowid desc limit :max) as found
+         join observations o on o.id = found.rowid
+         left join observations successor on successor.id = o.superseded_by
+         where o.project_id = :project and o.type = :type and o.id is not :id
+         order by o.id",
+    )?;
+    let parameters = named_params! {
+        ":expression": expression,
+        ":max": CHOSEN_MAX,
+        ":project": session.project_id,
+        ":type": observation.kind,
+        ":id": id,
+    };
+    let relative = |row: &Row<'_>| {
+        let text = |column| row.get::<_, String>(column);
+        let (title, subtitle, narrative) = (text("title")?, text("subtitle")?, text("narrative")?);
+        let facts = list(row, "facts")?;
+        let (concepts, files) = (list(row, "concepts")?, list(row, "files")?);
+        let that = Insight {
+            kind: row.get("type")?,
+            title: &title,
+            subtitle: &subtitle,
+            facts: &facts,
+            narrative: &narrative,
+            concepts: &concepts,
+            files: &files,
+        };
+        let order = (row.get("at")?, row.get("id")?);
+        let is_older = order < (observation.at, id.unwrap_or(i64::MAX));
+        let (older, newer) = if is_older {
+            (&that, &this)
+        } else {
+            (&this, &that)
+        };
+        Ok(Relative {
+            id: order.1,
+            kinship: kinship(older, newer),
+            is_older,
+            has_same_facts: facts == observation.facts,
+            origin: row.get("origin")?,
+            at: order.0,
+            superseded_at: row.get("superseded_at")?,
+        })
+    };
+    let rows = statement.query_map(parameters, relative)?;
+    let mut relatives = rows.collect::<rusqlite::Result<Vec<_>>>()?;
+    relatives.retain(|it| it.kinship != Kinship::Unrelated);
+    Ok(relatives)
+}
+
+/// What to ask FTS5 for; none if no word of a title is known.
+fn rarest_words(tx: &Transaction<'_>, title: &str) -> rusqlite::Result<Option<String>> {
+    let words = words(title);
+    let words = words.iter().filter(|word| !word.is_stop_word());
+    let terms: BTreeSet<&str> = words.flat_map(Word::terms).collect();
+    let mut counted = Vec::new();
+    for term in terms {
+        let asked = format!("{{title parts}} : \"{term}\"");
+        let rows: usize = tx
+            .prepare_cached(
+                "select count(*) from (select 1 from texts where texts match :term limit :max)",
+            )?
+            .query_row(named_params! {":term": asked, ":max": CHOSEN_MAX}, |row| {
+                row.get(0)
+            })?;
+        counted.push((rows, asked));
+    }
+    counted.retain(|(rows, _)| *rows > 0);
+    counted.sort();
+    let mut sum = 0;
+    let few = counted.iter().take_while(|(rows, _)| {
+        sum += rows;
+        sum <= CHOSEN_MAX
+    });
+    let few = few.count().max(1).min(counted.len());
+    let asked: Vec<&str> = counted[..few]
+        .iter()
+        .map(|(_, asked)| asked.as_str())
+        .collect();
+    Ok((few > 0).then(|| asked.join(" OR ")))
+}
+
+fn upsert_repeat(
+    tx: &Transaction<'_>,
+    session: &SessionRow,
+    prompt: Option<i64>,
+    observation: &Observation,
+    told: &Told,
+    twin: i64,
+) -> rusqlite::Result<()> {
+    tx.prepare_cached(
+        "insert into repeats (session_id, prompt_id, seed, observation_id, provider, events, at)
+         values (:session, :prompt, :seed, :twin, :provider, :events, :at)
+         on conflict do update
+         set prompt_id = excluded.prompt_id, observation_id = excluded.observation_id,
+             provider = excluded.provider, events = excluded.events, at = excluded.at",
+    )?
+    .execute(named_params! {
+        ":session": session.id,
+        ":prompt": prompt,
+        ":seed": observation.seed,
+        ":twin": twin,
+        ":provider": told.provenance.provider,
+        ":events": json(&observation.events)?,
+        ":at": observation.at,
+    })?;
+    Ok(())
+}
+
+/// Marks what an observation supersedes, and what supersedes it if it was told late.
+fn link(
+    tx: &Transaction<'_>,
+    id: i64,
+    observation: &Observation,
+    relatives: &[Relative],
+) -> rusqlite::Result<()> {
+    tx.prepare_cached(
+        "update observations set superseded_by = null where superseded_by = :id or id = :id",
+    )?
+    .execute(named_params! {":id": id})?;
+    let mut mark =
+        tx.prepare_cached("update observations set superseded_by = :by where id = :id")?;
+    // What was merely read does not overtake what the user said.
+    let weighs = |older: Origin, newer: Origin| older != Origin::User || newer <= Origin::Agent;
+    let supersede = relatives
+        .iter()
+        .filter(|it| it.kinship == Kinship::Supersedes);
+    let (older, newer): (Vec<&Relative>, Vec<&Relative>) = supersede.partition(|it| it.is_older);
+    for older in older {
+        let stood = older.superseded_at.is_none_or(|at| at > observation.at);
+        if stood && weighs(older.origin, observation.origin) {
+            mark.execute(named_params! {":id": older.id, ":by": id})?;
+        }
+    }
+    let newer = newer
+        .into_iter()
+        .filter(|it| weighs(observation.origin, it.origin));
+    if let Some(newer) = newer.min_by_key(|it| (it.at, it.id)) {
+        mark.execute(named_params! {":id": id, ":by": newer.id})?;
+    }
+    Ok(())
+}
+
+/// Takes back what a condition names, in `repeats` and in `observations`. An insight that
+/// somebody else told too goes over to who told it next, and keeps its number.
+pub(super) fn withdraw<P: Params + Copy>(
+    tx: &Transaction<'_>,
+    outdated: &str,
+    parameters: P,
+) -> rusqlite::Result<()> {
+    tx.execute(&format!("delete from repeats where {outdated}"), parameters)?;
+    let handed_over = tx.execute(
+        &format!(
+            "update observations
+             set (session_id, prompt_id, seed, provider, events, at) = (
+                 select session_id, prompt_id, seed, provider, events, at
+                 from repeats
+                 where observation_id = observations.id
+                 order by at, session_id, seed
+                 limit 1
+             )
+             where {outdated} and exists (select 1 from repeats where observation_id = observations.id)"
+        ),
+        parameters,
+    )?;
+    if handed_over > 0 {
+        tx.execute(
+            "delete from repeats
+             where exists (
+                 select 1
+                 from observations o
+                 where o.session_id = repeats.session_id and o.seed = repeats.seed
+             )",
+            [],
+        )?;
+    }
+    tx.execute(
+        &format!("delete from observations where {outdated}"),
+        parameters,
+    )?;
+    Ok(())
+}
