@@ -58,7 +58,6 @@ pub fn hits_json(hits: &[Hit]) -> Value {
             "created_at": text::rfc3339(hit.at),
             "score": hit.score,
             "stale": null,
-            "superseded_by": hit.superseded_by,
         })
     });
     rows.collect()

@@ -277,6 +277,9 @@ fn show_json_has_all_fields_of_each_kind() {
                 "model",
                 "prompt_version",
                 "events",
+                "superseded_by",
+                "supersedes",
+                "times",
             ],
         ),
         (
