@@ -131,10 +131,10 @@ fn is_duplicate(older: &Side<'_>, newer: &Side<'_>) -> bool {
         shared * 10 >= all * 8
     } else {
         common(&older.details, &newer.details) * 10 >= fewer * 6
-            && (same_fact || shared * 10 >= all * 4)
+            && (same_fact || shared * 20 >= all * 7)
     };
     // Each title must be found in what the other says.
-    alike && covers(&newer.text, &older.title, 7) && covers(&older.text, &newer.title, 7)
+    alike && covers(&newer.text, &older.title, 65) && covers(&older.text, &newer.title, 65)
 }
 
 fn supersedes(older: &Side<'_>, newer: &Side<'_>) -> bool {
@@ -154,11 +154,16 @@ fn supersedes(older: &Side<'_>, newer: &Side<'_>) -> bool {
         return older.chosen.is_subset(&newer.title);
     }
     let same_subject = rest.is_empty() || common(&rest, &newer.chosen) > 0;
-    if !against.is_empty() && same_subject && covers(&newer.text, &rest, 5) {
+    if !against.is_empty() && same_subject && covers(&newer.text, &rest, 50) {
         return true;
     }
     let same_matter = plain(&older.title).is_subset(&newer.text);
-    same_file && (same_matter && is_renumbered(a, b, true) || has_another_value(older, newer))
+    let [was, is] = [older, newer].map(|it| &it.title - &plain(&it.title));
+    let other_number = !was.is_empty() && !is.is_empty() && was.is_disjoint(&is);
+    let only_number = other_number && plain(&newer.title).is_subset(&older.text);
+    same_file
+        && (same_matter && (only_number || is_renumbered(a, b, true))
+            || has_another_value(older, newer))
 }
 
 /// Whether the newer one adds to the older, or is about another place.
@@ -182,7 +187,8 @@ fn has_another_value(older: &Side<'_>, newer: &Side<'_>) -> bool {
         let clause = it.insight.title.split([',', ';', ':', '(']).next();
         as_written(clause.unwrap_or_default())
     });
-    let same = old.iter().zip(&new).take_while(|(a, b)| a == b).count();
+    let is_same = |(a, b): &(&String, &String)| a.eq_ignore_ascii_case(b);
+    let same = old.iter().zip(&new).take_while(is_same).count();
     let (Some(was), Some(is)) = (old.get(same), new.get(same)) else {
         return false;
     };
@@ -194,7 +200,15 @@ fn has_another_value(older: &Side<'_>, newer: &Side<'_>) -> bool {
         at.map(|at| plain(&content(&title[same + at..].join(" "))))
             .unwrap_or_default()
     };
-    if content(&old[..same].join(" ")).len() < 2
+    // What stands before the value and after it says whose value it is.
+    let ends = old.iter().rev().zip(new.iter().rev());
+    let alike = ends
+        .take_while(|(a, b)| a == b)
+        .count()
+        .min(old.len() - same);
+    let frame = [&old[..same], &old[old.len() - alike..]].concat();
+    if same == 0
+        || content(&frame.join(" ")).len() < 2
         || !under(&old).is_subset(&newer.text)
         || !under(&new).is_subset(&older.text)
     {
@@ -203,11 +217,16 @@ fn has_another_value(older: &Side<'_>, newer: &Side<'_>) -> bool {
     if is_number(was) && is_number(is) {
         return plain(&content(&old[same..].join(" "))).is_subset(&newer.title);
     }
-    let concepts = |it: &Side<'_>| it.insight.concepts.iter().cloned().collect::<Words>();
-    let before = old[same - 1].as_str();
+    // Another concept may only be the value itself.
+    let same_concepts = |one: &Side<'_>, other: &Side<'_>| {
+        let mut concepts = one.insight.concepts.iter();
+        concepts.all(|it| other.insight.concepts.contains(it) || content(it).is_subset(&one.title))
+    };
+    let before = old[same - 1].to_lowercase();
     let is_name = |word: &str| word.contains(|it: char| it.is_uppercase() || it.is_ascii_digit());
-    concepts(older) == concepts(newer)
-        && match before {
+    same_concepts(older, newer)
+        && same_concepts(newer, older)
+        && match before.as_str() {
             // `is signed` and `is short` can both be true.
             "is" | "are" => !was.ends_with("ed") && !is.ends_with("ed"),
             "with" | "by" | "from" | "uses" | "use" => true,
@@ -275,6 +294,14 @@ mod tests {
                 "Job queue moved from Redis to a table",
             ),
             ("Squash merges are allowed", "Squash merges are not allowed"),
+            (
+                "Use gzip for old segments",
+                "We now use zstd for old segments",
+            ),
+            (
+                "Claims are kept for 30 minutes",
+                "Claims are kept for 2 hours",
+            ),
             (
                 "Claims of a worker are renewed",
                 "Claims of a worker are no longer renewed",

@@ -192,3 +192,18 @@ pub fn sessions_json(sessions: &[SessionTitle]) -> Value {
     });
     rows.collect()
 }
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn what_became_of_an_observation_is_said_in_a_line() {
+        assert_eq!(later(None, &[], 1), "");
+        assert_eq!(later(Some(12), &[], 1), "Superseded by #12");
+        assert_eq!(
+            later(None, &[7, 8], 3),
+            "Supersedes #7, supersedes #8, told 3 times"
+        );
+    }
+}
