@@ -133,8 +133,11 @@ fn is_duplicate(older: &Side<'_>, newer: &Side<'_>) -> bool {
         common(&older.details, &newer.details) * 10 >= fewer * 6
             && (same_fact || shared * 20 >= all * 7)
     };
-    // Each title must be found in what the other says.
-    alike && covers(&newer.text, &older.title, 65) && covers(&older.text, &newer.title, 65)
+    // Each title must be found in what the other says; few words say too little.
+    alike
+        && shared > 2
+        && covers(&newer.text, &older.title, 70)
+        && covers(&older.text, &newer.title, 70)
 }
 
 fn supersedes(older: &Side<'_>, newer: &Side<'_>) -> bool {
@@ -168,6 +171,14 @@ fn supersedes(older: &Side<'_>, newer: &Side<'_>) -> bool {
 
 /// Whether the newer one adds to the older, or is about another place.
 fn is_elsewhere(older: &Side<'_>, newer: &Side<'_>) -> bool {
+    // `step 1`, `phase 2`: a number that is a name.
+    let [was, is] = [older, newer].map(|it| {
+        let title = tokens(it.insight.title);
+        let names = title
+            .windows(2)
+            .filter(|it| LABELS.contains(&it[0].as_str()));
+        names.map(|it| it[1].clone()).collect::<Words>()
+    });
     let title = tokens(newer.insight.title);
     let adds = title.iter().any(|it| ADDS.contains(&it.as_str()));
     let [there, here] = [older, newer].map(|it| &content(PLACES) & &it.title);
@@ -178,7 +189,7 @@ fn is_elsewhere(older: &Side<'_>, newer: &Side<'_>) -> bool {
     let for_another = for_old
         .zip(for_new)
         .is_some_and(|(old, new)| !old.is_subset(&newer.text) || !new.is_subset(&older.text));
-    adds || there != here || for_another
+    adds || there != here || was != is || for_another
 }
 
 /// Both titles begin alike up to a value, which is another: `… is kept for 30 days`.
@@ -254,6 +265,18 @@ fn is_renumbered(older: &Insight<'_>, newer: &Insight<'_>, named: bool) -> bool 
 
 const ADDS: &[&str] = &["also", "too", "additionally"];
 const PLACES: &str = "test production prod staging development dev ci local preview debug";
+const LABELS: &[&str] = &[
+    "step",
+    "phase",
+    "stage",
+    "part",
+    "milestone",
+    "sprint",
+    "level",
+    "tier",
+    "option",
+    "rule",
+];
 /// Where or when something holds.
 const SCOPES: &[&str] = &[
     "for", "on", "in", "at", "when", "during", "under", "if", "while", "within",
@@ -378,6 +401,19 @@ mod tests {
             "Claims of a dead worker are freed at once",
         );
         assert_eq!(duplicate, Kinship::Duplicate);
+        for (older, newer) in [
+            ("Token and auth", "Token, auth and a word of its own"),
+            (
+                "First thing that was learned",
+                "Second thing that was learned",
+            ),
+        ] {
+            assert_eq!(
+                judged(older, newer),
+                Kinship::Unrelated,
+                "{older} | {newer}"
+            );
+        }
         for (older, newer) in [
             (
                 "Claims are freed after 3 crashes in a row",
