@@ -18,7 +18,9 @@ use crate::model::{Kind, Millis, Observation, ObservationType, Origin};
 use crate::search::{Word, words};
 
 /// Titles are looked for by their rarest words, as many as are in so many rows together.
-const CHOSEN_MAX: usize = 300;
+const CHOSEN_MAX: usize = 500;
+/// So many of the newest are compared.
+const COMPARED_MAX: usize = 300;
 
 /// Stores an observation and gives its number: that of an older one if it says the same.
 pub(super) fn keep_observation(
@@ -164,7 +166,7 @@ fn relatives(
     )?;
     let parameters = named_params! {
         ":expression": expression,
-        ":max": CHOSEN_MAX,
+        ":max": COMPARED_MAX,
         ":project": session.project_id,
         ":type": observation.kind,
         ":id": id,
@@ -211,31 +213,31 @@ fn rarest_words(tx: &Transaction<'_>, title: &str) -> rusqlite::Result<Option<St
     let words = words(title);
     let words = words.iter().filter(|word| !word.is_stop_word());
     let terms: BTreeSet<&str> = words.flat_map(Word::terms).collect();
-    let mut counted = Vec::new();
-    for term in terms {
-        let asked = format!("{{title parts}} : \"{term}\"");
-        let rows: usize = tx
-            .prepare_cached(
-                "select count(*) from (select 1 from texts where texts match :term limit :max)",
-            )?
-            .query_row(named_params! {":term": asked, ":max": CHOSEN_MAX}, |row| {
-                row.get(0)
-            })?;
-        counted.push((rows, asked));
+    // Wherever they stand: to look at titles alone would take longer for a common word.
+    let mut statement = tx.prepare_cached(
+        "select count(*) from (select 1 from texts where texts match :term limit :max)",
+    )?;
+    let mut counted: Vec<(usize, String)> = Vec::new();
+    for term in terms.into_iter().map(|term| format!("\"{term}\"")) {
+        let parameters = named_params! {":term": term, ":max": CHOSEN_MAX};
+        counted.push((statement.query_row(parameters, |row| row.get(0))?, term));
     }
     counted.retain(|(rows, _)| *rows > 0);
     counted.sort();
     let mut sum = 0;
     let few = counted.iter().take_while(|(rows, _)| {
         sum += rows;
-        sum <= CHOSEN_MAX
+        sum < CHOSEN_MAX
     });
-    let few = few.count().max(1).min(counted.len());
-    let asked: Vec<&str> = counted[..few]
-        .iter()
-        .map(|(_, asked)| asked.as_str())
-        .collect();
-    Ok((few > 0).then(|| asked.join(" OR ")))
+    let few: Vec<&str> = few.map(|(_, term)| term.as_str()).collect();
+    let asked = if few.is_empty() {
+        // All are common: then two at once.
+        let two = counted.iter().take(2).map(|(_, term)| term.as_str());
+        two.collect::<Vec<_>>().join(" AND ")
+    } else {
+        few.join(" OR ")
+    };
+    Ok((!asked.is_empty()).then(|| format!("{{title parts}} : ({asked})")))
 }
 
 fn upsert_repeat(
