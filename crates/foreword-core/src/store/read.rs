@@ -269,7 +269,7 @@ fn prompt_body(row: &Row<'_>) -> rusqlite::Result<ItemBody> {
 }
 
 /// A list of words; the table's CHECK says that it is JSON.
-fn list(row: &Row<'_>, column: &str) -> rusqlite::Result<Vec<String>> {
+pub(super) fn list(row: &Row<'_>, column: &str) -> rusqlite::Result<Vec<String>> {
     let json: String = row.get(column)?;
     Ok(serde_json::from_str(&json).unwrap_or_default())
 }
