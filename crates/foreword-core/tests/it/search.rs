@@ -301,6 +301,37 @@ fn by_date_the_newest_comes_first_and_pages_do_not_overlap() {
 }
 
 #[test]
+fn the_first_hits_are_the_same_however_many_are_asked_for() {
+    let dir = tempfile::tempdir().unwrap();
+    let told: Vec<Observation> = (0..200)
+        .map(|number| {
+            let mut it = observation(&number.to_string(), "Ledger");
+            let [few, more, most] = [number % 3, number % 7, number % 41];
+            it.narrative = ["token ", "expiry ", "other "]
+                .iter()
+                .zip([few, more, most * 5])
+                .map(|(word, times)| word.repeat(times))
+                .collect();
+            it
+        })
+        .collect();
+    let memory = memory(&dir, &told);
+    let ids = |limit| {
+        let asked = Query {
+            limit,
+            ..query("ledger token expiry")
+        };
+        let hits = search(&memory, &asked).unwrap().hits;
+        hits.iter().map(|hit| hit.id).collect::<Vec<_>>()
+    };
+    let all = ids(1_000);
+    assert_eq!(all.len(), 200);
+    for few in [1, 5, 20] {
+        assert_eq!(ids(few), all[..few as usize], "{few}");
+    }
+}
+
+#[test]
 fn a_timeline_is_what_came_before_and_after() {
     let dir = tempfile::tempdir().unwrap();
     let mut told = titled(&["a", "b", "c", "d", "e"]);

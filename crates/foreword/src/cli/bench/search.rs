@@ -5,6 +5,7 @@
 //! comes (`order by bm25()`, any word), in turn, so that both see the same machine. What
 //! FTS5 says is taken as the truth that Foreword's first ten are held against.
 
+use std::path::PathBuf;
 use std::time::{Duration, Instant};
 
 use foreword_core::model::{
@@ -32,6 +33,10 @@ pub struct Args {
     /// How often all of them are asked
     #[arg(long, default_value_t = 5)]
     rounds: u32,
+    /// Keep the made-up memories in this folder, and use those that are there: a million
+    /// observations take minutes to make
+    #[arg(long, value_name = "DIR")]
+    keep: Option<PathBuf>,
     /// Print JSON
     #[arg(long)]
     json: bool,
@@ -48,6 +53,9 @@ struct Measured {
 const TOP: u32 = 10;
 const VOCABULARY: usize = 20_000;
 const OBSERVATIONS_PER_TURN: u32 = 500;
+/// Where chance begins: for what is remembered and for what is asked.
+const WRITTEN: u64 = 0x9e37_79b9_7f4a_7c15;
+const ASKED: u64 = 0xd1b5_4a32_d192_ed03;
 
 pub fn run(args: &Args) -> anyhow::Result<()> {
     let mut sizes = Vec::new();
@@ -77,11 +85,16 @@ fn measure(rows: u32, args: &Args) -> anyhow::Result<Measured> {
     let dir = tempfile::Builder::new()
         .prefix("foreword-bench-")
         .tempdir()?;
-    let home = Home::at(dir.path());
-    let mut speech = Speech::new();
-    let mut store = Store::open(&home.memory(), &home.backups())?;
-    fill(&mut store, &mut speech, rows)?;
-    drop(store);
+    let home = match &args.keep {
+        Some(keep) => Home::at(keep.join(rows.to_string())),
+        None => Home::at(dir.path()),
+    };
+    if !home.memory().exists() {
+        std::fs::create_dir_all(home.dir())?;
+        let mut store = Store::open(&home.memory(), &home.backups())?;
+        fill(&mut store, &mut Speech::new(WRITTEN), rows)?;
+    }
+    let mut speech = Speech::new(ASKED);
     let store = Store::look(&home.memory())?.expect("it was just made");
 
     let queries: Vec<String> = (0..args.queries).map(|_| speech.words(6)).collect();
@@ -230,7 +243,7 @@ struct Speech {
 }
 
 impl Speech {
-    fn new() -> Speech {
+    fn new(state: u64) -> Speech {
         let mut height = 0.0;
         // A little flatter: the words that every sentence has are stop words and not here.
         let heights = (1..=VOCABULARY).map(|rank| {
@@ -239,7 +252,7 @@ impl Speech {
         });
         Speech {
             heights: heights.collect(),
-            state: 0x9e37_79b9_7f4a_7c15,
+            state,
         }
     }
 
