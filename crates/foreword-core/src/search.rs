@@ -151,7 +151,7 @@ fn best(
     let mut hits: Vec<Hit> = Vec::new();
     let mut answer = Answer::Nothing;
     let mut rest = candidates;
-    let mut next = wanted.max(8) * 2;
+    let mut next = first_look(query, wanted);
     while !rest.is_empty() {
         // By date every row that counts must be seen, and those with all words count alone.
         let some = match query.sort {
@@ -192,17 +192,32 @@ fn best(
     Ok((hits, answer))
 }
 
-/// The best rows as FTS5 finds them by itself: any word, all rows ranked. What a benchmark
-/// holds `search` against.
-pub fn rank_as_fts5_does(store: &Store, words: &str, limit: u32) -> rusqlite::Result<Vec<i64>> {
+/// How many rows are read at first: some more than are wanted, if a filter may not let all of them
+/// through.
+fn first_look(query: &Query<'_>, wanted: usize) -> usize {
+    if query.filter == Filter::default() {
+        wanted.max(1)
+    } else {
+        wanted.max(8) * 2
+    }
+}
+
+/// The best rows as FTS5 finds them by itself, with their scores: any word, all rows ranked.
+/// What a benchmark holds `search` against.
+pub fn rank_as_fts5_does(
+    store: &Store,
+    words: &str,
+    limit: u32,
+) -> rusqlite::Result<Vec<(i64, f64)>> {
     let words = words::words(words);
     let terms = words.iter().map(|word| word.whole.as_str());
     let [title, body, tags, parts] = rank::WEIGHTS;
+    // FTS5 counts from zero down.
     let mut statement = store.connection.prepare_cached(
-        "select rowid
+        "select rowid, -bm25(texts, :title, :body, :tags, :parts) as score
          from texts
          where texts match :expression
-         order by bm25(texts, :title, :body, :tags, :parts)
+         order by score desc
          limit :limit",
     )?;
     let rows = statement.query_map(
@@ -211,7 +226,7 @@ pub fn rank_as_fts5_does(store: &Store, words: &str, limit: u32) -> rusqlite::Re
             ":title": title, ":body": body, ":tags": tags, ":parts": parts,
             ":limit": limit,
         },
-        |row| row.get(0),
+        |row| Ok((row.get(0)?, row.get(1)?)),
     )?;
     rows.collect()
 }

@@ -14,7 +14,7 @@ use rusqlite::{OptionalExtension as _, named_params};
 
 use super::rank::{self, Bm25};
 use super::words::Word;
-use super::{Answer, Hit, Query, Sort, best};
+use super::{Answer, Hit, Query, Sort, best, first_look};
 use crate::store::Store;
 
 /// At first the rarest terms choose, as many as are in so many rows together: this many, or
@@ -150,7 +150,7 @@ impl<'a> Asked<'a> {
         let (matched, weights) = self.matched(store, choosing)?;
         let wanted = query.offset as usize + query.limit as usize;
         let mut ordered = match query.sort {
-            Sort::Relevance => wanted.max(8) * 2,
+            Sort::Relevance => first_look(query, wanted),
             Sort::Date => matched.len(),
         };
         loop {
