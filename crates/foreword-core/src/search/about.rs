@@ -6,8 +6,9 @@
 //! left enough has to be found in one observation. The numbers were fitted to the labelled
 //! prompts in `testdata/need`.
 
+use super::choose::{Asked, Matched, has};
 use super::words::{self, Word};
-use super::{Asked, Candidate, Filter, Hit, has, list};
+use super::{Filter, Hit, list};
 use crate::model::Kind;
 use crate::store::Store;
 
@@ -44,7 +45,7 @@ pub fn about(store: &Store, text: &str, project: &str) -> rusqlite::Result<Vec<M
     let text = without_folders(text);
     let words = telling(&text);
     let asked = Asked::new(store, &words)?;
-    let mut candidates = asked.candidates(store, asked.choosing())?;
+    let (mut candidates, _) = asked.matched(store, asked.choosing())?;
     candidates.truncate(CANDIDATES_MAX);
     let filter = Filter {
         projects: Some(vec![project.to_owned()]),
@@ -93,7 +94,7 @@ impl Asked<'_> {
 }
 
 /// None if they have no more in common than chance would give.
-fn matched(candidate: &Candidate, hit: &Hit, weighed: &[Weighed<'_>]) -> Option<Match> {
+fn matched(candidate: &Matched, hit: &Hit, weighed: &[Weighed<'_>]) -> Option<Match> {
     let title = format!("{} {}", hit.title, hit.subtitle).to_lowercase();
     let common = weighed.iter().filter(|it| has(candidate.terms, it.bits));
     let common: Vec<&Weighed<'_>> = common.collect();
