@@ -42,7 +42,7 @@ const ROWS_MIN: f64 = 500.0;
 
 /// The best first.
 pub fn about(store: &Store, text: &str, project: &str) -> rusqlite::Result<Vec<Match>> {
-    let text = without_folders(text);
+    let text = telling_part(text);
     let words = telling(&text);
     let asked = Asked::new(store, &words)?;
     let (mut candidates, _) = asked.matched(store, asked.choosing())?;
@@ -117,12 +117,18 @@ fn matched(candidate: &Matched, hit: &Hit, weighed: &[Weighed<'_>]) -> Option<Ma
 }
 
 /// Of a path only the file says something.
-fn without_folders(text: &str) -> String {
+fn telling_part(text: &str) -> String {
     let file = |word: &str| match word.rsplit_once('/') {
         Some((_, file)) => format!("{file} "),
         None => format!("{word} "),
     };
-    text.split_whitespace().map(file).collect()
+    let mut out: String = text.split_whitespace().map(file).collect();
+    // What stands in for a secret says nothing.
+    while let Some(start) = out.find("[redacted:") {
+        let length = out[start..].find(']').map_or(out.len() - start, |it| it + 1);
+        out.replace_range(start..start + length, " ");
+    }
+    out
 }
 
 /// The words that say what a text is about, each root once.
