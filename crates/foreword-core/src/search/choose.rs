@@ -17,11 +17,12 @@ use super::words::Word;
 use super::{Answer, Hit, Query, Sort, best, first_look};
 use crate::store::Store;
 
-/// At first the rarest terms choose, as many as are in so many rows together: this many, or
-/// one in so many of all. With fewer the first choice is seldom enough, and a second
+/// At first the rarest terms choose, as many as are in so many rows together: one in so
+/// many of all, within bounds. With fewer the first choice is seldom enough, and a second
 /// begins anew.
-const CHOSEN_MIN: f64 = 4000.0;
-const CHOSEN_PART: f64 = 100.0;
+const CHOSEN_PART: f64 = 25.0;
+const CHOSEN_MIN: f64 = 1_000.0;
+const CHOSEN_MAX: f64 = 10_000.0;
 /// A row that has a term gets about its weight once, at most 2.2 times: in a short row, or
 /// often, or in the title. What is left out is taken for so much.
 const USUAL_WORTH: f64 = 1.2;
@@ -133,7 +134,7 @@ impl<'a> Asked<'a> {
 
     /// How many of the rarest terms choose the rows.
     pub fn choosing(&self) -> usize {
-        let most = CHOSEN_MIN.max(self.rows / CHOSEN_PART);
+        let most = (self.rows / CHOSEN_PART).clamp(CHOSEN_MIN, CHOSEN_MAX);
         let mut rows = 0.0;
         let few = self.terms.iter().take_while(|(_, with)| {
             rows += with;

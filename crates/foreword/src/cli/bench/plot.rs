@@ -13,11 +13,29 @@ const MARGIN: f64 = 60.0;
 /// From a tenth of a millisecond to a second.
 const TIMES: [f64; 5] = [0.1, 1.0, 10.0, 100.0, 1000.0];
 
+struct Line {
+    name: &'static str,
+    colour: &'static str,
+    time: fn(&Measured) -> f64,
+}
+
 pub fn svg(sizes: &[Measured]) -> String {
-    let lines: [(&str, &str, fn(&Measured) -> f64); 3] = [
-        ("FTS5 alone", "#999999", |it| it.stock(50)),
-        ("Foreword, memory opened anew", "#5b8dd9", |it| it.first(50)),
-        ("Foreword", "#1a4fa3", |it| it.ours(50)),
+    let lines = [
+        Line {
+            name: "FTS5 alone",
+            colour: "#999999",
+            time: |it| it.stock(50),
+        },
+        Line {
+            name: "Foreword, memory opened anew",
+            colour: "#5b8dd9",
+            time: |it| it.first(50),
+        },
+        Line {
+            name: "Foreword",
+            colour: "#1a4fa3",
+            time: |it| it.ours(50),
+        },
     ];
     let mut out = format!(
         "<svg xmlns=\"http://www.w3.org/2000/svg\" width=\"{WIDTH}\" height=\"{HEIGHT}\" \
@@ -46,7 +64,7 @@ pub fn svg(sizes: &[Measured]) -> String {
             "<text x=\"{x:.1}\" y=\"{y:.1}\" text-anchor=\"middle\">{rows}</text>"
         );
     }
-    for (number, (name, colour, time)) in (0..).zip(lines) {
+    for (number, Line { name, colour, time }) in (0..).zip(lines) {
         let mut points = String::new();
         for size in sizes {
             let (x, y) = (x(f64::from(size.rows)), y(time(size)));
