@@ -125,7 +125,9 @@ fn telling_part(text: &str) -> String {
     let mut out: String = text.split_whitespace().map(file).collect();
     // What stands in for a secret says nothing.
     while let Some(start) = out.find("[redacted:") {
-        let length = out[start..].find(']').map_or(out.len() - start, |it| it + 1);
+        let length = out[start..]
+            .find(']')
+            .map_or(out.len() - start, |it| it + 1);
         out.replace_range(start..start + length, " ");
     }
     out
