@@ -109,6 +109,7 @@ fn is_duplicate(older: &Side<'_>, newer: &Side<'_>) -> bool {
     };
     if !same_files
         || contradict
+        || in_another_place(older, newer)
         || number_missing(older, newer)
         || number_missing(newer, older)
         || is_renumbered(a, b, false)
@@ -143,7 +144,9 @@ fn is_duplicate(older: &Side<'_>, newer: &Side<'_>) -> bool {
 fn supersedes(older: &Side<'_>, newer: &Side<'_>) -> bool {
     let (a, b) = (older.insight, newer.insight);
     let same_file = a.files.iter().any(|it| b.files.contains(it));
-    let same_concept = a.concepts.iter().any(|it| b.concepts.contains(it));
+    // What was said outright names neither.
+    let bare = |it: &Insight<'_>| it.files.is_empty() && it.concepts.is_empty();
+    let same_concept = a.concepts.iter().any(|it| b.concepts.contains(it)) || bare(a) && bare(b);
     if a.kind != ObservationType::Decision
         || !(same_file || same_concept)
         || is_elsewhere(older, newer)
@@ -181,7 +184,6 @@ fn is_elsewhere(older: &Side<'_>, newer: &Side<'_>) -> bool {
     });
     let title = tokens(newer.insight.title);
     let adds = title.iter().any(|it| ADDS.contains(&it.as_str()));
-    let [there, here] = [older, newer].map(|it| &content(PLACES) & &it.title);
     let [for_old, for_new] = [older, newer].map(|it| {
         let what = it.insight.title.rsplit_once(" for ")?.1;
         Some(&plain(&content(what)) - &it.given_up)
@@ -189,7 +191,13 @@ fn is_elsewhere(older: &Side<'_>, newer: &Side<'_>) -> bool {
     let for_another = for_old
         .zip(for_new)
         .is_some_and(|(old, new)| !old.is_subset(&newer.text) || !new.is_subset(&older.text));
-    adds || there != here || was != is || for_another
+    adds || in_another_place(older, newer) || was != is || for_another
+}
+
+/// `in staging`, `in production`.
+fn in_another_place(older: &Side<'_>, newer: &Side<'_>) -> bool {
+    let [there, here] = [older, newer].map(|it| &content(PLACES) & &it.title);
+    there != here
 }
 
 /// Both titles begin alike up to a value, which is another: `… is kept for 30 days`.
@@ -402,6 +410,10 @@ mod tests {
         );
         assert_eq!(duplicate, Kinship::Duplicate);
         for (older, newer) in [
+            (
+                "The cache of claims is enabled for staging",
+                "The cache of claims is enabled for production",
+            ),
             ("Token and auth", "Token, auth and a word of its own"),
             (
                 "First thing that was learned",

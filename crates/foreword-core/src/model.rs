@@ -278,15 +278,6 @@ pub struct Receipt {
     pub items: Vec<(i64, String)>,
 }
 
-impl Receipt {
-    /// What need not be shown in the same session again. A line of the index is no more
-    /// than a title among many.
-    pub fn beside_the_index(&self) -> impl Iterator<Item = i64> {
-        let items = Some(&self.items).filter(|_| self.shown != Shown::Index);
-        items.into_iter().flatten().map(|(id, _)| *id)
-    }
-}
-
 #[expect(clippy::trivially_copy_pass_by_ref, reason = "the form serde asks for")]
 fn is_zero(count: &u32) -> bool {
     *count == 0

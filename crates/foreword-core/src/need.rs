@@ -10,7 +10,7 @@ use std::path::Path;
 use rusqlite::named_params;
 
 use crate::index::{self, FRAME, Line};
-use crate::model::{FileRole, Receipt, Shown};
+use crate::model::{FileRole, Freshness, ObservationType, Receipt, Shown};
 use crate::search;
 use crate::store::Store;
 
@@ -33,6 +33,30 @@ pub struct Candidates {
     project: String,
 }
 
+/// What a session was shown before, beside its index.
+#[derive(Debug, Clone, Default, PartialEq, Eq)]
+pub struct Before {
+    items: HashSet<i64>,
+    /// Files that it was reminded of.
+    files: HashSet<String>,
+}
+
+impl FromIterator<Receipt> for Before {
+    fn from_iter<T: IntoIterator<Item = Receipt>>(receipts: T) -> Before {
+        let mut before = Before::default();
+        // A line of the index is no more than a title among many.
+        for receipt in receipts.into_iter().filter(|it| it.shown != Shown::Index) {
+            for (id, because) in receipt.items {
+                before.items.insert(id);
+                if receipt.shown == Shown::File {
+                    before.files.insert(because);
+                }
+            }
+        }
+        before
+    }
+}
+
 /// A few lines to put before an agent, and the receipt for them.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Reminder {
@@ -41,6 +65,9 @@ pub struct Reminder {
 }
 
 const LINES_MAX: usize = 3;
+
+/// A discovery about a file that has changed since is worth less.
+const WORTH_MIN: i64 = 20;
 
 /// Of an observation that touches many files, none is what it is about.
 const FILES_MAX: usize = 4;
@@ -56,12 +83,13 @@ impl Candidates {
         self,
         shown: Shown,
         occasion: &Occasion<'_>,
-        before: &HashSet<i64>,
+        before: &Before,
     ) -> Option<Reminder> {
-        let lines = self
-            .lines
-            .into_iter()
-            .filter(|(line, _)| !before.contains(&line.id));
+        let is_new = |(line, because): &(Line, String)| {
+            let reminded = shown == Shown::File && before.files.contains(because);
+            !reminded && !before.items.contains(&line.id)
+        };
+        let lines = self.lines.into_iter().filter(is_new);
         let lines: Vec<_> = lines.take(LINES_MAX).collect();
         if lines.is_empty() {
             return None;
@@ -114,13 +142,19 @@ pub fn for_file(
         "select f.observation_id, max(f.role = :modified) as changed_it,
                 (select count(distinct path) from observation_files where observation_id = f.observation_id) as files
          from observation_files f
+         join observations o on o.id = f.observation_id
          where f.path in (:path, :relative)
+           and o.project_id = (select project_id from project_keys where key = :project)
          group by f.observation_id
          order by f.observation_id desc
          limit 200",
     )?;
-    let parameters =
-        named_params! {":path": path, ":relative": relative, ":modified": FileRole::Modified};
+    let parameters = named_params! {
+        ":path": path,
+        ":relative": relative,
+        ":project": occasion.project,
+        ":modified": FileRole::Modified,
+    };
     let rows = statement.query_map(parameters, |row| {
         Ok((
             row.get::<_, i64>("observation_id")?,
@@ -136,6 +170,13 @@ pub fn for_file(
         .map(|(id, ..)| (id, name.to_owned()))
         .collect();
     let mut candidates = candidates(store, occasion, found)?;
+    // How something was rearranged that has changed since is history.
+    let is_history = |line: &Line| {
+        line.kind == ObservationType::Refactor && line.freshness != Some(Freshness::Fresh)
+    };
+    candidates
+        .lines
+        .retain(|(line, _)| line.worth() >= WORTH_MIN && !is_history(line));
     // Of a file much may be known: what is worth most comes first, and the newest of that.
     candidates
         .lines

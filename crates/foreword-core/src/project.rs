@@ -39,6 +39,17 @@ pub struct Place {
     pub head: Head,
 }
 
+impl Place {
+    /// A file as the memory names it: by its path below the working tree. None for the top itself.
+    #[must_use]
+    pub fn name_of(&self, file: &str) -> Option<String> {
+        let root = self.root.as_deref();
+        let below = root.and_then(|root| Path::new(file).strip_prefix(root).ok());
+        let name = below.map_or(file, |it| it.to_str().unwrap_or(file));
+        (!matches!(name, "" | "." | "./")).then(|| name.to_owned())
+    }
+}
+
 /// Decides where `dir` belongs.
 #[must_use]
 pub fn resolve(dir: &Path, rules: &Rules) -> Place {

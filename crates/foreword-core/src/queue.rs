@@ -59,8 +59,8 @@ impl Inlet {
         insert(&self.0, event)
     }
 
-    /// What a session was shown beside its index or opened, as far as nobody took it in yet.
-    pub fn shown_in(&self, host_session_id: &str) -> rusqlite::Result<Vec<i64>> {
+    /// A session's receipts, as far as nobody took them in yet.
+    pub fn shown_in(&self, host_session_id: &str) -> rusqlite::Result<Vec<Receipt>> {
         let mut statement = self.0.prepare_cached(
             "select payload
              from events
@@ -70,11 +70,8 @@ impl Inlet {
             named_params! {":session": host_session_id, ":receipt": EventKind::Receipt},
             |row| from_json::<Payload>(row.get_ref(0)?.as_str()?),
         )?;
-        let mut shown = Vec::new();
-        for payload in rows {
-            shown.extend(payload?.receipt.iter().flat_map(Receipt::beside_the_index));
-        }
-        Ok(shown)
+        rows.filter_map(|payload| payload.map(|it| it.receipt).transpose())
+            .collect()
     }
 
     /// Leaves the queue open: the process is about to end, and that closes it, as a

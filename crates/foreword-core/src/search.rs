@@ -163,7 +163,7 @@ fn best(
     let mut answer = Answer::Nothing;
     let mut with_all = 0;
     let mut rest = candidates;
-    let mut next = first_look(query, wanted);
+    let mut next = wanted.max(8) * 2;
     while !rest.is_empty() {
         // By date every row that counts must be seen, and those with all words count alone.
         let some = match query.sort {
@@ -211,16 +211,6 @@ fn best(
         }
     }
     Ok((hits, answer))
-}
-
-/// How many rows are read at first: some more than are wanted, if a filter may not let all of them
-/// through.
-fn first_look(query: &Query<'_>, wanted: usize) -> usize {
-    if query.filter == Filter::default() {
-        wanted.max(1)
-    } else {
-        wanted.max(8) * 2
-    }
 }
 
 /// The best rows as FTS5 finds them by itself, with their scores: any word, all rows ranked.

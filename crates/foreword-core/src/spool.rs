@@ -67,16 +67,15 @@ pub fn waiting(spool: &Path) -> io::Result<Vec<PathBuf>> {
     Ok(files)
 }
 
-/// What a session was shown beside its index or opened, by receipts that wait here.
-pub fn shown_in(spool: &Path, host_session_id: &str) -> io::Result<Vec<i64>> {
+/// A session's receipts that wait here.
+pub fn shown_in(spool: &Path, host_session_id: &str) -> io::Result<Vec<Receipt>> {
     let mut shown = Vec::new();
     for file in waiting(spool)? {
         let Ok(event) = serde_json::from_slice::<Event>(&std::fs::read(file)?) else {
             continue;
         };
         if event.host_session_id == host_session_id {
-            let receipt = event.payload.receipt.iter();
-            shown.extend(receipt.flat_map(Receipt::beside_the_index));
+            shown.extend(event.payload.receipt);
         }
     }
     Ok(shown)

@@ -246,8 +246,10 @@ pub fn value(bytes: &[u8], at: usize, body: usize) -> Option<Range<usize>> {
     } else if assigned.colon && is_complaint(bytes, at) {
         is_random(seen)
     } else {
+        // The end of a sentence is no part of a name.
+        let inner = seen.strip_suffix(b".").unwrap_or(seen);
         let is_code = !quoted
-            && (seen.contains(&b'.')
+            && (inner.contains(&b'.')
                 || seen.contains(&b':')
                 || seen.contains(&b'[')
                 || bytes.get(assigned.start + seen.len()) == Some(&b'(')

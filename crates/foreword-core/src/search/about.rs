@@ -6,7 +6,7 @@
 //! left enough has to be found in one observation. The numbers were fitted to the labelled
 //! prompts in `testdata/need`.
 
-use super::choose::{Asked, Matched, has};
+use super::choose::{Asked, Length, Matched, has};
 use super::words::{self, Word};
 use super::{Filter, Hit, list};
 use crate::model::Kind;
@@ -45,15 +45,24 @@ pub fn about(store: &Store, text: &str, project: &str) -> rusqlite::Result<Vec<M
     let text = telling_part(text);
     let words = telling(&text);
     let asked = Asked::new(store, &words)?;
-    let (mut candidates, _) = asked.matched(store, asked.choosing())?;
-    candidates.truncate(CANDIDATES_MAX);
+    let (mut candidates, _) = asked.matched(store, asked.choosing(), Length::AtLeast)?;
     let filter = Filter {
         projects: Some(vec![project.to_owned()]),
         kind: Some(Kind::Observation),
         ..Filter::default()
     };
-    let ids: Vec<i64> = candidates.iter().map(|it| it.id).collect();
-    let hits = list::pick(store, &ids, &filter)?;
+    // Prompts and other projects may be as good, and many.
+    let mut hits: Vec<Hit> = Vec::new();
+    let mut looked_at = 0;
+    for some in candidates.chunks(CANDIDATES_MAX * 4) {
+        let ids: Vec<i64> = some.iter().map(|it| it.id).collect();
+        hits.extend(list::pick(store, &ids, &filter)?);
+        looked_at += some.len();
+        if hits.len() >= CANDIDATES_MAX {
+            break;
+        }
+    }
+    candidates.truncate(looked_at);
 
     let weighed: Vec<Weighed<'_>> = words.iter().map(|word| asked.weigh(word)).collect();
     let mut matches: Vec<Match> = candidates

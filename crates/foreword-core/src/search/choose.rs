@@ -14,7 +14,7 @@ use rusqlite::{OptionalExtension as _, named_params};
 
 use super::rank::{self, Bm25};
 use super::words::Word;
-use super::{Answer, Hit, Query, Sort, best, first_look};
+use super::{Answer, Filter, Hit, Query, Sort, best};
 use crate::store::Store;
 
 /// At first the rarest terms choose, as many as are in so many rows together: one in so
@@ -45,13 +45,20 @@ pub(super) struct Candidate {
     pub has_all: bool,
 }
 
-/// The same before its length is known.
+/// How long a row is taken for.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(super) enum Length {
+    AtLeast,
+    LookedUp,
+}
+
+/// The same when its length may not be known yet.
 pub(super) struct Matched {
     pub id: i64,
     /// Which of the terms it has, one bit each.
     pub terms: u64,
     has_all: bool,
-    /// Its score if it were as short as it can be.
+    /// Its score; if its length is not known, as short as it can be.
     most: f64,
     /// Where its weights begin.
     at: usize,
@@ -150,21 +157,26 @@ impl<'a> Asked<'a> {
         query: &Query<'_>,
         choosing: usize,
     ) -> rusqlite::Result<(Vec<Hit>, Answer)> {
-        let (matched, weights) = self.matched(store, choosing)?;
+        // A filter may let one row in a hundred through, and by date a row may stand anywhere:
+        // then all must be in order, and FTS5 looks the lengths up soonest.
+        let few = query.filter == Filter::default() && query.sort == Sort::Relevance;
         let wanted = query.offset as usize + query.limit as usize;
-        let mut ordered = match query.sort {
-            Sort::Relevance => first_look(query, wanted),
-            Sort::Date => matched.len(),
-        };
-        loop {
-            let candidates = self.candidates(store, &matched, &weights, ordered)?;
+        if few {
+            let (matched, weights) = self.matched(store, choosing, Length::AtLeast)?;
+            let candidates = self.measured(store, &matched, &weights, wanted.max(1))?;
             let (hits, answer) = best(store, &candidates, query, wanted)?;
             if hits.len() >= wanted || candidates.len() == matched.len() {
                 return Ok((hits, answer));
             }
-            // The filter left too few.
-            ordered *= 16;
+            // Some were forgotten just now.
         }
+        let (matched, _) = self.matched(store, choosing, Length::LookedUp)?;
+        let candidates = matched.into_iter().map(|row| Candidate {
+            id: row.id,
+            score: row.most,
+            has_all: row.has_all,
+        });
+        best(store, &candidates.collect::<Vec<_>>(), query, wanted)
     }
 
     /// The rows that have one of the first terms, those first that could be the best, and
@@ -173,6 +185,7 @@ impl<'a> Asked<'a> {
         &self,
         store: &Store,
         choosing: usize,
+        length: Length,
     ) -> rusqlite::Result<(Vec<Matched>, Vec<f64>)> {
         let (mut matched, mut weights) = (Vec::new(), Vec::new());
         if self.terms.is_empty() {
@@ -189,14 +202,19 @@ impl<'a> Asked<'a> {
         let has_all = |terms: u64| words.iter().all(|word| has(terms, *word));
 
         let mut statement = store.connection.prepare_cached(
-            "select rowid, term_weights(texts, :first) from texts where texts match :expression",
+            "select rowid, term_weights(texts, :first, :measured)
+             from texts
+             where texts match :expression",
         )?;
-        let mut rows =
-            statement.query(named_params! {":first": first, ":expression": expression})?;
+        let mut rows = statement.query(named_params! {
+            ":first": first,
+            ":measured": length == Length::LookedUp,
+            ":expression": expression,
+        })?;
         while let Some(row) = rows.next()? {
             let at = weights.len();
             let mut numbers = rank::numbers(row.get_ref(1)?.as_blob()?);
-            let least_size = numbers.next().unwrap_or_default();
+            let size = numbers.next().unwrap_or_default();
             weights.extend(numbers);
             let of_row = &weights[at..];
             let terms = (0..).zip(of_row).filter(|(_, weight)| **weight > 0.0);
@@ -205,12 +223,12 @@ impl<'a> Asked<'a> {
                 id: row.get(0)?,
                 terms,
                 has_all: has_all(terms),
-                most: self.bm25.score(of_row, least_size),
+                most: self.bm25.score(of_row, size),
                 at,
             });
         }
         matched.sort_unstable_by(|a, b| {
-            let order = |it: &Matched| (it.has_all, it.most);
+            let order = |it: &Matched| (it.has_all, it.most, it.id);
             order(b)
                 .partial_cmp(&order(a))
                 .unwrap_or(std::cmp::Ordering::Equal)
@@ -218,8 +236,9 @@ impl<'a> Asked<'a> {
         Ok((matched, weights))
     }
 
-    /// At least so many of the best rows, or all that there are, the best first.
-    fn candidates(
+    /// At least so many of the best rows, or all that there are, the best first. Looks their
+    /// lengths up.
+    fn measured(
         &self,
         store: &Store,
         matched: &[Matched],

@@ -82,8 +82,9 @@ pub(super) fn numbers(blob: &[u8]) -> impl Iterator<Item = f64> {
 /// `term_rows(texts)`: how many rows there are, how many words, and for each term of the
 /// expression how many rows it is in, and 0; or, if there are more than were counted, the
 /// number of the last that was. Rows come in the order of their numbers.
-/// `term_weights(texts, first)`: how long this row is at least, from where the terms stand in
-/// it, and how much it has of each of them, from the first on.
+/// `term_weights(texts, first, measured)`: how long this row is (looked up if `measured`, else at
+/// least so long, from where the terms stand in it), and how much it has of each of them,
+/// from the first on.
 pub(super) fn register(connection: &Connection) -> rusqlite::Result<()> {
     let failed = |code| rusqlite::Error::SqliteFailure(ffi::Error::new(code), None);
     let mut api: *mut ffi::fts5_api = std::ptr::null_mut();
@@ -146,8 +147,12 @@ unsafe extern "C" fn term_weights(
     arguments: *mut *mut ffi::sqlite3_value,
 ) {
     unsafe {
-        let first = (count == 1).then(|| ffi::sqlite3_value_int(*arguments));
-        reply(answer, first.and_then(|first| weigh(&*api, row, first)));
+        let weighed = (count == 2).then(|| {
+            let first = ffi::sqlite3_value_int(*arguments);
+            let measured = ffi::sqlite3_value_int(*arguments.add(1)) != 0;
+            weigh(&*api, row, first, measured)
+        });
+        reply(answer, weighed.flatten());
     }
 }
 
@@ -219,6 +224,7 @@ unsafe fn weigh(
     api: &ffi::Fts5ExtensionApi,
     row: *mut ffi::Fts5Context,
     first: c_int,
+    measured: bool,
 ) -> Option<Vec<f64>> {
     unsafe {
         let terms = first..api.xPhraseCount?(row);
@@ -240,7 +246,11 @@ unsafe fn weigh(
             }
             numbers.push(weight);
         }
-        numbers[0] = f64::from(sizes.iter().sum::<c_int>());
+        let mut size = sizes.iter().sum();
+        if measured {
+            api.xColumnSize?(row, -1, &mut size);
+        }
+        numbers[0] = f64::from(size);
         Some(numbers)
     }
 }

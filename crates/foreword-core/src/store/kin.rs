@@ -22,7 +22,7 @@ const TERMS_MAX: usize = 6;
 /// which are counted up to here.
 const COUNTED_MAX: usize = 500;
 /// So many of the newest are compared.
-const COMPARED_MAX: usize = 100;
+const COMPARED_MAX: usize = 50;
 
 /// Whom the observations of a batch may be kin to. They are looked up before anything is
 /// written: after each write, a full-text query has FTS5 put on disk what it holds back,
@@ -240,7 +240,8 @@ fn relatives(
             id: order.1,
             kinship: kinship(older, newer),
             is_older,
-            has_same_facts: facts == observation.facts,
+            has_same_facts: facts == observation.facts
+                && (!facts.is_empty() || text("title")? == observation.title),
             origin: row.get("origin")?,
             at: order.0,
             superseded_at: row.get("superseded_at")?,

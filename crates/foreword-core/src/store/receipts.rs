@@ -3,12 +3,10 @@
 //! A receipt is an event like others: a hook writes it, the worker takes it in. So what a
 //! session was shown lately may still be in the queue or the spool; a hook looks there too.
 
-use std::collections::HashSet;
-
 use rusqlite::named_params;
 
 use super::Store;
-use crate::model::{Millis, Shown};
+use crate::model::{Millis, Receipt, Shown};
 use crate::search::Filter;
 use crate::text;
 
@@ -36,16 +34,20 @@ impl ShownItem {
 }
 
 impl Store {
-    /// What a session was shown beside its index, or opened.
-    pub fn shown_in(&self, host_session_id: &str) -> rusqlite::Result<HashSet<i64>> {
+    /// A session's receipts that were taken in.
+    pub fn shown_in(&self, host_session_id: &str) -> rusqlite::Result<Vec<Receipt>> {
         let mut statement = self.connection.prepare_cached(
-            "select r.item_id
+            "select r.shown, r.item_id, r.because
              from receipts r
              join sessions s on s.id = r.session_id
-             where s.host_session_id = :session and r.shown <> :index",
+             where s.host_session_id = :session",
         )?;
-        let parameters = named_params! {":session": host_session_id, ":index": Shown::Index};
-        let rows = statement.query_map(parameters, |row| row.get(0))?;
+        let rows = statement.query_map(named_params! {":session": host_session_id}, |row| {
+            Ok(Receipt {
+                shown: row.get(0)?,
+                items: vec![(row.get(1)?, row.get(2)?)],
+            })
+        })?;
         rows.collect()
     }
 

@@ -1,9 +1,7 @@
 //! What is put before an agent unasked: what a prompt is about, and nothing else.
 
-use std::collections::HashSet;
-
 use foreword_core::model::{FileRole, Observation, ObservationType, Origin, Shown, TouchedFile};
-use foreword_core::need::{self, Occasion};
+use foreword_core::need::{self, Before, Occasion};
 use foreword_core::store::Store;
 use serde::Deserialize;
 
@@ -99,7 +97,7 @@ fn rates(file: &str) -> String {
     let labelled: Vec<Labelled> = lines(file);
     for Labelled { prompt, about } in &labelled {
         let found = need::for_prompt(&memory, &occasion, prompt).unwrap();
-        let reminder = found.remind(Shown::Prompt, &occasion, &HashSet::new());
+        let reminder = found.remind(Shown::Prompt, &occasion, &Before::default());
         let items = reminder.map_or(Vec::new(), |it| it.receipt.items);
         let number = |id: i64| ids.iter().find(|(it, _)| *it == id).unwrap().1;
         let shown: Vec<usize> = items.iter().map(|&(id, _)| number(id)).collect();

@@ -2,11 +2,14 @@
 
 use anyhow::bail;
 use clap::ValueEnum;
-use foreword_core::capture::Hook;
+use foreword_core::capture::{self, Hook};
 use foreword_core::index::{self, Request, Source};
+use foreword_core::project::Place;
 use foreword_core::store::Store;
 
-use crate::{hook, show};
+use crate::home::Home;
+use crate::switch::{self, Switches};
+use crate::{config, hook, show};
 
 #[derive(clap::Args)]
 pub struct Args {
@@ -55,6 +58,10 @@ pub fn run(args: &Args) -> anyhow::Result<()> {
     let Some(place) = super::current_place() else {
         bail!("the current directory is gone");
     };
+    if let Some(why) = silenced(&home, &place, &args.session) {
+        println!("A session that starts here is told nothing: {why}.");
+        return Ok(());
+    }
     let store = Store::look(&home.memory())?;
     let program = hook::program();
     let request = Request {
@@ -67,7 +74,25 @@ pub fn run(args: &Args) -> anyhow::Result<()> {
     };
     match index::index(store.as_ref(), &request)? {
         Some(index) => print!("{}", show::preview(&index)),
-        None => println!("A session that starts here is told nothing: nothing is remembered yet."),
+        None => println!(
+            "A session that starts here is told nothing: nothing is remembered yet that it does not know."
+        ),
     }
     Ok(())
+}
+
+/// What keeps the hook from saying anything here.
+fn silenced(home: &Home, place: &Place, session: &str) -> Option<&'static str> {
+    let (settings, _) = config::hook_settings(home);
+    let off = switch::off_in_environment()
+        || Switches::read(home).covers(place.project.as_deref(), session);
+    match settings {
+        _ if off => Some("Foreword is switched off here; `foreword on` switches it on"),
+        None => Some("the settings cannot be read; `foreword doctor` says why"),
+        Some(settings) if !settings.show.index => Some("show.index is false in the settings"),
+        Some(settings) if capture::is_excluded(place, &settings.capture.exclude_projects) => {
+            Some("the settings exclude this project")
+        }
+        Some(_) => None,
+    }
 }

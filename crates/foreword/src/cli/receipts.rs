@@ -31,7 +31,11 @@ pub fn run(args: &Args) -> anyhow::Result<()> {
     } else if !in_scope {
         println!("{}", show::no_project());
     } else {
-        print!("{}", show::receipts(&receipts));
+        print!(
+            "{}{}",
+            show::receipts(&receipts),
+            show::waiting(super::waiting(&home))
+        );
     }
     Ok(())
 }

@@ -92,7 +92,9 @@ fn find(store: &Store, what: &str, config: &Config) -> anyhow::Result<Subject> {
 /// A session, and the thing with a number whose turn alone is meant.
 fn target(store: &Store, what: &str) -> anyhow::Result<(HostSession, Option<i64>)> {
     let named = what.strip_prefix('#');
+    // An id may be all digits; a number does not begin with 0.
     if let Ok(item) = named.unwrap_or(what).parse::<i64>()
+        && !what.starts_with('0')
         && let Some(session) = store.session_of(item)?
     {
         return Ok((session, Some(item)));

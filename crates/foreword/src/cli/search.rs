@@ -102,11 +102,12 @@ fn one_of<T: ToString>(word: &str, parsed: Option<T>, all: &[T]) -> Result<T, St
 pub fn run(args: &Args) -> anyhow::Result<()> {
     let home = super::home()?;
     let words = args.words.join(" ");
+    let here = super::current_place().unwrap_or_default();
     let filter = args.scope.filter(home::now()).map(|filter| Filter {
         kind: args.kind,
         observation_type: args.observation_type,
         concept: args.concept.clone(),
-        file: args.file.clone(),
+        file: args.file.as_deref().and_then(|file| here.name_of(file)),
         prompt: args.prompt,
         origin: args.origin,
         ..filter
@@ -126,7 +127,6 @@ pub fn run(args: &Args) -> anyhow::Result<()> {
         },
         offset: args.offset,
     };
-    let here = super::current_place().unwrap_or_default();
     let found = match &store {
         Some(store) if in_scope => {
             let mut found = search(store, &query)?;

@@ -82,6 +82,10 @@ pub fn run(args: &Args) -> anyhow::Result<()> {
         id: args.id,
         title,
     };
-    print!("{}", show::why(&why));
+    print!(
+        "{}{}",
+        show::why(&why),
+        show::waiting(super::waiting(&home))
+    );
     Ok(())
 }

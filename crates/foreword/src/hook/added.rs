@@ -4,7 +4,6 @@
 //! A reminder is stopped hard when it takes too long: the prompt goes on without it. What is
 //! shown has a receipt, an event like others.
 
-use std::collections::HashSet;
 use std::path::Path;
 use std::sync::mpsc;
 use std::time::Duration;
@@ -12,7 +11,7 @@ use std::time::Duration;
 use foreword_core::capture::{self, Hook};
 use foreword_core::index::{self, Fate, Request, Source};
 use foreword_core::model::{Event, EventKind, Receipt, Shown};
-use foreword_core::need::{self, Occasion, Reminder};
+use foreword_core::need::{self, Before, Occasion, Reminder};
 use foreword_core::queue::Inlet;
 use foreword_core::spool;
 use foreword_core::store::Store;
@@ -108,8 +107,12 @@ fn in_time(home: &Home, event: &Event, show: &Show) -> Option<Reminder> {
 }
 
 /// Whether it is worth opening the memory: not for "go on", a command, or what nobody typed.
+/// A subagent would be told instead of the agent that it works for.
 fn may_be_of_use(event: &Event) -> bool {
     const WORDS_MIN: usize = 3;
+    if event.agent_id.is_some() {
+        return false;
+    }
     match event.kind {
         EventKind::Prompt => event.payload.prompt.as_deref().is_some_and(|prompt| {
             !prompt.starts_with('/') && prompt.split_whitespace().nth(WORDS_MIN - 1).is_some()
@@ -138,12 +141,12 @@ fn remind(home: &Home, event: &Event) -> Option<Reminder> {
 }
 
 /// What this session was shown: taken in, queued or spooled. None if nobody can tell.
-fn shown_before(home: &Home, store: &Store, session: &str) -> Option<HashSet<i64>> {
+fn shown_before(home: &Home, store: &Store, session: &str) -> Option<Before> {
     let mut shown = store.shown_in(session).ok()?;
     if let Ok(inlet) = Inlet::open(&home.queue()) {
         shown.extend(inlet.shown_in(session).ok()?);
         inlet.leave();
     }
     shown.extend(spool::shown_in(&home.spool(), session).ok()?);
-    Some(shown)
+    Some(shown.into_iter().collect())
 }

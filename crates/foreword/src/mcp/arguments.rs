@@ -2,6 +2,7 @@
 
 use anyhow::{Context as _, bail};
 use foreword_core::model::{Millis, ObservationType};
+use foreword_core::project::Place;
 use foreword_core::search::{Filter, HITS_PER_SESSION, Sort};
 use rmcp::schemars::{self, JsonSchema};
 use serde::Deserialize;
@@ -87,16 +88,16 @@ impl Search {
     }
 
     /// What to look at, given the project that the server runs in.
-    pub fn filter(&self, project: Option<&str>, now: Millis) -> anyhow::Result<Filter> {
+    pub fn filter(&self, here: &Place, now: Millis) -> anyhow::Result<Filter> {
         let time = |text: &Option<String>| {
             let when = text.as_deref().map(cli::when).transpose();
             when.map_err(anyhow::Error::msg)
         };
         Ok(Filter {
-            projects: projects(&self.projects, project)?,
+            projects: projects(&self.projects, here.project.as_deref())?,
             observation_type: self.r#type.as_deref().map(observation_type).transpose()?,
             concept: self.concept.clone(),
-            file: self.file.clone(),
+            file: self.file.as_deref().and_then(|file| here.name_of(file)),
             since: time(&self.since)?.map(|when| when.start(now)),
             until: time(&self.until)?.map(|when| when.end(now)),
             ..Filter::default()

@@ -83,7 +83,7 @@ pub fn search(world: &World, asked: &Search) -> anyhow::Result<String> {
     let format = asked.format()?;
     let query = Query {
         words: &asked.query,
-        filter: asked.filter(world.project(), world.now)?,
+        filter: asked.filter(&world.place, world.now)?,
         sort: asked.sort()?,
         limit: asked.limit() * format.hits_per_line(),
         offset: 0,
@@ -149,7 +149,7 @@ pub fn timeline(world: &World, asked: &Timeline) -> anyhow::Result<String> {
             let here = Search::default();
             let query = Query {
                 words,
-                filter: here.filter(world.project(), world.now)?,
+                filter: here.filter(&world.place, world.now)?,
                 sort: Sort::Relevance,
                 limit: 1,
                 offset: 0,
@@ -191,6 +191,10 @@ pub fn remember(world: &World, asked: &Remember) -> anyhow::Result<String> {
         "the user's settings exclude this project; nothing is written here"
     );
     let redacted = redact(&asked.text);
+    ensure!(
+        !redacted.text.replace("[private]", "").trim().is_empty(),
+        "all of it is private, so nothing was kept"
+    );
     // Without a session of the host, what was said in a project has one of its own.
     let session = match &world.session {
         Some(id) => HostSession {

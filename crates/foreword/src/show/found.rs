@@ -83,8 +83,8 @@ pub fn how(words: &str, found: &Found) -> String {
 pub fn waiting(events: u64) -> String {
     match events {
         0 => String::new(),
-        1 => "not searched: 1 event that waits to be taken in\n".to_owned(),
-        events => format!("not searched: {events} events that wait to be taken in\n"),
+        1 => "not looked at: 1 event that waits to be taken in\n".to_owned(),
+        events => format!("not looked at: {events} events that wait to be taken in\n"),
     }
 }
 
