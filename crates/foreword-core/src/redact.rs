@@ -114,6 +114,12 @@ mod tests {
     }
 
     #[test]
+    fn a_secret_at_the_end_of_a_sentence_is_one() {
+        let text = format!("The password={}.", "hunter2secret99");
+        assert_eq!(redact(&text).text, "The password=[redacted:value]");
+    }
+
+    #[test]
     fn what_we_told_an_agent_is_not_news() {
         // Put together here, so that this file is left alone by its own rule.
         let (begin, end) = ("<foreword-memory project=\"app\">", "</foreword-");

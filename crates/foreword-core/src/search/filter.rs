@@ -79,16 +79,29 @@ impl Filter {
             ":concept",
             self.concept.clone(),
         );
-        // A folder holds what comes between `folder/` and `folder0`, the character after.
+        // A folder holds what comes between `folder/` and `folder0`, the character after. The
+        // end of a path is looked for by the file's name. Only if there is no such file, a folder
+        // anywhere is looked for in all paths.
         clauses.add_some(
             "t.id in (
-                 select observation_id from observation_files where path = :file
+                 with named (id) as (
+                     select observation_id from observation_files where path = :file
+                     union
+                     select observation_id
+                     from observation_files
+                     where replace(path, rtrim(path, replace(path, '/', '')), '')
+                               = replace(:file, rtrim(:file, replace(:file, '/', '')), '')
+                       and substr(path, -length(:file) - 1) = '/' || :file
+                 )
+                 select id from named
                  union
                  select observation_id
                  from observation_files
                  where path > :file || '/' and path < :file || '0'
                  union
-                 select observation_id from observation_files where instr(path || '/', '/' || :file || '/') > 0
+                 select observation_id
+                 from observation_files
+                 where not exists (select 1 from named) and instr(path, '/' || :file || '/') > 0
              )",
             ":file",
             self.file.as_ref().map(|file| {

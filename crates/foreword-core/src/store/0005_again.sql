@@ -20,6 +20,10 @@ create table repeats (
 
 create index repeats_by_observation on repeats (observation_id);
 
+-- A file by its name, the part of the path behind the last slash.
+create index observation_files_by_name
+on observation_files (replace(path, rtrim(path, replace(path, '/', '')), ''));
+
 -- What was put before an agent, where and because of what; or what it opened by itself.
 create table receipts (
     id integer primary key,

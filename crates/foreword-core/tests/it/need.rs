@@ -1,6 +1,8 @@
 //! What is put before an agent unasked: what a prompt is about, and nothing else.
 
-use foreword_core::model::{FileRole, Observation, ObservationType, Origin, Shown, TouchedFile};
+use foreword_core::model::{
+    Event, FileRole, Observation, ObservationType, Origin, Shown, TouchedFile,
+};
 use foreword_core::need::{self, Before, Occasion};
 use foreword_core::store::Store;
 use serde::Deserialize;
@@ -118,4 +120,47 @@ fn rates(file: &str) -> String {
 fn a_prompt_brings_what_it_is_about_and_nothing_else() {
     insta::assert_snapshot!(rates("dev.jsonl"), @"50 of 50 left alone; 31 of 50 brought, 2 lines beside it");
     insta::assert_snapshot!(rates("held_out.jsonl"), @"50 of 50 left alone; 38 of 50 brought, 2 lines beside it");
+}
+
+/// Many observations like the one that is looked for, of a project and a session.
+fn crowd(memory: &mut Store, project: &str, at: i64, title: &str, many: usize) {
+    let session = &format!("session at {at}");
+    let prompt = Event {
+        key: format!("prompt of {session}"),
+        project: Some(project.into()),
+        host_session_id: session.into(),
+        ..prompt(at, session, "Where do webhook retries end?")
+    };
+    let events = [prompt];
+    store(memory, &events, |_| {
+        let like = |number: usize| Observation {
+            facts: vec![format!("fact {number}")],
+            ..crate::store::observation(&format!("{session}{number}"), title)
+        };
+        (0..many).map(like).collect()
+    });
+}
+
+#[test]
+fn other_projects_and_prompts_do_not_crowd_out_what_is_known_here() {
+    let dir = tempfile::tempdir().unwrap();
+    let mut memory = open(&dir);
+    let title = "Webhook retries end after twelve attempts";
+    crowd(&mut memory, "/p", 2, title, 1);
+    for at in 3..50 {
+        crowd(&mut memory, "/p", at, title, 0);
+    }
+    crowd(&mut memory, "/q", 70, title, 50);
+    crowd(&mut memory, "/q", 71, "Another matter of that file", 210);
+    let occasion = Occasion {
+        project: "/p",
+        host_session_id: "another",
+        root: None,
+        program: "foreword",
+    };
+    let prompt = "why do webhook retries end after twelve attempts?";
+    let about = need::for_prompt(&memory, &occasion, prompt).unwrap();
+    assert!(!about.is_empty());
+    let known = need::for_file(&memory, &occasion, "src/a.rs").unwrap();
+    assert!(!known.is_empty());
 }
