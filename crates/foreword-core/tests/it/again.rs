@@ -131,13 +131,18 @@ fn told_twice_is_one_observation_with_a_count() {
     tell(
         &mut memory,
         &[more("b", 20, 3)],
-        &[repeated.clone()],
+        std::slice::from_ref(&repeated),
         Replaces::Turns,
     );
     assert_eq!(state(&memory), [row(2, "a", None, 2)]);
     // And by `redo`, twice.
     for _ in 0..2 {
-        tell(&mut memory, &again, &[repeated.clone()], Replaces::Events);
+        tell(
+            &mut memory,
+            &again,
+            std::slice::from_ref(&repeated),
+            Replaces::Events,
+        );
         assert_eq!(state(&memory), [row(2, "a", None, 2)]);
     }
     session_finds(&mut memory, "c", 30, SEEN);
