@@ -5,7 +5,7 @@
 //! are given as multiples of spawning `/bin/true` in the same run (`spawn`), so
 //! that they mean something on another machine. What the memory agent costs
 //! (`agent`) is counted by a scripted model and not timed. `search` is about the speed of
-//! finding, `retrieval` about what is found.
+//! finding, `retrieval` about what is found, `size` about the room that a year takes.
 
 mod agent;
 mod burst;
@@ -16,6 +16,7 @@ mod memories;
 mod report;
 mod retrieval;
 mod search;
+mod size;
 mod spawn;
 mod statistics;
 mod world;
@@ -38,6 +39,8 @@ enum What {
     Search(search::Args),
     /// Search: whether it finds what answers a question, on a benchmark's data
     Retrieval(retrieval::Args),
+    /// How large the data directory gets in a year of heavy use
+    Size(size::Args),
 }
 
 pub fn run(args: &Args) -> anyhow::Result<()> {
@@ -46,5 +49,6 @@ pub fn run(args: &Args) -> anyhow::Result<()> {
         What::Agent(args) => agent::run(args),
         What::Search(args) => search::run(args),
         What::Retrieval(args) => retrieval::run(args),
+        What::Size(args) => size::run(args),
     }
 }
