@@ -131,10 +131,13 @@ fn is_duplicate(older: &Side<'_>, newer: &Side<'_>) -> bool {
         shared * 10 >= all * 8
     } else {
         common(&older.details, &newer.details) * 10 >= fewer * 6
-            && (same_fact || shared * 10 >= all * 4)
+            && (same_fact || shared * 20 >= all * 7)
     };
-    // Each title must be found in what the other says.
-    alike && covers(&newer.text, &older.title, 7) && covers(&older.text, &newer.title, 7)
+    // Each title must be found in what the other says; few words say too little.
+    alike
+        && shared > 2
+        && covers(&newer.text, &older.title, 70)
+        && covers(&older.text, &newer.title, 70)
 }
 
 fn supersedes(older: &Side<'_>, newer: &Side<'_>) -> bool {
@@ -154,15 +157,28 @@ fn supersedes(older: &Side<'_>, newer: &Side<'_>) -> bool {
         return older.chosen.is_subset(&newer.title);
     }
     let same_subject = rest.is_empty() || common(&rest, &newer.chosen) > 0;
-    if !against.is_empty() && same_subject && covers(&newer.text, &rest, 5) {
+    if !against.is_empty() && same_subject && covers(&newer.text, &rest, 50) {
         return true;
     }
     let same_matter = plain(&older.title).is_subset(&newer.text);
-    same_file && (same_matter && is_renumbered(a, b, true) || has_another_value(older, newer))
+    let [was, is] = [older, newer].map(|it| &it.title - &plain(&it.title));
+    let other_number = !was.is_empty() && !is.is_empty() && was.is_disjoint(&is);
+    let only_number = other_number && plain(&newer.title).is_subset(&older.text);
+    same_file
+        && (same_matter && (only_number || is_renumbered(a, b, true))
+            || has_another_value(older, newer))
 }
 
 /// Whether the newer one adds to the older, or is about another place.
 fn is_elsewhere(older: &Side<'_>, newer: &Side<'_>) -> bool {
+    // `step 1`, `phase 2`: a number that is a name.
+    let [was, is] = [older, newer].map(|it| {
+        let title = tokens(it.insight.title);
+        let names = title
+            .windows(2)
+            .filter(|it| LABELS.contains(&it[0].as_str()));
+        names.map(|it| it[1].clone()).collect::<Words>()
+    });
     let title = tokens(newer.insight.title);
     let adds = title.iter().any(|it| ADDS.contains(&it.as_str()));
     let [there, here] = [older, newer].map(|it| &content(PLACES) & &it.title);
@@ -173,7 +189,7 @@ fn is_elsewhere(older: &Side<'_>, newer: &Side<'_>) -> bool {
     let for_another = for_old
         .zip(for_new)
         .is_some_and(|(old, new)| !old.is_subset(&newer.text) || !new.is_subset(&older.text));
-    adds || there != here || for_another
+    adds || there != here || was != is || for_another
 }
 
 /// Both titles begin alike up to a value, which is another: `… is kept for 30 days`.
@@ -182,7 +198,8 @@ fn has_another_value(older: &Side<'_>, newer: &Side<'_>) -> bool {
         let clause = it.insight.title.split([',', ';', ':', '(']).next();
         as_written(clause.unwrap_or_default())
     });
-    let same = old.iter().zip(&new).take_while(|(a, b)| a == b).count();
+    let is_same = |(a, b): &(&String, &String)| a.eq_ignore_ascii_case(b);
+    let same = old.iter().zip(&new).take_while(is_same).count();
     let (Some(was), Some(is)) = (old.get(same), new.get(same)) else {
         return false;
     };
@@ -194,7 +211,15 @@ fn has_another_value(older: &Side<'_>, newer: &Side<'_>) -> bool {
         at.map(|at| plain(&content(&title[same + at..].join(" "))))
             .unwrap_or_default()
     };
-    if content(&old[..same].join(" ")).len() < 2
+    // What stands before the value and after it says whose value it is.
+    let ends = old.iter().rev().zip(new.iter().rev());
+    let alike = ends
+        .take_while(|(a, b)| a == b)
+        .count()
+        .min(old.len() - same);
+    let frame = [&old[..same], &old[old.len() - alike..]].concat();
+    if same == 0
+        || content(&frame.join(" ")).len() < 2
         || !under(&old).is_subset(&newer.text)
         || !under(&new).is_subset(&older.text)
     {
@@ -203,11 +228,16 @@ fn has_another_value(older: &Side<'_>, newer: &Side<'_>) -> bool {
     if is_number(was) && is_number(is) {
         return plain(&content(&old[same..].join(" "))).is_subset(&newer.title);
     }
-    let concepts = |it: &Side<'_>| it.insight.concepts.iter().cloned().collect::<Words>();
-    let before = old[same - 1].as_str();
+    // Another concept may only be the value itself.
+    let same_concepts = |one: &Side<'_>, other: &Side<'_>| {
+        let mut concepts = one.insight.concepts.iter();
+        concepts.all(|it| other.insight.concepts.contains(it) || content(it).is_subset(&one.title))
+    };
+    let before = old[same - 1].to_lowercase();
     let is_name = |word: &str| word.contains(|it: char| it.is_uppercase() || it.is_ascii_digit());
-    concepts(older) == concepts(newer)
-        && match before {
+    same_concepts(older, newer)
+        && same_concepts(newer, older)
+        && match before.as_str() {
             // `is signed` and `is short` can both be true.
             "is" | "are" => !was.ends_with("ed") && !is.ends_with("ed"),
             "with" | "by" | "from" | "uses" | "use" => true,
@@ -235,6 +265,18 @@ fn is_renumbered(older: &Insight<'_>, newer: &Insight<'_>, named: bool) -> bool 
 
 const ADDS: &[&str] = &["also", "too", "additionally"];
 const PLACES: &str = "test production prod staging development dev ci local preview debug";
+const LABELS: &[&str] = &[
+    "step",
+    "phase",
+    "stage",
+    "part",
+    "milestone",
+    "sprint",
+    "level",
+    "tier",
+    "option",
+    "rule",
+];
 /// Where or when something holds.
 const SCOPES: &[&str] = &[
     "for", "on", "in", "at", "when", "during", "under", "if", "while", "within",
@@ -275,6 +317,14 @@ mod tests {
                 "Job queue moved from Redis to a table",
             ),
             ("Squash merges are allowed", "Squash merges are not allowed"),
+            (
+                "Use gzip for old segments",
+                "We now use zstd for old segments",
+            ),
+            (
+                "Claims are kept for 30 minutes",
+                "Claims are kept for 2 hours",
+            ),
             (
                 "Claims of a worker are renewed",
                 "Claims of a worker are no longer renewed",
@@ -351,6 +401,19 @@ mod tests {
             "Claims of a dead worker are freed at once",
         );
         assert_eq!(duplicate, Kinship::Duplicate);
+        for (older, newer) in [
+            ("Token and auth", "Token, auth and a word of its own"),
+            (
+                "First thing that was learned",
+                "Second thing that was learned",
+            ),
+        ] {
+            assert_eq!(
+                judged(older, newer),
+                Kinship::Unrelated,
+                "{older} | {newer}"
+            );
+        }
         for (older, newer) in [
             (
                 "Claims are freed after 3 crashes in a row",

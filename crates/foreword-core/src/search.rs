@@ -4,11 +4,11 @@
 //! and a row that has one of them can be found. Rows with every word come first, then
 //! those with any, each by BM25 (`rank`).
 //!
-//! A common word is in half of all rows, and ranking them all is what makes full text
-//! slow. So the rarest words choose the rows and all words rank them. If that leaves too few,
-//! or the others could make a better row by themselves, more words choose. `filter` narrows a search, `list` reads what was found.
+//! `choose` says which rows are looked at, `filter` narrows a search, `list` reads what was
+//! found.
 
 mod about;
+mod choose;
 mod filter;
 mod fresh;
 mod list;
@@ -17,7 +17,7 @@ mod sessions;
 mod words;
 
 use std::cmp::Ordering;
-use std::collections::{BTreeSet, HashMap};
+use std::collections::HashMap;
 
 use rusqlite::named_params;
 
@@ -28,6 +28,7 @@ pub use list::timeline;
 pub use sessions::{HITS_PER_SESSION, SessionTitle, SummaryLine, sessions, sessions_of};
 pub(crate) use words::{Word, register as register_parts, words};
 
+use self::choose::{Asked, Candidate};
 use self::list::Order;
 use crate::model::{Freshness, Kind, Millis, ObservationType};
 use crate::store::Store;
@@ -103,15 +104,8 @@ pub struct Hit {
     pub freshness: Option<Freshness>,
 }
 
-/// At first the rarest terms choose, as many as are in so many rows together.
-const CHOSEN_MAX: f64 = 1000.0;
-/// A row that has a term gets about its weight once, at most 2.2 times: in a short row, or
-/// often, or in the title. What is left out is taken for so much.
-const USUAL_WORTH: f64 = 1.2;
 /// What a superseded decision's score still counts.
 const SUPERSEDED: f64 = 0.6;
-/// Rows of a term are counted up to here and estimated beyond.
-const COUNTED_MAX: u32 = 1000;
 
 pub fn search(store: &Store, query: &Query<'_>) -> rusqlite::Result<Found> {
     let mut words = words::words(query.words);
@@ -158,197 +152,6 @@ fn listed(store: &Store, query: &Query<'_>) -> rusqlite::Result<Found> {
     })
 }
 
-/// Words, and in how many rows each of the terms is that they are looked for by.
-struct Asked<'a> {
-    words: &'a [Word],
-    /// The rarest first; those in no row are left out.
-    terms: Vec<(&'a str, f64)>,
-    /// How many rows there are, and a few that are gone.
-    rows: f64,
-    /// Words that are in no row.
-    unknown: Vec<String>,
-}
-
-/// A row that has some of the terms.
-struct Candidate {
-    id: i64,
-    score: f64,
-    /// Which of them, one bit each.
-    terms: u64,
-    has_all: bool,
-}
-
-impl<'a> Asked<'a> {
-    fn new(store: &Store, words: &'a [Word]) -> rusqlite::Result<Asked<'a>> {
-        let rows =
-            store
-                .connection
-                .query_row("select coalesce(max(id), 0) from items", [], |row| {
-                    row.get(0)
-                })?;
-        let terms: BTreeSet<&str> = words.iter().flat_map(Word::terms).collect();
-        let mut terms = terms
-            .into_iter()
-            .map(|term| Ok((term, rows_with(store, term, rows)?)))
-            .collect::<rusqlite::Result<Vec<_>>>()?;
-        terms.retain(|&(_, rows)| rows > 0.0);
-        let known: BTreeSet<&str> = terms.iter().map(|&(term, _)| term).collect();
-        let unknown = words
-            .iter()
-            .filter(|word| !word.terms().any(|it| known.contains(it)));
-        let unknown = unknown.map(|word| word.whole.clone()).collect();
-        terms.sort_by(|a, b| a.1.total_cmp(&b.1));
-        terms.truncate(rank::TERMS_MAX);
-        Ok(Asked {
-            words,
-            terms,
-            rows,
-            unknown,
-        })
-    }
-
-    /// The best hits: chosen by the rarest terms, and by all if those are too few.
-    fn hits(&self, store: &Store, query: &Query<'_>) -> rusqlite::Result<(Vec<Hit>, Answer)> {
-        let wanted = query.offset as usize + query.limit as usize;
-        let mut choosing = self.choosing();
-        loop {
-            let candidates = self.candidates(store, choosing)?;
-            let complete = choosing == self.terms.len();
-            let (mut hits, answer) = best(store, &candidates, query, wanted)?;
-            let enough = match query.sort {
-                Sort::Relevance => hits.len() >= wanted,
-                Sort::Date => answer == Answer::AllWords,
-            };
-            let choosing_more = if enough {
-                choosing.max(self.needed(query.sort, &hits))
-            } else {
-                self.terms.len()
-            };
-            if complete || choosing_more == choosing {
-                hits.truncate(wanted);
-                hits.drain(..hits.len().min(query.offset as usize));
-                return Ok((hits, answer));
-            }
-            choosing = choosing_more;
-        }
-    }
-
-    /// How many of the rarest terms must choose, so that a row which has only the others is
-    /// none of the best.
-    fn needed(&self, sort: Sort, hits: &[Hit]) -> usize {
-        let scores = hits.iter().filter_map(|hit| hit.score);
-        let least = scores.fold(f64::INFINITY, f64::min);
-        let mut left_out = 0.0;
-        let others = self.terms.iter().rev().take_while(|&&(_, with)| {
-            left_out += USUAL_WORTH * rank::weight(with, self.rows);
-            sort == Sort::Date || left_out < least
-        });
-        self.terms.len() - others.count()
-    }
-
-    /// How many of the rarest terms choose the rows.
-    fn choosing(&self) -> usize {
-        let mut rows = 0.0;
-        let few = self.terms.iter().take_while(|(_, with)| {
-            rows += with;
-            rows <= CHOSEN_MAX
-        });
-        few.count().max(1).min(self.terms.len())
-    }
-
-    /// The rows that have one of the first terms, the best first.
-    fn candidates(&self, store: &Store, choosing: usize) -> rusqlite::Result<Vec<Candidate>> {
-        if self.terms.is_empty() {
-            return Ok(Vec::new());
-        }
-        if store.ranks.get().is_none() {
-            rank::register(&store.connection)?;
-            let _ = store.ranks.set(());
-        }
-        let complete = choosing == self.terms.len();
-        let any = any_of(&self.terms);
-        let expression = if complete {
-            any
-        } else {
-            format!("({}) AND ({any})", any_of(&self.terms[..choosing]))
-        };
-        let choosing = if complete { 0 } else { choosing };
-        let argument = rank::argument(choosing, self.terms.iter().map(|&(_, rows)| rows));
-        let words: Vec<_> = self.words.iter().map(|word| self.bits(word)).collect();
-        let has_all = |terms: u64| words.iter().all(|word| has(terms, *word));
-
-        let mut statement = store.connection.prepare_cached(
-            "select rowid, rank_of(texts, :argument) from texts where texts match :expression",
-        )?;
-        let mut rows =
-            statement.query(named_params! {":argument": argument, ":expression": expression})?;
-        let mut candidates = Vec::new();
-        while let Some(row) = rows.next()? {
-            let bytes = row.get_ref(1)?.as_blob()?;
-            let rank = rank::Rank::from_bytes(bytes).expect("`rank_of` answers with a rank");
-            candidates.push(Candidate {
-                id: row.get(0)?,
-                score: rank.score,
-                terms: rank.terms,
-                has_all: has_all(rank.terms),
-            });
-        }
-        candidates.sort_unstable_by(|a, b| {
-            let order = |it: &Candidate| (it.has_all, it.score, it.id);
-            order(b).partial_cmp(&order(a)).unwrap_or(Ordering::Equal)
-        });
-        Ok(candidates)
-    }
-
-    /// Which bits stand for a word and for all its parts; none if it is in no row.
-    fn bits(&self, word: &Word) -> Option<(u64, u64)> {
-        let bit = |term: &str| {
-            let at = self.terms.iter().position(|(known, _)| *known == term);
-            at.map(|at| 1 << at)
-        };
-        let whole = bit(&word.whole);
-        let parts = word
-            .parts
-            .iter()
-            .try_fold(0, |all, part| Some(all | bit(part)?));
-        let parts = parts.unwrap_or_default();
-        (whole.is_some() || parts != 0).then(|| (whole.unwrap_or_default(), parts))
-    }
-}
-
-/// Whether a row with these terms has a word, whole or by all its parts.
-fn has(terms: u64, word: Option<(u64, u64)>) -> bool {
-    word.is_some_and(|(whole, parts)| terms & whole != 0 || (parts != 0 && terms & parts == parts))
-}
-
-fn any_of(terms: &[(&str, f64)]) -> String {
-    let quoted: Vec<_> = terms
-        .iter()
-        .map(|(term, _)| format!("\"{term}\""))
-        .collect();
-    quoted.join(" OR ")
-}
-
-/// In how many rows a term is. Of a common one the first rows are counted; how far they
-/// reach says how many there are.
-fn rows_with(store: &Store, term: &str, rows: f64) -> rusqlite::Result<f64> {
-    let mut statement = store.connection.prepare_cached(
-        "select count(*), max(rowid)
-         from (select rowid from texts where texts match :term limit :max)",
-    )?;
-    statement.query_row(
-        named_params! {":term": format!("\"{term}\""), ":max": COUNTED_MAX},
-        |row| {
-            let counted: f64 = row.get(0)?;
-            if counted < f64::from(COUNTED_MAX) {
-                return Ok(counted);
-            }
-            let reached: f64 = row.get(1)?;
-            Ok(counted * rows / reached)
-        },
-    )
-}
-
 /// As many of the best candidates as are wanted, if the filter lets so many through.
 fn best(
     store: &Store,
@@ -360,7 +163,7 @@ fn best(
     let mut answer = Answer::Nothing;
     let mut with_all = 0;
     let mut rest = candidates;
-    let mut next = wanted.max(8) * 2;
+    let mut next = first_look(query, wanted);
     while !rest.is_empty() {
         // By date every row that counts must be seen, and those with all words count alone.
         let some = match query.sort {
@@ -410,29 +213,41 @@ fn best(
     Ok((hits, answer))
 }
 
-/// The best rows as FTS5 finds them by itself: any word, all rows ranked. What a benchmark
-/// holds `search` against.
-pub fn rank_as_fts5_does(store: &Store, words: &str, limit: u32) -> rusqlite::Result<Vec<i64>> {
+/// How many rows are read at first: some more than are wanted, if a filter may not let all of them
+/// through.
+fn first_look(query: &Query<'_>, wanted: usize) -> usize {
+    if query.filter == Filter::default() {
+        wanted.max(1)
+    } else {
+        wanted.max(8) * 2
+    }
+}
+
+/// The best rows as FTS5 finds them by itself, with their scores: any word, all rows ranked.
+/// What a benchmark holds `search` against.
+pub fn rank_as_fts5_does(
+    store: &Store,
+    words: &str,
+    limit: u32,
+) -> rusqlite::Result<Vec<(i64, f64)>> {
     let words = words::words(words);
-    let terms: Vec<_> = words
-        .iter()
-        .map(|word| (word.whole.as_str(), 0.0))
-        .collect();
+    let terms = words.iter().map(|word| word.whole.as_str());
     let [title, body, tags, parts] = rank::WEIGHTS;
+    // FTS5 counts from zero down.
     let mut statement = store.connection.prepare_cached(
-        "select rowid
+        "select rowid, -bm25(texts, :title, :body, :tags, :parts) as score
          from texts
          where texts match :expression
-         order by bm25(texts, :title, :body, :tags, :parts)
+         order by score desc
          limit :limit",
     )?;
     let rows = statement.query_map(
         named_params! {
-            ":expression": any_of(&terms),
+            ":expression": choose::any_of(terms),
             ":title": title, ":body": body, ":tags": tags, ":parts": parts,
             ":limit": limit,
         },
-        |row| row.get(0),
+        |row| Ok((row.get(0)?, row.get(1)?)),
     )?;
     rows.collect()
 }

@@ -48,11 +48,11 @@ pub fn is_negated(text: &str) -> bool {
         .any(|it| NEGATIONS.contains(&it.as_str()))
 }
 
-/// The words of a text in their order, each once, without articles.
+/// The words of a text in their order, each once, without those that only fill it.
 pub fn as_written(text: &str) -> Vec<String> {
     let words = words(text).into_iter().map(|it| it.whole);
-    let is_article = |it: &String| ["the", "a", "an", "The", "A", "An"].contains(&it.as_str());
-    words.filter(|it| !is_article(it)).collect()
+    let fills = |it: &String| FILLERS.contains(&it.to_lowercase().as_str());
+    words.filter(|it| !fills(it)).collect()
 }
 
 pub fn tokens(text: &str) -> Vec<String> {
@@ -76,9 +76,12 @@ pub fn content(text: &str) -> Words {
     terms.map(|it| stem(&it).to_owned()).collect()
 }
 
-/// But for its numbers.
+/// But for its numbers and their units.
 pub fn plain(content: &Words) -> Words {
-    let words = content.iter().filter(|it| !is_number(it));
+    let units = self::content(UNITS);
+    let words = content
+        .iter()
+        .filter(|it| !is_number(it) && !units.contains(*it));
     words.cloned().collect()
 }
 
@@ -86,9 +89,9 @@ pub fn common(a: &Words, b: &Words) -> usize {
     a.intersection(b).count()
 }
 
-/// Whether so many tenths of the words are in a text.
-pub fn covers(text: &Words, words: &Words, tenths: usize) -> bool {
-    common(text, words) * 10 >= words.len() * tenths
+/// Whether so much of the words is in a text, in percent.
+pub fn covers(text: &Words, words: &Words, percent: usize) -> bool {
+    common(text, words) * 100 >= words.len() * percent
 }
 
 pub fn is_number(word: &str) -> bool {
@@ -116,6 +119,8 @@ fn stem(word: &str) -> &str {
 const ENDINGS: &[&str] = &[
     "ation", "ating", "ated", "ate", "ing", "ion", "ied", "ie", "ed", "ly", "al", "er", "e", "y",
 ];
+const FILLERS: &[&str] = &["the", "a", "an", "now", "always", "we", "let", "s"];
+const UNITS: &str = "ms second minute hour day week month year bytes kb mb gb percent";
 const NUMBERS: &[&str] = &[
     "one", "two", "three", "four", "five", "six", "seven", "eight", "nine", "ten",
 ];
@@ -125,13 +130,16 @@ const NEGATIONS: &[&str] = &[
 /// What follows is no longer so.
 #[rustfmt::skip] // A list is read line by line.
 pub const GIVES_UP: &[&str] = &[
-    "instead of", "rather than", "no longer", "replaces", "replacing", "from", "away from", "drop", "drops", "dropped",
-    "stop using",
+    "instead of", "rather than", "in place of", "no longer", "replace", "replaces", "replaced", "replacing", "supersedes",
+    "from", "away from", "drop", "drops", "dropped", "remove", "removes", "removed", "retire", "retires", "retired",
+    "abandon", "abandons", "abandoned", "stop using", "stops using",
 ];
 /// What follows is not so.
 pub const DENIES: &[&str] = &["not", "never", "don t", "do not", "without", "no"];
 /// Where that ends.
-const ENDS: &[&str] = &["for", "to", "but", "and", "because", "since", "as", "by"];
+const ENDS: &[&str] = &[
+    "for", "to", "but", "and", "because", "since", "as", "by", "with",
+];
 /// What stands before is not so.
 #[rustfmt::skip]
 const GONE: &[&str] = &[

@@ -6,8 +6,9 @@
 //! left enough has to be found in one observation. The numbers were fitted to the labelled
 //! prompts in `testdata/need`.
 
+use super::choose::{Asked, Matched, has};
 use super::words::{self, Word};
-use super::{Asked, Candidate, Filter, Hit, has, list};
+use super::{Filter, Hit, list};
 use crate::model::Kind;
 use crate::store::Store;
 
@@ -41,10 +42,10 @@ const ROWS_MIN: f64 = 500.0;
 
 /// The best first.
 pub fn about(store: &Store, text: &str, project: &str) -> rusqlite::Result<Vec<Match>> {
-    let text = without_folders(text);
+    let text = telling_part(text);
     let words = telling(&text);
     let asked = Asked::new(store, &words)?;
-    let mut candidates = asked.candidates(store, asked.choosing())?;
+    let (mut candidates, _) = asked.matched(store, asked.choosing())?;
     candidates.truncate(CANDIDATES_MAX);
     let filter = Filter {
         projects: Some(vec![project.to_owned()]),
@@ -93,7 +94,7 @@ impl Asked<'_> {
 }
 
 /// None if they have no more in common than chance would give.
-fn matched(candidate: &Candidate, hit: &Hit, weighed: &[Weighed<'_>]) -> Option<Match> {
+fn matched(candidate: &Matched, hit: &Hit, weighed: &[Weighed<'_>]) -> Option<Match> {
     let title = format!("{} {}", hit.title, hit.subtitle).to_lowercase();
     let common = weighed.iter().filter(|it| has(candidate.terms, it.bits));
     let common: Vec<&Weighed<'_>> = common.collect();
@@ -116,12 +117,20 @@ fn matched(candidate: &Candidate, hit: &Hit, weighed: &[Weighed<'_>]) -> Option<
 }
 
 /// Of a path only the file says something.
-fn without_folders(text: &str) -> String {
+fn telling_part(text: &str) -> String {
     let file = |word: &str| match word.rsplit_once('/') {
         Some((_, file)) => format!("{file} "),
         None => format!("{word} "),
     };
-    text.split_whitespace().map(file).collect()
+    let mut out: String = text.split_whitespace().map(file).collect();
+    // What stands in for a secret says nothing.
+    while let Some(start) = out.find("[redacted:") {
+        let length = out[start..]
+            .find(']')
+            .map_or(out.len() - start, |it| it + 1);
+        out.replace_range(start..start + length, " ");
+    }
+    out
 }
 
 /// The words that say what a text is about, each root once.

@@ -7,7 +7,7 @@
 use rusqlite::named_params;
 
 use super::commit::{SessionRow, Told, upsert_project};
-use super::kin::keep_observation;
+use super::kin::{Candidates, keep_observation};
 use super::{HostSession, Store};
 use crate::model::{Derived, Millis, Observation, ObservationType, Origin, Provenance, Turn};
 use crate::text;
@@ -69,7 +69,10 @@ impl Store {
                 prompt_version: None,
             },
         };
-        let id = keep_observation(&tx, &session, None, &observation(said), &told)?;
+        let observation = observation(said);
+        let mut candidates = Candidates::default();
+        candidates.look_up(&tx, &observation.narrative)?;
+        let id = keep_observation(&tx, &mut candidates, &session, None, &observation, &told)?;
         tx.commit()?;
         Ok(id)
     }

@@ -7,7 +7,7 @@
 //! it. A decision that a newer one supersedes is marked. Called by `commit` and `asked`
 //! within their transactions, so that deriving again comes to the same.
 
-use std::collections::BTreeSet;
+use std::collections::{BTreeSet, HashMap};
 
 use rusqlite::{Params, Row, Transaction, named_params};
 
@@ -17,12 +17,64 @@ use crate::kin::{Insight, Kinship, kinship};
 use crate::model::{Kind, Millis, Observation, ObservationType, Origin};
 use crate::search::{Word, words};
 
-/// Titles are looked for by their rarest words, as many as are in so many rows together.
-const CHOSEN_MAX: usize = 300;
+/// Titles are looked for by so many of their rarest words,
+const TERMS_MAX: usize = 6;
+/// which are counted up to here.
+const COUNTED_MAX: usize = 500;
+/// So many of the newest are compared.
+const COMPARED_MAX: usize = 100;
+
+/// Whom the observations of a batch may be kin to. They are looked up before anything is
+/// written: after each write, a full-text query has FTS5 put on disk what it holds back,
+/// which takes longer than all the rest.
+#[derive(Default)]
+pub(super) struct Candidates {
+    by_title: HashMap<String, Vec<i64>>,
+    /// What the batch itself brought.
+    stored: Vec<i64>,
+}
+
+impl Candidates {
+    pub fn of(tx: &Transaction<'_>, told: &[Told]) -> rusqlite::Result<Candidates> {
+        let mut candidates = Candidates::default();
+        for told in told {
+            for observation in &told.derived.observations {
+                candidates.look_up(tx, title(observation, told))?;
+            }
+        }
+        Ok(candidates)
+    }
+
+    pub fn look_up(&mut self, tx: &Transaction<'_>, title: &str) -> rusqlite::Result<()> {
+        let Some(expression) = rarest_words(tx, title)? else {
+            return Ok(());
+        };
+        let mut statement = tx.prepare_cached(
+            "select rowid from texts where texts match :expression order by rowid desc limit :max",
+        )?;
+        let rows = statement.query_map(
+            named_params! {":expression": expression, ":max": COMPARED_MAX},
+            |row| row.get(0),
+        )?;
+        let ids = rows.collect::<rusqlite::Result<Vec<i64>>>()?;
+        self.by_title.insert(title.to_owned(), ids);
+        Ok(())
+    }
+}
+
+/// What was said outright has no title of its own: all of it must be the same.
+fn title<'a>(observation: &'a Observation, told: &Told) -> &'a str {
+    if told.provenance.provider == Origin::User.as_str() {
+        &observation.narrative
+    } else {
+        &observation.title
+    }
+}
 
 /// Stores an observation and gives its number: that of an older one if it says the same.
 pub(super) fn keep_observation(
     tx: &Transaction<'_>,
+    candidates: &mut Candidates,
     session: &SessionRow,
     prompt: Option<i64>,
     observation: &Observation,
@@ -38,7 +90,7 @@ pub(super) fn keep_observation(
         Some(known) => Some(known.id),
         None => None,
     };
-    let relatives = relatives(tx, session, id, observation, told)?;
+    let relatives = relatives(tx, candidates, session, id, observation, told)?;
     let twin = relatives.iter().find(|it| it.is_twin_of(observation, told));
     if let (None, Some(twin)) = (id, twin) {
         upsert_repeat(tx, session, prompt, observation, told, twin.id)?;
@@ -52,6 +104,7 @@ pub(super) fn keep_observation(
     };
     upsert_observation(tx, id, session, prompt, observation, told)?;
     link(tx, id, observation, &relatives)?;
+    candidates.stored.push(id);
     Ok(id)
 }
 
@@ -121,20 +174,15 @@ impl Relative {
 /// Those that are kin to an observation, the oldest number first.
 fn relatives(
     tx: &Transaction<'_>,
+    candidates: &Candidates,
     session: &SessionRow,
     id: Option<i64>,
     observation: &Observation,
     told: &Told,
 ) -> rusqlite::Result<Vec<Relative>> {
-    let is_said = told.provenance.provider == Origin::User.as_str();
-    let title = if is_said {
-        &observation.narrative
-    } else {
-        &observation.title
-    };
-    let Some(expression) = rarest_words(tx, title)? else {
-        return Ok(Vec::new());
-    };
+    let title = title(observation, told);
+    let known = candidates.by_title.get(title).into_iter().flatten();
+    let ids: BTreeSet<i64> = known.chain(&candidates.stored).copied().collect();
     let paths: BTreeSet<&str> = observation
         .files
         .iter()
@@ -150,21 +198,19 @@ fn relatives(
         concepts: &observation.concepts,
         files: &paths,
     };
-    // What was said outright has no title of its own: all of it must be the same.
     let mut statement = tx.prepare_cached(
         "select o.id, o.type, iif(o.provider = 'user', o.narrative, o.title) as title,
                 o.subtitle, o.facts, o.narrative, o.concepts,
                 (select json_group_array(distinct path) from observation_files where observation_id = o.id) as files,
                 o.origin, o.at, successor.at as superseded_at
-         from (select rowid from texts where texts match :expression order by rowid desc limit :max) as found
-         join observations o on o.id = found.rowid
+         from json_each(:ids) as candidate
+         cross join observations o on o.id = candidate.value
          left join observations successor on successor.id = o.superseded_by
          where o.project_id = :project and o.type = :type and o.id is not :id
          order by o.id",
     )?;
     let parameters = named_params! {
-        ":expression": expression,
-        ":max": CHOSEN_MAX,
+        ":ids": json(&ids)?,
         ":project": session.project_id,
         ":type": observation.kind,
         ":id": id,
@@ -206,36 +252,31 @@ fn relatives(
     Ok(relatives)
 }
 
-/// What to ask FTS5 for; none if no word of a title is known.
+/// What to ask FTS5 for; none if no two words of a title are known.
 fn rarest_words(tx: &Transaction<'_>, title: &str) -> rusqlite::Result<Option<String>> {
     let words = words(title);
     let words = words.iter().filter(|word| !word.is_stop_word());
     let terms: BTreeSet<&str> = words.flat_map(Word::terms).collect();
-    let mut counted = Vec::new();
-    for term in terms {
-        let asked = format!("{{title parts}} : \"{term}\"");
-        let rows: usize = tx
-            .prepare_cached(
-                "select count(*) from (select 1 from texts where texts match :term limit :max)",
-            )?
-            .query_row(named_params! {":term": asked, ":max": CHOSEN_MAX}, |row| {
-                row.get(0)
-            })?;
-        counted.push((rows, asked));
+    // Wherever they stand: to look at titles alone would take longer for a common word.
+    let mut statement = tx.prepare_cached(
+        "select count(*) from (select 1 from texts where texts match :term limit :max)",
+    )?;
+    let mut counted: Vec<(usize, String)> = Vec::new();
+    for term in terms.into_iter().map(|term| format!("\"{term}\"")) {
+        let parameters = named_params! {":term": term, ":max": COUNTED_MAX};
+        counted.push((statement.query_row(parameters, |row| row.get(0))?, term));
     }
     counted.retain(|(rows, _)| *rows > 0);
     counted.sort();
-    let mut sum = 0;
-    let few = counted.iter().take_while(|(rows, _)| {
-        sum += rows;
-        sum <= CHOSEN_MAX
+    counted.truncate(TERMS_MAX);
+    let terms: Vec<&str> = counted.iter().map(|(_, term)| term.as_str()).collect();
+    // Two titles that are kin have two words in common.
+    let pairs = (1..terms.len()).map(|at| {
+        let rarer = terms[..at].join(" OR ");
+        format!("({} AND ({rarer}))", terms[at])
     });
-    let few = few.count().max(1).min(counted.len());
-    let asked: Vec<&str> = counted[..few]
-        .iter()
-        .map(|(_, asked)| asked.as_str())
-        .collect();
-    Ok((few > 0).then(|| asked.join(" OR ")))
+    let pairs: Vec<String> = pairs.collect();
+    Ok((!pairs.is_empty()).then(|| format!("{{title parts}} : ({})", pairs.join(" OR "))))
 }
 
 fn upsert_repeat(

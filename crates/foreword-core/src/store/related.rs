@@ -4,12 +4,11 @@
 //! A shared file says more than a shared concept, and most if both changed it. One concept alone
 //! says nothing: "testing" is everywhere.
 
-use std::collections::HashMap;
-
-use rusqlite::named_params;
+use rusqlite::{Row, named_params};
 use serde::Serialize;
 
 use super::Store;
+use super::read::list;
 use crate::model::ObservationType;
 
 #[derive(Debug, Clone, PartialEq, Eq, Serialize)]
@@ -22,106 +21,63 @@ pub struct Related {
     pub why: String,
 }
 
-/// What one shared thing counts. Two concepts are as good as a file that was only read.
-const MODIFIED: u32 = 6;
-const READ: u32 = 2;
-const CONCEPT: u32 = 1;
-/// Fewer points are no relation.
-const LEAST: u32 = 2;
-const SHOWN: usize = 5;
-
-/// What an observation shares with another one.
-#[derive(Default)]
-struct Shared {
-    files: Vec<String>,
-    concepts: Vec<String>,
-    points: u32,
-}
+/// So many of the latest items are looked at: a common concept is in half of all.
+const LATEST: i64 = 20_000;
 
 impl Store {
-    /// The observations of other sessions that have most in common with this one, the best first.
+    /// The five observations of other sessions that have most in common with this one, the best first.
     pub fn related(&self, id: i64) -> rusqlite::Result<Vec<Related>> {
-        let mut shared: HashMap<i64, Shared> = HashMap::new();
-        let mut files = self.connection.prepare_cached(
-            "select o.id, theirs.path, ours.role = 'modified' and theirs.role = 'modified' as modified
-             from observation_files ours
-             join observation_files theirs on theirs.path = ours.path
-             join observations o on o.id = theirs.observation_id
-             join observations this on this.id = ours.observation_id
-             where this.id = :id
-               and o.project_id is this.project_id
-               and o.session_id <> this.session_id
-             order by modified desc, o.id desc
-             limit :max",
+        let mut statement = self.connection.prepare_cached(
+            "with shared (id, file, concept, points) as (
+                 select theirs.observation_id, theirs.path, null,
+                        max(iif(ours.role = 'modified' and theirs.role = 'modified', 6, 2))
+                 from observation_files ours
+                 join observation_files theirs on theirs.path = ours.path
+                 where ours.observation_id = :id
+                   and theirs.observation_id > (select max(id) from items) - :latest
+                 group by theirs.observation_id, theirs.path
+                 union all
+                 select theirs.observation_id, null, theirs.concept, 1
+                 from observation_concepts ours
+                 join observation_concepts theirs on theirs.concept = ours.concept
+                 where ours.observation_id = :id
+                   and theirs.observation_id > (select max(id) from items) - :latest
+             )
+             select o.id, o.type, o.title,
+                    json_group_array(file order by file) filter (where file is not null) as files,
+                    json_group_array(concept order by concept) filter (where concept is not null) as concepts
+             from shared
+             join observations o on o.id = shared.id
+             join observations this on this.id = :id
+             where o.project_id is this.project_id and o.session_id <> this.session_id
+             group by o.id
+             having sum(points) >= 2
+             order by sum(points) desc, o.id desc
+             limit 5",
         )?;
-        let mut rows = files.query(named_params! {":id": id, ":max": LOOKED_AT})?;
-        while let Some(row) = rows.next()? {
-            let path: String = row.get(1)?;
-            let with = shared.entry(row.get(0)?).or_default();
-            // A file that was read and then changed is there twice.
-            if !with.files.contains(&path) {
-                with.points += if row.get(2)? { MODIFIED } else { READ };
-                with.files.push(path);
-            }
-        }
-        let mut concepts = self.connection.prepare_cached(
-            "select o.id, theirs.concept
-             from observation_concepts ours
-             join observation_concepts theirs on theirs.concept = ours.concept
-             join observations o on o.id = theirs.observation_id
-             join observations this on this.id = ours.observation_id
-             where this.id = :id
-               and o.project_id is this.project_id
-               and o.session_id <> this.session_id
-             order by o.id desc, theirs.concept
-             limit :max",
-        )?;
-        let mut rows = concepts.query(named_params! {":id": id, ":max": LOOKED_AT})?;
-        while let Some(row) = rows.next()? {
-            let with = shared.entry(row.get(0)?).or_default();
-            with.points += CONCEPT;
-            with.concepts.push(row.get(1)?);
-        }
-        let mut best: Vec<_> = shared
-            .into_iter()
-            .filter(|(_, shared)| shared.points >= LEAST)
-            .collect();
-        best.sort_unstable_by_key(|(id, shared)| std::cmp::Reverse((shared.points, *id)));
-        best.truncate(SHOWN);
-        let related = best.into_iter().map(|(id, shared)| {
-            self.connection.query_row(
-                "select type, title from observations where id = :id",
-                named_params! {":id": id},
-                |row| {
-                    Ok(Related {
-                        id,
-                        kind: row.get(0)?,
-                        title: row.get(1)?,
-                        why: shared.why(),
-                    })
-                },
-            )
-        });
-        related.collect()
+        let rows = statement.query_map(named_params! {":id": id, ":latest": LATEST}, |row| {
+            Ok(Related {
+                id: row.get("id")?,
+                kind: row.get("type")?,
+                title: row.get("title")?,
+                why: why(row)?,
+            })
+        })?;
+        rows.collect()
     }
 }
 
-/// Pairs that are looked at: of a file that everything touches, the latest are enough.
-const LOOKED_AT: u32 = 1000;
-
-impl Shared {
-    fn why(&self) -> String {
-        let mut why = Vec::new();
-        match self.files.as_slice() {
-            [] => {}
-            [file] => why.push(format!("same file {file}")),
-            [file, others @ ..] => why.push(format!("same file {file} and {} more", others.len())),
-        }
-        match self.concepts.as_slice() {
-            [] => {}
-            [concept] => why.push(format!("concept {concept}")),
-            concepts => why.push(format!("concepts {}", concepts.join(", "))),
-        }
-        why.join("; ")
-    }
+fn why(row: &Row<'_>) -> rusqlite::Result<String> {
+    let files = match list(row, "files")?.as_slice() {
+        [] => None,
+        [file] => Some(format!("same file {file}")),
+        [file, others @ ..] => Some(format!("same file {file} and {} more", others.len())),
+    };
+    let concepts = match list(row, "concepts")?.as_slice() {
+        [] => None,
+        [concept] => Some(format!("concept {concept}")),
+        concepts => Some(format!("concepts {}", concepts.join(", "))),
+    };
+    let why: Vec<_> = files.into_iter().chain(concepts).collect();
+    Ok(why.join("; "))
 }

@@ -300,6 +300,40 @@ fn by_date_the_newest_comes_first_and_pages_do_not_overlap() {
     assert_eq!(relevant.len(), 3);
 }
 
+/// A row's length is looked up only if the row could be one of the best: where its words
+/// stand says how long it is at least.
+#[test]
+fn a_shorter_row_comes_first_wherever_its_word_stands() {
+    let dir = tempfile::tempdir().unwrap();
+    // Lengths are looked up for 4 rows, then 8, 16, 32, 64: the longer ones fill that up.
+    let told: Vec<Observation> = (0..5 + 64)
+        .map(|number| {
+            let mut it = observation(&number.to_string(), "Unrelated");
+            it.narrative = if number < 5 {
+                "other ".repeat(30) + "token"
+            } else {
+                "token".to_owned() + &" other".repeat(40)
+            };
+            it
+        })
+        .collect();
+    let memory = memory(&dir, &told);
+    let ids = |limit| {
+        let asked = Query {
+            limit,
+            ..query("token")
+        };
+        let hits = search(&memory, &asked).unwrap().hits;
+        hits.iter().map(|hit| hit.id).collect::<Vec<_>>()
+    };
+    let all = ids(100);
+    let mut shorter = all[..5].to_vec();
+    shorter.sort_unstable();
+    assert_eq!(shorter[4] - shorter[0], 4, "the first five that were told");
+    assert_eq!(shorter[0], *all.iter().min().unwrap());
+    assert_eq!(ids(4), all[..4]);
+}
+
 #[test]
 fn a_timeline_is_what_came_before_and_after() {
     let dir = tempfile::tempdir().unwrap();

@@ -5,7 +5,8 @@
 //! are given as multiples of spawning `/bin/true` in the same run (`spawn`), so
 //! that they mean something on another machine. What the memory agent costs
 //! (`agent`) is counted by a scripted model and not timed. `search` is about the speed of
-//! finding, `retrieval` about what is found, `size` about the room that a year takes.
+//! finding (made-up words: `speech`; a picture: `plot`; the MCP server's memory: `server`),
+//! `retrieval` about what is found, `size` about the room that a year takes.
 
 mod agent;
 mod burst;
@@ -13,11 +14,14 @@ mod hooks;
 mod host;
 mod machine;
 mod memories;
+mod plot;
 mod report;
 mod retrieval;
 mod search;
+mod server;
 mod size;
 mod spawn;
+mod speech;
 mod statistics;
 mod world;
 

@@ -61,7 +61,6 @@ pub fn hits_json(hits: &[Hit]) -> Value {
             "created_at": text::rfc3339(hit.at),
             "score": hit.score,
             "stale": hit.freshness,
-            "superseded_by": hit.superseded_by,
         })
     });
     rows.collect()
@@ -221,4 +220,19 @@ pub fn sessions_json(sessions: &[SessionTitle]) -> Value {
         })
     });
     rows.collect()
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn what_became_of_an_observation_is_said_in_a_line() {
+        assert_eq!(later(None, &[], 1), "");
+        assert_eq!(later(Some(12), &[], 1), "Superseded by #12");
+        assert_eq!(
+            later(None, &[7, 8], 3),
+            "Supersedes #7, supersedes #8, told 3 times"
+        );
+    }
 }

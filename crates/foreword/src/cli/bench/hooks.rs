@@ -38,6 +38,9 @@ pub struct Args {
     /// Only the scenarios whose key contains this
     #[arg(long)]
     only: Option<String>,
+    /// Also `context` with 100,000 observations, which take a minute to make
+    #[arg(long)]
+    large: bool,
 }
 
 /// Everything that was measured.
@@ -86,6 +89,8 @@ struct Scenario {
     key: &'static str,
     hook: Hook,
     worker: Worker,
+    /// So many are made before it, in the project whose index `context` makes.
+    observations: u32,
     /// Takes only one out of so many samples.
     slow: u32,
     goal: Goal,
@@ -94,10 +99,14 @@ struct Scenario {
     answer: &'static str,
 }
 
-/// Observations in the project whose index `context` makes.
-const OBSERVATIONS: u32 = 10_000;
 /// So many events keep the worker busy for a round.
 const BACKLOG_PER_SAMPLE: u32 = 20;
+
+/// So many observations take a minute to make, and a home of their own.
+const LARGE: u32 = 100_000;
+
+/// What `context` answers, when it has something to say, begins so.
+const INDEX: &str = r#"{"hookSpecificOutput":{"additionalContext":"<foreword-memory"#;
 
 /// What `save` answers.
 pub const SAVED: &str = r#"{"continue":true,"suppressOutput":true}"#;
@@ -122,8 +131,11 @@ pub fn run(args: &Args) -> anyhow::Result<()> {
     let wanted = |key: &str| args.only.as_ref().is_none_or(|only| key.contains(only));
     let mut world = World::new(&program)?;
     for scenario in scenarios(results.program.linkage) {
-        if wanted(scenario.key) {
+        if wanted(scenario.key) && (args.large || scenario.observations < LARGE) {
             eprintln!("measuring {} …", scenario.key);
+            if scenario.observations >= LARGE {
+                world = World::new(&program)?;
+            }
             results
                 .scenarios
                 .push(measure(&mut world, &scenario, args)?);
@@ -153,14 +165,26 @@ fn scenarios(linkage: Linkage) -> Vec<Scenario> {
         key,
         hook,
         worker,
+        observations: 0,
         slow,
         goal,
         input,
         answer,
     };
-    use Hook::{Cleanup, Context, New, Save, Summary};
+    let context = |key, observations, goal| Scenario {
+        observations,
+        ..scenario(
+            key,
+            Hook::Context,
+            Worker::Idle,
+            1,
+            Goal::half(goal),
+            Host::start,
+            INDEX,
+        )
+    };
+    use Hook::{Cleanup, New, Save, Summary};
     use Worker::{Draining, Gone, Idle};
-    let index = r#"{"hookSpecificOutput":{"additionalContext":"<foreword-memory"#;
     #[rustfmt::skip]
     let scenarios = vec![
         scenario("save_5k_worker_idle", Save, Idle, 1, save, |host| host.bash(5_000), SAVED),
@@ -171,7 +195,8 @@ fn scenarios(linkage: Linkage) -> Vec<Scenario> {
         scenario("new", New, Idle, 1, save, Host::prompt, ""),
         scenario("summary", Summary, Idle, 1, save, Host::stop, ""),
         scenario("cleanup", Cleanup, Idle, 1, save, Host::end, ""),
-        scenario("context_10k", Context, Idle, 1, Goal::half(8.0), Host::start, index),
+        context("context_10k", 10_000, 8.0),
+        context("context_100k", LARGE, 10.0),
     ];
     scenarios
 }
@@ -196,9 +221,9 @@ impl Goal {
 }
 
 fn measure(world: &mut World, scenario: &Scenario, args: &Args) -> anyhow::Result<Measured> {
-    if scenario.hook == Hook::Context {
+    if scenario.observations > 0 {
         world.end_worker()?;
-        memories::fill(&world.home, &world.project_key(), OBSERVATIONS)?;
+        memories::fill(&world.home, &world.project_key(), scenario.observations)?;
     }
     let samples = (args.samples / scenario.slow).max(1);
     let mut rounds = Vec::new();

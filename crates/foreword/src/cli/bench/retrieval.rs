@@ -26,7 +26,7 @@ pub struct Args {
     /// Questions and their sessions: {"id", "type", "question", "gold": [session id], "sessions": [{"id", "date", "text"}]} a line
     #[arg(long, value_name = "FILE")]
     data: PathBuf,
-    /// By words alone, without a model
+    /// By words alone: the only way there is until there are vectors
     #[arg(long)]
     no_model: bool,
     /// Print JSON

@@ -1,30 +1,32 @@
 //! `foreword bench search`: what finding costs as the memory grows.
 //!
-//! Made-up observations, whose words are as unevenly spread as those of a language, go
-//! into a memory on disk. The same queries are then asked of Foreword and of FTS5 as it
-//! comes (`order by bm25()`, any word), in turn, so that both see the same machine. What
-//! FTS5 says is taken as the truth that Foreword's first ten are held against.
+//! Made-up observations (`speech`) go into a memory on disk. The same queries are then asked of
+//! Foreword and of FTS5 as it comes (`order by bm25()`, any word), in turn, so that both see
+//! the same machine. What FTS5 says is taken as the truth that Foreword's first ten are held
+//! against.
+//!
+//! Nothing is kept from one query to the next but what SQLite keeps by itself: read pages and
+//! prepared statements. A command and a call of the MCP server open the memory anew, so each
+//! query is also asked that way, with the opening counted (`first`).
 
+use std::path::PathBuf;
 use std::time::{Duration, Instant};
 
-use foreword_core::model::{
-    Derived, Event, EventKind, Observation, ObservationType, Origin, Payload, Turn,
-};
+use anyhow::Context as _;
 use foreword_core::search::{Filter, Query, Sort, rank_as_fts5_does, search};
-use foreword_core::store::{Batch, Replaces, Store, Told};
+use foreword_core::store::Store;
 use foreword_core::text;
 use serde_json::{Value, json};
-use uuid::Uuid;
 
-use super::machine;
 use super::statistics::{median, milliseconds, percentile};
+use super::{machine, plot, server, speech};
 use crate::home::{self, Home};
 use crate::show;
 
 #[derive(clap::Args)]
 pub struct Args {
-    /// How many observations, one run for each
-    #[arg(long, value_delimiter = ',', default_values_t = [10_000, 100_000])]
+    /// How many observations, one run for each; a million take minutes to make
+    #[arg(long, value_delimiter = ',', default_values_t = [10_000, 100_000, 1_000_000])]
     rows: Vec<u32>,
     /// How many queries
     #[arg(long, default_value_t = 100)]
@@ -32,22 +34,32 @@ pub struct Args {
     /// How often all of them are asked
     #[arg(long, default_value_t = 5)]
     rounds: u32,
+    /// Keep the made-up memories in this folder, and use those that are there
+    #[arg(long, value_name = "DIR")]
+    keep: Option<PathBuf>,
+    /// Draw how the times grow, as SVG
+    #[arg(long, value_name = "FILE")]
+    plot: Option<PathBuf>,
     /// Print JSON
     #[arg(long)]
     json: bool,
 }
 
 /// One size of memory: times in milliseconds, by round.
-struct Measured {
-    rows: u32,
+pub struct Measured {
+    pub rows: u32,
     ours: Vec<Vec<f64>>,
+    first: Vec<Vec<f64>>,
     stock: Vec<Vec<f64>>,
+    /// How many of FTS5's first ten are among ours.
     recall: f64,
+    /// The same, where a row with the score of the tenth is as good as the tenth.
+    recall_with_ties: f64,
+    /// The most memory that the MCP server had while it answered the queries.
+    server_bytes: u64,
 }
 
-const TOP: u32 = 10;
-const VOCABULARY: usize = 20_000;
-const OBSERVATIONS_PER_TURN: u32 = 500;
+const TOP: usize = 10;
 
 pub fn run(args: &Args) -> anyhow::Result<()> {
     let mut sizes = Vec::new();
@@ -57,6 +69,10 @@ pub fn run(args: &Args) -> anyhow::Result<()> {
             println!("{}", line(&measured));
         }
         sizes.push(measured);
+    }
+    if let Some(path) = &args.plot {
+        std::fs::write(path, plot::svg(&sizes))
+            .with_context(|| format!("could not write {}", path.display()))?;
     }
     if args.json {
         let machine = machine::this();
@@ -77,59 +93,98 @@ fn measure(rows: u32, args: &Args) -> anyhow::Result<Measured> {
     let dir = tempfile::Builder::new()
         .prefix("foreword-bench-")
         .tempdir()?;
-    let home = Home::at(dir.path());
-    let mut speech = Speech::new();
-    let mut store = Store::open(&home.memory(), &home.backups())?;
-    fill(&mut store, &mut speech, rows)?;
-    drop(store);
-    let store = Store::look(&home.memory())?.expect("it was just made");
-
-    let queries: Vec<String> = (0..args.queries).map(|_| speech.words(6)).collect();
-    let (mut ours, mut stock, mut recalls) = (Vec::new(), Vec::new(), Vec::new());
-    for round in 0..args.rounds {
-        let (mut our_times, mut stock_times) = (Vec::new(), Vec::new());
-        for words in &queries {
-            let query = Query {
-                words,
-                filter: Filter::default(),
-                sort: Sort::Relevance,
-                limit: TOP,
-                offset: 0,
-            };
-            let (found, took) = timed(|| search(&store, &query))?;
-            our_times.push(milliseconds(took));
-            let (truth, took) = timed(|| rank_as_fts5_does(&store, words, TOP))?;
-            stock_times.push(milliseconds(took));
-            if round == 0 {
-                let hits: Vec<i64> = found.hits.iter().map(|hit| hit.id).collect();
-                let kept = truth.iter().filter(|id| hits.contains(id)).count();
-                recalls.push(kept as f64 / truth.len().max(1) as f64);
-            }
-        }
-        ours.push(our_times);
-        stock.push(stock_times);
+    let home = match &args.keep {
+        Some(keep) => Home::at(keep.join(rows.to_string())),
+        None => Home::at(dir.path()),
+    };
+    if !home.memory().exists() {
+        std::fs::create_dir_all(home.dir())?;
+        speech::fill(&mut Store::open(&home.memory(), &home.backups())?, rows)?;
     }
-    Ok(Measured {
+    let open = || -> anyhow::Result<Store> {
+        Store::look(&home.memory())?.context("the memory that was made is gone")
+    };
+    let ours = |store: &Store, words: &str| -> anyhow::Result<Vec<i64>> {
+        let query = Query {
+            words,
+            filter: Filter::default(),
+            sort: Sort::Relevance,
+            limit: TOP as u32,
+            offset: 0,
+        };
+        let found = search(store, &query)?;
+        Ok(found.hits.iter().map(|hit| hit.id).collect())
+    };
+
+    let store = open()?;
+    let queries = speech::queries(args.queries);
+    let mut measured = Measured {
         rows,
-        ours,
-        stock,
-        recall: recalls.iter().sum::<f64>() / recalls.len().max(1) as f64,
-    })
+        ours: Vec::new(),
+        first: Vec::new(),
+        stock: Vec::new(),
+        recall: 0.0,
+        recall_with_ties: 0.0,
+        server_bytes: server::most_memory(&home, &queries)?,
+    };
+    for _ in 0..args.rounds {
+        let (mut our_times, mut first_times, mut stock_times) =
+            (Vec::new(), Vec::new(), Vec::new());
+        for words in &queries {
+            our_times.push(timed(|| ours(&store, words))?);
+            stock_times.push(timed(|| Ok(rank_as_fts5_does(&store, words, TOP as u32)?))?);
+            first_times.push(timed(|| ours(&open()?, words))?);
+        }
+        measured.ours.push(our_times);
+        measured.first.push(first_times);
+        measured.stock.push(stock_times);
+    }
+    for words in &queries {
+        let hits = ours(&store, words)?;
+        // Enough to see the rows that tie with the tenth.
+        let truth = rank_as_fts5_does(&store, words, TOP as u32 * 10)?;
+        let (strict, with_ties) = recall(&hits, &truth);
+        measured.recall += strict / queries.len() as f64;
+        measured.recall_with_ties += with_ties / queries.len() as f64;
+    }
+    Ok(measured)
 }
 
-fn timed<T>(ask: impl Fn() -> rusqlite::Result<T>) -> rusqlite::Result<(T, Duration)> {
+fn timed<T>(ask: impl FnOnce() -> anyhow::Result<T>) -> anyhow::Result<f64> {
     let started = Instant::now();
     let answer = ask()?;
-    Ok((answer, started.elapsed()))
+    let took: Duration = started.elapsed();
+    drop(answer);
+    Ok(milliseconds(took))
+}
+
+/// How many of the first ten of the truth are among the hits; and how many of the hits score
+/// there as much as the tenth. FTS5 might as well have chosen any of those.
+fn recall(hits: &[i64], truth: &[(i64, f64)]) -> (f64, f64) {
+    let ten = truth.len().min(TOP);
+    let Some(&(_, tenth)) = truth[..ten].last() else {
+        return (1.0, 1.0);
+    };
+    let among = |rows: &[(i64, f64)]| rows.iter().filter(|(id, _)| hits.contains(id)).count();
+    let tied = truth
+        .iter()
+        .take_while(|(_, score)| *score >= tenth)
+        .count();
+    let part = |count: usize| count as f64 / ten as f64;
+    (part(among(&truth[..ten])), part(among(&truth[..tied])))
 }
 
 impl Measured {
-    fn at(rounds: &[Vec<f64>], percent: u32) -> f64 {
-        let times: Vec<f64> = rounds
-            .iter()
-            .filter_map(|it| percentile(it, percent))
-            .collect();
-        median(&times)
+    pub fn ours(&self, percent: u32) -> f64 {
+        over_rounds(&self.ours, percent)
+    }
+
+    pub fn first(&self, percent: u32) -> f64 {
+        over_rounds(&self.first, percent)
+    }
+
+    pub fn stock(&self, percent: u32) -> f64 {
+        over_rounds(&self.stock, percent)
     }
 
     /// Ours as a part of FTS5's, by round; the median of those.
@@ -142,153 +197,55 @@ impl Measured {
     }
 }
 
+fn over_rounds(rounds: &[Vec<f64>], percent: u32) -> f64 {
+    let rounds = rounds.iter();
+    let times: Vec<f64> = rounds.filter_map(|it| percentile(it, percent)).collect();
+    median(&times)
+}
+
 fn line(measured: &Measured) -> String {
     format!(
-        "{:>8} rows  {:.2} ms (p95 {:.2}), FTS5 alone {:.2} ms (p95 {:.2}), ratio {:.2}, first ten as FTS5 {:.3}",
+        "{:>8} rows  {:.2} ms (p95 {:.2}), memory opened anew {:.2} ms (p95 {:.2}), FTS5 alone {:.2} ms (p95 {:.2}), \
+         ratio {:.2}, first ten as FTS5 {:.3} ({:.3} with ties), MCP server {:.1} MB",
         measured.rows,
-        Measured::at(&measured.ours, 50),
-        Measured::at(&measured.ours, 95),
-        Measured::at(&measured.stock, 50),
-        Measured::at(&measured.stock, 95),
+        measured.ours(50),
+        measured.ours(95),
+        measured.first(50),
+        measured.first(95),
+        measured.stock(50),
+        measured.stock(95),
         measured.ratio(),
         measured.recall,
+        measured.recall_with_ties,
+        measured.server_bytes as f64 / 1e6,
     )
 }
 
 fn size_json(measured: &Measured) -> Value {
-    let times = |rounds: &[Vec<f64>]| {
-        let [p50, p95] = [50, 95].map(|percent| Measured::at(rounds, percent));
-        json!({"p50": p50, "p95": p95})
-    };
     json!({
         "rows": measured.rows,
-        "ms": times(&measured.ours),
-        "stock_ms": times(&measured.stock),
+        "ms": {"p50": measured.ours(50), "p95": measured.ours(95)},
+        "first_ms": {"p50": measured.first(50), "p95": measured.first(95)},
+        "stock_ms": {"p50": measured.stock(50), "p95": measured.stock(95)},
         "ratio_p50": measured.ratio(),
         "recall@10": measured.recall,
+        "recall_with_ties@10": measured.recall_with_ties,
+        "mcp_peak_bytes": measured.server_bytes,
+        "raw_ms": {"ours": measured.ours, "first": measured.first, "stock": measured.stock},
     })
 }
 
-fn fill(store: &mut Store, speech: &mut Speech, rows: u32) -> anyhow::Result<()> {
-    let now = home::now();
-    for turn in 0..rows.div_ceil(OBSERVATIONS_PER_TURN) {
-        let first = turn * OBSERVATIONS_PER_TURN;
-        let numbers = first..rows.min(first + OBSERVATIONS_PER_TURN);
-        let event = event(turn, now);
-        let observations = numbers
-            .map(|number| speech.observation(number, now))
-            .collect();
-        let derived = Derived {
-            observations,
-            summary: None,
-        };
-        let told = Turn {
-            prompt_id: event.prompt_id.clone(),
-            events: vec![event.clone()],
-        };
-        store.commit(&Batch {
-            events: &[event],
-            told: &[Told::offline(told, derived)],
-            replaces: Replaces::Nothing,
-            provider: "offline",
-            now,
-        })?;
-    }
-    Ok(())
-}
+#[cfg(test)]
+mod tests {
+    use super::*;
 
-fn event(turn: u32, now: i64) -> Event {
-    Event {
-        id: Uuid::now_v7(),
-        key: format!("turn:{turn}"),
-        kind: EventKind::Prompt,
-        host: "bench".to_owned(),
-        host_session_id: format!("session-{turn}"),
-        prompt_id: Some(turn.to_string()),
-        agent_id: None,
-        tool_name: None,
-        tool_use_id: None,
-        cwd: None,
-        project_dir: None,
-        project: Some("/bench".to_owned()),
-        root: None,
-        transcript_path: None,
-        branch: None,
-        commit: None,
-        files: Vec::new(),
-        payload: Payload::default(),
-        at: now,
-    }
-}
-
-/// Made-up words: the second is half as common as the first, the third a third, and so on, as in
-/// any language (Zipf). The same ones in every run.
-struct Speech {
-    /// How common each word and all before it are together.
-    heights: Vec<f64>,
-    state: u64,
-}
-
-impl Speech {
-    fn new() -> Speech {
-        let mut height = 0.0;
-        // A little flatter: the words that every sentence has are stop words and not here.
-        let heights = (1..=VOCABULARY).map(|rank| {
-            height += 1.0 / (rank as f64 + 20.0);
-            height
-        });
-        Speech {
-            heights: heights.collect(),
-            state: 0x9e37_79b9_7f4a_7c15,
-        }
-    }
-
-    /// xorshift: made-up words need no better chance.
-    fn chance(&mut self) -> f64 {
-        self.state ^= self.state << 13;
-        self.state ^= self.state >> 7;
-        self.state ^= self.state << 17;
-        (self.state >> 11) as f64 / (1_u64 << 53) as f64
-    }
-
-    fn words(&mut self, count: usize) -> String {
-        let words: Vec<String> = (0..count).map(|_| self.word()).collect();
-        words.join(" ")
-    }
-
-    fn word(&mut self) -> String {
-        let height = self.chance() * self.heights[VOCABULARY - 1];
-        let mut rank = self.heights.partition_point(|it| *it < height);
-        // Syllables that no stemmer takes for an ending.
-        let mut word = String::new();
-        loop {
-            word.push(char::from(b"bdfgklmnprtvz"[rank % 13]));
-            word.push(char::from(b"aou"[rank / 13 % 3]));
-            rank /= 39;
-            if rank == 0 {
-                return word + "k";
-            }
-        }
-    }
-
-    fn observation(&mut self, number: u32, at: i64) -> Observation {
-        Observation {
-            seed: number.to_string(),
-            kind: ObservationType::ALL[number as usize % ObservationType::ALL.len()],
-            title: self.words(7),
-            subtitle: self.words(10),
-            facts: (0..3).map(|_| self.words(10)).collect(),
-            // Rows of one length would often tie.
-            narrative: {
-                let length = 20.0 + self.chance() * 40.0;
-                self.words(length as usize)
-            },
-            concepts: vec![self.word(), self.word()],
-            files: Vec::new(),
-            origin: Origin::Agent,
-            agent_id: None,
-            events: Vec::new(),
-            at,
-        }
+    #[test]
+    fn a_row_that_ties_with_the_tenth_counts_only_where_ties_do() {
+        let mut truth: Vec<(i64, f64)> = (0..9).map(|id| (id, 5.0)).collect();
+        truth.extend([(9, 2.0), (10, 2.0), (11, 1.0)]);
+        let nine = |last| (0..9).chain([last]).collect::<Vec<i64>>();
+        assert_eq!(recall(&nine(9), &truth), (1.0, 1.0));
+        assert_eq!(recall(&nine(10), &truth), (0.9, 1.0));
+        assert_eq!(recall(&nine(11), &truth), (0.9, 0.9));
     }
 }
