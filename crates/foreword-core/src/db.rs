@@ -33,8 +33,31 @@ pub enum OpenError {
     },
     #[error(transparent)]
     Sqlite(#[from] rusqlite::Error),
+    #[error("the copy of {path} is damaged: {damage}")]
+    Copy { path: PathBuf, damage: String },
     #[error(transparent)]
     Io(#[from] std::io::Error),
+}
+
+impl OpenError {
+    /// Whether the file itself is damaged, rather than locked, newer, or on a full disk.
+    #[must_use]
+    pub fn is_damage(&self) -> bool {
+        match self {
+            OpenError::Sqlite(error) | OpenError::Backup { source: error, .. } => is_damage(error),
+            _ => false,
+        }
+    }
+}
+
+/// Whether SQLite says that the file itself is damaged.
+#[must_use]
+pub fn is_damage(error: &rusqlite::Error) -> bool {
+    use rusqlite::ErrorCode::{DatabaseCorrupt, NotADatabase};
+    matches!(
+        error.sqlite_error_code(),
+        Some(DatabaseCorrupt | NotADatabase)
+    )
 }
 
 /// A numbered step of a schema. Once released it is never edited.
@@ -84,8 +107,7 @@ fn check_schema(path: &Path, found: i64, known: i64) -> Result<(), OpenError> {
 /// Opens a database to look at it from outside, without leaving a trace: a plain
 /// reader makes files beside the database and writes its mark into them.
 pub fn open_inspector(path: &Path, schema: i64) -> Result<Connection, OpenError> {
-    let mut log = path.as_os_str().to_owned();
-    log.push("-wal");
+    let log = beside(path, "-wal");
     let has_log = std::fs::metadata(log).is_ok_and(|log| log.len() > 0);
     if !path.exists() {
         return Err(OpenError::Missing(path.to_owned()));
@@ -242,16 +264,56 @@ fn backup(
     std::fs::create_dir_all(backups)?;
     let stem = path.file_stem().unwrap_or_default().to_string_lossy();
     let target = backups.join(format!("{stem}.before-{number}.db"));
-    let partial = backups.join(format!(".{stem}.before-{number}.partial"));
-    let _ = std::fs::remove_file(&partial);
-    connection
-        .execute("vacuum into ?1", [partial.to_string_lossy()])
-        .map_err(|source| OpenError::Backup {
+    copy_to(connection, &target).map_err(|error| match error {
+        OpenError::Sqlite(source) => OpenError::Backup {
             path: path.to_owned(),
             source,
-        })?;
+        },
+        other => other,
+    })
+}
+
+/// Copies a database into a new file: whole, looked at and on the disk, or not at all.
+pub(crate) fn copy_to(connection: &Connection, target: &Path) -> Result<(), OpenError> {
+    let partial = beside(target, ".partial");
+    let _ = std::fs::remove_file(&partial);
+    let copied = connection.execute("vacuum into ?1", [partial.to_string_lossy()]);
+    copied.inspect_err(|_| drop(std::fs::remove_file(&partial)))?;
+    if let Some(damage) = damage(&connect(&partial, OpenFlags::SQLITE_OPEN_READ_ONLY)?) {
+        let path = target.to_owned();
+        return Err(OpenError::Copy { path, damage });
+    }
+    std::fs::File::open(&partial)?.sync_all()?;
+    fault::point("backup:before-rename");
     std::fs::rename(partial, target)?;
+    fault::point("backup:after-rename");
     Ok(())
+}
+
+/// Puts the content of one database in place of another's, in one transaction: whoever has
+/// that one open sees the old content or the new.
+pub(crate) fn copy_over(from: &Path, into: &mut Connection) -> Result<(), OpenError> {
+    let from = connect(from, OpenFlags::SQLITE_OPEN_READ_ONLY)?;
+    let copying = rusqlite::backup::Backup::new(&from, into)?;
+    copying.run_to_completion(i32::MAX, Duration::ZERO, None)?;
+    Ok(())
+}
+
+/// Opens a damaged database for reading what can still be read.
+pub(crate) fn open_wreck(path: &Path) -> Result<Connection, OpenError> {
+    let wreck = connect(path, OpenFlags::SQLITE_OPEN_READ_WRITE)?;
+    wreck.set_db_config(DbConfig::SQLITE_DBCONFIG_NO_CKPT_ON_CLOSE, true)?;
+    wreck.busy_timeout(Duration::from_secs(2))?;
+    // Else a file that is shorter than it says is refused as a whole.
+    wreck.execute_batch("pragma writable_schema = on")?;
+    Ok(wreck)
+}
+
+/// A file whose name begins like another's: its log, or a copy of it.
+pub(crate) fn beside(path: &Path, suffix: &str) -> PathBuf {
+    let mut name = path.as_os_str().to_owned();
+    name.push(suffix);
+    name.into()
 }
 
 #[cfg(test)]

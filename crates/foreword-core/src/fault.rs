@@ -48,6 +48,11 @@ pub const POINTS: &[&str] = &[
     "queue:after-delete",
     "migration:before-commit",
     "migration:after-backup",
+    "backup:before-rename",
+    "backup:after-rename",
+    "recover:after-aside",
+    "recover:after-base",
+    "recover:after-salvage",
 ];
 
 #[cfg(any(debug_assertions, feature = "faults"))]

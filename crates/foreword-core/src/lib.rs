@@ -26,5 +26,9 @@ pub mod search;
 pub mod stale;
 pub mod text;
 
+pub mod backup;
+pub mod check;
 pub mod db;
 pub mod fault;
+pub mod recover;
+mod salvage;

@@ -20,7 +20,7 @@ use crate::model::{Event, EventKind, Millis, Payload, Receipt};
 use ready::{Claimable, claimable, ready_session};
 pub use ready::{Portion, Readiness};
 
-const MIGRATIONS: &[Migration] = &[Migration {
+pub(crate) const MIGRATIONS: &[Migration] = &[Migration {
     number: 1,
     sql: include_str!("queue/0001_events.sql"),
 }];
@@ -120,7 +120,7 @@ fn insert(connection: &Connection, event: &Event) -> rusqlite::Result<bool> {
 
 /// The worker's side.
 pub struct Queue {
-    connection: Connection,
+    pub(crate) connection: Connection,
 }
 
 /// Some events of one session, leased to whoever holds this.

@@ -39,7 +39,7 @@ pub use read::{Item, ItemBody, Totals};
 pub use receipts::ShownItem;
 pub use related::Related;
 
-const MIGRATIONS: &[Migration] = &[
+pub(crate) const MIGRATIONS: &[Migration] = &[
     Migration {
         number: 1,
         sql: include_str!("store/0001_memory.sql"),
@@ -65,6 +65,13 @@ const SCHEMA: i64 = 5;
 
 /// A session that said nothing for this long was interrupted.
 const SILENCE: Millis = 24 * 3_600_000;
+
+/// So long an event is known that was taken in. A crash brings one back with the next worker,
+/// a host that fires a hook again within the session.
+const PROCESSED_KEPT: Millis = 30 * 24 * 3_600_000;
+
+/// What agents were shown is looked at for a while after.
+const RECEIPTS_KEPT: Millis = 90 * 24 * 3_600_000;
 
 /// The three numbers are one unless an event was lost or doubled, or is past its keeping.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -152,7 +159,7 @@ impl Store {
         )
     }
 
-    /// What time alone changes: silent sessions, and events past their keeping.
+    /// What time alone changes: silent sessions, and what is past its keeping.
     pub fn keep_house(&self, now: Millis, events_kept: Millis) -> rusqlite::Result<()> {
         self.connection.execute(
             "update sessions
@@ -160,9 +167,25 @@ impl Store {
              where state = 'active' and last_event_at < :before",
             named_params! {":before": now - SILENCE},
         )?;
+        // A clock that ran ahead must not make everything old at once: age is counted from
+        // the last event. So what a worker left half done long ago is still known, too.
+        let last = self.connection.query_row(
+            "select min(:now, coalesce(max(at), 0)) from processed_events",
+            named_params! {":now": now},
+            |row| row.get::<_, Millis>(0),
+        )?;
         self.connection.execute(
             "delete from events where at < :before",
-            named_params! {":before": now - events_kept},
+            named_params! {":before": last - events_kept},
+        )?;
+        self.connection.execute(
+            "delete from processed_events
+             where at < :before and event_id not in (select id from events)",
+            named_params! {":before": last - PROCESSED_KEPT},
+        )?;
+        self.connection.execute(
+            "delete from receipts where at < :before",
+            named_params! {":before": last - RECEIPTS_KEPT},
         )?;
         Ok(())
     }

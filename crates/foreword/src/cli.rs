@@ -4,7 +4,9 @@
 //! exit 2 as "block", and an older program may be called by newer settings.
 
 mod agent;
+mod backup;
 mod bench;
+mod check;
 mod connect;
 mod consent;
 mod context;
@@ -16,6 +18,7 @@ mod pages;
 mod projects;
 mod receipts;
 mod redo;
+mod restore;
 mod retry;
 mod scope;
 mod search;
@@ -24,6 +27,7 @@ mod show;
 mod status;
 mod switch;
 mod timeline;
+mod vacuum;
 mod why;
 mod worker;
 
@@ -75,6 +79,14 @@ enum Command {
     Redo(redo::Args),
     /// What is wrong and what cures it
     Doctor(doctor::Args),
+    /// Look at every page and row of the databases, and say what is wrong
+    Check(check::Args),
+    /// Make a backup of the memory now
+    Backup,
+    /// Go back to a backup; recovers a damaged memory
+    Restore(restore::Args),
+    /// Make the databases smaller, and the full text anew
+    Vacuum,
     /// Find what was remembered
     Search(search::Args),
     /// What came before and after something
@@ -190,6 +202,10 @@ fn dispatch(command: Command) -> anyhow::Result<()> {
         Command::Retry(args) => retry::run(&args),
         Command::Redo(args) => redo::run(&args),
         Command::Doctor(args) => doctor::run(&args),
+        Command::Check(args) => check::run(&args),
+        Command::Backup => backup::run(),
+        Command::Restore(args) => restore::run(&args),
+        Command::Vacuum => vacuum::run(),
         Command::Search(args) => search::run(&args),
         Command::Timeline(args) => timeline::run(&args),
         Command::Sessions(args) => sessions::run(&args),

@@ -5,6 +5,7 @@
 //! with the defaults and leaves word.
 
 use anyhow::{Context as _, bail};
+use foreword_core::backup::Kept;
 use foreword_core::capture::{self, Limits};
 use serde::Deserialize;
 use toml::{Table, Value};
@@ -26,6 +27,7 @@ pub struct Config {
     pub capture: Capture,
     pub show: Show,
     pub project: Project,
+    pub backup: Backup,
     pub retention: Retention,
 }
 
@@ -104,6 +106,19 @@ impl Default for Show {
 #[derive(Debug, Clone, PartialEq, Eq, Deserialize)]
 pub struct Project {
     pub separate_worktrees: bool,
+}
+
+#[derive(Debug, Clone, PartialEq, Eq, Deserialize)]
+pub struct Backup {
+    pub daily: usize,
+    pub weekly: usize,
+}
+
+impl Backup {
+    pub fn kept(&self) -> Kept {
+        let Backup { daily, weekly } = *self;
+        Kept { daily, weekly }
+    }
 }
 
 #[derive(Debug, Clone, PartialEq, Eq, Deserialize)]

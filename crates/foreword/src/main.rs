@@ -10,6 +10,7 @@ mod switch;
 
 mod compress;
 mod provider;
+mod recover;
 mod worker;
 
 mod cli;

@@ -5,12 +5,14 @@
 
 mod beside;
 mod consent;
+mod files;
 mod found;
 mod money;
 mod why;
 
 pub use beside::{mark, related};
 pub use consent::{consent, provider_chosen};
+pub use files::{backed_up, recovered, restored, size, vacuumed};
 pub use found::{
     facts, hits, hits_json, how, no_hits, no_project, session_title, sessions, sessions_json,
     superseded, timeline, waiting,

@@ -6,6 +6,7 @@
 //! this file decides when.
 
 mod derive;
+mod house;
 pub mod leash;
 pub mod redo;
 pub mod request;
@@ -25,6 +26,7 @@ use crate::home::{self, Home};
 use crate::log::Log;
 use crate::platform::{self, Lock};
 use crate::provider;
+use crate::recover;
 use crate::start;
 use derive::Deriver;
 use request::{Requests, Waiting};
@@ -52,8 +54,8 @@ pub enum Until {
 
 /// Retries that are due within this time are worth waiting for when draining.
 const DRAIN_PATIENCE: Millis = 60_000;
-/// Time alone changes little; it is looked at this often.
-const HOUSEKEEPING: Millis = 6 * 3_600_000;
+/// So often in a row a damaged database is recovered, before a person has to look.
+const RECOVERIES_MAX: u32 = 3;
 /// When a database cannot be written, everything waits this long.
 const OUTAGE_PAUSE: Millis = 5_000;
 
@@ -64,15 +66,26 @@ pub fn run(home: &Home, config: &Config, until: Until) -> anyhow::Result<End> {
         .build()
         .context("could not start the runtime")?;
     runtime.block_on(async {
+        let mut recoveries = 0;
         loop {
             let lock =
                 match Lock::acquire(&home.lock()).context("could not take the worker's lock")? {
                     Ok(lock) => lock,
                     Err(holder) => return Ok(End::Other(holder)),
                 };
-            let mut worker = Worker::come_up(home, config)?;
-            let end = worker.work(until).await?;
-            drop(worker);
+            house::finish_recovery(home)?;
+            let worked = match Worker::come_up(home, config) {
+                Ok(mut worker) => worker.work(until).await,
+                Err(error) => Err(error),
+            };
+            let end = match worked {
+                Err(error) if recover::is_damage(&error) && recoveries < RECOVERIES_MAX => {
+                    recoveries += 1;
+                    house::recover(home)?;
+                    continue;
+                }
+                end => end?,
+            };
             drop(lock);
             // A hook may have pushed after the last look and seen the lock still
             // held: look once more, now that a new worker could be started.
@@ -108,6 +121,7 @@ struct Worker<'a> {
     /// A claim may be left that could neither be finished nor given back.
     claim_in_doubt: bool,
     house_kept: Millis,
+    backup_looked_at: Millis,
     /// A session of which a batch failed is taken up in smaller parts, until one goes well.
     limits: HashMap<String, u32>,
     /// What it came up with.
@@ -157,6 +171,7 @@ impl<'a> Worker<'a> {
             not_before: 0,
             claim_in_doubt: false,
             house_kept: 0,
+            backup_looked_at: 0,
             limits: HashMap::new(),
             settings: provider::Settings::read(home),
         })
@@ -182,7 +197,7 @@ impl<'a> Worker<'a> {
             self.keep_house(now);
             let drain = until == Until::Drained || !self.waiting.is_empty();
             if now >= self.not_before {
-                match self.step(now, drain).await {
+                match self.step(now, drain).await? {
                     Step::Something => {
                         progress_at = home::now();
                         continue;
@@ -212,6 +227,9 @@ impl<'a> Worker<'a> {
                 continue;
             }
             let _ = self.queue.checkpoint();
+            if next_due.is_none() && !anything_waits(self.home) {
+                self.back_up(now)?;
+            }
             let idle_end = progress_at + Millis::from(self.config.worker.idle_seconds) * 1000;
             // What waits for a person waits without a worker: the next hook starts one.
             let hopeless = self.is_hopeless(now);
@@ -230,8 +248,8 @@ impl<'a> Worker<'a> {
     }
 
     /// Takes in what was spooled and works on the next batch. A database that cannot be
-    /// used is an outage, not an end.
-    async fn step(&mut self, now: Millis, drain: bool) -> Step {
+    /// used is an outage; only one that is damaged is an end.
+    async fn step(&mut self, now: Millis, drain: bool) -> anyhow::Result<Step> {
         let stepped = match self.take_back().and_then(|()| self.take_in()) {
             Ok(taken) => match self.one_batch(now, drain).await {
                 Ok(Step::Nothing) if taken => Ok(Step::Something),
@@ -239,9 +257,12 @@ impl<'a> Worker<'a> {
             },
             Err(error) => Err(error),
         };
-        stepped.unwrap_or_else(|error| {
+        stepped.or_else(|error| {
+            if recover::is_damage(&error) {
+                return Err(error);
+            }
             self.outage(&format!("{error:#}"));
-            Step::Nothing
+            Ok(Step::Nothing)
         })
     }
 
@@ -386,20 +407,6 @@ impl<'a> Worker<'a> {
             self.home,
             &format!("{what}; waiting {} s", OUTAGE_PAUSE / 1000),
         );
-    }
-
-    fn keep_house(&mut self, now: Millis) {
-        if now - self.house_kept < HOUSEKEEPING {
-            return;
-        }
-        self.house_kept = now;
-        let events_kept = Millis::from(self.config.retention.events_days) * 24 * 3_600_000;
-        if let Err(error) = spool::sweep(&self.home.spool(), now) {
-            Log::Worker.line(self.home, &format!("housekeeping in the spool: {error}"));
-        }
-        if let Err(error) = self.deriver.store.keep_house(now, events_kept) {
-            Log::Worker.line(self.home, &format!("housekeeping: {error}"));
-        }
     }
 
     async fn asked_to_end(&mut self) -> bool {

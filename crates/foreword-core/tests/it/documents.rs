@@ -83,6 +83,7 @@ fn every_path_that_a_document_names_exists() {
         "ARCHITECTURE.md",
         "CONTRIBUTING.md",
         "docs/schema.md",
+        "docs/backups.md",
     ] {
         let text = read(document);
         let mut paths = 0;

@@ -11,5 +11,6 @@ mod need;
 mod ordinary;
 mod payloads;
 mod queue;
+mod recover;
 mod search;
 mod store;

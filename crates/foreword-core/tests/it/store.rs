@@ -275,7 +275,7 @@ fn events_past_their_keeping_go_and_what_came_of_them_stays() {
     store(&mut memory, &[prompt(1, "p1", "x")], |_| {
         vec![observation("a", "Alpha")]
     });
-    memory.keep_house(1_000, 500).unwrap();
+    memory.keep_house(1_000, 50).unwrap();
     assert_eq!(
         store(&mut memory, &[tool(900, "p1")], |_| vec![observation(
             "a", "Alpha"

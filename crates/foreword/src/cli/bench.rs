@@ -6,7 +6,7 @@
 //! that they mean something on another machine. What the memory agent costs
 //! (`agent`) is counted by a scripted model and not timed. `search` is about the speed of
 //! finding (made-up words: `speech`; a picture: `plot`; the MCP server's memory: `server`),
-//! `retrieval` about what is found.
+//! `retrieval` about what is found, `size` about the room that a year takes.
 
 mod agent;
 mod burst;
@@ -19,6 +19,7 @@ mod report;
 mod retrieval;
 mod search;
 mod server;
+mod size;
 mod spawn;
 mod speech;
 mod statistics;
@@ -42,6 +43,8 @@ enum What {
     Search(search::Args),
     /// Search: whether it finds what answers a question, on a benchmark's data
     Retrieval(retrieval::Args),
+    /// How large the data directory gets in a year of heavy use
+    Size(size::Args),
 }
 
 pub fn run(args: &Args) -> anyhow::Result<()> {
@@ -50,5 +53,6 @@ pub fn run(args: &Args) -> anyhow::Result<()> {
         What::Agent(args) => agent::run(args),
         What::Search(args) => search::run(args),
         What::Retrieval(args) => retrieval::run(args),
+        What::Size(args) => size::run(args),
     }
 }

@@ -89,6 +89,7 @@ const CHECKS: &[Check] = &[
     error("memory-damaged", work::memory_damaged),
     error("memory-newer", work::memory_newer),
     error("worker-not-starting", work::worker_not_starting),
+    warning("recovered", work::recovered),
     warning("queue-old", work::queue_old),
     warning("events-skipped", work::events_skipped),
     warning("events-lost", work::events_lost),
@@ -173,22 +174,23 @@ pub fn run(args: &Args) -> anyhow::Result<()> {
     }
 }
 
-fn as_json(findings: &[Finding], unknown: &[(String, u64)]) -> serde_json::Value {
-    let rows = findings.iter().map(|finding| {
-        let (cure, is_command) = match &finding.cure {
-            Cure::Command(cure) => (cure, true),
-            Cure::Advice(cure) => (cure, false),
-        };
-        json!({
-            "id": finding.id,
-            "severity": finding.severity.as_str(),
-            "evidence": finding.evidence,
-            "cure": cure,
-            "cure_is_command": is_command,
-        })
-    });
+pub(super) fn finding_json(finding: &Finding) -> serde_json::Value {
+    let (cure, is_command) = match &finding.cure {
+        Cure::Command(cure) => (cure, true),
+        Cure::Advice(cure) => (cure, false),
+    };
     json!({
-        "findings": rows.collect::<Vec<_>>(),
+        "id": finding.id,
+        "severity": finding.severity.as_str(),
+        "evidence": finding.evidence,
+        "cure": cure,
+        "cure_is_command": is_command,
+    })
+}
+
+fn as_json(findings: &[Finding], unknown: &[(String, u64)]) -> serde_json::Value {
+    json!({
+        "findings": findings.iter().map(finding_json).collect::<Vec<_>>(),
         "unknown_fields": unknown.iter().cloned().collect::<std::collections::BTreeMap<_, _>>(),
         "checked": CHECKS.iter().map(|check| check.id).collect::<Vec<_>>(),
     })

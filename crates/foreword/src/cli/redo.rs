@@ -11,7 +11,6 @@ use foreword_core::text::{count, one_line};
 use super::worker;
 use crate::config::Config;
 use crate::home::Home;
-use crate::platform::Lock;
 use crate::provider;
 use crate::worker::{anything_waits, redo};
 use crate::{show, start};
@@ -51,7 +50,7 @@ pub fn run(args: &Args) -> anyhow::Result<()> {
     find(&store, &args.what, &config)?;
     drop(store);
 
-    let lock = take_lock(&home)?;
+    let lock = worker::take_lock(&home)?;
     let redone = again(&home, &config, &args.what);
     drop(lock);
     if anything_waits(&home) {
@@ -117,17 +116,4 @@ fn target(store: &Store, what: &str) -> anyhow::Result<(HostSession, Option<i64>
             one_line(what)
         ),
     }
-}
-
-/// A hook may start another worker in the moment between.
-const TRIES: u32 = 5;
-
-fn take_lock(home: &Home) -> anyhow::Result<Lock> {
-    for _ in 0..TRIES {
-        worker::end_running(home)?;
-        if let Ok(lock) = Lock::acquire(&home.lock()).context("could not take the worker's lock")? {
-            return Ok(lock);
-        }
-    }
-    bail!("workers are started again and again; try once more when no session runs")
 }

@@ -4,6 +4,7 @@ use anyhow::Context as _;
 use foreword_core::queue::{Counts, Queue, Skipped};
 use foreword_core::spool;
 use foreword_core::store::{Store, Totals};
+use foreword_core::text;
 use serde_json::json;
 
 use super::agent::Agent;
@@ -75,6 +76,9 @@ fn gather(home: Home) -> anyhow::Result<Status> {
         None
     });
     let now = home::now();
+    let last_day = text::rfc3339(now - 24 * 3_600_000);
+    let recovered = |line: &String| *line >= last_day && line.contains(" was damaged (");
+    problems.extend(Log::Worker.all(&home).into_iter().rfind(recovered));
     let agent = Config::load(&home)
         .and_then(|config| Ok(Agent::look(&home, &config, store.as_ref(), now)?))
         .map_err(|error| format!("{error:#}"));

@@ -158,6 +158,20 @@ pub(super) fn end_running(home: &Home) -> anyhow::Result<Ended> {
     }
 }
 
+/// A hook may start another worker in the moment between.
+const TRIES: u32 = 5;
+
+/// Takes the lock for a command that must be alone: a running worker is ended first.
+pub(super) fn take_lock(home: &Home) -> anyhow::Result<Lock> {
+    for _ in 0..TRIES {
+        end_running(home)?;
+        if let Ok(lock) = Lock::acquire(&home.lock()).context("could not take the worker's lock")? {
+            return Ok(lock);
+        }
+    }
+    bail!("workers are started again and again; try once more when no session runs")
+}
+
 fn status(home: &Home) -> anyhow::Result<()> {
     match Lock::holder(&home.lock())? {
         Some(pid) => println!("running (pid {pid})"),

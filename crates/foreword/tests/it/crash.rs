@@ -135,6 +135,10 @@ fn visit(point: &str) {
         "migration:before-commit" => a_worker_dies(Scene::fresh, point),
         // There is no second migration yet; the test in foreword_core::db has one of its own.
         "migration:after-backup" => {}
+        "backup:before-rename" | "backup:after-rename" => a_backup_dies(point),
+        "recover:after-aside" | "recover:after-base" | "recover:after-salvage" => {
+            a_recovery_dies(point);
+        }
         _ => panic!("{point} has no scenario"),
     }
 }
@@ -172,6 +176,59 @@ fn a_worker_dies(scene: fn() -> Scene, point: &str) {
             scene.send("");
             scene.expect_intact(&format!("{action} died at {point}:{passing}"));
         }
+    }
+}
+
+/// A copy that was not finished is none, and the next one is made all the same.
+fn a_backup_dies(point: &str) {
+    let mut scene = Scene::settled();
+    scene.send("");
+    scene.sandbox.drain();
+    let mut backup = scene.sandbox.command(&["backup"]);
+    let killed = backup.env("FOREWORD_FAULT", point).status().unwrap();
+    assert_eq!(killed.signal(), Some(SIGKILL), "{point}");
+    let backups = |sandbox: &Sandbox| {
+        let entries = std::fs::read_dir(sandbox.home().join("backups")).unwrap();
+        let names = entries.map(|it| it.unwrap().file_name().into_string().unwrap());
+        names.filter(|name| name.ends_with("Z.db")).count()
+    };
+    assert_eq!(
+        backups(&scene.sandbox),
+        usize::from(point == "backup:after-rename")
+    );
+    scene.sandbox.run(&["backup"]);
+    assert!(backups(&scene.sandbox) > 0);
+    scene.expect_intact(point);
+}
+
+/// Both databases lose their first bytes; the next worker takes up what the first one began.
+fn a_recovery_dies(point: &str) {
+    for passing in 1..=2 {
+        let mut scene = Scene::settled();
+        for _ in 0..12 {
+            assert!(scene.send("").1.success());
+        }
+        scene.sandbox.drain();
+        scene.sandbox.run(&["backup"]);
+        scene.sandbox.keep_workers_away();
+        for _ in 0..12 {
+            assert!(scene.send("").1.success());
+        }
+        for name in ["queue.db", "memory.db"] {
+            scene
+                .sandbox
+                .database(name)
+                .query_row("pragma wal_checkpoint(truncate)", [], |_| Ok(()))
+                .unwrap();
+            let path = scene.sandbox.home().join(name);
+            let mut bytes = std::fs::read(&path).unwrap();
+            bytes[..100].fill(0x5a);
+            std::fs::write(path, bytes).unwrap();
+        }
+        scene.expect_death("drain", &format!("{point}:{passing}"));
+        scene.sandbox.keep_workers_away();
+        scene.send("");
+        scene.expect_intact(&format!("a recovery died at {point}:{passing}"));
     }
 }
 

@@ -153,7 +153,7 @@ fn set_mode(path: &Path, mode: u32) {
 #[test]
 fn a_machine_on_which_all_is_well_is_left_in_peace() {
     let clinic = Clinic::new();
-    insta::assert_snapshot!(clinic.text(), @"26 checks, nothing found");
+    insta::assert_snapshot!(clinic.text(), @"27 checks, nothing found");
     clinic.tell("waiting, with a log beside the queue");
     assert!(clinic.file("queue.db-wal").exists());
     assert_eq!(clinic.ids(), [] as [&str; 0]);
@@ -345,6 +345,16 @@ fn queue_damaged_and_memory_damaged() {
     clinic.tell("life goes on");
     clinic.sandbox.drain();
     assert_eq!(clinic.ids(), [] as [&str; 0]);
+}
+
+#[test]
+fn recovered() {
+    let clinic = Clinic::new();
+    std::fs::write(clinic.file("memory.db"), [0x5a; 5000]).unwrap();
+    let _ = std::fs::remove_file(clinic.file("memory.db-wal"));
+    clinic.tell("the worker puts it right");
+    clinic.sandbox.drain();
+    clinic.is_cured_of("recovered");
 }
 
 #[test]

@@ -20,6 +20,7 @@ mod need;
 mod offline;
 mod pipes;
 mod projects;
+mod recovery;
 mod secrets;
 mod spine;
 mod storage;

@@ -39,10 +39,10 @@ pub fn fill(home: &Home, project: &str, observations: u32) -> anyhow::Result<()>
     Ok(())
 }
 
-struct Session<'a> {
-    number: u32,
-    project: &'a str,
-    at: Millis,
+pub struct Session<'a> {
+    pub number: u32,
+    pub project: &'a str,
+    pub at: Millis,
 }
 
 impl Session<'_> {
@@ -74,7 +74,7 @@ impl Session<'_> {
         (all, turns)
     }
 
-    fn event(&self, kind: EventKind, prompt_id: &str, minute: u32, payload: Payload) -> Event {
+    pub fn event(&self, kind: EventKind, prompt_id: &str, minute: u32, payload: Payload) -> Event {
         Event {
             id: Uuid::now_v7(),
             key: format!("{kind}:{prompt_id}"),

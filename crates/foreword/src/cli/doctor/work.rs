@@ -8,7 +8,6 @@ use foreword_core::queue::Queue;
 use foreword_core::spool;
 use foreword_core::store::Store;
 use foreword_core::text::{self, count};
-use rusqlite::ErrorCode;
 
 use super::{Trouble, World};
 use crate::config::{Config, Mistake};
@@ -36,7 +35,7 @@ pub fn queue_damaged(world: &World) -> Option<Trouble> {
     let queue = Queue::inspect(&world.home.queue());
     let damage = damage(queue, Queue::damage)?;
     Trouble::cured_by(
-        set_aside(world, "queue.db"),
+        world.foreword("restore"),
         format!("queue.db is damaged ({damage}); events go to the spool meanwhile"),
     )
 }
@@ -45,7 +44,7 @@ pub fn memory_damaged(world: &World) -> Option<Trouble> {
     let store = Store::inspect(&world.home.memory());
     let damage = damage(store, Store::damage)?;
     Trouble::cured_by(
-        set_aside(world, "memory.db"),
+        world.foreword("restore"),
         format!("memory.db is damaged ({damage}); what it holds cannot be relied on"),
     )
 }
@@ -56,12 +55,7 @@ fn damage<T>(
 ) -> Option<String> {
     match opened {
         Ok(database) => look(&database?),
-        Err(OpenError::Sqlite(error)) => {
-            let damaged = [ErrorCode::DatabaseCorrupt, ErrorCode::NotADatabase];
-            let code = error.sqlite_error_code()?;
-            damaged.contains(&code).then(|| error.to_string())
-        }
-        Err(_) => None,
+        Err(error) => error.is_damage().then(|| error.to_string()),
     }
 }
 
@@ -172,6 +166,13 @@ pub fn events_lost(world: &World) -> Option<Trouble> {
     in_hook_log(world, &["an event was lost"], "could not write an event")
 }
 
+/// Not trouble any more, but worth knowing: the worker put it right by itself.
+pub fn recovered(world: &World) -> Option<Trouble> {
+    let (_, last) = in_log(world, Log::Worker, &[" was damaged ("])?;
+    let file = show::shell_word(&Log::Worker.path(&world.home));
+    Trouble::cured_by(format!("mv {file} {file}.1"), last)
+}
+
 pub fn payloads_unexpected(world: &World) -> Option<Trouble> {
     let words = [
         "input is not the JSON of a hook",
@@ -183,17 +184,22 @@ pub fn payloads_unexpected(world: &World) -> Option<Trouble> {
 
 const DAY: Millis = 24 * 3_600_000;
 
-/// Lines of the last day that hooks left.
-fn in_hook_log(world: &World, words: &[&str], what: &str) -> Option<Trouble> {
-    let path = Log::Hook.path(&world.home);
-    let log = std::fs::read_to_string(&path).ok()?;
+/// How many lines of the last day say one of these words, and the last of them.
+fn in_log(world: &World, log: Log, words: &[&str]) -> Option<(u64, String)> {
+    let log = std::fs::read_to_string(log.path(&world.home)).ok()?;
     let since = text::rfc3339(world.now - DAY);
     let of_interest =
         |line: &&str| **line >= *since && words.iter().any(|word| line.contains(word));
     let lines: Vec<_> = log.lines().filter(of_interest).collect();
-    let times = count(lines.len() as u64, "time", "times");
     let last = lines.last()?;
-    let file = show::shell_word(&path);
+    Some((lines.len() as u64, (*last).to_owned()))
+}
+
+/// Lines of the last day that hooks left.
+fn in_hook_log(world: &World, words: &[&str], what: &str) -> Option<Trouble> {
+    let (times, last) = in_log(world, Log::Hook, words)?;
+    let times = count(times, "time", "times");
+    let file = show::shell_word(&Log::Hook.path(&world.home));
     Trouble::cured_by(
         // The reason is in the line; when it is dealt with, the log can start anew.
         format!("mv {file} {file}.1"),

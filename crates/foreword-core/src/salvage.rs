@@ -1,0 +1,325 @@
+//! Brings what can still be read in a damaged database into a sound one.
+//!
+//! Every b-tree of a table names its rows: the table itself, from both ends, and each index.
+//! A row that one of them names is looked up by its key; if it cannot be read, that is one
+//! known to be lost. Rows keep their ids, and what the damaged file says of a row is newer
+//! than what a backup says. A row that only lacks what it refers to is kept: a project, a
+//! session, a prompt or a number that was lost is made anew, as far as its number goes.
+
+use std::collections::{BTreeMap, BTreeSet};
+use std::path::Path;
+
+use rusqlite::types::Value;
+use rusqlite::{Connection, ErrorCode, named_params, params_from_iter};
+use uuid::Uuid;
+
+use crate::db::{self, OpenError};
+
+/// What came of it, in rows of all tables.
+#[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
+pub struct Salvaged {
+    /// Not in the backup, or newer than there.
+    pub rows: u64,
+    /// Named somewhere in the damaged file, and whole neither there nor in the backup.
+    pub lost: u64,
+    /// Tables of which nothing could be read, so nobody knows what was in them.
+    pub tables: u64,
+}
+
+/// Rows that are known to be lost, by table and key.
+type Lost = BTreeSet<(String, String)>;
+
+struct Table {
+    name: String,
+    columns: Vec<String>,
+    key: Vec<String>,
+}
+
+/// Brings over what can be read, in one transaction; doing it twice changes nothing.
+pub(crate) fn salvage(wreck: &Path, into: &mut Connection) -> Result<Salvaged, OpenError> {
+    let tx = into.transaction()?;
+    let tables = tables(&tx)?;
+    let mut salvaged = Salvaged::default();
+    let wreck = match db::open_wreck(wreck) {
+        Err(error) if error.is_damage() => {
+            salvaged.tables = tables.len() as u64;
+            return Ok(salvaged);
+        }
+        wreck => wreck?,
+    };
+    let is_memory = tables.iter().any(|table| table.name == "items");
+    // A hook that has this queue open waits 150 ms for a lock, then it spools. What it wrote
+    // before is seen here; from now on it does not get to write.
+    let fenced = !is_memory && wreck.execute_batch("begin immediate").is_ok();
+    let mut lost = Lost::new();
+    for table in &tables {
+        // An observation may name a later one that is not there yet.
+        let first = |column: &&String| *column != "superseded_by";
+        let columns: Vec<_> = table.columns.iter().filter(first).cloned().collect();
+        match carry(&wreck, &tx, table, &columns, &mut lost)? {
+            Some(rows) => salvaged.rows += rows,
+            None => salvaged.tables += 1,
+        }
+    }
+    for table in tables.iter().filter(|table| table.name == "observations") {
+        carry(&wreck, &tx, table, &table.columns, &mut lost)?;
+    }
+    if is_memory {
+        keep_promises(&wreck, &tx)?;
+    }
+    tx.commit()?;
+    if fenced {
+        std::thread::sleep(std::time::Duration::from_millis(200));
+    }
+    // Marks of events are not told apart from their copies, and are made anew from them.
+    lost.retain(|(table, _)| table != "processed_events");
+    salvaged.lost = lost.len() as u64;
+    Ok(salvaged)
+}
+
+/// Ours, in the order in which they were made: what is referred to comes first.
+fn tables(into: &Connection) -> rusqlite::Result<Vec<Table>> {
+    let texts = |sql: &str, name: &str| -> rusqlite::Result<Vec<String>> {
+        let mut statement = into.prepare(sql)?;
+        let rows = statement.query_map(named_params! {":name": name}, |row| row.get(0))?;
+        rows.collect()
+    };
+    let names = texts(
+        "select s.name
+         from sqlite_schema s
+         join pragma_table_list t on t.schema = 'main' and t.name = s.name and t.type = 'table'
+         where s.type = 'table' and s.name not like 'sqlite!_%' escape '!' and :name = ''
+         order by s.rowid",
+        "",
+    )?;
+    let table = |name: String| {
+        Ok(Table {
+            columns: texts("select name from pragma_table_info(:name)", &name)?,
+            key: texts(
+                "select name from pragma_table_info(:name) where pk > 0 order by pk",
+                &name,
+            )?,
+            name,
+        })
+    };
+    names.into_iter().map(table).collect()
+}
+
+/// Carries the rows of a table over and says how many; none if it cannot be read at all.
+fn carry(
+    wreck: &Connection,
+    into: &Connection,
+    table: &Table,
+    columns: &[String],
+    lost: &mut Lost,
+) -> Result<Option<u64>, OpenError> {
+    let list = |columns: &[String], prefix: &str| {
+        let quoted = columns.iter().map(|it| format!("{prefix}\"{it}\""));
+        quoted.collect::<Vec<_>>().join(", ")
+    };
+    let numbered: Vec<_> = (1..=columns.len()).map(|it| format!("?{it}")).collect();
+    let (name, key) = (&table.name, list(&table.key, ""));
+    let by_key: Vec<_> = table.key.iter().map(|it| format!("\"{it}\" = ?")).collect();
+    let read = format!(
+        "select {} from {name} not indexed where {}",
+        list(columns, ""),
+        by_key.join(" and ")
+    );
+    let Ok(mut read) = wreck.prepare(&read) else {
+        return Ok(None);
+    };
+    let mut write = into.prepare(&format!(
+        "insert into {name} ({columns})
+         values ({values})
+         on conflict ({key}) do update
+         set ({columns}) = ({newer})
+         where ({older}) is not ({newer})",
+        columns = list(columns, ""),
+        values = numbered.join(", "),
+        newer = list(columns, "excluded."),
+        older = list(columns, &format!("{name}.")),
+    ))?;
+    let present = format!("select 1 from {name} where {}", by_key.join(" and "));
+    let mut present = into.prepare(&present)?;
+    let mut rows = 0;
+    for (label, key) in keys(wreck, table, &key) {
+        let row = read.query_row(params_from_iter(&key), |row| {
+            (0..columns.len())
+                .map(|column| row.get(column))
+                .collect::<Result<Vec<Value>, _>>()
+        });
+        let Ok(row) = row else {
+            if !present.exists(params_from_iter(&key))? {
+                lost.insert((name.clone(), label));
+            }
+            continue;
+        };
+        let mut written = write.execute(params_from_iter(&row));
+        if is_refused(&written) {
+            rows += make_parents(into, table, columns, &row, lost)?;
+            written = write.execute(params_from_iter(&row));
+        }
+        match written {
+            Ok(changed) => rows += changed as u64,
+            Err(_) if is_refused(&written) => drop(lost.insert((name.clone(), label))),
+            Err(error) => return Err(error.into()),
+        }
+    }
+    Ok(Some(rows))
+}
+
+/// Every key that a b-tree of the table names, as far as it can be read.
+fn keys(wreck: &Connection, table: &Table, key: &str) -> BTreeMap<String, Vec<Value>> {
+    let name = &table.name;
+    let backwards = key.replace("\", \"", "\" desc, \"");
+    let mut trees = vec![
+        format!("select {key} from {name} not indexed order by {key}"),
+        format!("select {key} from {name} not indexed order by {backwards} desc"),
+    ];
+    if let Ok(mut indexes) = wreck.prepare("select name from pragma_index_list(?)")
+        && let Ok(rows) = indexes.query_map([name], |row| row.get::<_, String>(0))
+    {
+        let tree = |index| format!("select {key} from {name} indexed by \"{index}\"");
+        trees.extend(rows.map_while(Result::ok).map(tree));
+    }
+    let mut keys = BTreeMap::new();
+    for tree in trees {
+        // A partial index is not scanned without its condition, and need not be.
+        let Ok(mut statement) = wreck.prepare(&tree) else {
+            continue;
+        };
+        let columns = table.key.len();
+        let rows = statement.query_map([], |row| {
+            (0..columns)
+                .map(|column| row.get(column))
+                .collect::<Result<Vec<Value>, _>>()
+        });
+        let rows = rows.into_iter().flatten().map_while(Result::ok);
+        keys.extend(rows.map(|key| (label(&key), key)));
+    }
+    keys
+}
+
+fn is_refused(written: &rusqlite::Result<usize>) -> bool {
+    let code = written
+        .as_ref()
+        .err()
+        .and_then(rusqlite::Error::sqlite_error_code);
+    code == Some(ErrorCode::ConstraintViolation)
+}
+
+fn label(key: &[Value]) -> String {
+    format!("{key:?}")
+}
+
+/// Makes what a row refers to and what was lost, as far as its number goes; says how many
+/// of them are as good as before.
+fn make_parents(
+    into: &Connection,
+    table: &Table,
+    columns: &[String],
+    row: &[Value],
+    lost: &mut Lost,
+) -> rusqlite::Result<u64> {
+    let value = |column: &str| {
+        let position = columns.iter().position(|it| it == column)?;
+        row.get(position).filter(|it| **it != Value::Null)
+    };
+    let mut as_before = 0;
+    let kind = table
+        .name
+        .trim_end_matches('s')
+        .replace("summarie", "summary");
+    let items = [("id", kind.as_str()), ("prompt_id", "prompt")];
+    for (id, kind) in items.map(|(column, kind)| (value(column), kind)) {
+        let Some(id) = id.filter(|_| ITEMS.contains(&table.name.as_str())) else {
+            continue;
+        };
+        let hash = blake3::hash(format!("{kind} {id:?}").as_bytes());
+        let uuid = Uuid::from_slice(&hash.as_bytes()[..16]).unwrap_or_default();
+        as_before += into.execute(
+            "insert or ignore into items (id, uuid, kind) values (:id, :uuid, :kind)",
+            named_params! {":id": id, ":uuid": uuid.to_string(), ":kind": kind},
+        )? as u64;
+        lost.remove(&("items".to_owned(), label(std::slice::from_ref(id))));
+    }
+    for (parent, column, make) in [
+        (
+            "projects",
+            "project_id",
+            "insert or ignore into projects (id, name, created_at)
+             values (?1, 'lost-' || ?1, coalesce(?3, 0))",
+        ),
+        (
+            "sessions",
+            "session_id",
+            "insert or ignore into sessions (id, host, host_session_id, state, started_at, last_event_at)
+             values (?1, 'claude-code', 'lost-' || ?1, 'interrupted', coalesce(?3, 0), coalesce(?3, 0))",
+        ),
+        (
+            "prompts",
+            "prompt_id",
+            "insert or ignore into prompts (id, session_id, number, text, at)
+             values (?1, ?2, 0, '(this prompt was lost)', coalesce(?3, 0))",
+        ),
+    ] {
+        // In `events` a prompt's id is the host's, and refers to nothing.
+        let Some(id) = value(column).filter(|id| matches!(id, Value::Integer(_))) else {
+            continue;
+        };
+        if into.execute(make, (id, value("session_id"), value("at")))? > 0 {
+            lost.insert((parent.to_owned(), label(std::slice::from_ref(id))));
+        }
+    }
+    Ok(as_before)
+}
+
+/// Tables whose rows have a number.
+const ITEMS: [&str; 3] = ["observations", "summaries", "prompts"];
+
+/// What was forgotten since the backup stays forgotten, no event is taken in twice, and no
+/// number is given twice.
+fn keep_promises(wreck: &Connection, into: &Connection) -> rusqlite::Result<()> {
+    stay_forgotten(into)?;
+    mark_kept_events(into)?;
+    let last = wreck.query_row(
+        "select seq from sqlite_sequence where name = 'items'",
+        [],
+        |row| row.get::<_, i64>(0),
+    );
+    if let Ok(last) = last {
+        into.execute(
+            "update sqlite_sequence set seq = max(seq, :last) where name = 'items'",
+            named_params! {":last": last},
+        )?;
+    }
+    Ok(())
+}
+
+/// An event that is kept was taken in.
+pub(crate) fn mark_kept_events(memory: &Connection) -> rusqlite::Result<()> {
+    memory.execute_batch(
+        "insert or ignore into processed_events (event_id, key, outcome, at)
+         select id, key, 'stored', at from events",
+    )
+}
+
+/// Takes out what somebody had forgotten and an older copy brought back.
+pub(crate) fn stay_forgotten(memory: &Connection) -> rusqlite::Result<()> {
+    memory.execute_batch(
+        "delete from observations
+         where exists (
+             select 1
+             from forgotten f
+             where f.session_id = observations.session_id and f.seed = observations.seed
+               and f.at >= observations.at
+         );
+         delete from summaries
+         where exists (
+             select 1
+             from forgotten f
+             where f.session_id = summaries.session_id and f.seed = 'summary:' || prompt_id
+               and f.at >= summaries.at
+         );",
+    )
+}

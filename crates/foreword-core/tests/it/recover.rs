@@ -1,0 +1,323 @@
+//! Damage of every kind to real files, compared with the truth: a copy made before.
+
+use std::collections::BTreeSet;
+use std::path::{Path, PathBuf};
+
+use foreword_core::backup::{self, Kept};
+use foreword_core::model::{Event, EventKind, Payload};
+use foreword_core::queue::Queue;
+use foreword_core::recover::{self, Recovered};
+use foreword_core::store::Store;
+use rusqlite::Connection;
+
+use crate::queue::event;
+use crate::store::{observation, prompt, store};
+
+const DAY: i64 = 24 * 3_600_000;
+
+/// A data directory, with a copy of memory.db as it was before the damage.
+struct Scene(tempfile::TempDir);
+
+impl Scene {
+    /// So many turns are in a backup, and so many came after it.
+    fn new(before: i64, after: i64) -> Scene {
+        let scene = Scene(tempfile::tempdir().unwrap());
+        let mut memory = scene.open();
+        turns(&mut memory, 0..before);
+        if before > 0 {
+            memory.back_up(&scene.backups(), DAY).unwrap();
+        }
+        turns(&mut memory, before..before + after);
+        drop(memory);
+        std::fs::copy(scene.memory(), scene.path("truth.db")).unwrap();
+        scene
+    }
+
+    fn path(&self, name: &str) -> PathBuf {
+        self.0.path().join(name)
+    }
+
+    fn memory(&self) -> PathBuf {
+        self.path("memory.db")
+    }
+
+    fn backups(&self) -> PathBuf {
+        self.path("backups")
+    }
+
+    fn open(&self) -> Store {
+        Store::open(&self.memory(), &self.backups()).unwrap()
+    }
+
+    /// Puts these bytes in place of the memory, and recovers.
+    fn recover(&self, damaged: &[u8]) -> Option<Recovered> {
+        for suffix in ["", "-wal", "-shm"] {
+            let _ = std::fs::remove_file(self.path(&format!("memory.db{suffix}")));
+        }
+        std::fs::write(self.memory(), damaged).unwrap();
+        let recovered = recover::memory(&self.memory(), &self.backups(), 2 * DAY).unwrap();
+        assert_eq!(self.open().check().unwrap(), []);
+        recovered
+    }
+
+    fn truth(&self) -> Vec<u8> {
+        std::fs::read(self.path("truth.db")).unwrap()
+    }
+
+    /// Rows of the truth that are not in the memory now.
+    fn missing(&self) -> u64 {
+        let now = rows(&self.memory());
+        let missing = rows(&self.path("truth.db"));
+        missing.difference(&now).count() as u64
+    }
+}
+
+/// Turns with a prompt, some tool uses with output, an observation and a summary.
+fn turns(memory: &mut Store, numbers: std::ops::Range<i64>) {
+    for number in numbers {
+        let (at, id) = (number * 100, format!("p{number}"));
+        let mut events = vec![prompt(at, &id, &format!("please do {number}"))];
+        events.extend((1..6).map(|minute| Event {
+            prompt_id: Some(id.clone()),
+            payload: Payload {
+                error: Some(format!("{number}-{minute} ").repeat(100)),
+                ..Payload::default()
+            },
+            ..event("s", at + minute, EventKind::ToolUse)
+        }));
+        let title = format!("insight {number} of its own");
+        store(memory, &events, |_| vec![observation(&id, &title)]);
+    }
+}
+
+fn connect(path: &Path) -> Connection {
+    #[expect(clippy::disallowed_methods, reason = "tests look from outside")]
+    Connection::open(path).unwrap()
+}
+
+/// Every row of every table, as text. What follows from others is not counted twice.
+fn rows(path: &Path) -> BTreeSet<String> {
+    let database = connect(path);
+    let mut rows = BTreeSet::new();
+    for table in [
+        "projects",
+        "project_keys",
+        "items",
+        "sessions",
+        "prompts",
+        "observations",
+        "observation_files",
+        "observation_concepts",
+        "summaries",
+        "events",
+    ] {
+        let mut statement = database.prepare(&format!("select * from {table}")).unwrap();
+        let columns = statement.column_count();
+        let mut found = statement.query([]).unwrap();
+        while let Some(row) = found.next().unwrap() {
+            // A number that had to be made anew has another UUID.
+            let values = (0..columns).filter(|&it| (table, it) != ("items", 1));
+            let values = values.map(|it| format!("{:?}", row.get_ref(it).unwrap()));
+            rows.insert(format!("{table} {}", values.collect::<Vec<_>>().join(" ")));
+        }
+    }
+    rows
+}
+
+#[test]
+fn a_memory_with_any_one_page_overwritten_loses_what_was_on_it_and_counts_that() {
+    let scene = Scene::new(0, 30);
+    let truth = scene.truth();
+    let pages = truth.len() / 4096;
+    assert!(pages > 40, "{pages}");
+    let (mut damaged, mut most_lost) = (0, 0);
+    for page in 1..pages {
+        let mut bytes = truth.clone();
+        bytes[page * 4096..][..4096].fill(0xa5);
+        let Some(recovered) = scene.recover(&bytes) else {
+            // A page that nothing is on.
+            assert_eq!(scene.missing(), 0, "page {page}");
+            continue;
+        };
+        damaged += 1;
+        if recovered.salvaged.tables > 0 {
+            // A part of the schema: nobody can say what was in the tables that it names.
+            continue;
+        }
+        let lost = recovered.salvaged.lost;
+        assert_eq!(lost, scene.missing(), "page {page}: {recovered:?}");
+        most_lost = most_lost.max(scene.missing());
+    }
+    assert!(damaged > pages / 2, "{damaged} of {pages}");
+    // The page that leads to all events, which are six a turn.
+    assert_eq!(most_lost, 180);
+}
+
+#[test]
+fn a_backup_and_what_can_be_read_make_up_for_any_one_page_but_the_newest_rows() {
+    let scene = Scene::new(25, 5);
+    let truth = scene.truth();
+    for page in (1..truth.len() / 4096).step_by(3) {
+        let mut bytes = truth.clone();
+        bytes[page * 4096..][..4096].fill(0xa5);
+        if let Some(recovered) = scene.recover(&bytes) {
+            assert!(recovered.backup.is_some());
+            // Some rows are there as they were when the backup was made.
+            let salvaged = recovered.salvaged;
+            let missing = scene.missing();
+            assert!(salvaged.lost <= missing, "page {page}: {recovered:?}");
+            let most = if salvaged.tables > 0 { 110 } else { 40 };
+            assert!(missing < most, "page {page}: {missing} {recovered:?}");
+        }
+    }
+}
+
+#[test]
+fn a_truncated_memory_keeps_what_the_rest_and_the_backup_hold() {
+    let scene = Scene::new(20, 10);
+    let truth = scene.truth();
+    for part in [3, 2] {
+        let recovered = scene
+            .recover(&truth[..truth.len() * (part - 1) / part])
+            .unwrap();
+        let salvaged = recovered.salvaged;
+        assert!(salvaged.lost > 0, "{salvaged:?}");
+        let totals = scene.open().totals().unwrap();
+        assert!((20..=30).contains(&totals.observations), "{totals:?}");
+    }
+    // Not even a page is left.
+    let recovered = scene.recover(&truth[..2000]).unwrap();
+    assert_eq!(recovered.salvaged.rows, 0);
+    assert_eq!(scene.open().totals().unwrap().observations, 20);
+}
+
+#[test]
+fn a_garbage_header_costs_nothing_and_a_file_of_garbage_all_since_the_backup() {
+    let scene = Scene::new(20, 10);
+    let mut bytes = scene.truth();
+    bytes[..100].fill(0x5a);
+    let recovered = scene.recover(&bytes).unwrap();
+    assert_eq!(recovered.salvaged.lost, 0);
+    assert_eq!(scene.missing(), 0);
+
+    let recovered = scene.recover(&[0x5a; 8192]).unwrap();
+    assert!(recovered.salvaged.tables > 0);
+    let name = recovered.backup.unwrap().name();
+    assert_eq!(name, "memory.1970-01-02T000000Z.db");
+    assert_eq!(scene.open().totals().unwrap().observations, 20);
+}
+
+#[test]
+fn a_damaged_memory_brings_nothing_back_that_was_forgotten_and_gives_no_number_twice() {
+    let scene = Scene::new(3, 0);
+    let mut memory = scene.open();
+    let forgotten: i64 = connect(&scene.memory())
+        .query_row("select max(id) from observations", [], |row| row.get(0))
+        .unwrap();
+    assert_eq!(memory.forget(&[forgotten], 2 * DAY).unwrap(), [forgotten]);
+    drop(memory);
+    let mut bytes = std::fs::read(scene.memory()).unwrap();
+    bytes[..100].fill(0x5a);
+    scene.recover(&bytes).unwrap();
+    let mut memory = scene.open();
+    assert!(memory.item(forgotten).unwrap().is_none());
+    assert_eq!(memory.totals().unwrap().observations, 2);
+    let last = "select max(id) from items";
+    let before: i64 = connect(&scene.memory())
+        .query_row(last, [], |row| row.get(0))
+        .unwrap();
+    turns(&mut memory, 3..4);
+    let after: i64 = connect(&scene.memory())
+        .query_row(last, [], |row| row.get(0))
+        .unwrap();
+    assert!(after > before);
+}
+
+#[test]
+fn a_restored_backup_says_what_came_back_and_what_is_gone() {
+    let scene = Scene::new(3, 2);
+    let backup = backup::newest_good(&scene.backups(), DAY).unwrap().unwrap();
+    let restore = |backup: &Path, now| {
+        let restored = recover::restore(&scene.memory(), backup, &scene.backups(), now).unwrap();
+        assert_eq!(scene.open().check().unwrap(), []);
+        restored
+    };
+    let restored = restore(&backup.path, 2 * DAY);
+    // A prompt, an observation and a summary each.
+    assert_eq!((restored.came_back, restored.gone), (0, 6));
+    assert_eq!(scene.open().totals().unwrap().observations, 3);
+    let again = restore(&restored.aside, 3 * DAY);
+    assert_eq!((again.came_back, again.gone), (6, 0));
+    assert_eq!(scene.missing(), 0);
+}
+
+#[test]
+fn every_event_that_can_be_read_in_a_damaged_queue_is_in_the_next_one() {
+    let dir = tempfile::tempdir().unwrap();
+    let (path, backups) = (dir.path().join("queue.db"), dir.path().join("backups"));
+    let queue = Queue::open(&path, &backups).unwrap();
+    for at in 0..40 {
+        let mut event = event("s", at, EventKind::ToolUse);
+        event.payload.error = Some("x".repeat(900));
+        queue.push(&event).unwrap();
+    }
+    queue.vacuum().unwrap();
+    drop(queue);
+    let truth = std::fs::read(&path).unwrap();
+    let pages = truth.len() / 4096;
+    for page in [2, pages / 2, pages - 1] {
+        let mut bytes = truth.clone();
+        bytes[page * 4096..][..4096].fill(0xa5);
+        for suffix in ["-wal", "-shm"] {
+            let _ = std::fs::remove_file(dir.path().join(format!("queue.db{suffix}")));
+        }
+        std::fs::write(&path, bytes).unwrap();
+        let recovered = recover::queue(&path, &backups, DAY).unwrap().unwrap();
+        let salvaged = recovered.salvaged;
+        let queue = Queue::open(&path, &backups).unwrap();
+        let pending = queue.counts().unwrap().pending;
+        assert_eq!(
+            (pending, pending + salvaged.lost),
+            (salvaged.rows, 40),
+            "page {page}"
+        );
+        assert_eq!(queue.check(false).unwrap(), []);
+    }
+}
+
+#[test]
+fn the_last_of_each_day_and_of_each_week_is_kept() {
+    let dir = tempfile::tempdir().unwrap();
+    let backups = dir.path().join("backups");
+    let memory = Store::open(&dir.path().join("memory.db"), &backups).unwrap();
+    // 1970-02-02 was a Monday.
+    let monday = 32 * DAY;
+    let kept = Kept {
+        daily: 3,
+        weekly: 2,
+    };
+    for hours in (0..20 * 24).step_by(12) {
+        memory
+            .back_up(&backups, monday + hours * 3_600_000)
+            .unwrap();
+        backup::rotate(&backups, kept, monday + hours * 3_600_000).unwrap();
+    }
+    let names = |now| -> Vec<String> {
+        let all = backup::all(&backups, now).unwrap();
+        all.iter().map(backup::Backup::name).collect()
+    };
+    assert_eq!(
+        names(monday + 20 * DAY),
+        [
+            "memory.1970-02-21T120000Z.db",
+            "memory.1970-02-20T120000Z.db",
+            "memory.1970-02-19T120000Z.db",
+            "memory.1970-02-15T120000Z.db",
+        ]
+    );
+    // One from the future was made by a wrong clock.
+    assert_eq!(
+        names(monday + 18 * DAY + DAY / 2)[0],
+        "memory.1970-02-20T120000Z.db"
+    );
+}

@@ -1,0 +1,24 @@
+//! `foreword backup`: a copy of the memory, now.
+
+use anyhow::Context as _;
+use foreword_core::backup;
+use foreword_core::store::Store;
+
+use crate::config::Config;
+use crate::{home, show};
+
+pub fn run() -> anyhow::Result<()> {
+    let home = super::home()?;
+    let kept = Config::load(&home)?.backup.kept();
+    let now = home::now();
+    let store = Store::look(&home.memory())?.context("nothing is remembered yet")?;
+    let made = store
+        .back_up(&home.backups(), now)
+        .context("no backup was made")?;
+    // Whoever wants none from the worker keeps those that were asked for.
+    if kept.daily + kept.weekly > 0 {
+        backup::rotate(&home.backups(), kept, now).context("could not remove old backups")?;
+    }
+    print!("{}", show::backed_up(&made));
+    Ok(())
+}

@@ -1,0 +1,98 @@
+//! `foreword check`: everything that is wrong inside the databases, and what to do.
+//!
+//! `doctor` takes a moment and looks at everything around the memory; this takes as long as
+//! the memory is large, and looks at each page and row of it.
+
+use anyhow::bail;
+use foreword_core::check::Wrong;
+use foreword_core::db::OpenError;
+use foreword_core::queue::Queue;
+use foreword_core::store::Store;
+use serde_json::json;
+
+use super::doctor::{self, Cure, Finding, Severity};
+use crate::home::Home;
+use crate::platform::Lock;
+use crate::show;
+
+#[derive(clap::Args)]
+pub struct Args {
+    /// Print JSON
+    #[arg(long)]
+    json: bool,
+}
+
+/// Integrity, references, two on full text, marks, claims, two schema numbers.
+const CHECKS: usize = 9;
+
+pub fn run(args: &Args) -> anyhow::Result<()> {
+    let home = super::home_to_look_at()?;
+    let found: Vec<_> = look(&home)?.into_iter().map(finding).collect();
+    if args.json {
+        let rows: Vec<_> = found.iter().map(doctor::finding_json).collect();
+        println!("{}", show::json(&json!({"findings": rows})));
+    } else {
+        print!("{}", show::findings(&found, CHECKS));
+    }
+    match found.len() {
+        0 => Ok(()),
+        1 => bail!("one thing is wrong"),
+        many => bail!("{many} things are wrong"),
+    }
+}
+
+fn look(home: &Home) -> anyhow::Result<Vec<Wrong>> {
+    let worker = Lock::holder(&home.lock())?.is_some();
+    let memory = Store::inspect(&home.memory());
+    let queue = Queue::inspect(&home.queue());
+    let mut wrong = checked(memory, ["memory-damaged", "memory-newer"], Store::check)?;
+    wrong.extend(checked(queue, ["queue-damaged", "queue-newer"], |queue| {
+        queue.check(worker)
+    })?);
+    Ok(wrong)
+}
+
+/// What the check says, or why the file could not even be opened.
+fn checked<T>(
+    opened: Result<Option<T>, OpenError>,
+    [damaged, newer]: [&'static str; 2],
+    check: impl FnOnce(&T) -> rusqlite::Result<Vec<Wrong>>,
+) -> anyhow::Result<Vec<Wrong>> {
+    let id = match opened {
+        Ok(None) => return Ok(Vec::new()),
+        Ok(Some(database)) => match check(&database) {
+            Ok(wrong) => return Ok(wrong),
+            Err(error) => {
+                let error = OpenError::from(error);
+                (error.is_damage().then_some(damaged), error)
+            }
+        },
+        // The next worker brings an older schema up to date.
+        Err(OpenError::OtherSchema { found, known, .. }) if found < known => return Ok(Vec::new()),
+        Err(error @ OpenError::OtherSchema { .. }) => (Some(newer), error),
+        Err(error) => (error.is_damage().then_some(damaged), error),
+    };
+    match id {
+        (Some(id), error) => {
+            let file = damaged.replace("-damaged", ".db");
+            let what = format!("{file}: {error}");
+            Ok(vec![Wrong { id, what }])
+        }
+        (None, error) => Err(error.into()),
+    }
+}
+
+fn finding(wrong: Wrong) -> Finding {
+    let cure = match wrong.id {
+        "memory-newer" | "queue-newer" => "foreword doctor",
+        "memory-damaged" | "queue-damaged" | "memory-references" => "foreword restore",
+        "claim-left" => "foreword worker drain",
+        _ => "foreword vacuum",
+    };
+    Finding {
+        id: wrong.id,
+        severity: Severity::Error,
+        evidence: wrong.what,
+        cure: Cure::Command(cure.to_owned()),
+    }
+}

@@ -1,0 +1,57 @@
+//! `foreword restore`: goes back to a backup. A damaged memory is recovered instead: from
+//! the newest good backup and from what can still be read.
+//!
+//! Nobody else may write meanwhile, so a running worker is ended first, and this process
+//! holds its lock.
+
+use std::path::PathBuf;
+
+use anyhow::{Context as _, ensure};
+use foreword_core::{backup, recover as recovery};
+
+use super::worker;
+use crate::home::{self, Home};
+use crate::worker::anything_waits;
+use crate::{recover, show, start};
+
+#[derive(clap::Args)]
+pub struct Args {
+    /// A backup; without it the newest good one
+    file: Option<PathBuf>,
+}
+
+pub fn run(args: &Args) -> anyhow::Result<()> {
+    let home = super::home()?;
+    let lock = worker::take_lock(&home)?;
+    let said = restore(&home, args);
+    drop(lock);
+    if anything_waits(&home) {
+        start::wake_worker(&home);
+    }
+    print!("{}", said?);
+    Ok(())
+}
+
+fn restore(home: &Home, args: &Args) -> anyhow::Result<String> {
+    let mut said: String = recover::recover(home)?
+        .into_iter()
+        .map(|line| line + "\n")
+        .collect();
+    let now = home::now();
+    let file = match &args.file {
+        Some(file) => file.clone(),
+        // What was damaged has just been brought back.
+        None if !said.is_empty() => return Ok(said),
+        None => {
+            let newest = backup::newest_good(&home.backups(), now)?;
+            let newest = newest.context("there is no backup; `foreword backup` makes one")?;
+            newest.path
+        }
+    };
+    let good = backup::is_good(&file);
+    ensure!(good, "{} is not a sound backup", file.display());
+    let restored = recovery::restore(&home.memory(), &file, &home.backups(), now)
+        .context("nothing was restored")?;
+    said += &show::restored(&file.display().to_string(), &restored);
+    Ok(said)
+}

@@ -1,0 +1,48 @@
+//! `foreword vacuum`: gives back the room that deleted rows left, and makes the full text anew.
+
+use std::path::Path;
+
+use anyhow::Context as _;
+use foreword_core::queue::Queue;
+use foreword_core::store::Store;
+
+use super::worker;
+use crate::home::Home;
+use crate::worker::anything_waits;
+use crate::{show, start};
+
+pub fn run() -> anyhow::Result<()> {
+    let home = super::home()?;
+    let lock = worker::take_lock(&home)?;
+    let before = sizes(&home);
+    let vacuumed = vacuum(&home);
+    drop(lock);
+    if anything_waits(&home) {
+        start::wake_worker(&home);
+    }
+    vacuumed?;
+    for ((file, before), (_, after)) in before.into_iter().zip(sizes(&home)) {
+        print!("{}", show::vacuumed(file, before, after));
+    }
+    Ok(())
+}
+
+fn vacuum(home: &Home) -> anyhow::Result<()> {
+    let mut store =
+        Store::open(&home.memory(), &home.backups()).context("could not open memory.db")?;
+    let queue = Queue::open(&home.queue(), &home.backups()).context("could not open queue.db")?;
+    store
+        .mend()
+        .and_then(|()| store.vacuum())
+        .context("could not vacuum memory.db")?;
+    queue.vacuum().context("could not vacuum queue.db")
+}
+
+/// Each database with its log.
+fn sizes(home: &Home) -> [(&'static str, u64); 2] {
+    let size = |path: &Path| std::fs::metadata(path).map_or(0, |it| it.len());
+    ["memory.db", "queue.db"].map(|file| {
+        let log = home.dir().join(format!("{file}-wal"));
+        (file, size(&home.dir().join(file)) + size(&log))
+    })
+}

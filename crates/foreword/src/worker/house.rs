@@ -1,0 +1,77 @@
+//! What a worker does when there is no work: it forgets what is past its keeping, makes
+//! backups, and recovers a database that turns out to be damaged.
+
+use anyhow::Context as _;
+use foreword_core::model::Millis;
+use foreword_core::{backup, spool};
+
+use super::Worker;
+use crate::home::Home;
+use crate::log::Log;
+use crate::recover;
+
+/// Time alone changes little; it is looked at this often.
+const HOUSEKEEPING: Millis = 6 * 3_600_000;
+const BACKUP_LOOK: Millis = 3_600_000;
+
+/// Recovers what is damaged, and leaves word of it.
+pub fn recover(home: &Home) -> anyhow::Result<()> {
+    for line in recover::recover(home).context("could not recover a damaged database")? {
+        Log::Worker.line(home, &line);
+    }
+    Ok(())
+}
+
+/// A recovery that was killed is taken up before anything else.
+pub fn finish_recovery(home: &Home) -> anyhow::Result<()> {
+    if recover::is_unfinished(home) {
+        recover(home)?;
+    }
+    Ok(())
+}
+
+/// Also after a clock that was put back.
+fn is_time(last: Millis, every: Millis, now: Millis) -> bool {
+    !(0..every).contains(&(now - last))
+}
+
+impl Worker<'_> {
+    pub(super) fn keep_house(&mut self, now: Millis) {
+        if !is_time(self.house_kept, HOUSEKEEPING, now) {
+            return;
+        }
+        self.house_kept = now;
+        let events_kept = Millis::from(self.config.retention.events_days) * 24 * 3_600_000;
+        if let Err(error) = spool::sweep(&self.home.spool(), now) {
+            self.log(&format!("housekeeping in the spool: {error}"));
+        }
+        if let Err(error) = self.deriver.store.keep_house(now, events_kept) {
+            self.log(&format!("housekeeping: {error}"));
+        }
+    }
+
+    /// Makes a backup if one is due; fails if the memory turns out to be damaged.
+    pub(super) fn back_up(&mut self, now: Millis) -> anyhow::Result<()> {
+        let (backups, kept) = (self.home.backups(), self.config.backup.kept());
+        let wanted = kept.daily + kept.weekly > 0;
+        if !wanted || !is_time(self.backup_looked_at, BACKUP_LOOK, now) {
+            return Ok(());
+        }
+        self.backup_looked_at = now;
+        if !backup::is_due(&self.home.memory(), &backups, now) {
+            return Ok(());
+        }
+        let store = &self.deriver.store;
+        // A copy leaves out what only the indexes have wrong.
+        if let Some(damage) = store.damage() {
+            let corrupt = rusqlite::ffi::Error::new(rusqlite::ffi::SQLITE_CORRUPT);
+            return Err(rusqlite::Error::SqliteFailure(corrupt, Some(damage)).into());
+        }
+        let made = store.back_up(&backups, now);
+        let rotated = made.and_then(|_| Ok(backup::rotate(&backups, kept, now)?));
+        if let Err(error) = rotated {
+            self.log(&format!("no backup was made: {error}"));
+        }
+        Ok(())
+    }
+}

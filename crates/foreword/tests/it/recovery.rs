@@ -1,0 +1,371 @@
+//! Backups, and databases that turn out to be damaged under a running Foreword: the session
+//! does not notice, a worker puts it right, and one line says what that cost.
+
+use std::collections::BTreeSet;
+use std::path::PathBuf;
+
+use serde_json::Value;
+
+use crate::audit::{Audit, audit, counts_of_marks, marked};
+use crate::support::{Host, Sandbox, signal, wait_until};
+
+/// Sends events with these marks, with output enough that they fill some pages.
+fn send(sandbox: &Sandbox, marks: std::ops::Range<u32>) {
+    sandbox.keep_workers_away();
+    let project = sandbox.project("app");
+    let host = Host::new(&format!("s{}", marks.start), &project);
+    for mark in marks {
+        let (hook, mut input) = marked(&host, mark);
+        if hook == "save" {
+            let output = format!("mark-{mark}- {}", "more ".repeat(400));
+            input["tool_response"]["stdout"] = output.into();
+        }
+        sandbox.told(hook, &project, &input);
+    }
+}
+
+/// Some events in a backup and some that came after it.
+fn with_backup() -> Sandbox {
+    let sandbox = Sandbox::new();
+    send(&sandbox, 0..24);
+    sandbox.drain();
+    sandbox.run(&["backup"]);
+    send(&sandbox, 24..48);
+    sandbox.drain();
+    sandbox.keep_workers_away();
+    sandbox
+}
+
+fn backups(sandbox: &Sandbox) -> Vec<String> {
+    let Ok(entries) = std::fs::read_dir(sandbox.home().join("backups")) else {
+        return Vec::new();
+    };
+    let names = entries.map(|it| it.unwrap().file_name().into_string().unwrap());
+    names.collect()
+}
+
+/// Changes the bytes of a database that nobody has open.
+fn change(sandbox: &Sandbox, name: &str, change: impl FnOnce(&mut Vec<u8>)) {
+    let sql = "pragma wal_checkpoint(truncate)";
+    let database = sandbox.database(name);
+    database.query_row(sql, [], |_| Ok(())).unwrap();
+    drop(database);
+    let path = sandbox.home().join(name);
+    let mut bytes = std::fs::read(&path).unwrap();
+    change(&mut bytes);
+    std::fs::write(path, bytes).unwrap();
+}
+
+/// The page on which a mark's event is.
+fn page_of(bytes: &[u8], mark: u32) -> usize {
+    let words = format!("mark-{mark}- more");
+    let at = bytes
+        .windows(words.len())
+        .position(|it| it == words.as_bytes());
+    at.unwrap() / 4096
+}
+
+fn worker_log(sandbox: &Sandbox) -> String {
+    let log = sandbox.log("worker.log");
+    let mut lines = log.lines().filter(|line| line.contains(" was damaged ("));
+    let line = lines.next().unwrap_or_default().to_owned();
+    assert_eq!(lines.next(), None, "one line: {log}");
+    line
+}
+
+/// The number before these words.
+fn number(line: &str, words: &str) -> u64 {
+    let line = line.replace(" 1 row ", " 1 rows ");
+    let (before, _) = line.split_once(words).unwrap_or_else(|| panic!("{line}"));
+    before.rsplit(' ').next().unwrap().parse().unwrap()
+}
+
+#[test]
+fn an_overwritten_page_costs_the_events_on_it_and_a_line_counts_them() {
+    let sandbox = with_backup();
+    let before = counts_of_marks(&sandbox.database("memory.db"));
+    assert_eq!(before.len(), 48);
+    change(&sandbox, "memory.db", |bytes| {
+        let page = page_of(bytes, 35);
+        bytes[page * 4096..][..4096].fill(0xa5);
+    });
+    let check = sandbox.command(&["check", "--json"]).output().unwrap();
+    assert_eq!(check.status.code(), Some(1));
+    let found: Value = serde_json::from_slice(&check.stdout).unwrap();
+    assert_eq!(found["findings"][0]["id"], "memory-damaged");
+    assert_eq!(found["findings"][0]["cure"], "foreword restore");
+
+    // The session goes on; the next turn of it meets the damage.
+    let said = sandbox.run(&["restore"]);
+    assert_eq!(said.lines().count(), 1, "{said}");
+    let after = counts_of_marks(&sandbox.database("memory.db"));
+    let lost = before.len() - after.len();
+    assert!((1..=3).contains(&lost), "{lost}: {said}");
+    assert_eq!(number(&said, " rows known to be lost"), lost as u64);
+    assert!(number(&said, " rows recovered") > 24, "{said}");
+    assert_eq!(sandbox.run(&["check"]), "9 checks, nothing found\n");
+
+    send(&sandbox, 48..56);
+    sandbox.drain();
+    let marks = after.into_keys().chain(48..56);
+    assert_eq!(audit(&sandbox, marks).lost, [0; 0]);
+}
+
+#[test]
+fn a_worker_recovers_a_truncated_memory_by_itself() {
+    let sandbox = with_backup();
+    change(&sandbox, "memory.db", |bytes| {
+        bytes.truncate(bytes.len() / 8192 * 4096);
+    });
+    // Hooks do not notice.
+    send(&sandbox, 48..52);
+    sandbox.drain();
+    let line = worker_log(&sandbox);
+    let kept = counts_of_marks(&sandbox.database("memory.db"));
+    let lost = (0..52).filter(|mark| !kept.contains_key(mark)).count();
+    assert!((0..24).chain(48..52).all(|mark| kept.contains_key(&mark)));
+    assert!(
+        lost as u64 <= number(&line, " rows known to be lost"),
+        "{lost}: {line}"
+    );
+    assert_eq!(sandbox.run(&["check"]), "9 checks, nothing found\n");
+    let status = sandbox.run(&["status"]);
+    assert!(status.contains("memory.db was damaged ("), "{status}");
+}
+
+#[test]
+fn a_log_that_is_gone_costs_what_was_in_it_and_nothing_else() {
+    let sandbox = with_backup();
+    // A reader that stays keeps the log from being moved into the file.
+    let reader = sandbox.database("memory.db");
+    reader
+        .execute_batch("begin; select count(*) from items")
+        .unwrap();
+    send(&sandbox, 48..56);
+    sandbox.drain();
+    let log = sandbox.home().join("memory.db-wal");
+    assert!(std::fs::metadata(&log).unwrap().len() > 0);
+    // As a careless tidying-up would do it, with nobody there to write it back.
+    let copies: Vec<_> = ["memory.db"]
+        .map(|name| {
+            let path = sandbox.home().join(name);
+            (path.clone(), std::fs::read(path).unwrap())
+        })
+        .into();
+    drop(reader);
+    for (path, bytes) in copies {
+        std::fs::write(path, bytes).unwrap();
+    }
+    let _ = std::fs::remove_file(&log);
+    let _ = std::fs::remove_file(sandbox.home().join("memory.db-shm"));
+
+    send(&sandbox, 56..60);
+    sandbox.drain();
+    let kept: BTreeSet<u32> = counts_of_marks(&sandbox.database("memory.db"))
+        .into_keys()
+        .collect();
+    assert!(
+        (0..48).chain(56..60).all(|mark| kept.contains(&mark)),
+        "{kept:?}"
+    );
+    assert_eq!(sandbox.run(&["check"]), "9 checks, nothing found\n");
+}
+
+#[test]
+fn a_damaged_queue_gives_up_what_can_be_read_of_it() {
+    let sandbox = with_backup();
+    send(&sandbox, 48..72);
+    change(&sandbox, "queue.db", |bytes| {
+        let page = page_of(bytes, 60);
+        bytes[page * 4096..][..4096].fill(0xa5);
+    });
+    sandbox.drain();
+    let line = worker_log(&sandbox);
+    let kept = counts_of_marks(&sandbox.database("memory.db"));
+    let lost = (0..72).filter(|mark| !kept.contains_key(mark)).count();
+    assert!((1..=8).contains(&lost), "{lost}: {line}");
+    assert_eq!(number(&line, " rows known"), lost as u64, "{line}");
+}
+
+#[test]
+fn an_idle_worker_makes_one_backup_and_none_while_nothing_changes() {
+    let mut sandbox = Sandbox::new();
+    sandbox.set("FOREWORD_WORKER_IDLE_SECONDS", "0");
+    send(&sandbox, 0..4);
+    sandbox.drain();
+    assert_eq!(backups(&sandbox), [""; 0], "a drain is in a hurry");
+    sandbox.run(&["worker", "run"]);
+    let made = backups(&sandbox);
+    assert_eq!(made.len(), 1, "{made:?}");
+    // An old one, and nothing new: there is nothing to copy.
+    let folder = sandbox.home().join("backups");
+    let old = folder.join("memory.2020-01-02T000000Z.db");
+    std::fs::rename(folder.join(&made[0]), &old).unwrap();
+    sandbox.run(&["worker", "run"]);
+    assert_eq!(backups(&sandbox), ["memory.2020-01-02T000000Z.db"]);
+    send(&sandbox, 4..8);
+    sandbox.drain();
+    sandbox.run(&["worker", "run"]);
+    assert_eq!(backups(&sandbox).len(), 2);
+
+    // Switched off.
+    sandbox.set("FOREWORD_BACKUP_DAILY", "0");
+    sandbox.set("FOREWORD_BACKUP_WEEKLY", "0");
+    std::fs::remove_dir_all(&folder).unwrap();
+    sandbox.run(&["worker", "run"]);
+    assert_eq!(backups(&sandbox), [""; 0]);
+}
+
+#[test]
+fn an_idle_worker_that_finds_damage_recovers_it() {
+    let mut sandbox = with_backup();
+    sandbox.set("FOREWORD_WORKER_IDLE_SECONDS", "0");
+    std::fs::remove_dir_all(sandbox.home().join("backups")).unwrap();
+    change(&sandbox, "memory.db", |bytes| {
+        let page = page_of(bytes, 35);
+        bytes[page * 4096..][..4096].fill(0xa5);
+    });
+    sandbox.run(&["worker", "run"]);
+    assert!(worker_log(&sandbox).starts_with("20"));
+    assert_eq!(sandbox.run(&["check"]), "9 checks, nothing found\n");
+    assert_eq!(backups(&sandbox).len(), 1);
+}
+
+#[test]
+fn a_restore_keeps_the_present_aside_and_can_be_taken_back() {
+    let sandbox = with_backup();
+    let before = sandbox.status();
+    let said = sandbox.run(&["restore"]);
+    assert!(said.contains(" gone that came after it\n"), "{said}");
+    assert_ne!(sandbox.status()["prompts"], before["prompts"]);
+    let aside = said.trim_end().rsplit(' ').next().unwrap();
+    let aside: PathBuf = sandbox.home().join(aside);
+    sandbox.run(&["restore", aside.to_str().unwrap()]);
+    assert_eq!(sandbox.status()["prompts"], before["prompts"]);
+    assert_eq!(audit(&sandbox, 0..48), Audit::default());
+
+    std::fs::write(sandbox.home().join("junk.db"), [7; 5000]).unwrap();
+    let junk = sandbox.home().join("junk.db");
+    let refused = sandbox
+        .command(&["restore", junk.to_str().unwrap()])
+        .output()
+        .unwrap();
+    assert_eq!(refused.status.code(), Some(1));
+    assert!(String::from_utf8_lossy(&refused.stderr).contains("is not a sound backup"));
+    assert_eq!(audit(&sandbox, 0..48), Audit::default());
+}
+
+#[test]
+fn check_names_what_is_out_of_step_and_its_cure_works() {
+    let sandbox = with_backup();
+    let memory = sandbox.database("memory.db");
+    memory
+        .execute_batch(
+            "pragma foreign_keys = off;
+             delete from texts where rowid = (select min(id) from prompts);
+             delete from processed_events where event_id = (select min(id) from events);",
+        )
+        .unwrap();
+    drop(memory);
+    send(&sandbox, 48..49);
+    let queue = sandbox.database("queue.db");
+    queue
+        .execute_batch("update events set state = 'claimed'")
+        .unwrap();
+    drop(queue);
+    let ids = || -> Vec<(String, String)> {
+        let output = sandbox.command(&["check", "--json"]).output().unwrap();
+        let found: Value = serde_json::from_slice(&output.stdout).unwrap();
+        let text = |finding: &Value, key: &str| finding[key].as_str().unwrap().to_owned();
+        let findings = found["findings"].as_array().unwrap().iter();
+        findings
+            .map(|it| (text(it, "id"), text(it, "cure")))
+            .collect()
+    };
+    let pair = |id: &str, cure: &str| (id.to_owned(), cure.to_owned());
+    assert_eq!(
+        ids(),
+        [
+            pair("text-missing", "foreword vacuum"),
+            pair("event-unmarked", "foreword vacuum"),
+            pair("claim-left", "foreword worker drain"),
+        ]
+    );
+    sandbox.run(&["vacuum"]);
+    sandbox.drain();
+    assert_eq!(ids(), []);
+    assert_eq!(audit(&sandbox, 0..49), Audit::default());
+}
+
+#[test]
+fn twenty_writers_a_long_reader_a_backup_and_a_vacuum_get_along() {
+    let sandbox = with_backup();
+    let reader = sandbox.database("memory.db");
+    reader
+        .execute_batch("begin; select count(*) from items")
+        .unwrap();
+    let project = sandbox.project("app");
+    std::thread::scope(|scope| {
+        for writer in 0..20 {
+            let (sandbox, project) = (&sandbox, &project);
+            scope.spawn(move || {
+                let host = Host::new(&format!("w{writer}"), project);
+                for number in 0..10 {
+                    let (hook, input) = marked(&host, 100 + writer * 10 + number);
+                    sandbox.told(hook, project, &input);
+                }
+            });
+        }
+        for command in ["vacuum", "backup", "vacuum"] {
+            sandbox.run(&[command]);
+        }
+    });
+    sandbox.drain();
+    drop(reader);
+    assert_eq!(audit(&sandbox, (0..48).chain(100..300)), Audit::default());
+    let log = sandbox.log("hook.log");
+    assert!(!log.contains("lost"), "{log}");
+}
+
+#[test]
+fn a_backup_on_a_full_disk_fails_in_one_line_and_leaves_nothing_behind() {
+    let sandbox = with_backup();
+    let had = backups(&sandbox);
+    let line = "trap '' XFSZ; ulimit -f 200; exec \"$0\" \"$@\"";
+    let output = sandbox.shell(line, &["backup"]).output().unwrap();
+    assert_eq!(output.status.code(), Some(1), "{output:?}");
+    let error = String::from_utf8(output.stderr).unwrap();
+    assert!(
+        error.starts_with("foreword: no backup was made: "),
+        "{error}"
+    );
+    assert_eq!(error.lines().count(), 1);
+    let left: Vec<_> = backups(&sandbox);
+    assert_eq!(
+        left.iter().filter(|it| it.ends_with(".db")).count(),
+        had.len()
+    );
+    sandbox.run(&["backup"]);
+    assert!(backups(&sandbox).iter().all(|it| it.ends_with(".db")));
+    assert_eq!(audit(&sandbox, 0..48), Audit::default());
+}
+
+#[test]
+fn a_clock_that_jumps_ahead_and_back_makes_nothing_old() {
+    let sandbox = with_backup();
+    // An hour that comes in a year: what is kept is counted from the last event.
+    let year = 365 * 24 * 3_600_000_i64;
+    let ahead =
+        format!("update events set at = at - {year}; update processed_events set at = at - {year}");
+    sandbox.database("memory.db").execute_batch(&ahead).unwrap();
+    let mut worker = sandbox.command(&["worker", "run"]).spawn().unwrap();
+    wait_until("the worker is up", || {
+        !sandbox.home().join("worker.starting").exists()
+    });
+    signal(worker.id(), "TERM");
+    worker.wait().unwrap();
+    assert_eq!(
+        sandbox.count("memory.db", "select count(*) from events"),
+        48
+    );
+}
