@@ -183,7 +183,9 @@ fn scenarios(linkage: Linkage) -> Vec<Scenario> {
             INDEX,
         )
     };
-    use Hook::{Cleanup, New, Save, Summary};
+    // They look into the memory.
+    let reminding = Goal::half(8.0);
+    use Hook::{Cleanup, FileContext, New, Save, Summary};
     use Worker::{Draining, Gone, Idle};
     #[rustfmt::skip]
     let scenarios = vec![
@@ -192,7 +194,8 @@ fn scenarios(linkage: Linkage) -> Vec<Scenario> {
         scenario("save_5k_no_worker", Save, Gone, 10, Goal::half(6.0), |host| host.bash(5_000), SAVED),
         scenario("save_200k", Save, Idle, 3, Goal::half(5.0), |host| host.bash(200_000), SAVED),
         scenario("save_5m", Save, Idle, 15, Goal::half(40.0), |host| host.bash(5_000_000), SAVED),
-        scenario("new", New, Idle, 1, save, Host::prompt, ""),
+        scenario("new", New, Idle, 1, reminding, Host::prompt, ""),
+        scenario("file_context", FileContext, Idle, 1, reminding, Host::read, ""),
         scenario("summary", Summary, Idle, 1, save, Host::stop, ""),
         scenario("cleanup", Cleanup, Idle, 1, save, Host::end, ""),
         context("context_10k", 10_000, 8.0),

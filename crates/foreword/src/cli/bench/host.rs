@@ -49,6 +49,12 @@ impl Host {
             .to_string()
     }
 
+    pub fn read(&mut self) -> String {
+        let file = self.project.join("src/refund.rs");
+        let own = json!({"tool_name": "Read", "tool_input": {"file_path": file}});
+        self.input("PreToolUse", own).to_string()
+    }
+
     pub fn stop(&mut self) -> String {
         let reply = "The refund was booked by the webhook and by the retry. It is keyed by the \
                      payment's id now.\n\nNext steps:\n- cover partial refunds";
