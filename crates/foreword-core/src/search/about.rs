@@ -78,6 +78,7 @@ pub fn about(store: &Store, text: &str, project: &str) -> rusqlite::Result<Vec<M
 struct Weighed<'a> {
     word: &'a Word,
     bits: Option<(u64, u64)>,
+    is_plain: bool,
     weight: f64,
 }
 
@@ -93,10 +94,12 @@ impl Asked<'_> {
         let rarity = rows_with(&word.whole)
             .or_else(parts)
             .map_or(UNKNOWN, |with| (rows / with).ln() / rows.ln());
-        let plain = if is_plain(word) { PLAIN } else { 1.0 };
+        let is_plain = is_in(PLAIN_WORDS, &word.whole.to_lowercase());
+        let plain = if is_plain { PLAIN } else { 1.0 };
         Weighed {
             word,
             bits: self.bits(word),
+            is_plain,
             weight: rarity * plain,
         }
     }
@@ -107,7 +110,7 @@ fn matched(candidate: &Matched, hit: &Hit, weighed: &[Weighed<'_>]) -> Option<Ma
     let title = format!("{} {}", hit.title, hit.subtitle).to_lowercase();
     let common = weighed.iter().filter(|it| has(candidate.terms, it.bits));
     let common: Vec<&Weighed<'_>> = common.collect();
-    let specific = common.iter().any(|it| !is_plain(it.word));
+    let specific = common.iter().any(|it| !it.is_plain);
     if common.len() < if specific { 2 } else { 3 } {
         return None;
     }
@@ -174,10 +177,6 @@ fn root(word: &str) -> String {
 const COMMON_WORDS: &str = include_str!("about/common.txt");
 /// Words of programming, whatever the program.
 const PLAIN_WORDS: &str = include_str!("about/plain.txt");
-
-fn is_plain(word: &Word) -> bool {
-    is_in(PLAIN_WORDS, &word.whole.to_lowercase())
-}
 
 fn is_in(list: &str, word: &str) -> bool {
     list.split_ascii_whitespace().any(|it| it == word)
