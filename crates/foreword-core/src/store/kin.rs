@@ -20,9 +20,9 @@ use crate::search::{Word, words};
 /// Titles are looked for by so many of their rarest words,
 const TERMS_MAX: usize = 6;
 /// which are counted up to here.
-const COUNTED_MAX: usize = 500;
+const COUNTED_MAX: usize = 64;
 /// So many of the newest are compared.
-const COMPARED_MAX: usize = 50;
+const COMPARED_MAX: usize = 30;
 
 /// Whom the observations of a batch may be kin to. They are looked up before anything is
 /// written: after each write, a full-text query has FTS5 put on disk what it holds back,
