@@ -96,7 +96,10 @@ fn in_time(home: &Home, event: &Event, show: &Show) -> Option<Reminder> {
     }
     let (sender, receiver) = mpsc::channel();
     let (home_there, event) = (home.clone(), event.clone());
-    std::thread::spawn(move || sender.send(remind(&home_there, &event)));
+    // `spawn` by itself would panic where no more threads may be had.
+    let thread = std::thread::Builder::new();
+    let spawned = thread.spawn(move || sender.send(remind(&home_there, &event)));
+    spawned.ok()?;
     match receiver.recv_timeout(Duration::from_millis(show.within_ms)) {
         Ok(reminder) => reminder,
         Err(_) => {
