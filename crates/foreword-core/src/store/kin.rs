@@ -18,9 +18,12 @@ use crate::model::{Kind, Millis, Observation, ObservationType, Origin};
 use crate::search::{Word, words};
 
 /// Titles are looked for by so many of their rarest words,
-const TERMS_MAX: usize = 6;
+const TERMS_MAX: usize = 4;
 /// which are counted up to here.
 const COUNTED_MAX: usize = 64;
+/// Only so many of the newest numbers are looked through, a year of heavy use: it takes no
+/// longer as the memory grows.
+const LOOKED_THROUGH_MAX: i64 = 20_000;
 /// So many of the newest are compared.
 const COMPARED_MAX: usize = 30;
 
@@ -30,8 +33,8 @@ const COMPARED_MAX: usize = 30;
 #[derive(Default)]
 pub(super) struct Candidates {
     by_title: HashMap<String, Vec<i64>>,
-    /// What the batch itself brought.
-    stored: Vec<i64>,
+    /// What the batch itself brought, with the words of its titles.
+    stored: Vec<(BTreeSet<String>, i64)>,
 }
 
 impl Candidates {
@@ -46,19 +49,33 @@ impl Candidates {
     }
 
     pub fn look_up(&mut self, tx: &Transaction<'_>, title: &str) -> rusqlite::Result<()> {
-        let Some(expression) = rarest_words(tx, title)? else {
+        let mut newest = tx.prepare_cached("select ifnull(max(id), 0) from items")?;
+        let after = newest.query_row([], |row| row.get::<_, i64>(0))? - LOOKED_THROUGH_MAX;
+        let Some(expression) = rarest_words(tx, title, after)? else {
             return Ok(());
         };
         let mut statement = tx.prepare_cached(
-            "select rowid from texts where texts match :expression order by rowid desc limit :max",
+            "select rowid from texts where texts match :expression and rowid > :after
+             order by rowid desc limit :max",
         )?;
-        let rows = statement.query_map(
-            named_params! {":expression": expression, ":max": COMPARED_MAX},
-            |row| row.get(0),
-        )?;
+        let parameters = named_params! {
+            ":expression": expression,
+            ":after": after,
+            ":max": COMPARED_MAX,
+        };
+        let rows = statement.query_map(parameters, |row| row.get(0))?;
         let ids = rows.collect::<rusqlite::Result<Vec<i64>>>()?;
         self.by_title.insert(title.to_owned(), ids);
         Ok(())
+    }
+
+    /// Two titles that are kin have two words in common.
+    fn of_title(&self, title: &str) -> BTreeSet<i64> {
+        let terms = terms(title);
+        let stored = self.stored.iter();
+        let stored = stored.filter(|(others, _)| terms.intersection(others).nth(1).is_some());
+        let known = self.by_title.get(title).into_iter().flatten();
+        known.chain(stored.map(|(_, id)| id)).copied().collect()
     }
 }
 
@@ -104,7 +121,8 @@ pub(super) fn keep_observation(
     };
     upsert_observation(tx, id, session, prompt, observation, told)?;
     link(tx, id, observation, &relatives)?;
-    candidates.stored.push(id);
+    let title = title(observation, told);
+    candidates.stored.push((terms(title), id));
     Ok(id)
 }
 
@@ -181,8 +199,6 @@ fn relatives(
     told: &Told,
 ) -> rusqlite::Result<Vec<Relative>> {
     let title = title(observation, told);
-    let known = candidates.by_title.get(title).into_iter().flatten();
-    let ids: BTreeSet<i64> = known.chain(&candidates.stored).copied().collect();
     let paths: BTreeSet<&str> = observation
         .files
         .iter()
@@ -210,7 +226,7 @@ fn relatives(
          order by o.id",
     )?;
     let parameters = named_params! {
-        ":ids": json(&ids)?,
+        ":ids": json(&candidates.of_title(title))?,
         ":project": session.project_id,
         ":type": observation.kind,
         ":id": id,
@@ -253,25 +269,29 @@ fn relatives(
     Ok(relatives)
 }
 
-/// What to ask FTS5 for; none if no two words of a title are known.
-fn rarest_words(tx: &Transaction<'_>, title: &str) -> rusqlite::Result<Option<String>> {
+/// What a title is looked for by.
+fn terms(title: &str) -> BTreeSet<String> {
     let words = words(title);
     let words = words.iter().filter(|word| !word.is_stop_word());
-    let terms: BTreeSet<&str> = words.flat_map(Word::terms).collect();
+    words.flat_map(Word::terms).map(str::to_owned).collect()
+}
+
+/// What to ask FTS5 for; none if no two words of a title are known.
+fn rarest_words(tx: &Transaction<'_>, title: &str, after: i64) -> rusqlite::Result<Option<String>> {
     // Wherever they stand: to look at titles alone would take longer for a common word.
     let mut statement = tx.prepare_cached(
-        "select count(*) from (select 1 from texts where texts match :term limit :max)",
+        "select count(*)
+         from (select 1 from texts where texts match :term and rowid > :after limit :max)",
     )?;
     let mut counted: Vec<(usize, String)> = Vec::new();
-    for term in terms.into_iter().map(|term| format!("\"{term}\"")) {
-        let parameters = named_params! {":term": term, ":max": COUNTED_MAX};
+    for term in terms(title).iter().map(|term| format!("\"{term}\"")) {
+        let parameters = named_params! {":term": term, ":after": after, ":max": COUNTED_MAX};
         counted.push((statement.query_row(parameters, |row| row.get(0))?, term));
     }
     counted.retain(|(rows, _)| *rows > 0);
     counted.sort();
     counted.truncate(TERMS_MAX);
     let terms: Vec<&str> = counted.iter().map(|(_, term)| term.as_str()).collect();
-    // Two titles that are kin have two words in common.
     let pairs = (1..terms.len()).map(|at| {
         let rarer = terms[..at].join(" OR ");
         format!("({} AND ({rarer}))", terms[at])
