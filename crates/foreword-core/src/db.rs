@@ -20,7 +20,7 @@ const _: () = assert!(rusqlite::ffi::SQLITE_VERSION_NUMBER >= 3_051_003);
 pub enum OpenError {
     #[error("there is no database at {0}")]
     Missing(PathBuf),
-    #[error("{path} has schema {found}, this program knows {known}")]
+    #[error("{path} has schema {found}, this program knows {known}: {}", what_to_do(*found, *known))]
     OtherSchema {
         path: PathBuf,
         found: i64,
@@ -37,6 +37,14 @@ pub enum OpenError {
     Copy { path: PathBuf, damage: String },
     #[error(transparent)]
     Io(#[from] std::io::Error),
+}
+
+fn what_to_do(found: i64, known: i64) -> &'static str {
+    if found > known {
+        "a newer Foreword wrote it; update this one"
+    } else {
+        "the next worker brings it up to date"
+    }
 }
 
 impl OpenError {

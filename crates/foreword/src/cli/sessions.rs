@@ -1,7 +1,6 @@
 //! `foreword sessions`: what each session was about.
 
 use foreword_core::search::sessions;
-use foreword_core::store::Store;
 
 use super::scope::Scope;
 use crate::{home, show};
@@ -24,7 +23,7 @@ pub struct Args {
 pub fn run(args: &Args) -> anyhow::Result<()> {
     let home = super::home()?;
     let filter = args.scope.filter(home::now());
-    let store = Store::look(&home.memory())?;
+    let store = super::memory(&home)?;
     let in_scope = filter.is_some();
     let sessions = match (store, filter) {
         (Some(store), Some(filter)) => sessions(&store, &filter, args.limit)?,

@@ -24,7 +24,7 @@ pub struct Args {
 
 pub fn run(args: &Args) -> anyhow::Result<()> {
     let home = super::home()?;
-    let store = Store::look(&home.memory())?.context("nothing is remembered yet")?;
+    let store = super::memory(&home)?.context("nothing is remembered yet")?;
     let words = args.middle.join(" ");
     let id = match words.strip_prefix('#').unwrap_or(&words).parse() {
         Ok(id) => id,

@@ -22,6 +22,7 @@ mod pipes;
 mod projects;
 mod recovery;
 mod secrets;
+mod skew;
 mod spine;
 mod storage;
 mod switch;
