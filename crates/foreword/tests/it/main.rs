@@ -12,6 +12,7 @@ mod cost;
 mod counts;
 mod crash;
 mod doctor;
+mod fuzz;
 mod install;
 mod isolation;
 mod levels;
