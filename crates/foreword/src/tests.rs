@@ -89,7 +89,7 @@ fn spooled_events_are_taken_in_or_set_aside() {
             batch_max: 9,
             batch_wait: 3000,
         };
-        let due = queue.next_due(patient).unwrap();
+        let due = queue.next_due(NOW, patient).unwrap();
         assert_eq!(due.is_some(), !aside, "it will be looked at some day");
         assert_eq!(queue.counts().unwrap().pending, u64::from(!aside));
         let ready = queue.claim(NOW, patient, |_| Portion::ALL).unwrap();

@@ -224,7 +224,7 @@ impl<'a> Worker<'a> {
 
             let next_due = self
                 .queue
-                .next_due(self.readiness(drain))
+                .next_due(now, self.readiness(drain))
                 .unwrap_or_else(|error| {
                     self.outage(&format!("could not look at queue.db: {error}"));
                     Some(now)
