@@ -143,3 +143,39 @@ fn an_mcp_server_survives_every_line() {
         "{output:?}"
     );
 }
+
+#[test]
+fn a_worker_deals_with_whatever_is_in_the_spool() {
+    let sandbox = Sandbox::new();
+    let spool = sandbox.home().join("spool");
+    std::fs::create_dir_all(&spool).unwrap();
+    let sample = std::fs::read(folder().join("../databases/5/spool.json")).unwrap();
+    let mut number = 0;
+    fuzz("spool", vec![sample], 100, |input| {
+        number += 1;
+        // Else all would be one event.
+        let text = String::from_utf8_lossy(input);
+        let input = match serde_json::from_str::<Value>(&text) {
+            Ok(mut event) if event["id"].is_string() => {
+                event["id"] = uuid::Uuid::from_u128(number).to_string().into();
+                event["key"] = format!("tool:{number}").into();
+                event.to_string().into_bytes()
+            }
+            _ => input.to_vec(),
+        };
+        std::fs::write(spool.join(format!("{number}.json")), input).unwrap();
+    });
+    sandbox.drain();
+    assert_eq!(audit(&sandbox, []).damage, [""; 0]);
+    let taken = sandbox.count("memory.db", "select count(*) from events");
+    let aside = std::fs::read_dir(spool.join("unreadable")).unwrap().count();
+    assert_eq!(
+        taken as u128 + aside as u128,
+        number,
+        "{aside} were set aside"
+    );
+    assert!(taken > 5, "{taken}");
+    assert_eq!(sandbox.run(&["check"]), "9 checks, nothing found\n");
+    sandbox.run(&["search", "persimmon", "--all-projects"]);
+    sandbox.run(&["sessions", "--all-projects"]);
+}
