@@ -219,7 +219,13 @@ fn check_header(path: &Path, backups: &Path) -> Result<(), OpenError> {
         file => file?,
     };
     let length = file.metadata()?.len();
-    if length > 0 && (file.read_exact_at(&mut bytes, 0).is_err() || !is_header(&bytes)) {
+    let sound = match file.read_exact_at(&mut bytes, 0) {
+        Ok(()) => is_header(&bytes),
+        Err(error) if error.kind() == std::io::ErrorKind::UnexpectedEof => length == 0,
+        // A folder, or a disk that fails: SQLite says what it makes of that.
+        Err(_) => true,
+    };
+    if !sound {
         return Err(damaged("its first bytes are overwritten"));
     }
     // An empty one is as good as new to SQLite.

@@ -79,13 +79,8 @@ pub fn run(home: &Home, config: &Config, until: Until) -> anyhow::Result<End> {
             house::finish_recovery(home)?;
             let worked = match Worker::come_up(home, config) {
                 Ok(mut worker) => {
-                    let note = |what: &str| {
-                        let id = std::process::id();
-                        Log::Work.line(home, &format!("worker {id} {what}"));
-                    };
-                    note("came up");
                     let worked = worker.work(until).await;
-                    note("ended");
+                    note(home, "ended");
                     worked
                 }
                 Err(error) => Err(error),
@@ -107,6 +102,11 @@ pub fn run(home: &Home, config: &Config, until: Until) -> anyhow::Result<End> {
             }
         }
     })
+}
+
+fn note(home: &Home, what: &str) {
+    let id = std::process::id();
+    Log::Work.line(home, &format!("worker {id} {what}"));
 }
 
 /// Whether there are events in the queue or the spool that are still to be processed.
@@ -171,6 +171,7 @@ impl<'a> Worker<'a> {
             signal(SignalKind::terminate())?,
             signal(SignalKind::interrupt())?,
         ];
+        note(home, "came up");
         start::clear_stamp(home);
         Ok(Worker {
             home,
