@@ -5,11 +5,13 @@
 //! ends when idle, or was killed, in `worker.rs`; what a killed worker's agent leaves in
 //! `agent/calls.rs`; a server whose client is gone in `mcp.rs`; versions in `skew.rs`.
 
-use std::process::{Child, Command, Stdio};
+use std::ffi::OsStr;
+use std::path::Path;
+use std::process::{Command, Stdio};
 use std::sync::Barrier;
 
 use crate::audit::{Audit, audit, marked};
-use crate::support::{Host, Sandbox, signal, wait_until};
+use crate::support::{Host, Leashed, Sandbox, signal, wait_until};
 
 /// Sends events with these marks; each hook must end well.
 fn send(sandbox: &Sandbox, marks: std::ops::Range<u32>) {
@@ -21,24 +23,16 @@ fn send(sandbox: &Sandbox, marks: std::ops::Range<u32>) {
     }
 }
 
-/// A process that is none of Foreword's business, ended with the test.
-struct Bystander(Child);
-
-impl Bystander {
-    fn new() -> Bystander {
-        Bystander(Command::new("sleep").arg("600").spawn().unwrap())
-    }
-
-    fn lives(&mut self) -> bool {
-        self.0.try_wait().unwrap().is_none()
-    }
+/// A process that is none of Foreword's business.
+fn bystander(marks: &[(&str, &OsStr)]) -> Leashed {
+    let mut sleep = Command::new("sleep");
+    sleep.arg("600").env_clear();
+    sleep.env("PATH", std::env::var_os("PATH").unwrap());
+    Leashed(sleep.envs(marks.iter().copied()).spawn().unwrap())
 }
 
-impl Drop for Bystander {
-    fn drop(&mut self) {
-        let _ = self.0.kill();
-        let _ = self.0.wait();
-    }
+fn lives(process: &mut Leashed) -> bool {
+    process.0.try_wait().unwrap().is_none()
 }
 
 fn is_up(sandbox: &Sandbox) -> bool {
@@ -47,7 +41,7 @@ fn is_up(sandbox: &Sandbox) -> bool {
 
 #[test]
 fn what_a_dead_worker_left_names_nobody_who_is_signalled_or_believed() {
-    let mut bystander = Bystander::new();
+    let mut bystander = bystander(&[]);
     let pid = bystander.0.id();
     let sandbox = Sandbox::new();
     std::fs::create_dir_all(sandbox.home()).unwrap();
@@ -65,7 +59,7 @@ fn what_a_dead_worker_left_names_nobody_who_is_signalled_or_believed() {
     sandbox.drain();
     assert_eq!(sandbox.run(&["worker", "stop"]), "stopped\n");
     assert_eq!(audit(&sandbox, 0..3), Audit::default());
-    assert!(bystander.lives());
+    assert!(lives(&mut bystander));
 }
 
 #[test]
@@ -73,62 +67,45 @@ fn a_worker_ends_no_process_that_only_shares_its_home() {
     // As a shell has it in which the user works: the home, but not the agent's mark; and an
     // agent of another home.
     let sandbox = Sandbox::new();
-    let bystander = |marks: [(&str, &std::ffi::OsStr); 2]| {
-        let mut command = Command::new("sleep");
-        command.arg("600").env_clear().envs(marks);
-        Bystander(
-            command
-                .env("PATH", std::env::var_os("PATH").unwrap())
-                .spawn()
-                .unwrap(),
-        )
-    };
     let (home, elsewhere) = (sandbox.home(), sandbox.home().join("elsewhere"));
-    let mut shell = bystander([
-        ("FOREWORD_HOME", home.as_os_str()),
-        ("FOREWORD_AGENT", "0".as_ref()),
-    ]);
-    let mut other = bystander([
-        ("FOREWORD_HOME", elsewhere.as_os_str()),
-        ("FOREWORD_AGENT", "1".as_ref()),
-    ]);
-    let mut left = bystander([
-        ("FOREWORD_HOME", home.as_os_str()),
-        ("FOREWORD_AGENT", "1".as_ref()),
-    ]);
+    let with = |home: &Path, mark: &str| {
+        bystander(&[
+            ("FOREWORD_HOME", home.as_os_str()),
+            ("FOREWORD_AGENT", mark.as_ref()),
+        ])
+    };
+    let (mut shell, mut other) = (with(&home, "0"), with(&elsewhere, "1"));
+    let mut left = with(&home, "1");
     send(&sandbox, 0..1);
     sandbox.drain();
-    wait_until("what an agent left is ended", || !left.lives());
-    assert!(shell.lives() && other.lives());
+    wait_until("what an agent left is ended", || !lives(&mut left));
+    assert!(lives(&mut shell) && lives(&mut other));
 }
 
 #[test]
 fn a_halted_worker_keeps_no_hook_waiting_and_is_pointed_out() {
     let sandbox = Sandbox::new();
     sandbox.keep_workers_away();
-    let mut worker = sandbox.command(&["worker", "run"]).spawn().unwrap();
+    let mut worker = Leashed(sandbox.command(&["worker", "run"]).spawn().unwrap());
+    let pid = worker.0.id();
     wait_until("it is up", || is_up(&sandbox));
-    signal(worker.id(), "STOP");
+    signal(pid, "STOP");
     // More than its socket has room for.
     send(&sandbox, 0..200);
-    assert_eq!(
-        sandbox.worker_pid(),
-        Some(worker.id()),
-        "nobody took its place"
-    );
+    assert_eq!(sandbox.worker_pid(), Some(pid), "nobody took its place");
     assert_eq!(sandbox.background_workers(), [0; 0]);
     let status = sandbox.run(&["status"]);
-    let word = format!("`kill -CONT {}` has it go on", worker.id());
+    let word = format!("`kill -CONT {pid}` has it go on");
     assert!(status.contains(&word), "{status}");
     assert_eq!(sandbox.status()["pending"], 200);
     assert_eq!(sandbox.log("hook.log"), "");
 
-    signal(worker.id(), "CONT");
+    signal(pid, "CONT");
     sandbox.drain();
     assert_eq!(audit(&sandbox, 0..200), Audit::default());
     assert!(!sandbox.run(&["status"]).contains("halted"));
-    signal(worker.id(), "TERM");
-    worker.wait().unwrap();
+    signal(pid, "TERM");
+    worker.0.wait().unwrap();
 }
 
 #[test]

@@ -8,7 +8,7 @@ use std::process::{Command, Stdio};
 
 use serde_json::{Value, json};
 
-use crate::support::{Host, Sandbox, assert_same, signal, tree, wait_until};
+use crate::support::{Host, Leashed, Sandbox, assert_same, signal, tree, wait_until};
 
 /// A machine on which all is well: connected, with a client and a memory.
 struct Clinic {
@@ -395,15 +395,14 @@ fn worker_not_starting() {
 #[test]
 fn worker_halted() {
     let clinic = Clinic::new();
-    let mut worker = clinic.sandbox.command(&["worker", "run"]).spawn().unwrap();
+    let worker = clinic.sandbox.command(&["worker", "run"]).spawn().unwrap();
+    let worker = Leashed(worker);
     wait_until("it has the lock", || {
-        clinic.sandbox.worker_pid() == Some(worker.id())
+        clinic.sandbox.worker_pid() == Some(worker.0.id())
     });
-    signal(worker.id(), "STOP");
+    signal(worker.0.id(), "STOP");
     wait_until("it is halted", || !clinic.ids().is_empty());
     clinic.is_cured_of("worker-halted");
-    signal(worker.id(), "TERM");
-    worker.wait().unwrap();
 }
 
 #[test]
