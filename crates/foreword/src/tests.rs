@@ -342,7 +342,7 @@ fn count(database: &rusqlite::Connection, tables: &[String]) -> rusqlite::Result
 fn a_damaged_memory() {
     let database = Database::new("memory.db");
     let backups = database.dir.path().join("backups");
-    fuzz("databases", Vec::new(), 150, |recipe| {
+    fuzz("databases", Vec::new(), 80, |recipe| {
         let bytes = damaged(&database.sound, recipe);
         if bytes.is_empty() {
             return; // As good as new.
@@ -374,7 +374,7 @@ fn a_damaged_memory() {
 fn a_damaged_queue() {
     let database = Database::new("queue.db");
     let backups = database.dir.path().join("backups");
-    fuzz("databases", Vec::new(), 20, |recipe| {
+    fuzz("databases", Vec::new(), 15, |recipe| {
         let bytes = damaged(&database.sound, recipe);
         if bytes.is_empty() {
             return; // As good as new.

@@ -378,7 +378,8 @@ impl<'a> Worker<'a> {
                 Err(error).context("could not store in memory.db")
             }
             derive::Failure::Paused(failure) => {
-                self.log(&format!("{events} wait: {}", failure.kind));
+                let events = text::count(count as u64, "event waits", "events wait");
+                self.log(&format!("{events}: {}", failure.kind));
                 // A slow model may manage less at once. Nothing counts, whatever it was.
                 if failure.kind == FailureKind::Timeout {
                     self.halve(&claim);
