@@ -269,6 +269,7 @@ pub fn memory(home: &Home) -> anyhow::Result<Option<Store>> {
         Err(OpenError::OtherSchema { found, known, .. }) if found < known => {
             // One of the older program would go on in a memory that it does not know.
             let ended = worker::end_running(home)?;
+            platform::make_files_private();
             let store = Store::open(&home.memory(), &home.backups())?;
             if ended != worker::Ended::Nobody {
                 start::wake_worker(home);

@@ -10,7 +10,7 @@ use std::process::Command;
 use serde_json::Value;
 
 use crate::audit::{Audit, audit, marked};
-use crate::support::{Host, Sandbox, wait_until};
+use crate::support::{Host, Sandbox, tree, wait_until};
 
 /// What is said in every saved memory, by a word that finds it.
 const SAID: [(&str, &str, &str); 6] = [
@@ -131,8 +131,14 @@ fn what_an_older_program_left_is_brought_up_to_date_and_finished() {
 fn a_person_who_looks_first_after_an_upgrade_finds_everything_too() {
     for schema in schemas() {
         let sandbox = left_by(schema);
+        std::fs::create_dir_all(sandbox.home().join("backups")).unwrap();
+        // One that otherwise only looks.
+        sandbox.run(&["receipts", "--all-projects"]);
         assert_all_is_found(&sandbox);
         assert_eq!(sandbox.status()["pending"], 3, "looking derives nothing");
+        for (path, (mode, _)) in tree(&sandbox.home().join("backups")) {
+            assert_eq!(mode & 0o777, 0o600, "{}", path.display());
+        }
     }
 }
 
