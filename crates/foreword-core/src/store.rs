@@ -187,6 +187,27 @@ impl Store {
             "delete from receipts where at < :before",
             named_params! {":before": last - RECEIPTS_KEPT},
         )?;
-        Ok(())
+        self.merge_texts()
+    }
+
+    /// FTS5 writes new rows beside the old ones, and every term of a search is looked up in each
+    /// of those parts. By itself it puts four of a size together; here two are enough. A
+    /// little at a time, so that nobody waits to write.
+    pub fn merge_texts(&self) -> rusqlite::Result<()> {
+        self.connection.execute(
+            "insert into texts (texts, rank) values ('usermerge', 2)",
+            [],
+        )?;
+        let mut merge = self
+            .connection
+            .prepare_cached("insert into texts (texts, rank) values ('merge', 200)")?;
+        loop {
+            let before = self.connection.total_changes();
+            merge.execute([])?;
+            // As FTS5 says that nothing is left to be merged.
+            if self.connection.total_changes() - before < 2 {
+                return Ok(());
+            }
+        }
     }
 }
