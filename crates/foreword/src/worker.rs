@@ -159,6 +159,8 @@ impl<'a> Worker<'a> {
             signal(SignalKind::terminate())?,
             signal(SignalKind::interrupt())?,
         ];
+        Log::Hook.begin(home);
+        Log::Worker.begin(home);
         start::clear_stamp(home);
         Ok(Worker {
             home,

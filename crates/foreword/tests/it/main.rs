@@ -12,6 +12,7 @@ mod cost;
 mod counts;
 mod crash;
 mod doctor;
+mod full_disk;
 mod install;
 mod isolation;
 mod levels;
