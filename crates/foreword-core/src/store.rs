@@ -194,8 +194,11 @@ impl Store {
     /// of those parts. By itself it puts four of a size together; here two are enough. A
     /// little at a time, so that nobody waits to write.
     pub fn merge_texts(&self) -> rusqlite::Result<()> {
+        // Only if it is not so already: a memory that nobody writes to needs no new backup.
         self.connection.execute(
-            "insert into texts (texts, rank) values ('usermerge', 2)",
+            "insert into texts (texts, rank)
+             select 'usermerge', 2
+             where not exists (select 1 from texts_config where k = 'usermerge' and v = 2)",
             [],
         )?;
         let mut merge = self

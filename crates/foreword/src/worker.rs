@@ -24,6 +24,7 @@ use tokio::signal::unix::{Signal, SignalKind, signal};
 use crate::config::Config;
 use crate::home::{self, Home};
 use crate::log::Log;
+use crate::notice::Matter;
 use crate::platform::{self, Lock};
 use crate::provider;
 use crate::recover;
@@ -331,6 +332,11 @@ impl<'a> Worker<'a> {
             _ = interrupt.recv() => None,
             derived = self.deriver.derive(&claim, now) => Some(derived),
         };
+        match self.deriver.leash.notice(&self.deriver.store, now) {
+            Ok(Some(line)) => Matter::Provider.tell(self.home, &line),
+            Ok(None) => Matter::Provider.take_back(self.home),
+            Err(_) => {}
+        }
         match derived {
             Some(Ok(())) => {
                 self.limits.remove(&claim.host_session_id);
