@@ -60,8 +60,14 @@ impl Model {
         Ok(model)
     }
 
-    pub fn address(&self) -> String {
-        format!("http://{}", self.address)
+    /// What has a worker ask this model.
+    pub fn environment(&self) -> [(&'static str, String); 3] {
+        let address = format!("http://{}", self.address);
+        [
+            ("FOREWORD_PROVIDER", "anthropic".to_owned()),
+            ("FOREWORD_ANTHROPIC_BASE_URL", address),
+            ("ANTHROPIC_API_KEY", "a-test-key".to_owned()),
+        ]
     }
 
     pub fn counted(&self) -> Counted {

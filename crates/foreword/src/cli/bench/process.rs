@@ -1,4 +1,4 @@
-//! What the kernel knows of a worker and of those around it.
+//! What the kernel knows of a worker and of those around it: for `agent`, `crash`, `load` and `soak`.
 
 use std::fs;
 use std::os::unix::ffi::OsStrExt as _;
@@ -23,13 +23,13 @@ pub fn children(pid: u32) -> usize {
 }
 
 /// Processes that were started for a home: its path is in their environment.
-pub fn that_know(home: &Path) -> usize {
+pub fn that_know(home: &Path) -> Vec<u32> {
     let home = home.as_os_str().as_bytes();
     let knows = |pid: &u32| {
         let environment = fs::read(format!("/proc/{pid}/environ")).unwrap_or_default();
         memchr::memmem::find(&environment, home).is_some()
     };
-    all().filter(knows).count()
+    all().filter(knows).collect()
 }
 
 fn all() -> impl Iterator<Item = u32> {
@@ -51,10 +51,10 @@ mod tests {
             .unwrap();
         // Other tests of this process may have children, too.
         assert!(children(std::process::id()) > 0);
-        assert_eq!(that_know(dir.path()), 1);
+        assert_eq!(that_know(dir.path()), [child.id()]);
         assert!(peak_kilobytes(child.id()) > 0);
         child.kill().unwrap();
         child.wait().unwrap();
-        assert_eq!(that_know(dir.path()), 0);
+        assert_eq!(that_know(dir.path()), [0; 0]);
     }
 }
