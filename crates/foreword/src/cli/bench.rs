@@ -8,14 +8,17 @@
 //! finding (made-up words: `speech`; a picture: `plot`; the MCP server's memory: `server`),
 //! `retrieval` about what is found, `size` about the room that a year takes.
 //!
-//! Three more ask what holds when things go wrong, with what they share in `trial`: `crash`
-//! kills processes, `load` sends more than anybody would, `soak` does everything for a while.
+//! Three more ask what holds when things go wrong, with what they share in `trial` and
+//! `census`: `crash` kills processes, `load` sends more than anybody would, `soak` does
+//! everything for a while.
 
 mod agent;
 mod burst;
+mod census;
 mod crash;
 mod hooks;
 mod host;
+mod load;
 mod machine;
 mod memories;
 mod plot;
@@ -25,6 +28,7 @@ mod retrieval;
 mod search;
 mod server;
 mod size;
+mod soak;
 mod spawn;
 mod speech;
 mod statistics;
@@ -51,6 +55,10 @@ enum What {
     Retrieval(retrieval::Args),
     /// Kills hooks and workers, and looks whether anything is lost, doubled or stuck
     Crash(crash::Args),
+    /// Many events a second for a while: what hooks take, and what the worker
+    Load(load::Args),
+    /// Sessions, kills and outages for a while: processes, memory, files and disk
+    Soak(soak::Args),
     /// How large the data directory gets in a year of heavy use
     Size(size::Args),
 }
@@ -62,6 +70,8 @@ pub fn run(args: &Args) -> anyhow::Result<()> {
         What::Search(args) => search::run(args),
         What::Retrieval(args) => retrieval::run(args),
         What::Crash(args) => crash::run(args),
+        What::Load(args) => load::run(args),
+        What::Soak(args) => soak::run(args),
         What::Size(args) => size::run(args),
     }
 }

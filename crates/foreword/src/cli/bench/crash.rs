@@ -60,6 +60,7 @@ pub fn run(args: &Args) -> anyhow::Result<()> {
         args.plant.is_none() || fault::BUILT_IN,
         "this build has no planted defects; build it with `--features faults`"
     );
+    let points: &[&str] = if fault::BUILT_IN { POINTS } else { &[] };
     let seed = args.seed.unwrap_or_else(|| home::now().unsigned_abs());
     let began = Instant::now();
     let mut crash = Crash {
@@ -71,10 +72,9 @@ pub fn run(args: &Args) -> anyhow::Result<()> {
         hook_takes: Duration::from_millis(20),
         worker_takes: Duration::from_millis(100),
         kills: 0,
-        points: POINTS.iter().map(|&point| (point, 0)).collect(),
+        points: points.iter().map(|&point| (point, 0)).collect(),
         audit: Audit::default(),
     };
-    let points: &[&str] = if fault::BUILT_IN { POINTS } else { &[] };
     let mut points = points.iter().filter(|it| can_be_visited(it)).cycle();
     for round in 0..args.rounds {
         ensure!(!platform::interrupted(), "interrupted");
@@ -85,22 +85,14 @@ pub fn run(args: &Args) -> anyhow::Result<()> {
     crash.audit.add(crash.trial.audit()?);
     let (audit, seconds) = (&crash.audit, began.elapsed().as_secs_f64());
     if args.json {
-        let report = json!({
-            "bench": "crash",
-            "at": text::rfc3339(home::now()),
-            "seed": seed,
-            "rounds": args.rounds,
-            "seconds": seconds.round(),
-            "kills": crash.kills,
-            "points": if fault::BUILT_IN { json!(crash.points) } else { json!({}) },
-            "stored": audit.stored,
-            "skipped": audit.skipped,
-            "lost": audit.lost,
-            "doubled": audit.doubled,
-            "stuck": audit.stuck,
-            "damaged": audit.damaged,
-            "seen": audit.seen,
-        });
+        let mut report = audit.json();
+        report["bench"] = "crash".into();
+        report["at"] = text::rfc3339(home::now()).into();
+        report["seed"] = seed.into();
+        report["rounds"] = args.rounds.into();
+        report["seconds"] = seconds.round().into();
+        report["kills"] = crash.kills.into();
+        report["points"] = json!(crash.points);
         println!("{}", show::json(&report));
     } else {
         let (rounds, kills) = (args.rounds, crash.kills);
@@ -109,7 +101,7 @@ pub fn run(args: &Args) -> anyhow::Result<()> {
         for what in &audit.seen {
             println!("  {what}");
         }
-        for (point, visits) in crash.points.iter().filter(|_| fault::BUILT_IN) {
+        for (point, visits) in &crash.points {
             println!("  {visits:>5} × {point}");
         }
     }

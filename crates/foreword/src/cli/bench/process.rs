@@ -6,20 +6,35 @@ use std::path::Path;
 
 /// The most memory that a process ever had.
 pub fn peak_kilobytes(pid: u32) -> u64 {
-    let status = fs::read_to_string(format!("/proc/{pid}/status")).unwrap_or_default();
-    let peak = status.lines().find_map(|line| line.strip_prefix("VmHWM:"));
-    let peak = peak.and_then(|it| it.trim().trim_end_matches(" kB").parse().ok());
-    peak.unwrap_or(0)
+    noted(pid, "VmHWM:").unwrap_or(0)
+}
+
+/// The memory that a process has; none if it is gone.
+pub fn kilobytes(pid: u32) -> Option<u64> {
+    noted(pid, "VmRSS:")
+}
+
+fn noted(pid: u32, what: &str) -> Option<u64> {
+    let status = fs::read_to_string(format!("/proc/{pid}/status")).ok()?;
+    let noted = status.lines().find_map(|line| line.strip_prefix(what))?;
+    noted.trim().trim_end_matches(" kB").parse().ok()
+}
+
+/// How many files a process has open; none if it is gone.
+pub fn open_files(pid: u32) -> Option<usize> {
+    Some(fs::read_dir(format!("/proc/{pid}/fd")).ok()?.count())
 }
 
 pub fn children(pid: u32) -> usize {
-    let parent = |other: u32| -> Option<u32> {
-        let stat = fs::read_to_string(format!("/proc/{other}/stat")).ok()?;
-        // A program's name stands in brackets and may hold anything.
-        let (_, rest) = stat.rsplit_once(')')?;
-        rest.split_whitespace().nth(1)?.parse().ok()
-    };
     all().filter(|&other| parent(other) == Some(pid)).count()
+}
+
+/// None if the process is gone.
+pub fn parent(pid: u32) -> Option<u32> {
+    let stat = fs::read_to_string(format!("/proc/{pid}/stat")).ok()?;
+    // A program's name stands in brackets and may hold anything.
+    let (_, rest) = stat.rsplit_once(')')?;
+    rest.split_whitespace().nth(1)?.parse().ok()
 }
 
 /// Processes that were started for a home: its path is in their environment.

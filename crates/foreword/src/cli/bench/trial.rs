@@ -8,8 +8,10 @@ use std::collections::BTreeSet;
 use std::io::Write as _;
 use std::os::unix::process::ExitStatusExt as _;
 use std::process::{Child, Command, ExitStatus, Stdio};
-use std::time::Duration;
+use std::thread::ScopedJoinHandle;
+use std::time::{Duration, Instant};
 
+use anyhow::anyhow;
 use foreword_core::check::Wrong;
 use foreword_core::db::OpenError;
 use foreword_core::queue::Queue;
@@ -25,7 +27,7 @@ use crate::{platform, start};
 /// A prompt, six tool uses and a stop.
 const EVENTS_PER_TURN: u32 = 8;
 /// Then the session ends, and another takes its place.
-pub const EVENTS_PER_SESSION: u32 = 8 * EVENTS_PER_TURN;
+const EVENTS_PER_SESSION: u32 = 8 * EVENTS_PER_TURN;
 
 pub struct Trial {
     pub world: World,
@@ -48,17 +50,8 @@ impl Trial {
     }
 
     /// The hook that tells of a mark, and its input.
-    pub fn event(&self, mark: u32) -> (&'static str, Value) {
-        let number = mark / self.sessions;
-        let session = self.session(mark);
-        let turn = number / EVENTS_PER_TURN;
-        let mut input = json!({
-            "session_id": session,
-            "transcript_path": format!("/transcripts/{session}.jsonl"),
-            "cwd": self.world.host.project,
-            "prompt_id": format!("{session}-prompt-{turn}"),
-        });
-        let (hook, own) = match number % EVENTS_PER_TURN {
+    pub fn event(&self, mark: u32) -> (&'static str, String) {
+        let (hook, own) = match self.number(mark) % EVENTS_PER_TURN {
             0 => (
                 "new",
                 json!({
@@ -88,24 +81,53 @@ impl Trial {
                 }),
             ),
         };
+        (hook, self.input(mark, &own))
+    }
+
+    fn input(&self, mark: u32, own: &Value) -> String {
+        let (place, number) = (mark % self.sessions, self.number(mark));
+        let session = format!("session-{place}-{}", number / EVENTS_PER_SESSION);
+        let mut input = json!({
+            "session_id": session,
+            "transcript_path": format!("/transcripts/{session}.jsonl"),
+            "cwd": self.world.host.project,
+            "prompt_id": format!("{session}-prompt-{}", number / EVENTS_PER_TURN),
+        });
         for (name, value) in own.as_object().into_iter().flatten() {
             input[name] = value.clone();
         }
-        (hook, input)
+        input.to_string()
     }
 
-    pub fn session(&self, mark: u32) -> String {
-        let (place, number) = (mark % self.sessions, mark / self.sessions);
-        format!("session-{place}-{}", number / EVENTS_PER_SESSION)
+    /// A session begins and ends: what is told then carries no mark.
+    pub fn border(&self, hook: &str, mark: u32) -> anyhow::Result<Process> {
+        let own = match hook {
+            "context" => json!({"hook_event_name": "SessionStart", "source": "startup"}),
+            _ => json!({"hook_event_name": "SessionEnd", "reason": "other"}),
+        };
+        self.start(hook, self.input(mark, &own), None)
+    }
+
+    pub fn is_first_of_session(&self, mark: u32) -> bool {
+        self.number(mark) % EVENTS_PER_SESSION == 0
+    }
+
+    /// Which event of its place this is. Not all sessions change at once.
+    fn number(&self, mark: u32) -> u32 {
+        mark / self.sessions + mark % self.sessions * EVENTS_PER_TURN
     }
 
     /// Starts the hook that tells of a mark.
     pub fn tell(&self, mark: u32, fault: Option<&str>) -> anyhow::Result<Process> {
         let (hook, input) = self.event(mark);
+        self.start(hook, input, fault)
+    }
+
+    fn start(&self, hook: &str, input: String, fault: Option<&str>) -> anyhow::Result<Process> {
         let mut process = Process::start(self.command(&[hook], fault))?;
         // One that was killed does not read.
         if let Some(mut stdin) = process.0.stdin.take() {
-            let _ = stdin.write_all(input.to_string().as_bytes());
+            let _ = stdin.write_all(input.as_bytes());
         }
         Ok(process)
     }
@@ -226,6 +248,18 @@ impl Audit {
         }
     }
 
+    pub fn json(&self) -> Value {
+        json!({
+            "stored": self.stored,
+            "skipped": self.skipped,
+            "lost": self.lost,
+            "doubled": self.doubled,
+            "stuck": self.stuck,
+            "damaged": self.damaged,
+            "seen": self.seen,
+        })
+    }
+
     pub fn in_words(&self) -> String {
         format!(
             "{} events stored, {} skipped; {} lost, {} doubled, {} stuck, {} damaged",
@@ -321,4 +355,63 @@ impl Random {
     pub fn moment(&mut self, within: Duration) -> Duration {
         within.mul_f64(f64::from(self.below(10_000)) / 10_000.0)
     }
+}
+
+/// When what is told, and for how long.
+pub struct Pace {
+    pub began: Instant,
+    end: Instant,
+    /// Marks a second.
+    rate: f64,
+}
+
+/// So often a home is looked at in the whole time, but not more often than is sensible.
+const LOOKS: f64 = 240.0;
+
+impl Pace {
+    pub fn new(minutes: f64, rate: f64) -> Pace {
+        let began = Instant::now();
+        Pace {
+            began,
+            end: began + Duration::from_secs_f64(minutes * 60.0),
+            rate,
+        }
+    }
+
+    /// Waits until it is a mark's turn; false if the time is over before.
+    pub fn wait_for(&self, mark: u32) -> bool {
+        self.wait_until(self.began + Duration::from_secs_f64(f64::from(mark) / self.rate))
+    }
+
+    pub fn wait_until(&self, moment: Instant) -> bool {
+        const LOOK_UP: Duration = Duration::from_millis(100);
+        loop {
+            let now = Instant::now();
+            if now >= self.end || moment >= self.end || platform::interrupted() {
+                return false;
+            }
+            match moment.checked_duration_since(now) {
+                Some(left) if !left.is_zero() => pass(left.min(LOOK_UP)),
+                _ => return true,
+            }
+        }
+    }
+
+    /// Does something again and again until the time is over.
+    pub fn watch(&self, mut look: impl FnMut() -> anyhow::Result<()>) -> anyhow::Result<()> {
+        let every = ((self.end - self.began).as_secs_f64() / LOOKS).clamp(0.25, 5.0);
+        let mut next = self.began;
+        while self.wait_until(next) {
+            look()?;
+            next = Instant::now() + Duration::from_secs_f64(every);
+        }
+        Ok(())
+    }
+}
+
+/// What a thread came to.
+pub fn join<T>(thread: ScopedJoinHandle<'_, anyhow::Result<T>>) -> anyhow::Result<T> {
+    thread
+        .join()
+        .unwrap_or_else(|_| Err(anyhow!("a thread of the bench panicked")))
 }
