@@ -36,11 +36,11 @@ impl Store {
 }
 
 impl Queue {
-    /// The marks among the events that are not tried any more.
-    pub fn skipped_marks(&self) -> rusqlite::Result<Marks> {
+    /// The marks among the events that wait, and those that are not tried any more.
+    pub fn marks(&self) -> rusqlite::Result<Marks> {
         marks(
             &self.connection,
-            "select payload from events where state = 'skipped'",
+            "select payload from events where kind <> 'receipt'",
         )
     }
 }

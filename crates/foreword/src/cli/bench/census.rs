@@ -70,14 +70,16 @@ impl Census {
         let background = background.filter(|parent| *parent != ours).count();
         let megabytes = |bytes: u64| Some(bytes as f64 / 1e6);
         let memory = megabytes(database(&home.memory()));
-        let waiting = world.pending()? + spool::waiting(&home.spool())?.len() as u64;
+        // A queue that is just being made or mended cannot be counted.
+        let queued = world.pending().ok();
+        let spooled = spool::waiting(&home.spool()).map_or(0, |it| it.len());
         let values = [
             Some(background as f64),
             worker
                 .and_then(process::kilobytes)
                 .map(|it| it as f64 / 1024.0),
             worker.and_then(process::open_files).map(|it| it as f64),
-            Some(waiting as f64),
+            queued.map(|queued| queued as f64 + spooled as f64),
             megabytes(database(&home.queue())),
             megabytes(folder(&home.spool())),
             megabytes(folder(&home.logs())),

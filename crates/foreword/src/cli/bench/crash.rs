@@ -158,7 +158,7 @@ fn is_at_the_start(point: &str) -> bool {
 
 impl Crash {
     fn round(&mut self, round: u32, point: Option<&'static str>) -> anyhow::Result<()> {
-        let stale = round > 0 && round % ROUNDS_PER_HOME == 0;
+        let stale = round > 0 && round.is_multiple_of(ROUNDS_PER_HOME);
         if stale || point.is_some_and(is_at_the_start) {
             self.close()?;
         }
@@ -168,6 +168,8 @@ impl Crash {
         }
         self.scuffle()?;
         self.drain()?;
+        // One that was only about to start when the others were killed is in the way later.
+        self.kills += self.trial.kill_workers();
         if !self.trial.audit()?.is_clean() {
             self.close()?;
         }

@@ -16,7 +16,7 @@ use serde_json::json;
 use super::agent::model::Model;
 use super::census::Census;
 use super::trial::{Pace, Random, Trial, join, pass, was_killed};
-use super::{machine, plot, process};
+use super::{machine, plot};
 use crate::platform::{self, Lock};
 use crate::{home, show};
 
@@ -97,7 +97,7 @@ pub fn run(args: &Args) -> anyhow::Result<()> {
     trial.world.run(&["worker", "drain"])?;
     let audit = trial.audit()?;
     trial.world.end_worker()?;
-    let left_over = left_over(&trial);
+    let left_over = trial.wait_for_none(PATIENCE);
     let calls = model.counted().calls;
     if let Some(path) = &args.plot {
         let title = format!(
@@ -245,17 +245,5 @@ impl Weather<'_> {
 
     fn clear(&self) {
         self.model.set_down(false);
-    }
-}
-
-/// Processes of this home that do not end, some time after the worker was told to.
-fn left_over(trial: &Trial) -> usize {
-    let deadline = Instant::now() + PATIENCE;
-    loop {
-        let left = process::that_know(trial.world.home.dir()).len();
-        if left == 0 || Instant::now() > deadline {
-            return left;
-        }
-        pass(Duration::from_millis(20));
     }
 }

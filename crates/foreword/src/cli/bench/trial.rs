@@ -109,7 +109,7 @@ impl Trial {
     }
 
     pub fn is_first_of_session(&self, mark: u32) -> bool {
-        self.number(mark) % EVENTS_PER_SESSION == 0
+        self.number(mark).is_multiple_of(EVENTS_PER_SESSION)
     }
 
     /// Which event of its place this is. Not all sessions change at once.
@@ -148,13 +148,26 @@ impl Trial {
         command
     }
 
-    /// Kills the workers that hooks have started; says how many.
+    /// Kills the workers that hooks have started, and waits until they are gone; says how many.
     pub fn kill_workers(&self) -> u32 {
         let workers = process::that_know(self.world.home.dir());
         for &worker in &workers {
             platform::kill_group(worker);
         }
+        self.wait_for_none(Duration::from_secs(1));
         workers.len() as u32
+    }
+
+    /// Waits until no process of this home is left; says how many still are after that time.
+    pub fn wait_for_none(&self, patience: Duration) -> usize {
+        let deadline = Instant::now() + patience;
+        loop {
+            let left = process::that_know(self.world.home.dir()).len();
+            if left == 0 || Instant::now() > deadline {
+                return left;
+            }
+            pass(Duration::from_millis(5));
+        }
     }
 
     /// Looks for everything that was accepted, when all is processed.
@@ -166,10 +179,10 @@ impl Trial {
         let stored = store
             .as_ref()
             .map_or(Ok(Default::default()), Store::marks)?;
-        let skipped = queue
+        let queued = queue
             .as_ref()
-            .map_or(Ok(Default::default()), Queue::skipped_marks)?;
-        let count = |mark: &u32| stored.get(mark).unwrap_or(&0) + skipped.get(mark).unwrap_or(&0);
+            .map_or(Ok(Default::default()), Queue::marks)?;
+        let count = |mark: &u32| stored.get(mark).unwrap_or(&0) + queued.get(mark).unwrap_or(&0);
         for mark in self.accepted.iter().filter(|mark| count(mark) == 0) {
             audit.lost += 1;
             audit.see(format!("mark {mark} is lost"));
@@ -179,7 +192,6 @@ impl Trial {
             audit.see(format!("mark {mark} is stored {times} times"));
         }
         audit.stored = stored.len() as u64;
-        audit.skipped = skipped.len() as u64;
         if let Some(store) = store {
             let twice = store.told_twice()?;
             audit.doubled += twice;
@@ -189,7 +201,9 @@ impl Trial {
             audit.damage(store.check()?);
         }
         if let Some(queue) = queue {
-            let pending = queue.counts()?.pending;
+            let counts = queue.counts()?;
+            let pending = counts.pending;
+            audit.skipped = counts.skipped;
             audit.stuck += pending;
             if pending > 0 {
                 audit.see(format!("{pending} events are left in the queue"));
