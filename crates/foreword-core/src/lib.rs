@@ -26,6 +26,7 @@ pub mod search;
 pub mod stale;
 pub mod text;
 
+pub mod audit;
 pub mod backup;
 pub mod check;
 pub mod db;

@@ -101,6 +101,8 @@ impl Store {
                 upsert_summary(&tx, &session, prompt, summary, told, batch.now)?;
                 outcome = Outcome::Stored;
             }
+            // Triggers have put all of it into the full text, too.
+            fault::point("store:after-index");
         }
         name_session(&tx, session.id)?;
         if batch.replaces == Replaces::Events {

@@ -5,6 +5,7 @@ mod audit;
 mod support;
 
 mod agent;
+mod bench;
 mod client;
 mod commands;
 mod concurrency;
