@@ -10,6 +10,7 @@ use std::collections::HashSet;
 use std::path::PathBuf;
 
 use rusqlite::{Connection, named_params};
+use uuid::Uuid;
 
 use crate::capture::{self, Captured, Hook, Settings, World};
 use crate::model::{Event, EventKind, Millis};
@@ -52,6 +53,8 @@ pub fn fill(
     // A fork's transcript begins with a copy of another session's, in the fork's name. And what is
     // older than keys are known might be taken in a second time.
     let since = first.max(terms.since).max(terms.now - PROCESSED_KEPT / 2);
+    // Of what happened in the same millisecond, the first in the file comes first.
+    let ids = uuid::ContextV7::new();
     let mut count = 0;
     transcript::read(
         &PathBuf::from(transcript),
@@ -63,7 +66,8 @@ pub fn fill(
             {
                 return Ok(());
             }
-            let event = event(&told, heard.project_dir.as_deref(), terms);
+            let id = uuid_at(told.at, &ids);
+            let event = event(&told, id, heard.project_dir.as_deref(), terms);
             if let Some(event) = event.filter(|it| !(terms.is_off)(it.project.as_deref())) {
                 count += usize::from(queue.push(&event)?);
             }
@@ -73,10 +77,10 @@ pub fn fill(
     Ok(count)
 }
 
-fn event(told: &Told, project_dir: Option<&str>, terms: &Terms<'_>) -> Option<Event> {
+fn event(told: &Told, id: Uuid, project_dir: Option<&str>, terms: &Terms<'_>) -> Option<Event> {
     let world = World {
         now: told.at,
-        event_id: uuid_at(told.at),
+        event_id: id,
         project_dir: project_dir.map(PathBuf::from),
         rules: terms.rules.clone(),
     };

@@ -6,14 +6,12 @@
 //! understood becomes the input of a hook, so that `capture` decides about it as ever.
 //! `fill` asks for it.
 
-use std::borrow::Cow;
 use std::collections::HashMap;
 use std::fs::File;
 use std::io::{self, BufRead as _, BufReader, Read as _, Seek as _, SeekFrom};
 use std::path::{Path, PathBuf};
 
-use serde::{Deserialize, Serialize};
-use serde_json::value::RawValue;
+use serde_json::{Value, json};
 
 use crate::capture::Hook;
 use crate::model::Millis;
@@ -56,7 +54,7 @@ pub fn read<E>(
             continue;
         };
         while let Ok(Some(line)) = lines.next() {
-            for told in reader.line(line) {
+            for told in reader.line(line).unwrap_or_default() {
                 tell(told)?;
             }
         }
@@ -119,91 +117,6 @@ impl Lines {
     }
 }
 
-/// A line, as far as it is looked at.
-#[derive(Deserialize)]
-#[serde(rename_all = "camelCase")]
-struct Line<'a> {
-    #[serde(borrow)]
-    session_id: Cow<'a, str>,
-    #[serde(borrow)]
-    timestamp: Cow<'a, str>,
-    #[serde(borrow)]
-    prompt_id: Option<Cow<'a, str>>,
-    #[serde(borrow)]
-    agent_id: Option<Cow<'a, str>>,
-    #[serde(borrow)]
-    cwd: Option<Cow<'a, str>>,
-    #[serde(borrow)]
-    git_branch: Option<Cow<'a, str>>,
-    #[serde(default)]
-    is_meta: bool,
-    #[serde(default)]
-    is_compact_summary: bool,
-    #[serde(borrow)]
-    permission_decision: Option<Permission<'a>>,
-    #[serde(borrow)]
-    tool_use_result: Option<&'a RawValue>,
-    #[serde(borrow)]
-    message: Message<'a>,
-}
-
-#[derive(Deserialize)]
-struct Permission<'a> {
-    #[serde(borrow)]
-    decision: Cow<'a, str>,
-}
-
-#[derive(Deserialize)]
-struct Message<'a> {
-    #[serde(borrow)]
-    role: Cow<'a, str>,
-    #[serde(borrow)]
-    model: Option<Cow<'a, str>>,
-    #[serde(borrow)]
-    stop_reason: Option<Cow<'a, str>>,
-    #[serde(borrow)]
-    content: &'a RawValue,
-}
-
-#[derive(Deserialize)]
-#[serde(tag = "type", rename_all = "snake_case")]
-enum Block {
-    Text {
-        text: String,
-    },
-    ToolUse {
-        id: String,
-        name: String,
-        input: serde_json::Value,
-    },
-    ToolResult {
-        tool_use_id: String,
-        content: Option<serde_json::Value>,
-        #[serde(default)]
-        is_error: bool,
-    },
-    #[serde(other)]
-    Other,
-}
-
-/// What a hook is given, in its words.
-#[derive(Default, Serialize)]
-struct Input<'a> {
-    hook_event_name: &'a str,
-    session_id: &'a str,
-    transcript_path: &'a str,
-    cwd: Option<&'a str>,
-    prompt_id: &'a str,
-    agent_id: Option<&'a str>,
-    tool_name: Option<&'a str>,
-    tool_use_id: Option<&'a str>,
-    tool_input: Option<&'a serde_json::Value>,
-    tool_response: Option<&'a serde_json::Value>,
-    error: Option<&'a serde_json::Value>,
-    prompt: Option<&'a str>,
-    last_assistant_message: Option<&'a str>,
-}
-
 /// What is known when the next line comes.
 struct Reader<'a> {
     /// The session's transcript, also in that of a subagent.
@@ -212,160 +125,114 @@ struct Reader<'a> {
     /// Only the user's lines name their turn.
     prompt_id: Option<String>,
     /// Tools that were called and did not answer yet: name and input.
-    calls: HashMap<String, (String, serde_json::Value)>,
+    calls: HashMap<String, (Value, Value)>,
     /// The end of the turn, unless it goes on.
     reply: Option<Told>,
 }
 
 impl Reader<'_> {
-    fn line(&mut self, line: &[u8]) -> Vec<Told> {
-        let Ok(line) = serde_json::from_slice::<Line<'_>>(line) else {
-            return Vec::new();
+    fn line(&mut self, line: &[u8]) -> Option<Vec<Told>> {
+        let line: Value = serde_json::from_slice(line).ok()?;
+        let message = &line["message"];
+        let said = match &message["content"] {
+            Value::String(text) => vec![json!({"type": "text", "text": text})],
+            content => content.as_array()?.clone(),
         };
-        if line.session_id != self.session {
-            return Vec::new();
-        }
-        match line.message.role.as_ref() {
-            "user" => self.user(&line),
+        match message["role"].as_str()? {
+            _ if line["sessionId"] != self.session => None,
+            "user" => Some(self.user(&line, &said)),
             "assistant" => {
-                self.assistant(&line);
-                Vec::new()
+                self.assistant(&line, said);
+                None
             }
-            _ => Vec::new(),
+            _ => None,
         }
     }
 
-    fn user(&mut self, line: &Line<'_>) -> Vec<Told> {
-        let mut told = Vec::new();
-        if let Some(prompt_id) = &line.prompt_id {
-            self.prompt_id = Some(prompt_id.to_string());
+    fn user(&mut self, line: &Value, said: &[Value]) -> Vec<Told> {
+        let turn = line["promptId"].as_str().map(str::to_owned);
+        let results = said.iter().filter(|it| it["type"] == "tool_result");
+        let results: Vec<_> = results.collect();
+        if !results.is_empty() {
+            self.prompt_id = turn.or(self.prompt_id.take());
+            let told = results.iter().map(|result| self.result(line, result));
+            return told.flatten().collect();
         }
-        let (mut texts, mut has_results) = (Vec::new(), false);
-        for block in blocks(line.message.content) {
-            match block {
-                Block::Text { text } => texts.push(text),
-                Block::ToolResult {
-                    tool_use_id,
-                    content,
-                    is_error,
-                } => {
-                    has_results = true;
-                    told.extend(self.result(line, &tool_use_id, content.as_ref(), is_error));
-                }
-                Block::ToolUse { .. } | Block::Other => {}
-            }
-        }
-        if has_results {
-            return told;
+        if line["isMeta"] == true || line["isCompactSummary"] == true {
+            return Vec::new();
         }
         // Somebody speaks: the turn before this is over.
-        told.extend(self.reply.take());
+        let reply = self.reply.take();
+        self.prompt_id = turn;
+        let texts: Vec<_> = said.iter().filter_map(|it| it["text"].as_str()).collect();
         let text = texts.join("\n");
-        let is_typed = !line.is_meta && !line.is_compact_summary && line.agent_id.is_none();
-        if is_typed && !is_of_the_host(&text) {
-            let input = Input {
-                hook_event_name: "UserPromptSubmit",
-                prompt: Some(&text),
-                ..Input::default()
-            };
-            told.extend(self.told(Hook::New, line, input));
-        }
-        told
+        let is_prompt = line["agentId"].is_null() && !is_of_the_host(&text);
+        let input = json!({"hook_event_name": "UserPromptSubmit", "prompt": text});
+        let prompt = is_prompt.then(|| self.told(Hook::New, line, input));
+        reply.into_iter().chain(prompt.flatten()).collect()
     }
 
     /// A tool that was not allowed to run, or could not, is none that hooks tell of.
-    fn result(
-        &mut self,
-        line: &Line<'_>,
-        id: &str,
-        content: Option<&serde_json::Value>,
-        is_error: bool,
-    ) -> Option<Told> {
+    fn result(&mut self, line: &Value, result: &Value) -> Option<Told> {
+        let id = result["tool_use_id"].as_str()?;
         let (name, input) = self.calls.remove(id)?;
-        let ran = match &line.permission_decision {
-            Some(permission) => permission.decision == "accept",
-            None => !is_error,
+        let failed = result["is_error"] == true;
+        let ran = match &line["permissionDecision"]["decision"] {
+            Value::Null => !failed,
+            decision => decision == "accept",
         };
-        if !ran {
-            return None;
+        let mut told = json!({"tool_name": name, "tool_use_id": id, "tool_input": input});
+        if failed {
+            told["hook_event_name"] = "PostToolUseFailure".into();
+            told["error"] = result["content"].clone();
+        } else {
+            // A subagent's result has only the words that the model was given.
+            let whole = Some(&line["toolUseResult"]).filter(|it| !it.is_null());
+            told["hook_event_name"] = "PostToolUse".into();
+            told["tool_response"] = whole.unwrap_or(&result["content"]).clone();
         }
-        // A subagent's result has only the words that the model was given.
-        let response = line
-            .tool_use_result
-            .and_then(|raw| serde_json::from_str(raw.get()).ok());
-        let response = response.as_ref().or(content);
-        let input = Input {
-            hook_event_name: if is_error {
-                "PostToolUseFailure"
-            } else {
-                "PostToolUse"
-            },
-            tool_name: Some(&name),
-            tool_use_id: Some(id),
-            tool_input: Some(&input),
-            tool_response: response.filter(|_| !is_error),
-            error: content.filter(|_| is_error),
-            ..Input::default()
-        };
-        self.told(Hook::Save, line, input)
+        ran.then(|| self.told(Hook::Save, line, told)).flatten()
     }
 
-    fn assistant(&mut self, line: &Line<'_>) {
-        let is_of_a_model = line.message.model.as_deref() != Some("<synthetic>");
-        let stops = matches!(
-            line.message.stop_reason.as_deref(),
-            Some("end_turn" | "stop_sequence")
-        );
-        for block in blocks(line.message.content) {
-            match block {
-                Block::ToolUse { id, name, input } => {
-                    self.calls.insert(id, (name, input));
-                    self.reply = None;
-                }
-                Block::Text { text } if stops && is_of_a_model && line.agent_id.is_none() => {
-                    let input = Input {
-                        hook_event_name: "Stop",
-                        last_assistant_message: Some(&text),
-                        ..Input::default()
-                    };
-                    self.reply = self.told(Hook::Summary, line, input);
-                }
-                Block::Text { .. } | Block::ToolResult { .. } | Block::Other => {}
+    fn assistant(&mut self, line: &Value, said: Vec<Value>) {
+        let message = &line["message"];
+        let stops =
+            message["stop_reason"] == "end_turn" || message["stop_reason"] == "stop_sequence";
+        // An error of the host's stands there in the model's place.
+        let is_reply = stops && message["model"] != "<synthetic>" && line["agentId"].is_null();
+        for mut block in said {
+            if let ("tool_use", Some(id)) =
+                (block["type"].as_str().unwrap_or(""), block["id"].as_str())
+            {
+                let id = id.to_owned();
+                self.calls
+                    .insert(id, (block["name"].take(), block["input"].take()));
+                self.reply = None;
+            } else if is_reply && block["text"].is_string() {
+                let input = json!({"hook_event_name": "Stop", "last_assistant_message": block["text"].take()});
+                self.reply = self.told(Hook::Summary, line, input);
             }
         }
     }
 
     /// None outside of a turn: then nobody could tell whether a hook told the same.
-    fn told(&self, hook: Hook, line: &Line<'_>, input: Input<'_>) -> Option<Told> {
+    fn told(&self, hook: Hook, line: &Value, mut input: Value) -> Option<Told> {
         let prompt_id = self.prompt_id.clone()?;
-        let input = Input {
-            session_id: self.session,
-            transcript_path: self.name,
-            cwd: line.cwd.as_deref(),
-            prompt_id: &prompt_id,
-            agent_id: line.agent_id.as_deref(),
-            ..input
-        };
+        input["session_id"] = self.session.into();
+        input["transcript_path"] = self.name.into();
+        input["prompt_id"] = prompt_id.as_str().into();
+        input["cwd"] = line["cwd"].clone();
+        input["agent_id"] = line["agentId"].clone();
+        let at: jiff::Timestamp = line["timestamp"].as_str()?.parse().ok()?;
         Some(Told {
             hook,
-            tool_use_id: input.tool_use_id.map(str::to_owned),
-            input: serde_json::to_string(&input).ok()?,
-            branch: line.git_branch.as_deref().map(str::to_owned),
-            at: line
-                .timestamp
-                .parse::<jiff::Timestamp>()
-                .ok()?
-                .as_millisecond(),
+            tool_use_id: input["tool_use_id"].as_str().map(str::to_owned),
+            input: input.to_string(),
+            branch: line["gitBranch"].as_str().map(str::to_owned),
+            at: at.as_millisecond(),
             prompt_id,
         })
     }
-}
-
-fn blocks(content: &RawValue) -> Vec<Block> {
-    if let Ok(text) = serde_json::from_str(content.get()) {
-        return vec![Block::Text { text }];
-    }
-    serde_json::from_str(content.get()).unwrap_or_default()
 }
 
 /// Words that stand where a prompt would, and that nobody typed like this.

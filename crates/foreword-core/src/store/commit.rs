@@ -6,7 +6,7 @@
 //! keeps its number.
 
 use rusqlite::{Connection, Transaction, named_params};
-use uuid::Uuid;
+use uuid::{ClockSequence, Uuid};
 
 use super::kin::{self, Candidates, keep_observation};
 use super::taken::{keep_events, mark_again, mark_processed};
@@ -228,15 +228,15 @@ pub(super) fn next_item(connection: &Connection, kind: Kind, at: Millis) -> rusq
     connection
         .prepare_cached("insert into items (uuid, kind) values (:uuid, :kind) returning id")?
         .query_row(
-            named_params! {":uuid": uuid_at(at).to_string(), ":kind": kind},
+            named_params! {":uuid": uuid_at(at, uuid::NoContext).to_string(), ":kind": kind},
             |row| row.get(0),
         )
 }
 
-pub(crate) fn uuid_at(at: Millis) -> Uuid {
+pub(crate) fn uuid_at(at: Millis, order: impl ClockSequence<Output = impl Into<u128>>) -> Uuid {
     let seconds = u64::try_from(at.div_euclid(1000)).unwrap_or_default();
     let nanos = u32::try_from(at.rem_euclid(1000)).unwrap_or_default() * 1_000_000;
-    Uuid::new_v7(uuid::Timestamp::from_unix(uuid::NoContext, seconds, nanos))
+    Uuid::new_v7(uuid::Timestamp::from_unix(order, seconds, nanos))
 }
 
 fn insert_prompt(tx: &Transaction<'_>, session: i64, event: &Event) -> rusqlite::Result<()> {

@@ -3,6 +3,7 @@
 
 mod audit;
 mod support;
+mod transcript;
 
 mod agent;
 mod client;
@@ -12,6 +13,7 @@ mod cost;
 mod counts;
 mod crash;
 mod doctor;
+mod fill;
 mod install;
 mod isolation;
 mod levels;
