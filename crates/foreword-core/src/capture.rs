@@ -399,9 +399,12 @@ fn key(
         (EventKind::ToolUse | EventKind::ToolFailure, None, _) => {
             format!("tool:{session}:{}:{bucket}", hash())
         }
-        (EventKind::SessionStart | EventKind::SessionEnd, ..) | (_, _, None) => {
-            format!("{kind}:{session}:{}:{bucket}", hash())
+        // A session that is resumed at once ends again, but after another turn.
+        (EventKind::SessionStart | EventKind::SessionEnd, _, Some(prompt_id)) => {
+            let turn = turn_key(kind, session, prompt_id);
+            format!("{turn}{}:{bucket}", hash())
         }
+        (_, _, None) => format!("{kind}:{session}:{}:{bucket}", hash()),
         (_, _, Some(prompt_id)) => turn_key(kind, session, prompt_id) + &hash(),
     }
 }

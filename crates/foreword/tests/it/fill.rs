@@ -5,7 +5,7 @@ use foreword_core::store::Store;
 use serde_json::{Value, json};
 
 use crate::support::{Host, Sandbox};
-use crate::transcript::Transcript;
+use crate::transcript::{self, Transcript};
 
 /// A session that has begun: its start and its prompt were told, the transcript has the prompt.
 struct Scene {
@@ -42,7 +42,13 @@ impl Scene {
 
     /// The session says goodbye, and everything is taken in.
     fn end(&self) {
-        self.tell("cleanup", &self.host.end());
+        self.end_after("s1-prompt");
+    }
+
+    fn end_after(&self, prompt: &str) {
+        let mut end = self.host.end();
+        end["prompt_id"] = prompt.into();
+        self.tell("cleanup", &end);
         self.sandbox.drain();
     }
 
@@ -119,7 +125,7 @@ fn what_hooks_missed_is_there_once_when_the_session_is_over() {
         scene.tell("save", tool);
     }
     scene.tell("summary", &scene.host.stop("Fixed it."));
-    scene.end();
+    scene.end_after("another");
     assert_eq!(scene.events(), WHOLE);
     assert_eq!(scene.sandbox.run(&["check"]), "9 checks, nothing found\n");
     let log = scene.sandbox.log("worker.log");
@@ -187,6 +193,21 @@ fn a_missing_prompt_is_taken_where_something_else_of_its_turn_was_told() {
     assert_eq!(sandbox.count("memory.db", of_the_turn), 2);
 }
 
+#[test]
+fn a_transcript_that_is_gone_costs_nothing_and_one_that_is_late_is_read_next_time() {
+    let (scene, _) = half_told();
+    let aside = scene.sandbox.user_home().join("aside");
+    std::fs::rename(&scene.transcript.path, &aside).unwrap();
+    scene.end();
+    assert_eq!(scene.events(), WHOLE[..2]);
+    assert_eq!(scene.state(), "completed");
+    std::fs::rename(&aside, &scene.transcript.path).unwrap();
+    scene.tell("context", &scene.host.start("resume"));
+    scene.end_after("another");
+    assert_eq!(scene.events(), WHOLE);
+    assert_eq!(scene.state(), "completed");
+}
+
 /// Has something happen that only the transcript knows of; nothing of it may be kept.
 #[track_caller]
 fn is_never_taken(what: &str, happens: impl FnOnce(&Scene)) {
@@ -244,7 +265,7 @@ fn what_was_not_to_be_kept_is_never_taken() {
     });
     is_never_taken("what a fork has from before it began", |scene| {
         scene.transcript.tool_but(&canary(scene), |line| {
-            line["timestamp"] = "2026-01-02T03:04:05.678Z".into();
+            line["timestamp"] = transcript::time(60_000).into();
         });
     });
     for scope in [&["--everywhere"][..], &["--session", "s1"]] {
@@ -303,7 +324,7 @@ fn what_was_forgotten_stays_so() {
     drop(store);
     let before = scene.sandbox.status()["observations"].clone();
     scene.tell("context", &scene.host.start("resume"));
-    scene.end();
+    scene.end_after("another");
     assert_eq!(scene.sandbox.status()["observations"], before);
     assert_eq!(before, 0);
 }

@@ -14,6 +14,7 @@ mod counts;
 mod crash;
 mod doctor;
 mod fill;
+mod host;
 mod install;
 mod isolation;
 mod levels;

@@ -94,8 +94,8 @@ impl Transcript {
     }
 }
 
-/// RFC 3339, as the host writes it.
-fn time(ago: i64) -> String {
+/// A time so many milliseconds ago, as the host writes it.
+pub fn time(ago: i64) -> String {
     let now = std::time::UNIX_EPOCH.elapsed().unwrap().as_millis();
     let at = i64::try_from(now).unwrap() - ago;
     jiff::Timestamp::from_millisecond(at).unwrap().to_string()

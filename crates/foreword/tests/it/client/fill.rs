@@ -193,3 +193,32 @@ fn a_client_that_is_interrupted_or_ended_says_goodbye_and_its_tool_is_no_tool_us
         assert_eq!(state(&claude), "completed", "{name}");
     }
 }
+
+#[test]
+fn where_hooks_told_everything_the_transcript_adds_nothing() {
+    let claude = Claude::new(repair);
+    let first = claude.ask(&claude.app, PROMPT);
+    claude.sandbox.drain();
+    let all: Vec<_> = events(&claude);
+    assert_eq!(all, REPAIRED);
+    // Resumed: the same file goes on. Forked: it is copied, in the name of the new session.
+    for arguments in [&["--resume"][..], &["--fork-session", "--resume"]] {
+        let arguments = [arguments, &[&first.session, "Go on"]].concat();
+        claude.run(&mut claude.command(&claude.app, &arguments));
+        claude.sandbox.drain();
+    }
+    let of_the_fork = ["session_start ", "prompt ", "stop ", "session_end "];
+    assert_eq!(events(&claude), of_the_fork);
+    // Cleared: another session in the same process. Compacted: the same one, summed up.
+    let mut talk = claude.talk(&claude.app);
+    for words in ["Hello", "/compact", "Go on", "/clear", "Go on"] {
+        talk.say(words);
+        claude.sandbox.drain();
+    }
+    talk.end();
+    claude.sandbox.drain();
+    let log = claude.sandbox.log("worker.log");
+    assert!(!log.contains("came from a transcript"), "{log}");
+    let completed = "select count(*) from sessions where state = 'completed'";
+    assert_eq!(claude.sandbox.count("memory.db", completed), 4);
+}
