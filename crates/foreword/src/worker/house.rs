@@ -47,6 +47,7 @@ impl Worker<'_> {
         if let Err(error) = spool::sweep(&self.home.spool(), now) {
             self.log(&format!("housekeeping in the spool: {error}"));
         }
+        self.fill_silent(now);
         if let Err(error) = self.deriver.store.keep_house(now, events_kept) {
             self.log(&format!("housekeeping: {error}"));
         }

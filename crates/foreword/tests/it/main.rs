@@ -3,6 +3,7 @@
 
 mod audit;
 mod support;
+mod transcript;
 
 mod agent;
 mod bench;
@@ -13,20 +14,5 @@ mod cost;
 mod counts;
 mod crash;
 mod doctor;
-mod full_disk;
-mod install;
-mod isolation;
-mod levels;
-mod mcp;
-mod need;
-mod offline;
-mod pipes;
-mod projects;
-mod recovery;
-mod secrets;
-mod spine;
-mod storage;
-mod switch;
-mod terminal;
-mod wording;
-mod worker;
+mod fill;
+mod host;

@@ -324,6 +324,7 @@ pub struct Host {
     pub session: String,
     pub prompt: String,
     pub project: PathBuf,
+    pub transcript: PathBuf,
     calls: std::cell::Cell<u32>,
 }
 
@@ -333,6 +334,7 @@ impl Host {
             session: session.to_owned(),
             prompt: format!("{session}-prompt"),
             project: project.to_owned(),
+            transcript: PathBuf::from(format!("/transcripts/{session}.jsonl")),
             calls: std::cell::Cell::new(0),
         }
     }
@@ -340,7 +342,7 @@ impl Host {
     fn input(&self, event: &str, own: Value) -> Value {
         let mut input = serde_json::json!({
             "session_id": self.session,
-            "transcript_path": format!("/transcripts/{}.jsonl", self.session),
+            "transcript_path": self.transcript,
             "cwd": self.project,
             "hook_event_name": event,
         });
