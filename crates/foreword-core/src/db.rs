@@ -5,6 +5,8 @@
 //! guest (a hook: never migrates, never checkpoints) and as the owner (worker and
 //! CLI: migrates, with a backup before each step).
 
+use std::ffi::OsStr;
+use std::os::unix::fs::FileExt as _;
 use std::path::{Path, PathBuf};
 use std::time::Duration;
 
@@ -20,7 +22,7 @@ const _: () = assert!(rusqlite::ffi::SQLITE_VERSION_NUMBER >= 3_051_003);
 pub enum OpenError {
     #[error("there is no database at {0}")]
     Missing(PathBuf),
-    #[error("{path} has schema {found}, this program knows {known}")]
+    #[error("{path} has schema {found}, this program knows {known}: {}", what_to_do(*found, *known))]
     OtherSchema {
         path: PathBuf,
         found: i64,
@@ -37,6 +39,14 @@ pub enum OpenError {
     Copy { path: PathBuf, damage: String },
     #[error(transparent)]
     Io(#[from] std::io::Error),
+}
+
+fn what_to_do(found: i64, known: i64) -> &'static str {
+    if found > known {
+        "a newer Foreword wrote it; update this one"
+    } else {
+        "the next worker brings it up to date"
+    }
 }
 
 impl OpenError {
@@ -171,6 +181,7 @@ pub fn open_owner(
     migrations: &[Migration],
     backups: &Path,
 ) -> Result<Connection, OpenError> {
+    check_header(path, backups)?;
     let connection = connect(
         path,
         OpenFlags::SQLITE_OPEN_READ_WRITE | OpenFlags::SQLITE_OPEN_CREATE,
@@ -185,6 +196,44 @@ pub fn open_owner(
     crate::search::register_parts(&connection)?;
     migrate(path, &connection, migrations, backups)?;
     Ok(connection)
+}
+
+/// The first bytes of a database say what it is.
+pub(crate) const HEADER: usize = 100;
+
+/// Whether they are as SQLite writes them for us. What it cannot make sense of there it calls
+/// read-only or of another format, and not damaged.
+pub(crate) fn is_header(bytes: &[u8; HEADER]) -> bool {
+    bytes.starts_with(b"SQLite format 3\0")
+        && bytes[18..20]
+            .iter()
+            .all(|version| (1..=2).contains(version))
+        && bytes[44..47] == [0; 3]
+        && bytes[47] <= 4
+}
+
+fn check_header(path: &Path, backups: &Path) -> Result<(), OpenError> {
+    let mut bytes = [0; HEADER];
+    let file = match std::fs::File::open(path) {
+        Err(error) if error.kind() == std::io::ErrorKind::NotFound => return Ok(()),
+        file => file?,
+    };
+    // A shorter file is SQLite's to judge, but an empty one is as good as new to it.
+    if file.read_exact_at(&mut bytes, 0).is_ok() && !is_header(&bytes) {
+        return Err(damaged("its first bytes are overwritten"));
+    }
+    let stem = path.file_stem().unwrap_or_default().as_encoded_bytes();
+    let of_this = |name: &OsStr| name.as_encoded_bytes().starts_with(stem);
+    let entries = || std::fs::read_dir(backups).into_iter().flatten().flatten();
+    if file.metadata()?.len() == 0 && entries().any(|entry| of_this(&entry.file_name())) {
+        return Err(damaged("it is empty, but has backups"));
+    }
+    Ok(())
+}
+
+fn damaged(what: &str) -> OpenError {
+    let corrupt = rusqlite::ffi::Error::new(rusqlite::ffi::SQLITE_CORRUPT);
+    rusqlite::Error::SqliteFailure(corrupt, Some(what.to_owned())).into()
 }
 
 fn connect(path: &Path, access: OpenFlags) -> Result<Connection, OpenError> {
@@ -233,6 +282,10 @@ fn migrate(
             found,
             known,
         });
+    }
+    let tables = "select count(*) from sqlite_schema";
+    if found == 0 && connection.query_row(tables, [], |row| row.get::<_, u64>(0))? > 0 {
+        return Err(damaged("its schema has no number"));
     }
     for migration in migrations.iter().filter(|step| step.number > found) {
         if found > 0 {

@@ -31,9 +31,6 @@ pub struct Recovered {
 /// So many damaged or replaced files of a name are kept.
 const ASIDE_KEPT: usize = 2;
 
-/// The first bytes of a database say what it is.
-const HEADER: usize = 100;
-const MAGIC: &[u8] = b"SQLite format 3\0";
 const PAGE: u64 = 4096;
 
 /// Whether a recovery was begun and not finished.
@@ -129,9 +126,9 @@ fn mend_header(wreck: &Path, sound: &Path) -> io::Result<()> {
         .read(true)
         .write(true)
         .open(wreck)?;
-    let mut header = [0; HEADER];
+    let mut header = [0; db::HEADER];
     let pages = wreck.metadata()?.len() / PAGE;
-    if pages == 0 || wreck.read_exact_at(&mut header, 0).is_err() || header.starts_with(MAGIC) {
+    if pages == 0 || wreck.read_exact_at(&mut header, 0).is_err() || db::is_header(&header) {
         return Ok(());
     }
     std::fs::File::open(sound)?.read_exact_at(&mut header, 0)?;

@@ -22,7 +22,7 @@ pub struct Salvaged {
     pub rows: u64,
     /// Named somewhere in the damaged file, and whole neither there nor in the backup.
     pub lost: u64,
-    /// Tables of which nothing could be read, so nobody knows what was in them.
+    /// Tables of which no b-tree could be read to its end: nobody knows what else was in them.
     pub tables: u64,
 }
 
@@ -57,7 +57,10 @@ pub(crate) fn salvage(wreck: &Path, into: &mut Connection) -> Result<Salvaged, O
         let first = |column: &&String| *column != "superseded_by";
         let columns: Vec<_> = table.columns.iter().filter(first).cloned().collect();
         match carry(&wreck, &tx, table, &columns, &mut lost)? {
-            Some(rows) => salvaged.rows += rows,
+            Some((rows, whole)) => {
+                salvaged.rows += rows;
+                salvaged.tables += u64::from(!whole);
+            }
             None => salvaged.tables += 1,
         }
     }
@@ -105,14 +108,15 @@ fn tables(into: &Connection) -> rusqlite::Result<Vec<Table>> {
     names.into_iter().map(table).collect()
 }
 
-/// Carries the rows of a table over and says how many; none if it cannot be read at all.
+/// Carries the rows of a table over and says how many, and whether these were all that
+/// there were; none if it cannot be read at all.
 fn carry(
     wreck: &Connection,
     into: &Connection,
     table: &Table,
     columns: &[String],
     lost: &mut Lost,
-) -> Result<Option<u64>, OpenError> {
+) -> Result<Option<(u64, bool)>, OpenError> {
     let list = |columns: &[String], prefix: &str| {
         let quoted = columns.iter().map(|it| format!("{prefix}\"{it}\""));
         quoted.collect::<Vec<_>>().join(", ")
@@ -142,7 +146,8 @@ fn carry(
     let present = format!("select 1 from {name} where {}", by_key.join(" and "));
     let mut present = into.prepare(&present)?;
     let mut rows = 0;
-    for (label, key) in keys(wreck, table, &key) {
+    let (keys, whole) = keys(wreck, table, &key);
+    for (label, key) in keys {
         let row = read.query_row(params_from_iter(&key), |row| {
             (0..columns.len())
                 .map(|column| row.get(column))
@@ -165,11 +170,12 @@ fn carry(
             Err(error) => return Err(error.into()),
         }
     }
-    Ok(Some(rows))
+    Ok(Some((rows, whole)))
 }
 
-/// Every key that a b-tree of the table names, as far as it can be read.
-fn keys(wreck: &Connection, table: &Table, key: &str) -> BTreeMap<String, Vec<Value>> {
+/// Every key that a b-tree of the table names, as far as it can be read; and whether one
+/// could be read to its end.
+fn keys(wreck: &Connection, table: &Table, key: &str) -> (BTreeMap<String, Vec<Value>>, bool) {
     let name = &table.name;
     let backwards = key.replace("\", \"", "\" desc, \"");
     let mut trees = vec![
@@ -182,7 +188,7 @@ fn keys(wreck: &Connection, table: &Table, key: &str) -> BTreeMap<String, Vec<Va
         let tree = |index| format!("select {key} from {name} indexed by \"{index}\"");
         trees.extend(rows.map_while(Result::ok).map(tree));
     }
-    let mut keys = BTreeMap::new();
+    let (mut keys, mut whole) = (BTreeMap::new(), false);
     for tree in trees {
         // A partial index is not scanned without its condition, and need not be.
         let Ok(mut statement) = wreck.prepare(&tree) else {
@@ -194,10 +200,15 @@ fn keys(wreck: &Connection, table: &Table, key: &str) -> BTreeMap<String, Vec<Va
                 .map(|column| row.get(column))
                 .collect::<Result<Vec<Value>, _>>()
         });
-        let rows = rows.into_iter().flatten().map_while(Result::ok);
+        let Ok(rows) = rows else {
+            continue;
+        };
+        let mut ended = true;
+        let rows = rows.map_while(|row| row.inspect_err(|_| ended = false).ok());
         keys.extend(rows.map(|key| (label(&key), key)));
+        whole |= ended;
     }
-    keys
+    (keys, whole)
 }
 
 fn is_refused(written: &rusqlite::Result<usize>) -> bool {

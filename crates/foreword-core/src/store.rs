@@ -104,7 +104,13 @@ impl Store {
 
     /// Opens the memory for reading, if it is there and has the schema that we know.
     pub fn look(path: &Path) -> Result<Option<Store>, OpenError> {
-        match db::open_guest(path, Guest::Reads, SCHEMA) {
+        Store::look_at(path, SCHEMA)
+    }
+
+    /// The same with a schema that we do not know: what a newer program added is not seen,
+    /// and what it changed fails.
+    pub fn look_at(path: &Path, schema: i64) -> Result<Option<Store>, OpenError> {
+        match db::open_guest(path, Guest::Reads, schema) {
             Ok(connection) => Ok(Some(Store::on(connection))),
             Err(OpenError::Missing(_)) => Ok(None),
             Err(error) => Err(error),

@@ -46,12 +46,14 @@ use std::sync::LazyLock;
 use anyhow::Context as _;
 use clap::{Parser, Subcommand};
 use foreword_core::capture::Hook;
+use foreword_core::db::OpenError;
 use foreword_core::project::{self, Place};
 use foreword_core::queue::Queue;
 use foreword_core::spool;
+use foreword_core::store::Store;
 
 use crate::home::Home;
-use crate::{hook, platform};
+use crate::{hook, platform, start};
 
 /// A memory that lasts, for coding agents.
 #[derive(Parser)]
@@ -254,6 +256,27 @@ pub fn home() -> anyhow::Result<Home> {
         );
     }
     Ok(home)
+}
+
+/// The memory, for a command that reads it; none if there is none yet. An older program's
+/// is brought up to date first; a newer one's is read as far as it is still as we know it.
+pub fn memory(home: &Home) -> anyhow::Result<Option<Store>> {
+    match Store::look(&home.memory()) {
+        Err(OpenError::OtherSchema { found, known, .. }) if found < known => {
+            // One of the older program would go on in a memory that it does not know.
+            let ended = worker::end_running(home)?;
+            let store = Store::open(&home.memory(), &home.backups())?;
+            if ended != worker::Ended::Nobody {
+                start::wake_worker(home);
+            }
+            Ok(Some(store))
+        }
+        Err(error @ OpenError::OtherSchema { found, .. }) => {
+            eprintln!("foreword: {error}; until then it is only read");
+            Ok(Store::look_at(&home.memory(), found)?)
+        }
+        looked => Ok(looked?),
+    }
 }
 
 /// Events that no memory was made of yet. Whoever cannot look says nothing about them.

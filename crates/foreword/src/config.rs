@@ -175,7 +175,7 @@ impl Config {
         }
     }
 
-    fn tolerant_from(file: &str, environment: &Environment) -> (Config, Option<String>) {
+    pub fn tolerant_from(file: &str, environment: &Environment) -> (Config, Option<String>) {
         let mut mistake = None;
         let mut settings = defaults();
         let mut says_what_may_be_spent = true;
@@ -217,7 +217,7 @@ impl Config {
         Config { provider, ..self }
     }
 
-    fn from(file: &str, environment: &Environment) -> anyhow::Result<Config> {
+    pub fn from(file: &str, environment: &Environment) -> anyhow::Result<Config> {
         let mut settings = defaults();
         let file: Table = file.parse().context("config.toml is not valid TOML")?;
         merge(&mut settings, file, "")?;
@@ -274,7 +274,7 @@ fn single_changes(file: &str) -> Vec<anyhow::Result<Table>> {
     let mut changes = Vec::new();
     for (key, value) in table {
         match value {
-            Value::Table(section) => changes.extend(
+            Value::Table(section) if !section.is_empty() => changes.extend(
                 section
                     .into_iter()
                     .map(|(name, value)| Ok(one(&key, Value::Table(one(&name, value))))),

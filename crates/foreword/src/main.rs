@@ -23,6 +23,8 @@ mod show;
 mod home;
 mod log;
 mod platform;
+#[cfg(test)]
+mod tests;
 
 use std::process::ExitCode;
 

@@ -4,7 +4,7 @@
 //! the calls are POSIX except where a comment says otherwise.
 #![expect(unsafe_code, reason = "system calls that std does not offer")]
 
-use std::ffi::{CString, OsString};
+use std::ffi::{CString, OsStr, OsString};
 use std::fs::{File, OpenOptions};
 use std::io;
 use std::os::fd::{AsRawFd as _, RawFd};
@@ -50,6 +50,18 @@ pub fn find_program(command: &str) -> Option<PathBuf> {
     std::env::split_paths(&folders)
         .map(|folder| folder.join(command))
         .find(|program| program.is_file())
+}
+
+/// The program that this process runs, and whether another was put in its place since.
+pub fn program() -> io::Result<(PathBuf, bool)> {
+    let path = std::env::current_exe()?;
+    // How Linux names a file that is gone.
+    let Some(gone) = path.as_os_str().as_bytes().strip_suffix(b" (deleted)") else {
+        return Ok((path, false));
+    };
+    let path = PathBuf::from(OsStr::from_bytes(gone));
+    let replaced = path.exists();
+    Ok((path, replaced))
 }
 
 /// The lock that says that a worker lives. The kernel drops it with its holder.

@@ -44,7 +44,7 @@ fn send(socket: &Path) -> io::Result<()> {
 
 /// Starts a worker, detached from this process and from the host. Gives its process id.
 pub fn start_worker(home: &Home) -> io::Result<u32> {
-    let program = std::env::current_exe()?;
+    let (program, _) = platform::program()?;
     let choice = provider::choose(&Config::tolerant(home).0, home);
     let mut environment = environment_for(choice.name);
     environment.retain(|(name, _)| name != "FOREWORD_HOME");

@@ -45,6 +45,8 @@ pub enum End {
     /// The settings are no longer those that it came up with. Perhaps it was not even given
     /// the key that it needs now: another worker has to be started.
     Outdated,
+    /// Another version of the program is in its place.
+    Replaced,
 }
 
 /// Until when a worker runs.
@@ -196,6 +198,9 @@ impl<'a> Worker<'a> {
             // Whoever switches a model off means the next call, not the next worker.
             if until == Until::Idle && provider::Settings::read(self.home) != self.settings {
                 return Ok(End::Outdated);
+            }
+            if until == Until::Idle && platform::program().is_ok_and(|(_, replaced)| replaced) {
+                return Ok(End::Replaced);
             }
             let now = home::now();
             // A clock that was put back must not keep an idle worker alive for that long.

@@ -189,6 +189,21 @@ fn a_truncated_memory_keeps_what_the_rest_and_the_backup_hold() {
     let recovered = scene.recover(&truth[..2000]).unwrap();
     assert_eq!(recovered.salvaged.rows, 0);
     assert_eq!(scene.open().totals().unwrap().observations, 20);
+    // Nor a byte: to SQLite that is a new database.
+    scene.recover(b"").unwrap();
+    assert_eq!(scene.open().totals().unwrap().observations, 20);
+}
+
+#[test]
+fn one_byte_of_the_header_that_sqlite_does_not_call_damage_costs_nothing() {
+    let scene = Scene::new(0, 10);
+    // Written by a later SQLite, of another format, without a schema.
+    for (at, byte) in [(18, 9), (19, 9), (47, 9), (63, 0)] {
+        let mut bytes = scene.truth();
+        bytes[at] = byte;
+        let recovered = scene.recover(&bytes).unwrap();
+        assert_eq!((recovered.salvaged.lost, scene.missing()), (0, 0), "{at}");
+    }
 }
 
 #[test]

@@ -5,7 +5,6 @@ use clap::ValueEnum;
 use foreword_core::capture::{self, Hook};
 use foreword_core::index::{self, Request, Source};
 use foreword_core::project::Place;
-use foreword_core::store::Store;
 
 use crate::home::Home;
 use crate::switch::{self, Switches};
@@ -62,7 +61,7 @@ pub fn run(args: &Args) -> anyhow::Result<()> {
         println!("A session that starts here is told nothing: {why}.");
         return Ok(());
     }
-    let store = Store::look(&home.memory())?;
+    let store = super::memory(&home)?;
     let program = hook::program();
     let request = Request {
         project: place.project.as_deref(),

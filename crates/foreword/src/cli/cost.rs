@@ -1,7 +1,6 @@
 //! `foreword cost`: what models were asked, what that cost, and what came of it.
 
 use foreword_core::model::Millis;
-use foreword_core::store::Store;
 use foreword_core::store::ledger::{Cost, ModelCost, StoodIn};
 
 use super::agent::Agent;
@@ -35,7 +34,7 @@ pub fn run(args: &Args) -> anyhow::Result<()> {
     let config = Config::load(&home)?;
     let now = home::now();
     let since = args.since.map(|since| since.start(now));
-    let store = Store::look(&home.memory())?;
+    let store = super::memory(&home)?;
     let agent = Agent::look(&home, &config, store.as_ref(), now)?;
     let start = since.unwrap_or(Millis::MIN);
     let bill = match &store {

@@ -39,7 +39,7 @@ enum Action {
 pub fn run(args: &Args) -> anyhow::Result<()> {
     let home = super::home()?;
     let Some(action) = &args.action else {
-        let projects = match Store::look(&home.memory())? {
+        let projects = match super::memory(&home)? {
             Some(store) => store.projects()?,
             None => Vec::new(),
         };

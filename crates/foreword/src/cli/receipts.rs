@@ -1,7 +1,5 @@
 //! `foreword receipts`: what agents were shown of the memory, and whether they opened it.
 
-use foreword_core::store::Store;
-
 use super::scope::Scope;
 use crate::{home, show};
 
@@ -20,7 +18,7 @@ pub struct Args {
 pub fn run(args: &Args) -> anyhow::Result<()> {
     let home = super::home_to_look_at()?;
     let filter = args.scope.filter(home::now());
-    let store = Store::look(&home.memory())?;
+    let store = super::memory(&home)?;
     let in_scope = filter.is_some();
     let receipts = match (store, filter) {
         (Some(store), Some(filter)) => store.receipts(&filter, None, args.limit)?,

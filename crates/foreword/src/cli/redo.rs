@@ -37,7 +37,7 @@ pub fn run(args: &Args) -> anyhow::Result<()> {
     let config = Config::load(&home)?;
     let provider = provider::choose(&config, &home).name;
     if args.dry_run {
-        let store = Store::look(&home.memory())?.context("nothing is remembered yet")?;
+        let store = super::memory(&home)?.context("nothing is remembered yet")?;
         let subject = find(&store, &args.what, &config)?;
         let made = store.made_of(&subject.kept.events)?;
         let plan = redo::plan(&home, &config, subject.kept.events.clone());
@@ -46,7 +46,7 @@ pub fn run(args: &Args) -> anyhow::Result<()> {
         return Ok(());
     }
     // Before a worker is ended for it.
-    let store = Store::look(&home.memory())?.context("nothing is remembered yet")?;
+    let store = super::memory(&home)?.context("nothing is remembered yet")?;
     find(&store, &args.what, &config)?;
     drop(store);
 

@@ -35,7 +35,7 @@ pub fn run(_args: &Args) -> anyhow::Result<()> {
     }
     let left = worker::drain_all(&home, &config)?;
     worker::report(&home, left);
-    let pause = match Store::look(&home.memory())? {
+    let pause = match super::memory(&home)? {
         Some(store) => agent::pause(&store, provider::choose(&config, &home).name, home::now())?,
         None => None,
     };

@@ -5,7 +5,6 @@ use foreword_core::model::{Kind, ObservationType, Origin};
 use foreword_core::search::{
     Answer, Filter, Found, HITS_PER_SESSION, Query, Sort, freshen, search, sessions_of,
 };
-use foreword_core::store::Store;
 
 use super::scope::Scope;
 use crate::{home, show};
@@ -115,8 +114,12 @@ pub fn run(args: &Args) -> anyhow::Result<()> {
         origin: args.origin,
         ..filter
     });
+<<<<<<< HEAD
     let store = Store::look(&home.memory())?;
     args.scope.check(store.as_ref())?;
+=======
+    let store = super::memory(&home)?;
+>>>>>>> helper-fuzz
     let in_scope = filter.is_some();
     let query = Query {
         words: &words,

@@ -33,7 +33,7 @@ pub fn number(text: &str) -> Result<i64, String> {
 
 pub fn run(args: &Args) -> anyhow::Result<()> {
     let home = super::home()?;
-    let store = Store::look(&home.memory())?.context("nothing is remembered yet")?;
+    let store = super::memory(&home)?.context("nothing is remembered yet")?;
     let here = super::current_place().unwrap_or_default();
     let item = find(&store, args.id, &here)?;
     let related = store.related(item.id)?;

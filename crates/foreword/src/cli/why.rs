@@ -5,7 +5,7 @@ use foreword_core::index::{self, Request, Source, Weighed};
 use foreword_core::model::Freshness;
 use foreword_core::search::{Filter, Found, Query, Sort, search};
 use foreword_core::stale;
-use foreword_core::store::{ShownItem, Store};
+use foreword_core::store::ShownItem;
 
 use crate::{hook, show};
 
@@ -35,7 +35,7 @@ const RECEIPTS: u32 = 10;
 
 pub fn run(args: &Args) -> anyhow::Result<()> {
     let home = super::home_to_look_at()?;
-    let store = Store::look(&home.memory())?.context("nothing is remembered yet")?;
+    let store = super::memory(&home)?.context("nothing is remembered yet")?;
     let place = super::current_place().unwrap_or_default();
     let item = super::show::find(&store, args.id, &place)?;
     let title = show::facts(&item);

@@ -91,6 +91,12 @@ fn run_here(home: &Home, detached: bool) -> anyhow::Result<()> {
                 start::start_worker(home).context("could not start a worker")?;
             }
         }
+        End::Replaced => {
+            println!("the program was replaced");
+            if worker::anything_waits(home) {
+                start::start_worker(home).context("could not start a worker")?;
+            }
+        }
         End::Asked => println!("ended as asked"),
     }
     Ok(())
@@ -213,7 +219,7 @@ pub(super) fn drain_all(home: &Home, config: &Config) -> anyhow::Result<u64> {
                 return Ok(left);
             }
             End::Asked => bail!("ended by a signal before everything was done"),
-            End::Outdated => {}
+            End::Outdated | End::Replaced => {}
             // It has not opened its socket yet, or is a `redo`, which has none.
             End::Other(_) => drop(wait_for_lock(home, |holder| {
                 holder.is_none() || request::is_heard(home)

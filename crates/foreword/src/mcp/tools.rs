@@ -66,7 +66,7 @@ impl World {
 
     /// The memory; none if nothing was ever remembered.
     fn store(&self) -> anyhow::Result<Option<Store>> {
-        Ok(Store::look(&self.home.memory())?)
+        cli::memory(&self.home)
     }
 
     /// The memory, to be written.

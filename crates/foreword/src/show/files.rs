@@ -22,7 +22,7 @@ pub fn recovered(file: &str, recovered: &Recovered) -> String {
     );
     if it.tables > 0 {
         let tables = count(it.tables, "table", "tables");
-        let _ = write!(line, ", {tables} could not be read at all");
+        let _ = write!(line, ", {tables} could not be read whole");
     }
     let aside = recovered.aside.file_name().unwrap_or_default();
     let _ = write!(line, "; the damaged file is {}", aside.to_string_lossy());

@@ -1,0 +1,408 @@
+//! Everything that reads from outside, given what nobody would send.
+//!
+//! One test for each reader: it never panics, and keeps its own promise. `mutator` makes
+//! the inputs. The program as a whole is tried in `tests/it/fuzz.rs`. Queries have a property of
+//! their own in core's `search.rs`, replies in `compress/reply/tests`. A reader of
+//! transcripts would have its test here, beside the one of hooks.
+
+mod mutator;
+
+use std::path::Path;
+
+use foreword_core::capture::{self, Captured, Hook, World};
+use foreword_core::db::OpenError;
+use foreword_core::model::Event;
+use foreword_core::project::Rules;
+use foreword_core::queue::{Portion, Queue, Readiness};
+use foreword_core::recover::{self, Recovered};
+use foreword_core::search::{self, Filter, Query, Sort};
+use foreword_core::store::Store;
+use foreword_core::{redact, spool};
+use uuid::Uuid;
+
+use crate::compress::{repair, reply};
+use crate::config::Config;
+use crate::install::record::Record;
+use crate::install::{self, Connection, server};
+use mutator::{files, folder, fuzz};
+
+/// Later than anything that is told.
+const NOW: i64 = 4_000_000_000_000;
+
+fn recorded() -> Vec<Vec<u8>> {
+    files(&folder().join("../claude-code/hooks"))
+}
+
+fn saved(name: &str) -> String {
+    std::fs::read_to_string(folder().join("../databases/5").join(name)).unwrap()
+}
+
+fn captured(hook: Hook, input: &[u8]) -> Captured {
+    let world = World {
+        now: NOW,
+        event_id: Uuid::from_u128(1),
+        project_dir: None,
+        rules: Rules {
+            nowhere: Vec::new(),
+            separate_worktrees: false,
+        },
+    };
+    capture::capture(hook, input, &world, &capture::Settings::default())
+}
+
+#[test]
+fn hooks() {
+    fuzz("hooks", recorded(), 800, |input| {
+        for &hook in Hook::ALL {
+            let Captured::Event(event) = captured(hook, input) else {
+                continue;
+            };
+            assert!(!event.host_session_id.is_empty());
+            let text = serde_json::to_string(&event).unwrap();
+            assert_eq!(serde_json::from_str::<Event>(&text).unwrap(), *event);
+            let payload = serde_json::to_string(&event.payload).unwrap();
+            let most = capture::Limits::default().payload_max;
+            assert!(payload.len() <= most, "{} bytes", payload.len());
+        }
+        let text = String::from_utf8_lossy(input);
+        let once = redact::redact(&text).text;
+        assert_eq!(redact::redact(&once).text, once, "redacted once is enough");
+    });
+}
+
+#[test]
+fn spooled_events_are_taken_in_or_set_aside() {
+    let dir = tempfile::tempdir().unwrap();
+    let (spool, unreadable) = (
+        dir.path().join("spool"),
+        dir.path().join("spool/unreadable"),
+    );
+    std::fs::create_dir_all(&unreadable).unwrap();
+    let mut queue = Queue::open(&dir.path().join("queue.db"), &dir.path().join("backups")).unwrap();
+    let sample = std::fs::read(folder().join("../databases/5/spool.json")).unwrap();
+    fuzz("spool", vec![sample], 800, |input| {
+        std::fs::write(spool.join("it.json"), input).unwrap();
+        assert_eq!(spool::take_in(&spool, &queue).unwrap(), 1);
+        let aside = std::fs::remove_file(unreadable.join("it.json")).is_ok();
+        let readiness = Readiness {
+            drain: true,
+            batch_max: 9,
+            batch_wait: 0,
+        };
+        let everything = |_: &str| Portion::ALL;
+        let claim = queue.claim(NOW, readiness, everything).unwrap();
+        assert_eq!(claim.is_some(), !aside, "one or the other");
+        if let Some(claim) = claim {
+            let told: Event = serde_json::from_slice(input).unwrap();
+            assert_eq!(claim.events, [told]);
+            queue.finish(claim).unwrap();
+        }
+    });
+}
+
+#[test]
+fn replies() {
+    let events: Vec<Event> = recorded()
+        .iter()
+        .filter_map(|input| match captured(Hook::Save, input) {
+            Captured::Event(event) => Some(*event),
+            Captured::Dropped(_) => None,
+        })
+        .collect();
+    let events: Vec<&Event> = events.iter().collect();
+    fuzz("replies", Vec::new(), 500, |input| {
+        let read = reply::read(&String::from_utf8_lossy(input));
+        for found in &read.observations {
+            let Some(made) = repair::observation(found, &events, "seed".into()) else {
+                continue;
+            };
+            assert!(
+                !made.title.is_empty() && made.title.chars().count() <= 80,
+                "{}",
+                made.title
+            );
+            assert!(
+                made.facts.len() <= 7 && made.concepts.len() <= 5,
+                "{made:?}"
+            );
+            assert!(
+                made.events
+                    .iter()
+                    .all(|id| events.iter().any(|event| event.id == *id))
+            );
+        }
+        if let Some(found) = &read.summary {
+            repair::summary(found, &events);
+        }
+    });
+}
+
+#[test]
+fn settings_of_foreword() {
+    let defaults = include_bytes!("default.toml").to_vec();
+    fuzz("config", vec![defaults], 500, |input| {
+        let text = String::from_utf8_lossy(input);
+        let nothing = Vec::new();
+        let (tolerant, mistake) = Config::tolerant_from(&text, &nothing);
+        match Config::from(&text, &nothing) {
+            Ok(config) => assert_eq!((tolerant, mistake), (config, None)),
+            Err(error) => {
+                let error = format!("{error:#}");
+                assert!(mistake.is_some(), "only one of them saw: {error}");
+                let names_line = error.contains("at line ");
+                let names_key = error.contains("there is no setting ")
+                    || error.contains(" is of type ")
+                    || error.contains(" is a section")
+                    || error.contains("have to be")
+                    || error.contains("a setting has the wrong type")
+                    || error.contains("provider = ");
+                assert!(names_line || names_key, "{error}");
+            }
+        }
+    });
+}
+
+#[test]
+fn settings_of_the_host() {
+    let dir = tempfile::tempdir().unwrap();
+    let backup = dir.path().join("backup");
+    let program = Path::new("/opt/foreword");
+    let mut before_last = String::new();
+    fuzz("settings", Vec::new(), 500, |input| {
+        let Ok(settings) = std::str::from_utf8(input) else {
+            return;
+        };
+        let Ok(clean) = install::without_us(settings, None) else {
+            assert!(install::connect(settings, settings, program).is_err());
+            return;
+        };
+        let clean = clean.unwrap();
+        let Ok(written) = install::connect(settings, &clean, program) else {
+            return;
+        };
+        let connection = install::connection(&written, program).unwrap();
+        assert!(matches!(
+            connection,
+            Connection::Connected | Connection::Partly(_)
+        ));
+        assert_eq!(
+            install::connect(&written, &clean, program).unwrap(),
+            written,
+            "once is enough"
+        );
+        std::fs::write(&backup, &clean).unwrap();
+        let record = |written: &str| Record {
+            settings: "/settings.json".into(),
+            written: written.to_owned(),
+            backup: Some(backup.clone()),
+            folders: Vec::new(),
+        };
+        let undone = install::without_us(&written, Some(&record(&written))).unwrap();
+        assert_eq!(
+            undone.as_ref(),
+            Some(&clean),
+            "uninstall gives the bytes back"
+        );
+
+        // Edited since, out of all recognition: by what the last round wrote.
+        if let Ok(Some(undone)) = install::without_us(&before_last, Some(&record(&written))) {
+            let left = install::connection(&undone, program).unwrap();
+            assert_eq!(left, Connection::None, "{undone}");
+        }
+        before_last = written;
+    });
+}
+
+#[test]
+fn the_hosts_list_of_servers() {
+    fuzz("settings", Vec::new(), 500, |input| {
+        let Ok(list) = std::str::from_utf8(input) else {
+            return;
+        };
+        let Ok(written) = server::connect(list, Path::new("/opt/foreword")) else {
+            return;
+        };
+        let again = server::connect(&written, Path::new("/opt/foreword")).unwrap();
+        assert_eq!(again, written, "once is enough");
+        server::without_us(&written, None).unwrap();
+    });
+}
+
+/// Damage as a recipe: where, what, which byte; three and one and one bytes.
+fn damaged(sound: &[u8], recipe: &[u8]) -> Vec<u8> {
+    let mut bytes = sound.to_vec();
+    for step in recipe.chunks_exact(5) {
+        let at = u32::from_be_bytes([0, step[0], step[1], step[2]]) as usize % sound.len();
+        let Some(rest) = bytes.get_mut(at..).filter(|it| !it.is_empty()) else {
+            continue;
+        };
+        match step[3] % 8 {
+            0 => bytes.truncate(at),
+            1 => rest.iter_mut().take(4096).for_each(|byte| *byte = step[4]),
+            2 => rest.iter_mut().take(64).for_each(|byte| *byte = step[4]),
+            3 => rest[0] = step[4],
+            _ => rest[0] ^= 1 << (step[4] % 8),
+        }
+    }
+    bytes
+}
+
+struct Database {
+    dir: tempfile::TempDir,
+    name: &'static str,
+    sound: Vec<u8>,
+    tables: Vec<String>,
+    rows: u64,
+}
+
+impl Database {
+    fn new(name: &'static str) -> Database {
+        let dir = tempfile::tempdir().unwrap();
+        let path = dir.path().join(name);
+        let database = connect(&path);
+        database
+            .execute_batch(&saved(&name.replace(".db", ".sql")))
+            .unwrap();
+        drop(database);
+        let database = connect(&path);
+        let mut tables = database
+            .prepare("select name from sqlite_schema where type = 'table' and name not like 'texts%' and name not like 'sqlite%'")
+            .unwrap();
+        let tables: Vec<String> = tables
+            .query_map([], |row| row.get(0))
+            .unwrap()
+            .map(Result::unwrap)
+            .collect();
+        let rows = count(&database, &tables).unwrap();
+        let sound = std::fs::read(&path).unwrap();
+        Database {
+            dir,
+            name,
+            sound,
+            tables,
+            rows,
+        }
+    }
+
+    fn path(&self) -> std::path::PathBuf {
+        self.dir.path().join(self.name)
+    }
+
+    fn put(&self, bytes: &[u8]) {
+        for entry in std::fs::read_dir(self.dir.path()).unwrap() {
+            let path = entry.unwrap().path();
+            if path.is_file() {
+                std::fs::remove_file(path).unwrap();
+            }
+        }
+        std::fs::write(self.path(), bytes).unwrap();
+    }
+
+    /// What is not there any more was said to be lost. (How many is exact where one thing is
+    /// damaged: core's `recover.rs`.)
+    fn assert_nothing_went_silently(&self, recovered: Option<&Recovered>) {
+        let there = count(&connect(&self.path()), &self.tables).unwrap();
+        let salvaged = recovered.map(|it| it.salvaged).unwrap_or_default();
+        let said = salvaged.lost > 0 || salvaged.tables > 0;
+        assert!(
+            there >= self.rows || said,
+            "{there} of {}: {recovered:?}",
+            self.rows
+        );
+    }
+}
+
+fn connect(path: &Path) -> rusqlite::Connection {
+    #[expect(clippy::disallowed_methods, reason = "tests look from outside")]
+    rusqlite::Connection::open(path).unwrap()
+}
+
+fn count(database: &rusqlite::Connection, tables: &[String]) -> rusqlite::Result<u64> {
+    let one = |table: &String| {
+        database.query_row(
+            &format!("select count(*) from {table} not indexed"),
+            [],
+            |row| row.get::<_, u64>(0),
+        )
+    };
+    tables.iter().map(one).sum()
+}
+
+#[test]
+fn a_damaged_memory() {
+    let database = Database::new("memory.db");
+    let backups = database.dir.path().join("backups");
+    fuzz("databases", Vec::new(), 150, |recipe| {
+        let bytes = damaged(&database.sound, recipe);
+        if bytes.is_empty() {
+            return; // As good as new.
+        }
+        database.put(&bytes);
+        let path = database.path();
+        // Whoever only reads meets the damage first.
+        if let Ok(Some(store)) = Store::look(&path) {
+            let _ = (store.totals(), store.check());
+            let _ = search::search(&store, &query("kumquat limit"));
+        }
+        let recovered = match recover::memory(&path, &backups, 1) {
+            Ok(recovered) => recovered,
+            Err(error @ OpenError::OtherSchema { .. }) => {
+                assert!(error.to_string().contains("newer"), "{error}");
+                return;
+            }
+            Err(error) => panic!("{error}"),
+        };
+        let store = Store::open(&path, &backups).unwrap();
+        if recovered.is_some() {
+            assert_eq!(store.check().unwrap(), []);
+        }
+        database.assert_nothing_went_silently(recovered.as_ref());
+    });
+}
+
+#[test]
+fn a_damaged_queue() {
+    let database = Database::new("queue.db");
+    let backups = database.dir.path().join("backups");
+    fuzz("databases", Vec::new(), 20, |recipe| {
+        let bytes = damaged(&database.sound, recipe);
+        if bytes.is_empty() {
+            return; // As good as new.
+        }
+        database.put(&bytes);
+        let path = database.path();
+        if let Ok(Some(queue)) = Queue::look(&path) {
+            let _ = (queue.counts(), queue.check(false));
+        }
+        match recover::queue(&path, &backups, 1) {
+            Ok(recovered) => database.assert_nothing_went_silently(recovered.as_ref()),
+            Err(error @ OpenError::OtherSchema { .. }) => {
+                assert!(error.to_string().contains("newer"), "{error}");
+                return;
+            }
+            Err(error) => panic!("{error}"),
+        }
+        Queue::open(&path, &backups).unwrap();
+    });
+}
+
+fn query(words: &str) -> Query<'_> {
+    Query {
+        words,
+        filter: Filter::default(),
+        sort: Sort::default(),
+        limit: 10,
+        offset: 0,
+    }
+}
+
+#[test]
+fn queries() {
+    let database = Database::new("memory.db");
+    let store = Store::look(&database.path()).unwrap().unwrap();
+    fuzz("queries", Vec::new(), 250, |input| {
+        let words = String::from_utf8_lossy(input);
+        let found = search::search(&store, &query(&words)).unwrap();
+        assert!(found.hits.len() <= 10);
+    });
+}
