@@ -114,12 +114,8 @@ pub fn run(args: &Args) -> anyhow::Result<()> {
         origin: args.origin,
         ..filter
     });
-<<<<<<< HEAD
-    let store = Store::look(&home.memory())?;
-    args.scope.check(store.as_ref())?;
-=======
     let store = super::memory(&home)?;
->>>>>>> helper-fuzz
+    args.scope.check(store.as_ref())?;
     let in_scope = filter.is_some();
     let query = Query {
         words: &words,

@@ -1,11 +1,6 @@
 //! `foreword sessions`: what each session was about.
 
-<<<<<<< HEAD
 use foreword_core::search::{Filter, sessions};
-use foreword_core::store::Store;
-=======
-use foreword_core::search::sessions;
->>>>>>> helper-fuzz
 
 use super::scope::Scope;
 use crate::{home, show};
@@ -28,12 +23,8 @@ pub struct Args {
 pub fn run(args: &Args) -> anyhow::Result<()> {
     let home = super::home_to_look_at()?;
     let filter = args.scope.filter(home::now());
-<<<<<<< HEAD
-    let store = Store::look(&home.memory())?;
-    args.scope.check(store.as_ref())?;
-=======
     let store = super::memory(&home)?;
->>>>>>> helper-fuzz
+    args.scope.check(store.as_ref())?;
     let in_scope = filter.is_some();
     let with_project = filter.as_ref().is_some_and(Filter::spans_projects);
     let sessions = match (store, filter) {
