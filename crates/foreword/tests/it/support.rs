@@ -209,7 +209,8 @@ impl Sandbox {
 
     /// What the program itself noted about hooks or the worker.
     pub fn log(&self, name: &str) -> String {
-        std::fs::read_to_string(self.home().join("logs").join(name)).unwrap_or_default()
+        let log = std::fs::read_to_string(self.home().join("logs").join(name));
+        log.unwrap_or_default().trim_start().to_owned()
     }
 
     /// Every file of the data directory, however deep, with its bytes.
