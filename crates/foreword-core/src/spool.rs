@@ -24,7 +24,7 @@ pub enum IntakeError {
 const PARTIAL_KEPT: Millis = 3_600_000;
 
 /// More files than this wait only if no worker can come, and then none would ever stop.
-pub const FILES_MAX: usize = 50_000;
+pub const FILES_MAX: usize = 20_000;
 
 /// Writes one event as one file, whole or not at all.
 pub fn write(spool: &Path, event: &Event) -> io::Result<()> {

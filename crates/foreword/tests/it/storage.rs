@@ -271,7 +271,7 @@ fn a_spool_that_nobody_takes_in_is_full_one_day_and_a_line_says_so() {
     }
     send(&sandbox, 2..4);
     let log = sandbox.log("hook.log");
-    assert_eq!(log.matches("50000 events wait").count(), 2, "{log}");
+    assert_eq!(log.matches("20000 events wait").count(), 2, "{log}");
     assert_eq!(sandbox.spooled(), foreword_core::spool::FILES_MAX);
     for number in 2..foreword_core::spool::FILES_MAX {
         std::fs::remove_file(spool.join(format!("old-{number}.json"))).unwrap();
