@@ -113,6 +113,9 @@ fn what_hooks_missed_is_there_once_when_the_session_is_over() {
     let misfiled =
         "select count(*) from events where project_dir is null or project <> project_dir";
     assert_eq!(scene.sandbox.count("memory.db", misfiled), 0);
+    // All in one batch: the end waits for what belongs before it.
+    let batches = "select count(distinct at) from processed_events";
+    assert_eq!(scene.sandbox.count("memory.db", batches), 1);
     let log = scene.sandbox.log("worker.log");
     assert!(
         log.contains(" 3 events that hooks missed came from a transcript"),
