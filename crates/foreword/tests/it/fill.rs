@@ -211,6 +211,20 @@ fn a_transcript_that_is_gone_costs_nothing_and_one_that_is_late_is_read_next_tim
     assert_eq!(scene.state(), "completed");
 }
 
+#[test]
+fn one_prompt_and_one_end_of_a_turn_are_enough_however_they_are_worded() {
+    for (hook, end) in [("Stop", "stop"), ("StopFailure", "stop_failure")] {
+        let scene = Scene::new();
+        scene.transcript.prompt("the same, in other words");
+        let mut stop = scene.host.stop("Fixed.");
+        stop["hook_event_name"] = hook.into();
+        scene.tell("summary", &stop);
+        scene.transcript.reply("Fixed, in other words.");
+        scene.end();
+        assert_eq!(scene.events(), [WHOLE[0], &format!("{end} Fixed.")]);
+    }
+}
+
 /// Has something happen that only the transcript knows of; nothing of it may be kept.
 #[track_caller]
 fn is_never_taken(what: &str, happens: impl FnOnce(&Scene)) {
