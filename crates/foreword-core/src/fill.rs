@@ -7,7 +7,7 @@
 //! of: Foreword may have been switched off in it, or not there yet.
 
 use std::collections::HashSet;
-use std::path::PathBuf;
+use std::path::{Path, PathBuf};
 
 use rusqlite::{Connection, named_params};
 use uuid::Uuid;
@@ -56,24 +56,25 @@ pub fn fill(
     // Of what happened in the same millisecond, the first in the file comes first.
     let ids = uuid::ContextV7::new();
     let mut count = 0;
-    transcript::read(
-        &PathBuf::from(transcript),
-        session,
-        |told| -> rusqlite::Result<()> {
-            if told.at < since
-                || !heard.turns.contains(&told.prompt_id)
-                || is_known(queue, store, session, &told)?
-            {
-                return Ok(());
-            }
-            let id = uuid_at(told.at, &ids);
-            let event = event(&told, id, heard.project_dir.as_deref(), terms);
-            if let Some(event) = event.filter(|it| !(terms.is_off)(it.project.as_deref())) {
-                count += usize::from(queue.push(&event)?);
-            }
-            Ok(())
-        },
-    )?;
+    let take = |told: Told| -> rusqlite::Result<()> {
+        if told.at < since
+            || !heard.turns.contains(&told.prompt_id)
+            || is_known(queue, store, session, &told)?
+        {
+            return Ok(());
+        }
+        let id = uuid_at(told.at, &ids);
+        let event = event(&told, id, heard.project_dir.as_deref(), terms);
+        let Some(event) = event.filter(|it| !(terms.is_off)(it.project.as_deref())) else {
+            return Ok(());
+        };
+        // Whatever its key may be: what was taken in must not be new again, for ever.
+        if !store.knows(&event)? {
+            count += usize::from(queue.push(&event)?);
+        }
+        Ok(())
+    };
+    transcript::read(Path::new(transcript), session, take)?;
     Ok(count)
 }
 

@@ -132,14 +132,16 @@ struct Reader<'a> {
 
 impl Reader<'_> {
     fn line(&mut self, line: &[u8]) -> Option<Vec<Told>> {
-        let line: Value = serde_json::from_slice(line).ok()?;
-        let message = &line["message"];
-        let said = match &message["content"] {
+        let mut line: Value = serde_json::from_slice(line).ok()?;
+        if line["sessionId"] != self.session {
+            return None;
+        }
+        let said = match line.get_mut("message")?.get_mut("content")?.take() {
             Value::String(text) => vec![json!({"type": "text", "text": text})],
-            content => content.as_array()?.clone(),
+            Value::Array(blocks) => blocks,
+            _ => return None,
         };
-        match message["role"].as_str()? {
-            _ if line["sessionId"] != self.session => None,
+        match line["message"]["role"].as_str()? {
             "user" => Some(self.user(&line, &said)),
             "assistant" => {
                 self.assistant(&line, said);
@@ -151,12 +153,10 @@ impl Reader<'_> {
 
     fn user(&mut self, line: &Value, said: &[Value]) -> Vec<Told> {
         let turn = line["promptId"].as_str().map(str::to_owned);
-        let results = said.iter().filter(|it| it["type"] == "tool_result");
-        let results: Vec<_> = results.collect();
-        if !results.is_empty() {
+        if said.iter().any(|it| it["type"] == "tool_result") {
             self.prompt_id = turn.or(self.prompt_id.take());
-            let told = results.iter().map(|result| self.result(line, result));
-            return told.flatten().collect();
+            let results = said.iter().filter_map(|it| self.result(line, it));
+            return results.collect();
         }
         if line["isMeta"] == true || line["isCompactSummary"] == true {
             return Vec::new();
@@ -174,7 +174,7 @@ impl Reader<'_> {
 
     /// A tool that was not allowed to run, or could not, is none that hooks tell of.
     fn result(&mut self, line: &Value, result: &Value) -> Option<Told> {
-        let id = result["tool_use_id"].as_str()?;
+        let id = result["tool_use_id"].as_str().filter(|it| !it.is_empty())?;
         let (name, input) = self.calls.remove(id)?;
         let failed = result["is_error"] == true;
         let ran = match &line["permissionDecision"]["decision"] {
@@ -196,20 +196,19 @@ impl Reader<'_> {
 
     fn assistant(&mut self, line: &Value, said: Vec<Value>) {
         let message = &line["message"];
-        let stops =
-            message["stop_reason"] == "end_turn" || message["stop_reason"] == "stop_sequence";
+        let reason = message["stop_reason"].as_str();
+        let stops = matches!(reason, Some("end_turn" | "stop_sequence"));
         // An error of the host's stands there in the model's place.
         let is_reply = stops && message["model"] != "<synthetic>" && line["agentId"].is_null();
         for mut block in said {
-            if let ("tool_use", Some(id)) =
-                (block["type"].as_str().unwrap_or(""), block["id"].as_str())
-            {
-                let id = id.to_owned();
-                self.calls
-                    .insert(id, (block["name"].take(), block["input"].take()));
+            if block["type"] == "tool_use" {
+                let id = block["id"].as_str().unwrap_or_default().to_owned();
+                let call = (block["name"].take(), block["input"].take());
+                self.calls.insert(id, call);
                 self.reply = None;
             } else if is_reply && block["text"].is_string() {
-                let input = json!({"hook_event_name": "Stop", "last_assistant_message": block["text"].take()});
+                let text = block["text"].take();
+                let input = json!({"hook_event_name": "Stop", "last_assistant_message": text});
                 self.reply = self.told(Hook::Summary, line, input);
             }
         }

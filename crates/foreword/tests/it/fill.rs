@@ -113,6 +113,9 @@ fn what_hooks_missed_is_there_once_when_the_session_is_over() {
     let misfiled =
         "select count(*) from events where project_dir is null or project <> project_dir";
     assert_eq!(scene.sandbox.count("memory.db", misfiled), 0);
+    // All in one batch: the end waits for what belongs before it.
+    let batches = "select count(distinct at) from processed_events";
+    assert_eq!(scene.sandbox.count("memory.db", batches), 1);
     let log = scene.sandbox.log("worker.log");
     assert!(
         log.contains(" 3 events that hooks missed came from a transcript"),
@@ -206,6 +209,20 @@ fn a_transcript_that_is_gone_costs_nothing_and_one_that_is_late_is_read_next_tim
     scene.end_after("another");
     assert_eq!(scene.events(), WHOLE);
     assert_eq!(scene.state(), "completed");
+}
+
+#[test]
+fn one_prompt_and_one_end_of_a_turn_are_enough_however_they_are_worded() {
+    for (hook, end) in [("Stop", "stop"), ("StopFailure", "stop_failure")] {
+        let scene = Scene::new();
+        scene.transcript.prompt("the same, in other words");
+        let mut stop = scene.host.stop("Fixed.");
+        stop["hook_event_name"] = hook.into();
+        scene.tell("summary", &stop);
+        scene.transcript.reply("Fixed, in other words.");
+        scene.end();
+        assert_eq!(scene.events(), [WHOLE[0], &format!("{end} Fixed.")]);
+    }
 }
 
 /// Has something happen that only the transcript knows of; nothing of it may be kept.

@@ -195,6 +195,40 @@ fn a_client_that_is_interrupted_or_ended_says_goodbye_and_its_tool_is_no_tool_us
 }
 
 #[test]
+fn what_a_subagent_did_is_in_a_file_of_its_own_and_is_found_there() {
+    let claude = Claude::scripted(|app| {
+        let read = json!({"tool": "Read", "input": {"file_path": app.join("check.sh")}});
+        let task = json!({
+            "description": "look", "prompt": "SUBTASK: read the check", "subagent_type": "general-purpose",
+            "run_in_background": false,
+        });
+        let lane = json!({"name": "sub", "match": {"any_user_contains": "SUBTASK"}, "turns": [read, "It checks."], "repeat": true});
+        let agent = json!({"tool": "Agent", "input": task});
+        json!({"lanes": [lane], "turns": [agent, "Done.", agent, "Done."]})
+    });
+    let expected = [
+        "session_start ",
+        "prompt ",
+        "tool_use Read",
+        "tool_use Agent",
+        "stop ",
+        "session_end ",
+    ];
+    claude.ask(&claude.app, PROMPT);
+    claude.sandbox.drain();
+    assert_eq!(events(&claude), expected);
+    let log = claude.sandbox.log("worker.log");
+    assert!(!log.contains("came from a transcript"), "{log}");
+
+    claude.unhook("save");
+    claude.ask(&claude.app, PROMPT);
+    claude.sandbox.drain();
+    assert_eq!(events(&claude), expected);
+    let by_agents = "select count(*) from events where tool_name = 'Read' and agent_id is not null";
+    assert_eq!(claude.sandbox.count("memory.db", by_agents), 2);
+}
+
+#[test]
 fn where_hooks_told_everything_the_transcript_adds_nothing() {
     let claude = Claude::new(repair);
     let first = claude.ask(&claude.app, PROMPT);
