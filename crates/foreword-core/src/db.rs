@@ -223,14 +223,21 @@ fn check_header(path: &Path, backups: &Path) -> Result<(), OpenError> {
         Err(error) if error.kind() == std::io::ErrorKind::NotFound => return Ok(()),
         file => file?,
     };
-    // A shorter file is SQLite's to judge, but an empty one is as good as new to it.
-    if file.read_exact_at(&mut bytes, 0).is_ok() && !is_header(&bytes) {
+    let length = file.metadata()?.len();
+    let sound = match file.read_exact_at(&mut bytes, 0) {
+        Ok(()) => is_header(&bytes),
+        Err(error) if error.kind() == std::io::ErrorKind::UnexpectedEof => length == 0,
+        // A folder, or a disk that fails: SQLite says what it makes of that.
+        Err(_) => true,
+    };
+    if !sound {
         return Err(damaged("its first bytes are overwritten"));
     }
+    // An empty one is as good as new to SQLite.
     let stem = path.file_stem().unwrap_or_default().as_encoded_bytes();
     let of_this = |name: &OsStr| name.as_encoded_bytes().starts_with(stem);
     let entries = || std::fs::read_dir(backups).into_iter().flatten().flatten();
-    if file.metadata()?.len() == 0 && entries().any(|entry| of_this(&entry.file_name())) {
+    if length == 0 && entries().any(|entry| of_this(&entry.file_name())) {
         return Err(damaged("it is empty, but has backups"));
     }
     Ok(())
@@ -239,6 +246,15 @@ fn check_header(path: &Path, backups: &Path) -> Result<(), OpenError> {
 fn damaged(what: &str) -> OpenError {
     let corrupt = rusqlite::ffi::Error::new(rusqlite::ffi::SQLITE_CORRUPT);
     rusqlite::Error::SqliteFailure(corrupt, Some(what.to_owned())).into()
+}
+
+/// A step that finds its own work done: the schema's number is overwritten.
+fn misnumbered(error: rusqlite::Error) -> OpenError {
+    let text = error.to_string();
+    if text.contains(" already exists") || text.contains("duplicate column name") {
+        return damaged("its schema has another number");
+    }
+    error.into()
 }
 
 fn connect(path: &Path, access: OpenFlags) -> Result<Connection, OpenError> {
@@ -289,36 +305,45 @@ fn migrate(
         });
     }
     let tables = "select count(*) from sqlite_schema";
-    if found == 0 && connection.query_row(tables, [], |row| row.get::<_, u64>(0))? > 0 {
+    if found <= 0 && connection.query_row(tables, [], |row| row.get::<_, u64>(0))? > 0 {
         return Err(damaged("its schema has no number"));
     }
     for migration in migrations.iter().filter(|step| step.number > found) {
+        let mut copy = None;
         if found > 0 {
-            backup(path, connection, migration.number, backups)?;
+            copy = Some(backup(path, connection, migration.number, backups)?);
             fault::point("migration:after-backup");
         }
-        let tx = rusqlite::Transaction::new_unchecked(
-            connection,
-            rusqlite::TransactionBehavior::Immediate,
-        )?;
-        // Another process may have migrated while we waited for the lock.
-        if user_version(&tx)? < migration.number {
-            tx.execute_batch(migration.sql)?;
-            tx.pragma_update(None, "user_version", migration.number)?;
-            fault::point("migration:before-commit");
-        }
-        tx.commit()?;
+        step(connection, migration).inspect_err(|error| {
+            // A copy of what is damaged is no backup.
+            if let Some(copy) = copy.filter(|_| error.is_damage()) {
+                let _ = std::fs::remove_file(copy);
+            }
+        })?;
     }
     Ok(())
 }
 
-/// Copies the database as it is before migration `number`, whole or not at all.
+fn step(connection: &Connection, migration: &Migration) -> Result<(), OpenError> {
+    let tx =
+        rusqlite::Transaction::new_unchecked(connection, rusqlite::TransactionBehavior::Immediate)?;
+    // Another process may have migrated while we waited for the lock.
+    if user_version(&tx)? < migration.number {
+        tx.execute_batch(migration.sql).map_err(misnumbered)?;
+        tx.pragma_update(None, "user_version", migration.number)?;
+        fault::point("migration:before-commit");
+    }
+    Ok(tx.commit()?)
+}
+
+/// Copies the database as it is before migration `number`, whole or not at all; says
+/// where to.
 fn backup(
     path: &Path,
     connection: &Connection,
     number: i64,
     backups: &Path,
-) -> Result<(), OpenError> {
+) -> Result<PathBuf, OpenError> {
     std::fs::create_dir_all(backups)?;
     let stem = path.file_stem().unwrap_or_default().to_string_lossy();
     let target = backups.join(format!("{stem}.before-{number}.db"));
@@ -328,7 +353,8 @@ fn backup(
             source,
         },
         other => other,
-    })
+    })?;
+    Ok(target)
 }
 
 /// Copies a database into a new file: whole, looked at and on the disk, or not at all.

@@ -17,7 +17,7 @@ use uuid::Uuid;
 use crate::db::{self, Guest, Migration, OpenError};
 use crate::fault;
 use crate::model::{Event, EventKind, Millis, Payload, Receipt};
-use ready::{Claimable, claimable, ready_session};
+use ready::{Claimable, FUTURE, claimable, ready_session};
 pub use ready::{Portion, Readiness};
 
 pub(crate) const MIGRATIONS: &[Migration] = &[Migration {
@@ -281,16 +281,20 @@ impl Queue {
     }
 
     /// When the next event becomes ready; none if nothing waits.
-    pub fn next_due(&self, readiness: Readiness) -> rusqlite::Result<Option<Millis>> {
+    pub fn next_due(&self, now: Millis, readiness: Readiness) -> rusqlite::Result<Option<Millis>> {
         self.connection.query_row(
             "select min(due)
              from (
-                 select max(max(at) + :wait, min(due_at)) as due
+                 select max(case when max(at) > :future then :now else max(at) + :wait end, min(due_at)) as due
                  from events
                  where state = 'queued'
                  group by host_session_id
              )",
-            named_params! {":wait": readiness.batch_wait},
+            named_params! {
+                ":now": now,
+                ":future": now + FUTURE,
+                ":wait": readiness.batch_wait,
+            },
             |row| row.get(0),
         )
     }

@@ -14,6 +14,7 @@ mod cost;
 mod demo;
 mod doctor;
 mod dropped;
+mod logs;
 mod pages;
 mod projects;
 mod receipts;
@@ -109,6 +110,8 @@ enum Command {
     On(switch::Args),
     /// What was not kept and why, counted
     Dropped(dropped::Args),
+    /// What hooks and the worker did, line by line, without content
+    Logs(logs::Args),
     /// The background worker
     Worker(worker::Args),
     /// Measure Foreword on this machine
@@ -218,6 +221,7 @@ fn dispatch(command: Command) -> anyhow::Result<()> {
         Command::Off(args) => switch::off(&args),
         Command::On(args) => switch::on(&args),
         Command::Dropped(args) => dropped::run(&args),
+        Command::Logs(args) => logs::run(&args),
         Command::Worker(args) => worker::run(&args),
         Command::Bench(args) => bench::run(&args),
         Command::Completions(args) => pages::completions(&args),

@@ -1,4 +1,4 @@
-//! Short lines about what happened, for `status` and for a person who wonders.
+//! Short lines about what happened, for `status`, `logs` and a person who wonders.
 //!
 //! Never the content of prompts or tool output. A line is one small write to a
 //! file opened for appending, so lines of several processes do not mix.
@@ -16,19 +16,30 @@ const SIZE_MAX: u64 = 256 << 10;
 
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Log {
+    /// What a hook could not do as it should.
     Hook,
+    /// The same of a worker.
     Worker,
+    /// What the worker did.
+    Work,
     /// One line for each thing that was not kept: its reason, never its content.
     Dropped,
 }
 
 impl Log {
+    pub const ALL: [Log; 4] = [Log::Hook, Log::Dropped, Log::Work, Log::Worker];
+
+    pub fn name(self) -> &'static str {
+        match self {
+            Log::Hook => "hook",
+            Log::Worker => "worker",
+            Log::Work => "work",
+            Log::Dropped => "dropped",
+        }
+    }
+
     pub fn path(self, home: &Home) -> PathBuf {
-        home.logs().join(match self {
-            Log::Hook => "hook.log",
-            Log::Worker => "worker.log",
-            Log::Dropped => "dropped.log",
-        })
+        home.logs().join(format!("{}.log", self.name()))
     }
 
     /// Begins the file if there is none: what has begun a block of the disk has room in it for a

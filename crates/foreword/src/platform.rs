@@ -324,6 +324,13 @@ pub fn child_ended(pid: u32) -> Option<bool> {
     ended.then_some(status == 0)
 }
 
+/// Whether a process is halted: it keeps what it holds and does nothing. Linux.
+pub fn is_halted(pid: u32) -> bool {
+    let stat = std::fs::read_to_string(format!("/proc/{pid}/stat")).unwrap_or_default();
+    let state = stat.rsplit_once(") ").map_or("", |(_, rest)| rest);
+    state.starts_with(['T', 't'])
+}
+
 /// Asks a process to end.
 pub fn terminate(pid: u32) -> io::Result<()> {
     let pid = i32::try_from(pid).map_err(|_| io::Error::from(io::ErrorKind::InvalidInput))?;

@@ -84,13 +84,23 @@ fn spooled_events_are_taken_in_or_set_aside() {
         std::fs::write(spool.join("it.json"), input).unwrap();
         assert_eq!(spool::take_in(&spool, &queue).unwrap(), 1);
         let aside = std::fs::remove_file(unreadable.join("it.json")).is_ok();
-        let readiness = Readiness {
-            drain: true,
+        let patient = Readiness {
+            drain: false,
             batch_max: 9,
-            batch_wait: 0,
+            batch_wait: 3000,
         };
-        let everything = |_: &str| Portion::ALL;
-        let claim = queue.claim(NOW, readiness, everything).unwrap();
+        let due = queue.next_due(NOW, patient).unwrap();
+        assert_eq!(due.is_some(), !aside, "it will be looked at some day");
+        assert_eq!(queue.counts().unwrap().pending, u64::from(!aside));
+        let ready = queue.claim(NOW, patient, |_| Portion::ALL).unwrap();
+        let now = Readiness {
+            drain: true,
+            ..patient
+        };
+        let claim = match ready {
+            None => queue.claim(NOW, now, |_| Portion::ALL).unwrap(),
+            ready => ready,
+        };
         assert_eq!(claim.is_some(), !aside, "one or the other");
         if let Some(claim) = claim {
             let told: Event = serde_json::from_slice(input).unwrap();

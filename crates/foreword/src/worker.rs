@@ -20,6 +20,7 @@ use foreword_core::model::{FailureKind, Millis};
 use foreword_core::queue::{Claim, Queue, Readiness};
 use foreword_core::spool;
 use foreword_core::store::Store;
+use foreword_core::text;
 use tokio::signal::unix::{Signal, SignalKind, signal};
 
 use crate::config::Config;
@@ -79,7 +80,11 @@ pub fn run(home: &Home, config: &Config, until: Until) -> anyhow::Result<End> {
                 };
             house::finish_recovery(home)?;
             let worked = match Worker::come_up(home, config) {
-                Ok(mut worker) => worker.work(until).await,
+                Ok(mut worker) => {
+                    let worked = worker.work(until).await;
+                    note(home, "ended");
+                    worked
+                }
                 Err(error) => Err(error),
             };
             let end = match worked {
@@ -99,6 +104,11 @@ pub fn run(home: &Home, config: &Config, until: Until) -> anyhow::Result<End> {
             }
         }
     })
+}
+
+fn note(home: &Home, what: &str) {
+    let id = std::process::id();
+    Log::Work.line(home, &format!("worker {id} {what}"));
 }
 
 /// Whether there are events in the queue or the spool that are still to be processed.
@@ -166,7 +176,7 @@ impl<'a> Worker<'a> {
             signal(SignalKind::interrupt())?,
         ];
         Log::Hook.begin(home);
-        Log::Worker.begin(home);
+        note(home, "came up");
         start::clear_stamp(home);
         Ok(Worker {
             home,
@@ -221,7 +231,7 @@ impl<'a> Worker<'a> {
 
             let next_due = self
                 .queue
-                .next_due(self.readiness(drain))
+                .next_due(now, self.readiness(drain))
                 .unwrap_or_else(|error| {
                     self.outage(&format!("could not look at queue.db: {error}"));
                     Some(now)
@@ -360,6 +370,12 @@ impl<'a> Worker<'a> {
         match derived {
             Some(Ok(())) => {
                 self.limits.remove(&claim.host_session_id);
+                let events = text::count(claim.events.len() as u64, "event", "events");
+                let session = text::shorten(&claim.host_session_id, 80);
+                Log::Work.line(
+                    self.home,
+                    &format!("{events} of session {session} taken in"),
+                );
                 self.queue
                     .finish(claim)
                     .context("could not finish in queue.db")?;
@@ -377,13 +393,14 @@ impl<'a> Worker<'a> {
 
     fn failed(&mut self, claim: Claim, failure: derive::Failure) -> anyhow::Result<Step> {
         let count = claim.events.len();
+        let events = text::count(count as u64, "event", "events");
         match failure {
             derive::Failure::Storage(error) => {
                 self.give_back(claim)?;
                 Err(error).context("could not store in memory.db")
             }
             derive::Failure::Paused(failure) => {
-                self.log(&format!("{count} events wait: {}", failure.kind));
+                self.log(&format!("{events} wait: {}", failure.kind));
                 // A slow model may manage less at once. Nothing counts, whatever it was.
                 if failure.kind == FailureKind::Timeout {
                     self.halve(&claim);
@@ -392,15 +409,13 @@ impl<'a> Worker<'a> {
                 Ok(Step::Nothing)
             }
             derive::Failure::Event(_) if count > 1 && self.deriver.splits() => {
-                self.log(&format!(
-                    "{count} events failed together; in two parts next"
-                ));
+                self.log(&format!("{events} failed together; in two parts next"));
                 self.halve(&claim);
                 self.give_back(claim)?;
                 Ok(Step::Something)
             }
             derive::Failure::Event(error) => {
-                self.log(&format!("{count} events failed"));
+                self.log(&format!("{events} failed"));
                 self.limits.remove(&claim.host_session_id);
                 self.queue
                     .fail(claim, &error, home::now())

@@ -37,6 +37,10 @@ impl Portion {
     };
 }
 
+/// An event that is later than now by this much was told before the clock was put back:
+/// nobody waits until then for its session to fall silent.
+pub(super) const FUTURE: Millis = 60_000;
+
 /// A session to take up.
 pub(super) struct Ready {
     pub host_session_id: String,
@@ -52,7 +56,7 @@ pub(super) fn ready_session(
     readiness: Readiness,
 ) -> rusqlite::Result<Option<Ready>> {
     let mut statement = connection.prepare_cached(
-        "select host_session_id, max(at) <= :silent_since as silent
+        "select host_session_id, max(at) <= :silent_since or max(at) > :future as silent
          from events
          where state = 'queued' and due_at <= :now
          group by host_session_id
@@ -68,6 +72,7 @@ pub(super) fn ready_session(
         ":drain": readiness.drain,
         ":batch_max": readiness.batch_max,
         ":silent_since": now - readiness.batch_wait,
+        ":future": now + FUTURE,
     })?;
     let Some(row) = rows.next()? else {
         return Ok(None);

@@ -314,7 +314,7 @@ fn a_silent_turn_is_over_as_far_as_one_can_tell() {
         of_turn(500, "p1", EventKind::ToolUse),
     ];
     let mut queue = queue_with(&dir, &events);
-    assert_eq!(queue.next_due(PATIENT).unwrap(), Some(1_500));
+    assert_eq!(queue.next_due(600, PATIENT).unwrap(), Some(1_500));
     assert_eq!(queue.claim(1_400, PATIENT, |_| portion(9)).unwrap(), None);
     assert_eq!(claim(&mut queue, 1_500, PATIENT, 9), (vec![1, 500], true));
     queue.take_back_claims().unwrap();

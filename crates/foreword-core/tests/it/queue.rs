@@ -46,12 +46,28 @@ const DRAIN: Readiness = Readiness {
 };
 
 #[test]
+fn an_event_from_before_the_clock_was_put_back_waits_for_nobody() {
+    for at in [10_000_000, i64::MAX] {
+        let dir = tempfile::tempdir().unwrap();
+        let mut queue = open(&dir);
+        queue.push(&event("a", at, EventKind::ToolUse)).unwrap();
+        assert_eq!(queue.next_due(200, PATIENT).unwrap(), Some(200));
+        assert!(
+            queue
+                .claim(200, PATIENT, |_| Portion::ALL)
+                .unwrap()
+                .is_some()
+        );
+    }
+}
+
+#[test]
 fn a_batch_waits_for_the_stop_for_company_or_for_its_time() {
     let dir = tempfile::tempdir().unwrap();
     let mut queue = open(&dir);
     queue.push(&event("a", 100, EventKind::ToolUse)).unwrap();
     assert_eq!(queue.claim(200, PATIENT, |_| Portion::ALL).unwrap(), None);
-    assert_eq!(queue.next_due(PATIENT).unwrap(), Some(1_100));
+    assert_eq!(queue.next_due(200, PATIENT).unwrap(), Some(1_100));
 
     queue.push(&event("a", 150, EventKind::Stop)).unwrap();
     let claim = queue
@@ -164,7 +180,7 @@ fn one_poisoned_event_does_not_take_its_batch_along() {
     let mut stored = Vec::new();
     for _ in 0..20 {
         let Some(claim) = queue.claim(now, DRAIN, |_| Portion::ALL).unwrap() else {
-            now = match queue.next_due(DRAIN).unwrap() {
+            now = match queue.next_due(now, DRAIN).unwrap() {
                 Some(due) => due,
                 None => break,
             };

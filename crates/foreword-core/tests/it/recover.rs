@@ -197,8 +197,16 @@ fn a_truncated_memory_keeps_what_the_rest_and_the_backup_hold() {
 #[test]
 fn one_byte_of_the_header_that_sqlite_does_not_call_damage_costs_nothing() {
     let scene = Scene::new(0, 10);
-    // Written by a later SQLite, of another format, without a schema.
-    for (at, byte) in [(18, 9), (19, 9), (47, 9), (63, 0)] {
+    // Written by a later SQLite, of another format, and the number of its schema.
+    for (at, byte) in [
+        (18, 9),
+        (19, 9),
+        (47, 9),
+        (60, 0x80),
+        (63, 0),
+        (63, 1),
+        (63, 4),
+    ] {
         let mut bytes = scene.truth();
         bytes[at] = byte;
         let recovered = scene.recover(&bytes).unwrap();

@@ -89,6 +89,7 @@ const CHECKS: &[Check] = &[
     error("memory-damaged", work::memory_damaged),
     error("memory-newer", work::memory_newer),
     error("worker-not-starting", work::worker_not_starting),
+    error("worker-halted", work::worker_halted),
     warning("recovered", work::recovered),
     warning("queue-old", work::queue_old),
     warning("events-skipped", work::events_skipped),

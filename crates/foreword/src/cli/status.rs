@@ -75,6 +75,12 @@ fn gather(home: Home) -> anyhow::Result<Status> {
         problems.push(format!("memory.db: {error}"));
         None
     });
+    let worker_pid = Lock::holder(&home.lock()).context("could not look at the worker's lock")?;
+    if let Some(pid) = worker_pid.filter(|pid| platform::is_halted(*pid)) {
+        problems.push(format!(
+            "the worker is halted, so nothing is taken in; `kill -CONT {pid}` has it go on"
+        ));
+    }
     let now = home::now();
     let last_day = text::rfc3339(now - 24 * 3_600_000);
     let recovered = |line: &String| *line >= last_day && line.contains(" was damaged (");
@@ -103,7 +109,7 @@ fn gather(home: Home) -> anyhow::Result<Status> {
             .context("could not read the spool")?
             .len() as u64,
         unreadable: spool::unreadable(&home.spool()).context("could not read the spool")? as u64,
-        worker_pid: Lock::holder(&home.lock()).context("could not look at the worker's lock")?,
+        worker_pid,
         agent,
         server: connection.as_ref().ok().and_then(|(_, server)| *server),
         connection: connection.map(|(connection, _)| connection),

@@ -4,11 +4,12 @@
 //!
 //! `conformance` are sentences that hold for every provider, `calls` those that need a
 //! call to look at, `poison` what one bad event costs the others, `leash` how long a model
-//! is waited for, and `table` everything that can go wrong, with what becomes of the events.
+//! is waited for, `logs` what is noted of it all, and `table` everything that can go wrong, with what becomes of the events.
 
 mod calls;
 mod conformance;
 mod leash;
+mod logs;
 mod poison;
 pub mod server;
 mod table;

@@ -8,7 +8,7 @@ use std::process::{Command, Stdio};
 
 use serde_json::{Value, json};
 
-use crate::support::{Host, Sandbox, assert_same, tree};
+use crate::support::{Host, Leashed, Sandbox, assert_same, signal, tree, wait_until};
 
 /// A machine on which all is well: connected, with a client and a memory.
 struct Clinic {
@@ -153,7 +153,7 @@ fn set_mode(path: &Path, mode: u32) {
 #[test]
 fn a_machine_on_which_all_is_well_is_left_in_peace() {
     let clinic = Clinic::new();
-    insta::assert_snapshot!(clinic.text(), @"27 checks, nothing found");
+    insta::assert_snapshot!(clinic.text(), @"28 checks, nothing found");
     clinic.tell("waiting, with a log beside the queue");
     assert!(clinic.file("queue.db-wal").exists());
     assert_eq!(clinic.ids(), [] as [&str; 0]);
@@ -390,6 +390,19 @@ fn worker_not_starting() {
     clinic.sandbox.keep_workers_away();
     set_mode(&clinic.file("worker.starting"), 0o600);
     clinic.is_cured_of("worker-not-starting");
+}
+
+#[test]
+fn worker_halted() {
+    let clinic = Clinic::new();
+    let worker = clinic.sandbox.command(&["worker", "run"]).spawn().unwrap();
+    let worker = Leashed(worker);
+    wait_until("it has the lock", || {
+        clinic.sandbox.worker_pid() == Some(worker.0.id())
+    });
+    signal(worker.0.id(), "STOP");
+    wait_until("it is halted", || !clinic.ids().is_empty());
+    clinic.is_cured_of("worker-halted");
 }
 
 #[test]

@@ -7,6 +7,7 @@ mod transcript;
 
 mod agent;
 mod bench;
+mod census;
 mod client;
 mod commands;
 mod concurrency;
@@ -16,6 +17,7 @@ mod crash;
 mod doctor;
 mod fill;
 mod full_disk;
+mod fuzz;
 mod host;
 mod install;
 mod isolation;

@@ -6,7 +6,7 @@ use std::io::Write as _;
 use std::os::unix::ffi::OsStrExt as _;
 use std::os::unix::fs::MetadataExt as _;
 use std::path::{Path, PathBuf};
-use std::process::{Command, Output, Stdio};
+use std::process::{Child, Command, Output, Stdio};
 use std::time::{Duration, Instant};
 
 use serde_json::Value;
@@ -318,6 +318,16 @@ pub fn signal(pid: u32, name: &str) {
         .unwrap();
     // It may have ended by itself meanwhile.
     drop(sent);
+}
+
+/// A process that is gone when the test is, however that ends: also a halted one.
+pub struct Leashed(pub Child);
+
+impl Drop for Leashed {
+    fn drop(&mut self) {
+        let _ = self.0.kill();
+        let _ = self.0.wait();
+    }
 }
 
 /// Builds the inputs of one session as Claude Code sends them.

@@ -12,7 +12,7 @@ use foreword_core::text::{self, count};
 use super::{Trouble, World};
 use crate::config::{Config, Mistake};
 use crate::log::Log;
-use crate::platform::Lock;
+use crate::platform::{self, Lock};
 use crate::{show, start};
 
 pub fn config_broken(world: &World) -> Option<Trouble> {
@@ -123,6 +123,14 @@ pub fn worker_not_starting(world: &World) -> Option<Trouble> {
         world.foreword("worker start"),
         format!("the worker did not come up {tries} times in a row{last}"),
     )
+}
+
+/// It has the lock, so no other takes its place.
+pub fn worker_halted(world: &World) -> Option<Trouble> {
+    let holder = Lock::holder(&world.home.lock()).ok().flatten();
+    let pid = holder.filter(|pid| platform::is_halted(*pid))?;
+    let evidence = format!("the worker (pid {pid}) is halted; what hooks are told waits");
+    Trouble::cured_by(format!("kill -CONT {pid}"), evidence)
 }
 
 /// A turn's events wait seconds, not hours.
