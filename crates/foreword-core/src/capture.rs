@@ -394,18 +394,32 @@ fn key(
     // Without an id of the host's, the same content may well be said again later.
     let bucket = now.div_euclid(TOLD_TWICE_WITHIN);
     match (kind, tool_use_id, prompt_id) {
-        (EventKind::Receipt, Some(id), _) => format!("receipt:{session}:{id}"),
-        (EventKind::ToolUse | EventKind::ToolFailure, Some(id), _) => {
-            format!("tool:{session}:{id}")
-        }
+        (EventKind::Receipt, Some(id), _) => opened_key(session, id),
+        (EventKind::ToolUse | EventKind::ToolFailure, Some(id), _) => tool_key(session, id),
         (EventKind::ToolUse | EventKind::ToolFailure, None, _) => {
             format!("tool:{session}:{}:{bucket}", hash())
         }
-        (EventKind::SessionStart | EventKind::SessionEnd, ..) | (_, _, None) => {
-            format!("{kind}:{session}:{}:{bucket}", hash())
+        // A session that is resumed at once ends again, but after another turn.
+        (EventKind::SessionStart | EventKind::SessionEnd, _, Some(prompt_id)) => {
+            let turn = turn_key(kind, session, prompt_id);
+            format!("{turn}{}:{bucket}", hash())
         }
-        (_, _, Some(prompt_id)) => format!("{kind}:{session}:{prompt_id}:{}", hash()),
+        (_, _, None) => format!("{kind}:{session}:{}:{bucket}", hash()),
+        (_, _, Some(prompt_id)) => turn_key(kind, session, prompt_id) + &hash(),
     }
+}
+
+pub(crate) fn tool_key(session: &str, id: &str) -> String {
+    format!("tool:{session}:{id}")
+}
+
+pub(crate) fn opened_key(session: &str, id: &str) -> String {
+    format!("receipt:{session}:{id}")
+}
+
+/// How the keys begin of a turn's prompt, and of each time that it stopped.
+pub(crate) fn turn_key(kind: EventKind, session: &str, prompt_id: &str) -> String {
+    format!("{kind}:{session}:{prompt_id}:")
 }
 
 /// What a tool does with the file that it names; none if that is not its purpose.

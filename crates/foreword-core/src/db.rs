@@ -96,7 +96,12 @@ pub fn open_guest(path: &Path, guest: Guest, schema: i64) -> Result<Connection, 
     connection.set_db_config(DbConfig::SQLITE_DBCONFIG_NO_CKPT_ON_CLOSE, true)?;
     connection.busy_handler(Some(wait_briefly))?;
     if guest == Guest::Writes {
-        connection.execute_batch("pragma synchronous = normal; pragma wal_autocheckpoint = 0")?;
+        // And a gigabyte is enough where no worker comes.
+        connection.execute_batch(
+            "pragma synchronous = normal;
+             pragma wal_autocheckpoint = 0;
+             pragma max_page_count = 262144;",
+        )?;
     }
     check_schema(path, user_version(&connection)?, schema)?;
     Ok(connection)

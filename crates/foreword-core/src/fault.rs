@@ -35,6 +35,9 @@ pub fn arm(specs: &str) {
     armed::arm(specs);
 }
 
+/// Whether this build has points and planted defects at all.
+pub const BUILT_IN: bool = cfg!(any(debug_assertions, feature = "faults"));
+
 /// Every point that exists, so that a harness can visit them all.
 pub const POINTS: &[&str] = &[
     "hook:before-insert",
@@ -43,6 +46,9 @@ pub const POINTS: &[&str] = &[
     "spool:after-rename",
     "intake:after-insert",
     "claim:after-commit",
+    "provider:before-call",
+    "provider:after-call",
+    "store:after-index",
     "store:before-commit",
     "store:after-commit",
     "queue:after-delete",

@@ -4,8 +4,8 @@
 //! environment, look at the clock or touch the network. Time, paths and settings
 //! are arguments. The modules stand in the order in which a tool use meets them:
 //! what a hook was told is *captured* (its project resolved, its secrets
-//! redacted), *queued* (or spooled), and later *stored* together with what was
-//! derived from it; *search*, *index* and *need* read it back.
+//! redacted), *queued* (or spooled; *fill* adds what hooks missed), and later *stored*
+//! together with what was derived from it; *search*, *index* and *need* read it back.
 
 pub mod model;
 
@@ -17,6 +17,9 @@ pub mod redact;
 pub mod queue;
 pub mod spool;
 
+pub mod fill;
+pub mod transcript;
+
 pub mod kin;
 pub mod store;
 
@@ -26,6 +29,7 @@ pub mod search;
 pub mod stale;
 pub mod text;
 
+pub mod audit;
 pub mod backup;
 pub mod check;
 pub mod db;

@@ -243,6 +243,9 @@ impl Queue {
             )?
             .execute(named_params! {":until": now + LEASE, ":id": event.id.to_string()})
         })?;
+        if fault::planted("ack-before-commit") {
+            self.delete(&events)?;
+        }
         fault::point("claim:after-commit");
         Ok(Some(Claim {
             host_session_id: ready.host_session_id,
@@ -298,12 +301,16 @@ impl Queue {
 
     /// Removes events whose results are stored, or were before.
     pub fn finish(&mut self, claim: Claim) -> rusqlite::Result<()> {
-        self.in_short_steps(&claim.events, |tx, event| {
-            tx.prepare_cached("delete from events where id = :id")?
-                .execute(named_params! {":id": event.id.to_string()})
-        })?;
+        self.delete(&claim.events)?;
         fault::point("queue:after-delete");
         Ok(())
+    }
+
+    fn delete(&mut self, events: &[Event]) -> rusqlite::Result<()> {
+        self.in_short_steps(events, |tx, event| {
+            tx.prepare_cached("delete from events where id = :id")?
+                .execute(named_params! {":id": event.id.to_string()})
+        })
     }
 
     /// Gives events back untouched: what went wrong was not theirs.

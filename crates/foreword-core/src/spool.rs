@@ -23,8 +23,15 @@ pub enum IntakeError {
 /// No hook takes this long to write one file.
 const PARTIAL_KEPT: Millis = 3_600_000;
 
+/// More files than this wait only if no worker can come, and then none would ever stop.
+pub const FILES_MAX: usize = 20_000;
+
 /// Writes one event as one file, whole or not at all.
 pub fn write(spool: &Path, event: &Event) -> io::Result<()> {
+    if std::fs::read_dir(spool).is_ok_and(|files| files.count() >= FILES_MAX) {
+        let full = format!("{FILES_MAX} events wait; `foreword doctor` says why");
+        return Err(io::Error::new(io::ErrorKind::QuotaExceeded, full));
+    }
     let partial = spool.join(format!(".{}.partial", event.id));
     let text = serde_json::to_vec(event)?;
     let written = std::fs::write(&partial, text).or_else(|error| {

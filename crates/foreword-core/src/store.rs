@@ -32,6 +32,7 @@ use crate::model::{Event, Millis};
 pub use again::{HostSession, Kept, Made};
 pub use asked::Said;
 pub use beside::Beside;
+pub(crate) use commit::uuid_at;
 pub use commit::{Batch, Replaces, Told};
 pub use digest::{Digest, DigestPrompt};
 pub use projects::Project;
@@ -64,11 +65,11 @@ pub(crate) const MIGRATIONS: &[Migration] = &[
 const SCHEMA: i64 = 5;
 
 /// A session that said nothing for this long was interrupted.
-const SILENCE: Millis = 24 * 3_600_000;
+pub(crate) const SILENCE: Millis = 24 * 3_600_000;
 
 /// So long an event is known that was taken in. A crash brings one back with the next worker,
 /// a host that fires a hook again within the session.
-const PROCESSED_KEPT: Millis = 30 * 24 * 3_600_000;
+pub(crate) const PROCESSED_KEPT: Millis = 30 * 24 * 3_600_000;
 
 /// What agents were shown is looked at for a while after.
 const RECEIPTS_KEPT: Millis = 90 * 24 * 3_600_000;
@@ -165,6 +166,18 @@ impl Store {
         )
     }
 
+    /// The sessions that were silent for so long that the next `keep_house` calls them interrupted.
+    pub fn silent_sessions(&self, now: Millis) -> rusqlite::Result<Vec<String>> {
+        let mut statement = self.connection.prepare_cached(
+            "select host_session_id
+             from sessions
+             where state = 'active' and last_event_at < :before",
+        )?;
+        let rows =
+            statement.query_map(named_params! {":before": now - SILENCE}, |row| row.get(0))?;
+        rows.collect()
+    }
+
     /// What time alone changes: silent sessions, and what is past its keeping.
     pub fn keep_house(&self, now: Millis, events_kept: Millis) -> rusqlite::Result<()> {
         self.connection.execute(
@@ -193,6 +206,30 @@ impl Store {
             "delete from receipts where at < :before",
             named_params! {":before": last - RECEIPTS_KEPT},
         )?;
-        Ok(())
+        self.merge_texts()
+    }
+
+    /// FTS5 writes new rows beside the old ones, and every term of a search is looked up in each
+    /// of those parts. By itself it puts four of a size together; here two are enough. A
+    /// little at a time, so that nobody waits to write.
+    pub fn merge_texts(&self) -> rusqlite::Result<()> {
+        // Only if it is not so already: a memory that nobody writes to needs no new backup.
+        self.connection.execute(
+            "insert into texts (texts, rank)
+             select 'usermerge', 2
+             where not exists (select 1 from texts_config where k = 'usermerge' and v = 2)",
+            [],
+        )?;
+        let mut merge = self
+            .connection
+            .prepare_cached("insert into texts (texts, rank) values ('merge', 200)")?;
+        loop {
+            let before = self.connection.total_changes();
+            merge.execute([])?;
+            // As FTS5 says that nothing is left to be merged.
+            if self.connection.total_changes() - before < 2 {
+                return Ok(());
+            }
+        }
     }
 }

@@ -12,6 +12,7 @@ pub mod reply;
 
 use std::time::Duration;
 
+use foreword_core::fault;
 use foreword_core::model::{Derived, Event, FailureKind, Millis, Observation, Provenance};
 use foreword_core::redact;
 use foreword_core::store::Store;
@@ -99,7 +100,9 @@ impl Compressor {
             answer_max: self.settings.answer_max_tokens,
             now,
         };
+        fault::point("provider:before-call");
         let call = self.model.ask(&question).await;
+        fault::point("provider:after-call");
         let read = read(&call, subject);
         let failed = read.as_ref().err().map(|failure| Failed {
             kind: failure.kind,

@@ -3,7 +3,7 @@
 //! Never the content of prompts or tool output. A line is one small write to a
 //! file opened for appending, so lines of several processes do not mix.
 
-use std::fs::OpenOptions;
+use std::fs::{File, OpenOptions};
 use std::io::Write as _;
 use std::path::PathBuf;
 
@@ -42,6 +42,15 @@ impl Log {
         home.logs().join(format!("{}.log", self.name()))
     }
 
+    /// Begins the file if there is none: what has begun a block of the disk has room in it for a
+    /// line when the disk is full, which is when there is something to say.
+    pub fn begin(self, home: &Home) {
+        let made = std::fs::create_dir_all(home.logs());
+        if let Ok(mut file) = made.and_then(|()| File::create_new(self.path(home))) {
+            let _ = file.write_all(b"\n");
+        }
+    }
+
     /// Adds a line. What goes wrong here has nowhere to be said.
     pub fn line(self, home: &Home, line: &str) {
         let path = self.path(home);
@@ -67,6 +76,7 @@ impl Log {
         older
             .lines()
             .chain(log.lines())
+            .filter(|line| !line.is_empty())
             .map(str::to_owned)
             .collect()
     }
@@ -74,7 +84,7 @@ impl Log {
     /// The last lines, oldest first.
     pub fn tail(self, home: &Home, count: usize) -> Vec<String> {
         let log = std::fs::read_to_string(self.path(home)).unwrap_or_default();
-        let lines: Vec<_> = log.lines().collect();
+        let lines: Vec<_> = log.lines().filter(|line| !line.is_empty()).collect();
         lines[lines.len().saturating_sub(count)..]
             .iter()
             .map(|&line| line.to_owned())

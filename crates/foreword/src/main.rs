@@ -17,6 +17,7 @@ mod cli;
 mod config;
 mod install;
 mod mcp;
+mod notice;
 mod show;
 
 mod home;

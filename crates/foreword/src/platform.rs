@@ -283,7 +283,7 @@ pub async fn parent_gone() {
     std::future::pending::<()>().await;
 }
 
-/// Ends a child that `bind_to_us` prepared, with all of its group.
+/// Ends a process that was started by `bind_to_us` or `spawn_detached`, with all of its group.
 pub fn kill_group(pid: u32) {
     if let Ok(pid) = i32::try_from(pid)
         && pid > 1

@@ -6,6 +6,8 @@
 
 use std::path::PathBuf;
 
+use foreword_core::model::Millis;
+
 use crate::home::Home;
 
 /// What can be switched off.
@@ -100,6 +102,18 @@ impl Switches {
 
 fn path(home: &Home) -> PathBuf {
     home.dir().join("off")
+}
+
+/// Notes that something was switched on again. What happened until then stays untold, also
+/// where the host has it in writing.
+pub fn note_on(home: &Home, now: Millis) -> std::io::Result<()> {
+    std::fs::write(home.dir().join("on"), now.to_string())
+}
+
+/// When something was last switched on again.
+pub fn on_since(home: &Home) -> Millis {
+    let text = std::fs::read_to_string(home.dir().join("on")).unwrap_or_default();
+    text.trim().parse().unwrap_or(0)
 }
 
 /// Set in the environment: this process and its children are left alone.

@@ -2,16 +2,17 @@
 //!
 //! At most one per data directory: a file lock is the only authority. It is
 //! woken by a datagram, ends by itself when idle, and finishes the batch in hand
-//! when asked to end, unless a model is still to answer. `derive` is the work on one batch;
-//! this file decides when.
+//! when asked to end, unless a model is still to answer. `derive` is the work on one batch,
+//! `fill` adds what hooks missed of a session; this file decides when.
 
 mod derive;
+mod fill;
 mod house;
 pub mod leash;
 pub mod redo;
 pub mod request;
 
-use std::collections::HashMap;
+use std::collections::{BTreeSet, HashMap};
 use std::time::Duration;
 
 use anyhow::Context as _;
@@ -25,6 +26,7 @@ use tokio::signal::unix::{Signal, SignalKind, signal};
 use crate::config::Config;
 use crate::home::{self, Home};
 use crate::log::Log;
+use crate::notice::Matter;
 use crate::platform::{self, Lock};
 use crate::provider;
 use crate::recover;
@@ -136,6 +138,8 @@ struct Worker<'a> {
     backup_looked_at: Millis,
     /// A session of which a batch failed is taken up in smaller parts, until one goes well.
     limits: HashMap<String, u32>,
+    /// Sessions that were heard of and did not say goodbye, of which hooks may have missed something.
+    open: BTreeSet<String>,
     /// What it came up with.
     settings: provider::Settings,
 }
@@ -171,6 +175,7 @@ impl<'a> Worker<'a> {
             signal(SignalKind::terminate())?,
             signal(SignalKind::interrupt())?,
         ];
+        Log::Hook.begin(home);
         note(home, "came up");
         start::clear_stamp(home);
         Ok(Worker {
@@ -186,6 +191,7 @@ impl<'a> Worker<'a> {
             house_kept: 0,
             backup_looked_at: 0,
             limits: HashMap::new(),
+            open: BTreeSet::new(),
             settings: provider::Settings::read(home),
         })
     }
@@ -235,6 +241,9 @@ impl<'a> Worker<'a> {
             let patient = now < progress_at + DRAIN_PATIENCE;
             let soon = next_due.is_some_and(|due| due <= now + DRAIN_PATIENCE);
             if drain && !(soon && patient) {
+                if self.fill_open(now) {
+                    continue;
+                }
                 let left = self.queue.counts().map_or(0, |counts| counts.pending);
                 if until == Until::Drained {
                     return Ok(End::Done { left });
@@ -251,6 +260,9 @@ impl<'a> Worker<'a> {
             let hopeless = self.is_hopeless(now);
             let next_due = next_due.filter(|_| !hopeless);
             if next_due.is_none() && now >= idle_end {
+                if self.fill_open(now) {
+                    continue;
+                }
                 let left = self.queue.counts().map_or(0, |counts| counts.pending);
                 return Ok(End::Done {
                     left: if hopeless { left } else { 0 },
@@ -338,6 +350,11 @@ impl<'a> Worker<'a> {
         let Some(claim) = claim else {
             return Ok(Step::Nothing);
         };
+        if self.fill_ended(&claim, now)? {
+            // What was missing belongs before the end.
+            self.give_back(claim)?;
+            return Ok(Step::Something);
+        }
         let [terminate, interrupt] = &mut self.signals;
         let derived = tokio::select! {
             biased;
@@ -345,6 +362,11 @@ impl<'a> Worker<'a> {
             _ = interrupt.recv() => None,
             derived = self.deriver.derive(&claim, now) => Some(derived),
         };
+        match self.deriver.leash.notice(&self.deriver.store, now) {
+            Ok(Some(line)) => Matter::Provider.tell(self.home, &line),
+            Ok(None) => Matter::Provider.take_back(self.home),
+            Err(_) => {}
+        }
         match derived {
             Some(Ok(())) => {
                 self.limits.remove(&claim.host_session_id);

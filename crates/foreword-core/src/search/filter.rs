@@ -37,6 +37,12 @@ impl Filter {
         }
     }
 
+    /// Whether hits may be of more than one project.
+    #[must_use]
+    pub fn spans_projects(&self) -> bool {
+        self.projects.as_ref().is_none_or(|it| it.len() > 1)
+    }
+
     #[must_use]
     pub fn is_only_projects(&self) -> bool {
         *self == self.only_projects()

@@ -6,12 +6,12 @@
 //! keeps its number.
 
 use rusqlite::{Connection, Transaction, named_params};
-use uuid::Uuid;
+use uuid::{ClockSequence, Uuid};
 
-use super::Store;
 use super::kin::{self, Candidates, keep_observation};
 use super::taken::{keep_events, mark_again, mark_processed};
 use super::turns::prompt_identity;
+use super::{SILENCE, Store};
 use crate::fault;
 use crate::model::{
     Derived, Event, EventKind, Kind, Millis, Observation, Outcome, Provenance, SessionState,
@@ -101,6 +101,8 @@ impl Store {
                 upsert_summary(&tx, &session, prompt, summary, told, batch.now)?;
                 outcome = Outcome::Stored;
             }
+            // Triggers have put all of it into the full text, too.
+            fault::point("store:after-index");
         }
         name_session(&tx, session.id)?;
         if batch.replaces == Replaces::Events {
@@ -134,6 +136,14 @@ fn upsert_session(
         .map(|key| upsert_project(tx, key, batch.now))
         .transpose()?;
     let last = |field: fn(&Event) -> Option<&str>| batch.events.iter().rev().find_map(field);
+    // None as well if a clock ran ahead when it was heard of.
+    let heard_until: Option<Millis> = tx.query_row(
+        "select max(last_event_at)
+         from sessions
+         where host = :host and host_session_id = :session and last_event_at <= :now",
+        named_params! {":host": first.host, ":session": first.host_session_id, ":now": batch.now},
+        |row| row.get(0),
+    )?;
     tx.execute(
         "insert into sessions
              (host, host_session_id, project_id, state, branch, root, transcript_path, started_at, last_event_at)
@@ -166,8 +176,10 @@ fn upsert_session(
     )?;
     // Looking at old events again does not bring a session back to life.
     if batch.replaces != Replaces::Events {
-        for event in batch.events {
-            state = next_state(state, event.kind);
+        // Nor does what comes late say how a session stands.
+        let late = |event: &&Event| heard_until.is_some_and(|it| event.at < it);
+        for event in batch.events.iter().filter(|event| !late(event)) {
+            state = next_state(state, event, batch.now);
         }
     }
     tx.execute(
@@ -203,12 +215,13 @@ pub(super) fn upsert_project(
     Ok(id)
 }
 
-fn next_state(state: SessionState, kind: EventKind) -> SessionState {
-    match kind {
+fn next_state(state: SessionState, event: &Event, now: Millis) -> SessionState {
+    match event.kind {
         EventKind::StopFailure => SessionState::Failed,
         EventKind::SessionEnd if state == SessionState::Failed => SessionState::Failed,
         EventKind::SessionEnd => SessionState::Completed,
         EventKind::Receipt => state,
+        _ if event.at < now - SILENCE => SessionState::Interrupted,
         _ => SessionState::Active,
     }
 }
@@ -217,15 +230,15 @@ pub(super) fn next_item(connection: &Connection, kind: Kind, at: Millis) -> rusq
     connection
         .prepare_cached("insert into items (uuid, kind) values (:uuid, :kind) returning id")?
         .query_row(
-            named_params! {":uuid": uuid_at(at).to_string(), ":kind": kind},
+            named_params! {":uuid": uuid_at(at, uuid::NoContext).to_string(), ":kind": kind},
             |row| row.get(0),
         )
 }
 
-fn uuid_at(at: Millis) -> Uuid {
+pub(crate) fn uuid_at(at: Millis, order: impl ClockSequence<Output = impl Into<u128>>) -> Uuid {
     let seconds = u64::try_from(at.div_euclid(1000)).unwrap_or_default();
     let nanos = u32::try_from(at.rem_euclid(1000)).unwrap_or_default() * 1_000_000;
-    Uuid::new_v7(uuid::Timestamp::from_unix(uuid::NoContext, seconds, nanos))
+    Uuid::new_v7(uuid::Timestamp::from_unix(order, seconds, nanos))
 }
 
 fn insert_prompt(tx: &Transaction<'_>, session: i64, event: &Event) -> rusqlite::Result<()> {

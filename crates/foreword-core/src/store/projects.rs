@@ -45,6 +45,20 @@ impl Store {
         rows.collect()
     }
 
+    /// One of these, by name or key, that is no project.
+    pub fn unknown_project(&self, projects: &[String]) -> rusqlite::Result<Option<String>> {
+        let mut known = self.connection.prepare_cached(
+            "select exists (select 1 from projects where name = :project)
+                 or exists (select 1 from project_keys where key = :project)",
+        )?;
+        for project in projects {
+            if !known.query_row(named_params! {":project": project}, |row| row.get(0))? {
+                return Ok(Some(project.clone()));
+            }
+        }
+        Ok(None)
+    }
+
     pub fn rename_project(&self, id: i64, name: &str) -> rusqlite::Result<()> {
         self.connection.execute(
             "update projects set name = :name where id = :id",

@@ -14,3 +14,4 @@ mod queue;
 mod recover;
 mod search;
 mod store;
+mod transcript;

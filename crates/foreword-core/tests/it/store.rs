@@ -286,6 +286,29 @@ fn events_past_their_keeping_go_and_what_came_of_them_stays() {
 }
 
 #[test]
+fn what_was_written_bit_by_bit_is_put_together() {
+    let dir = tempfile::tempdir().unwrap();
+    let mut memory = open(&dir);
+    for number in 0..3 {
+        store(
+            &mut memory,
+            &[prompt(number, &number.to_string(), "Alpha")],
+            |_| vec![],
+        );
+    }
+    let parts = || -> i64 {
+        #[expect(clippy::disallowed_methods, reason = "tests look from outside")]
+        let outside = rusqlite::Connection::open(dir.path().join("memory.db")).unwrap();
+        let parts = "select count(distinct segid) from texts_idx";
+        outside.query_row(parts, [], |row| row.get(0)).unwrap()
+    };
+    assert_eq!(parts(), 3);
+    memory.keep_house(1_000, 1_000).unwrap();
+    assert_eq!(parts(), 1);
+    assert_eq!(memory.damage(), None);
+}
+
+#[test]
 fn a_session_is_its_new_turns_and_the_whole_ones_before() {
     let dir = tempfile::tempdir().unwrap();
     let mut memory = open(&dir);

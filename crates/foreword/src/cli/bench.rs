@@ -7,22 +7,32 @@
 //! (`agent`) is counted by a scripted model and not timed. `search` is about the speed of
 //! finding (made-up words: `speech`; a picture: `plot`; the MCP server's memory: `server`),
 //! `retrieval` about what is found, `size` about the room that a year takes.
+//!
+//! Three more ask what holds when things go wrong, with what they share in `trial` and
+//! `census`: `crash` kills processes, `load` sends more than anybody would, `soak` does
+//! everything for a while.
 
 mod agent;
 mod burst;
+mod census;
+mod crash;
 mod hooks;
 mod host;
+mod load;
 mod machine;
 mod memories;
 mod plot;
+mod process;
 mod report;
 mod retrieval;
 mod search;
 mod server;
 mod size;
+mod soak;
 mod spawn;
 mod speech;
 mod statistics;
+mod trial;
 mod world;
 
 use clap::Subcommand;
@@ -43,6 +53,12 @@ enum What {
     Search(search::Args),
     /// Search: whether it finds what answers a question, on a benchmark's data
     Retrieval(retrieval::Args),
+    /// Kills hooks and workers, and looks whether anything is lost, doubled or stuck
+    Crash(crash::Args),
+    /// Many events a second for a while: what hooks take, and what the worker
+    Load(load::Args),
+    /// Sessions, kills and outages for a while: processes, memory, files and disk
+    Soak(soak::Args),
     /// How large the data directory gets in a year of heavy use
     Size(size::Args),
 }
@@ -53,6 +69,9 @@ pub fn run(args: &Args) -> anyhow::Result<()> {
         What::Agent(args) => agent::run(args),
         What::Search(args) => search::run(args),
         What::Retrieval(args) => retrieval::run(args),
+        What::Crash(args) => crash::run(args),
+        What::Load(args) => load::run(args),
+        What::Soak(args) => soak::run(args),
         What::Size(args) => size::run(args),
     }
 }

@@ -1,7 +1,9 @@
 //! Which projects, sessions and times a command looks at: the same flags wherever one looks back.
 
+use anyhow::bail;
 use foreword_core::model::Millis;
 use foreword_core::search::Filter;
+use foreword_core::store::Store;
 
 #[derive(clap::Args)]
 pub struct Scope {
@@ -43,6 +45,15 @@ impl Scope {
             until: self.until.map(|when| when.end(now)),
             ..Filter::default()
         })
+    }
+
+    /// Projects that nobody knows are a slip of the hand.
+    pub fn check(&self, store: Option<&Store>) -> anyhow::Result<()> {
+        let unknown = store.map(|store| store.unknown_project(&self.project));
+        match unknown.transpose()?.flatten() {
+            Some(name) => bail!("no project is called '{name}'; `foreword projects` lists them"),
+            None => Ok(()),
+        }
     }
 
     pub fn is_current_project(&self) -> bool {

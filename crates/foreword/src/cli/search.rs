@@ -35,7 +35,7 @@ pub struct Args {
     #[command(flatten)]
     scope: Scope,
     /// How many hits at most
-    #[arg(long, default_value_t = 10)]
+    #[arg(long, default_value_t = 10, value_parser = clap::value_parser!(u32).range(1..))]
     limit: u32,
     /// How many of the best to leave out
     #[arg(long, default_value_t = 0)]
@@ -46,7 +46,7 @@ pub struct Args {
     format: Format,
 }
 
-const FILTERS: [&str; 10] = [
+const FILTERS: [&str; 13] = [
     "observation_type",
     "concept",
     "file",
@@ -57,6 +57,9 @@ const FILTERS: [&str; 10] = [
     "branch",
     "since",
     "until",
+    "project",
+    "all_projects",
+    "sort",
 ];
 
 #[derive(Debug, Clone, Copy, PartialEq, Eq, ValueEnum)]
@@ -99,7 +102,7 @@ fn one_of<T: ToString>(word: &str, parsed: Option<T>, all: &[T]) -> Result<T, St
 }
 
 pub fn run(args: &Args) -> anyhow::Result<()> {
-    let home = super::home()?;
+    let home = super::home_to_look_at()?;
     let words = args.words.join(" ");
     let here = super::current_place().unwrap_or_default();
     let filter = args.scope.filter(home::now()).map(|filter| Filter {
@@ -112,6 +115,7 @@ pub fn run(args: &Args) -> anyhow::Result<()> {
         ..filter
     });
     let store = super::memory(&home)?;
+    args.scope.check(store.as_ref())?;
     let in_scope = filter.is_some();
     let query = Query {
         words: &words,
@@ -139,6 +143,7 @@ pub fn run(args: &Args) -> anyhow::Result<()> {
             looser: Vec::new(),
         },
     };
+    let with_project = query.filter.spans_projects();
     match args.format {
         Format::Json => {
             println!("{}", show::json(&show::hits_json(&found.hits)));
@@ -148,16 +153,19 @@ pub fn run(args: &Args) -> anyhow::Result<()> {
             println!("{}", show::no_project());
             return Ok(());
         }
+        _ if found.hits.is_empty() && args.offset > 0 => {
+            println!("--offset {} leaves out all hits", args.offset);
+        }
         _ if found.hits.is_empty() => print!(
             "{}",
             show::no_hits(&words, &found, args.scope.is_current_project())
         ),
-        Format::Index => print!("{}", show::hits(&found.hits)),
+        Format::Index => print!("{}", show::hits(&found.hits, with_project)),
         Format::Sessions | Format::Summaries => {
             let sessions = store.map(|store| sessions_of(&store, &query, &found.hits, args.limit));
             let sessions = sessions.transpose()?.unwrap_or_default();
             let summaries = args.format == Format::Summaries;
-            print!("{}", show::sessions(&sessions, summaries));
+            print!("{}", show::sessions(&sessions, summaries, with_project));
         }
         Format::Facts | Format::Full => {
             let items = found.hits.iter().map(|hit| hit.id);

@@ -1,6 +1,6 @@
 //! `foreword sessions`: what each session was about.
 
-use foreword_core::search::sessions;
+use foreword_core::search::{Filter, sessions};
 
 use super::scope::Scope;
 use crate::{home, show};
@@ -13,7 +13,7 @@ pub struct Args {
     #[arg(long)]
     summaries: bool,
     /// How many at most
-    #[arg(long, default_value_t = 10)]
+    #[arg(long, default_value_t = 10, value_parser = clap::value_parser!(u32).range(1..))]
     limit: u32,
     /// As JSON
     #[arg(long)]
@@ -21,10 +21,12 @@ pub struct Args {
 }
 
 pub fn run(args: &Args) -> anyhow::Result<()> {
-    let home = super::home()?;
+    let home = super::home_to_look_at()?;
     let filter = args.scope.filter(home::now());
     let store = super::memory(&home)?;
+    args.scope.check(store.as_ref())?;
     let in_scope = filter.is_some();
+    let with_project = filter.as_ref().is_some_and(Filter::spans_projects);
     let sessions = match (store, filter) {
         (Some(store), Some(filter)) => sessions(&store, &filter, args.limit)?,
         _ => Vec::new(),
@@ -34,7 +36,10 @@ pub fn run(args: &Args) -> anyhow::Result<()> {
     } else if !in_scope {
         println!("{}", show::no_project());
     } else {
-        print!("{}", show::sessions(&sessions, args.summaries));
+        print!(
+            "{}",
+            show::sessions(&sessions, args.summaries, with_project)
+        );
     }
     Ok(())
 }

@@ -3,7 +3,8 @@
 use anyhow::{Context as _, bail};
 use foreword_core::text::one_line;
 
-use crate::switch::{Scope, Switches};
+use crate::home;
+use crate::switch::{self, Scope, Switches};
 
 /// Where: in this project unless said otherwise.
 #[derive(clap::Args)]
@@ -60,6 +61,9 @@ pub fn on(args: &Args) -> anyhow::Result<()> {
     let scope = args.scope()?;
     let mut switches = Switches::read(&home);
     let was_off = switches.set_on(&scope);
+    if was_off {
+        switch::note_on(&home, home::now()).context("could not note the time")?;
+    }
     switches
         .write(&home)
         .context("could not write the switch")?;

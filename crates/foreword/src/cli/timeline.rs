@@ -23,8 +23,9 @@ pub struct Args {
 }
 
 pub fn run(args: &Args) -> anyhow::Result<()> {
-    let home = super::home()?;
+    let home = super::home_to_look_at()?;
     let store = super::memory(&home)?.context("nothing is remembered yet")?;
+    args.scope.check(Some(&store))?;
     let words = args.middle.join(" ");
     let id = match words.strip_prefix('#').unwrap_or(&words).parse() {
         Ok(id) => id,

@@ -15,12 +15,14 @@ use foreword_core::need::{self, Before, Occasion, Reminder};
 use foreword_core::queue::Inlet;
 use foreword_core::spool;
 use foreword_core::store::Store;
+use serde_json::json;
 use uuid::Uuid;
 
 use super::program;
 use crate::config::Show;
 use crate::home::Home;
 use crate::log::Log;
+use crate::notice;
 
 /// The host cuts what a hook prints at 10,000 characters; we stay below by choosing.
 const OUTPUT_MAX: usize = 9_500;
@@ -28,13 +30,13 @@ const OUTPUT_MAX: usize = 9_500;
 /// An answer in the form that the host wants, and what it shows.
 pub struct Added {
     pub answer: String,
-    receipt: Receipt,
+    receipt: Option<Receipt>,
 }
 
 impl Added {
     /// None if no item is shown.
     pub fn receipt(&self, occasion: &Event) -> Option<Event> {
-        let receipt = Some(&self.receipt).filter(|it| !it.items.is_empty());
+        let receipt = self.receipt.as_ref().filter(|it| !it.items.is_empty());
         receipt.map(|it| capture::receipt(occasion, Uuid::now_v7(), it.clone()))
     }
 }
@@ -42,15 +44,26 @@ impl Added {
 /// What a hook has to add, if it has.
 pub fn added(home: &Home, hook: Hook, event: &Event, show: &Show) -> Option<Added> {
     let (told, name) = match hook {
-        Hook::Context if show.index => (context(home, event)?, "SessionStart"),
-        Hook::New if show.prompts => (in_time(home, event, show)?, "UserPromptSubmit"),
-        Hook::FileContext if show.files => (in_time(home, event, show)?, "PreToolUse"),
-        _ => return None,
+        Hook::Context if show.index => (context(home, event), "SessionStart"),
+        Hook::New if show.prompts => (in_time(home, event, show), "UserPromptSubmit"),
+        Hook::FileContext if show.files => (in_time(home, event, show), "PreToolUse"),
+        _ => (None, ""),
     };
-    let answer = serde_json::json!({
-        "hookSpecificOutput": {"hookEventName": name, "additionalContext": told.text}
-    });
-    let answer = answer.to_string();
+    let mut answer = serde_json::Map::new();
+    if let Some(told) = &told {
+        let context = json!({"hookEventName": name, "additionalContext": told.text});
+        answer.insert("hookSpecificOutput".to_owned(), context);
+    }
+    if let Some(notice) = (hook == Hook::Context)
+        .then(|| notice::take(home))
+        .flatten()
+    {
+        answer.insert("systemMessage".to_owned(), notice.into());
+    }
+    if answer.is_empty() {
+        return None;
+    }
+    let answer = serde_json::Value::Object(answer).to_string();
     if answer.chars().count() > OUTPUT_MAX {
         let line = format!(
             "{}: what came out was too long and was left out",
@@ -59,8 +72,10 @@ pub fn added(home: &Home, hook: Hook, event: &Event, show: &Show) -> Option<Adde
         Log::Hook.line(home, &line);
         return None;
     }
-    let receipt = told.receipt;
-    Some(Added { answer, receipt })
+    Some(Added {
+        answer,
+        receipt: told.map(|it| it.receipt),
+    })
 }
 
 /// The index for a session that starts; nothing if there is nothing to say.

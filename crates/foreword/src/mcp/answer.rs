@@ -67,11 +67,14 @@ pub fn framed(parts: &[Part], note: &str) -> String {
 }
 
 /// `#12 bugfix Expiry is compared in UTC`
-pub fn line(hit: &Hit) -> Part {
+pub fn line(hit: &Hit, with_project: bool) -> Part {
     let kind = hit
         .observation_type
         .map_or(hit.kind.as_str(), |it| it.as_str());
     let mut title = text::one_line(&hit.title);
+    if with_project {
+        title.insert_str(0, &show::project(hit.project.as_deref()));
+    }
     // A few letters of a subtitle would say nothing.
     if !hit.subtitle.is_empty() && title.chars().count() + 30 < TITLE_MAX {
         let _ = write!(title, " — {}", hit.subtitle);
@@ -86,10 +89,10 @@ pub fn line(hit: &Hit) -> Part {
 }
 
 /// A session's title, and its summaries if they are wanted.
-pub fn session(session: &SessionTitle, format: Format) -> Vec<Part> {
+pub fn session(session: &SessionTitle, format: Format, with_project: bool) -> Vec<Part> {
     let title = Part {
         name: text::one_line(&session.session),
-        text: format!("{}\n", show::session_title(session)),
+        text: format!("{}\n", show::session_title(session, with_project)),
     };
     let summaries = session.summaries.iter();
     let summaries = summaries.filter(|_| format == Format::Summaries).map(|it| {
@@ -125,7 +128,7 @@ pub fn json(hits: &[Hit]) -> String {
 /// A line of a timeline, whose middle is marked.
 pub fn dated_line(hit: &Hit, middle: i64) -> Part {
     let mark = if hit.id == middle { "> " } else { "" };
-    let Part { name, text } = line(hit);
+    let Part { name, text } = line(hit, false);
     let text = format!("{mark}{} {text}", text::date(hit.at));
     Part { name, text }
 }
@@ -179,8 +182,11 @@ pub fn master(page: &str) -> String {
 }
 
 /// How the hits match, where that is not plain from them.
-pub fn how(found: &Found) -> String {
+pub fn how(words: &str, found: &Found) -> String {
     let mut out = String::new();
+    if found.answer == Answer::Listed && !words.trim().is_empty() {
+        out.push_str("The query has no word to look for: these are the newest.\n");
+    }
     if found.answer == Answer::AnyWord {
         out.push_str("No hit has all the words.\n");
     }

@@ -5,7 +5,9 @@ use foreword_core::model::{Millis, ObservationType};
 use foreword_core::project::Place;
 use foreword_core::search::{Filter, HITS_PER_SESSION, Sort};
 use rmcp::schemars::{self, JsonSchema};
-use serde::Deserialize;
+use serde::de::Error as _;
+use serde::{Deserialize, Deserializer};
+use serde_json::Value;
 
 use crate::cli;
 
@@ -13,6 +15,7 @@ use crate::cli;
 #[serde(default, deny_unknown_fields)]
 pub struct Search {
     /// Words; without any, everything the filters let through
+    #[serde(deserialize_with = "or_default")]
     pub query: String,
     /// Default 10, at most 50
     pub limit: Option<u32>,
@@ -25,6 +28,7 @@ pub struct Search {
     /// Path, its end, or a folder
     pub file: Option<String>,
     /// Names; ["*"] for all. Default: this one
+    #[serde(alias = "project", deserialize_with = "one_or_more")]
     pub projects: Vec<String>,
     /// 30d, 12h, today or 2026-11-01
     pub since: Option<String>,
@@ -57,6 +61,7 @@ impl Format {
     }
 }
 
+const ALL_PROJECTS: &str = "*";
 const LIMIT: u32 = 10;
 const LIMIT_MAX: u32 = 50;
 
@@ -77,6 +82,12 @@ impl Search {
                 bail!("format '{other}' is none of sessions, summaries, index, facts, full, json")
             }
         })
+    }
+
+    /// Projects that must be there.
+    pub fn named_projects(&self) -> &[String] {
+        let all = self.projects.iter().any(|name| name == ALL_PROJECTS);
+        if all { &[] } else { &self.projects }
     }
 
     pub fn sort(&self) -> anyhow::Result<Sort> {
@@ -105,8 +116,44 @@ impl Search {
     }
 }
 
+/// A model writes null, one for a list of one, or `"#12"` for 12; what it means is plain.
+fn or_default<'de, D: Deserializer<'de>, T: Deserialize<'de> + Default>(
+    source: D,
+) -> Result<T, D::Error> {
+    Option::deserialize(source).map(Option::unwrap_or_default)
+}
+
+#[derive(Deserialize)]
+#[serde(untagged)]
+enum OneOrMore<T> {
+    More(Vec<T>),
+    One(T),
+}
+
+fn one_or_more<'de, D: Deserializer<'de>, T: Deserialize<'de>>(
+    source: D,
+) -> Result<Vec<T>, D::Error> {
+    Ok(match Option::deserialize(source)? {
+        None => Vec::new(),
+        Some(OneOrMore::One(one)) => vec![one],
+        Some(OneOrMore::More(more)) => more,
+    })
+}
+
+fn numbers<'de, D: Deserializer<'de>>(source: D) -> Result<Vec<i64>, D::Error> {
+    let numbers: Vec<Value> = one_or_more(source)?;
+    let number = |it: &Value| match it {
+        Value::String(text) => text.trim_start_matches('#').parse().ok(),
+        other => other.as_i64(),
+    };
+    let read = numbers.iter().map(|it| {
+        number(it).ok_or_else(|| D::Error::custom(format!("{it} is no number such as 12")))
+    });
+    read.collect()
+}
+
 fn projects(named: &[String], current: Option<&str>) -> anyhow::Result<Option<Vec<String>>> {
-    if named.iter().any(|name| name == "*") {
+    if named.iter().any(|name| name == ALL_PROJECTS) {
         return Ok(None);
     }
     if !named.is_empty() {
@@ -127,6 +174,7 @@ pub fn observation_type(word: &str) -> anyhow::Result<ObservationType> {
 #[derive(Debug, Deserialize, JsonSchema)]
 #[serde(deny_unknown_fields)]
 pub struct Observations {
+    #[serde(alias = "id", deserialize_with = "numbers")]
     pub ids: Vec<i64>,
 }
 
@@ -169,6 +217,7 @@ impl Remember {
 #[derive(Debug, Deserialize, JsonSchema)]
 #[serde(deny_unknown_fields)]
 pub struct Forget {
+    #[serde(alias = "id", deserialize_with = "numbers")]
     pub ids: Vec<i64>,
     #[serde(default)]
     pub confirm: bool,

@@ -91,6 +91,9 @@ pub fn search(world: &World, asked: &Search) -> anyhow::Result<String> {
     let Some(store) = world.store()? else {
         return Ok(NOTHING_YET.to_owned());
     };
+    if let Some(name) = store.unknown_project(asked.named_projects())? {
+        bail!("no project is called '{name}'; [\"*\"] is all of them");
+    }
     let mut found = search::search(&store, &query)?;
     if format.hits_per_line() == 1 {
         search::freshen(&store, &world.place, query.sort, &mut found.hits)?;
@@ -102,13 +105,19 @@ pub fn search(world: &World, asked: &Search) -> anyhow::Result<String> {
     if found.hits.is_empty() {
         return Ok(answer::no_hits(&found) + &waiting);
     }
+    let with_project = query.filter.spans_projects();
     let parts: Vec<Part> = match format {
         Format::Sessions | Format::Summaries => {
             let sessions = search::sessions_of(&store, &query, &found.hits, asked.limit())?;
-            let parts = sessions.iter().map(|it| answer::session(it, format));
+            let parts = sessions
+                .iter()
+                .map(|it| answer::session(it, format, with_project));
             parts.flatten().collect()
         }
-        Format::Index => found.hits.iter().map(answer::line).collect(),
+        Format::Index => {
+            let lines = found.hits.iter();
+            lines.map(|it| answer::line(it, with_project)).collect()
+        }
         Format::Facts | Format::Full | Format::Json => {
             let ids = found.hits.iter().map(|hit| hit.id);
             let (items, _) = items(&store, &world.place, ids)?;
@@ -118,7 +127,10 @@ pub fn search(world: &World, asked: &Search) -> anyhow::Result<String> {
                 .collect()
         }
     };
-    Ok(answer::framed(&parts, &(answer::how(&found) + &waiting)))
+    Ok(answer::framed(
+        &parts,
+        &(answer::how(&asked.query, &found) + &waiting),
+    ))
 }
 
 /// Ids that one call may ask for.

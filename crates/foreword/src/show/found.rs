@@ -12,15 +12,19 @@ use serde_json::{Value, json};
 
 use super::mark;
 
-pub fn hits(hits: &[Hit]) -> String {
-    hits.iter().map(line).collect()
+/// One line each, with its project where it may be any of several.
+pub fn hits(hits: &[Hit], with_project: bool) -> String {
+    hits.iter().map(|hit| line(hit, with_project)).collect()
 }
 
-fn line(hit: &Hit) -> String {
+fn line(hit: &Hit, with_project: bool) -> String {
     let kind = hit
         .observation_type
         .map_or(hit.kind.as_str(), |it| it.as_str());
     let mut title = one_line(&hit.title);
+    if with_project {
+        title.insert_str(0, &project(hit.project.as_deref()));
+    }
     if !hit.subtitle.is_empty() {
         let _ = write!(title, " — {}", text::shorten(&one_line(&hit.subtitle), 100));
     }
@@ -31,6 +35,11 @@ fn line(hit: &Hit) -> String {
         text::date(hit.at),
         mark(hit.freshness)
     )
+}
+
+/// `[payments] `
+pub fn project(name: Option<&str>) -> String {
+    format!("[{}] ", one_line(name.unwrap_or("no project")))
 }
 
 /// ` (superseded by #12)`, or nothing.
@@ -69,6 +78,9 @@ pub fn hits_json(hits: &[Hit]) -> Value {
 /// How the hits match, where that is not plain from them.
 pub fn how(words: &str, found: &Found) -> String {
     let mut out = String::new();
+    if found.answer == Answer::Listed && !words.trim().is_empty() {
+        out.push_str("there is no word in this to look for; these are the newest\n");
+    }
     if found.answer == Answer::AnyWord && one_line(words).contains(' ') {
         out.push_str("nothing has all of these words; the hits have some\n");
     }
@@ -159,17 +171,17 @@ pub fn facts(item: &Item) -> String {
 pub fn timeline(hits: &[Hit], middle: i64) -> String {
     let mark = |hit: &Hit| if hit.id == middle { "> " } else { "  " };
     hits.iter()
-        .map(|hit| format!("{}{}", mark(hit), line(hit)))
+        .map(|hit| format!("{}{}", mark(hit), line(hit, false)))
         .collect()
 }
 
-pub fn sessions(sessions: &[SessionTitle], with_summaries: bool) -> String {
+pub fn sessions(sessions: &[SessionTitle], with_summaries: bool, with_project: bool) -> String {
     if sessions.is_empty() {
         return "no such session is remembered\n".to_owned();
     }
     let mut out = String::new();
     for session in sessions {
-        let _ = writeln!(out, "{}", session_title(session));
+        let _ = writeln!(out, "{}", session_title(session, with_project));
         for line in session.summaries.iter().filter(|_| with_summaries) {
             let _ = writeln!(out, "  {}", summary(line, session));
         }
@@ -177,13 +189,18 @@ pub fn sessions(sessions: &[SessionTitle], with_summaries: bool) -> String {
     out
 }
 
-pub fn session_title(session: &SessionTitle) -> String {
+pub fn session_title(session: &SessionTitle, with_project: bool) -> String {
     // As much of an id as tells sessions apart, and `--session` takes it.
     let id: String = session.session.chars().take(8).collect();
     format!(
-        "{}  {}  {} ({})",
+        "{}  {}  {}{} ({})",
         one_line(&id),
         text::date(session.at),
+        if with_project {
+            project(session.project.as_deref())
+        } else {
+            String::new()
+        },
         one_line(&session.title),
         count(session.observations, "observation", "observations")
     )

@@ -8,6 +8,7 @@ use foreword_core::{backup, spool};
 use super::Worker;
 use crate::home::Home;
 use crate::log::Log;
+use crate::notice::Matter;
 use crate::recover;
 
 /// Time alone changes little; it is looked at this often.
@@ -18,6 +19,7 @@ const BACKUP_LOOK: Millis = 3_600_000;
 pub fn recover(home: &Home) -> anyhow::Result<()> {
     for line in recover::recover(home).context("could not recover a damaged database")? {
         Log::Worker.line(home, &line);
+        Matter::Recovered.tell(home, &line);
     }
     Ok(())
 }
@@ -45,6 +47,7 @@ impl Worker<'_> {
         if let Err(error) = spool::sweep(&self.home.spool(), now) {
             self.log(&format!("housekeeping in the spool: {error}"));
         }
+        self.fill_silent(now);
         if let Err(error) = self.deriver.store.keep_house(now, events_kept) {
             self.log(&format!("housekeeping: {error}"));
         }

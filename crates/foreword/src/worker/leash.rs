@@ -7,7 +7,7 @@
 
 use foreword_core::model::{Event, FailureKind, Millis};
 use foreword_core::store::Store;
-use foreword_core::store::ledger::{Spent, Streak};
+use foreword_core::store::ledger::{Failed, Spent, Streak};
 
 use crate::config::{self, Config};
 use crate::provider::{self, Failure, Name, Remedy};
@@ -72,6 +72,24 @@ impl Leash {
         let last = store.streak(self.provider.as_str())?.last;
         let for_a_person = last.is_some_and(|failed| is_for_a_person(failed.kind));
         Ok(for_a_person || until > now + PAUSE_LAST)
+    }
+
+    /// What to tell the user about a model that cannot be asked; none while it can.
+    pub fn notice(&self, store: &Store, now: Millis) -> rusqlite::Result<Option<String>> {
+        let streak = store.streak(self.provider.as_str())?;
+        let name = self.provider.as_str();
+        let more = "`foreword status` says more";
+        let is_up_to_the_user = |failed: &Failed| is_for_a_person(failed.kind);
+        Ok(match &streak.last {
+            Some(failed) if is_up_to_the_user(failed) => Some(format!(
+                "{name} cannot be asked ({}), and only you can mend that; {more}",
+                failed.kind
+            )),
+            Some(_) if self.is_given_up(&streak, now) => Some(format!(
+                "{name} has not answered for long, so memory is made without it for now; {more}"
+            )),
+            _ => None,
+        })
     }
 
     pub fn word(&self, store: &Store, event: &Event, now: Millis) -> rusqlite::Result<Word> {

@@ -11,10 +11,10 @@ mod conformance;
 mod leash;
 mod logs;
 mod poison;
-mod server;
+pub mod server;
 mod table;
 mod turns;
-mod world;
+pub mod world;
 
 /// Makes a test of each sentence for each provider.
 macro_rules! for_each {

@@ -40,6 +40,7 @@ fn wrong_usage_is_64_and_changes_nothing() {
         &["search"],
         &["search", "x", "--format", "xml"],
         &["search", "x", "--limit", "many"],
+        &["search", "x", "--limit", "0"],
         &["status", "--yaml"],
         &["install", "there"],
     ];

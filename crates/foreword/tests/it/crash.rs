@@ -10,6 +10,7 @@ use std::process::{Child, ExitStatus, Stdio};
 
 use foreword_core::fault::POINTS;
 
+use crate::agent::{server::Server, world::answer};
 use crate::audit::{Audit, audit, counts_of_marks, marked};
 use crate::support::{Host, Sandbox, signal};
 
@@ -21,6 +22,8 @@ struct Scene {
     hosts: Vec<Host>,
     accepted: Vec<u32>,
     marks: u32,
+    /// Offline, if there is none.
+    _model: Option<Server>,
 }
 
 impl Scene {
@@ -35,6 +38,7 @@ impl Scene {
             hosts: hosts.into(),
             accepted: Vec::new(),
             marks: 0,
+            _model: None,
         }
     }
 
@@ -43,6 +47,19 @@ impl Scene {
         let scene = Scene::fresh();
         scene.sandbox.drain();
         scene.sandbox.keep_workers_away();
+        scene
+    }
+
+    /// A model is asked, and answers.
+    fn asking() -> Scene {
+        let mut scene = Scene::settled();
+        let model = Server::start("claude-code/fake_anthropic.py");
+        model.script(&serde_json::json!({"then": answer("Part raised to seven")}));
+        let address = format!("http://127.0.0.1:{}", model.port);
+        scene.sandbox.set("FOREWORD_PROVIDER", "anthropic");
+        scene.sandbox.set("FOREWORD_ANTHROPIC_BASE_URL", address);
+        scene.sandbox.set("ANTHROPIC_API_KEY", "sk-test");
+        scene._model = Some(model);
         scene
     }
 
@@ -125,12 +142,14 @@ fn visit(point: &str) {
         "spool:after-rename" => a_hook_dies(Scene::fresh(), point, Written::Yes),
         "intake:after-insert" => a_worker_dies(Scene::fresh, point),
         "claim:after-commit"
+        | "store:after-index"
         | "store:before-commit"
         | "store:after-commit"
         | "queue:after-delete" => {
             a_worker_dies(Scene::settled, point);
             a_worker_dies(Scene::fresh, point);
         }
+        "provider:before-call" | "provider:after-call" => a_worker_dies(Scene::asking, point),
         // First while queue.db is made, then while memory.db is.
         "migration:before-commit" => a_worker_dies(Scene::fresh, point),
         // There is no second migration yet; the test in foreword_core::db has one of its own.

@@ -3,8 +3,10 @@
 
 mod audit;
 mod support;
+mod transcript;
 
 mod agent;
+mod bench;
 mod census;
 mod client;
 mod commands;
@@ -13,7 +15,10 @@ mod cost;
 mod counts;
 mod crash;
 mod doctor;
+mod fill;
+mod full_disk;
 mod fuzz;
+mod host;
 mod install;
 mod isolation;
 mod levels;

@@ -360,6 +360,16 @@ fn what_does_not_fit_is_said_and_the_next_call_is_answered() {
         ),
         ("get_observations", json!({}), "missing field `ids`"),
         ("get_observations", json!({"ids": []}), "ids is empty"),
+        (
+            "get_observations",
+            json!({"ids": ["twelve"]}),
+            "\"twelve\" is no number such as 12",
+        ),
+        (
+            "search",
+            json!({"query": "x", "project": "pya"}),
+            "no project is called 'pya'",
+        ),
     ] {
         let said = client.refuses(tool, arguments);
         assert!(said.contains(words), "{words:?} is not in {said:?}");
@@ -375,6 +385,32 @@ fn what_does_not_fit_is_said_and_the_next_call_is_answered() {
         json!({"query": "expires", "since": "1d", "file": "token.rs"}),
     );
     assert!(found.contains(&format!("#{id} bugfix")), "{found}");
+    client.end();
+}
+
+#[test]
+fn what_a_model_means_is_understood() {
+    let sandbox = Sandbox::new();
+    let project = sandbox.project("pay");
+    let id = remember(&sandbox, &project);
+    let mut client = Client::new(&sandbox, &project);
+    for arguments in [
+        json!({"query": "expires", "project": "pay"}),
+        json!({"query": "expires", "projects": ["pay"], "limit": null}),
+        json!({"query": null, "projects": null}),
+        json!({"query": null, "type": "bugfix"}),
+    ] {
+        let found = client.says("search", arguments);
+        assert!(found.contains(&format!("#{id} bugfix")), "{found}");
+    }
+    for ids in [json!([id.to_string()]), json!(format!("#{id}")), json!(id)] {
+        let item = client.says("get_observations", json!({"ids": ids}));
+        assert!(item.contains("src/token.rs"), "{item}");
+    }
+    let all = client.says("search", json!({"query": "expires", "projects": ["*"]}));
+    assert!(all.contains(&format!("#{id} bugfix [pay] ")), "{all}");
+    let wordless = client.says("search", json!({"query": "🦀"}));
+    assert!(wordless.contains("has no word to look for"), "{wordless}");
     client.end();
 }
 

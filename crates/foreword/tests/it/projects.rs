@@ -333,6 +333,49 @@ fn merged_projects_share_and_renamed_ones_are_known_by_their_name() {
 }
 
 #[test]
+fn hits_of_several_projects_name_theirs_and_a_slip_of_the_hand_is_said() {
+    let layouts = Layouts::new();
+    for name in ["a", "b"] {
+        layouts.tell(&layouts.folder(name), &format!("canary{name}"));
+    }
+    let ask = |arguments: &[&str]| {
+        let mut command = layouts.sandbox.command(arguments);
+        let output = command.current_dir(layouts.path("a")).output().unwrap();
+        let told = [output.stdout, output.stderr].concat();
+        (output.status.code(), String::from_utf8(told).unwrap())
+    };
+    for format in ["index", "sessions"] {
+        for scope in [
+            &["--all-projects"][..],
+            &["--project", "a", "--project", "b"],
+        ] {
+            let (_, told) = ask(&[&["search", "remember", "--format", format], scope].concat());
+            assert!(told.contains("[a] ") && told.contains("[b] "), "{told}");
+        }
+        let (_, told) = ask(&["search", "remember", "--format", format]);
+        assert!(!told.contains("[a] ") && !told.is_empty(), "{told}");
+    }
+    for command in ["search", "sessions", "timeline"] {
+        let arguments = match command {
+            "sessions" => vec![command, "--project", "bb"],
+            _ => vec![command, "remember", "--project", "bb"],
+        };
+        let (code, told) = ask(&arguments);
+        assert_eq!(code, Some(1));
+        assert!(told.contains("no project is called 'bb'"), "{told}");
+    }
+    let (_, listed) = ask(&["search", "--project", "b"]);
+    assert!(listed.contains("canaryb"), "{listed}");
+    let (_, beyond) = ask(&["search", "remember", "--offset", "50"]);
+    assert_eq!(beyond, "--offset 50 leaves out all hits\n");
+    let (_, wordless) = ask(&["search", "🦀"]);
+    assert!(
+        wordless.contains("there is no word in this to look for"),
+        "{wordless}"
+    );
+}
+
+#[test]
 fn two_projects_of_one_name_are_told_apart_by_their_keys() {
     let layouts = Layouts::new();
     let (a, b) = (layouts.folder("a/app"), layouts.folder("b/app"));

@@ -131,6 +131,14 @@ fn a_worker_recovers_a_truncated_memory_by_itself() {
     assert_eq!(sandbox.run(&["check"]), "9 checks, nothing found\n");
     let status = sandbox.run(&["status"]);
     assert!(status.contains("memory.db was damaged ("), "{status}");
+    // The next session tells the user, and the one after does not.
+    let project = sandbox.project("app");
+    let start = |session| {
+        let start = Host::new(session, &project).start("startup");
+        sandbox.told("context", &project, &start)
+    };
+    assert!(start("next").contains(r#""systemMessage":"Foreword: memory.db was damaged ("#));
+    assert!(!start("after").contains("systemMessage"));
 }
 
 #[test]

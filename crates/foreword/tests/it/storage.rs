@@ -260,6 +260,26 @@ fn spool_files_that_cannot_be_read_are_set_aside_and_counted() {
     );
 }
 
+#[test]
+fn a_spool_that_nobody_takes_in_is_full_one_day_and_a_line_says_so() {
+    let sandbox = Sandbox::new();
+    sandbox.keep_workers_away();
+    send(&sandbox, 0..2);
+    let spool = sandbox.home().join("spool");
+    for number in sandbox.spooled()..foreword_core::spool::FILES_MAX {
+        std::fs::File::create(spool.join(format!("old-{number}.json"))).unwrap();
+    }
+    send(&sandbox, 2..4);
+    let log = sandbox.log("hook.log");
+    assert_eq!(log.matches("20000 events wait").count(), 2, "{log}");
+    assert_eq!(sandbox.spooled(), foreword_core::spool::FILES_MAX);
+    for number in 2..foreword_core::spool::FILES_MAX {
+        std::fs::remove_file(spool.join(format!("old-{number}.json"))).unwrap();
+    }
+    sandbox.drain();
+    assert_eq!(audit(&sandbox, 0..2), Audit::default());
+}
+
 /// Makes files and folders read-only, until it is dropped.
 struct ReadOnly(Vec<(PathBuf, u32)>);
 

@@ -209,7 +209,8 @@ impl Sandbox {
 
     /// What the program itself noted about hooks or the worker.
     pub fn log(&self, name: &str) -> String {
-        std::fs::read_to_string(self.home().join("logs").join(name)).unwrap_or_default()
+        let log = std::fs::read_to_string(self.home().join("logs").join(name));
+        log.unwrap_or_default().trim_start().to_owned()
     }
 
     /// Every file of the data directory, however deep, with its bytes.
@@ -334,6 +335,7 @@ pub struct Host {
     pub session: String,
     pub prompt: String,
     pub project: PathBuf,
+    pub transcript: PathBuf,
     calls: std::cell::Cell<u32>,
 }
 
@@ -343,6 +345,7 @@ impl Host {
             session: session.to_owned(),
             prompt: format!("{session}-prompt"),
             project: project.to_owned(),
+            transcript: PathBuf::from(format!("/transcripts/{session}.jsonl")),
             calls: std::cell::Cell::new(0),
         }
     }
@@ -350,7 +353,7 @@ impl Host {
     fn input(&self, event: &str, own: Value) -> Value {
         let mut input = serde_json::json!({
             "session_id": self.session,
-            "transcript_path": format!("/transcripts/{}.jsonl", self.session),
+            "transcript_path": self.transcript,
             "cwd": self.project,
             "hook_event_name": event,
         });

@@ -8,8 +8,7 @@
 //! since questions hold paths and hashes. Only the worker's memory is measured (`process`).
 
 mod answer;
-mod model;
-mod process;
+pub mod model;
 mod recording;
 mod report;
 
@@ -22,6 +21,7 @@ use serde_json::Value;
 
 use super::super::worker::wait_for_lock;
 use super::machine::{self, Machine, Program};
+use super::process;
 use super::spawn::spawn;
 use super::world::World;
 use crate::home;
@@ -106,7 +106,11 @@ pub fn run(args: &Args) -> anyhow::Result<()> {
     let one = |worker| -> anyhow::Result<Run> {
         let model = Model::start()?;
         let mut world = World::new(&program)?;
-        world.environment = environment(&model);
+        world.environment = model.environment().into();
+        // It ends soon when idle, so that its end can be waited for.
+        world
+            .environment
+            .push(("FOREWORD_WORKER_IDLE_SECONDS", "1".to_owned()));
         live_through(&world, &recording, &model, worker)
     };
     eprintln!("turn by turn …");
@@ -132,16 +136,6 @@ pub fn run(args: &Args) -> anyhow::Result<()> {
     Ok(())
 }
 
-/// The worker ends soon when idle, so that its end can be waited for.
-fn environment(model: &Model) -> Vec<(&'static str, String)> {
-    vec![
-        ("FOREWORD_PROVIDER", "anthropic".to_owned()),
-        ("FOREWORD_ANTHROPIC_BASE_URL", model.address()),
-        ("FOREWORD_WORKER_IDLE_SECONDS", "1".to_owned()),
-        ("ANTHROPIC_API_KEY", "a-test-key".to_owned()),
-    ]
-}
-
 fn live_through(
     world: &World,
     recording: &Recording,
@@ -150,7 +144,7 @@ fn live_through(
 ) -> anyhow::Result<Run> {
     let mut run = Run::default();
     if worker == Worker::ComesAtTheEnd {
-        keep_workers_away(world)?;
+        world.keep_workers_away()?;
     }
     for line in recording.lines(world) {
         ensure!(!platform::interrupted(), "interrupted");
@@ -170,20 +164,15 @@ fn live_through(
     world.start_worker()?;
     wait_for_its_end(world)?;
     run.calls_when_idle = model.counted().calls - run.counted.calls;
-    run.left_over = run.left_over.max(process::that_know(world.home.dir()));
+    run.left_over = run
+        .left_over
+        .max(process::that_know(world.home.dir()).len());
 
     let store = Store::look(&world.home.memory())?.context("there is no memory of the session")?;
     run.stored = store.taken_in()?.processed;
     run.memory = memory(&store)?;
     run.ledger = ledger(world);
     Ok(run)
-}
-
-/// Has hooks believe that a worker was started just now and failed often.
-fn keep_workers_away(world: &World) -> anyhow::Result<()> {
-    std::fs::create_dir_all(world.home.dir())?;
-    let stamp = format!("10 {}", home::now());
-    Ok(std::fs::write(world.home.start_stamp(), stamp)?)
 }
 
 /// Has the worker do all that waits, and looks at it before it ends.

@@ -103,7 +103,7 @@ impl Host {
 
 /// Output as tools print it, which fills `size` bytes of JSON: code, test results,
 /// words that sound like secrets, and now and then one that is.
-fn code(size: usize) -> String {
+pub fn code(size: usize) -> String {
     const LINES: &[&str] = &[
         "running 14 tests",
         "test token::expiry_is_compared_in_utc ... ok",

@@ -1,10 +1,12 @@
-//! Draws how search slows down as the memory grows: `bench search --plot`.
+//! Draws how search slows down as the memory grows (`bench search --plot`), and what a home
+//! takes over time (`bench load --plot`, `bench soak --plot`).
 //!
-//! Both axes count by tens, so that a straight line is steady growth. An SVG is text and
-//! needs nothing to make.
+//! Of search, both axes count by tens, so that a straight line is steady growth. An SVG is text
+//! and needs nothing to make.
 
 use std::fmt::Write as _;
 
+use super::census::Series;
 use super::search::Measured;
 
 const WIDTH: f64 = 640.0;
@@ -84,6 +86,58 @@ pub fn svg(sizes: &[Measured]) -> String {
         );
     }
     out.push_str("</svg>\n");
+    out
+}
+
+const PANEL: f64 = 86.0;
+
+/// One panel below the other, each from zero to its most, over minutes. Stretches of time that
+/// were different are grey.
+pub fn over_time(title: &str, series: &[Series], grey: &[(f64, f64)]) -> String {
+    let height = 40.0 + PANEL * series.len() as f64 + 24.0;
+    let minutes = |seconds: f64| seconds / 60.0;
+    let ends = series.iter().filter_map(|it| it.points.last());
+    let end = ends.map(|it| it.0).fold(1.0, f64::max);
+    let x = |seconds: f64| MARGIN + (WIDTH - 2.0 * MARGIN) * seconds / end;
+    let mut out = format!(
+        "<svg xmlns=\"http://www.w3.org/2000/svg\" width=\"{WIDTH}\" height=\"{height}\" \
+         font-family=\"sans-serif\" font-size=\"11\">\n\
+         <rect width=\"100%\" height=\"100%\" fill=\"white\"/>\n\
+         <text x=\"{MARGIN}\" y=\"24\" font-size=\"13\">{title}</text>\n"
+    );
+    for (from, to) in grey {
+        let (left, width) = (x(*from), x(*to) - x(*from));
+        let _ = writeln!(
+            out,
+            "<rect x=\"{left:.1}\" y=\"40\" width=\"{width:.1}\" height=\"{:.1}\" fill=\"#eeeeee\"/>",
+            height - 64.0
+        );
+    }
+    for (number, Series { name, points, .. }) in (0..).zip(series) {
+        let top = 40.0 + PANEL * f64::from(number);
+        let bottom = top + PANEL - 12.0;
+        let most = points.iter().map(|it| it.1).fold(0.0, f64::max);
+        let y = |value: f64| bottom - (PANEL - 34.0) * value / most.max(f64::MIN_POSITIVE);
+        let mut line = String::new();
+        for (seconds, value) in points {
+            let _ = write!(line, "{:.1},{:.1} ", x(*seconds), y(*value));
+        }
+        let _ = writeln!(
+            out,
+            "<text x=\"{MARGIN}\" y=\"{:.1}\">{name}, at most {most:.1}</text>\n\
+             <line x1=\"{MARGIN}\" x2=\"{:.1}\" y1=\"{bottom:.1}\" y2=\"{bottom:.1}\" stroke=\"#bbbbbb\"/>\n\
+             <polyline points=\"{line}\" fill=\"none\" stroke=\"#1a4fa3\" stroke-width=\"1.2\"/>",
+            top + 14.0,
+            WIDTH - MARGIN,
+        );
+    }
+    let _ = writeln!(
+        out,
+        "<text x=\"{:.1}\" y=\"{:.1}\" text-anchor=\"end\">{:.1} minutes</text>\n</svg>",
+        WIDTH - MARGIN,
+        height - 8.0,
+        minutes(end),
+    );
     out
 }
 

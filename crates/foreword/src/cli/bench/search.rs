@@ -97,10 +97,15 @@ fn measure(rows: u32, args: &Args) -> anyhow::Result<Measured> {
         Some(keep) => Home::at(keep.join(rows.to_string())),
         None => Home::at(dir.path()),
     };
-    if !home.memory().exists() {
-        std::fs::create_dir_all(home.dir())?;
-        speech::fill(&mut Store::open(&home.memory(), &home.backups())?, rows)?;
+    let kept = home.memory().exists();
+    std::fs::create_dir_all(home.dir())?;
+    let mut store = Store::open(&home.memory(), &home.backups())?;
+    if !kept {
+        speech::fill(&mut store, rows)?;
     }
+    // As a worker leaves it.
+    store.merge_texts()?;
+    drop(store);
     let open = || -> anyhow::Result<Store> {
         Store::look(&home.memory())?.context("the memory that was made is gone")
     };

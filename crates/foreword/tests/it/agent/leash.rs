@@ -73,6 +73,74 @@ fn after_an_hour_memory_goes_on_offline_and_says_so() {
     assert!(why[0].starts_with("anthropic is paused: "), "{why:?}");
 }
 
+/// What the user of a new session is told.
+fn notice(agent: &Agent, session: &str) -> Value {
+    let start = agent.host(session).start("startup");
+    let told = agent.sandbox.told("context", &agent.project, &start);
+    let answer: Value = serde_json::from_str(&told).unwrap_or_default();
+    answer["systemMessage"].clone()
+}
+
+#[test]
+fn a_week_without_a_model_is_told_once_and_over_when_it_answers() {
+    let agent = told();
+    // Long enough that a drain does not wait for it.
+    let mut overloaded = error(529);
+    overloaded["error"]["headers"] = json!({"retry-after": "120"});
+    agent.script(&json!({"then": overloaded}));
+    let drain = || {
+        agent.sandbox.run(&["worker", "drain"]);
+        agent.sandbox.run(&["worker", "stop"]);
+        agent.sandbox.keep_workers_away();
+    };
+    drain();
+    assert_eq!(agent.events().waiting, 5);
+    assert_eq!(notice(&agent, "first hour"), Value::Null);
+    let mut notices = Vec::new();
+    for day in 1..=7 {
+        let_pass(&agent, 24);
+        agent.tell_turn(&agent.host(&format!("day {day}")));
+        drain();
+        assert_eq!(agent.sandbox.status()["pending"], 0, "day {day}");
+        notices.push(notice(&agent, &format!("morning {day}")));
+    }
+    assert_eq!(agent.events().skipped, 0);
+    assert_eq!(
+        notices[0],
+        "Foreword: anthropic has not answered for long, so memory is made without it for now; \
+         `foreword status` says more"
+    );
+    assert_eq!(notices[1..], [const { Value::Null }; 6]);
+    let in_order = "select group_concat(host_session_id) from \
+                    (select host_session_id from sessions join summaries s on s.session_id = sessions.id order by s.id)";
+    let in_order = agent.column(in_order);
+    assert!(
+        in_order[0].starts_with("s1,day 1,day 2,day 3"),
+        "{in_order:?}"
+    );
+
+    agent.script(&json!({"then": answer("Kumquat limit raised to seven")}));
+    agent.tell_turn(&agent.host("afterwards"));
+    drain();
+    assert_eq!(agent.sandbox.status()["pending"], 0);
+    let by = "select distinct provider from observations where session_id = \
+              (select id from sessions where host_session_id = 'afterwards')";
+    assert_eq!(agent.column(by), ["anthropic"]);
+    // The next one is told of again.
+    agent.script(&json!({"then": error(401)}));
+    agent.tell_turn(&agent.host("later"));
+    drain();
+    assert_eq!(
+        notice(&agent, "login lost"),
+        "Foreword: anthropic cannot be asked (auth), and only you can mend that; \
+         `foreword status` says more"
+    );
+    agent.script(&json!({"then": answer("Kumquat limit raised to eight")}));
+    drain();
+    let notices = agent.sandbox.home().join("notices");
+    assert_eq!(std::fs::read_dir(notices).unwrap().count(), 0);
+}
+
 #[test]
 fn an_answer_that_was_no_use_hours_ago_does_not_make_an_outage_older() {
     let agent = Agent::new(Provider::Anthropic);

@@ -36,6 +36,8 @@ pub struct Model {
     address: SocketAddr,
     counted: Arc<Mutex<Counted>>,
     ended: Arc<AtomicBool>,
+    /// Whether it is out of order.
+    down: Arc<AtomicBool>,
 }
 
 impl Model {
@@ -45,23 +47,38 @@ impl Model {
             address: listener.local_addr()?,
             counted: Arc::default(),
             ended: Arc::default(),
+            down: Arc::default(),
         };
         let (counted, ended) = (Arc::clone(&model.counted), Arc::clone(&model.ended));
+        let down = Arc::clone(&model.down);
         std::thread::spawn(move || {
             for stream in listener.incoming() {
                 if ended.load(Ordering::Relaxed) {
                     break;
                 }
-                let counted = Arc::clone(&counted);
+                let (counted, down) = (Arc::clone(&counted), Arc::clone(&down));
                 // A broken connection is the other side's to complain about.
-                std::thread::spawn(move || stream.and_then(|stream| serve(stream, &counted)));
+                std::thread::spawn(move || {
+                    stream.and_then(|stream| serve(stream, &counted, &down))
+                });
             }
         });
         Ok(model)
     }
 
-    pub fn address(&self) -> String {
-        format!("http://{}", self.address)
+    /// What has a worker ask this model.
+    pub fn environment(&self) -> [(&'static str, String); 3] {
+        let address = format!("http://{}", self.address);
+        [
+            ("FOREWORD_PROVIDER", "anthropic".to_owned()),
+            ("FOREWORD_ANTHROPIC_BASE_URL", address),
+            ("ANTHROPIC_API_KEY", "a-test-key".to_owned()),
+        ]
+    }
+
+    /// From here on it answers that it is overloaded, or as it should again.
+    pub fn set_down(&self, down: bool) {
+        self.down.store(down, Ordering::Relaxed);
     }
 
     pub fn counted(&self) -> Counted {
@@ -79,12 +96,15 @@ impl Drop for Model {
 }
 
 /// Requests of one connection until it is closed.
-fn serve(stream: TcpStream, counted: &Mutex<Counted>) -> io::Result<()> {
+fn serve(stream: TcpStream, counted: &Mutex<Counted>, down: &AtomicBool) -> io::Result<()> {
     let mut answers = stream.try_clone()?;
     let mut requests = BufReader::new(stream);
     while let Some((path, body)) = next_request(&mut requests)? {
         let question = serde_json::from_slice(&body).unwrap_or(Value::Null);
-        let (status, answer) = if path == "/v1/messages" {
+        let (status, answer) = if down.load(Ordering::Relaxed) {
+            let error = json!({"type": "overloaded_error", "message": "Overloaded"});
+            ("529 Overloaded", json!({"type": "error", "error": error}))
+        } else if path == "/v1/messages" {
             ("200 OK", reply(&question, counted))
         } else {
             let mut counted = counted.lock().unwrap_or_else(PoisonError::into_inner);
@@ -203,6 +223,9 @@ mod tests {
         }
         write!(stream, "GET /elsewhere HTTP/1.1\r\n\r\n").unwrap();
         assert_eq!(next_answer(&mut stream).0, "HTTP/1.1 404 Not Found");
+        model.set_down(true);
+        write!(stream, "POST /v1/messages HTTP/1.1\r\n\r\n").unwrap();
+        assert_eq!(next_answer(&mut stream).0, "HTTP/1.1 529 Overloaded");
 
         let counted = model.counted();
         assert_eq!(

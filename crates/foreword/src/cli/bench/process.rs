@@ -1,4 +1,4 @@
-//! What the kernel knows of a worker and of those around it.
+//! What the kernel knows of a worker and of those around it: for `agent`, `crash`, `load` and `soak`.
 
 use std::fs;
 use std::os::unix::ffi::OsStrExt as _;
@@ -6,30 +6,45 @@ use std::path::Path;
 
 /// The most memory that a process ever had.
 pub fn peak_kilobytes(pid: u32) -> u64 {
-    let status = fs::read_to_string(format!("/proc/{pid}/status")).unwrap_or_default();
-    let peak = status.lines().find_map(|line| line.strip_prefix("VmHWM:"));
-    let peak = peak.and_then(|it| it.trim().trim_end_matches(" kB").parse().ok());
-    peak.unwrap_or(0)
+    noted(pid, "VmHWM:").unwrap_or(0)
+}
+
+/// The memory that a process has; none if it is gone.
+pub fn kilobytes(pid: u32) -> Option<u64> {
+    noted(pid, "VmRSS:")
+}
+
+fn noted(pid: u32, what: &str) -> Option<u64> {
+    let status = fs::read_to_string(format!("/proc/{pid}/status")).ok()?;
+    let noted = status.lines().find_map(|line| line.strip_prefix(what))?;
+    noted.trim().trim_end_matches(" kB").parse().ok()
+}
+
+/// How many files a process has open; none if it is gone.
+pub fn open_files(pid: u32) -> Option<usize> {
+    Some(fs::read_dir(format!("/proc/{pid}/fd")).ok()?.count())
 }
 
 pub fn children(pid: u32) -> usize {
-    let parent = |other: u32| -> Option<u32> {
-        let stat = fs::read_to_string(format!("/proc/{other}/stat")).ok()?;
-        // A program's name stands in brackets and may hold anything.
-        let (_, rest) = stat.rsplit_once(')')?;
-        rest.split_whitespace().nth(1)?.parse().ok()
-    };
     all().filter(|&other| parent(other) == Some(pid)).count()
 }
 
+/// None if the process is gone.
+pub fn parent(pid: u32) -> Option<u32> {
+    let stat = fs::read_to_string(format!("/proc/{pid}/stat")).ok()?;
+    // A program's name stands in brackets and may hold anything.
+    let (_, rest) = stat.rsplit_once(')')?;
+    rest.split_whitespace().nth(1)?.parse().ok()
+}
+
 /// Processes that were started for a home: its path is in their environment.
-pub fn that_know(home: &Path) -> usize {
+pub fn that_know(home: &Path) -> Vec<u32> {
     let home = home.as_os_str().as_bytes();
     let knows = |pid: &u32| {
         let environment = fs::read(format!("/proc/{pid}/environ")).unwrap_or_default();
         memchr::memmem::find(&environment, home).is_some()
     };
-    all().filter(knows).count()
+    all().filter(knows).collect()
 }
 
 fn all() -> impl Iterator<Item = u32> {
@@ -51,10 +66,10 @@ mod tests {
             .unwrap();
         // Other tests of this process may have children, too.
         assert!(children(std::process::id()) > 0);
-        assert_eq!(that_know(dir.path()), 1);
+        assert_eq!(that_know(dir.path()), [child.id()]);
         assert!(peak_kilobytes(child.id()) > 0);
         child.kill().unwrap();
         child.wait().unwrap();
-        assert_eq!(that_know(dir.path()), 0);
+        assert_eq!(that_know(dir.path()), [0; 0]);
     }
 }

@@ -1,0 +1,86 @@
+//! When the worker looks for what hooks missed: as a session ends, when there is nothing
+//! else to do, and before a session that never said goodbye counts as interrupted. Never
+//! in the middle of the work, and only where Foreword is switched on.
+
+use anyhow::Context as _;
+use foreword_core::fill::{self, Terms};
+use foreword_core::model::{EventKind, Millis};
+use foreword_core::queue::Claim;
+
+use super::Worker;
+use crate::config;
+use crate::home;
+use crate::switch::{self, Switches};
+
+impl Worker<'_> {
+    /// True if more of a session is known now than this claim of its end has.
+    pub(super) fn fill_ended(&mut self, claim: &Claim, now: Millis) -> anyhow::Result<bool> {
+        let session = &claim.host_session_id;
+        let ends = |claim: &Claim| {
+            claim
+                .events
+                .iter()
+                .any(|it| it.kind == EventKind::SessionEnd)
+        };
+        if !ends(claim) {
+            self.open.insert(session.clone());
+            return Ok(false);
+        }
+        self.open.remove(session);
+        self.fill(session, now)
+            .context("could not queue what a transcript has")
+    }
+
+    /// Of the sessions that may go on or not; true if there is work now.
+    pub(super) fn fill_open(&mut self, now: Millis) -> bool {
+        let open = std::mem::take(&mut self.open);
+        self.fill_each(open, now)
+    }
+
+    /// Of the sessions that will count as interrupted.
+    pub(super) fn fill_silent(&mut self, now: Millis) {
+        match self.deriver.store.silent_sessions(now) {
+            Ok(sessions) => {
+                self.fill_each(sessions, now);
+            }
+            Err(error) => self.log(&format!("could not look for silent sessions: {error}")),
+        }
+    }
+
+    /// What cannot be had from a transcript is no reason to stop.
+    fn fill_each(&self, sessions: impl IntoIterator<Item = String>, now: Millis) -> bool {
+        let mut any = false;
+        for session in sessions {
+            match self.fill(&session, now) {
+                Ok(new) => any |= new,
+                Err(error) => self.log(&format!("could not queue what a transcript has: {error}")),
+            }
+        }
+        any
+    }
+
+    fn fill(&self, session: &str, now: Millis) -> rusqlite::Result<bool> {
+        let switches = Switches::read(self.home);
+        // Settings that cannot be read may exclude something.
+        let (Some(settings), _) = config::hook_settings(self.home) else {
+            return Ok(false);
+        };
+        if switch::off_in_environment() || switches.everywhere() {
+            return Ok(false);
+        }
+        let terms = Terms {
+            now,
+            since: switch::on_since(self.home),
+            rules: &home::project_rules(settings.separate_worktrees),
+            settings: &settings.capture,
+            is_off: &|project| switches.covers(project, session),
+        };
+        let count = fill::fill(&self.queue, &self.deriver.store, session, &terms)?;
+        if count > 0 {
+            self.log(&format!(
+                "{count} events that hooks missed came from a transcript"
+            ));
+        }
+        Ok(count > 0)
+    }
+}

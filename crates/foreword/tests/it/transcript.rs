@@ -1,0 +1,102 @@
+//! Writes a session's transcript as the host does, out of recorded lines.
+
+use std::io::Write as _;
+use std::path::{Path, PathBuf};
+
+use serde_json::{Value, json};
+
+use crate::support::{Host, Sandbox};
+
+pub struct Transcript {
+    pub path: PathBuf,
+    session: String,
+    prompt: String,
+    cwd: PathBuf,
+    /// How long ago the lines are said to be written, in milliseconds.
+    pub ago: i64,
+}
+
+impl Transcript {
+    /// Where hooks of this session say that it is; there is no file before the first line.
+    pub fn of(sandbox: &Sandbox, host: &mut Host) -> Transcript {
+        let folder = sandbox.user_home().join(".claude/projects/p");
+        std::fs::create_dir_all(&folder).unwrap();
+        host.transcript = folder.join(format!("{}.jsonl", host.session));
+        Transcript {
+            path: host.transcript.clone(),
+            session: host.session.clone(),
+            prompt: host.prompt.clone(),
+            cwd: host.project.clone(),
+            ago: 0,
+        }
+    }
+
+    /// A line as it was recorded, but of this session, of this turn and of now.
+    pub fn line(&self, recorded: &str, change: impl FnOnce(&mut Value)) {
+        let folder = Path::new(env!("CARGO_MANIFEST_DIR")).join("../../testdata/transcript");
+        let text = std::fs::read_to_string(folder.join(format!("{recorded}.json"))).unwrap();
+        let mut line: Value = serde_json::from_str(&text).unwrap();
+        line["sessionId"] = self.session.clone().into();
+        line["timestamp"] = time(self.ago).into();
+        line["cwd"] = self.cwd.to_str().unwrap().into();
+        if line["type"] == "user" {
+            line["promptId"] = self.prompt.clone().into();
+        }
+        change(&mut line);
+        self.raw(&format!("{line}\n"));
+    }
+
+    pub fn raw(&self, text: &str) {
+        let mut options = std::fs::OpenOptions::new();
+        let file = options.create(true).append(true).open(&self.path);
+        file.unwrap().write_all(text.as_bytes()).unwrap();
+    }
+
+    pub fn prompt(&self, text: &str) {
+        self.line("user.string", |line| {
+            line["message"]["content"] = text.into();
+        });
+    }
+
+    /// A tool use, from what its hook is told.
+    pub fn tool(&self, told: &Value) {
+        self.tool_but(told, |_| {});
+    }
+
+    /// The same, with something else about its result.
+    pub fn tool_but(&self, told: &Value, change: impl FnOnce(&mut Value)) {
+        let id = &told["tool_use_id"];
+        self.line("assistant.tool_use", |line| {
+            line["message"]["content"] = json!([{
+                "type": "tool_use", "id": id, "name": told["tool_name"], "input": told["tool_input"],
+            }]);
+        });
+        self.line("user.tool_result", |line| {
+            let failed = told["hook_event_name"] == "PostToolUseFailure";
+            let words = if failed {
+                &told["error"]
+            } else {
+                &told["tool_response"]
+            };
+            line["toolUseResult"] = words.clone();
+            line["message"]["content"] = json!([{
+                "type": "tool_result", "tool_use_id": id, "is_error": failed, "content": words,
+            }]);
+            change(line);
+        });
+    }
+
+    pub fn reply(&self, text: &str) {
+        self.line("assistant.text", |line| {
+            line["message"]["stop_reason"] = "end_turn".into();
+            line["message"]["content"][0]["text"] = text.into();
+        });
+    }
+}
+
+/// A time so many milliseconds ago, as the host writes it.
+pub fn time(ago: i64) -> String {
+    let now = std::time::UNIX_EPOCH.elapsed().unwrap().as_millis();
+    let at = i64::try_from(now).unwrap() - ago;
+    jiff::Timestamp::from_millisecond(at).unwrap().to_string()
+}
