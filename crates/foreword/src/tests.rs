@@ -2,8 +2,7 @@
 //!
 //! One test for each reader: it never panics, and keeps its own promise. `mutator` makes
 //! the inputs. The program as a whole is tried in `tests/it/fuzz.rs`. Queries have a property of
-//! their own in core's `search.rs`, replies in `compress/reply/tests`. A reader of
-//! transcripts would have its test here, beside the one of hooks.
+//! their own in core's `search.rs`, replies in `compress/reply/tests`.
 
 mod mutator;
 
@@ -17,7 +16,7 @@ use foreword_core::queue::{Portion, Queue, Readiness};
 use foreword_core::recover::{self, Recovered};
 use foreword_core::search::{self, Filter, Query, Sort};
 use foreword_core::store::Store;
-use foreword_core::{redact, spool};
+use foreword_core::{redact, spool, transcript};
 use uuid::Uuid;
 
 use crate::compress::{repair, reply};
@@ -68,6 +67,33 @@ fn hooks() {
         let once = redact::redact(&text).text;
         assert_eq!(redact::redact(&once).text, once, "redacted once is enough");
     });
+}
+
+#[test]
+fn transcripts() {
+    let dir = tempfile::tempdir().unwrap();
+    let path = dir.path().join("it.jsonl");
+    // Every recorded line, one to a line.
+    let whole: Vec<_> = files(&folder().join("../transcript"))
+        .iter()
+        .filter_map(|line| serde_json::from_slice::<serde_json::Value>(line).ok())
+        .map(|line| format!("{line}\n"))
+        .collect();
+    let session = "687d8424-9948-4ccb-a944-74dd0307c406";
+    let mut understood = 0;
+    fuzz("transcripts", vec![whole.concat().into()], 150, |input| {
+        std::fs::write(&path, input).unwrap();
+        let read = transcript::read(&path, session, |told| {
+            understood += 1;
+            match captured(told.hook, told.input.as_bytes()) {
+                Captured::Event(event) if event.host_session_id == session => Ok(()),
+                Captured::Dropped(drop) if drop.is_intended() => Ok(()),
+                other => Err(format!("{other:?} of {told:?}")),
+            }
+        });
+        assert_eq!(read, Ok(()));
+    });
+    assert!(understood > 100, "{understood}");
 }
 
 #[test]
