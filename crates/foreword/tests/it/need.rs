@@ -12,7 +12,6 @@ const ABOUT_IT: &str = "the expiry assertion in the token check fails again, `no
 fn remembered() -> (Sandbox, PathBuf) {
     let mut sandbox = Sandbox::new();
     // However busy this machine is.
-    sandbox.set("FOREWORD_SHOW_WITHIN_MS", "60000");
     sandbox.keep_workers_away();
     let project = sandbox.project("pay");
     let host = Host::new("first", &project);

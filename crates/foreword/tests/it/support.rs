@@ -93,6 +93,8 @@ impl Sandbox {
             .env("PATH", std::env::var_os("PATH").unwrap())
             .env("HOME", self.user_home())
             .env("FOREWORD_HOME", self.home())
+            // A busy machine is no reason to leave a reminder out.
+            .env("FOREWORD_SHOW_WITHIN_MS", "60000")
             .envs(&self.environment)
             .current_dir(self.dir.path())
             .stdin(Stdio::null())

@@ -9,7 +9,6 @@ use super::{PROMPT, repair};
 #[test]
 fn a_file_that_is_read_brings_what_is_known_about_it_once() {
     let mut claude = Claude::new(repair);
-    claude.sandbox.set("FOREWORD_SHOW_WITHIN_MS", "60000");
     claude.ask(&claude.app, PROMPT);
     claude.sandbox.drain();
     let limit = claude.app.join("limit.txt");
