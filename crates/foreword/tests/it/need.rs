@@ -10,8 +10,7 @@ const ABOUT_IT: &str = "the expiry assertion in the token check fails again, `no
 
 /// A project in which the first session mended `src/token.rs`.
 fn remembered() -> (Sandbox, PathBuf) {
-    let mut sandbox = Sandbox::new();
-    // However busy this machine is.
+    let sandbox = Sandbox::new();
     sandbox.keep_workers_away();
     let project = sandbox.project("pay");
     let host = Host::new("first", &project);
