@@ -195,7 +195,8 @@ pub fn open_owner(
     connection.execute_batch(
         "pragma journal_mode = wal;
          pragma synchronous = normal;
-         pragma foreign_keys = on;",
+         pragma foreign_keys = on;
+         pragma journal_size_limit = 4194304;",
     )?;
     // The triggers that keep the full text in step ask for the parts of words.
     crate::search::register_parts(&connection)?;

@@ -39,8 +39,8 @@ impl Census {
             ("worker: MB of memory", Some(4.0)),
             ("worker: open files", Some(4.0)),
             ("events that wait", Some(500.0)),
-            // Its log keeps the size that it had to have once, and begins anew inside it.
-            ("queue.db: MB", Some(16.0)),
+            // Its log keeps up to four of them.
+            ("queue.db: MB", Some(8.0)),
             ("spool: MB", Some(1.0)),
             ("logs: MB", Some(1.0)),
             ("backups: MB", None),
