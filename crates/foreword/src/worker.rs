@@ -176,6 +176,7 @@ impl<'a> Worker<'a> {
             signal(SignalKind::interrupt())?,
         ];
         Log::Hook.begin(home);
+        Log::Worker.begin(home);
         note(home, "came up");
         start::clear_stamp(home);
         Ok(Worker {

@@ -97,7 +97,10 @@ fn what_a_session_did_opens_the_next_one_there_and_nowhere_else() {
 fn without_the_save_hooks_the_main_test_fails() {
     let claude = Claude::new(repair);
     claude.unhook("save");
+    claude.sandbox.keep_workers_away();
     claude.ask(&claude.app, PROMPT);
+    // The transcript would make up for them.
+    std::fs::remove_dir_all(claude.config_dir().join("projects")).unwrap();
     claude.sandbox.drain();
     let next = claude.ask(&claude.app, "What now?");
     assert_eq!(

@@ -268,6 +268,7 @@ fn a_background_worker_has_nothing_of_the_session_that_started_it() {
     let expected = [
         "FOREWORD_HOME",
         "FOREWORD_PROVIDER",
+        "FOREWORD_SHOW_WITHIN_MS",
         "HOME",
         "HTTPS_PROXY",
         "LC_ALL",
