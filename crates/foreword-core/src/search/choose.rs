@@ -20,7 +20,7 @@ use crate::store::Store;
 /// At first the rarest terms choose, as many as are in so many rows together: one in so
 /// many of all, within bounds. With fewer the first choice is seldom enough, and a second
 /// begins anew.
-const CHOSEN_PART: f64 = 25.0;
+const CHOSEN_PART: f64 = 35.0;
 const CHOSEN_MIN: f64 = 1_000.0;
 const CHOSEN_MAX: f64 = 10_000.0;
 /// A row that has a term gets about its weight once, at most 2.2 times: in a short row, or
