@@ -8,6 +8,8 @@
 use std::io;
 use std::path::{Path, PathBuf};
 
+use rusqlite::Connection;
+
 use crate::db::{self, OpenError};
 use crate::model::Millis;
 use crate::store::{self, Store};
@@ -110,7 +112,15 @@ pub fn newest_good(backups: &Path, now: Millis) -> io::Result<Option<Backup>> {
 pub fn is_good(backup: &Path) -> bool {
     let known = store::MIGRATIONS.iter().rev();
     let mut opened = known.filter_map(|step| db::open_inspector(backup, step.number).ok());
-    opened.next().is_some_and(|it| db::damage(&it).is_none())
+    // Any other database may have the same number of its schema.
+    let is_memory = |it: &Connection| {
+        let ours = "select count(*) from sqlite_schema
+                    where name in ('items', 'sessions', 'observations', 'processed_events', 'texts')";
+        it.query_row(ours, [], |row| row.get::<_, u32>(0)) == Ok(5)
+    };
+    opened
+        .next()
+        .is_some_and(|it| is_memory(&it) && db::damage(&it).is_none())
 }
 
 /// Removes what need not be kept: of each day and each week the newest stays.

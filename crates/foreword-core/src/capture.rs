@@ -9,6 +9,7 @@ mod exclude;
 mod payload;
 mod wire;
 
+use std::borrow::Cow;
 use std::path::{Path, PathBuf};
 
 use uuid::Uuid;
@@ -169,6 +170,13 @@ impl Drop {
     pub fn is_intended(self) -> bool {
         !matches!(self, Drop::Empty | Drop::NotJson | Drop::NoSession)
     }
+}
+
+/// The session that a hook is told about.
+#[must_use]
+pub fn session_of(input: &[u8]) -> Option<String> {
+    let input = HookInput::read(input)?;
+    input.session_id.map(Cow::into_owned)
 }
 
 /// Makes an event of what the host wrote to `hook`'s standard input.

@@ -12,6 +12,7 @@ use std::time::Duration;
 
 use rusqlite::config::DbConfig;
 use rusqlite::{Connection, OpenFlags};
+use uuid::Uuid;
 
 use crate::fault;
 
@@ -96,11 +97,11 @@ pub fn open_guest(path: &Path, guest: Guest, schema: i64) -> Result<Connection, 
     connection.set_db_config(DbConfig::SQLITE_DBCONFIG_NO_CKPT_ON_CLOSE, true)?;
     connection.busy_handler(Some(wait_briefly))?;
     if guest == Guest::Writes {
-        // And a gigabyte is enough where no worker comes.
+        // Where no worker comes there is an end: with its log this is about a gigabyte.
         connection.execute_batch(
             "pragma synchronous = normal;
              pragma wal_autocheckpoint = 0;
-             pragma max_page_count = 262144;",
+             pragma max_page_count = 49152;",
         )?;
     }
     check_schema(path, user_version(&connection)?, schema)?;
@@ -360,10 +361,14 @@ fn backup(
 
 /// Copies a database into a new file: whole, looked at and on the disk, or not at all.
 pub(crate) fn copy_to(connection: &Connection, target: &Path) -> Result<(), OpenError> {
-    let partial = beside(target, ".partial");
-    let _ = std::fs::remove_file(&partial);
+    // Two may make the same copy at once: whoever is last has made it.
+    let partial = beside(target, &format!(".{}.partial", Uuid::now_v7()));
     let copied = connection.execute("vacuum into ?1", [partial.to_string_lossy()]);
-    copied.inspect_err(|_| drop(std::fs::remove_file(&partial)))?;
+    copied.inspect_err(|_| {
+        for suffix in ["", "-journal"] {
+            let _ = std::fs::remove_file(beside(&partial, suffix));
+        }
+    })?;
     if let Some(damage) = damage(&connect(&partial, OpenFlags::SQLITE_OPEN_READ_ONLY)?) {
         let path = target.to_owned();
         return Err(OpenError::Copy { path, damage });

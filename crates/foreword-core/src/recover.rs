@@ -172,6 +172,12 @@ pub fn restore(
          join main.sessions s on s.host = r.host and s.host_session_id = r.host_session_id",
     )?;
     salvage::stay_forgotten(&memory)?;
+    // No number is given a second time.
+    memory.execute_batch(
+        "update main.sqlite_sequence
+         set seq = max(seq, (select seq from replaced.sqlite_sequence where name = 'items'))
+         where name = 'items'",
+    )?;
     let only_in = |these: &str, those: &str| {
         let sql = format!(
             "select count(*)

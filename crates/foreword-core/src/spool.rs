@@ -78,7 +78,7 @@ pub fn waiting(spool: &Path) -> io::Result<Vec<PathBuf>> {
 pub fn shown_in(spool: &Path, host_session_id: &str) -> io::Result<Vec<Receipt>> {
     let mut shown = Vec::new();
     for file in waiting(spool)? {
-        let Ok(event) = serde_json::from_slice::<Event>(&std::fs::read(file)?) else {
+        let Ok(event) = serde_json::from_slice::<Event>(&read(&file)?) else {
             continue;
         };
         if event.host_session_id == host_session_id {
@@ -129,7 +129,7 @@ pub fn unreadable(spool: &Path) -> io::Result<usize> {
 pub fn take_in(spool: &Path, queue: &Queue) -> Result<usize, IntakeError> {
     let files = waiting(spool)?;
     for file in &files {
-        let text = match std::fs::read(file) {
+        let text = match read(file) {
             Ok(text) => text,
             // Another process took it in meanwhile.
             Err(error) if error.kind() == io::ErrorKind::NotFound => continue,
@@ -154,6 +154,14 @@ pub fn take_in(spool: &Path, queue: &Queue) -> Result<usize, IntakeError> {
         std::fs::remove_file(file)?;
     }
     Ok(files.len())
+}
+
+/// A pipe of this name would be waited for: it is no more a file than a folder is.
+fn read(file: &Path) -> io::Result<Vec<u8>> {
+    if !std::fs::symlink_metadata(file)?.is_file() {
+        return Err(io::ErrorKind::IsADirectory.into());
+    }
+    std::fs::read(file)
 }
 
 fn set_aside(spool: &Path, file: &Path) -> io::Result<()> {

@@ -54,7 +54,8 @@ use foreword_core::spool;
 use foreword_core::store::Store;
 
 use crate::home::Home;
-use crate::{hook, platform, start};
+use crate::platform::{self, Lock};
+use crate::{hook, start};
 
 /// A memory that lasts, for coding agents.
 #[derive(Parser)]
@@ -268,7 +269,12 @@ pub fn memory(home: &Home) -> anyhow::Result<Option<Store>> {
     match Store::look(&home.memory()) {
         Err(OpenError::OtherSchema { found, known, .. }) if found < known => {
             // One of the older program would go on in a memory that it does not know.
-            let ended = worker::end_running(home)?;
+            let ours = Lock::holder(&home.lock())?.is_some_and(platform::runs_this_program);
+            let ended = if ours {
+                worker::Ended::Nobody
+            } else {
+                worker::end_running(home)?
+            };
             platform::make_files_private();
             let store = Store::open(&home.memory(), &home.backups())?;
             if ended != worker::Ended::Nobody {

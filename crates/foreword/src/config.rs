@@ -343,13 +343,32 @@ pub fn hook_settings(home: &Home) -> (Option<HookSettings>, Option<String>) {
     }
     let file = file(home);
     let (config, mistake) = Config::tolerant_of(&file);
-    let readable = file.map(|text| !text.contains("exclude") || text.parse::<Table>().is_ok());
+    let readable = file.map(|text| exclusions_hold(&text));
     let settings = HookSettings {
         capture: config.capture.into(),
         show: config.show,
         separate_worktrees: config.project.separate_worktrees,
     };
     (readable.unwrap_or(false).then_some(settings), mistake)
+}
+
+/// Whether everything in the settings that looks like an exclusion is one.
+fn exclusions_hold(text: &str) -> bool {
+    let Ok(table) = text.parse::<Table>() else {
+        return !text.contains("exclu");
+    };
+    let sections = table.iter().flat_map(|(name, value)| {
+        let keys = value.as_table().into_iter().flatten();
+        let keys = keys.map(move |(key, value)| (name.as_str(), key.as_str(), value));
+        keys.chain([("", name.as_str(), value)])
+    });
+    sections
+        .filter(|(_, key, _)| key.contains("exclu"))
+        .all(|(section, key, value)| {
+            let known = section == "capture" && matches!(key, "exclude_projects" | "exclude_paths");
+            let patterns = value.as_array();
+            known && patterns.is_some_and(|it| it.iter().all(Value::is_str))
+        })
 }
 
 impl From<Capture> for capture::Settings {

@@ -70,6 +70,10 @@ impl Home {
         self.dir.join("prompts")
     }
 
+    pub fn withheld(&self) -> PathBuf {
+        self.dir.join("withheld")
+    }
+
     pub fn logs(&self) -> PathBuf {
         self.dir.join("logs")
     }

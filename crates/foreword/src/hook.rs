@@ -11,7 +11,7 @@ mod stdin;
 use std::io::Write as _;
 use std::path::PathBuf;
 
-use foreword_core::capture::{self, Captured, Hook, World};
+use foreword_core::capture::{self, Captured, Drop, Hook, World};
 use foreword_core::db::OpenError;
 use foreword_core::fault;
 use foreword_core::model::Event;
@@ -83,7 +83,10 @@ fn take(hook: Hook, home: &Home) -> Option<(Event, HookSettings)> {
         return None;
     }
     let input = stdin::read();
-    let settings = settings(hook, home)?;
+    let Some(settings) = settings(hook, home) else {
+        withhold(home, &input);
+        return None;
+    };
     match capture_event(hook, &input, &settings) {
         Captured::Event(event) if is_own_run(&event, home) => {
             count(OWN_RUN);
@@ -103,6 +106,9 @@ fn take(hook: Hook, home: &Home) -> Option<(Event, HookSettings)> {
         }
         Captured::Dropped(drop) if drop.is_intended() => {
             count(&drop.to_string());
+            if matches!(drop, Drop::ExcludedProject | Drop::ExcludedPath) {
+                withhold(home, &input);
+            }
             None
         }
         Captured::Dropped(drop) => {
@@ -111,6 +117,12 @@ fn take(hook: Hook, home: &Home) -> Option<(Event, HookSettings)> {
             Log::Hook.line(home, &line);
             None
         }
+    }
+}
+
+fn withhold(home: &Home, input: &stdin::Input) {
+    if let Some(session) = capture::session_of(&input.bytes) {
+        switch::withhold(home, &session);
     }
 }
 

@@ -9,6 +9,7 @@ use std::fs::{File, OpenOptions};
 use std::io;
 use std::os::fd::{AsRawFd as _, RawFd};
 use std::os::unix::ffi::OsStrExt as _;
+use std::os::unix::fs::MetadataExt as _;
 use std::os::unix::process::ExitStatusExt as _;
 use std::path::{Path, PathBuf};
 use std::process::{Child, ExitStatus};
@@ -331,9 +332,20 @@ pub fn is_halted(pid: u32) -> bool {
     state.starts_with(['T', 't'])
 }
 
+/// Whether a process runs the very file that this one runs. Linux.
+pub fn runs_this_program(pid: u32) -> bool {
+    let file = |of: &str| {
+        let file = std::fs::metadata(format!("/proc/{of}/exe")).ok()?;
+        Some((file.dev(), file.ino()))
+    };
+    file("self").is_some_and(|this| file(&pid.to_string()) == Some(this))
+}
+
 /// Asks a process to end.
 pub fn terminate(pid: u32) -> io::Result<()> {
-    let pid = i32::try_from(pid).map_err(|_| io::Error::from(io::ErrorKind::InvalidInput))?;
+    // 0 would be this process's whole group: the kernel says it of a holder that cannot be seen.
+    let pid = i32::try_from(pid).ok().filter(|pid| *pid > 0);
+    let pid = pid.ok_or_else(|| io::Error::from(io::ErrorKind::InvalidInput))?;
     // SAFETY: kill touches no memory of ours; the caller took the pid from a lock's holder.
     let sent = unsafe { libc::kill(pid, libc::SIGTERM) };
     if sent == 0 {

@@ -116,6 +116,26 @@ pub fn on_since(home: &Home) -> Millis {
     text.trim().parse().unwrap_or(0)
 }
 
+/// Notes that something of a session is not to be kept, for a reason that only this hook
+/// may know: then nothing of it is taken from its transcript either. Without its name or
+/// any content, and only where there is a data directory.
+pub fn withhold(home: &Home, session: &str) {
+    let path = withheld(home, session);
+    if home.dir().exists() && !path.exists() {
+        let _ = std::fs::create_dir_all(home.withheld());
+        let _ = std::fs::write(path, "");
+    }
+}
+
+pub fn is_withheld(home: &Home, session: &str) -> bool {
+    withheld(home, session).exists()
+}
+
+fn withheld(home: &Home, session: &str) -> PathBuf {
+    let hash = blake3::hash(session.as_bytes()).to_hex();
+    home.withheld().join(&hash[..32])
+}
+
 /// Set in the environment: this process and its children are left alone.
 pub fn off_in_environment() -> bool {
     is_set("FOREWORD_OFF")

@@ -1,6 +1,7 @@
 //! `foreword status`: one screen on what was captured, what is pending and what failed.
 
 use anyhow::Context as _;
+use foreword_core::db::OpenError;
 use foreword_core::queue::{Counts, Queue, Skipped};
 use foreword_core::spool;
 use foreword_core::store::{Store, Totals};
@@ -71,7 +72,15 @@ fn gather(home: Home) -> anyhow::Result<Status> {
         problems.push(format!("queue.db: {error}"));
         None
     });
-    let store = Store::look(&home.memory()).unwrap_or_else(|error| {
+    // What a newer program wrote can be counted all the same.
+    let looked = match Store::look(&home.memory()) {
+        Err(error @ OpenError::OtherSchema { found, .. }) => {
+            problems.push(format!("memory.db: {error}"));
+            Store::look_at(&home.memory(), found)
+        }
+        looked => looked,
+    };
+    let store = looked.unwrap_or_else(|error| {
         problems.push(format!("memory.db: {error}"));
         None
     });

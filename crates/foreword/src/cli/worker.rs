@@ -2,7 +2,7 @@
 
 use std::time::{Duration, Instant};
 
-use anyhow::{Context as _, bail};
+use anyhow::{Context as _, bail, ensure};
 use clap::Subcommand;
 use foreword_core::queue::Queue;
 use foreword_core::text;
@@ -153,6 +153,10 @@ pub(super) fn end_running(home: &Home) -> anyhow::Result<Ended> {
     let Some(pid) = Lock::holder(&home.lock())? else {
         return Ok(Ended::Nobody);
     };
+    ensure!(
+        pid != 0,
+        "a worker runs where this process cannot see it, such as in a container; end it there"
+    );
     // The kernel names the lock's holder, so this is no stale or reused number.
     platform::terminate(pid).with_context(|| format!("could not end process {pid}"))?;
     if let Some(pid) = wait_for_lock(home, |holder| holder != Some(pid))? {
@@ -180,6 +184,7 @@ pub(super) fn take_lock(home: &Home) -> anyhow::Result<Lock> {
 
 fn status(home: &Home) -> anyhow::Result<()> {
     match Lock::holder(&home.lock())? {
+        Some(0) => println!("running, where this process cannot see it"),
         Some(pid) => println!("running (pid {pid})"),
         None => println!("not running; the next hook starts it"),
     }

@@ -6,6 +6,7 @@ use anyhow::Context as _;
 use foreword_core::fill::{self, Terms};
 use foreword_core::model::{EventKind, Millis};
 use foreword_core::queue::Claim;
+use foreword_core::text;
 
 use super::Worker;
 use crate::config;
@@ -65,7 +66,8 @@ impl Worker<'_> {
         let (Some(settings), _) = config::hook_settings(self.home) else {
             return Ok(false);
         };
-        if switch::off_in_environment() || switches.everywhere() {
+        let off = switch::off_in_environment() || switches.everywhere();
+        if off || switch::is_withheld(self.home, session) {
             return Ok(false);
         }
         let terms = Terms {
@@ -77,8 +79,9 @@ impl Worker<'_> {
         };
         let count = fill::fill(&self.queue, &self.deriver.store, session, &terms)?;
         if count > 0 {
+            let events = text::count(count as u64, "event", "events");
             self.log(&format!(
-                "{count} events that hooks missed came from a transcript"
+                "{events} that hooks missed came from a transcript"
             ));
         }
         Ok(count > 0)

@@ -1,6 +1,9 @@
 //! What a worker does when there is no work: it forgets what is past its keeping, makes
 //! backups, and recovers a database that turns out to be damaged.
 
+use std::path::Path;
+use std::time::Duration;
+
 use anyhow::Context as _;
 use foreword_core::model::Millis;
 use foreword_core::{backup, spool};
@@ -10,6 +13,8 @@ use crate::home::Home;
 use crate::log::Log;
 use crate::notice::Matter;
 use crate::recover;
+
+const HOUR: Duration = Duration::from_hours(1);
 
 /// Time alone changes little; it is looked at this often.
 const HOUSEKEEPING: Millis = 6 * 3_600_000;
@@ -32,6 +37,17 @@ pub fn finish_recovery(home: &Home) -> anyhow::Result<()> {
     Ok(())
 }
 
+/// Removes files of a folder whose names have this in them and that nobody wrote to for so long.
+fn sweep(folder: &Path, name: &str, kept: Duration) {
+    for entry in std::fs::read_dir(folder).into_iter().flatten().flatten() {
+        let modified = entry.metadata().and_then(|it| it.modified()).ok();
+        let age = modified.and_then(|it| it.elapsed().ok());
+        if entry.file_name().to_string_lossy().contains(name) && age.is_some_and(|it| it > kept) {
+            let _ = std::fs::remove_file(entry.path());
+        }
+    }
+}
+
 /// Also after a clock that was put back.
 fn is_time(last: Millis, every: Millis, now: Millis) -> bool {
     !(0..every).contains(&(now - last))
@@ -47,6 +63,10 @@ impl Worker<'_> {
         if let Err(error) = spool::sweep(&self.home.spool(), now) {
             self.log(&format!("housekeeping in the spool: {error}"));
         }
+        // What a kill left half written, and marks of sessions that are long over.
+        sweep(&self.home.backups(), ".partial", HOUR);
+        sweep(self.home.dir(), ".partial", HOUR);
+        sweep(&self.home.withheld(), "", 60 * 24 * HOUR);
         self.fill_silent(now);
         if let Err(error) = self.deriver.store.keep_house(now, events_kept) {
             self.log(&format!("housekeeping: {error}"));

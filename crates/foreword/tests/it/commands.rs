@@ -103,6 +103,17 @@ fn what_cannot_be_done_is_1_with_a_line_that_says_why() {
             .log("hook.log")
             .contains("nothing is kept until it is mended")
     );
+    // Nor where an exclusion is not written as one.
+    for mistake in [
+        "[capture]\nexclude_projects = '/p'\n",
+        "[capture]\nexclude_project = ['/p']\n",
+        "[capture]\nexclude_projects = ['/p', 3]\n",
+        "exclude_paths = ['*.env']\n",
+    ] {
+        std::fs::write(sandbox.home().join("config.toml"), mistake).unwrap();
+        sandbox.told("new", &project, &Host::new("s3", &project).prompt("Hello"));
+        assert_eq!(sandbox.spooled(), 1, "{mistake}");
+    }
 }
 
 #[test]

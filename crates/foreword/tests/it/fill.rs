@@ -244,6 +244,33 @@ fn is_never_taken(what: &str, happens: impl FnOnce(&Scene)) {
 }
 
 #[test]
+fn what_only_a_hook_knows_is_not_to_be_kept_is_not_taken_either() {
+    for (name, value) in [
+        ("FOREWORD_CAPTURE_EXCLUDE_PATHS", "*/private/*"),
+        ("FOREWORD_CAPTURE_EXCLUDE_PROJECTS", "*"),
+    ] {
+        let mut scene = Scene::new();
+        let file = scene.host.project.join("private/a.txt");
+        let read = scene
+            .host
+            .tool("Read", json!({"file_path": file}), json!("canary"));
+        scene.sandbox.set(name, value);
+        scene.tell("save", &read);
+        scene.sandbox.unset(name);
+        scene.transcript.tool(&read);
+        scene.transcript.reply("canary");
+        scene.end();
+        let stored = scene.events().join("\n");
+        assert!(
+            !stored.contains("a.txt") && !stored.contains("canary"),
+            "{name}: {stored}"
+        );
+        let memory = std::fs::read(scene.sandbox.home().join("memory.db")).unwrap();
+        assert!(!memory.windows(6).any(|it| it == b"canary"), "{name}");
+    }
+}
+
+#[test]
 fn what_was_not_to_be_kept_is_never_taken() {
     let canary = |scene: &Scene| scene.host.bash("echo canary", "canary");
     is_never_taken("an excluded path", |scene| {

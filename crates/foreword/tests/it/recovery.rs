@@ -253,14 +253,46 @@ fn a_restore_keeps_the_present_aside_and_can_be_taken_back() {
     assert_eq!(audit(&sandbox, 0..48), Audit::default());
 
     std::fs::write(sandbox.home().join("junk.db"), [7; 5000]).unwrap();
-    let junk = sandbox.home().join("junk.db");
-    let refused = sandbox
-        .command(&["restore", junk.to_str().unwrap()])
-        .output()
-        .unwrap();
-    assert_eq!(refused.status.code(), Some(1));
-    assert!(String::from_utf8_lossy(&refused.stderr).contains("is not a sound backup"));
-    assert_eq!(audit(&sandbox, 0..48), Audit::default());
+    // The queue has a number of its schema that a memory once had, too.
+    for other in ["junk.db", "queue.db"] {
+        let other = sandbox.home().join(other);
+        let mut restore = sandbox.command(&["restore", other.to_str().unwrap()]);
+        let refused = restore.output().unwrap();
+        assert_eq!(refused.status.code(), Some(1));
+        let error = String::from_utf8_lossy(&refused.stderr);
+        assert!(error.contains("is not a sound backup"), "{error}");
+        assert_eq!(audit(&sandbox, 0..48), Audit::default());
+    }
+}
+
+#[test]
+fn a_restore_gives_no_number_a_second_time() {
+    let sandbox = with_backup();
+    let last = || sandbox.count("memory.db", "select max(id) from items");
+    let before = last();
+    sandbox.run(&["restore"]);
+    assert!(last() < before);
+    send(&sandbox, 48..56);
+    sandbox.drain();
+    let new = format!("select count(*) from items where id <= {before}");
+    let kept = sandbox.count("memory.db", &new);
+    assert!(last() > before && kept < before, "{kept} of {before}");
+    let given = sandbox.count("memory.db", "select count(*) from items");
+    assert_eq!(last() - before, given - kept, "what is new comes after");
+}
+
+#[test]
+fn backups_at_once_are_all_made() {
+    let sandbox = with_backup();
+    let made: Vec<_> = (0..4)
+        .map(|_| sandbox.command(&["backup"]).spawn().unwrap())
+        .collect();
+    for backup in made {
+        let output = backup.wait_with_output().unwrap();
+        assert!(output.status.success(), "{output:?}");
+    }
+    let left = backups(&sandbox);
+    assert!(left.iter().all(|it| it.ends_with(".db")), "{left:?}");
 }
 
 #[test]

@@ -90,6 +90,23 @@ fn copy_of_the_program(sandbox: &Sandbox, name: &str) -> PathBuf {
 }
 
 #[test]
+fn several_who_come_first_after_an_upgrade_all_find_everything() {
+    let sandbox = left_by(1);
+    let everywhere = ["search", "the", "--all-projects"];
+    let at_once: Vec<_> = (0..4)
+        .map(|_| sandbox.command(&everywhere).spawn().unwrap())
+        .chain([sandbox.command(&["worker", "drain"]).spawn().unwrap()])
+        .collect();
+    for one in at_once {
+        let output = one.wait_with_output().unwrap();
+        assert!(output.status.success(), "{output:?}");
+    }
+    assert_eq!(schema_of(&sandbox, "memory.db"), present());
+    sandbox.drain();
+    assert_all_is_found(&sandbox);
+}
+
+#[test]
 fn there_is_a_saved_database_of_every_schema() {
     assert_eq!(schemas(), (1..=present()).collect::<Vec<_>>());
 }

@@ -244,6 +244,8 @@ fn spool_files_that_cannot_be_read_are_set_aside_and_counted() {
     std::fs::write(spool.join("torn.json"), "{\"id\":\"01").unwrap();
     std::fs::write(spool.join("binary.json"), [0xff; 100]).unwrap();
     std::fs::create_dir(spool.join("folder.json")).unwrap();
+    let pipe = spool.join("pipe.json");
+    assert!(Command::new("mkfifo").arg(pipe).status().unwrap().success());
     std::fs::write(spool.join(".unfinished.partial"), "{").unwrap();
     sandbox.drain();
     assert_eq!(audit(&sandbox, 0..4), Audit::default());
@@ -252,10 +254,13 @@ fn spool_files_that_cannot_be_read_are_set_aside_and_counted() {
         .map(|entry| entry.unwrap().file_name().into_string().unwrap())
         .collect();
     kept.sort();
-    assert_eq!(kept, ["binary.json", "folder.json", "torn.json"]);
+    assert_eq!(
+        kept,
+        ["binary.json", "folder.json", "pipe.json", "torn.json"]
+    );
     let status = sandbox.run(&["status"]);
     assert!(
-        status.contains("3 unreadable files in spool/unreadable"),
+        status.contains("4 unreadable files in spool/unreadable"),
         "{status}"
     );
 }
