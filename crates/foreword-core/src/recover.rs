@@ -15,6 +15,7 @@ use crate::db::{self, Migration, OpenError};
 use crate::fault;
 use crate::model::Millis;
 use crate::salvage::{self, Salvaged};
+use crate::store::forgotten;
 use crate::{queue, store, text};
 
 /// A database that was damaged and is whole again.
@@ -92,6 +93,11 @@ fn recover(
     connection.query_row("pragma wal_checkpoint(truncate)", [], |_| Ok(()))?;
     mend_header(&wreck, path)?;
     let salvaged = salvage::salvage(&wreck, &mut connection)?;
+    // Only a memory has such a file beside it.
+    if db::beside(path, ".forgotten").exists() {
+        forgotten::recall(&connection)?;
+        salvage::stay_forgotten(&connection)?;
+    }
     fault::point("recover:after-salvage");
     let aside = named(path, "damaged", now);
     rename_with_log(&wreck, &aside)?;
@@ -171,6 +177,7 @@ pub fn restore(
          join replaced.sessions r on r.id = f.session_id
          join main.sessions s on s.host = r.host and s.host_session_id = r.host_session_id",
     )?;
+    forgotten::recall(&memory)?;
     salvage::stay_forgotten(&memory)?;
     // No number is given a second time.
     memory.execute_batch(

@@ -13,6 +13,7 @@ mod asked;
 mod beside;
 mod commit;
 mod digest;
+pub(crate) mod forgotten;
 mod kin;
 pub mod ledger;
 mod projects;

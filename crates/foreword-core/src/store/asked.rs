@@ -7,6 +7,7 @@
 use rusqlite::named_params;
 
 use super::commit::{SessionRow, Told, upsert_project};
+use super::forgotten;
 use super::kin::{Candidates, keep_observation};
 use super::{HostSession, Store};
 use crate::model::{Derived, Millis, Observation, ObservationType, Origin, Provenance, Turn};
@@ -109,6 +110,7 @@ impl Store {
                 gone.push(id);
             }
         }
+        forgotten::note(&tx, now)?;
         tx.commit()?;
         Ok(gone)
     }

@@ -254,6 +254,14 @@ fn a_damaged_memory_brings_nothing_back_that_was_forgotten_and_gives_no_number_t
         .query_row(last, [], |row| row.get(0))
         .unwrap();
     assert!(after > before);
+    drop(memory);
+
+    // Also where nothing of the memory can be read, and the backup has it still.
+    let recovered = scene.recover(&[0x5a; 8192]).unwrap();
+    assert!(recovered.backup.is_some());
+    let memory = scene.open();
+    assert_eq!(memory.totals().unwrap().observations, 2);
+    assert!(memory.item(forgotten).unwrap().is_none());
 }
 
 #[test]

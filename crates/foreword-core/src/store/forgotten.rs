@@ -1,0 +1,92 @@
+//! What was forgotten, noted a second time in a file beside the memory. A memory that is
+//! damaged beyond reading is put together from older copies, which still have it. The note
+//! names sessions, seeds and events; it has nothing of what they said.
+
+use std::fs::OpenOptions;
+use std::io::Write as _;
+use std::path::PathBuf;
+
+use rusqlite::{Connection, named_params};
+use serde::{Deserialize, Serialize};
+
+use crate::db;
+use crate::model::Millis;
+
+#[derive(Serialize, Deserialize)]
+struct Forgotten {
+    host: String,
+    session: String,
+    seed: String,
+    events: String,
+    at: Millis,
+}
+
+fn path(memory: &Connection) -> Option<PathBuf> {
+    memory
+        .path()
+        .map(|path| db::beside(path.as_ref(), ".forgotten"))
+}
+
+/// Adds what was forgotten at this time. It is on the disk before the memory changes.
+pub(super) fn note(memory: &Connection, at: Millis) -> rusqlite::Result<()> {
+    let mut statement = memory.prepare(
+        "select s.host, s.host_session_id, f.seed, f.events
+         from forgotten f
+         join sessions s on s.id = f.session_id
+         where f.at = :at",
+    )?;
+    let rows = statement.query_map(named_params! {":at": at}, |row| {
+        Ok(Forgotten {
+            host: row.get(0)?,
+            session: row.get(1)?,
+            seed: row.get(2)?,
+            events: row.get(3)?,
+            at,
+        })
+    })?;
+    let mut lines = String::new();
+    for row in rows {
+        lines += &serde_json::to_string(&row?).map_err(failed)?;
+        lines.push('\n');
+    }
+    let Some(path) = path(memory).filter(|_| !lines.is_empty()) else {
+        return Ok(());
+    };
+    let written = OpenOptions::new().create(true).append(true).open(path);
+    let written = written.and_then(|mut file| {
+        file.write_all(lines.as_bytes())?;
+        file.sync_all()
+    });
+    written.map_err(failed)
+}
+
+/// Brings into a memory what the file knows and it does not.
+pub(crate) fn recall(memory: &Connection) -> rusqlite::Result<()> {
+    let Some(text) = path(memory).and_then(|path| std::fs::read_to_string(path).ok()) else {
+        return Ok(());
+    };
+    let lines = text.lines();
+    for it in lines.filter_map(|line| serde_json::from_str::<Forgotten>(line).ok()) {
+        // A session that is lost may come back from its transcript.
+        memory.execute(
+            "insert or ignore into sessions (host, host_session_id, state, started_at, last_event_at)
+             values (:host, :session, 'interrupted', :at, :at)",
+            named_params! {":host": it.host, ":session": it.session, ":at": it.at},
+        )?;
+        memory.execute(
+            "insert or ignore into forgotten (session_id, seed, events, at)
+             select id, :seed, :events, :at
+             from sessions
+             where host = :host and host_session_id = :session",
+            named_params! {
+                ":host": it.host, ":session": it.session, ":seed": it.seed,
+                ":events": it.events, ":at": it.at,
+            },
+        )?;
+    }
+    Ok(())
+}
+
+fn failed(error: impl std::error::Error + Send + Sync + 'static) -> rusqlite::Error {
+    rusqlite::Error::ToSqlConversionFailure(Box::new(error))
+}
