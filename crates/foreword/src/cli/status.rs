@@ -72,6 +72,10 @@ fn gather(home: Home) -> anyhow::Result<Status> {
         problems.push(format!("queue.db: {error}"));
         None
     });
+    let spooled = spool::waiting(&home.spool()).unwrap_or_else(|error| {
+        problems.push(format!("spool: {error}"));
+        Vec::new()
+    });
     // What a newer program wrote can be counted all the same.
     let looked = match Store::look(&home.memory()) {
         Err(error @ OpenError::OtherSchema { found, .. }) => {
@@ -114,10 +118,8 @@ fn gather(home: Home) -> anyhow::Result<Status> {
         }),
         skipped: skipped.unwrap_or_default(),
         last_error: last_error.unwrap_or_default(),
-        spooled: spool::waiting(&home.spool())
-            .context("could not read the spool")?
-            .len() as u64,
-        unreadable: spool::unreadable(&home.spool()).context("could not read the spool")? as u64,
+        spooled: spooled.len() as u64,
+        unreadable: spool::unreadable(&home.spool()).unwrap_or_default() as u64,
         worker_pid,
         agent,
         server: connection.as_ref().ok().and_then(|(_, server)| *server),

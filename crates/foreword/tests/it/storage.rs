@@ -201,6 +201,7 @@ fn a_memory_of_a_newer_program_is_not_read_and_events_wait() {
         said[0].starts_with("memory.db: ") && said[0].contains("schema 99, this program knows 5"),
         "{said:?}"
     );
+    assert_ne!(sandbox.status()["prompts"], 0, "what is there is counted");
     // Reading goes on: see `skew.rs`.
     for arguments in [&["worker", "run"], &["worker", "drain"]] {
         assert!(failure(&sandbox, arguments).contains("schema 99"));

@@ -93,6 +93,7 @@ pub fn run(args: &Args) -> anyhow::Result<()> {
         report["seconds"] = seconds.round().into();
         report["kills"] = crash.kills.into();
         report["points"] = json!(crash.points);
+        report["named_points"] = fault::BUILT_IN.into();
         println!("{}", show::json(&report));
     } else {
         let (rounds, kills) = (args.rounds, crash.kills);
@@ -100,6 +101,11 @@ pub fn run(args: &Args) -> anyhow::Result<()> {
         println!("{}", audit.in_words());
         for what in &audit.seen {
             println!("  {what}");
+        }
+        if !fault::BUILT_IN {
+            println!(
+                "  at random moments only: named points need a build with `--features faults`"
+            );
         }
         for (point, visits) in &crash.points {
             println!("  {visits:>5} × {point}");
