@@ -4,6 +4,7 @@
 //! `testdata/databases` has what the program of each schema wrote. A kill during a migration
 //! is met in core's `db.rs`, a newer queue and a worker that must wait in `storage.rs`.
 
+use std::os::unix::process::ExitStatusExt as _;
 use std::path::{Path, PathBuf};
 use std::process::Command;
 
@@ -104,6 +105,25 @@ fn several_who_come_first_after_an_upgrade_all_find_everything() {
     assert_eq!(schema_of(&sandbox, "memory.db"), present());
     sandbox.drain();
     assert_all_is_found(&sandbox);
+}
+
+#[test]
+fn a_kill_in_the_middle_of_any_migration_costs_nothing() {
+    for schema in schemas().into_iter().filter(|it| *it < present()) {
+        for point in ["migration:after-backup", "migration:before-commit"] {
+            let sandbox = left_by(schema);
+            sandbox.keep_workers_away();
+            let mut drain = sandbox.command(&["worker", "drain"]);
+            let killed = drain.env("FOREWORD_FAULT", point).status().unwrap();
+            assert_eq!(killed.signal(), Some(9), "{schema} {point}");
+            assert_eq!(schema_of(&sandbox, "memory.db"), schema);
+            sandbox.drain();
+            assert_eq!(schema_of(&sandbox, "memory.db"), present());
+            assert_all_is_found(&sandbox);
+            let check = sandbox.run(&["check"]);
+            assert!(check.contains("nothing found"), "{schema} {point}: {check}");
+        }
+    }
 }
 
 #[test]
