@@ -10,7 +10,7 @@ use std::time::Duration;
 use tokio::net::UnixDatagram;
 
 use crate::home::Home;
-use crate::platform::Lock;
+use crate::platform::{self, Lock};
 
 const DRAIN: &[u8] = b"drain";
 
@@ -109,11 +109,15 @@ pub fn ask_to_drain(home: &Home, say_that_we_wait: impl Fn()) -> io::Result<Opti
                     .ok()
                     .and_then(|text| text.parse().ok()));
             }
-            Err(error) if is_timeout(&error) => {
-                if Lock::holder(&home.lock())?.is_none() {
-                    return Ok(None);
+            Err(error) if is_timeout(&error) => match Lock::holder(&home.lock())? {
+                None => return Ok(None),
+                Some(pid) if platform::is_halted(pid) => {
+                    return Err(io::Error::other(format!(
+                        "the worker is halted; `kill -CONT {pid}` has it go on"
+                    )));
                 }
-            }
+                Some(_) => {}
+            },
             Err(error) => return Err(error),
         }
     }

@@ -99,6 +99,12 @@ fn a_halted_worker_keeps_no_hook_waiting_and_is_pointed_out() {
     assert!(status.contains(&word), "{status}");
     assert_eq!(sandbox.status()["pending"], 200);
     assert_eq!(sandbox.log("hook.log"), "");
+    let drain = sandbox.command(&["worker", "drain"]).output().unwrap();
+    assert_eq!(drain.status.code(), Some(1), "and does not wait for it");
+    assert!(
+        String::from_utf8_lossy(&drain.stderr).contains(&word),
+        "{drain:?}"
+    );
 
     signal(pid, "CONT");
     sandbox.drain();
