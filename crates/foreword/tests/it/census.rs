@@ -115,6 +115,37 @@ fn a_halted_worker_keeps_no_hook_waiting_and_is_pointed_out() {
 }
 
 #[test]
+fn an_idle_worker_sleeps() {
+    let mut sandbox = Sandbox::new();
+    sandbox.set("FOREWORD_WORKER_IDLE_SECONDS", "3600");
+    sandbox.keep_workers_away();
+    let mut worker = Leashed(sandbox.command(&["worker", "run"]).spawn().unwrap());
+    let pid = worker.0.id();
+    wait_until("it is up", || is_up(&sandbox));
+    send(&sandbox, 0..8);
+    sandbox.drain();
+    // How often it was woken.
+    let woken = || {
+        let status = std::fs::read_to_string(format!("/proc/{pid}/status")).unwrap();
+        let line = status
+            .lines()
+            .find(|it| it.starts_with("voluntary_ctxt_switches"));
+        line.unwrap().to_owned()
+    };
+    let look_at_it = || drop(sandbox.run(&["status"]));
+    wait_until("it is through with its work", || {
+        let before = woken();
+        look_at_it();
+        woken() == before
+    });
+    let before = woken();
+    (0..20).for_each(|_| look_at_it());
+    assert_eq!(woken(), before);
+    signal(pid, "TERM");
+    worker.0.wait().unwrap();
+}
+
+#[test]
 fn thirty_hooks_at_once_that_find_no_worker_can_come_up_start_few() {
     let sandbox = Sandbox::new();
     std::fs::create_dir_all(sandbox.home().join("memory.db")).unwrap();
