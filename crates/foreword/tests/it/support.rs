@@ -26,7 +26,8 @@ impl Sandbox {
             .unwrap();
         let sandbox = Sandbox {
             dir,
-            environment: BTreeMap::new(),
+            // A busy machine is no reason to leave a reminder out.
+            environment: BTreeMap::from([("FOREWORD_SHOW_WITHIN_MS".into(), "60000".into())]),
         };
         std::fs::create_dir_all(sandbox.user_home()).unwrap();
         sandbox
@@ -93,8 +94,6 @@ impl Sandbox {
             .env("PATH", std::env::var_os("PATH").unwrap())
             .env("HOME", self.user_home())
             .env("FOREWORD_HOME", self.home())
-            // A busy machine is no reason to leave a reminder out.
-            .env("FOREWORD_SHOW_WITHIN_MS", "60000")
             .envs(&self.environment)
             .current_dir(self.dir.path())
             .stdin(Stdio::null())

@@ -93,6 +93,8 @@ impl Claude {
             .env("PATH", std::env::var_os("PATH").unwrap())
             .env("CLAUDE_BIN", binary())
             .env("FOREWORD_HOME", self.sandbox.home())
+            // However busy this machine is.
+            .env("FOREWORD_SHOW_WITHIN_MS", "60000")
             .current_dir(project)
             .stdin(Stdio::null())
             .stdout(Stdio::piped())
