@@ -21,8 +21,8 @@ use crate::search::{Word, words};
 const TERMS_MAX: usize = 4;
 /// which are counted up to here.
 const COUNTED_MAX: usize = 64;
-/// Only so many of the newest numbers are looked through, a year of heavy use: it takes no
-/// longer as the memory grows.
+/// Only so many of the newest numbers are looked through, a year of heavy use, so that it takes
+/// little longer as the memory grows: FTS5 has to find where they begin.
 const LOOKED_THROUGH_MAX: i64 = 20_000;
 /// So many of the newest are compared.
 const COMPARED_MAX: usize = 30;
