@@ -354,8 +354,12 @@ pub fn hook_settings(home: &Home) -> (Option<HookSettings>, Option<String>) {
 
 /// Whether everything in the settings that looks like an exclusion is one.
 fn exclusions_hold(text: &str) -> bool {
+    // Nothing more to pay for on the hook road.
+    if !text.contains("exclu") {
+        return true;
+    }
     let Ok(table) = text.parse::<Table>() else {
-        return !text.contains("exclu");
+        return false;
     };
     let sections = table.iter().flat_map(|(name, value)| {
         let keys = value.as_table().into_iter().flatten();
