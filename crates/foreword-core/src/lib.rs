@@ -23,6 +23,8 @@ pub mod transcript;
 pub mod kin;
 pub mod store;
 
+pub mod notes;
+
 pub mod index;
 pub mod need;
 pub mod search;

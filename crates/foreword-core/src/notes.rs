@@ -1,0 +1,241 @@
+//! A project's memory in files: `_memory/`, plain markdown that people read, edit and commit.
+//!
+//! A *note* is about one conversation and is called after its session, so the same
+//! conversation is the same file, and two people's notes never meet in one. The *master*
+//! is what was synthesised from all of them. A *scope* is the same again for a sub-area.
+//! Everything here works without a database. `note` knows the form of a note, `keep` how
+//! a note is written again without losing what a person edited.
+
+pub mod note;
+
+use std::fs::{self, File};
+use std::io::{self, Write as _};
+use std::path::{Path, PathBuf};
+
+pub use note::{Note, Point, Problem};
+
+/// Where the memory lies below a project's root.
+pub const FOLDER: &str = "_memory";
+
+/// Longer files are nobody's note.
+const FILE_MAX: u64 = 1 << 20;
+
+/// Names in the folder that no scope may have.
+const RESERVED: &[&str] = &["conversations", "archive", "master", "readme", "proposal"];
+
+#[derive(Debug, thiserror::Error)]
+pub enum NotesError {
+    #[error("`{0}` is no session id: letters, digits, `-`, `_` and `.` only")]
+    SessionId(String),
+    #[error("`{0}` cannot be a scope: {1}")]
+    Scope(String, &'static str),
+    #[error("{0} leads out of the project; Foreword writes nothing there")]
+    Outside(PathBuf),
+    #[error("{0} is not UTF-8; mend or move it, it was left alone")]
+    NotText(PathBuf),
+    #[error("{0} is longer than 1 MB; it was left alone")]
+    TooLong(PathBuf),
+    #[error("{0} holds conflict markers of a merge; resolve them first, it was left alone")]
+    Conflict(PathBuf),
+    #[error("{path}: {error}")]
+    Io { path: PathBuf, error: io::Error },
+}
+
+/// The memory of a project, or of one of its scopes. Nothing needs to be there yet.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct Folder {
+    /// The project's working tree, canonical.
+    pub root: PathBuf,
+    /// `_memory`, or `_memory/SCOPE`.
+    pub path: PathBuf,
+    pub scope: Option<String>,
+}
+
+/// A note as it lies there.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct NoteFile {
+    pub session: String,
+    pub path: PathBuf,
+    pub text: String,
+}
+
+impl Folder {
+    /// Refuses a folder that a symbolic link leads out of the project with.
+    pub fn at(root: &Path, scope: Option<&str>) -> Result<Folder, NotesError> {
+        let root = root.canonicalize().map_err(io_at(root))?;
+        let mut path = root.join(FOLDER);
+        if let Some(scope) = scope {
+            check_scope(scope)?;
+            path.push(scope);
+        }
+        let folder = Folder {
+            root,
+            path,
+            scope: scope.map(str::to_owned),
+        };
+        for path in [&folder.path, &folder.conversations(), &folder.archive()] {
+            folder.require_inside(path)?;
+        }
+        Ok(folder)
+    }
+
+    #[must_use]
+    pub fn conversations(&self) -> PathBuf {
+        self.path.join("conversations")
+    }
+
+    #[must_use]
+    pub fn archive(&self) -> PathBuf {
+        self.path.join("archive")
+    }
+
+    #[must_use]
+    pub fn master(&self) -> PathBuf {
+        self.path.join("master.md")
+    }
+
+    /// The file of a session's note, be it there or not.
+    pub fn note(&self, session: &str) -> Result<PathBuf, NotesError> {
+        let is_plain = |it: char| it.is_ascii_alphanumeric() || matches!(it, '-' | '_' | '.');
+        let is_id = !session.is_empty()
+            && session.len() <= 128
+            && !session.starts_with('.')
+            && session.chars().all(is_plain);
+        if !is_id {
+            return Err(NotesError::SessionId(session.to_owned()));
+        }
+        Ok(self.conversations().join(format!("{session}.md")))
+    }
+
+    /// The scopes below this folder, by name.
+    #[must_use]
+    pub fn scopes(&self) -> Vec<String> {
+        let mut names: Vec<_> = entries(&self.path)
+            .filter(|path| path.join("conversations").is_dir() || path.join("master.md").is_file())
+            .filter_map(|path| Some(path.file_name()?.to_str()?.to_owned()))
+            .filter(|name| check_scope(name).is_ok())
+            .collect();
+        names.sort();
+        names
+    }
+
+    /// All notes by name, and what could not be read.
+    #[must_use]
+    pub fn notes(&self) -> (Vec<NoteFile>, Vec<NotesError>) {
+        let mut notes = Vec::new();
+        let mut errors = Vec::new();
+        let mut paths: Vec<_> = entries(&self.conversations())
+            .filter(|path| path.extension().is_some_and(|it| it == "md"))
+            .collect();
+        paths.sort();
+        for path in paths {
+            let Some(session) = path.file_stem().and_then(|it| it.to_str()) else {
+                errors.push(NotesError::NotText(path));
+                continue;
+            };
+            let session = session.to_owned();
+            match self.read(&path) {
+                Ok(Some(text)) => notes.push(NoteFile {
+                    session,
+                    path,
+                    text,
+                }),
+                Ok(None) => {}
+                Err(error) => errors.push(error),
+            }
+        }
+        (notes, errors)
+    }
+
+    /// A file of the memory; none if it is not there.
+    pub fn read(&self, path: &Path) -> Result<Option<String>, NotesError> {
+        self.require_inside(path)?;
+        let size = match fs::metadata(path) {
+            Ok(it) => it.len(),
+            Err(error) if error.kind() == io::ErrorKind::NotFound => return Ok(None),
+            Err(error) => return Err(io_at(path)(error)),
+        };
+        if size > FILE_MAX {
+            return Err(NotesError::TooLong(path.to_owned()));
+        }
+        let bytes = fs::read(path).map_err(io_at(path))?;
+        let text = String::from_utf8(bytes).map_err(|_| NotesError::NotText(path.to_owned()))?;
+        if has_conflict(&text) {
+            return Err(NotesError::Conflict(path.to_owned()));
+        }
+        // Windows editors and old ones.
+        Ok(Some(
+            text.trim_start_matches('\u{feff}').replace("\r\n", "\n"),
+        ))
+    }
+
+    /// Writes a file whole or not at all, and the README beside the first one.
+    pub fn write(&self, path: &Path, text: &str) -> Result<(), NotesError> {
+        self.require_inside(path)?;
+        let folder = path.parent().unwrap_or(&self.path);
+        fs::create_dir_all(folder).map_err(io_at(folder))?;
+        let readme = self.root.join(FOLDER).join("README.md");
+        if !readme.exists() {
+            put(&readme, include_str!("notes/README.md"))?;
+        }
+        put(path, text)
+    }
+
+    /// Whatever of the path is there lies in the project, links followed.
+    fn require_inside(&self, path: &Path) -> Result<(), NotesError> {
+        let there = path.ancestors().find(|it| it.symlink_metadata().is_ok());
+        let inside = there
+            .and_then(|it| it.canonicalize().ok())
+            .is_some_and(|it| it.starts_with(&self.root));
+        if inside {
+            return Ok(());
+        }
+        Err(NotesError::Outside(path.to_owned()))
+    }
+}
+
+fn check_scope(scope: &str) -> Result<(), NotesError> {
+    let refuse = |why| Err(NotesError::Scope(scope.to_owned(), why));
+    if RESERVED.contains(&scope.to_ascii_lowercase().as_str()) {
+        return refuse("the name is one of the memory's own");
+    }
+    let is_plain = |it: char| it.is_alphanumeric() || matches!(it, '-' | '_');
+    if scope.is_empty() || scope.len() > 64 || !scope.chars().all(is_plain) {
+        return refuse("use letters, digits, `-` and `_`");
+    }
+    Ok(())
+}
+
+/// A text that a merge left unresolved.
+fn has_conflict(text: &str) -> bool {
+    let begins = |mark: &str| text.lines().any(|line| line.starts_with(mark));
+    begins("<<<<<<< ") && begins(">>>>>>> ")
+}
+
+fn entries(folder: &Path) -> impl Iterator<Item = PathBuf> {
+    let entries = fs::read_dir(folder).into_iter().flatten().flatten();
+    entries.map(|entry| entry.path())
+}
+
+fn put(path: &Path, text: &str) -> Result<(), NotesError> {
+    let name = path.file_name().unwrap_or_default().to_string_lossy();
+    let beside = path.with_file_name(format!(".{name}.{}.tmp", std::process::id()));
+    let written = File::create(&beside)
+        .and_then(|mut file| {
+            file.write_all(text.as_bytes())?;
+            file.sync_all()
+        })
+        .and_then(|()| fs::rename(&beside, path));
+    written.map_err(|error| {
+        let _ = fs::remove_file(&beside);
+        io_at(path)(error)
+    })
+}
+
+fn io_at(path: &Path) -> impl Fn(io::Error) -> NotesError {
+    let path = path.to_owned();
+    move |error| NotesError::Io {
+        path: path.clone(),
+        error,
+    }
+}

@@ -1,0 +1,255 @@
+//! The form of a note: a title, its context, points with labels, and what it is about.
+//!
+//! A draft is checked before it is saved, and what is wrong is said by line. A note that
+//! lies there may have been edited by anybody, so reading it never fails: what does not
+//! fit the form is kept where it stands, as a section of its own.
+
+use std::fmt::Write as _;
+
+/// What a note says.
+#[derive(Debug, Clone, Default, PartialEq, Eq)]
+pub struct Note {
+    pub title: String,
+    pub context: String,
+    pub points: Vec<Point>,
+    /// Files and other artifacts, as they were written.
+    pub related: Vec<String>,
+    /// Sections that are not ours: heading, and what stands under it.
+    pub others: Vec<(String, String)>,
+    /// `2026-11-16`: when the conversation was first summarised, and last.
+    pub first: Option<String>,
+    pub last: Option<String>,
+}
+
+/// `- Label: text`
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct Point {
+    pub label: String,
+    /// Further lines of the same point are joined by a space.
+    pub text: String,
+}
+
+/// Why a draft is not saved.
+#[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
+#[error("line {line}: {what}")]
+pub struct Problem {
+    pub line: usize,
+    pub what: String,
+}
+
+pub const CONTEXT: &str = "Context";
+pub const POINTS: &str = "Tracking Points";
+pub const RELATED: &str = "Related Files/Artifacts";
+
+const CONTEXT_MAX: usize = 800;
+const POINTS_MAX: usize = 60;
+const LABEL_MAX: usize = 30;
+
+impl Note {
+    /// What stands there, and what of it a draft may not have.
+    #[must_use]
+    pub fn read(text: &str) -> (Note, Vec<Problem>) {
+        let mut note = Note::default();
+        let mut problems = Vec::new();
+        let mut section: Option<String> = None;
+        let mut fence = false;
+        for (at, line) in text.lines().enumerate() {
+            let mut problem = |what: String| problems.push(Problem { line: at + 1, what });
+            if line.trim_start().starts_with("```") {
+                fence = !fence;
+            }
+            if let Some(dates) = dates(line) {
+                (note.first, note.last) = dates;
+            } else if line.starts_with("<!-- foreword ") {
+                // The record of what was written; `keep` reads it.
+            } else if let Some(heading) = line.strip_prefix("## ").filter(|_| !fence) {
+                let heading = heading.trim();
+                let known = [CONTEXT, POINTS, RELATED];
+                let name = known
+                    .into_iter()
+                    .find(|it| it.eq_ignore_ascii_case(heading));
+                if name.is_none() {
+                    problem(format!(
+                        "`## {heading}` is none of the sections ({})",
+                        known.join(", ")
+                    ));
+                    note.others.push((heading.to_owned(), String::new()));
+                }
+                section = Some(name.unwrap_or(heading).to_owned());
+            } else if let Some(title) = line.strip_prefix("# ").filter(|_| !fence) {
+                if note.title.is_empty() && section.is_none() {
+                    title.trim().clone_into(&mut note.title);
+                } else {
+                    problem("a second title".to_owned());
+                }
+            } else if let Some(what) = note.line(section.as_deref(), line) {
+                problem(what);
+            }
+        }
+        note.context = note.context.trim().to_owned();
+        problems.extend(note.missing().map(|what| Problem {
+            line: text.lines().count(),
+            what,
+        }));
+        (note, problems)
+    }
+
+    /// Puts a line where it belongs; says what is wrong with it.
+    fn line(&mut self, section: Option<&str>, line: &str) -> Option<String> {
+        let item = |line: &str| {
+            let rest = line
+                .strip_prefix("- ")
+                .or_else(|| line.strip_prefix("* "))?;
+            Some(rest.trim().to_owned())
+        };
+        match section {
+            None if line.trim().is_empty() => None,
+            None => Some("text before the first section".to_owned()),
+            Some(CONTEXT) => {
+                self.context.push_str(line.trim_end());
+                self.context.push('\n');
+                None
+            }
+            Some(POINTS) => {
+                if let Some(text) = item(line) {
+                    let (point, labelled) = Point::read(&text);
+                    self.points.push(point);
+                    return (!labelled)
+                        .then(|| format!("a point is `- Label: text`, this is `{line}`"));
+                }
+                if line.trim().is_empty() {
+                    return None;
+                }
+                let indented = line.starts_with([' ', '\t']);
+                match self.points.last_mut().filter(|_| indented) {
+                    Some(point) => {
+                        point.text.push(' ');
+                        point.text.push_str(line.trim());
+                        None
+                    }
+                    None => Some("a point begins with `- Label: `".to_owned()),
+                }
+            }
+            Some(RELATED) => {
+                if let Some(text) = item(line) {
+                    self.related.push(text);
+                    return None;
+                }
+                (!line.trim().is_empty()).then(|| "each related file is a line `- path`".to_owned())
+            }
+            Some(_) => {
+                if let Some((_, text)) = self.others.last_mut() {
+                    text.push_str(line);
+                    text.push('\n');
+                }
+                None
+            }
+        }
+    }
+
+    fn missing(&self) -> impl Iterator<Item = String> {
+        let rules = [
+            (self.title.is_empty(), "there is no `# title`".to_owned()),
+            (
+                self.title.chars().count() > 120,
+                "the title is longer than 120 characters".to_owned(),
+            ),
+            (
+                self.context.is_empty(),
+                format!("`## {CONTEXT}` is missing or empty: one or two sentences"),
+            ),
+            (
+                self.context.chars().count() > CONTEXT_MAX,
+                format!(
+                    "`## {CONTEXT}` is longer than {CONTEXT_MAX} characters: one or two sentences"
+                ),
+            ),
+            (
+                self.points.is_empty(),
+                format!("`## {POINTS}` is missing or empty: lines `- Label: text`"),
+            ),
+            (
+                self.points.len() > POINTS_MAX,
+                format!("more than {POINTS_MAX} points"),
+            ),
+        ];
+        rules
+            .into_iter()
+            .filter_map(|(wrong, what)| wrong.then_some(what))
+    }
+}
+
+impl Point {
+    /// A point without a label is a status of some kind; says whether there was one.
+    #[must_use]
+    pub fn read(text: &str) -> (Point, bool) {
+        let plain = text.trim_start_matches("**");
+        let parted = plain.split_once(':').map(|(label, text)| {
+            let label = label.trim().trim_end_matches("**");
+            (label, text.trim_start_matches("**").trim())
+        });
+        let is_label = |label: &str| {
+            (1..=LABEL_MAX).contains(&label.chars().count())
+                && label
+                    .chars()
+                    .all(|it| it.is_alphabetic() || matches!(it, ' ' | '-' | '/'))
+        };
+        match parted.filter(|(label, text)| is_label(label) && !text.is_empty()) {
+            Some((label, text)) => {
+                let point = Point {
+                    label: label.to_owned(),
+                    text: text.to_owned(),
+                };
+                (point, true)
+            }
+            None => {
+                let point = Point {
+                    label: "Status".to_owned(),
+                    text: text.to_owned(),
+                };
+                (point, false)
+            }
+        }
+    }
+}
+
+/// Without the dates, which only `keep` knows.
+impl std::fmt::Display for Note {
+    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        write!(
+            f,
+            "# {}\n\n## {CONTEXT}\n\n{}\n\n## {POINTS}\n\n",
+            self.title, self.context
+        )?;
+        for Point { label, text } in &self.points {
+            writeln!(f, "- {label}: {text}")?;
+        }
+        if !self.related.is_empty() {
+            write!(f, "\n## {RELATED}\n\n")?;
+            self.related
+                .iter()
+                .try_for_each(|it| writeln!(f, "- {it}"))?;
+        }
+        for (heading, text) in &self.others {
+            write!(f, "\n## {heading}\n{text}")?;
+        }
+        if let (Some(first), Some(last)) = (&self.first, &self.last) {
+            f.write_char('\n')?;
+            match first == last {
+                true => writeln!(f, "*Summarized: {first}*")?,
+                false => writeln!(f, "*Summarized: {first}, updated: {last}*")?,
+            }
+        }
+        Ok(())
+    }
+}
+
+/// `*Summarized: 2026-11-16*`, `*Summarized: 2026-11-16, updated: 2026-11-18*`
+fn dates(line: &str) -> Option<(Option<String>, Option<String>)> {
+    let dates = line
+        .trim()
+        .strip_prefix("*Summarized: ")?
+        .strip_suffix('*')?;
+    let (first, last) = dates.split_once(", updated: ").unwrap_or((dates, dates));
+    Some((Some(first.to_owned()), Some(last.to_owned())))
+}
