@@ -8,9 +8,11 @@
 
 pub mod note;
 
+use std::collections::HashSet;
 use std::fs::{self, File};
 use std::io::{self, Write as _};
 use std::path::{Path, PathBuf};
+use std::time::Duration;
 
 pub use note::{Note, Point, Problem};
 
@@ -145,6 +147,30 @@ impl Folder {
             }
         }
         (notes, errors)
+    }
+
+    /// The sessions whose notes the master does not know yet, by names and times alone: a hook
+    /// asks. Notes of a fresh clone are as old as their master, give or take.
+    #[must_use]
+    pub fn newer(&self) -> Vec<String> {
+        const SAME: Duration = Duration::from_secs(60);
+        let changed = |path: &Path| fs::metadata(path).and_then(|it| it.modified()).ok();
+        let master = changed(&self.master());
+        let record = fs::read_to_string(self.path.join("synthesis")).unwrap_or_default();
+        let known: HashSet<&str> = record
+            .lines()
+            .filter_map(|line| line.strip_prefix("note ")?.split(' ').next())
+            .collect();
+        let mut sessions: Vec<_> = entries(&self.conversations())
+            .filter(|path| path.extension().is_some_and(|it| it == "md"))
+            .filter_map(|path| {
+                let session = path.file_stem()?.to_str()?.to_owned();
+                let since = changed(&path)?.duration_since(master?).unwrap_or_default();
+                (!known.contains(session.as_str()) || since > SAME).then_some(session)
+            })
+            .collect();
+        sessions.sort();
+        sessions
     }
 
     /// A file of the memory; none if it is not there.

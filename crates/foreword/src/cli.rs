@@ -17,6 +17,7 @@ mod dropped;
 mod logs;
 mod pages;
 mod projects;
+mod recall;
 mod receipts;
 mod redo;
 mod restore;
@@ -40,7 +41,7 @@ pub use scope::when;
 pub use status::Status;
 pub use why::Why;
 
-use std::path::Path;
+use std::path::{Path, PathBuf};
 use std::process::ExitCode;
 use std::sync::LazyLock;
 
@@ -105,6 +106,8 @@ enum Command {
     Why(why::Args),
     /// The projects in the memory: list, rename, merge, move
     Projects(projects::Args),
+    /// The project's memory in files: print it, or have it loaded always
+    Recall(recall::Args),
     /// Switch Foreword off: in this project, for a session, or everywhere
     Off(switch::Args),
     /// Switch it on again
@@ -219,6 +222,7 @@ fn dispatch(command: Command) -> anyhow::Result<()> {
         Command::Receipts(args) => receipts::run(&args),
         Command::Why(args) => why::run(&args),
         Command::Projects(args) => projects::run(&args),
+        Command::Recall(args) => recall::run(&args),
         Command::Off(args) => switch::off(&args),
         Command::On(args) => switch::on(&args),
         Command::Dropped(args) => dropped::run(&args),
@@ -313,6 +317,14 @@ fn place_of(dir: &Path) -> Option<Place> {
 /// Where the current directory belongs, with its branch.
 fn current_place() -> Option<Place> {
     place_of(&std::env::current_dir().ok()?)
+}
+
+/// The top of the project that the current directory is in.
+fn project_root() -> anyhow::Result<PathBuf> {
+    let place = current_place().context("the current directory is gone")?;
+    place.root.filter(|_| place.project.is_some()).context(
+        "this directory is no project, so it has no `_memory/`; go into one, or make a folder for it",
+    )
 }
 
 /// The project that the current directory belongs to.

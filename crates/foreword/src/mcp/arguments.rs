@@ -225,4 +225,7 @@ pub struct Forget {
 
 #[derive(Debug, Deserialize, JsonSchema)]
 #[serde(deny_unknown_fields)]
-pub struct Recall {}
+pub struct Recall {
+    /// A sub-area
+    pub scope: Option<String>,
+}

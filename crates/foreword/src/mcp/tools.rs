@@ -14,7 +14,7 @@ use super::answer::{self, Part};
 use super::arguments::{Forget, Format, Observations, Recall, Remember, Search, Timeline};
 use crate::home::{self, Home};
 use crate::switch::{self, Switches};
-use crate::{cli, config, show};
+use crate::{cli, config, recall, show};
 
 /// Who asks, where and when.
 pub struct World {
@@ -262,16 +262,10 @@ pub fn forget(world: &World, asked: &Forget) -> anyhow::Result<String> {
     })
 }
 
-pub fn recall(world: &World, _asked: &Recall) -> anyhow::Result<String> {
+pub fn recall(world: &World, asked: &Recall) -> anyhow::Result<String> {
     let root = world.place.root.as_deref();
     let root = root.context("this directory is no project, so it has no master.md")?;
-    match std::fs::read_to_string(root.join("_memory/master.md")) {
-        Ok(master) => Ok(answer::master(&master)),
-        Err(error) if error.kind() == std::io::ErrorKind::NotFound => {
-            Ok("This project has no _memory/master.md; use `search`.\n".to_owned())
-        }
-        Err(error) => Err(error).context("could not read _memory/master.md"),
-    }
+    recall::recall(root, asked.scope.as_deref(), world.now)
 }
 
 /// The items with these ids, and a line about those that are not there.
