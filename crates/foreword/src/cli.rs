@@ -52,10 +52,12 @@ use foreword_core::db::OpenError;
 use foreword_core::project::{self, Place};
 use foreword_core::queue::Queue;
 use foreword_core::spool;
-use foreword_core::store::Store;
+use foreword_core::store::{Store, notes};
 
 use crate::home::Home;
+use crate::log::Log;
 use crate::platform::{self, Lock};
+use crate::switch::{self as switches, Switches};
 use crate::{hook, start};
 
 /// A memory that lasts, for coding agents.
@@ -291,6 +293,39 @@ pub fn memory(home: &Home) -> anyhow::Result<Option<Store>> {
             Ok(Store::look_at(&home.memory(), found)?)
         }
         looked => Ok(looked?),
+    }
+}
+
+/// The memory, for a search: with what the project's notes say now.
+pub fn memory_with_notes(home: &Home, here: &Place) -> anyhow::Result<Option<Store>> {
+    let store = memory(home)?;
+    mirror_notes(home, here);
+    match store {
+        None => memory(home),
+        store => Ok(store),
+    }
+}
+
+/// Has the memory know what the notes of this project say now. Where that cannot be done (a
+/// newer memory, one that is busy), what is known already is found.
+fn mirror_notes(home: &Home, here: &Place) {
+    let (Some(project), Some(root)) = (&here.project, &here.root) else {
+        return;
+    };
+    let seen = notes::seen(root);
+    let off = switches::off_in_environment() || Switches::read(home).covers(Some(project), "");
+    let mirror = || -> anyhow::Result<()> {
+        match Store::look(&home.memory())? {
+            Some(store) if !store.notes_differ(project, &seen)? => return Ok(()),
+            None if seen.is_empty() => return Ok(()),
+            _ => {}
+        }
+        let home = self::home()?;
+        let mut store = Store::open(&home.memory(), &home.backups())?;
+        Ok(store.mirror_notes(project, root, &seen, crate::home::now())?)
+    };
+    if !off && let Err(error) = mirror() {
+        Log::Worker.line(home, &format!("notes could not be taken in: {error:#}"));
     }
 }
 
