@@ -27,6 +27,7 @@ mod need;
 mod offline;
 mod pipes;
 mod projects;
+mod recall;
 mod recovery;
 mod secrets;
 mod skew;
