@@ -32,7 +32,7 @@ mod vacuum;
 mod why;
 mod worker;
 
-pub use agent::{Agent, Pause};
+pub use agent::{Agent, Pause, pause};
 pub use cost::Bill;
 pub use doctor::{Cure, Finding};
 pub use redo::Subject;
