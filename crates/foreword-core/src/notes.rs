@@ -6,12 +6,15 @@
 //! Everything here works without a database. `note` knows the form of a note, `keep` how
 //! a note is written again without losing what a person edited.
 
+mod keep;
 pub mod note;
 
 use std::fs::{self, File};
 use std::io::{self, Write as _};
 use std::path::{Path, PathBuf};
 
+use crate::fault;
+pub use keep::{Kept, keep};
 pub use note::{Note, Point, Problem};
 
 /// Where the memory lies below a project's root.
@@ -21,7 +24,14 @@ pub const FOLDER: &str = "_memory";
 const FILE_MAX: u64 = 1 << 20;
 
 /// Names in the folder that no scope may have.
-const RESERVED: &[&str] = &["conversations", "archive", "master", "readme", "proposal"];
+const RESERVED: &[&str] = &[
+    "conversations",
+    "archive",
+    "master",
+    "readme",
+    "proposal",
+    "synthesis",
+];
 
 #[derive(Debug, thiserror::Error)]
 pub enum NotesError {
@@ -151,7 +161,12 @@ impl Folder {
     pub fn read(&self, path: &Path) -> Result<Option<String>, NotesError> {
         self.require_inside(path)?;
         let size = match fs::metadata(path) {
-            Ok(it) => it.len(),
+            Ok(it) if it.is_file() => it.len(),
+            // A pipe of this name would be waited for.
+            Ok(_) => {
+                let error = io::Error::new(io::ErrorKind::InvalidInput, "this is no file");
+                return Err(io_at(path)(error));
+            }
             Err(error) if error.kind() == io::ErrorKind::NotFound => return Ok(None),
             Err(error) => return Err(io_at(path)(error)),
         };
@@ -181,12 +196,17 @@ impl Folder {
         put(path, text)
     }
 
-    /// Whatever of the path is there lies in the project, links followed.
+    /// Whatever of the path is there lies in the memory, links followed, and that in the
+    /// project, but not among what belongs to git.
     fn require_inside(&self, path: &Path) -> Result<(), NotesError> {
-        let there = path.ancestors().find(|it| it.symlink_metadata().is_ok());
-        let inside = there
-            .and_then(|it| it.canonicalize().ok())
-            .is_some_and(|it| it.starts_with(&self.root));
+        let real = |path: &Path| {
+            let there = path.ancestors().find(|it| it.symlink_metadata().is_ok())?;
+            there.canonicalize().ok()
+        };
+        let memory = real(&self.root.join(FOLDER)).unwrap_or_default();
+        let inside = memory.starts_with(&self.root)
+            && real(path).is_some_and(|it| it.starts_with(&memory))
+            && !memory.iter().any(|it| it == ".git");
         if inside {
             return Ok(());
         }
@@ -220,12 +240,17 @@ fn entries(folder: &Path) -> impl Iterator<Item = PathBuf> {
 fn put(path: &Path, text: &str) -> Result<(), NotesError> {
     let name = path.file_name().unwrap_or_default().to_string_lossy();
     let beside = path.with_file_name(format!(".{name}.{}.tmp", std::process::id()));
-    let written = File::create(&beside)
+    // Never through a link that somebody put there.
+    let _ = fs::remove_file(&beside);
+    let written = File::create_new(&beside)
         .and_then(|mut file| {
             file.write_all(text.as_bytes())?;
             file.sync_all()
         })
-        .and_then(|()| fs::rename(&beside, path));
+        .and_then(|()| {
+            fault::point("notes:before-rename");
+            fs::rename(&beside, path)
+        });
     written.map_err(|error| {
         let _ = fs::remove_file(&beside);
         io_at(path)(error)
@@ -239,3 +264,6 @@ fn io_at(path: &Path) -> impl Fn(io::Error) -> NotesError {
         error,
     }
 }
+
+#[cfg(test)]
+mod tests;
