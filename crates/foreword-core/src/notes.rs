@@ -4,8 +4,11 @@
 //! conversation is the same file, and two people's notes never meet in one. The *master*
 //! is what was synthesised from all of them. A *scope* is the same again for a sub-area.
 //! Everything here works without a database. `note` knows the form of a note, `keep` how
-//! a note is written again without losing what a person edited.
+//! a note is written again without losing what a person edited; `conversation` reads what
+//! a note can be made of, `archive` carries notes to another place.
 
+pub mod archive;
+mod conversation;
 mod keep;
 pub mod note;
 
@@ -14,6 +17,7 @@ use std::io::{self, Write as _};
 use std::path::{Path, PathBuf};
 
 use crate::fault;
+pub use conversation::conversation;
 pub use keep::{Kept, keep};
 pub use note::{Note, Point, Problem};
 

@@ -15,6 +15,7 @@ mod demo;
 mod doctor;
 mod dropped;
 mod logs;
+mod notes;
 mod pages;
 mod projects;
 mod receipts;
@@ -26,6 +27,7 @@ mod search;
 mod sessions;
 mod show;
 mod status;
+mod summarize;
 mod switch;
 mod timeline;
 mod vacuum;
@@ -105,6 +107,10 @@ enum Command {
     Why(why::Args),
     /// The projects in the memory: list, rename, merge, move
     Projects(projects::Args),
+    /// Write the note of a conversation into the project
+    Summarize(summarize::Args),
+    /// The notes of this project: list, export, import
+    Notes(notes::Args),
     /// Switch Foreword off: in this project, for a session, or everywhere
     Off(switch::Args),
     /// Switch it on again
@@ -219,6 +225,8 @@ fn dispatch(command: Command) -> anyhow::Result<()> {
         Command::Receipts(args) => receipts::run(&args),
         Command::Why(args) => why::run(&args),
         Command::Projects(args) => projects::run(&args),
+        Command::Summarize(args) => summarize::run(&args),
+        Command::Notes(args) => notes::run(&args),
         Command::Off(args) => switch::off(&args),
         Command::On(args) => switch::on(&args),
         Command::Dropped(args) => dropped::run(&args),
