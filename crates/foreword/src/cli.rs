@@ -15,6 +15,7 @@ mod demo;
 mod doctor;
 mod dropped;
 mod logs;
+mod notes;
 mod pages;
 mod projects;
 mod recall;
@@ -27,13 +28,14 @@ mod search;
 mod sessions;
 mod show;
 mod status;
+mod summarize;
 mod switch;
 mod timeline;
 mod vacuum;
 mod why;
 mod worker;
 
-pub use agent::{Agent, Pause};
+pub use agent::{Agent, Pause, pause};
 pub use cost::Bill;
 pub use doctor::{Cure, Finding};
 pub use redo::Subject;
@@ -110,6 +112,10 @@ enum Command {
     Projects(projects::Args),
     /// The project's memory in files: print it, or have it loaded always
     Recall(recall::Args),
+    /// Write the note of a conversation into the project
+    Summarize(summarize::Args),
+    /// The notes of this project: list, export, import
+    Notes(notes::Args),
     /// Switch Foreword off: in this project, for a session, or everywhere
     Off(switch::Args),
     /// Switch it on again
@@ -225,6 +231,8 @@ fn dispatch(command: Command) -> anyhow::Result<()> {
         Command::Why(args) => why::run(&args),
         Command::Projects(args) => projects::run(&args),
         Command::Recall(args) => recall::run(&args),
+        Command::Summarize(args) => summarize::run(&args),
+        Command::Notes(args) => notes::run(&args),
         Command::Off(args) => switch::off(&args),
         Command::On(args) => switch::on(&args),
         Command::Dropped(args) => dropped::run(&args),

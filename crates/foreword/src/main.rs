@@ -8,6 +8,7 @@ mod hook;
 mod start;
 mod switch;
 
+mod ask;
 mod compress;
 mod provider;
 mod recover;
