@@ -4,9 +4,14 @@
 //! conversation is the same file, and two people's notes never meet in one. The *master*
 //! is what was synthesised from all of them. A *scope* is the same again for a sub-area.
 //! Everything here works without a database. `note` knows the form of a note, `keep` how
-//! a note is written again without losing what a person edited.
+//! a note is written again without losing what a person edited; `synthesis` makes statements of
+//! all notes, `evidence` holds them against what is there, `master` and `record` keep them.
 
+pub mod evidence;
+pub mod master;
 pub mod note;
+pub mod record;
+pub mod synthesis;
 
 use std::fs::{self, File};
 use std::io::{self, Write as _};
