@@ -27,6 +27,7 @@ mod sessions;
 mod show;
 mod status;
 mod switch;
+mod synthesize;
 mod timeline;
 mod vacuum;
 mod why;
@@ -105,6 +106,8 @@ enum Command {
     Why(why::Args),
     /// The projects in the memory: list, rename, merge, move
     Projects(projects::Args),
+    /// Make the project's memory of all notes in `_memory/`, checked against what is there
+    Synthesize(synthesize::Args),
     /// Switch Foreword off: in this project, for a session, or everywhere
     Off(switch::Args),
     /// Switch it on again
@@ -219,6 +222,7 @@ fn dispatch(command: Command) -> anyhow::Result<()> {
         Command::Receipts(args) => receipts::run(&args),
         Command::Why(args) => why::run(&args),
         Command::Projects(args) => projects::run(&args),
+        Command::Synthesize(args) => synthesize::run(&args),
         Command::Off(args) => switch::off(&args),
         Command::On(args) => switch::on(&args),
         Command::Dropped(args) => dropped::run(&args),

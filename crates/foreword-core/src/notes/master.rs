@@ -4,11 +4,12 @@
 //! every other is a person's and stays, and what would have been new there is said instead.
 //! Citations are reference links to the notes, resolved in the last lines of the file.
 
-use std::collections::BTreeMap;
+use std::collections::{BTreeMap, BTreeSet};
 use std::fmt::Write as _;
 
+use super::evidence::{Evidence, Finding, unmarked};
 use super::record::{Record, hash};
-use super::synthesis::{Section, Statement};
+use super::synthesis::{Section, Taken};
 
 pub const STATUS: &str = "Current Status";
 pub const DECISIONS: &str = "Key Decisions";
@@ -20,6 +21,9 @@ pub const SECTIONS: [&str; 5] = [STATUS, DECISIONS, LEARNINGS, EVOLUTION, QUESTI
 const LAST: &str = "*Last synthesized: ";
 const SOURCE: &str = "*Source: ";
 const LINK: &str = "]: conversations/";
+/// Begins the line about what only related files name; it names so many.
+const BESIDE: &str = "- Named by notes, but not there as they say: ";
+const BESIDE_MAX: usize = 12;
 /// What an empty section says.
 const NOTHING: &str = "Nothing so far.";
 
@@ -205,11 +209,7 @@ impl Master {
 
 /// A section as text: themes as sub-headings, citations after each statement.
 #[must_use]
-pub fn worded(
-    section: &Section,
-    labels: &BTreeMap<String, String>,
-    mark: &dyn Fn(&Statement) -> String,
-) -> String {
+pub fn worded(section: &Section, labels: &BTreeMap<String, String>) -> String {
     let mut out = section.lead.clone().unwrap_or_default();
     let mut theme = None;
     for statement in &section.statements {
@@ -222,7 +222,7 @@ pub fn worded(
             }
             theme = Some(&statement.theme);
         }
-        let _ = write!(out, "- {}", mark(statement));
+        let _ = write!(out, "- {}", statement.text);
         for session in &statement.sessions {
             if let Some(label) = labels.get(session) {
                 let _ = write!(out, " [{label}]");
@@ -236,10 +236,66 @@ pub fn worded(
     out.trim().to_owned()
 }
 
+/// Sets marks beside what is no longer there, and takes away those that are no longer so. What
+/// only related files name is said in a line of the section `first`. Gives what was found.
+pub fn mark(
+    parts: &mut [(String, String)],
+    first: &str,
+    evidence: &Evidence<'_>,
+    notes: &[Taken],
+    labels: &BTreeMap<String, String>,
+) -> BTreeSet<Finding> {
+    let mut found = BTreeSet::new();
+    for (_, text) in &mut *parts {
+        let lines = text.lines().filter(|it| !it.starts_with(BESIDE));
+        let lines = lines.map(|line| {
+            if !line.starts_with("- ") {
+                return line.to_owned();
+            }
+            let cites = |it: &&Taken| line.contains(&format!("[{}]", labels[&it.session]));
+            let cited = notes.iter().filter(cites);
+            let related: Vec<_> = cited.flat_map(|it| it.related.iter().cloned()).collect();
+            let (line, findings) = evidence.mark(line, &related);
+            found.extend(findings);
+            line
+        });
+        *text = lines.collect::<Vec<_>>().join("\n").trim().to_owned();
+    }
+    let mut beside: BTreeMap<Finding, BTreeSet<&str>> = BTreeMap::new();
+    for taken in notes {
+        for finding in taken
+            .related
+            .iter()
+            .filter_map(|it| evidence.path(it, true))
+        {
+            if !found.contains(&finding) {
+                let label = &labels[&taken.session];
+                beside.entry(finding).or_default().insert(label);
+            }
+        }
+    }
+    let part = parts.iter_mut().find(|it| it.0 == first);
+    if let Some((_, text)) = part.filter(|_| !beside.is_empty()) {
+        let names = beside.keys().take(BESIDE_MAX);
+        let names = names.map(|it| format!("`{}` ({})", it.what, it.says));
+        let labels: BTreeSet<_> = beside.values().flatten().take(BESIDE_MAX).collect();
+        let labels: String = labels.iter().map(|it| format!(" [{it}]")).collect();
+        let line = format!("{BESIDE}{}{labels}", names.collect::<Vec<_>>().join(", "));
+        let is_list = |it: &&str| it.starts_with("- ") || it.starts_with("### ");
+        let mut lines: Vec<&str> = text.lines().filter(|it| *it != NOTHING).collect();
+        let at = lines.iter().position(is_list).unwrap_or(lines.len());
+        let gap = lines.get(at).is_some_and(|it| it.starts_with('#'));
+        lines.splice(at..at, [&*line, ""].into_iter().take(1 + usize::from(gap)));
+        *text = lines.join("\n");
+    }
+    found.extend(beside.into_keys());
+    found
+}
+
 /// Whether a statement stands there, however it is cited or marked.
 fn has_statement(text: &str, line: &str) -> bool {
     let bare = |line: &str| {
-        let line = super::evidence::unmarked(line);
+        let line = unmarked(line);
         let end = line.find(" [").unwrap_or(line.len());
         line[..end].to_owned()
     };

@@ -10,7 +10,7 @@ pub mod reply;
 mod said;
 mod themes;
 
-use std::collections::{BTreeMap, HashMap};
+use std::collections::HashMap;
 
 use super::master::{DECISIONS, EVOLUTION, LEARNINGS, QUESTIONS, SECTIONS, STATUS};
 use super::note::Note;
@@ -98,12 +98,8 @@ pub fn synthesise(notes: &[Taken], names: &[String]) -> Vec<Section> {
             theme: None,
         });
     }
-    let related: BTreeMap<&str, &[String]> = notes
-        .iter()
-        .map(|it| (it.session.as_str(), it.related.as_slice()))
-        .collect();
     for section in &mut sections {
-        themes::group(&mut section.statements, &related);
+        themes::group(&mut section.statements);
     }
     sections
 }

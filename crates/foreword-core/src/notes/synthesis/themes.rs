@@ -18,11 +18,11 @@ const PLAIN: &[&str] = &[
     "main", "source",
 ];
 
-pub fn group(statements: &mut [Statement], related: &BTreeMap<&str, &[String]>) {
+pub fn group(statements: &mut [Statement]) {
     if statements.len() <= FEW {
         return;
     }
-    let areas: Vec<Words> = statements.iter().map(|it| areas(it, related)).collect();
+    let areas: Vec<Words> = statements.iter().map(areas).collect();
     let words: Vec<Words> = statements
         .iter()
         .map(|it| {
@@ -68,8 +68,8 @@ pub fn group(statements: &mut [Statement], related: &BTreeMap<&str, &[String]>) 
     statements.sort_by(|a, b| a.theme.cmp(&b.theme));
 }
 
-/// The folders that a statement's own files lie in, else those of its notes.
-fn areas(statement: &Statement, related: &BTreeMap<&str, &[String]>) -> Words {
+/// The folders that a statement's own files lie in. Those of its notes would be a guess.
+fn areas(statement: &Statement) -> Words {
     let folder = |path: &str| {
         let (folders, _) = path.rsplit_once('/')?;
         let telling = folders
@@ -77,29 +77,8 @@ fn areas(statement: &Statement, related: &BTreeMap<&str, &[String]>) -> Words {
             .rfind(|it| !PLAIN.contains(it) && !it.contains('.'));
         telling.map(str::to_lowercase)
     };
-    let own = statement
-        .text
-        .split_whitespace()
-        .map(bare)
-        .filter(|it| it.contains('/'));
-    let own: Words = own.filter_map(folder).collect();
-    if !own.is_empty() {
-        return own;
-    }
-    let notes = statement
-        .sessions
-        .iter()
-        .filter_map(|it| related.get(it.as_str()));
-    let of_notes: Words = notes
-        .flat_map(|it| it.iter())
-        .filter_map(|it| folder(it))
-        .collect();
-    // Several would be a guess.
-    if of_notes.len() == 1 {
-        of_notes
-    } else {
-        Words::new()
-    }
+    let words = statement.text.split_whitespace().map(bare);
+    words.filter_map(folder).collect()
 }
 
 /// A stem as the statements write it.
