@@ -220,7 +220,8 @@ fn relation(older: &Said, newer: &Said) -> Relation {
         (Kind::Question, _) => {
             let asks = &older.words - &content(ASKS);
             let known = &newer.words | &content(&newer.text);
-            let answers = elsewhere && common(&known, &asks) > 1 && covers(&known, &asks, 60);
+            let answers =
+                elsewhere && common(&known, &older.words) > 1 && covers(&known, &asks, 60);
             if answers {
                 Relation::Answers
             } else {
@@ -301,21 +302,34 @@ fn replaces(older: &Said, newer: &Said, shared: usize) -> bool {
 
 /// `Sessions: cookies → tried JWT → settled on opaque tokens`
 fn evolution(steps: &[&Said]) -> String {
-    let (first, last) = (steps[0], steps[steps.len() - 1]);
-    let shared = steps
-        .iter()
-        .fold(first.words.clone(), |all, it| &all & &it.words);
-    // The subject in the words of the last step, else what the first two share.
-    let subject = said::surface(&last.claim, &shared);
-    let choices: Vec<String> = steps.iter().map(|it| choice(&it.claim, &shared)).collect();
-    let tried = choices.len() > 2;
-    let worded = choices.iter().enumerate().map(|(at, choice)| match at {
-        0 => choice.clone(),
-        _ if !tried => choice.clone(),
-        _ if at + 1 == choices.len() => format!("settled on {choice}"),
-        _ => format!("tried {choice}"),
-    });
-    let steps = worded.collect::<Vec<_>>().join(" → ");
+    let claims: Vec<&str> = steps.iter().map(|it| it.claim.as_str()).collect();
+    let first = &steps[0].words;
+    let shared = steps.iter().fold(first.clone(), |all, it| &all & &it.words);
+    let last = claims[claims.len() - 1];
+    let (mut subject, mut choices) = (said::surface(last, &shared), Vec::new());
+    for claim in &claims {
+        choices.push(choice(claim, &shared));
+    }
+    // `The novel is told in the first person`, `… third person`: they begin alike.
+    let start = said::start(&claims);
+    if start > 0
+        && choices
+            .iter()
+            .zip(&claims)
+            .any(|(choice, claim)| choice == claim)
+    {
+        subject = said::subject(&last[..start]);
+        choices = claims
+            .iter()
+            .map(|it| choice(&it[start..], &shared))
+            .collect();
+    }
+    let end = choices.len() - 1;
+    for (at, choice) in choices.iter_mut().enumerate().skip(1).filter(|_| end > 1) {
+        let verb = if at == end { "settled on" } else { "tried" };
+        *choice = format!("{verb} {choice}");
+    }
+    let steps = choices.join(" → ");
     if subject.is_empty() {
         return text::capitalised(&steps);
     }

@@ -122,6 +122,23 @@ pub fn surface(text: &str, stems: &Words) -> String {
     words.filter(is_one).take(3).collect::<Vec<_>>().join(" ")
 }
 
+/// How many bytes all of them begin with, in whole words.
+pub fn start(claims: &[&str]) -> usize {
+    let first = claims.first().copied().unwrap_or_default();
+    let ends = first.match_indices(' ').map(|it| it.0 + 1);
+    let alike = |at: &usize| claims.iter().all(|it| it.starts_with(&first[..*at]));
+    ends.take_while(alike).last().unwrap_or(0)
+}
+
+/// A beginning without the small words at its end: `The novel is told`.
+pub fn subject(start: &str) -> String {
+    let mut words: Vec<&str> = start.split_whitespace().collect();
+    while words.last().is_some_and(|it| content(it).is_empty()) {
+        words.pop();
+    }
+    words.join(" ")
+}
+
 pub fn bare(word: &str) -> &str {
     word.trim_matches(|it: char| !it.is_alphanumeric())
 }
@@ -130,7 +147,7 @@ pub fn bare(word: &str) -> &str {
 const PLAIN: &[&str] = &[
     "use", "uses", "used", "using", "keep", "make", "add", "now", "new", "run", "runs", "get",
     "set", "instead", "switched", "moved", "settled", "decided", "replaced", "back", "need",
-    "should", "will", "one", "two", "first", "last",
+    "should", "will", "one", "two", "first", "last", "lives", "live", "stored", "kept", "told",
 ];
 
 /// What a decision is for, in few words: `opaque tokens`.

@@ -12,6 +12,8 @@ use crate::text;
 
 const FEW: usize = 6;
 const THEMES_MAX: usize = 8;
+/// What a statement is about is said in so many words; a word further on is chance.
+const SUBJECT: usize = 8;
 /// Folders that say nothing.
 const PLAIN: &[&str] = &[
     "src", "lib", "app", "crates", "packages", "tests", "test", "docs", "cmd", "internal", "pkg",
@@ -26,7 +28,8 @@ pub fn group(statements: &mut [Statement]) {
     let words: Vec<Words> = statements
         .iter()
         .map(|it| {
-            let words = content(&it.text).into_iter();
+            let words: Vec<&str> = it.text.split_whitespace().take(SUBJECT).collect();
+            let words = content(&words.join(" ")).into_iter();
             words.filter(|it| !is_number(it) && it.len() > 2).collect()
         })
         .collect();
@@ -85,7 +88,7 @@ fn areas(statement: &Statement) -> Words {
 fn theme(statements: &[Statement], stem: &str) -> String {
     let stems = Words::from([stem.to_owned()]);
     let written = statements.iter().map(|it| surface(&it.text, &stems));
-    let first = |words: String| words.split(' ').next().unwrap_or_default().to_lowercase();
+    let first = |words: String| words.split(' ').next().unwrap_or_default().to_owned();
     written
         .map(first)
         .find(|it| it.len() > 2)
