@@ -5,12 +5,18 @@
 //! is what was synthesised from all of them. A *scope* is the same again for a sub-area.
 //! Everything here works without a database. `note` knows the form of a note, `keep` how
 //! a note is written again without losing what a person edited; `conversation` reads what
-//! a note can be made of, `archive` carries notes to another place.
+//! a note can be made of, `archive` carries notes to another place. `synthesis` makes
+//! statements of all notes, `evidence` holds them against what is there, `master` and
+//! `record` keep them.
 
 pub mod archive;
 mod conversation;
+pub mod evidence;
 mod keep;
+pub mod master;
 pub mod note;
+pub mod record;
+pub mod synthesis;
 
 use std::collections::HashSet;
 use std::fs::{self, File};

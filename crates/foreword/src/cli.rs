@@ -30,6 +30,7 @@ mod show;
 mod status;
 mod summarize;
 mod switch;
+mod synthesize;
 mod timeline;
 mod vacuum;
 mod why;
@@ -54,7 +55,7 @@ use foreword_core::db::OpenError;
 use foreword_core::project::{self, Place};
 use foreword_core::queue::Queue;
 use foreword_core::spool;
-use foreword_core::store::{Store, notes};
+use foreword_core::store::{self, Store};
 
 use crate::home::Home;
 use crate::log::Log;
@@ -116,6 +117,8 @@ enum Command {
     Summarize(summarize::Args),
     /// The notes of this project: list, export, import
     Notes(notes::Args),
+    /// Make the project's memory of all notes in `_memory/`, checked against what is there
+    Synthesize(synthesize::Args),
     /// Switch Foreword off: in this project, for a session, or everywhere
     Off(switch::Args),
     /// Switch it on again
@@ -233,6 +236,7 @@ fn dispatch(command: Command) -> anyhow::Result<()> {
         Command::Recall(args) => recall::run(&args),
         Command::Summarize(args) => summarize::run(&args),
         Command::Notes(args) => notes::run(&args),
+        Command::Synthesize(args) => synthesize::run(&args),
         Command::Off(args) => switch::off(&args),
         Command::On(args) => switch::on(&args),
         Command::Dropped(args) => dropped::run(&args),
@@ -320,7 +324,7 @@ fn mirror_notes(home: &Home, here: &Place) {
     let (Some(project), Some(root)) = (&here.project, &here.root) else {
         return;
     };
-    let seen = notes::seen(root);
+    let seen = store::notes::seen(root);
     let off = switches::off_in_environment() || Switches::read(home).covers(Some(project), "");
     let mirror = || -> anyhow::Result<()> {
         match Store::look(&home.memory())? {

@@ -12,6 +12,7 @@ mod ask;
 mod compress;
 mod provider;
 mod recover;
+mod synthesize;
 mod worker;
 
 mod cli;
