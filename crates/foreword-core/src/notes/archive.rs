@@ -37,7 +37,7 @@ pub struct Entry {
 
 #[derive(Debug, thiserror::Error)]
 pub enum ArchiveError {
-    #[error("this is no archive of notes: {0}")]
+    #[error("this is no archive of notes")]
     Form(#[from] serde_json::Error),
     #[error("this archive has form {0}, and only {VERSION} is known; update Foreword")]
     Version(u32),

@@ -186,14 +186,8 @@ fn import(folder: &Folder, file: &Path, overwrite: bool) -> anyhow::Result<()> {
     let same = count(imported.same as u64, "file was", "files were");
     println!("{} new; {same} the same", imported.new.len());
     if !imported.differ.is_empty() && !overwrite {
-        let files = count(
-            imported.differ.len() as u64,
-            "file differs and was",
-            "files differ and were",
-        );
-        bail!(
-            "{files} left as they are; --overwrite replaces them and keeps the old ones in archive/"
-        );
+        let files = count(imported.differ.len() as u64, "file differs", "files differ");
+        bail!("{files}: left alone; --overwrite replaces, and keeps the old text in archive/");
     }
     Ok(())
 }

@@ -18,10 +18,9 @@ use foreword_core::redact::redact;
 use foreword_core::text::{self, count, one_line};
 
 use super::notes::{Here, confirm};
-use crate::ask::NoAnswer;
 use crate::config::{self, Config};
 use crate::home::{self, Home};
-use crate::provider::offline;
+use crate::provider::{self, offline};
 use crate::switch::{self, Switches};
 use crate::{compress, install, show};
 
@@ -221,18 +220,20 @@ fn turns(home: &Home, transcript: &Path, session: &str) -> anyhow::Result<Vec<Tu
 fn derived(turns: &[Turn]) -> anyhow::Result<Note> {
     let home = super::home()?;
     let config = Config::load(&home)?;
-    let runtime = tokio::runtime::Builder::new_current_thread()
-        .enable_all()
-        .build()
-        .context("could not start the runtime")?;
-    let say = |what: &str| eprintln!("{}", what.trim_end_matches(':'));
-    match runtime.block_on(compress::note::note(&home, &config, turns, say)) {
-        Ok(note) => return Ok(note),
-        Err(NoAnswer::NoModel) => {}
-        Err(why) => eprintln!(
-            "{}; the note is made without a model",
-            one_line(&why.to_string())
-        ),
+    let provider = provider::choose(&config, &home).name;
+    if provider != provider::Name::Offline {
+        let runtime = tokio::runtime::Builder::new_current_thread()
+            .enable_all()
+            .build()
+            .context("could not start the runtime")?;
+        let say = |what: &str| eprintln!("{} is asked: {what}", provider.as_str());
+        match runtime.block_on(compress::note::note(&home, &config, turns, say)) {
+            Ok(note) => return Ok(note),
+            Err(why) => {
+                let why = one_line(&why.to_string());
+                eprintln!("{why}; the note is made without a model");
+            }
+        }
     }
     offline::note(turns).context("nobody asked for anything in this conversation")
 }

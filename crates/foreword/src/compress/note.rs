@@ -25,7 +25,7 @@ pub async fn note(
 ) -> Result<Note, NoAnswer> {
     let prompts = Prompts::load(&home.prompts());
     let one = async |what: &str, told: &str| {
-        say(what);
+        say(what.trim_end_matches(':'));
         let mut problems = String::new();
         for _ in 0..2 {
             let values = [("what", what), ("told", told), ("problems", &problems)];

@@ -24,6 +24,7 @@ mod isolation;
 mod levels;
 mod mcp;
 mod need;
+mod notes;
 mod offline;
 mod pipes;
 mod projects;

@@ -83,24 +83,26 @@ fn point(observation: &Observation) -> Point {
         ObservationType::Discovery | ObservationType::Bugfix => "Discovery",
         ObservationType::Feature | ObservationType::Refactor => "Status",
     };
-    let quote = |text: &str, mark: &str| {
-        let (_, said) = text.split_once(mark)?;
-        Some(said.split('”').next()?.to_owned())
+    let quoted = |mark: &str| {
+        let (_, said) = observation.narrative.split_once(mark)?;
+        let said = one_line(said.split('”').next()?);
+        Some(format!(" (“{}”)", shorten(&said, 240)))
     };
-    let said = observation
-        .facts
-        .first()
-        .filter(|it| it.contains("because"));
+    // A decision's first fact is the sentence itself; its title has no reason.
+    let because = || {
+        let sentence = observation.facts.first()?;
+        let reason = &sentence[sentence.find("because ")?..];
+        Some(format!(
+            ", {}",
+            one_line(reason.trim_end_matches(['”', '.']))
+        ))
+    };
     let why = ["user's words: “", "agent's words: “"]
-        .iter()
-        .find_map(|mark| quote(&observation.narrative, mark))
-        .or_else(|| quote(said?, ": “"));
-    let title = one_line(&observation.title);
+        .into_iter()
+        .find_map(quoted);
+    let why = why.or_else(because).unwrap_or_default();
     Point {
         label: label.to_owned(),
-        text: match why {
-            Some(why) => format!("{title} (“{}”)", shorten(&one_line(&why), 240)),
-            None => title,
-        },
+        text: format!("{}{why}", one_line(&observation.title)),
     }
 }
