@@ -33,6 +33,7 @@ mod skew;
 mod spine;
 mod storage;
 mod switch;
+mod synthesize;
 mod terminal;
 mod wording;
 mod worker;
