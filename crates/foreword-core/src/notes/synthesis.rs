@@ -3,7 +3,8 @@
 //! Without a model words are compared (`kin::words`). What is said again becomes one statement
 //! with all its notes; a decision that a later one replaces becomes a step of evolution; a status gives way to the
 //! next one on its subject and a question to its answer. When in doubt both stand. `said` reads a
-//! note's points, `themes` groups, `fit` keeps it small, `reply` reads what a model made of the same notes.
+//! note's points, `fit` keeps it small and
+//! `themes` groups what is left, `reply` reads what a model made of the same notes.
 
 mod fit;
 pub mod reply;
@@ -11,10 +12,13 @@ mod said;
 mod themes;
 
 use std::collections::HashMap;
+use std::sync::LazyLock;
 
 use super::master::{DECISIONS, EVOLUTION, LEARNINGS, QUESTIONS, SECTIONS, STATUS};
 use super::note::Note;
-use crate::kin::words::{GIVES_UP, common, content, covers, is_negated, is_number, named_after};
+use crate::kin::words::{
+    GIVES_UP, Words, common, content, covers, is_negated, is_number, named_after,
+};
 use crate::kin::{Insight, Kinship, kinship};
 use crate::model::ObservationType;
 use crate::text;
@@ -60,7 +64,9 @@ enum Kind {
 /// Of the statements that have a word, so many are compared.
 const COMPARED: usize = 16;
 /// A statement is looked up by so many of its rarest words.
-const RAREST: usize = 5;
+const RAREST: usize = 4;
+/// A word of more statements than this is too common for it.
+const COMMON: usize = 200;
 
 /// Makes the sections of these names. The notes' order does not matter.
 #[must_use]
@@ -98,9 +104,6 @@ pub fn synthesise(notes: &[Taken], names: &[String]) -> Vec<Section> {
             theme: None,
         });
     }
-    for section in &mut sections {
-        themes::group(&mut section.statements);
-    }
     sections
 }
 
@@ -124,7 +127,9 @@ fn settle(all: &mut [Said]) -> Vec<(String, Vec<usize>)> {
         let shared = all[at].words.iter().filter(|it| often[*it] > 1);
         let mut rarest: Vec<&String> = shared.collect();
         rarest.sort_by_key(|it| (often[*it], *it));
-        rarest.truncate(RAREST);
+        // What everybody says leads nowhere; but some words there must be.
+        let rare = rarest.iter().filter(|it| often[**it] <= COMMON).count();
+        rarest.truncate(rare.clamp(2, RAREST));
         let kin = rarest.iter().filter_map(|it| having.get(*it));
         let mut kin: Vec<usize> = kin
             .flat_map(|it| it.iter().rev().take(COMPARED))
@@ -167,7 +172,8 @@ fn settle(all: &mut [Said]) -> Vec<(String, Vec<usize>)> {
             }
         }
         // Also under the words that are common here: another's rarest may be among them.
-        for word in &all[at].words {
+        let words = all[at].words.iter().filter(|_| all[at].stands);
+        for word in words {
             having.entry(word.clone()).or_default().push(at);
         }
     }
@@ -218,7 +224,7 @@ fn relation(older: &Said, newer: &Said) -> Relation {
         (Kind::Question, Kind::Question) if is_same(older, newer, shared) => Relation::Same,
         (Kind::Question, Kind::Question) => Relation::None,
         (Kind::Question, _) => {
-            let asks = &older.words - &content(ASKS);
+            let asks = &older.words - &*ASKS;
             let known = &newer.words | &content(&newer.text);
             let answers =
                 elsewhere && common(&known, &older.words) > 1 && covers(&known, &asks, 60);
@@ -269,6 +275,10 @@ fn is_same(older: &Said, newer: &Said, shared: usize) -> bool {
 
 /// The same matter is decided otherwise.
 fn replaces(older: &Said, newer: &Said, shared: usize) -> bool {
+    let same_file = older.related.iter().any(|it| newer.related.contains(it));
+    if shared < 2 && !same_file {
+        return false;
+    }
     // Both are about the same project, which is as near as a common file.
     let files = [String::new()];
     let [a, b] = [older, newer].map(|it| Insight {
@@ -285,17 +295,16 @@ fn replaces(older: &Said, newer: &Said, shared: usize) -> bool {
     }
     // A change that is said outright, of something that both are about.
     let lower = format!(" {} ", newer.text.to_lowercase());
-    let is_change = CHANGES.iter().any(|it| lower.contains(it));
-    let same_file = older.related.iter().any(|it| newer.related.contains(it));
     let elsewhere = older.notes.last() != newer.notes.last();
+    if !elsewhere || !CHANGES.iter().any(|it| lower.contains(it)) {
+        return false;
+    }
     // What the newer one is for is no subject, and what it names as given up must be the older's.
     let chosen = content(&choice(&newer.claim, &newer.words));
-    let subject = &(&(&older.words & &newer.words) - &content(ASKS)) - &chosen;
+    let subject = &(&(&older.words & &newer.words) - &*ASKS) - &chosen;
     let given_up = named_after(&newer.text, GIVES_UP);
     let is_given_up = given_up.is_empty() || !given_up.is_disjoint(&older.words);
-    is_change
-        && is_given_up
-        && elsewhere
+    is_given_up
         && (subject.len() > 1 && shared > 1 || subject.len() == 1 && same_file)
         && !is_same(older, newer, shared)
 }
@@ -367,8 +376,9 @@ fn place(kind: Kind, label: &str, names: &[String]) -> usize {
 }
 
 /// Words of questions and plans that are no subject.
-const ASKS: &str =
-    "should need use using used which whether want still keep how decide decided do does";
+static ASKS: LazyLock<Words> = LazyLock::new(|| {
+    content("should need use using used which whether want still keep how decide decided do does")
+});
 #[rustfmt::skip] // A list is read line by line.
 const CHANGES: &[&str] = &[
     " switched to ", " switch to ", " moved to ", " move to ", " back to ", " settled on ", " instead", " replaced ",

@@ -104,11 +104,8 @@ pub fn run(args: &Args) -> anyhow::Result<()> {
         bail!("there is no note to make a master of; `/summarize` in a conversation writes one");
     }
     let mut master = Master::read(old.as_deref().unwrap_or_default());
-    let wanted: Vec<_> = args
-        .sections
-        .iter()
-        .map(|it| it.trim().to_owned())
-        .collect();
+    let wanted = args.sections.iter().map(|it| text::one_line(it));
+    let wanted: Vec<_> = wanted.filter(|it| !it.is_empty()).collect();
     let names = if wanted.is_empty() {
         master.names(&last)
     } else {

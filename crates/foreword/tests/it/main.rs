@@ -35,6 +35,7 @@ mod skew;
 mod spine;
 mod storage;
 mod switch;
+mod synthesize;
 mod terminal;
 mod wording;
 mod worker;

@@ -2,7 +2,7 @@
 
 use std::collections::{BTreeMap, BTreeSet};
 
-use super::{Section, Statement};
+use super::{Section, Statement, themes};
 use crate::notes::master::{DECISIONS, EVOLUTION, QUESTIONS};
 use crate::text;
 
@@ -11,7 +11,7 @@ const CITED_MAX: usize = 12;
 /// What the link to a note costs at the end of the file.
 const LINK: usize = 18;
 
-/// Takes statements out until the rest fits; gives them. `when` tells how new a note is.
+/// Takes statements out until the rest fits, and groups that; gives them. `when` tells how new a note is.
 pub fn fit(
     sections: &mut [Section],
     when: &BTreeMap<&str, &(String, i64)>,
@@ -52,11 +52,11 @@ pub fn fit(
         let statement = &sections[number].statements[at];
         tokens -= cost(statement);
         for session in &statement.sessions {
-            if let Some(uses) = links.get_mut(session) {
-                *uses -= 1;
+            match links.get_mut(session) {
+                Some(uses) if *uses > 1 => *uses -= 1,
+                _ => drop(links.remove(session)),
             }
         }
-        links.retain(|_, uses| *uses > 0);
         out.insert((number, at));
     }
     let mut left_out = Vec::new();
@@ -70,6 +70,9 @@ pub fn fit(
             }
             !falls
         });
+        if section.statements.iter().all(|it| it.theme.is_none()) {
+            themes::group(&mut section.statements);
+        }
     }
     left_out
 }

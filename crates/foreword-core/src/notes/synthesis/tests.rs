@@ -1,3 +1,5 @@
+use std::collections::BTreeMap;
+
 use super::*;
 use crate::notes::master::SECTIONS;
 
@@ -158,7 +160,8 @@ fn many_statements_are_grouped_by_theme() {
         Decision: Dates are stored as UTC
         Decision: Mail goes out through a relay"];
     let names = SECTIONS.map(str::to_owned);
-    let sections = synthesise(&taken(&notes), &names);
+    let mut sections = synthesise(&taken(&notes), &names);
+    assert_eq!(fit(&mut sections, &BTreeMap::new(), 4_000), []);
     let themes = sections[1].statements.iter().map(|it| it.theme.as_deref());
     let themes: Vec<_> = themes.collect();
     assert_eq!(
