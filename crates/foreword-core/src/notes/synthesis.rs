@@ -290,7 +290,11 @@ fn replaces(older: &Said, newer: &Said, shared: usize) -> bool {
         concepts: &[],
         files: &files,
     });
-    if kinship(&a, &b) == Kinship::Supersedes {
+    let has_number = |it: &Said| it.words.iter().any(|it| is_number(it));
+    // Which costs most.
+    let may_be =
+        newer.is_against || older.begins == newer.begins || has_number(older) && has_number(newer);
+    if may_be && kinship(&a, &b) == Kinship::Supersedes {
         return true;
     }
     // A change that is said outright, of something that both are about.

@@ -1,7 +1,7 @@
 //! A note's points as they can be compared: what kind each is, what it claims, what it chose.
 
 use super::{Kind, Taken};
-use crate::kin::words::{Words, content};
+use crate::kin::words::{DENIES, GIVES_UP, Words, content, tokens};
 use crate::notes::note::Point;
 use crate::text;
 
@@ -16,6 +16,10 @@ pub struct Said {
     /// Numbers of the notes that say so, the oldest first.
     pub notes: Vec<usize>,
     pub related: Vec<String>,
+    /// The first word, and whether something is denied or given up: who has neither in common
+    /// with another, replaces nothing.
+    pub begins: Option<String>,
+    pub is_against: bool,
     pub stands: bool,
 }
 
@@ -78,6 +82,9 @@ fn of(number: usize, taken: &Taken, point: &Point) -> Option<Said> {
         text::capitalised(said)
     };
     let claim = claim(said);
+    let tokens = tokens(claim);
+    let line = format!(" {} ", tokens.join(" "));
+    let mut against = GIVES_UP.iter().chain(DENIES);
     Some(Said {
         kind,
         text: text::shorten(&whole, TEXT_MAX).into_owned(),
@@ -86,6 +93,8 @@ fn of(number: usize, taken: &Taken, point: &Point) -> Option<Said> {
         label,
         notes: vec![number],
         related: taken.related.clone(),
+        begins: tokens.into_iter().next(),
+        is_against: against.any(|it| line.contains(&format!(" {it} "))),
         stands: true,
     })
 }
