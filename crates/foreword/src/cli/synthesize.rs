@@ -112,7 +112,7 @@ pub fn run(args: &Args) -> anyhow::Result<()> {
         wanted
     };
     let labels = labels(sources.notes.iter().map(|it| it.session.as_str()));
-    let evidence = Evidence::new(&folder.root, &git);
+    let evidence = Evidence::new(&folder.root, &git, &last.files);
     let is_new = args.full || !args.sections.is_empty() || old.is_none() || sources.has_news(&last);
 
     let fresh = if args.sources || args.draft.is_some() || is_new {
@@ -389,6 +389,7 @@ fn propose(
     } else {
         last.clone()
     };
+    record.files = evidence.named();
     record.sections.clear();
     let before = master.clone();
     let mut kept = master.renew(&parts, last, &mut record);
