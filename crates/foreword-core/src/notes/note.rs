@@ -255,7 +255,7 @@ pub(super) fn lines(text: &str) -> Vec<Line<'_>> {
     let is_fence = |line: &&str| line.trim_start().starts_with("```");
     let mut closing = text.lines().filter(is_fence).count();
     let mut in_code = false;
-    let mut of = |line| {
+    let of = |line| {
         if is_fence(&line) {
             closing -= 1;
             in_code = !in_code && closing > 0;
@@ -264,7 +264,7 @@ pub(super) fn lines(text: &str) -> Vec<Line<'_>> {
         }
         Line::Text(line)
     };
-    text.lines().map(|line| of(line)).collect()
+    text.lines().map(of).collect()
 }
 
 impl<'a> Line<'a> {
