@@ -61,9 +61,12 @@ pub const POINTS: &[&str] = &[
     "recover:after-salvage",
 ];
 
-/// Points of commands that write outside of the data directory: no harness of ours goes there.
-#[cfg(any(debug_assertions, feature = "faults"))]
-const OF_COMMANDS: &[&str] = &["notes:before-rename"];
+/// Points of commands that write into a project's `_memory/`, where no hook or worker goes.
+pub const OF_COMMANDS: &[&str] = &[
+    "notes:before-rename",
+    "synthesis:before-master",
+    "synthesis:after-master",
+];
 
 #[cfg(any(debug_assertions, feature = "faults"))]
 mod armed {
@@ -104,11 +107,8 @@ mod armed {
 
     pub fn point(name: &str) {
         for armed in armed() {
-            let listed = super::POINTS.iter().chain(super::OF_COMMANDS);
-            debug_assert!(
-                listed.copied().any(|it| it == name),
-                "unlisted point {name}"
-            );
+            let mut listed = super::POINTS.iter().chain(super::OF_COMMANDS);
+            debug_assert!(listed.any(|it| *it == name), "unlisted point {name}");
             if armed.name == name && armed.left.fetch_sub(1, Ordering::Relaxed) == 1 {
                 kill_self();
             }

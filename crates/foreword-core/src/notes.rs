@@ -5,16 +5,24 @@
 //! is what was synthesised from all of them. A *scope* is the same again for a sub-area.
 //! Everything here works without a database. `note` knows the form of a note, `keep` how
 //! a note is written again without losing what a person edited; `conversation` reads what
-//! a note can be made of, `archive` carries notes to another place.
+//! a note can be made of, `archive` carries notes to another place. `synthesis` makes
+//! statements of all notes, `evidence` holds them against what is there, `master` and
+//! `record` keep them.
 
 pub mod archive;
 mod conversation;
+pub mod evidence;
 mod keep;
+pub mod master;
 pub mod note;
+pub mod record;
+pub mod synthesis;
 
+use std::collections::HashSet;
 use std::fs::{self, File};
 use std::io::{self, Write as _};
 use std::path::{Path, PathBuf};
+use std::time::Duration;
 
 use crate::fault;
 pub use conversation::conversation;
@@ -159,6 +167,30 @@ impl Folder {
             }
         }
         (notes, errors)
+    }
+
+    /// The sessions whose notes the master does not know yet, by names and times alone: a hook
+    /// asks. Notes of a fresh clone are as old as their master, give or take.
+    #[must_use]
+    pub fn newer(&self) -> Vec<String> {
+        const SAME: Duration = Duration::from_secs(60);
+        let changed = |path: &Path| fs::metadata(path).and_then(|it| it.modified()).ok();
+        let master = changed(&self.master());
+        let record = fs::read_to_string(self.path.join("synthesis")).unwrap_or_default();
+        let known: HashSet<&str> = record
+            .lines()
+            .filter_map(|line| line.strip_prefix("note ")?.split(' ').next())
+            .collect();
+        let mut sessions: Vec<_> = entries(&self.conversations())
+            .filter(|path| path.extension().is_some_and(|it| it == "md"))
+            .filter_map(|path| {
+                let session = path.file_stem()?.to_str()?.to_owned();
+                let since = changed(&path)?.duration_since(master?).unwrap_or_default();
+                (!known.contains(session.as_str()) || since > SAME).then_some(session)
+            })
+            .collect();
+        sessions.sort();
+        sessions
     }
 
     /// A file of the memory; none if it is not there.

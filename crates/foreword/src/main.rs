@@ -12,6 +12,7 @@ mod ask;
 mod compress;
 mod provider;
 mod recover;
+mod synthesize;
 mod worker;
 
 mod cli;
@@ -19,6 +20,7 @@ mod config;
 mod install;
 mod mcp;
 mod notice;
+mod recall;
 mod show;
 
 mod home;
