@@ -471,3 +471,31 @@ pub fn git(folder: &Path, arguments: &[&str]) -> String {
     assert!(output.status.success(), "{arguments:?}: {output:?}");
     String::from_utf8(output.stdout).unwrap()
 }
+
+#[test]
+fn on_a_terminal_it_is_asked_before_anything_is_written() {
+    let desk = Desk::new();
+    converse(&desk, "s1");
+    let ask = |answer: &[u8]| {
+        let line = "exec script -qec \"$0 summarize s1\" /dev/null";
+        let mut command = desk.sandbox.shell(line, &[]);
+        command.current_dir(&desk.project);
+        command.stdin(std::process::Stdio::piped());
+        said(&feed(command, answer))
+    };
+    let no = ask(b"n\n");
+    assert!(
+        no.contains("+# Make the kumquat check pass") && no.contains("Save? [y/N] "),
+        "{no}"
+    );
+    assert!(!desk.file("").exists());
+    let yes = ask(b"y\n");
+    assert!(
+        yes.ends_with("Saved _memory/conversations/s1.md\r\n"),
+        "{yes}"
+    );
+    assert!(
+        desk.note("s1")
+            .starts_with("# Make the kumquat check pass\n")
+    );
+}
