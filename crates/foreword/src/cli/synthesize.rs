@@ -1,19 +1,17 @@
 //! `foreword synthesize`: makes the master of all notes, shows what changes, and asks.
-//!
-//! What it rests on, and what it wrote, is recorded; the order of writing (both records'
-//! sections, the master, the record) leaves every crash with a master that is known as ours.
 
 use std::collections::{BTreeMap, BTreeSet};
 use std::fs::File;
 use std::io::{IsTerminal as _, Read as _, Write as _};
+use std::path::Path;
 
 use anyhow::{Context as _, bail};
-use foreword_core::fault;
-use foreword_core::notes::evidence::{Evidence, Finding};
+use foreword_core::notes::Folder;
+use foreword_core::notes::evidence::{Evidence, Finding, unmarked};
 use foreword_core::notes::master::{self, Kept, Master, labels, worded};
-use foreword_core::notes::record::{Record, hash};
+use foreword_core::notes::record::Record;
 use foreword_core::notes::synthesis::{Section, Statement, Taken, fit, reply, synthesise};
-use foreword_core::notes::{FOLDER, Folder};
+use foreword_core::project::Place;
 use foreword_core::redact::redact;
 use foreword_core::text::{self, count};
 use similar::TextDiff;
@@ -22,6 +20,7 @@ use crate::ask::NoAnswer;
 use crate::config::Config;
 use crate::home;
 use crate::provider::{self, Name};
+use crate::synthesize::files::{self, Proposal};
 use crate::synthesize::git::Git;
 use crate::synthesize::sources::Sources;
 use crate::synthesize::{Wanted, by_model};
@@ -57,135 +56,91 @@ pub struct Args {
 /// Of the notes, so much is printed for an agent.
 const SOURCES_TOKENS: usize = 24_000;
 const DRAFT_MAX: u64 = 1 << 20;
-/// Between a proposal and the record that it would leave.
-const BEFORE_RECORD: &str = "\n<!-- what this rests on, for `foreword synthesize --accept`\n";
 
-/// A master that could be written.
-struct Proposal {
-    text: String,
-    record: Record,
-    archived: Vec<String>,
+/// What a run begins with.
+struct State {
+    folder: Folder,
+    place: Place,
+    last: Record,
+    sources: Sources,
+    old: Option<String>,
+    master: Master,
+    /// The sections, and how each note is cited.
+    names: Vec<String>,
+    labels: BTreeMap<String, String>,
 }
 
 pub fn run(args: &Args) -> anyhow::Result<()> {
-    let here = std::env::current_dir().context("could not tell the current directory")?;
-    let place = super::current_place().unwrap_or_default();
-    let folder = Folder::at(
-        place.root.as_deref().unwrap_or(&here),
-        args.scope.as_deref(),
-    )?;
-    if !folder.path.is_dir() {
-        let name = folder
-            .path
-            .strip_prefix(&folder.root)
-            .unwrap_or(&folder.path);
-        bail!(
-            "there is no {}/ yet; `/summarize` in a conversation or `foreword summarize SESSION` writes the first note",
-            name.display()
-        );
-    }
-    let _lock = if args.dry_run || args.sources {
-        None
-    } else {
-        Some(lock(&folder)?)
-    };
-    let last = Record::read(&lossy(&folder, "synthesis"));
-    let old = folder.read(&folder.master())?;
+    let folder = folder(args)?;
+    let looks_only = args.dry_run || args.sources;
+    let _lock = (!looks_only).then(|| files::lock(&folder)).transpose()?;
     let git = Git::new(&folder.root);
-    let today = text::date(home::now());
-    let mut sources = Sources::gather(&folder, &git, &last, &today);
-    for problem in &sources.problems {
-        eprintln!("left out: {}", text::one_line(problem));
-    }
+    let mut state = State::look(args, &folder, &git)?;
+    let before = state.old.clone().unwrap_or_default();
+
+    let waiting = Proposal::waiting(&folder, &state.sources, &before)?;
     if args.accept {
-        return accept(&folder, &sources, &last, old.as_deref());
+        let (proposal, holds) =
+            waiting.context("there is no proposal; `foreword synthesize` makes one")?;
+        if !holds {
+            bail!(
+                "notes, documents or master.md changed since the proposal was made; run `foreword synthesize` again"
+            );
+        }
+        return write(&folder, &proposal, &state.last);
     }
-    if sources.notes.is_empty() {
+    if state.sources.notes.is_empty() {
         bail!("there is no note to make a master of; `/summarize` in a conversation writes one");
     }
-    let mut master = Master::read(old.as_deref().unwrap_or_default());
-    let wanted = args.sections.iter().map(|it| text::one_line(it));
-    let wanted: Vec<_> = wanted.filter(|it| !it.is_empty()).collect();
-    let names = if wanted.is_empty() {
-        master.names(&last)
+    let is_asked = args.full || !args.sections.is_empty() || args.draft.is_some() || args.sources;
+    let is_new = is_asked || state.old.is_none() || state.sources.has_news(&state.last);
+    let head = &state.sources.record.head;
+    let made = waiting.filter(|(it, holds)| *holds && !is_asked && it.record.head == *head);
+    let proposal = if let Some((proposal, _)) = made {
+        proposal
     } else {
-        wanted
-    };
-    let labels = labels(sources.notes.iter().map(|it| it.session.as_str()));
-    let evidence = Evidence::new(&folder.root, &git, &last.files);
-    let is_new = args.full || !args.sections.is_empty() || old.is_none() || sources.has_news(&last);
-
-    let fresh = if args.sources || args.draft.is_some() || is_new {
-        let home = super::home_to_look_at()?;
-        let config = Config::load(&home)?;
-        let max_tokens = config.notes.master_max_tokens;
-        let wanted = Wanted {
-            names: &names,
-            labels: &labels,
-            max_tokens,
-        };
-        if let (Some(project), Ok(Some(store))) = (&place.project, super::memory(&home)) {
-            let _ = sources.remember(&store, project);
-        }
-        let (base, notes) = basis(args, &master, &last, &sources);
+        let fresh = if is_new { state.fresh(args)? } else { None };
         if args.sources {
-            print!(
-                "{}\n\n{}",
-                wanted.form(),
-                printed(&wanted, &base, &notes, &sources)
-            );
             return Ok(());
         }
-        let mut sections = match &args.draft {
-            Some(file) => drafted(file, &wanted)?,
-            None => made(&config, &wanted, &base, &notes, &sources)?,
-        };
-        let secrets = finish(&mut sections, &sources);
-        if secrets > 0 {
-            eprintln!(
-                "{} left out",
-                count(secrets.into(), "secret was", "secrets were")
-            );
-        }
-        let when = sources
-            .notes
-            .iter()
-            .map(|it| (it.session.as_str(), &it.at))
-            .collect();
-        let archived = fit(&mut sections, &when, max_tokens);
-        Some((sections, archived))
-    } else {
-        None
+        let known = state.last.files.clone();
+        let evidence = Evidence::new(&folder.root, &git, &known);
+        state.propose(fresh, &evidence)
     };
-
-    let (proposal, kept, findings) = propose(
-        &folder,
-        &mut master,
-        &names,
-        fresh,
-        &last,
-        &sources,
-        &labels,
-        &evidence,
-    );
-    report(&folder, &kept, &findings, &proposal.archived);
-    let before = old.as_deref().unwrap_or_default();
     if proposal.text == before {
-        let since = last.date.as_deref().filter(|_| !is_new);
-        println!(
-            "{}",
-            since.map_or_else(
-                || "nothing changes".into(),
-                |it| format!("nothing new since {it}")
-            )
-        );
+        match &state.last.date {
+            Some(since) if !is_new => println!("nothing new since {since}"),
+            _ => println!("nothing changes"),
+        }
         if is_new && !args.dry_run {
-            write_record(&folder, &proposal.record)?;
+            proposal.write_record(&folder)?;
         }
         return Ok(());
     }
-    print!("{}", safe(&diff(before, &proposal.text)));
-    settle(args, &folder, &proposal, &last, before)
+    print!("{}", safe(&diff(&before, &proposal.text)));
+    settle(args, &folder, &proposal, &state.last, &before)
+}
+
+fn folder(args: &Args) -> anyhow::Result<Folder> {
+    let here = std::env::current_dir().context("could not tell the current directory")?;
+    let root = super::current_place()
+        .and_then(|it| it.root)
+        .unwrap_or(here);
+    let folder = Folder::at(&root, args.scope.as_deref())?;
+    if !folder.path.is_dir() {
+        bail!(
+            "there is no {}/ yet; `/summarize` in a conversation or `foreword summarize SESSION` writes the first note",
+            below(&folder, &folder.path)
+        );
+    }
+    Ok(folder)
+}
+
+fn below(folder: &Folder, path: &Path) -> String {
+    path.strip_prefix(&folder.root)
+        .unwrap_or(path)
+        .display()
+        .to_string()
 }
 
 /// Writes it, asks first, or leaves it as a proposal.
@@ -211,48 +166,163 @@ fn settle(
             return Ok(());
         }
     } else if !args.yes {
-        let record = Record {
-            master: Some(hash(before)),
-            ..proposal.record.clone()
-        };
-        let archived: String = proposal
-            .archived
-            .iter()
-            .map(|it| format!("archive {it}\n"))
-            .collect();
-        let text = format!("{}{BEFORE_RECORD}{record}{archived}-->\n", proposal.text);
-        folder.write(&folder.path.join("proposal.md"), &text)?;
+        proposal.leave(folder, before)?;
         let scope = folder.scope.as_ref().map(|it| format!(" --scope {it}"));
-        let scope = scope.unwrap_or_default();
         println!(
-            "Left as {FOLDER}/proposal.md; `foreword synthesize{scope} --accept` puts it in place."
+            "Left as {}; `foreword synthesize{} --accept` puts it in place.",
+            below(folder, &folder.path.join("proposal.md")),
+            scope.unwrap_or_default()
         );
         return Ok(());
     }
-    put(folder, proposal, last)
+    write(folder, proposal, last)
 }
 
-/// Where a model would carry on: the memory so far and the notes that are new, or nothing and all
-/// notes, if what it rests on is no longer as it was.
-fn basis<'a>(
-    args: &Args,
-    master: &Master,
-    last: &Record,
-    sources: &'a Sources,
-) -> (String, Vec<&'a Taken>) {
-    let news = last.news(&sources.record.notes);
-    let known =
-        |session: &String| sources.record.notes.contains_key(session) && !news.contains(session);
-    let carries_on = !args.full && args.sections.is_empty() && last.notes.keys().all(known);
-    let section = |(name, text): &(String, String)| format!("## {name}\n\n{text}\n\n");
-    let base: String = master.parts.iter().map(section).collect();
-    let mut notes: Vec<&Taken> = sources.notes.iter().collect();
-    notes.sort_by_key(|it| (&it.at, &it.session));
-    if !carries_on || last.notes.is_empty() || base.is_empty() {
-        return (String::new(), notes);
+fn write(folder: &Folder, proposal: &Proposal, last: &Record) -> anyhow::Result<()> {
+    proposal.write(folder, last)?;
+    println!("Wrote {}", below(folder, &folder.master()));
+    Ok(())
+}
+
+impl State {
+    fn look(args: &Args, folder: &Folder, git: &Git<'_>) -> anyhow::Result<State> {
+        let last = files::last(folder);
+        let old = folder.read(&folder.master())?;
+        let sources = Sources::gather(folder, git, &last, &text::date(home::now()));
+        for problem in &sources.problems {
+            eprintln!("left out: {}", text::one_line(problem));
+        }
+        let master = Master::read(old.as_deref().unwrap_or_default());
+        let wanted = args.sections.iter().map(|it| text::one_line(it));
+        let mut names: Vec<_> = wanted.filter(|it| !it.is_empty()).collect();
+        if names.is_empty() {
+            names = master.names(&last);
+        }
+        Ok(State {
+            labels: labels(sources.notes.iter().map(|it| it.session.as_str())),
+            folder: folder.clone(),
+            place: super::current_place().unwrap_or_default(),
+            last,
+            sources,
+            old,
+            master,
+            names,
+        })
     }
-    notes.retain(|it| news.contains(&it.session));
-    (foreword_core::notes::evidence::unmarked(&base), notes)
+
+    /// The sections as somebody makes them now, and what of it no longer fits. None if what they
+    /// are made of was only to be printed.
+    fn fresh(&mut self, args: &Args) -> anyhow::Result<Option<(Vec<Section>, Vec<Statement>)>> {
+        let home = super::home_to_look_at()?;
+        let config = Config::load(&home)?;
+        if let (Some(project), Ok(Some(store))) = (&self.place.project, super::memory(&home)) {
+            let _ = self.sources.remember(&store, project);
+        }
+        let wanted = Wanted {
+            names: &self.names,
+            labels: &self.labels,
+            max_tokens: config.notes.master_max_tokens,
+        };
+        let sources = &self.sources;
+        let (base, notes) = self.basis(args);
+        if args.sources {
+            let material = printed(&wanted, &base, &notes, sources);
+            print!("{}\n\n{material}", wanted.form());
+            return Ok(None);
+        }
+        let mut sections = match &args.draft {
+            Some(file) => drafted(file, &wanted)?,
+            None => made(&config, &wanted, &base, &notes, sources)?,
+        };
+        let secrets = finish(&mut sections, sources);
+        if secrets > 0 {
+            let what = count(secrets.into(), "secret was", "secrets were");
+            eprintln!("{what} left out");
+        }
+        let when = sources.notes.iter().map(|it| (it.session.as_str(), &it.at));
+        let archived = fit(&mut sections, &when.collect(), wanted.max_tokens);
+        Ok(Some((sections, archived)))
+    }
+
+    /// Where a model would carry on: the memory so far and the notes that are new; or nothing and
+    /// all notes, if what it rests on is no longer as it was.
+    fn basis(&self, args: &Args) -> (String, Vec<&Taken>) {
+        let now = &self.sources.record.notes;
+        let news = self.last.news(now);
+        let mut known = self.last.notes.keys();
+        let carries_on = !args.full
+            && args.sections.is_empty()
+            && !self.last.notes.is_empty()
+            && known.all(|it| now.contains_key(it) && !news.contains(it));
+        let mut notes: Vec<&Taken> = self.sources.notes.iter().collect();
+        notes.sort_by_key(|it| (&it.at, &it.session));
+        if !carries_on || self.master.parts.is_empty() {
+            return (String::new(), notes);
+        }
+        notes.retain(|it| news.contains(&it.session));
+        let section = |(name, text): &(String, String)| format!("## {name}\n\n{text}\n\n");
+        let base: String = self.master.parts.iter().map(section).collect();
+        (unmarked(&base), notes)
+    }
+
+    /// The master as it would be, and says what is odd about it; without fresh sections only the marks
+    /// are set anew.
+    fn propose(
+        &self,
+        fresh: Option<(Vec<Section>, Vec<Statement>)>,
+        evidence: &Evidence<'_>,
+    ) -> Proposal {
+        let (last, labels, sources) = (&self.last, &self.labels, &self.sources);
+        let is_fresh = fresh.is_some();
+        let mut master = self.master.clone();
+        let mut record = if is_fresh { &sources.record } else { last }.clone();
+        let (mut parts, archived): (Vec<_>, Vec<_>) = if let Some((sections, statements)) = fresh {
+            let parts = sections
+                .iter()
+                .map(|it| (it.name.clone(), worded(it, labels)));
+            let out = Section {
+                statements,
+                ..Section::default()
+            };
+            let out = worded(&out, labels);
+            let lines = out.lines().filter(|it| it.starts_with("- "));
+            (parts.collect(), lines.map(str::to_owned).collect())
+        } else {
+            let ours = master.parts.iter();
+            let ours = ours.filter(|(name, text)| last.is_ours(name, text));
+            let ours: Vec<_> = ours.cloned().collect();
+            // What a person edited or removed is known as it was last written.
+            let is_ours = |name: &str| ours.iter().any(|it| it.0 == name);
+            record.sections.retain(|it| !is_ours(&it.0));
+            (ours, Vec::new())
+        };
+        if is_fresh {
+            record.sections.clear();
+        }
+        let findings = master::mark(&mut parts, &self.names[0], evidence, &sources.notes, labels);
+        record.files = evidence.named();
+        let kept = master.renew(&parts, last, &mut record);
+        report(&self.folder, &kept, &findings, &archived);
+        if master.head.is_empty() {
+            let of = self.folder.scope.as_ref().map(|it| format!(": {it}"));
+            master.head = format!("# Project memory{}", of.unwrap_or_default());
+        }
+        if is_fresh {
+            let notes = count(sources.notes.len() as u64, "conversation", "conversations");
+            let docs = count(sources.docs.len() as u64, "doc", "docs");
+            master.source = format!("{notes}, {docs}");
+        }
+        // A new date alone is no change.
+        if master != self.master || master.date.is_empty() {
+            master.date = sources.record.date.clone().unwrap_or_default();
+        }
+        let text = master.write(labels);
+        Proposal {
+            text,
+            record,
+            archived,
+        }
+    }
 }
 
 /// The newest notes as far as they fit.
@@ -349,87 +419,6 @@ fn finish(sections: &mut [Section], sources: &Sources) -> u32 {
     secrets
 }
 
-/// The master as it would be; without fresh sections only the marks are set anew.
-fn propose(
-    folder: &Folder,
-    master: &mut Master,
-    names: &[String],
-    fresh: Option<(Vec<Section>, Vec<Statement>)>,
-    last: &Record,
-    sources: &Sources,
-    labels: &BTreeMap<String, String>,
-    evidence: &Evidence<'_>,
-) -> (Proposal, Vec<Kept>, BTreeSet<Finding>) {
-    let is_fresh = fresh.is_some();
-    let (mut parts, archived) = match fresh {
-        Some((sections, out)) => {
-            let parts = sections
-                .iter()
-                .map(|it| (it.name.clone(), worded(it, labels)))
-                .collect();
-            let section = Section {
-                statements: out,
-                ..Section::default()
-            };
-            let lines = worded(&section, labels);
-            let lines = lines.lines().filter(|it| it.starts_with("- "));
-            (parts, lines.map(str::to_owned).collect())
-        }
-        None => {
-            let ours = master
-                .parts
-                .iter()
-                .filter(|(name, text)| last.is_ours(name, text));
-            (ours.cloned().collect::<Vec<_>>(), Vec::new())
-        }
-    };
-    let findings = master::mark(&mut parts, &names[0], evidence, &sources.notes, labels);
-    let mut record = if is_fresh {
-        sources.record.clone()
-    } else {
-        last.clone()
-    };
-    record.files = evidence.named();
-    record.sections.clear();
-    let before = master.clone();
-    let mut kept = master.renew(&parts, last, &mut record);
-    if is_fresh {
-        kept.retain(|it| !it.new.is_empty());
-    } else {
-        // Those that a person edited are as they were; nothing new was made for them.
-        let theirs = last
-            .sections
-            .iter()
-            .filter(|it| !parts.iter().any(|part| part.0 == it.0));
-        record.sections.extend(theirs.cloned());
-        kept.clear();
-    }
-    if master.head.is_empty() {
-        let of = folder.scope.as_ref().map(|it| format!(": {it}"));
-        master.head = format!("# Project memory{}", of.unwrap_or_default());
-    }
-    let notes = count(sources.notes.len() as u64, "conversation", "conversations");
-    let docs = count(sources.docs.len() as u64, "doc", "docs");
-    if is_fresh {
-        master.source = format!("{notes}, {docs}");
-    }
-    // A new date alone is no change.
-    let changed = before != *master || before.date.is_empty();
-    if changed {
-        master.date = sources.record.date.clone().unwrap_or_default();
-    }
-    let text = master.write(labels);
-    (
-        Proposal {
-            text,
-            record,
-            archived,
-        },
-        kept,
-        findings,
-    )
-}
-
 fn report(folder: &Folder, kept: &[Kept], findings: &BTreeSet<Finding>, archived: &[String]) {
     let mut out = String::new();
     for Finding { what, says } in findings {
@@ -439,7 +428,7 @@ fn report(folder: &Folder, kept: &[Kept], findings: &BTreeSet<Finding>, archived
         name,
         is_removed,
         new,
-    } in kept
+    } in kept.iter().filter(|it| !it.new.is_empty())
     {
         let why = if *is_removed {
             "left out, as you removed it:"
@@ -450,119 +439,12 @@ fn report(folder: &Folder, kept: &[Kept], findings: &BTreeSet<Finding>, archived
     }
     if !archived.is_empty() {
         let what = count(archived.len() as u64, "statement", "statements");
-        let to = folder.archive();
-        let to = to.strip_prefix(&folder.root).unwrap_or(&to).display();
+        let to = below(folder, &folder.archive());
         out += &format!("no longer fits, goes to {to}/: {what}\n");
         let shown = archived.iter().take(10);
         shown.for_each(|it| out += &format!("  {it}\n"));
     }
     print!("{}", safe(&out));
-}
-
-/// Puts a proposal in place, if everything that it rests on is as it was.
-fn accept(
-    folder: &Folder,
-    sources: &Sources,
-    last: &Record,
-    old: Option<&str>,
-) -> anyhow::Result<()> {
-    let path = folder.path.join("proposal.md");
-    let text = folder
-        .read(&path)?
-        .context("there is no proposal; `foreword synthesize` makes one")?;
-    let parted = text.rsplit_once(BEFORE_RECORD);
-    let (text, rest) = parted.context(
-        "the proposal's last lines are missing; make a new one with `foreword synthesize`",
-    )?;
-    let record = Record::read(rest);
-    let is_same = record.notes == sources.record.notes
-        && record.docs == sources.record.docs
-        && record.master.as_deref() == Some(&hash(old.unwrap_or_default()));
-    if !is_same {
-        bail!(
-            "notes, documents or master.md changed since the proposal was made; run `foreword synthesize` again"
-        );
-    }
-    let archived = rest.lines().filter_map(|it| it.strip_prefix("archive "));
-    let proposal = Proposal {
-        text: text.to_owned(),
-        archived: archived.map(str::to_owned).collect(),
-        record: Record {
-            master: None,
-            ..record
-        },
-    };
-    put(folder, &proposal, last)
-}
-
-fn put(folder: &Folder, proposal: &Proposal, last: &Record) -> anyhow::Result<()> {
-    archive(folder, proposal)?;
-    let mut both = last.clone();
-    both.sections
-        .extend(proposal.record.sections.iter().cloned());
-    write_record(folder, &both)?;
-    fault::point("synthesis:before-master");
-    folder.write(&folder.master(), &proposal.text)?;
-    fault::point("synthesis:after-master");
-    write_record(folder, &proposal.record)?;
-    let _ = std::fs::remove_file(folder.path.join("proposal.md"));
-    let path = folder.master();
-    println!(
-        "Wrote {}",
-        path.strip_prefix(&folder.root).unwrap_or(&path).display()
-    );
-    Ok(())
-}
-
-/// Adds what fell out to the month's file, each line once.
-fn archive(folder: &Folder, proposal: &Proposal) -> anyhow::Result<()> {
-    let month = proposal
-        .record
-        .date
-        .as_deref()
-        .and_then(|it| it.get(..7))
-        .unwrap_or("undated");
-    let path = folder.archive().join(format!("{month}.md"));
-    let there = folder.read(&path)?;
-    let mut text = there
-        .clone()
-        .unwrap_or_else(|| format!("# No longer in the master: {month}\n\n"));
-    for line in &proposal.archived {
-        if !text.lines().any(|it| it == line) {
-            text += &format!("{line}\n");
-        }
-    }
-    if !proposal.archived.is_empty() && there.as_ref() != Some(&text) {
-        folder.write(&path, &text)?;
-    }
-    Ok(())
-}
-
-fn write_record(folder: &Folder, record: &Record) -> anyhow::Result<()> {
-    Ok(folder.write(&folder.path.join("synthesis"), &record.to_string())?)
-}
-
-/// Held by the folder itself, so that nothing is left behind; the kernel drops it with us.
-fn lock(folder: &Folder) -> anyhow::Result<File> {
-    let path = &folder.path;
-    let file = File::open(path).with_context(|| format!("could not open {}", path.display()))?;
-    match file.try_lock() {
-        Ok(()) => Ok(file),
-        Err(std::fs::TryLockError::WouldBlock) => {
-            bail!(
-                "another synthesis is at work in {}; wait for its end",
-                path.display()
-            )
-        }
-        // Some file systems know no locks; renames keep the files whole there as well.
-        Err(std::fs::TryLockError::Error(_)) => Ok(file),
-    }
-}
-
-/// A file of the memory, whatever is in it.
-fn lossy(folder: &Folder, name: &str) -> String {
-    let bytes = std::fs::read(folder.path.join(name)).unwrap_or_default();
-    String::from_utf8_lossy(&bytes).into_owned()
 }
 
 fn diff(before: &str, after: &str) -> String {

@@ -43,7 +43,9 @@ impl<'a> Git<'a> {
     pub fn subjects(&self, since: Option<&str>) -> Vec<String> {
         let without = format!(":(exclude){FOLDER}");
         let range = since.map_or_else(|| "HEAD".to_owned(), |it| format!("{it}..HEAD"));
-        let log = self.run(&["log", "-n200", "--format=%s", &range, "--", ".", &without]);
+        let log = |range| self.run(&["log", "-n200", "--format=%s", range, "--", ".", &without]);
+        // A commit that is no longer there: then it is all of them.
+        let log = log(&range).or_else(|| log("HEAD"));
         log.unwrap_or_default().lines().map(str::to_owned).collect()
     }
 

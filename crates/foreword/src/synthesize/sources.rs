@@ -115,7 +115,7 @@ impl Sources {
                 parts.push(format!("{number} since {since}, the last “{last}”"));
             }
             (None, Some(last)) => {
-                parts.push(format!("the last commit is “{}”", text::shorten(last, 80)))
+                parts.push(format!("the last commit is “{}”", text::shorten(last, 80)));
             }
             _ => {}
         }

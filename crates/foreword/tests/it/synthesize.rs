@@ -293,6 +293,27 @@ fn what_people_wrote_stays_and_conflicts_are_shown() {
 }
 
 #[test]
+fn a_section_that_was_removed_does_not_come_back_by_itself() {
+    let world = World::shop();
+    world.run(&["--yes"]);
+    let master = world.master();
+    let removed = format!("{}{}", HEADINGS[3], section(&master, HEADINGS[3]));
+    world.put("_memory/master.md", &master.replace(&removed, ""));
+    // Also not after marks were set.
+    fs::remove_file(world.project.join("src/catalog/list.rs")).unwrap();
+    world.run(&["--yes"]);
+    assert_has(&world.master(), "(gone)");
+    world.note("n1", "2026-11-14", "Decision: Orders are numbered by year");
+    let said = world.run(&["--yes"]);
+    assert_has(
+        &said,
+        "left out, as you removed it: `## Evolution & Changes`; new there:",
+    );
+    assert_has_not(&world.master(), HEADINGS[3]);
+    assert_has(&world.master(), "Orders are numbered by year");
+}
+
+#[test]
 fn without_the_record_a_master_is_all_a_persons() {
     let world = World::new("book");
     world.put(
@@ -712,6 +733,9 @@ fn a_model_is_asked_once_and_its_answer_is_checked() {
 fn a_paid_answer_is_not_lost_where_nobody_can_be_asked() {
     let (world, agent) = asking(&json!({"then": answer("All is well")}));
     world.run(&[]);
+    // Asked again, it is still there.
+    assert_has(&world.run(&[]), "+- All is well [4f0c2a1e]");
+    assert_eq!(agent.questions().len(), 1);
     world.run(&["--accept"]);
     assert_has(&world.master(), "- All is well [4f0c2a1e]");
     assert_eq!(agent.questions().len(), 1);
