@@ -39,8 +39,10 @@ pub fn keep(draft: &Note, there: Option<&str>, today: &str) -> Kept {
     };
     let mut at = 0;
     for name in SECTIONS {
-        let of_draft = new.section(name).map(|it| it.lines.as_slice());
-        let there = page.sections.iter().position(|it| it.is(name));
+        let of_draft = new.sections.iter().find(|it| it.name() == Some(name));
+        let of_draft = of_draft.map(|it| it.lines.as_slice());
+        // Another one of the same name is a person's.
+        let there = page.sections.iter().position(|it| it.name() == Some(name));
         let of_old = there.map(|it| page.sections[it].lines.clone());
         let (of_old, of_draft) = (of_old.unwrap_or_default(), of_draft.unwrap_or_default());
         let lines = match name {
@@ -101,10 +103,6 @@ impl Section {
     fn name(&self) -> Option<&'static str> {
         section_name(self.heading.strip_prefix("## ")?.trim())
     }
-
-    fn is(&self, name: &str) -> bool {
-        self.name() == Some(name)
-    }
 }
 
 impl Page {
@@ -126,7 +124,10 @@ impl Page {
                     heading: whole.to_owned(),
                     lines: Vec::new(),
                 }),
-                Line::Title(_) | Line::Text(_) => page.last().push(whole.to_owned()),
+                Line::Title(_) | Line::Text(_) => match page.sections.last_mut() {
+                    Some(section) => section.lines.push(whole.to_owned()),
+                    None => page.top.push(whole.to_owned()),
+                },
             }
         }
         trim_end(&mut page.top);
@@ -134,19 +135,6 @@ impl Page {
             .iter_mut()
             .for_each(|it| trim_end(&mut it.lines));
         page
-    }
-
-    /// Where the next line goes.
-    fn last(&mut self) -> &mut Vec<String> {
-        match self.sections.last_mut() {
-            Some(section) => &mut section.lines,
-            None => &mut self.top,
-        }
-    }
-
-    /// The first section of a name: another one is a person's.
-    fn section(&self, name: &str) -> Option<&Section> {
-        self.sections.iter().find(|it| it.is(name))
     }
 
     fn body(&self) -> String {

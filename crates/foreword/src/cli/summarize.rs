@@ -18,7 +18,7 @@ use foreword_core::redact::redact;
 use foreword_core::text::{self, count, one_line};
 
 use super::notes::{Here, confirm};
-use crate::config::{self, Config};
+use crate::config::{self, Config, HookSettings};
 use crate::home::{self, Home};
 use crate::provider::{self, offline};
 use crate::switch::{self, Switches};
@@ -55,12 +55,12 @@ pub fn run(args: &Args) -> anyhow::Result<()> {
     let session = session(args, transcript.as_deref())?;
     let path = folder.note(&session)?;
     let home = super::home_to_look_at()?;
-    require_on(&home, &place, &session)?;
+    let settings = settings_where_on(&home, &place, &session)?;
     let there = folder.read(&path)?;
     let draft = match &transcript {
         None => drafted(args.draft.as_deref().unwrap_or(Path::new("-")))?,
         Some(path) => {
-            let turns = turns(&home, path, &session)?;
+            let turns = turns(&home, &settings, path, &session)?;
             let project = turns
                 .first()
                 .and_then(|it| it.events.first()?.project.clone());
@@ -117,7 +117,7 @@ fn session(args: &Args, transcript: Option<&Path>) -> anyhow::Result<String> {
 }
 
 /// Off means that nothing is written, asked or not.
-fn require_on(home: &Home, place: &Place, session: &str) -> anyhow::Result<()> {
+fn settings_where_on(home: &Home, place: &Place, session: &str) -> anyhow::Result<HookSettings> {
     let off = switch::off_in_environment()
         || Switches::read(home).covers(place.project.as_deref(), session);
     if off {
@@ -129,7 +129,7 @@ fn require_on(home: &Home, place: &Place, session: &str) -> anyhow::Result<()> {
     if is_excluded(place, &settings.capture.exclude_projects) {
         bail!("this project is excluded in config.toml, so nothing is written here");
     }
-    Ok(())
+    Ok(settings)
 }
 
 fn drafted(file: &Path) -> anyhow::Result<Note> {
@@ -189,9 +189,12 @@ fn find_transcript(args: &Args, root: &Path) -> anyhow::Result<PathBuf> {
 }
 
 /// What may be known of the conversation.
-fn turns(home: &Home, transcript: &Path, session: &str) -> anyhow::Result<Vec<Turn>> {
-    let (settings, _) = config::hook_settings(home);
-    let settings = settings.unwrap_or_default();
+fn turns(
+    home: &Home,
+    settings: &HookSettings,
+    transcript: &Path,
+    session: &str,
+) -> anyhow::Result<Vec<Turn>> {
     let switches = Switches::read(home);
     let terms = Terms {
         now: home::now(),

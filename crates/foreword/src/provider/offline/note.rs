@@ -22,10 +22,11 @@ pub fn note(turns: &[Turn]) -> Option<Note> {
         context.push_str(&format!(" In the end: “{}”", shorten(&ended, 300)));
     }
     let mut files: Vec<String> = Vec::new();
-    for file in derived.iter().filter_map(|it| it.summary.as_ref()) {
-        let new = |it: &&String| !files.contains(it);
-        let new: Vec<_> = file.files_edited.iter().filter(new).cloned().collect();
-        files.extend(new);
+    let summaries = derived.iter().filter_map(|it| it.summary.as_ref());
+    for file in summaries.flat_map(|it| &it.files_edited) {
+        if !files.contains(file) {
+            files.push(file.clone());
+        }
     }
     files.truncate(FILES_MAX);
     Some(Note {

@@ -309,3 +309,20 @@ fn the_plugin_is_valid_and_its_skills_run() {
         "the plugin's hooks told it"
     );
 }
+
+#[test]
+fn a_session_is_known_by_its_environment_and_by_its_transcript() {
+    let session = "5e551017-0000-4000-8000-000000000002";
+    let first = draft("Sessions move to Redis", "- Status: begun");
+    let claude = Claude::new(|_| json!([save("", &first), "Saved."]));
+    let app = claude.app.clone();
+    let mut talk = claude.talk_allowing(&app, "--allowedTools=Bash", &["--session-id", session]);
+    talk.say("Save it. Let's use Redis instead of cookies, because cookies are cut.");
+    talk.end();
+    assert_eq!(notes(&app), [format!("{session}.md")]);
+    run(&claude, &["summarize", "--yes"], "");
+    assert_eq!(notes(&app), [format!("{session}.md")]);
+    let text = std::fs::read_to_string(app.join(format!("_memory/conversations/{session}.md")));
+    let decision = "- Decision: Use Redis instead of cookies, because cookies are cut\n";
+    assert!(text.as_ref().unwrap().contains(decision), "{text:?}");
+}
