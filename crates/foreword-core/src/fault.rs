@@ -61,8 +61,12 @@ pub const POINTS: &[&str] = &[
     "recover:after-salvage",
 ];
 
-/// Those of the files in a project's `_memory/`, which no hook or worker passes.
-pub const NOTES_POINTS: &[&str] = &["synthesis:before-master", "synthesis:after-master"];
+/// Points of commands that write into a project's `_memory/`, where no hook or worker goes.
+pub const OF_COMMANDS: &[&str] = &[
+    "notes:before-rename",
+    "synthesis:before-master",
+    "synthesis:after-master",
+];
 
 #[cfg(any(debug_assertions, feature = "faults"))]
 mod armed {
@@ -103,7 +107,7 @@ mod armed {
 
     pub fn point(name: &str) {
         for armed in armed() {
-            let mut listed = super::POINTS.iter().chain(super::NOTES_POINTS);
+            let mut listed = super::POINTS.iter().chain(super::OF_COMMANDS);
             debug_assert!(listed.any(|it| *it == name), "unlisted point {name}");
             if armed.name == name && armed.left.fetch_sub(1, Ordering::Relaxed) == 1 {
                 kill_self();

@@ -155,6 +155,7 @@ words! {
         Observation = "observation",
         Summary = "summary",
         Prompt = "prompt",
+        Note = "note",
     }
 }
 

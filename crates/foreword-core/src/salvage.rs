@@ -286,7 +286,7 @@ fn make_parents(
 }
 
 /// Tables whose rows have a number.
-const ITEMS: [&str; 3] = ["observations", "summaries", "prompts"];
+const ITEMS: [&str; 4] = ["observations", "summaries", "prompts", "notes"];
 
 /// What was forgotten since the backup stays forgotten, no event is taken in twice, and no
 /// number is given twice.

@@ -16,6 +16,7 @@ mod digest;
 pub(crate) mod forgotten;
 mod kin;
 pub mod ledger;
+pub mod notes;
 mod projects;
 mod read;
 mod receipts;
@@ -62,8 +63,12 @@ pub(crate) const MIGRATIONS: &[Migration] = &[
         number: 5,
         sql: include_str!("store/0005_again.sql"),
     },
+    Migration {
+        number: 6,
+        sql: include_str!("store/0006_notes.sql"),
+    },
 ];
-const SCHEMA: i64 = 5;
+const SCHEMA: i64 = 6;
 
 /// A session that said nothing for this long was interrupted.
 pub(crate) const SILENCE: Millis = 24 * 3_600_000;

@@ -15,8 +15,10 @@ mod demo;
 mod doctor;
 mod dropped;
 mod logs;
+mod notes;
 mod pages;
 mod projects;
+mod recall;
 mod receipts;
 mod redo;
 mod restore;
@@ -26,6 +28,7 @@ mod search;
 mod sessions;
 mod show;
 mod status;
+mod summarize;
 mod switch;
 mod synthesize;
 mod timeline;
@@ -41,7 +44,7 @@ pub use scope::when;
 pub use status::Status;
 pub use why::Why;
 
-use std::path::Path;
+use std::path::{Path, PathBuf};
 use std::process::ExitCode;
 use std::sync::LazyLock;
 
@@ -52,10 +55,12 @@ use foreword_core::db::OpenError;
 use foreword_core::project::{self, Place};
 use foreword_core::queue::Queue;
 use foreword_core::spool;
-use foreword_core::store::Store;
+use foreword_core::store::{self, Store};
 
 use crate::home::Home;
+use crate::log::Log;
 use crate::platform::{self, Lock};
+use crate::switch::{self as switches, Switches};
 use crate::{hook, start};
 
 /// A memory that lasts, for coding agents.
@@ -106,6 +111,12 @@ enum Command {
     Why(why::Args),
     /// The projects in the memory: list, rename, merge, move
     Projects(projects::Args),
+    /// The project's memory in files: print it, or have it loaded always
+    Recall(recall::Args),
+    /// Write the note of a conversation into the project
+    Summarize(summarize::Args),
+    /// The notes of this project: list, export, import
+    Notes(notes::Args),
     /// Make the project's memory of all notes in `_memory/`, checked against what is there
     Synthesize(synthesize::Args),
     /// Switch Foreword off: in this project, for a session, or everywhere
@@ -222,6 +233,9 @@ fn dispatch(command: Command) -> anyhow::Result<()> {
         Command::Receipts(args) => receipts::run(&args),
         Command::Why(args) => why::run(&args),
         Command::Projects(args) => projects::run(&args),
+        Command::Recall(args) => recall::run(&args),
+        Command::Summarize(args) => summarize::run(&args),
+        Command::Notes(args) => notes::run(&args),
         Command::Synthesize(args) => synthesize::run(&args),
         Command::Off(args) => switch::off(&args),
         Command::On(args) => switch::on(&args),
@@ -294,6 +308,39 @@ pub fn memory(home: &Home) -> anyhow::Result<Option<Store>> {
     }
 }
 
+/// The memory, for a search: with what the project's notes say now.
+pub fn memory_with_notes(home: &Home, here: &Place) -> anyhow::Result<Option<Store>> {
+    let store = memory(home)?;
+    mirror_notes(home, here);
+    match store {
+        None => memory(home),
+        store => Ok(store),
+    }
+}
+
+/// Has the memory know what the notes of this project say now. Where that cannot be done (a
+/// newer memory, one that is busy), what is known already is found.
+fn mirror_notes(home: &Home, here: &Place) {
+    let (Some(project), Some(root)) = (&here.project, &here.root) else {
+        return;
+    };
+    let seen = store::notes::seen(root);
+    let off = switches::off_in_environment() || Switches::read(home).covers(Some(project), "");
+    let mirror = || -> anyhow::Result<()> {
+        match Store::look(&home.memory())? {
+            Some(store) if !store.notes_differ(project, &seen)? => return Ok(()),
+            None if seen.is_empty() => return Ok(()),
+            _ => {}
+        }
+        let home = self::home()?;
+        let mut store = Store::open(&home.memory(), &home.backups())?;
+        Ok(store.mirror_notes(project, root, &seen, crate::home::now())?)
+    };
+    if !off && let Err(error) = mirror() {
+        Log::Worker.line(home, &format!("notes could not be taken in: {error:#}"));
+    }
+}
+
 /// Events that no memory was made of yet. Whoever cannot look says nothing about them.
 pub fn waiting(home: &Home) -> u64 {
     let queue = Queue::look(&home.queue()).ok().flatten();
@@ -317,6 +364,14 @@ fn place_of(dir: &Path) -> Option<Place> {
 /// Where the current directory belongs, with its branch.
 fn current_place() -> Option<Place> {
     place_of(&std::env::current_dir().ok()?)
+}
+
+/// The top of the project that the current directory is in.
+fn project_root() -> anyhow::Result<PathBuf> {
+    let place = current_place().context("the current directory is gone")?;
+    place.root.filter(|_| place.project.is_some()).context(
+        "this directory is no project, so it has no `_memory/`; go into one, or make a folder for it",
+    )
 }
 
 /// The project that the current directory belongs to.

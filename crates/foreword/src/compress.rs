@@ -2,9 +2,10 @@
 //!
 //! `question` words what happened, with `prompts` that are files; a provider answers;
 //! `reply` finds the known tags in whatever came back, and `repair` makes model types of
-//! them. An answer without any of the tags is asked for once more. Every call is in the
+//! them; `note` asks for a note instead. An answer without any of the tags is asked for once more. Every call is in the
 //! ledger, also one that failed.
 
+pub mod note;
 pub mod prompts;
 pub mod question;
 pub mod repair;

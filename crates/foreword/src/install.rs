@@ -3,13 +3,16 @@
 //! The file is the user's: other keys, their order, comments and white space stay as
 //! they are, and what we cannot understand we do not touch. An entry is ours if it
 //! runs a program called `foreword` with one of our hook commands. This file knows
-//! which are ours; `server` does the same for our entry in the list of MCP servers; `insert` adds them, `undo` takes them back from a file that was
-//! edited since, `file` reads and replaces it, `record` remembers what was done.
+//! which are ours; `server` does the same for our entry in the list of MCP servers,
+//! `skills` for the files of `/summarize` and its like; `insert` adds entries, `undo` takes them
+//! back from a file that was edited since, `file` reads and replaces it, `record` remembers
+//! what was done.
 
 mod file;
 mod insert;
 pub mod record;
 pub mod server;
+pub mod skills;
 mod undo;
 
 use std::path::{Path, PathBuf};

@@ -20,6 +20,7 @@ mod config;
 mod install;
 mod mcp;
 mod notice;
+mod recall;
 mod show;
 
 mod home;

@@ -6,7 +6,7 @@
 //! that is slow to come up holds up the agent's first request. Each call opens the memory
 //! anew, so a memory that is not there yet, or is being written, is no special case.
 
-mod answer;
+pub mod answer;
 mod arguments;
 mod tools;
 

@@ -139,13 +139,32 @@ pub fn item(item: &Item) -> String {
             page.gap();
             page.field("reply", reply.as_deref().unwrap_or_default());
         }
+        ItemBody::Note {
+            title,
+            path,
+            text,
+            foreign,
+        } => {
+            page.text("", &format!("#{} note: {title}", item.id));
+            page.gap();
+            for line in text.lines().filter(|it| !it.starts_with("<!-- foreword ")) {
+                page.text("", line);
+            }
+            page.gap();
+            page.field("file", path);
+            if *foreign {
+                page.field("from", "it came with the project; no session here wrote it");
+            }
+        }
     }
     let number = item
         .prompt_number
         .map(|number| format!(", prompt {number}"))
         .unwrap_or_default();
     page.field("project", item.project.as_deref().unwrap_or("none"));
-    page.field("session", &format!("{}{number}", item.session));
+    if !item.session.is_empty() {
+        page.field("session", &format!("{}{number}", item.session));
+    }
     page.field("when", &text::rfc3339(item.at));
     page.out
 }

@@ -2,7 +2,7 @@
 //! symbols that are gone from their file.
 //!
 //! A false alarm is worse than none, since it stands in a file that people trust. So a path
-//! counts only if it looks like one of this project, and a symbol only if it was in the file
+//! counts only if it looks like one of this project or was there at the last synthesis, and a symbol only if it was in the file
 //! once, as the history tells (without a history: if nothing but code looks like it). What is
 //! found is said beside the word: `src/pay.rs (gone)`.
 
@@ -45,7 +45,10 @@ impl History for () {
 pub struct Evidence<'a> {
     root: &'a Path,
     history: &'a dyn History,
+    /// Files that statements named when they were there.
+    known: &'a BTreeSet<String>,
     texts: RefCell<HashMap<PathBuf, Option<String>>>,
+    named: RefCell<BTreeSet<String>>,
 }
 
 /// A mark of ours: `src/pay.rs`, `gone`.
@@ -69,12 +72,34 @@ struct Word<'a> {
 
 impl<'a> Evidence<'a> {
     #[must_use]
-    pub fn new(root: &'a Path, history: &'a dyn History) -> Evidence<'a> {
+    pub fn new(
+        root: &'a Path,
+        history: &'a dyn History,
+        known: &'a BTreeSet<String>,
+    ) -> Evidence<'a> {
         Evidence {
             root,
             history,
+            known,
             texts: RefCell::default(),
+            named: RefCell::default(),
         }
+    }
+
+    /// The files that statements named so far and that are there, or were.
+    #[must_use]
+    pub fn named(&self) -> BTreeSet<String> {
+        self.named.borrow().clone()
+    }
+
+    /// Whether a path is a file of this project, or was one.
+    fn is_known(&self, path: &str) -> bool {
+        let is_known =
+            self.known.contains(path) || self.is_inside(path) && self.root.join(path).is_file();
+        if is_known {
+            self.named.borrow_mut().insert(path.to_owned());
+        }
+        is_known
     }
 
     /// The paths that a note's related files name.
@@ -104,6 +129,7 @@ impl<'a> Evidence<'a> {
             Fate::Moved(to) => format!("moved to {to}"),
             Fate::Never if is_related && looks_so => "gone".to_owned(),
             Fate::Unknown if looks_so => "gone".to_owned(),
+            Fate::Never | Fate::Unknown if self.known.contains(path) => "gone".to_owned(),
             Fate::Never | Fate::Unknown => return None,
         };
         let what = path.to_owned();
@@ -118,10 +144,12 @@ impl<'a> Evidence<'a> {
         let mut files: Vec<String> = Vec::new();
         let mut marks: Vec<(usize, Finding)> = Vec::new();
         for word in &words {
-            let Some(path) = path_of(word.word).filter(|it| word.is_code || it.contains('/'))
-            else {
+            let Some(path) = path_of(word.word) else {
                 continue;
             };
+            if !self.is_known(&path) && !word.is_code && !path.contains('/') {
+                continue;
+            }
             if let Some(found) = self.path(&path, related.contains(&path)) {
                 files.extend(found.says.strip_prefix("moved to ").map(str::to_owned));
                 marks.push((word.end, found));
@@ -333,7 +361,7 @@ mod tests {
         fs::write(root.join("src/new.rs"), "fn refund() {}").unwrap();
         std::os::unix::fs::symlink("/etc", root.join("out")).unwrap();
         let related: Vec<_> = related.iter().map(|it| (*it).to_owned()).collect();
-        let (text, findings) = Evidence::new(&root, history).mark(text, &related);
+        let (text, findings) = Evidence::new(&root, history, &BTreeSet::new()).mark(text, &related);
         assert_eq!(findings.is_empty(), unmarked(&text) == text);
         text
     }
@@ -398,5 +426,24 @@ mod tests {
             ),
             "`charge` and `chargeCard` (gone from src/new.rs) in src/new.rs, src/a.rs (gone)"
         );
+    }
+
+    #[test]
+    fn a_file_that_was_there_last_time_is_missed_by_its_bare_name() {
+        let dir = tempfile::tempdir().unwrap();
+        let root = dir.path().canonicalize().unwrap();
+        let text = "Node.js reads limit.txt first";
+        fs::write(root.join("limit.txt"), "7").unwrap();
+        let none = BTreeSet::new();
+        let evidence = Evidence::new(&root, &(), &none);
+        assert_eq!(evidence.mark(text, &[]).0, text);
+        let named = evidence.named();
+        assert_eq!(named, ["limit.txt".to_owned()].into());
+        fs::remove_file(root.join("limit.txt")).unwrap();
+        let evidence = Evidence::new(&root, &(), &named);
+        let marked = "Node.js reads limit.txt (gone) first";
+        assert_eq!(evidence.mark(text, &[]).0, marked);
+        assert_eq!(evidence.mark(marked, &[]).0, marked);
+        assert_eq!(evidence.named(), named);
     }
 }

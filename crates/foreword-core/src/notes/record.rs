@@ -16,6 +16,8 @@ pub struct Record {
     /// Session and hash, path and hash.
     pub notes: BTreeMap<String, String>,
     pub docs: BTreeMap<String, String>,
+    /// Files that statements name and that were there.
+    pub files: BTreeSet<String>,
     /// Name and hash. While the master is written there are two of a name, so that it is ours
     /// before and after.
     pub sections: BTreeSet<(String, String)>,
@@ -40,6 +42,7 @@ impl Record {
                 .map(|(name, hash)| (name.to_owned(), hash.to_owned()));
             match (word, pair) {
                 ("date", _) => record.date = record.date.max(Some(rest.to_owned())),
+                ("file", _) => drop(record.files.insert(rest.to_owned())),
                 ("head", _) => record.head = Some(rest.to_owned()),
                 ("master", _) => record.master = Some(rest.to_owned()),
                 ("note", Some(pair)) => record.notes.extend([pair]),
@@ -87,6 +90,8 @@ impl fmt::Display for Record {
                 writeln!(f, "{word} {name} {hash}")?;
             }
         }
+        let mut files = self.files.iter();
+        files.try_for_each(|path| writeln!(f, "file {path}"))?;
         let mut sections = self.sections.iter();
         sections.try_for_each(|(name, hash)| writeln!(f, "section {name} {hash}"))
     }
@@ -104,6 +109,7 @@ mod tests {
             head: Some("0123".into()),
             notes: [("s 1".into(), a.clone())].into(),
             docs: [("docs/a b.md".into(), b.clone())].into(),
+            files: ["src/a b.rs".into()].into(),
             sections: [("Key Decisions".into(), a.clone())].into(),
             master: None,
         };

@@ -12,7 +12,7 @@ use crate::store::Store;
 use crate::text;
 
 /// Everything that can be told, in one shape.
-const TELLABLE: [&str; 3] = [
+const TELLABLE: [&str; 4] = [
     "select id, 'observation' as kind, session_id, prompt_id, type, title, subtitle, branch, origin, superseded_by, at
      from observations",
     "select id, 'summary' as kind, session_id, prompt_id, null as type, request as title,
@@ -21,12 +21,24 @@ const TELLABLE: [&str; 3] = [
     "select id, 'prompt' as kind, session_id, id as prompt_id, null as type, text as title,
             '' as subtitle, null as branch, null as origin, null as superseded_by, at
      from prompts",
+    "select id, 'note' as kind, id as session_id, null as prompt_id, null as type, title,
+            iif(exists (select 1 from sessions k where k.host_session_id = notes.session) or session is null,
+                '', 'came with the project: ') || context as subtitle,
+            null as branch, null as origin, null as superseded_by, at
+     from notes",
 ];
 
 const COLUMNS: &str = "t.id as id, t.kind as kind, t.type as type, t.title as title, t.subtitle as subtitle, t.superseded_by as superseded_by, t.at as at, p.name as project, s.host_session_id as session";
 
-const BESIDE: &str = "join sessions s on s.id = t.session_id
-left join projects p on p.id = s.project_id
+/// A note need not be of a session that we know.
+const SESSIONS: [&str; 4] = [
+    "sessions",
+    "sessions",
+    "sessions",
+    "(select id, project_id, coalesce(session, '') as host_session_id, null as branch from notes)",
+];
+
+const BESIDE: &str = "left join projects p on p.id = s.project_id
 left join prompts q on q.id = t.prompt_id";
 
 /// Which way a list goes in time.
@@ -45,14 +57,16 @@ pub(super) fn pick(store: &Store, ids: &[i64], filter: &Filter) -> rusqlite::Res
     read(store.connection.prepare_cached(&sql)?, &clauses)
 }
 
-/// The conditions go into each of the three, where an index serves them: SQLite would write
+/// The conditions go into each of them, where an index serves them: SQLite would write
 /// a union down whole before it looks at the first row.
 fn select(before: &str, clauses: &Clauses) -> String {
     let conditions = clauses.sql();
-    let arms = TELLABLE.map(|tellable| {
+    let arms = std::array::from_fn::<_, 4, _>(|at| {
+        let (tellable, sessions) = (TELLABLE[at], SESSIONS[at]);
         format!(
             "select {COLUMNS}
              from {before} ({tellable}) as t
+             join {sessions} s on s.id = t.session_id
              {BESIDE}
              where {conditions}"
         )
@@ -91,7 +105,12 @@ pub fn timeline(store: &Store, id: i64, around: u32) -> rusqlite::Result<Vec<Hit
     let side = |order| {
         let mut clauses = Filter::default().clauses();
         clauses.add(
-            "s.project_id is (select project_id from sessions where host_session_id = :session)",
+            "s.project_id is (
+                 select project_id from notes where id = :id
+                 union all
+                 select project_id from sessions where host_session_id = :session
+                 limit 1
+             )",
             ":session",
             middle.session.clone(),
         );

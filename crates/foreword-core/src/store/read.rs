@@ -78,6 +78,13 @@ pub enum ItemBody {
         text: String,
         reply: Option<String>,
     },
+    Note {
+        title: String,
+        path: String,
+        text: String,
+        /// Of no session that is known here: it came with the project.
+        foreign: bool,
+    },
 }
 
 impl ItemBody {
@@ -87,6 +94,7 @@ impl ItemBody {
             ItemBody::Observation { .. } => Kind::Observation,
             ItemBody::Summary { .. } => Kind::Summary,
             ItemBody::Prompt { .. } => Kind::Prompt,
+            ItemBody::Note { .. } => Kind::Note,
         }
     }
 }
@@ -160,6 +168,18 @@ impl Store {
                  where m.id = :id",
                 id,
                 prompt_body,
+            ),
+            Kind::Note => self.one(
+                "select i.uuid, p.name as project, coalesce(m.session, '') as session, null as session_title,
+                        null as prompt_number, m.*,
+                        m.session is not null and s.id is null as foreign_note
+                 from notes m
+                 join items i on i.id = m.id
+                 left join projects p on p.id = m.project_id
+                 left join sessions s on s.host_session_id = m.session
+                 where m.id = :id",
+                id,
+                note_body,
             ),
         };
         match found {
@@ -284,6 +304,15 @@ fn prompt_body(row: &Row<'_>) -> rusqlite::Result<ItemBody> {
     Ok(ItemBody::Prompt {
         text: row.get("text")?,
         reply: row.get("reply")?,
+    })
+}
+
+fn note_body(row: &Row<'_>) -> rusqlite::Result<ItemBody> {
+    Ok(ItemBody::Note {
+        title: row.get("title")?,
+        path: row.get("path")?,
+        text: row.get("text")?,
+        foreign: row.get("foreign_note")?,
     })
 }
 

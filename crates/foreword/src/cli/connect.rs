@@ -7,6 +7,7 @@ use anyhow::Context as _;
 use super::consent;
 use crate::home::{self, Home};
 use crate::install::record::{self, Place, Record, Scope};
+use crate::install::skills::{self, Task};
 use crate::install::{self, SettingsFile, server};
 use crate::provider;
 use crate::show;
@@ -52,6 +53,10 @@ pub fn install(args: &InstallArgs) -> anyhow::Result<()> {
     let after = list.with_us()?;
     connect(&args.which)?;
     list.replace(after, args.which.dry_run)?;
+    let task = Task::Write {
+        program: &install::program()?,
+    };
+    skills::settle(&args.which.place()?, task, args.which.dry_run)?;
     if !args.which.dry_run {
         let wanted = args.provider.as_deref().and_then(provider::Name::parse);
         consent::settle(&super::home()?, wanted)?;
@@ -211,6 +216,7 @@ pub fn uninstall(args: &UninstallArgs) -> anyhow::Result<()> {
     let listed = list.place.clone();
     disconnect(&args.which, || {
         list.replace(after, args.which.dry_run)?;
+        skills::settle(&args.which.place()?, Task::Remove, args.which.dry_run)?;
         if args.which.dry_run {
             return Ok(());
         }

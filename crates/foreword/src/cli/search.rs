@@ -23,7 +23,7 @@ pub struct Args {
     /// A file by its path or the end of it, or a folder
     #[arg(long, value_name = "PATH")]
     file: Option<String>,
-    /// observation, summary or prompt
+    /// observation, summary, prompt or note
     #[arg(long, value_parser = kind)]
     kind: Option<Kind>,
     /// The number of a prompt in its session
@@ -114,7 +114,7 @@ pub fn run(args: &Args) -> anyhow::Result<()> {
         origin: args.origin,
         ..filter
     });
-    let store = super::memory(&home)?;
+    let store = super::memory_with_notes(&home, &here)?;
     args.scope.check(store.as_ref())?;
     let in_scope = filter.is_some();
     let query = Query {

@@ -108,7 +108,8 @@ pub fn run(args: &Args) -> anyhow::Result<()> {
         if args.sources {
             return Ok(());
         }
-        let evidence = Evidence::new(&folder.root, &git);
+        let known = state.last.files.clone();
+        let evidence = Evidence::new(&folder.root, &git, &known);
         state.propose(fresh, &evidence)
     };
     if proposal.text == before {
@@ -304,6 +305,7 @@ impl State {
             record.sections.clear();
         }
         let findings = master::mark(&mut parts, &self.names[0], evidence, &sources.notes, labels);
+        record.files = evidence.named();
         let kept = master.renew(&parts, last, &mut record);
         report(&self.folder, &kept, &findings, &archived);
         if master.head.is_empty() {

@@ -16,6 +16,8 @@ use crate::show;
 
 /// Tokens that one answer may cost.
 const BUDGET: usize = 3_000;
+/// A master is asked for whole; one that `synthesize` wrote is smaller.
+const MASTER_BUDGET: usize = 6_000;
 /// Ten hits are to cost at most 250 tokens, with all that is around them.
 const TITLE_MAX: usize = 66;
 /// A prompt leaves one or two observations at the least; what it came to is to cost less.
@@ -47,7 +49,10 @@ impl Part {
 
 /// The parts in their frame, as many as there is room for.
 pub fn framed(parts: &[Part], note: &str) -> String {
-    let mut left = BUDGET;
+    framed_within(BUDGET, parts, note)
+}
+
+fn framed_within(mut left: usize, parts: &[Part], note: &str) -> String {
     let mut shown = String::new();
     let mut left_out = Vec::new();
     for part in parts {
@@ -178,7 +183,7 @@ pub fn master(page: &str) -> String {
             let _ = writeln!(part.text, "{line}");
         }
     }
-    framed(&parts, "")
+    framed_within(MASTER_BUDGET, &parts, "")
 }
 
 /// How the hits match, where that is not plain from them.

@@ -8,13 +8,13 @@ use foreword_core::model::{Kind, Millis};
 use foreword_core::project::Place;
 use foreword_core::redact::redact;
 use foreword_core::search::{self, Query, Sort};
-use foreword_core::store::{HostSession, Item, Said, Store};
+use foreword_core::store::{HostSession, Item, ItemBody, Said, Store};
 
 use super::answer::{self, Part};
 use super::arguments::{Forget, Format, Observations, Recall, Remember, Search, Timeline};
 use crate::home::{self, Home};
 use crate::switch::{self, Switches};
-use crate::{cli, config, show};
+use crate::{cli, config, recall, show};
 
 /// Who asks, where and when.
 pub struct World {
@@ -88,7 +88,7 @@ pub fn search(world: &World, asked: &Search) -> anyhow::Result<String> {
         limit: asked.limit() * format.hits_per_line(),
         offset: 0,
     };
-    let Some(store) = world.store()? else {
+    let Some(store) = cli::memory_with_notes(&world.home, &world.place)? else {
         return Ok(NOTHING_YET.to_owned());
     };
     if let Some(name) = store.unknown_project(asked.named_projects())? {
@@ -241,10 +241,16 @@ pub fn forget(world: &World, asked: &Forget) -> anyhow::Result<String> {
     };
     let (items, missing) = items(&store, &world.place, asked.ids.iter().copied())?;
     // A prompt holds its turn together, and what came of it quotes it.
-    if let Some(prompt) = items.iter().find(|it| it.body.kind() == Kind::Prompt) {
+    let kept = |it: &&Item| matches!(it.body.kind(), Kind::Prompt | Kind::Note);
+    if let Some(item) = items.iter().find(kept) {
         bail!(
-            "#{} is a prompt; only observations and summaries can be forgotten",
-            prompt.id
+            "#{} is a {}; only observations and summaries can be forgotten{}",
+            item.id,
+            item.body.kind(),
+            match &item.body {
+                ItemBody::Note { path, .. } => format!(", a note by deleting {path}"),
+                _ => String::new(),
+            }
         );
     }
     if !asked.confirm {
@@ -262,16 +268,10 @@ pub fn forget(world: &World, asked: &Forget) -> anyhow::Result<String> {
     })
 }
 
-pub fn recall(world: &World, _asked: &Recall) -> anyhow::Result<String> {
+pub fn recall(world: &World, asked: &Recall) -> anyhow::Result<String> {
     let root = world.place.root.as_deref();
     let root = root.context("this directory is no project, so it has no master.md")?;
-    match std::fs::read_to_string(root.join("_memory/master.md")) {
-        Ok(master) => Ok(answer::master(&master)),
-        Err(error) if error.kind() == std::io::ErrorKind::NotFound => {
-            Ok("This project has no _memory/master.md; use `search`.\n".to_owned())
-        }
-        Err(error) => Err(error).context("could not read _memory/master.md"),
-    }
+    recall::recall(root, asked.scope.as_deref(), world.now)
 }
 
 /// The items with these ids, and a line about those that are not there.

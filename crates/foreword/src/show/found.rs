@@ -66,7 +66,7 @@ pub fn hits_json(hits: &[Hit]) -> Value {
             "type": hit.observation_type,
             "title": hit.title,
             "project": hit.project,
-            "session": hit.session,
+            "session": Some(&hit.session).filter(|it| !it.is_empty()),
             "created_at": text::rfc3339(hit.at),
             "score": hit.score,
             "stale": hit.freshness,
@@ -164,6 +164,13 @@ pub fn facts(item: &Item) -> String {
             "",
             &format!("#{} prompt: {}", item.id, text::shorten(text, 400)),
         ),
+        ItemBody::Note { title, text, .. } => {
+            page.text("", &format!("#{} note: {title}", item.id));
+            let points = foreword_core::notes::Note::read(text).0.points;
+            for point in points {
+                page.text("  - ", &format!("{}: {}", point.label, point.text));
+            }
+        }
     }
     page.out
 }

@@ -206,7 +206,7 @@ fn memory(store: &Store) -> anyhow::Result<Memory> {
             continue;
         };
         let texts = match item.body {
-            ItemBody::Prompt { .. } => continue,
+            ItemBody::Prompt { .. } | ItemBody::Note { .. } => continue,
             ItemBody::Observation {
                 title,
                 subtitle,
