@@ -19,6 +19,7 @@ use similar::TextDiff;
 use crate::ask::NoAnswer;
 use crate::config::Config;
 use crate::home;
+use crate::platform;
 use crate::provider::{self, Name};
 use crate::synthesize::files::{self, Proposal};
 use crate::synthesize::git::Git;
@@ -99,7 +100,11 @@ pub fn run(args: &Args) -> anyhow::Result<()> {
     let proposal = if let Some((proposal, _)) = made {
         proposal
     } else {
-        let fresh = if is_new { state.fresh(args)? } else { None };
+        // What is asked and remembered is private, the project's memory is as public as the project.
+        let fresh = match is_new {
+            true => platform::keep_umask(|| state.fresh(args))?,
+            false => None,
+        };
         if args.sources {
             return Ok(());
         }

@@ -445,6 +445,14 @@ fn killed_anywhere_the_master_is_whole_and_the_next_run_is_right() {
         assert_has_not(&said, "kept your");
         assert_has(&world.master(), "- Orders are numbered by year [n1]");
         assert_has(&world.run(&["--yes"]), "nothing new");
+        // What was written then is still known as ours.
+        world.note(
+            "n2",
+            "2026-11-15",
+            "Decision: Mail goes out through a relay",
+        );
+        assert_has_not(&world.run(&["--yes"]), "kept your");
+        assert_has(&world.master(), "- Mail goes out through a relay [n2]");
     }
 }
 
@@ -689,6 +697,9 @@ fn a_model_is_asked_once_and_its_answer_is_checked() {
     assert_has_not(&master, "Made up");
     assert_has_not(&master, "00000000");
     assert_has(&master, &format!("[4f0c2a1e]: conversations/{FIRST}.md"));
+    let mode = |path: &Path| fs::metadata(path).unwrap().permissions();
+    let file = world.project.join("_memory/master.md");
+    assert_eq!(mode(&file), mode(&world.project.join("Cargo.toml")));
     let questions = agent.questions();
     assert_eq!(questions.len(), 1);
     for words in [
