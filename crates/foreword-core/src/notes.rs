@@ -185,8 +185,10 @@ impl Folder {
             .filter(|path| path.extension().is_some_and(|it| it == "md"))
             .filter_map(|path| {
                 let session = path.file_stem()?.to_str()?.to_owned();
-                let since = changed(&path)?.duration_since(master?).unwrap_or_default();
-                (!known.contains(session.as_str()) || since > SAME).then_some(session)
+                let since = master.and_then(|it| changed(&path)?.duration_since(it).ok());
+                let since = since.unwrap_or_default();
+                (master.is_none() || !known.contains(session.as_str()) || since > SAME)
+                    .then_some(session)
             })
             .collect();
         sessions.sort();

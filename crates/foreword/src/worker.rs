@@ -9,6 +9,7 @@ mod derive;
 mod fill;
 mod house;
 pub mod leash;
+mod propose;
 pub mod redo;
 pub mod request;
 
@@ -142,6 +143,7 @@ struct Worker<'a> {
     open: BTreeSet<String>,
     /// What it came up with.
     settings: provider::Settings,
+    proposals: propose::Proposals,
 }
 
 /// What came of looking for work.
@@ -194,6 +196,7 @@ impl<'a> Worker<'a> {
             limits: HashMap::new(),
             open: BTreeSet::new(),
             settings: provider::Settings::read(home),
+            proposals: propose::Proposals::default(),
         })
     }
 
@@ -256,11 +259,12 @@ impl<'a> Worker<'a> {
             if next_due.is_none() && !anything_waits(self.home) {
                 self.back_up(now)?;
             }
-            let idle_end = progress_at + Millis::from(self.config.worker.idle_seconds) * 1000;
             // What waits for a person waits without a worker: the next hook starts one.
             let hopeless = self.is_hopeless(now);
             let next_due = next_due.filter(|_| !hopeless);
-            if next_due.is_none() && now >= idle_end {
+            let proposing = next_due.is_none() && self.propose();
+            let idle_end = progress_at + Millis::from(self.config.worker.idle_seconds) * 1000;
+            if next_due.is_none() && now >= idle_end && !proposing {
                 if self.fill_open(now) {
                     continue;
                 }
@@ -269,6 +273,7 @@ impl<'a> Worker<'a> {
                     left: if hopeless { left } else { 0 },
                 });
             }
+            let idle_end = if proposing { now + 500 } else { idle_end };
             let wake_at = next_due.unwrap_or(idle_end).max(now + 1);
             if self.wait(wake_at - now).await {
                 return Ok(End::Asked);
