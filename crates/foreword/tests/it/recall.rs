@@ -302,6 +302,7 @@ fn a_worker_that_is_told_to_proposes_a_master_and_never_puts_it_in_place() {
     let host = Host::new("s1", &project);
     sandbox.told("new", &project, &host.prompt("Fix the expiry test"));
     sandbox.drain();
+    sandbox.run(&["worker", "stop"]);
     note(&project, "s1", NOTE);
     let proposal = project.join("_memory/proposal.md");
     let worker = |sandbox: &Sandbox| {
@@ -316,9 +317,9 @@ fn a_worker_that_is_told_to_proposes_a_master_and_never_puts_it_in_place() {
     assert!(!proposal.exists(), "one note is not two");
     note(&project, "s2", NOTE);
     worker(&sandbox);
-    assert!(proposal.exists(), "{}", sandbox.log("worker"));
+    assert!(proposal.exists(), "{}", sandbox.log("worker.log"));
     assert!(!project.join("_memory/master.md").exists());
-    assert!(sandbox.log("work").contains("a master is proposed in "));
+    assert!(sandbox.log("work.log").contains("a master is proposed in "));
     let before = tree(&project);
     worker(&sandbox);
     assert_same(&before, &tree(&project));
