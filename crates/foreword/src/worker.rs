@@ -100,6 +100,9 @@ pub fn run(home: &Home, config: &Config, until: Until) -> anyhow::Result<End> {
             // held: look once more, now that a new worker could be started.
             let all_done = end == End::Done { left: 0 };
             if !all_done || until == Until::Drained || !anything_waits(home) {
+                if all_done {
+                    crate::synthesize::auto::propose(home, config);
+                }
                 return Ok(end);
             }
         }
