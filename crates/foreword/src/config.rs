@@ -125,7 +125,7 @@ impl Backup {
 #[derive(Debug, Clone, PartialEq, Eq, Deserialize)]
 pub struct Notes {
     pub master_max_tokens: usize,
-    pub auto_synthesize_after: usize,
+    pub auto_synthesize_after: u32,
 }
 
 #[derive(Debug, Clone, PartialEq, Eq, Deserialize)]

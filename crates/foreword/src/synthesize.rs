@@ -3,8 +3,9 @@
 //! A model is asked one question, or several if the notes are many: each then carries on the
 //! memory that the one before gave, just as a later synthesis carries on an earlier one. Its answer is
 //! untrusted, and read by core (`notes::synthesis::reply`); without one the words are compared
-//! offline. `git` asks for the project's past, `sources` reads what lies beside the notes, `files` writes.
+//! offline. `git` asks for the project's past, `sources` reads what lies beside the notes, `files` writes, `auto` is for the worker.
 
+pub mod auto;
 pub mod files;
 pub mod git;
 pub mod sources;

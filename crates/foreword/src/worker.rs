@@ -9,7 +9,6 @@ mod derive;
 mod fill;
 mod house;
 pub mod leash;
-mod propose;
 pub mod redo;
 pub mod request;
 
@@ -101,6 +100,9 @@ pub fn run(home: &Home, config: &Config, until: Until) -> anyhow::Result<End> {
             // held: look once more, now that a new worker could be started.
             let all_done = end == End::Done { left: 0 };
             if !all_done || until == Until::Drained || !anything_waits(home) {
+                if all_done {
+                    crate::synthesize::auto::propose(home, config);
+                }
                 return Ok(end);
             }
         }
@@ -143,7 +145,6 @@ struct Worker<'a> {
     open: BTreeSet<String>,
     /// What it came up with.
     settings: provider::Settings,
-    proposals: propose::Proposals,
 }
 
 /// What came of looking for work.
@@ -196,7 +197,6 @@ impl<'a> Worker<'a> {
             limits: HashMap::new(),
             open: BTreeSet::new(),
             settings: provider::Settings::read(home),
-            proposals: propose::Proposals::default(),
         })
     }
 
@@ -262,9 +262,8 @@ impl<'a> Worker<'a> {
             // What waits for a person waits without a worker: the next hook starts one.
             let hopeless = self.is_hopeless(now);
             let next_due = next_due.filter(|_| !hopeless);
-            let proposing = next_due.is_none() && self.propose();
             let idle_end = progress_at + Millis::from(self.config.worker.idle_seconds) * 1000;
-            if next_due.is_none() && now >= idle_end && !proposing {
+            if next_due.is_none() && now >= idle_end {
                 if self.fill_open(now) {
                     continue;
                 }
@@ -273,7 +272,6 @@ impl<'a> Worker<'a> {
                     left: if hopeless { left } else { 0 },
                 });
             }
-            let idle_end = if proposing { now + 500 } else { idle_end };
             let wake_at = next_due.unwrap_or(idle_end).max(now + 1);
             if self.wait(wake_at - now).await {
                 return Ok(End::Asked);

@@ -260,8 +260,9 @@ fn relation(older: &Said, newer: &Said) -> Relation {
 fn is_same(older: &Said, newer: &Said, shared: usize) -> bool {
     let all = older.words.len() + newer.words.len() - shared;
     let fewer = older.words.len().min(newer.words.len());
-    let alike = shared > 2 && shared * 10 >= all * 6
-        || shared > 2 && shared * 20 >= fewer * 17 && shared * 10 >= all * 4
+    // One says what the other does, and perhaps more; or hardly a word of many is another.
+    let alike = shared == fewer && shared > 2 && shared * 10 >= all * 4
+        || shared * 5 >= all * 4 && shared > 5
         || shared == 2 && all == 2;
     let missing = |a: &Said, b: &Said| {
         let text = content(&b.text);

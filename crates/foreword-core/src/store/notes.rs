@@ -154,23 +154,6 @@ impl Store {
     }
 }
 
-impl Store {
-    /// Projects by key and where they were worked on last, the newest first.
-    pub fn roots(&self) -> rusqlite::Result<Vec<(String, String)>> {
-        let mut statement = self.connection.prepare_cached(
-            "select k.key, s.root
-             from sessions s
-             join project_keys k on k.project_id = s.project_id
-             where s.root is not null
-             group by s.root
-             order by max(s.last_event_at) desc
-             limit 10",
-        )?;
-        let rows = statement.query_map([], |row| Ok((row.get(0)?, row.get(1)?)))?;
-        rows.collect()
-    }
-}
-
 /// When a day begins.
 fn day(date: &str) -> Option<Millis> {
     let date: jiff::civil::Date = date.parse().ok()?;

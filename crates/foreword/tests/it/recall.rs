@@ -294,35 +294,3 @@ fn notes_that_came_with_a_clone_are_shown_as_such_and_not_counted() {
     );
     assert_eq!(told, context(), "byte for byte");
 }
-
-#[test]
-fn a_worker_that_is_told_to_proposes_a_master_and_never_puts_it_in_place() {
-    let mut sandbox = Sandbox::new();
-    let project = sandbox.project("pay");
-    let host = Host::new("s1", &project);
-    sandbox.told("new", &project, &host.prompt("Fix the expiry test"));
-    sandbox.drain();
-    sandbox.run(&["worker", "stop"]);
-    note(&project, "s1", NOTE);
-    let proposal = project.join("_memory/proposal.md");
-    let worker = |sandbox: &Sandbox| {
-        let run = sandbox.command(&["worker", "run"]).output().unwrap();
-        assert!(run.status.success(), "{run:?}");
-    };
-    sandbox.set("FOREWORD_WORKER_IDLE_SECONDS", "0");
-    worker(&sandbox);
-    assert!(!proposal.exists(), "nobody asked for it");
-    sandbox.set("FOREWORD_NOTES_AUTO_SYNTHESIZE_AFTER", "2");
-    worker(&sandbox);
-    assert!(!proposal.exists(), "one note is not two");
-    note(&project, "s2", NOTE);
-    worker(&sandbox);
-    assert!(proposal.exists(), "{}", sandbox.log("worker.log"));
-    assert!(!project.join("_memory/master.md").exists());
-    assert!(sandbox.log("work.log").contains("a master is proposed in "));
-    let before = tree(&project);
-    worker(&sandbox);
-    assert_same(&before, &tree(&project));
-    run(&sandbox, &project, &["synthesize", "--accept"]);
-    assert!(project.join("_memory/master.md").exists() && !proposal.exists());
-}

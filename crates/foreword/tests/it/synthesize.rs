@@ -8,7 +8,7 @@ use serde_json::{Value, json};
 
 use crate::agent::world::{Agent, Provider};
 use crate::client::repository;
-use crate::support::{Sandbox, assert_same, feed, tree};
+use crate::support::{Host, Sandbox, assert_same, feed, tree};
 
 const HEADINGS: [&str; 5] = [
     "## Current Status",
@@ -652,6 +652,36 @@ fn an_agent_gets_the_sources_and_its_draft_is_checked() {
     assert_has(&said, "1 statement cites no note");
     assert_has(&world.master(), "- The draft is in [4f0c2a1e]");
     assert_has(&world.run(&[]), "nothing new");
+}
+
+#[test]
+fn a_worker_that_is_told_to_leaves_a_proposal_and_replaces_nothing() {
+    let mut world = World::shop();
+    let host = Host::new("s1", &world.project);
+    let drained = |world: &World| {
+        // One that a hook starts would not end with the drain.
+        world.sandbox.keep_workers_away();
+        let start = host.start("startup");
+        world.sandbox.told("context", &world.project, &start);
+        world.sandbox.drain();
+        world.project.join("_memory/proposal.md").exists()
+    };
+    assert!(!drained(&world), "off unless asked for");
+    world
+        .sandbox
+        .set("FOREWORD_NOTES_AUTO_SYNTHESIZE_AFTER", "6");
+    assert!(!drained(&world), "five notes are not six");
+    world
+        .sandbox
+        .set("FOREWORD_NOTES_AUTO_SYNTHESIZE_AFTER", "5");
+    assert!(drained(&world));
+    assert!(!world.project.join("_memory/master.md").exists());
+    assert_has(
+        &world.sandbox.log("work.log"),
+        "left a proposal for 5 notes",
+    );
+    assert_has(&world.run(&["--accept"]), "Wrote _memory/master.md");
+    assert!(!drained(&world), "nothing new since");
 }
 
 /// A master as a model may write it: one statement cites a note that is not there.

@@ -88,7 +88,8 @@ fn of(number: usize, taken: &Taken, point: &Point) -> Option<Said> {
     Some(Said {
         kind,
         text: text::shorten(&whole, TEXT_MAX).into_owned(),
-        words: content(claim),
+        // `We use X` and `X is used` are one.
+        words: &content(claim) - &content("use used using"),
         claim: claim.to_owned(),
         label,
         notes: vec![number],

@@ -96,6 +96,18 @@ fn decisions_about_different_things_stay_two() {
             "Chapter 4 is told by her brother",
         ),
         (
+            "Anna is told the truth in chapter 3",
+            "Ruth is told the truth in chapter 3",
+        ),
+        (
+            "The parser is kept in `src/a.rs`",
+            "The lexer is kept in `src/b.rs`",
+        ),
+        (
+            "Staging deploys from main every night",
+            "Production deploys from main every week",
+        ),
+        (
             "Errors are logged to stderr",
             "Errors of the importer are shown to the user",
         ),
