@@ -8,7 +8,7 @@
 use std::array;
 
 use crate::weights::Weights;
-use crate::{DIMENSIONS, ModelError, TOKENS_MAX, Vector};
+use crate::{DIMENSIONS, ModelError, Vector};
 
 pub const VOCABULARY: usize = 30_522;
 const LAYERS: usize = 6;
@@ -66,13 +66,10 @@ struct Words {
 impl Network {
     pub fn read(weights: &Weights) -> Result<Network, ModelError> {
         let table = |name: &str, rows| {
-            weights.tensor(
-                &format!("embeddings.{name}_embeddings.weight"),
-                &[rows, DIMENSIONS],
-            )
+            let name = format!("embeddings.{name}_embeddings.weight");
+            weights.tensor(&name, &[rows, DIMENSIONS])
         };
         let mut positions = table("position", POSITIONS)?;
-        positions.truncate(TOKENS_MAX * DIMENSIONS);
         // A text is never the second of a pair, so its kind is a part of each position.
         let kinds = table("token_type", 2)?;
         for position in positions.chunks_exact_mut(DIMENSIONS) {
@@ -80,7 +77,7 @@ impl Network {
         }
         let layers = (0..LAYERS).map(|number| Layer::read(weights, number));
         Ok(Network {
-            words: Words::pack(&table("word", VOCABULARY)?),
+            words: Words::read(weights)?,
             positions,
             norm: Norm::read(weights, "embeddings")?,
             layers: layers.collect::<Result<_, _>>()?,
@@ -211,11 +208,19 @@ impl Dense {
         outputs: usize,
         inputs: usize,
     ) -> Result<Dense, ModelError> {
-        let numbers = weights.tensor(&format!("{name}.weight"), &[outputs, inputs])?;
+        let mut packed = vec![[0.0; LANES]; outputs / LANES * inputs];
+        weights.rows(
+            &format!("{name}.weight"),
+            &[outputs, inputs],
+            |output, row| {
+                let panel = &mut packed[output / LANES * inputs..][..inputs];
+                for (weights, number) in panel.iter_mut().zip(row) {
+                    weights[output % LANES] = *number;
+                }
+            },
+        )?;
         Ok(Dense {
-            weights: pack(outputs, inputs, |output, input| {
-                numbers[output * inputs + input]
-            }),
+            weights: packed,
             bias: weights.tensor(&format!("{name}.bias"), &[outputs])?,
             inputs,
         })
@@ -262,23 +267,24 @@ impl Norm {
 }
 
 impl Words {
-    fn pack(table: &[f32]) -> Words {
-        let rows = table.chunks_exact(DIMENSIONS);
-        let most = |row: &[f32]| {
-            row.iter()
-                .fold(f32::MIN_POSITIVE, |most, it| most.max(it.abs()))
+    fn read(weights: &Weights) -> Result<Words, ModelError> {
+        let mut words = Words {
+            numbers: Vec::with_capacity(VOCABULARY * DIMENSIONS),
+            steps: Vec::with_capacity(VOCABULARY),
         };
-        let steps: Vec<f32> = rows
-            .clone()
-            .map(|row| most(row) / f32::from(i16::MAX))
-            .collect();
-        let packed = rows.zip(&steps);
-        let packed =
-            packed.flat_map(|(row, step)| row.iter().map(move |it| (it / step).round() as i16));
-        Words {
-            numbers: packed.collect(),
-            steps,
-        }
+        let name = "embeddings.word_embeddings.weight";
+        weights.rows(name, &[VOCABULARY, DIMENSIONS], |_, row| {
+            let most = row
+                .iter()
+                .fold(f32::MIN_POSITIVE, |most, it| most.max(it.abs()));
+            let step = most / f32::from(i16::MAX);
+            let packed = row
+                .iter()
+                .map(|it| (it / step + 0.5_f32.copysign(*it)) as i16);
+            words.numbers.extend(packed);
+            words.steps.push(step);
+        })?;
+        Ok(words)
     }
 
     #[inline(always)]
@@ -343,10 +349,11 @@ fn block<const FUSED: bool, const COUNT: usize>(
 ) {
     let rows: [&[f32]; COUNT] = array::from_fn(|row| &numbers[row * stride..][..weights.len()]);
     let mut sums = [[0.0; LANES]; COUNT];
-    for (at, weights) in weights.iter().enumerate() {
+    // Copied, or each row loads them again, which takes half as long once more.
+    for (at, weights) in weights.iter().copied().enumerate() {
         for (row, sums) in rows.iter().zip(&mut sums) {
             let number = row[at];
-            for (sum, weight) in sums.iter_mut().zip(weights) {
+            for (sum, weight) in sums.iter_mut().zip(&weights) {
                 // Without the instruction, `mul_add` is a slow function.
                 *sum = match FUSED {
                     true => number.mul_add(*weight, *sum),
