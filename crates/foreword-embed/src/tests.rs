@@ -129,7 +129,9 @@ fn a_model_of_zeros_gives_zeros() {
 
 #[test]
 fn what_is_not_the_model_is_named() {
-    let noise: Vec<u8> = (0..100_000_u32).map(|it| (it.wrapping_mul(2_654_435_761) >> 24) as u8).collect();
+    let noise: Vec<u8> = (0..100_000_u32)
+        .map(|it| (it.wrapping_mul(2_654_435_761) >> 24) as u8)
+        .collect();
     type Change = Box<dyn FnOnce(&mut Vec<u8>, &mut Vec<u8>)>;
     let weights = |change: fn(&mut Vec<u8>)| -> Change { Box::new(move |it, _| change(it)) };
     let vocabulary = |change: fn(&mut Vec<u8>)| -> Change { Box::new(move |_, it| change(it)) };
