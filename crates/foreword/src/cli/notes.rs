@@ -55,20 +55,23 @@ impl Here {
     }
 }
 
-/// Asks on a terminal; elsewhere only the option counts.
-pub fn confirm(question: &str, yes: bool) -> anyhow::Result<bool> {
+/// Asks on a terminal; none where nobody can be asked.
+pub fn confirm(question: &str, yes: bool) -> anyhow::Result<Option<bool>> {
     if yes {
-        return Ok(true);
+        return Ok(Some(true));
     }
     if !std::io::stdin().is_terminal() || !std::io::stdout().is_terminal() {
-        eprintln!("Nothing was written; --yes writes it.");
-        return Ok(false);
+        return Ok(None);
     }
     print!("{question} [y/N] ");
     std::io::stdout().flush()?;
     let mut answer = String::new();
     std::io::stdin().read_line(&mut answer)?;
-    Ok(matches!(answer.trim().to_lowercase().as_str(), "y" | "yes"))
+    let yes = matches!(answer.trim().to_lowercase().as_str(), "y" | "yes");
+    if !yes {
+        println!("Nothing was written.");
+    }
+    Ok(Some(yes))
 }
 
 pub fn run(args: &Args) -> anyhow::Result<()> {

@@ -22,7 +22,7 @@ use crate::config::{self, Config, HookSettings};
 use crate::home::{self, Home};
 use crate::provider::{self, offline};
 use crate::switch::{self, Switches};
-use crate::{compress, install, show};
+use crate::{compress, install, platform, show};
 
 #[derive(clap::Args)]
 pub struct Args {
@@ -71,7 +71,7 @@ pub fn run(args: &Args) -> anyhow::Result<()> {
                     one_line(&whose)
                 );
             }
-            derived(&turns)?
+            platform::keep_umask(|| derived(&turns))?
         }
     };
     let kept = keep(&draft, there.as_deref(), &text::date(home::now()));
@@ -84,7 +84,13 @@ pub fn run(args: &Args) -> anyhow::Result<()> {
     print!("{}", show::diff(name, there.as_deref(), Some(&kept.text)));
     if args.dry_run {
         eprintln!("Nothing was written: this was a dry run.");
-    } else if args.draft.is_some() || confirm("Save?", args.yes)? {
+        return Ok(());
+    }
+    let save = confirm("Save?", args.yes || args.draft.is_some())?;
+    if save.is_none() {
+        eprintln!("Nothing was written; --yes writes it.");
+    }
+    if save == Some(true) {
         if folder.read(&path)? != there {
             bail!("{shown} was changed by somebody else meanwhile; run this again");
         }

@@ -2,7 +2,7 @@
 
 use std::collections::{BTreeMap, BTreeSet};
 use std::fs::File;
-use std::io::{IsTerminal as _, Read as _, Write as _};
+use std::io::Read as _;
 use std::path::Path;
 
 use anyhow::{Context as _, bail};
@@ -16,6 +16,7 @@ use foreword_core::redact::redact;
 use foreword_core::text::{self, count};
 use similar::TextDiff;
 
+use super::notes::{Here, confirm};
 use crate::ask::NoAnswer;
 use crate::config::Config;
 use crate::home;
@@ -127,11 +128,7 @@ pub fn run(args: &Args) -> anyhow::Result<()> {
 }
 
 fn folder(args: &Args) -> anyhow::Result<Folder> {
-    let here = std::env::current_dir().context("could not tell the current directory")?;
-    let root = super::current_place()
-        .and_then(|it| it.root)
-        .unwrap_or(here);
-    let folder = Folder::at(&root, args.scope.as_deref())?;
+    let Here { folder, .. } = Here::find(args.scope.as_deref())?;
     if !folder.path.is_dir() {
         bail!(
             "there is no {}/ yet; `/summarize` in a conversation or `foreword summarize SESSION` writes the first note",
@@ -160,27 +157,20 @@ fn settle(
         eprintln!("Nothing was written: this was a dry run.");
         return Ok(());
     }
-    let is_terminal = std::io::stdin().is_terminal() && std::io::stdout().is_terminal();
-    if !args.yes && is_terminal {
-        print!("Write master.md? [y/N] ");
-        std::io::stdout().flush()?;
-        let mut answer = String::new();
-        std::io::stdin().read_line(&mut answer)?;
-        if !matches!(answer.trim().to_lowercase().as_str(), "y" | "yes") {
-            println!("Nothing was written.");
-            return Ok(());
+    match confirm("Write master.md?", args.yes)? {
+        Some(true) => write(folder, proposal, last),
+        Some(false) => Ok(()),
+        None => {
+            proposal.leave(folder, before)?;
+            let scope = folder.scope.as_ref().map(|it| format!(" --scope {it}"));
+            println!(
+                "Left as {}; `foreword synthesize{} --accept` puts it in place.",
+                below(folder, &folder.path.join("proposal.md")),
+                scope.unwrap_or_default()
+            );
+            Ok(())
         }
-    } else if !args.yes {
-        proposal.leave(folder, before)?;
-        let scope = folder.scope.as_ref().map(|it| format!(" --scope {it}"));
-        println!(
-            "Left as {}; `foreword synthesize{} --accept` puts it in place.",
-            below(folder, &folder.path.join("proposal.md")),
-            scope.unwrap_or_default()
-        );
-        return Ok(());
     }
-    write(folder, proposal, last)
 }
 
 fn write(folder: &Folder, proposal: &Proposal, last: &Record) -> anyhow::Result<()> {
@@ -237,7 +227,10 @@ impl State {
         }
         let mut sections = match &args.draft {
             Some(file) => drafted(file, &wanted)?,
-            None => made(&config, &wanted, &base, &notes, sources)?,
+            None => {
+                let has_master = self.old.is_some();
+                made(&config, &wanted, &base, &notes, sources, has_master)?
+            }
         };
         let secrets = finish(&mut sections, sources);
         if secrets > 0 {
@@ -379,6 +372,7 @@ fn made(
     base: &str,
     notes: &[&Taken],
     sources: &Sources,
+    has_master: bool,
 ) -> anyhow::Result<Vec<Section>> {
     let looked_at = super::home_to_look_at()?;
     let name = provider::choose(config, &looked_at).name;
@@ -398,10 +392,20 @@ fn made(
                 return Ok(reply.sections);
             }
             Err(NoAnswer::NoModel) => {}
-            Err(why) => eprintln!("made offline: {}", text::one_line(&why.to_string())),
+            Err(why) => {
+                let why = text::one_line(&why.to_string());
+                // What a model wrote is not given up for plainer words because of an outage.
+                if has_master {
+                    bail!(
+                        "{why}; master.md stays as it is. Run it again later, or with FOREWORD_PROVIDER=offline"
+                    );
+                }
+                eprintln!("made offline: {why}");
+            }
         }
-    } else if notes.len() > 200 {
-        eprintln!("comparing what {} notes say", notes.len());
+    } else {
+        let notes = count(notes.len() as u64, "note", "notes");
+        eprintln!("made offline, by the words of {notes}: no model was chosen");
     }
     Ok(synthesise(&sources.notes, wanted.names))
 }
