@@ -803,6 +803,21 @@ fn an_unusable_answer_is_asked_for_again_and_then_it_goes_on_offline() {
 }
 
 #[test]
+fn a_model_that_fails_does_not_cost_the_master_that_it_wrote() {
+    let (mut world, _agent) =
+        asking(&json!({"turns": [answer("Well put")], "then": "I would rather not."}));
+    world.run(&["--yes"]);
+    let master = world.master();
+    world.note("n1", "2026-11-14", "Decision: Orders are numbered by year");
+    let said = world.fails(&["--yes"]);
+    assert_has(&said, "master.md stays as it is. Run it again later");
+    assert_eq!(world.master(), master);
+    world.sandbox.set("FOREWORD_PROVIDER", "offline");
+    world.run(&["--yes"]);
+    assert_has(&world.master(), "numbered by year");
+}
+
+#[test]
 fn many_notes_are_asked_about_in_pieces_that_carry_on() {
     let (mut world, agent) = asking(&json!({"then": answer("All is well")}));
     world.sandbox.set("FOREWORD_MODEL_BATCH_MAX_TOKENS", "500");
