@@ -60,6 +60,7 @@ pub fn install(args: &InstallArgs) -> anyhow::Result<()> {
     if !args.which.dry_run {
         let wanted = args.provider.as_deref().and_then(provider::Name::parse);
         consent::settle(&super::home()?, wanted)?;
+        super::model::offer(&super::home()?);
     }
     Ok(())
 }

@@ -43,6 +43,15 @@ pub fn run(args: &Args) -> anyhow::Result<()> {
     }
 }
 
+/// At the end of an install.
+pub fn offer(home: &Home) {
+    if model_files::check(&home.model()) == Files::None {
+        println!(
+            "Search goes by words; `foreword model install` (91 MB, once) has it go by meaning, too."
+        );
+    }
+}
+
 fn install(from: Option<&PathBuf>) -> anyhow::Result<()> {
     let home = super::home()?;
     let hub = Config::load(&home)?.model.hub;

@@ -68,9 +68,6 @@ pub fn confirm(question: &str, yes: bool) -> anyhow::Result<Option<bool>> {
     let mut answer = String::new();
     std::io::stdin().read_line(&mut answer)?;
     let yes = matches!(answer.trim().to_lowercase().as_str(), "y" | "yes");
-    if !yes {
-        println!("Nothing was written.");
-    }
     Ok(Some(yes))
 }
 

@@ -87,15 +87,16 @@ pub fn run(args: &Args) -> anyhow::Result<()> {
         return Ok(());
     }
     let save = confirm("Save?", args.yes || args.draft.is_some())?;
-    if save.is_none() {
-        eprintln!("Nothing was written; --yes writes it.");
-    }
-    if save == Some(true) {
-        if folder.read(&path)? != there {
-            bail!("{shown} was changed by somebody else meanwhile; run this again");
+    match save {
+        None => eprintln!("Nothing was written; --yes writes it."),
+        Some(false) => println!("Nothing was written."),
+        Some(true) => {
+            if folder.read(&path)? != there {
+                bail!("{shown} was changed by somebody else meanwhile; run this again");
+            }
+            folder.write(&path, &kept.text)?;
+            println!("Saved {shown}{}", of_theirs(&kept));
         }
-        folder.write(&path, &kept.text)?;
-        println!("Saved {shown}{}", of_theirs(&kept));
     }
     Ok(())
 }

@@ -159,7 +159,10 @@ fn settle(
     }
     match confirm("Write master.md?", args.yes)? {
         Some(true) => write(folder, proposal, last),
-        Some(false) => Ok(()),
+        Some(false) => {
+            println!("Nothing was written.");
+            Ok(())
+        }
         None => {
             proposal.leave(folder, before)?;
             let scope = folder.scope.as_ref().map(|it| format!(" --scope {it}"));
