@@ -185,10 +185,12 @@ impl Folder {
             .filter(|path| path.extension().is_some_and(|it| it == "md"))
             .filter_map(|path| {
                 let session = path.file_stem()?.to_str()?.to_owned();
-                let since = master.and_then(|it| changed(&path)?.duration_since(it).ok());
-                let since = since.unwrap_or_default();
-                (master.is_none() || !known.contains(session.as_str()) || since > SAME)
-                    .then_some(session)
+                let Some(master) = master else {
+                    return Some(session);
+                };
+                // One that is older and not known was left out: it could not be read.
+                let since = changed(&path)?.duration_since(master).ok()?;
+                (!known.contains(session.as_str()) || since > SAME).then_some(session)
             })
             .collect();
         sessions.sort();

@@ -17,7 +17,7 @@ use crate::capture::Hook;
 use crate::model::Millis;
 
 /// Of a longer file only the end is read: what hooks missed is missing there, if anywhere.
-const FILE_MAX: u64 = 32 << 20;
+pub const FILE_MAX: u64 = 32 << 20;
 /// A longer line is left out.
 const LINE_MAX: u64 = 8 << 20;
 

@@ -9,6 +9,7 @@ use std::path::Path;
 
 use foreword_core::model::Millis;
 use foreword_core::notes::{Folder, Note};
+use foreword_core::redact::redact;
 use foreword_core::text;
 
 use crate::mcp::answer;
@@ -19,6 +20,8 @@ const NAMED_MAX: usize = 10;
 pub fn recall(root: &Path, scope: Option<&str>, now: Millis) -> anyhow::Result<String> {
     let folder = Folder::at(root, scope)?;
     let master = folder.read(&folder.master())?;
+    // People write there, too, and may not know what they paste.
+    let master = master.map(|it| redact(&it).text.into_owned());
     let mut out = match &master {
         Some(master) => age(master, now),
         None => without_master(&folder),
@@ -26,7 +29,10 @@ pub fn recall(root: &Path, scope: Option<&str>, now: Millis) -> anyhow::Result<S
     let newer = folder.newer().len() as u64;
     if master.is_some() && newer > 0 {
         let notes = text::count(newer, "note is", "notes are");
-        let _ = writeln!(out, "{notes} newer than it; /synthesize takes them in.");
+        let _ = writeln!(
+            out,
+            "{notes} newer than it; /synthesize merges what is new."
+        );
     }
     let scopes = Folder::at(root, None)?.scopes();
     if !scopes.is_empty() {

@@ -118,18 +118,20 @@ impl Master {
     pub fn names(&self, record: &Record) -> Vec<String> {
         let ours = self.parts.iter().filter(|it| record.knows_section(&it.0));
         let mut names: Vec<_> = ours.map(|it| it.0.clone()).collect();
-        // One that a person removed counts: it is not to come back by itself.
-        let usual = SECTIONS.map(str::to_owned);
-        let gone = usual
+        // Else somebody asked for sections of their own.
+        let known = SECTIONS
             .iter()
-            .filter(|it| record.knows_section(it) && !names.contains(it));
-        let gone: Vec<_> = gone.cloned().collect();
-        names.extend(gone);
-        if names.is_empty() {
-            usual.to_vec()
-        } else {
-            names
+            .filter(|it| record.knows_section(it))
+            .count();
+        let is_usual = names.is_empty() || known >= 3;
+        // Those that a person removed, too: `renew` knows that they are not to come back.
+        let usual = SECTIONS.iter().filter(|_| is_usual);
+        for name in usual.map(|it| (*it).to_owned()) {
+            if !names.contains(&name) {
+                names.push(name);
+            }
         }
+        names
     }
 
     /// Puts fresh sections, as texts, in the place of ours. Gives what was kept instead, and

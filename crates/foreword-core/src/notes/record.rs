@@ -13,6 +13,8 @@ pub struct Record {
     /// `2026-11-16`
     pub date: Option<String>,
     pub head: Option<String>,
+    /// Who worded the master: `model` or `offline`.
+    pub by: Option<String>,
     /// Session and hash, path and hash.
     pub notes: BTreeMap<String, String>,
     pub docs: BTreeMap<String, String>,
@@ -34,7 +36,14 @@ impl Record {
     #[must_use]
     pub fn read(text: &str) -> Record {
         let mut record = Record::default();
+        let mut in_conflict = false;
         for line in text.lines() {
+            // Two sides that nobody decided between: what they took in is taken in again.
+            in_conflict |= line.starts_with("<<<<<<< ");
+            in_conflict &= !line.starts_with(">>>>>>> ");
+            if in_conflict && !line.starts_with("section ") {
+                continue;
+            }
             let (word, rest) = line.trim().split_once(' ').unwrap_or_default();
             let pair = rest
                 .rsplit_once(' ')
@@ -44,6 +53,7 @@ impl Record {
                 ("date", _) => record.date = record.date.max(Some(rest.to_owned())),
                 ("file", _) => drop(record.files.insert(rest.to_owned())),
                 ("head", _) => record.head = Some(rest.to_owned()),
+                ("by", _) => record.by = Some(rest.to_owned()),
                 ("master", _) => record.master = Some(rest.to_owned()),
                 ("note", Some(pair)) => record.notes.extend([pair]),
                 ("doc", Some(pair)) => record.docs.extend([pair]),
@@ -78,6 +88,7 @@ impl fmt::Display for Record {
         let one = [
             ("date", &self.date),
             ("head", &self.head),
+            ("by", &self.by),
             ("master", &self.master),
         ];
         for (word, value) in one {
@@ -107,6 +118,7 @@ mod tests {
         let record = Record {
             date: Some("2026-11-16".into()),
             head: Some("0123".into()),
+            by: Some("model".into()),
             notes: [("s 1".into(), a.clone())].into(),
             docs: [("docs/a b.md".into(), b.clone())].into(),
             files: ["src/a b.rs".into()].into(),
@@ -115,7 +127,9 @@ mod tests {
         };
         let text = record.to_string();
         assert_eq!(Record::read(&text), record);
-        let merged = format!("<<<<<<< ours\n{text}=======\nnote s2 {b}\nnote\njunk x\n>>>>>>> x\n");
+        let merged = format!(
+            "{text}<<<<<<< ours\nnote s3 {b}\n=======\nnote s4 {b}\n>>>>>>> x\nnote s2 {b}\nnote\njunk x\n"
+        );
         let mut both = record.clone();
         both.notes.insert("s2".into(), b);
         assert_eq!(Record::read(&merged), both);

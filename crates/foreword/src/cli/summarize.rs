@@ -16,6 +16,7 @@ use foreword_core::notes::{Kept, Note, conversation, keep};
 use foreword_core::project::Place;
 use foreword_core::redact::redact;
 use foreword_core::text::{self, count, one_line};
+use foreword_core::transcript;
 
 use super::notes::{Here, confirm};
 use crate::config::{self, Config, HookSettings};
@@ -28,7 +29,7 @@ use crate::{compress, install, platform, show};
 pub struct Args {
     /// The session; else the one that this runs in, else the last one of this project
     session: Option<String>,
-    /// Save this draft instead of reading the conversation; `-` is standard input
+    /// Save this draft, which somebody approved, instead of reading the conversation; `-` is standard input
     #[arg(long, value_name = "FILE")]
     draft: Option<PathBuf>,
     /// The transcript, if it is not where Claude Code keeps it
@@ -57,6 +58,7 @@ pub fn run(args: &Args) -> anyhow::Result<()> {
     let home = super::home_to_look_at()?;
     let settings = settings_where_on(&home, &place, &session)?;
     let there = folder.read(&path)?;
+    let mut last = None;
     let draft = match &transcript {
         None => drafted(args.draft.as_deref().unwrap_or(Path::new("-")))?,
         Some(path) => {
@@ -71,10 +73,17 @@ pub fn run(args: &Args) -> anyhow::Result<()> {
                     one_line(&whose)
                 );
             }
-            platform::keep_umask(|| derived(&turns))?
+            let (mut draft, with_model) = platform::keep_umask(|| derived(&turns))?;
+            if let (Some(there), false) = (&there, with_model) {
+                add_to(&mut draft, there);
+            }
+            last = turns.iter().flat_map(|it| &it.events).map(|it| it.at).max();
+            draft
         }
     };
-    let kept = keep(&draft, there.as_deref(), &text::date(home::now()));
+    // A note is as old as its conversation.
+    let date = text::date(last.unwrap_or_else(home::now));
+    let kept = keep(&draft, there.as_deref(), &date);
     let name = path.strip_prefix(&folder.root).unwrap_or(&path);
     let shown = name.display();
     if there.as_deref() == Some(kept.text.as_str()) {
@@ -99,6 +108,22 @@ pub fn run(args: &Args) -> anyhow::Result<()> {
         }
     }
     Ok(())
+}
+
+/// What offline proves is plainer than what somebody wrote: it is added, and replaces nothing.
+fn add_to(draft: &mut Note, there: &str) {
+    let (mut note, _) = Note::read(there);
+    for point in std::mem::take(&mut draft.points) {
+        if !note.points.contains(&point) && point.text != offline::NOTHING {
+            note.points.push(point);
+        }
+    }
+    for file in std::mem::take(&mut draft.related) {
+        if !note.related.contains(&file) {
+            note.related.push(file);
+        }
+    }
+    *draft = note;
 }
 
 fn of_theirs(kept: &Kept) -> String {
@@ -214,6 +239,10 @@ fn turns(
         Some(store) => store.forgotten(session)?,
         None => Default::default(),
     };
+    if fs::metadata(transcript).is_ok_and(|it| it.len() > transcript::FILE_MAX) {
+        let max = transcript::FILE_MAX >> 20;
+        eprintln!("the transcript is very long: only its last {max} MB are read");
+    }
     let mut turns = conversation(transcript, session, &terms, &forgotten);
     if switch::is_withheld(home, session) {
         turns.clear();
@@ -227,7 +256,8 @@ fn turns(
     Ok(turns)
 }
 
-fn derived(turns: &[Turn]) -> anyhow::Result<Note> {
+/// The note, and whether a model wrote it.
+fn derived(turns: &[Turn]) -> anyhow::Result<(Note, bool)> {
     let home = super::home()?;
     let config = Config::load(&home)?;
     let provider = provider::choose(&config, &home).name;
@@ -238,12 +268,14 @@ fn derived(turns: &[Turn]) -> anyhow::Result<Note> {
             .context("could not start the runtime")?;
         let say = |what: &str| eprintln!("{} is asked: {what}", provider.as_str());
         match runtime.block_on(compress::note::note(&home, &config, turns, say)) {
-            Ok(note) => return Ok(note),
+            Ok(note) => return Ok((note, true)),
             Err(why) => {
                 let why = one_line(&why.to_string());
                 eprintln!("{why}; the note is made without a model");
             }
         }
     }
-    offline::note(turns).context("nobody asked for anything in this conversation")
+    let note = offline::note(turns);
+    let note = note.context("nobody asked for anything in this conversation")?;
+    Ok((note, false))
 }

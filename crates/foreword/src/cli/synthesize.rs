@@ -22,7 +22,7 @@ use crate::config::Config;
 use crate::home;
 use crate::platform;
 use crate::provider::{self, Name};
-use crate::synthesize::files::{self, Proposal};
+use crate::synthesize::files::{self, Proposal, Waiting};
 use crate::synthesize::git::Git;
 use crate::synthesize::sources::Sources;
 use crate::synthesize::{Wanted, by_model};
@@ -55,8 +55,11 @@ pub struct Args {
     draft: Option<String>,
 }
 
-/// Of the notes, so much is printed for an agent.
-const SOURCES_TOKENS: usize = 24_000;
+/// So much is printed for an agent at once: of a longer output its client shows it 2 KB.
+const SOURCES_MAX: usize = 28_000;
+/// Who worded a master, in the record.
+const MODEL: &str = "model";
+const OFFLINE: &str = "offline";
 const DRAFT_MAX: u64 = 1 << 20;
 
 /// What a run begins with.
@@ -82,23 +85,26 @@ pub fn run(args: &Args) -> anyhow::Result<()> {
 
     let waiting = Proposal::waiting(&folder, &state.sources, &before)?;
     if args.accept {
-        let (proposal, holds) =
-            waiting.context("there is no proposal; `foreword synthesize` makes one")?;
-        if !holds {
+        let waiting = waiting.context("there is no proposal; `foreword synthesize` makes one")?;
+        if !waiting.holds {
             bail!(
                 "notes, documents or master.md changed since the proposal was made; run `foreword synthesize` again"
             );
         }
+        let Waiting { proposal, .. } = waiting;
+        proposal.kept.iter().for_each(|it| println!("{}", safe(it)));
         return write(&folder, &proposal, &state.last);
     }
     if state.sources.notes.is_empty() {
         bail!("there is no note to make a master of; `/summarize` in a conversation writes one");
     }
     let is_asked = args.full || !args.sections.is_empty() || args.draft.is_some() || args.sources;
-    let is_new = is_asked || state.old.is_none() || state.sources.has_news(&state.last);
-    let head = &state.sources.record.head;
-    let made = waiting.filter(|(it, holds)| *holds && !is_asked && it.record.head == *head);
-    let proposal = if let Some((proposal, _)) = made {
+    let is_new = is_asked
+        || state.old.is_none()
+        || state.lacks_a_section()
+        || state.sources.has_news(&state.last);
+    let made = waiting.filter(|it| it.holds && it.is_all && !is_asked);
+    let proposal = if let Some(Waiting { proposal, .. }) = made {
         proposal
     } else {
         // What is asked and remembered is private, the project's memory is as public as the project.
@@ -208,6 +214,13 @@ impl State {
         })
     }
 
+    /// A section of ours that neither the master nor the record knows: somebody gave it back.
+    fn lacks_a_section(&self) -> bool {
+        let lacks =
+            |name: &&String| self.master.part(name).is_none() && !self.last.knows_section(name);
+        self.names.iter().any(|name| lacks(&name))
+    }
+
     /// The sections as somebody makes them now, and what of it no longer fits. None if what they
     /// are made of was only to be printed.
     fn fresh(&mut self, args: &Args) -> anyhow::Result<Option<(Vec<Section>, Vec<Statement>)>> {
@@ -222,19 +235,32 @@ impl State {
             max_tokens: config.notes.master_max_tokens,
         };
         let sources = &self.sources;
-        let (base, notes) = self.basis(args);
-        if args.sources {
-            let material = printed(&wanted, &base, &notes, sources);
-            print!("{}\n\n{material}", wanted.form());
-            return Ok(None);
+        let (base, mut notes) = self.basis(args);
+        let mut left = Vec::new();
+        if args.sources || args.draft.is_some() {
+            let (material, shown) = printed(&wanted, &base, &notes, sources);
+            left = notes.split_off(shown);
+            if !left.is_empty() {
+                let left = count(left.len() as u64, "note is", "notes are");
+                eprintln!("{left} left for the next run: there is no room for more at once");
+            }
+            if args.sources {
+                print!("{material}");
+                return Ok(None);
+            }
         }
-        let mut sections = match &args.draft {
-            Some(file) => drafted(file, &wanted)?,
+        let (mut sections, by) = match &args.draft {
+            Some(file) => (drafted(file, &wanted)?, MODEL),
             None => {
-                let has_master = self.old.is_some();
+                let by_model = self.last.by.as_deref() == Some(MODEL) && !args.full;
+                let has_master = self.old.as_ref().map(|_| by_model);
                 made(&config, &wanted, &base, &notes, sources, has_master)?
             }
         };
+        if by == MODEL {
+            say_uncited(&sections, &notes, &self.labels);
+        }
+        let left: Vec<String> = left.iter().map(|it| it.session.clone()).collect();
         let secrets = finish(&mut sections, sources);
         if secrets > 0 {
             let what = count(secrets.into(), "secret was", "secrets were");
@@ -242,6 +268,14 @@ impl State {
         }
         let when = sources.notes.iter().map(|it| (it.session.as_str(), &it.at));
         let archived = fit(&mut sections, &when.collect(), wanted.max_tokens);
+        self.sources.record.by = Some(by.to_owned());
+        for session in left {
+            // As it was known, or not at all.
+            match self.last.notes.get(&session) {
+                Some(hash) => self.sources.record.notes.insert(session, hash.clone()),
+                None => self.sources.record.notes.remove(&session),
+            };
+        }
         Ok(Some((sections, archived)))
     }
 
@@ -303,6 +337,7 @@ impl State {
         let findings = master::mark(&mut parts, &self.names[0], evidence, &sources.notes, labels);
         record.files = evidence.named();
         let kept = master.renew(&parts, last, &mut record);
+        let kept = kept_lines(&kept);
         report(&self.folder, &kept, &findings, &archived);
         if master.head.is_empty() {
             let of = self.folder.scope.as_ref().map(|it| format!(": {it}"));
@@ -322,30 +357,65 @@ impl State {
             text,
             record,
             archived,
+            kept,
         }
     }
 }
 
-/// The newest notes as far as they fit.
-fn printed(wanted: &Wanted<'_>, base: &str, notes: &[&Taken], sources: &Sources) -> String {
-    let mut room = SOURCES_TOKENS;
-    let fitting = notes.iter().rev().take_while(|it| {
-        let cost = text::tokens(&it.note.to_string());
+/// What is said about sections that a person edited or removed.
+fn kept_lines(kept: &[Kept]) -> Vec<String> {
+    let of = |it: &Kept| {
+        let why = if it.is_removed {
+            "left out, as you removed it:"
+        } else {
+            "kept your"
+        };
+        let head = format!("{why} `## {}`; new there:", it.name);
+        let new = it.new.iter().map(|it| format!("  {it}"));
+        std::iter::once(head).chain(new).collect::<Vec<_>>()
+    };
+    let kept = kept.iter().filter(|it| !it.new.is_empty());
+    kept.flat_map(of).collect()
+}
+
+/// A model may pass a note over; whoever wrote it should know.
+fn say_uncited(sections: &[Section], notes: &[&Taken], labels: &BTreeMap<String, String>) {
+    let cited: BTreeSet<&String> = sections
+        .iter()
+        .flat_map(|it| &it.statements)
+        .flat_map(|it| &it.sessions)
+        .collect();
+    let uncited = notes.iter().filter(|it| !cited.contains(&it.session));
+    let uncited: Vec<_> = uncited.map(|it| labels[&it.session].as_str()).collect();
+    if !uncited.is_empty() {
+        eprintln!(
+            "no statement cites {}; `--full` asks anew",
+            uncited.join(", ")
+        );
+    }
+}
+
+/// All that a master is made of, with the oldest notes as far as they fit, at least one; and how
+/// many that are.
+fn printed(
+    wanted: &Wanted<'_>,
+    base: &str,
+    notes: &[&Taken],
+    sources: &Sources,
+) -> (String, usize) {
+    let worded = |notes: &[&Taken]| {
+        let material = wanted.material(base, notes, Some(sources));
+        safe(&redact(&format!("{}\n\n{material}", wanted.form())).text)
+    };
+    let mut room = SOURCES_MAX.saturating_sub(worded(&[]).len());
+    let fitting = notes.iter().take_while(|it| {
+        let cost = it.note.to_string().len() + 100;
         let fits = cost <= room;
         room = room.saturating_sub(cost);
         fits
     });
-    let mut fitting: Vec<_> = fitting.copied().collect();
-    fitting.reverse();
-    if fitting.len() < notes.len() {
-        eprintln!(
-            "{} of {} notes are shown, the newest",
-            fitting.len(),
-            notes.len()
-        );
-    }
-    let material = wanted.material(base, &fitting, Some(sources));
-    safe(&redact(&material).text)
+    let shown = fitting.count().max(1).min(notes.len());
+    (worded(&notes[..shown]), shown)
 }
 
 fn drafted(file: &str, wanted: &Wanted<'_>) -> anyhow::Result<Vec<Section>> {
@@ -368,15 +438,15 @@ fn say_dropped(dropped: usize) {
     }
 }
 
-/// By the model that was chosen, else offline.
+/// By the model that was chosen, else offline. `has_master`: whether there is one, and by a model.
 fn made(
     config: &Config,
     wanted: &Wanted<'_>,
     base: &str,
     notes: &[&Taken],
     sources: &Sources,
-    has_master: bool,
-) -> anyhow::Result<Vec<Section>> {
+    has_master: Option<bool>,
+) -> anyhow::Result<(Vec<Section>, &'static str)> {
     let looked_at = super::home_to_look_at()?;
     let name = provider::choose(config, &looked_at).name;
     if name != Name::Offline {
@@ -392,13 +462,13 @@ fn made(
         match runtime.block_on(by_model(&home, config, wanted, base, notes, sources)) {
             Ok(reply) => {
                 say_dropped(reply.dropped);
-                return Ok(reply.sections);
+                return Ok((reply.sections, MODEL));
             }
             Err(NoAnswer::NoModel) => {}
             Err(why) => {
                 let why = text::one_line(&why.to_string());
                 // What a model wrote is not given up for plainer words because of an outage.
-                if has_master {
+                if has_master.is_some() {
                     bail!(
                         "{why}; master.md stays as it is. Run it again later, or with FOREWORD_PROVIDER=offline"
                     );
@@ -406,11 +476,16 @@ fn made(
                 eprintln!("made offline: {why}");
             }
         }
+    } else if has_master == Some(true) {
+        bail!(
+            "master.md was worded by a model, and none is chosen here; nothing was changed. /synthesize has the \
+             agent word it (`foreword synthesize --sources`, then `--draft`); `--full` makes it offline, in plainer words"
+        );
     } else {
         let notes = count(notes.len() as u64, "note", "notes");
         eprintln!("made offline, by the words of {notes}: no model was chosen");
     }
-    Ok(synthesise(&sources.notes, wanted.names))
+    Ok((synthesise(&sources.notes, wanted.names), OFFLINE))
 }
 
 /// Adds what needs no note, and takes out secrets.
@@ -431,23 +506,13 @@ fn finish(sections: &mut [Section], sources: &Sources) -> u32 {
     secrets
 }
 
-fn report(folder: &Folder, kept: &[Kept], findings: &BTreeSet<Finding>, archived: &[String]) {
+fn report(folder: &Folder, kept: &[String], findings: &BTreeSet<Finding>, archived: &[String]) {
     let mut out = String::new();
     for Finding { what, says } in findings {
         out += &format!("no longer as notes say: {what} ({says})\n");
     }
-    for Kept {
-        name,
-        is_removed,
-        new,
-    } in kept.iter().filter(|it| !it.new.is_empty())
-    {
-        let why = if *is_removed {
-            "left out, as you removed it:"
-        } else {
-            "kept your"
-        };
-        out += &format!("{why} `## {name}`; new there:\n  {}\n", new.join("\n  "));
+    for line in kept {
+        out += &format!("{line}\n");
     }
     if !archived.is_empty() {
         let what = count(archived.len() as u64, "statement", "statements");
@@ -455,6 +520,9 @@ fn report(folder: &Folder, kept: &[Kept], findings: &BTreeSet<Finding>, archived
         out += &format!("no longer fits, goes to {to}/: {what}\n");
         let shown = archived.iter().take(10);
         shown.for_each(|it| out += &format!("  {it}\n"));
+        if archived.len() > 10 {
+            out += &format!("  and {} more\n", archived.len() - 10);
+        }
     }
     print!("{}", safe(&out));
 }

@@ -6,7 +6,7 @@
 use std::fmt::Write as _;
 
 use foreword_core::index::FRAME;
-use foreword_core::model::Freshness;
+use foreword_core::model::{Freshness, Kind};
 use foreword_core::search::{Answer, Found, Hit, LOOSER_MAX, Looser, SessionTitle};
 use foreword_core::store::{Item, Related};
 use foreword_core::text;
@@ -77,6 +77,9 @@ pub fn line(hit: &Hit, with_project: bool) -> Part {
         .observation_type
         .map_or(hit.kind.as_str(), |it| it.as_str());
     let mut title = text::one_line(&hit.title);
+    if hit.kind == Kind::Note {
+        title.insert_str(0, &format!("{} ", text::date(hit.at)));
+    }
     if with_project {
         title.insert_str(0, &show::project(hit.project.as_deref()));
     }

@@ -31,7 +31,7 @@ mod undone;
 use foreword_core::model::{Derived, Event, EventKind, Turn};
 
 use findings::Findings;
-pub use note::note;
+pub use note::{NOTHING, note};
 use steps::Step;
 use teller::Teller;
 

@@ -22,6 +22,17 @@ pub struct Proposal {
     pub record: Record,
     /// Lines that no longer fit.
     pub archived: Vec<String>,
+    /// What is said about sections that a person edited, line by line.
+    pub kept: Vec<String>,
+}
+
+/// A proposal that lies there.
+pub struct Waiting {
+    pub proposal: Proposal,
+    /// All that it rests on is as it was.
+    pub holds: bool,
+    /// And there is nothing else.
+    pub is_all: bool,
 }
 
 /// Held on the folder itself, so that nothing is left behind; the kernel drops it with us.
@@ -78,39 +89,50 @@ impl Proposal {
             master: Some(hash(master)),
             ..self.record.clone()
         };
-        let archived: String = self
-            .archived
-            .iter()
-            .map(|it| format!("archive {it}\n"))
-            .collect();
-        let text = format!("{}{BEFORE_RECORD}{record}{archived}-->\n", self.text);
+        let lines = |word: &str, lines: &[String]| -> String {
+            lines.iter().map(|it| format!("{word} {it}\n")).collect()
+        };
+        let archived = lines("archive", &self.archived);
+        let kept = lines("kept", &self.kept);
+        let text = format!("{}{BEFORE_RECORD}{record}{archived}{kept}-->\n", self.text);
         folder.write(&proposal_path(folder), &text)
     }
 
-    /// The proposal that lies there, and whether all that it rests on is as it was.
+    /// The proposal that lies there.
     pub fn waiting(
         folder: &Folder,
         sources: &Sources,
         master: &str,
-    ) -> Result<Option<(Proposal, bool)>, NotesError> {
+    ) -> Result<Option<Waiting>, NotesError> {
         let text = folder.read(&proposal_path(folder))?.unwrap_or_default();
         let Some((text, rest)) = text.rsplit_once(BEFORE_RECORD) else {
             return Ok(None);
         };
         let record = Record::read(rest);
-        let holds = record.notes == sources.record.notes
-            && record.docs == sources.record.docs
+        let now = &sources.record;
+        let is_there = |(session, hash): (&String, &String)| now.notes.get(session) == Some(hash);
+        let holds = record.notes.iter().all(is_there)
+            && record.docs == now.docs
             && record.master == Some(hash(master));
-        let archived = rest.lines().filter_map(|it| it.strip_prefix("archive "));
+        let is_all = record.notes.len() == now.notes.len() && record.head == now.head;
+        let lines = |word| {
+            let lines = rest.lines().filter_map(move |it| it.strip_prefix(word));
+            lines.map(str::to_owned).collect()
+        };
         let proposal = Proposal {
             text: text.to_owned(),
-            archived: archived.map(str::to_owned).collect(),
+            archived: lines("archive "),
+            kept: lines("kept "),
             record: Record {
                 master: None,
                 ..record
             },
         };
-        Ok(Some((proposal, holds)))
+        Ok(Some(Waiting {
+            proposal,
+            holds,
+            is_all,
+        }))
     }
 
     /// Adds what fell out to the month's file, each line once.

@@ -52,7 +52,8 @@ impl<'a> Git<'a> {
     fn left(&self) -> BTreeMap<String, Option<String>> {
         let names = ["-M", "--diff-filter=DR", "--name-status", "--relative"];
         let plain = ["--no-ext-diff", "--no-textconv"];
-        let diff = [&["diff", "HEAD"][..], &names, &plain].concat();
+        // `git diff` would refresh the index, which is the user's; this only reads it.
+        let diff = [&["diff-index", "HEAD"][..], &names, &plain].concat();
         let log = [&["log", "--format="][..], &names, &plain].concat();
         let mut left = BTreeMap::new();
         for line in [diff, log].iter().filter_map(|it| self.run(it)) {

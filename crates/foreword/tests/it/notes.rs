@@ -270,7 +270,8 @@ fn without_a_model_a_note_says_what_the_conversation_proves() {
         "{said}"
     );
     let again = desk.run(&["summarize", "s1", "--yes"]);
-    assert!(again.contains("-# Retries in the client"), "{again}");
+    let gone = ["\n-#", "\n-- "].iter().any(|it| again.contains(it));
+    assert!(!gone, "it only adds: {again}");
     assert_eq!(desk.note("s1").matches("- Question: mine\n").count(), 1);
 }
 

@@ -105,7 +105,7 @@ fn recall_says_what_there_is_how_old_it_is_and_what_is_newer() {
     ");
     note(&project, "s2", NOTE);
     set_time(&first, 30);
-    assert!(recall(&[]).contains("\n2 notes are newer than it; /synthesize takes them in.\n"));
+    assert!(recall(&[]).contains("\n2 notes are newer than it; /synthesize merges what is new.\n"));
     assert!(recall(&["--scope", "frontend"]).contains("# Frontend"));
     assert!(recall(&["--scope", "backend"]).starts_with("The scope backend has no notes"));
     for (scope, why) in [
@@ -240,7 +240,10 @@ fn notes_and_master_are_found_edited_and_gone_as_the_files_are() {
     );
     let mut client = Client::new(&sandbox, &project);
     let said = client.says("search", json!({"query": "signed ledger", "kind": "note"}));
-    assert!(said.contains(" note Project memory"), "{said}");
+    assert!(
+        said.contains(" note 20") && said.contains(" Project memory"),
+        "{said}"
+    );
     let item = client.says("get_observations", json!({"ids": [master["id"]]}));
     assert!(item.contains("Ledger rows are signed"), "{item}");
     let kept = client.call("forget", json!({"ids": [master["id"]], "confirm": true}));

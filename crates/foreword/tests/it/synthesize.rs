@@ -113,6 +113,19 @@ impl World {
         command.current_dir(&self.project).output().unwrap()
     }
 
+    /// Hands in the master that an agent wrote.
+    fn draft(&self, text: &str) -> String {
+        let mut command = self
+            .sandbox
+            .command(&["synthesize", "--draft", "-", "--yes"]);
+        command
+            .current_dir(&self.project)
+            .stdin(std::process::Stdio::piped());
+        let output = feed(command, text.as_bytes());
+        assert!(output.status.success(), "{output:?}");
+        said(&output)
+    }
+
     /// What it says on both streams; it must succeed.
     #[track_caller]
     fn run(&self, arguments: &[&str]) -> String {
@@ -354,14 +367,17 @@ fn a_look_writes_nothing_and_nobody_is_overruled() {
 
     world.note("n1", "2026-11-14", "Decision: Orders are numbered by year");
     world.run(&[]);
-    world.note(
-        "n2",
-        "2026-11-14",
-        "Decision: Mail goes out through a relay",
-    );
+    world.note("n1", "2026-11-14", "Decision: Orders are numbered by month");
     let before = tree(&world.project);
     assert_has(&world.fails(&["--accept"]), "changed since the proposal");
     assert_same(&before, &tree(&world.project));
+    // A note that came since is not in it, and is new to the next run.
+    world.run(&[]);
+    world.note("n2", "2026-11-14", "Decision: Mail goes through a relay");
+    assert_has(&world.run(&["--accept"]), "Wrote _memory/master.md");
+    assert_has_not(&world.master(), "through a relay");
+    world.run(&["--yes"]);
+    assert_has(&world.master(), "through a relay");
 }
 
 #[test]
@@ -509,7 +525,7 @@ fn bad_folders_and_files_are_named_and_the_rest_is_taken_in() {
         "_memory/synthesis",
         &format!("<<<<<<< a\n{record}=======\n\u{1}junk\n>>>>>>> b\n"),
     );
-    assert_has(&world.run(&[]), "nothing new");
+    assert_has(&world.run(&[]), "nothing changes");
 
     assert_has(&world.fails(&["--scope", "archive"]), "cannot be a scope");
     assert_has(&world.fails(&["--scope", "../x"]), "cannot be a scope");
@@ -803,6 +819,67 @@ fn an_unusable_answer_is_asked_for_again_and_then_it_goes_on_offline() {
 }
 
 #[test]
+fn what_an_agent_was_not_shown_is_left_for_the_next_run_and_what_it_passed_over_is_named() {
+    let world = World::shop();
+    let long = "a long reason that takes room, ".repeat(30);
+    for number in 0..40 {
+        let point = format!("Decision: Topic {number} is settled, because of {long}");
+        world.note(&format!("topic{number:02}"), "2026-11-14", &point);
+    }
+    let sources = world.output(&["--sources"]).stdout;
+    assert!(sources.len() < 30_000, "a client shows no more at once");
+    let said = world.draft(&answer("All is well"));
+    assert_has(&said, "left for the next run");
+    assert_has(&said, "no statement cites ");
+    let known = |world: &World| {
+        world
+            .read("_memory/synthesis")
+            .matches("note topic")
+            .count()
+    };
+    assert!(known(&world) < 40);
+    let sources = world.run(&["--sources"]);
+    assert_has(&sources, "The memory so far");
+    let before = known(&world);
+    world.draft(&answer("All is still well"));
+    assert!(known(&world) > before);
+}
+
+#[test]
+fn a_section_that_is_given_back_is_made_again() {
+    let world = World::shop();
+    world.run(&["--yes"]);
+    let master = world.master();
+    let (before, rest) = master.split_once("## Key Decisions").unwrap();
+    let (_, after) = rest.split_once("## Learnings").unwrap();
+    world.put("_memory/master.md", &format!("{before}## Learnings{after}"));
+    assert_has_not(&world.run(&["--yes"]), "+## Key Decisions");
+    let record = world.read("_memory/synthesis");
+    let without = record.lines().filter(|it| !it.starts_with("section Key"));
+    let without: Vec<_> = without.collect();
+    world.put("_memory/synthesis", &(without.join("\n") + "\n"));
+    world.run(&["--yes"]);
+    assert_has(&world.master(), "## Key Decisions\n\n- ");
+}
+
+#[test]
+fn what_was_new_in_a_section_of_ones_own_is_said_when_a_proposal_is_put_in_place() {
+    let world = World::shop();
+    world.run(&["--yes"]);
+    let mine = world
+        .master()
+        .replace("## Key Decisions\n", "## Key Decisions\n\nMine.\n");
+    world.put("_memory/master.md", &mine);
+    world.note("n1", "2026-11-14", "Decision: Orders are numbered by year");
+    world.run(&[]);
+    let said = world.run(&["--accept"]);
+    assert_has(
+        &said,
+        "kept your `## Key Decisions`; new there:\n  - Orders are numbered by year",
+    );
+}
+
+#[test]
 fn a_model_that_fails_does_not_cost_the_master_that_it_wrote() {
     let (mut world, _agent) =
         asking(&json!({"turns": [answer("Well put")], "then": "I would rather not."}));
@@ -813,7 +890,10 @@ fn a_model_that_fails_does_not_cost_the_master_that_it_wrote() {
     assert_has(&said, "master.md stays as it is. Run it again later");
     assert_eq!(world.master(), master);
     world.sandbox.set("FOREWORD_PROVIDER", "offline");
-    world.run(&["--yes"]);
+    let said = world.fails(&["--yes"]);
+    assert_has(&said, "master.md was worded by a model");
+    assert_eq!(world.master(), master);
+    world.run(&["--yes", "--full"]);
     assert_has(&world.master(), "numbered by year");
 }
 

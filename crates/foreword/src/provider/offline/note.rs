@@ -9,6 +9,8 @@ use super::{Words, speech};
 const POINTS_MAX: usize = 24;
 const FILES_MAX: usize = 30;
 const QUESTIONS_MAX: usize = 3;
+/// What is said of a conversation without anything of that.
+pub const NOTHING: &str = "Nothing was changed, run or decided.";
 
 /// None if nobody asked for anything.
 pub fn note(turns: &[Turn]) -> Option<Note> {
@@ -70,7 +72,7 @@ fn points(derived: &[Derived], last: &str) -> Vec<Point> {
     if points.is_empty() {
         let nothing = Point {
             label: "Status".to_owned(),
-            text: "Nothing was changed, run or decided.".to_owned(),
+            text: NOTHING.to_owned(),
         };
         points.push(nothing);
     }
