@@ -30,6 +30,7 @@ pub mod need;
 pub mod search;
 pub mod stale;
 pub mod text;
+pub mod vectors;
 
 pub mod audit;
 pub mod backup;

@@ -1,0 +1,99 @@
+//! From a text to a vector that says what it is about: all-MiniLM-L6-v2, in plain Rust.
+//!
+//! A text becomes tokens (`wordpiece`), tokens become numbers by the model's weights
+//! (`weights`), and six layers (`forward`) mix them until their mean is the vector. Two texts
+//! that mean the same have vectors whose product is near one.
+//!
+//! This is a crate of its own so that it is optimised in development builds too: without
+//! that its tests take minutes. Nothing on a hook's road knows it.
+
+mod forward;
+mod weights;
+mod wordpiece;
+
+use std::path::{Path, PathBuf};
+use std::sync::atomic::{AtomicUsize, Ordering};
+
+use forward::Network;
+use weights::Weights;
+use wordpiece::WordPiece;
+
+/// How many numbers a vector has.
+pub const DIMENSIONS: usize = 384;
+
+/// What of a text is longer than this is not looked at; the model was not trained on more.
+pub const TOKENS_MAX: usize = 256;
+
+/// Of length one, so that the product of two is the cosine between them.
+pub type Vector = [f32; DIMENSIONS];
+
+/// The files that make up the model, as they are published.
+pub const WEIGHTS: &str = "model.safetensors";
+pub const TOKENIZER: &str = "tokenizer.json";
+
+#[derive(Debug, thiserror::Error)]
+pub enum ModelError {
+    #[error("{} is not there", .0.display())]
+    Missing(PathBuf),
+    #[error("{} is damaged: {what}", path.display())]
+    Damaged { path: PathBuf, what: String },
+    #[error("could not read {}: {error}", path.display())]
+    Io {
+        path: PathBuf,
+        error: std::io::Error,
+    },
+}
+
+/// The model in memory: about 70 MB.
+pub struct Model {
+    wordpiece: WordPiece,
+    network: Network,
+}
+
+impl Model {
+    pub fn open(folder: &Path) -> Result<Model, ModelError> {
+        let wordpiece = WordPiece::open(&folder.join(TOKENIZER))?;
+        let network = Network::read(&Weights::open(&folder.join(WEIGHTS))?)?;
+        Ok(Model { wordpiece, network })
+    }
+
+    pub fn embed(&self, text: &str) -> Vector {
+        self.network.run(&self.wordpiece.tokens(text))
+    }
+
+    /// In the order of the texts. Each thread takes the next text, so a long one holds up none.
+    pub fn embed_all(&self, texts: &[&str], threads: usize) -> Vec<Vector> {
+        let next = AtomicUsize::new(0);
+        let work = || {
+            let mut made = Vec::new();
+            loop {
+                let number = next.fetch_add(1, Ordering::Relaxed);
+                let Some(text) = texts.get(number) else {
+                    return made;
+                };
+                made.push((number, self.embed(text)));
+            }
+        };
+        let mut vectors = vec![[0.0; DIMENSIONS]; texts.len()];
+        std::thread::scope(|scope| {
+            let helpers = (1..threads.min(texts.len())).map(|_| scope.spawn(work));
+            let helpers: Vec<_> = helpers.collect();
+            let mut made = work();
+            for helper in helpers {
+                // A helper that panicked is as if we had.
+                made.extend(
+                    helper
+                        .join()
+                        .unwrap_or_else(|panic| std::panic::resume_unwind(panic)),
+                );
+            }
+            for (number, vector) in made {
+                vectors[number] = vector;
+            }
+        });
+        vectors
+    }
+}
+
+#[cfg(test)]
+mod tests;
