@@ -15,6 +15,7 @@ mod demo;
 mod doctor;
 mod dropped;
 mod logs;
+mod model;
 mod pages;
 mod projects;
 mod recall;
@@ -118,6 +119,8 @@ enum Command {
     Dropped(dropped::Args),
     /// What hooks and the worker did, line by line, without content
     Logs(logs::Args),
+    /// The sentence model, which lets search go by meaning: install, status, remove
+    Model(model::Args),
     /// The background worker
     Worker(worker::Args),
     /// Measure Foreword on this machine
@@ -229,6 +232,7 @@ fn dispatch(command: Command) -> anyhow::Result<()> {
         Command::On(args) => switch::on(&args),
         Command::Dropped(args) => dropped::run(&args),
         Command::Logs(args) => logs::run(&args),
+        Command::Model(args) => model::run(&args),
         Command::Worker(args) => worker::run(&args),
         Command::Bench(args) => bench::run(&args),
         Command::Completions(args) => pages::completions(&args),

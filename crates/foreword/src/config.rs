@@ -56,6 +56,7 @@ pub struct Model {
     pub answer_max_tokens: u32,
     pub batch_max_tokens: u32,
     pub offline_after_minutes: u32,
+    pub hub: String,
 }
 
 #[derive(Debug, Clone, PartialEq, Deserialize)]

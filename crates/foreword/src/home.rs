@@ -46,6 +46,15 @@ impl Home {
         self.dir.join("spool")
     }
 
+    pub fn models(&self) -> PathBuf {
+        self.dir.join("models")
+    }
+
+    /// The sentence model, if it is installed.
+    pub fn model(&self) -> PathBuf {
+        self.models().join(crate::model_files::NAME)
+    }
+
     pub fn backups(&self) -> PathBuf {
         self.dir.join("backups")
     }

@@ -8,7 +8,7 @@
 
 pub mod anthropic;
 pub mod claude;
-mod http;
+pub mod http;
 pub mod offline;
 pub mod openai;
 pub mod prices;

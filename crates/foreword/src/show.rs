@@ -12,7 +12,7 @@ mod why;
 
 pub use beside::{mark, related};
 pub use consent::{consent, provider_chosen};
-pub use files::{backed_up, recovered, restored, size, vacuumed};
+pub use files::{backed_up, model_status, recovered, restored, size, vacuumed};
 pub use found::{
     facts, hits, hits_json, how, no_hits, no_project, project, session_title, sessions,
     sessions_json, superseded, timeline, waiting,

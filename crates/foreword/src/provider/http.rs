@@ -18,7 +18,7 @@ use std::time::Duration;
 use foreword_core::model::{FailureKind, Millis};
 use foreword_core::{redact, text};
 use reqwest::header::{CONTENT_TYPE, HeaderMap, HeaderName, HeaderValue};
-use reqwest::{Client, Url, redirect, retry};
+use reqwest::{Client, ClientBuilder, Url, redirect, retry};
 use serde_json::Value;
 
 use super::{Call, Failure};
@@ -159,12 +159,24 @@ pub fn key(service: Service) -> Option<String> {
 }
 
 fn client(url: &Url) -> reqwest::Result<Client> {
+    // A key goes to the address that the user wrote down and to no other.
+    builder(url).redirect(redirect::Policy::none()).build()
+}
+
+/// For files that anybody may have: no key goes along, so an answer may point elsewhere.
+pub fn downloader(url: &Url) -> reqwest::Result<Client> {
+    builder(url)
+        .redirect(redirect::Policy::limited(5))
+        .connect_timeout(Duration::from_secs(15))
+        .read_timeout(Duration::from_secs(60))
+        .build()
+}
+
+fn builder(url: &Url) -> ClientBuilder {
     // Without one, reqwest's builder panics. An error means that one is installed.
     let _ = rustls::crypto::ring::default_provider().install_default();
     let builder = Client::builder()
         .user_agent(concat!("foreword/", env!("CARGO_PKG_VERSION")))
-        // A key goes to the address that the user wrote down and to no other.
-        .redirect(redirect::Policy::none())
         .retry(retry::never())
         // Calls are minutes apart. A connection kept for the next one would often be
         // closed at the other end by then, and the call broken for no reason.
@@ -174,11 +186,10 @@ fn client(url: &Url) -> reqwest::Result<Client> {
         false => builder,
     };
     // A local model's address needs no certificates, which a container may not have.
-    let builder = match is_loopback(url) && url.scheme() == "http" {
+    match is_loopback(url) && url.scheme() == "http" {
         true => builder.tls_certs_only([]),
         false => builder,
-    };
-    builder.build()
+    }
 }
 
 /// Where a question is asked, as far as texts for people need it.
@@ -265,7 +276,7 @@ impl<'a> Scene<'a> {
 }
 
 /// What lies at the bottom of an error: the layers above only say that there is one.
-fn cause(error: &reqwest::Error) -> String {
+pub fn cause(error: &reqwest::Error) -> String {
     let mut innermost = error.source();
     while let Some(source) = innermost.and_then(std::error::Error::source) {
         innermost = Some(source);

@@ -1,10 +1,13 @@
 //! Words on the files themselves: backups, recoveries, sizes.
 
 use std::fmt::Write as _;
+use std::path::Path;
 
 use foreword_core::backup::Backup;
 use foreword_core::recover::{Recovered, Restored};
 use foreword_core::text::{count, one_line};
+
+use crate::model_files::{self, Files};
 
 /// One line on a database that was damaged and is whole again.
 pub fn recovered(file: &str, recovered: &Recovered) -> String {
@@ -48,6 +51,22 @@ pub fn backed_up(backup: &Backup) -> String {
 
 pub fn vacuumed(file: &str, before: u64, after: u64) -> String {
     format!("{file}: {} before, {} now\n", size(before), size(after))
+}
+
+pub fn model_status(folder: &Path, files: &Files, embedded: Option<f64>) -> String {
+    let files = match files {
+        Files::Good => format!("{}, SHA-256 checked", size(model_files::bytes())),
+        Files::None => "not installed; `foreword model install` gets it".to_owned(),
+        Files::Bad(wrong) => format!("{wrong}; `foreword model install` gets it anew"),
+    };
+    let embedded =
+        embedded.map(|share| format!("embedded  {:.0} % of the memory\n", share * 100.0));
+    format!(
+        "model     {}\nfolder    {}\nfiles     {files}\n{}",
+        model_files::NAME,
+        folder.display(),
+        embedded.unwrap_or_default()
+    )
 }
 
 pub fn size(bytes: u64) -> String {

@@ -16,7 +16,7 @@ const INSIDE: &str = "FOREWORD_TEST_NAMESPACE";
 const PAGE: u64 = 4096;
 
 /// Runs a test where it may mount; whether this is already there.
-fn inside(test: &str) -> bool {
+pub fn inside(test: &str) -> bool {
     if std::env::var_os(INSIDE).is_some() {
         return true;
     }

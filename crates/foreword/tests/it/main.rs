@@ -23,6 +23,7 @@ mod install;
 mod isolation;
 mod levels;
 mod mcp;
+mod model;
 mod need;
 mod offline;
 mod pipes;

