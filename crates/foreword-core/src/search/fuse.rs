@@ -1,0 +1,187 @@
+//! What was said in other words is found too: words and meaning in one order.
+//!
+//! Both find candidates; each candidate has a score by its words (BM25) and by its records
+//! (cosine), and the weighted sum decides. A name that is written as in code, or quoted, is
+//! meant as it stands: what has it comes first, however near the others are. A day that the
+//! question names, recency and the user's own word say a little.
+
+use std::collections::{HashMap, HashSet};
+
+use super::{Answer, Found, Hit, Matched, Query, SUPERSEDED, Sort, dates, list, search};
+use crate::model::{Millis, Origin};
+use crate::store::Store;
+use crate::vectors::{Vector, Vectors};
+
+/// What a search by meaning needs beside the memory.
+#[derive(Debug, Clone, Copy)]
+pub struct Meaning<'a> {
+    pub vectors: &'a Vectors,
+    pub question: &'a Vector,
+    /// "last week" is counted from here.
+    pub now: Millis,
+}
+
+// Fixed on the development half of the benchmark: bench/runs/2026-11-16-meaning.md.
+const BY_WORDS: f64 = 0.3;
+const BY_MEANING: f64 = 0.7;
+/// What an item's second-nearest record adds.
+const SECOND: f64 = 0.1;
+const NAMED_DAY: f64 = 0.1;
+/// What breaks a tie, and no more: half of it is gone after so long.
+const RECENCY: f64 = 0.01;
+const RECENCY_HALF: f64 = 90.0 * 86_400_000.0;
+const USER_SAID: f64 = 0.01;
+/// Where the words leave no doubt.
+const ALL_WORDS: f64 = 0.1;
+const EXACT: f64 = 2.0;
+/// What is no nearer than this, and has none of the words, is about something else.
+const NEAR: f32 = 0.25;
+/// So many of each are looked at.
+const CANDIDATES: usize = 200;
+/// If fewer of the nearest pass the filter, it is asked first what passes at all.
+const ENOUGH: usize = 40;
+
+/// Finds by words and by meaning. Lists, and what is sorted by date, go by words alone.
+pub fn search_by_meaning(
+    store: &Store,
+    query: &Query<'_>,
+    meaning: Meaning<'_>,
+) -> rusqlite::Result<Found> {
+    let wanted = query.offset as usize + query.limit as usize;
+    let wide = Query {
+        limit: u32::try_from(wanted.max(CANDIDATES)).unwrap_or(u32::MAX),
+        offset: 0,
+        ..query.clone()
+    };
+    let is_list = super::words::words(query.words).is_empty();
+    if query.sort == Sort::Date || is_list {
+        return search(store, query);
+    }
+    let mut found = search(store, &wide)?;
+    let mut hits: HashMap<i64, Hit> = found.hits.drain(..).map(|hit| (hit.id, hit)).collect();
+    let (near, new) = near(store, &wide, meaning, &hits)?;
+    hits.extend(new.into_iter().map(|hit| (hit.id, hit)));
+
+    let exact = exact(query.words);
+    let exact = match exact.is_empty() {
+        true => HashSet::new(),
+        false => {
+            let query = Query {
+                words: &exact,
+                ..wide
+            };
+            let found = search(store, &query)?.hits.into_iter();
+            let all = found.filter(|it| it.matched == Some(Matched::AllWords));
+            all.map(|it| it.id).collect()
+        }
+    };
+    let day = dates::named(query.words, meaning.now);
+    let most = |scores: &mut dyn Iterator<Item = f64>| scores.fold(f64::MIN_POSITIVE, f64::max);
+    let best_words = most(&mut hits.values().filter_map(|it| it.score));
+    let best_near = most(&mut near.values().copied());
+    for hit in hits.values_mut() {
+        let words = hit.score.unwrap_or_default() / best_words;
+        // What is not embedded yet is taken to be as near as its words say.
+        let near = near.get(&hit.id).map_or(words, |it| it / best_near);
+        let day = day.as_ref().is_some_and(|it| it.contains(&hit.at));
+        let age = (meaning.now - hit.at).max(0) as f64 / RECENCY_HALF;
+        let bonus = |holds: bool, bonus: f64| if holds { bonus } else { 0.0 };
+        let score = BY_WORDS * words
+            + BY_MEANING * near
+            + bonus(hit.matched == Some(Matched::AllWords), ALL_WORDS)
+            + bonus(exact.contains(&hit.id), EXACT)
+            + bonus(day, NAMED_DAY)
+            + bonus(hit.origin == Some(Origin::User), USER_SAID)
+            + RECENCY * (-age).exp2();
+        let counts = hit.superseded_by.map_or(1.0, |_| SUPERSEDED);
+        hit.score = Some(score * counts);
+    }
+    found.hits = hits.into_values().collect();
+    found.hits.sort_by(|a, b| {
+        let order = |it: &Hit| it.score.unwrap_or_default();
+        order(b).total_cmp(&order(a)).then(b.id.cmp(&a.id))
+    });
+    found.hits.truncate(wanted);
+    found
+        .hits
+        .drain(..found.hits.len().min(query.offset as usize));
+    let any = |how| found.hits.iter().any(|it| it.matched == Some(how));
+    found.answer = match &found.hits[..] {
+        [] => Answer::Nothing,
+        _ if any(Matched::AllWords) => Answer::AllWords,
+        _ if any(Matched::SomeWords) => Answer::AnyWord,
+        _ => Answer::Meaning,
+    };
+    Ok(found)
+}
+
+/// How near each item is, of those that the words found and of the nearest; and those of the
+/// nearest that the words did not find.
+fn near(
+    store: &Store,
+    query: &Query<'_>,
+    meaning: Meaning<'_>,
+    known: &HashMap<i64, Hit>,
+) -> rusqlite::Result<(HashMap<i64, f64>, Vec<Hit>)> {
+    let Meaning {
+        vectors, question, ..
+    } = meaning;
+    let count = query.limit as usize;
+    let unknown = |near: &[(i64, f32)]| -> rusqlite::Result<Vec<Hit>> {
+        let near = near
+            .iter()
+            .filter(|(id, cosine)| *cosine >= NEAR && !known.contains_key(id));
+        let ids: HashSet<i64> = near.map(|(id, _)| *id).collect();
+        list::pick(store, &Vec::from_iter(ids), &query.filter)
+    };
+    let mut records = vectors.nearest(question, count, |_| true);
+    let mut new = unknown(&records)?;
+    let nearly_all = records.len() < count;
+    if new.len() < ENOUGH && !nearly_all && query.filter != super::Filter::default() {
+        let allowed = list::ids(store, &query.filter)?;
+        records = vectors.nearest(question, count, |id| allowed.contains(&id));
+        new = unknown(&records)?;
+    }
+    for hit in &mut new {
+        hit.matched = Some(Matched::Meaning);
+    }
+    records.extend(
+        vectors.nearest(question, known.len() * crate::records::RECORDS_MAX, |id| {
+            known.contains_key(&id)
+        }),
+    );
+    let mut near: HashMap<i64, Vec<f32>> = HashMap::new();
+    for (id, cosine) in records {
+        let cosines = near.entry(id).or_default();
+        // A record may have been found both ways.
+        if cosines.last() != Some(&cosine) {
+            cosines.push(cosine);
+        }
+    }
+    let pooled = near.into_iter().map(|(id, mut cosines)| {
+        cosines.sort_by(|a, b| b.total_cmp(a));
+        cosines.dedup();
+        let at =
+            |number: usize| f64::from(cosines.get(number).copied().unwrap_or_default().max(0.0));
+        (id, at(0) + SECOND * at(1))
+    });
+    Ok((pooled.collect(), new))
+}
+
+/// The words of a query that are meant as they stand: quoted, or written as in code.
+fn exact(query: &str) -> String {
+    let quoted = query.split('"').skip(1).step_by(2);
+    // An odd mark quotes nothing.
+    let quoted = quoted.take(query.matches('"').count() / 2);
+    let unquoted = query
+        .split_whitespace()
+        .map(|it| it.trim_matches(|it: char| !it.is_alphanumeric()));
+    let in_code = unquoted.filter(|word| {
+        let has = |test: fn(char) -> bool| word.chars().any(test);
+        let inside = word.contains(['_', '/', '.', ':', '@']) && !word.contains("//");
+        let mixed = has(|it| it.is_ascii_digit()) && has(|it| it.is_ascii_alphabetic());
+        let camel = word.chars().skip(1).any(char::is_uppercase) && has(char::is_lowercase);
+        inside || mixed || camel
+    });
+    quoted.chain(in_code).collect::<Vec<_>>().join(" ")
+}
