@@ -47,22 +47,29 @@ struct Head {
 }
 
 /// Why a search goes by words alone.
-#[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Why {
-    #[error("`foreword model install` adds search by meaning")]
     NotInstalled,
-    #[error("`model.embed` is off")]
     Off,
-    #[error("the worker was not running; the next search is by meaning too")]
     NotRunning,
-    #[error("the worker loads its model; the next search is by meaning too")]
     Loading,
-    #[error("the worker did not answer in time")]
     Slow,
-    #[error("nothing is embedded yet; the worker does it when it has nothing else to do")]
     NothingEmbedded,
-    #[error("the model cannot be used; `foreword model status` says why")]
     Broken,
+}
+
+impl Why {
+    fn as_str(self) -> &'static str {
+        match self {
+            Why::NotInstalled => "`foreword model install` adds search by meaning",
+            Why::Off => "the setting `model.embed` is off",
+            Why::NotRunning => "the worker was not running; the next search is by meaning too",
+            Why::Loading => "the worker loads its model; the next search is by meaning too",
+            Why::Slow => "the worker did not answer in time",
+            Why::NothingEmbedded => "the worker has not embedded anything yet",
+            Why::Broken => "the model cannot be used; `foreword model status` says why",
+        }
+    }
 }
 
 /// Finds by words and, where that can be had at once, by meaning; and says what the answer
@@ -109,7 +116,7 @@ pub fn search(home: &Home, store: &Store, query: &Query<'_>) -> rusqlite::Result
             let note = if silent {
                 String::new()
             } else {
-                format!("by words only: {why}\n")
+                format!("by words only: {}\n", why.as_str())
             };
             Ok((found, note))
         }
