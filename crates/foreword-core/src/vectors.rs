@@ -3,7 +3,7 @@
 //! A record is an owner (the number of an item, which may own several) and a vector of length
 //! one, kept as one byte per number. Beside that stands one bit per number, its sign: counting
 //! the bits in which two vectors differ is so quick that all are looked at, and only the
-//! few hundred best are compared by their bytes. A hundred thousand records take 44 MB
+//! thousand best are compared by their bytes. A hundred thousand records take 44 MB
 //! and about a millisecond.
 //!
 //! On disk records lie in *pages*: opaque to the database, with a checksum. A page that is
@@ -16,9 +16,9 @@ pub const DIMENSIONS: usize = 384;
 /// So many records go into a page: reading one row each takes ten times as long from a cold disk.
 pub const PAGE_RECORDS: usize = 1024;
 /// So many of the best by their signs are compared by their bytes, at least,
-const COMPARED: usize = 400;
+const COMPARED: usize = 1000;
 /// or for each that is asked for.
-const COMPARED_EACH: usize = 20;
+const COMPARED_EACH: usize = 50;
 
 const VERSION: u8 = 1;
 /// The version and how many records there are.
@@ -56,10 +56,7 @@ impl Vectors {
     }
 
     pub fn push(&mut self, owner: i64, vector: &Vector) {
-        let most = vector
-            .iter()
-            .fold(f32::MIN_POSITIVE, |most, it| most.max(it.abs()));
-        let step = most / f32::from(i8::MAX);
+        let step = largest(vector) / f32::from(i8::MAX);
         self.push_codes(
             owner,
             step,
@@ -95,8 +92,11 @@ impl Vectors {
         allowed: impl Fn(i64) -> bool,
     ) -> Vec<(i64, f32)> {
         let candidates = self.candidates(query, COMPARED.max(count * COMPARED_EACH), allowed);
+        // Two bytes for each of its numbers: whole numbers are multiplied quicker than others.
+        let step = largest(query) / f32::from(i16::MAX);
+        let query = query.map(|number| (number / step) as i16);
         let hits = candidates.into_iter().map(|at| {
-            let cosine = product(query, &self.codes[at]) * self.steps[at];
+            let cosine = product(&query, &self.codes[at]) as f32 * step * self.steps[at];
             (self.owners[at], cosine)
         });
         let mut hits: Vec<(i64, f32)> = hits.collect();
@@ -162,6 +162,10 @@ impl Vectors {
         if records.len() != count || !rest.is_empty() {
             return Err(PageError::Damaged);
         }
+        self.owners.reserve(count);
+        self.steps.reserve(count);
+        self.codes.reserve(count);
+        self.signs.reserve(count);
         for record in records {
             let (owner, record) = record.split_first_chunk().ok_or(PageError::Damaged)?;
             let (step, codes) = record.split_first_chunk().ok_or(PageError::Damaged)?;
@@ -173,11 +177,18 @@ impl Vectors {
     }
 }
 
+fn largest(vector: &Vector) -> f32 {
+    let sizes = vector.iter().map(|number| number.abs());
+    sizes.fold(f32::MIN_POSITIVE, f32::max)
+}
+
 fn signs(codes: &[i8; DIMENSIONS]) -> Signs {
     let mut signs = Signs::default();
-    for (signs, codes) in signs.iter_mut().zip(codes.as_chunks::<64>().0) {
-        let bits = codes.iter().enumerate();
-        *signs = bits.fold(0, |signs, (at, code)| signs | u64::from(*code < 0) << at);
+    for (at, eight) in codes.as_chunks::<8>().0.iter().enumerate() {
+        let bytes = u64::from_le_bytes(eight.map(|code| code as u8));
+        // The highest bit of each byte, moved together by one product.
+        let bits = (bytes >> 7 & 0x0101_0101_0101_0101).wrapping_mul(0x0102_0408_1020_4080) >> 56;
+        signs[at / 8] |= bits << (at % 8 * 8);
     }
     signs
 }
@@ -188,20 +199,11 @@ fn distance(a: &Signs, b: &Signs) -> u16 {
     bits.sum()
 }
 
-/// In sixteen sums beside each other, which a processor adds up at a time.
-fn product(query: &Vector, codes: &[i8; DIMENSIONS]) -> f32 {
-    let mut sums = [0.0; 16];
-    let both = query
-        .as_chunks::<16>()
-        .0
-        .iter()
-        .zip(codes.as_chunks::<16>().0);
-    for (query, codes) in both {
-        for ((sum, number), code) in sums.iter_mut().zip(query).zip(codes) {
-            *sum += number * f32::from(*code);
-        }
-    }
-    sums.iter().sum()
+/// Of at most 384 · 32767 · 127, which is below 2^31.
+fn product(query: &[i16; DIMENSIONS], codes: &[i8; DIMENSIONS]) -> i32 {
+    let both = query.iter().zip(codes);
+    both.map(|(number, code)| i32::from(*number) * i32::from(*code))
+        .sum()
 }
 
 /// Against accidents, not against people. Each step maps different sums to different sums, so a

@@ -6,7 +6,7 @@
 //! that they mean something on another machine. What the memory agent costs
 //! (`agent`) is counted by a scripted model and not timed. `search` is about the speed of
 //! finding (made-up words: `speech`; a picture: `plot`; the MCP server's memory: `server`),
-//! `retrieval` about what is found, `size` about the room that a year takes.
+//! `vectors` of finding by meaning, `retrieval` about what is found, `size` about the room that a year takes.
 //!
 //! Three more ask what holds when things go wrong, with what they share in `trial` and
 //! `census`: `crash` kills processes, `load` sends more than anybody would, `soak` does
@@ -33,6 +33,7 @@ mod spawn;
 mod speech;
 mod statistics;
 mod trial;
+mod vectors;
 mod world;
 
 use clap::Subcommand;
@@ -53,6 +54,8 @@ enum What {
     Search(search::Args),
     /// Search: whether it finds what answers a question, on a benchmark's data
     Retrieval(retrieval::Args),
+    /// Search by meaning: loading, finding and making vectors
+    Vectors(vectors::Args),
     /// Kills hooks and workers, and looks whether anything is lost, doubled or stuck
     Crash(crash::Args),
     /// Many events a second for a while: what hooks take, and what the worker
@@ -69,6 +72,7 @@ pub fn run(args: &Args) -> anyhow::Result<()> {
         What::Agent(args) => agent::run(args),
         What::Search(args) => search::run(args),
         What::Retrieval(args) => retrieval::run(args),
+        What::Vectors(args) => vectors::run(args),
         What::Crash(args) => crash::run(args),
         What::Load(args) => load::run(args),
         What::Soak(args) => soak::run(args),

@@ -103,3 +103,19 @@ fn a_soak_leaves_no_process_and_loses_nothing() {
     let samples = &report["series"]["worker: MB of memory"]["points"];
     assert!(!samples.as_array().unwrap().is_empty(), "{report}");
 }
+
+#[test]
+fn vectors_are_found_as_by_an_exact_comparison() {
+    let (report, content) = bench(&["vectors", "--count", "3000", "--queries", "5"]);
+    assert!(content);
+    assert_eq!(report["embedding"], Value::Null);
+    let index = &report["index"];
+    assert_eq!(
+        (&index["vectors"], &index["around"]),
+        (&json!(3000), &json!("chance"))
+    );
+    assert!(index["recall_at_20"].as_f64().unwrap() >= 0.95, "{index}");
+    for time in ["load_ms", "search_ms_p50", "search_ms_p95"] {
+        assert!(index[time].as_f64().unwrap() > 0.0, "{index}");
+    }
+}
