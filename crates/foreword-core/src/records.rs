@@ -1,8 +1,7 @@
 //! The texts that an item is embedded as.
 //!
 //! A vector says one thing well and many things badly. So a long item becomes several
-//! *records*, each about as long as a turn or a few facts, and each with what it stands
-//! beside: the title in front, the end of the record before it.
+//! *records*, each about as long as a turn or a few facts, with the title in front.
 
 use crate::notes::Note;
 use crate::store::ItemBody;
@@ -14,10 +13,13 @@ pub const RECORDS_MAX: usize = 8;
 /// Counts up when an item would become other records: then all are embedded anew.
 pub const VERSION: u32 = 1;
 
-/// So many words are about one thing: a paragraph, which the model reads whole.
-const WORDS: usize = 80;
-/// What ends one record begins the next, if it is no longer than this.
-const OVERLAP: usize = 30;
+/// So many words of an observation or a note make a record: it is about one thing anyway.
+const GROUP: usize = 60;
+/// A prompt is about several: each line of about a sentence is one, unless there are so many that
+/// they have to be put together.
+const TURN: usize = 12;
+/// More words than this the model does not read.
+const WORDS_MAX: usize = 120;
 /// The head of a reply says what came of it.
 const REPLY_MAX: usize = 600;
 
@@ -33,20 +35,19 @@ pub fn records(body: &ItemBody) -> Vec<String> {
             ..
         } => {
             let head = sentences([title.as_str(), subtitle]);
-            pieces(
-                &head,
-                facts.iter().map(String::as_str).chain([narrative.as_str()]),
-            )
+            let facts = facts.iter().map(String::as_str);
+            pieces(&head, facts.chain([narrative.as_str()]), GROUP)
         }
         ItemBody::Summary {
             request,
             learned,
             completed,
             ..
-        } => pieces(&text::title(request), [learned.as_str(), completed]),
+        } => pieces(&text::title(request), [learned.as_str(), completed], GROUP),
         ItemBody::Prompt { text, reply } => {
             let reply = text::shorten(reply.as_deref().unwrap_or_default(), REPLY_MAX);
-            pieces("", [text.as_str(), &reply])
+            let words = words(&[text, &reply]) / RECORDS_MAX;
+            pieces("", [text.as_str(), &reply], words.clamp(TURN, WORDS_MAX))
         }
         ItemBody::Note { title, text, .. } => {
             let (note, _) = Note::read(text);
@@ -59,7 +60,7 @@ pub fn records(body: &ItemBody) -> Vec<String> {
             let others = if points.is_empty() { text.as_str() } else { "" };
             let points = points.iter().map(String::as_str);
             let parts = [note.context.as_str()].into_iter().chain(points);
-            pieces(title, parts.chain([others]))
+            pieces(title, parts.chain([others]), GROUP)
         }
     }
 }
@@ -69,33 +70,21 @@ fn sentences<'a>(parts: impl IntoIterator<Item = &'a str>) -> String {
     parts.collect::<Vec<_>>().join(". ")
 }
 
-/// Lines and sentences, put together until they are long enough, the head before each.
-fn pieces<'a>(head: &str, parts: impl IntoIterator<Item = &'a str>) -> Vec<String> {
-    let mut records: Vec<String> = Vec::new();
-    let mut record: Vec<&str> = Vec::new();
-    let worded = |record: &[&str]| {
-        let head = Some(head.trim()).filter(|it| !it.is_empty());
-        head.into_iter()
-            .chain(record.iter().copied())
-            .collect::<Vec<_>>()
-            .join("\n")
-    };
-    for unit in parts.into_iter().flat_map(units) {
-        if !record.is_empty() && words(&record) + words(&[unit]) > WORDS {
-            records.push(worded(&record));
-            let last = record.pop().filter(|it| words(&[it]) <= OVERLAP);
-            record = last.into_iter().collect();
-        }
-        record.push(unit);
-        if records.len() == RECORDS_MAX {
-            return records;
+/// Lines, put together until they have so many words, the head before each.
+fn pieces<'a>(head: &str, parts: impl IntoIterator<Item = &'a str>, enough: usize) -> Vec<String> {
+    let head = head.trim();
+    let head: Vec<&str> = Some(head).filter(|it| !it.is_empty()).into_iter().collect();
+    let mut records: Vec<Vec<&str>> = vec![head.clone()];
+    for line in parts.into_iter().flat_map(lines) {
+        let count = records.len();
+        match records.last_mut() {
+            Some(last) if words(&last[head.len()..]) < enough => last.push(line),
+            _ if count == RECORDS_MAX => break,
+            _ => records.push([head.as_slice(), &[line]].concat()),
         }
     }
-    let last = worded(&record);
-    if !record.is_empty() || (records.is_empty() && !last.is_empty()) {
-        records.push(last);
-    }
-    records
+    let records = records.into_iter().filter(|it| !it.is_empty());
+    records.map(|record| record.join("\n")).collect()
 }
 
 fn words(units: &[&str]) -> usize {
@@ -103,7 +92,7 @@ fn words(units: &[&str]) -> usize {
 }
 
 /// The lines of a text; of a line that is too long by itself, pieces of whole words.
-fn units(text: &str) -> impl Iterator<Item = &str> {
+fn lines(text: &str) -> impl Iterator<Item = &str> {
     let lines = text.lines().map(str::trim).filter(|it| !it.is_empty());
     lines.flat_map(|line| {
         let mut rest = line;
@@ -118,7 +107,7 @@ fn units(text: &str) -> impl Iterator<Item = &str> {
     })
 }
 
-/// Where the first `WORDS` words of a line end: after a sentence, if there is one in the second half.
+/// Where the first `WORDS_MAX` words of a line end: after a sentence, if there is one in the second half.
 fn end(line: &str) -> usize {
     let ends = line
         .char_indices()
@@ -126,10 +115,13 @@ fn end(line: &str) -> usize {
     let ends =
         ends.filter(|((_, it), next)| !it.is_whitespace() && next.is_none_or(char::is_whitespace));
     let ends = ends.map(|((at, it), _)| (at + it.len_utf8(), matches!(it, '.' | '!' | '?')));
-    let ends: Vec<(usize, bool)> = ends.take(WORDS).collect();
+    let ends: Vec<(usize, bool)> = ends.take(WORDS_MAX).collect();
     match ends.last() {
         Some(&(last, _)) if last < line.trim_end().len() => {
-            let sentence = ends.iter().skip(WORDS / 2).rfind(|(_, sentence)| *sentence);
+            let sentence = ends
+                .iter()
+                .skip(WORDS_MAX / 2)
+                .rfind(|(_, sentence)| *sentence);
             sentence.map_or(last, |(at, _)| *at)
         }
         _ => line.len(),
@@ -154,38 +146,34 @@ mod tests {
     }
 
     #[test]
-    fn what_is_short_is_one_record_and_what_is_empty_none() {
+    fn each_line_of_a_prompt_is_a_record_if_it_is_long_enough() {
+        let [a, b] = [many("a", 20), many("b", 12)];
         assert_eq!(
-            prompt("one line\n\n  and another "),
-            ["one line\nand another"]
+            prompt(&format!("{a}\n\n {b} \nyes\nno")),
+            [a, b, "yes\nno".into()]
         );
         assert_eq!(prompt(" \n "), [""; 0]);
     }
 
     #[test]
-    fn a_long_text_is_cut_between_lines_and_each_begins_with_the_line_before() {
-        let lines = ["a", "b", "c", "d"].map(|name| many(name, 30));
-        assert_eq!(
-            prompt(&lines.join("\n")),
-            [
-                lines[..2].join("\n"),
-                lines[1..3].join("\n"),
-                lines[2..].join("\n"),
-            ]
-        );
+    fn a_long_prompt_is_read_evenly_and_as_far_as_there_is_room() {
+        let lines = |count: usize| (0..count).map(|at| many(&format!("{at}x"), 20));
+        let records = prompt(&lines(40).collect::<Vec<_>>().join("\n"));
+        assert_eq!(records.len(), RECORDS_MAX);
+        assert_eq!(records.join(" ").split_whitespace().count(), 800);
+        assert_eq!(prompt(&many("word", 10_000)).len(), RECORDS_MAX);
     }
 
     #[test]
     fn a_long_line_is_cut_after_a_sentence_else_after_a_word() {
-        let line = format!("{}. {}", many("a", 50), many("b", 50));
+        let line = format!("{}. {}", many("a", 80), many("b", 80));
         assert_eq!(
             prompt(&line),
-            [format!("{}.", many("a", 50)), many("b", 50)]
+            [format!("{}.", many("a", 80)), many("b", 80)]
         );
-        let records = prompt(&many("a", 170));
+        let records = prompt(&many("a", 250));
         let words: Vec<_> = records.iter().map(|it| it.split(' ').count()).collect();
-        assert_eq!(words, [80, 80, 10]);
-        assert_eq!(prompt(&many("word", 10_000)).len(), RECORDS_MAX);
+        assert_eq!(words, [120, 120, 10]);
         // No spaces: one word, however long.
         assert_eq!(prompt(&"全文検索".repeat(500)).len(), 1);
     }

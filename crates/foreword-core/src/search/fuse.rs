@@ -9,6 +9,7 @@ use std::collections::{HashMap, HashSet};
 
 use super::{Answer, Found, Hit, Matched, Query, SUPERSEDED, Sort, dates, list, search};
 use crate::model::{Millis, Origin};
+use crate::records::RECORDS_MAX;
 use crate::store::Store;
 use crate::vectors::{Vector, Vectors};
 
@@ -22,10 +23,12 @@ pub struct Meaning<'a> {
 }
 
 // Fixed on the development half of the benchmark: bench/runs/2026-11-16-meaning.md.
-const BY_WORDS: f64 = 0.3;
-const BY_MEANING: f64 = 0.7;
-/// What an item's second-nearest record adds.
-const SECOND: f64 = 0.1;
+const BY_WORDS: f64 = 0.35;
+const BY_MEANING: f64 = 0.65;
+/// What counts of an item's nearest record, and of all its records on average: one that is about
+/// the question as a whole is better than one that touches on it.
+const NEAREST: f64 = 0.5;
+const AVERAGE: f64 = 0.5;
 const NAMED_DAY: f64 = 0.1;
 /// What breaks a tie, and no more: half of it is gone after so long.
 const RECENCY: f64 = 0.01;
@@ -134,37 +137,34 @@ fn near(
         let ids: HashSet<i64> = near.map(|(id, _)| *id).collect();
         list::pick(store, &Vec::from_iter(ids), &query.filter)
     };
-    let mut records = vectors.nearest(question, count, |_| true);
-    let mut new = unknown(&records)?;
-    let nearly_all = records.len() < count;
-    if new.len() < ENOUGH && !nearly_all && query.filter != super::Filter::default() {
+    let nearest = vectors.nearest(question, count, |_| true);
+    let mut new = unknown(&nearest)?;
+    let is_all = nearest.len() < count;
+    if new.len() < ENOUGH && !is_all && query.filter != super::Filter::default() {
         let allowed = list::ids(store, &query.filter)?;
-        records = vectors.nearest(question, count, |id| allowed.contains(&id));
-        new = unknown(&records)?;
+        let nearest = vectors.nearest(question, count, |id| allowed.contains(&id));
+        new = unknown(&nearest)?;
     }
     for hit in &mut new {
         hit.matched = Some(Matched::Meaning);
     }
-    records.extend(
-        vectors.nearest(question, known.len() * crate::records::RECORDS_MAX, |id| {
-            known.contains_key(&id)
-        }),
-    );
-    let mut near: HashMap<i64, Vec<f32>> = HashMap::new();
-    for (id, cosine) in records {
-        let cosines = near.entry(id).or_default();
-        // A record may have been found both ways.
-        if cosines.last() != Some(&cosine) {
-            cosines.push(cosine);
-        }
+    // Of each candidate all records count, not only those that are among the nearest.
+    let candidates: HashSet<i64> = new
+        .iter()
+        .map(|it| it.id)
+        .chain(known.keys().copied())
+        .collect();
+    let count = candidates.len() * RECORDS_MAX;
+    let mut near: HashMap<i64, (f64, f64, f64)> = HashMap::new();
+    for (id, cosine) in vectors.nearest(question, count, |id| candidates.contains(&id)) {
+        let cosine = f64::from(cosine.max(0.0));
+        let (nearest, sum, records) = near.entry(id).or_default();
+        *nearest = nearest.max(cosine);
+        (*sum, *records) = (*sum + cosine, *records + 1.0);
     }
-    let pooled = near.into_iter().map(|(id, mut cosines)| {
-        cosines.sort_by(|a, b| b.total_cmp(a));
-        cosines.dedup();
-        let at =
-            |number: usize| f64::from(cosines.get(number).copied().unwrap_or_default().max(0.0));
-        (id, at(0) + SECOND * at(1))
-    });
+    let pooled = near.into_iter();
+    let pooled = pooled
+        .map(|(id, (nearest, sum, records))| (id, NEAREST * nearest + AVERAGE * sum / records));
     Ok((pooled.collect(), new))
 }
 

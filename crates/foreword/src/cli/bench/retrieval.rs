@@ -2,16 +2,19 @@
 //!
 //! The data is a file of questions, one JSON object a line, each with its own haystack
 //! of sessions. All of them go into one fresh memory on disk, a project for each
-//! question, as prompts; then each question is searched for in its project.
+//! question, as prompts; then each question is searched for in its project: by words, by
+//! vectors alone if the model is installed, and as `search` does, by both.
 
-use std::collections::{BTreeMap, BTreeSet};
+use std::collections::{BTreeMap, BTreeSet, HashMap};
 use std::path::PathBuf;
 use std::time::{Duration, Instant};
 
 use anyhow::Context as _;
 use foreword_core::model::{Event, EventKind, Millis, Payload};
-use foreword_core::search::{Filter, Query, Sort, search};
-use foreword_core::store::{Batch, Replaces, Store};
+use foreword_core::search::{Filter, Found, Hit, Meaning, Query, Sort, search, search_by_meaning};
+use foreword_core::store::{Batch, Loaded, Replaces, Store};
+use foreword_core::vectors::Vectors;
+use foreword_embed::Model;
 use serde::Deserialize;
 use serde_json::{Map, Value, json};
 use sha2::{Digest as _, Sha256};
@@ -19,16 +22,19 @@ use uuid::Uuid;
 
 use super::statistics::{milliseconds, percentile};
 use crate::home::Home;
-use crate::show;
+use crate::{model_files, show};
 
 #[derive(clap::Args)]
 pub struct Args {
     /// Questions and their sessions: {"id", "type", "question", "gold": [session id], "sessions": [{"id", "date", "text"}]} a line
     #[arg(long, value_name = "FILE")]
     data: PathBuf,
-    /// By words alone: the only way there is until there are vectors
+    /// By words alone
     #[arg(long)]
     no_model: bool,
+    /// Keep the memory with its vectors in this folder, and use the one that is there
+    #[arg(long, value_name = "DIR")]
+    keep: Option<PathBuf>,
     /// Print JSON
     #[arg(long)]
     json: bool,
@@ -63,6 +69,7 @@ struct Asked<'a> {
 const PROMPT_CHARACTERS: usize = 2_000;
 /// A session can be hit in several of its prompts: enough for ten different ones.
 const HITS: u32 = 100;
+const DAY: Millis = 24 * 3_600_000;
 
 pub fn run(args: &Args) -> anyhow::Result<()> {
     let data = std::fs::read(&args.data)
@@ -74,31 +81,63 @@ pub fn run(args: &Args) -> anyhow::Result<()> {
     let dir = tempfile::Builder::new()
         .prefix("foreword-bench-")
         .tempdir()?;
-    let home = Home::at(dir.path());
+    let started = Instant::now();
+    let home = Home::at(args.keep.as_deref().unwrap_or(dir.path()));
+    std::fs::create_dir_all(home.dir())?;
+    let kept = home.memory().exists();
     let mut store = Store::open(&home.memory(), &home.backups())?;
-    for question in &questions {
+    for question in questions.iter().filter(|_| !kept) {
         for session in &question.sessions {
             remember(&mut store, question, session)?;
         }
     }
-    let asked = questions
-        .iter()
-        .map(|question| ask(&store, question))
-        .collect::<anyhow::Result<Vec<_>>>()?;
-
-    let mut report = figures(&asked.iter().collect::<Vec<_>>());
-    let mut types: BTreeMap<&str, Vec<&Asked<'_>>> = BTreeMap::new();
-    for it in &asked {
-        types.entry(&it.question.kind).or_default().push(it);
-    }
-    let types: Map<_, _> = types
-        .into_iter()
-        .map(|(kind, asked)| (kind.to_owned(), figures(&asked).into()))
-        .collect();
-    let times: Vec<f64> = asked.iter().map(|it| milliseconds(it.took)).collect();
-    report.insert("by_type".into(), types.into());
-    report.insert("ms_p50".into(), json!(percentile(&times, 50)));
-    report.insert("model".into(), Value::Null);
+    let model = super::super::home_to_look_at()?.model();
+    let model = (!args.no_model && model.exists()).then(|| Model::open(&model));
+    let model = model
+        .transpose()
+        .context("the sentence model cannot be used")?;
+    let all = |ask: &dyn Fn(&Question) -> anyhow::Result<Found>| {
+        let asked = questions.iter().map(|question| Asked::of(question, ask));
+        asked.collect::<anyhow::Result<Vec<_>>>()
+    };
+    let by_words = all(&|question| Ok(search(&store, &query(question))?))?;
+    let mut report = match &model {
+        None => report(&by_words),
+        Some(model) => {
+            embed(&mut store, model)?;
+            let mut loaded = Loaded::default();
+            store.load_vectors(model_files::NAME, &mut loaded)?;
+            let vectors = &loaded.vectors;
+            let by_vectors = all(&|it| by_vectors(&store, vectors, model, it))?;
+            let fused = all(&|it| {
+                let meaning = Meaning {
+                    vectors,
+                    question: &model.embed(&it.question),
+                    now: it
+                        .sessions
+                        .iter()
+                        .filter_map(Session::at)
+                        .max()
+                        .unwrap_or_default()
+                        + DAY,
+                };
+                Ok(search_by_meaning(&store, &query(it), meaning)?)
+            })?;
+            let better = |a: &[Asked<'_>], b: &[Asked<'_>]| {
+                let both = a.iter().zip(b);
+                both.filter(|(a, b)| a.ndcg() > b.ndcg()).count()
+            };
+            let mut report = report(&fused);
+            report.insert("records".into(), vectors.len().into());
+            report.insert("won".into(), better(&fused, &by_words).into());
+            report.insert("lost".into(), better(&by_words, &fused).into());
+            report.insert("by_words".into(), self::report(&by_words).into());
+            report.insert("by_vectors".into(), self::report(&by_vectors).into());
+            report
+        }
+    };
+    report.insert("model".into(), model.map(|_| model_files::NAME).into());
+    report.insert("seconds".into(), started.elapsed().as_secs().into());
     report.insert(
         "source_sha256".into(),
         format!("{:x}", Sha256::digest(&data)).into(),
@@ -113,8 +152,49 @@ pub fn run(args: &Args) -> anyhow::Result<()> {
     Ok(())
 }
 
+/// Figures of all questions, and by their type.
+fn report(asked: &[Asked<'_>]) -> Map<String, Value> {
+    let mut report = figures(&asked.iter().collect::<Vec<_>>());
+    let mut types: BTreeMap<&str, Vec<&Asked<'_>>> = BTreeMap::new();
+    for it in asked {
+        types.entry(&it.question.kind).or_default().push(it);
+    }
+    let types: Map<_, _> = types
+        .into_iter()
+        .map(|(kind, asked)| (kind.to_owned(), figures(&asked).into()))
+        .collect();
+    let times: Vec<f64> = asked.iter().map(|it| milliseconds(it.took)).collect();
+    report.insert("by_type".into(), types.into());
+    report.insert("ms_p50".into(), json!(percentile(&times, 50)));
+    report
+}
+
+/// As the worker does, but on two threads and with a word on how far it is.
+pub fn embed(store: &mut Store, model: &Model) -> anyhow::Result<()> {
+    loop {
+        let items = store.unembedded(model_files::NAME, 1_000)?;
+        let texts: Vec<&str> = items
+            .iter()
+            .flat_map(|it| &it.records)
+            .map(String::as_str)
+            .collect();
+        let mut vectors = model.embed_all(&texts, 2).into_iter();
+        let made: Vec<_> = items
+            .into_iter()
+            .map(|it| (vectors.by_ref().take(it.records.len()).collect(), it))
+            .map(|(vectors, it)| (it, vectors))
+            .collect();
+        if made.is_empty() {
+            return Ok(());
+        }
+        store.put_vectors(model_files::NAME, &made)?;
+        let (embedded, items) = store.embedded(model_files::NAME)?;
+        eprintln!("{embedded} of {items} embedded");
+    }
+}
+
 fn remember(store: &mut Store, question: &Question, session: &Session) -> anyhow::Result<()> {
-    let at = session.date.as_deref().and_then(date).unwrap_or_default();
+    let at = session.at().unwrap_or_default();
     let mut prompts = vec![String::new()];
     for line in session.text.lines() {
         let last = prompts.last_mut().expect("there is always one");
@@ -183,44 +263,75 @@ fn date(text: &str) -> Option<Millis> {
     Some(start.timestamp().as_millisecond())
 }
 
-fn ask<'a>(store: &Store, question: &'a Question) -> anyhow::Result<Asked<'a>> {
-    let filter = Filter {
-        projects: Some(vec![project(question)]),
-        ..Filter::default()
-    };
-    let started = Instant::now();
-    let found = search(
-        store,
-        &Query {
-            words: &question.question,
-            filter,
-            sort: Sort::Relevance,
-            limit: HITS,
-            offset: 0,
-        },
-    )?;
-    let took = started.elapsed();
-    let mut sessions: Vec<String> = Vec::new();
-    for hit in found.hits {
-        if !sessions.contains(&hit.session) {
-            sessions.push(hit.session);
-        }
+impl Session {
+    fn at(&self) -> Option<Millis> {
+        self.date.as_deref().and_then(date)
     }
-    let gold: BTreeSet<String> = question
-        .gold
-        .iter()
-        .map(|id| host_session_id(question, id))
+}
+
+fn query(question: &Question) -> Query<'_> {
+    Query {
+        words: &question.question,
+        filter: Filter {
+            projects: Some(vec![project(question)]),
+            ..Filter::default()
+        },
+        sort: Sort::Relevance,
+        limit: HITS,
+        offset: 0,
+    }
+}
+
+/// The nearest records alone, which `search` never goes by.
+fn by_vectors(
+    store: &Store,
+    vectors: &Vectors,
+    model: &Model,
+    question: &Question,
+) -> anyhow::Result<Found> {
+    let everything = Query {
+        words: "",
+        limit: u32::MAX,
+        ..query(question)
+    };
+    let mut found = search(store, &everything)?;
+    let mut hits: HashMap<i64, Hit> = found.hits.drain(..).map(|it| (it.id, it)).collect();
+    let vector = model.embed(&question.question);
+    let near = vectors.nearest(&vector, vectors.len(), |id| hits.contains_key(&id));
+    found.hits = near
+        .into_iter()
+        .filter_map(|(id, _)| hits.remove(&id))
         .collect();
-    let ranks = (0..)
-        .zip(&sessions)
-        .filter(|(_, it)| gold.contains(*it))
-        .map(|(rank, _)| rank)
-        .collect();
-    Ok(Asked {
-        question,
-        ranks,
-        took,
-    })
+    Ok(found)
+}
+
+impl<'a> Asked<'a> {
+    fn of(
+        question: &'a Question,
+        ask: impl Fn(&Question) -> anyhow::Result<Found>,
+    ) -> anyhow::Result<Asked<'a>> {
+        let started = Instant::now();
+        let found = ask(question)?;
+        let took = started.elapsed();
+        let mut sessions: Vec<String> = Vec::new();
+        for hit in found.hits {
+            if !sessions.contains(&hit.session) {
+                sessions.push(hit.session);
+            }
+        }
+        let gold = question.gold.iter().map(|id| host_session_id(question, id));
+        let gold: BTreeSet<String> = gold.collect();
+        let ranks = (0..)
+            .zip(&sessions)
+            .filter(|(_, it)| gold.contains(*it))
+            .map(|(rank, _)| rank)
+            .collect();
+        Ok(Asked {
+            question,
+            ranks,
+            took,
+        })
+    }
 }
 
 fn figures(asked: &[&Asked<'_>]) -> Map<String, Value> {
@@ -239,6 +350,8 @@ fn figures(asked: &[&Asked<'_>]) -> Map<String, Value> {
         let all = |it: &Asked<'_>| f64::from(u8::from(it.within(top) == it.question.gold.len()));
         figures.insert(format!("recall_all@{top}"), mean(&all));
     }
+    let share = |it: &Asked<'_>| it.within(1) as f64 / it.question.gold.len().max(1) as f64;
+    figures.insert("recall@1".into(), mean(&share));
     figures.insert("ndcg@10".into(), mean(&|it| it.ndcg()));
     figures.insert("mrr".into(), mean(&|it| it.reciprocal_rank()));
     figures
@@ -286,7 +399,7 @@ mod tests {
             figures,
             json!({
                 "n": 1, "recall_any@1": 0.0, "recall_any@5": 1.0, "recall_any@10": 1.0,
-                "recall_all@5": 0.0, "recall_all@10": 1.0, "ndcg@10": 0.5803, "mrr": 0.5,
+                "recall_all@5": 0.0, "recall_all@10": 1.0, "recall@1": 0.0, "ndcg@10": 0.5803, "mrr": 0.5,
             })
         );
     }
