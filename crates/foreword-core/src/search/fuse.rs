@@ -23,13 +23,13 @@ pub struct Meaning<'a> {
 }
 
 // Fixed on the development half of the benchmark: bench/runs/2026-11-16-meaning.md.
-const BY_WORDS: f64 = 0.35;
-const BY_MEANING: f64 = 0.65;
+const BY_WORDS: f64 = 0.4;
+const BY_MEANING: f64 = 0.6;
 /// What counts of an item's nearest record, and of all its records on average: one that is about
 /// the question as a whole is better than one that touches on it.
 const NEAREST: f64 = 0.5;
 const AVERAGE: f64 = 0.5;
-const NAMED_DAY: f64 = 0.1;
+const NAMED_DAY: f64 = 0.05;
 /// What breaks a tie, and no more: half of it is gone after so long.
 const RECENCY: f64 = 0.01;
 const RECENCY_HALF: f64 = 90.0 * 86_400_000.0;
@@ -37,8 +37,10 @@ const USER_SAID: f64 = 0.01;
 /// Where the words leave no doubt.
 const ALL_WORDS: f64 = 0.1;
 const EXACT: f64 = 2.0;
-/// What is no nearer than this, and has none of the words, is about something else.
-const NEAR: f32 = 0.25;
+/// What has none of the words, and is no nearer than this, or than this part of the nearest, is about
+/// something else. Two short texts that mean the same may be at 0.16.
+const NEAR: f32 = 0.12;
+const NEAR_PART: f32 = 0.5;
 /// So many of each are looked at.
 const CANDIDATES: usize = 200;
 /// If fewer of the nearest pass the filter, it is asked first what passes at all.
@@ -131,16 +133,18 @@ fn near(
     } = meaning;
     let count = query.limit as usize;
     let unknown = |near: &[(i64, f32)]| -> rusqlite::Result<Vec<Hit>> {
-        let near = near
-            .iter()
-            .filter(|(id, cosine)| *cosine >= NEAR && !known.contains_key(id));
+        let least = near.first().map_or(0.0, |it| it.1 * NEAR_PART).max(NEAR);
+        let near = near.iter();
+        let near = near.filter(|(id, cosine)| *cosine >= least && !known.contains_key(id));
         let ids: HashSet<i64> = near.map(|(id, _)| *id).collect();
         list::pick(store, &Vec::from_iter(ids), &query.filter)
     };
     let nearest = vectors.nearest(question, count, |_| true);
     let mut new = unknown(&nearest)?;
     let is_all = nearest.len() < count;
-    if new.len() < ENOUGH && !is_all && query.filter != super::Filter::default() {
+    let known_too = nearest.iter().filter(|(id, _)| known.contains_key(id));
+    let enough = new.len() + known_too.count() >= ENOUGH;
+    if !enough && !is_all && query.filter != super::Filter::default() {
         let allowed = list::ids(store, &query.filter)?;
         let nearest = vectors.nearest(question, count, |id| allowed.contains(&id));
         new = unknown(&nearest)?;
