@@ -367,6 +367,8 @@ fn runs_foreword(command: &str) -> bool {
     const AROUND: &[&str] = &[
         "cd", "head", "tail", "grep", "less", "cat", "jq", "sed", "wc", "sort", "true",
     ];
+    // What is fed to it on its standard input is no command.
+    let command = command.split("<<").next().unwrap_or_default();
     if !command.contains("foreword") {
         return false;
     }
@@ -491,6 +493,7 @@ mod tests {
             "foreword show 12",
             "~/bin/foreword search limit 2>&1 | head -20",
             "cd /p && foreword show 3; foreword show 4",
+            "/opt/foreword summarize s1 --draft - <<'N'\n# A title\nrm x\nN",
         ] {
             assert!(runs_foreword(look), "{look}");
         }

@@ -78,7 +78,12 @@ pub fn fill(
     Ok(count)
 }
 
-fn event(told: &Told, id: Uuid, project_dir: Option<&str>, terms: &Terms<'_>) -> Option<Event> {
+pub(crate) fn event(
+    told: &Told,
+    id: Uuid,
+    project_dir: Option<&str>,
+    terms: &Terms<'_>,
+) -> Option<Event> {
     let world = World {
         now: told.at,
         event_id: id,

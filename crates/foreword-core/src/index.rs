@@ -282,6 +282,7 @@ impl Shown<'_> {
 /// with a clone are somebody else's, and nobody asked for them here.
 fn new_notes(store: &Store, root: Option<&Path>) -> rusqlite::Result<u64> {
     let folder = root.and_then(|root| Folder::at(root, None).ok());
+    let folder = folder.filter(|it| it.master().exists());
     let mut statement = store
         .connection
         .prepare_cached("select 1 from sessions where host_session_id = :session")?;

@@ -5,7 +5,7 @@
 //! is worse: an agent would go against it. *Unrelated* is the answer whenever in doubt.
 //! `testdata/kin` has labelled pairs and says how often this is right.
 
-mod words;
+pub(crate) mod words;
 
 use crate::model::ObservationType;
 use words::{DENIES, GIVES_UP, has_name, plain};

@@ -4,9 +4,19 @@
 //! conversation is the same file, and two people's notes never meet in one. The *master*
 //! is what was synthesised from all of them. A *scope* is the same again for a sub-area.
 //! Everything here works without a database. `note` knows the form of a note, `keep` how
-//! a note is written again without losing what a person edited.
+//! a note is written again without losing what a person edited; `conversation` reads what
+//! a note can be made of, `archive` carries notes to another place. `synthesis` makes
+//! statements of all notes, `evidence` holds them against what is there, `master` and
+//! `record` keep them.
 
+pub mod archive;
+mod conversation;
+pub mod evidence;
+mod keep;
+pub mod master;
 pub mod note;
+pub mod record;
+pub mod synthesis;
 
 use std::collections::HashSet;
 use std::fs::{self, File};
@@ -14,6 +24,9 @@ use std::io::{self, Write as _};
 use std::path::{Path, PathBuf};
 use std::time::Duration;
 
+use crate::fault;
+pub use conversation::conversation;
+pub use keep::{Kept, keep};
 pub use note::{Note, Point, Problem};
 
 /// Where the memory lies below a project's root.
@@ -23,7 +36,14 @@ pub const FOLDER: &str = "_memory";
 const FILE_MAX: u64 = 1 << 20;
 
 /// Names in the folder that no scope may have.
-const RESERVED: &[&str] = &["conversations", "archive", "master", "readme", "proposal"];
+const RESERVED: &[&str] = &[
+    "conversations",
+    "archive",
+    "master",
+    "readme",
+    "proposal",
+    "synthesis",
+];
 
 #[derive(Debug, thiserror::Error)]
 pub enum NotesError {
@@ -165,8 +185,10 @@ impl Folder {
             .filter(|path| path.extension().is_some_and(|it| it == "md"))
             .filter_map(|path| {
                 let session = path.file_stem()?.to_str()?.to_owned();
-                let since = changed(&path)?.duration_since(master?).unwrap_or_default();
-                (!known.contains(session.as_str()) || since > SAME).then_some(session)
+                let since = master.and_then(|it| changed(&path)?.duration_since(it).ok());
+                let since = since.unwrap_or_default();
+                (master.is_none() || !known.contains(session.as_str()) || since > SAME)
+                    .then_some(session)
             })
             .collect();
         sessions.sort();
@@ -177,7 +199,12 @@ impl Folder {
     pub fn read(&self, path: &Path) -> Result<Option<String>, NotesError> {
         self.require_inside(path)?;
         let size = match fs::metadata(path) {
-            Ok(it) => it.len(),
+            Ok(it) if it.is_file() => it.len(),
+            // A pipe of this name would be waited for.
+            Ok(_) => {
+                let error = io::Error::new(io::ErrorKind::InvalidInput, "this is no file");
+                return Err(io_at(path)(error));
+            }
             Err(error) if error.kind() == io::ErrorKind::NotFound => return Ok(None),
             Err(error) => return Err(io_at(path)(error)),
         };
@@ -207,12 +234,17 @@ impl Folder {
         put(path, text)
     }
 
-    /// Whatever of the path is there lies in the project, links followed.
+    /// Whatever of the path is there lies in the memory, links followed, and that in the
+    /// project, but not among what belongs to git.
     fn require_inside(&self, path: &Path) -> Result<(), NotesError> {
-        let there = path.ancestors().find(|it| it.symlink_metadata().is_ok());
-        let inside = there
-            .and_then(|it| it.canonicalize().ok())
-            .is_some_and(|it| it.starts_with(&self.root));
+        let real = |path: &Path| {
+            let there = path.ancestors().find(|it| it.symlink_metadata().is_ok())?;
+            there.canonicalize().ok()
+        };
+        let memory = real(&self.root.join(FOLDER)).unwrap_or_default();
+        let inside = memory.starts_with(&self.root)
+            && real(path).is_some_and(|it| it.starts_with(&memory))
+            && !memory.iter().any(|it| it == ".git");
         if inside {
             return Ok(());
         }
@@ -246,12 +278,17 @@ fn entries(folder: &Path) -> impl Iterator<Item = PathBuf> {
 fn put(path: &Path, text: &str) -> Result<(), NotesError> {
     let name = path.file_name().unwrap_or_default().to_string_lossy();
     let beside = path.with_file_name(format!(".{name}.{}.tmp", std::process::id()));
-    let written = File::create(&beside)
+    // Never through a link that somebody put there.
+    let _ = fs::remove_file(&beside);
+    let written = File::create_new(&beside)
         .and_then(|mut file| {
             file.write_all(text.as_bytes())?;
             file.sync_all()
         })
-        .and_then(|()| fs::rename(&beside, path));
+        .and_then(|()| {
+            fault::point("notes:before-rename");
+            fs::rename(&beside, path)
+        });
     written.map_err(|error| {
         let _ = fs::remove_file(&beside);
         io_at(path)(error)
@@ -265,3 +302,6 @@ fn io_at(path: &Path) -> impl Fn(io::Error) -> NotesError {
         error,
     }
 }
+
+#[cfg(test)]
+mod tests;

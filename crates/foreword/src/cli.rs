@@ -16,6 +16,7 @@ mod doctor;
 mod dropped;
 mod logs;
 mod model;
+mod notes;
 mod pages;
 mod projects;
 mod recall;
@@ -28,13 +29,15 @@ mod search;
 mod sessions;
 mod show;
 mod status;
+mod summarize;
 mod switch;
+mod synthesize;
 mod timeline;
 mod vacuum;
 mod why;
 mod worker;
 
-pub use agent::{Agent, Pause};
+pub use agent::{Agent, Pause, pause};
 pub use cost::Bill;
 pub use doctor::{Cure, Finding};
 pub use redo::Subject;
@@ -53,7 +56,7 @@ use foreword_core::db::OpenError;
 use foreword_core::project::{self, Place};
 use foreword_core::queue::Queue;
 use foreword_core::spool;
-use foreword_core::store::{Store, notes};
+use foreword_core::store::{self, Store};
 
 use crate::home::Home;
 use crate::log::Log;
@@ -111,6 +114,12 @@ enum Command {
     Projects(projects::Args),
     /// The project's memory in files: print it, or have it loaded always
     Recall(recall::Args),
+    /// Write the note of a conversation into the project
+    Summarize(summarize::Args),
+    /// The notes of this project: list, export, import
+    Notes(notes::Args),
+    /// Make the project's memory of all notes in `_memory/`, checked against what is there
+    Synthesize(synthesize::Args),
     /// Switch Foreword off: in this project, for a session, or everywhere
     Off(switch::Args),
     /// Switch it on again
@@ -228,6 +237,9 @@ fn dispatch(command: Command) -> anyhow::Result<()> {
         Command::Why(args) => why::run(&args),
         Command::Projects(args) => projects::run(&args),
         Command::Recall(args) => recall::run(&args),
+        Command::Summarize(args) => summarize::run(&args),
+        Command::Notes(args) => notes::run(&args),
+        Command::Synthesize(args) => synthesize::run(&args),
         Command::Off(args) => switch::off(&args),
         Command::On(args) => switch::on(&args),
         Command::Dropped(args) => dropped::run(&args),
@@ -316,7 +328,7 @@ fn mirror_notes(home: &Home, here: &Place) {
     let (Some(project), Some(root)) = (&here.project, &here.root) else {
         return;
     };
-    let seen = notes::seen(root);
+    let seen = store::notes::seen(root);
     let off = switches::off_in_environment() || Switches::read(home).covers(Some(project), "");
     let mirror = || -> anyhow::Result<()> {
         match Store::look(&home.memory())? {

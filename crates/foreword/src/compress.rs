@@ -2,9 +2,10 @@
 //!
 //! `question` words what happened, with `prompts` that are files; a provider answers;
 //! `reply` finds the known tags in whatever came back, and `repair` makes model types of
-//! them. An answer without any of the tags is asked for once more. Every call is in the
+//! them; `note` asks for a note instead. An answer without any of the tags is asked for once more. Every call is in the
 //! ledger, also one that failed.
 
+pub mod note;
 pub mod prompts;
 pub mod question;
 pub mod repair;
@@ -16,7 +17,7 @@ use foreword_core::fault;
 use foreword_core::model::{Derived, Event, FailureKind, Millis, Observation, Provenance};
 use foreword_core::redact;
 use foreword_core::store::Store;
-use foreword_core::store::ledger::{Answered, Entry, Failed};
+use foreword_core::store::ledger::{Entry, Failed};
 use foreword_core::text;
 
 use crate::config;
@@ -110,19 +111,7 @@ impl Compressor {
             retry_at: pause(failure),
         });
         let paused = failed.as_ref().is_some_and(|it| it.retry_at.is_some());
-        store.answered(
-            open,
-            &Answered {
-                requests: call.requests,
-                model: call.model.clone(),
-                input_tokens: call.usage.input,
-                output_tokens: call.usage.output,
-                cache_read_tokens: call.usage.cache_read,
-                cache_write_tokens: call.usage.cache_write,
-                cost_usd: call.cost_usd,
-                failure: failed,
-            },
-        )?;
+        store.answered(open, &call.answered(failed))?;
         Ok(Compressed {
             derived: read.map_err(|failure| {
                 if paused {

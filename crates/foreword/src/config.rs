@@ -28,6 +28,7 @@ pub struct Config {
     pub show: Show,
     pub project: Project,
     pub backup: Backup,
+    pub notes: Notes,
     pub retention: Retention,
 }
 
@@ -121,6 +122,12 @@ impl Backup {
         let Backup { daily, weekly } = *self;
         Kept { daily, weekly }
     }
+}
+
+#[derive(Debug, Clone, PartialEq, Eq, Deserialize)]
+pub struct Notes {
+    pub master_max_tokens: usize,
+    pub auto_synthesize_after: u32,
 }
 
 #[derive(Debug, Clone, PartialEq, Eq, Deserialize)]
@@ -290,7 +297,7 @@ fn single_changes(file: &str) -> Vec<anyhow::Result<Table>> {
 /// Whether a change may have been meant to say what is spent: all but those of sections
 /// that are known to say something else.
 fn may_be_of_money(change: &Table) -> bool {
-    const OTHERS: [&str; 9] = [
+    const OTHERS: [&str; 10] = [
         "claude",
         "anthropic",
         "openai",
@@ -299,6 +306,7 @@ fn may_be_of_money(change: &Table) -> bool {
         "capture",
         "show",
         "project",
+        "notes",
         "retention",
     ];
     change.keys().any(|key| !OTHERS.contains(&key.as_str()))

@@ -8,9 +8,11 @@ mod hook;
 mod start;
 mod switch;
 
+mod ask;
 mod compress;
 mod provider;
 mod recover;
+mod synthesize;
 mod worker;
 
 mod cli;

@@ -23,6 +23,16 @@ pub fn make_files_private() {
     unsafe { libc::umask(0o077) };
 }
 
+/// Does something after which files that we make are again for whom they were before.
+pub fn keep_umask<T>(work: impl FnOnce() -> T) -> T {
+    // SAFETY: as above.
+    let before = unsafe { libc::umask(0o077) };
+    let done = work();
+    // SAFETY: as above.
+    unsafe { libc::umask(before) };
+    done
+}
+
 /// Whether this user may make files in a folder.
 pub fn may_write(folder: &Path) -> bool {
     let Ok(folder) = CString::new(folder.as_os_str().as_bytes()) else {

@@ -16,6 +16,7 @@ pub mod prices;
 use std::time::Duration;
 
 use foreword_core::model::{FailureKind, Millis};
+use foreword_core::store::ledger::{Answered, Failed};
 
 use crate::config::Config;
 use crate::home::Home;
@@ -122,6 +123,20 @@ impl Call {
             usage: Usage::default(),
             cost_usd: None,
             answer: Err(failure),
+        }
+    }
+
+    /// For the ledger. What is wrong with an answer only its reader knows.
+    pub fn answered(&self, failure: Option<Failed>) -> Answered {
+        Answered {
+            requests: self.requests,
+            model: self.model.clone(),
+            input_tokens: self.usage.input,
+            output_tokens: self.usage.output,
+            cache_read_tokens: self.usage.cache_read,
+            cache_write_tokens: self.usage.cache_write,
+            cost_usd: self.cost_usd,
+            failure,
         }
     }
 }

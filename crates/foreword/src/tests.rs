@@ -33,7 +33,7 @@ fn recorded() -> Vec<Vec<u8>> {
 }
 
 fn saved(name: &str) -> String {
-    std::fs::read_to_string(folder().join("../databases/5").join(name)).unwrap()
+    std::fs::read_to_string(folder().join("../databases/6").join(name)).unwrap()
 }
 
 fn captured(hook: Hook, input: &[u8]) -> Captured {
@@ -105,7 +105,7 @@ fn spooled_events_are_taken_in_or_set_aside() {
     );
     std::fs::create_dir_all(&unreadable).unwrap();
     let mut queue = Queue::open(&dir.path().join("queue.db"), &dir.path().join("backups")).unwrap();
-    let sample = std::fs::read(folder().join("../databases/5/spool.json")).unwrap();
+    let sample = std::fs::read(folder().join("../databases/6/spool.json")).unwrap();
     fuzz("spool", vec![sample], 800, |input| {
         std::fs::write(spool.join("it.json"), input).unwrap();
         assert_eq!(spool::take_in(&spool, &queue).unwrap(), 1);
@@ -440,5 +440,22 @@ fn queries() {
         let words = String::from_utf8_lossy(input);
         let found = search::search(&store, &query(&words)).unwrap();
         assert!(found.hits.len() <= 10);
+    });
+}
+
+#[test]
+fn questions_and_answers_of_the_embed_socket() {
+    let mut vector = [0.0; foreword_core::vectors::DIMENSIONS];
+    vector[0] = 1.0;
+    let samples = vec![
+        b"{\"v\":1,\"text\":\"login expiry\"}\n".to_vec(),
+        meaning::answer(Ok(&vector)),
+        meaning::answer(Err(meaning::LOADING)),
+    ];
+    fuzz("embed", samples, 2000, |input| {
+        let _ = meaning::read_question(input);
+        if let Ok(vector) = meaning::read_answer(input) {
+            assert!(vector.iter().all(|it| it.is_finite()));
+        }
     });
 }

@@ -102,6 +102,9 @@ pub fn run(home: &Home, config: &Config, until: Until) -> anyhow::Result<End> {
             // held: look once more, now that a new worker could be started.
             let all_done = end == End::Done { left: 0 };
             if !all_done || until == Until::Drained || !anything_waits(home) {
+                if all_done {
+                    crate::synthesize::auto::propose(home, config);
+                }
                 return Ok(end);
             }
         }
@@ -263,10 +266,10 @@ impl<'a> Worker<'a> {
             if next_due.is_none() && !anything_waits(self.home) {
                 self.back_up(now)?;
             }
-            let idle_end = progress_at + Millis::from(self.config.worker.idle_seconds) * 1000;
             // What waits for a person waits without a worker: the next hook starts one.
             let hopeless = self.is_hopeless(now);
             let next_due = next_due.filter(|_| !hopeless);
+            let idle_end = progress_at + Millis::from(self.config.worker.idle_seconds) * 1000;
             if next_due.is_none() && now >= idle_end {
                 if self.fill_open(now) {
                     continue;

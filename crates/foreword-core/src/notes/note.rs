@@ -41,6 +41,9 @@ pub const CONTEXT: &str = "Context";
 pub const POINTS: &str = "Tracking Points";
 pub const RELATED: &str = "Related Files/Artifacts";
 
+/// The sections of a note, in order.
+pub const SECTIONS: [&str; 3] = [CONTEXT, POINTS, RELATED];
+
 const CONTEXT_MAX: usize = 800;
 const POINTS_MAX: usize = 60;
 const LABEL_MAX: usize = 30;
@@ -52,41 +55,36 @@ impl Note {
         let mut note = Note::default();
         let mut problems = Vec::new();
         let mut section: Option<String> = None;
-        let mut fence = false;
-        for (at, line) in text.lines().enumerate() {
+        for (at, line) in lines(text).into_iter().enumerate() {
             let mut problem = |what: String| problems.push(Problem { line: at + 1, what });
-            if line.trim_start().starts_with("```") {
-                fence = !fence;
-            }
-            if let Some(dates) = dates(line) {
-                (note.first, note.last) = dates;
-            } else if line.starts_with("<!-- foreword ") {
-                // The record of what was written; `keep` reads it.
-            } else if let Some(heading) = line.strip_prefix("## ").filter(|_| !fence) {
-                let heading = heading.trim();
-                let known = [CONTEXT, POINTS, RELATED];
-                let name = known
-                    .into_iter()
-                    .find(|it| it.eq_ignore_ascii_case(heading));
-                if name.is_none() {
-                    problem(format!(
-                        "`## {heading}` is none of the sections ({})",
-                        known.join(", ")
-                    ));
-                    note.others.push((heading.to_owned(), String::new()));
+            match line {
+                // What was written is for `keep` to know.
+                Line::Record(_) => {}
+                Line::Dates(first, last) => {
+                    note.first = Some(first.to_owned());
+                    note.last = Some(last.to_owned());
                 }
-                section = Some(name.unwrap_or(heading).to_owned());
-            } else if let Some(title) = line.strip_prefix("# ").filter(|_| !fence) {
-                if note.title.is_empty() && section.is_none() {
-                    title.trim().clone_into(&mut note.title);
-                } else {
-                    problem("a second title".to_owned());
+                Line::Heading(heading) => {
+                    let name = section_name(heading);
+                    if name.is_none() {
+                        let known = SECTIONS.join(", ");
+                        problem(format!("`## {heading}` is none of the sections ({known})"));
+                        note.others.push((heading.to_owned(), String::new()));
+                    }
+                    section = Some(name.unwrap_or(heading).to_owned());
                 }
-            } else if let Some(what) = note.line(section.as_deref(), line) {
-                problem(what);
+                Line::Title(title) if note.title.is_empty() && section.is_none() => {
+                    title.clone_into(&mut note.title);
+                }
+                Line::Title(_) => problem("a second title".to_owned()),
+                Line::Text(line) => {
+                    if let Some(what) = note.line(section.as_deref(), line) {
+                        problem(what);
+                    }
+                }
             }
         }
-        note.context = note.context.trim().to_owned();
+        note.context = note.context.trim_matches('\n').to_owned();
         problems.extend(note.missing().map(|what| Problem {
             line: text.lines().count(),
             what,
@@ -96,12 +94,6 @@ impl Note {
 
     /// Puts a line where it belongs; says what is wrong with it.
     fn line(&mut self, section: Option<&str>, line: &str) -> Option<String> {
-        let item = |line: &str| {
-            let rest = line
-                .strip_prefix("- ")
-                .or_else(|| line.strip_prefix("* "))?;
-            Some(rest.trim().to_owned())
-        };
         match section {
             None if line.trim().is_empty() => None,
             None => Some("text before the first section".to_owned()),
@@ -112,7 +104,7 @@ impl Note {
             }
             Some(POINTS) => {
                 if let Some(text) = item(line) {
-                    let (point, labelled) = Point::read(&text);
+                    let (point, labelled) = Point::read(text);
                     self.points.push(point);
                     return (!labelled)
                         .then(|| format!("a point is `- Label: text`, this is `{line}`"));
@@ -132,7 +124,7 @@ impl Note {
             }
             Some(RELATED) => {
                 if let Some(text) = item(line) {
-                    self.related.push(text);
+                    self.related.push(text.to_owned());
                     return None;
                 }
                 (!line.trim().is_empty()).then(|| "each related file is a line `- path`".to_owned())
@@ -185,7 +177,7 @@ impl Point {
     pub fn read(text: &str) -> (Point, bool) {
         let plain = text.trim_start_matches("**");
         let parted = plain.split_once(':').map(|(label, text)| {
-            let label = label.trim().trim_end_matches("**");
+            let label = label.trim().trim_end_matches("**").trim();
             (label, text.trim_start_matches("**").trim())
         });
         let is_label = |label: &str| {
@@ -213,7 +205,7 @@ impl Point {
     }
 }
 
-/// Without the dates, which only `keep` knows.
+/// The form that `read` reads.
 impl std::fmt::Display for Note {
     fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
         write!(
@@ -244,12 +236,72 @@ impl std::fmt::Display for Note {
     }
 }
 
+/// A line of a note, whoever wrote it.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(super) enum Line<'a> {
+    /// `# …`
+    Title(&'a str),
+    /// `## …`
+    Heading(&'a str),
+    /// When it was first summarised, and last.
+    Dates(&'a str, &'a str),
+    /// What was written: `<!-- foreword 1: … -->`
+    Record(&'a str),
+    Text(&'a str),
+}
+
+/// Each line for what it is. Code is text; a fence that is never closed fences nothing.
+pub(super) fn lines(text: &str) -> Vec<Line<'_>> {
+    let is_fence = |line: &&str| line.trim_start().starts_with("```");
+    let mut closing = text.lines().filter(is_fence).count();
+    let mut in_code = false;
+    let of = |line| {
+        if is_fence(&line) {
+            closing -= 1;
+            in_code = !in_code && closing > 0;
+        } else if !in_code {
+            return Line::of(line);
+        }
+        Line::Text(line)
+    };
+    text.lines().map(of).collect()
+}
+
+impl<'a> Line<'a> {
+    fn of(line: &'a str) -> Line<'a> {
+        if let Some(title) = line.strip_prefix("# ") {
+            return Line::Title(title.trim());
+        }
+        if let Some(heading) = line.strip_prefix("## ") {
+            return Line::Heading(heading.trim());
+        }
+        let record = line.trim_end().strip_prefix("<!-- foreword ");
+        if let Some(record) = record.and_then(|it| it.strip_suffix("-->")) {
+            return Line::Record(record);
+        }
+        dates(line).map_or(Line::Text(line), |(first, last)| Line::Dates(first, last))
+    }
+}
+
+/// The section that a heading names, if it is one of ours.
+pub(super) fn section_name(heading: &str) -> Option<&'static str> {
+    SECTIONS
+        .into_iter()
+        .find(|it| it.eq_ignore_ascii_case(heading))
+}
+
+/// What a line of a list says.
+pub(super) fn item(line: &str) -> Option<&str> {
+    let rest = line.strip_prefix("- ").or_else(|| line.strip_prefix("* "));
+    rest.map(str::trim)
+}
+
 /// `*Summarized: 2026-11-16*`, `*Summarized: 2026-11-16, updated: 2026-11-18*`
-fn dates(line: &str) -> Option<(Option<String>, Option<String>)> {
-    let dates = line
-        .trim()
-        .strip_prefix("*Summarized: ")?
-        .strip_suffix('*')?;
+fn dates(line: &str) -> Option<(&str, &str)> {
+    let dates = line.trim().strip_prefix("*Summarized: ")?;
+    let dates = dates.strip_suffix('*')?;
     let (first, last) = dates.split_once(", updated: ").unwrap_or((dates, dates));
-    Some((Some(first.to_owned()), Some(last.to_owned())))
+    let is_date =
+        |it: &str| it.len() == 10 && it.bytes().all(|it| it.is_ascii_digit() || it == b'-');
+    (is_date(first) && is_date(last)).then_some((first, last))
 }

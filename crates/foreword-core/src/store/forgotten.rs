@@ -2,6 +2,7 @@
 //! damaged beyond reading is put together from older copies, which still have it. The note
 //! names sessions, seeds and events; it has nothing of what they said.
 
+use std::collections::HashSet;
 use std::fs::OpenOptions;
 use std::io::Write as _;
 use std::path::PathBuf;
@@ -9,6 +10,7 @@ use std::path::PathBuf;
 use rusqlite::{Connection, named_params};
 use serde::{Deserialize, Serialize};
 
+use super::Store;
 use crate::db;
 use crate::model::Millis;
 
@@ -85,6 +87,29 @@ pub(crate) fn recall(memory: &Connection) -> rusqlite::Result<()> {
         )?;
     }
     Ok(())
+}
+
+impl Store {
+    /// What something forgotten of a session came from: keys of events, and ids of prompts
+    /// whose summary it was.
+    pub fn forgotten(&self, session: &str) -> rusqlite::Result<HashSet<String>> {
+        let mut statement = self.connection.prepare(
+            "select p.key
+             from sessions s
+             join forgotten f on f.session_id = s.id
+             join json_each(f.events) e
+             join processed_events p on p.event_id = e.value
+             where s.host_session_id = :session
+             union
+             select p.host_prompt_id
+             from sessions s
+             join forgotten f on f.session_id = s.id
+             join prompts p on p.session_id = s.id and f.seed = 'summary:' || p.id
+             where s.host_session_id = :session and p.host_prompt_id is not null",
+        )?;
+        let rows = statement.query_map(named_params! {":session": session}, |row| row.get(0))?;
+        rows.collect()
+    }
 }
 
 fn failed(error: impl std::error::Error + Send + Sync + 'static) -> rusqlite::Error {

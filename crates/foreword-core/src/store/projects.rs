@@ -4,6 +4,8 @@
 //! Merging moves everything over and leaves the old keys pointing at the new
 //! project, so that the next session there is told the shared memory.
 
+use std::path::PathBuf;
+
 use rusqlite::named_params;
 
 use super::Store;
@@ -43,6 +45,20 @@ impl Store {
             })
         })?;
         rows.collect()
+    }
+
+    /// Where sessions were, the latest first.
+    pub fn roots(&self) -> rusqlite::Result<Vec<PathBuf>> {
+        let mut statement = self.connection.prepare_cached(
+            "select root
+             from sessions
+             where root is not null
+             group by root
+             order by max(id) desc
+             limit 50",
+        )?;
+        let roots = statement.query_map([], |row| row.get::<_, String>("root"))?;
+        roots.map(|root| root.map(PathBuf::from)).collect()
     }
 
     /// One of these, by name or key, that is no project.

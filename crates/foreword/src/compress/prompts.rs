@@ -8,13 +8,15 @@ use std::path::Path;
 /// Counts up when a prompt changes what models answer; kept with everything they wrote.
 const VERSION: &str = "1";
 
-const OURS: [(&str, &str); 6] = [
+const OURS: [(&str, &str); 8] = [
     ("init", include_str!("prompts/init.md")),
     ("session", include_str!("prompts/session.md")),
     ("continuation", include_str!("prompts/continuation.md")),
     ("observe", include_str!("prompts/observe.md")),
     ("summary", include_str!("prompts/summary.md")),
     ("again", include_str!("prompts/again.md")),
+    ("note", include_str!("prompts/note.md")),
+    ("conversation", include_str!("prompts/conversation.md")),
 ];
 
 /// A prompt of the user's that is longer is a mistake, and would cost with every call.

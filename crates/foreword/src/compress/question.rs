@@ -45,12 +45,7 @@ pub struct Worded {
 }
 
 pub fn word(prompts: &Prompts, subject: &Subject<'_>) -> Worded {
-    let steps: Vec<Step> = subject
-        .events
-        .iter()
-        .enumerate()
-        .filter_map(|(at, event)| Step::of(at + 1, event, subject))
-        .collect();
+    let steps = steps(subject);
     let known = known(subject);
     let fence = fence(subject.events, &steps, &known);
     let last = subject.events.last();
@@ -78,6 +73,20 @@ pub fn word(prompts: &Prompts, subject: &Subject<'_>) -> Worded {
         system: prompts.fill("init", &[]),
         text: parts.join("\n\n"),
     }
+}
+
+/// The steps alone, each in its fence, for a question of another kind.
+pub fn told(subject: &Subject<'_>) -> Vec<String> {
+    let steps = steps(subject);
+    let fence = fence(subject.events, &steps, "");
+    steps.iter().map(|step| step.fenced(&fence)).collect()
+}
+
+fn steps(subject: &Subject<'_>) -> Vec<Step> {
+    let numbered = subject.events.iter().enumerate();
+    numbered
+        .filter_map(|(at, event)| Step::of(at + 1, event, subject))
+        .collect()
 }
 
 /// The same question, after an answer that could not be read.

@@ -68,10 +68,12 @@ pub fn settle(settings: &Place, task: Task<'_>, only_show: bool) -> anyhow::Resu
             continue;
         }
         if only_show {
-            print!(
-                "{}",
-                show::diff(&file.target, file.text.as_deref(), after.as_deref())
-            );
+            let done = if after.is_some() {
+                "written"
+            } else {
+                "removed"
+            };
+            println!("{} would be {done}", file.path.display());
             continue;
         }
         match &after {

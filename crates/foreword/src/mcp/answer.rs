@@ -193,7 +193,7 @@ pub fn how(words: &str, found: &Found) -> String {
         out.push_str("The query has no word to look for: these are the newest.\n");
     }
     if found.answer == Answer::Meaning {
-        out.push_str("No hit has any of the words: these say the like.\n");
+        out.push_str("No hit has any of the words: these are nearest in meaning.\n");
     }
     if found.answer == Answer::AnyWord {
         out.push_str("No hit has all the words.\n");

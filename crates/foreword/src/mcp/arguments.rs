@@ -1,7 +1,7 @@
 //! What an agent may send. A field's comment is what the agent is told about it, and paid for.
 
 use anyhow::{Context as _, bail};
-use foreword_core::model::{Millis, ObservationType};
+use foreword_core::model::{Kind, Millis, ObservationType};
 use foreword_core::project::Place;
 use foreword_core::search::{Filter, HITS_PER_SESSION, Sort};
 use rmcp::schemars::{self, JsonSchema};
@@ -24,6 +24,8 @@ pub struct Search {
     pub format: Option<String>,
     #[schemars(extend("enum" = ["decision", "bugfix", "feature", "refactor", "discovery"]))]
     pub r#type: Option<String>,
+    #[schemars(extend("enum" = ["observation", "summary", "prompt", "note"]))]
+    pub kind: Option<String>,
     pub concept: Option<String>,
     /// Path, its end, or a folder
     pub file: Option<String>,
@@ -106,6 +108,7 @@ impl Search {
         };
         Ok(Filter {
             projects: projects(&self.projects, here.project.as_deref())?,
+            kind: self.kind.as_deref().map(kind).transpose()?,
             observation_type: self.r#type.as_deref().map(observation_type).transpose()?,
             concept: self.concept.clone(),
             file: self.file.as_deref().and_then(|file| here.name_of(file)),
@@ -168,6 +171,13 @@ pub fn observation_type(word: &str) -> anyhow::Result<ObservationType> {
     ObservationType::parse(word).with_context(|| {
         let all: Vec<_> = ObservationType::ALL.iter().map(|it| it.as_str()).collect();
         format!("type '{word}' is none of {}", all.join(", "))
+    })
+}
+
+fn kind(word: &str) -> anyhow::Result<Kind> {
+    Kind::parse(word).with_context(|| {
+        let all: Vec<_> = Kind::ALL.iter().map(|it| it.as_str()).collect();
+        format!("kind '{word}' is none of {}", all.join(", "))
     })
 }
 

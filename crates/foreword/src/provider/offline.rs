@@ -5,7 +5,7 @@
 //! and passed after an edit, a commit, a failure that stayed, an edit taken back.
 //! What was said (`said`, `decisions`) gives reasons and decisions, always as quotes. A `teller`
 //! has what belongs to one turn; `observe` and `quotes` word it as observations,
-//! `summarise` as a summary. The whole session is looked at each
+//! `summarise` as a summary, `note` the conversation as a note. The whole session is looked at each
 //! time, so the same session always gives the same words, and a later turn can
 //! correct what an earlier one seemed to be.
 
@@ -15,6 +15,7 @@ mod concepts;
 mod decisions;
 mod findings;
 mod git;
+mod note;
 mod observe;
 mod output;
 mod quotes;
@@ -30,6 +31,7 @@ mod undone;
 use foreword_core::model::{Derived, Event, EventKind, Turn};
 
 use findings::Findings;
+pub use note::note;
 use steps::Step;
 use teller::Teller;
 

@@ -87,7 +87,7 @@ pub fn how(words: &str, found: &Found) -> String {
         out.push_str("there is no word in this to look for; these are the newest\n");
     }
     if found.answer == Answer::Meaning {
-        out.push_str("nothing has any of these words; the hits say the like\n");
+        out.push_str("nothing has any of these words; these are nearest in meaning\n");
     }
     if found.answer == Answer::AnyWord && one_line(words).contains(' ') {
         out.push_str("nothing has all of these words; the hits have some\n");

@@ -10,6 +10,7 @@ mod claude;
 mod fill;
 mod memory;
 pub mod model;
+mod notes;
 mod recall;
 
 use std::collections::BTreeMap;

@@ -173,6 +173,11 @@ fn install_use_edit_uninstall_leaves_the_users_edit_and_nothing_of_ours() {
     +    }
     +  }
     +}
+    HOME/.claude/skills/summarize/SKILL.md would be written
+    HOME/.claude/skills/synthesize/SKILL.md would be written
+    HOME/.claude/skills/recall/SKILL.md would be written
+    HOME/.claude/agents/summarize.md would be written
+    HOME/.claude/agents/synthesize.md would be written
     "#);
     assert_eq!(read(&path), before);
 
@@ -381,13 +386,13 @@ fn a_linked_file_is_written_where_the_link_leads_and_stays_a_link() {
     let target = dotfiles.join("claude.json");
     std::fs::write(&target, "{\"a\": 1}\n").unwrap();
     symlink(&target, &path).unwrap();
-    let before = tree(&sandbox.user_home().join(".claude"));
+    let before = path.symlink_metadata().unwrap().file_type();
 
     let said = sandbox.run(&["install"]);
     let words = format!("a link; written to {}\n", target.display());
     assert!(said.contains(&words), "{said}");
     assert!(read(&target).contains("\"hooks\""));
-    assert_eq!(tree(&sandbox.user_home().join(".claude")), before);
+    assert_eq!(path.symlink_metadata().unwrap().file_type(), before);
 
     set_mode(&target, 0o444);
     refuses(
@@ -513,4 +518,61 @@ fn the_program_says_what_it_is_and_describes_itself() {
         assert!(page.contains(word), "{word} is not in the manual page");
     }
     assert!(!page.contains("Hook: "), "hooks are not for people");
+}
+
+#[test]
+fn skills_and_agents_come_and_go_and_what_is_not_ours_stays() {
+    let sandbox = Sandbox::new();
+    settings(&sandbox, "{}");
+    let config = sandbox.user_home().join(".claude");
+    let theirs = config.join("skills/recall/SKILL.md");
+    std::fs::create_dir_all(theirs.parent().unwrap()).unwrap();
+    std::fs::write(&theirs, "---\nname: recall\n---\nmine\n").unwrap();
+    let before = tree(&config);
+
+    let said = sandbox.run(&["install"]);
+    let stays = "was edited or is somebody else's: it stays as it is.";
+    assert!(
+        said.contains(&format!("{} {stays}", theirs.display())),
+        "{said}"
+    );
+    assert!(
+        said.contains("/summarize, /synthesize and /recall are there"),
+        "{said}"
+    );
+    let skill = read(&config.join("skills/summarize/SKILL.md"));
+    let rule = format!("\nallowed-tools: Bash({PROGRAM} summarize:*)\n");
+    assert!(skill.contains(&rule), "{skill}");
+    assert!(skill.contains(&format!(
+        "\n   {PROGRAM} summarize ${{CLAUDE_SESSION_ID}} --draft - <<"
+    )));
+    let agent = read(&config.join("skills/synthesize/SKILL.md"));
+    assert!(agent.contains("\nagent: synthesize\n"), "{agent}");
+    let installed = tree(&config);
+    sandbox.run(&["install"]);
+    assert_same(&installed, &tree(&config));
+
+    let edited = config.join("agents/summarize.md");
+    std::fs::write(&edited, read(&edited) + "and mine\n").unwrap();
+    let said = sandbox.run(&["uninstall"]);
+    assert!(
+        said.contains(&format!("{} {stays}", edited.display())),
+        "{said}"
+    );
+    std::fs::remove_file(&edited).unwrap();
+    std::fs::remove_dir(config.join("agents")).unwrap();
+    assert_same(&before, &tree(&config));
+}
+
+#[test]
+fn the_plugin_has_the_hooks_that_install_writes() {
+    let sandbox = Sandbox::new();
+    let path = settings(&sandbox, "");
+    sandbox.run(&["install"]);
+    let plugin = Path::new(env!("CARGO_MANIFEST_DIR")).join("../../plugin");
+    let hooks = read(&plugin.join("hooks/hooks.json"));
+    assert_eq!(hooks, read(&path).replace(PROGRAM, "foreword"));
+    let manifest = read(&plugin.join(".claude-plugin/plugin.json"));
+    let version = format!("\"version\": \"{}\"", env!("CARGO_PKG_VERSION"));
+    assert!(manifest.contains(&version), "{manifest}");
 }

@@ -198,7 +198,7 @@ fn a_memory_of_a_newer_program_is_not_read_and_events_wait() {
     let said = problems(&sandbox);
     assert_eq!(said.len(), 1, "{said:?}");
     assert!(
-        said[0].starts_with("memory.db: ") && said[0].contains("schema 99, this program knows 5"),
+        said[0].starts_with("memory.db: ") && said[0].contains("schema 99, this program knows 6"),
         "{said:?}"
     );
     assert_ne!(sandbox.status()["prompts"], 0, "what is there is counted");

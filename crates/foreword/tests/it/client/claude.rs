@@ -82,12 +82,17 @@ impl Claude {
 
     /// The client in print mode, ready to be changed and given to `run`.
     pub fn command(&self, project: &Path, arguments: &[&str]) -> Command {
+        self.command_allowing(project, ALLOWED, arguments)
+    }
+
+    /// The same with other tools that need not be asked for.
+    pub fn command_allowing(&self, project: &Path, allowed: &str, arguments: &[&str]) -> Command {
         let mut command = Command::new(super::repository().join("testdata/claude-code/run_client"));
         command
             .arg(self.model.port())
             .arg(self.sandbox.user_home())
             // One word: an option that takes a list would take the prompt, too.
-            .args(["-p", ALLOWED])
+            .args(["-p", allowed])
             .args(arguments)
             .env_clear()
             .env("PATH", std::env::var_os("PATH").unwrap())
@@ -124,6 +129,10 @@ impl Claude {
 
     /// A session that stays open from prompt to prompt.
     pub fn talk(&self, project: &Path) -> Talk<'_> {
+        self.talk_allowing(project, ALLOWED, &[])
+    }
+
+    pub fn talk_allowing(&self, project: &Path, allowed: &str, more: &[&str]) -> Talk<'_> {
         let streams = [
             "--input-format",
             "stream-json",
@@ -131,7 +140,8 @@ impl Claude {
             "stream-json",
             "--verbose",
         ];
-        let mut command = self.command(project, &streams);
+        let arguments = [&streams, more].concat();
+        let mut command = self.command_allowing(project, allowed, &arguments);
         let mut child = command.stdin(Stdio::piped()).spawn().unwrap();
         Talk {
             claude: self,

@@ -1,0 +1,177 @@
+//! The memory of a project as one file, to be carried to another place.
+//!
+//! JSON with a manifest: each file's path, size and hash beside its text. All of it is
+//! checked before anything is written, and nothing that lies there is replaced unasked.
+
+use std::collections::BTreeSet;
+use std::fs;
+use std::path::{Component, Path, PathBuf};
+
+use serde::{Deserialize, Serialize};
+
+use super::{FILE_MAX, FOLDER, Folder, NotesError};
+use crate::redact::redact;
+
+const VERSION: u32 = 1;
+
+#[derive(Debug, Serialize, Deserialize)]
+pub struct Archive {
+    foreword_notes: u32,
+    /// Which program wrote it, and when.
+    foreword: String,
+    date: String,
+    pub files: Vec<Entry>,
+    /// Secrets that were replaced on the way out.
+    #[serde(skip)]
+    pub redacted: u32,
+}
+
+#[derive(Debug, Serialize, Deserialize)]
+pub struct Entry {
+    /// Below `_memory/`.
+    path: String,
+    size: usize,
+    hash: String,
+    text: String,
+}
+
+#[derive(Debug, thiserror::Error)]
+pub enum ArchiveError {
+    #[error("this is no archive of notes")]
+    Form(#[from] serde_json::Error),
+    #[error("this archive has form {0}, and only {VERSION} is known; update Foreword")]
+    Version(u32),
+    #[error("`{0}` is no place in a project's memory; nothing was written")]
+    Path(String),
+    #[error("`{0}` is not what the manifest says; nothing was written")]
+    Damaged(String),
+}
+
+/// What became of the files of an archive.
+#[derive(Debug, Default, PartialEq, Eq)]
+pub struct Imported {
+    pub new: Vec<PathBuf>,
+    pub same: usize,
+    /// There is another text; it was left, or lies in `archive/` now.
+    pub differ: Vec<PathBuf>,
+}
+
+impl Archive {
+    /// Everything below a folder that can be read, and what cannot.
+    #[must_use]
+    pub fn of(folder: &Folder, version: &str, date: &str) -> (Archive, Vec<NotesError>) {
+        let mut archive = Archive {
+            foreword_notes: VERSION,
+            foreword: version.to_owned(),
+            date: date.to_owned(),
+            files: Vec::new(),
+            redacted: 0,
+        };
+        let mut errors = Vec::new();
+        let memory = folder.root.join(FOLDER);
+        for path in files(&folder.path) {
+            let name = path.strip_prefix(&memory).ok().and_then(Path::to_str);
+            match (folder.read(&path), name) {
+                (Ok(Some(text)), Some(name)) if name != "README.md" => {
+                    let redacted = redact(&text);
+                    archive.redacted += redacted.count;
+                    archive.files.push(Entry {
+                        path: name.to_owned(),
+                        size: redacted.text.len(),
+                        hash: hash(&redacted.text),
+                        text: redacted.text.into_owned(),
+                    });
+                }
+                (Ok(_), Some(_)) => {}
+                (Ok(_), None) => errors.push(NotesError::NotText(path)),
+                (Err(error), _) => errors.push(error),
+            }
+        }
+        (archive, errors)
+    }
+
+    /// Every entry is looked at before one is used.
+    pub fn read(text: &str) -> Result<Archive, ArchiveError> {
+        let archive: Archive = serde_json::from_str(text)?;
+        if archive.foreword_notes != VERSION {
+            return Err(ArchiveError::Version(archive.foreword_notes));
+        }
+        let mut paths = BTreeSet::new();
+        for Entry {
+            path,
+            size,
+            hash,
+            text,
+        } in &archive.files
+        {
+            let plain = |it: Component<'_>| matches!(it, Component::Normal(name) if !name.to_string_lossy().starts_with('.'));
+            let is_ours = path.ends_with(".md") || path.rsplit('/').next() == Some("synthesis");
+            let is_place =
+                is_ours && !path.contains('\\') && Path::new(path).components().all(plain);
+            if !is_place || !paths.insert(path.to_lowercase()) {
+                return Err(ArchiveError::Path(path.clone()));
+            }
+            if text.len() != *size || size.to_owned() as u64 > FILE_MAX || *hash != self::hash(text)
+            {
+                return Err(ArchiveError::Damaged(path.clone()));
+            }
+        }
+        Ok(archive)
+    }
+
+    /// Writes what is not there yet, and with `overwrite` also what is there in other words;
+    /// the text that was there goes to `archive/`.
+    pub fn import(&self, folder: &Folder, overwrite: bool) -> Result<Imported, NotesError> {
+        let mut imported = Imported::default();
+        let mut wanted = Vec::new();
+        for Entry { path, text, .. } in &self.files {
+            let path = folder.path.join(path);
+            wanted.push((folder.read(&path)?, path, text));
+        }
+        for (there, path, text) in wanted {
+            match there {
+                Some(there) if there == *text => imported.same += 1,
+                None => {
+                    folder.write(&path, text)?;
+                    imported.new.push(path);
+                }
+                Some(there) => {
+                    if overwrite {
+                        let name = path
+                            .strip_prefix(&folder.path)
+                            .unwrap_or(&path)
+                            .with_extension("");
+                        let name = name.to_string_lossy().replace('/', "-");
+                        let aside = format!("{name}-{}.md", &hash(&there)[..8]);
+                        folder.write(&folder.archive().join(aside), &there)?;
+                        folder.write(&path, text)?;
+                    }
+                    imported.differ.push(path);
+                }
+            }
+        }
+        Ok(imported)
+    }
+}
+
+/// All files below a folder, by name, without hidden ones. Links to folders are not followed.
+fn files(folder: &Path) -> Vec<PathBuf> {
+    let mut files = Vec::new();
+    for path in super::entries(folder) {
+        let hidden = path
+            .file_name()
+            .is_some_and(|it| it.to_string_lossy().starts_with('.'));
+        match fs::symlink_metadata(&path) {
+            _ if hidden => {}
+            Ok(it) if it.is_dir() => files.extend(self::files(&path)),
+            Ok(_) => files.push(path),
+            Err(_) => {}
+        }
+    }
+    files.sort();
+    files
+}
+
+fn hash(text: &str) -> String {
+    blake3::hash(text.as_bytes()).to_hex().to_string()
+}

@@ -1,0 +1,52 @@
+//! A conversation as its transcript tells it, for a note about it.
+//!
+//! Here a person asks, so nothing needs to have come by a hook. But what Foreword may not
+//! know, because it was switched off, excluded or forgotten, it does not learn this way either.
+
+use std::collections::HashSet;
+use std::convert::Infallible;
+use std::path::Path;
+
+use crate::fill::{self, Terms};
+use crate::model::{EventKind, Turn};
+use crate::store::uuid_at;
+use crate::transcript::{self, Told};
+
+/// The turns of a session, in order, without its subagents. `forgotten` has keys of events
+/// and ids of prompts.
+#[must_use]
+pub fn conversation(
+    path: &Path,
+    session: &str,
+    terms: &Terms<'_>,
+    forgotten: &HashSet<String>,
+) -> Vec<Turn> {
+    let ids = uuid::ContextV7::new();
+    let mut turns: Vec<Turn> = Vec::new();
+    let take = |told: Told| -> Result<(), Infallible> {
+        let event = fill::event(&told, uuid_at(told.at, &ids), None, terms);
+        let event = event.filter(|it| {
+            it.at >= terms.since && it.agent_id.is_none() && !(terms.is_off)(it.project.as_deref())
+        });
+        let Some(event) = event else {
+            return Ok(());
+        };
+        match turns.last_mut() {
+            Some(turn) if event.kind != EventKind::Prompt => turn.events.push(event),
+            _ => turns.push(Turn {
+                prompt_id: event.prompt_id.clone(),
+                events: vec![event],
+            }),
+        }
+        Ok(())
+    };
+    let Ok(()) = transcript::read(path, session, take);
+    for turn in &mut turns {
+        let is_forgotten = |name: &str| forgotten.contains(name);
+        turn.events.retain(|it| {
+            !is_forgotten(&it.key) && !it.prompt_id.as_deref().is_some_and(is_forgotten)
+        });
+    }
+    turns.retain(|turn| !turn.events.is_empty());
+    turns
+}

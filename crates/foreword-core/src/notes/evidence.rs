@@ -1,0 +1,449 @@
+//! Holds what notes say against what is really there: files that are gone or moved, and
+//! symbols that are gone from their file.
+//!
+//! A false alarm is worse than none, since it stands in a file that people trust. So a path
+//! counts only if it looks like one of this project or was there at the last synthesis, and a symbol only if it was in the file
+//! once, as the history tells (without a history: if nothing but code looks like it). What is
+//! found is said beside the word: `src/pay.rs (gone)`.
+
+use std::cell::RefCell;
+use std::collections::{BTreeSet, HashMap};
+use std::path::{Component, Path, PathBuf};
+
+use crate::kin::words::{GIVES_UP, content, named_after};
+
+/// What became of a path that is not there.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub enum Fate {
+    Gone,
+    Moved(String),
+    /// The history does not know it.
+    Never,
+    /// There is no history.
+    Unknown,
+}
+
+/// The project's past. Core never runs git, so the program tells.
+pub trait History {
+    fn fate(&self, path: &str) -> Fate;
+    /// Whether a file had a word once; none if nobody can tell.
+    fn had(&self, file: &str, word: &str) -> Option<bool>;
+}
+
+/// No history at all.
+impl History for () {
+    fn fate(&self, _: &str) -> Fate {
+        Fate::Unknown
+    }
+
+    fn had(&self, _: &str, _: &str) -> Option<bool> {
+        None
+    }
+}
+
+/// The project as it is now, and its past.
+pub struct Evidence<'a> {
+    root: &'a Path,
+    history: &'a dyn History,
+    /// Files that statements named when they were there.
+    known: &'a BTreeSet<String>,
+    texts: RefCell<HashMap<PathBuf, Option<String>>>,
+    named: RefCell<BTreeSet<String>>,
+}
+
+/// A mark of ours: `src/pay.rs`, `gone`.
+#[derive(Debug, Clone, PartialEq, Eq, PartialOrd, Ord)]
+pub struct Finding {
+    pub what: String,
+    pub says: String,
+}
+
+/// Longer files are not looked into, and of no note more files than these.
+const TEXT_MAX: u64 = 1 << 20;
+const FILES_MAX: usize = 12;
+const MARKS: [&str; 3] = [" (gone)", " (moved to ", " (gone from "];
+
+/// A word that may be a path or a symbol, and where it ends in its text.
+struct Word<'a> {
+    word: &'a str,
+    end: usize,
+    is_code: bool,
+}
+
+impl<'a> Evidence<'a> {
+    #[must_use]
+    pub fn new(
+        root: &'a Path,
+        history: &'a dyn History,
+        known: &'a BTreeSet<String>,
+    ) -> Evidence<'a> {
+        Evidence {
+            root,
+            history,
+            known,
+            texts: RefCell::default(),
+            named: RefCell::default(),
+        }
+    }
+
+    /// The files that statements named so far and that are there, or were.
+    #[must_use]
+    pub fn named(&self) -> BTreeSet<String> {
+        self.named.borrow().clone()
+    }
+
+    /// Whether a path is a file of this project, or was one.
+    fn is_known(&self, path: &str) -> bool {
+        let is_known =
+            self.known.contains(path) || self.is_inside(path) && self.root.join(path).is_file();
+        if is_known {
+            self.named.borrow_mut().insert(path.to_owned());
+        }
+        is_known
+    }
+
+    /// The paths that a note's related files name.
+    #[must_use]
+    pub fn related(lines: &[String]) -> Vec<String> {
+        let words = lines.iter().flat_map(|line| words(line));
+        words.filter_map(|it| path_of(it.word)).collect()
+    }
+
+    /// What became of a path; none if it is there, or nobody can tell.
+    #[must_use]
+    pub fn path(&self, path: &str, is_related: bool) -> Option<Finding> {
+        if !self.is_inside(path) || self.root.join(path).symlink_metadata().is_ok() {
+            return None;
+        }
+        let has_ending = |path: &str| {
+            let ending = path.rsplit('/').next().and_then(|it| it.rsplit_once('.'));
+            ending.is_some_and(|(name, it)| {
+                let is_word = it.starts_with(|it: char| it.is_ascii_alphabetic())
+                    && it.chars().all(|it| it.is_ascii_alphanumeric());
+                !name.is_empty() && is_word && it.len() <= 8
+            })
+        };
+        let looks_so = path.contains('/') && has_ending(path);
+        let says = match self.history.fate(path) {
+            Fate::Gone => "gone".to_owned(),
+            Fate::Moved(to) => format!("moved to {to}"),
+            Fate::Never if is_related && looks_so => "gone".to_owned(),
+            Fate::Unknown if looks_so => "gone".to_owned(),
+            Fate::Never | Fate::Unknown if self.known.contains(path) => "gone".to_owned(),
+            Fate::Never | Fate::Unknown => return None,
+        };
+        let what = path.to_owned();
+        Some(Finding { what, says })
+    }
+
+    /// A statement with marks beside what is no longer so. `related`: the paths of its notes.
+    #[must_use]
+    pub fn mark(&self, text: &str, related: &[String]) -> (String, Vec<Finding>) {
+        let text = unmarked(text);
+        let words = words(&text);
+        let mut files: Vec<String> = Vec::new();
+        let mut marks: Vec<(usize, Finding)> = Vec::new();
+        for word in &words {
+            let Some(path) = path_of(word.word) else {
+                continue;
+            };
+            if !self.is_known(&path) && !word.is_code && !path.contains('/') {
+                continue;
+            }
+            if let Some(found) = self.path(&path, related.contains(&path)) {
+                files.extend(found.says.strip_prefix("moved to ").map(str::to_owned));
+                marks.push((word.end, found));
+            } else if self.text(&path).is_some() {
+                files.push(path);
+            }
+        }
+        let is_named = !files.is_empty() || !marks.is_empty();
+        if !is_named {
+            let related = related.iter().filter(|it| self.text(it).is_some());
+            files.extend(related.take(FILES_MAX).cloned());
+        }
+        let given_up = named_after(&text, GIVES_UP);
+        for word in words.iter().filter(|it| it.is_code) {
+            if let Some(symbol) = symbol_of(word.word)
+                && content(symbol).is_disjoint(&given_up)
+                && let Some(file) = self.lost(symbol, word.word, &files, is_named)
+            {
+                let what = format!("`{}`", word.word);
+                let says = format!("gone from {file}");
+                marks.push((word.end, Finding { what, says }));
+            }
+        }
+        let mut seen = BTreeSet::new();
+        marks.retain(|(_, finding)| seen.insert(finding.clone()));
+        marks.sort();
+        let mut marked = text.clone();
+        for (end, finding) in marks.iter().rev() {
+            marked.insert_str(*end, &format!(" ({})", finding.says));
+        }
+        (marked, marks.into_iter().map(|it| it.1).collect())
+    }
+
+    /// The file that a symbol is gone from.
+    fn lost<'f>(
+        &self,
+        symbol: &str,
+        written: &str,
+        files: &'f [String],
+        is_named: bool,
+    ) -> Option<&'f String> {
+        let has = |file: &String| {
+            let text = self.text(file).unwrap_or_default();
+            text.split(|it: char| !it.is_alphanumeric() && it != '_')
+                .any(|it| it == symbol)
+        };
+        if files.iter().any(has) {
+            return None;
+        }
+        let is_code = written.contains(['_', '(', ':'])
+            || symbol.chars().skip(1).any(char::is_uppercase)
+                && symbol.chars().any(char::is_lowercase);
+        files
+            .iter()
+            .find(|file| match self.history.had(file, symbol) {
+                Some(had) => had,
+                None => is_named && is_code,
+            })
+    }
+
+    /// Whatever of the path is there lies in the project, links followed.
+    fn is_inside(&self, path: &str) -> bool {
+        let mut there = self.root.to_owned();
+        for part in Path::new(path).components() {
+            let Component::Normal(name) = part else {
+                return false;
+            };
+            there.push(name);
+            match there.canonicalize() {
+                Ok(it) if !it.starts_with(self.root) => return false,
+                Ok(_) => {}
+                Err(_) => break,
+            }
+        }
+        true
+    }
+
+    fn text(&self, path: &str) -> Option<String> {
+        if !self.is_inside(path) {
+            return None;
+        }
+        let path = self.root.join(path);
+        let read = || {
+            let file = std::fs::metadata(&path).ok()?;
+            let small = file.is_file() && file.len() <= TEXT_MAX;
+            std::fs::read_to_string(&path).ok().filter(|_| small)
+        };
+        let mut texts = self.texts.borrow_mut();
+        texts.entry(path.clone()).or_insert_with(read).clone()
+    }
+}
+
+/// Without our marks.
+#[must_use]
+pub fn unmarked(text: &str) -> String {
+    let mut out = String::new();
+    let mut rest = text;
+    while let Some(at) = MARKS.iter().filter_map(|it| rest.find(it)).min() {
+        out.push_str(&rest[..at]);
+        rest = &rest[at..];
+        // A mark stands right after a path or a symbol and names one; all else is somebody's words.
+        let end = rest.find(')').filter(|end| {
+            let inner = rest[2..*end].split(' ').count();
+            inner <= 3 && out.ends_with(|it: char| !it.is_whitespace())
+        });
+        match end {
+            Some(end) => rest = &rest[end + 1..],
+            None => {
+                out.push_str(&rest[..2]);
+                rest = &rest[2..];
+            }
+        }
+    }
+    out + rest
+}
+
+/// Code spans, and words outside of them.
+fn words(text: &str) -> Vec<Word<'_>> {
+    let mut words = Vec::new();
+    let mut start = 0;
+    for (number, piece) in text.split('`').enumerate() {
+        let is_code = number % 2 == 1 && start + piece.len() < text.len();
+        if is_code {
+            let end = start + piece.len() + 1;
+            words.push(Word {
+                word: piece,
+                end,
+                is_code,
+            });
+        } else {
+            for word in piece.split_whitespace() {
+                let bare = word.trim_matches(|it: char| "()[]{},;:!?\"'*_".contains(it));
+                let bare = bare.trim_end_matches('.');
+                let at = bare.as_ptr() as usize - text.as_ptr() as usize;
+                words.push(Word {
+                    word: bare,
+                    end: at + bare.len(),
+                    is_code,
+                });
+            }
+        }
+        start += piece.len() + 1;
+    }
+    words
+}
+
+/// A path below the root, without the line it points at; none for what only looks like one.
+fn path_of(word: &str) -> Option<String> {
+    let path = word.strip_prefix("./").unwrap_or(word);
+    let path = path.split('#').next().unwrap_or(path);
+    let (path, line) = path.split_once(':').unwrap_or((path, ""));
+    let is_line = line
+        .chars()
+        .all(|it| it.is_ascii_digit() || ":-–L".contains(it));
+    let is_plain = |it: char| it.is_alphanumeric() || "/._-+".contains(it);
+    let path = path.trim_end_matches('/');
+    let parts: Vec<_> = path.split('/').collect();
+    // `example.com/x.html` is an address, `1.2/1.3` are versions, `path/to/x.rs` is nobody's file.
+    let is_elsewhere = parts.len() > 1 && parts[0].trim_start_matches('.').contains('.');
+    let has_name = path.contains('/') || path.contains('.');
+    let is_path = is_line
+        && has_name
+        && path.chars().all(is_plain)
+        && !path.starts_with(['/', '-'])
+        && !parts.iter().any(|it| it.is_empty() || *it == "..")
+        && !is_elsewhere
+        && !path.starts_with("path/to/");
+    is_path.then(|| path.to_owned())
+}
+
+/// `charge`, `charge()`, `Pay::charge`: the last name.
+fn symbol_of(word: &str) -> Option<&str> {
+    let name = word.strip_suffix("()").unwrap_or(word);
+    let name = name.rsplit("::").next().unwrap_or(name);
+    let is_name = name.len() > 2
+        && name.starts_with(|it: char| it.is_alphabetic() || it == '_')
+        && name.chars().all(|it| it.is_alphanumeric() || it == '_');
+    let is_all = word
+        .chars()
+        .all(|it| it.is_alphanumeric() || "_:()".contains(it));
+    (is_name && is_all).then_some(name)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use std::fs;
+
+    struct Past;
+
+    impl History for Past {
+        fn fate(&self, path: &str) -> Fate {
+            match path {
+                "src/pay.rs" => Fate::Gone,
+                "src/old.rs" => Fate::Moved("src/new.rs".into()),
+                _ => Fate::Never,
+            }
+        }
+
+        fn had(&self, file: &str, word: &str) -> Option<bool> {
+            Some((file, word) == ("src/new.rs", "charge"))
+        }
+    }
+
+    fn marked(history: &dyn History, text: &str, related: &[&str]) -> String {
+        let dir = tempfile::tempdir().unwrap();
+        let root = dir.path().canonicalize().unwrap();
+        fs::create_dir_all(root.join("src")).unwrap();
+        fs::write(root.join("src/new.rs"), "fn refund() {}").unwrap();
+        std::os::unix::fs::symlink("/etc", root.join("out")).unwrap();
+        let related: Vec<_> = related.iter().map(|it| (*it).to_owned()).collect();
+        let (text, findings) = Evidence::new(&root, history, &BTreeSet::new()).mark(text, &related);
+        assert_eq!(findings.is_empty(), unmarked(&text) == text);
+        text
+    }
+
+    #[test]
+    fn what_is_gone_or_moved_is_marked_where_it_is_named() {
+        for (text, expected) in [
+            (
+                "Fees are in src/pay.rs, see src/pay.rs.",
+                "Fees are in src/pay.rs (gone), see src/pay.rs.",
+            ),
+            (
+                "`src/pay.rs:12-30` rounds",
+                "`src/pay.rs:12-30` (gone) rounds",
+            ),
+            ("(src/old.rs)", "(src/old.rs (moved to src/new.rs))"),
+            (
+                "`charge()` in `src/old.rs`",
+                "`charge()` (gone from src/new.rs) in `src/old.rs` (moved to src/new.rs)",
+            ),
+            ("`refund` in `src/new.rs`", "`refund` in `src/new.rs`"),
+            (
+                "`charge` in src/new.rs (gone from src/x.rs)",
+                "`charge` (gone from src/new.rs) in src/new.rs",
+            ),
+        ] {
+            assert_eq!(marked(&Past, text, &[]), expected);
+        }
+        assert_eq!(
+            marked(&Past, "`charge` rounds up", &["src/new.rs"]),
+            "`charge` (gone from src/new.rs) rounds up"
+        );
+        assert_eq!(
+            marked(&Past, "src/own.rs", &["src/own.rs"]),
+            "src/own.rs (gone)"
+        );
+    }
+
+    #[test]
+    fn what_only_looks_like_a_path_or_a_symbol_is_left_alone() {
+        for text in [
+            "see https://example.com/a/b.html and example.com/x.html",
+            "and/or, read/write, 1.2/1.3, v1.2.0, 24/7",
+            "`src/**/*.rs` and `src/{a,b}.rs`, `src/<name>.rs`, path/to/file.rs",
+            "`cargo test src/x.rs` with `npm` and `JWT` in `src/new.rs`",
+            "../outside.rs, /etc/nothing.conf, out/nothing.conf, ~/x.rs",
+            "Removed `charge` from `src/new.rs` (gone are the days)",
+            "Section 3.2 of notes.docx",
+        ] {
+            assert_eq!(marked(&Past, text, &[]), text);
+            assert_eq!(marked(&(), text, &[]), text);
+        }
+    }
+
+    #[test]
+    fn without_a_history_only_what_must_be_code_counts() {
+        assert_eq!(
+            marked(
+                &(),
+                "`charge` and `chargeCard` in src/new.rs, src/a.rs",
+                &[]
+            ),
+            "`charge` and `chargeCard` (gone from src/new.rs) in src/new.rs, src/a.rs (gone)"
+        );
+    }
+
+    #[test]
+    fn a_file_that_was_there_last_time_is_missed_by_its_bare_name() {
+        let dir = tempfile::tempdir().unwrap();
+        let root = dir.path().canonicalize().unwrap();
+        let text = "Node.js reads limit.txt first";
+        fs::write(root.join("limit.txt"), "7").unwrap();
+        let none = BTreeSet::new();
+        let evidence = Evidence::new(&root, &(), &none);
+        assert_eq!(evidence.mark(text, &[]).0, text);
+        let named = evidence.named();
+        assert_eq!(named, ["limit.txt".to_owned()].into());
+        fs::remove_file(root.join("limit.txt")).unwrap();
+        let evidence = Evidence::new(&root, &(), &named);
+        let marked = "Node.js reads limit.txt (gone) first";
+        assert_eq!(evidence.mark(text, &[]).0, marked);
+        assert_eq!(evidence.mark(marked, &[]).0, marked);
+        assert_eq!(evidence.named(), named);
+    }
+}

@@ -1,0 +1,301 @@
+//! How a note is written again without losing what a person did to it.
+//!
+//! The note itself has the record of what was written: its last line, a comment with a
+//! short hash of each item. So whatever is not in the record is a person's and stays where it
+//! stands, and whatever is in it but gone from the page was removed by one and does not come
+//! back in the same words. A note without a record is a person's as a whole. Nothing here
+//! needs the page to be in order: what is not of our form is text, and text stays.
+
+use std::collections::BTreeSet;
+use std::slice::from_ref;
+
+use super::note::{CONTEXT, Line, Note, POINTS, Point, SECTIONS, item, lines, section_name};
+
+/// A note as it is to be written.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct Kept {
+    /// The text that was there, to the byte, if the draft says nothing new.
+    pub text: String,
+    /// How many items and sections of a person's stay.
+    pub theirs: usize,
+    /// Items of the draft that a person had removed.
+    pub left_out: Vec<String>,
+}
+
+/// Brings a draft into the note that is there.
+#[must_use]
+pub fn keep(draft: &Note, there: Option<&str>, today: &str) -> Kept {
+    let old = Page::read(there.unwrap_or_default());
+    let new = Page::read(&draft.to_string());
+    let mut merge = Merge {
+        record: old.record.clone(),
+        theirs: 0,
+        left_out: Vec::new(),
+    };
+    let mut page = Page {
+        top: merge.top(&old.top, &draft.title),
+        sections: old.sections.clone(),
+        ..Page::default()
+    };
+    let mut at = 0;
+    for name in SECTIONS {
+        let of_draft = new.sections.iter().find(|it| it.name() == Some(name));
+        let of_draft = of_draft.map(|it| it.lines.as_slice());
+        // Another one of the same name is a person's.
+        let there = page.sections.iter().position(|it| it.name() == Some(name));
+        let of_old = there.map(|it| page.sections[it].lines.clone());
+        let (of_old, of_draft) = (of_old.unwrap_or_default(), of_draft.unwrap_or_default());
+        let lines = match name {
+            CONTEXT => merge.context(&of_old, of_draft),
+            _ => merge.items(name, &of_old, of_draft),
+        };
+        let is_empty = lines.iter().all(|it| it.trim().is_empty());
+        match there {
+            Some(index) if is_empty && !of_old.is_empty() => {
+                page.sections.remove(index);
+            }
+            Some(index) => {
+                page.sections[index].lines = lines;
+                at = index + 1;
+            }
+            None if is_empty => {}
+            None => {
+                let heading = format!("## {name}");
+                page.sections.insert(at, Section { heading, lines });
+                at += 1;
+            }
+        }
+    }
+    let others = page.sections.iter().filter(|it| it.name().is_none());
+    let theirs = merge.theirs + others.count();
+    let text = match there {
+        Some(there) if page.body() == old.body() => there.to_owned(),
+        _ => {
+            let first = old.first.as_deref().unwrap_or(today);
+            page.written(first, today, &merge.record)
+        }
+    };
+    Kept {
+        text,
+        theirs,
+        left_out: merge.left_out,
+    }
+}
+
+/// A note as lines: nothing of it is lost, be it of our form or not.
+#[derive(Default)]
+struct Page {
+    /// The title, and whatever stands before the first section.
+    top: Vec<String>,
+    sections: Vec<Section>,
+    first: Option<String>,
+    record: BTreeSet<String>,
+}
+
+#[derive(Clone)]
+struct Section {
+    /// The line as it stands there.
+    heading: String,
+    lines: Vec<String>,
+}
+
+impl Section {
+    fn name(&self) -> Option<&'static str> {
+        section_name(self.heading.strip_prefix("## ")?.trim())
+    }
+}
+
+impl Page {
+    fn read(text: &str) -> Page {
+        let mut page = Page::default();
+        for (line, whole) in lines(text).into_iter().zip(text.lines()) {
+            match line {
+                // A merge may have left two of each.
+                Line::Record(record) => {
+                    let hashes = record.strip_prefix("1:").unwrap_or_default();
+                    let hashes = hashes.split_whitespace().map(str::to_owned);
+                    page.record.extend(hashes);
+                }
+                Line::Dates(first, _) => {
+                    let earlier = page.first.take().filter(|it| it.as_str() < first);
+                    page.first = earlier.or_else(|| Some(first.to_owned()));
+                }
+                Line::Heading(_) => page.sections.push(Section {
+                    heading: whole.to_owned(),
+                    lines: Vec::new(),
+                }),
+                Line::Title(_) | Line::Text(_) => match page.sections.last_mut() {
+                    Some(section) => section.lines.push(whole.to_owned()),
+                    None => page.top.push(whole.to_owned()),
+                },
+            }
+        }
+        trim_end(&mut page.top);
+        page.sections
+            .iter_mut()
+            .for_each(|it| trim_end(&mut it.lines));
+        page
+    }
+
+    fn body(&self) -> String {
+        let mut body = self.top.join("\n");
+        for Section { heading, lines } in &self.sections {
+            body.push_str(&format!("\n\n{heading}\n{}", lines.join("\n")));
+        }
+        body
+    }
+
+    fn written(&self, first: &str, last: &str, record: &BTreeSet<String>) -> String {
+        let updated = match first == last {
+            true => String::new(),
+            false => format!(", updated: {last}"),
+        };
+        let hashes: Vec<_> = record.iter().map(String::as_str).collect();
+        format!(
+            "{}\n\n*Summarized: {first}{updated}*\n\n<!-- foreword 1: {} -->\n",
+            self.body(),
+            hashes.join(" ")
+        )
+    }
+}
+
+/// An item of a list with the lines that belong to it, or other text between items.
+#[derive(Clone)]
+struct Block {
+    hash: String,
+    lines: Vec<String>,
+}
+
+struct Merge {
+    /// What was written, and what will have been.
+    record: BTreeSet<String>,
+    theirs: usize,
+    left_out: Vec<String>,
+}
+
+impl Merge {
+    /// A title of a person's stays; ours is replaced.
+    fn top(&mut self, old: &[String], title: &str) -> Vec<String> {
+        let mut top = old.to_vec();
+        let ours = format!("# {title}");
+        let place = top.iter().position(|it| it.starts_with("# "));
+        if let Some(there) = place.map(|it| &top[it]) {
+            if !self.record.contains(&hash(there)) {
+                self.theirs += usize::from(hash(there) != hash(&ours));
+                return top;
+            }
+            self.record.remove(&hash(there));
+        }
+        self.record.insert(hash(&ours));
+        match place {
+            Some(place) => top[place] = ours,
+            None if top.is_empty() => top.push(ours),
+            None => drop(top.splice(0..0, [ours, String::new()])),
+        }
+        top
+    }
+
+    /// The same, of the context as a whole.
+    fn context(&mut self, old: &[String], draft: &[String]) -> Vec<String> {
+        let before = hash(&old.join(" "));
+        let is_there = old.iter().any(|it| !it.trim().is_empty());
+        if is_there && !self.record.remove(&before) {
+            self.theirs += usize::from(before != hash(&draft.join(" ")));
+            return old.to_vec();
+        }
+        let now = hash(&draft.join(" "));
+        let lines = if is_there && now == before {
+            old
+        } else {
+            draft
+        };
+        self.record.insert(now);
+        lines.to_vec()
+    }
+
+    fn items(&mut self, name: &str, old: &[String], draft: &[String]) -> Vec<String> {
+        let draft = blocks(name, draft);
+        let mut kept: Vec<(Block, bool)> = Vec::new();
+        // Where something of ours was that the draft has no more.
+        let mut gap = None;
+        for block in blocks(name, old) {
+            let ours = self.record.contains(&block.hash);
+            if ours && !draft.iter().any(|it| it.hash == block.hash) {
+                self.record.remove(&block.hash);
+                gap = gap.or(Some(kept.len()));
+                continue;
+            }
+            kept.push((block, ours));
+        }
+        let any_of_ours = kept.iter().any(|(_, ours)| *ours);
+        self.theirs += kept.iter().filter(|(_, ours)| !ours).count();
+        let start = gap.unwrap_or(if any_of_ours { 0 } else { kept.len() });
+        let mut next = start;
+        for block in draft {
+            if let Some(at) = kept.iter().position(|(it, _)| it.hash == block.hash) {
+                // What a person wrote below it stays below it.
+                let below = kept[at + 1..].iter().take_while(|(_, ours)| !ours);
+                next = at + 1 + below.count();
+            } else if self.record.contains(&block.hash) {
+                self.left_out.push(block.lines.join(" "));
+            } else {
+                self.record.insert(block.hash.clone());
+                kept.insert(next, (block, true));
+                next += 1;
+            }
+        }
+        let blank = String::new();
+        let before = if old.is_empty() {
+            from_ref(&blank)
+        } else {
+            old
+        };
+        let before = before.iter().take_while(|it| it.trim().is_empty());
+        let items = kept.into_iter().flat_map(|(block, _)| block.lines);
+        let mut lines: Vec<_> = before.cloned().chain(items).collect();
+        trim_end(&mut lines);
+        lines
+    }
+}
+
+/// An item goes on with what is indented, or follows at once.
+fn blocks(name: &str, lines: &[String]) -> Vec<Block> {
+    let mut blocks: Vec<Vec<String>> = Vec::new();
+    let mut gap = true;
+    for line in lines {
+        let is_blank = line.trim().is_empty();
+        let goes_on = is_blank || line.starts_with([' ', '\t']) || (!gap && item(line).is_none());
+        match blocks.last_mut() {
+            Some(block) if goes_on => block.push(line.clone()),
+            None if is_blank => {}
+            _ => blocks.push(vec![line.clone()]),
+        }
+        gap = is_blank;
+    }
+    let block = |lines: Vec<String>| {
+        let text = lines.join(" ");
+        let said = item(&text).unwrap_or(&text);
+        // A label in bold is the same label.
+        let said = match Point::read(said) {
+            (Point { label, text }, true) if name == POINTS => format!("{label}: {text}"),
+            _ => said.to_owned(),
+        };
+        Block {
+            hash: hash(&format!("{name}: {said}")),
+            lines,
+        }
+    };
+    blocks.into_iter().map(block).collect()
+}
+
+/// However its words are spread over lines.
+fn hash(text: &str) -> String {
+    let words: Vec<_> = text.split_whitespace().collect();
+    blake3::hash(words.join(" ").as_bytes()).to_hex()[..8].to_owned()
+}
+
+fn trim_end(lines: &mut Vec<String>) {
+    while lines.last().is_some_and(|it| it.trim().is_empty()) {
+        lines.pop();
+    }
+}

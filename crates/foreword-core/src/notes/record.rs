@@ -1,0 +1,125 @@
+//! What the last synthesis took in, kept beside the master as plain lines.
+//!
+//! It tells what is new, and which sections are as they were last written: any other was
+//! edited by a person and is theirs. Two branches may both have changed the file, so lines are
+//! sorted and whatever is no line of ours is passed over. Without it the next synthesis starts
+//! afresh, and a master that is there is all a person's.
+
+use std::collections::{BTreeMap, BTreeSet};
+use std::fmt;
+
+#[derive(Debug, Clone, Default, PartialEq, Eq)]
+pub struct Record {
+    /// `2026-11-16`
+    pub date: Option<String>,
+    pub head: Option<String>,
+    /// Session and hash, path and hash.
+    pub notes: BTreeMap<String, String>,
+    pub docs: BTreeMap<String, String>,
+    /// Files that statements name and that were there.
+    pub files: BTreeSet<String>,
+    /// Name and hash. While the master is written there are two of a name, so that it is ours
+    /// before and after.
+    pub sections: BTreeSet<(String, String)>,
+    /// Of the master that a proposal would replace.
+    pub master: Option<String>,
+}
+
+#[must_use]
+pub fn hash(text: &str) -> String {
+    blake3::hash(text.as_bytes()).to_hex()[..16].to_owned()
+}
+
+impl Record {
+    #[must_use]
+    pub fn read(text: &str) -> Record {
+        let mut record = Record::default();
+        for line in text.lines() {
+            let (word, rest) = line.trim().split_once(' ').unwrap_or_default();
+            let pair = rest
+                .rsplit_once(' ')
+                .filter(|(_, hash)| hash.len() == 16)
+                .map(|(name, hash)| (name.to_owned(), hash.to_owned()));
+            match (word, pair) {
+                ("date", _) => record.date = record.date.max(Some(rest.to_owned())),
+                ("file", _) => drop(record.files.insert(rest.to_owned())),
+                ("head", _) => record.head = Some(rest.to_owned()),
+                ("master", _) => record.master = Some(rest.to_owned()),
+                ("note", Some(pair)) => record.notes.extend([pair]),
+                ("doc", Some(pair)) => record.docs.extend([pair]),
+                ("section", Some(pair)) => record.sections.extend([pair]),
+                _ => {}
+            }
+        }
+        record
+    }
+
+    /// Whether a section is as it was last written.
+    #[must_use]
+    pub fn is_ours(&self, name: &str, text: &str) -> bool {
+        self.sections.contains(&(name.to_owned(), hash(text)))
+    }
+
+    #[must_use]
+    pub fn knows_section(&self, name: &str) -> bool {
+        self.sections.iter().any(|(it, _)| it == name)
+    }
+
+    /// The notes that this knows otherwise, or not at all.
+    #[must_use]
+    pub fn news(&self, notes: &BTreeMap<String, String>) -> BTreeSet<String> {
+        let is_new = |(session, hash): &(&String, &String)| self.notes.get(*session) != Some(hash);
+        notes.iter().filter(is_new).map(|it| it.0.clone()).collect()
+    }
+}
+
+impl fmt::Display for Record {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        let one = [
+            ("date", &self.date),
+            ("head", &self.head),
+            ("master", &self.master),
+        ];
+        for (word, value) in one {
+            if let Some(value) = value {
+                writeln!(f, "{word} {value}")?;
+            }
+        }
+        for (word, pairs) in [("doc", &self.docs), ("note", &self.notes)] {
+            for (name, hash) in pairs {
+                writeln!(f, "{word} {name} {hash}")?;
+            }
+        }
+        let mut files = self.files.iter();
+        files.try_for_each(|path| writeln!(f, "file {path}"))?;
+        let mut sections = self.sections.iter();
+        sections.try_for_each(|(name, hash)| writeln!(f, "section {name} {hash}"))
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn what_is_written_is_read_and_what_a_merge_left_is_passed_over() {
+        let (a, b) = (hash("a"), hash("b"));
+        let record = Record {
+            date: Some("2026-11-16".into()),
+            head: Some("0123".into()),
+            notes: [("s 1".into(), a.clone())].into(),
+            docs: [("docs/a b.md".into(), b.clone())].into(),
+            files: ["src/a b.rs".into()].into(),
+            sections: [("Key Decisions".into(), a.clone())].into(),
+            master: None,
+        };
+        let text = record.to_string();
+        assert_eq!(Record::read(&text), record);
+        let merged = format!("<<<<<<< ours\n{text}=======\nnote s2 {b}\nnote\njunk x\n>>>>>>> x\n");
+        let mut both = record.clone();
+        both.notes.insert("s2".into(), b);
+        assert_eq!(Record::read(&merged), both);
+        assert!(record.is_ours("Key Decisions", "a") && !record.is_ours("Key Decisions", "b"));
+        assert_eq!(record.news(&both.notes), ["s2".to_owned()].into());
+    }
+}

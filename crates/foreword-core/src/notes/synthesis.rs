@@ -1,0 +1,394 @@
+//! What all notes say together: statements by section and theme, each with its notes.
+//!
+//! Without a model words are compared (`kin::words`). What is said again becomes one statement
+//! with all its notes; a decision that a later one replaces becomes a step of evolution; a status gives way to the
+//! next one on its subject and a question to its answer. When in doubt both stand. `said` reads a
+//! note's points, `fit` keeps it small and
+//! `themes` groups what is left, `reply` reads what a model made of the same notes.
+
+mod fit;
+pub mod reply;
+mod said;
+mod themes;
+
+use std::collections::HashMap;
+use std::sync::LazyLock;
+
+use super::master::{DECISIONS, EVOLUTION, LEARNINGS, QUESTIONS, SECTIONS, STATUS};
+use super::note::Note;
+use crate::kin::words::{
+    GIVES_UP, Words, common, content, covers, is_negated, is_number, named_after,
+};
+use crate::kin::{Insight, Kinship, kinship};
+use crate::model::ObservationType;
+use crate::text;
+pub use fit::fit;
+use said::{Said, choice, said};
+
+/// A note that is taken in.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct Taken {
+    pub session: String,
+    /// When it was last true, to be compared: a day, and what tells notes of one day apart.
+    pub at: (String, i64),
+    pub note: Note,
+    /// The paths that it names as related.
+    pub related: Vec<String>,
+}
+
+#[derive(Debug, Clone, Default, PartialEq, Eq)]
+pub struct Statement {
+    pub text: String,
+    /// The notes that it rests on, the oldest first.
+    pub sessions: Vec<String>,
+    pub theme: Option<String>,
+}
+
+#[derive(Debug, Clone, Default, PartialEq, Eq)]
+pub struct Section {
+    pub name: String,
+    /// What is true without any note.
+    pub lead: Option<String>,
+    pub statements: Vec<Statement>,
+}
+
+#[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
+enum Kind {
+    Status,
+    Decision,
+    Learning,
+    Change,
+    Question,
+}
+
+/// Of the statements that have a word, so many are compared.
+const COMPARED: usize = 16;
+/// A statement is looked up by so many of its rarest words.
+const RAREST: usize = 4;
+/// A word of more statements than this is too common for it.
+const COMMON: usize = 200;
+
+/// Makes the sections of these names. The notes' order does not matter.
+#[must_use]
+pub fn synthesise(notes: &[Taken], names: &[String]) -> Vec<Section> {
+    let mut notes: Vec<&Taken> = notes.iter().collect();
+    notes.sort_by_key(|it| (&it.at, &it.session));
+    let mut all: Vec<Said> = Vec::new();
+    for (number, taken) in notes.iter().enumerate() {
+        all.extend(said(number, taken));
+    }
+    let evolution = settle(&mut all);
+    let mut sections: Vec<Section> = names
+        .iter()
+        .map(|name| Section {
+            name: name.clone(),
+            ..Section::default()
+        })
+        .collect();
+    // The newest first, and before it what more notes say.
+    let mut standing: Vec<&Said> = all.iter().filter(|it| it.stands).collect();
+    standing.sort_by_key(|it| std::cmp::Reverse((it.notes.last().copied(), it.notes.len())));
+    for said in standing {
+        let at = place(said.kind, &said.label, names);
+        sections[at].statements.push(Statement {
+            text: said.text.clone(),
+            sessions: sessions(&notes, &said.notes),
+            theme: None,
+        });
+    }
+    let at = place(Kind::Change, "", names);
+    for (text, numbers) in evolution.into_iter().rev() {
+        sections[at].statements.push(Statement {
+            text,
+            sessions: sessions(&notes, &numbers),
+            theme: None,
+        });
+    }
+    sections
+}
+
+fn sessions(notes: &[&Taken], numbers: &[usize]) -> Vec<String> {
+    numbers
+        .iter()
+        .map(|it| notes[*it].session.clone())
+        .collect()
+}
+
+/// Goes through everything in the order of time; gives the lines of evolution.
+fn settle(all: &mut [Said]) -> Vec<(String, Vec<usize>)> {
+    let mut often: HashMap<String, usize> = HashMap::new();
+    for word in all.iter().flat_map(|it| &it.words) {
+        *often.entry(word.clone()).or_default() += 1;
+    }
+    let mut having: HashMap<String, Vec<usize>> = HashMap::new();
+    let mut before: HashMap<usize, Vec<usize>> = HashMap::new();
+    let mut answered: Vec<(usize, usize)> = Vec::new();
+    for at in 0..all.len() {
+        let shared = all[at].words.iter().filter(|it| often[*it] > 1);
+        let mut rarest: Vec<&String> = shared.collect();
+        rarest.sort_by_key(|it| (often[*it], *it));
+        // What everybody says leads nowhere; but some words there must be.
+        let rare = rarest.iter().filter(|it| often[**it] <= COMMON).count();
+        rarest.truncate(rare.clamp(2, RAREST));
+        let kin = rarest.iter().filter_map(|it| having.get(*it));
+        let mut kin: Vec<usize> = kin
+            .flat_map(|it| it.iter().rev().take(COMPARED))
+            .copied()
+            .collect();
+        kin.sort_unstable();
+        kin.dedup();
+        for other in kin.into_iter().rev() {
+            if !all[other].stands {
+                continue;
+            }
+            match relation(&all[other], &all[at]) {
+                Relation::Same => {
+                    // What was told first keeps the place, and the longer words say more.
+                    let newer = all[at].clone();
+                    all[at].stands = false;
+                    let told = &mut all[other];
+                    told.notes.extend(newer.notes);
+                    told.notes.sort_unstable();
+                    told.notes.dedup();
+                    if newer.text.chars().count() > told.text.chars().count() {
+                        told.text = newer.text;
+                    }
+                    break;
+                }
+                Relation::Replaces => {
+                    all[other].stands = false;
+                    if all[other].kind == Kind::Decision {
+                        let mut chain = before.remove(&other).unwrap_or_default();
+                        chain.push(other);
+                        before.entry(at).or_default().extend(chain);
+                        all[at].kind = Kind::Decision;
+                    }
+                }
+                Relation::Answers => {
+                    all[other].stands = false;
+                    answered.push((other, at));
+                }
+                Relation::None => {}
+            }
+        }
+        // Also under the words that are common here: another's rarest may be among them.
+        let words = all[at].words.iter().filter(|_| all[at].stands);
+        for word in words {
+            having.entry(word.clone()).or_default().push(at);
+        }
+    }
+    let mut lines: Vec<(usize, String, Vec<usize>)> = Vec::new();
+    for (last, mut chain) in before {
+        chain.push(last);
+        chain.sort_unstable();
+        let steps: Vec<&Said> = chain.iter().map(|it| &all[*it]).collect();
+        let notes = steps.iter().flat_map(|it| &it.notes).copied();
+        lines.push((last, evolution(&steps), unique(notes)));
+    }
+    for (question, answer) in answered {
+        let (question, answer) = (&all[question], &all[answer]);
+        let line = format!("{} → {}", question.text, text::shorten(&answer.claim, 120));
+        let notes = question.notes.iter().chain(&answer.notes).copied();
+        lines.push((answer.notes[0], line, unique(notes)));
+    }
+    lines.sort();
+    lines
+        .into_iter()
+        .map(|(_, text, notes)| (text, notes))
+        .collect()
+}
+
+fn unique(numbers: impl Iterator<Item = usize>) -> Vec<usize> {
+    let mut numbers: Vec<_> = numbers.collect();
+    numbers.sort_unstable();
+    numbers.dedup();
+    numbers
+}
+
+enum Relation {
+    Same,
+    Replaces,
+    Answers,
+    None,
+}
+
+/// What a newer one is to an older.
+fn relation(older: &Said, newer: &Said) -> Relation {
+    let shared = common(&older.words, &newer.words);
+    let fewer = older.words.len().min(newer.words.len());
+    if older.kind == newer.kind && older.text == newer.text {
+        return Relation::Same;
+    }
+    let elsewhere = older.notes.last() != newer.notes.last();
+    match (older.kind, newer.kind) {
+        (Kind::Question, Kind::Question) if is_same(older, newer, shared) => Relation::Same,
+        (Kind::Question, Kind::Question) => Relation::None,
+        (Kind::Question, _) => {
+            let asks = &older.words - &*ASKS;
+            let known = &newer.words | &content(&newer.text);
+            let answers =
+                elsewhere && common(&known, &older.words) > 1 && covers(&known, &asks, 60);
+            if answers {
+                Relation::Answers
+            } else {
+                Relation::None
+            }
+        }
+        (Kind::Decision, Kind::Decision | Kind::Change) if shared > 0 => {
+            if replaces(older, newer, shared) {
+                Relation::Replaces
+            } else if older.kind == newer.kind && is_same(older, newer, shared) {
+                Relation::Same
+            } else {
+                Relation::None
+            }
+        }
+        (Kind::Status, Kind::Status) if elsewhere && shared > 1 && shared * 2 >= fewer => {
+            let same = is_same(older, newer, shared) && older.label == newer.label;
+            if same {
+                Relation::Same
+            } else {
+                Relation::Replaces
+            }
+        }
+        (a, b) if a == b && is_same(older, newer, shared) => Relation::Same,
+        _ => Relation::None,
+    }
+}
+
+/// The same in other words; a number or a "not" makes it another thing.
+fn is_same(older: &Said, newer: &Said, shared: usize) -> bool {
+    let all = older.words.len() + newer.words.len() - shared;
+    let fewer = older.words.len().min(newer.words.len());
+    // One says what the other does, and perhaps more; or hardly a word of many is another.
+    let alike = shared == fewer && shared > 2 && shared * 10 >= all * 4
+        || shared * 5 >= all * 4 && shared > 5
+        || shared == 2 && all == 2;
+    let missing = |a: &Said, b: &Said| {
+        let text = content(&b.text);
+        a.words.iter().any(|it| is_number(it) && !text.contains(it))
+    };
+    alike
+        && is_negated(&older.claim) == is_negated(&newer.claim)
+        && !missing(older, newer)
+        && !missing(newer, older)
+}
+
+/// The same matter is decided otherwise.
+fn replaces(older: &Said, newer: &Said, shared: usize) -> bool {
+    let same_file = older.related.iter().any(|it| newer.related.contains(it));
+    if shared < 2 && !same_file {
+        return false;
+    }
+    // Both are about the same project, which is as near as a common file.
+    let files = [String::new()];
+    let [a, b] = [older, newer].map(|it| Insight {
+        kind: ObservationType::Decision,
+        title: &it.claim,
+        subtitle: "",
+        facts: &[],
+        narrative: &it.text,
+        concepts: &[],
+        files: &files,
+    });
+    let has_number = |it: &Said| it.words.iter().any(|it| is_number(it));
+    // Which costs most.
+    let may_be =
+        newer.is_against || older.begins == newer.begins || has_number(older) && has_number(newer);
+    if may_be && kinship(&a, &b) == Kinship::Supersedes {
+        return true;
+    }
+    // A change that is said outright, of something that both are about.
+    let lower = format!(" {} ", newer.text.to_lowercase());
+    let elsewhere = older.notes.last() != newer.notes.last();
+    if !elsewhere || !CHANGES.iter().any(|it| lower.contains(it)) {
+        return false;
+    }
+    // What the newer one is for is no subject, and what it names as given up must be the older's.
+    let chosen = content(&choice(&newer.claim, &newer.words));
+    let subject = &(&(&older.words & &newer.words) - &*ASKS) - &chosen;
+    let given_up = named_after(&newer.text, GIVES_UP);
+    let is_given_up = given_up.is_empty() || !given_up.is_disjoint(&older.words);
+    is_given_up
+        && (subject.len() > 1 && shared > 1 || subject.len() == 1 && same_file)
+        && !is_same(older, newer, shared)
+}
+
+/// `Sessions: cookies → tried JWT → settled on opaque tokens`
+fn evolution(steps: &[&Said]) -> String {
+    let claims: Vec<&str> = steps.iter().map(|it| it.claim.as_str()).collect();
+    let first = &steps[0].words;
+    let shared = steps.iter().fold(first.clone(), |all, it| &all & &it.words);
+    let last = claims[claims.len() - 1];
+    let (mut subject, mut choices) = (said::surface(last, &shared), Vec::new());
+    for claim in &claims {
+        choices.push(choice(claim, &shared));
+    }
+    // `The novel is told in the first person`, `… third person`: they begin alike.
+    let start = said::start(&claims);
+    if start > 0
+        && choices
+            .iter()
+            .zip(&claims)
+            .any(|(choice, claim)| choice == claim)
+    {
+        subject = said::subject(&last[..start]);
+        choices = claims
+            .iter()
+            .map(|it| choice(&it[start..], &shared))
+            .collect();
+    }
+    let end = choices.len() - 1;
+    for (at, choice) in choices.iter_mut().enumerate().skip(1).filter(|_| end > 1) {
+        let verb = if at == end { "settled on" } else { "tried" };
+        *choice = format!("{verb} {choice}");
+    }
+    let steps = choices.join(" → ");
+    if subject.is_empty() {
+        return text::capitalised(&steps);
+    }
+    format!("{}: {steps}", text::capitalised(&subject))
+}
+
+/// The section for a kind of statement: one that is called after its label, else what its kind
+/// is usually called, else the first.
+fn place(kind: Kind, label: &str, names: &[String]) -> usize {
+    let usual = match kind {
+        Kind::Status => STATUS,
+        Kind::Decision => DECISIONS,
+        Kind::Learning => LEARNINGS,
+        Kind::Change => EVOLUTION,
+        Kind::Question => QUESTIONS,
+    };
+    if let Some(at) = names.iter().position(|it| it == usual) {
+        let is_usual = names.iter().all(|it| SECTIONS.contains(&it.as_str()));
+        if is_usual {
+            return at;
+        }
+    }
+    let find = |words: &str| {
+        let words = content(words);
+        names.iter().position(|it| common(&content(it), &words) > 0)
+    };
+    let synonyms = said::LABELS
+        .iter()
+        .find(|it| it.0 == kind)
+        .map_or("", |it| it.1);
+    find(label)
+        .or_else(|| find(usual))
+        .or_else(|| find(synonyms))
+        .unwrap_or(0)
+}
+
+/// Words of questions and plans that are no subject.
+static ASKS: LazyLock<Words> = LazyLock::new(|| {
+    content("should need use using used which whether want still keep how decide decided do does")
+});
+#[rustfmt::skip] // A list is read line by line.
+const CHANGES: &[&str] = &[
+    " switched to ", " switch to ", " moved to ", " move to ", " back to ", " settled on ", " instead", " replaced ",
+    " replaces ", " no longer ", " rather than ", " migrated to ", " changed to ", " dropped ", " gave up ", " reverted ",
+];
+
+#[cfg(test)]
+mod tests;

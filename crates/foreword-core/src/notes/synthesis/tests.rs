@@ -1,0 +1,238 @@
+use std::collections::BTreeMap;
+
+use super::*;
+use crate::notes::master::SECTIONS;
+
+/// Notes of one day each, `Label: text` by line; sessions are a, b, c…
+fn taken(notes: &[&str]) -> Vec<Taken> {
+    let note = |(at, points): (usize, &&str)| {
+        let points: String = points
+            .lines()
+            .map(|it| format!("- {}\n", it.trim()))
+            .collect();
+        let text = format!("# T\n\n## Context\n\nC\n\n## Tracking Points\n\n{points}");
+        Taken {
+            session: char::from(b'a' + u8::try_from(at).unwrap()).to_string(),
+            at: (format!("2026-11-{:02}", at + 1), 0),
+            note: Note::read(&text).0,
+            related: Vec::new(),
+        }
+    };
+    notes.iter().enumerate().map(note).collect()
+}
+
+fn section(notes: &[&str], name: &str) -> Vec<String> {
+    let names = SECTIONS.map(str::to_owned);
+    let sections = synthesise(&taken(notes), &names);
+    let section = sections.into_iter().find(|it| it.name == name).unwrap();
+    let line = |it: &Statement| format!("{} [{}]", it.text, it.sessions.join(" "));
+    section.statements.iter().map(line).collect()
+}
+
+#[test]
+fn the_same_decision_in_five_notes_is_one_statement_with_five_citations() {
+    let notes = [
+        "Decision: Use PostgreSQL for the job queue because it is there already",
+        "Decision: Use PostgreSQL for the job queue",
+        "Decision: We use PostgreSQL for the job queue, so no Redis is needed",
+        "Decision: The job queue uses PostgreSQL",
+        "Decision: PostgreSQL is used for the job queue (one less service)",
+    ];
+    assert_eq!(
+        section(&notes, DECISIONS),
+        ["Use PostgreSQL for the job queue because it is there already [a b c d e]"]
+    );
+    assert_eq!(section(&notes, EVOLUTION), [""; 0]);
+}
+
+#[test]
+fn a_contradiction_is_the_later_decision_and_one_line_of_evolution() {
+    let notes = [
+        "Decision: Use cookies for sessions",
+        "Decision: Switched sessions from cookies to JWT because mobile needs it",
+        "Decision: Use opaque tokens for sessions instead of JWT, which cannot be revoked",
+    ];
+    assert_eq!(
+        section(&notes, DECISIONS),
+        ["Use opaque tokens for sessions instead of JWT, which cannot be revoked [c]"]
+    );
+    assert_eq!(
+        section(&notes, EVOLUTION),
+        ["Sessions: cookies → tried JWT → settled on opaque tokens [a b c]"]
+    );
+    for (older, newer) in [
+        ("The queue lives in Redis", "The queue lives in PostgreSQL"),
+        (
+            "Told in the first person",
+            "Told in the third person instead of the first",
+        ),
+        ("Sample size is 40 per group", "Sample size is 60 per group"),
+        (
+            "Interviews are transcribed by hand",
+            "Interviews are no longer transcribed by hand, we switched to a service",
+        ),
+    ] {
+        let notes = [
+            &*format!("Decision: {older}"),
+            &*format!("Decision: {newer}"),
+        ];
+        assert_eq!(section(&notes, DECISIONS), [format!("{newer} [b]")]);
+        assert_eq!(section(&notes, EVOLUTION).len(), 1, "{older} | {newer}");
+    }
+}
+
+#[test]
+fn decisions_about_different_things_stay_two() {
+    for (older, newer) in [
+        (
+            "Use PostgreSQL for the job queue",
+            "Use PostgreSQL for sessions instead of Redis",
+        ),
+        ("Logs are kept for 30 days", "Backups are kept for 90 days"),
+        ("Use Jest for the front end", "Use pytest for the back end"),
+        ("The API returns JSON", "The API is versioned by header"),
+        (
+            "Chapter 3 is told by Anna",
+            "Chapter 4 is told by her brother",
+        ),
+        (
+            "Anna is told the truth in chapter 3",
+            "Ruth is told the truth in chapter 3",
+        ),
+        (
+            "The parser is kept in `src/a.rs`",
+            "The lexer is kept in `src/b.rs`",
+        ),
+        (
+            "Staging deploys from main every night",
+            "Production deploys from main every week",
+        ),
+        (
+            "Errors are logged to stderr",
+            "Errors of the importer are shown to the user",
+        ),
+    ] {
+        let notes = [
+            &*format!("Decision: {older}"),
+            &*format!("Decision: {newer}"),
+        ];
+        assert_eq!(section(&notes, DECISIONS).len(), 2, "{older} | {newer}");
+        assert_eq!(section(&notes, EVOLUTION), [""; 0]);
+    }
+}
+
+#[test]
+fn a_status_gives_way_to_the_next_and_a_question_to_its_answer() {
+    let notes = [
+        "Status: Login page half done\nQuestion: Should the cache be shared between workers?\nQuestion: Who owns the domain?",
+        "Done: Login page finished, with tests\nDecision: Each worker has its own cache, not one shared between workers\nNext: Write the logout page",
+    ];
+    assert_eq!(
+        section(&notes, STATUS),
+        [
+            "Login page finished, with tests [b]",
+            "Next: Write the logout page [b]"
+        ]
+    );
+    assert_eq!(section(&notes, QUESTIONS), ["Who owns the domain? [a]"]);
+    assert_eq!(
+        section(&notes, EVOLUTION),
+        [
+            "Should the cache be shared between workers? → Each worker has its own cache, not one shared between workers [a b]"
+        ]
+    );
+}
+
+#[test]
+fn labels_that_nobody_knows_keep_their_word_and_sections_can_be_others() {
+    let notes = [
+        "Character: Anna limps since the war\nGotcha: The archive closes at four\nMood: is it too dark?",
+    ];
+    assert_eq!(
+        section(&notes, LEARNINGS),
+        [
+            "Character: Anna limps since the war [a]",
+            "The archive closes at four [a]"
+        ]
+    );
+    assert_eq!(section(&notes, QUESTIONS), ["Mood: is it too dark? [a]"]);
+    let names = ["Open Questions", "Characters", "Findings"].map(str::to_owned);
+    let sections = synthesise(&taken(&notes), &names);
+    let counts = sections.iter().map(|it| it.statements.len());
+    assert_eq!(counts.collect::<Vec<_>>(), [1, 1, 1]);
+}
+
+#[test]
+fn many_statements_are_grouped_by_theme() {
+    let notes = ["Decision: Totals are rounded in src/billing/total.rs
+        Decision: Invoices are numbered in src/billing/invoice.rs
+        Decision: Login is rate limited per account
+        Decision: Login needs a second factor for admins
+        Decision: Colours follow the system
+        Decision: Dates are stored as UTC
+        Decision: Mail goes out through a relay"];
+    let names = SECTIONS.map(str::to_owned);
+    let mut sections = synthesise(&taken(&notes), &names);
+    assert_eq!(fit(&mut sections, &BTreeMap::new(), 4_000), []);
+    let themes = sections[1].statements.iter().map(|it| it.theme.as_deref());
+    let themes: Vec<_> = themes.collect();
+    assert_eq!(
+        themes,
+        [
+            None,
+            None,
+            None,
+            Some("Billing"),
+            Some("Billing"),
+            Some("Login"),
+            Some("Login")
+        ]
+    );
+}
+
+#[test]
+fn an_answer_must_have_its_sections_and_cite_notes() {
+    let names = ["Status", "Decisions"].map(str::to_owned);
+    let labels = [("4f0c2a1e-77".to_owned(), "4f0c2a1e".to_owned())].into();
+    let read = |answer: &str| reply::read(answer, &names, &labels);
+    assert_eq!(
+        read("# M\n## Status\n- a [4f0c2a1e]"),
+        Err("`## Decisions` missing".into())
+    );
+    let nothing = "## Status\n- a [ffffffff]\n## Decisions\n- b";
+    assert_eq!(
+        read(nothing),
+        Err("no statement cites a note (2 cite none)".into())
+    );
+    let answer = "Sure!\n## status\n- Works, see [docs](x) [4f0c2a1e] [00000000]\n- invented\n## Decisions\n### Pay\n- `x` (gone) stays [4f0c2a1e-77].\n## More\n- other [4f0c2a1e]";
+    let reply = read(answer).unwrap();
+    assert_eq!(reply.dropped, 1);
+    let said: Vec<_> = reply
+        .sections
+        .iter()
+        .flat_map(|it| &it.statements)
+        .collect();
+    assert_eq!(said[0].text, "Works, see [docs](x)");
+    assert_eq!(said[1].text, "`x` stays.");
+    assert_eq!(said[1].theme.as_deref(), Some("Pay"));
+    assert!(said.iter().all(|it| it.sessions == ["4f0c2a1e-77"]));
+}
+
+#[test]
+fn what_is_old_and_rests_on_little_falls_out_first() {
+    let notes = [
+        "Discovery: The old thing is slow\nDecision: Use PostgreSQL for the job queue",
+        "Discovery: The new engine is quick\nDecision: Use PostgreSQL for the job queue",
+    ];
+    let taken = taken(&notes);
+    let when = taken
+        .iter()
+        .map(|it| (it.session.as_str(), &it.at))
+        .collect();
+    let names = SECTIONS.map(str::to_owned);
+    let mut sections = synthesise(&taken, &names);
+    assert_eq!(fit(&mut sections, &when, 4000), []);
+    let out = fit(&mut sections, &when, 150);
+    let out: Vec<_> = out.iter().map(|it| it.text.as_str()).collect();
+    assert_eq!(out, ["The old thing is slow"]);
+}

@@ -1,0 +1,193 @@
+//! `foreword notes`: which notes there are, and how they get to another place.
+
+use std::fs;
+use std::io::{IsTerminal as _, Read as _, Write as _};
+use std::path::{Path, PathBuf};
+
+use anyhow::{Context as _, bail};
+use clap::Subcommand;
+use foreword_core::notes::archive::Archive;
+use foreword_core::notes::{Folder, Note};
+use foreword_core::project::Place;
+use foreword_core::text::{self, count, one_line};
+use serde_json::json;
+
+use crate::{home, show};
+
+#[derive(clap::Args)]
+pub struct Args {
+    #[command(subcommand)]
+    action: Option<Action>,
+    /// Only a sub-area of the project
+    #[arg(long, global = true)]
+    scope: Option<String>,
+    /// Print JSON
+    #[arg(long)]
+    json: bool,
+}
+
+#[derive(Subcommand)]
+enum Action {
+    /// Write all notes, the master and the archive to one file; `-` is standard output
+    Export { file: PathBuf },
+    /// Bring in what `export` wrote; `-` is standard input
+    Import {
+        file: PathBuf,
+        /// Replace what differs; the old text goes to archive/
+        #[arg(long)]
+        overwrite: bool,
+    },
+}
+
+/// The project that the current directory is in, and its memory in files.
+pub struct Here {
+    pub place: Place,
+    pub folder: Folder,
+}
+
+impl Here {
+    pub fn find(scope: Option<&str>) -> anyhow::Result<Here> {
+        let place = super::current_place().unwrap_or_default();
+        let root = place.root.as_deref();
+        let root = root.context("this directory is no project; go to one and run this there")?;
+        let folder = Folder::at(root, scope)?;
+        Ok(Here { place, folder })
+    }
+}
+
+/// Asks on a terminal; elsewhere only the option counts.
+pub fn confirm(question: &str, yes: bool) -> anyhow::Result<bool> {
+    if yes {
+        return Ok(true);
+    }
+    if !std::io::stdin().is_terminal() || !std::io::stdout().is_terminal() {
+        eprintln!("Nothing was written; --yes writes it.");
+        return Ok(false);
+    }
+    print!("{question} [y/N] ");
+    std::io::stdout().flush()?;
+    let mut answer = String::new();
+    std::io::stdin().read_line(&mut answer)?;
+    Ok(matches!(answer.trim().to_lowercase().as_str(), "y" | "yes"))
+}
+
+pub fn run(args: &Args) -> anyhow::Result<()> {
+    let Here { folder, .. } = Here::find(args.scope.as_deref())?;
+    match &args.action {
+        None => list(&folder, args.json),
+        Some(Action::Export { file }) => export(&folder, file),
+        Some(Action::Import { file, overwrite }) => {
+            // Paths in an archive begin at the memory's top.
+            import(&Folder::at(&folder.root, None)?, file, *overwrite)
+        }
+    }
+}
+
+fn list(folder: &Folder, as_json: bool) -> anyhow::Result<()> {
+    let mut folders = vec![folder.clone()];
+    if folder.scope.is_none() {
+        let scopes = folder.scopes().into_iter();
+        folders.extend(scopes.filter_map(|it| Folder::at(&folder.root, Some(&it)).ok()));
+    }
+    let mut rows = Vec::new();
+    for folder in folders {
+        let (notes, errors) = folder.notes();
+        for file in notes {
+            let (note, problems) = Note::read(&file.text);
+            let problems: Vec<_> = problems.iter().map(ToString::to_string).collect();
+            let path = file.path.strip_prefix(&folder.root).unwrap_or(&file.path);
+            rows.push(json!({
+                "session": file.session, "scope": folder.scope, "path": path.to_string_lossy(),
+                "title": note.title, "first": note.first, "last": note.last, "problems": problems,
+            }));
+        }
+        rows.extend(errors.iter().map(|error| {
+            json!({
+                "session": null, "scope": folder.scope, "path": null, "title": null,
+                "first": null, "last": null, "problems": [error.to_string()],
+            })
+        }));
+    }
+    if as_json {
+        println!("{}", show::json(&rows.into()));
+        return Ok(());
+    }
+    if rows.is_empty() {
+        println!("no notes yet; `foreword summarize` writes one");
+    }
+    for row in &rows {
+        let word = |name: &str, none: &str| one_line(row[name].as_str().unwrap_or(none));
+        if let Some(path) = row["path"].as_str() {
+            println!(
+                "{:10}  {}  {}",
+                word("last", "-"),
+                word("title", "-"),
+                one_line(path)
+            );
+        }
+        for problem in row["problems"].as_array().into_iter().flatten() {
+            println!(
+                "            {}",
+                one_line(problem.as_str().unwrap_or_default())
+            );
+        }
+    }
+    Ok(())
+}
+
+fn export(folder: &Folder, file: &Path) -> anyhow::Result<()> {
+    let date = text::date(home::now());
+    let (archive, errors) = Archive::of(folder, env!("CARGO_PKG_VERSION"), &date);
+    if archive.files.is_empty() && errors.is_empty() {
+        bail!("there are no notes in {}", folder.path.display());
+    }
+    let text = serde_json::to_string_pretty(&archive)? + "\n";
+    if file == Path::new("-") {
+        print!("{text}");
+    } else {
+        let written = fs::File::create_new(file).and_then(|mut it| it.write_all(text.as_bytes()));
+        written.with_context(|| format!("could not write {}", file.display()))?;
+    }
+    let files = count(archive.files.len() as u64, "file", "files");
+    let secrets = match archive.redacted {
+        0 => String::new(),
+        secrets => format!(", {} replaced", count(secrets.into(), "secret", "secrets")),
+    };
+    eprintln!("{files} exported{secrets}");
+    for error in &errors {
+        eprintln!("{}", one_line(&error.to_string()));
+    }
+    if !errors.is_empty() {
+        let files = count(errors.len() as u64, "file was", "files were");
+        bail!("{files} left out");
+    }
+    Ok(())
+}
+
+fn import(folder: &Folder, file: &Path, overwrite: bool) -> anyhow::Result<()> {
+    let mut text = String::new();
+    match file == Path::new("-") {
+        true => std::io::stdin().read_to_string(&mut text),
+        false => fs::File::open(file).and_then(|mut it| it.read_to_string(&mut text)),
+    }
+    .with_context(|| format!("could not read {}", file.display()))?;
+    let imported = Archive::read(&text)?.import(folder, overwrite)?;
+    let list = |mark: &str, paths: &[PathBuf]| {
+        for path in paths {
+            let path = path.strip_prefix(&folder.root).unwrap_or(path);
+            println!("{mark} {}", one_line(&path.to_string_lossy()));
+        }
+    };
+    list("new      ", &imported.new);
+    list(
+        if overwrite { "replaced " } else { "differs  " },
+        &imported.differ,
+    );
+    let same = count(imported.same as u64, "file was", "files were");
+    println!("{} new; {same} the same", imported.new.len());
+    if !imported.differ.is_empty() && !overwrite {
+        let files = count(imported.differ.len() as u64, "file differs", "files differ");
+        bail!("{files}: left alone; --overwrite replaces, and keeps the old text in archive/");
+    }
+    Ok(())
+}

@@ -1,0 +1,242 @@
+//! `foreword summarize`: the note of one conversation.
+//!
+//! The agent in the conversation hands in a draft that its user approved; or the transcript
+//! is read here, and the model that was chosen writes the draft, or offline does. Either way
+//! the same file is written, what a person did to it stays, and nothing is written unasked.
+
+use std::fs;
+use std::io::Read as _;
+use std::path::{Path, PathBuf};
+
+use anyhow::{Context as _, bail};
+use foreword_core::capture::is_excluded;
+use foreword_core::fill::Terms;
+use foreword_core::model::Turn;
+use foreword_core::notes::{Kept, Note, conversation, keep};
+use foreword_core::project::Place;
+use foreword_core::redact::redact;
+use foreword_core::text::{self, count, one_line};
+
+use super::notes::{Here, confirm};
+use crate::config::{self, Config, HookSettings};
+use crate::home::{self, Home};
+use crate::provider::{self, offline};
+use crate::switch::{self, Switches};
+use crate::{compress, install, show};
+
+#[derive(clap::Args)]
+pub struct Args {
+    /// The session; else the one that this runs in, else the last one of this project
+    session: Option<String>,
+    /// Save this draft instead of reading the conversation; `-` is standard input
+    #[arg(long, value_name = "FILE")]
+    draft: Option<PathBuf>,
+    /// The transcript, if it is not where Claude Code keeps it
+    #[arg(long, value_name = "FILE", conflicts_with = "draft")]
+    transcript: Option<PathBuf>,
+    /// A sub-area of the project with notes of its own
+    #[arg(long)]
+    scope: Option<String>,
+    /// Save without asking
+    #[arg(long)]
+    yes: bool,
+    /// Show what would change, and write nothing
+    #[arg(long)]
+    dry_run: bool,
+}
+
+pub fn run(args: &Args) -> anyhow::Result<()> {
+    let Here { place, folder } = Here::find(args.scope.as_deref())?;
+    let transcript = match (&args.draft, &args.transcript) {
+        (Some(_), _) => None,
+        (None, Some(path)) => Some(path.clone()),
+        (None, None) => Some(find_transcript(args, &folder.root)?),
+    };
+    let session = session(args, transcript.as_deref())?;
+    let path = folder.note(&session)?;
+    let home = super::home_to_look_at()?;
+    let settings = settings_where_on(&home, &place, &session)?;
+    let there = folder.read(&path)?;
+    let draft = match &transcript {
+        None => drafted(args.draft.as_deref().unwrap_or(Path::new("-")))?,
+        Some(path) => {
+            let turns = turns(&home, &settings, path, &session)?;
+            let project = turns
+                .first()
+                .and_then(|it| it.events.first()?.project.clone());
+            if args.transcript.is_none() && project != place.project {
+                let whose = project.unwrap_or_else(|| "no project".to_owned());
+                bail!(
+                    "session {session} is of {}; run this there",
+                    one_line(&whose)
+                );
+            }
+            derived(&turns)?
+        }
+    };
+    let kept = keep(&draft, there.as_deref(), &text::date(home::now()));
+    let name = path.strip_prefix(&folder.root).unwrap_or(&path);
+    let shown = name.display();
+    if there.as_deref() == Some(kept.text.as_str()) {
+        println!("{shown} says all of this already{}", of_theirs(&kept));
+        return Ok(());
+    }
+    print!("{}", show::diff(name, there.as_deref(), Some(&kept.text)));
+    if args.dry_run {
+        eprintln!("Nothing was written: this was a dry run.");
+    } else if args.draft.is_some() || confirm("Save?", args.yes)? {
+        if folder.read(&path)? != there {
+            bail!("{shown} was changed by somebody else meanwhile; run this again");
+        }
+        folder.write(&path, &kept.text)?;
+        println!("Saved {shown}{}", of_theirs(&kept));
+    }
+    Ok(())
+}
+
+fn of_theirs(kept: &Kept) -> String {
+    let theirs = kept.theirs as u64;
+    let mut said = match theirs {
+        0 => String::new(),
+        _ => format!("; {} edited by hand stayed", count(theirs, "part", "parts")),
+    };
+    if !kept.left_out.is_empty() {
+        let left_out = count(kept.left_out.len() as u64, "point", "points");
+        said += &format!("; {left_out} removed by hand stayed out");
+    }
+    said
+}
+
+fn session(args: &Args, transcript: Option<&Path>) -> anyhow::Result<String> {
+    let named = transcript.and_then(|it| it.file_stem()?.to_str());
+    args.session
+        .clone()
+        .or_else(|| named.map(str::to_owned))
+        .or_else(|| std::env::var("CLAUDE_CODE_SESSION_ID").ok())
+        .context("which session? Write its id: `foreword summarize SESSION --draft FILE`")
+}
+
+/// Off means that nothing is written, asked or not.
+fn settings_where_on(home: &Home, place: &Place, session: &str) -> anyhow::Result<HookSettings> {
+    let off = switch::off_in_environment()
+        || Switches::read(home).covers(place.project.as_deref(), session);
+    if off {
+        bail!("Foreword is off here; `foreword on` switches it on again");
+    }
+    let (settings, mistake) = config::hook_settings(home);
+    let settings = settings.with_context(|| mistake.unwrap_or_default());
+    let settings = settings.context("the settings may exclude this project, but cannot be read")?;
+    if is_excluded(place, &settings.capture.exclude_projects) {
+        bail!("this project is excluded in config.toml, so nothing is written here");
+    }
+    Ok(settings)
+}
+
+fn drafted(file: &Path) -> anyhow::Result<Note> {
+    let mut bytes = Vec::new();
+    if file == Path::new("-") {
+        std::io::stdin().take(1 << 20).read_to_end(&mut bytes)?;
+    } else {
+        bytes = fs::read(file).with_context(|| file.display().to_string())?;
+    }
+    let draft = String::from_utf8(bytes).context("the draft is not UTF-8; nothing was written")?;
+    let draft = draft.replace(|it| text::is_unsafe(it) && !matches!(it, '\n' | '\t'), "");
+    let clean = redact(&draft);
+    let (note, problems) = Note::read(&clean.text);
+    for problem in &problems {
+        eprintln!("{}", one_line(&problem.to_string()));
+    }
+    if !problems.is_empty() {
+        let problems = count(problems.len() as u64, "problem", "problems");
+        bail!("the draft has {problems}; nothing was written");
+    }
+    if clean.count > 0 {
+        eprintln!(
+            "{} replaced",
+            count(clean.count.into(), "secret", "secrets")
+        );
+    }
+    Ok(note)
+}
+
+/// `projects/FOLDER/SESSION.jsonl` in Claude Code's own folder, the newest if no session is named.
+fn find_transcript(args: &Args, root: &Path) -> anyhow::Result<PathBuf> {
+    let settings = install::user_place()?.settings;
+    let projects = settings.with_file_name("projects");
+    let session = args.session.clone();
+    let session = session.or_else(|| std::env::var("CLAUDE_CODE_SESSION_ID").ok());
+    // The client calls a folder after a path, with `-` for whatever is no letter or digit.
+    let slug = |name: &str| name.replace(|it: char| !it.is_ascii_alphanumeric(), "-");
+    let entries = |dir: &Path| fs::read_dir(dir).into_iter().flatten().flatten();
+    let ours = slug(&root.to_string_lossy());
+    let mut found: Vec<_> = entries(&projects)
+        .filter(|it| session.is_some() || slug(&it.file_name().to_string_lossy()) == ours)
+        .flat_map(|folder| entries(&folder.path()))
+        .map(|it| it.path())
+        .filter(|path| path.extension().is_some_and(|it| it == "jsonl"))
+        .filter(|path| {
+            session.is_none() || path.file_stem() == session.as_deref().map(AsRef::as_ref)
+        })
+        .collect();
+    found.sort_by_key(|it| fs::metadata(it).and_then(|it| it.modified()).ok());
+    let which = session.map_or("of this project".to_owned(), |it| {
+        format!("of session {}", one_line(&it))
+    });
+    found.pop().with_context(|| {
+        let projects = projects.display();
+        format!("there is no transcript {which} in {projects}; name it with --transcript FILE")
+    })
+}
+
+/// What may be known of the conversation.
+fn turns(
+    home: &Home,
+    settings: &HookSettings,
+    transcript: &Path,
+    session: &str,
+) -> anyhow::Result<Vec<Turn>> {
+    let switches = Switches::read(home);
+    let terms = Terms {
+        now: home::now(),
+        since: switch::on_since(home),
+        rules: &home::project_rules(settings.separate_worktrees),
+        settings: &settings.capture,
+        is_off: &|project| switches.covers(project, session),
+    };
+    let forgotten = match super::memory(home)? {
+        Some(store) => store.forgotten(session)?,
+        None => Default::default(),
+    };
+    let mut turns = conversation(transcript, session, &terms, &forgotten);
+    if switch::is_withheld(home, session) {
+        turns.clear();
+    }
+    if turns.is_empty() {
+        bail!(
+            "there is nothing in {} that may be used: it is empty, or Foreword was off or the project excluded",
+            transcript.display()
+        );
+    }
+    Ok(turns)
+}
+
+fn derived(turns: &[Turn]) -> anyhow::Result<Note> {
+    let home = super::home()?;
+    let config = Config::load(&home)?;
+    let provider = provider::choose(&config, &home).name;
+    if provider != provider::Name::Offline {
+        let runtime = tokio::runtime::Builder::new_current_thread()
+            .enable_all()
+            .build()
+            .context("could not start the runtime")?;
+        let say = |what: &str| eprintln!("{} is asked: {what}", provider.as_str());
+        match runtime.block_on(compress::note::note(&home, &config, turns, say)) {
+            Ok(note) => return Ok(note),
+            Err(why) => {
+                let why = one_line(&why.to_string());
+                eprintln!("{why}; the note is made without a model");
+            }
+        }
+    }
+    offline::note(turns).context("nobody asked for anything in this conversation")
+}

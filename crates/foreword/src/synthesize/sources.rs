@@ -1,0 +1,255 @@
+//! What a synthesis is made of beside the notes: documents, commits, the layout of the code,
+//! and what Foreword itself remembers of the project. All of it is bounded.
+
+use std::collections::BTreeMap;
+use std::path::{Path, PathBuf};
+
+use foreword_core::model::{Kind, ObservationType};
+use foreword_core::notes::evidence::Evidence;
+use foreword_core::notes::record::{Record, hash};
+use foreword_core::notes::synthesis::Taken;
+use foreword_core::notes::{Folder, Note, NotesError};
+use foreword_core::search::{Filter, Query, Sort, search};
+use foreword_core::store::Store;
+use foreword_core::text::{self, count, one_line};
+
+use super::git::Git;
+
+const DOCS_MAX: usize = 200;
+const DOC_MAX: u64 = 1 << 20;
+const DEPTH_MAX: usize = 4;
+const OBSERVATIONS_MAX: u32 = 40;
+
+pub struct Sources {
+    pub notes: Vec<Taken>,
+    /// What could not be read, and notes that say nothing.
+    pub problems: Vec<String>,
+    /// Path, and headings with first lines.
+    pub docs: Vec<(String, String)>,
+    pub commits: Vec<String>,
+    /// `Rust (Cargo.toml)`; empty where there is no code.
+    pub languages: Vec<String>,
+    pub folders: Vec<String>,
+    pub remembered: Vec<String>,
+    /// What was taken in, as it will be recorded.
+    pub record: Record,
+    pub since: Option<String>,
+}
+
+impl Sources {
+    pub fn gather(folder: &Folder, git: &Git<'_>, last: &Record, today: &str) -> Sources {
+        let (files, errors) = folder.notes();
+        let mut problems: Vec<_> = errors.iter().map(NotesError::to_string).collect();
+        let mut record = Record {
+            date: Some(today.to_owned()),
+            head: git.head(),
+            ..Record::default()
+        };
+        let mut notes = Vec::new();
+        for file in files {
+            let (note, _) = Note::read(&file.text);
+            record.notes.insert(file.session.clone(), hash(&file.text));
+            if note.points.is_empty() && note.others.is_empty() {
+                let path = file.path.strip_prefix(&folder.root).unwrap_or(&file.path);
+                problems.push(format!(
+                    "{} has no points (`- Label: text`)",
+                    path.display()
+                ));
+            }
+            let modified = std::fs::metadata(&file.path)
+                .and_then(|it| it.modified())
+                .ok();
+            let modified = modified.and_then(|it| it.duration_since(std::time::UNIX_EPOCH).ok());
+            let modified = modified.map_or(0, |it| i64::try_from(it.as_millis()).unwrap_or(0));
+            let day = note.last.clone().unwrap_or_else(|| text::date(modified));
+            notes.push(Taken {
+                session: file.session,
+                at: (day, modified),
+                related: Evidence::related(&note.related),
+                note,
+            });
+        }
+        let docs = docs(&folder.root);
+        record.docs = docs
+            .iter()
+            .map(|(path, text)| (path.clone(), hash(text)))
+            .collect();
+        let commits = git.subjects(last.head.as_deref());
+        let (languages, folders) = layout(&folder.root);
+        Sources {
+            notes,
+            problems,
+            docs: docs
+                .into_iter()
+                .map(|(path, text)| (path, outline(&text)))
+                .collect(),
+            commits,
+            languages,
+            folders,
+            remembered: Vec::new(),
+            since: last.date.clone().filter(|_| last.head.is_some()),
+            record,
+        }
+    }
+
+    /// Whether there is anything that the last synthesis did not have.
+    pub fn has_news(&self, last: &Record) -> bool {
+        let moved = last.head != self.record.head && !self.commits.is_empty();
+        last.notes != self.record.notes || last.docs != self.record.docs || moved
+    }
+
+    /// What is true of the project without any note, in a line.
+    pub fn lead(&self) -> Option<String> {
+        let mut parts = Vec::new();
+        if !self.languages.is_empty() {
+            let within = match self.folders.is_empty() {
+                true => String::new(),
+                false => format!(", in {}", self.folders.join(", ")),
+            };
+            parts.push(format!("{}{within}", self.languages.join(", ")));
+        }
+        let number = count(self.commits.len() as u64, "commit", "commits");
+        match (&self.since, self.commits.first()) {
+            (Some(since), Some(last)) => {
+                let last = text::shorten(last, 80);
+                parts.push(format!("{number} since {since}, the last “{last}”"));
+            }
+            (None, Some(last)) => {
+                parts.push(format!("the last commit is “{}”", text::shorten(last, 80)));
+            }
+            _ => {}
+        }
+        let line = text::capitalised(&parts.join("; "));
+        (!line.is_empty()).then(|| format!("{}.", one_line(&line)))
+    }
+
+    pub fn remember(&mut self, store: &Store, project: &str) -> rusqlite::Result<()> {
+        for kind in [ObservationType::Decision, ObservationType::Discovery] {
+            let query = Query {
+                words: "",
+                filter: Filter {
+                    projects: Some(vec![project.to_owned()]),
+                    kind: Some(Kind::Observation),
+                    observation_type: Some(kind),
+                    ..Filter::default()
+                },
+                sort: Sort::Date,
+                limit: OBSERVATIONS_MAX / 2,
+                offset: 0,
+            };
+            let hits = search(store, &query)?.hits;
+            let standing = hits.iter().filter(|it| it.superseded_by.is_none());
+            let lines = standing.map(|it| format!("{kind}: {}. {}", it.title, it.subtitle));
+            self.remembered.extend(lines);
+        }
+        Ok(())
+    }
+}
+
+/// `_docs/`, else `docs/`, and the README: path and text.
+fn docs(root: &Path) -> BTreeMap<String, String> {
+    let mut paths = Vec::new();
+    let folder = ["_docs", "docs"]
+        .map(|it| root.join(it))
+        .into_iter()
+        .find(|it| it.is_dir());
+    let mut folders: Vec<_> = folder.into_iter().map(|it| (it, 0)).collect();
+    while let Some((folder, depth)) = folders.pop() {
+        for (path, is_dir) in entries(&folder) {
+            if is_dir && depth < DEPTH_MAX {
+                folders.push((path, depth + 1));
+            } else if !is_dir && is_document(&path) {
+                paths.push(path);
+            }
+        }
+    }
+    let readme = entries(root).into_iter().filter(|(path, is_dir)| {
+        let name = path.file_stem().unwrap_or_default();
+        !is_dir && name.eq_ignore_ascii_case("readme")
+    });
+    paths.extend(readme.map(|it| it.0));
+    paths.sort();
+    paths.truncate(DOCS_MAX);
+    let read = |path: PathBuf| {
+        let small = std::fs::metadata(&path).is_ok_and(|it| it.len() <= DOC_MAX);
+        let text = std::fs::read_to_string(&path).ok().filter(|_| small)?;
+        let name = path.strip_prefix(root).ok()?.to_str()?.to_owned();
+        Some((name, text))
+    };
+    paths.into_iter().filter_map(read).collect()
+}
+
+fn is_document(path: &Path) -> bool {
+    let ending = path
+        .extension()
+        .and_then(|it| it.to_str())
+        .unwrap_or_default();
+    ["md", "txt", "rst", "adoc"].contains(&ending)
+}
+
+/// Files and folders, links not followed, hidden ones left out; by name.
+fn entries(folder: &Path) -> Vec<(PathBuf, bool)> {
+    let entries = std::fs::read_dir(folder).into_iter().flatten().flatten();
+    let entries = entries.filter(|it| !it.file_name().as_encoded_bytes().starts_with(b"."));
+    let kind = |it: std::fs::DirEntry| Some((it.path(), it.file_type().ok()?));
+    let plain = entries
+        .filter_map(kind)
+        .filter(|it| it.1.is_dir() || it.1.is_file());
+    let mut all: Vec<_> = plain.map(|(path, kind)| (path, kind.is_dir())).collect();
+    all.sort();
+    all
+}
+
+/// Headings, each with the first line under it.
+fn outline(doc: &str) -> String {
+    let mut lines = Vec::new();
+    let mut wanted = true;
+    for line in doc.lines().map(str::trim).filter(|it| !it.is_empty()) {
+        let is_heading = line.starts_with('#');
+        if is_heading || wanted {
+            lines.push(text::shorten(&one_line(line), 160).into_owned());
+        }
+        wanted = is_heading;
+    }
+    lines.truncate(30);
+    lines.join("\n")
+}
+
+const MANIFESTS: [(&str, &str); 13] = [
+    ("Cargo.toml", "Rust"),
+    ("tsconfig.json", "TypeScript"),
+    ("package.json", "JavaScript"),
+    ("pyproject.toml", "Python"),
+    ("requirements.txt", "Python"),
+    ("go.mod", "Go"),
+    ("pom.xml", "Java"),
+    ("build.gradle", "Java"),
+    ("build.gradle.kts", "Kotlin"),
+    ("Gemfile", "Ruby"),
+    ("composer.json", "PHP"),
+    ("mix.exs", "Elixir"),
+    ("CMakeLists.txt", "C/C++"),
+];
+const NOT_OURS: [&str; 7] = [
+    "node_modules",
+    "target",
+    "dist",
+    "build",
+    "vendor",
+    "_memory",
+    "venv",
+];
+
+fn layout(root: &Path) -> (Vec<String>, Vec<String>) {
+    let there = MANIFESTS.iter().filter(|it| root.join(it.0).is_file());
+    let languages: Vec<_> = there
+        .map(|(file, name)| format!("{name} (`{file}`)"))
+        .collect();
+    let is_ours = |(path, is_dir): &(PathBuf, bool)| {
+        let name = path.file_name().unwrap_or_default();
+        *is_dir && !NOT_OURS.iter().any(|it| *it == name)
+    };
+    let folders = entries(root).into_iter().filter(is_ours).take(6);
+    let name = |path: PathBuf| Some(format!("`{}/`", path.file_name()?.to_str()?));
+    (languages, folders.filter_map(|it| name(it.0)).collect())
+}
