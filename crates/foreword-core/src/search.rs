@@ -125,30 +125,45 @@ pub enum Matched {
 const SUPERSEDED: f64 = 0.6;
 
 pub fn search(store: &Store, query: &Query<'_>) -> rusqlite::Result<Found> {
-    let mut words = words::words(query.words);
-    if words.is_empty() {
+    let all = words::words(query.words);
+    if all.is_empty() {
         return listed(store, query);
     }
-    let all = words.clone();
-    words.retain(|word| !word.is_stop_word());
+    // What the words are about, else whatever is there of them.
+    let mut found = search_for(store, query, [about_words(&all), all.clone()])?;
+    if found.hits.is_empty() {
+        found.looser = looser(store, query, &all)?;
+    }
+    Ok(found)
+}
+
+fn about_words(words: &[Word]) -> Vec<Word> {
+    let words = words.iter().filter(|word| !word.is_stop_word());
+    words.cloned().collect()
+}
+
+/// What has the first words, else the others, or a character of them.
+fn search_for(
+    store: &Store,
+    query: &Query<'_>,
+    [words, others]: [Vec<Word>; 2],
+) -> rusqlite::Result<Found> {
     let mut found = Found {
         hits: Vec::new(),
         answer: Answer::Nothing,
         unknown: Vec::new(),
         looser: Vec::new(),
     };
-    // What the words are about, else whatever is there of them.
-    for words in [words, [all.clone(), words::characters(&all)].concat()] {
+    for words in [words, [words::characters(&others), others].concat()] {
         let asked = Asked::new(store, &words)?;
         (found.hits, found.answer) = asked.hits(store, query)?;
         if found.unknown.is_empty() {
             found.unknown = asked.unknown;
         }
         if !found.hits.is_empty() {
-            return Ok(found);
+            break;
         }
     }
-    found.looser = looser(store, query, &all)?;
     Ok(found)
 }
 

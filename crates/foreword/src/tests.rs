@@ -23,6 +23,7 @@ use crate::compress::{repair, reply};
 use crate::config::Config;
 use crate::install::record::Record;
 use crate::install::{self, Connection, server};
+use crate::meaning;
 use mutator::{files, folder, fuzz};
 
 /// Later than anything that is told.

@@ -7,7 +7,10 @@
 
 use std::collections::{HashMap, HashSet};
 
-use super::{Answer, Found, Hit, Matched, Query, SUPERSEDED, Sort, dates, list, search};
+use super::{
+    Answer, Found, Hit, Matched, Query, SUPERSEDED, Sort, about_words, dates, list, search,
+    search_for,
+};
 use crate::model::{Millis, Origin};
 use crate::records::RECORDS_MAX;
 use crate::store::Store;
@@ -58,14 +61,19 @@ pub fn search_by_meaning(
         offset: 0,
         ..query.clone()
     };
-    let is_list = super::words::words(query.words).is_empty();
-    if query.sort == Sort::Date || is_list {
+    let words = super::words::words(query.words);
+    if query.sort == Sort::Date || words.is_empty() {
         return search(store, query);
     }
-    let mut found = search(store, &wide)?;
+    // Who has but a stop word in common is no hit where meaning can be asked for.
+    let words = about_words(&words);
+    let mut found = search_for(store, &wide, [words.clone(), words])?;
     let mut hits: HashMap<i64, Hit> = found.hits.drain(..).map(|hit| (hit.id, hit)).collect();
     let (near, new) = near(store, &wide, meaning, &hits)?;
     hits.extend(new.into_iter().map(|hit| (hit.id, hit)));
+    if hits.is_empty() {
+        return search(store, query);
+    }
 
     let exact = exact(query.words);
     let exact = match exact.is_empty() {
@@ -111,11 +119,12 @@ pub fn search_by_meaning(
         .hits
         .drain(..found.hits.len().min(query.offset as usize));
     let any = |how| found.hits.iter().any(|it| it.matched == Some(how));
-    found.answer = match &found.hits[..] {
-        [] => Answer::Nothing,
-        _ if any(Matched::AllWords) => Answer::AllWords,
-        _ if any(Matched::SomeWords) => Answer::AnyWord,
-        _ => Answer::Meaning,
+    found.answer = if any(Matched::AllWords) {
+        Answer::AllWords
+    } else if any(Matched::SomeWords) {
+        Answer::AnyWord
+    } else {
+        Answer::Meaning
     };
     Ok(found)
 }

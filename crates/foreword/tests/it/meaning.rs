@@ -126,9 +126,9 @@ fn what_was_said_in_other_words_is_found_by_command_and_by_agent() {
             .contains("100 % of it is found by meaning")
     );
     assert!(
-        world.sandbox.log("work").contains("4 items embedded"),
+        world.sandbox.log("work.log").contains("4 items embedded"),
         "{}",
-        world.sandbox.log("work")
+        world.sandbox.log("work.log")
     );
 
     // Newer memories are embedded by the same worker; until then it is said.
@@ -166,7 +166,7 @@ fn a_search_without_a_worker_goes_by_words_says_so_and_starts_one() {
     });
     // Off is off: nothing is started.
     world.sandbox.run(&["worker", "stop"]);
-    world.sandbox.run(&["off"]);
+    world.sandbox.run(&["off", "--everywhere"]);
     assert!(world.search("tokens early").contains("by words only"));
     assert_eq!(world.sandbox.worker_pid(), None);
     assert!(!world.sandbox.home().join("worker.starting").exists());
@@ -197,7 +197,7 @@ fn without_a_model_with_a_broken_one_or_switched_off_search_goes_by_words() {
     wait_until("the worker says what is wrong", || {
         world
             .sandbox
-            .log("worker")
+            .log("worker.log")
             .contains("the sentence model cannot be used")
     });
     let found = world.search("tokens early");
