@@ -41,7 +41,7 @@ pub use digest::{Digest, DigestPrompt};
 pub use projects::Project;
 pub use read::{Item, ItemBody, Totals};
 pub use receipts::ShownItem;
-pub use related::Related;
+pub use related::{Related, Return};
 pub use vectors::{Loaded, Unembedded};
 
 pub(crate) const MIGRATIONS: &[Migration] = &[

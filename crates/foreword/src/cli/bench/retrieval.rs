@@ -59,8 +59,9 @@ struct Session {
 
 /// Where the gold sessions of a question stand among the found ones, from 0, and how long
 /// it took to find them.
-struct Asked<'a> {
-    question: &'a Question,
+pub struct Asked<'a> {
+    kind: &'a str,
+    gold: usize,
     ranks: Vec<usize>,
     took: Duration,
 }
@@ -97,7 +98,11 @@ pub fn run(args: &Args) -> anyhow::Result<()> {
         .transpose()
         .context("the sentence model cannot be used")?;
     let all = |ask: &dyn Fn(&Question) -> anyhow::Result<Found>| {
-        let asked = questions.iter().map(|question| Asked::of(question, ask));
+        let asked = questions.iter().map(|question| {
+            let gold = question.gold.iter();
+            let gold = gold.map(|id| host_session_id(question, id)).collect();
+            Asked::of(&question.kind, &gold, || ask(question))
+        });
         asked.collect::<anyhow::Result<Vec<_>>>()
     };
     let by_words = all(&|question| Ok(search(&store, &query(question))?))?;
@@ -123,15 +128,8 @@ pub fn run(args: &Args) -> anyhow::Result<()> {
                 };
                 Ok(search_by_meaning(&store, &query(it), meaning)?)
             })?;
-            let better = |a: &[Asked<'_>], b: &[Asked<'_>]| {
-                let both = a.iter().zip(b);
-                both.filter(|(a, b)| a.ndcg() > b.ndcg()).count()
-            };
-            let mut report = report(&fused);
+            let mut report = compared(&fused, &by_words);
             report.insert("records".into(), vectors.len().into());
-            report.insert("won".into(), better(&fused, &by_words).into());
-            report.insert("lost".into(), better(&by_words, &fused).into());
-            report.insert("by_words".into(), self::report(&by_words).into());
             report.insert("by_vectors".into(), self::report(&by_vectors).into());
             report
         }
@@ -142,22 +140,44 @@ pub fn run(args: &Args) -> anyhow::Result<()> {
         "source_sha256".into(),
         format!("{:x}", Sha256::digest(&data)).into(),
     );
-    if args.json {
-        println!("{}", show::json(&report.into()));
-    } else {
-        for (name, value) in report.iter().filter(|(_, value)| !value.is_object()) {
-            println!("{name:<14} {value}");
-        }
-    }
+    print(&report, args.json);
     Ok(())
 }
 
+/// As JSON, or the figures beside those of words alone.
+pub fn print(report: &Map<String, Value>, as_json: bool) {
+    if as_json {
+        println!("{}", show::json(&report.clone().into()));
+        return;
+    }
+    let other = |name: &str| report.get("by_words").and_then(|it| it.get(name));
+    for (name, value) in report.iter().filter(|(_, value)| !value.is_object()) {
+        match other(name) {
+            Some(by_words) => println!("{name:<14} {value:<8} by words alone {by_words}"),
+            None => println!("{name:<14} {value}"),
+        }
+    }
+}
+
+/// What both find, what words alone do, and how often one was better than the other.
+pub fn compared(fused: &[Asked<'_>], by_words: &[Asked<'_>]) -> Map<String, Value> {
+    let better = |a: &[Asked<'_>], b: &[Asked<'_>]| {
+        let both = a.iter().zip(b);
+        both.filter(|(a, b)| a.ndcg() > b.ndcg()).count()
+    };
+    let mut report = report(fused);
+    report.insert("won".into(), better(fused, by_words).into());
+    report.insert("lost".into(), better(by_words, fused).into());
+    report.insert("by_words".into(), self::report(by_words).into());
+    report
+}
+
 /// Figures of all questions, and by their type.
-fn report(asked: &[Asked<'_>]) -> Map<String, Value> {
+pub fn report(asked: &[Asked<'_>]) -> Map<String, Value> {
     let mut report = figures(&asked.iter().collect::<Vec<_>>());
     let mut types: BTreeMap<&str, Vec<&Asked<'_>>> = BTreeMap::new();
     for it in asked {
-        types.entry(&it.question.kind).or_default().push(it);
+        types.entry(it.kind).or_default().push(it);
     }
     let types: Map<_, _> = types
         .into_iter()
@@ -306,12 +326,14 @@ fn by_vectors(
 }
 
 impl<'a> Asked<'a> {
-    fn of(
-        question: &'a Question,
-        ask: impl Fn(&Question) -> anyhow::Result<Found>,
+    /// Asks, and looks for sessions with these ids of the host's.
+    pub fn of(
+        kind: &'a str,
+        gold: &BTreeSet<String>,
+        ask: impl FnOnce() -> anyhow::Result<Found>,
     ) -> anyhow::Result<Asked<'a>> {
         let started = Instant::now();
-        let found = ask(question)?;
+        let found = ask()?;
         let took = started.elapsed();
         let mut sessions: Vec<String> = Vec::new();
         for hit in found.hits {
@@ -319,15 +341,14 @@ impl<'a> Asked<'a> {
                 sessions.push(hit.session);
             }
         }
-        let gold = question.gold.iter().map(|id| host_session_id(question, id));
-        let gold: BTreeSet<String> = gold.collect();
         let ranks = (0..)
             .zip(&sessions)
             .filter(|(_, it)| gold.contains(*it))
             .map(|(rank, _)| rank)
             .collect();
         Ok(Asked {
-            question,
+            kind,
+            gold: gold.len(),
             ranks,
             took,
         })
@@ -347,10 +368,10 @@ fn figures(asked: &[&Asked<'_>]) -> Map<String, Value> {
         figures.insert(format!("recall_any@{top}"), mean(&any));
     }
     for top in [5, 10] {
-        let all = |it: &Asked<'_>| f64::from(u8::from(it.within(top) == it.question.gold.len()));
+        let all = |it: &Asked<'_>| f64::from(u8::from(it.within(top) == it.gold));
         figures.insert(format!("recall_all@{top}"), mean(&all));
     }
-    let share = |it: &Asked<'_>| it.within(1) as f64 / it.question.gold.len().max(1) as f64;
+    let share = |it: &Asked<'_>| it.within(1) as f64 / it.gold.max(1) as f64;
     figures.insert("recall@1".into(), mean(&share));
     figures.insert("ndcg@10".into(), mean(&|it| it.ndcg()));
     figures.insert("mrr".into(), mean(&|it| it.reciprocal_rank()));
@@ -364,7 +385,7 @@ impl Asked<'_> {
 
     fn ndcg(&self) -> f64 {
         let gain = |rank: usize| 1.0 / (rank as f64 + 2.0).log2();
-        let ideal: f64 = (0..self.question.gold.len().min(10)).map(gain).sum();
+        let ideal: f64 = (0..self.gold.min(10)).map(gain).sum();
         let ranks = self.ranks.iter().filter(|rank| **rank < 10);
         ranks.map(|rank| gain(*rank)).sum::<f64>() / ideal.max(f64::MIN_POSITIVE)
     }
@@ -382,15 +403,9 @@ mod tests {
 
     #[test]
     fn figures_of_a_question_with_two_gold_sessions() {
-        let question = Question {
-            id: "q".into(),
-            kind: "k".into(),
-            question: String::new(),
-            gold: ["a".to_owned(), "b".to_owned()].into(),
-            sessions: Vec::new(),
-        };
         let asked = Asked {
-            question: &question,
+            kind: "k",
+            gold: 2,
             ranks: vec![1, 7],
             took: Duration::ZERO,
         };
