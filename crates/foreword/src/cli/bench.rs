@@ -5,7 +5,7 @@
 //! are given as multiples of spawning `/bin/true` in the same run (`spawn`), so
 //! that they mean something on another machine. What the memory agent costs
 //! (`agent`) is counted by a scripted model and not timed. `search` is about the speed of
-//! finding (made-up words: `speech`; a picture: `plot`; the MCP server's memory: `server`),
+//! finding (made-up words: `speech`; a picture: `plot`; the MCP server's memory: `server`; by meaning: `hybrid`),
 //! `vectors` of finding by meaning, `retrieval` about what is found, `size` about the room that a year takes.
 //!
 //! Three more ask what holds when things go wrong, with what they share in `trial` and
@@ -18,6 +18,7 @@ mod census;
 mod crash;
 mod hooks;
 mod host;
+mod hybrid;
 mod load;
 mod machine;
 mod memories;
