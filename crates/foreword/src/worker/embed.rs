@@ -133,7 +133,7 @@ impl Shared {
             match stream {
                 Ok(stream) => self.answer(stream),
                 // Too many open files, perhaps: that passes, but do not spin.
-                Err(_) => std::thread::sleep(WRITE_WITHIN),
+                Err(_) => drop(self.changed.wait_timeout(self.state(), WRITE_WITHIN)),
             }
         }
     }

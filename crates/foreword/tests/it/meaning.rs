@@ -10,7 +10,7 @@ use serde_json::{Value, json};
 
 use crate::mcp::Client;
 use crate::model;
-use crate::support::{Sandbox, signal, wait_until};
+use crate::support::{Host, Sandbox, signal, wait_until};
 
 const TOLD: &str = "tokens were rejected one second too early";
 const OTHERS: [&str; 3] = [
@@ -113,10 +113,7 @@ fn what_was_said_in_other_words_is_found_by_command_and_by_agent() {
     assert!(said.contains(TOLD), "{said}");
     assert!(said.contains("these are nearest in meaning"), "{said}");
     let around = client.says("timeline", json!({"query": "tokens rejected"}));
-    assert!(
-        around.contains(&format!("> ")) && around.contains(TOLD),
-        "{around}"
-    );
+    assert!(around.contains("> ") && around.contains(TOLD), "{around}");
     client.end();
     assert_eq!(world.sandbox.status()["embedded"], 1.0);
     assert!(
@@ -300,4 +297,40 @@ fn the_socket_is_no_way_in() {
     });
     world.sandbox.run(&["worker", "stop"]);
     assert!(!world.embed_socket().exists());
+}
+
+#[test]
+fn bench_mine_asks_what_one_came_back_to_and_refuses_where_that_says_nothing() {
+    let sandbox = Sandbox::new();
+    let project = sandbox.project("app");
+    let session = |number: usize| {
+        let host = Host::new(&format!("s{number}"), &project);
+        let tell = |hook, input: &Value| sandbox.told(hook, &project, input);
+        tell("new", &host.prompt("Make the token check stricter"));
+        let (old, new) = (
+            format!("limit = {number}"),
+            format!("limit = {}", number + 1),
+        );
+        tell("save", &host.edit("src/token.rs", &old, &new));
+        tell("summary", &host.stop("Done."));
+    };
+    (0..5).for_each(session);
+    sandbox.drain();
+    let refused = sandbox.command(&["bench", "mine"]).output().unwrap();
+    assert_eq!(refused.status.code(), Some(1));
+    let why = String::from_utf8(refused.stderr).unwrap();
+    assert!(
+        why.contains("too little to measure: 4 of your prompts"),
+        "{why}"
+    );
+
+    (5..22).for_each(session);
+    sandbox.drain();
+    let report: Value = serde_json::from_str(&sandbox.run(&["bench", "mine", "--json"])).unwrap();
+    assert_eq!(
+        (&report["n"], &report["recall_any@5"]),
+        (&json!(21), &json!(1.0)),
+        "{report}"
+    );
+    sandbox.run(&["worker", "stop"]);
 }

@@ -57,6 +57,7 @@ fn with_worker(
     while !ask("are you there")?.1 {
         let waited = started.elapsed() < Duration::from_secs(60);
         ensure!(waited, "the worker does not answer in time on this machine");
+        #[expect(clippy::disallowed_methods, reason = "it is asked until it answers")]
         std::thread::sleep(Duration::from_millis(50));
     }
     let (mut times, mut cold, mut by_words) = (Vec::new(), Vec::new(), 0);
