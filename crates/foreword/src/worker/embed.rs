@@ -68,7 +68,11 @@ impl Embedder {
         std::fs::set_permissions(&socket, std::fs::Permissions::from_mode(0o600))?;
         let shared = Arc::new(Shared {
             home: home.clone(),
-            state: Mutex::default(),
+            // Whoever started us may be about to ask.
+            state: Mutex::new(State {
+                wanted: true,
+                ..State::default()
+            }),
             changed: Condvar::new(),
             yields: AtomicBool::new(false),
             used_at: AtomicI64::new(0),
@@ -178,23 +182,22 @@ impl Shared {
             if state.ends {
                 return;
             }
-            (state.wanted, state.look) = (false, state.look && !self.yields());
-            let look = state.look;
+            let look = !state.wanted && !self.yields();
+            state.wanted = false;
+            // Before looking: what comes meanwhile says so again.
+            state.look &= !look;
             drop(state);
-            let Some(model) = self.model() else {
-                self.state().look = false;
-                continue;
-            };
             if !look {
+                self.model();
                 continue;
             }
-            match self.batch(&mut store, &model) {
+            match self.batch(&mut store) {
                 Ok(Some(count)) => {
                     made += count;
                     self.note_use();
+                    self.state().look = true;
                 }
                 done => {
-                    self.state().look = false;
                     if made > 0 {
                         let items = text::count(made as u64, "item", "items");
                         Log::Work.line(&self.home, &format!("{items} embedded"));
@@ -237,8 +240,8 @@ impl Shared {
     }
 
     /// Embeds some of what lacks vectors, the newest first, and says how many items; none if
-    /// nothing does.
-    fn batch(&self, store: &mut Option<Store>, model: &Model) -> anyhow::Result<Option<usize>> {
+    /// nothing does, or there is no model to do it with.
+    fn batch(&self, store: &mut Option<Store>) -> anyhow::Result<Option<usize>> {
         let store = match store {
             Some(store) => store,
             None => {
@@ -251,6 +254,9 @@ impl Shared {
         if items.is_empty() {
             return Ok(None);
         }
+        let Some(model) = self.model() else {
+            return Ok(None);
+        };
         let mut made: Vec<(Unembedded, Vec<_>)> = Vec::new();
         for item in items {
             let texts = item.records.iter();

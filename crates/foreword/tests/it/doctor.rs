@@ -561,6 +561,13 @@ fn model_damaged() {
     let folder = clinic.file("models/all-MiniLM-L6-v2");
     std::fs::create_dir_all(&folder).unwrap();
     std::fs::write(folder.join("tokenizer.json"), "{}").unwrap();
+    for (path, mode) in [
+        ("models", 0o700),
+        ("models/all-MiniLM-L6-v2", 0o700),
+        ("models/all-MiniLM-L6-v2/tokenizer.json", 0o600),
+    ] {
+        std::fs::set_permissions(clinic.file(path), std::fs::Permissions::from_mode(mode)).unwrap();
+    }
     assert_eq!(clinic.ids(), ["model-damaged"]);
     std::fs::remove_dir_all(&folder).unwrap();
     assert_eq!(clinic.ids(), [] as [&str; 0]);
