@@ -101,12 +101,12 @@ pub fn search(home: &Home, store: &Store, query: &Query<'_>) -> rusqlite::Result
                 now: home::now(),
             };
             let found = search_by_meaning(store, query, meaning)?;
-            let share = share(store).filter(|share| *share < 1.0);
-            let note = share.map(|share| {
-                let percent = (share * 100.0).floor();
-                format!("{percent} % of the memory is searched by meaning yet\n")
-            });
-            Ok((found, note.unwrap_or_default()))
+            let (embedded, items) = (loaded.1.items, store.embeddable()?);
+            let note = match embedded * 100 / items.max(1) {
+                100.. => String::new(),
+                percent => format!("{percent} % of the memory is searched by meaning yet\n"),
+            };
+            Ok((found, note))
         }
         Err(why) => {
             let found = by_words()?;

@@ -20,15 +20,15 @@ create table notes (
 -- What an item says, as numbers that are near each other where the meaning is. One row an
 -- item, all its records in one piece; what changes is made anew by the worker.
 create table vectors (
-    item_id integer primary key references items (id) on delete cascade,
+    -- Never given twice: whoever holds all vectors sees by the last one whether any changed.
+    made integer primary key autoincrement,
+    item_id integer not null unique references items (id) on delete cascade,
     -- Which model made them.
     model text not null,
-    records blob not null,
-    -- Counts up with each row that is made: whoever holds them all sees whether any changed.
-    made integer not null
+    records blob not null
 ) strict;
 
-create index vectors_by_model on vectors (model, made);
+create index vectors_by_model on vectors (model, item_id);
 
 drop view told;
 

@@ -21,7 +21,10 @@ pub struct Unembedded {
 #[derive(Debug, Default)]
 pub struct Loaded {
     pub vectors: Vectors,
-    state: (u64, i64),
+    /// How many items they are of.
+    pub items: u64,
+    /// The last that was made.
+    last: i64,
 }
 
 /// Everything that can be found.
@@ -93,9 +96,8 @@ impl Store {
                 page.push(item.id, vector);
             }
             tx.prepare_cached(
-                "insert or replace into vectors (item_id, model, records, made)
-                 values (:id, :model, :records,
-                         (select coalesce(max(made), 0) + 1 from vectors where model = :model))",
+                "insert or replace into vectors (item_id, model, records)
+                 values (:id, :model, :records)",
             )?
             .execute(named_params! {
                 ":id": item.id,
@@ -108,37 +110,42 @@ impl Store {
 
     /// How many items have vectors of this model, and how many there are.
     pub fn embedded(&self, model: &str) -> rusqlite::Result<(u64, u64)> {
-        self.connection.query_row(
-            &format!(
-                "select (select count(*) from vectors where model = :model) as embedded,
-                        (select count(*) from ({ALL})) as items"
-            ),
+        let embedded = self.connection.query_row(
+            "select count(*) from vectors where model = :model",
             named_params! {":model": stored_as(model)},
-            |row| Ok((row.get("embedded")?, row.get("items")?)),
-        )
+            |row| row.get(0),
+        )?;
+        Ok((embedded, self.embeddable()?))
+    }
+
+    /// How many items there are that can have vectors.
+    pub fn embeddable(&self) -> rusqlite::Result<u64> {
+        let sql = format!("select count(*) from ({ALL})");
+        self.connection
+            .prepare_cached(&sql)?
+            .query_row([], |row| row.get(0))
     }
 
     /// Brings these up to date with what is stored: all anew if any changed, which is rare
     /// and quick. A damaged row is left out, as if it had not been made yet.
     pub fn load_vectors(&self, model: &str, loaded: &mut Loaded) -> rusqlite::Result<()> {
-        let model = stored_as(model);
-        let state = self.connection.query_row(
-            "select count(*), coalesce(max(made), 0) from vectors where model = :model",
-            named_params! {":model": model},
-            |row| Ok((row.get(0)?, row.get(1)?)),
-        )?;
-        if loaded.state == state {
+        let last = "select coalesce(max(made), 0) from vectors";
+        let last = self.connection.query_row(last, [], |row| row.get(0))?;
+        // One that was forgotten since is not among what can be found.
+        if loaded.last == last {
             return Ok(());
         }
-        let mut vectors = Vectors::default();
+        // Not both in memory at once.
+        *loaded = Loaded::default();
         let mut statement = self
             .connection
             .prepare_cached("select records from vectors where +model = :model")?;
-        let mut rows = statement.query(named_params! {":model": model})?;
+        let mut rows = statement.query(named_params! {":model": stored_as(model)})?;
         while let Some(row) = rows.next()? {
-            let _ = vectors.add_page(row.get_ref(0)?.as_blob()?);
+            let whole = loaded.vectors.add_page(row.get_ref(0)?.as_blob()?);
+            loaded.items += u64::from(whole.is_ok());
         }
-        *loaded = Loaded { vectors, state };
+        loaded.last = last;
         Ok(())
     }
 
