@@ -27,6 +27,7 @@ pub mod notes;
 
 pub mod index;
 pub mod need;
+pub mod records;
 pub mod search;
 pub mod stale;
 pub mod text;

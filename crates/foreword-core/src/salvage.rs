@@ -74,8 +74,9 @@ pub(crate) fn salvage(wreck: &Path, into: &mut Connection) -> Result<Salvaged, O
     if fenced {
         std::thread::sleep(std::time::Duration::from_millis(200));
     }
-    // Marks of events are not told apart from their copies, and are made anew from them.
-    lost.retain(|(table, _)| table != "processed_events");
+    // Marks of events are not told apart from their copies, and are made anew from them; vectors
+    // by the worker.
+    lost.retain(|(table, _)| table != "processed_events" && table != "vectors");
     salvaged.lost = lost.len() as u64;
     Ok(salvaged)
 }

@@ -1,16 +1,18 @@
-//! Finds what was remembered, by its words.
+//! Finds what was remembered, by its words and by its meaning.
 //!
 //! No query is an error and none is swallowed: whatever was typed becomes words (`words`),
 //! and a row that has one of them can be found. Rows with every word come first, then
 //! those with any, each by BM25 (`rank`).
 //!
 //! `choose` says which rows are looked at, `filter` narrows a search, `list` reads what was
-//! found.
+//! found. Where a model can say how near two texts are, `fuse` puts both into one order.
 
 mod about;
 mod choose;
+mod dates;
 mod filter;
 mod fresh;
+mod fuse;
 mod list;
 mod rank;
 mod sessions;
@@ -24,13 +26,14 @@ use rusqlite::named_params;
 pub use about::{Match, about};
 pub use filter::Filter;
 pub use fresh::freshen;
+pub use fuse::{Meaning, search_by_meaning};
 pub use list::timeline;
 pub use sessions::{HITS_PER_SESSION, SessionTitle, SummaryLine, sessions, sessions_of};
 pub(crate) use words::{Word, register as register_parts, words};
 
 use self::choose::{Asked, Candidate};
 use self::list::Order;
-use crate::model::{Freshness, Kind, Millis, ObservationType};
+use crate::model::{Freshness, Kind, Millis, ObservationType, Origin};
 use crate::store::Store;
 
 #[derive(Debug, Clone, PartialEq)]
@@ -70,6 +73,8 @@ pub enum Answer {
     AllWords,
     /// No hit has every word.
     AnyWord,
+    /// No hit has any of the words, but some say the like.
+    Meaning,
     Nothing,
 }
 
@@ -98,40 +103,67 @@ pub struct Hit {
     pub at: Millis,
     /// The newer decision on the same matter.
     pub superseded_by: Option<i64>,
+    /// Whose word an observation rests on.
+    pub origin: Option<Origin>,
     /// Higher is better; none in a list.
     pub score: Option<f64>,
+    pub matched: Option<Matched>,
     /// How its files are now; none until `freshen` looked, or if nobody can tell.
     pub freshness: Option<Freshness>,
+}
+
+/// How a hit was found; none in a list.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum Matched {
+    AllWords,
+    SomeWords,
+    /// It has none of the words.
+    Meaning,
 }
 
 /// What a superseded decision's score still counts.
 const SUPERSEDED: f64 = 0.6;
 
 pub fn search(store: &Store, query: &Query<'_>) -> rusqlite::Result<Found> {
-    let mut words = words::words(query.words);
-    if words.is_empty() {
+    let all = words::words(query.words);
+    if all.is_empty() {
         return listed(store, query);
     }
-    let all = words.clone();
-    words.retain(|word| !word.is_stop_word());
+    // What the words are about, else whatever is there of them.
+    let mut found = search_for(store, query, [about_words(&all), all.clone()])?;
+    if found.hits.is_empty() {
+        found.looser = looser(store, query, &all)?;
+    }
+    Ok(found)
+}
+
+fn about_words(words: &[Word]) -> Vec<Word> {
+    let words = words.iter().filter(|word| !word.is_stop_word());
+    words.cloned().collect()
+}
+
+/// What has the first words, else the others, or a character of them.
+fn search_for(
+    store: &Store,
+    query: &Query<'_>,
+    [words, others]: [Vec<Word>; 2],
+) -> rusqlite::Result<Found> {
     let mut found = Found {
         hits: Vec::new(),
         answer: Answer::Nothing,
         unknown: Vec::new(),
         looser: Vec::new(),
     };
-    // What the words are about, else whatever is there of them.
-    for words in [words, [all.clone(), words::characters(&all)].concat()] {
+    for words in [words, [words::characters(&others), others].concat()] {
         let asked = Asked::new(store, &words)?;
         (found.hits, found.answer) = asked.hits(store, query)?;
         if found.unknown.is_empty() {
             found.unknown = asked.unknown;
         }
         if !found.hits.is_empty() {
-            return Ok(found);
+            break;
         }
     }
-    found.looser = looser(store, query, &all)?;
     Ok(found)
 }
 
@@ -190,6 +222,10 @@ fn best(
                 }
                 let counts = hit.superseded_by.map_or(1.0, |_| SUPERSEDED);
                 hit.score = Some(candidate.score * counts);
+                hit.matched = Some(match candidate.has_all {
+                    true => Matched::AllWords,
+                    false => Matched::SomeWords,
+                });
                 with_all += usize::from(candidate.has_all);
                 hits.push(hit);
             }

@@ -6,7 +6,7 @@
 //! ids and keys of the events it came from (`taken`); `kin` knows an insight again that is
 //! told once more, and marks a decision that was overtaken; `again` says what can be derived once
 //! more; `asked` remembers and forgets at somebody's word; `ledger` is what models cost;
-//! `read` answers questions, `beside` and `related` say what else is to be known about an answer. `docs/schema.md` shows the tables.
+//! `read` answers questions, `vectors` keeps what search by meaning needs, `beside` and `related` say what else is to be known about an answer. `docs/schema.md` shows the tables.
 
 mod again;
 mod asked;
@@ -23,6 +23,7 @@ mod receipts;
 mod related;
 mod taken;
 mod turns;
+mod vectors;
 
 use std::cell::OnceCell;
 use std::path::Path;
@@ -40,7 +41,8 @@ pub use digest::{Digest, DigestPrompt};
 pub use projects::Project;
 pub use read::{Item, ItemBody, Totals};
 pub use receipts::ShownItem;
-pub use related::Related;
+pub use related::{Related, Return};
+pub use vectors::{Loaded, Unembedded};
 
 pub(crate) const MIGRATIONS: &[Migration] = &[
     Migration {

@@ -58,6 +58,7 @@ pub struct Model {
     pub batch_max_tokens: u32,
     pub offline_after_minutes: u32,
     pub hub: String,
+    pub embed: bool,
 }
 
 #[derive(Debug, Clone, PartialEq, Deserialize)]

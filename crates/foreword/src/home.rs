@@ -100,9 +100,18 @@ impl Home {
         self.dir.join("worker.starting")
     }
 
-    /// The worker's socket; under a hashed name elsewhere if the path would be too long.
     pub fn socket(&self) -> PathBuf {
-        let path = self.dir.join("worker.sock");
+        self.socket_called("worker.sock")
+    }
+
+    /// Where the worker is asked for the vector of a question.
+    pub fn embed_socket(&self) -> PathBuf {
+        self.socket_called("embed.sock")
+    }
+
+    /// A socket of the worker's; under a hashed name elsewhere if the path would be too long.
+    fn socket_called(&self, name: &str) -> PathBuf {
+        let path = self.dir.join(name);
         let bytes = path.as_os_str().as_encoded_bytes();
         if bytes.len() <= SOCKET_PATH_MAX {
             return path;

@@ -19,6 +19,7 @@ mod cli;
 mod config;
 mod install;
 mod mcp;
+mod meaning;
 mod model_files;
 mod notice;
 mod recall;

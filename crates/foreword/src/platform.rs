@@ -10,6 +10,7 @@ use std::io;
 use std::os::fd::{AsRawFd as _, RawFd};
 use std::os::unix::ffi::OsStrExt as _;
 use std::os::unix::fs::MetadataExt as _;
+use std::os::unix::net::UnixStream;
 use std::os::unix::process::ExitStatusExt as _;
 use std::path::{Path, PathBuf};
 use std::process::{Child, ExitStatus};
@@ -159,6 +160,42 @@ pub fn wait_readable(descriptor: RawFd, within: Duration) -> bool {
     let milliseconds = i32::try_from(within.as_millis()).unwrap_or(i32::MAX);
     // SAFETY: one pollfd, which outlives the call.
     unsafe { libc::poll(&raw mut poll, 1, milliseconds) > 0 }
+}
+
+/// Whether who is at the other end is this user. Linux, and macOS.
+pub fn is_our_user(stream: &UnixStream) -> bool {
+    #[cfg(target_os = "linux")]
+    // SAFETY: all zeroes is a valid ucred; it and its length outlive the call, and it is only
+    // read if it was written. geteuid cannot fail.
+    unsafe {
+        let mut peer: libc::ucred = std::mem::zeroed();
+        let mut length = size_of_val(&peer) as libc::socklen_t;
+        let asked = libc::getsockopt(
+            stream.as_raw_fd(),
+            libc::SOL_SOCKET,
+            libc::SO_PEERCRED,
+            (&raw mut peer).cast(),
+            &raw mut length,
+        );
+        asked == 0 && peer.uid == libc::geteuid()
+    }
+    #[cfg(not(target_os = "linux"))]
+    // SAFETY: both numbers outlive the call.
+    unsafe {
+        let (mut user, mut group) = (0, 0);
+        let asked = libc::getpeereid(stream.as_raw_fd(), &raw mut user, &raw mut group);
+        asked == 0 && user == libc::geteuid()
+    }
+}
+
+/// Has this thread give way to whatever else wants to run. Elsewhere than on Linux it would be the
+/// whole process, which stays as it is.
+pub fn lower_our_priority() {
+    #[cfg(target_os = "linux")]
+    // SAFETY: sets a number in the kernel; 0 is the calling thread.
+    unsafe {
+        libc::setpriority(libc::PRIO_PROCESS, 0, 10);
+    }
 }
 
 /// Starts a program that outlives us: a session of its own, silent, with just this

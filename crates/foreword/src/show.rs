@@ -296,6 +296,13 @@ pub fn status(status: &Status) -> String {
         ]
         .join(", "),
     );
+    if let Some(share) = status.embedded {
+        let percent = (share * 100.0).floor();
+        line(
+            "meaning",
+            format!("{percent} % of it is found by meaning, too"),
+        );
+    }
     if let Some(at) = totals.last_event_at {
         line("last event", ago(status.now, at));
     }

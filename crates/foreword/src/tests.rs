@@ -23,6 +23,7 @@ use crate::compress::{repair, reply};
 use crate::config::Config;
 use crate::install::record::Record;
 use crate::install::{self, Connection, server};
+use crate::meaning;
 use mutator::{files, folder, fuzz};
 
 /// Later than anything that is told.
@@ -440,5 +441,22 @@ fn queries() {
         let words = String::from_utf8_lossy(input);
         let found = search::search(&store, &query(&words)).unwrap();
         assert!(found.hits.len() <= 10);
+    });
+}
+
+#[test]
+fn questions_and_answers_of_the_embed_socket() {
+    let mut vector = [0.0; foreword_core::vectors::DIMENSIONS];
+    vector[0] = 1.0;
+    let samples = vec![
+        b"{\"v\":1,\"text\":\"login expiry\"}\n".to_vec(),
+        meaning::answer(Ok(&vector)),
+        meaning::answer(Err(meaning::LOADING)),
+    ];
+    fuzz("embed", samples, 2000, |input| {
+        let _ = meaning::read_question(input);
+        if let Ok(vector) = meaning::read_answer(input) {
+            assert!(vector.iter().all(|it| it.is_finite()));
+        }
     });
 }

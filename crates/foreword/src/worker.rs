@@ -6,6 +6,7 @@
 //! `fill` adds what hooks missed of a session; this file decides when.
 
 mod derive;
+mod embed;
 mod fill;
 mod house;
 pub mod leash;
@@ -32,6 +33,7 @@ use crate::provider;
 use crate::recover;
 use crate::start;
 use derive::Deriver;
+use embed::Embedder;
 use request::{Requests, Waiting};
 
 /// How a worker's run ended.
@@ -145,6 +147,8 @@ struct Worker<'a> {
     open: BTreeSet<String>,
     /// What it came up with.
     settings: provider::Settings,
+    /// Once there is a model, and nothing else to do.
+    embedder: Option<Embedder>,
 }
 
 /// What came of looking for work.
@@ -197,6 +201,7 @@ impl<'a> Worker<'a> {
             limits: HashMap::new(),
             open: BTreeSet::new(),
             settings: provider::Settings::read(home),
+            embedder: None,
         })
     }
 
@@ -219,6 +224,8 @@ impl<'a> Worker<'a> {
             let now = home::now();
             // A clock that was put back must not keep an idle worker alive for that long.
             progress_at = progress_at.min(now);
+            let used_at = self.embedder.as_ref().map_or(0, Embedder::used_at);
+            progress_at = progress_at.max(used_at.min(now));
             self.not_before = self.not_before.min(now + OUTAGE_PAUSE);
             self.keep_house(now);
             let drain = until == Until::Drained || !self.waiting.is_empty();
@@ -272,6 +279,7 @@ impl<'a> Worker<'a> {
                     left: if hopeless { left } else { 0 },
                 });
             }
+            self.embed(until);
             let wake_at = next_due.unwrap_or(idle_end).max(now + 1);
             if self.wait(wake_at - now).await {
                 return Ok(End::Asked);
@@ -354,6 +362,9 @@ impl<'a> Worker<'a> {
         let Some(claim) = claim else {
             return Ok(Step::Nothing);
         };
+        if let Some(embedder) = &self.embedder {
+            embedder.pause();
+        }
         if self.fill_ended(&claim, now)? {
             // What was missing belongs before the end.
             self.give_back(claim)?;

@@ -3,6 +3,8 @@
 //! Everything with a number, in one shape. `pick` takes rows out of a ranking, `list`
 //! out of the whole memory by date, and `timeline` from around one of them.
 
+use std::collections::HashSet;
+
 use rusqlite::{Row, Statement};
 
 use super::Hit;
@@ -28,7 +30,7 @@ const TELLABLE: [&str; 4] = [
      from notes",
 ];
 
-const COLUMNS: &str = "t.id as id, t.kind as kind, t.type as type, t.title as title, t.subtitle as subtitle, t.superseded_by as superseded_by, t.at as at, p.name as project, s.host_session_id as session";
+const COLUMNS: &str = "t.id as id, t.kind as kind, t.type as type, t.title as title, t.subtitle as subtitle, t.superseded_by as superseded_by, t.origin as origin, t.at as at, p.name as project, s.host_session_id as session";
 
 /// A note need not be of a session that we know.
 const SESSIONS: [&str; 4] = [
@@ -55,6 +57,16 @@ pub(super) fn pick(store: &Store, ids: &[i64], filter: &Filter) -> rusqlite::Res
     clauses.add("t.id = wanted.value", ":ids", ids);
     let sql = select("json_each(:ids) as wanted cross join", &clauses);
     read(store.connection.prepare_cached(&sql)?, &clauses)
+}
+
+/// Everything that the filter lets through.
+pub(super) fn ids(store: &Store, filter: &Filter) -> rusqlite::Result<HashSet<i64>> {
+    let clauses = filter.clauses();
+    let sql = format!("select id from ({})", select("", &clauses));
+    let mut statement = store.connection.prepare_cached(&sql)?;
+    clauses.bind(&mut statement)?;
+    let rows = statement.raw_query().mapped(|row| row.get(0));
+    rows.collect()
 }
 
 /// The conditions go into each of them, where an index serves them: SQLite would write
@@ -159,7 +171,9 @@ fn hit(row: &Row<'_>) -> rusqlite::Result<Hit> {
         session: row.get("session")?,
         at,
         superseded_by: row.get("superseded_by")?,
+        origin: row.get("origin")?,
         score: None,
+        matched: None,
         freshness: None,
     })
 }

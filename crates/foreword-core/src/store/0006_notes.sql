@@ -20,11 +20,15 @@ create table notes (
 -- What an item says, as numbers that are near each other where the meaning is. One row an
 -- item, all its records in one piece; what changes is made anew by the worker.
 create table vectors (
-    item_id integer primary key references items (id) on delete cascade,
+    -- Never given twice: whoever holds all vectors sees by the last one whether any changed.
+    made integer primary key autoincrement,
+    item_id integer not null unique references items (id) on delete cascade,
     -- Which model made them.
     model text not null,
     records blob not null
 ) strict;
+
+create index vectors_by_model on vectors (model, item_id);
 
 drop view told;
 
@@ -59,8 +63,13 @@ create trigger notes_text_delete after delete on notes begin
     delete from texts where rowid = old.id;
 end;
 
-create trigger observations_vectors_update
-after update of title, subtitle, facts, narrative on observations begin
+-- A turn that is derived again mostly says the same again.
+create trigger observations_vectors_update after update on observations
+when old.title is not new.title
+   or old.subtitle is not new.subtitle
+   or old.facts is not new.facts
+   or old.narrative is not new.narrative
+begin
     delete from vectors where item_id = old.id;
 end;
 
@@ -68,7 +77,11 @@ create trigger observations_vectors_delete after delete on observations begin
     delete from vectors where item_id = old.id;
 end;
 
-create trigger summaries_vectors_update after update on summaries begin
+create trigger summaries_vectors_update after update on summaries
+when old.request is not new.request
+   or old.learned is not new.learned
+   or old.completed is not new.completed
+begin
     delete from vectors where item_id = old.id;
 end;
 
@@ -76,7 +89,10 @@ create trigger summaries_vectors_delete after delete on summaries begin
     delete from vectors where item_id = old.id;
 end;
 
-create trigger prompts_vectors_update after update of text, reply on prompts begin
+create trigger prompts_vectors_update after update on prompts
+when old.text is not new.text
+   or old.reply is not new.reply
+begin
     delete from vectors where item_id = old.id;
 end;
 
@@ -84,7 +100,10 @@ create trigger prompts_vectors_delete after delete on prompts begin
     delete from vectors where item_id = old.id;
 end;
 
-create trigger notes_vectors_update after update of title, text on notes begin
+create trigger notes_vectors_update after update on notes
+when old.title is not new.title
+   or old.text is not new.text
+begin
     delete from vectors where item_id = old.id;
 end;
 

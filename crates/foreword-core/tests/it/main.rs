@@ -6,6 +6,7 @@ mod beside;
 mod documents;
 mod index;
 mod kin;
+mod meaning;
 mod models;
 mod need;
 mod ordinary;

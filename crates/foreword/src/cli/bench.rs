@@ -1,11 +1,11 @@
 //! `foreword bench`: measures Foreword on this machine.
 //!
 //! Everything happens in a throw-away home (`world`) with made-up input (`host`)
-//! and made-up memories (`memories`); the user's own data is not looked at. Times
+//! and made-up memories (`memories`); the user's own data is not looked at, but by `mine`. Times
 //! are given as multiples of spawning `/bin/true` in the same run (`spawn`), so
 //! that they mean something on another machine. What the memory agent costs
 //! (`agent`) is counted by a scripted model and not timed. `search` is about the speed of
-//! finding (made-up words: `speech`; a picture: `plot`; the MCP server's memory: `server`),
+//! finding (made-up words: `speech`; a picture: `plot`; the MCP server's memory: `server`; by meaning: `hybrid`),
 //! `vectors` of finding by meaning, `retrieval` about what is found, `size` about the room that a year takes.
 //!
 //! Three more ask what holds when things go wrong, with what they share in `trial` and
@@ -18,9 +18,11 @@ mod census;
 mod crash;
 mod hooks;
 mod host;
+mod hybrid;
 mod load;
 mod machine;
 mod memories;
+mod mine;
 mod plot;
 mod process;
 mod report;
@@ -56,6 +58,8 @@ enum What {
     Retrieval(retrieval::Args),
     /// Search by meaning: loading, finding and making vectors
     Vectors(vectors::Args),
+    /// Search: whether it finds, in your own memory, what later prompts came back to
+    Mine(mine::Args),
     /// Kills hooks and workers, and looks whether anything is lost, doubled or stuck
     Crash(crash::Args),
     /// Many events a second for a while: what hooks take, and what the worker
@@ -73,6 +77,7 @@ pub fn run(args: &Args) -> anyhow::Result<()> {
         What::Search(args) => search::run(args),
         What::Retrieval(args) => retrieval::run(args),
         What::Vectors(args) => vectors::run(args),
+        What::Mine(args) => mine::run(args),
         What::Crash(args) => crash::run(args),
         What::Load(args) => load::run(args),
         What::Soak(args) => soak::run(args),

@@ -99,6 +99,7 @@ const CHECKS: &[Check] = &[
     warning("provider-missing", model::provider_missing),
     warning("provider-paused", model::provider_paused),
     warning("budget-used-up", model::budget_used_up),
+    warning("model-damaged", model::sentence_model_damaged),
 ];
 
 const fn error(id: &'static str, look: fn(&World) -> Option<Trouble>) -> Check {

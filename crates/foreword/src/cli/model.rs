@@ -4,10 +4,12 @@
 use std::path::PathBuf;
 
 use clap::Subcommand;
+use foreword_core::store::Store;
 use serde_json::json;
 
 use crate::config::Config;
 use crate::home::Home;
+use crate::meaning;
 use crate::model_files::{self, Files};
 use crate::show;
 
@@ -99,6 +101,6 @@ fn remove() -> anyhow::Result<()> {
 }
 
 /// Which share of the memory can be found by meaning; none while nobody counts.
-fn embedded(_home: &Home) -> Option<f64> {
-    None
+fn embedded(home: &Home) -> Option<f64> {
+    meaning::share(&Store::look(&home.memory()).ok()??)
 }

@@ -3,11 +3,11 @@
 use clap::ValueEnum;
 use foreword_core::model::{Kind, ObservationType, Origin};
 use foreword_core::search::{
-    Answer, Filter, Found, HITS_PER_SESSION, Query, Sort, freshen, search, sessions_of,
+    Answer, Filter, Found, HITS_PER_SESSION, Query, Sort, freshen, sessions_of,
 };
 
 use super::scope::Scope;
-use crate::{home, show};
+use crate::{home, meaning, show};
 
 #[derive(clap::Args)]
 pub struct Args {
@@ -130,9 +130,11 @@ pub fn run(args: &Args) -> anyhow::Result<()> {
         },
         offset: args.offset,
     };
+    let mut note = String::new();
     let found = match &store {
         Some(store) if in_scope => {
-            let mut found = search(store, &query)?;
+            let mut found;
+            (found, note) = meaning::search(&home, store, &query)?;
             freshen(store, &here, query.sort, &mut found.hits)?;
             found
         }
@@ -180,7 +182,7 @@ pub fn run(args: &Args) -> anyhow::Result<()> {
             }
         }
     }
-    let notes = show::how(&words, &found) + &show::waiting(super::waiting(&home));
+    let notes = show::how(&words, &found) + &note + &show::waiting(super::waiting(&home));
     let gap = !notes.is_empty() && !found.hits.is_empty();
     print!("{}{notes}", if gap { "\n" } else { "" });
     Ok(())

@@ -15,6 +15,7 @@ use crate::install::record::Place;
 use crate::install::server::{self, Listed};
 use crate::install::{self, Connection};
 use crate::log::Log;
+use crate::meaning;
 use crate::platform::{self, Lock};
 use crate::show;
 use crate::switch::{self, Switches};
@@ -40,6 +41,8 @@ pub struct Status {
     /// Why an event that still waits has failed.
     pub last_error: Option<String>,
     pub spooled: u64,
+    /// Which share of the memory is found by meaning; none without the sentence model.
+    pub embedded: Option<f64>,
     pub unreadable: u64,
     pub worker_pid: Option<u32>,
     /// Or what is wrong with the settings.
@@ -101,6 +104,8 @@ fn gather(home: Home) -> anyhow::Result<Status> {
     let agent = Config::load(&home)
         .and_then(|config| Ok(Agent::look(&home, &config, store.as_ref(), now)?))
         .map_err(|error| format!("{error:#}"));
+    let embedded = store.as_ref().filter(|_| meaning::is_installed(&home));
+    let embedded = embedded.and_then(meaning::share);
     let totals = store.map_or(Ok(Totals::default()), |store| store.totals());
     let counts = queue.as_ref().map_or(Ok(Counts::default()), Queue::counts);
     let skipped = queue.as_ref().map_or(Ok(Vec::new()), Queue::skipped);
@@ -119,6 +124,7 @@ fn gather(home: Home) -> anyhow::Result<Status> {
         skipped: skipped.unwrap_or_default(),
         last_error: last_error.unwrap_or_default(),
         spooled: spooled.len() as u64,
+        embedded,
         unreadable: spool::unreadable(&home.spool()).unwrap_or_default() as u64,
         worker_pid,
         agent,
@@ -195,6 +201,7 @@ fn as_json(status: &Status) -> serde_json::Value {
         "budget_usd": agent.map(|agent| agent.budget.daily_usd),
         "stand_ins": agent.map(Agent::stood_in),
         "stand_ins_reason": stood_in.map(|it| it.why.as_str()),
+        "embedded": status.embedded,
         "server": status.server,
         "off": is_off_here(status),
         "switched_off": status.off,

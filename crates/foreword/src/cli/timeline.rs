@@ -1,11 +1,12 @@
 //! `foreword timeline ID|WORDS`: what came before and after.
 
 use anyhow::Context as _;
-use foreword_core::search::{Query, Sort, freshen, search, timeline};
+use foreword_core::search::{Query, Sort, freshen, timeline};
 use foreword_core::store::Store;
 
 use super::scope::Scope;
-use crate::{home, show};
+use crate::home::Home;
+use crate::{home, meaning, show};
 
 #[derive(clap::Args)]
 pub struct Args {
@@ -29,7 +30,7 @@ pub fn run(args: &Args) -> anyhow::Result<()> {
     let words = args.middle.join(" ");
     let id = match words.strip_prefix('#').unwrap_or(&words).parse() {
         Ok(id) => id,
-        Err(_) => best_hit(&store, args, &words)?,
+        Err(_) => best_hit(&home, &store, args, &words)?,
     };
     let mut hits = timeline(&store, id, args.around)?;
     let here = super::current_place().unwrap_or_default();
@@ -46,7 +47,7 @@ pub fn run(args: &Args) -> anyhow::Result<()> {
     Ok(())
 }
 
-fn best_hit(store: &Store, args: &Args, words: &str) -> anyhow::Result<i64> {
+fn best_hit(home: &Home, store: &Store, args: &Args, words: &str) -> anyhow::Result<i64> {
     let filter = args.scope.filter(home::now());
     let query = Query {
         words,
@@ -55,7 +56,7 @@ fn best_hit(store: &Store, args: &Args, words: &str) -> anyhow::Result<i64> {
         limit: 1,
         offset: 0,
     };
-    let found = search(store, &query)?;
+    let (found, _) = meaning::search(home, store, &query)?;
     let best = found.hits.first().map(|hit| hit.id);
     best.with_context(|| show::no_hits(words, &found, args.scope.is_current_project()))
 }

@@ -195,6 +195,9 @@ pub fn how(words: &str, found: &Found) -> String {
     if found.answer == Answer::Listed && !words.trim().is_empty() {
         out.push_str("The query has no word to look for: these are the newest.\n");
     }
+    if found.answer == Answer::Meaning {
+        out.push_str("No hit has any of the words: these are nearest in meaning.\n");
+    }
     if found.answer == Answer::AnyWord {
         out.push_str("No hit has all the words.\n");
     }

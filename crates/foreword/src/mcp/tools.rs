@@ -9,12 +9,13 @@ use foreword_core::project::Place;
 use foreword_core::redact::redact;
 use foreword_core::search::{self, Query, Sort};
 use foreword_core::store::{HostSession, Item, ItemBody, Said, Store};
+use foreword_core::text;
 
 use super::answer::{self, Part};
 use super::arguments::{Forget, Format, Observations, Recall, Remember, Search, Timeline};
 use crate::home::{self, Home};
 use crate::switch::{self, Switches};
-use crate::{cli, config, recall, show};
+use crate::{cli, config, meaning, recall, show};
 
 /// Who asks, where and when.
 pub struct World {
@@ -94,16 +95,16 @@ pub fn search(world: &World, asked: &Search) -> anyhow::Result<String> {
     if let Some(name) = store.unknown_project(asked.named_projects())? {
         bail!("no project is called '{name}'; [\"*\"] is all of them");
     }
-    let mut found = search::search(&store, &query)?;
+    let (mut found, note) = meaning::search(&world.home, &store, &query)?;
     if format.hits_per_line() == 1 {
         search::freshen(&store, &world.place, query.sort, &mut found.hits)?;
     }
     if format == Format::Json {
         return Ok(answer::json(&found.hits));
     }
-    let waiting = show::waiting(cli::waiting(&world.home));
+    let note = text::capitalised(&note) + &show::waiting(cli::waiting(&world.home));
     if found.hits.is_empty() {
-        return Ok(answer::no_hits(&found) + &waiting);
+        return Ok(answer::no_hits(&found) + &note);
     }
     let with_project = query.filter.spans_projects();
     let parts: Vec<Part> = match format {
@@ -129,7 +130,7 @@ pub fn search(world: &World, asked: &Search) -> anyhow::Result<String> {
     };
     Ok(answer::framed(
         &parts,
-        &(answer::how(&asked.query, &found) + &waiting),
+        &(answer::how(&asked.query, &found) + &note),
     ))
 }
 
@@ -166,7 +167,7 @@ pub fn timeline(world: &World, asked: &Timeline) -> anyhow::Result<String> {
                 limit: 1,
                 offset: 0,
             };
-            let found = search::search(&store, &query)?;
+            let (found, _) = meaning::search(&world.home, &store, &query)?;
             match found.hits.first() {
                 Some(hit) => hit.id,
                 None => return Ok(answer::no_hits(&found)),

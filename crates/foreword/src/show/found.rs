@@ -5,7 +5,9 @@
 
 use std::fmt::Write as _;
 
-use foreword_core::search::{Answer, Found, Hit, LOOSER_MAX, Looser, SessionTitle, SummaryLine};
+use foreword_core::search::{
+    Answer, Found, Hit, LOOSER_MAX, Looser, Matched, SessionTitle, SummaryLine,
+};
 use foreword_core::store::{Item, ItemBody};
 use foreword_core::text::{self, count, one_line};
 use serde_json::{Value, json};
@@ -29,6 +31,9 @@ fn line(hit: &Hit, with_project: bool) -> String {
         let _ = write!(title, " — {}", text::shorten(&one_line(&hit.subtitle), 100));
     }
     title.push_str(&superseded(hit));
+    if hit.matched == Some(Matched::Meaning) {
+        title.push_str(" (by meaning)");
+    }
     format!(
         "#{:<5} {}  {kind:<9}  {title}{}\n",
         hit.id,
@@ -80,6 +85,9 @@ pub fn how(words: &str, found: &Found) -> String {
     let mut out = String::new();
     if found.answer == Answer::Listed && !words.trim().is_empty() {
         out.push_str("there is no word in this to look for; these are the newest\n");
+    }
+    if found.answer == Answer::Meaning {
+        out.push_str("nothing has any of these words; these are nearest in meaning\n");
     }
     if found.answer == Answer::AnyWord && one_line(words).contains(' ') {
         out.push_str("nothing has all of these words; the hits have some\n");

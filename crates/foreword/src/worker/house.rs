@@ -8,9 +8,11 @@ use anyhow::Context as _;
 use foreword_core::model::Millis;
 use foreword_core::{backup, spool};
 
-use super::Worker;
+use super::embed::Embedder;
+use super::{Until, Worker};
 use crate::home::Home;
 use crate::log::Log;
+use crate::meaning;
 use crate::notice::Matter;
 use crate::recover;
 
@@ -70,6 +72,19 @@ impl Worker<'_> {
         self.fill_silent(now);
         if let Err(error) = self.deriver.store.keep_house(now, events_kept) {
             self.log(&format!("housekeeping: {error}"));
+        }
+    }
+
+    /// Has what lacks vectors embedded, while there is nothing else to do.
+    pub(super) fn embed(&mut self, until: Until) {
+        let wanted = || until == Until::Idle && self.config.model.embed;
+        if self.embedder.is_none() && wanted() && meaning::is_installed(self.home) {
+            self.embedder = Embedder::start(self.home)
+                .inspect_err(|error| self.log(&format!("search goes by words: {error:#}")))
+                .ok();
+        }
+        if let Some(embedder) = &self.embedder {
+            embedder.go_on();
         }
     }
 

@@ -153,7 +153,7 @@ fn set_mode(path: &Path, mode: u32) {
 #[test]
 fn a_machine_on_which_all_is_well_is_left_in_peace() {
     let clinic = Clinic::new();
-    insta::assert_snapshot!(clinic.text(), @"28 checks, nothing found");
+    insta::assert_snapshot!(clinic.text(), @"29 checks, nothing found");
     clinic.tell("waiting, with a log beside the queue");
     assert!(clinic.file("queue.db-wal").exists());
     assert_eq!(clinic.ids(), [] as [&str; 0]);
@@ -553,6 +553,24 @@ fn budget_used_up() {
     clinic.is_cured_of("budget-used-up");
     let config = std::fs::read_to_string(clinic.file("config.toml")).unwrap();
     assert_eq!(config, "\n[budget]\ndaily_usd = 3.0\n");
+}
+
+#[test]
+fn model_damaged() {
+    let clinic = Clinic::new();
+    let folder = clinic.file("models/all-MiniLM-L6-v2");
+    std::fs::create_dir_all(&folder).unwrap();
+    std::fs::write(folder.join("tokenizer.json"), "{}").unwrap();
+    for (path, mode) in [
+        ("models", 0o700),
+        ("models/all-MiniLM-L6-v2", 0o700),
+        ("models/all-MiniLM-L6-v2/tokenizer.json", 0o600),
+    ] {
+        std::fs::set_permissions(clinic.file(path), std::fs::Permissions::from_mode(mode)).unwrap();
+    }
+    assert_eq!(clinic.ids(), ["model-damaged"]);
+    std::fs::remove_dir_all(&folder).unwrap();
+    assert_eq!(clinic.ids(), [] as [&str; 0]);
 }
 
 #[test]

@@ -23,6 +23,7 @@ mod install;
 mod isolation;
 mod levels;
 mod mcp;
+mod meaning;
 mod model;
 mod need;
 mod notes;

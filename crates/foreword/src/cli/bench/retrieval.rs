@@ -2,16 +2,19 @@
 //!
 //! The data is a file of questions, one JSON object a line, each with its own haystack
 //! of sessions. All of them go into one fresh memory on disk, a project for each
-//! question, as prompts; then each question is searched for in its project.
+//! question, as prompts; then each question is searched for in its project: by words, by
+//! vectors alone if the model is installed, and as `search` does, by both.
 
-use std::collections::{BTreeMap, BTreeSet};
+use std::collections::{BTreeMap, BTreeSet, HashMap};
 use std::path::PathBuf;
 use std::time::{Duration, Instant};
 
 use anyhow::Context as _;
 use foreword_core::model::{Event, EventKind, Millis, Payload};
-use foreword_core::search::{Filter, Query, Sort, search};
-use foreword_core::store::{Batch, Replaces, Store};
+use foreword_core::search::{Filter, Found, Hit, Meaning, Query, Sort, search, search_by_meaning};
+use foreword_core::store::{Batch, Loaded, Replaces, Store};
+use foreword_core::vectors::Vectors;
+use foreword_embed::Model;
 use serde::Deserialize;
 use serde_json::{Map, Value, json};
 use sha2::{Digest as _, Sha256};
@@ -19,16 +22,19 @@ use uuid::Uuid;
 
 use super::statistics::{milliseconds, percentile};
 use crate::home::Home;
-use crate::show;
+use crate::{model_files, show};
 
 #[derive(clap::Args)]
 pub struct Args {
     /// Questions and their sessions: {"id", "type", "question", "gold": [session id], "sessions": [{"id", "date", "text"}]} a line
     #[arg(long, value_name = "FILE")]
     data: PathBuf,
-    /// By words alone: the only way there is until there are vectors
+    /// By words alone
     #[arg(long)]
     no_model: bool,
+    /// Keep the memory with its vectors in this folder, and use the one that is there
+    #[arg(long, value_name = "DIR")]
+    keep: Option<PathBuf>,
     /// Print JSON
     #[arg(long)]
     json: bool,
@@ -53,8 +59,9 @@ struct Session {
 
 /// Where the gold sessions of a question stand among the found ones, from 0, and how long
 /// it took to find them.
-struct Asked<'a> {
-    question: &'a Question,
+pub struct Asked<'a> {
+    kind: &'a str,
+    gold: usize,
     ranks: Vec<usize>,
     took: Duration,
 }
@@ -63,6 +70,7 @@ struct Asked<'a> {
 const PROMPT_CHARACTERS: usize = 2_000;
 /// A session can be hit in several of its prompts: enough for ten different ones.
 const HITS: u32 = 100;
+const DAY: Millis = 24 * 3_600_000;
 
 pub fn run(args: &Args) -> anyhow::Result<()> {
     let data = std::fs::read(&args.data)
@@ -74,22 +82,102 @@ pub fn run(args: &Args) -> anyhow::Result<()> {
     let dir = tempfile::Builder::new()
         .prefix("foreword-bench-")
         .tempdir()?;
-    let home = Home::at(dir.path());
+    let started = Instant::now();
+    let home = Home::at(args.keep.as_deref().unwrap_or(dir.path()));
+    std::fs::create_dir_all(home.dir())?;
+    let kept = home.memory().exists();
     let mut store = Store::open(&home.memory(), &home.backups())?;
-    for question in &questions {
+    for question in questions.iter().filter(|_| !kept) {
         for session in &question.sessions {
             remember(&mut store, question, session)?;
         }
     }
-    let asked = questions
-        .iter()
-        .map(|question| ask(&store, question))
-        .collect::<anyhow::Result<Vec<_>>>()?;
+    let model = super::super::home_to_look_at()?.model();
+    let model = (!args.no_model && model.exists()).then(|| Model::open(&model));
+    let model = model
+        .transpose()
+        .context("the sentence model cannot be used")?;
+    let all = |ask: &dyn Fn(&Question) -> anyhow::Result<Found>| {
+        let asked = questions.iter().map(|question| {
+            let gold = question.gold.iter();
+            let gold = gold.map(|id| host_session_id(question, id)).collect();
+            Asked::of(&question.kind, &gold, || ask(question))
+        });
+        asked.collect::<anyhow::Result<Vec<_>>>()
+    };
+    let by_words = all(&|question| Ok(search(&store, &query(question))?))?;
+    let mut report = match &model {
+        None => report(&by_words),
+        Some(model) => {
+            embed(&mut store, model)?;
+            let mut loaded = Loaded::default();
+            store.load_vectors(model_files::NAME, &mut loaded)?;
+            let vectors = &loaded.vectors;
+            let by_vectors = all(&|it| by_vectors(&store, vectors, model, it))?;
+            let fused = all(&|it| {
+                let meaning = Meaning {
+                    vectors,
+                    question: &model.embed(&it.question),
+                    now: it
+                        .sessions
+                        .iter()
+                        .filter_map(Session::at)
+                        .max()
+                        .unwrap_or_default()
+                        + DAY,
+                };
+                Ok(search_by_meaning(&store, &query(it), meaning)?)
+            })?;
+            let mut report = compared(&fused, &by_words);
+            report.insert("records".into(), vectors.len().into());
+            report.insert("by_vectors".into(), self::report(&by_vectors).into());
+            report
+        }
+    };
+    report.insert("model".into(), model.map(|_| model_files::NAME).into());
+    report.insert("seconds".into(), started.elapsed().as_secs().into());
+    report.insert(
+        "source_sha256".into(),
+        format!("{:x}", Sha256::digest(&data)).into(),
+    );
+    print(&report, args.json);
+    Ok(())
+}
 
+/// As JSON, or the figures beside those of words alone.
+pub fn print(report: &Map<String, Value>, as_json: bool) {
+    if as_json {
+        println!("{}", show::json(&report.clone().into()));
+        return;
+    }
+    let other = |name: &str| report.get("by_words").and_then(|it| it.get(name));
+    for (name, value) in report.iter().filter(|(_, value)| !value.is_object()) {
+        match other(name) {
+            Some(by_words) => println!("{name:<14} {value:<8} by words alone {by_words}"),
+            None => println!("{name:<14} {value}"),
+        }
+    }
+}
+
+/// What both find, what words alone do, and how often one was better than the other.
+pub fn compared(fused: &[Asked<'_>], by_words: &[Asked<'_>]) -> Map<String, Value> {
+    let better = |a: &[Asked<'_>], b: &[Asked<'_>]| {
+        let both = a.iter().zip(b);
+        both.filter(|(a, b)| a.ndcg() > b.ndcg()).count()
+    };
+    let mut report = report(fused);
+    report.insert("won".into(), better(fused, by_words).into());
+    report.insert("lost".into(), better(by_words, fused).into());
+    report.insert("by_words".into(), self::report(by_words).into());
+    report
+}
+
+/// Figures of all questions, and by their type.
+pub fn report(asked: &[Asked<'_>]) -> Map<String, Value> {
     let mut report = figures(&asked.iter().collect::<Vec<_>>());
     let mut types: BTreeMap<&str, Vec<&Asked<'_>>> = BTreeMap::new();
-    for it in &asked {
-        types.entry(&it.question.kind).or_default().push(it);
+    for it in asked {
+        types.entry(it.kind).or_default().push(it);
     }
     let types: Map<_, _> = types
         .into_iter()
@@ -98,23 +186,35 @@ pub fn run(args: &Args) -> anyhow::Result<()> {
     let times: Vec<f64> = asked.iter().map(|it| milliseconds(it.took)).collect();
     report.insert("by_type".into(), types.into());
     report.insert("ms_p50".into(), json!(percentile(&times, 50)));
-    report.insert("model".into(), Value::Null);
-    report.insert(
-        "source_sha256".into(),
-        format!("{:x}", Sha256::digest(&data)).into(),
-    );
-    if args.json {
-        println!("{}", show::json(&report.into()));
-    } else {
-        for (name, value) in report.iter().filter(|(_, value)| !value.is_object()) {
-            println!("{name:<14} {value}");
+    report
+}
+
+/// As the worker does, but on two threads and with a word on how far it is.
+pub fn embed(store: &mut Store, model: &Model) -> anyhow::Result<()> {
+    loop {
+        let items = store.unembedded(model_files::NAME, 1_000)?;
+        let texts: Vec<&str> = items
+            .iter()
+            .flat_map(|it| &it.records)
+            .map(String::as_str)
+            .collect();
+        let mut vectors = model.embed_all(&texts, 2).into_iter();
+        let made: Vec<_> = items
+            .into_iter()
+            .map(|it| (vectors.by_ref().take(it.records.len()).collect(), it))
+            .map(|(vectors, it)| (it, vectors))
+            .collect();
+        if made.is_empty() {
+            return Ok(());
         }
+        store.put_vectors(model_files::NAME, &made)?;
+        let (embedded, items) = store.embedded(model_files::NAME)?;
+        eprintln!("{embedded} of {items} embedded");
     }
-    Ok(())
 }
 
 fn remember(store: &mut Store, question: &Question, session: &Session) -> anyhow::Result<()> {
-    let at = session.date.as_deref().and_then(date).unwrap_or_default();
+    let at = session.at().unwrap_or_default();
     let mut prompts = vec![String::new()];
     for line in session.text.lines() {
         let last = prompts.last_mut().expect("there is always one");
@@ -183,44 +283,76 @@ fn date(text: &str) -> Option<Millis> {
     Some(start.timestamp().as_millisecond())
 }
 
-fn ask<'a>(store: &Store, question: &'a Question) -> anyhow::Result<Asked<'a>> {
-    let filter = Filter {
-        projects: Some(vec![project(question)]),
-        ..Filter::default()
-    };
-    let started = Instant::now();
-    let found = search(
-        store,
-        &Query {
-            words: &question.question,
-            filter,
-            sort: Sort::Relevance,
-            limit: HITS,
-            offset: 0,
-        },
-    )?;
-    let took = started.elapsed();
-    let mut sessions: Vec<String> = Vec::new();
-    for hit in found.hits {
-        if !sessions.contains(&hit.session) {
-            sessions.push(hit.session);
-        }
+impl Session {
+    fn at(&self) -> Option<Millis> {
+        self.date.as_deref().and_then(date)
     }
-    let gold: BTreeSet<String> = question
-        .gold
-        .iter()
-        .map(|id| host_session_id(question, id))
+}
+
+fn query(question: &Question) -> Query<'_> {
+    Query {
+        words: &question.question,
+        filter: Filter {
+            projects: Some(vec![project(question)]),
+            ..Filter::default()
+        },
+        sort: Sort::Relevance,
+        limit: HITS,
+        offset: 0,
+    }
+}
+
+/// The nearest records alone, which `search` never goes by.
+fn by_vectors(
+    store: &Store,
+    vectors: &Vectors,
+    model: &Model,
+    question: &Question,
+) -> anyhow::Result<Found> {
+    let everything = Query {
+        words: "",
+        limit: u32::MAX,
+        ..query(question)
+    };
+    let mut found = search(store, &everything)?;
+    let mut hits: HashMap<i64, Hit> = found.hits.drain(..).map(|it| (it.id, it)).collect();
+    let vector = model.embed(&question.question);
+    let near = vectors.nearest(&vector, vectors.len(), |id| hits.contains_key(&id));
+    found.hits = near
+        .into_iter()
+        .filter_map(|(id, _)| hits.remove(&id))
         .collect();
-    let ranks = (0..)
-        .zip(&sessions)
-        .filter(|(_, it)| gold.contains(*it))
-        .map(|(rank, _)| rank)
-        .collect();
-    Ok(Asked {
-        question,
-        ranks,
-        took,
-    })
+    Ok(found)
+}
+
+impl<'a> Asked<'a> {
+    /// Asks, and looks for sessions with these ids of the host's.
+    pub fn of(
+        kind: &'a str,
+        gold: &BTreeSet<String>,
+        ask: impl FnOnce() -> anyhow::Result<Found>,
+    ) -> anyhow::Result<Asked<'a>> {
+        let started = Instant::now();
+        let found = ask()?;
+        let took = started.elapsed();
+        let mut sessions: Vec<String> = Vec::new();
+        for hit in found.hits {
+            if !sessions.contains(&hit.session) {
+                sessions.push(hit.session);
+            }
+        }
+        let ranks = (0..)
+            .zip(&sessions)
+            .filter(|(_, it)| gold.contains(*it))
+            .map(|(rank, _)| rank)
+            .collect();
+        Ok(Asked {
+            kind,
+            gold: gold.len(),
+            ranks,
+            took,
+        })
+    }
 }
 
 fn figures(asked: &[&Asked<'_>]) -> Map<String, Value> {
@@ -236,9 +368,11 @@ fn figures(asked: &[&Asked<'_>]) -> Map<String, Value> {
         figures.insert(format!("recall_any@{top}"), mean(&any));
     }
     for top in [5, 10] {
-        let all = |it: &Asked<'_>| f64::from(u8::from(it.within(top) == it.question.gold.len()));
+        let all = |it: &Asked<'_>| f64::from(u8::from(it.within(top) == it.gold));
         figures.insert(format!("recall_all@{top}"), mean(&all));
     }
+    let share = |it: &Asked<'_>| it.within(1) as f64 / it.gold.max(1) as f64;
+    figures.insert("recall@1".into(), mean(&share));
     figures.insert("ndcg@10".into(), mean(&|it| it.ndcg()));
     figures.insert("mrr".into(), mean(&|it| it.reciprocal_rank()));
     figures
@@ -251,7 +385,7 @@ impl Asked<'_> {
 
     fn ndcg(&self) -> f64 {
         let gain = |rank: usize| 1.0 / (rank as f64 + 2.0).log2();
-        let ideal: f64 = (0..self.question.gold.len().min(10)).map(gain).sum();
+        let ideal: f64 = (0..self.gold.min(10)).map(gain).sum();
         let ranks = self.ranks.iter().filter(|rank| **rank < 10);
         ranks.map(|rank| gain(*rank)).sum::<f64>() / ideal.max(f64::MIN_POSITIVE)
     }
@@ -269,15 +403,9 @@ mod tests {
 
     #[test]
     fn figures_of_a_question_with_two_gold_sessions() {
-        let question = Question {
-            id: "q".into(),
-            kind: "k".into(),
-            question: String::new(),
-            gold: ["a".to_owned(), "b".to_owned()].into(),
-            sessions: Vec::new(),
-        };
         let asked = Asked {
-            question: &question,
+            kind: "k",
+            gold: 2,
             ranks: vec![1, 7],
             took: Duration::ZERO,
         };
@@ -286,7 +414,7 @@ mod tests {
             figures,
             json!({
                 "n": 1, "recall_any@1": 0.0, "recall_any@5": 1.0, "recall_any@10": 1.0,
-                "recall_all@5": 0.0, "recall_all@10": 1.0, "ndcg@10": 0.5803, "mrr": 0.5,
+                "recall_all@5": 0.0, "recall_all@10": 1.0, "recall@1": 0.0, "ndcg@10": 0.5803, "mrr": 0.5,
             })
         );
     }

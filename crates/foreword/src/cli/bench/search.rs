@@ -19,7 +19,7 @@ use foreword_core::text;
 use serde_json::{Value, json};
 
 use super::statistics::{median, milliseconds, percentile};
-use super::{machine, plot, server, speech};
+use super::{hybrid, machine, plot, server, speech};
 use crate::home::{self, Home};
 use crate::show;
 
@@ -57,6 +57,8 @@ pub struct Measured {
     recall_with_ties: f64,
     /// The most memory that the MCP server had while it answered the queries.
     server_bytes: u64,
+    /// By meaning too, if the model is installed.
+    hybrid: Option<Value>,
 }
 
 const TOP: usize = 10;
@@ -67,6 +69,9 @@ pub fn run(args: &Args) -> anyhow::Result<()> {
         let measured = measure(rows, args)?;
         if !args.json {
             println!("{}", line(&measured));
+            if let Some(by_meaning) = &measured.hybrid {
+                println!("         by meaning too: {}", summed_up(by_meaning));
+            }
         }
         sizes.push(measured);
     }
@@ -110,14 +115,7 @@ fn measure(rows: u32, args: &Args) -> anyhow::Result<Measured> {
         Store::look(&home.memory())?.context("the memory that was made is gone")
     };
     let ours = |store: &Store, words: &str| -> anyhow::Result<Vec<i64>> {
-        let query = Query {
-            words,
-            filter: Filter::default(),
-            sort: Sort::Relevance,
-            limit: TOP as u32,
-            offset: 0,
-        };
-        let found = search(store, &query)?;
+        let found = search(store, &query(words))?;
         Ok(found.hits.iter().map(|hit| hit.id).collect())
     };
 
@@ -131,6 +129,7 @@ fn measure(rows: u32, args: &Args) -> anyhow::Result<Measured> {
         recall: 0.0,
         recall_with_ties: 0.0,
         server_bytes: server::most_memory(&home, &queries)?,
+        hybrid: None,
     };
     for _ in 0..args.rounds {
         let (mut our_times, mut first_times, mut stock_times) =
@@ -152,7 +151,18 @@ fn measure(rows: u32, args: &Args) -> anyhow::Result<Measured> {
         measured.recall += strict / queries.len() as f64;
         measured.recall_with_ties += with_ties / queries.len() as f64;
     }
+    measured.hybrid = hybrid::measure(&home, &queries, query)?;
     Ok(measured)
+}
+
+fn query(words: &str) -> Query<'_> {
+    Query {
+        words,
+        filter: Filter::default(),
+        sort: Sort::Relevance,
+        limit: TOP as u32,
+        offset: 0,
+    }
 }
 
 fn timed<T>(ask: impl FnOnce() -> anyhow::Result<T>) -> anyhow::Result<f64> {
@@ -226,6 +236,24 @@ fn line(measured: &Measured) -> String {
     )
 }
 
+fn summed_up(by_meaning: &Value) -> String {
+    let number = |name: &str| {
+        by_meaning
+            .pointer(name)
+            .and_then(Value::as_f64)
+            .unwrap_or_default()
+    };
+    format!(
+        "{:.1} ms (p95 {:.1}), as a command {:.1} ms, {} answered by words only, MCP server {:.1} MB, worker {:.1} MB",
+        number("/ms/p50"),
+        number("/ms/p95"),
+        number("/cold_ms/p50"),
+        number("/by_words_only"),
+        number("/mcp_peak_bytes") / 1e6,
+        number("/worker_peak_bytes") / 1e6,
+    )
+}
+
 fn size_json(measured: &Measured) -> Value {
     json!({
         "rows": measured.rows,
@@ -236,6 +264,7 @@ fn size_json(measured: &Measured) -> Value {
         "recall@10": measured.recall,
         "recall_with_ties@10": measured.recall_with_ties,
         "mcp_peak_bytes": measured.server_bytes,
+        "by_meaning": measured.hybrid,
         "raw_ms": {"ours": measured.ours, "first": measured.first, "stock": measured.stock},
     })
 }

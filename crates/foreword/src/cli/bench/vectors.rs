@@ -158,7 +158,7 @@ fn embedding(model: &Model) -> Value {
 }
 
 /// xorshift: the same in every run.
-struct Chance(u64);
+pub struct Chance(pub u64);
 
 impl Chance {
     fn next(&mut self) -> f32 {
@@ -169,7 +169,7 @@ impl Chance {
     }
 
     /// Of length one, that far from another.
-    fn near(&mut self, centre: &Vector, far: f32) -> Vector {
+    pub fn near(&mut self, centre: &Vector, far: f32) -> Vector {
         let vector = centre.map(|number| number + far * self.next());
         let length = vector
             .iter()

@@ -7,6 +7,7 @@ use foreword_core::text;
 use super::{Cure, Trouble, World};
 use crate::cli::agent::Agent;
 use crate::config::Config;
+use crate::model_files::{self, Files};
 use crate::provider::Name;
 use crate::show;
 
@@ -50,6 +51,17 @@ pub fn provider_missing(world: &World) -> Option<Trouble> {
         )),
     };
     Some(Trouble { evidence, cure })
+}
+
+/// The files that search by meaning needs.
+pub fn sentence_model_damaged(world: &World) -> Option<Trouble> {
+    match model_files::check(&world.home.model()) {
+        Files::Good | Files::None => None,
+        Files::Bad(wrong) => Trouble::cured_by(
+            world.foreword("model install"),
+            format!("search goes by words alone: {wrong}"),
+        ),
+    }
 }
 
 pub fn provider_paused(world: &World) -> Option<Trouble> {

@@ -1,0 +1,200 @@
+//! What was said in other words is found too: words and meaning in one order.
+//!
+//! Both find candidates; each candidate has a score by its words (BM25) and by its records
+//! (cosine), and the weighted sum decides. A name that is written as in code, or quoted, is
+//! meant as it stands: what has it comes first, however near the others are. A day that the
+//! question names, recency and the user's own word say a little.
+
+use std::collections::{HashMap, HashSet};
+
+use super::{
+    Answer, Found, Hit, Matched, Query, SUPERSEDED, Sort, about_words, dates, list, search,
+    search_for,
+};
+use crate::model::{Millis, Origin};
+use crate::records::RECORDS_MAX;
+use crate::store::Store;
+use crate::vectors::{Vector, Vectors};
+
+/// What a search by meaning needs beside the memory.
+#[derive(Debug, Clone, Copy)]
+pub struct Meaning<'a> {
+    pub vectors: &'a Vectors,
+    pub question: &'a Vector,
+    /// "last week" is counted from here.
+    pub now: Millis,
+}
+
+// Fixed on the development half of the benchmark: bench/runs/2026-11-16-meaning.md.
+const BY_WORDS: f64 = 0.4;
+const BY_MEANING: f64 = 0.6;
+/// What counts of an item's nearest record, and of all its records on average: one that is about
+/// the question as a whole is better than one that touches on it.
+const NEAREST: f64 = 0.5;
+const AVERAGE: f64 = 0.5;
+const NAMED_DAY: f64 = 0.05;
+/// What breaks a tie, and no more: half of it is gone after so long.
+const RECENCY: f64 = 0.01;
+const RECENCY_HALF: f64 = 90.0 * 86_400_000.0;
+const USER_SAID: f64 = 0.01;
+/// Where the words leave no doubt.
+const ALL_WORDS: f64 = 0.1;
+const EXACT: f64 = 2.0;
+/// What has none of the words, and is no nearer than this, or than this part of the nearest, is about
+/// something else. Two short texts that mean the same may be at 0.16.
+const NEAR: f32 = 0.12;
+const NEAR_PART: f32 = 0.5;
+/// So many of each are looked at.
+const CANDIDATES: usize = 200;
+/// If fewer of the nearest pass the filter, it is asked first what passes at all.
+const ENOUGH: usize = 40;
+
+/// Finds by words and by meaning. Lists, and what is sorted by date, go by words alone.
+pub fn search_by_meaning(
+    store: &Store,
+    query: &Query<'_>,
+    meaning: Meaning<'_>,
+) -> rusqlite::Result<Found> {
+    let wanted = query.offset as usize + query.limit as usize;
+    let wide = Query {
+        limit: u32::try_from(wanted.max(CANDIDATES)).unwrap_or(u32::MAX),
+        offset: 0,
+        ..query.clone()
+    };
+    let words = super::words::words(query.words);
+    if query.sort == Sort::Date || words.is_empty() {
+        return search(store, query);
+    }
+    // Who has but a stop word in common is no hit where meaning can be asked for.
+    let words = about_words(&words);
+    let mut found = search_for(store, &wide, [words.clone(), words])?;
+    let mut hits: HashMap<i64, Hit> = found.hits.drain(..).map(|hit| (hit.id, hit)).collect();
+    let (near, new) = near(store, &wide, meaning, &hits)?;
+    hits.extend(new.into_iter().map(|hit| (hit.id, hit)));
+    if hits.is_empty() {
+        return search(store, query);
+    }
+
+    let exact = exact(query.words);
+    let exact = match exact.is_empty() {
+        true => HashSet::new(),
+        false => {
+            let query = Query {
+                words: &exact,
+                ..wide
+            };
+            let found = search(store, &query)?.hits.into_iter();
+            let all = found.filter(|it| it.matched == Some(Matched::AllWords));
+            all.map(|it| it.id).collect()
+        }
+    };
+    let day = dates::named(query.words, meaning.now);
+    let most = |scores: &mut dyn Iterator<Item = f64>| scores.fold(f64::MIN_POSITIVE, f64::max);
+    let best_words = most(&mut hits.values().filter_map(|it| it.score));
+    let best_near = most(&mut near.values().copied());
+    for hit in hits.values_mut() {
+        let words = hit.score.unwrap_or_default() / best_words;
+        // What is not embedded yet is taken to be as near as its words say.
+        let near = near.get(&hit.id).map_or(words, |it| it / best_near);
+        let day = day.as_ref().is_some_and(|it| it.contains(&hit.at));
+        let age = (meaning.now - hit.at).max(0) as f64 / RECENCY_HALF;
+        let bonus = |holds: bool, bonus: f64| if holds { bonus } else { 0.0 };
+        let score = BY_WORDS * words
+            + BY_MEANING * near
+            + bonus(hit.matched == Some(Matched::AllWords), ALL_WORDS)
+            + bonus(exact.contains(&hit.id), EXACT)
+            + bonus(day, NAMED_DAY)
+            + bonus(hit.origin == Some(Origin::User), USER_SAID)
+            + RECENCY * (-age).exp2();
+        let counts = hit.superseded_by.map_or(1.0, |_| SUPERSEDED);
+        hit.score = Some(score * counts);
+    }
+    found.hits = hits.into_values().collect();
+    found.hits.sort_by(|a, b| {
+        let order = |it: &Hit| it.score.unwrap_or_default();
+        order(b).total_cmp(&order(a)).then(b.id.cmp(&a.id))
+    });
+    found.hits.truncate(wanted);
+    found
+        .hits
+        .drain(..found.hits.len().min(query.offset as usize));
+    let any = |how| found.hits.iter().any(|it| it.matched == Some(how));
+    found.answer = if any(Matched::AllWords) {
+        Answer::AllWords
+    } else if any(Matched::SomeWords) {
+        Answer::AnyWord
+    } else {
+        Answer::Meaning
+    };
+    Ok(found)
+}
+
+/// How near each item is, of those that the words found and of the nearest; and those of the
+/// nearest that the words did not find.
+fn near(
+    store: &Store,
+    query: &Query<'_>,
+    meaning: Meaning<'_>,
+    known: &HashMap<i64, Hit>,
+) -> rusqlite::Result<(HashMap<i64, f64>, Vec<Hit>)> {
+    let Meaning {
+        vectors, question, ..
+    } = meaning;
+    let count = query.limit as usize;
+    let unknown = |near: &[(i64, f32)]| -> rusqlite::Result<Vec<Hit>> {
+        let least = near.first().map_or(0.0, |it| it.1 * NEAR_PART).max(NEAR);
+        let near = near.iter();
+        let near = near.filter(|(id, cosine)| *cosine >= least && !known.contains_key(id));
+        let ids: HashSet<i64> = near.map(|(id, _)| *id).collect();
+        list::pick(store, &Vec::from_iter(ids), &query.filter)
+    };
+    let nearest = vectors.nearest(question, count, |_| true);
+    let mut new = unknown(&nearest)?;
+    let is_all = nearest.len() < count;
+    let known_too = nearest.iter().filter(|(id, _)| known.contains_key(id));
+    let enough = new.len() + known_too.count() >= ENOUGH;
+    if !enough && !is_all && query.filter != super::Filter::default() {
+        let allowed = list::ids(store, &query.filter)?;
+        let nearest = vectors.nearest(question, count, |id| allowed.contains(&id));
+        new = unknown(&nearest)?;
+    }
+    for hit in &mut new {
+        hit.matched = Some(Matched::Meaning);
+    }
+    // Of each candidate all records count, not only those that are among the nearest.
+    let candidates: HashSet<i64> = new
+        .iter()
+        .map(|it| it.id)
+        .chain(known.keys().copied())
+        .collect();
+    let count = candidates.len() * RECORDS_MAX;
+    let mut near: HashMap<i64, (f64, f64, f64)> = HashMap::new();
+    for (id, cosine) in vectors.nearest(question, count, |id| candidates.contains(&id)) {
+        let cosine = f64::from(cosine.max(0.0));
+        let (nearest, sum, records) = near.entry(id).or_default();
+        *nearest = nearest.max(cosine);
+        (*sum, *records) = (*sum + cosine, *records + 1.0);
+    }
+    let pooled = near.into_iter();
+    let pooled = pooled
+        .map(|(id, (nearest, sum, records))| (id, NEAREST * nearest + AVERAGE * sum / records));
+    Ok((pooled.collect(), new))
+}
+
+/// The words of a query that are meant as they stand: quoted, or written as in code.
+fn exact(query: &str) -> String {
+    let quoted = query.split('"').skip(1).step_by(2);
+    // An odd mark quotes nothing.
+    let quoted = quoted.take(query.matches('"').count() / 2);
+    let unquoted = query
+        .split_whitespace()
+        .map(|it| it.trim_matches(|it: char| !it.is_alphanumeric()));
+    let in_code = unquoted.filter(|word| {
+        let has = |test: fn(char) -> bool| word.chars().any(test);
+        let inside = word.contains(['_', '/', '.', ':', '@']) && !word.contains("//");
+        let mixed = has(|it| it.is_ascii_digit()) && has(|it| it.is_ascii_alphabetic());
+        let camel = word.chars().skip(1).any(char::is_uppercase) && has(char::is_lowercase);
+        inside || mixed || camel
+    });
+    quoted.chain(in_code).collect::<Vec<_>>().join(" ")
+}

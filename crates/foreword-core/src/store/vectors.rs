@@ -1,0 +1,176 @@
+//! What items say, as vectors: one row an item, with all its records.
+//!
+//! The worker embeds what has none (`crate::records` says as which texts), and what lacks
+//! them is the only state: a text that changes loses its vectors by a trigger, those of
+//! another model or damaged ones are dropped, and both are then made like any other.
+
+use rusqlite::{TransactionBehavior, named_params};
+
+use super::{ItemBody, Store};
+use crate::records::{self, records};
+use crate::vectors::{Vector, Vectors};
+
+/// An item that has no vectors yet, and the texts that they are to be made of.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct Unembedded {
+    pub id: i64,
+    pub records: Vec<String>,
+}
+
+/// All vectors of a model, and what tells whether they are still all.
+#[derive(Debug, Default)]
+pub struct Loaded {
+    pub vectors: Vectors,
+    /// How many items they are of.
+    pub items: u64,
+    /// The last that was made.
+    last: i64,
+}
+
+/// Everything that can be found.
+const ALL: &str = "select id from observations
+                   union all select id from summaries
+                   union all select id from prompts
+                   union all select id from notes";
+
+/// What the vectors of this model are stored under: records that are made otherwise are as bad
+/// as another model's.
+fn stored_as(model: &str) -> String {
+    format!("{model}/{}", records::VERSION)
+}
+
+impl Store {
+    /// The newest items without vectors of this model, as many as have about so many records.
+    pub fn unembedded(&self, model: &str, records_max: usize) -> rusqlite::Result<Vec<Unembedded>> {
+        let mut statement = self.connection.prepare_cached(&format!(
+            "select id
+             from ({ALL})
+             where id not in (select item_id from vectors where model = :model)
+             order by id desc
+             limit :limit"
+        ))?;
+        let model = stored_as(model);
+        let ids = statement.query_map(
+            named_params! {":model": model, ":limit": records_max as i64},
+            |row| row.get(0),
+        )?;
+        let mut unembedded: Vec<Unembedded> = Vec::new();
+        let mut count = 0;
+        for id in ids.collect::<rusqlite::Result<Vec<i64>>>()? {
+            if count >= records_max {
+                break;
+            }
+            // None if it was forgotten just now.
+            if let Some(body) = self.body(id)? {
+                let records = records(&body);
+                count += records.len();
+                unembedded.push(Unembedded { id, records });
+            }
+        }
+        Ok(unembedded)
+    }
+
+    fn body(&self, id: i64) -> rusqlite::Result<Option<ItemBody>> {
+        Ok(self.item(id)?.map(|item| item.body))
+    }
+
+    /// Keeps the vectors of these items, in one transaction. One whose text has changed since gets
+    /// none, and comes up again.
+    pub fn put_vectors(
+        &mut self,
+        model: &str,
+        made: &[(Unembedded, Vec<Vector>)],
+    ) -> rusqlite::Result<()> {
+        let model = stored_as(model);
+        let tx =
+            rusqlite::Transaction::new_unchecked(&self.connection, TransactionBehavior::Immediate)?;
+        for (item, vectors) in made {
+            let unchanged = self
+                .body(item.id)?
+                .is_some_and(|it| records(&it) == item.records);
+            if !unchanged || vectors.len() != item.records.len() {
+                continue;
+            }
+            let mut page = Vectors::default();
+            for vector in vectors {
+                page.push(item.id, vector);
+            }
+            tx.prepare_cached(
+                "insert or replace into vectors (item_id, model, records)
+                 values (:id, :model, :records)",
+            )?
+            .execute(named_params! {
+                ":id": item.id,
+                ":model": model,
+                ":records": page.to_page(),
+            })?;
+        }
+        tx.commit()
+    }
+
+    /// How many items have vectors of this model, and how many there are.
+    pub fn embedded(&self, model: &str) -> rusqlite::Result<(u64, u64)> {
+        let embedded = self.connection.query_row(
+            "select count(*) from vectors where model = :model",
+            named_params! {":model": stored_as(model)},
+            |row| row.get(0),
+        )?;
+        Ok((embedded, self.embeddable()?))
+    }
+
+    /// How many items there are that can have vectors.
+    pub fn embeddable(&self) -> rusqlite::Result<u64> {
+        let sql = format!("select count(*) from ({ALL})");
+        self.connection
+            .prepare_cached(&sql)?
+            .query_row([], |row| row.get(0))
+    }
+
+    /// Brings these up to date with what is stored: all anew if any changed, which is rare
+    /// and quick. A damaged row is left out, as if it had not been made yet.
+    pub fn load_vectors(&self, model: &str, loaded: &mut Loaded) -> rusqlite::Result<()> {
+        let last = "select coalesce(max(made), 0) from vectors";
+        let last = self.connection.query_row(last, [], |row| row.get(0))?;
+        // One that was forgotten since is not among what can be found.
+        if loaded.last == last {
+            return Ok(());
+        }
+        // Not both in memory at once.
+        *loaded = Loaded::default();
+        let mut statement = self
+            .connection
+            .prepare_cached("select records from vectors where +model = :model")?;
+        let mut rows = statement.query(named_params! {":model": stored_as(model)})?;
+        while let Some(row) = rows.next()? {
+            let whole = loaded.vectors.add_page(row.get_ref(0)?.as_blob()?);
+            loaded.items += u64::from(whole.is_ok());
+        }
+        loaded.last = last;
+        Ok(())
+    }
+
+    /// Drops what is of no use: of another model, or damaged. Says how many.
+    pub fn drop_useless_vectors(&self, model: &str) -> rusqlite::Result<usize> {
+        let model = stored_as(model);
+        let others = "delete from vectors where model <> :model";
+        let mut dropped = self
+            .connection
+            .execute(others, named_params! {":model": model})?;
+        let mut statement = self
+            .connection
+            .prepare_cached("select item_id, records from vectors")?;
+        let mut rows = statement.query([])?;
+        let mut damaged: Vec<i64> = Vec::new();
+        while let Some(row) = rows.next()? {
+            let mut page = Vectors::default();
+            if page.add_page(row.get_ref(1)?.as_blob()?).is_err() {
+                damaged.push(row.get(0)?);
+            }
+        }
+        for id in damaged {
+            let delete = "delete from vectors where item_id = :id";
+            dropped += self.connection.execute(delete, named_params! {":id": id})?;
+        }
+        Ok(dropped)
+    }
+}

@@ -1,0 +1,324 @@
+//! What was said in other words is found, and what was meant as it stands comes first. The vectors
+//! here are made up: what a model makes of real words is tested with the worker.
+
+use foreword_core::model::{Event, EventKind, Millis, Observation, Origin};
+use foreword_core::search::{
+    Answer, Filter, Found, Matched, Meaning, Query, Sort, search_by_meaning,
+};
+use foreword_core::store::{Loaded, Store, Unembedded};
+use foreword_core::vectors::{DIMENSIONS, Vector};
+
+use crate::queue::event;
+use crate::store::{observation, open, outside, prompt, store};
+
+const MODEL: &str = "made-up";
+const NOW: Millis = 1_800_000_000_000;
+
+/// So near to `towards(1.0)`.
+fn towards(cosine: f32) -> Vector {
+    let mut vector = [0.0; DIMENSIONS];
+    vector[0] = cosine;
+    vector[1] = (1.0 - cosine * cosine).sqrt();
+    vector
+}
+
+fn told(title: &str) -> Observation {
+    Observation {
+        subtitle: String::new(),
+        facts: Vec::new(),
+        narrative: String::new(),
+        concepts: Vec::new(),
+        ..observation(title, title)
+    }
+}
+
+/// A memory of one turn with these observations, each as near as it says.
+fn memory(dir: &tempfile::TempDir, titles: &[(&str, f32)]) -> Store {
+    let mut memory = open(dir);
+    store(&mut memory, &[prompt(1, "p1", "unasked")], |_| {
+        titles.iter().map(|(title, _)| told(title)).collect()
+    });
+    embed(&mut memory, |text| {
+        let known = titles.iter().find(|(title, _)| text.starts_with(title));
+        towards(known.map_or(0.0, |it| it.1))
+    });
+    memory
+}
+
+fn embed(memory: &mut Store, near: impl Fn(&str) -> Vector) {
+    let items = memory.unembedded(MODEL, 1000).unwrap();
+    let vectors = |item: Unembedded| {
+        let vectors = item.records.iter().map(|it| near(it)).collect();
+        (item, vectors)
+    };
+    let made: Vec<_> = items.into_iter().map(vectors).collect();
+    memory.put_vectors(MODEL, &made).unwrap();
+}
+
+fn query(words: &str) -> Query<'_> {
+    Query {
+        words,
+        filter: Filter::default(),
+        sort: Sort::Relevance,
+        limit: 20,
+        offset: 0,
+    }
+}
+
+fn found_by(memory: &Store, query: &Query<'_>) -> Found {
+    let mut loaded = Loaded::default();
+    memory.load_vectors(MODEL, &mut loaded).unwrap();
+    let meaning = Meaning {
+        vectors: &loaded.vectors,
+        question: &towards(1.0),
+        now: NOW,
+    };
+    search_by_meaning(memory, query, meaning).unwrap()
+}
+
+fn titles(found: &Found) -> Vec<&str> {
+    found.hits.iter().map(|hit| hit.title.as_str()).collect()
+}
+
+#[test]
+fn what_has_none_of_the_words_is_found_by_what_it_means() {
+    let dir = tempfile::tempdir().unwrap();
+    let memory = memory(
+        &dir,
+        &[("alpha beta", 0.9), ("gamma delta", 0.5), ("epsilon", 0.1)],
+    );
+    let found = found_by(&memory, &query("zeta eta"));
+    assert_eq!(titles(&found), ["alpha beta", "gamma delta"]);
+    assert_eq!(found.answer, Answer::Meaning);
+    assert_eq!(found.unknown, ["zeta", "eta"]);
+    let found = found_by(&memory, &query("gamma"));
+    assert_eq!(titles(&found), ["gamma delta", "alpha beta"]);
+    assert_eq!(
+        found.hits.iter().map(|it| it.matched).collect::<Vec<_>>(),
+        [Some(Matched::AllWords), Some(Matched::Meaning)]
+    );
+}
+
+#[test]
+fn what_is_meant_as_it_stands_comes_first_however_near_the_others_are() {
+    let dir = tempfile::tempdir().unwrap();
+    let told = [
+        ("the borrow checker again", 0.95),
+        ("error E0308 in the parser", 0.2),
+        ("parseHTTPReply panics", 0.15),
+        ("see src/net/retry.rs", 0.13),
+        ("the tide is high", 0.14),
+    ];
+    let memory = memory(&dir, &told);
+    let first = |words: &str| titles(&found_by(&memory, &query(words)))[0].to_owned();
+    assert_eq!(first("the borrow error E0308"), told[1].0);
+    assert_eq!(first("borrow checker and parseHTTPReply"), told[2].0);
+    assert_eq!(first("the borrow checker in src/net/retry.rs"), told[3].0);
+    assert_eq!(first("borrow checker again \"high tide\""), told[4].0);
+    assert_eq!(first("borrow the tide"), told[0].0);
+    assert_eq!(first("E9999 borrow checker"), told[0].0);
+}
+
+#[test]
+fn a_filter_holds_for_what_is_found_by_meaning_too() {
+    let dir = tempfile::tempdir().unwrap();
+    let many: Vec<String> = (0..400).map(|at| format!("filler{at} word{at}")).collect();
+    let mut all: Vec<(&str, f32)> = many.iter().map(|it| (it.as_str(), 0.9)).collect();
+    all.push(("the one", 0.5));
+    let mut memory = memory(&dir, &all);
+    store(&mut memory, &[prompt(7, "p2", "unasked")], |_| {
+        let concepts = vec!["rare".to_owned()];
+        vec![Observation {
+            concepts,
+            ..told("wanted")
+        }]
+    });
+    embed(&mut memory, |_| towards(0.4));
+    let filter = Filter {
+        concept: Some("rare".into()),
+        ..Filter::default()
+    };
+    let found = found_by(
+        &memory,
+        &Query {
+            filter,
+            ..query("zeta")
+        },
+    );
+    assert_eq!(titles(&found), ["wanted"]);
+}
+
+#[test]
+fn the_user_s_word_a_named_day_and_recency_decide_between_equals() {
+    let dir = tempfile::tempdir().unwrap();
+    let mut memory = open(&dir);
+    let day = 86_400_000;
+    store(&mut memory, &[prompt(1, "p1", "unasked")], |_| {
+        let at = |title: &str, days: i64| Observation {
+            at: NOW - days * day,
+            ..told(title)
+        };
+        vec![
+            at("old", 400),
+            at("new", 1),
+            Observation {
+                origin: Origin::User,
+                ..at("said", 1)
+            },
+            at("weeks", 21),
+        ]
+    });
+    embed(&mut memory, |text| {
+        towards(if text == "unasked" { 0.0 } else { 0.6 })
+    });
+    let order = |words: &str| titles(&found_by(&memory, &query(words))).join(" ");
+    assert_eq!(order("zeta"), "said new weeks old");
+    assert_eq!(order("zeta three weeks ago"), "weeks said new old");
+}
+
+#[test]
+fn what_is_not_embedded_yet_is_ranked_by_its_words() {
+    let dir = tempfile::tempdir().unwrap();
+    let mut memory = memory(&dir, &[("alpha one", 0.3), ("beta two", 0.6)]);
+    store(&mut memory, &[prompt(7, "p2", "unasked")], |_| {
+        vec![told("alpha beta gamma")]
+    });
+    let found = found_by(&memory, &query("alpha beta gamma"));
+    assert_eq!(titles(&found)[0], "alpha beta gamma");
+    assert_eq!(found.answer, Answer::AllWords);
+}
+
+#[test]
+fn pages_of_hits_follow_on_each_other() {
+    let dir = tempfile::tempdir().unwrap();
+    let memory = memory(&dir, &[("a", 0.9), ("b", 0.8), ("c", 0.7), ("d", 0.6)]);
+    let page = |offset| Query {
+        limit: 2,
+        offset,
+        ..query("zeta")
+    };
+    assert_eq!(titles(&found_by(&memory, &page(0))), ["a", "b"]);
+    assert_eq!(titles(&found_by(&memory, &page(2))), ["c", "d"]);
+    assert_eq!(titles(&found_by(&memory, &page(4))), [""; 0]);
+    let listed = Query {
+        words: "",
+        ..page(0)
+    };
+    assert_eq!(found_by(&memory, &listed).answer, Answer::Listed);
+    let dated = Query {
+        sort: Sort::Date,
+        ..query("a")
+    };
+    assert_eq!(titles(&found_by(&memory, &dated)), ["a"]);
+}
+
+/// More came of the first turn, and alpha is told so.
+fn tell_again(memory: &mut Store, at: Millis, title: &str) {
+    let more = Event {
+        prompt_id: Some("p1".into()),
+        ..event("s", at, EventKind::ToolUse)
+    };
+    let alpha = Observation {
+        seed: "alpha".into(),
+        ..told(title)
+    };
+    store(memory, &[more], |_| vec![alpha.clone(), told("beta")]);
+}
+
+#[test]
+fn a_text_that_changes_or_goes_takes_its_vectors_along() {
+    let dir = tempfile::tempdir().unwrap();
+    let mut memory = memory(&dir, &[("alpha", 0.9), ("beta", 0.8)]);
+    let (embedded, items) = memory.embedded(MODEL).unwrap();
+    assert_eq!(
+        (embedded, items),
+        (items, 4),
+        "prompt, summary, two observations"
+    );
+    let id = |title: &str| {
+        let found = found_by(&memory, &query(title));
+        found.hits.iter().find(|it| it.title == title).unwrap().id
+    };
+    let (alpha, beta) = (id("alpha"), id("beta"));
+    let again = |memory: &mut Store, at: Millis, title: &str| {
+        tell_again(memory, at, title);
+        let left = memory.unembedded(MODEL, 10).unwrap();
+        left.into_iter().map(|it| it.id).collect::<Vec<_>>()
+    };
+    // Who says the same again keeps its vectors.
+    assert_eq!(again(&mut memory, 2, "alpha"), [0; 0]);
+    assert_eq!(again(&mut memory, 3, "alpha, said better"), [alpha]);
+    memory.forget(&[beta], NOW).unwrap();
+    let rows: Vec<i64> = outside(&dir)
+        .prepare("select item_id from vectors")
+        .unwrap()
+        .query_map([], |row| row.get(0))
+        .unwrap()
+        .collect::<Result<_, _>>()
+        .unwrap();
+    assert!(!rows.contains(&beta) && !rows.contains(&alpha), "{rows:?}");
+}
+
+#[test]
+fn vectors_of_a_text_that_changed_meanwhile_are_not_kept() {
+    let dir = tempfile::tempdir().unwrap();
+    let mut memory = open(&dir);
+    store(&mut memory, &[prompt(1, "p1", "unasked")], |_| {
+        vec![told("alpha"), told("beta")]
+    });
+    let items = memory.unembedded(MODEL, 10).unwrap();
+    tell_again(&mut memory, 2, "alpha, said better");
+    let made = |it: Unembedded| {
+        let vectors = vec![towards(0.5); it.records.len()];
+        (it, vectors)
+    };
+    let made: Vec<_> = items.into_iter().map(made).collect();
+    memory.put_vectors(MODEL, &made).unwrap();
+    let left = memory.unembedded(MODEL, 10).unwrap();
+    let left: Vec<_> = left.into_iter().map(|it| it.records.concat()).collect();
+    assert_eq!(left, ["alpha, said better"]);
+}
+
+#[test]
+fn damaged_vectors_and_those_of_another_model_are_left_out_dropped_and_made_again() {
+    let dir = tempfile::tempdir().unwrap();
+    let mut memory = memory(&dir, &[("alpha", 0.9), ("beta", 0.8)]);
+    let other = outside(&dir);
+    let harm = "update vectors set records = zeroblob(length(records))
+                where item_id = (select id from observations where title = 'alpha')";
+    assert_eq!(other.execute(harm, []).unwrap(), 1);
+    assert_eq!(titles(&found_by(&memory, &query("zeta"))), ["beta"]);
+    assert_eq!(memory.drop_useless_vectors(MODEL).unwrap(), 1);
+    assert_eq!(memory.unembedded(MODEL, 10).unwrap().len(), 1);
+    embed(&mut memory, |_| towards(0.9));
+    assert_eq!(
+        titles(&found_by(&memory, &query("zeta"))),
+        ["alpha", "beta"]
+    );
+
+    assert_eq!(memory.embedded("another").unwrap().0, 0);
+    assert_eq!(memory.drop_useless_vectors("another").unwrap(), 4);
+    assert_eq!(memory.unembedded("another", 10).unwrap().len(), 4);
+}
+
+#[test]
+fn loaded_vectors_are_loaded_again_when_any_changed() {
+    let dir = tempfile::tempdir().unwrap();
+    let mut memory = memory(&dir, &[("alpha", 0.9)]);
+    let mut loaded = Loaded::default();
+    memory.load_vectors(MODEL, &mut loaded).unwrap();
+    let before = loaded.vectors.clone();
+    memory.load_vectors(MODEL, &mut loaded).unwrap();
+    assert_eq!(loaded.vectors, before);
+    // Another vector in place of the last, as many as before.
+    outside(&dir)
+        .execute(
+            "delete from vectors where made = (select max(made) from vectors)",
+            [],
+        )
+        .unwrap();
+    embed(&mut memory, |_| towards(0.1));
+    memory.load_vectors(MODEL, &mut loaded).unwrap();
+    assert_eq!(loaded.vectors.len(), before.len());
+    assert_ne!(loaded.vectors, before);
+}

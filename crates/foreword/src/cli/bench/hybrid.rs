@@ -1,0 +1,108 @@
+//! What search by meaning costs: through a worker that has the model, and as a command that starts,
+//! reads all vectors and is gone.
+//!
+//! The vectors are made up: to embed a hundred thousand texts takes half an hour, and a search takes
+//! as long whatever they say. The questions are embedded by the real model.
+
+use std::process::{Command, Stdio};
+use std::time::{Duration, Instant};
+
+use anyhow::{Context as _, ensure};
+use foreword_core::search::Query;
+use foreword_core::store::Store;
+use foreword_core::vectors::DIMENSIONS;
+use serde_json::{Value, json};
+
+use super::statistics::{milliseconds, percentile};
+use super::vectors::Chance;
+use super::{process, server};
+use crate::cli::{home_to_look_at, worker};
+use crate::home::Home;
+use crate::{meaning, model_files, start};
+
+/// None without the model.
+pub fn measure(
+    home: &Home,
+    queries: &[String],
+    query: impl Fn(&str) -> Query<'_>,
+) -> anyhow::Result<Option<Value>> {
+    let model = home_to_look_at()?.model();
+    if !model.exists() {
+        return Ok(None);
+    }
+    make_up(&mut Store::open(&home.memory(), &home.backups())?)?;
+    std::fs::create_dir_all(home.models())?;
+    if !home.model().exists() {
+        std::os::unix::fs::symlink(std::path::absolute(model)?, home.model())?;
+    }
+    let pid = start::start_worker(home).context("could not start a worker")?;
+    let measured = with_worker(home, queries, query, pid);
+    worker::end_running(home)?;
+    measured.map(Some)
+}
+
+fn with_worker(
+    home: &Home,
+    queries: &[String],
+    query: impl Fn(&str) -> Query<'_>,
+    pid: u32,
+) -> anyhow::Result<Value> {
+    let store = Store::look(&home.memory())?.context("the memory that was made is gone")?;
+    let ask = |words: &str| -> anyhow::Result<(f64, bool)> {
+        let started = Instant::now();
+        let (_, note) = meaning::search(home, &store, &query(words))?;
+        Ok((milliseconds(started.elapsed()), note.is_empty()))
+    };
+    let started = Instant::now();
+    while !ask("are you there")?.1 {
+        let waited = started.elapsed() < Duration::from_secs(60);
+        ensure!(waited, "the worker does not answer in time on this machine");
+        #[expect(clippy::disallowed_methods, reason = "it is asked until it answers")]
+        std::thread::sleep(Duration::from_millis(50));
+    }
+    let (mut times, mut cold, mut by_words) = (Vec::new(), Vec::new(), 0);
+    for words in queries {
+        let (took, by_meaning) = ask(words)?;
+        times.push(took);
+        by_words += usize::from(!by_meaning);
+    }
+    for words in queries.iter().take(20) {
+        let started = Instant::now();
+        let mut command = Command::new(std::env::current_exe()?);
+        command.args(["search", "--all-projects", words.as_str()]);
+        command
+            .env("FOREWORD_HOME", home.dir())
+            .stdout(Stdio::null());
+        ensure!(command.status()?.success(), "a search failed");
+        cold.push(milliseconds(started.elapsed()));
+    }
+    Ok(json!({
+        "ms": {"p50": percentile(&times, 50), "p95": percentile(&times, 95)},
+        "cold_ms": {"p50": percentile(&cold, 50), "p95": percentile(&cold, 95)},
+        "by_words_only": by_words,
+        "mcp_peak_bytes": server::most_memory(home, queries)?,
+        "worker_peak_bytes": process::peak_kilobytes(pid) * 1024,
+        "raw_ms": {"ours": times, "cold": cold},
+    }))
+}
+
+/// Gives every record a vector in no direction.
+fn make_up(store: &mut Store) -> anyhow::Result<()> {
+    let mut chance = Chance(1);
+    loop {
+        let items = store.unembedded(model_files::NAME, 4096)?;
+        let made = items.into_iter().map(|it| {
+            let vectors = it
+                .records
+                .iter()
+                .map(|_| chance.near(&[0.0; DIMENSIONS], 1.0))
+                .collect();
+            (it, vectors)
+        });
+        let made: Vec<_> = made.collect();
+        if made.is_empty() {
+            return Ok(());
+        }
+        store.put_vectors(model_files::NAME, &made)?;
+    }
+}

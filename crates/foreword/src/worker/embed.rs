@@ -1,0 +1,275 @@
+//! The sentence model in the worker: it embeds what has no vectors yet, while there is nothing
+//! else to do, and answers those who want a question embedded (`crate::meaning` asks).
+//!
+//! Two threads. One works through the memory, at the lowest priority; what lacks vectors is
+//! all it needs to know, so it can be stopped at any text. The other sits at the socket and is
+//! quick. Neither is ever waited for by the worker's own loop.
+
+use std::io::Write as _;
+use std::os::unix::fs::PermissionsExt as _;
+use std::os::unix::net::{UnixListener, UnixStream};
+use std::path::PathBuf;
+use std::sync::atomic::{AtomicBool, AtomicI64, Ordering};
+use std::sync::{Arc, Condvar, Mutex, MutexGuard, PoisonError};
+use std::thread::JoinHandle;
+use std::time::{Duration, SystemTime};
+
+use anyhow::Context as _;
+use foreword_core::model::Millis;
+use foreword_core::store::{Store, Unembedded};
+use foreword_core::text;
+use foreword_embed::{Model, WEIGHTS};
+
+use crate::home::{self, Home};
+use crate::log::Log;
+use crate::meaning::{self, LOADING};
+use crate::{model_files, platform};
+
+/// So many texts at least make a batch, and a transaction.
+const BATCH: usize = 32;
+/// A model that nobody used for so long is let go: it takes 70 MB.
+const MODEL_IDLE: Duration = Duration::from_secs(30);
+const WRITE_WITHIN: Duration = Duration::from_millis(100);
+
+pub struct Embedder {
+    shared: Arc<Shared>,
+    threads: Vec<JoinHandle<()>>,
+    socket: PathBuf,
+}
+
+struct Shared {
+    home: Home,
+    state: Mutex<State>,
+    changed: Condvar,
+    /// The worker has work of its own, or ends.
+    yields: AtomicBool,
+    /// When it last was of use.
+    used_at: AtomicI64,
+}
+
+#[derive(Default)]
+struct State {
+    ends: bool,
+    /// Something may lack vectors.
+    look: bool,
+    /// Somebody asked.
+    wanted: bool,
+    model: Option<Arc<Model>>,
+    /// Files that cannot be used, by their time.
+    broken: Option<SystemTime>,
+}
+
+impl Embedder {
+    pub fn start(home: &Home) -> anyhow::Result<Embedder> {
+        let socket = home.embed_socket();
+        // Under the worker's lock: one that is there is a dead worker's.
+        let _ = std::fs::remove_file(&socket);
+        let listener = UnixListener::bind(&socket).context("could not open the socket")?;
+        std::fs::set_permissions(&socket, std::fs::Permissions::from_mode(0o600))?;
+        let shared = Arc::new(Shared {
+            home: home.clone(),
+            // Whoever started us may be about to ask.
+            state: Mutex::new(State {
+                wanted: true,
+                ..State::default()
+            }),
+            changed: Condvar::new(),
+            yields: AtomicBool::new(false),
+            used_at: AtomicI64::new(0),
+        });
+        let (answers, embeds) = (shared.clone(), shared.clone());
+        let threads = vec![
+            std::thread::spawn(move || answers.answer_all(&listener)),
+            std::thread::spawn(move || embeds.embed_all()),
+        ];
+        Ok(Embedder {
+            shared,
+            threads,
+            socket,
+        })
+    }
+
+    /// The worker has work: the text in hand is the last for now.
+    pub fn pause(&self) {
+        self.shared.yields.store(true, Ordering::Relaxed);
+    }
+
+    /// The worker has nothing to do.
+    pub fn go_on(&self) {
+        self.shared.yields.store(false, Ordering::Relaxed);
+        self.shared.state().look = true;
+        self.shared.changed.notify_all();
+    }
+
+    pub fn used_at(&self) -> Millis {
+        self.shared.used_at.load(Ordering::Relaxed)
+    }
+}
+
+impl Drop for Embedder {
+    fn drop(&mut self) {
+        self.pause();
+        self.shared.state().ends = true;
+        self.shared.changed.notify_all();
+        // Whoever sits at the socket looks up when somebody comes.
+        let _ = UnixStream::connect(&self.socket);
+        for thread in self.threads.drain(..) {
+            let _ = thread.join();
+        }
+        let _ = std::fs::remove_file(&self.socket);
+    }
+}
+
+impl Shared {
+    fn state(&self) -> MutexGuard<'_, State> {
+        self.state.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+
+    fn note_use(&self) {
+        self.used_at.store(home::now(), Ordering::Relaxed);
+    }
+
+    fn answer_all(&self, listener: &UnixListener) {
+        for stream in listener.incoming() {
+            if self.state().ends {
+                return;
+            }
+            match stream {
+                Ok(stream) => self.answer(stream),
+                // Too many open files, perhaps: that passes, but do not spin.
+                Err(_) => drop(self.changed.wait_timeout(self.state(), WRITE_WITHIN)),
+            }
+        }
+    }
+
+    /// One question, from this user; whatever else comes is hung up on.
+    fn answer(&self, mut stream: UnixStream) {
+        if !platform::is_our_user(&stream) || stream.set_write_timeout(Some(WRITE_WITHIN)).is_err()
+        {
+            return;
+        }
+        let Some(text) = meaning::receive(&mut stream) else {
+            return;
+        };
+        self.note_use();
+        let model = {
+            let mut state = self.state();
+            state.wanted = true;
+            state.model.clone().ok_or(match state.broken {
+                Some(_) => "broken",
+                None => LOADING,
+            })
+        };
+        self.changed.notify_all();
+        let vector = model.map(|model| model.embed(&text));
+        let _ = stream.write_all(&meaning::answer(vector.as_ref().map_err(|why| *why)));
+    }
+
+    fn embed_all(&self) {
+        platform::lower_our_priority();
+        let mut store: Option<Store> = None;
+        let mut made = 0;
+        loop {
+            let mut state = self.state();
+            while !(state.ends || state.wanted || (state.look && !self.yields())) {
+                let waited = self.changed.wait_timeout(state, MODEL_IDLE);
+                let (again, over) = waited.unwrap_or_else(PoisonError::into_inner);
+                state = again;
+                if over.timed_out() {
+                    state.model = None;
+                }
+            }
+            if state.ends {
+                return;
+            }
+            let look = !state.wanted && !self.yields();
+            state.wanted = false;
+            // Before looking: what comes meanwhile says so again.
+            state.look &= !look;
+            drop(state);
+            if !look {
+                self.model();
+                continue;
+            }
+            match self.batch(&mut store) {
+                Ok(Some(count)) => {
+                    made += count;
+                    self.note_use();
+                    self.state().look = true;
+                }
+                done => {
+                    if made > 0 {
+                        let items = text::count(made as u64, "item", "items");
+                        Log::Work.line(&self.home, &format!("{items} embedded"));
+                        made = 0;
+                    }
+                    if let Err(error) = done {
+                        let line = format!("could not embed: {error:#}");
+                        Log::Worker.line(&self.home, &line);
+                        store = None;
+                    }
+                }
+            }
+        }
+    }
+
+    fn yields(&self) -> bool {
+        self.yields.load(Ordering::Relaxed)
+    }
+
+    /// The model; loaded if it is not there. One that cannot be loaded is not tried again until
+    /// its files are others.
+    fn model(&self) -> Option<Arc<Model>> {
+        let folder = self.home.model();
+        let time = || std::fs::metadata(folder.join(WEIGHTS)).and_then(|it| it.modified());
+        let time = time().unwrap_or(SystemTime::UNIX_EPOCH);
+        let mut state = self.state();
+        if state.model.is_some() || state.broken == Some(time) {
+            return state.model.clone();
+        }
+        drop(state);
+        let opened = Model::open(&folder);
+        if let Err(error) = &opened {
+            let line = format!("the sentence model cannot be used, search goes by words: {error}");
+            Log::Worker.line(&self.home, &line);
+        }
+        state = self.state();
+        state.broken = opened.is_err().then_some(time);
+        state.model = opened.ok().map(Arc::new);
+        state.model.clone()
+    }
+
+    /// Embeds some of what lacks vectors, the newest first, and says how many items; none if
+    /// nothing does, or there is no model to do it with.
+    fn batch(&self, store: &mut Option<Store>) -> anyhow::Result<Option<usize>> {
+        let store = match store {
+            Some(store) => store,
+            None => {
+                let opened = Store::open(&self.home.memory(), &self.home.backups())?;
+                opened.drop_useless_vectors(model_files::NAME)?;
+                store.insert(opened)
+            }
+        };
+        let items = store.unembedded(model_files::NAME, BATCH)?;
+        if items.is_empty() {
+            return Ok(None);
+        }
+        let Some(model) = self.model() else {
+            return Ok(None);
+        };
+        let mut made: Vec<(Unembedded, Vec<_>)> = Vec::new();
+        for item in items {
+            let texts = item.records.iter();
+            let vectors: Vec<_> = texts
+                .take_while(|_| !self.yields())
+                .map(|it| model.embed(it))
+                .collect();
+            if vectors.len() < item.records.len() {
+                break;
+            }
+            made.push((item, vectors));
+        }
+        store.put_vectors(model_files::NAME, &made)?;
+        Ok(Some(made.len()))
+    }
+}

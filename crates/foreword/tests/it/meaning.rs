@@ -1,0 +1,336 @@
+//! Search by meaning, end to end: the real model in the worker, asked over its socket. And by words,
+//! at once and with a reason, whenever anything of that is missing.
+
+use std::io::{Read as _, Write as _};
+use std::os::unix::fs::PermissionsExt as _;
+use std::os::unix::net::UnixStream;
+use std::path::{Path, PathBuf};
+
+use serde_json::{Value, json};
+
+use crate::mcp::Client;
+use crate::model;
+use crate::support::{Host, Sandbox, signal, wait_until};
+
+const TOLD: &str = "tokens were rejected one second too early";
+const OTHERS: [&str; 3] = [
+    "the build cache lives in a folder of its own",
+    "the logo is blue",
+    "bread is baked on Sundays",
+];
+const ASKED: &str = "login expiry off-by-one";
+
+struct World {
+    sandbox: Sandbox,
+    project: PathBuf,
+}
+
+impl World {
+    /// A project in which something was remembered, with the model but without a worker.
+    fn new() -> World {
+        let mut sandbox = Sandbox::new();
+        sandbox.set("FOREWORD_MODEL_HUB", "");
+        let project = sandbox.project("app");
+        let world = World { sandbox, project };
+        let mut client = world.client();
+        for text in [TOLD].iter().chain(&OTHERS) {
+            client.says("remember", json!({"text": text}));
+        }
+        client.end();
+        world.install(model::folder());
+        world
+    }
+
+    fn install(&self, folder: &Path) {
+        let models = self.sandbox.home().join("models");
+        std::fs::create_dir_all(&models).unwrap();
+        let link = models.join("all-MiniLM-L6-v2");
+        let _ = std::fs::remove_file(&link);
+        std::os::unix::fs::symlink(folder, link).unwrap();
+    }
+
+    fn client(&self) -> Client {
+        Client::new(&self.sandbox, &self.project)
+    }
+
+    fn search(&self, words: &str) -> String {
+        let mut command = self.sandbox.command(&["search", words]);
+        let output = command.current_dir(&self.project).output().unwrap();
+        assert!(output.status.success(), "{output:?}");
+        assert_eq!(String::from_utf8(output.stderr).unwrap(), "");
+        String::from_utf8(output.stdout).unwrap()
+    }
+
+    fn status(&self) -> Value {
+        serde_json::from_str(&self.sandbox.run(&["model", "status", "--json"])).unwrap()
+    }
+
+    /// Has a worker embed everything, and be asked until it answers in time.
+    fn embedded(&self) {
+        self.sandbox.run(&["worker", "start"]);
+        wait_until("all is embedded", || self.status()["embedded"] == 1.0);
+        wait_until("the worker answers", || {
+            !self.search(ASKED).contains("by words only")
+        });
+    }
+
+    fn embed_socket(&self) -> PathBuf {
+        self.sandbox.home().join("embed.sock")
+    }
+}
+
+impl Drop for World {
+    fn drop(&mut self) {
+        if let Some(pid) = self.sandbox.worker_pid() {
+            signal(pid, "CONT");
+            signal(pid, "TERM");
+            wait_until("the worker is gone", || self.sandbox.worker_pid().is_none());
+        }
+    }
+}
+
+#[test]
+fn what_was_said_in_other_words_is_found_by_command_and_by_agent() {
+    let world = World::new();
+    world.embedded();
+    let found = world.search(ASKED);
+    let first = found.lines().next().unwrap();
+    assert!(
+        first.contains(TOLD) && first.ends_with("(by meaning)"),
+        "{found}"
+    );
+    assert!(
+        found.contains("nothing has any of these words; these are nearest in meaning"),
+        "{found}"
+    );
+    assert!(!found.contains("% of the memory"), "{found}");
+    let mut client = world.client();
+    let mut said = String::new();
+    wait_until("the agent is answered in time", || {
+        said = client.says("search", json!({"query": ASKED}));
+        !said.contains("By words only")
+    });
+    assert!(said.contains(TOLD), "{said}");
+    assert!(said.contains("these are nearest in meaning"), "{said}");
+    let around = client.says("timeline", json!({"query": "tokens rejected"}));
+    assert!(around.contains("> ") && around.contains(TOLD), "{around}");
+    client.end();
+    assert_eq!(world.sandbox.status()["embedded"], 1.0);
+    assert!(
+        world
+            .sandbox
+            .run(&["status"])
+            .contains("100 % of it is found by meaning")
+    );
+    assert!(
+        world.sandbox.log("work.log").contains("4 items embedded"),
+        "{}",
+        world.sandbox.log("work.log")
+    );
+
+    // Newer memories are embedded by the same worker; until then it is said.
+    world
+        .client()
+        .says("remember", json!({"text": "the invoice rounds down"}));
+    assert!(
+        world
+            .search(ASKED)
+            .contains("80 % of the memory is searched by meaning yet")
+    );
+    world.sandbox.told(
+        "context",
+        &world.project,
+        &json!({"session_id": "s", "hook_event_name": "SessionStart", "source": "startup", "cwd": world.project}),
+    );
+    wait_until("the new one is embedded, too", || {
+        world.status()["embedded"] == 1.0
+    });
+}
+
+#[test]
+fn a_search_without_a_worker_goes_by_words_says_so_and_starts_one() {
+    let world = World::new();
+    let found = world.search("tokens early");
+    assert!(found.contains(TOLD), "{found}");
+    assert!(
+        found.contains("by words only: the worker was not running"),
+        "{found}"
+    );
+    wait_until("a worker came up", || world.sandbox.worker_pid().is_some());
+    wait_until("all is embedded", || world.status()["embedded"] == 1.0);
+    wait_until("search goes by meaning", || {
+        world.search(ASKED).contains(TOLD)
+    });
+    // Off is off: nothing is started.
+    world.sandbox.run(&["worker", "stop"]);
+    world.sandbox.run(&["off", "--everywhere"]);
+    assert!(world.search("tokens early").contains("by words only"));
+    assert_eq!(world.sandbox.worker_pid(), None);
+    assert!(!world.sandbox.home().join("worker.starting").exists());
+}
+
+#[test]
+fn without_a_model_with_a_broken_one_or_switched_off_search_goes_by_words() {
+    let mut world = World::new();
+    world.sandbox.set("FOREWORD_MODEL_EMBED", "false");
+    let found = world.search("tokens rejected loudly");
+    assert!(
+        found.contains("by words only: the setting `model.embed` is off"),
+        "{found}"
+    );
+    assert_eq!(world.sandbox.worker_pid(), None);
+    world.sandbox.unset("FOREWORD_MODEL_EMBED");
+
+    let broken = world.sandbox.user_home().join("broken");
+    std::fs::create_dir(&broken).unwrap();
+    std::fs::write(broken.join("model.safetensors"), "no model").unwrap();
+    std::fs::copy(
+        model::folder().join("tokenizer.json"),
+        broken.join("tokenizer.json"),
+    )
+    .unwrap();
+    world.install(&broken);
+    world.sandbox.run(&["worker", "start"]);
+    wait_until("the worker says what is wrong", || {
+        world
+            .sandbox
+            .log("worker.log")
+            .contains("the sentence model cannot be used")
+    });
+    let found = world.search("tokens early");
+    assert!(
+        found.contains(TOLD) && found.contains("by words only"),
+        "{found}"
+    );
+    // The worker works on, and takes the right one when it is there.
+    world.install(model::folder());
+    wait_until("what was missing is made", || {
+        world.search(ASKED);
+        world.sandbox.run(&["worker", "drain"]);
+        world.status()["embedded"] == 1.0
+    });
+    // Removed under its hands: by words again, and no error.
+    std::fs::remove_file(world.sandbox.home().join("models/all-MiniLM-L6-v2")).unwrap();
+    let found = world.search("tokens early");
+    assert!(
+        found.contains(TOLD) && !found.contains("by words only"),
+        "{found}"
+    );
+    let found = world.search("tokens rejected loudly");
+    assert!(
+        found.contains("by words only: `foreword model install` adds search by meaning"),
+        "{found}"
+    );
+}
+
+#[test]
+fn a_worker_that_hangs_is_not_waited_for() {
+    let world = World::new();
+    world.embedded();
+    let pid = world.sandbox.worker_pid().unwrap();
+    signal(pid, "STOP");
+    let found = world.search("tokens early");
+    assert!(
+        found.contains(TOLD) && found.contains("the worker did not answer in time"),
+        "{found}"
+    );
+    signal(pid, "CONT");
+    wait_until("it answers again", || {
+        !world.search(ASKED).contains("by words only")
+    });
+}
+
+#[test]
+fn damaged_vectors_are_made_again() {
+    let world = World::new();
+    world.embedded();
+    world.sandbox.run(&["worker", "stop"]);
+    let harm =
+        "update vectors set records = x'00' where item_id in (select item_id from vectors limit 2)";
+    assert_eq!(
+        world
+            .sandbox
+            .database("memory.db")
+            .execute(harm, [])
+            .unwrap(),
+        2
+    );
+    world.embedded();
+    let whole = "select count(*) from vectors where length(records) > 300";
+    wait_until("they are whole", || {
+        world.sandbox.count("memory.db", whole) == 4
+    });
+}
+
+#[test]
+fn the_socket_is_no_way_in() {
+    let world = World::new();
+    world.embedded();
+    let mode = std::fs::metadata(world.embed_socket())
+        .unwrap()
+        .permissions()
+        .mode();
+    assert_eq!(mode & 0o777, 0o600);
+    let send = |bytes: &[u8]| {
+        let mut stream = UnixStream::connect(world.embed_socket()).unwrap();
+        let _ = stream.write_all(bytes);
+        let _ = stream.shutdown(std::net::Shutdown::Write);
+        let mut answer = Vec::new();
+        let _ = stream.read_to_end(&mut answer);
+        answer
+    };
+    let flood = vec![b'x'; 1 << 20];
+    for garbage in [
+        b"".as_slice(),
+        b"\n",
+        b"GET / HTTP/1.1\r\n\r\n",
+        b"{\"v\":2,\"text\":\"x\"}\n",
+        &flood,
+    ] {
+        assert_eq!(send(garbage), b"");
+    }
+    // Somebody who connects and says nothing holds nobody up for long.
+    let _silent = UnixStream::connect(world.embed_socket()).unwrap();
+    wait_until("it answers", || {
+        let answer = send(b"{\"v\":1,\"text\":\"hello\"}\n");
+        answer.len() > 1536 && answer.starts_with(b"{\"v\":1,\"model\":\"all-MiniLM-L6-v2\"")
+    });
+    world.sandbox.run(&["worker", "stop"]);
+    assert!(!world.embed_socket().exists());
+}
+
+#[test]
+fn bench_mine_asks_what_one_came_back_to_and_refuses_where_that_says_nothing() {
+    let sandbox = Sandbox::new();
+    let project = sandbox.project("app");
+    let session = |number: usize| {
+        let host = Host::new(&format!("s{number}"), &project);
+        let tell = |hook, input: &Value| sandbox.told(hook, &project, input);
+        tell("new", &host.prompt("Make the token check stricter"));
+        let (old, new) = (
+            format!("limit = {number}"),
+            format!("limit = {}", number + 1),
+        );
+        tell("save", &host.edit("src/token.rs", &old, &new));
+        tell("summary", &host.stop("Done."));
+    };
+    (0..5).for_each(session);
+    sandbox.drain();
+    let refused = sandbox.command(&["bench", "mine"]).output().unwrap();
+    assert_eq!(refused.status.code(), Some(1));
+    let why = String::from_utf8(refused.stderr).unwrap();
+    assert!(
+        why.contains("too little to measure: 4 of your prompts"),
+        "{why}"
+    );
+
+    (5..22).for_each(session);
+    sandbox.drain();
+    let report: Value = serde_json::from_str(&sandbox.run(&["bench", "mine", "--json"])).unwrap();
+    assert_eq!(
+        (&report["n"], &report["recall_any@5"]),
+        (&json!(21), &json!(1.0)),
+        "{report}"
+    );
+    sandbox.run(&["worker", "stop"]);
+}
