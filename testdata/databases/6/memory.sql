@@ -5,7 +5,7 @@ CREATE TABLE projects (
     name text not null,
     created_at integer not null
 ) strict;
-INSERT INTO projects VALUES(1,'pay',1794825855504);
+INSERT INTO projects VALUES(1,'pay',1794830088384);
 CREATE TABLE project_keys (
     key text primary key,
     project_id integer not null references projects (id) on delete cascade
@@ -16,12 +16,12 @@ CREATE TABLE items (
     uuid text not null unique,
     kind text not null check (kind in ('observation', 'summary', 'prompt', 'note'))
 ) strict;
-INSERT INTO items VALUES(1,'01a1e3f5-2186-7aae-aaee-76f5b1ed868f','prompt');
-INSERT INTO items VALUES(2,'01a1e3f5-21a3-766e-b4fc-755a0e5204dd','observation');
-INSERT INTO items VALUES(3,'01a1e3f5-21af-780d-b151-5b169b59aa8b','summary');
-INSERT INTO items VALUES(4,'01a1e3f5-2244-7481-a134-674c1fd8e653','prompt');
-INSERT INTO items VALUES(5,'01a1e3f5-2256-72b0-a769-16d75e9cc688','observation');
-INSERT INTO items VALUES(6,'01a1e3f5-225f-774a-ab49-23ca43d68189','summary');
+INSERT INTO items VALUES(1,'01a1e435-b85b-7fb4-8e06-49402bc5ded5','prompt');
+INSERT INTO items VALUES(2,'01a1e435-b883-7ad9-8607-e6d33df23804','observation');
+INSERT INTO items VALUES(3,'01a1e435-b88a-7aa1-8ccc-464676d9d16c','summary');
+INSERT INTO items VALUES(4,'01a1e435-b8e2-7cb8-93e6-b9fb959a54c9','prompt');
+INSERT INTO items VALUES(5,'01a1e435-b8ef-7200-8b17-fe3c0dd4c9dc','observation');
+INSERT INTO items VALUES(6,'01a1e435-b8f4-7f12-92d2-6c2a2369a160','summary');
 CREATE TABLE sessions (
     id integer primary key,
     host text not null,
@@ -36,8 +36,8 @@ CREATE TABLE sessions (
     last_event_at integer not null, subtitle text,
     unique (host, host_session_id)
 ) strict;
-INSERT INTO sessions VALUES(1,'claude-code','first',1,'completed','Fix the expiry test of tokens','main','/srv/foreword/pay','/transcripts/first.jsonl',1794825855352,1794825855462,NULL);
-INSERT INTO sessions VALUES(2,'claude-code','second',1,'active','Raise the limit','main','/srv/foreword/pay','/transcripts/second.jsonl',1794825855556,1794825855583,'It is seven now.');
+INSERT INTO sessions VALUES(1,'claude-code','first',1,'completed','Fix the expiry test of tokens','main','/srv/foreword/pay','/transcripts/first.jsonl',1794830088271,1794830088339,NULL);
+INSERT INTO sessions VALUES(2,'claude-code','second',1,'active','Raise the limit','main','/srv/foreword/pay','/transcripts/second.jsonl',1794830088418,1794830088436,'It is seven now.');
 CREATE TABLE prompts (
     id integer primary key references items (id),
     session_id integer not null references sessions (id) on delete cascade,
@@ -48,8 +48,8 @@ CREATE TABLE prompts (
     at integer not null,
     unique (session_id, host_prompt_id)
 ) strict;
-INSERT INTO prompts VALUES(1,1,1,'first-prompt','Fix the expiry test of tokens',replace('Fixed.\n\nNext steps:\n- cover refunds','\n',char(10)),1794825855366);
-INSERT INTO prompts VALUES(4,2,1,'second-prompt','Raise the kumquat limit','The limit is seven now.',1794825855556);
+INSERT INTO prompts VALUES(1,1,1,'first-prompt','Fix the expiry test of tokens',replace('Fixed.\n\nNext steps:\n- cover refunds','\n',char(10)),1794830088283);
+INSERT INTO prompts VALUES(4,2,1,'second-prompt','Raise the kumquat limit','The limit is seven now.',1794830088418);
 CREATE TABLE observations (
     id integer primary key references items (id),
     session_id integer not null references sessions (id) on delete cascade,
@@ -73,8 +73,8 @@ CREATE TABLE observations (
     at integer not null, superseded_by integer references observations (id) on delete set null,
     unique (session_id, seed)
 ) strict;
-INSERT INTO observations VALUES(2,1,1,1,'trouble:01a1e3f5-218e-7556-aa75-43a13f266008','bugfix','Fixed “assertion failed: now <= expires” in src/token.rs','`cargo test` failed and passes now','["`cargo test` failed with exit code 101: assertion failed: now <= expires","`cargo test` passes after one failing run","src/token.rs: `now < expires` became `now <= expires`"]','Asked: “Fix the expiry test of tokens”. `cargo test` failed with “assertion failed: now <= expires”. Changed src/token.rs. After that `cargo test` passed. The agent''s closing words: “Fixed.”','["token","rust","testing","authentication"]','agent',NULL,'main',NULL,'offline',NULL,NULL,'["01a1e3f5-218e-7556-aa75-43a13f266008","01a1e3f5-2194-71b9-afb1-04e886d55224","01a1e3f5-21a3-7341-92e3-d1b9602efb83"]',1794825855395,NULL);
-INSERT INTO observations VALUES(5,2,1,4,'01a1e3f5-2244-7471-acd3-2cdbc78636eb/0','decision','Kumquat limit raised to seven','Six was too few','["MAX_KUMQUATS is 7"]','Orders of seven were refused, so the limit went up.','["limits"]','agent',NULL,'main',NULL,'openai','test-model','1','["01a1e3f5-2256-7589-bbbe-97dc0e4c7124"]',1794825855574,NULL);
+INSERT INTO observations VALUES(2,1,1,1,'trouble:01a1e435-b875-74ed-b85e-68fb5035ed69','bugfix','Fixed “assertion failed: now <= expires” in src/token.rs','`cargo test` failed and passes now','["`cargo test` failed with exit code 101: assertion failed: now <= expires","`cargo test` passes after one failing run","src/token.rs: `now < expires` became `now <= expires`"]','Asked: “Fix the expiry test of tokens”. `cargo test` failed with “assertion failed: now <= expires”. Changed src/token.rs. After that `cargo test` passed. The agent''s closing words: “Fixed.”','["token","rust","testing","authentication"]','agent',NULL,'main',NULL,'offline',NULL,NULL,'["01a1e435-b875-74ed-b85e-68fb5035ed69","01a1e435-b87d-778f-b22b-b6057e251412","01a1e435-b883-7615-b56a-ea23374175a8"]',1794830088323,NULL);
+INSERT INTO observations VALUES(5,2,1,4,'01a1e435-b8e2-7053-a1aa-c662772bb0fd/0','decision','Kumquat limit raised to seven','Six was too few','["MAX_KUMQUATS is 7"]','Orders of seven were refused, so the limit went up.','["limits"]','agent',NULL,'main',NULL,'openai','test-model','1','["01a1e435-b8ef-76af-ba1c-dc860f1a4d7b"]',1794830088431,NULL);
 CREATE TABLE observation_files (
     observation_id integer not null references observations (id) on delete cascade,
     path text not null,
@@ -114,24 +114,24 @@ CREATE TABLE summaries (
     prompt_version text,
     at integer not null
 ) strict;
-INSERT INTO summaries VALUES(3,1,1,1,'Fix the expiry test of tokens','','`cargo test` failed at first: assertion failed: now <= expires.','`cargo test` passes again.','cover refunds','[]','["src/token.rs"]','The agent''s closing words: “Fixed.”','offline',NULL,NULL,1794825855407);
-INSERT INTO summaries VALUES(6,2,1,4,'Raise the limit','src/limit.rs','The limit is one constant.','It is seven now.','Tell the shops.','[]','[]','','openai','test-model','1',1794825855583);
+INSERT INTO summaries VALUES(3,1,1,1,'Fix the expiry test of tokens','','`cargo test` failed at first: assertion failed: now <= expires.','`cargo test` passes again.','cover refunds','[]','["src/token.rs"]','The agent''s closing words: “Fixed.”','offline',NULL,NULL,1794830088330);
+INSERT INTO summaries VALUES(6,2,1,4,'Raise the limit','src/limit.rs','The limit is one constant.','It is seven now.','Tell the shops.','[]','[]','','openai','test-model','1',1794830088436);
 CREATE TABLE processed_events (
     event_id text primary key,
     key text not null unique,
     outcome text not null check (outcome in ('stored', 'nothing')),
     at integer not null
 , provider text) strict, without rowid;
-INSERT INTO processed_events VALUES('01a1e3f5-2178-700a-b893-b4c2e355718e','session_start:first:first-prompt:678106dbb654a6978b6acbc7830b726e:179482585','stored',1794825855504,'offline');
-INSERT INTO processed_events VALUES('01a1e3f5-2186-7581-9a24-976af4bfcb27','prompt:first:first-prompt:e6eb7ea520d066388ffe37dbc8126613','stored',1794825855504,'offline');
-INSERT INTO processed_events VALUES('01a1e3f5-218e-7556-aa75-43a13f266008','tool:first:first-1','stored',1794825855504,'offline');
-INSERT INTO processed_events VALUES('01a1e3f5-2194-71b9-afb1-04e886d55224','tool:first:first-2','stored',1794825855504,'offline');
-INSERT INTO processed_events VALUES('01a1e3f5-21a3-7341-92e3-d1b9602efb83','tool:first:first-3','stored',1794825855504,'offline');
-INSERT INTO processed_events VALUES('01a1e3f5-21af-7455-bba3-0573b037966e','stop:first:first-prompt:0439b3fad3efa0514fbc737a0db2ee8c','stored',1794825855504,'offline');
-INSERT INTO processed_events VALUES('01a1e3f5-21e6-77f9-97fc-0e0e45b99338','session_end:first:first-prompt:a8a5d4d44e45b32a9d4f0e9c3b50484e:179482585','stored',1794825855504,'offline');
-INSERT INTO processed_events VALUES('01a1e3f5-2244-7471-acd3-2cdbc78636eb','prompt:second:second-prompt:97b4ac83dcb5b889071c2d3e60413f81','stored',1794825855810,'openai');
-INSERT INTO processed_events VALUES('01a1e3f5-2256-7589-bbbe-97dc0e4c7124','tool:second:second-1','stored',1794825855810,'openai');
-INSERT INTO processed_events VALUES('01a1e3f5-225f-70e8-b147-33c62c5de388','stop:second:second-prompt:7a44b505e2e9f4006452ad3a8fbd3598','stored',1794825855810,'openai');
+INSERT INTO processed_events VALUES('01a1e435-b84f-7115-8f0e-71e08469d43a','session_start:first:first-prompt:678106dbb654a6978b6acbc7830b726e:179483008','stored',1794830088384,'offline');
+INSERT INTO processed_events VALUES('01a1e435-b85b-7597-a015-bb105ac57fc1','prompt:first:first-prompt:e6eb7ea520d066388ffe37dbc8126613','stored',1794830088384,'offline');
+INSERT INTO processed_events VALUES('01a1e435-b875-74ed-b85e-68fb5035ed69','tool:first:first-1','stored',1794830088384,'offline');
+INSERT INTO processed_events VALUES('01a1e435-b87d-778f-b22b-b6057e251412','tool:first:first-2','stored',1794830088384,'offline');
+INSERT INTO processed_events VALUES('01a1e435-b883-7615-b56a-ea23374175a8','tool:first:first-3','stored',1794830088384,'offline');
+INSERT INTO processed_events VALUES('01a1e435-b88a-7775-ae77-bf74eb1fcad1','stop:first:first-prompt:0439b3fad3efa0514fbc737a0db2ee8c','stored',1794830088384,'offline');
+INSERT INTO processed_events VALUES('01a1e435-b893-74ad-95d7-d5af31798f4c','session_end:first:first-prompt:a8a5d4d44e45b32a9d4f0e9c3b50484e:179483008','stored',1794830088384,'offline');
+INSERT INTO processed_events VALUES('01a1e435-b8e2-7053-a1aa-c662772bb0fd','prompt:second:second-prompt:97b4ac83dcb5b889071c2d3e60413f81','stored',1794830088685,'openai');
+INSERT INTO processed_events VALUES('01a1e435-b8ef-76af-ba1c-dc860f1a4d7b','tool:second:second-1','stored',1794830088685,'openai');
+INSERT INTO processed_events VALUES('01a1e435-b8f4-7223-8254-9cc1bbeaef1a','stop:second:second-prompt:7a44b505e2e9f4006452ad3a8fbd3598','stored',1794830088685,'openai');
 CREATE TABLE events (
     row integer primary key,
     id text not null,
@@ -156,16 +156,16 @@ CREATE TABLE events (
     payload text not null,
     at integer not null
 ) strict;
-INSERT INTO events VALUES(1,'01a1e3f5-2178-700a-b893-b4c2e355718e',1,'first-prompt','session_start:first:first-prompt:678106dbb654a6978b6acbc7830b726e:179482585','session_start','claude-code','first','first-prompt',NULL,NULL,NULL,'/srv/foreword/pay','/srv/foreword/pay','example.com/shop/pay','/srv/foreword/pay','/transcripts/first.jsonl','main',NULL,'[]','{"source":"startup"}',1794825855352);
-INSERT INTO events VALUES(2,'01a1e3f5-2186-7581-9a24-976af4bfcb27',1,'first-prompt','prompt:first:first-prompt:e6eb7ea520d066388ffe37dbc8126613','prompt','claude-code','first','first-prompt',NULL,NULL,NULL,'/srv/foreword/pay','/srv/foreword/pay','example.com/shop/pay','/srv/foreword/pay','/transcripts/first.jsonl','main',NULL,'[]','{"prompt":"Fix the expiry test of tokens"}',1794825855366);
-INSERT INTO events VALUES(3,'01a1e3f5-218e-7556-aa75-43a13f266008',1,'first-prompt','tool:first:first-1','tool_failure','claude-code','first','first-prompt',NULL,'Bash','first-1','/srv/foreword/pay','/srv/foreword/pay','example.com/shop/pay','/srv/foreword/pay','/transcripts/first.jsonl','main',NULL,'[]','{"input":{"command":"cargo test"},"error":"Exit code 101\nthread ''expiry'' panicked at src/token.rs:9:5:\nassertion failed: now <= expires"}',1794825855374);
-INSERT INTO events VALUES(4,'01a1e3f5-2194-71b9-afb1-04e886d55224',1,'first-prompt','tool:first:first-2','tool_use','claude-code','first','first-prompt',NULL,'Edit','first-2','/srv/foreword/pay','/srv/foreword/pay','example.com/shop/pay','/srv/foreword/pay','/transcripts/first.jsonl','main',NULL,'[{"path":"/srv/foreword/pay/src/token.rs","role":"modified","size":null,"mtime":null,"hash":null}]','{"input":{"file_path":"/srv/foreword/pay/src/token.rs","new_string":"now <= expires","old_string":"now < expires"},"response":{"filePath":"/srv/foreword/pay/src/token.rs","structuredPatch":[{"lines":["-now < expires","+now <= expires"]}]}}',1794825855380);
-INSERT INTO events VALUES(5,'01a1e3f5-21a3-7341-92e3-d1b9602efb83',1,'first-prompt','tool:first:first-3','tool_use','claude-code','first','first-prompt',NULL,'Bash','first-3','/srv/foreword/pay','/srv/foreword/pay','example.com/shop/pay','/srv/foreword/pay','/transcripts/first.jsonl','main',NULL,'[]','{"input":{"command":"cargo test"},"response":{"interrupted":false,"stderr":"","stdout":"test result: ok"}}',1794825855395);
-INSERT INTO events VALUES(6,'01a1e3f5-21af-7455-bba3-0573b037966e',1,'first-prompt','stop:first:first-prompt:0439b3fad3efa0514fbc737a0db2ee8c','stop','claude-code','first','first-prompt',NULL,NULL,NULL,'/srv/foreword/pay','/srv/foreword/pay','example.com/shop/pay','/srv/foreword/pay','/transcripts/first.jsonl','main',NULL,'[]','{"reply":"Fixed.\n\nNext steps:\n- cover refunds"}',1794825855407);
-INSERT INTO events VALUES(7,'01a1e3f5-21e6-77f9-97fc-0e0e45b99338',1,NULL,'session_end:first:first-prompt:a8a5d4d44e45b32a9d4f0e9c3b50484e:179482585','session_end','claude-code','first','first-prompt',NULL,NULL,NULL,'/srv/foreword/pay','/srv/foreword/pay','example.com/shop/pay','/srv/foreword/pay','/transcripts/first.jsonl','main',NULL,'[]','{"reason":"other"}',1794825855462);
-INSERT INTO events VALUES(8,'01a1e3f5-2244-7471-acd3-2cdbc78636eb',2,'second-prompt','prompt:second:second-prompt:97b4ac83dcb5b889071c2d3e60413f81','prompt','claude-code','second','second-prompt',NULL,NULL,NULL,'/srv/foreword/pay','/srv/foreword/pay','example.com/shop/pay','/srv/foreword/pay','/transcripts/second.jsonl','main',NULL,'[]','{"prompt":"Raise the kumquat limit"}',1794825855556);
-INSERT INTO events VALUES(9,'01a1e3f5-2256-7589-bbbe-97dc0e4c7124',2,'second-prompt','tool:second:second-1','tool_use','claude-code','second','second-prompt',NULL,'Edit','second-1','/srv/foreword/pay','/srv/foreword/pay','example.com/shop/pay','/srv/foreword/pay','/transcripts/second.jsonl','main',NULL,'[{"path":"/srv/foreword/pay/src/limit.rs","role":"modified","size":null,"mtime":null,"hash":null}]','{"input":{"file_path":"/srv/foreword/pay/src/limit.rs","new_string":"MAX_KUMQUATS: u32 = 7","old_string":"MAX_KUMQUATS: u32 = 6"},"response":{"filePath":"/srv/foreword/pay/src/limit.rs","structuredPatch":[{"lines":["-MAX_KUMQUATS: u32 = 6","+MAX_KUMQUATS: u32 = 7"]}]}}',1794825855574);
-INSERT INTO events VALUES(10,'01a1e3f5-225f-70e8-b147-33c62c5de388',2,'second-prompt','stop:second:second-prompt:7a44b505e2e9f4006452ad3a8fbd3598','stop','claude-code','second','second-prompt',NULL,NULL,NULL,'/srv/foreword/pay','/srv/foreword/pay','example.com/shop/pay','/srv/foreword/pay','/transcripts/second.jsonl','main',NULL,'[]','{"reply":"The limit is seven now."}',1794825855583);
+INSERT INTO events VALUES(1,'01a1e435-b84f-7115-8f0e-71e08469d43a',1,'first-prompt','session_start:first:first-prompt:678106dbb654a6978b6acbc7830b726e:179483008','session_start','claude-code','first','first-prompt',NULL,NULL,NULL,'/srv/foreword/pay','/srv/foreword/pay','example.com/shop/pay','/srv/foreword/pay','/transcripts/first.jsonl','main',NULL,'[]','{"source":"startup"}',1794830088271);
+INSERT INTO events VALUES(2,'01a1e435-b85b-7597-a015-bb105ac57fc1',1,'first-prompt','prompt:first:first-prompt:e6eb7ea520d066388ffe37dbc8126613','prompt','claude-code','first','first-prompt',NULL,NULL,NULL,'/srv/foreword/pay','/srv/foreword/pay','example.com/shop/pay','/srv/foreword/pay','/transcripts/first.jsonl','main',NULL,'[]','{"prompt":"Fix the expiry test of tokens"}',1794830088283);
+INSERT INTO events VALUES(3,'01a1e435-b875-74ed-b85e-68fb5035ed69',1,'first-prompt','tool:first:first-1','tool_failure','claude-code','first','first-prompt',NULL,'Bash','first-1','/srv/foreword/pay','/srv/foreword/pay','example.com/shop/pay','/srv/foreword/pay','/transcripts/first.jsonl','main',NULL,'[]','{"input":{"command":"cargo test"},"error":"Exit code 101\nthread ''expiry'' panicked at src/token.rs:9:5:\nassertion failed: now <= expires"}',1794830088308);
+INSERT INTO events VALUES(4,'01a1e435-b87d-778f-b22b-b6057e251412',1,'first-prompt','tool:first:first-2','tool_use','claude-code','first','first-prompt',NULL,'Edit','first-2','/srv/foreword/pay','/srv/foreword/pay','example.com/shop/pay','/srv/foreword/pay','/transcripts/first.jsonl','main',NULL,'[{"path":"/srv/foreword/pay/src/token.rs","role":"modified","size":null,"mtime":null,"hash":null}]','{"input":{"file_path":"/srv/foreword/pay/src/token.rs","new_string":"now <= expires","old_string":"now < expires"},"response":{"filePath":"/srv/foreword/pay/src/token.rs","structuredPatch":[{"lines":["-now < expires","+now <= expires"]}]}}',1794830088317);
+INSERT INTO events VALUES(5,'01a1e435-b883-7615-b56a-ea23374175a8',1,'first-prompt','tool:first:first-3','tool_use','claude-code','first','first-prompt',NULL,'Bash','first-3','/srv/foreword/pay','/srv/foreword/pay','example.com/shop/pay','/srv/foreword/pay','/transcripts/first.jsonl','main',NULL,'[]','{"input":{"command":"cargo test"},"response":{"interrupted":false,"stderr":"","stdout":"test result: ok"}}',1794830088323);
+INSERT INTO events VALUES(6,'01a1e435-b88a-7775-ae77-bf74eb1fcad1',1,'first-prompt','stop:first:first-prompt:0439b3fad3efa0514fbc737a0db2ee8c','stop','claude-code','first','first-prompt',NULL,NULL,NULL,'/srv/foreword/pay','/srv/foreword/pay','example.com/shop/pay','/srv/foreword/pay','/transcripts/first.jsonl','main',NULL,'[]','{"reply":"Fixed.\n\nNext steps:\n- cover refunds"}',1794830088330);
+INSERT INTO events VALUES(7,'01a1e435-b893-74ad-95d7-d5af31798f4c',1,NULL,'session_end:first:first-prompt:a8a5d4d44e45b32a9d4f0e9c3b50484e:179483008','session_end','claude-code','first','first-prompt',NULL,NULL,NULL,'/srv/foreword/pay','/srv/foreword/pay','example.com/shop/pay','/srv/foreword/pay','/transcripts/first.jsonl','main',NULL,'[]','{"reason":"other"}',1794830088339);
+INSERT INTO events VALUES(8,'01a1e435-b8e2-7053-a1aa-c662772bb0fd',2,'second-prompt','prompt:second:second-prompt:97b4ac83dcb5b889071c2d3e60413f81','prompt','claude-code','second','second-prompt',NULL,NULL,NULL,'/srv/foreword/pay','/srv/foreword/pay','example.com/shop/pay','/srv/foreword/pay','/transcripts/second.jsonl','main',NULL,'[]','{"prompt":"Raise the kumquat limit"}',1794830088418);
+INSERT INTO events VALUES(9,'01a1e435-b8ef-76af-ba1c-dc860f1a4d7b',2,'second-prompt','tool:second:second-1','tool_use','claude-code','second','second-prompt',NULL,'Edit','second-1','/srv/foreword/pay','/srv/foreword/pay','example.com/shop/pay','/srv/foreword/pay','/transcripts/second.jsonl','main',NULL,'[{"path":"/srv/foreword/pay/src/limit.rs","role":"modified","size":null,"mtime":null,"hash":null}]','{"input":{"file_path":"/srv/foreword/pay/src/limit.rs","new_string":"MAX_KUMQUATS: u32 = 7","old_string":"MAX_KUMQUATS: u32 = 6"},"response":{"filePath":"/srv/foreword/pay/src/limit.rs","structuredPatch":[{"lines":["-MAX_KUMQUATS: u32 = 6","+MAX_KUMQUATS: u32 = 7"]}]}}',1794830088431);
+INSERT INTO events VALUES(10,'01a1e435-b8f4-7223-8254-9cc1bbeaef1a',2,'second-prompt','stop:second:second-prompt:7a44b505e2e9f4006452ad3a8fbd3598','stop','claude-code','second','second-prompt',NULL,NULL,NULL,'/srv/foreword/pay','/srv/foreword/pay','example.com/shop/pay','/srv/foreword/pay','/transcripts/second.jsonl','main',NULL,'[]','{"reply":"The limit is seven now."}',1794830088436);
 CREATE TABLE ledger (
     id integer primary key,
     at integer not null,
@@ -188,7 +188,7 @@ CREATE TABLE ledger (
     -- Until when nobody is asked, after a failure that was nobody's fault here.
     retry_at integer
 ) strict;
-INSERT INTO ledger VALUES(1,1794825855841,'openai','test-model','second',3,61,1,1158,157,0,0,NULL,'answered',NULL,NULL,NULL);
+INSERT INTO ledger VALUES(1,1794830088693,'openai','test-model','second',3,61,1,1158,157,0,0,NULL,'answered',NULL,NULL,NULL);
 PRAGMA writable_schema=ON;
 INSERT INTO sqlite_schema(type,name,tbl_name,rootpage,sql)VALUES('table','texts','texts',0,'CREATE VIRTUAL TABLE texts using fts5 (
     title,
@@ -268,7 +268,9 @@ CREATE TABLE notes (
     unique (project_id, path)
 ) strict;
 CREATE TABLE vectors (
-    item_id integer primary key references items (id) on delete cascade,
+    -- Never given twice: whoever holds all vectors sees by the last one whether any changed.
+    made integer primary key autoincrement,
+    item_id integer not null unique references items (id) on delete cascade,
     -- Which model made them.
     model text not null,
     records blob not null
@@ -331,6 +333,7 @@ CREATE INDEX observation_files_by_name
 on observation_files (replace(path, rtrim(path, replace(path, '/', '')), ''));
 CREATE INDEX receipts_by_session on receipts (session_id, item_id);
 CREATE INDEX receipts_by_item on receipts (item_id);
+CREATE INDEX vectors_by_model on vectors (model, item_id);
 CREATE VIEW told as
 select id, title, subtitle || ' ' || (select coalesce(group_concat(value, ' '), '') from json_each(facts)) || ' ' || narrative as body,
        (select coalesce(group_concat(value, ' '), '') from json_each(concepts)) as tags
@@ -358,26 +361,40 @@ end;
 CREATE TRIGGER notes_text_delete after delete on notes begin
     delete from texts where rowid = old.id;
 end;
-CREATE TRIGGER observations_vectors_update
-after update of title, subtitle, facts, narrative on observations begin
+CREATE TRIGGER observations_vectors_update after update on observations
+when old.title is not new.title
+   or old.subtitle is not new.subtitle
+   or old.facts is not new.facts
+   or old.narrative is not new.narrative
+begin
     delete from vectors where item_id = old.id;
 end;
 CREATE TRIGGER observations_vectors_delete after delete on observations begin
     delete from vectors where item_id = old.id;
 end;
-CREATE TRIGGER summaries_vectors_update after update on summaries begin
+CREATE TRIGGER summaries_vectors_update after update on summaries
+when old.request is not new.request
+   or old.learned is not new.learned
+   or old.completed is not new.completed
+begin
     delete from vectors where item_id = old.id;
 end;
 CREATE TRIGGER summaries_vectors_delete after delete on summaries begin
     delete from vectors where item_id = old.id;
 end;
-CREATE TRIGGER prompts_vectors_update after update of text, reply on prompts begin
+CREATE TRIGGER prompts_vectors_update after update on prompts
+when old.text is not new.text
+   or old.reply is not new.reply
+begin
     delete from vectors where item_id = old.id;
 end;
 CREATE TRIGGER prompts_vectors_delete after delete on prompts begin
     delete from vectors where item_id = old.id;
 end;
-CREATE TRIGGER notes_vectors_update after update of title, text on notes begin
+CREATE TRIGGER notes_vectors_update after update on notes
+when old.title is not new.title
+   or old.text is not new.text
+begin
     delete from vectors where item_id = old.id;
 end;
 CREATE TRIGGER notes_vectors_delete after delete on notes begin
