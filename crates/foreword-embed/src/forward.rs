@@ -175,12 +175,8 @@ impl Layer {
                 false => 0.0,
             };
             let packed = pack(width, HEAD, key);
-            let row = Rows {
-                numbers: &queries[head..],
-                stride: DIMENSIONS,
-                count: tokens,
-            };
-            multiply::<FUSED>(row, &packed, HEAD, |row, lane, sums| {
+            let rows = (&queries[head..], DIMENSIONS, tokens);
+            multiply::<FUSED>(rows, &packed, HEAD, |row, lane, sums| {
                 shares[row * width + lane..][..LANES].copy_from_slice(&sums);
             });
             for row in shares.chunks_exact_mut(width) {
@@ -188,14 +184,14 @@ impl Layer {
             }
             let value = |at: usize, token: usize| values[token * DIMENSIONS + head + at];
             let packed = pack(HEAD, tokens, value);
-            let row = Rows {
-                numbers: &shares,
-                stride: width,
-                count: tokens,
-            };
-            multiply::<FUSED>(row, &packed, tokens, |row, lane, sums| {
-                seen[row * DIMENSIONS + head + lane..][..LANES].copy_from_slice(&sums);
-            });
+            multiply::<FUSED>(
+                (&shares, width, tokens),
+                &packed,
+                tokens,
+                |row, lane, sums| {
+                    seen[row * DIMENSIONS + head + lane..][..LANES].copy_from_slice(&sums);
+                },
+            );
         }
         seen
     }
@@ -230,11 +226,7 @@ impl Dense {
     fn apply<const FUSED: bool>(&self, x: &[f32], tokens: usize) -> Vec<f32> {
         let outputs = self.bias.len();
         let mut y = vec![0.0; tokens * outputs];
-        let rows = Rows {
-            numbers: x,
-            stride: self.inputs,
-            count: tokens,
-        };
+        let rows = (x, self.inputs, tokens);
         multiply::<FUSED>(rows, &self.weights, self.inputs, |row, lane, sums| {
             let y = &mut y[row * outputs + lane..][..LANES];
             y.copy_from_slice(&sums);
@@ -296,13 +288,6 @@ impl Words {
     }
 }
 
-/// Rows of numbers, of which each begins `stride` after the one before.
-struct Rows<'a> {
-    numbers: &'a [f32],
-    stride: usize,
-    count: usize,
-}
-
 /// As `multiply` wants it: for each sixteen outputs, and in those for each input, sixteen weights.
 #[inline(always)]
 fn pack(outputs: usize, inputs: usize, weight: impl Fn(usize, usize) -> f32) -> Vec<Lanes> {
@@ -314,25 +299,26 @@ fn pack(outputs: usize, inputs: usize, weight: impl Fn(usize, usize) -> f32) -> 
 }
 
 /// The product of some rows with packed weights; `put` takes sixteen outputs of a row at a time.
+/// Rows are numbers, how far one row begins after the other, and how many there are.
 #[inline(always)]
 fn multiply<const FUSED: bool>(
-    rows: Rows,
+    (numbers, stride, count): (&[f32], usize, usize),
     packed: &[Lanes],
     inputs: usize,
     mut put: impl FnMut(usize, usize, Lanes),
 ) {
     for (panel, weights) in packed.chunks_exact(inputs).enumerate() {
         let mut row = 0;
-        while row < rows.count {
-            let numbers = &rows.numbers[row * rows.stride..];
+        while row < count {
+            let numbers = &numbers[row * stride..];
             let mut put = |at: usize, sums| put(row + at, panel * LANES, sums);
-            match rows.count - row {
-                1 => block::<FUSED, 1>(numbers, rows.stride, weights, &mut put),
-                2 => block::<FUSED, 2>(numbers, rows.stride, weights, &mut put),
-                3 => block::<FUSED, 3>(numbers, rows.stride, weights, &mut put),
-                4 => block::<FUSED, 4>(numbers, rows.stride, weights, &mut put),
-                5 => block::<FUSED, 5>(numbers, rows.stride, weights, &mut put),
-                _ => block::<FUSED, ROWS>(numbers, rows.stride, weights, &mut put),
+            match count - row {
+                1 => block::<FUSED, 1>(numbers, stride, weights, &mut put),
+                2 => block::<FUSED, 2>(numbers, stride, weights, &mut put),
+                3 => block::<FUSED, 3>(numbers, stride, weights, &mut put),
+                4 => block::<FUSED, 4>(numbers, stride, weights, &mut put),
+                5 => block::<FUSED, 5>(numbers, stride, weights, &mut put),
+                _ => block::<FUSED, ROWS>(numbers, stride, weights, &mut put),
             }
             row += ROWS;
         }

