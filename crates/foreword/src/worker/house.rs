@@ -15,6 +15,7 @@ use crate::log::Log;
 use crate::meaning;
 use crate::notice::Matter;
 use crate::recover;
+use crate::switch::Switches;
 
 const HOUR: Duration = Duration::from_hours(1);
 
@@ -77,8 +78,10 @@ impl Worker<'_> {
 
     /// Has what lacks vectors embedded, while there is nothing else to do.
     pub(super) fn embed(&mut self, until: Until) {
-        let wanted = || until == Until::Idle && self.config.model.embed;
-        if self.embedder.is_none() && wanted() && meaning::is_installed(self.home) {
+        let wanted = until == Until::Idle && self.config.model.embed;
+        if !wanted || Switches::read(self.home).everywhere() {
+            self.embedder = None;
+        } else if self.embedder.is_none() && meaning::is_installed(self.home) {
             self.embedder = Embedder::start(self.home)
                 .inspect_err(|error| self.log(&format!("search goes by words: {error:#}")))
                 .ok();
