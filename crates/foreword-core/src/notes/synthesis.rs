@@ -29,8 +29,8 @@ use said::{Said, choice, said};
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Taken {
     pub session: String,
-    /// When it was last true, to be compared: a day, and what tells notes of one day apart.
-    pub at: (String, i64),
+    /// When it was written, as a time or a day: `2026-11-16T09:30:00Z`.
+    pub at: String,
     pub note: Note,
     /// The paths that it names as related.
     pub related: Vec<String>,

@@ -74,7 +74,7 @@ pub fn run(args: &Args) -> anyhow::Result<()> {
             platform::keep_umask(|| derived(&turns))?
         }
     };
-    let kept = keep(&draft, there.as_deref(), &text::date(home::now()));
+    let kept = keep(&draft, there.as_deref(), &text::rfc3339(home::now()));
     let name = path.strip_prefix(&folder.root).unwrap_or(&path);
     let shown = name.display();
     if there.as_deref() == Some(kept.text.as_str()) {

@@ -14,7 +14,7 @@ const LINK: usize = 18;
 /// Takes statements out until the rest fits, and groups that; gives them. `when` tells how new a note is.
 pub fn fit(
     sections: &mut [Section],
-    when: &BTreeMap<&str, &(String, i64)>,
+    when: &BTreeMap<&str, &String>,
     max_tokens: usize,
 ) -> Vec<Statement> {
     let mut tokens = 60;

@@ -13,7 +13,7 @@ fn taken(notes: &[&str]) -> Vec<Taken> {
         let text = format!("# T\n\n## Context\n\nC\n\n## Tracking Points\n\n{points}");
         Taken {
             session: char::from(b'a' + u8::try_from(at).unwrap()).to_string(),
-            at: (format!("2026-11-{:02}", at + 1), 0),
+            at: format!("2026-11-{:02}", at + 1),
             note: Note::read(&text).0,
             related: Vec::new(),
         }
