@@ -168,7 +168,13 @@ fn many_statements_are_grouped_by_theme() {
         Decision: Invoices are numbered in src/billing/invoice.rs
         Decision: Login is rate limited per account
         Decision: Login needs a second factor for admins
-        Decision: Colours follow the system
+        Decision: The login of guests expires after a day
+        Decision: Test the mail first
+        Decision: Test the relay too
+        Decision: Test everything once
+        Decision: Die Farben folgen dem System
+        Decision: Die Suche ist schnell
+        Decision: Die Kasse ist neu
         Decision: Dates are stored as UTC
         Decision: Mail goes out through a relay"];
     let names = SECTIONS.map(str::to_owned);
@@ -182,8 +188,14 @@ fn many_statements_are_grouped_by_theme() {
             None,
             None,
             None,
+            None,
+            None,
+            None,
+            None,
+            None,
             Some("Billing"),
             Some("Billing"),
+            Some("Login"),
             Some("Login"),
             Some("Login")
         ]
@@ -537,4 +549,47 @@ fn an_old_point_of_an_updated_note_stays_old() {
         .map(|it| it.text.as_str())
         .collect();
     assert_eq!(texts, ["The maximum is 90", "The minimum age is 16"]);
+}
+
+#[test]
+fn every_section_keeps_its_share_and_an_emptied_one_says_so() {
+    let notes: Vec<String> = (0..20)
+        .map(|it| format!("Decision: Rule number{it} is about thing{it} and its neighbours\nQuestion: Who owns part{it}?"))
+        .collect();
+    let notes: Vec<&str> = notes.iter().map(String::as_str).collect();
+    let taken = taken(&notes);
+    let when = taken
+        .iter()
+        .map(|it| (it.session.as_str(), &it.at))
+        .collect();
+    let fitted = |max| {
+        let mut sections = synthesise(&taken, &SECTIONS.map(str::to_owned));
+        // A change of no weight is the first to go.
+        sections[3].statements = vec![Statement {
+            text: "Old → new".to_owned(),
+            sessions: vec!["a".to_owned()],
+            theme: None,
+        }];
+        fit(&mut sections, &when, max);
+        sections
+    };
+    let counts = |max| {
+        fitted(max)
+            .iter()
+            .map(|it| it.statements.len())
+            .collect::<Vec<_>>()
+    };
+    let full = counts(4_000);
+    assert_eq!(full, [0, 20, 0, 1, 20]);
+    let some = counts(450);
+    assert!(
+        some[1] > 0 && some[1] < 20 && some[3] == 1 && some[4] > 0,
+        "{some:?}"
+    );
+    let leads: Vec<_> = fitted(0)
+        .into_iter()
+        .map(|it| it.lead.unwrap_or_default())
+        .collect();
+    let archived = "What was here is in `archive/`.";
+    assert_eq!(leads, ["", archived, "", archived, archived]);
 }
