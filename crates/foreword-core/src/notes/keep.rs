@@ -32,8 +32,9 @@ pub fn keep(draft: &Note, there: Option<&str>, now: &str) -> Kept {
     let old = Page::read(there.unwrap_or_default());
     let new = Page::read(&draft.to_string());
     let mut record = old.record.clone();
-    let first = old.first.as_deref().unwrap_or(now).to_owned();
-    let is_new = *record.entry(String::new()).or_insert(first) == now;
+    let is_new = old.first.is_none() && !record.contains_key("");
+    let first = old.first.as_deref().unwrap_or(now);
+    record.entry(String::new()).or_insert(first.to_owned());
     let mut merge = Merge {
         record,
         added: if is_new { "" } else { now },

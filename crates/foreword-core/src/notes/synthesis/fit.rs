@@ -50,8 +50,8 @@ pub fn fit(
     order.sort();
     let costs = |it: &Section| it.statements.iter().map(cost).sum();
     let mut left: Vec<usize> = sections.iter().map(costs).collect();
-    // Half of it is shared out evenly; only when that is not enough, nobody is spared.
-    let share = max_tokens / 2 / sections.len().max(1);
+    // A quarter of it is shared out evenly; only when that is not enough, nobody is spared.
+    let share = max_tokens / 4 / sections.len().max(1);
     let mut out = BTreeSet::new();
     let twice = [share, 0].into_iter();
     for (share, (_, _, number, at)) in twice.flat_map(|it| order.iter().map(move |o| (it, o))) {
