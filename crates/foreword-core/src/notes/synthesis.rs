@@ -16,7 +16,7 @@ use std::sync::LazyLock;
 
 use super::master::{DECISIONS, EVOLUTION, LEARNINGS, QUESTIONS, SECTIONS, STATUS};
 use super::note::Note;
-use crate::kin::words::{Words, common, content, covers, is_number, plain};
+use crate::kin::words::{Words, common, content, covers, is_number};
 use crate::kin::{Insight, Kinship, kinship};
 use crate::model::ObservationType;
 use crate::text;
@@ -218,6 +218,14 @@ fn relation(older: &Said, newer: &Said) -> Relation {
     if older.kind == newer.kind && older.text == newer.text {
         return Relation::Same;
     }
+    let may_be = match older.kind {
+        Kind::Question => true,
+        Kind::Decision => matches!(newer.kind, Kind::Decision | Kind::Change),
+        kind => kind == newer.kind,
+    };
+    if !may_be {
+        return Relation::None;
+    }
     let of_one_note = older.notes.iter().any(|it| newer.notes.contains(it));
     if of_one_note || older.is_of_another(newer) {
         return Relation::None;
@@ -238,7 +246,7 @@ fn relation(older: &Said, newer: &Said) -> Relation {
         (Kind::Status, Kind::Status) if is_overtaken(older, newer, shared) => {
             let same = is_same(older, newer, shared)
                 && older.label == newer.label
-                && older.among(said::STATES) == newer.among(said::STATES);
+                && older.states == newer.states;
             if same {
                 Relation::Same
             } else {
@@ -273,17 +281,14 @@ fn denies(older: &Said, newer: &Said) -> bool {
 /// The same matter is further, or elsewhere.
 fn is_overtaken(older: &Said, newer: &Said, shared: usize) -> bool {
     let fewer = older.words.len().min(newer.words.len());
-    let is_done = !newer.among(said::DONE).is_empty() || said::DONE.contains(&newer.label.as_str());
     // `Write the docs`: `The docs are written`, `Wrote the docs`.
     if older.is_telling && !newer.is_telling {
         let object = &older.words - &content(&older.begins);
         let verb = older.begins.get(..2).unwrap_or(&older.begins);
         let told = newer.begins.starts_with(verb) && object.is_subset(&newer.words);
-        return is_done && !object.is_empty() && (told || newer.subject == object);
+        return newer.is_done && !object.is_empty() && (told || newer.subject == object);
     }
-    let both = [older, newer]
-        .iter()
-        .all(|it| !it.among(said::STATES).is_empty());
+    let both = !older.states.is_empty() && !newer.states.is_empty();
     older.subject == newer.subject
         && !newer.subject.is_empty()
         && (both || shared > 1 && shared * 2 >= fewer)
@@ -292,16 +297,15 @@ fn is_overtaken(older: &Said, newer: &Said, shared: usize) -> bool {
 /// The same matter is decided otherwise.
 fn replaces(older: &Said, newer: &Said, shared: usize) -> bool {
     // Another number, which is not the subject's.
-    let [was, is] = [older, newer].map(|it| plain(&it.words));
-    let both = was.len() < older.words.len() && is.len() < newer.words.len();
-    let other_number = both && was == is && !is.is_empty() && older.words != newer.words;
+    let has_number = |it: &Said| it.plain.len() < it.words.len();
+    let both = has_number(older) && has_number(newer);
+    let other_number =
+        both && older.plain == newer.plain && !newer.plain.is_empty() && older.words != newer.words;
     if denies(older, newer) || other_number {
         return true;
     }
-    let lower = format!(" {} ", newer.text.to_lowercase());
-    let is_change = CHANGES.iter().any(|it| lower.contains(it));
     // Back to what was given up: `Use Redis instead of Postgres`, `Use Postgres`.
-    let is_back = !newer.chosen().is_disjoint(&older.given_up);
+    let is_back = !newer.chosen.is_disjoint(&older.given_up);
     if is_back && newer.words.is_subset(&older.words) && newer.against.is_empty() {
         return true;
     }
@@ -310,11 +314,12 @@ fn replaces(older: &Said, newer: &Said, shared: usize) -> bool {
     if is_whole && !older.words.is_empty() {
         return true;
     }
+    let lower = || format!(" {} ", newer.text.to_lowercase());
     let same_file = older.related.iter().any(|it| newer.related.contains(it));
     if shared < 2 && !same_file {
         let by_name = |it: &Said| said::by_name(&it.claim);
-        let both =
-            by_name(older).zip(by_name(newer).filter(|_| is_change || lower.contains(" now ")));
+        let both = by_name(older)
+            .zip(by_name(newer).filter(|_| is_change(&lower()) || lower().contains(" now ")));
         return both.is_some_and(|((was, by), (is, with))| {
             was == is && !was.is_empty() && by.is_disjoint(&with)
         });
@@ -330,16 +335,15 @@ fn replaces(older: &Said, newer: &Said, shared: usize) -> bool {
         concepts: &[],
         files: &files,
     });
-    let has_number = |it: &Said| it.words.iter().any(|it| is_number(it));
     // Which costs most.
-    let may_be = !newer.against.is_empty()
+    let may_be = !newer.against.is_disjoint(&older.words)
         || older.begins == newer.begins
-        || has_number(older) && has_number(newer);
+        || both && older.plain.is_subset(&newer.known);
     if may_be && kinship(&a, &b) == Kinship::Supersedes {
         return true;
     }
     // A change that is said outright, of something that both are about.
-    if !is_change {
+    if !is_change(&lower()) {
         return false;
     }
     // What the newer one is for is no subject, and what it names as given up must be the older's.
@@ -435,6 +439,10 @@ const CHANGES: &[&str] = &[
     " switched to ", " switch to ", " moved to ", " move to ", " back to ", " settled on ", " instead", " replaced ",
     " replaces ", " no longer ", " rather than ", " migrated to ", " changed to ", " dropped ", " gave up ", " reverted ",
 ];
+
+fn is_change(text: &str) -> bool {
+    CHANGES.iter().any(|it| text.contains(it))
+}
 
 #[cfg(test)]
 mod tests;

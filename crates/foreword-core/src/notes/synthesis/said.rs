@@ -20,10 +20,14 @@ pub struct Said {
     pub claim: String,
     /// What the claim is about, without its "not".
     pub words: Words,
+    /// Those that are no numbers.
+    pub plain: Words,
     /// All that is said, with the reason.
     pub known: Words,
     /// Whether the claim is that something is not so.
     pub is_negative: bool,
+    /// What it holds.
+    pub chosen: Words,
     /// What is said not to be so, or no longer.
     pub against: Words,
     pub given_up: Words,
@@ -36,6 +40,9 @@ pub struct Said {
     pub notes: Vec<usize>,
     pub related: Vec<String>,
     pub begins: String,
+    /// How far it says that something is.
+    pub states: Vec<String>,
+    pub is_done: bool,
     pub stands: bool,
 }
 
@@ -111,38 +118,40 @@ fn of(number: usize, taken: &Taken, point: &Point) -> Option<Said> {
     let text = text::shorten(&whole, TEXT_MAX).into_owned();
     let words = &content(claim) - &*NO_MATTER;
     let given_up = named_after(claim, GIVES_UP);
+    let against = &named_after(claim, DENIES) | &given_up;
+    let tokens = tokens(claim);
+    let is_of = |words: &[&str], it: &String| words.contains(&it.as_str());
     Some(Said {
         kind,
         is_telling,
         known: &content(&text) | &words,
         text,
+        plain: plain(&words),
+        chosen: &words - &against,
         words,
         is_negative: is_negative(claim),
-        against: &named_after(claim, DENIES) | &given_up,
+        against,
         given_up,
         subject: &plain(&content(&subject(claim).join(" "))) - &*NO_MATTER,
         names: names(claim),
         claim: claim.to_owned(),
+        is_done: is_of(DONE, &label) || tokens.iter().any(|it| is_of(DONE, it)),
         label,
         at: taken.note.added(point).unwrap_or(&taken.at).clone(),
         notes: vec![number],
         related: taken.related.clone(),
-        begins: tokens(claim).into_iter().next().unwrap_or_default(),
+        begins: tokens.first().cloned().unwrap_or_default(),
+        states: tokens.into_iter().filter(|it| is_of(STATES, it)).collect(),
         stands: true,
     })
 }
 
 impl Said {
-    /// What it holds.
-    pub fn chosen(&self) -> Words {
-        &self.words - &self.against
-    }
-
     /// Neither denies what the other says.
     pub fn agrees(&self, other: &Said) -> bool {
         self.is_negative == other.is_negative
-            && self.against.is_disjoint(&other.chosen())
-            && other.against.is_disjoint(&self.chosen())
+            && self.against.is_disjoint(&other.chosen)
+            && other.against.is_disjoint(&self.chosen)
     }
 
     /// `Chapter 3 …`, `Chapter 4 …`
@@ -151,13 +160,6 @@ impl Said {
             let mut others = other.names.iter().filter(|it| it.0 == *noun).peekable();
             others.peek().is_some() && others.all(|it| it.1 != *number)
         })
-    }
-
-    /// The words of these that it has.
-    pub fn among(&self, words: &[&str]) -> Vec<String> {
-        let mut tokens = tokens(&self.claim);
-        tokens.retain(|it| words.contains(&it.as_str()));
-        tokens
     }
 }
 
@@ -197,15 +199,16 @@ pub fn subject(claim: &str) -> Vec<&str> {
 fn names(claim: &str) -> Vec<(Words, String)> {
     let words: Vec<&str> = claim.split_whitespace().map(bare).collect();
     let is_name = |it: &str| is_number(it) || it.len() == 1 && it.chars().all(char::is_uppercase);
+    let is_amount = |it: &&str| {
+        let unit = content(it);
+        AMOUNTS.contains(&&*it.to_lowercase()) || !unit.is_empty() && plain(&unit).is_empty()
+    };
     let name = |at: usize| {
-        let noun = content(words[at - 1]);
-        let is_amount = words.get(at + 1).is_some_and(|it| {
-            let unit = it.to_lowercase();
-            AMOUNTS.contains(&unit.as_str())
-                || !it.is_empty() && plain(&content(it)).is_empty() && !content(it).is_empty()
-        });
-        let is_noun = !noun.is_empty() && !noun.iter().any(|it| is_number(it));
-        (is_noun && is_name(words[at]) && !is_amount).then(|| (noun, words[at].to_owned()))
+        if !is_name(words[at]) || words.get(at + 1).is_some_and(is_amount) {
+            return None;
+        }
+        let noun = plain(&content(words[at - 1]));
+        (!noun.is_empty()).then(|| (noun, words[at].to_owned()))
     };
     (1..subject(claim).len()).filter_map(name).collect()
 }
