@@ -7,6 +7,8 @@
 
 pub(crate) mod words;
 
+use std::sync::LazyLock;
+
 use crate::model::ObservationType;
 use words::{DENIES, GIVES_UP, has_name, plain};
 use words::{
@@ -196,7 +198,7 @@ fn is_elsewhere(older: &Side<'_>, newer: &Side<'_>) -> bool {
 
 /// `in staging`, `in production`.
 fn in_another_place(older: &Side<'_>, newer: &Side<'_>) -> bool {
-    let [there, here] = [older, newer].map(|it| &content(PLACES) & &it.title);
+    let [there, here] = [older, newer].map(|it| &*PLACES & &it.title);
     there != here
 }
 
@@ -272,7 +274,9 @@ fn is_renumbered(older: &Insight<'_>, newer: &Insight<'_>, named: bool) -> bool 
 }
 
 const ADDS: &[&str] = &["also", "too", "additionally"];
-const PLACES: &str = "test production prod staging development dev ci local preview debug";
+static PLACES: LazyLock<Words> = LazyLock::new(|| {
+    content("test production prod staging development dev ci local preview debug")
+});
 const LABELS: &[&str] = &[
     "step",
     "phase",

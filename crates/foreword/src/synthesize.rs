@@ -64,7 +64,13 @@ impl Wanted<'_> {
             let label = &self.labels[&taken.session];
             let note = taken.note.to_string();
             let note = text::shorten(&note, NOTE_MAX);
-            add(&format!("Note [{label}] of {}", taken.at.0), &note);
+            add(
+                &format!(
+                    "Note [{label}] of {}",
+                    taken.at.get(..10).unwrap_or_default()
+                ),
+                &note,
+            );
         }
         if let Some(sources) = sources {
             let lines = |all: &[String]| {

@@ -1,6 +1,7 @@
 //! The words by which two insights are compared: what a text is about, and what it is against.
 
 use std::collections::BTreeSet;
+use std::sync::LazyLock;
 
 use crate::search::{Word, words};
 
@@ -78,10 +79,9 @@ pub fn content(text: &str) -> Words {
 
 /// But for its numbers and their units.
 pub fn plain(content: &Words) -> Words {
-    let units = self::content(UNITS);
     let words = content
         .iter()
-        .filter(|it| !is_number(it) && !units.contains(*it));
+        .filter(|it| !is_number(it) && !UNITS.contains(*it));
     words.cloned().collect()
 }
 
@@ -120,7 +120,8 @@ const ENDINGS: &[&str] = &[
     "ation", "ating", "ated", "ate", "ing", "ion", "ied", "ie", "ed", "ly", "al", "er", "e", "y",
 ];
 const FILLERS: &[&str] = &["the", "a", "an", "now", "always", "we", "let", "s"];
-const UNITS: &str = "ms second minute hour day week month year bytes kb mb gb percent";
+static UNITS: LazyLock<Words> =
+    LazyLock::new(|| content("ms second minute hour day week month year bytes kb mb gb percent"));
 const NUMBERS: &[&str] = &[
     "one", "two", "three", "four", "five", "six", "seven", "eight", "nine", "ten",
 ];

@@ -1,15 +1,18 @@
 //! How a note is written again without losing what a person did to it.
 //!
-//! The note itself has the record of what was written: its last line, a comment with a
-//! short hash of each item. So whatever is not in the record is a person's and stays where it
+//! The note itself has the record of what was written: its last line, a comment with the time
+//! of the first writing and a short hash of each item, with its own time if it was added
+//! later. So whatever is not in the record is a person's and stays where it
 //! stands, and whatever is in it but gone from the page was removed by one and does not come
 //! back in the same words. A note without a record is a person's as a whole. Nothing here
 //! needs the page to be in order: what is not of our form is text, and text stays.
 
-use std::collections::BTreeSet;
+use std::collections::BTreeMap;
 use std::slice::from_ref;
 
-use super::note::{CONTEXT, Line, Note, POINTS, Point, SECTIONS, item, lines, section_name};
+use super::note::{
+    CONTEXT, Line, Note, POINTS, Point, SECTIONS, item, lines, recorded, section_name,
+};
 
 /// A note as it is to be written.
 #[derive(Debug, Clone, PartialEq, Eq)]
@@ -22,13 +25,19 @@ pub struct Kept {
     pub left_out: Vec<String>,
 }
 
-/// Brings a draft into the note that is there.
+/// Brings a draft into the note that is there. `now` is a time, or a day.
 #[must_use]
-pub fn keep(draft: &Note, there: Option<&str>, today: &str) -> Kept {
+pub fn keep(draft: &Note, there: Option<&str>, now: &str) -> Kept {
+    let today = now.get(..10).unwrap_or(now);
     let old = Page::read(there.unwrap_or_default());
     let new = Page::read(&draft.to_string());
+    let mut record = old.record.clone();
+    let is_new = old.first.is_none() && !record.contains_key("");
+    let first = old.first.as_deref().unwrap_or(now);
+    record.entry(String::new()).or_insert(first.to_owned());
     let mut merge = Merge {
-        record: old.record.clone(),
+        record,
+        added: if is_new { "" } else { now },
         theirs: 0,
         left_out: Vec::new(),
     };
@@ -89,7 +98,7 @@ struct Page {
     top: Vec<String>,
     sections: Vec<Section>,
     first: Option<String>,
-    record: BTreeSet<String>,
+    record: BTreeMap<String, String>,
 }
 
 #[derive(Clone)]
@@ -112,9 +121,13 @@ impl Page {
             match line {
                 // A merge may have left two of each.
                 Line::Record(record) => {
-                    let hashes = record.strip_prefix("1:").unwrap_or_default();
-                    let hashes = hashes.split_whitespace().map(str::to_owned);
-                    page.record.extend(hashes);
+                    for (hash, time) in recorded(record) {
+                        let known = page.record.entry(hash.to_owned());
+                        let known = known.or_insert_with(|| time.to_owned());
+                        if time < known.as_str() {
+                            time.clone_into(known);
+                        }
+                    }
                 }
                 Line::Dates(first, _) => {
                     let earlier = page.first.take().filter(|it| it.as_str() < first);
@@ -145,16 +158,19 @@ impl Page {
         body
     }
 
-    fn written(&self, first: &str, last: &str, record: &BTreeSet<String>) -> String {
+    fn written(&self, first: &str, last: &str, record: &BTreeMap<String, String>) -> String {
         let updated = match first == last {
             true => String::new(),
             false => format!(", updated: {last}"),
         };
-        let hashes: Vec<_> = record.iter().map(String::as_str).collect();
+        let hashes = record.iter().map(|(hash, time)| match time.is_empty() {
+            true => hash.clone(),
+            false => format!("{hash}:{time}").trim_start_matches(':').to_owned(),
+        });
         format!(
             "{}\n\n*Summarized: {first}{updated}*\n\n<!-- foreword 1: {} -->\n",
             self.body(),
-            hashes.join(" ")
+            hashes.collect::<Vec<_>>().join(" ")
         )
     }
 }
@@ -166,27 +182,29 @@ struct Block {
     lines: Vec<String>,
 }
 
-struct Merge {
+struct Merge<'a> {
     /// What was written, and what will have been.
-    record: BTreeSet<String>,
+    record: BTreeMap<String, String>,
+    /// The time of what is new, unless all is.
+    added: &'a str,
     theirs: usize,
     left_out: Vec<String>,
 }
 
-impl Merge {
+impl Merge<'_> {
     /// A title of a person's stays; ours is replaced.
     fn top(&mut self, old: &[String], title: &str) -> Vec<String> {
         let mut top = old.to_vec();
         let ours = format!("# {title}");
         let place = top.iter().position(|it| it.starts_with("# "));
         if let Some(there) = place.map(|it| &top[it]) {
-            if !self.record.contains(&hash(there)) {
+            if !self.record.contains_key(&hash(there)) {
                 self.theirs += usize::from(hash(there) != hash(&ours));
                 return top;
             }
             self.record.remove(&hash(there));
         }
-        self.record.insert(hash(&ours));
+        self.record.insert(hash(&ours), String::new());
         match place {
             Some(place) => top[place] = ours,
             None if top.is_empty() => top.push(ours),
@@ -199,7 +217,7 @@ impl Merge {
     fn context(&mut self, old: &[String], draft: &[String]) -> Vec<String> {
         let before = hash(&old.join(" "));
         let is_there = old.iter().any(|it| !it.trim().is_empty());
-        if is_there && !self.record.remove(&before) {
+        if is_there && self.record.remove(&before).is_none() {
             self.theirs += usize::from(before != hash(&draft.join(" ")));
             return old.to_vec();
         }
@@ -209,7 +227,7 @@ impl Merge {
         } else {
             draft
         };
-        self.record.insert(now);
+        self.record.insert(now, String::new());
         lines.to_vec()
     }
 
@@ -219,7 +237,7 @@ impl Merge {
         // Where something of ours was that the draft has no more.
         let mut gap = None;
         for block in blocks(name, old) {
-            let ours = self.record.contains(&block.hash);
+            let ours = self.record.contains_key(&block.hash);
             if ours && !draft.iter().any(|it| it.hash == block.hash) {
                 self.record.remove(&block.hash);
                 gap = gap.or(Some(kept.len()));
@@ -236,10 +254,11 @@ impl Merge {
                 // What a person wrote below it stays below it.
                 let below = kept[at + 1..].iter().take_while(|(_, ours)| !ours);
                 next = at + 1 + below.count();
-            } else if self.record.contains(&block.hash) {
+            } else if self.record.contains_key(&block.hash) {
                 self.left_out.push(block.lines.join(" "));
             } else {
-                self.record.insert(block.hash.clone());
+                let added = self.added.to_owned();
+                self.record.insert(block.hash.clone(), added);
                 kept.insert(next, (block, true));
                 next += 1;
             }
@@ -286,6 +305,11 @@ fn blocks(name: &str, lines: &[String]) -> Vec<Block> {
         }
     };
     blocks.into_iter().map(block).collect()
+}
+
+/// What the record calls a point.
+pub(super) fn point_hash(Point { label, text }: &Point) -> String {
+    hash(&format!("{POINTS}: {label}: {text}"))
 }
 
 /// However its words are spread over lines.

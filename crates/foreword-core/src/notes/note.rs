@@ -4,7 +4,10 @@
 //! lies there may have been edited by anybody, so reading it never fails: what does not
 //! fit the form is kept where it stands, as a section of its own.
 
+use std::collections::BTreeMap;
 use std::fmt::Write as _;
+
+use super::keep::point_hash;
 
 /// What a note says.
 #[derive(Debug, Clone, Default, PartialEq, Eq)]
@@ -19,6 +22,9 @@ pub struct Note {
     /// `2026-11-16`: when the conversation was first summarised, and last.
     pub first: Option<String>,
     pub last: Option<String>,
+    /// When it was first written, under "", and when points were that came later, as the record
+    /// calls them.
+    pub times: BTreeMap<String, String>,
 }
 
 /// `- Label: text`
@@ -59,7 +65,11 @@ impl Note {
             let mut problem = |what: String| problems.push(Problem { line: at + 1, what });
             match line {
                 // What was written is for `keep` to know.
-                Line::Record(_) => {}
+                Line::Record(record) => {
+                    let times = recorded(record).filter(|it| !it.1.is_empty());
+                    let times = times.map(|(hash, time)| (hash.to_owned(), time.to_owned()));
+                    note.times.extend(times);
+                }
                 Line::Dates(first, last) => {
                     note.first = Some(first.to_owned());
                     note.last = Some(last.to_owned());
@@ -90,6 +100,11 @@ impl Note {
             what,
         }));
         (note, problems)
+    }
+
+    /// When a point came that an update added.
+    pub(super) fn added(&self, point: &Point) -> Option<&String> {
+        self.times.get(&point_hash(point))
     }
 
     /// Puts a line where it belongs; says what is wrong with it.
@@ -281,6 +296,16 @@ impl<'a> Line<'a> {
         }
         dates(line).map_or(Line::Text(line), |(first, last)| Line::Dates(first, last))
     }
+}
+
+/// Hashes with their times, either may be empty: `1: 2026-11-16T09:30:00Z 330dc633 4282f238:2026-11-18T…`
+pub(super) fn recorded(record: &str) -> impl Iterator<Item = (&str, &str)> {
+    let items = record.strip_prefix("1:").unwrap_or_default();
+    items.split_whitespace().map(|it| match it.split_once(':') {
+        _ if it.get(4..5) == Some("-") => ("", it),
+        Some(parts) => parts,
+        None => (it, ""),
+    })
 }
 
 /// The section that a heading names, if it is one of ours.

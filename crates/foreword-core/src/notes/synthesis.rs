@@ -1,10 +1,10 @@
 //! What all notes say together: statements by section and theme, each with its notes.
 //!
 //! Without a model words are compared (`kin::words`). What is said again becomes one statement
-//! with all its notes; a decision that a later one replaces becomes a step of evolution; a status gives way to the
-//! next one on its subject and a question to its answer. When in doubt both stand. `said` reads a
-//! note's points, `fit` keeps it small and
-//! `themes` groups what is left, `reply` reads what a model made of the same notes.
+//! with all its notes; a decision that a later one replaces becomes a step of evolution; a status
+//! gives way to the next one on its subject and a question to its answer. Points of one note
+//! leave each other alone, and when in doubt both stand. `said` reads a note's points, `fit` keeps it
+//! small and `themes` groups what is left, `reply` reads what a model made of the same notes.
 
 mod fit;
 pub mod reply;
@@ -16,9 +16,7 @@ use std::sync::LazyLock;
 
 use super::master::{DECISIONS, EVOLUTION, LEARNINGS, QUESTIONS, SECTIONS, STATUS};
 use super::note::Note;
-use crate::kin::words::{
-    GIVES_UP, Words, common, content, covers, is_negated, is_number, named_after,
-};
+use crate::kin::words::{Words, common, content, covers, is_number};
 use crate::kin::{Insight, Kinship, kinship};
 use crate::model::ObservationType;
 use crate::text;
@@ -29,8 +27,8 @@ use said::{Said, choice, said};
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Taken {
     pub session: String,
-    /// When it was last true, to be compared: a day, and what tells notes of one day apart.
-    pub at: (String, i64),
+    /// When it was written, as a time or a day: `2026-11-16T09:30:00Z`.
+    pub at: String,
     pub note: Note,
     /// The paths that it names as related.
     pub related: Vec<String>,
@@ -77,6 +75,8 @@ pub fn synthesise(notes: &[Taken], names: &[String]) -> Vec<Section> {
     for (number, taken) in notes.iter().enumerate() {
         all.extend(said(number, taken));
     }
+    // A point that an update added is as new as the update.
+    all.sort_by(|a, b| (&a.at, a.notes[0]).cmp(&(&b.at, b.notes[0])));
     let evolution = settle(&mut all);
     let mut sections: Vec<Section> = names
         .iter()
@@ -87,7 +87,7 @@ pub fn synthesise(notes: &[Taken], names: &[String]) -> Vec<Section> {
         .collect();
     // The newest first, and before it what more notes say.
     let mut standing: Vec<&Said> = all.iter().filter(|it| it.stands).collect();
-    standing.sort_by_key(|it| std::cmp::Reverse((it.notes.last().copied(), it.notes.len())));
+    standing.sort_by_key(|it| std::cmp::Reverse((&it.at, it.notes.last(), it.notes.len())));
     for said in standing {
         let at = place(said.kind, &said.label, names);
         sections[at].statements.push(Statement {
@@ -147,6 +147,7 @@ fn settle(all: &mut [Said]) -> Vec<(String, Vec<usize>)> {
                     let newer = all[at].clone();
                     all[at].stands = false;
                     let told = &mut all[other];
+                    told.at = newer.at;
                     told.notes.extend(newer.notes);
                     told.notes.sort_unstable();
                     told.notes.dedup();
@@ -157,11 +158,11 @@ fn settle(all: &mut [Said]) -> Vec<(String, Vec<usize>)> {
                 }
                 Relation::Replaces => {
                     all[other].stands = false;
-                    if all[other].kind == Kind::Decision {
+                    if all[other].kind != Kind::Status {
                         let mut chain = before.remove(&other).unwrap_or_default();
                         chain.push(other);
                         before.entry(at).or_default().extend(chain);
-                        all[at].kind = Kind::Decision;
+                        all[at].kind = all[other].kind;
                     }
                 }
                 Relation::Answers => {
@@ -214,45 +215,46 @@ enum Relation {
 
 /// What a newer one is to an older.
 fn relation(older: &Said, newer: &Said) -> Relation {
-    let shared = common(&older.words, &newer.words);
-    let fewer = older.words.len().min(newer.words.len());
     if older.kind == newer.kind && older.text == newer.text {
         return Relation::Same;
     }
-    let elsewhere = older.notes.last() != newer.notes.last();
+    let may_be = match older.kind {
+        Kind::Question => true,
+        Kind::Decision => matches!(newer.kind, Kind::Decision | Kind::Change),
+        kind => kind == newer.kind,
+    };
+    if !may_be {
+        return Relation::None;
+    }
+    let of_one_note = older.notes.iter().any(|it| newer.notes.contains(it));
+    if of_one_note || older.is_of_another(newer) {
+        return Relation::None;
+    }
+    let shared = common(&older.words, &newer.words);
+    let is = |holds: bool, relation| if holds { relation } else { Relation::None };
     match (older.kind, newer.kind) {
-        (Kind::Question, Kind::Question) if is_same(older, newer, shared) => Relation::Same,
-        (Kind::Question, Kind::Question) => Relation::None,
+        (Kind::Question, Kind::Question) => is(is_same(older, newer, shared), Relation::Same),
         (Kind::Question, _) => {
-            let asks = &older.words - &*ASKS;
-            let known = &newer.words | &content(&newer.text);
-            let answers =
-                elsewhere && common(&known, &older.words) > 1 && covers(&known, &asks, 60);
-            if answers {
-                Relation::Answers
-            } else {
-                Relation::None
-            }
+            let known = common(&newer.known, &older.words);
+            let answers = known > 1 && covers(&newer.known, &(&older.words - &*ASKS), 60);
+            is(answers, Relation::Answers)
         }
-        (Kind::Decision, Kind::Decision | Kind::Change) if shared > 0 => {
-            if replaces(older, newer, shared) {
-                Relation::Replaces
-            } else if older.kind == newer.kind && is_same(older, newer, shared) {
-                Relation::Same
-            } else {
-                Relation::None
-            }
+        (Kind::Decision, Kind::Decision | Kind::Change) if replaces(older, newer, shared) => {
+            Relation::Replaces
         }
-        (Kind::Status, Kind::Status) if elsewhere && shared > 1 && shared * 2 >= fewer => {
-            let same = is_same(older, newer, shared) && older.label == newer.label;
+        (Kind::Learning, Kind::Learning) if denies(older, newer) => Relation::Replaces,
+        (Kind::Status, Kind::Status) if is_overtaken(older, newer, shared) => {
+            let same = is_same(older, newer, shared)
+                && older.label == newer.label
+                && older.states == newer.states;
             if same {
                 Relation::Same
             } else {
                 Relation::Replaces
             }
         }
-        (a, b) if a == b && is_same(older, newer, shared) => Relation::Same,
-        _ => Relation::None,
+        (Kind::Status, Kind::Status) => Relation::None,
+        (a, b) => is(a == b && is_same(older, newer, shared), Relation::Same),
     }
 }
 
@@ -265,20 +267,62 @@ fn is_same(older: &Said, newer: &Said, shared: usize) -> bool {
         || shared * 5 >= all * 4 && shared > 5
         || shared == 2 && all == 2;
     let missing = |a: &Said, b: &Said| {
-        let text = content(&b.text);
-        a.words.iter().any(|it| is_number(it) && !text.contains(it))
+        let mut numbers = a.words.iter().filter(|it| is_number(it));
+        numbers.any(|it| !b.known.contains(it))
     };
-    alike
-        && is_negated(&older.claim) == is_negated(&newer.claim)
-        && !missing(older, newer)
-        && !missing(newer, older)
+    alike && older.agrees(newer) && !missing(older, newer) && !missing(newer, older)
+}
+
+/// The same words, and a "not".
+fn denies(older: &Said, newer: &Said) -> bool {
+    older.is_negative != newer.is_negative && older.words == newer.words && !newer.words.is_empty()
+}
+
+/// The same matter is further, or elsewhere.
+fn is_overtaken(older: &Said, newer: &Said, shared: usize) -> bool {
+    let fewer = older.words.len().min(newer.words.len());
+    // `Write the docs`: `The docs are written`, `Wrote the docs`.
+    if older.is_telling && !newer.is_telling {
+        let object = &older.words - &content(&older.begins);
+        let verb = older.begins.get(..2).unwrap_or(&older.begins);
+        let told = newer.begins.starts_with(verb) && object.is_subset(&newer.words);
+        return newer.is_done && !object.is_empty() && (told || newer.subject == object);
+    }
+    let both = !older.states.is_empty() && !newer.states.is_empty();
+    older.subject == newer.subject
+        && !newer.subject.is_empty()
+        && (both || shared > 1 && shared * 2 >= fewer)
 }
 
 /// The same matter is decided otherwise.
 fn replaces(older: &Said, newer: &Said, shared: usize) -> bool {
+    // Another number, which is not the subject's.
+    let has_number = |it: &Said| it.plain.len() < it.words.len();
+    let both = has_number(older) && has_number(newer);
+    let other_number =
+        both && older.plain == newer.plain && !newer.plain.is_empty() && older.words != newer.words;
+    if denies(older, newer) || other_number {
+        return true;
+    }
+    // Back to what was given up: `Use Redis instead of Postgres`, `Use Postgres`.
+    let is_back = !newer.chosen.is_disjoint(&older.given_up);
+    if is_back && newer.words.is_subset(&older.words) && newer.against.is_empty() {
+        return true;
+    }
+    // All that it was: `Use npm`, `Use pnpm instead of npm`.
+    let is_whole = older.words.is_subset(&newer.given_up) && !newer.claim.contains(" for ");
+    if is_whole && !older.words.is_empty() {
+        return true;
+    }
+    let lower = || format!(" {} ", newer.text.to_lowercase());
     let same_file = older.related.iter().any(|it| newer.related.contains(it));
     if shared < 2 && !same_file {
-        return false;
+        let by_name = |it: &Said| said::by_name(&it.claim);
+        let both = by_name(older)
+            .zip(by_name(newer).filter(|_| is_change(&lower()) || lower().contains(" now ")));
+        return both.is_some_and(|((was, by), (is, with))| {
+            was == is && !was.is_empty() && by.is_disjoint(&with)
+        });
     }
     // Both are about the same project, which is as near as a common file.
     let files = [String::new()];
@@ -291,24 +335,21 @@ fn replaces(older: &Said, newer: &Said, shared: usize) -> bool {
         concepts: &[],
         files: &files,
     });
-    let has_number = |it: &Said| it.words.iter().any(|it| is_number(it));
     // Which costs most.
-    let may_be =
-        newer.is_against || older.begins == newer.begins || has_number(older) && has_number(newer);
+    let may_be = !newer.against.is_disjoint(&older.words)
+        || older.begins == newer.begins
+        || both && older.plain.is_subset(&newer.known);
     if may_be && kinship(&a, &b) == Kinship::Supersedes {
         return true;
     }
     // A change that is said outright, of something that both are about.
-    let lower = format!(" {} ", newer.text.to_lowercase());
-    let elsewhere = older.notes.last() != newer.notes.last();
-    if !elsewhere || !CHANGES.iter().any(|it| lower.contains(it)) {
+    if !is_change(&lower()) {
         return false;
     }
     // What the newer one is for is no subject, and what it names as given up must be the older's.
     let chosen = content(&choice(&newer.claim, &newer.words));
     let subject = &(&(&older.words & &newer.words) - &*ASKS) - &chosen;
-    let given_up = named_after(&newer.text, GIVES_UP);
-    let is_given_up = given_up.is_empty() || !given_up.is_disjoint(&older.words);
+    let is_given_up = newer.given_up.is_empty() || !newer.given_up.is_disjoint(&older.words);
     is_given_up
         && (subject.len() > 1 && shared > 1 || subject.len() == 1 && same_file)
         && !is_same(older, newer, shared)
@@ -318,24 +359,28 @@ fn replaces(older: &Said, newer: &Said, shared: usize) -> bool {
 fn evolution(steps: &[&Said]) -> String {
     let claims: Vec<&str> = steps.iter().map(|it| it.claim.as_str()).collect();
     let first = &steps[0].words;
-    let shared = steps.iter().fold(first.clone(), |all, it| &all & &it.words);
+    let mut shared = steps.iter().fold(first.clone(), |all, it| &all & &it.words);
+    // What one of them is against is no subject of all.
+    steps.iter().for_each(|it| shared = &shared - &it.against);
     let last = claims[claims.len() - 1];
-    let (mut subject, mut choices) = (said::surface(last, &shared), Vec::new());
-    for claim in &claims {
-        choices.push(choice(claim, &shared));
-    }
+    let mut subject = said::surface(last, &shared);
+    let mut choices: Vec<_> = claims.iter().map(|it| choice(it, &shared)).collect();
     // `The novel is told in the first person`, `… third person`: they begin alike.
     let start = said::start(&claims);
-    if start > 0
-        && choices
-            .iter()
-            .zip(&claims)
-            .any(|(choice, claim)| choice == claim)
-    {
-        subject = said::subject(&last[..start]);
+    let is_whole = |at: usize| choices[at] == claims[at];
+    if start > 0 && (0..claims.len()).any(is_whole) {
+        subject = said::trimmed(&last[..start]);
+        let rest = claims.iter().map(|it| choice(&it[start..], &shared));
+        choices = rest.collect();
+    } else if (0..claims.len()).all(is_whole) {
+        subject.clear();
+    }
+    choices.dedup();
+    if choices.len() < 2 {
+        subject.clear();
         choices = claims
             .iter()
-            .map(|it| choice(&it[start..], &shared))
+            .map(|it| text::shorten(it, 80).into_owned())
             .collect();
     }
     let end = choices.len() - 1;
@@ -344,10 +389,15 @@ fn evolution(steps: &[&Said]) -> String {
         *choice = format!("{verb} {choice}");
     }
     let steps = choices.join(" → ");
-    if subject.is_empty() {
-        return text::capitalised(&steps);
+    // `npm` and `iOS` are written so.
+    let first = subject.split(' ').next().unwrap_or_default();
+    if first.len() > 3 && first.chars().all(char::is_lowercase) {
+        subject = text::capitalised(&subject);
     }
-    format!("{}: {steps}", text::capitalised(&subject))
+    match subject.is_empty() {
+        true => steps,
+        false => format!("{subject}: {steps}"),
+    }
 }
 
 /// The section for a kind of statement: one that is called after its label, else what its kind
@@ -389,6 +439,10 @@ const CHANGES: &[&str] = &[
     " switched to ", " switch to ", " moved to ", " move to ", " back to ", " settled on ", " instead", " replaced ",
     " replaces ", " no longer ", " rather than ", " migrated to ", " changed to ", " dropped ", " gave up ", " reverted ",
 ];
+
+fn is_change(text: &str) -> bool {
+    CHANGES.iter().any(|it| text.contains(it))
+}
 
 #[cfg(test)]
 mod tests;

@@ -59,7 +59,7 @@ fn a_new_note_is_the_draft_with_its_date_and_its_record() {
 
     *Summarized: 2026-11-16*
 
-    <!-- foreword 1: 330dc633 35541028 4282f238 697de889 fa0ff442 -->
+    <!-- foreword 1: 2026-11-16 330dc633 35541028 4282f238 697de889 fa0ff442 -->
     ");
 }
 
@@ -120,7 +120,7 @@ fn a_line_of_a_persons_stays_below_the_line_that_it_followed() {
 
     *Summarized: 2026-11-16, updated: 2026-11-18*
 
-    <!-- foreword 1: 03690e01 1a5cf048 330dc633 35541028 4282f238 697de889 -->
+    <!-- foreword 1: 2026-11-16 03690e01:2026-11-18 1a5cf048:2026-11-18 330dc633 35541028 4282f238 697de889 -->
     ");
     assert_eq!((kept.theirs, kept.left_out.len()), (1, 0));
 }
@@ -216,7 +216,7 @@ fn a_note_without_a_record_is_a_persons_and_is_added_to() {
 
     *Summarized: 2026-11-18*
 
-    <!-- foreword 1: 35541028 697de889 fa0ff442 -->
+    <!-- foreword 1: 2026-11-18 35541028 697de889 fa0ff442 -->
     ");
 }
 
@@ -237,6 +237,20 @@ fn two_records_that_a_merge_left_are_one() {
         "{text}"
     );
     assert_eq!(text.matches("<!-- foreword").count(), 1);
+}
+
+#[test]
+fn a_record_of_before_there_were_times_is_read_and_gets_them() {
+    let old = written().replace("foreword 1: 2026-11-16 ", "foreword 1: ");
+    assert_eq!(again(&old).text, old);
+    let released = draft(&DRAFT.replace("`retry.rs` is done", "released"));
+    let text = keep(&released, Some(&old), "2026-11-18T09:30:00Z").text;
+    let record = text.lines().last().unwrap();
+    assert!(record.contains(" 1: 2026-11-16 330dc633 "), "{record}");
+    assert!(record.contains(":2026-11-18T09:30:00Z "), "{record}");
+    let note = Note::read(&text).0;
+    let added: Vec<_> = note.points.iter().map(|it| note.added(it)).collect();
+    assert_eq!(added, [None, Some(&"2026-11-18T09:30:00Z".to_owned())]);
 }
 
 fn problems(text: &str) -> String {

@@ -82,8 +82,8 @@ pub fn run(args: &Args) -> anyhow::Result<()> {
         }
     };
     // A note is as old as its conversation.
-    let date = text::date(last.unwrap_or_else(home::now));
-    let kept = keep(&draft, there.as_deref(), &date);
+    let at = text::rfc3339(last.unwrap_or_else(home::now));
+    let kept = keep(&draft, there.as_deref(), &at);
     let name = path.strip_prefix(&folder.root).unwrap_or(&path);
     let shown = name.display();
     if there.as_deref() == Some(kept.text.as_str()) {

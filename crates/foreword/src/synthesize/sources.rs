@@ -61,10 +61,10 @@ impl Sources {
                 .ok();
             let modified = modified.and_then(|it| it.duration_since(std::time::UNIX_EPOCH).ok());
             let modified = modified.map_or(0, |it| i64::try_from(it.as_millis()).unwrap_or(0));
-            let day = note.last.clone().unwrap_or_else(|| text::date(modified));
+            let at = note.times.get("").or(note.last.as_ref()).cloned();
             notes.push(Taken {
                 session: file.session,
-                at: (day, modified),
+                at: at.unwrap_or_else(|| text::rfc3339(modified)),
                 related: Evidence::related(&note.related),
                 note,
             });

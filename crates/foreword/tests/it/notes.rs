@@ -99,7 +99,10 @@ pub fn said(output: &Output) -> String {
     let today = foreword_core::text::date(
         i64::try_from(std::time::UNIX_EPOCH.elapsed().unwrap().as_millis()).unwrap(),
     );
-    String::from_utf8(said).unwrap().replace(&today, "TODAY")
+    let said = String::from_utf8(said).unwrap().replace(&today, "TODAY");
+    let mut parts = said.split("TODAYT");
+    let first = parts.next().unwrap().to_owned();
+    parts.fold(first, |said, it| said + "NOW" + &it["09:30:00Z".len()..])
 }
 
 #[test]
@@ -122,7 +125,7 @@ fn a_draft_is_saved_and_a_hand_edit_survives_the_next_one() {
     +
     +*Summarized: TODAY*
     +
-    +<!-- foreword 1: 330dc633 35541028 4282f238 fa0ff442 -->
+    +<!-- foreword 1: NOW 330dc633 35541028 4282f238 fa0ff442 -->
     Saved _memory/conversations/s1.md
     ");
     assert_eq!(
@@ -145,8 +148,8 @@ fn a_draft_is_saved_and_a_hand_edit_survives_the_next_one() {
      
      *Summarized: TODAY*
      
-    -<!-- foreword 1: 330dc633 35541028 4282f238 fa0ff442 -->
-    +<!-- foreword 1: 1a5cf048 330dc633 35541028 4282f238 -->
+    -<!-- foreword 1: NOW 330dc633 35541028 4282f238 fa0ff442 -->
+    +<!-- foreword 1: NOW 1a5cf048:NOW 330dc633 35541028 4282f238 -->
     Saved _memory/conversations/s1.md; 2 parts edited by hand stayed
     ");
     let said = desk.save("s1", &next);
@@ -254,7 +257,7 @@ fn without_a_model_a_note_says_what_the_conversation_proves() {
     +
     +*Summarized: TODAY*
     +
-    +<!-- foreword 1: 3737c94d 467a307a 4ff61caf 6eafa148 c2ae7e6c d2ce4d70 -->
+    +<!-- foreword 1: NOW 3737c94d 467a307a 4ff61caf 6eafa148 c2ae7e6c d2ce4d70 -->
     Nothing was written; --yes writes it.
     ");
     desk.run(&["summarize", "s1", "--yes"]);

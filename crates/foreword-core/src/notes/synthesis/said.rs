@@ -1,7 +1,11 @@
 //! A note's points as they can be compared: what kind each is, what it claims, what it chose.
 
+use std::sync::LazyLock;
+
 use super::{Kind, Taken};
-use crate::kin::words::{DENIES, GIVES_UP, Words, content, tokens};
+use crate::kin::words::{
+    DENIES, GIVES_UP, Words, as_written, content, is_negated, is_number, named_after, plain, tokens,
+};
 use crate::notes::note::Point;
 use crate::text;
 
@@ -9,17 +13,36 @@ use crate::text;
 pub struct Said {
     pub kind: Kind,
     pub label: String,
+    /// Whether the label is of what is still to be done.
+    pub is_telling: bool,
     pub text: String,
     /// Without the reason.
     pub claim: String,
+    /// What the claim is about, without its "not".
     pub words: Words,
+    /// Those that are no numbers.
+    pub plain: Words,
+    /// All that is said, with the reason.
+    pub known: Words,
+    /// Whether the claim is that something is not so.
+    pub is_negative: bool,
+    /// What it holds.
+    pub chosen: Words,
+    /// What is said not to be so, or no longer.
+    pub against: Words,
+    pub given_up: Words,
+    /// What stands before the verb, but for numbers, and those that are names: `chapter 3`.
+    pub subject: Words,
+    pub names: Vec<(Words, String)>,
+    /// When it was last said.
+    pub at: String,
     /// Numbers of the notes that say so, the oldest first.
     pub notes: Vec<usize>,
     pub related: Vec<String>,
-    /// The first word, and whether something is denied or given up: who has neither in common
-    /// with another, replaces nothing.
-    pub begins: Option<String>,
-    pub is_against: bool,
+    pub begins: String,
+    /// How far it says that something is.
+    pub states: Vec<String>,
+    pub is_done: bool,
     pub stands: bool,
 }
 
@@ -29,14 +52,24 @@ const TEXT_MAX: usize = 400;
 /// Which words of a label mean which kind; the first that fits.
 #[rustfmt::skip] // A list is read line by line.
 pub const LABELS: [(Kind, &str); 5] = [
-    (Kind::Question, "question open unclear unknown tbd doubt ask"),
-    (Kind::Change, "change evolution migration switch reversal supersede rename history"),
-    (Kind::Decision, "decision decided choice rule convention policy constraint requirement preference agreed principle design architecture approach"),
-    (Kind::Status, "status progress done next todo blocked blocker plan milestone step action task state completed result pending fixed"),
-    (Kind::Learning, "discovery learning learned insight gotcha bug fix cause finding lesson fact pitfall warning caveat note observation risk idea"),
+    (Kind::Question, "question open unclear unknown tbd doubt ask frage offen unklar"),
+    (Kind::Change, "change evolution migration switch reversal supersede rename history änderung wechsel umstellung"),
+    (Kind::Decision, "decision decided choice rule convention policy constraint requirement preference agreed principle design architecture approach standard entscheid beschluss regel vorgabe konvention"),
+    (Kind::Status, "status progress done next todo blocked blocker plan milestone step action task state completed result pending fixed stand fortschritt erledigt fertig nächst aufgabe blockiert ergebnis"),
+    (Kind::Learning, "discovery learning learned insight gotcha bug fix cause finding lesson fact pitfall warning caveat note observation risk idea problem erkenntnis entdeckung ursache fehler hinweis"),
 ];
 /// Labels that a status cannot do without.
-const TELLING: [&str; 6] = ["next", "todo", "blocked", "blocker", "pending", "plan"];
+const TELLING: [&str; 9] = [
+    "next",
+    "todo",
+    "blocked",
+    "blocker",
+    "pending",
+    "plan",
+    "nächst",
+    "aufgabe",
+    "blockiert",
+];
 
 /// All points of a note; a list under a heading of its own counts, labelled by that heading.
 pub fn said(number: usize, taken: &Taken) -> impl Iterator<Item = Said> {
@@ -79,26 +112,142 @@ fn of(number: usize, taken: &Taken, point: &Point) -> Option<Said> {
     let whole = if is_telling || known.is_none() {
         format!("{}: {said}", text::capitalised(&point.label))
     } else {
-        text::capitalised(said)
+        said.to_owned()
     };
     let claim = claim(said);
+    let text = text::shorten(&whole, TEXT_MAX).into_owned();
+    let words = &content(claim) - &*NO_MATTER;
+    let given_up = named_after(claim, GIVES_UP);
+    let against = &named_after(claim, DENIES) | &given_up;
     let tokens = tokens(claim);
-    let line = format!(" {} ", tokens.join(" "));
-    let mut against = GIVES_UP.iter().chain(DENIES);
+    let is_of = |words: &[&str], it: &String| words.contains(&it.as_str());
     Some(Said {
         kind,
-        text: text::shorten(&whole, TEXT_MAX).into_owned(),
-        // `We use X` and `X is used` are one.
-        words: &content(claim) - &content("use used using"),
+        is_telling,
+        known: &content(&text) | &words,
+        text,
+        plain: plain(&words),
+        chosen: &words - &against,
+        words,
+        is_negative: is_negative(claim),
+        against,
+        given_up,
+        subject: &plain(&content(&subject(claim).join(" "))) - &*NO_MATTER,
+        names: names(claim),
         claim: claim.to_owned(),
+        is_done: is_of(DONE, &label) || tokens.iter().any(|it| is_of(DONE, it)),
         label,
+        at: taken.note.added(point).unwrap_or(&taken.at).clone(),
         notes: vec![number],
         related: taken.related.clone(),
-        begins: tokens.into_iter().next(),
-        is_against: against.any(|it| line.contains(&format!(" {it} "))),
+        begins: tokens.first().cloned().unwrap_or_default(),
+        states: tokens.into_iter().filter(|it| is_of(STATES, it)).collect(),
         stands: true,
     })
 }
+
+impl Said {
+    /// Neither denies what the other says.
+    pub fn agrees(&self, other: &Said) -> bool {
+        self.is_negative == other.is_negative
+            && self.against.is_disjoint(&other.chosen)
+            && other.against.is_disjoint(&self.chosen)
+    }
+
+    /// `Chapter 3 …`, `Chapter 4 …`
+    pub fn is_of_another(&self, other: &Said) -> bool {
+        self.names.iter().any(|(noun, number)| {
+            let mut others = other.names.iter().filter(|it| it.0 == *noun).peekable();
+            others.peek().is_some() && others.all(|it| it.1 != *number)
+        })
+    }
+}
+
+/// In the first clause: `cents, never floats` says that it is cents.
+fn is_negative(claim: &str) -> bool {
+    let clause = claim.split([',', ';']).next().unwrap_or_default();
+    let tokens = tokens(clause);
+    let has = |all: &[&str]| tokens.iter().any(|it| all.contains(&it.as_str()));
+    let is_not = is_negated(clause) || has(NOT) || tokens.iter().any(|it| it.starts_with("kein"));
+    is_not != has(OFF)
+}
+
+const NOT: &[&str] = &["nicht", "nie", "niemals", "ohne"];
+const OFF: &[&str] = &["disabled", "off", "deaktiviert", "abgeschaltet"];
+/// Words that make no other matter. `We use X` and `X is used` are one.
+static NO_MATTER: LazyLock<Words> = LazyLock::new(|| {
+    content(
+        "use used using never always longer cannot without enabled disabled nicht nie niemals ohne mehr immer \
+         kein keine keinen keiner keinem aktiviert deaktiviert abgeschaltet \
+         der die das ein eine einen ist sind wird werden und für mit auf im von zu",
+    )
+});
+
+/// The words before the verb; all, if there is none.
+pub fn subject(claim: &str) -> Vec<&str> {
+    let words = claim.split_whitespace().map(bare);
+    let is_verb = |(at, word): &(usize, &str)| {
+        let word = word.to_lowercase();
+        let word = word.as_str();
+        VERBS.contains(&word) || STATES.contains(&word) || *at > 0 && word.ends_with("ed")
+    };
+    let words = words.enumerate().take_while(|it| !is_verb(it));
+    words.map(|it| it.1).collect()
+}
+
+/// Numbers and letters that say which one it is, if it is no amount.
+fn names(claim: &str) -> Vec<(Words, String)> {
+    let words: Vec<&str> = claim.split_whitespace().map(bare).collect();
+    let is_name = |it: &str| is_number(it) || it.len() == 1 && it.chars().all(char::is_uppercase);
+    let is_amount = |it: &&str| {
+        let unit = content(it);
+        AMOUNTS.contains(&&*it.to_lowercase()) || !unit.is_empty() && plain(&unit).is_empty()
+    };
+    let name = |at: usize| {
+        if !is_name(words[at]) || words.get(at + 1).is_some_and(is_amount) {
+            return None;
+        }
+        let noun = plain(&content(words[at - 1]));
+        (!noun.is_empty()).then(|| (noun, words[at].to_owned()))
+    };
+    (1..subject(claim).len()).filter_map(name).collect()
+}
+
+#[rustfmt::skip] // A list is read line by line.
+const VERBS: &[&str] = &[
+    "is", "are", "was", "were", "be", "has", "have", "had", "must", "should", "will", "can", "may", "does", "do", "did",
+    "needs", "need", "uses", "use", "keeps", "keep", "runs", "run", "works", "goes", "go", "gets", "lives", "live", "stays",
+    "stay", "takes", "sends", "returns", "begins", "ends", "belongs", "reads", "writes", "answers", "carry", "carries",
+    "costs", "expire", "expires", "allow", "limit", "set", "store", "retry", "wait", "stores", "makes", "make", "comes",
+    "fails", "passes", "moves", "replaces", "ist", "sind", "wird", "werden", "war", "hat", "haben", "bleibt", "braucht",
+    "läuft", "liegt", "liegen", "kommt", "geht", "soll", "muss", "kann",
+];
+/// How far something is.
+#[rustfmt::skip]
+pub const STATES: &[&str] = &[
+    "half", "partly", "started", "broken", "failing", "open", "missing", "blocked", "pending", "works", "red", "begun",
+    "kaputt", "offen", "halb", "done", "finished", "complete", "completed", "fixed", "ready", "merged", "written", "drafted",
+    "released", "deployed", "green", "fertig", "erledigt", "behoben", "geschrieben",
+];
+/// Those of them that a plan ends with; labels too.
+pub const DONE: &[&str] = &[
+    "done",
+    "finished",
+    "complete",
+    "completed",
+    "fixed",
+    "ready",
+    "merged",
+    "written",
+    "drafted",
+    "released",
+    "deployed",
+    "fertig",
+    "erledigt",
+    "behoben",
+    "geschrieben",
+];
+const AMOUNTS: &[&str] = &["times", "per", "%", "attempts", "mal", "tage", "stunden"];
 
 /// What is said, without why.
 fn claim(text: &str) -> &str {
@@ -140,14 +289,32 @@ pub fn start(claims: &[&str]) -> usize {
     ends.take_while(alike).last().unwrap_or(0)
 }
 
-/// A beginning without the small words at its end: `The novel is told`.
-pub fn subject(start: &str) -> String {
+/// A beginning without the small words at its ends: `novel is told`.
+pub fn trimmed(start: &str) -> String {
     let mut words: Vec<&str> = start.split_whitespace().collect();
-    while words.last().is_some_and(|it| content(it).is_empty()) {
+    let is_small = |it: &&str| content(it).is_subset(&NO_MATTER);
+    while words.last().is_some_and(is_small) {
         words.pop();
     }
-    words.join(" ")
+    let small = words.iter().take_while(|it| is_small(it)).count();
+    words.split_off(small).join(" ")
 }
+
+/// `Deploy` with `Docker Compose`: what is done, and the name of how.
+pub fn by_name(claim: &str) -> Option<(Words, Words)> {
+    let words = as_written(claim);
+    let at = words.iter().position(|it| HOW.contains(&it.as_str()))?;
+    let (what, how) = (&words[..at], &words[at + 1..]);
+    let is_name = how
+        .first()?
+        .contains(|it: char| it.is_uppercase() || it.is_ascii_digit());
+    let more = how
+        .iter()
+        .any(|it| it == "for" || HOW.contains(&it.as_str()));
+    (is_name && !more).then(|| (content(&what.join(" ")), content(&how.join(" "))))
+}
+
+const HOW: &[&str] = &["with", "on", "via", "in", "to", "by", "using"];
 
 pub fn bare(word: &str) -> &str {
     word.trim_matches(|it: char| !it.is_alphanumeric())
@@ -176,17 +343,18 @@ pub fn choice(claim: &str, subject: &Words) -> String {
     });
     let rest = claim.get(start.unwrap_or(0)..).unwrap_or(claim);
     let lower = rest.to_ascii_lowercase();
-    let ends = ENDS
-        .iter()
-        .filter_map(|it| lower.find(it))
-        .filter(|at| *at > 2);
-    let about = lower.find(" for ").filter(|at| {
-        let what = content(&lower[*at..]);
-        *at > 2 && !what.is_disjoint(subject)
-    });
-    let end = ends.chain(about).min().unwrap_or(rest.len());
-    let choice = text::shorten(rest[..end].trim(), 60);
-    choice.trim_end_matches([',', '.']).to_owned()
+    let ends = ENDS.iter().filter_map(|it| lower.find(it));
+    let about = [" for ", " as "]
+        .into_iter()
+        .filter_map(|it| lower.find(it));
+    let about = about.filter(|at| !content(&lower[*at..]).is_disjoint(subject));
+    let end = ends.chain(about).filter(|at| *at > 2).min();
+    let choice = text::shorten(rest[..end.unwrap_or(rest.len())].trim(), 60);
+    let choice = choice.trim_end_matches([',', '.']);
+    let verb = ["is ", "are "]
+        .into_iter()
+        .find_map(|it| choice.strip_prefix(it));
+    verb.unwrap_or(choice).to_owned()
 }
 
 #[rustfmt::skip] // A list is read line by line.
@@ -196,6 +364,7 @@ const CHOOSES: &[&str] = &[
 ];
 const ENDS: &[&str] = &[
     " instead",
+    " replaces ",
     " rather than",
     ", not ",
     ", ",

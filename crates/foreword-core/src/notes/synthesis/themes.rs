@@ -1,96 +1,93 @@
 //! Groups a section's statements by what they are about, once they are too many for one list.
 //!
-//! A theme is a folder that the statements' files lie in, else a word that several of them
-//! share. What fits nowhere stands first, without a heading.
+//! A theme is a folder that the statements' files lie in, else the subject of at least three
+//! of them. What fits nowhere stands first, without a heading.
 
 use std::collections::{BTreeMap, BTreeSet};
 
 use super::Statement;
-use super::said::{bare, surface};
+use super::said::{bare, subject};
 use crate::kin::words::{Words, content, is_number};
 use crate::text;
 
 const FEW: usize = 6;
 const THEMES_MAX: usize = 8;
-/// What a statement is about is said in so many words; a word further on is chance.
-const SUBJECT: usize = 8;
+/// A subject is no longer than this: what goes on has a verb that is not known.
+const SUBJECT_MAX: usize = 4;
 /// Folders that say nothing.
 const PLAIN: &[&str] = &[
     "src", "lib", "app", "crates", "packages", "tests", "test", "docs", "cmd", "internal", "pkg",
     "main", "source",
+];
+/// Words before a verb that are no subject.
+#[rustfmt::skip] // A list is read line by line.
+const FILLERS: &[&str] = &[
+    "test", "tests", "all", "every", "each", "new", "old", "next", "done", "first", "last", "two", "only", "always", "never",
+    "der", "die", "das", "den", "dem", "ein", "eine", "jede", "jeder", "alle", "wir", "und", "für", "mit", "auf", "von", "neue",
 ];
 
 pub fn group(statements: &mut [Statement]) {
     if statements.len() <= FEW {
         return;
     }
-    let areas: Vec<Words> = statements.iter().map(areas).collect();
-    let words: Vec<Words> = statements
-        .iter()
-        .map(|it| {
-            let words: Vec<&str> = it.text.split_whitespace().take(SUBJECT).collect();
-            let words = content(&words.join(" ")).into_iter();
-            words.filter(|it| !is_number(it) && it.len() > 2).collect()
-        })
-        .collect();
+    let folders: Vec<_> = statements.iter().map(|it| folders(&it.text)).collect();
+    let subjects: Vec<_> = statements.iter().map(|it| subjects(&it.text)).collect();
+    // A theme of nearly all of them tells nothing apart.
+    let most = statements.len() * 3 / 5;
     let mut left: BTreeSet<usize> = (0..statements.len()).collect();
-    let mut order = 0;
-    for names in [&areas, &words] {
-        while order < THEMES_MAX && left.len() > 2 {
-            let mut count: BTreeMap<&String, usize> = BTreeMap::new();
-            for name in left.iter().flat_map(|at| &names[*at]) {
-                *count.entry(name).or_default() += 1;
-            }
-            // A word of nearly all of them tells nothing apart.
-            let most = statements.len() * 3 / 5;
-            let fits = |name: &&String, times: usize| {
-                let named = std::ptr::eq(names, &areas) || !theme(statements, name).is_empty();
-                (2..=most.max(2)).contains(&times) && named
-            };
-            let best = count.iter().filter(|(name, times)| fits(name, **times));
-            let Some((name, _)) =
-                best.max_by_key(|(name, times)| (**times, std::cmp::Reverse(*name)))
-            else {
-                break;
-            };
-            let name = (*name).clone();
-            let heading = if std::ptr::eq(names, &areas) {
-                name.clone()
-            } else {
-                theme(statements, &name)
-            };
-            for at in left.clone() {
-                if names[at].contains(&name) {
-                    left.remove(&at);
-                    statements[at].theme = Some(text::capitalised(&heading));
+    let mut themes = 0;
+    for (names, least) in [(&folders, 2), (&subjects, 3)] {
+        while themes < THEMES_MAX {
+            let mut having: BTreeMap<&String, Vec<usize>> = BTreeMap::new();
+            for at in &left {
+                for name in names[*at].keys() {
+                    having.entry(name).or_default().push(*at);
                 }
             }
-            order += 1;
+            let fitting = having.iter();
+            let fitting = fitting.filter(|(_, all)| (least..=most).contains(&all.len()));
+            let best = fitting.max_by_key(|(name, all)| (all.len(), std::cmp::Reverse(*name)));
+            let Some((name, all)) = best else { break };
+            let heading = text::capitalised(&names[all[0]][*name]);
+            for at in all {
+                left.remove(at);
+                statements[*at].theme = Some(heading.clone());
+            }
+            themes += 1;
         }
     }
     statements.sort_by(|a, b| a.theme.cmp(&b.theme));
 }
 
 /// The folders that a statement's own files lie in. Those of its notes would be a guess.
-fn areas(statement: &Statement) -> Words {
+fn folders(text: &str) -> BTreeMap<String, String> {
     let folder = |path: &str| {
         let (folders, _) = path.rsplit_once('/')?;
         let telling = folders
             .split('/')
-            .rfind(|it| !PLAIN.contains(it) && !it.contains('.'));
-        telling.map(str::to_lowercase)
+            .rfind(|it| !PLAIN.contains(it) && !it.contains('.'))?;
+        Some((telling.to_lowercase(), telling.to_owned()))
     };
-    let words = statement.text.split_whitespace().map(bare);
-    words.filter_map(folder).collect()
+    text.split_whitespace()
+        .map(bare)
+        .filter_map(folder)
+        .collect()
 }
 
-/// A stem as the statements write it.
-fn theme(statements: &[Statement], stem: &str) -> String {
-    let stems = Words::from([stem.to_owned()]);
-    let written = statements.iter().map(|it| surface(&it.text, &stems));
-    let first = |words: String| words.split(' ').next().unwrap_or_default().to_owned();
-    written
-        .map(first)
-        .find(|it| it.len() > 2)
-        .unwrap_or_default()
+/// The words of its subject by their stems.
+fn subjects(text: &str) -> BTreeMap<String, String> {
+    // A label is none: `Next: …`
+    let text = text.split_once(": ").map_or(text, |it| it.1);
+    let words = subject(text);
+    let has_verb = words.len() < text.split_whitespace().count();
+    let words = words
+        .into_iter()
+        .filter(|_| has_verb)
+        .filter(|it| it.len() > 2 && !is_number(it) && !FILLERS.contains(&&*it.to_lowercase()));
+    let stem = |word: &str| {
+        let stems: Words = content(word);
+        Some((stems.into_iter().next()?, word.to_owned()))
+    };
+    let stems: Vec<_> = words.filter_map(stem).collect();
+    stems.into_iter().take(SUBJECT_MAX).collect()
 }
