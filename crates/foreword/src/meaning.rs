@@ -51,6 +51,7 @@ struct Head {
 pub enum Why {
     NotInstalled,
     Off,
+    SwitchedOff,
     NotRunning,
     Loading,
     Slow,
@@ -63,6 +64,7 @@ impl Why {
         match self {
             Why::NotInstalled => "`foreword model install` adds search by meaning",
             Why::Off => "the setting `model.embed` is off",
+            Why::SwitchedOff => "Foreword is switched off",
             Why::NotRunning => "the worker was not running; the next search is by meaning too",
             Why::Loading => "the worker loads its model; the next search is by meaning too",
             Why::Slow => "the worker did not answer in time",
@@ -112,7 +114,8 @@ pub fn search(home: &Home, store: &Store, query: &Query<'_>) -> rusqlite::Result
             let found = by_words()?;
             // Who lives without a model need not hear of it where words were enough.
             let enough = found.answer == Answer::AllWords;
-            let silent = enough && matches!(why, Why::NotInstalled | Why::Off);
+            let own_wish = matches!(why, Why::NotInstalled | Why::Off | Why::SwitchedOff);
+            let silent = enough && own_wish;
             let note = if silent {
                 String::new()
             } else {
@@ -146,11 +149,17 @@ fn ask(home: &Home, words: &str) -> Result<mpsc::Receiver<Result<Vector, Why>>, 
     if !Config::tolerant(home).0.model.embed {
         return Err(Why::Off);
     }
+    if switch::off_in_environment() || Switches::read(home).everywhere() {
+        return Err(Why::SwitchedOff);
+    }
     if !matches!(Lock::holder(&home.lock()), Ok(Some(_))) {
-        if !switch::off_in_environment() && !Switches::read(home).everywhere() {
-            start::wake_worker(home);
-        }
+        start::wake_worker(home);
         return Err(Why::NotRunning);
+    }
+    // One that was idle when the model came does not listen yet.
+    if !home.embed_socket().exists() {
+        start::wake_worker(home);
+        return Err(Why::Loading);
     }
     let (path, question) = (home.embed_socket(), question(words));
     let (sender, receiver) = mpsc::channel();

@@ -114,10 +114,6 @@ pub fn search_by_meaning(
         let order = |it: &Hit| it.score.unwrap_or_default();
         order(b).total_cmp(&order(a)).then(b.id.cmp(&a.id))
     });
-    found.hits.truncate(wanted);
-    found
-        .hits
-        .drain(..found.hits.len().min(query.offset as usize));
     let any = |how| found.hits.iter().any(|it| it.matched == Some(how));
     found.answer = if any(Matched::AllWords) {
         Answer::AllWords
@@ -126,6 +122,10 @@ pub fn search_by_meaning(
     } else {
         Answer::Meaning
     };
+    found.hits.truncate(wanted);
+    found
+        .hits
+        .drain(..found.hits.len().min(query.offset as usize));
     Ok(found)
 }
 
@@ -142,11 +142,20 @@ fn near(
     } = meaning;
     let count = query.limit as usize;
     let unknown = |near: &[(i64, f32)]| -> rusqlite::Result<Vec<Hit>> {
-        let least = near.first().map_or(0.0, |it| it.1 * NEAR_PART).max(NEAR);
-        let near = near.iter();
-        let near = near.filter(|(id, cosine)| *cosine >= least && !known.contains_key(id));
-        let ids: HashSet<i64> = near.map(|(id, _)| *id).collect();
-        list::pick(store, &Vec::from_iter(ids), &query.filter)
+        let near = near.iter().filter(|(_, cosine)| *cosine >= NEAR);
+        let mut nearest: HashMap<i64, f32> = HashMap::new();
+        for (id, cosine) in near {
+            let nearest = nearest.entry(*id).or_default();
+            *nearest = nearest.max(*cosine);
+        }
+        let ids = nearest.keys().filter(|id| !known.contains_key(id));
+        let mut hits = list::pick(store, &ids.copied().collect::<Vec<_>>(), &query.filter)?;
+        // What the filter leaves out is no measure for what it lets through.
+        let allowed = hits.iter().map(|it| it.id).chain(known.keys().copied());
+        let best = allowed.filter_map(|id| nearest.get(&id));
+        let least = best.fold(0.0, |best: f32, it| best.max(*it)) * NEAR_PART;
+        hits.retain(|hit| nearest[&hit.id] >= least);
+        Ok(hits)
     };
     let nearest = vectors.nearest(question, count, |_| true);
     let mut new = unknown(&nearest)?;

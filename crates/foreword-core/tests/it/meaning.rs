@@ -120,6 +120,29 @@ fn what_is_meant_as_it_stands_comes_first_however_near_the_others_are() {
 }
 
 #[test]
+fn what_a_filter_leaves_out_is_no_measure_for_what_it_lets_through() {
+    let dir = tempfile::tempdir().unwrap();
+    let mut memory = memory(&dir, &[("of another kind", 0.9)]);
+    store(&mut memory, &[prompt(7, "p2", "unasked")], |_| {
+        let concepts = vec!["rare".to_owned()];
+        vec![Observation {
+            concepts,
+            ..told("wanted")
+        }]
+    });
+    embed(&mut memory, |_| towards(0.2));
+    let filter = Filter {
+        concept: Some("rare".into()),
+        ..Filter::default()
+    };
+    let query = Query {
+        filter,
+        ..query("zeta")
+    };
+    assert_eq!(titles(&found_by(&memory, &query)), ["wanted"]);
+}
+
+#[test]
 fn a_filter_holds_for_what_is_found_by_meaning_too() {
     let dir = tempfile::tempdir().unwrap();
     let many: Vec<String> = (0..400).map(|at| format!("filler{at} word{at}")).collect();

@@ -58,6 +58,9 @@ fn install(from: Option<&PathBuf>) -> anyhow::Result<()> {
     let home = super::home()?;
     let hub = Config::load(&home)?.model.hub;
     let came = model_files::install(&home, from.map(PathBuf::as_path), &hub)?;
+    if crate::platform::Lock::holder(&home.lock()).is_ok_and(|it| it.is_some()) {
+        crate::start::wake_worker(&home);
+    }
     match came {
         Some(road) => println!(
             "the sentence model is installed (from {road}, SHA-256 checked); search goes by meaning too"

@@ -56,7 +56,8 @@ fn best_hit(home: &Home, store: &Store, args: &Args, words: &str) -> anyhow::Res
         limit: 1,
         offset: 0,
     };
-    let (found, _) = meaning::search(home, store, &query)?;
+    let (found, note) = meaning::search(home, store, &query)?;
+    eprint!("{note}");
     let best = found.hits.first().map(|hit| hit.id);
     best.with_context(|| show::no_hits(words, &found, args.scope.is_current_project()))
 }

@@ -7,7 +7,7 @@ use std::fmt::Write as _;
 
 use foreword_core::index::FRAME;
 use foreword_core::model::{Freshness, Kind};
-use foreword_core::search::{Answer, Found, Hit, LOOSER_MAX, Looser, SessionTitle};
+use foreword_core::search::{Answer, Found, Hit, LOOSER_MAX, Looser, Matched, SessionTitle};
 use foreword_core::store::{Item, Related};
 use foreword_core::text;
 
@@ -91,7 +91,10 @@ pub fn line(hit: &Hit, with_project: bool) -> Part {
         None | Some(Freshness::Fresh) => String::new(),
         Some(stale) => format!(" ({stale})"),
     };
-    let mark = show::superseded(hit) + &mark;
+    let mut mark = show::superseded(hit) + &mark;
+    if hit.matched == Some(Matched::Meaning) {
+        mark.push_str(" (by meaning)");
+    }
     let title = text::shorten(&title, TITLE_MAX - mark.len());
     Part::new(hit.id, format!("#{} {kind} {title}{mark}\n", hit.id))
 }

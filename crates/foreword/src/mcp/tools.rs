@@ -15,7 +15,7 @@ use super::answer::{self, Part};
 use super::arguments::{Forget, Format, Observations, Recall, Remember, Search, Timeline};
 use crate::home::{self, Home};
 use crate::switch::{self, Switches};
-use crate::{cli, config, meaning, recall, show};
+use crate::{cli, config, meaning, recall, show, start};
 
 /// Who asks, where and when.
 pub struct World {
@@ -156,6 +156,7 @@ pub fn timeline(world: &World, asked: &Timeline) -> anyhow::Result<String> {
     let Some(store) = world.store()? else {
         return Ok(NOTHING_YET.to_owned());
     };
+    let mut note = String::new();
     let id = match (asked.id, &asked.query) {
         (Some(id), _) => id,
         (None, Some(words)) => {
@@ -167,7 +168,8 @@ pub fn timeline(world: &World, asked: &Timeline) -> anyhow::Result<String> {
                 limit: 1,
                 offset: 0,
             };
-            let (found, _) = meaning::search(&world.home, &store, &query)?;
+            let (found, how) = meaning::search(&world.home, &store, &query)?;
+            note = text::capitalised(&how);
             match found.hits.first() {
                 Some(hit) => hit.id,
                 None => return Ok(answer::no_hits(&found)),
@@ -182,7 +184,7 @@ pub fn timeline(world: &World, asked: &Timeline) -> anyhow::Result<String> {
         "there is no #{id}; `search` gives numbers"
     );
     let parts: Vec<Part> = hits.iter().map(|hit| answer::dated_line(hit, id)).collect();
-    Ok(answer::framed(&parts, ""))
+    Ok(answer::framed(&parts, &note))
 }
 
 /// A memory is a few sentences; a document belongs into the repository.
@@ -228,6 +230,10 @@ pub fn remember(world: &World, asked: &Remember) -> anyhow::Result<String> {
         seed: format!("said:{}", &hash[..16]),
         now: world.now,
     })?;
+    // The worker sees to its vectors.
+    if meaning::is_installed(&world.home) {
+        start::wake_worker(&world.home);
+    }
     Ok(match redacted.count {
         0 => format!("Remembered as #{id}.\n"),
         count => format!("Remembered as #{id}, without {count} secret or private parts.\n"),

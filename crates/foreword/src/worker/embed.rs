@@ -155,6 +155,8 @@ impl Shared {
         let model = {
             let mut state = self.state();
             state.wanted = true;
+            // Who searches may miss what was said just now.
+            state.look = true;
             state.model.clone().ok_or(match state.broken {
                 Some(_) => "broken",
                 None => LOADING,
@@ -175,7 +177,8 @@ impl Shared {
                 let waited = self.changed.wait_timeout(state, MODEL_IDLE);
                 let (again, over) = waited.unwrap_or_else(PoisonError::into_inner);
                 state = again;
-                if over.timed_out() {
+                let unused = home::now() - self.used_at.load(Ordering::Relaxed);
+                if over.timed_out() || unused >= MODEL_IDLE.as_millis() as Millis {
                     state.model = None;
                 }
             }

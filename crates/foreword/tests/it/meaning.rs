@@ -128,20 +128,10 @@ fn what_was_said_in_other_words_is_found_by_command_and_by_agent() {
         world.sandbox.log("work.log")
     );
 
-    // Newer memories are embedded by the same worker; until then it is said.
+    // Newer memories are embedded by the same worker, which is told of them.
     world
         .client()
         .says("remember", json!({"text": "the invoice rounds down"}));
-    assert!(
-        world
-            .search(ASKED)
-            .contains("80 % of the memory is searched by meaning yet")
-    );
-    world.sandbox.told(
-        "context",
-        &world.project,
-        &json!({"session_id": "s", "hook_event_name": "SessionStart", "source": "startup", "cwd": world.project}),
-    );
     wait_until("the new one is embedded, too", || {
         world.status()["embedded"] == 1.0
     });
@@ -164,7 +154,11 @@ fn a_search_without_a_worker_goes_by_words_says_so_and_starts_one() {
     // Off is off: nothing is started.
     world.sandbox.run(&["worker", "stop"]);
     world.sandbox.run(&["off", "--everywhere"]);
-    assert!(world.search("tokens early").contains("by words only"));
+    let found = world.search("tokens rejected loudly");
+    assert!(
+        found.contains("by words only: Foreword is switched off"),
+        "{found}"
+    );
     assert_eq!(world.sandbox.worker_pid(), None);
     assert!(!world.sandbox.home().join("worker.starting").exists());
 }
@@ -227,6 +221,10 @@ fn without_a_model_with_a_broken_one_or_switched_off_search_goes_by_words() {
 fn a_worker_that_hangs_is_not_waited_for() {
     let world = World::new();
     world.embedded();
+    wait_until("a worker runs", || {
+        world.search(ASKED);
+        world.sandbox.worker_pid().is_some()
+    });
     let pid = world.sandbox.worker_pid().unwrap();
     signal(pid, "STOP");
     let found = world.search("tokens early");
