@@ -83,6 +83,18 @@ impl Vectors {
         }
     }
 
+    /// What an owner's records say together; none if it has none.
+    pub fn of(&self, owner: i64) -> Option<Vector> {
+        let mut sum = [0.0; DIMENSIONS];
+        for at in (0..self.len()).filter(|at| self.owners[*at] == owner) {
+            for (sum, code) in sum.iter_mut().zip(&self.codes[at]) {
+                *sum += f32::from(*code) * self.steps[at];
+            }
+        }
+        let length = sum.iter().map(|it| it * it).sum::<f32>().sqrt();
+        (length > 0.0).then(|| sum.map(|it| it / length))
+    }
+
     /// So many records, the nearest first, each with its cosine; only of owners that are allowed.
     /// An owner is there once for each of its records that is near.
     pub fn nearest(

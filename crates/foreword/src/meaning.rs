@@ -12,7 +12,7 @@ use std::sync::{LazyLock, Mutex, PoisonError, mpsc};
 use std::time::{Duration, Instant};
 
 use foreword_core::search::{Answer, Found, Meaning, Query, Sort, search_by_meaning};
-use foreword_core::store::{Loaded, Store};
+use foreword_core::store::{Loaded, Related, Store};
 use foreword_core::text;
 use foreword_core::vectors::{DIMENSIONS, Vector};
 use serde::{Deserialize, Serialize};
@@ -81,16 +81,11 @@ pub fn search(home: &Home, store: &Store, query: &Query<'_>) -> rusqlite::Result
     if query.sort == Sort::Date || !query.words.contains(char::is_alphanumeric) {
         return Ok((by_words()?, String::new()));
     }
-    static LOADED: LazyLock<Mutex<(PathBuf, Loaded)>> = LazyLock::new(Mutex::default);
     let mut loaded = LOADED.lock().unwrap_or_else(PoisonError::into_inner);
     let asked = ask(home, query.words);
     let meaning = asked.and_then(|answer| {
-        if loaded.0 != home.dir() {
-            *loaded = (home.dir().to_owned(), Loaded::default());
-        }
         // While the worker thinks about it.
-        let read = store.load_vectors(model_files::NAME, &mut loaded.1);
-        if read.is_err() || loaded.1.vectors.is_empty() {
+        if !load(home, store, &mut loaded) {
             return Err(Why::NothingEmbedded);
         }
         answer.recv_timeout(PATIENCE).unwrap_or(Err(Why::Slow))
@@ -124,6 +119,28 @@ pub fn search(home: &Home, store: &Store, query: &Query<'_>) -> rusqlite::Result
             Ok((found, note))
         }
     }
+}
+
+/// What has to do with an observation, by meaning too where there are vectors: they are stored, so
+/// nobody needs to be asked.
+pub fn related(home: &Home, store: &Store, id: i64) -> rusqlite::Result<Vec<Related>> {
+    let mut loaded = LOADED.lock().unwrap_or_else(PoisonError::into_inner);
+    if is_installed(home) && load(home, store, &mut loaded) {
+        return store.related_by_meaning(id, &loaded.1.vectors);
+    }
+    store.related(id)
+}
+
+/// All vectors of a memory, kept from one question to the next.
+static LOADED: LazyLock<Mutex<(PathBuf, Loaded)>> = LazyLock::new(Mutex::default);
+
+/// Brings them up to date; says whether there are any.
+fn load(home: &Home, store: &Store, loaded: &mut (PathBuf, Loaded)) -> bool {
+    if loaded.0 != home.dir() {
+        *loaded = (home.dir().to_owned(), Loaded::default());
+    }
+    let read = store.load_vectors(model_files::NAME, &mut loaded.1);
+    read.is_ok() && !loaded.1.vectors.is_empty()
 }
 
 /// Which share of the memory can be found by meaning; none if nobody can tell.

@@ -1,5 +1,5 @@
 //! What other sessions learned about the same: observations of the same project that share files
-//! or concepts.
+//! or concepts, or are close in meaning where there are vectors.
 //!
 //! A shared file says more than a shared concept, and most if both changed it. One concept alone
 //! says nothing: "testing" is everywhere.
@@ -10,6 +10,7 @@ use serde::Serialize;
 use super::Store;
 use super::read::list;
 use crate::model::{Millis, ObservationType};
+use crate::vectors::Vectors;
 
 #[derive(Debug, Clone, PartialEq, Eq, Serialize)]
 pub struct Related {
@@ -31,6 +32,15 @@ pub struct Return {
     /// Those sessions, by the host's id.
     pub sessions: Vec<String>,
 }
+
+/// From here on two observations are close, or say nearly the same: neither is merged for
+/// it, since two tests that fail in the same way are no repeat.
+const CLOSE: f32 = 0.55;
+const NEARLY_THE_SAME: f32 = 0.9;
+const NEAREST: usize = 60;
+
+/// So many are named at most.
+const RELATED_MAX: usize = 5;
 
 /// So many of the latest items are looked at: a common concept is in half of all.
 const LATEST: i64 = 20_000;
@@ -75,6 +85,52 @@ impl Store {
             })
         })?;
         rows.collect()
+    }
+}
+
+impl Store {
+    /// The same with those that are close in meaning: what says nearly the same comes first.
+    pub fn related_by_meaning(&self, id: i64, vectors: &Vectors) -> rusqlite::Result<Vec<Related>> {
+        let mut related = self.related(id)?;
+        let Some(question) = vectors.of(id) else {
+            return Ok(related);
+        };
+        let mut statement = self.connection.prepare_cached(
+            "select o.id, o.type, o.title
+             from observations o
+             join observations this on this.id = :id
+             where o.id = :other and o.project_id is this.project_id and o.session_id <> this.session_id",
+        )?;
+        let mut same = 0;
+        for (other, cosine) in vectors.nearest(&question, NEAREST, |it| it != id) {
+            let is_same = cosine >= NEARLY_THE_SAME;
+            let known = related.iter().position(|it| it.id == other);
+            let is_enough = !is_same && (known.is_some() || related.len() >= RELATED_MAX);
+            if cosine < CLOSE || is_enough || known.is_some_and(|at| at < same) {
+                continue;
+            }
+            let why = match is_same {
+                true => "says nearly the same",
+                false => "close in meaning",
+            };
+            if let Some(at) = known {
+                related.remove(at);
+            }
+            let mut rows = statement.query(named_params! {":id": id, ":other": other})?;
+            if let Some(row) = rows.next()? {
+                let found = Related {
+                    id: other,
+                    kind: row.get("type")?,
+                    title: row.get("title")?,
+                    why: why.to_owned(),
+                };
+                let at = if is_same { same } else { related.len() };
+                same += usize::from(is_same);
+                related.insert(at, found);
+            }
+        }
+        related.truncate(RELATED_MAX);
+        Ok(related)
     }
 }
 

@@ -345,3 +345,49 @@ fn loaded_vectors_are_loaded_again_when_any_changed() {
     assert_eq!(loaded.vectors.len(), before.len());
     assert_ne!(loaded.vectors, before);
 }
+
+#[test]
+fn what_is_close_in_meaning_is_related_and_what_says_nearly_the_same_comes_first() {
+    let dir = tempfile::tempdir().unwrap();
+    let mut memory = memory(&dir, &[("tokens are rejected too early", 1.0)]);
+    for (number, title) in [
+        (7, "too soon"),
+        (8, "somewhat like it"),
+        (9, "of something else"),
+    ] {
+        let id = format!("p{number}");
+        let event = Event {
+            host_session_id: format!("other{number}"),
+            ..prompt(number, &id, "asked")
+        };
+        store(&mut memory, &[event], |_| {
+            vec![Observation {
+                files: Vec::new(),
+                ..told(title)
+            }]
+        });
+    }
+    embed(&mut memory, |title| {
+        towards(match title {
+            _ if title.contains("early") => 1.0,
+            _ if title.contains("soon") => 0.98,
+            _ if title.contains("somewhat") => 0.7,
+            _ => 0.1,
+        })
+    });
+    let mut loaded = Loaded::default();
+    memory.load_vectors(MODEL, &mut loaded).unwrap();
+    let found = found_by(&memory, &query("rejected")).hits[0].id;
+    let related = memory.related_by_meaning(found, &loaded.vectors).unwrap();
+    let related: Vec<_> = related
+        .iter()
+        .map(|it| (it.title.as_str(), it.why.as_str()))
+        .collect();
+    assert_eq!(
+        related,
+        [
+            ("too soon", "says nearly the same"),
+            ("somewhat like it", "close in meaning")
+        ]
+    );
+}

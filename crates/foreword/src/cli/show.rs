@@ -7,7 +7,7 @@ use foreword_core::project::Place;
 use foreword_core::store::{Item, Store};
 use serde_json::json;
 
-use crate::show;
+use crate::{meaning, show};
 
 #[derive(clap::Args)]
 pub struct Args {
@@ -36,7 +36,7 @@ pub fn run(args: &Args) -> anyhow::Result<()> {
     let store = super::memory(&home)?.context("nothing is remembered yet")?;
     let here = super::current_place().unwrap_or_default();
     let item = find(&store, args.id, &here)?;
-    let related = store.related(item.id)?;
+    let related = meaning::related(&home, &store, item.id)?;
     match args.format {
         Format::Full => print!("{}{}", show::item(&item), show::related(&related)),
         Format::Json => {

@@ -146,7 +146,11 @@ pub fn get_observations(world: &World, asked: &Observations) -> anyhow::Result<S
     let (items, missing) = items(&store, &world.place, asked.ids.iter().copied())?;
     let parts = items.iter().map(|item| {
         let part = answer::item(item, Format::Full);
-        Ok(part.with(&answer::related(&store.related(item.id)?)))
+        Ok(part.with(&answer::related(&meaning::related(
+            &world.home,
+            &store,
+            item.id,
+        )?)))
     });
     let parts: Vec<Part> = parts.collect::<anyhow::Result<_>>()?;
     Ok(answer::framed(&parts, &missing))
