@@ -16,7 +16,7 @@ pub const DIMENSIONS: usize = 384;
 /// So many records go into a page: reading one row each takes ten times as long from a cold disk.
 pub const PAGE_RECORDS: usize = 1024;
 /// So many of the best by their signs are compared by their bytes, at least,
-const COMPARED: usize = 2000;
+const COMPARED: usize = 1000;
 /// or for each that is asked for.
 const COMPARED_EACH: usize = 50;
 
