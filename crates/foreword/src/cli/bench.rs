@@ -1,11 +1,11 @@
 //! `foreword bench`: measures Foreword on this machine.
 //!
 //! Everything happens in a throw-away home (`world`) with made-up input (`host`)
-//! and made-up memories (`memories`); the user's own data is not looked at, but by `mine`. Times
+//! and made-up memories (`memories`, in made-up words: `speech`); the user's own data is not looked at, but by `mine`. Times
 //! are given as multiples of spawning `/bin/true` in the same run (`spawn`), so
-//! that they mean something on another machine. What the memory agent costs
-//! (`agent`) is counted by a scripted model and not timed. `search` is about the speed of
-//! finding (made-up words: `speech`; a picture: `plot`; the MCP server's memory: `server`; by meaning: `hybrid`),
+//! that they mean something on another machine. A bench gathers data, and `report` prints it.
+//! What the memory agent costs (`agent`) is counted by a scripted model and not timed. `search` is about the speed of
+//! finding (a picture: `plot`; the MCP server's memory: `server`; by meaning: `hybrid`),
 //! `vectors` of finding by meaning, `retrieval` about what is found, `size` about the room that a year takes.
 //!
 //! Three more ask what holds when things go wrong, with what they share in `trial` and
@@ -25,6 +25,7 @@ mod memories;
 mod mine;
 mod plot;
 mod process;
+mod random;
 mod report;
 mod retrieval;
 mod search;

@@ -10,23 +10,22 @@
 mod answer;
 pub mod model;
 mod recording;
-mod report;
 
+use std::ops::RangeInclusive;
 use std::path::PathBuf;
+use std::time::Duration;
 
 use anyhow::{Context as _, ensure};
+use foreword_core::search::{Filter, Query, Sort, search};
 use foreword_core::store::{ItemBody, Store};
-use foreword_core::text;
-use serde_json::Value;
+use serde_json::{Value, json};
 
 use super::super::worker::wait_for_lock;
-use super::machine::{self, Machine, Program};
-use super::process;
 use super::spawn::spawn;
 use super::world::World;
-use crate::home;
+use super::{machine, process, report};
 use crate::platform::{self, Lock};
-use model::{Counted, Model};
+use model::Model;
 use recording::Recording;
 
 #[derive(clap::Args)]
@@ -42,51 +41,16 @@ pub struct Args {
     program: Option<PathBuf>,
 }
 
-/// Everything that was measured.
-struct Results {
-    at: i64,
-    machine: Machine,
-    program: Program,
-    turns: usize,
-    tool_uses: usize,
-    /// Tokens of the tools' input and output, as the host sent them,
-    sent: u64,
-    /// and without what capture leaves out or cuts.
-    kept: u64,
-    turn_by_turn: Run,
-    at_once: Run,
-}
-
-/// One session, from its first event until the worker is gone.
-#[derive(Default)]
-struct Run {
-    events: u64,
-    stored: u64,
-    counted: Counted,
-    memory: Memory,
-    /// None as long as `foreword cost` does not say.
-    ledger: Option<Ledger>,
-    peak_kilobytes: u64,
-    /// Processes of ours beside the worker after the last event, or after its end.
-    left_over: usize,
-    calls_when_idle: u64,
-}
-
-/// What is stored in the end.
-#[derive(Default)]
-struct Memory {
-    observations: u64,
-    by_the_model: u64,
-    summaries: u64,
-    tokens: u64,
-}
-
-#[derive(Debug, PartialEq, Eq)]
-struct Ledger {
-    calls: u64,
-    input: u64,
-    output: u64,
-}
+/// What both runs should come to: its name, where a run has it, from where to where, and in words.
+const GOALS: [(&str, &str, RangeInclusive<f64>, &str); 7] = [
+    ("calls", "calls", 1.0..=15.0, "≤ 15"),
+    ("input / kept", "input_per_kept", 0.01..=1.5, "≤ 1.5"),
+    ("sent / memory", "sent_per_memory", 10.0..=f64::MAX, "≥ 10"),
+    ("ledger = server", "ledger_differs_by", 0.0..=0.0, "same"),
+    ("worker's peak, MB", "worker_peak_mb", 0.01..=60.0, "≤ 60"),
+    ("processes left over", "processes_left_over", 0.0..=0.0, "0"),
+    ("calls when idle", "calls_when_idle", 0.0..=0.0, "0"),
+];
 
 #[derive(Clone, Copy, PartialEq, Eq)]
 enum Worker {
@@ -97,15 +61,11 @@ enum Worker {
 pub fn run(args: &Args) -> anyhow::Result<()> {
     platform::note_interrupts();
     platform::make_files_private();
-    let program = match &args.program {
-        Some(path) => std::fs::canonicalize(path)
-            .with_context(|| format!("there is no program at {}", path.display()))?,
-        None => std::env::current_exe()?,
-    };
+    let program = machine::program(args.program.as_deref())?;
     let recording = Recording::read(&args.session)?;
-    let one = |worker| -> anyhow::Result<Run> {
+    let one = |worker| -> anyhow::Result<Value> {
         let model = Model::start()?;
-        let mut world = World::new(&program)?;
+        let mut world = World::new(&program.path)?;
         world.environment = model.environment().into();
         // It ends soon when idle, so that its end can be waited for.
         world
@@ -117,72 +77,109 @@ pub fn run(args: &Args) -> anyhow::Result<()> {
     let turn_by_turn = one(Worker::FollowsTheTurns)?;
     eprintln!("all at once …");
     let at_once = one(Worker::ComesAtTheEnd)?;
-    let results = Results {
-        at: home::now(),
-        machine: machine::this(),
-        program: machine::program(&program)?,
-        turns: recording.count("new"),
-        tool_uses: recording.count("save"),
-        sent: recording.sent_tokens(),
-        kept: recording.kept_tokens()?,
-        turn_by_turn,
-        at_once,
+    let met = |run: &Value, key, goal: &RangeInclusive<f64>| {
+        let number: Option<f64> = Value::as_f64(&run[key]);
+        number.is_some_and(|it| goal.contains(&it))
     };
-    if args.json {
-        println!("{}", report::json(&results));
-    } else {
-        print!("{}", report::table(&results));
-    }
+    let goals = GOALS.iter().map(|(name, key, goal, words)| {
+        let met = met(&turn_by_turn, *key, goal) && met(&at_once, *key, goal);
+        ((*name).to_owned(), json!({"goal": words, "met": met}))
+    });
+    let report = json!({
+        "program": program,
+        "turns": recording.count("new"),
+        "tool_uses": recording.count("save"),
+        "sent_tokens": recording.sent_tokens(),
+        "kept_tokens": recording.kept_tokens()?,
+        "goals": goals.collect::<Value>(),
+        "turn_by_turn": turn_by_turn,
+        "at_once": at_once,
+    });
+    report::print("agent", report, args.json);
     Ok(())
 }
 
+/// One session, from its first event until the worker is gone.
 fn live_through(
     world: &World,
     recording: &Recording,
     model: &Model,
     worker: Worker,
-) -> anyhow::Result<Run> {
-    let mut run = Run::default();
+) -> anyhow::Result<Value> {
     if worker == Worker::ComesAtTheEnd {
         world.keep_workers_away()?;
     }
-    for line in recording.lines(world) {
+    let mut seen = Seen::default();
+    let mut events = 0;
+    for (hook, input) in recording.lines(world) {
         ensure!(!platform::interrupted(), "interrupted");
-        let (hook, input) = line?;
-        let told = spawn(world.command(&world.program, &[&hook]), input.as_bytes())?;
+        let told = spawn(world.command(&world.program, &[hook]), &input)?;
         ensure!(told.success, "the hook {hook} failed");
-        run.events += 1;
+        events += 1;
         if hook == "summary" && worker == Worker::FollowsTheTurns {
-            work_off(world, &mut run)?;
+            seen.work_off(world)?;
         }
     }
-    work_off(world, &mut run)?;
+    seen.work_off(world)?;
 
-    run.counted = model.counted();
+    let counted = model.counted();
     wait_for_its_end(world)?;
     // Nothing to do: neither a worker that waits nor one that comes up has a question.
     world.start_worker()?;
     wait_for_its_end(world)?;
-    run.calls_when_idle = model.counted().calls - run.counted.calls;
-    run.left_over = run
-        .left_over
-        .max(process::that_know(world.home.dir()).len());
+    let left_over = process::left_over(world.home.dir(), Duration::from_secs(1));
 
     let store = Store::look(&world.home.memory())?.context("there is no memory of the session")?;
-    run.stored = store.taken_in()?.processed;
-    run.memory = memory(&store)?;
-    run.ledger = ledger(world);
-    Ok(run)
+    let totals = store.totals()?;
+    let ledger: Value = serde_json::from_str(&world.run(&["cost", "--json"])?)?;
+    let number = |name: &str| ledger[name].as_u64().unwrap_or_default();
+    let [calls, input, output] = ["calls", "input_tokens", "output_tokens"].map(number);
+    let part = |number: u64, of: u64| (number as f64 / of as f64 * 100.0).round() / 100.0;
+    Ok(json!({
+        "events": events,
+        "stored": store.taken_in()?.processed,
+        "calls": counted.calls,
+        "input_tokens": counted.input,
+        "instruction_tokens": counted.instructions,
+        "input_tokens_by_call": counted.inputs,
+        "input_per_kept": part(counted.input, recording.kept_tokens()?),
+        "output_tokens": counted.output,
+        "strange_requests": counted.strange,
+        "observations": totals.observations,
+        "observations_by_the_model": by_a_model(&store)?,
+        "observations_answered": counted.observations,
+        "summaries": totals.summaries,
+        "summaries_answered": counted.summaries,
+        "memory_tokens": ledger["memory_tokens"],
+        "sent_per_memory": part(recording.sent_tokens(), number("memory_tokens")),
+        "ledger": {"calls": calls, "input_tokens": input, "output_tokens": output},
+        "ledger_differs_by": calls.abs_diff(counted.calls)
+            + input.abs_diff(counted.input)
+            + output.abs_diff(counted.output),
+        "worker_peak_kilobytes": seen.peak_kilobytes,
+        "worker_peak_mb": part(seen.peak_kilobytes * 1024, 1_000_000),
+        "processes_left_over": left_over.max(seen.children),
+        "calls_when_idle": model.counted().calls - counted.calls,
+    }))
 }
 
-/// Has the worker do all that waits, and looks at it before it ends.
-fn work_off(world: &World, run: &mut Run) -> anyhow::Result<()> {
-    world.drain()?;
-    if let Some(pid) = Lock::holder(&world.home.lock())? {
-        run.peak_kilobytes = run.peak_kilobytes.max(process::peak_kilobytes(pid));
-        run.left_over = run.left_over.max(process::children(pid));
+/// The most that a worker had, after any of its batches.
+#[derive(Default)]
+struct Seen {
+    peak_kilobytes: u64,
+    children: usize,
+}
+
+impl Seen {
+    /// Has the worker do all that waits, and looks at it before it ends.
+    fn work_off(&mut self, world: &World) -> anyhow::Result<()> {
+        world.drain()?;
+        if let Some(pid) = Lock::holder(&world.home.lock())? {
+            self.peak_kilobytes = self.peak_kilobytes.max(process::peak_kilobytes(pid));
+            self.children = self.children.max(process::children(pid));
+        }
+        Ok(())
     }
-    Ok(())
 }
 
 fn wait_for_its_end(world: &World) -> anyhow::Result<()> {
@@ -192,59 +189,20 @@ fn wait_for_its_end(world: &World) -> anyhow::Result<()> {
     Ok(())
 }
 
-/// Numbers are given in a row, with gaps where something was derived again.
-fn memory(store: &Store) -> anyhow::Result<Memory> {
-    const NUMBERS: i64 = 100_000;
-    let totals = store.totals()?;
-    let mut left = totals.observations + totals.summaries;
-    let mut memory = Memory::default();
-    for id in 1..NUMBERS {
-        if left == 0 {
-            break;
-        }
-        let Some(item) = store.item(id)? else {
-            continue;
-        };
-        let texts = match item.body {
-            ItemBody::Prompt { .. } | ItemBody::Note { .. } => continue,
-            ItemBody::Observation {
-                title,
-                subtitle,
-                facts,
-                narrative,
-                provider,
-                ..
-            } => {
-                memory.observations += 1;
-                memory.by_the_model += u64::from(provider == "anthropic");
-                [vec![title, subtitle, narrative], facts].concat()
-            }
-            ItemBody::Summary {
-                request,
-                investigated,
-                learned,
-                completed,
-                next_steps,
-                notes,
-                ..
-            } => {
-                memory.summaries += 1;
-                vec![request, investigated, learned, completed, next_steps, notes]
-            }
-        };
-        left -= 1;
-        memory.tokens += texts.iter().map(|it| text::tokens(it) as u64).sum::<u64>();
+/// How many observations are a model's.
+fn by_a_model(store: &Store) -> anyhow::Result<usize> {
+    let everything = Query {
+        words: "",
+        filter: Filter::default(),
+        sort: Sort::Date,
+        limit: u32::MAX,
+        offset: 0,
+    };
+    let mut found = 0;
+    for hit in search(store, &everything)?.hits {
+        let item = store.item(hit.id)?.map(|item| item.body);
+        let by_a_model = |body: &ItemBody| matches!(body, ItemBody::Observation { provider, .. } if provider != "offline");
+        found += usize::from(item.as_ref().is_some_and(by_a_model));
     }
-    Ok(memory)
-}
-
-fn ledger(world: &World) -> Option<Ledger> {
-    let said = world.run(&["cost", "--json"]).ok()?;
-    let said: Value = serde_json::from_str(&said).ok()?;
-    let number = |name: &str| said[name].as_u64();
-    Some(Ledger {
-        calls: number("calls")?,
-        input: number("input_tokens")?,
-        output: number("output_tokens")?,
-    })
+    Ok(found)
 }

@@ -4,85 +4,59 @@
 //! This goes down every road: the first hooks spool and start the worker, later
 //! ones queue, and all of them meet the worker taking in and deriving.
 
-use std::sync::atomic::{AtomicU64, Ordering};
-use std::time::{Duration, Instant};
+use std::time::Instant;
 
-use anyhow::Context as _;
+use anyhow::{Context as _, ensure};
 use foreword_core::store::{Store, TakenIn};
+use serde_json::{Value, json};
 
 use super::hooks::SAVED;
 use super::spawn::spawn;
+use super::statistics::{by_percentile, milliseconds, percentile};
 use super::world::World;
 use crate::platform;
 
-pub const AT_ONCE: usize = 32;
-pub const EVENTS: u64 = 10_000;
+const AT_ONCE: usize = 32;
+const EVENTS: usize = 10_000;
 
-pub struct Burst {
-    pub failed: u64,
-    /// Until the last hook had left.
-    pub took: Duration,
-    /// Until the last event was stored.
-    pub drained: Duration,
-    pub stored: TakenIn,
-    pub spawns: Vec<Duration>,
-}
-
-impl Burst {
-    pub fn met(&self) -> bool {
-        let all = TakenIn {
-            processed: EVENTS,
-            events: EVENTS,
-            keys: EVENTS,
-        };
-        self.failed == 0 && self.stored == all
-    }
-}
-
-pub fn run(world: &mut World) -> anyhow::Result<Burst> {
+pub fn run(world: &mut World) -> anyhow::Result<Value> {
     let inputs: Vec<String> = (0..EVENTS).map(|_| world.host.bash(5_000)).collect();
     let world = &*world;
-    let next = AtomicU64::new(0);
-    let failed = AtomicU64::new(0);
     let start = Instant::now();
-    let hooks = || -> Vec<Duration> {
-        let mut spawns = Vec::new();
-        while !platform::interrupted() {
-            let Some(input) = usize::try_from(next.fetch_add(1, Ordering::Relaxed))
-                .ok()
-                .and_then(|number| inputs.get(number))
-            else {
-                break;
-            };
-            let spawned = spawn(world.command(&world.program, &["save"]), input.as_bytes());
-            match spawned {
-                Ok(spawned) if spawned.success && spawned.answer == SAVED => {
-                    spawns.push(spawned.sample.took);
-                }
-                _ => {
-                    failed.fetch_add(1, Ordering::Relaxed);
-                }
-            }
-        }
-        spawns
+    let tell = |inputs: &[String]| -> Vec<f64> {
+        let inputs = inputs.iter().take_while(|_| !platform::interrupted());
+        let spawned =
+            inputs.filter_map(|it| spawn(world.command(&world.program, &["save"]), it).ok());
+        let good = spawned.filter(|it| it.success && it.answer == SAVED);
+        good.map(|it| it.milliseconds).collect()
     };
-    let spawns = std::thread::scope(|scope| {
-        let threads: Vec<_> = (0..AT_ONCE).map(|_| scope.spawn(hooks)).collect();
-        threads
-            .into_iter()
-            .flat_map(|it| it.join().unwrap_or_default())
-            .collect()
+    let times: Vec<f64> = std::thread::scope(|scope| {
+        let shares = inputs.chunks(EVENTS.div_ceil(AT_ONCE));
+        let threads: Vec<_> = shares.map(|it| scope.spawn(move || tell(it))).collect();
+        let times = threads.into_iter().map(|it| it.join().unwrap_or_default());
+        times.flatten().collect()
     });
-    let took = start.elapsed();
-    anyhow::ensure!(!platform::interrupted(), "interrupted");
+    let hooks_done = start.elapsed();
+    ensure!(!platform::interrupted(), "interrupted");
     world.drain()?;
     let drained = start.elapsed();
     let store = Store::look(&world.home.memory())?.context("there is no memory after the burst")?;
-    Ok(Burst {
-        failed: failed.into_inner(),
-        took,
-        drained,
-        stored: store.taken_in()?,
-        spawns,
-    })
+    let stored = store.taken_in()?;
+    let all = TakenIn {
+        processed: EVENTS as u64,
+        events: EVENTS as u64,
+        keys: EVENTS as u64,
+    };
+    Ok(json!({
+        "events": EVENTS,
+        "at_once": AT_ONCE,
+        "failed": EVENTS - times.len(),
+        "processed_events": stored.processed,
+        "stored_events": stored.events,
+        "distinct_keys": stored.keys,
+        "hooks_done_ms": milliseconds(hooks_done).round(),
+        "drained_ms": milliseconds(drained).round(),
+        "hook_ms": by_percentile(|percent| percentile(&times, percent)),
+        "met": times.len() == EVENTS && stored == all,
+    }))
 }

@@ -8,25 +8,20 @@
 use std::path::Path;
 use std::time::Instant;
 
-use foreword_core::spool;
 use serde_json::{Value, json};
 
+use super::plot::{self, Series};
 use super::process;
-use super::statistics::median;
+use super::statistics::percentile;
 use super::world::World;
+use crate::cli;
 use crate::platform::Lock;
 
-/// One number over time: seconds and values.
-pub struct Series {
-    pub name: &'static str,
-    pub points: Vec<(f64, f64)>,
-    /// So much more is still flat; none if growing is its nature.
-    allowed: Option<f64>,
-}
-
+/// Everything that is looked at, with how much more of it is still flat; none if growing is
+/// its nature.
 pub struct Census {
-    pub began: Instant,
-    pub series: Vec<Series>,
+    began: Instant,
+    series: Vec<(Series, Option<f64>)>,
 }
 
 /// A quarter more than before is chance.
@@ -50,10 +45,9 @@ impl Census {
         Census {
             began: Instant::now(),
             series: series
-                .map(|(name, allowed)| Series {
-                    name,
-                    points: Vec::new(),
-                    allowed,
+                .map(|(name, allowed)| {
+                    let points = Vec::new();
+                    (Series { name, points }, allowed)
                 })
                 .into(),
         }
@@ -71,16 +65,13 @@ impl Census {
         let background = background.filter(|parent| *parent != ours).count();
         let megabytes = |bytes: u64| Some(bytes as f64 / 1e6);
         let memory = megabytes(database(&home.memory()));
-        // A queue that is just being made or mended cannot be counted.
-        let queued = world.pending().ok();
-        let spooled = spool::waiting(&home.spool()).map_or(0, |it| it.len());
         let values = [
             Some(background as f64),
             worker
                 .and_then(process::kilobytes)
                 .map(|it| it as f64 / 1024.0),
             worker.and_then(process::open_files).map(|it| it as f64),
-            queued.map(|queued| queued as f64 + spooled as f64),
+            Some(cli::waiting(home) as f64),
             megabytes(database(&home.queue())),
             megabytes(folder(&home.spool())),
             megabytes(folder(&home.logs())),
@@ -90,66 +81,52 @@ impl Census {
                 .filter(|_| told > 0)
                 .map(|it| it * 1000.0 / f64::from(told)),
         ];
-        for (series, value) in self.series.iter_mut().zip(values) {
+        for ((series, _), value) in self.series.iter_mut().zip(values) {
             // While no worker lives it has no memory to speak of.
             series.points.extend(value.map(|value| (seconds, value)));
         }
         Ok(())
     }
 
-    pub fn is_flat(&self) -> bool {
-        self.series.iter().all(|it| it.is_flat().unwrap_or(true))
-    }
-
+    /// What it came to, as two fields of a report.
     pub fn json(&self) -> Value {
-        let series = self.series.iter().map(|it| {
-            let (first, last) = it.quarters();
-            let points = it.points.iter().map(|(at, value)| [at, value]);
-            let points: Vec<_> = points
-                .map(|it| it.map(|number| (number * 100.0).round() / 100.0))
-                .collect();
-            let row = json!({
-                "first_quarter": first, "last_quarter": last, "flat": it.is_flat(), "points": points,
-            });
-            (it.name.to_owned(), row)
-        });
-        series.collect()
+        let all = self.series.iter();
+        let flat = all
+            .clone()
+            .all(|(it, allowed)| is_flat(it, *allowed) != Some(false));
+        let series: Value = all
+            .map(|(it, allowed)| {
+                let (first, last) = quarters(it);
+                let row = json!({
+                    "first_quarter": first,
+                    "last_quarter": last,
+                    "flat": is_flat(it, *allowed),
+                    "points": it.points,
+                });
+                (it.name.to_owned(), row)
+            })
+            .collect();
+        json!({"flat": flat, "series": series})
     }
 
-    pub fn table(&self) -> String {
-        let rows = self.series.iter().map(|it| {
-            let (first, last) = it.quarters();
-            let flat = match it.is_flat() {
-                Some(true) => "flat",
-                Some(false) => "GROWS",
-                None => "",
-            };
-            format!("{:<28} {first:>9.1} → {last:>9.1}  {flat}\n", it.name)
-        });
-        rows.collect()
+    pub fn plot(&self, path: &Path, title: &str, grey: &[(f64, f64)]) -> anyhow::Result<()> {
+        let series = self.series.iter().map(|(series, _)| series);
+        plot::write(path, title, "seconds", series, grey)
     }
 }
 
-impl Series {
-    /// The medians of the first and of the last quarter of the time.
-    fn quarters(&self) -> (f64, f64) {
-        let quarter = self.points.len().div_ceil(4);
-        let of = |points: &[(f64, f64)]| {
-            let values: Vec<f64> = points.iter().map(|it| it.1).collect();
-            if values.is_empty() {
-                0.0
-            } else {
-                median(&values)
-            }
-        };
-        let last = self.points.len() - quarter;
-        (of(&self.points[..quarter]), of(&self.points[last..]))
-    }
+/// The medians of the first and of the last quarter of the time.
+fn quarters(series: &Series) -> (f64, f64) {
+    let values: Vec<f64> = series.points.iter().map(|it| it.1).collect();
+    let quarter = values.len().div_ceil(4);
+    let middle = |values: &[f64]| percentile(values, 50).unwrap_or_default();
+    let last = values.len() - quarter;
+    (middle(&values[..quarter]), middle(&values[last..]))
+}
 
-    fn is_flat(&self) -> Option<bool> {
-        let (first, last) = self.quarters();
-        Some(last <= first * CHANCE + self.allowed?)
-    }
+fn is_flat(series: &Series, allowed: Option<f64>) -> Option<bool> {
+    let (first, last) = quarters(series);
+    Some(last <= first * CHANCE + allowed?)
 }
 
 /// A database with what stands beside it.
@@ -181,13 +158,15 @@ mod tests {
         Series {
             name: "open files",
             points: (0..40).map(f64::from).map(|at| (at, value(at))).collect(),
-            allowed: Some(4.0),
         }
     }
 
     #[test]
     fn what_grows_is_not_flat_and_what_only_moves_is() {
-        assert_eq!(series(|at| 10.0 + at).is_flat(), Some(false));
-        assert_eq!(series(|at| 10.0 + at % 4.0).is_flat(), Some(true));
+        assert_eq!(is_flat(&series(|at| 10.0 + at), Some(4.0)), Some(false));
+        assert_eq!(
+            is_flat(&series(|at| 10.0 + at % 4.0), Some(4.0)),
+            Some(true)
+        );
     }
 }

@@ -16,12 +16,14 @@ use clap::ValueEnum;
 use foreword_core::fault::{self, POINTS};
 use foreword_core::queue::Queue;
 use foreword_core::store::Store;
-use foreword_core::text;
 use serde_json::json;
 
 use super::agent::model::Model;
-use super::trial::{Audit, Process, Random, Trial, pass, was_killed};
-use crate::{home, platform, show};
+use super::process::pass;
+use super::random::Random;
+use super::report::{self, with};
+use super::trial::{Audit, Process, Trial, was_killed};
+use crate::{home, platform};
 
 #[derive(clap::Args)]
 pub struct Args {
@@ -83,33 +85,18 @@ pub fn run(args: &Args) -> anyhow::Result<()> {
             .with_context(|| format!("round {round} with seed {seed}"))?;
     }
     crash.audit.add(crash.trial.audit()?);
-    let (audit, seconds) = (&crash.audit, began.elapsed().as_secs_f64());
-    if args.json {
-        let mut report = audit.json();
-        report["bench"] = "crash".into();
-        report["at"] = text::rfc3339(home::now()).into();
-        report["seed"] = seed.into();
-        report["rounds"] = args.rounds.into();
-        report["seconds"] = seconds.round().into();
-        report["kills"] = crash.kills.into();
-        report["points"] = json!(crash.points);
-        report["named_points"] = fault::BUILT_IN.into();
-        println!("{}", show::json(&report));
-    } else {
-        let (rounds, kills) = (args.rounds, crash.kills);
-        println!("{rounds} rounds with seed {seed} in {seconds:.0} s, {kills} processes killed");
-        println!("{}", audit.in_words());
-        for what in &audit.seen {
-            println!("  {what}");
-        }
-        if !fault::BUILT_IN {
-            println!(
-                "  at random moments only: named points need a build with `--features faults`"
-            );
-        }
-        for (point, visits) in &crash.points {
-            println!("  {visits:>5} × {point}");
-        }
+    let audit = &crash.audit;
+    let report = json!({
+        "seed": seed,
+        "rounds": args.rounds,
+        "seconds": began.elapsed().as_secs_f64().round(),
+        "kills": crash.kills,
+        "points": crash.points,
+        "named_points": fault::BUILT_IN,
+    });
+    report::print("crash", with(report, json!(audit)), args.json);
+    if !fault::BUILT_IN {
+        eprintln!("at random moments only: named points need a build with `--features faults`");
     }
     ensure!(audit.is_clean(), "the memory cannot be relied on");
     Ok(())

@@ -8,18 +8,17 @@
 
 use std::path::PathBuf;
 
-use anyhow::{Context as _, ensure};
+use anyhow::ensure;
 use foreword_core::capture::Hook;
+use serde_json::{Map, Value, json};
 
-use super::burst::{self, Burst};
 use super::host::Host;
-use super::machine::{self, Linkage, Machine, Program};
-use super::report;
-use super::spawn::{Sample, spawn};
+use super::machine::{self, Linkage};
+use super::spawn::{REFERENCE, Spawned, spawn};
+use super::statistics::{PERCENTILES, Rounds, by_percentile, percentile};
 use super::world::World;
-use super::{memories, spawn};
-use crate::home;
-use crate::platform;
+use super::{burst, memories, report};
+use crate::{cli, platform};
 
 #[derive(clap::Args)]
 pub struct Args {
@@ -43,39 +42,6 @@ pub struct Args {
     large: bool,
 }
 
-/// Everything that was measured.
-pub struct Results {
-    pub at: i64,
-    pub machine: Machine,
-    pub program: Program,
-    pub rounds: u32,
-    pub samples: u32,
-    pub scenarios: Vec<Measured>,
-    pub burst: Option<Burst>,
-}
-
-pub struct Measured {
-    pub key: &'static str,
-    pub goal: Goal,
-    pub rounds: Vec<Round>,
-    /// What a reader must know to trust the numbers.
-    pub note: Option<String>,
-}
-
-#[derive(Default)]
-pub struct Round {
-    pub reference: Vec<Sample>,
-    pub hook: Vec<Sample>,
-}
-
-/// The most that each percentile may be, as a multiple of `/bin/true`.
-#[derive(Debug, Clone, Copy)]
-pub struct Goal {
-    pub p50: f64,
-    pub p95: Option<f64>,
-    pub p99: Option<f64>,
-}
-
 /// What the worker does while the hooks run.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 enum Worker {
@@ -93,7 +59,9 @@ struct Scenario {
     observations: u32,
     /// Takes only one out of so many samples.
     slow: u32,
-    goal: Goal,
+    /// The most that the percentiles may be, as a multiple of `/bin/true`. For what happens
+    /// seldom, or is as large as it is, only the median.
+    goal: &'static [f64],
     input: fn(&mut Host) -> String,
     /// What the hook's answer begins with.
     answer: &'static str,
@@ -114,52 +82,45 @@ pub const SAVED: &str = r#"{"continue":true,"suppressOutput":true}"#;
 pub fn run(args: &Args) -> anyhow::Result<()> {
     platform::note_interrupts();
     platform::make_files_private();
-    let program = match &args.program {
-        Some(path) => std::fs::canonicalize(path)
-            .with_context(|| format!("there is no program at {}", path.display()))?,
-        None => std::env::current_exe()?,
-    };
-    let mut results = Results {
-        at: home::now(),
-        machine: machine::this(),
-        program: machine::program(&program)?,
-        rounds: args.rounds,
-        samples: args.samples,
-        scenarios: Vec::new(),
-        burst: None,
-    };
+    let program = machine::program(args.program.as_deref())?;
     let wanted = |key: &str| args.only.as_ref().is_none_or(|only| key.contains(only));
-    let mut world = World::new(&program)?;
-    for scenario in scenarios(results.program.linkage) {
-        if wanted(scenario.key) && (args.large || scenario.observations < LARGE) {
+    let mut measured = Map::new();
+    let mut world = World::new(&program.path)?;
+    for scenario in scenarios(program.linkage) {
+        let large = scenario.observations >= LARGE;
+        if wanted(scenario.key) && (args.large || !large) {
             eprintln!("measuring {} …", scenario.key);
-            if scenario.observations >= LARGE {
-                world = World::new(&program)?;
+            if large {
+                world = World::new(&program.path)?;
             }
-            results
-                .scenarios
-                .push(measure(&mut world, &scenario, args)?);
+            let figures = measure(&mut world, &scenario, args)?;
+            measured.insert(scenario.key.to_owned(), figures);
         }
     }
     drop(world);
+    let mut lossless = true;
     if wanted("burst") {
         eprintln!("measuring burst …");
-        results.burst = Some(burst::run(&mut World::new(&program)?)?);
+        let burst = burst::run(&mut World::new(&program.path)?)?;
+        lossless = burst["met"] == true;
+        measured.insert("burst".to_owned(), burst);
     }
-    if args.json {
-        println!("{}", report::json(&results));
-    } else {
-        print!("{}", report::table(&results));
-    }
-    let lossless = results.burst.as_ref().is_none_or(Burst::met);
+    let report = json!({
+        "program": program,
+        "reference": REFERENCE,
+        "rounds": args.rounds,
+        "samples": args.samples,
+        "scenarios": measured,
+    });
+    report::print("hooks", report, args.json);
     ensure!(lossless, "the burst lost, doubled or failed something");
     Ok(())
 }
 
 fn scenarios(linkage: Linkage) -> Vec<Scenario> {
-    let save = match linkage {
-        Linkage::Static => Goal::all(2.2, 3.5, 10.0),
-        Linkage::Dynamic => Goal::all(3.0, 4.5, 10.0),
+    let save: &[f64] = match linkage {
+        Linkage::Static => &[2.2, 3.5, 10.0],
+        Linkage::Dynamic => &[3.0, 4.5, 10.0],
     };
     let scenario = |key, hook, worker, slow, goal, input, answer| Scenario {
         key,
@@ -178,116 +139,136 @@ fn scenarios(linkage: Linkage) -> Vec<Scenario> {
             Hook::Context,
             Worker::Idle,
             1,
-            Goal::half(goal),
+            goal,
             Host::start,
             INDEX,
         )
     };
     // They look into the memory.
-    let reminding = Goal::half(8.0);
+    let reminding: &[f64] = &[8.0];
     use Hook::{Cleanup, FileContext, New, Save, Summary};
     use Worker::{Draining, Gone, Idle};
     #[rustfmt::skip]
     let scenarios = vec![
         scenario("save_5k_worker_idle", Save, Idle, 1, save, |host| host.bash(5_000), SAVED),
         scenario("save_5k_worker_busy", Save, Draining, 1, save, |host| host.bash(5_000), SAVED),
-        scenario("save_5k_no_worker", Save, Gone, 10, Goal::half(6.0), |host| host.bash(5_000), SAVED),
-        scenario("save_200k", Save, Idle, 3, Goal::half(5.0), |host| host.bash(200_000), SAVED),
-        scenario("save_5m", Save, Idle, 15, Goal::half(40.0), |host| host.bash(5_000_000), SAVED),
+        scenario("save_5k_no_worker", Save, Gone, 10, &[6.0], |host| host.bash(5_000), SAVED),
+        scenario("save_200k", Save, Idle, 3, &[5.0], |host| host.bash(200_000), SAVED),
+        scenario("save_5m", Save, Idle, 15, &[40.0], |host| host.bash(5_000_000), SAVED),
         scenario("new", New, Idle, 1, reminding, Host::prompt, ""),
         scenario("file_context", FileContext, Idle, 1, reminding, Host::read, ""),
         scenario("summary", Summary, Idle, 1, save, Host::stop, ""),
         scenario("cleanup", Cleanup, Idle, 1, save, Host::end, ""),
-        context("context_10k", 10_000, 8.0),
-        context("context_100k", LARGE, 10.0),
+        context("context_10k", 10_000, &[8.0]),
+        context("context_100k", LARGE, &[10.0]),
     ];
     scenarios
 }
 
-impl Goal {
-    fn all(p50: f64, p95: f64, p99: f64) -> Goal {
-        Goal {
-            p50,
-            p95: Some(p95),
-            p99: Some(p99),
-        }
+/// One of the two that are compared: its samples, round by round.
+#[derive(Default)]
+struct Side {
+    times: Rounds,
+    minor_faults: Vec<u64>,
+}
+
+impl Side {
+    fn add_round(&mut self, samples: &[Spawned]) {
+        let times = samples.iter().map(|it| it.milliseconds);
+        self.times.0.push(times.collect());
+        let faults = samples.iter().map(|it| it.minor_faults);
+        self.minor_faults.extend(faults);
     }
 
-    /// For what happens seldom, or is as large as it is: only the median.
-    fn half(p50: f64) -> Goal {
-        Goal {
-            p50,
-            p95: None,
-            p99: None,
-        }
+    /// Microseconds of a round, in the order in which they were taken.
+    fn raw(&self, round: usize) -> Vec<f64> {
+        let times = self.times.0[round].iter();
+        times.map(|it| (it * 1000.0).round()).collect()
     }
 }
 
-fn measure(world: &mut World, scenario: &Scenario, args: &Args) -> anyhow::Result<Measured> {
+fn measure(world: &mut World, scenario: &Scenario, args: &Args) -> anyhow::Result<Value> {
     if scenario.observations > 0 {
         world.end_worker()?;
-        memories::fill(&world.home, &world.project_key(), scenario.observations)?;
+        let project = world.project_key();
+        memories::fill(&world.home, &project, scenario.observations, memories::WORK)?;
     }
     let samples = (args.samples / scenario.slow).max(1);
-    let mut rounds = Vec::new();
+    let (mut reference, mut hook) = (Side::default(), Side::default());
     let mut note = None;
     for _ in 0..args.rounds {
         prepare(world, scenario.worker, samples)?;
-        rounds.push(one_round(world, scenario, samples)?);
+        let (references, hooks) = one_round(world, scenario, samples)?;
+        reference.add_round(&references);
+        hook.add_round(&hooks);
         // The backlog came before this round's events: if less is left than
         // they are, the worker had nothing else to do at some time.
-        if scenario.worker == Worker::Draining && world.pending()? <= u64::from(samples) {
-            note = Some("the worker was done before the round was".to_owned());
+        if scenario.worker == Worker::Draining && cli::waiting(&world.home) <= u64::from(samples) {
+            note = Some("the worker was done before the round was");
         }
     }
-    Ok(Measured {
-        key: scenario.key,
-        goal: scenario.goal,
-        rounds,
-        note,
-    })
+    let ratio = |percent| hook.times.ratio(percent, &reference.times, percent);
+    let goal = |percent| {
+        let at = PERCENTILES.iter().position(|it| *it == percent)?;
+        scenario.goal.get(at).copied()
+    };
+    let met = |&percent: &u32| {
+        let ratio = ratio(percent).unwrap_or(f64::INFINITY);
+        goal(percent).is_none_or(|goal| ratio <= goal)
+    };
+    let rounds = 0..args.rounds as usize;
+    Ok(json!({
+        "hook_ms": hook.times.percentiles(),
+        "reference_ms": reference.times.percentiles(),
+        "ratio": by_percentile(ratio),
+        // What is left when only the hook is slow.
+        "ratio_to_reference_p50": by_percentile(|it| hook.times.ratio(it, &reference.times, 50)),
+        "minor_faults": percentile(&hook.minor_faults, 50),
+        "minor_faults_least": hook.minor_faults.iter().min(),
+        "reference_minor_faults": percentile(&reference.minor_faults, 50),
+        "goal": by_percentile(goal),
+        "met": PERCENTILES.iter().all(met),
+        // What a reader must know to trust the numbers.
+        "note": note,
+        "raw": rounds
+            .map(|it| json!({"reference_us": reference.raw(it), "hook_us": hook.raw(it)}))
+            .collect::<Value>(),
+    }))
 }
 
 fn prepare(world: &mut World, worker: Worker, samples: u32) -> anyhow::Result<()> {
+    world.drain()?;
     match worker {
-        Worker::Idle => world.drain(),
-        Worker::Draining => {
-            world.drain()?;
-            world.pile_up(samples * BACKLOG_PER_SAMPLE)
-        }
-        Worker::Gone => {
-            world.drain()?;
-            world.end_worker()
-        }
+        Worker::Idle => Ok(()),
+        Worker::Draining => world.pile_up(samples * BACKLOG_PER_SAMPLE),
+        Worker::Gone => world.end_worker(),
     }
 }
 
-fn one_round(world: &mut World, scenario: &Scenario, samples: u32) -> anyhow::Result<Round> {
-    let mut round = Round::default();
+fn one_round(
+    world: &mut World,
+    scenario: &Scenario,
+    samples: u32,
+) -> anyhow::Result<(Vec<Spawned>, Vec<Spawned>)> {
+    let (mut references, mut hooks) = (Vec::new(), Vec::new());
     for number in 0..samples {
         ensure!(!platform::interrupted(), "interrupted");
         let input = (scenario.input)(&mut world.host);
+        let arguments = &[scenario.hook.name()];
+        let reference = || spawn(world.command(REFERENCE.as_ref(), arguments), &input);
         // Whatever the last hook left running (a worker that looks at the queue)
         // must not always fall on the same side.
-        if number % 2 == 0 {
-            round.reference.push(reference(world, scenario, &input)?);
-            round.hook.push(hook(world, scenario, &input)?);
-        } else {
-            round.hook.push(hook(world, scenario, &input)?);
-            round.reference.push(reference(world, scenario, &input)?);
-        }
+        let first = number % 2 == 0;
+        references.extend(first.then(reference).transpose()?);
+        hooks.push(hook(world, scenario, &input)?);
+        references.extend((!first).then(reference).transpose()?);
     }
-    Ok(round)
+    Ok((references, hooks))
 }
 
-fn reference(world: &World, scenario: &Scenario, input: &str) -> anyhow::Result<Sample> {
-    let command = world.command(spawn::REFERENCE.as_ref(), &[scenario.hook.name()]);
-    Ok(spawn(command, input.as_bytes())?.sample)
-}
-
-fn hook(world: &World, scenario: &Scenario, input: &str) -> anyhow::Result<Sample> {
+fn hook(world: &World, scenario: &Scenario, input: &str) -> anyhow::Result<Spawned> {
     let command = world.command(&world.program, &[scenario.hook.name()]);
-    let spawned = spawn(command, input.as_bytes())?;
+    let spawned = spawn(command, input)?;
     let answer = &spawned.answer;
     let right =
         answer.starts_with(scenario.answer) && answer.is_empty() == scenario.answer.is_empty();
@@ -299,5 +280,5 @@ fn hook(world: &World, scenario: &Scenario, input: &str) -> anyhow::Result<Sampl
     if scenario.worker == Worker::Gone {
         world.end_started_worker()?;
     }
-    Ok(spawned.sample)
+    Ok(spawned)
 }

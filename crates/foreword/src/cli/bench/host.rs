@@ -1,8 +1,10 @@
 //! What a host would send: made-up sessions whose inputs are all different.
 
-use std::path::PathBuf;
+use std::path::{Path, PathBuf};
 
 use serde_json::{Value, json};
+
+use super::report::with;
 
 pub struct Host {
     pub project: PathBuf,
@@ -11,6 +13,8 @@ pub struct Host {
 
 /// A long session; the worker reads a turn as a whole.
 const EVENTS_PER_SESSION: u64 = 200;
+/// What a tool use is beside its output, in bytes.
+const AROUND: usize = 700;
 
 impl Host {
     pub fn new(project: PathBuf) -> Host {
@@ -19,86 +23,77 @@ impl Host {
 
     /// A command of the agent's; the whole input has about `size` bytes.
     pub fn bash(&mut self, size: usize) -> String {
-        let mut input = self.input(
-            "PostToolUse",
-            json!({
-                "permission_mode": "default",
-                "tool_name": "Bash",
-                "tool_input": {
-                    "command": "cargo test -p pay && sed -n 1,120p src/token.rs",
-                    "description": "Run the tests and show the token module",
-                },
-                "tool_response": {
-                    "stdout": "",
-                    "stderr": "",
-                    "interrupted": false,
-                    "isImage": false,
-                },
-                "duration_ms": 1834,
-            }),
-        );
-        let room = size.saturating_sub(input.to_string().len());
-        input["tool_response"]["stdout"] = code(room).into();
-        input.to_string()
+        let own = json!({
+            "permission_mode": "default",
+            "tool_name": "Bash",
+            "tool_input": {
+                "command": "cargo test -p pay && sed -n 1,120p src/token.rs",
+                "description": "Run the tests and show the token module",
+            },
+            "tool_response": {
+                "stdout": code(size.saturating_sub(AROUND)),
+                "stderr": "",
+                "interrupted": false,
+                "isImage": false,
+            },
+            "duration_ms": 1834,
+        });
+        self.input("PostToolUse", own)
     }
 
     pub fn prompt(&mut self) -> String {
         let prompt = "Refunds that were paid twice show up in the ledger; find out why, \
                       fix it and add a test. The token for the sandbox is in .env, do not print it.";
         self.input("UserPromptSubmit", json!({"prompt": prompt}))
-            .to_string()
     }
 
     pub fn read(&mut self) -> String {
         let file = self.project.join("src/refund.rs");
         let own = json!({"tool_name": "Read", "tool_input": {"file_path": file}});
-        self.input("PreToolUse", own).to_string()
+        self.input("PreToolUse", own)
     }
 
     pub fn stop(&mut self) -> String {
         let reply = "The refund was booked by the webhook and by the retry. It is keyed by the \
                      payment's id now.\n\nNext steps:\n- cover partial refunds";
-        self.input(
-            "Stop",
-            json!({"stop_hook_active": false, "last_assistant_message": reply}),
-        )
-        .to_string()
+        let own = json!({"stop_hook_active": false, "last_assistant_message": reply});
+        self.input("Stop", own)
     }
 
     pub fn end(&mut self) -> String {
-        self.alone("SessionEnd", json!({"reason": "prompt_input_exit"}))
+        self.input("SessionEnd", json!({"reason": "prompt_input_exit"}))
     }
 
     pub fn start(&mut self) -> String {
-        self.alone("SessionStart", json!({"source": "startup"}))
+        self.input("SessionStart", json!({"source": "startup"}))
     }
 
-    fn input(&mut self, event: &str, own: Value) -> Value {
+    fn input(&mut self, event: &str, own: Value) -> String {
         self.events += 1;
-        let (session, number) = (self.events / EVENTS_PER_SESSION, self.events);
-        let mut input = json!({
-            "session_id": format!("687d8424-9948-4ccb-a944-{session:012}"),
-            "transcript_path": format!("/home/dev/.claude/projects/-home-dev-pay/{session:012}.jsonl"),
-            "cwd": self.project,
-            "prompt_id": format!("1d3bc9f6-1a0a-444e-{:04}-053bb19d4db0", session % 10_000),
-            "tool_use_id": format!("toolu_01722d983bcaac{number:010}"),
-            "hook_event_name": event,
-        });
-        for (name, value) in own.as_object().into_iter().flatten() {
-            input[name] = value.clone();
-        }
-        if matches!(event, "UserPromptSubmit" | "Stop") {
-            input["prompt_id"] = format!("1d3bc9f6-1a0a-444e-ba69-{number:012}").into();
-        }
-        input
+        let (number, session) = (self.events, self.events / EVENTS_PER_SESSION);
+        // A session begins and ends once, and its tool uses are one turn.
+        let (session, turn) = match event {
+            "SessionStart" | "SessionEnd" => (1_000_000_000 + number, number),
+            "UserPromptSubmit" | "Stop" => (session, 1_000_000_000 + number),
+            _ => (session, session),
+        };
+        let session = format!("687d8424-9948-4ccb-a944-{session:012}");
+        let turn = format!("1d3bc9f6-1a0a-444e-ba69-{turn:012}");
+        let call = json!({"tool_use_id": format!("toolu_01722d983bcaac{number:010}")});
+        input(&self.project, &session, &turn, event, with(call, own))
     }
+}
 
-    /// An event that each session has once.
-    fn alone(&mut self, event: &str, own: Value) -> String {
-        let mut input = self.input(event, own);
-        input["session_id"] = format!("9f4d8424-9948-4ccb-a944-{:012}", self.events).into();
-        input.to_string()
-    }
+/// What every hook is told, and what this one is told besides.
+pub fn input(project: &Path, session: &str, turn: &str, event: &str, own: Value) -> String {
+    let input = json!({
+        "session_id": session,
+        "transcript_path": format!("/transcripts/{session}.jsonl"),
+        "cwd": project,
+        "prompt_id": turn,
+        "hook_event_name": event,
+    });
+    with(input, own).to_string()
 }
 
 /// Output as tools print it, which fills `size` bytes of JSON: code, test results,

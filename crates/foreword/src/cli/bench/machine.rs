@@ -1,25 +1,32 @@
 //! Where and what was measured, as far as it explains the numbers. No names, no paths.
 
-use std::path::Path;
+use std::path::{Path, PathBuf};
 
 use anyhow::Context as _;
+use serde::Serialize;
 
+#[derive(Serialize)]
 pub struct Machine {
     pub cores: usize,
     pub cpu: String,
     pub kernel: String,
 }
 
+#[derive(Serialize)]
 pub struct Program {
+    #[serde(skip)]
+    pub path: PathBuf,
     pub version: &'static str,
     pub linkage: Linkage,
     pub bytes: u64,
 }
 
 /// How a program finds its libraries: a dynamic one pays for that at every start.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize)]
+#[serde(rename_all = "lowercase")]
 pub enum Linkage {
     Static,
+    #[serde(rename = "plain")]
     Dynamic,
 }
 
@@ -37,37 +44,28 @@ pub fn this() -> Machine {
     }
 }
 
-pub fn program(path: &Path) -> anyhow::Result<Program> {
+/// The program that is measured: the one that runs, unless another is named.
+pub fn program(named: Option<&Path>) -> anyhow::Result<Program> {
+    let path = match named {
+        Some(path) => std::fs::canonicalize(path),
+        None => std::env::current_exe(),
+    };
+    let path = path.context("there is no such program")?;
     let image =
-        std::fs::read(path).with_context(|| format!("could not read {}", path.display()))?;
+        std::fs::read(&path).with_context(|| format!("could not read {}", path.display()))?;
     Ok(Program {
         version: env!("CARGO_PKG_VERSION"),
         linkage: linkage(&image),
         bytes: image.len() as u64,
+        path,
     })
 }
 
-/// A 64-bit ELF image without an interpreter needs nobody to load its libraries.
+/// A program that is not static names its loader at its very beginning.
 fn linkage(image: &[u8]) -> Linkage {
-    const INTERPRETER: u32 = 3;
-    let field = |at: usize, length: usize| {
-        let bytes = image.get(at..at + length)?;
-        Some(
-            bytes
-                .iter()
-                .rev()
-                .fold(0, |number, &byte| number << 8 | usize::from(byte)),
-        )
-    };
-    let headers = || {
-        let (table, size, count) = (field(32, 8)?, field(54, 2)?, field(56, 2)?);
-        (0..count)
-            .map(|number| field(table + number * size, 4))
-            .collect::<Option<Vec<_>>>()
-    };
-    let is_elf64 = image.starts_with(b"\x7fELF\x02");
-    match headers().filter(|_| is_elf64) {
-        Some(kinds) if !kinds.contains(&(INTERPRETER as usize)) => Linkage::Static,
-        _ => Linkage::Dynamic,
+    let beginning = &image[..image.len().min(4096)];
+    match memchr::memmem::find(beginning, b"/ld-") {
+        Some(_) => Linkage::Dynamic,
+        None => Linkage::Static,
     }
 }

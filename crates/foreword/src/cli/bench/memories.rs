@@ -1,4 +1,4 @@
-//! Fills a memory with made-up observations, through the same door as the worker.
+//! Fills a memory with made-up sessions, through the same door as the worker.
 
 use foreword_core::model::{
     Derived, Event, EventKind, FileRole, Millis, Observation, ObservationType, Origin, Payload,
@@ -7,19 +7,33 @@ use foreword_core::model::{
 use foreword_core::store::{Batch, Replaces, Store, Told};
 use uuid::Uuid;
 
+use super::speech::Speech;
 use crate::home::{self, Home};
 
-/// A working session of some hours: four prompts, ten insights.
-const PROMPTS_PER_SESSION: u32 = 4;
-const OBSERVATIONS_PER_SESSION: u32 = 10;
+/// How much a session has.
+#[derive(Clone, Copy)]
+pub struct Shape {
+    pub prompts: u32,
+    /// For each prompt.
+    pub observations: u32,
+}
+
+/// A working session of some hours.
+pub const WORK: Shape = Shape {
+    prompts: 5,
+    observations: 2,
+};
 const SESSION_EVERY: Millis = 3 * 3_600_000;
+/// Where chance begins.
+const WRITTEN: u64 = 0x9e37_79b9_7f4a_7c15;
 
 /// Adds about `observations` observations to a project, in sessions up to now.
-pub fn fill(home: &Home, project: &str, observations: u32) -> anyhow::Result<()> {
+pub fn fill(home: &Home, project: &str, observations: u32, shape: Shape) -> anyhow::Result<()> {
     std::fs::create_dir_all(home.dir())?;
     let mut store = Store::open(&home.memory(), &home.backups())?;
+    let mut speech = Speech::new(WRITTEN);
     let now = home::now();
-    let sessions = observations.div_ceil(OBSERVATIONS_PER_SESSION);
+    let sessions = observations.div_ceil(shape.prompts * shape.observations);
     for number in 0..sessions {
         let ago = Millis::from(sessions - number) * SESSION_EVERY;
         let session = Session {
@@ -27,7 +41,14 @@ pub fn fill(home: &Home, project: &str, observations: u32) -> anyhow::Result<()>
             project,
             at: now - ago,
         };
-        let (events, turns) = session.story();
+        let turns = 0..shape.prompts;
+        let turns: Vec<Told> = turns
+            .map(|prompt| session.turn(prompt, shape, &mut speech))
+            .collect();
+        let events: Vec<Event> = turns
+            .iter()
+            .flat_map(|told| told.turn.events.clone())
+            .collect();
         store.commit(&Batch {
             events: &events,
             told: &turns,
@@ -46,32 +67,25 @@ pub struct Session<'a> {
 }
 
 impl Session<'_> {
-    fn story(&self) -> (Vec<Event>, Vec<Told>) {
-        let mut all = Vec::new();
-        let mut turns = Vec::new();
-        for prompt in 0..PROMPTS_PER_SESSION {
-            let prompt_id = format!("prompt-{}-{prompt}", self.number);
-            let asked = Payload {
-                prompt: Some(format!(
-                    "{}: {}",
-                    title(self.number, prompt),
-                    WORDS.join(" ")
-                )),
-                ..Payload::default()
-            };
-            let events = vec![self.event(EventKind::Prompt, &prompt_id, prompt, asked)];
-            let from = prompt * OBSERVATIONS_PER_SESSION / PROMPTS_PER_SESSION;
-            let to = (prompt + 1) * OBSERVATIONS_PER_SESSION / PROMPTS_PER_SESSION;
-            let observations = (from..to).map(|it| self.observation(it, &events)).collect();
-            let derived = Derived {
-                observations,
-                summary: Some(self.summary(prompt)),
-            };
-            all.extend(events.iter().cloned());
-            let prompt_id = Some(prompt_id);
-            turns.push(Told::offline(Turn { prompt_id, events }, derived));
-        }
-        (all, turns)
+    fn turn(&self, prompt: u32, shape: Shape, speech: &mut Speech) -> Told {
+        let prompt_id = format!("prompt-{}-{prompt}", self.number);
+        let asked = Payload {
+            prompt: Some(speech.words(40)),
+            ..Payload::default()
+        };
+        let event = self.event(EventKind::Prompt, &prompt_id, prompt, asked);
+        let first = prompt * shape.observations;
+        let derived = Derived {
+            observations: (first..first + shape.observations)
+                .map(|number| self.observation(number, &event, speech))
+                .collect(),
+            summary: Some(summary(speech)),
+        };
+        let turn = Turn {
+            prompt_id: Some(prompt_id),
+            events: vec![event],
+        };
+        Told::offline(turn, derived)
     }
 
     pub fn event(&self, kind: EventKind, prompt_id: &str, minute: u32, payload: Payload) -> Event {
@@ -98,23 +112,20 @@ impl Session<'_> {
         }
     }
 
-    fn observation(&self, number: u32, events: &[Event]) -> Observation {
+    fn observation(&self, number: u32, event: &Event, speech: &mut Speech) -> Observation {
         let kinds = ObservationType::ALL;
-        let file = format!(
-            "src/{}/{}.rs",
-            word(self.number),
-            word(number + self.number / 7)
-        );
+        // Rows of one length would often tie.
+        let length = 20 + speech.random.below(40);
         Observation {
             seed: format!("filled-{number}"),
             kind: kinds[(self.number + number) as usize % kinds.len()],
-            title: title(self.number, number),
-            subtitle: format!("{file}, seen while working on {}", word(self.number / 3)),
-            facts: (0..3).map(|fact| title(number, fact)).collect(),
-            narrative: format!("{} {}", title(number, self.number), WORDS.join(" ")),
-            concepts: vec![word(number).to_owned(), word(self.number).to_owned()],
+            title: speech.words(7),
+            subtitle: speech.words(10),
+            facts: (0..3).map(|_| speech.words(10)).collect(),
+            narrative: speech.words(length),
+            concepts: vec![speech.word(), speech.word()],
             files: vec![TouchedFile {
-                path: file,
+                path: file(speech),
                 role: FileRole::Modified,
                 size: Some(4_000),
                 mtime: Some(self.at),
@@ -122,77 +133,25 @@ impl Session<'_> {
             }],
             origin: Origin::Agent,
             agent_id: None,
-            events: events.iter().map(|event| event.id).collect(),
-            at: self.at + Millis::from(number) * 60_000,
-        }
-    }
-
-    fn summary(&self, prompt: u32) -> Summary {
-        Summary {
-            request: title(self.number, prompt),
-            investigated: title(prompt, self.number),
-            learned: title(self.number, prompt + 1),
-            completed: format!("Changed src/{}.rs; the tests pass.", word(self.number)),
-            next_steps: format!("cover the {} of {}", word(prompt), word(self.number)),
-            files_read: vec![format!("src/{}.rs", word(prompt))],
-            files_edited: vec![format!("src/{}.rs", word(self.number))],
-            notes: String::new(),
+            events: vec![event.id],
+            at: event.at,
         }
     }
 }
 
-fn title(a: u32, b: u32) -> String {
-    let (a, b) = (a as usize, b as usize);
-    let number = a * 31 + b;
-    format!(
-        "{} {} is kept apart from {} {number}",
-        word(a as u32 * 7 + 3),
-        word(b as u32 * 5 + a as u32),
-        word((a / 5 + b) as u32),
-    )
+fn summary(speech: &mut Speech) -> Summary {
+    Summary {
+        request: speech.words(8),
+        investigated: speech.words(8),
+        learned: speech.words(8),
+        completed: speech.words(8),
+        next_steps: speech.words(6),
+        files_read: vec![file(speech)],
+        files_edited: vec![file(speech)],
+        notes: String::new(),
+    }
 }
 
-fn word(number: u32) -> &'static str {
-    WORDS[number as usize % WORDS.len()]
+fn file(speech: &mut Speech) -> String {
+    format!("src/{}/{}.rs", speech.word(), speech.word())
 }
-
-const WORDS: &[&str] = &[
-    "ledger",
-    "refund",
-    "token",
-    "expiry",
-    "webhook",
-    "retry",
-    "account",
-    "balance",
-    "currency",
-    "rounding",
-    "parser",
-    "cursor",
-    "session",
-    "login",
-    "migration",
-    "schema",
-    "index",
-    "cache",
-    "queue",
-    "worker",
-    "timeout",
-    "backoff",
-    "snapshot",
-    "fixture",
-    "router",
-    "handler",
-    "payload",
-    "signature",
-    "header",
-    "upload",
-    "stream",
-    "export",
-    "invoice",
-    "receipt",
-    "discount",
-    "tax",
-    "settlement",
-    "dispute",
-];

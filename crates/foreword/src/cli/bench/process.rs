@@ -3,6 +3,7 @@
 use std::fs;
 use std::os::unix::ffi::OsStrExt as _;
 use std::path::Path;
+use std::time::{Duration, Instant};
 
 /// The most memory that a process ever had.
 pub fn peak_kilobytes(pid: u32) -> u64 {
@@ -45,6 +46,27 @@ pub fn that_know(home: &Path) -> Vec<u32> {
         memchr::memmem::find(&environment, home).is_some()
     };
     all().filter(knows).collect()
+}
+
+/// Waits until no process of a home is left; says how many still are after that time.
+pub fn left_over(home: &Path, patience: Duration) -> usize {
+    let deadline = Instant::now() + patience;
+    loop {
+        let left = that_know(home).len();
+        if left == 0 || Instant::now() > deadline {
+            return left;
+        }
+        pass(Duration::from_millis(5));
+    }
+}
+
+/// The one place where a bench waits for time to pass.
+#[expect(
+    clippy::disallowed_methods,
+    reason = "a random moment is nothing that could be waited on"
+)]
+pub fn pass(time: Duration) {
+    std::thread::sleep(time);
 }
 
 fn all() -> impl Iterator<Item = u32> {

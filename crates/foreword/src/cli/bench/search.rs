@@ -1,6 +1,6 @@
 //! `foreword bench search`: what finding costs as the memory grows.
 //!
-//! Made-up observations (`speech`) go into a memory on disk. The same queries are then asked of
+//! Made-up observations (`memories`) go into a memory on disk. The same queries are then asked of
 //! Foreword and of FTS5 as it comes (`order by bm25()`, any word), in turn, so that both see
 //! the same machine. What FTS5 says is taken as the truth that Foreword's first ten are held
 //! against.
@@ -10,18 +10,17 @@
 //! query is also asked that way, with the opening counted (`first`).
 
 use std::path::PathBuf;
-use std::time::{Duration, Instant};
 
 use anyhow::Context as _;
 use foreword_core::search::{Filter, Query, Sort, rank_as_fts5_does, search};
 use foreword_core::store::Store;
-use foreword_core::text;
 use serde_json::{Value, json};
 
-use super::statistics::{median, milliseconds, percentile};
-use super::{hybrid, machine, plot, server, speech};
-use crate::home::{self, Home};
-use crate::show;
+use super::memories::{self, Shape};
+use super::plot::{self, Series};
+use super::statistics::Rounds;
+use super::{hybrid, report, server, speech};
+use crate::home::Home;
 
 #[derive(clap::Args)]
 pub struct Args {
@@ -45,56 +44,42 @@ pub struct Args {
     json: bool,
 }
 
-/// One size of memory: times in milliseconds, by round.
-pub struct Measured {
-    pub rows: u32,
-    ours: Vec<Vec<f64>>,
-    first: Vec<Vec<f64>>,
-    stock: Vec<Vec<f64>>,
-    /// How many of FTS5's first ten are among ours.
-    recall: f64,
-    /// The same, where a row with the score of the tenth is as good as the tenth.
-    recall_with_ties: f64,
-    /// The most memory that the MCP server had while it answered the queries.
-    server_bytes: u64,
-    /// By meaning too, if the model is installed.
-    hybrid: Option<Value>,
-}
-
 const TOP: usize = 10;
+/// A memory is made quickly if it has few and large sessions.
+const SHAPE: Shape = Shape {
+    prompts: 1,
+    observations: 500,
+};
+/// What grows, and where the report has it.
+const DRAWN: [(&str, &str); 3] = [
+    ("Foreword, ms", "/ms/p50"),
+    ("Foreword, memory opened anew, ms", "/first_ms/p50"),
+    ("FTS5 alone, ms", "/stock_ms/p50"),
+];
 
 pub fn run(args: &Args) -> anyhow::Result<()> {
     let mut sizes = Vec::new();
     for &rows in &args.rows {
-        let measured = measure(rows, args)?;
-        if !args.json {
-            println!("{}", line(&measured));
-            if let Some(by_meaning) = &measured.hybrid {
-                println!("         by meaning too: {}", summed_up(by_meaning));
-            }
-        }
-        sizes.push(measured);
+        eprintln!("{rows} observations …");
+        sizes.push(measure(rows, args)?);
     }
     if let Some(path) = &args.plot {
-        std::fs::write(path, plot::svg(&sizes))
-            .with_context(|| format!("could not write {}", path.display()))?;
-    }
-    if args.json {
-        let machine = machine::this();
-        let report = json!({
-            "bench": "search",
-            "at": text::rfc3339(home::now()),
-            "machine": {"cores": machine.cores, "cpu": machine.cpu, "kernel": machine.kernel},
-            "queries": args.queries,
-            "rounds": args.rounds,
-            "sizes": sizes.iter().map(size_json).collect::<Value>(),
+        let series = DRAWN.map(|(name, pointer)| Series {
+            name,
+            points: sizes
+                .iter()
+                .filter_map(|it| Some((it["rows"].as_f64()?, it.pointer(pointer)?.as_f64()?)))
+                .collect(),
         });
-        println!("{}", show::json(&report));
+        let title = "one query by words, by observations";
+        plot::write(path, title, "observations", series.iter(), &[])?;
     }
+    let report = json!({"queries": args.queries, "rounds": args.rounds, "sizes": sizes});
+    report::print("search", report, args.json);
     Ok(())
 }
 
-fn measure(rows: u32, args: &Args) -> anyhow::Result<Measured> {
+fn measure(rows: u32, args: &Args) -> anyhow::Result<Value> {
     let dir = tempfile::Builder::new()
         .prefix("foreword-bench-")
         .tempdir()?;
@@ -102,57 +87,53 @@ fn measure(rows: u32, args: &Args) -> anyhow::Result<Measured> {
         Some(keep) => Home::at(keep.join(rows.to_string())),
         None => Home::at(dir.path()),
     };
-    let kept = home.memory().exists();
-    std::fs::create_dir_all(home.dir())?;
-    let mut store = Store::open(&home.memory(), &home.backups())?;
-    if !kept {
-        speech::fill(&mut store, rows)?;
+    if !home.memory().exists() {
+        memories::fill(&home, "/bench", rows, SHAPE)?;
     }
     // As a worker leaves it.
-    store.merge_texts()?;
-    drop(store);
+    Store::open(&home.memory(), &home.backups())?.merge_texts()?;
     let open = || -> anyhow::Result<Store> {
         Store::look(&home.memory())?.context("the memory that was made is gone")
     };
-    let ours = |store: &Store, words: &str| -> anyhow::Result<Vec<i64>> {
+    let ask = |store: &Store, words: &str| -> anyhow::Result<Vec<i64>> {
         let found = search(store, &query(words))?;
         Ok(found.hits.iter().map(|hit| hit.id).collect())
     };
 
     let store = open()?;
     let queries = speech::queries(args.queries);
-    let mut measured = Measured {
-        rows,
-        ours: Vec::new(),
-        first: Vec::new(),
-        stock: Vec::new(),
-        recall: 0.0,
-        recall_with_ties: 0.0,
-        server_bytes: server::most_memory(&home, &queries)?,
-        hybrid: None,
-    };
+    let [mut ours, mut first, mut stock] = [const { Rounds(Vec::new()) }; 3];
     for _ in 0..args.rounds {
-        let (mut our_times, mut first_times, mut stock_times) =
-            (Vec::new(), Vec::new(), Vec::new());
-        for words in &queries {
-            our_times.push(timed(|| ours(&store, words))?);
-            stock_times.push(timed(|| Ok(rank_as_fts5_does(&store, words, TOP as u32)?))?);
-            first_times.push(timed(|| ours(&open()?, words))?);
+        for side in [&mut ours, &mut first, &mut stock] {
+            side.0.push(Vec::new());
         }
-        measured.ours.push(our_times);
-        measured.first.push(first_times);
-        measured.stock.push(stock_times);
+        for words in &queries {
+            ours.add(|| ask(&store, words))?;
+            stock.add(|| Ok(rank_as_fts5_does(&store, words, TOP as u32)?))?;
+            first.add(|| ask(&open()?, words))?;
+        }
     }
+    let (mut strict, mut with_ties) = (Vec::new(), Vec::new());
     for words in &queries {
-        let hits = ours(&store, words)?;
         // Enough to see the rows that tie with the tenth.
         let truth = rank_as_fts5_does(&store, words, TOP as u32 * 10)?;
-        let (strict, with_ties) = recall(&hits, &truth);
-        measured.recall += strict / queries.len() as f64;
-        measured.recall_with_ties += with_ties / queries.len() as f64;
+        let (strictly, with_tied) = recall(&ask(&store, words)?, &truth);
+        strict.push(strictly);
+        with_ties.push(with_tied);
     }
-    measured.hybrid = hybrid::measure(&home, &queries, query)?;
-    Ok(measured)
+    let mean = |parts: &[f64]| parts.iter().sum::<f64>() / parts.len() as f64;
+    Ok(json!({
+        "rows": rows,
+        "ms": ours.percentiles(),
+        "first_ms": first.percentiles(),
+        "stock_ms": stock.percentiles(),
+        "ratio_p50": ours.ratio(50, &stock, 50),
+        "recall@10": mean(&strict),
+        "recall_with_ties@10": mean(&with_ties),
+        "mcp_peak_bytes": server::most_memory(&home, &queries)?,
+        "by_meaning": hybrid::measure(&home, &queries, query)?,
+        "raw_ms": {"ours": ours.0, "first": first.0, "stock": stock.0},
+    }))
 }
 
 fn query(words: &str) -> Query<'_> {
@@ -163,14 +144,6 @@ fn query(words: &str) -> Query<'_> {
         limit: TOP as u32,
         offset: 0,
     }
-}
-
-fn timed<T>(ask: impl FnOnce() -> anyhow::Result<T>) -> anyhow::Result<f64> {
-    let started = Instant::now();
-    let answer = ask()?;
-    let took: Duration = started.elapsed();
-    drop(answer);
-    Ok(milliseconds(took))
 }
 
 /// How many of the first ten of the truth are among the hits; and how many of the hits score
@@ -187,86 +160,6 @@ fn recall(hits: &[i64], truth: &[(i64, f64)]) -> (f64, f64) {
         .count();
     let part = |count: usize| count as f64 / ten as f64;
     (part(among(&truth[..ten])), part(among(&truth[..tied])))
-}
-
-impl Measured {
-    pub fn ours(&self, percent: u32) -> f64 {
-        over_rounds(&self.ours, percent)
-    }
-
-    pub fn first(&self, percent: u32) -> f64 {
-        over_rounds(&self.first, percent)
-    }
-
-    pub fn stock(&self, percent: u32) -> f64 {
-        over_rounds(&self.stock, percent)
-    }
-
-    /// Ours as a part of FTS5's, by round; the median of those.
-    fn ratio(&self) -> f64 {
-        let rounds = self.ours.iter().zip(&self.stock);
-        let ratios: Vec<f64> = rounds
-            .filter_map(|(ours, stock)| Some(percentile(ours, 50)? / percentile(stock, 50)?))
-            .collect();
-        median(&ratios)
-    }
-}
-
-fn over_rounds(rounds: &[Vec<f64>], percent: u32) -> f64 {
-    let rounds = rounds.iter();
-    let times: Vec<f64> = rounds.filter_map(|it| percentile(it, percent)).collect();
-    median(&times)
-}
-
-fn line(measured: &Measured) -> String {
-    format!(
-        "{:>8} rows  {:.2} ms (p95 {:.2}), memory opened anew {:.2} ms (p95 {:.2}), FTS5 alone {:.2} ms (p95 {:.2}), \
-         ratio {:.2}, first ten as FTS5 {:.3} ({:.3} with ties), MCP server {:.1} MB",
-        measured.rows,
-        measured.ours(50),
-        measured.ours(95),
-        measured.first(50),
-        measured.first(95),
-        measured.stock(50),
-        measured.stock(95),
-        measured.ratio(),
-        measured.recall,
-        measured.recall_with_ties,
-        measured.server_bytes as f64 / 1e6,
-    )
-}
-
-fn summed_up(by_meaning: &Value) -> String {
-    let number = |name: &str| {
-        by_meaning
-            .pointer(name)
-            .and_then(Value::as_f64)
-            .unwrap_or_default()
-    };
-    format!(
-        "{:.1} ms (p95 {:.1}), as a command {:.1} ms, {} answered by words only, MCP server {:.1} MB, worker {:.1} MB",
-        number("/ms/p50"),
-        number("/ms/p95"),
-        number("/cold_ms/p50"),
-        number("/by_words_only"),
-        number("/mcp_peak_bytes") / 1e6,
-        number("/worker_peak_bytes") / 1e6,
-    )
-}
-
-fn size_json(measured: &Measured) -> Value {
-    json!({
-        "rows": measured.rows,
-        "ms": {"p50": measured.ours(50), "p95": measured.ours(95)},
-        "first_ms": {"p50": measured.first(50), "p95": measured.first(95)},
-        "stock_ms": {"p50": measured.stock(50), "p95": measured.stock(95)},
-        "ratio_p50": measured.ratio(),
-        "recall@10": measured.recall,
-        "recall_with_ties@10": measured.recall_with_ties,
-        "mcp_peak_bytes": measured.server_bytes,
-        "by_meaning": measured.hybrid,
-        "raw_ms": {"ours": measured.ours, "first": measured.first, "stock": measured.stock},
-    })
 }
 
 #[cfg(test)]

@@ -59,7 +59,7 @@ fn measured(observations: u32, events: u32) -> anyhow::Result<[f64; 2]> {
     let dir = tempfile::tempdir()?;
     let home = Home::at(dir.path());
     let project = "github.com/acme/pay";
-    memories::fill(&home, project, observations)?;
+    memories::fill(&home, project, observations, memories::WORK)?;
     let mut store = Store::open(&home.memory(), &home.backups())?;
     let now = home::now();
     let events_kept = Millis::from(Config::load(&home)?.retention.events_days) * DAY;

@@ -6,19 +6,20 @@
 //! everything is processed and audited (`trial`), and no process may be left.
 
 use std::path::PathBuf;
-use std::sync::atomic::{AtomicU32, Ordering};
+use std::process::ExitStatus;
 use std::time::{Duration, Instant};
 
-use anyhow::{Context as _, ensure};
-use foreword_core::text;
+use anyhow::ensure;
 use serde_json::json;
 
 use super::agent::model::Model;
 use super::census::Census;
-use super::trial::{Pace, Random, Trial, join, pass, was_killed};
-use super::{machine, plot};
+use super::process::{self, pass};
+use super::random::Random;
+use super::report::{self, with};
+use super::trial::{Trial, was_killed};
+use crate::home;
 use crate::platform::{self, Lock};
-use crate::{home, show};
 
 #[derive(clap::Args)]
 pub struct Args {
@@ -52,13 +53,6 @@ const KILLS_PER_OUTAGE: f64 = 6.0;
 /// After the end a process has this long to go.
 const PATIENCE: Duration = Duration::from_secs(15);
 
-/// What one session came to.
-#[derive(Default)]
-struct Lived {
-    accepted: Vec<u32>,
-    killed: u32,
-}
-
 pub fn run(args: &Args) -> anyhow::Result<()> {
     platform::note_interrupts();
     platform::make_files_private();
@@ -68,79 +62,42 @@ pub fn run(args: &Args) -> anyhow::Result<()> {
     trial.world.environment = environment(&model);
     let mut weather = Weather::new(&model, args.minutes, Random::new(seed));
     let mut census = Census::new();
-    let pace = Pace::new(args.minutes, f64::from(args.sessions) / SECONDS_PER_EVENT);
-    let told = AtomicU32::new(0);
-    let lived = std::thread::scope(|scope| {
-        let (trial, pace, told) = (&trial, &pace, &told);
-        let sessions: Vec<_> = (0..args.sessions)
-            .map(|place| {
-                let random = Random::new(seed.wrapping_mul(u64::from(place) + 3));
-                scope.spawn(move || live(trial, place, pace, random, told))
-            })
-            .collect();
-        let watched = pace.watch(|| {
+    let rate = f64::from(args.sessions) / SECONDS_PER_EVENT;
+    let ended = trial.live(
+        args.minutes,
+        rate,
+        |mark| tell(&trial, mark, seed),
+        |told| {
             weather.change(&trial.world.home)?;
-            census.take(&trial.world, told.load(Ordering::Relaxed))
-        });
-        let mut all = Lived::default();
-        for session in sessions {
-            let one = join(session)?;
-            all.accepted.extend(one.accepted);
-            all.killed += one.killed;
-        }
-        watched?;
-        anyhow::Ok(all)
-    })?;
-    ensure!(!platform::interrupted(), "interrupted");
-    weather.clear();
-    trial.accepted.extend(&lived.accepted);
+            census.take(&trial.world, told)
+        },
+    )?;
+    model.set_down(false);
+    let accepted = ended.iter().filter(|(_, status)| status.success());
+    trial.accepted.extend(accepted.map(|(mark, _)| mark));
+    let killed = ended.iter().filter(|(_, status)| was_killed(*status));
     trial.world.run(&["worker", "drain"])?;
     let audit = trial.audit()?;
     trial.world.end_worker()?;
-    let left_over = trial.wait_for_none(PATIENCE);
-    let calls = model.counted().calls;
+    let left_over = process::left_over(trial.world.home.dir(), PATIENCE);
     if let Some(path) = &args.plot {
-        let title = format!(
-            "{} sessions, kills, and outages of the model (grey)",
-            args.sessions
-        );
-        std::fs::write(
-            path,
-            plot::over_time(&title, &census.series, &weather.outages),
-        )
-        .with_context(|| format!("could not write {}", path.display()))?;
+        let sessions = args.sessions;
+        let title = format!("{sessions} sessions, kills, and outages of the model (grey)");
+        census.plot(path, &title, &weather.outages)?;
     }
-    if args.json {
-        let machine = machine::this();
-        let report = json!({
-            "bench": "soak",
-            "at": text::rfc3339(home::now()),
-            "machine": {"cores": machine.cores, "cpu": machine.cpu, "kernel": machine.kernel},
-            "seed": seed,
-            "minutes": args.minutes,
-            "sessions": args.sessions,
-            "accepted": trial.accepted.len(),
-            "hooks_killed": lived.killed,
-            "workers_killed": weather.killed,
-            "outages": weather.outages,
-            "calls": calls,
-            "audit": audit.json(),
-            "processes_left": left_over,
-            "flat": census.is_flat(),
-            "series": census.json(),
-        });
-        println!("{}", show::json(&report));
-    } else {
-        println!(
-            "{} events accepted; {} hooks and {} workers killed, {} outages, {calls} calls, seed {seed}",
-            trial.accepted.len(),
-            lived.killed,
-            weather.killed,
-            weather.outages.len(),
-        );
-        println!("{}; {left_over} processes left", audit.in_words());
-        print!("{}", census.table());
-    }
+    let report = json!({
+        "seed": seed,
+        "minutes": args.minutes,
+        "sessions": args.sessions,
+        "accepted": trial.accepted.len(),
+        "hooks_killed": killed.count(),
+        "workers_killed": weather.killed,
+        "outages": weather.outages,
+        "calls": model.counted().calls,
+        "audit": audit,
+        "processes_left": left_over,
+    });
+    report::print("soak", with(report, census.json()), args.json);
     ensure!(left_over == 0, "{left_over} processes are left");
     ensure!(audit.is_clean(), "the memory cannot be relied on");
     Ok(())
@@ -158,37 +115,21 @@ fn environment(model: &Model) -> Vec<(&'static str, String)> {
     model.environment().into_iter().chain(budgets).collect()
 }
 
-/// One session after the other, at one place.
-fn live(
-    trial: &Trial,
-    place: u32,
-    pace: &Pace,
-    mut random: Random,
-    told: &AtomicU32,
-) -> anyhow::Result<Lived> {
-    let mut lived = Lived::default();
-    let mut mark = place;
-    while pace.wait_for(mark) {
-        if trial.is_first_of_session(mark) {
-            if let Some(last) = mark.checked_sub(trial.sessions) {
-                trial.border("cleanup", last)?.end()?;
-            }
-            trial.border("context", mark)?.end()?;
+/// Tells a mark; if it is the first of its session, the last one ends and this one begins.
+fn tell(trial: &Trial, mark: u32, seed: u64) -> anyhow::Result<(u32, ExitStatus)> {
+    if trial.is_first_of_session(mark) {
+        if let Some(last) = mark.checked_sub(trial.sessions) {
+            trial.border("cleanup", last)?.end()?;
         }
-        let mut hook = trial.tell(mark, None)?;
-        if random.below(HOOKS_PER_KILL) == 0 {
-            pass(random.moment(HOOK_TAKES));
-            hook.kill();
-        }
-        let status = hook.end()?;
-        lived.killed += u32::from(was_killed(status));
-        if status.success() {
-            lived.accepted.push(mark);
-        }
-        told.fetch_add(1, Ordering::Relaxed);
-        mark += trial.sessions;
+        trial.border("context", mark)?.end()?;
     }
-    Ok(lived)
+    let mut hook = trial.tell(mark, None)?;
+    let mut random = Random::new(seed.wrapping_mul(u64::from(mark) + 3));
+    if random.below(HOOKS_PER_KILL) == 0 {
+        pass(random.moment(HOOK_TAKES));
+        hook.kill();
+    }
+    Ok((mark, hook.end()?))
 }
 
 /// What comes over the worker.
@@ -241,9 +182,5 @@ impl Weather<'_> {
             self.next_kill = Instant::now() + self.random.moment(within);
         }
         Ok(())
-    }
-
-    fn clear(&self) {
-        self.model.set_down(false);
     }
 }

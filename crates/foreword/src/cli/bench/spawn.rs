@@ -2,10 +2,11 @@
 
 use std::io::{Read as _, Write as _, pipe};
 use std::process::{Command, Stdio};
-use std::time::{Duration, Instant};
+use std::time::Instant;
 
 use anyhow::Context as _;
 
+use super::statistics;
 use crate::platform;
 
 /// What everything is compared to: the cheapest program that there is.
@@ -14,24 +15,19 @@ pub const REFERENCE: &str = "/bin/true";
 /// So much fits into a pipe that nobody reads yet.
 const PIPE_ROOM: usize = 64 << 10;
 
-#[derive(Debug, Clone, Copy)]
-pub struct Sample {
-    pub took: Duration,
-    pub minor_faults: u64,
-}
-
 pub struct Spawned {
-    pub sample: Sample,
+    pub milliseconds: f64,
+    pub minor_faults: u64,
     pub success: bool,
     pub answer: String,
 }
 
 /// Runs a command to its end. The clock stands while pipes are made and read.
-pub fn spawn(mut command: Command, input: &[u8]) -> anyhow::Result<Spawned> {
+pub fn spawn(mut command: Command, input: &str) -> anyhow::Result<Spawned> {
     let (stdin, mut to_stdin) = pipe()?;
     let (mut from_stdout, stdout) = pipe()?;
     command.stdin(stdin).stdout(stdout).stderr(Stdio::null());
-    let (ready, rest) = input.split_at(input.len().min(PIPE_ROOM));
+    let (ready, rest) = input.as_bytes().split_at(input.len().min(PIPE_ROOM));
     to_stdin.write_all(ready)?;
 
     let start = Instant::now();
@@ -44,15 +40,13 @@ pub fn spawn(mut command: Command, input: &[u8]) -> anyhow::Result<Spawned> {
     let _ = to_stdin.write_all(rest);
     drop(to_stdin);
     let ended = platform::wait_counting(&child)?;
-    let took = start.elapsed();
+    let milliseconds = statistics::milliseconds(start.elapsed());
 
     let mut answer = String::new();
     from_stdout.read_to_string(&mut answer)?;
     Ok(Spawned {
-        sample: Sample {
-            took,
-            minor_faults: ended.minor_faults,
-        },
+        milliseconds,
+        minor_faults: ended.minor_faults,
         success: ended.status.success(),
         answer,
     })

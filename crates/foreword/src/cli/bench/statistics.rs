@@ -1,9 +1,8 @@
 //! From samples to the few numbers that are reported.
 
-use std::time::Duration;
+use std::time::{Duration, Instant};
 
-use super::hooks::{Goal, Measured};
-use super::spawn::Sample;
+use serde_json::{Map, Value, json};
 
 /// The percentiles that are reported.
 pub const PERCENTILES: [u32; 3] = [50, 95, 99];
@@ -20,74 +19,55 @@ pub fn median(values: &[f64]) -> f64 {
     percentile(values, 50).unwrap_or(f64::NAN)
 }
 
-fn times(samples: &[Sample]) -> Vec<f64> {
-    samples.iter().map(|it| milliseconds(it.took)).collect()
-}
-
 pub fn milliseconds(duration: Duration) -> f64 {
     duration.as_secs_f64() * 1000.0
 }
 
-impl Measured {
-    /// Milliseconds of the hook: the percentile of each round, the median of those.
-    pub fn hook(&self, percent: u32) -> f64 {
-        self.over_rounds(|_, hook| percentile(hook, percent))
+/// `{"p50": …, "p95": …, "p99": …}`
+pub fn by_percentile(number: impl Fn(u32) -> Option<f64>) -> Map<String, Value> {
+    let rounded = |number: f64| (number * 1000.0).round() / 1000.0;
+    PERCENTILES
+        .iter()
+        .map(|&percent| (format!("p{percent}"), json!(number(percent).map(rounded))))
+        .collect()
+}
+
+/// Milliseconds by round, in the order in which they were taken.
+///
+/// A percentile is that of each round, and of those the median: a busy moment of the machine
+/// spoils one round and not the result.
+#[derive(Default)]
+pub struct Rounds(pub Vec<Vec<f64>>);
+
+impl Rounds {
+    /// Times something, in the round that was begun last.
+    pub fn add<T>(&mut self, ask: impl FnOnce() -> anyhow::Result<T>) -> anyhow::Result<()> {
+        let started = Instant::now();
+        let answer = ask()?;
+        let took = milliseconds(started.elapsed());
+        drop(answer);
+        self.0.last_mut().into_iter().for_each(|it| it.push(took));
+        Ok(())
     }
 
-    pub fn reference(&self, percent: u32) -> f64 {
-        self.over_rounds(|reference, _| percentile(reference, percent))
-    }
-
-    /// A percentile of the hook as a multiple of the same percentile of the reference.
-    pub fn ratio(&self, percent: u32) -> f64 {
-        self.over_rounds(|reference, hook| {
-            Some(percentile(hook, percent)? / percentile(reference, percent)?)
+    pub fn percentiles(&self) -> Map<String, Value> {
+        by_percentile(|percent| {
+            let rounds = self.0.iter();
+            over(rounds.filter_map(|it| percentile(it, percent)))
         })
     }
 
-    /// The same, as a multiple of the reference's median: what is left when only the hook is slow.
-    pub fn ratio_to_median(&self, percent: u32) -> f64 {
-        self.over_rounds(|reference, hook| {
-            Some(percentile(hook, percent)? / percentile(reference, 50)?)
-        })
-    }
-
-    fn over_rounds(&self, number: impl Fn(&[f64], &[f64]) -> Option<f64>) -> f64 {
-        let rounds = self.rounds.iter();
-        let numbers: Vec<f64> = rounds
-            .filter_map(|round| number(&times(&round.reference), &times(&round.hook)))
-            .collect();
-        median(&numbers)
-    }
-
-    /// Pages that a hook makes the kernel map, at each spawn.
-    pub fn minor_faults(&self) -> Vec<u64> {
-        let hooks = self.rounds.iter().flat_map(|round| &round.hook);
-        hooks.map(|sample| sample.minor_faults).collect()
-    }
-
-    pub fn reference_minor_faults(&self) -> Vec<u64> {
-        let references = self.rounds.iter().flat_map(|round| &round.reference);
-        references.map(|sample| sample.minor_faults).collect()
-    }
-
-    pub fn met(&self) -> bool {
-        PERCENTILES.iter().all(|&percent| {
-            self.goal
-                .at(percent)
-                .is_none_or(|goal| self.ratio(percent) <= goal)
-        })
+    /// A percentile as a multiple of one of the reference, which was taken in the same rounds.
+    pub fn ratio(&self, percent: u32, reference: &Rounds, of_reference: u32) -> Option<f64> {
+        let rounds = self.0.iter().zip(&reference.0);
+        over(rounds.filter_map(|(ours, reference)| {
+            Some(percentile(ours, percent)? / percentile(reference, of_reference)?)
+        }))
     }
 }
 
-impl Goal {
-    pub fn at(&self, percent: u32) -> Option<f64> {
-        match percent {
-            50 => Some(self.p50),
-            95 => self.p95,
-            _ => self.p99,
-        }
-    }
+fn over(rounds: impl Iterator<Item = f64>) -> Option<f64> {
+    percentile(&rounds.collect::<Vec<f64>>(), 50)
 }
 
 #[cfg(test)]

@@ -8,19 +8,20 @@ use std::collections::BTreeSet;
 use std::io::Write as _;
 use std::os::unix::process::ExitStatusExt as _;
 use std::process::{Child, Command, ExitStatus, Stdio};
-use std::thread::ScopedJoinHandle;
+use std::sync::atomic::{AtomicU32, Ordering};
 use std::time::{Duration, Instant};
 
-use anyhow::anyhow;
+use anyhow::{anyhow, ensure};
 use foreword_core::check::Wrong;
 use foreword_core::db::OpenError;
 use foreword_core::queue::Queue;
 use foreword_core::spool;
 use foreword_core::store::Store;
+use serde::Serialize;
 use serde_json::{Value, json};
 
 use super::host;
-use super::process;
+use super::process::{self, pass};
 use super::world::World;
 use crate::{platform, start};
 
@@ -28,6 +29,8 @@ use crate::{platform, start};
 const EVENTS_PER_TURN: u32 = 8;
 /// Then the session ends, and another takes its place.
 const EVENTS_PER_SESSION: u32 = 8 * EVENTS_PER_TURN;
+/// So often a home is looked at in the whole time, but not more often than is sensible.
+const LOOKS: f64 = 240.0;
 
 pub struct Trial {
     pub world: World,
@@ -51,25 +54,21 @@ impl Trial {
 
     /// The hook that tells of a mark, and its input.
     pub fn event(&self, mark: u32) -> (&'static str, String) {
-        let (hook, own) = match self.number(mark) % EVENTS_PER_TURN {
+        let (hook, event, own) = match self.number(mark) % EVENTS_PER_TURN {
             0 => (
                 "new",
-                json!({
-                    "hook_event_name": "UserPromptSubmit",
-                    "prompt": format!("Find out why part {mark} fails; mark-{mark}-"),
-                }),
+                "UserPromptSubmit",
+                json!({"prompt": format!("Find out why part {mark} fails; mark-{mark}-")}),
             ),
             last if last == EVENTS_PER_TURN - 1 => (
                 "summary",
-                json!({
-                    "hook_event_name": "Stop",
-                    "last_assistant_message": format!("Part {mark} is mended: mark-{mark}-"),
-                }),
+                "Stop",
+                json!({"last_assistant_message": format!("Part {mark} is mended: mark-{mark}-")}),
             ),
             _ => (
                 "save",
+                "PostToolUse",
                 json!({
-                    "hook_event_name": "PostToolUse",
                     "tool_name": "Bash",
                     "tool_use_id": format!("call-{mark}"),
                     "tool_input": {"command": format!("make part{mark}")},
@@ -81,31 +80,23 @@ impl Trial {
                 }),
             ),
         };
-        (hook, self.input(mark, &own))
+        (hook, self.input(mark, event, own))
     }
 
-    fn input(&self, mark: u32, own: &Value) -> String {
+    fn input(&self, mark: u32, event: &str, own: Value) -> String {
         let (place, number) = (mark % self.sessions, self.number(mark));
         let session = format!("session-{place}-{}", number / EVENTS_PER_SESSION);
-        let mut input = json!({
-            "session_id": session,
-            "transcript_path": format!("/transcripts/{session}.jsonl"),
-            "cwd": self.world.host.project,
-            "prompt_id": format!("{session}-prompt-{}", number / EVENTS_PER_TURN),
-        });
-        for (name, value) in own.as_object().into_iter().flatten() {
-            input[name] = value.clone();
-        }
-        input.to_string()
+        let turn = format!("{session}-prompt-{}", number / EVENTS_PER_TURN);
+        host::input(&self.world.host.project, &session, &turn, event, own)
     }
 
-    /// A session begins and ends: what is told then carries no mark.
+    /// A session begins or ends: what is told then carries no mark.
     pub fn border(&self, hook: &str, mark: u32) -> anyhow::Result<Process> {
-        let own = match hook {
-            "context" => json!({"hook_event_name": "SessionStart", "source": "startup"}),
-            _ => json!({"hook_event_name": "SessionEnd", "reason": "other"}),
+        let input = match hook {
+            "context" => self.input(mark, "SessionStart", json!({"source": "startup"})),
+            _ => self.input(mark, "SessionEnd", json!({"reason": "other"})),
         };
-        self.start(hook, self.input(mark, &own), None)
+        self.start(hook, &input, None)
     }
 
     pub fn is_first_of_session(&self, mark: u32) -> bool {
@@ -120,16 +111,59 @@ impl Trial {
     /// Starts the hook that tells of a mark.
     pub fn tell(&self, mark: u32, fault: Option<&str>) -> anyhow::Result<Process> {
         let (hook, input) = self.event(mark);
-        self.start(hook, input, fault)
+        self.start(hook, &input, fault)
     }
 
-    fn start(&self, hook: &str, input: String, fault: Option<&str>) -> anyhow::Result<Process> {
+    fn start(&self, hook: &str, input: &str, fault: Option<&str>) -> anyhow::Result<Process> {
         let mut process = Process::start(self.command(&[hook], fault))?;
         // One that was killed does not read.
         if let Some(mut stdin) = process.0.stdin.take() {
             let _ = stdin.write_all(input.as_bytes());
         }
         Ok(process)
+    }
+
+    /// Tells marks at a rate a second until the time is over, each session in a thread of its own,
+    /// while somebody watches how many were told.
+    pub fn live<T: Send>(
+        &self,
+        minutes: f64,
+        rate: f64,
+        tell: impl Fn(u32) -> anyhow::Result<T> + Sync,
+        mut watch: impl FnMut(u32) -> anyhow::Result<()>,
+    ) -> anyhow::Result<Vec<T>> {
+        let began = Instant::now();
+        let end = began + Duration::from_secs_f64(minutes * 60.0);
+        let every = Duration::from_secs_f64((minutes * 60.0 / LOOKS).clamp(0.25, 5.0));
+        let told = AtomicU32::new(0);
+        let (tell, told) = (&tell, &told);
+        let live = |place: u32| -> anyhow::Result<Vec<T>> {
+            let marks = (place..).step_by(self.sessions as usize);
+            let turn = |mark| began + Duration::from_secs_f64(f64::from(mark) / rate);
+            let marks = marks.take_while(|mark| wait_until(turn(*mark), end));
+            let tell = |mark| tell(mark).inspect(|_| _ = told.fetch_add(1, Ordering::Relaxed));
+            marks.map(tell).collect()
+        };
+        std::thread::scope(|scope| {
+            let sessions = 0..self.sessions;
+            let sessions: Vec<_> = sessions
+                .map(|place| scope.spawn(move || live(place)))
+                .collect();
+            let mut watched = Ok(());
+            let mut next = began;
+            while watched.is_ok() && wait_until(next, end) {
+                watched = watch(told.load(Ordering::Relaxed));
+                next = Instant::now() + every;
+            }
+            let mut all = Vec::new();
+            for session in sessions {
+                let told = session.join();
+                all.extend(told.map_err(|_| anyhow!("a thread of the bench panicked"))??);
+            }
+            watched?;
+            ensure!(!platform::interrupted(), "interrupted");
+            Ok(all)
+        })
     }
 
     /// The program, armed to die at a point if one is named.
@@ -154,20 +188,8 @@ impl Trial {
         for &worker in &workers {
             platform::kill_group(worker);
         }
-        self.wait_for_none(Duration::from_secs(1));
+        process::left_over(self.world.home.dir(), Duration::from_secs(1));
         workers.len() as u32
-    }
-
-    /// Waits until no process of this home is left; says how many still are after that time.
-    pub fn wait_for_none(&self, patience: Duration) -> usize {
-        let deadline = Instant::now() + patience;
-        loop {
-            let left = process::that_know(self.world.home.dir()).len();
-            if left == 0 || Instant::now() > deadline {
-                return left;
-            }
-            pass(Duration::from_millis(5));
-        }
     }
 
     /// Looks for everything that was accepted, when all is processed.
@@ -231,7 +253,7 @@ impl Drop for Trial {
 const FAULT: &str = "FOREWORD_FAULT";
 
 /// What is wrong; all zero and nothing seen if nothing is.
-#[derive(Debug, Default)]
+#[derive(Debug, Default, Serialize)]
 pub struct Audit {
     pub stored: u64,
     pub skipped: u64,
@@ -260,25 +282,6 @@ impl Audit {
         for what in other.seen {
             self.see(what);
         }
-    }
-
-    pub fn json(&self) -> Value {
-        json!({
-            "stored": self.stored,
-            "skipped": self.skipped,
-            "lost": self.lost,
-            "doubled": self.doubled,
-            "stuck": self.stuck,
-            "damaged": self.damaged,
-            "seen": self.seen,
-        })
-    }
-
-    pub fn in_words(&self) -> String {
-        format!(
-            "{} events stored, {} skipped; {} lost, {} doubled, {} stuck, {} damaged",
-            self.stored, self.skipped, self.lost, self.doubled, self.stuck, self.damaged
-        )
     }
 
     fn see(&mut self, what: String) {
@@ -340,92 +343,17 @@ pub fn was_killed(status: ExitStatus) -> bool {
     status.signal() == Some(9)
 }
 
-/// The one place where a bench waits for time to pass.
-#[expect(
-    clippy::disallowed_methods,
-    reason = "a random moment is nothing that could be waited on"
-)]
-pub fn pass(time: Duration) {
-    std::thread::sleep(time);
-}
-
-/// Small, seeded and good enough: xorshift64*.
-pub struct Random(u64);
-
-impl Random {
-    pub fn new(seed: u64) -> Random {
-        Random(seed | 1)
-    }
-
-    pub fn below(&mut self, limit: u32) -> u32 {
-        self.0 ^= self.0 >> 12;
-        self.0 ^= self.0 << 25;
-        self.0 ^= self.0 >> 27;
-        let high = (self.0.wrapping_mul(0x2545_f491_4f6c_dd1d) >> 32) as u32;
-        high % limit.max(1)
-    }
-
-    /// A moment before this time is over.
-    pub fn moment(&mut self, within: Duration) -> Duration {
-        within.mul_f64(f64::from(self.below(10_000)) / 10_000.0)
-    }
-}
-
-/// When what is told, and for how long.
-pub struct Pace {
-    pub began: Instant,
-    end: Instant,
-    /// Marks a second.
-    rate: f64,
-}
-
-/// So often a home is looked at in the whole time, but not more often than is sensible.
-const LOOKS: f64 = 240.0;
-
-impl Pace {
-    pub fn new(minutes: f64, rate: f64) -> Pace {
-        let began = Instant::now();
-        Pace {
-            began,
-            end: began + Duration::from_secs_f64(minutes * 60.0),
-            rate,
+/// Waits for a moment; false if the time is over before.
+fn wait_until(moment: Instant, end: Instant) -> bool {
+    const LOOK_UP: Duration = Duration::from_millis(100);
+    loop {
+        let now = Instant::now();
+        if now >= end || moment >= end || platform::interrupted() {
+            return false;
         }
-    }
-
-    /// Waits until it is a mark's turn; false if the time is over before.
-    pub fn wait_for(&self, mark: u32) -> bool {
-        self.wait_until(self.began + Duration::from_secs_f64(f64::from(mark) / self.rate))
-    }
-
-    pub fn wait_until(&self, moment: Instant) -> bool {
-        const LOOK_UP: Duration = Duration::from_millis(100);
-        loop {
-            let now = Instant::now();
-            if now >= self.end || moment >= self.end || platform::interrupted() {
-                return false;
-            }
-            match moment.checked_duration_since(now) {
-                Some(left) if !left.is_zero() => pass(left.min(LOOK_UP)),
-                _ => return true,
-            }
+        if moment <= now {
+            return true;
         }
+        pass((moment - now).min(LOOK_UP));
     }
-
-    /// Does something again and again until the time is over.
-    pub fn watch(&self, mut look: impl FnMut() -> anyhow::Result<()>) -> anyhow::Result<()> {
-        let every = ((self.end - self.began).as_secs_f64() / LOOKS).clamp(0.25, 5.0);
-        let mut next = self.began;
-        while self.wait_until(next) {
-            look()?;
-            next = Instant::now() + Duration::from_secs_f64(every);
-        }
-        Ok(())
-    }
-}
-
-/// What a thread came to.
-pub fn join<T>(thread: ScopedJoinHandle<'_, anyhow::Result<T>>) -> anyhow::Result<T> {
-    thread
-        .join()
-        .unwrap_or_else(|_| Err(anyhow!("a thread of the bench panicked")))
 }

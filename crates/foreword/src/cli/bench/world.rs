@@ -101,12 +101,6 @@ impl World {
         Ok(())
     }
 
-    /// Events that wait, in queue and spool.
-    pub fn pending(&self) -> anyhow::Result<u64> {
-        let queue = Queue::look(&self.home.queue())?;
-        Ok(queue.map_or(Ok(0), |queue| queue.counts().map(|it| it.pending))?)
-    }
-
     pub fn start_worker(&self) -> anyhow::Result<()> {
         self.run(&["worker", "start"]).map(drop)
     }

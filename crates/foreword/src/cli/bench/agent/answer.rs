@@ -1,9 +1,9 @@
 //! What the scripted model says: well-formed observations of words that the question
 //! holds, so that no two are alike, and as long as a model's are.
 
-use std::fmt::Write as _;
-
 use foreword_core::text;
+
+use super::super::random::Random;
 
 /// A question of more than so many tokens is worth a second observation.
 const MUCH: usize = 4_000;
@@ -22,38 +22,38 @@ pub fn to(question: &str, number: u64) -> String {
 
 fn observation(words: &mut Words<'_>) -> String {
     let kinds = ["decision", "bugfix", "feature", "refactor", "discovery"];
-    let kind = kinds[words.number(kinds.len())];
-    let title = words.some(6);
-    let subtitle = words.sentence(16);
-    let mut facts = String::new();
-    for _ in 0..3 + words.number(3) {
-        let _ = write!(facts, "<fact>{}</fact>", words.sentence(13));
-    }
-    let mut narrative = String::new();
-    for _ in 0..9 + words.number(5) {
-        let _ = write!(narrative, "{} ", words.sentence(14));
-    }
-    let (one, other) = (words.some(1), words.some(1));
+    let kind = kinds[words.random.below(kinds.len() as u32) as usize];
+    let facts = 3 + words.random.below(3);
+    let facts: String = (0..facts)
+        .map(|_| format!("<fact>{}.</fact>", words.some(13)))
+        .collect();
+    let narrative = 9 + words.random.below(5);
+    let narrative: Vec<String> = (0..narrative).map(|_| words.some(14) + ".").collect();
     format!(
-        "<observation>\n<type>{kind}</type>\n<title>{title}</title>\n<subtitle>{subtitle}</subtitle>\n\
+        "<observation>\n<type>{kind}</type>\n<title>{}</title>\n<subtitle>{}.</subtitle>\n\
          <facts>{facts}</facts>\n<narrative>{}</narrative>\n\
-         <concepts><concept>{one}</concept><concept>{other}</concept></concepts>\n\
+         <concepts><concept>{}</concept><concept>{}</concept></concepts>\n\
          <files_read></files_read>\n<files_modified></files_modified>\n</observation>\n",
-        narrative.trim_end()
+        words.some(6),
+        words.some(16),
+        narrative.join(" "),
+        words.some(1),
+        words.some(1),
     )
 }
 
 fn summary(words: &mut Words<'_>) -> String {
-    let mut fields = String::new();
-    for field in [
+    let fields = [
         "request",
         "investigated",
         "learned",
         "completed",
         "next_steps",
-    ] {
-        let _ = writeln!(fields, "<{field}>{}</{field}>", words.sentence(16));
-    }
+    ];
+    let fields: String = fields
+        .iter()
+        .map(|field| format!("<{field}>{}.</{field}>\n", words.some(16)))
+        .collect();
     format!(
         "<summary>\n{fields}<files_read></files_read>\n<files_edited></files_edited>\n<notes></notes>\n</summary>\n"
     )
@@ -62,44 +62,22 @@ fn summary(words: &mut Words<'_>) -> String {
 /// Words of a question, in an order of its own for each question.
 struct Words<'a> {
     words: Vec<&'a str>,
-    state: u64,
+    random: Random,
 }
 
 impl<'a> Words<'a> {
     fn of(question: &'a str, number: u64) -> Words<'a> {
         let long = |word: &&str| (4..=12).contains(&word.len());
         let words = question.split(|it: char| !it.is_ascii_alphabetic());
-        let mut words: Vec<&str> = words.filter(long).collect();
-        if words.is_empty() {
-            words.push("nothing");
-        }
         Words {
-            words,
-            state: number * 2 + 1,
+            words: words.filter(long).chain(["nothing"]).collect(),
+            random: Random::new(number * 2 + 1),
         }
-    }
-
-    /// One of so many numbers; Knuth's generator, because chance must not change a benchmark.
-    fn number(&mut self, below: usize) -> usize {
-        self.state = self
-            .state
-            .wrapping_mul(6_364_136_223_846_793_005)
-            .wrapping_add(1_442_695_040_888_963_407);
-        (self.state >> 33) as usize % below
     }
 
     fn some(&mut self, count: usize) -> String {
-        let words: Vec<&str> = (0..count)
-            .map(|_| {
-                let at = self.number(self.words.len());
-                self.words[at]
-            })
-            .collect();
-        words.join(" ")
-    }
-
-    fn sentence(&mut self, count: usize) -> String {
-        self.some(count) + "."
+        let one = |_| self.words[self.random.below(self.words.len() as u32) as usize];
+        (0..count).map(one).collect::<Vec<_>>().join(" ")
     }
 }
 

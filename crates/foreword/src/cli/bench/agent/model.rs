@@ -8,7 +8,7 @@
 use std::io::{self, BufReader, Write as _};
 use std::net::{SocketAddr, TcpListener, TcpStream};
 use std::sync::atomic::{AtomicBool, Ordering};
-use std::sync::{Arc, Mutex, PoisonError};
+use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 
 use anyhow::Context as _;
 use foreword_core::text;
@@ -34,33 +34,40 @@ pub struct Counted {
 
 pub struct Model {
     address: SocketAddr,
-    counted: Arc<Mutex<Counted>>,
-    ended: Arc<AtomicBool>,
+    state: Arc<State>,
+}
+
+#[derive(Default)]
+struct State {
+    counted: Mutex<Counted>,
+    ended: AtomicBool,
     /// Whether it is out of order.
-    down: Arc<AtomicBool>,
+    down: AtomicBool,
+}
+
+impl State {
+    fn counted(&self) -> MutexGuard<'_, Counted> {
+        self.counted.lock().unwrap_or_else(PoisonError::into_inner)
+    }
 }
 
 impl Model {
     pub fn start() -> anyhow::Result<Model> {
         let listener = TcpListener::bind("127.0.0.1:0").context("could not listen on loopback")?;
+        let address = listener.local_addr()?;
+        let state = Arc::<State>::default();
         let model = Model {
-            address: listener.local_addr()?,
-            counted: Arc::default(),
-            ended: Arc::default(),
-            down: Arc::default(),
+            address,
+            state: Arc::clone(&state),
         };
-        let (counted, ended) = (Arc::clone(&model.counted), Arc::clone(&model.ended));
-        let down = Arc::clone(&model.down);
         std::thread::spawn(move || {
             for stream in listener.incoming() {
-                if ended.load(Ordering::Relaxed) {
+                if state.ended.load(Ordering::Relaxed) {
                     break;
                 }
-                let (counted, down) = (Arc::clone(&counted), Arc::clone(&down));
+                let state = Arc::clone(&state);
                 // A broken connection is the other side's to complain about.
-                std::thread::spawn(move || {
-                    stream.and_then(|stream| serve(stream, &counted, &down))
-                });
+                std::thread::spawn(move || stream.and_then(|stream| serve(stream, &state)));
             }
         });
         Ok(model)
@@ -78,39 +85,36 @@ impl Model {
 
     /// From here on it answers that it is overloaded, or as it should again.
     pub fn set_down(&self, down: bool) {
-        self.down.store(down, Ordering::Relaxed);
+        self.state.down.store(down, Ordering::Relaxed);
     }
 
     pub fn counted(&self) -> Counted {
-        let counted = self.counted.lock().unwrap_or_else(PoisonError::into_inner);
-        counted.clone()
+        self.state.counted().clone()
     }
 }
 
 impl Drop for Model {
     fn drop(&mut self) {
-        self.ended.store(true, Ordering::Relaxed);
+        self.state.ended.store(true, Ordering::Relaxed);
         // The listener looks up once more, and ends.
         let _ = TcpStream::connect(self.address);
     }
 }
 
 /// Requests of one connection until it is closed.
-fn serve(stream: TcpStream, counted: &Mutex<Counted>, down: &AtomicBool) -> io::Result<()> {
+fn serve(stream: TcpStream, state: &State) -> io::Result<()> {
     let mut answers = stream.try_clone()?;
     let mut requests = BufReader::new(stream);
     while let Some((path, body)) = next_request(&mut requests)? {
         let question = serde_json::from_slice(&body).unwrap_or(Value::Null);
-        let (status, answer) = if down.load(Ordering::Relaxed) {
-            let error = json!({"type": "overloaded_error", "message": "Overloaded"});
-            ("529 Overloaded", json!({"type": "error", "error": error}))
+        let error = |kind: &str| json!({"type": "error", "error": {"type": kind, "message": kind}});
+        let (status, answer) = if state.down.load(Ordering::Relaxed) {
+            ("529 Overloaded", error("overloaded_error"))
         } else if path == "/v1/messages" {
-            ("200 OK", reply(&question, counted))
+            ("200 OK", reply(&question, &mut state.counted()))
         } else {
-            let mut counted = counted.lock().unwrap_or_else(PoisonError::into_inner);
-            counted.strange += 1;
-            let error = json!({"type": "not_found_error", "message": "no such path"});
-            ("404 Not Found", json!({"type": "error", "error": error}))
+            state.counted().strange += 1;
+            ("404 Not Found", error("not_found_error"))
         };
         let answer = answer.to_string();
         let head = format!(
@@ -146,13 +150,12 @@ fn next_request(requests: &mut impl io::BufRead) -> io::Result<Option<(String, V
     Ok(Some((path, body)))
 }
 
-fn reply(question: &Value, counted: &Mutex<Counted>) -> Value {
+fn reply(question: &Value, counted: &mut Counted) -> Value {
     let instructions = words(&question["system"]);
     let messages = question["messages"].as_array().into_iter().flatten();
     let messages: Vec<String> = messages.map(|it| words(&it["content"])).collect();
     let messages = messages.join("\n");
 
-    let mut counted = counted.lock().unwrap_or_else(PoisonError::into_inner);
     let answer = answer::to(&messages, counted.calls);
     let tokens = |it: &str| text::tokens(it) as u64;
     let input = tokens(&instructions) + tokens(&messages);

@@ -38,17 +38,12 @@ impl Recording {
     }
 
     /// The hooks in turn, and what they are told in this world.
-    pub fn lines(&self, world: &World) -> impl Iterator<Item = anyhow::Result<(String, String)>> {
-        let (project, user) = (world.host.project.clone(), world.user());
+    pub fn lines(&self, world: &World) -> impl Iterator<Item = (&str, String)> {
+        let text = |path: &Path| path.to_string_lossy().into_owned();
+        let (project, user) = (text(&world.host.project), text(&world.user()));
         self.lines.iter().map(move |line| {
-            let place = |path: &Path| {
-                path.to_str()
-                    .context("a path that is no text")
-                    .map(str::to_owned)
-            };
-            let input = line.input.get();
-            let input = input.replace("${PROJECT}", &place(&project)?);
-            Ok((line.hook.clone(), input.replace("${USER}", &place(&user)?)))
+            let input = line.input.get().replace("${PROJECT}", &project);
+            (line.hook.as_str(), input.replace("${USER}", &user))
         })
     }
 
@@ -56,14 +51,13 @@ impl Recording {
         self.lines.iter().filter(|line| line.hook == hook).count()
     }
 
+    /// Tokens of the tools' input and output, as the host sent them.
     pub fn sent_tokens(&self) -> u64 {
-        let fields = ["tool_input", "tool_response", "error"];
-        let characters = |line: &Line| -> usize {
-            let input: Value = serde_json::from_str(line.input.get()).unwrap_or_default();
-            let fields = fields.iter().filter_map(|&field| input.get(field));
-            fields.map(|it| it.to_string().chars().count()).sum()
-        };
-        self.tool_uses().map(characters).sum::<usize>() as u64 / 4
+        let fields = self.tool_uses().flat_map(|input| {
+            let input: Value = serde_json::from_str(input).unwrap_or_default();
+            ["tool_input", "tool_response", "error"].map(|field| input.get(field).cloned())
+        });
+        tokens(fields.flatten())
     }
 
     /// What capture leaves of it, with the default settings.
@@ -74,25 +68,29 @@ impl Recording {
             project_dir: None,
             rules: Rules::default(),
         };
-        let mut characters = 0;
-        for line in self.tool_uses() {
-            let input = line.input.get().as_bytes();
-            match capture::capture(Hook::Save, input, &world, &capture::Settings::default()) {
+        let settings = capture::Settings::default();
+        let mut kept = Vec::new();
+        for input in self.tool_uses() {
+            match capture::capture(Hook::Save, input.as_bytes(), &world, &settings) {
                 Captured::Event(event) => {
                     let payload = event.payload;
-                    let values = payload.input.iter().chain(&payload.response);
-                    characters += values
-                        .map(|it| it.to_string().chars().count())
-                        .sum::<usize>();
-                    characters += payload.error.map_or(0, |error| error.chars().count());
+                    kept.extend(payload.input);
+                    kept.extend(payload.response);
+                    kept.extend(payload.error.map(Value::String));
                 }
                 Captured::Dropped(reason) => bail!("a recorded tool use was dropped: {reason}"),
             }
         }
-        Ok(characters as u64 / 4)
+        Ok(tokens(kept.into_iter()))
     }
 
-    fn tool_uses(&self) -> impl Iterator<Item = &Line> {
-        self.lines.iter().filter(|line| line.hook == "save")
+    fn tool_uses(&self) -> impl Iterator<Item = &str> {
+        let tool_uses = self.lines.iter().filter(|line| line.hook == "save");
+        tool_uses.map(|line| line.input.get())
     }
+}
+
+fn tokens(fields: impl Iterator<Item = Value>) -> u64 {
+    let characters = fields.map(|it| it.to_string().chars().count());
+    characters.sum::<usize>() as u64 / 4
 }
