@@ -39,7 +39,7 @@ mod worker;
 
 pub use agent::{Agent, Pause, pause};
 pub use cost::Bill;
-pub use doctor::{Cure, Finding};
+pub use doctor::Finding;
 pub use redo::Subject;
 pub use scope::when;
 pub use status::Status;

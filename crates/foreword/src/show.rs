@@ -24,17 +24,27 @@ use std::fmt::Write as _;
 use std::path::Path;
 
 use foreword_core::model::Millis;
+use foreword_core::queue::Skipped;
 use foreword_core::store::{Item, ItemBody, Project};
 use foreword_core::text::{self, count, one_line};
 use serde_json::{Value, json};
 
-use crate::cli::{Cure, Finding, Status};
+use crate::cli::{Finding, Status};
 use crate::install::Connection;
 use crate::platform;
 
 /// JSON for tools. What would steer a terminal is escaped there too: someone may look at it.
 pub fn json(value: &Value) -> String {
     escaped(format!("{value:#}"))
+}
+
+/// Prints what a command has to say: as JSON for tools, or in words.
+pub fn print(as_json: bool, value: impl FnOnce() -> Value, words: impl FnOnce() -> String) {
+    if as_json {
+        println!("{}", json(&value()));
+    } else {
+        print!("{}", words());
+    }
 }
 
 /// JSON text in which nothing steers a terminal.
@@ -266,12 +276,10 @@ pub fn status(status: &Status) -> String {
         let _ = writeln!(out, "{name:<12}{text}");
     };
     for scope in &status.off {
+        let scope = one_line(scope);
         line(
             "off",
-            format!(
-                "{}: nothing is written and nothing injected",
-                one_line(scope)
-            ),
+            format!("{scope}: nothing is written and nothing injected"),
         );
     }
     line("home", status.home.dir().display().to_string());
@@ -298,54 +306,39 @@ pub fn status(status: &Status) -> String {
     );
     if let Some(share) = status.embedded {
         let percent = (share * 100.0).floor();
-        line(
-            "meaning",
-            format!("{percent} % of it is found by meaning, too"),
-        );
+        let share = format!("{percent} % of it is found by meaning, too");
+        line("meaning", share);
     }
     if let Some(at) = totals.last_event_at {
         line("last event", ago(status.now, at));
     }
     let pending = status.queue.pending + status.spooled;
-    let waiting = status
-        .queue
-        .oldest_at
-        .map(|at| format!(", oldest {}", ago(status.now, at)));
-    line(
-        "pending",
-        format!(
-            "{}{}{}",
-            count(pending, "event", "events"),
-            waiting.unwrap_or_default(),
-            why_pending(status, pending)
-        ),
-    );
+    let oldest = status.queue.oldest_at;
+    let oldest = oldest.map(|at| format!(", oldest {}", ago(status.now, at)));
+    let waiting = count(pending, "event", "events") + &oldest.unwrap_or_default();
+    line("pending", waiting + &why_pending(status, pending));
     if status.queue.skipped > 0 {
-        line(
-            "skipped",
-            format!("{} events could not be processed", status.queue.skipped),
-        );
-        for skipped in status.skipped.iter().take(3) {
-            let why = skipped.last_error.as_deref().unwrap_or("unknown");
-            line(
-                "",
-                format!("{} {}: {}", skipped.id, skipped.kind, one_line(why)),
-            );
+        let skipped = format!("{} events could not be processed", status.queue.skipped);
+        line("skipped", skipped);
+        for Skipped {
+            id,
+            kind,
+            last_error,
+        } in status.skipped.iter().take(3)
+        {
+            let why = one_line(last_error.as_deref().unwrap_or("unknown"));
+            line("", format!("{id} {kind}: {why}"));
         }
     }
     if status.unreadable > 0 {
-        line(
-            "spool",
-            format!("{} unreadable files in spool/unreadable", status.unreadable),
-        );
+        let unreadable = format!("{} unreadable files in spool/unreadable", status.unreadable);
+        line("spool", unreadable);
     }
-    line(
-        "worker",
-        match status.worker_pid {
-            Some(pid) => format!("running (pid {pid})"),
-            None => "not running; the next hook starts it".into(),
-        },
-    );
+    let worker = match status.worker_pid {
+        Some(pid) => format!("running (pid {pid})"),
+        None => "not running; the next hook starts it".to_owned(),
+    };
+    line("worker", worker);
     match &status.agent {
         Ok(agent) => {
             let (name, reason) = (agent.choice.name.as_str(), agent.choice.reason);
@@ -413,11 +406,14 @@ pub fn findings(findings: &[Finding], checks: usize) -> String {
     for finding in findings {
         let severity = finding.severity.as_str();
         let _ = writeln!(out, "{severity:<9}{}", finding.id);
-        let _ = writeln!(out, "         {}", one_line(&finding.evidence));
-        let _ = match &finding.cure {
-            Cure::Command(cure) => writeln!(out, "         cure: {}\n", one_line(cure)),
-            Cure::Advice(advice) => writeln!(out, "         {}\n", one_line(advice)),
+        let trouble = &finding.trouble;
+        let _ = writeln!(out, "         {}", one_line(&trouble.evidence));
+        let mark = if trouble.cure_is_command {
+            "cure: "
+        } else {
+            ""
         };
+        let _ = writeln!(out, "         {mark}{}\n", one_line(&trouble.cure));
     }
     let _ = match findings.len() as u64 {
         0 => writeln!(out, "{checks} checks, nothing found"),

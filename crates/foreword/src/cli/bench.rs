@@ -32,12 +32,12 @@ mod search;
 mod server;
 mod size;
 mod soak;
-mod spawn;
+pub(super) mod spawn;
 mod speech;
 mod statistics;
 mod trial;
 mod vectors;
-mod world;
+pub(super) mod world;
 
 use clap::Subcommand;
 

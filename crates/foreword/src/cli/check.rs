@@ -10,7 +10,7 @@ use foreword_core::queue::Queue;
 use foreword_core::store::Store;
 use serde_json::json;
 
-use super::doctor::{self, Cure, Finding, Severity};
+use super::doctor::{Finding, Severity, Trouble};
 use crate::home::Home;
 use crate::platform::Lock;
 use crate::show;
@@ -28,12 +28,11 @@ const CHECKS: usize = 9;
 pub fn run(args: &Args) -> anyhow::Result<()> {
     let home = super::home_to_look_at()?;
     let found: Vec<_> = look(&home)?.into_iter().map(finding).collect();
-    if args.json {
-        let rows: Vec<_> = found.iter().map(doctor::finding_json).collect();
-        println!("{}", show::json(&json!({"findings": rows})));
-    } else {
-        print!("{}", show::findings(&found, CHECKS));
-    }
+    show::print(
+        args.json,
+        || json!({"findings": found}),
+        || show::findings(&found, CHECKS),
+    );
     match found.len() {
         0 => Ok(()),
         1 => bail!("one thing is wrong"),
@@ -92,7 +91,10 @@ fn finding(wrong: Wrong) -> Finding {
     Finding {
         id: wrong.id,
         severity: Severity::Error,
-        evidence: wrong.what,
-        cure: Cure::Command(cure.to_owned()),
+        trouble: Trouble {
+            evidence: wrong.what,
+            cure: cure.to_owned(),
+            cure_is_command: true,
+        },
     }
 }

@@ -3,10 +3,11 @@
 //! Nothing goes to a model, and nothing is spent, before somebody said so here or in the
 //! settings. On a terminal it is asked once; a no is kept as well as a yes.
 
-use std::io::{IsTerminal as _, Write as _};
+use std::io::Write as _;
 
 use anyhow::Context as _;
 
+use super::notes::confirm;
 use crate::config::Config;
 use crate::home::Home;
 use crate::platform;
@@ -20,8 +21,7 @@ pub fn settle(home: &Home, wanted: Option<Name>) -> anyhow::Result<()> {
     let (config, _) = Config::tolerant(home);
     let chosen = match wanted {
         Some(name) => Some(name),
-        None if may_ask(home, &config) => Some(ask(&config)?),
-        None => None,
+        None => ask(home, &config)?,
     };
     if let Some(name) = chosen {
         keep(home, name)?;
@@ -40,24 +40,16 @@ pub fn withdraw(home: &Home) -> anyhow::Result<()> {
     }
 }
 
-/// Only of somebody who is there, about something that is there, and once.
-fn may_ask(home: &Home, config: &Config) -> bool {
-    std::io::stdin().is_terminal()
-        && std::io::stdout().is_terminal()
-        && config.provider == "auto"
+/// Only somebody who is there, about something that is there, and once.
+fn ask(home: &Home, config: &Config) -> anyhow::Result<Option<Name>> {
+    let open = config.provider == "auto"
         && provider::chosen_at_install(home).is_none()
-        && platform::find_program(&config.claude.command).is_some()
-}
-
-fn ask(config: &Config) -> anyhow::Result<Name> {
-    print!("{}", show::consent(config));
-    std::io::stdout().flush()?;
-    let mut answer = String::new();
-    std::io::stdin()
-        .read_line(&mut answer)
-        .context("could not read the answer")?;
-    let yes = matches!(answer.trim().to_lowercase().as_str(), "y" | "yes");
-    Ok(if yes { Name::Claude } else { Name::Offline })
+        && platform::find_program(&config.claude.command).is_some();
+    if !open {
+        return Ok(None);
+    }
+    let answer = confirm(&show::consent(config), false).context("could not read the answer")?;
+    Ok(answer.map(|yes| if yes { Name::Claude } else { Name::Offline }))
 }
 
 fn keep(home: &Home, name: Name) -> anyhow::Result<()> {

@@ -1,7 +1,6 @@
 //! `foreword context --preview`: what a session that starts here is told, and why.
 
 use anyhow::bail;
-use clap::ValueEnum;
 use foreword_core::capture::{self, Hook};
 use foreword_core::index::{self, Request, Source};
 use foreword_core::project::Place;
@@ -16,8 +15,8 @@ pub struct Args {
     #[arg(long)]
     preview: bool,
     /// As if it started for this reason
-    #[arg(long, value_enum, default_value_t = Start::Startup, requires = "preview")]
-    source: Start,
+    #[arg(long, default_value = "startup", value_parser = SOURCES, requires = "preview")]
+    source: String,
     /// As if it had this id
     #[arg(
         long,
@@ -27,26 +26,7 @@ pub struct Args {
     session: String,
 }
 
-#[derive(Debug, Clone, Copy, PartialEq, Eq, ValueEnum)]
-enum Start {
-    Startup,
-    Resume,
-    Clear,
-    Compact,
-    Fork,
-}
-
-impl From<Start> for Source {
-    fn from(start: Start) -> Source {
-        match start {
-            Start::Startup => Source::Startup,
-            Start::Resume => Source::Resume,
-            Start::Clear => Source::Clear,
-            Start::Compact => Source::Compact,
-            Start::Fork => Source::Fork,
-        }
-    }
-}
+const SOURCES: [&str; 5] = ["startup", "resume", "clear", "compact", "fork"];
 
 pub fn run(args: &Args) -> anyhow::Result<()> {
     if !args.preview {
@@ -66,7 +46,7 @@ pub fn run(args: &Args) -> anyhow::Result<()> {
     let request = Request {
         project: place.project.as_deref(),
         host_session_id: &args.session,
-        source: args.source.into(),
+        source: Source::parse(Some(&args.source)),
         branch: place.head.branch.as_deref(),
         root: place.root.as_deref(),
         program: &program,

@@ -53,10 +53,6 @@ pub fn run(args: &Args) -> anyhow::Result<()> {
             agent,
         },
     };
-    if args.json {
-        println!("{}", show::json(&show::bill_json(&bill)));
-    } else {
-        print!("{}", show::bill(&bill));
-    }
+    show::print(args.json, || show::bill_json(&bill), || show::bill(&bill));
     Ok(())
 }

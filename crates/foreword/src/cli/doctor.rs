@@ -11,9 +11,11 @@ mod model;
 mod server;
 mod work;
 
+use std::collections::BTreeMap;
 use std::path::PathBuf;
 
 use anyhow::bail;
+use serde::Serialize;
 use serde_json::json;
 
 use crate::home::{self, Home};
@@ -29,88 +31,86 @@ pub struct Args {
 }
 
 /// How bad it is: an error keeps Foreword from doing its work.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize)]
+#[serde(rename_all = "lowercase")]
 pub enum Severity {
     Error,
     Warning,
 }
 
+use Severity::{Error, Warning};
+
 /// What a check found.
+#[derive(Serialize)]
 pub struct Finding {
     pub id: &'static str,
     pub severity: Severity,
-    pub evidence: String,
-    pub cure: Cure,
-}
-
-pub enum Cure {
-    /// For a shell, as it stands.
-    Command(String),
-    /// For a person: there is no command that would be right for everybody.
-    Advice(String),
-}
-
-/// One thing to look at.
-struct Check {
-    id: &'static str,
-    severity: Severity,
-    look: fn(&World) -> Option<Trouble>,
+    #[serde(flatten)]
+    pub trouble: Trouble,
 }
 
 /// What is wrong, and what helps.
-struct Trouble {
-    evidence: String,
-    cure: Cure,
+#[derive(Serialize)]
+pub struct Trouble {
+    pub evidence: String,
+    pub cure: String,
+    /// For a shell, as it stands; else for a person: there is no command that would be right
+    /// for everybody.
+    pub cure_is_command: bool,
 }
 
 impl Trouble {
     fn cured_by(command: String, evidence: String) -> Option<Trouble> {
-        let cure = Cure::Command(command);
-        Some(Trouble { evidence, cure })
+        Some(Trouble {
+            evidence,
+            cure: command,
+            cure_is_command: true,
+        })
+    }
+
+    fn advised(advice: String, evidence: String) -> Option<Trouble> {
+        Some(Trouble {
+            evidence,
+            cure: advice,
+            cure_is_command: false,
+        })
     }
 }
 
+/// One thing to look at.
+type Check = (Severity, &'static str, fn(&World) -> Option<Trouble>);
+
 const CHECKS: &[Check] = &[
-    error("settings-broken", host::settings_broken),
-    error("hooks-missing", host::hooks_missing),
-    error("hooks-binary-gone", host::hooks_binary_gone),
-    warning("hooks-other-binary", host::hooks_other_binary),
-    warning("server-missing", server::missing),
-    warning("server-silent", server::silent),
-    warning("other-memory-tool", host::other_memory_tool),
-    warning("client-missing", host::client_missing),
-    warning("client-old", host::client_old),
-    error("data-permissions", data::permissions),
-    error("data-filesystem", data::filesystem),
-    error("disk-full", data::disk_full),
-    error("config-broken", work::config_broken),
-    error("queue-damaged", work::queue_damaged),
-    error("queue-newer", work::queue_newer),
-    error("memory-damaged", work::memory_damaged),
-    error("memory-newer", work::memory_newer),
-    error("worker-not-starting", work::worker_not_starting),
-    error("worker-halted", work::worker_halted),
-    warning("recovered", work::recovered),
-    warning("queue-old", work::queue_old),
-    warning("events-skipped", work::events_skipped),
-    warning("events-lost", work::events_lost),
-    warning("payloads-unexpected", work::payloads_unexpected),
-    warning("spool-unreadable", work::spool_unreadable),
-    warning("provider-missing", model::provider_missing),
-    warning("provider-paused", model::provider_paused),
-    warning("budget-used-up", model::budget_used_up),
-    warning("model-damaged", model::sentence_model_damaged),
+    (Error, "settings-broken", host::settings_broken),
+    (Error, "hooks-missing", host::hooks_missing),
+    (Error, "hooks-binary-gone", host::hooks_binary_gone),
+    (Warning, "hooks-other-binary", host::hooks_other_binary),
+    (Warning, "server-missing", server::missing),
+    (Warning, "server-silent", server::silent),
+    (Warning, "other-memory-tool", host::other_memory_tool),
+    (Warning, "client-missing", host::client_missing),
+    (Warning, "client-old", host::client_old),
+    (Error, "data-permissions", data::permissions),
+    (Error, "data-filesystem", data::filesystem),
+    (Error, "disk-full", data::disk_full),
+    (Error, "config-broken", work::config_broken),
+    (Error, "queue-damaged", work::queue_damaged),
+    (Error, "queue-newer", work::queue_newer),
+    (Error, "memory-damaged", work::memory_damaged),
+    (Error, "memory-newer", work::memory_newer),
+    (Error, "worker-not-starting", work::worker_not_starting),
+    (Error, "worker-halted", work::worker_halted),
+    (Warning, "recovered", work::recovered),
+    (Warning, "queue-old", work::queue_old),
+    (Warning, "events-skipped", work::events_skipped),
+    (Warning, "events-lost", work::events_lost),
+    (Warning, "payloads-unexpected", work::payloads_unexpected),
+    (Warning, "spool-unreadable", work::spool_unreadable),
+    (Warning, "provider-missing", model::provider_missing),
+    (Warning, "provider-paused", model::provider_paused),
+    (Warning, "budget-used-up", model::budget_used_up),
+    (Warning, "model-damaged", model::sentence_model_damaged),
 ];
-
-const fn error(id: &'static str, look: fn(&World) -> Option<Trouble>) -> Check {
-    let severity = Severity::Error;
-    Check { id, severity, look }
-}
-
-const fn warning(id: &'static str, look: fn(&World) -> Option<Trouble>) -> Check {
-    let severity = Severity::Warning;
-    Check { id, severity, look }
-}
 
 /// What checks look at.
 struct World {
@@ -148,54 +148,34 @@ impl World {
 
 pub fn run(args: &Args) -> anyhow::Result<()> {
     let world = World::gather()?;
-    let findings: Vec<_> = CHECKS
+    let findings: Vec<Finding> = CHECKS
         .iter()
-        .filter_map(|check| {
-            let Trouble { evidence, cure } = (check.look)(&world)?;
+        .filter_map(|&(severity, id, look)| {
+            let trouble = look(&world)?;
             Some(Finding {
-                id: check.id,
-                severity: check.severity,
-                evidence,
-                cure,
+                id,
+                severity,
+                trouble,
             })
         })
         .collect();
     // Not a finding: a newer host may well say more than we listen to.
     let unknown = work::unknown_fields(&world);
-    if args.json {
-        println!("{}", show::json(&as_json(&findings, &unknown)));
-    } else {
-        print!("{}", show::findings(&findings, CHECKS.len()));
-        print!("{}", show::unknown_fields(&unknown));
-    }
-    let is_error = |finding: &&Finding| finding.severity == Severity::Error;
-    match findings.iter().filter(is_error).count() {
+    let as_json = || {
+        json!({
+            "findings": findings,
+            "unknown_fields": unknown.iter().cloned().collect::<BTreeMap<_, _>>(),
+            "checked": CHECKS.iter().map(|(_, id, _)| id).collect::<Vec<_>>(),
+        })
+    };
+    show::print(args.json, as_json, || {
+        show::findings(&findings, CHECKS.len()) + &show::unknown_fields(&unknown)
+    });
+    match findings.iter().filter(|it| it.severity == Error).count() {
         0 => Ok(()),
         1 => bail!("an error was found"),
         errors => bail!("{errors} errors were found"),
     }
-}
-
-pub(super) fn finding_json(finding: &Finding) -> serde_json::Value {
-    let (cure, is_command) = match &finding.cure {
-        Cure::Command(cure) => (cure, true),
-        Cure::Advice(cure) => (cure, false),
-    };
-    json!({
-        "id": finding.id,
-        "severity": finding.severity.as_str(),
-        "evidence": finding.evidence,
-        "cure": cure,
-        "cure_is_command": is_command,
-    })
-}
-
-fn as_json(findings: &[Finding], unknown: &[(String, u64)]) -> serde_json::Value {
-    json!({
-        "findings": findings.iter().map(finding_json).collect::<Vec<_>>(),
-        "unknown_fields": unknown.iter().cloned().collect::<std::collections::BTreeMap<_, _>>(),
-        "checked": CHECKS.iter().map(|check| check.id).collect::<Vec<_>>(),
-    })
 }
 
 impl Severity {

@@ -2,8 +2,10 @@
 
 use std::collections::BTreeMap;
 
-use crate::log::Log;
+use foreword_core::text::one_line;
+use serde_json::{Value, json};
 
+use crate::log::Log;
 use crate::show;
 
 #[derive(clap::Args)]
@@ -16,39 +18,29 @@ pub struct Args {
 pub fn run(args: &Args) -> anyhow::Result<()> {
     let home = super::home()?;
     let lines = Log::Dropped.all(&home);
-    let since = lines
-        .first()
-        .and_then(|line| line.split(' ').next())
-        .map(str::to_owned);
-    let mut counts: BTreeMap<String, u64> = BTreeMap::new();
-    for reason in lines
-        .iter()
-        .filter_map(|line| line.split_once(' '))
-        .map(|(_, reason)| reason)
-    {
-        *counts.entry(reason.to_owned()).or_default() += 1;
+    let lines = lines.iter().filter_map(|line| line.split_once(' '));
+    let since = lines.clone().next().map(|(at, _)| at);
+    let mut counts: BTreeMap<&str, u64> = BTreeMap::new();
+    for (_, reason) in lines {
+        *counts.entry(reason).or_default() += 1;
     }
     let mut counts: Vec<_> = counts.into_iter().collect();
     counts.sort_by_key(|(_, count)| std::cmp::Reverse(*count));
-    if args.json {
-        let rows: Vec<_> = counts
-            .iter()
-            .map(|(reason, count)| serde_json::json!({"reason": reason, "count": count}))
+    let as_json = || {
+        let rows = counts.iter();
+        let rows = rows.map(|(reason, count)| json!({"reason": reason, "count": count}));
+        json!({"since": since, "dropped": rows.collect::<Value>()})
+    };
+    let words = || {
+        let rows = counts.iter();
+        let rows: String = rows
+            .map(|(reason, count)| format!("{count:>8}  {}\n", one_line(reason)))
             .collect();
-        println!(
-            "{}",
-            show::json(&serde_json::json!({"since": since, "dropped": rows}))
-        );
-        return Ok(());
-    }
-    match since {
-        None => println!("nothing was dropped"),
-        Some(since) => {
-            println!("not kept since {since}:");
-            for (reason, count) in counts {
-                println!("{count:>8}  {}", foreword_core::text::one_line(&reason));
-            }
+        match since {
+            None => "nothing was dropped\n".to_owned(),
+            Some(since) => format!("not kept since {since}:\n{rows}"),
         }
-    }
+    };
+    show::print(args.json, as_json, words);
     Ok(())
 }

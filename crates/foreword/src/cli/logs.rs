@@ -1,5 +1,6 @@
 //! `foreword logs`: what happened, line by line, without the content of anything.
 
+use foreword_core::text::one_line;
 use serde_json::json;
 
 use crate::log::Log;
@@ -17,34 +18,28 @@ pub struct Args {
 
 pub fn run(args: &Args) -> anyhow::Result<()> {
     let home = super::home_to_look_at()?;
-    let of = |log: Log| {
-        log.all(&home)
-            .into_iter()
-            .map(move |line| (log.name(), line))
+    let mut lines = Vec::new();
+    for log in Log::ALL {
+        for line in log.all(&home) {
+            let (at, what) = line.split_once(' ').unwrap_or(("", &line));
+            lines.push((at.to_owned(), log.name(), one_line(what)));
+        }
+    }
+    // To the second, so that lines of one log stay in order.
+    lines.sort_by(|(a, ..), (b, ..)| a.cmp(b));
+    let last = lines[lines.len().saturating_sub(args.lines)..].iter();
+    let as_json = || {
+        let rows = last.clone();
+        rows.map(|(at, log, what)| json!({"at": at, "log": log, "what": what}))
+            .collect()
     };
-    let mut lines: Vec<_> = Log::ALL.into_iter().flat_map(of).collect();
-    // Each line begins with its time, to the second.
-    lines.sort_by(|(_, a), (_, b)| a.split(' ').next().cmp(&b.split(' ').next()));
-    let last = &lines[lines.len().saturating_sub(args.lines)..];
-    let parted = |line: &str| {
-        let (at, what) = line.split_once(' ').unwrap_or(("", line));
-        (at.to_owned(), foreword_core::text::one_line(what))
+    let words = || match lines.is_empty() {
+        true => "nothing happened yet\n".to_owned(),
+        false => last
+            .clone()
+            .map(|(at, log, what)| format!("{at} {log:<7} {what}\n"))
+            .collect(),
     };
-    if args.json {
-        let row = |(log, line): &(&str, String)| {
-            let (at, what) = parted(line);
-            json!({"at": at, "log": log, "what": what})
-        };
-        let rows: Vec<_> = last.iter().map(row).collect();
-        println!("{}", show::json(&json!(rows)));
-        return Ok(());
-    }
-    if lines.is_empty() {
-        println!("nothing happened yet");
-    }
-    for (log, line) in last {
-        let (at, what) = parted(line);
-        println!("{at} {log:<7} {what}");
-    }
+    show::print(args.json, as_json, words);
     Ok(())
 }

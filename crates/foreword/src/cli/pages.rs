@@ -2,7 +2,7 @@
 
 use std::io::Write as _;
 
-use clap::{CommandFactory as _, ValueEnum};
+use clap::CommandFactory as _;
 use clap_complete::Shell;
 use clap_mangen::Man;
 
@@ -10,27 +10,16 @@ use super::Cli;
 
 #[derive(clap::Args)]
 pub struct CompletionsArgs {
-    #[arg(value_enum)]
-    shell: For,
-}
-
-/// The shells that are tested.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, ValueEnum)]
-enum For {
-    Bash,
-    Zsh,
-    Fish,
+    // Those that are tested.
+    #[arg(value_parser = ["bash", "zsh", "fish"])]
+    shell: String,
 }
 
 #[derive(clap::Args)]
 pub struct ManArgs {}
 
 pub fn completions(args: &CompletionsArgs) -> anyhow::Result<()> {
-    let shell = match args.shell {
-        For::Bash => Shell::Bash,
-        For::Zsh => Shell::Zsh,
-        For::Fish => Shell::Fish,
-    };
+    let shell = args.shell.parse::<Shell>().map_err(anyhow::Error::msg)?;
     let mut page = Vec::new();
     clap_complete::generate(shell, &mut Cli::command(), "foreword", &mut page);
     std::io::stdout().write_all(&page)?;

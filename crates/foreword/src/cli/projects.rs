@@ -43,11 +43,11 @@ pub fn run(args: &Args) -> anyhow::Result<()> {
             Some(store) => store.projects()?,
             None => Vec::new(),
         };
-        if args.json {
-            println!("{}", show::json(&show::projects_json(&projects)));
-        } else {
-            print!("{}", show::projects(&projects));
-        }
+        show::print(
+            args.json,
+            || show::projects_json(&projects),
+            || show::projects(&projects),
+        );
         return Ok(());
     };
     let mut store = Store::open(&home.memory(), &home.backups())?;

@@ -19,21 +19,14 @@ pub fn run(args: &Args) -> anyhow::Result<()> {
     let home = super::home_to_look_at()?;
     let filter = args.scope.filter(home::now());
     let store = super::memory(&home)?;
-    let in_scope = filter.is_some();
-    let receipts = match (store, filter) {
-        (Some(store), Some(filter)) => store.receipts(&filter, None, args.limit)?,
+    let receipts = match (&store, &filter) {
+        (Some(store), Some(filter)) => store.receipts(filter, None, args.limit)?,
         _ => Vec::new(),
     };
-    if args.json {
-        println!("{}", show::json(&show::receipts_json(&receipts)));
-    } else if !in_scope {
-        println!("{}", show::no_project());
-    } else {
-        print!(
-            "{}{}",
-            show::receipts(&receipts),
-            show::waiting(super::waiting(&home))
-        );
-    }
+    let words = || match filter {
+        Some(_) => show::receipts(&receipts) + &show::waiting(super::waiting(&home)),
+        None => show::no_project() + "\n",
+    };
+    show::print(args.json, || show::receipts_json(&receipts), words);
     Ok(())
 }

@@ -12,8 +12,8 @@ use super::worker;
 use crate::config::Config;
 use crate::home::Home;
 use crate::provider;
-use crate::worker::{anything_waits, redo};
-use crate::{show, start};
+use crate::show;
+use crate::worker::redo;
 
 #[derive(clap::Args)]
 pub struct Args {
@@ -36,27 +36,19 @@ pub fn run(args: &Args) -> anyhow::Result<()> {
     let home = super::home()?;
     let config = Config::load(&home)?;
     let provider = provider::choose(&config, &home).name;
+    let store = super::memory(&home)?.context("nothing is remembered yet")?;
+    // Before a worker is ended for it.
+    let subject = find(&store, &args.what, &config)?;
     if args.dry_run {
-        let store = super::memory(&home)?.context("nothing is remembered yet")?;
-        let subject = find(&store, &args.what, &config)?;
         let made = store.made_of(&subject.kept.events)?;
         let plan = redo::plan(&home, &config, subject.kept.events.clone());
         print!("{}", show::redo_plan(&subject, provider, &plan, &made));
         eprintln!("Nothing was changed: this was a dry run.");
         return Ok(());
     }
-    // Before a worker is ended for it.
-    let store = super::memory(&home)?.context("nothing is remembered yet")?;
-    find(&store, &args.what, &config)?;
     drop(store);
-
-    let lock = worker::take_lock(&home)?;
-    let redone = again(&home, &config, &args.what);
-    drop(lock);
-    if anything_waits(&home) {
-        start::wake_worker(&home);
-    }
-    print!("{}", redone?);
+    let redone = worker::alone(&home, || again(&home, &config, &args.what))?;
+    print!("{redone}");
     Ok(())
 }
 

@@ -1,8 +1,5 @@
 //! `foreword restore`: goes back to a backup. A damaged memory is recovered instead: from
 //! the newest good backup and from what can still be read.
-//!
-//! Nobody else may write meanwhile, so a running worker is ended first, and this process
-//! holds its lock.
 
 use std::path::PathBuf;
 
@@ -11,8 +8,7 @@ use foreword_core::{backup, recover as recovery};
 
 use super::worker;
 use crate::home::{self, Home};
-use crate::worker::anything_waits;
-use crate::{recover, show, start};
+use crate::{recover, show};
 
 #[derive(clap::Args)]
 pub struct Args {
@@ -22,13 +18,7 @@ pub struct Args {
 
 pub fn run(args: &Args) -> anyhow::Result<()> {
     let home = super::home()?;
-    let lock = worker::take_lock(&home)?;
-    let said = restore(&home, args);
-    drop(lock);
-    if anything_waits(&home) {
-        start::wake_worker(&home);
-    }
-    print!("{}", said?);
+    print!("{}", worker::alone(&home, || restore(&home, args))?);
     Ok(())
 }
 

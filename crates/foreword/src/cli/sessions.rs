@@ -1,6 +1,6 @@
 //! `foreword sessions`: what each session was about.
 
-use foreword_core::search::{Filter, sessions};
+use foreword_core::search::sessions;
 
 use super::scope::Scope;
 use crate::{home, show};
@@ -25,21 +25,14 @@ pub fn run(args: &Args) -> anyhow::Result<()> {
     let filter = args.scope.filter(home::now());
     let store = super::memory(&home)?;
     args.scope.check(store.as_ref())?;
-    let in_scope = filter.is_some();
-    let with_project = filter.as_ref().is_some_and(Filter::spans_projects);
-    let sessions = match (store, filter) {
-        (Some(store), Some(filter)) => sessions(&store, &filter, args.limit)?,
+    let sessions = match (&store, &filter) {
+        (Some(store), Some(filter)) => sessions(store, filter, args.limit)?,
         _ => Vec::new(),
     };
-    if args.json {
-        println!("{}", show::json(&show::sessions_json(&sessions)));
-    } else if !in_scope {
-        println!("{}", show::no_project());
-    } else {
-        print!(
-            "{}",
-            show::sessions(&sessions, args.summaries, with_project)
-        );
-    }
+    let words = || match &filter {
+        Some(filter) => show::sessions(&sessions, args.summaries, filter.spans_projects()),
+        None => show::no_project() + "\n",
+    };
+    show::print(args.json, || show::sessions_json(&sessions), words);
     Ok(())
 }

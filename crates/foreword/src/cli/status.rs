@@ -1,5 +1,7 @@
 //! `foreword status`: one screen on what was captured, what is pending and what failed.
 
+use std::fmt::Display;
+
 use anyhow::Context as _;
 use foreword_core::db::OpenError;
 use foreword_core::queue::{Counts, Queue, Skipped};
@@ -55,30 +57,18 @@ pub struct Status {
 
 pub fn run(args: &Args) -> anyhow::Result<()> {
     let status = gather(super::home()?)?;
-    if args.json {
-        println!("{}", show::json(&as_json(&status)));
-    } else {
-        print!("{}", show::status(&status));
-    }
+    show::print(args.json, || as_json(&status), || show::status(&status));
     Ok(())
 }
 
 fn gather(home: Home) -> anyhow::Result<Status> {
     let mut problems = Vec::new();
     if !platform::may_write(home.dir()) {
-        problems.push(format!(
-            "{} cannot be written, so events are lost",
-            home.dir().display()
-        ));
+        let dir = home.dir().display();
+        problems.push(format!("{dir} cannot be written, so events are lost"));
     }
-    let queue = Queue::look(&home.queue()).unwrap_or_else(|error| {
-        problems.push(format!("queue.db: {error}"));
-        None
-    });
-    let spooled = spool::waiting(&home.spool()).unwrap_or_else(|error| {
-        problems.push(format!("spool: {error}"));
-        Vec::new()
-    });
+    let queue = told(Queue::look(&home.queue()), "queue.db", &mut problems);
+    let spooled = told(spool::waiting(&home.spool()), "spool", &mut problems);
     // What a newer program wrote can be counted all the same.
     let looked = match Store::look(&home.memory()) {
         Err(error @ OpenError::OtherSchema { found, .. }) => {
@@ -87,10 +77,7 @@ fn gather(home: Home) -> anyhow::Result<Status> {
         }
         looked => looked,
     };
-    let store = looked.unwrap_or_else(|error| {
-        problems.push(format!("memory.db: {error}"));
-        None
-    });
+    let store = told(looked, "memory.db", &mut problems);
     let worker_pid = Lock::holder(&home.lock()).context("could not look at the worker's lock")?;
     if let Some(pid) = worker_pid.filter(|pid| platform::is_halted(*pid)) {
         problems.push(format!(
@@ -107,22 +94,14 @@ fn gather(home: Home) -> anyhow::Result<Status> {
     let embedded = store.as_ref().filter(|_| meaning::is_installed(&home));
     let embedded = embedded.and_then(meaning::share);
     let totals = store.map_or(Ok(Totals::default()), |store| store.totals());
-    let counts = queue.as_ref().map_or(Ok(Counts::default()), Queue::counts);
-    let skipped = queue.as_ref().map_or(Ok(Vec::new()), Queue::skipped);
-    let last_error = queue.as_ref().map_or(Ok(None), Queue::last_error);
+    let queue = queue.as_ref();
+    let counts = queue.map_or(Ok(Counts::default()), Queue::counts);
     let connection = connection().map_err(|error| format!("{error:#}"));
-    let mut keep = |what: &str, error: rusqlite::Error| problems.push(format!("{what}: {error}"));
     Ok(Status {
-        totals: totals.unwrap_or_else(|error| {
-            keep("memory.db", error);
-            Totals::default()
-        }),
-        queue: counts.unwrap_or_else(|error| {
-            keep("queue.db", error);
-            Counts::default()
-        }),
-        skipped: skipped.unwrap_or_default(),
-        last_error: last_error.unwrap_or_default(),
+        totals: told(totals, "memory.db", &mut problems),
+        queue: told(counts, "queue.db", &mut problems),
+        skipped: queue.and_then(|it| it.skipped().ok()).unwrap_or_default(),
+        last_error: queue.and_then(|it| it.last_error().ok()?),
         spooled: spooled.len() as u64,
         embedded,
         unreadable: spool::unreadable(&home.spool()).unwrap_or_default() as u64,
@@ -136,6 +115,14 @@ fn gather(home: Home) -> anyhow::Result<Status> {
         problems,
         now,
         home,
+    })
+}
+
+/// What could not be looked at is a problem to tell of, and as if it were empty.
+fn told<T: Default, E: Display>(looked: Result<T, E>, what: &str, told: &mut Vec<String>) -> T {
+    looked.unwrap_or_else(|error| {
+        told.push(format!("{what}: {error}"));
+        T::default()
     })
 }
 

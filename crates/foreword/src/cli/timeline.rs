@@ -39,11 +39,11 @@ pub fn run(args: &Args) -> anyhow::Result<()> {
         !hits.is_empty(),
         "there is no #{id}; find numbers with `foreword search WORDS`"
     );
-    if args.json {
-        println!("{}", show::json(&show::hits_json(&hits)));
-    } else {
-        print!("{}", show::timeline(&hits, id));
-    }
+    show::print(
+        args.json,
+        || show::hits_json(&hits),
+        || show::timeline(&hits, id),
+    );
     Ok(())
 }
 

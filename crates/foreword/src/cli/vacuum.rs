@@ -8,20 +8,16 @@ use foreword_core::store::Store;
 
 use super::worker;
 use crate::home::Home;
-use crate::worker::anything_waits;
-use crate::{show, start};
+use crate::show;
 
 pub fn run() -> anyhow::Result<()> {
     let home = super::home()?;
-    let lock = worker::take_lock(&home)?;
-    let before = sizes(&home);
-    let vacuumed = vacuum(&home);
-    drop(lock);
-    if anything_waits(&home) {
-        start::wake_worker(&home);
-    }
-    vacuumed?;
-    for ((file, before), (_, after)) in before.into_iter().zip(sizes(&home)) {
+    let (before, after) = worker::alone(&home, || {
+        let before = sizes(&home);
+        vacuum(&home)?;
+        Ok((before, sizes(&home)))
+    })?;
+    for ((file, before), (_, after)) in before.into_iter().zip(after) {
         print!("{}", show::vacuumed(file, before, after));
     }
     Ok(())

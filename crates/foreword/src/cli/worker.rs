@@ -168,11 +168,22 @@ pub(super) fn end_running(home: &Home) -> anyhow::Result<Ended> {
     }
 }
 
+/// Does something that nobody else may write meanwhile: a running worker is ended first, and
+/// this process holds its lock.
+pub(super) fn alone<T>(home: &Home, work: impl FnOnce() -> anyhow::Result<T>) -> anyhow::Result<T> {
+    let lock = take_lock(home)?;
+    let done = work();
+    drop(lock);
+    if worker::anything_waits(home) {
+        start::wake_worker(home);
+    }
+    done
+}
+
 /// A hook may start another worker in the moment between.
 const TRIES: u32 = 5;
 
-/// Takes the lock for a command that must be alone: a running worker is ended first.
-pub(super) fn take_lock(home: &Home) -> anyhow::Result<Lock> {
+fn take_lock(home: &Home) -> anyhow::Result<Lock> {
     for _ in 0..TRIES {
         end_running(home)?;
         if let Ok(lock) = Lock::acquire(&home.lock()).context("could not take the worker's lock")? {

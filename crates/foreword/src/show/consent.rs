@@ -15,7 +15,7 @@ What your sessions do, with secrets taken out, is then sent to it in the backgro
 counts against your plan or key; the budget is {} a day, and `foreword cost` shows what it
 came to. Without it the memory is plainer, and costs nothing. You can change this at any
 time with `foreword install --provider claude` or `--provider offline`.
-Have claude write the memory? [y/N] ",
+Have claude write the memory?",
         config.claude.model,
         usd(config.budget.daily_usd)
     )

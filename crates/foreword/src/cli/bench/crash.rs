@@ -12,7 +12,6 @@ use std::fs;
 use std::time::{Duration, Instant};
 
 use anyhow::{Context as _, ensure};
-use clap::ValueEnum;
 use foreword_core::fault::{self, POINTS};
 use foreword_core::queue::Queue;
 use foreword_core::store::Store;
@@ -33,20 +32,13 @@ pub struct Args {
     /// Repeats the choices of a run that had this seed
     #[arg(long)]
     seed: Option<u64>,
-    /// Plant a defect, which must be found
-    #[arg(long)]
-    plant: Option<Plant>,
+    /// Plant a defect, which must be found: nobody remembers which events were taken in, or
+    /// events leave the queue before what came of them is stored
+    #[arg(long, value_parser = ["processed-events-off", "ack-before-commit"])]
+    plant: Option<String>,
     /// Print JSON
     #[arg(long)]
     json: bool,
-}
-
-#[derive(Clone, Copy, ValueEnum)]
-enum Plant {
-    /// Nobody remembers which events were taken in
-    ProcessedEventsOff,
-    /// Events leave the queue before what came of them is stored
-    AckBeforeCommit,
 }
 
 const SESSIONS: u32 = 3;
@@ -67,9 +59,9 @@ pub fn run(args: &Args) -> anyhow::Result<()> {
     let began = Instant::now();
     let mut crash = Crash {
         random: Random::new(seed),
-        plant: args.plant,
+        plant: args.plant.clone(),
         model: Model::start()?,
-        trial: new_trial(args.plant)?,
+        trial: new_trial(args.plant.as_deref())?,
         marks: 0,
         hook_takes: Duration::from_millis(20),
         worker_takes: Duration::from_millis(100),
@@ -104,7 +96,7 @@ pub fn run(args: &Args) -> anyhow::Result<()> {
 
 struct Crash {
     random: Random,
-    plant: Option<Plant>,
+    plant: Option<String>,
     model: Model,
     trial: Trial,
     /// So many were told in this home.
@@ -126,12 +118,12 @@ struct Victim {
     dies_after: Option<Duration>,
 }
 
-fn new_trial(plant: Option<Plant>) -> anyhow::Result<Trial> {
+fn new_trial(plant: Option<&str>) -> anyhow::Result<Trial> {
     let mut trial = Trial::new(SESSIONS, OUTPUT)?;
     let environment = &mut trial.world.environment;
     environment.push(("FOREWORD_WORKER_BATCH_WAIT_SECONDS", "0".to_owned()));
-    if let Some(plant) = plant.and_then(|it| it.to_possible_value()) {
-        environment.push(("FOREWORD_FAULT", format!("plant:{}", plant.get_name())));
+    if let Some(plant) = plant {
+        environment.push(("FOREWORD_FAULT", format!("plant:{plant}")));
     }
     trial.world.keep_workers_away()?;
     Ok(trial)
@@ -172,48 +164,47 @@ impl Crash {
     /// Audits a home for the last time, and goes on in another.
     fn close(&mut self) -> anyhow::Result<()> {
         self.audit.add(self.trial.audit()?);
-        self.trial = new_trial(self.plant)?;
+        self.trial = new_trial(self.plant.as_deref())?;
         self.marks = 0;
         Ok(())
     }
 
     /// Has the process die at a point that passes it.
     fn visit(&mut self, point: &'static str) -> anyhow::Result<()> {
-        let armed = Some(point);
-        let (road, _) = point.split_once(':').unwrap_or((point, ""));
-        let mut victim = match road {
-            "hook" | "spool" => {
-                let mark = self.next_mark();
-                self.trial.tell(mark, armed)?
-            }
-            "backup" => {
-                self.tell()?;
-                self.drain()?;
-                Process::start(self.trial.command(&["backup"], armed))?
-            }
-            "recover" => {
-                self.tell()?;
-                self.drain()?;
-                self.trial.world.run(&["backup"])?;
-                self.trial.world.keep_workers_away()?;
-                self.tell()?;
-                self.damage()?;
-                Process::start(self.trial.command(&["worker", "drain"], armed))?
-            }
-            "provider" => {
-                self.tell()?;
-                let mut command = self.trial.command(&["worker", "drain"], armed);
+        let road = point.split(':').next().unwrap_or(point);
+        let mut victim = if matches!(road, "hook" | "spool") {
+            let mark = self.next_mark();
+            self.trial.tell(mark, Some(point))?
+        } else {
+            self.tell()?;
+            self.prepare(road)?;
+            let arguments: &[&str] = match road {
+                "backup" => &["backup"],
+                _ => &["worker", "drain"],
+            };
+            let mut command = self.trial.command(arguments, Some(point));
+            if road == "provider" {
                 command.envs(self.model.environment());
-                Process::start(command)?
             }
-            _ => {
-                self.tell()?;
-                Process::start(self.trial.command(&["worker", "drain"], armed))?
-            }
+            Process::start(command)?
         };
         if was_killed(victim.end()?) {
             self.kills += 1;
             *self.points.entry(point).or_default() += 1;
+        }
+        Ok(())
+    }
+
+    /// Has what some points need.
+    fn prepare(&mut self, road: &str) -> anyhow::Result<()> {
+        if matches!(road, "backup" | "recover") {
+            self.drain()?;
+        }
+        if road == "recover" {
+            self.trial.world.run(&["backup"])?;
+            self.trial.world.keep_workers_away()?;
+            self.tell()?;
+            self.damage()?;
         }
         Ok(())
     }

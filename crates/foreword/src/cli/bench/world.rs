@@ -1,4 +1,4 @@
-//! A throw-away home with a project, and the program under test in it.
+//! A throw-away home with a project, and the program in it: for the benches and the demo.
 //!
 //! The worker here is the program's own, started and ended as a user would. It is
 //! ended when the world goes, so that a bench leaves no process and no folder.
@@ -7,7 +7,8 @@ use std::path::{Path, PathBuf};
 use std::process::{Command, Stdio};
 
 use anyhow::{Context as _, bail, ensure};
-use foreword_core::capture::{self, Captured, Hook};
+use foreword_core::capture::{self, Captured, Hook, Settings};
+use foreword_core::model::Event;
 use foreword_core::project::{self, Rules};
 use foreword_core::queue::Queue;
 use uuid::Uuid;
@@ -29,12 +30,18 @@ pub struct World {
 
 impl World {
     pub fn new(program: &Path) -> anyhow::Result<World> {
+        let world = World::without_git(program)?;
+        make_repository(&world.host.project)?;
+        Ok(world)
+    }
+
+    pub fn without_git(program: &Path) -> anyhow::Result<World> {
         let dir = tempfile::Builder::new()
-            .prefix("foreword-bench-")
+            .prefix("foreword-")
             .tempdir()
             .context("could not make a throw-away home")?;
         let project = std::fs::canonicalize(dir.path())?.join("user/work/pay");
-        make_repository(&project)?;
+        std::fs::create_dir_all(&project)?;
         Ok(World {
             program: program.to_owned(),
             home: Home::at(dir.path().join("user/.foreword")),
@@ -60,8 +67,16 @@ impl World {
     }
 
     /// The folder of the made-up user.
-    pub fn user(&self) -> PathBuf {
+    fn user(&self) -> PathBuf {
         self.dir.path().join("user")
+    }
+
+    /// Recorded input, with this world's folders in it.
+    pub fn with_folders(&self, input: &str) -> String {
+        let text = |path: &Path| path.to_string_lossy().into_owned();
+        input
+            .replace("${PROJECT}", &text(&self.host.project))
+            .replace("${USER}", &text(&self.user()))
     }
 
     /// What the resolver will call the project.
@@ -81,21 +96,9 @@ impl World {
     /// Queues so many events behind the worker's back, then wakes it.
     pub fn pile_up(&mut self, count: u32) -> anyhow::Result<()> {
         let queue = Queue::open(&self.home.queue(), &self.home.backups())?;
-        let settings = capture::Settings::default();
         for _ in 0..count {
             let input = self.host.bash(5_000);
-            let world = capture::World {
-                now: home::now(),
-                event_id: Uuid::now_v7(),
-                project_dir: Some(self.host.project.clone()),
-                rules: Rules::default(),
-            };
-            match capture::capture(Hook::Save, input.as_bytes(), &world, &settings) {
-                Captured::Event(event) => {
-                    queue.push(&event)?;
-                }
-                Captured::Dropped(reason) => bail!("an input of ours was dropped: {reason}"),
-            }
+            queue.push(&captured(&input, Some(&self.host.project))?)?;
         }
         start::wake_worker(&self.home);
         Ok(())
@@ -135,6 +138,7 @@ impl World {
     pub fn run(&self, arguments: &[&str]) -> anyhow::Result<String> {
         let output = self
             .command(&self.program, arguments)
+            .current_dir(&self.host.project)
             .stdin(Stdio::null())
             .output()
             .with_context(|| format!("could not run {}", self.program.display()))?;
@@ -154,6 +158,20 @@ impl Drop for World {
             let _ = self.end_started_worker();
         }
         let _ = self.end_worker();
+    }
+}
+
+/// What a hook would make of an input, with the default settings.
+pub fn captured(input: &str, project: Option<&Path>) -> anyhow::Result<Event> {
+    let world = capture::World {
+        now: home::now(),
+        event_id: Uuid::now_v7(),
+        project_dir: project.map(Path::to_owned),
+        rules: Rules::default(),
+    };
+    match capture::capture(Hook::Save, input.as_bytes(), &world, &Settings::default()) {
+        Captured::Event(event) => Ok(*event),
+        Captured::Dropped(reason) => bail!("an input of ours was dropped: {reason}"),
     }
 }
 

@@ -3,7 +3,7 @@
 use std::os::unix::fs::PermissionsExt as _;
 use std::path::{Path, PathBuf};
 
-use super::{Cure, Trouble, World};
+use super::{Trouble, World};
 use crate::{platform, show};
 
 pub fn permissions(world: &World) -> Option<Trouble> {
@@ -57,20 +57,21 @@ pub fn filesystem(world: &World) -> Option<Trouble> {
         let parent = usual.parent().unwrap_or(usual);
         !usual.exists() && platform::unsafe_filesystem(parent).is_none()
     });
-    let cure = match usual {
+    let path = dir.display();
+    let evidence = format!("{path} is on {kind}, where SQLite's log is not safe");
+    match usual {
         Some(usual) => {
             let usual = show::shell_word(&usual);
-            Cure::Command(format!("mv {word} {usual} && unset FOREWORD_HOME"))
+            Trouble::cured_by(
+                format!("mv {word} {usual} && unset FOREWORD_HOME"),
+                evidence,
+            )
         }
-        None => Cure::Advice(format!(
-            "move {word} to a local disk and set FOREWORD_HOME to where it is then"
-        )),
-    };
-    let path = dir.display();
-    Some(Trouble {
-        evidence: format!("{path} is on {kind}, where SQLite's log is not safe"),
-        cure,
-    })
+        None => Trouble::advised(
+            format!("move {word} to a local disk and set FOREWORD_HOME to where it is then"),
+            evidence,
+        ),
+    }
 }
 
 /// With less than this, a busy day may not fit.
@@ -82,13 +83,16 @@ pub fn disk_full(world: &World) -> Option<Trouble> {
 }
 
 fn too_little(free: u64, dir: &Path) -> Option<Trouble> {
-    (free < FREE_MIN).then(|| Trouble {
-        evidence: format!("{} MB are free where {} is", free >> 20, dir.display()),
-        cure: Cure::Advice(format!(
+    if free >= FREE_MIN {
+        return None;
+    }
+    Trouble::advised(
+        format!(
             "free some space; {} MB are enough. Hooks go on, but what they cannot write is lost",
             FREE_MIN >> 20
-        )),
-    })
+        ),
+        format!("{} MB are free where {} is", free >> 20, dir.display()),
+    )
 }
 
 #[cfg(test)]

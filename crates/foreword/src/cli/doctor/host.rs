@@ -8,10 +8,10 @@ use std::time::Duration;
 
 use foreword_core::text::shorten;
 
-use super::{Cure, Trouble, World};
+use super::{Trouble, World};
 use crate::install::record::{Place, Scope};
 use crate::install::{self, is_same_file};
-use crate::show;
+use crate::{platform, show};
 
 pub fn settings_broken(world: &World) -> Option<Trouble> {
     let (place, error) = world
@@ -138,12 +138,12 @@ pub fn other_memory_tool(world: &World) -> Option<Trouble> {
     let (place, other) = others(world).find(|(_, other)| is_memory_tool(other))?;
     let path = place.settings.display();
     let other = shorten(&other, 80);
-    Some(Trouble {
-        evidence: format!("{path} also runs another memory tool: {other}"),
-        cure: Cure::Advice(format!(
+    Trouble::advised(
+        format!(
             "two memories cost each session twice; keep the one that you like and take the other out of {path} (Foreword leaves it alone)"
-        )),
-    })
+        ),
+        format!("{path} also runs another memory tool: {other}"),
+    )
 }
 
 fn is_memory_tool(command: &str) -> bool {
@@ -157,6 +157,8 @@ fn is_memory_tool(command: &str) -> bool {
             || names.any(|name| name.contains("memory")))
 }
 
+pub const GET_CLIENT: &str = "npm install -g @anthropic-ai/claude-code";
+
 /// The client that the end-to-end tests drive; what an older one sends, nobody has seen.
 const TESTED: [u32; 3] = [2, 1, 325];
 
@@ -165,7 +167,7 @@ pub fn client_missing(_world: &World) -> Option<Trouble> {
         return None;
     }
     Trouble::cured_by(
-        "npm install -g @anthropic-ai/claude-code".to_owned(),
+        GET_CLIENT.to_owned(),
         "`claude` is not on the PATH".to_owned(),
     )
 }
@@ -189,14 +191,13 @@ pub fn client_old(_world: &World) -> Option<Trouble> {
 }
 
 fn client() -> Option<PathBuf> {
-    let path = std::env::var_os("PATH").unwrap_or_default();
-    let home = std::env::var_os("HOME").map(PathBuf::from);
     // Where its own installers put it, whether that is on this PATH or not.
-    let own = home.map(|home| [home.join(".local/bin"), home.join(".claude/local")]);
-    std::env::split_paths(&path)
-        .chain(own.into_iter().flatten())
-        .map(|dir| dir.join("claude"))
-        .find(|client| client.is_file())
+    let own = || {
+        let home = PathBuf::from(std::env::var_os("HOME")?);
+        let own = [".local/bin/claude", ".claude/local/claude"].map(|it| home.join(it));
+        own.into_iter().find(|client| client.is_file())
+    };
+    platform::find_program("claude").or_else(own)
 }
 
 /// What `claude --version` says, if it says so within a few seconds.

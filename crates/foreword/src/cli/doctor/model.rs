@@ -4,7 +4,7 @@ use foreword_core::model::FailureKind;
 use foreword_core::store::Store;
 use foreword_core::text;
 
-use super::{Cure, Trouble, World};
+use super::{Trouble, World, host};
 use crate::cli::agent::Agent;
 use crate::config::Config;
 use crate::model_files::{self, Files};
@@ -31,26 +31,24 @@ pub fn provider_missing(world: &World) -> Option<Trouble> {
     };
     let evidence = format!("{} cannot be used: {problem}", name.as_str());
     let custom = std::env::var_os("FOREWORD_CLAUDE_COMMAND").is_some();
-    let cure = match name {
+    let (file, retry) = (world.home.config(), world.foreword("retry"));
+    let file = file.display();
+    let advice = match name {
         Name::Claude if config.claude.command == "claude" => {
-            Cure::Command("npm install -g @anthropic-ai/claude-code".to_owned())
+            return Trouble::cured_by(host::GET_CLIENT.to_owned(), evidence);
         }
-        Name::Claude if custom => Cure::Command("unset FOREWORD_CLAUDE_COMMAND".to_owned()),
-        Name::Claude => Cure::Advice(format!(
-            "set command under [claude] in {} to where the claude CLI is",
-            world.home.config().display()
-        )),
-        Name::Anthropic => Cure::Advice(format!(
-            "set ANTHROPIC_API_KEY where Claude Code is started, and here; then run `{}`",
-            world.foreword("retry")
-        )),
-        Name::OpenAi | Name::Offline => Cure::Advice(format!(
-            "set base_url and model under [openai] in {}, then run `{}`",
-            world.home.config().display(),
-            world.foreword("retry")
-        )),
+        Name::Claude if custom => {
+            return Trouble::cured_by("unset FOREWORD_CLAUDE_COMMAND".to_owned(), evidence);
+        }
+        Name::Claude => format!("set command under [claude] in {file} to where the claude CLI is"),
+        Name::Anthropic => format!(
+            "set ANTHROPIC_API_KEY where Claude Code is started, and here; then run `{retry}`"
+        ),
+        Name::OpenAi | Name::Offline => {
+            format!("set base_url and model under [openai] in {file}, then run `{retry}`")
+        }
     };
-    Some(Trouble { evidence, cure })
+    Trouble::advised(advice, evidence)
 }
 
 /// The files that search by meaning needs.
@@ -119,17 +117,18 @@ pub fn budget_used_up(world: &World) -> Option<Trouble> {
     let variable = format!("FOREWORD_BUDGET_{}", key.to_uppercase());
     let file = world.home.config();
     let written = std::fs::read_to_string(&file).unwrap_or_default();
-    let cure = if std::env::var_os(&variable).is_some() {
-        Cure::Command(format!("export {variable}={more}"))
+    if std::env::var_os(&variable).is_some() {
+        Trouble::cured_by(format!("export {variable}={more}"), evidence)
     } else if written.contains("budget") {
-        Cure::Advice(format!("raise {key} under [budget] in {}", file.display()))
+        let advice = format!("raise {key} under [budget] in {}", file.display());
+        Trouble::advised(advice, evidence)
     } else {
         let file = show::shell_word(&file);
-        Cure::Command(format!(
-            "(umask 077 && printf '\\n[budget]\\n{key} = {more}\\n' >> {file})"
-        ))
-    };
-    Some(Trouble { evidence, cure })
+        Trouble::cured_by(
+            format!("(umask 077 && printf '\\n[budget]\\n{key} = {more}\\n' >> {file})"),
+            evidence,
+        )
+    }
 }
 
 fn agent(world: &World) -> Option<(Agent, Config)> {

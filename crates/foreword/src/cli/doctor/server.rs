@@ -7,7 +7,7 @@ use std::time::Duration;
 use serde_json::{Value, json};
 
 use super::host::{Hooks, said_by};
-use super::{Cure, Trouble, World};
+use super::{Trouble, World};
 use crate::install::server::{self, Listed};
 
 pub fn missing(world: &World) -> Option<Trouble> {
@@ -21,13 +21,10 @@ pub fn missing(world: &World) -> Option<Trouble> {
             hooks.install(world),
             format!("{list} does not list Foreword: the agent cannot search its memory"),
         ),
-        Listed::Another => Some(Trouble {
-            evidence: format!("{list} lists another server that is called foreword"),
-            cure: Cure::Advice(format!(
-                "rename it there, then run: {}",
-                hooks.install(world)
-            )),
-        }),
+        Listed::Another => Trouble::advised(
+            format!("rename it there, then run: {}", hooks.install(world)),
+            format!("{list} lists another server that is called foreword"),
+        ),
     }
 }
 

@@ -2,16 +2,12 @@
 
 use std::path::Path;
 
-use anyhow::{Context as _, bail};
-use foreword_core::capture::{self, Captured, Hook};
-use foreword_core::project::Rules;
+use anyhow::Context as _;
 use serde::Deserialize;
 use serde_json::Value;
 use serde_json::value::RawValue;
-use uuid::Uuid;
 
-use super::World;
-use crate::home;
+use super::super::world::{World, captured};
 
 pub struct Recording {
     lines: Vec<Line>,
@@ -39,12 +35,8 @@ impl Recording {
 
     /// The hooks in turn, and what they are told in this world.
     pub fn lines(&self, world: &World) -> impl Iterator<Item = (&str, String)> {
-        let text = |path: &Path| path.to_string_lossy().into_owned();
-        let (project, user) = (text(&world.host.project), text(&world.user()));
-        self.lines.iter().map(move |line| {
-            let input = line.input.get().replace("${PROJECT}", &project);
-            (line.hook.as_str(), input.replace("${USER}", &user))
-        })
+        let lines = self.lines.iter();
+        lines.map(|line| (line.hook.as_str(), world.with_folders(line.input.get())))
     }
 
     pub fn count(&self, hook: &str) -> usize {
@@ -62,24 +54,12 @@ impl Recording {
 
     /// What capture leaves of it, with the default settings.
     pub fn kept_tokens(&self) -> anyhow::Result<u64> {
-        let world = capture::World {
-            now: home::now(),
-            event_id: Uuid::nil(),
-            project_dir: None,
-            rules: Rules::default(),
-        };
-        let settings = capture::Settings::default();
         let mut kept = Vec::new();
         for input in self.tool_uses() {
-            match capture::capture(Hook::Save, input.as_bytes(), &world, &settings) {
-                Captured::Event(event) => {
-                    let payload = event.payload;
-                    kept.extend(payload.input);
-                    kept.extend(payload.response);
-                    kept.extend(payload.error.map(Value::String));
-                }
-                Captured::Dropped(reason) => bail!("a recorded tool use was dropped: {reason}"),
-            }
+            let payload = captured(input, None)?.payload;
+            kept.extend(payload.input);
+            kept.extend(payload.response);
+            kept.extend(payload.error.map(Value::String));
         }
         Ok(tokens(kept.into_iter()))
     }
