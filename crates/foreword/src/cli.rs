@@ -45,7 +45,7 @@ pub use scope::when;
 pub use status::Status;
 pub use why::Why;
 
-use std::path::{Path, PathBuf};
+use std::path::Path;
 use std::process::ExitCode;
 use std::sync::LazyLock;
 
@@ -370,15 +370,7 @@ fn current_place() -> Option<Place> {
     place_of(&std::env::current_dir().ok()?)
 }
 
-/// The top of the project that the current directory is in.
-fn project_root() -> anyhow::Result<PathBuf> {
-    let place = current_place().context("the current directory is gone")?;
-    place.root.filter(|_| place.project.is_some()).context(
-        "this directory is no project, so it has no `_memory/`; go into one, or make a folder for it",
-    )
-}
-
 /// The project that the current directory belongs to.
 fn current_project() -> Option<String> {
-    project_of(&std::env::current_dir().ok()?)
+    current_place()?.project
 }

@@ -415,14 +415,11 @@ pub fn findings(findings: &[Finding], checks: usize) -> String {
         };
         let _ = writeln!(out, "         {mark}{}\n", one_line(&trouble.cure));
     }
-    let _ = match findings.len() as u64 {
-        0 => writeln!(out, "{checks} checks, nothing found"),
-        found => writeln!(
-            out,
-            "{checks} checks, {}",
-            count(found, "finding", "findings")
-        ),
+    let found = match findings.len() as u64 {
+        0 => "nothing found".to_owned(),
+        found => count(found, "finding", "findings"),
     };
+    let _ = writeln!(out, "{checks} checks, {found}");
     out
 }
 

@@ -1,6 +1,6 @@
 //! `foreword install` and `foreword uninstall`
 
-use std::path::PathBuf;
+use std::path::{Path, PathBuf};
 
 use anyhow::Context as _;
 
@@ -48,16 +48,17 @@ impl Which {
 }
 
 pub fn install(args: &InstallArgs) -> anyhow::Result<()> {
+    let (place, dry_run) = (args.which.place()?, args.which.dry_run);
+    let program = install::program()?;
     // Whatever is wrong with either file is said before the first is touched.
-    let list = Listing::read(&args.which)?;
-    let after = list.with_us()?;
-    connect(&args.which)?;
-    list.replace(after, args.which.dry_run)?;
-    let task = Task::Write {
-        program: &install::program()?,
-    };
-    skills::settle(&args.which.place()?, task, args.which.dry_run)?;
-    if !args.which.dry_run {
+    let list = Target::read(server::place(&place)?)?;
+    let listed =
+        list.plan(|text| Ok(Some(server::connect(text.unwrap_or_default(), &program)?)))?;
+    connect(&Target::read(place.clone())?, &program, dry_run)?;
+    relist(&list, listed, dry_run)?;
+    let task = Task::Write { program: &program };
+    skills::settle(&place, task, dry_run)?;
+    if !dry_run {
         let wanted = args.provider.as_deref().and_then(provider::Name::parse);
         consent::settle(&super::home()?, wanted)?;
         super::model::offer(&super::home()?);
@@ -65,39 +66,93 @@ pub fn install(args: &InstallArgs) -> anyhow::Result<()> {
     Ok(())
 }
 
-fn connect(which: &Which) -> anyhow::Result<()> {
-    let place = which.place()?;
-    let program = install::program()?;
-    let file = SettingsFile::read(&place)?;
-    let earlier = Record::load(&super::home_to_look_at()?, &place);
-    let plan = || {
-        let before = file.text.as_deref().unwrap_or_default();
-        let clean = match &file.text {
-            Some(text) => install::without_us(text, earlier.as_ref())?,
-            None => None,
-        };
-        let after = install::connect(before, clean.as_deref().unwrap_or_default(), &program)?;
-        Ok::<_, anyhow::Error>((clean, after))
-    };
-    let (clean, after) = plan().with_context(|| file.path.display().to_string())?;
-    let unchanged = file.text.as_deref() == Some(after.as_str());
-    if unchanged && earlier.as_ref().is_some_and(|it| it.written == after) {
+/// A file of the host's before our change of it.
+struct Target {
+    place: Place,
+    file: SettingsFile,
+    record: Option<Record>,
+}
+
+impl Target {
+    fn read(place: Place) -> anyhow::Result<Target> {
+        Ok(Target {
+            file: SettingsFile::read(&place)?,
+            record: Record::load(&super::home_to_look_at()?, &place),
+            place,
+        })
+    }
+
+    /// What the file will be, none if it goes; an error if that cannot be.
+    fn plan(
+        &self,
+        plan: impl FnOnce(Option<&str>) -> anyhow::Result<Option<String>>,
+    ) -> anyhow::Result<Option<String>> {
+        let after = plan(self.file.text.as_deref());
+        let after = after.with_context(|| self.file.path.display().to_string())?;
+        if after != self.file.text {
+            self.file.require_writable()?;
+        }
+        Ok(after)
+    }
+
+    /// Tells which folders were made for it.
+    fn write(&self, after: Option<&str>) -> anyhow::Result<Vec<PathBuf>> {
+        match after {
+            Some(after) => self.file.replace(after),
+            None => {
+                let folders = self.record.as_ref().map(|it| it.folders.as_slice());
+                self.file.remove(folders.unwrap_or_default())?;
+                Ok(Vec::new())
+            }
+        }
+    }
+
+    fn show(&self, after: Option<&str>) {
+        let before = self.file.text.as_deref();
+        print!("{}", show::diff(&self.file.target, before, after));
+    }
+
+    fn say_what_was_written(&self, what: &str) {
+        println!("{what}: {}", self.file.path.display());
+        if self.file.is_link() {
+            println!("  a link; written to {}", self.file.target.display());
+        }
+    }
+}
+
+fn connect(settings: &Target, program: &Path, dry_run: bool) -> anyhow::Result<()> {
+    let Target {
+        place,
+        file,
+        record: earlier,
+    } = settings;
+    let mut clean = None;
+    let after = settings.plan(|text| {
+        if let Some(text) = text {
+            clean = install::without_us(text, earlier.as_ref())?;
+        }
+        let before = text.unwrap_or_default();
+        let after = install::connect(before, clean.as_deref().unwrap_or_default(), program)?;
+        Ok(Some(after))
+    })?;
+    let written = after.clone().unwrap_or_default();
+    let unchanged = after == file.text;
+    if unchanged && earlier.as_ref().is_some_and(|it| it.written == written) {
         println!(
             "Claude Code is connected already ({}).",
             file.path.display()
         );
         return Ok(());
     }
-    if !unchanged {
-        file.require_writable()?;
-    }
-    if which.dry_run {
-        return dry_run(&file, Some(&after));
+    if dry_run {
+        settings.show(after.as_deref());
+        eprintln!("{DRY_RUN}");
+        return Ok(());
     }
 
     let home = super::home()?;
     let earlier_original = earlier.as_ref().and_then(Record::original);
-    let backup = match (&clean, &earlier) {
+    let backup = match (&clean, earlier) {
         (None, _) => None,
         (Some(_), Some(earlier)) if earlier_original.as_ref() == Some(&clean) => {
             earlier.backup.clone()
@@ -107,22 +162,19 @@ fn connect(which: &Which) -> anyhow::Result<()> {
     let made = if unchanged {
         Vec::new()
     } else {
-        file.replace(&after)?
+        settings.write(after.as_deref())?
     };
     let record = Record {
         settings: file.path.clone(),
-        written: after,
+        written,
         folders: match earlier {
-            Some(earlier) if made.is_empty() => earlier.folders,
+            Some(earlier) if made.is_empty() => earlier.folders.clone(),
             _ => made,
         },
         backup,
     };
-    record.save(&home, &place)?;
-    println!("Claude Code is connected: {}", file.path.display());
-    if file.is_link() {
-        println!("  a link; written to {}", file.target.display());
-    }
+    record.save(&home, place)?;
+    settings.say_what_was_written("Claude Code is connected");
     println!("  hooks run {}", program.display());
     if let Some(backup) = &record.backup {
         println!("  the file as it was: {}", backup.display());
@@ -134,121 +186,69 @@ fn connect(which: &Which) -> anyhow::Result<()> {
     Ok(())
 }
 
-/// The host's list of MCP servers, before our change of it.
-struct Listing {
-    place: Place,
-    file: SettingsFile,
-    record: Option<Record>,
-}
-
-impl Listing {
-    fn read(which: &Which) -> anyhow::Result<Listing> {
-        let place = server::place(&which.place()?)?;
-        Ok(Listing {
-            file: SettingsFile::read(&place)?,
-            record: Record::load(&super::home_to_look_at()?, &place),
-            place,
-        })
+/// Changes the host's list of MCP servers, if there is anything to change.
+fn relist(list: &Target, after: Option<String>, dry_run: bool) -> anyhow::Result<()> {
+    if after == list.file.text {
+        return Ok(());
     }
-
-    fn with_us(&self) -> anyhow::Result<Option<String>> {
-        let before = self.file.text.as_deref().unwrap_or_default();
-        let after = server::connect(before, &install::program()?);
-        let after = after.with_context(|| self.file.path.display().to_string())?;
-        self.checked(Some(after))
+    if dry_run {
+        list.show(after.as_deref());
+        return Ok(());
     }
-
-    fn without_us(&self) -> anyhow::Result<Option<String>> {
-        let Some(text) = &self.file.text else {
-            return Ok(None);
+    let folders = list.write(after.as_deref())?;
+    // Only that there was none before is written down.
+    if let Some(written) = after.filter(|_| list.file.text.is_none()) {
+        let record = Record {
+            settings: list.file.path.clone(),
+            written,
+            backup: None,
+            folders,
         };
-        let after = server::without_us(text, self.record.as_ref());
-        self.checked(after.with_context(|| self.file.path.display().to_string())?)
+        record.save(&super::home()?, &list.place)?;
     }
-
-    fn checked(&self, after: Option<String>) -> anyhow::Result<Option<String>> {
-        if after != self.file.text {
-            self.file.require_writable()?;
-        }
-        Ok(after)
-    }
-
-    fn replace(self, after: Option<String>, only_show: bool) -> anyhow::Result<()> {
-        if after == self.file.text {
-            return Ok(());
-        }
-        if only_show {
-            print!(
-                "{}",
-                show::diff(
-                    &self.file.target,
-                    self.file.text.as_deref(),
-                    after.as_deref()
-                )
-            );
-            return Ok(());
-        }
-        let path = self.file.path.display();
-        match after {
-            Some(after) => {
-                let folders = self.file.replace(&after)?;
-                if self.file.text.is_none() {
-                    let record = Record {
-                        settings: self.file.path.clone(),
-                        written: after,
-                        backup: None,
-                        folders,
-                    };
-                    record.save(&super::home()?, &self.place)?;
-                }
-            }
-            None => self
-                .file
-                .remove(self.record.as_ref().map_or(&[], |it| it.folders.as_slice()))?,
-        }
-        println!("The list of MCP servers was changed: {path}");
-        Ok(())
-    }
+    let path = list.file.path.display();
+    println!("The list of MCP servers was changed: {path}");
+    Ok(())
 }
 
 pub fn uninstall(args: &UninstallArgs) -> anyhow::Result<()> {
-    let list = Listing::read(&args.which)?;
-    let after = list.without_us()?;
-    let listed = list.place.clone();
-    disconnect(&args.which, || {
-        list.replace(after, args.which.dry_run)?;
-        skills::settle(&args.which.place()?, Task::Remove, args.which.dry_run)?;
-        if args.which.dry_run {
-            return Ok(());
-        }
-        record::forget(&super::home_to_look_at()?, &listed)
-    })
+    let (place, dry_run) = (args.which.place()?, args.which.dry_run);
+    let list = Target::read(server::place(&place)?)?;
+    let without = |list: &Target, us: WithoutUs| {
+        list.plan(|text| text.map_or(Ok(None), |text| us(text, list.record.as_ref())))
+    };
+    let listed = without(&list, server::without_us)?;
+    let settings = Target::read(place)?;
+    let after = without(&settings, install::without_us)?;
+    // Nothing stands against it any more.
+    relist(&list, listed, dry_run)?;
+    skills::settle(&settings.place, Task::Remove, dry_run)?;
+    if !dry_run {
+        record::forget(&super::home_to_look_at()?, &list.place)?;
+    }
+    disconnect(&settings, after, dry_run)
 }
 
-/// Takes the hooks out; `first` is done when nothing stands against it any more.
-fn disconnect(which: &Which, first: impl FnOnce() -> anyhow::Result<()>) -> anyhow::Result<()> {
-    let place = which.place()?;
-    let file = SettingsFile::read(&place)?;
+type WithoutUs = fn(&str, Option<&Record>) -> anyhow::Result<Option<String>>;
+
+fn disconnect(settings: &Target, after: Option<String>, dry_run: bool) -> anyhow::Result<()> {
+    let Target {
+        place,
+        file,
+        record,
+    } = settings;
     let home = super::home_to_look_at()?;
-    let record = Record::load(&home, &place);
-    let after = match &file.text {
-        Some(text) => install::without_us(text, record.as_ref())
-            .with_context(|| file.path.display().to_string())?,
-        None => None,
-    };
-    if after != file.text {
-        file.require_writable()?;
-    }
-    first()?;
     if after == file.text {
-        if !which.dry_run {
-            forget(&home, &place)?;
+        if !dry_run {
+            forget(&home, place)?;
         }
         println!("Claude Code was not connected ({}).", file.path.display());
         return Ok(());
     }
-    if which.dry_run {
-        return dry_run(&file, after.as_deref());
+    if dry_run {
+        settings.show(after.as_deref());
+        eprintln!("{DRY_RUN}");
+        return Ok(());
     }
 
     let original = record.as_ref().and_then(Record::original);
@@ -259,18 +259,13 @@ fn disconnect(which: &Which, first: impl FnOnce() -> anyhow::Result<()>) -> anyh
         Some(text) if !restored => Some(back_up(&super::home()?, text)?),
         _ => None,
     };
-    match &after {
-        Some(after) => drop(file.replace(after)?),
-        None => file.remove(record.as_ref().map_or(&[], |it| it.folders.as_slice()))?,
-    }
-    forget(&home, &place)?;
-    if restored && let Some(copy) = record.and_then(|record| record.backup) {
+    settings.write(after.as_deref())?;
+    forget(&home, place)?;
+    let copy = record.as_ref().and_then(|record| record.backup.as_ref());
+    if let Some(copy) = copy.filter(|_| restored) {
         let _ = std::fs::remove_file(copy);
     }
-    println!("Claude Code is disconnected: {}", file.path.display());
-    if file.is_link() {
-        println!("  a link; written to {}", file.target.display());
-    }
+    settings.say_what_was_written("Claude Code is disconnected");
     match (&after, backup) {
         (None, _) => println!("  the file is gone: there was none before"),
         (_, None) => println!("  the file is as it was before"),
@@ -286,18 +281,14 @@ fn disconnect(which: &Which, first: impl FnOnce() -> anyhow::Result<()>) -> anyh
     Ok(())
 }
 
+const DRY_RUN: &str = "Nothing was changed: this was a dry run.";
+
 /// What was written down about an install; the user's is also the word of consent.
 fn forget(home: &Home, place: &Place) -> anyhow::Result<()> {
     if place.scope == Scope::User {
         consent::withdraw(home)?;
     }
     record::forget(home, place)
-}
-
-fn dry_run(file: &SettingsFile, after: Option<&str>) -> anyhow::Result<()> {
-    print!("{}", show::diff(&file.target, file.text.as_deref(), after));
-    eprintln!("Nothing was changed: this was a dry run.");
-    Ok(())
 }
 
 /// Keeps a copy in the data directory.

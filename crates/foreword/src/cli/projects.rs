@@ -56,11 +56,8 @@ pub fn run(args: &Args) -> anyhow::Result<()> {
         Action::Rename { project, name } => {
             let project = find(&projects, project)?;
             store.rename_project(project.id, name)?;
-            println!(
-                "{} is called {} now",
-                one_line(&project.name),
-                one_line(name)
-            );
+            let (old, new) = (one_line(&project.name), one_line(name));
+            println!("{old} is called {new} now");
         }
         Action::Merge { from, into } => {
             let (from, into) = (find(&projects, from)?, find(&projects, into)?);
@@ -81,24 +78,16 @@ pub fn run(args: &Args) -> anyhow::Result<()> {
             let key = super::project_of(Path::new(folder)).with_context(|| {
                 format!("{folder} is no project (a home or temporary directory is none)")
             })?;
+            let name = one_line(&project.name);
             match projects.iter().find(|other| other.keys.contains(&key)) {
-                Some(other) if other.id == project.id => {
-                    println!("{} is known to be there", one_line(&project.name));
-                }
+                Some(other) if other.id == project.id => println!("{name} is known to be there"),
                 Some(other) => {
                     store.merge_projects(other.id, project.id)?;
-                    println!(
-                        "{} is there now; what was remembered there is part of it",
-                        one_line(&project.name)
-                    );
+                    println!("{name} is there now; what was remembered there is part of it");
                 }
                 None => {
                     store.add_project_key(project.id, &key)?;
-                    println!(
-                        "{} is found at {} too",
-                        one_line(&project.name),
-                        one_line(&key)
-                    );
+                    println!("{name} is found at {} too", one_line(&key));
                 }
             }
         }
@@ -113,22 +102,14 @@ fn find<'a>(projects: &'a [Project], wanted: &str) -> anyhow::Result<&'a Project
             .iter()
             .find(|project| project.keys.iter().any(|it| it == key))
     };
-    let named: Vec<&Project> = projects
-        .iter()
-        .filter(|project| project.name == wanted)
-        .collect();
+    let named = projects.iter().filter(|project| project.name == wanted);
+    let named: Vec<&Project> = named.collect();
     match named.as_slice() {
         [one] => return Ok(one),
         [_, ..] => {
-            let keys: Vec<&str> = named
-                .iter()
-                .flat_map(|it| &it.keys)
-                .map(String::as_str)
-                .collect();
-            bail!(
-                "several projects are called {wanted}; say which by its key: {}",
-                keys.join(", ")
-            );
+            let keys: Vec<_> = named.iter().flat_map(|it| it.keys.clone()).collect();
+            let keys = keys.join(", ");
+            bail!("several projects are called {wanted}; say which by its key: {keys}");
         }
         [] => {}
     }

@@ -2,9 +2,10 @@
 
 use std::path::Path;
 
-use anyhow::Context as _;
+use anyhow::{Context as _, ensure};
 use foreword_core::notes::FOLDER;
 
+use super::notes::Here;
 use crate::home;
 use crate::install::SettingsFile;
 use crate::install::record::{Place, Scope};
@@ -21,14 +22,12 @@ pub struct Args {
 }
 
 pub fn run(args: &Args) -> anyhow::Result<()> {
-    let root = super::project_root()?;
+    let scope = args.scope.as_deref();
+    let root = Here::find(scope)?.folder.root;
     if let Some(auto) = &args.auto {
-        return always(&root, args.scope.as_deref(), auto == "on");
+        return always(&root, scope, auto == "on");
     }
-    print!(
-        "{}",
-        recall::recall(&root, args.scope.as_deref(), home::now())?
-    );
+    print!("{}", recall::recall(&root, scope, home::now())?);
     Ok(())
 }
 
@@ -37,24 +36,19 @@ const END: &str = "<!-- foreword: end -->\n";
 
 /// At the top of CLAUDE.md: so the user's own words come after it, and it can be taken out to the byte.
 fn always(root: &Path, scope: Option<&str>, on: bool) -> anyhow::Result<()> {
-    // Checks the scope's name.
-    foreword_core::notes::Folder::at(root, scope)?;
     let file = SettingsFile::read(&Place {
         scope: Scope::Project,
         settings: root.join("CLAUDE.md"),
     })?;
-    if !file.target.starts_with(root) {
-        anyhow::bail!(
-            "CLAUDE.md is a link to {}, which is not in this project; nothing was changed",
-            file.target.display()
-        );
-    }
+    ensure!(
+        file.target.starts_with(root),
+        "CLAUDE.md is a link to {}, which is not in this project; nothing was changed",
+        file.target.display()
+    );
     let before = file.text.clone().unwrap_or_default();
-    let Some(mut after) = without(&before) else {
-        anyhow::bail!(
-            "CLAUDE.md has the beginning of Foreword's lines but not their end; remove them by hand, nothing was changed"
-        );
-    };
+    let mut after = without(&before).context(
+        "CLAUDE.md has the beginning of Foreword's lines but not their end; remove them by hand, nothing was changed",
+    )?;
     let master = match scope {
         Some(scope) => format!("{FOLDER}/{scope}/master.md"),
         None => format!("{FOLDER}/master.md"),
@@ -63,17 +57,13 @@ fn always(root: &Path, scope: Option<&str>, on: bool) -> anyhow::Result<()> {
         after = format!("{BEGIN}@{master}\n{END}{after}");
     }
     if after == before {
-        println!(
-            "CLAUDE.md {} already.",
-            if on { "loads it" } else { "does not load it" }
-        );
+        let does = if on { "loads it" } else { "does not load it" };
+        println!("CLAUDE.md {does} already.");
         return Ok(());
     }
     file.require_writable()?;
-    print!(
-        "{}",
-        show::diff(&file.target, file.text.as_deref(), Some(&after))
-    );
+    let diff = show::diff(&file.target, file.text.as_deref(), Some(&after));
+    print!("{diff}");
     if after.is_empty() {
         file.remove(&[])?;
     } else {

@@ -42,35 +42,28 @@ pub fn bill(bill: &Bill) -> String {
     let mut line = |name: &str, text: String| {
         let _ = writeln!(out, "{name:<12}{text}");
     };
-    let failed = if failed > 0 {
-        format!(", {failed} failed")
-    } else {
-        String::new()
+    let failed = match failed {
+        0 => String::new(),
+        failed => format!(", {failed} failed"),
     };
     let since = match bill.since {
         Some(since) => format!("since {}", text::rfc3339(since)),
         None => "in all".to_owned(),
     };
     line("calls", format!("{calls}{failed} ({since})"));
-    line(
-        "tokens",
-        format!(
-            "{input_tokens} in ({cache_read_tokens} from the cache, {cache_write_tokens} written to it), {output_tokens} out"
-        ),
-    );
+    let cached = format!("{cache_read_tokens} from the cache, {cache_write_tokens} written to it");
+    let tokens = format!("{input_tokens} in ({cached}), {output_tokens} out");
+    line("tokens", tokens);
     let unpriced = match (cost, unpriced) {
         (Some(_), 1..) => {
             format!(", and {}", count(unpriced, "call", "calls")) + " whose price is not known"
         }
         _ => String::new(),
     };
+    let (usd, as_of) = (known_usd(cost), prices::AS_OF);
     line(
         "cost",
-        format!(
-            "{}{unpriced} (list prices of {}; the claude CLI counts its own)",
-            known_usd(cost),
-            prices::AS_OF
-        ),
+        format!("{usd}{unpriced} (list prices of {as_of}; the claude CLI counts its own)"),
     );
     line("budget", today(&bill.agent));
     if raw_tokens > 0 {
@@ -198,16 +191,14 @@ pub fn redo_plan(subject: &Subject, provider: Name, plan: &Plan, made: &[Made]) 
         count(subject.kept.turns as u64, "turn", "turns"),
         count(plan.events as u64, "event", "events")
     );
-    let _ = if provider == Name::Offline {
-        writeln!(out, "  offline would derive from them; no model is asked")
-    } else {
-        writeln!(
+    let (name, tokens) = (provider.as_str(), plan.input_tokens);
+    let times = count(plan.batches as u64, "time", "times");
+    let _ = match provider {
+        Name::Offline => writeln!(out, "  offline would derive from them; no model is asked"),
+        _ => writeln!(
             out,
-            "  {} would be asked {}, about {} tokens",
-            provider.as_str(),
-            count(plan.batches as u64, "time", "times"),
-            plan.input_tokens
-        )
+            "  {name} would be asked {times}, about {tokens} tokens"
+        ),
     };
     let _ = match made.is_empty() {
         true => writeln!(out, "  nothing was made of them before"),
@@ -234,23 +225,16 @@ pub fn redone(
         count(redone.events as u64, "event", "events"),
         count(redone.batches as u64, "batch", "batches")
     );
-    let mut line = |name: &str, made: Vec<&Made>| {
-        if !made.is_empty() {
-            let _ = writeln!(out, "  {name}: {}", numbers(made.into_iter()));
+    for (name, made, others, wanted) in [
+        ("replaced", after, before, true),
+        ("gone", before, after, false),
+        ("new", after, before, false),
+    ] {
+        let numbers = numbers(made.iter().filter(|it| is_in(it, others) == wanted));
+        if !numbers.is_empty() {
+            let _ = writeln!(out, "  {name}: {numbers}");
         }
-    };
-    line(
-        "replaced",
-        after.iter().filter(|it| is_in(it, before)).collect(),
-    );
-    line(
-        "gone",
-        before.iter().filter(|it| !is_in(it, after)).collect(),
-    );
-    line(
-        "new",
-        after.iter().filter(|it| !is_in(it, before)).collect(),
-    );
+    }
     out + &gone(subject)
 }
 

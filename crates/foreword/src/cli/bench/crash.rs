@@ -76,7 +76,7 @@ pub fn run(args: &Args) -> anyhow::Result<()> {
             .round(round, points.next().copied())
             .with_context(|| format!("round {round} with seed {seed}"))?;
     }
-    crash.audit.add(crash.trial.audit()?);
+    crash.trial.add_to(&mut crash.audit)?;
     let audit = &crash.audit;
     let report = json!({
         "seed": seed,
@@ -163,7 +163,7 @@ impl Crash {
 
     /// Audits a home for the last time, and goes on in another.
     fn close(&mut self) -> anyhow::Result<()> {
-        self.audit.add(self.trial.audit()?);
+        self.trial.add_to(&mut self.audit)?;
         self.trial = new_trial(self.plant.as_deref())?;
         self.marks = 0;
         Ok(())

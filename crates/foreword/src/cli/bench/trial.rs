@@ -194,8 +194,14 @@ impl Trial {
 
     /// Looks for everything that was accepted, when all is processed.
     pub fn audit(&self) -> anyhow::Result<Audit> {
-        let home = &self.world.home;
         let mut audit = Audit::default();
+        self.add_to(&mut audit)?;
+        Ok(audit)
+    }
+
+    /// The same, beside what was found in other homes.
+    pub fn add_to(&self, audit: &mut Audit) -> anyhow::Result<()> {
+        let home = &self.world.home;
         let queue = audit.open(Queue::look(&home.queue()))?;
         let store = audit.open(Store::look(&home.memory()))?;
         let stored = store
@@ -213,7 +219,7 @@ impl Trial {
             audit.doubled += 1;
             audit.see(format!("mark {mark} is stored {times} times"));
         }
-        audit.stored = stored.len() as u64;
+        audit.stored += stored.len() as u64;
         if let Some(store) = store {
             let twice = store.told_twice()?;
             audit.doubled += twice;
@@ -225,7 +231,7 @@ impl Trial {
         if let Some(queue) = queue {
             let counts = queue.counts()?;
             let pending = counts.pending;
-            audit.skipped = counts.skipped;
+            audit.skipped += counts.skipped;
             audit.stuck += pending;
             if pending > 0 {
                 audit.see(format!("{pending} events are left in the queue"));
@@ -238,7 +244,7 @@ impl Trial {
         if spooled > 0 {
             audit.see(format!("{spooled} events are left in the spool"));
         }
-        Ok(audit)
+        Ok(())
     }
 }
 
@@ -270,18 +276,6 @@ const SEEN_MAX: usize = 20;
 impl Audit {
     pub fn is_clean(&self) -> bool {
         self.lost + self.doubled + self.stuck + self.damaged == 0
-    }
-
-    pub fn add(&mut self, other: Audit) {
-        self.stored += other.stored;
-        self.skipped += other.skipped;
-        self.lost += other.lost;
-        self.doubled += other.doubled;
-        self.stuck += other.stuck;
-        self.damaged += other.damaged;
-        for what in other.seen {
-            self.see(what);
-        }
     }
 
     fn see(&mut self, what: String) {
