@@ -37,7 +37,7 @@ mod vacuum;
 mod why;
 mod worker;
 
-pub use agent::{Agent, Pause, pause};
+pub use agent::{Agent, Pause, has_key, pause, problem};
 pub use cost::Bill;
 pub use doctor::Finding;
 pub use redo::Subject;

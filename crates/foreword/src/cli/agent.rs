@@ -86,9 +86,13 @@ pub fn pause(store: &Store, provider: Name, now: Millis) -> rusqlite::Result<Opt
     }))
 }
 
+pub fn has_key() -> bool {
+    std::env::var_os("ANTHROPIC_API_KEY").is_some_and(|key| !key.is_empty())
+}
+
 /// What keeps a provider from being asked, as far as one can tell without asking. A key may
 /// well be where the worker is started, and not here.
-fn problem(provider: Name, config: &Config) -> Option<String> {
+pub fn problem(provider: Name, config: &Config) -> Option<String> {
     match provider {
         Name::Claude => platform::find_program(&config.claude.command)
             .is_none()

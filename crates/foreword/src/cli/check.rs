@@ -57,28 +57,21 @@ fn checked<T>(
     [damaged, newer]: [&'static str; 2],
     check: impl FnOnce(&T) -> rusqlite::Result<Vec<Wrong>>,
 ) -> anyhow::Result<Vec<Wrong>> {
-    let id = match opened {
+    let error = match opened.map(|database| database.map(|it| check(&it))) {
         Ok(None) => return Ok(Vec::new()),
-        Ok(Some(database)) => match check(&database) {
-            Ok(wrong) => return Ok(wrong),
-            Err(error) => {
-                let error = OpenError::from(error);
-                (error.is_damage().then_some(damaged), error)
-            }
-        },
-        // The next worker brings an older schema up to date.
-        Err(OpenError::OtherSchema { found, known, .. }) if found < known => return Ok(Vec::new()),
-        Err(error @ OpenError::OtherSchema { .. }) => (Some(newer), error),
-        Err(error) => (error.is_damage().then_some(damaged), error),
+        Ok(Some(Ok(wrong))) => return Ok(wrong),
+        Ok(Some(Err(error))) => OpenError::from(error),
+        Err(error) => error,
     };
-    match id {
-        (Some(id), error) => {
-            let file = damaged.replace("-damaged", ".db");
-            let what = format!("{file}: {error}");
-            Ok(vec![Wrong { id, what }])
-        }
-        (None, error) => Err(error.into()),
-    }
+    let id = match error {
+        // The next worker brings an older schema up to date.
+        OpenError::OtherSchema { found, known, .. } if found < known => return Ok(Vec::new()),
+        OpenError::OtherSchema { .. } => newer,
+        _ if error.is_damage() => damaged,
+        error => return Err(error.into()),
+    };
+    let what = format!("{}: {error}", damaged.replace("-damaged", ".db"));
+    Ok(vec![Wrong { id, what }])
 }
 
 fn finding(wrong: Wrong) -> Finding {

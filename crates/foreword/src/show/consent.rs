@@ -3,6 +3,7 @@
 use std::fmt::Write as _;
 
 use super::usd;
+use crate::cli;
 use crate::config::Config;
 use crate::home::Home;
 use crate::provider::{self, Name};
@@ -53,23 +54,17 @@ pub fn provider_chosen(config: &Config, home: &Home, chosen: Option<Name>) -> St
 
 /// What a provider still needs, as far as one can tell from here.
 fn needs(config: &Config, home: &Home, name: Name) -> String {
-    match name {
-        Name::Claude if crate::platform::find_program(&config.claude.command).is_none() => format!(
-            "  `{}` is not on the PATH yet; until it is, everything waits, then goes on offline\n",
-            config.claude.command
+    match (name, cli::problem(name, config)) {
+        (Name::Claude, Some(problem)) => {
+            format!("  {problem} yet; until it is, everything waits, then goes on offline\n")
+        }
+        (Name::OpenAi, Some(_)) => format!(
+            "  set base_url and model under [openai] in {}, for instance \"http://127.0.0.1:11434/v1\" and \"qwen3:8b\"\n",
+            home.config().display()
         ),
-        Name::Anthropic if std::env::var_os("ANTHROPIC_API_KEY").is_none_or(|it| it.is_empty()) => {
+        (Name::Anthropic, _) if !cli::has_key() => {
             "  ANTHROPIC_API_KEY is not set here; it is needed by whatever starts Claude Code\n"
                 .to_owned()
-        }
-        Name::OpenAi
-            if config.openai.base_url.trim().is_empty()
-                || config.openai.model.trim().is_empty() =>
-        {
-            format!(
-                "  set base_url and model under [openai] in {}, for instance \"http://127.0.0.1:11434/v1\" and \"qwen3:8b\"\n",
-                home.config().display()
-            )
         }
         _ => String::new(),
     }

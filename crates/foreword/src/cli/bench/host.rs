@@ -14,7 +14,7 @@ pub struct Host {
 /// A long session; the worker reads a turn as a whole.
 const EVENTS_PER_SESSION: u64 = 200;
 /// What a tool use is beside its output, in bytes.
-const AROUND: usize = 700;
+const AROUND: usize = 580;
 
 impl Host {
     pub fn new(project: PathBuf) -> Host {

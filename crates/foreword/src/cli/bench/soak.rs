@@ -47,7 +47,7 @@ const SECONDS_PER_EVENT: f64 = 1.5;
 const HOOKS_PER_KILL: u32 = 20;
 const HOOK_TAKES: Duration = Duration::from_millis(10);
 /// So many outages there are, each for a quarter of its share of the time;
-const OUTAGES: f64 = 8.0;
+const OUTAGES: u32 = 8;
 /// and so many workers are killed in the time of one.
 const KILLS_PER_OUTAGE: f64 = 6.0;
 /// After the end a process has this long to go.
@@ -137,49 +137,41 @@ struct Weather<'a> {
     model: &'a Model,
     random: Random,
     began: Instant,
-    /// From one outage to the next.
-    cycle: Duration,
+    /// From when to when, in seconds.
+    outages: Vec<(f64, f64)>,
+    kill_within: Duration,
     next_kill: Instant,
     killed: u32,
-    /// In seconds.
-    outages: Vec<(f64, f64)>,
-    down: bool,
 }
 
 impl Weather<'_> {
     fn new(model: &Model, minutes: f64, random: Random) -> Weather<'_> {
+        let share = minutes * 60.0 / f64::from(OUTAGES);
+        let outages = (0..OUTAGES).map(f64::from);
         Weather {
             model,
             random,
             began: Instant::now(),
-            cycle: Duration::from_secs_f64(minutes * 60.0 / OUTAGES),
+            outages: outages
+                .map(|number| (share * (number + 0.5), share * (number + 0.75)))
+                .collect(),
+            kill_within: Duration::from_secs_f64(share * 2.0 / KILLS_PER_OUTAGE),
             next_kill: Instant::now(),
             killed: 0,
-            outages: Vec::new(),
-            down: false,
         }
     }
 
     fn change(&mut self, home: &home::Home) -> anyhow::Result<()> {
-        let seconds = self.began.elapsed().as_secs_f64();
-        let cycles = seconds / self.cycle.as_secs_f64();
-        let down = cycles.fract() >= 0.5 && cycles.fract() < 0.75;
-        if down && !self.down {
-            self.outages.push((seconds, seconds));
-        }
-        if let Some(last) = self.outages.last_mut().filter(|_| self.down) {
-            last.1 = seconds;
-        }
-        self.down = down;
-        self.model.set_down(down);
+        let now = self.began.elapsed().as_secs_f64();
+        let down = |&(from, to): &(f64, f64)| (from..to).contains(&now);
+        self.model.set_down(self.outages.iter().any(down));
         if Instant::now() >= self.next_kill {
             // The kernel names the lock's holder; every worker leads a group of its own.
             if let Some(worker) = Lock::holder(&home.lock())? {
                 platform::kill_group(worker);
                 self.killed += 1;
             }
-            let within = self.cycle.mul_f64(2.0 / KILLS_PER_OUTAGE);
-            self.next_kill = Instant::now() + self.random.moment(within);
+            self.next_kill = Instant::now() + self.random.moment(self.kill_within);
         }
         Ok(())
     }

@@ -5,7 +5,7 @@ use foreword_core::store::Store;
 use foreword_core::text;
 
 use super::{Trouble, World, host};
-use crate::cli::agent::Agent;
+use crate::cli::agent::{Agent, has_key};
 use crate::config::Config;
 use crate::model_files::{self, Files};
 use crate::provider::Name;
@@ -17,7 +17,7 @@ pub fn provider_missing(world: &World) -> Option<Trouble> {
     // Here one only hears that a call failed for want of a key; the hooks may have another
     // environment.
     let no_key = name == Name::Anthropic
-        && std::env::var_os("ANTHROPIC_API_KEY").is_none_or(|key| key.is_empty())
+        && !has_key()
         && agent
             .pause
             .as_ref()
