@@ -22,6 +22,7 @@ use std::cmp::Ordering;
 use std::collections::HashMap;
 
 use rusqlite::named_params;
+use serde::{Deserialize, Serialize};
 
 pub use about::{Match, about};
 pub use filter::Filter;
@@ -55,7 +56,7 @@ pub enum Sort {
 }
 
 /// What a search found and how.
-#[derive(Debug, Clone, PartialEq)]
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
 pub struct Found {
     pub hits: Vec<Hit>,
     pub answer: Answer,
@@ -65,7 +66,7 @@ pub struct Found {
     pub looser: Vec<Looser>,
 }
 
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
 pub enum Answer {
     /// There were no words: everything that the filter lets through.
     Listed,
@@ -79,7 +80,7 @@ pub enum Answer {
 }
 
 /// A query that is less strict, and how many hits it has (up to `LOOSER_MAX`).
-#[derive(Debug, Clone, PartialEq, Eq)]
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 pub enum Looser {
     /// Words that begin so.
     Beginnings(usize),
@@ -90,7 +91,7 @@ pub enum Looser {
 
 pub const LOOSER_MAX: usize = 100;
 
-#[derive(Debug, Clone, PartialEq)]
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
 pub struct Hit {
     pub id: i64,
     pub kind: Kind,
@@ -113,7 +114,7 @@ pub struct Hit {
 }
 
 /// How a hit was found; none in a list.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
 pub enum Matched {
     AllWords,
     SomeWords,

@@ -1,53 +1,68 @@
 //! Search by meaning, for whoever searches.
 //!
-//! The model is in memory once: the worker has it, and is asked over a socket for the vector
-//! of a question (`worker/embed.rs` answers). The rest happens here, on the vectors in
-//! memory.db. Whatever is missing for that, the search goes by words at once and says why: it
-//! never fails and never waits.
+//! The model and all vectors are in memory once: the worker has them, and is asked over a
+//! socket (`worker/embed.rs` answers). Whatever is missing for that, the search goes by words at
+//! once and says why: it never fails and never waits.
 
 use std::io::{Read as _, Write as _};
 use std::os::unix::net::UnixStream;
-use std::path::PathBuf;
-use std::sync::{LazyLock, Mutex, PoisonError, mpsc};
+use std::path::Path;
+use std::sync::mpsc;
 use std::time::{Duration, Instant};
 
-use foreword_core::search::{Answer, Found, Meaning, Query, Sort, search_by_meaning};
-use foreword_core::store::{Loaded, Related, Store};
-use foreword_core::text;
-use foreword_core::vectors::{DIMENSIONS, Vector};
+use foreword_core::search::{Answer, Filter, Found, Query, Sort};
+use foreword_core::store::{Related, Store};
 use serde::{Deserialize, Serialize};
 
 use crate::config::Config;
-use crate::home::{self, Home};
+use crate::home::Home;
 use crate::platform::Lock;
 use crate::switch::{self, Switches};
 use crate::{model_files, start};
 
 /// All that asking may take.
 const PATIENCE: Duration = Duration::from_millis(150);
-/// A question with all that is around it.
-pub const QUESTION_MAX: usize = 4096;
-/// The model does not look at more of it.
-const WORDS_MAX: usize = 1000;
-const VERSION: u32 = 1;
+/// A question with all that is around it, and an answer.
+pub const QUESTION_MAX: usize = 16 << 10;
+const ANSWER_MAX: u64 = 4 << 20;
+/// Counts up with every change of what is below, or of what it is made of: both sides are this
+/// program, but not always of one age.
+const VERSION: u32 = 2;
 
-/// One line of JSON.
-#[derive(Debug, PartialEq, Eq, Serialize, Deserialize)]
-struct Question {
+/// What is sent, as one line of JSON.
+#[derive(Debug, Serialize, Deserialize)]
+struct Message<T> {
     v: u32,
-    text: String,
+    it: T,
 }
 
-/// One line of JSON; if there is no error, the numbers of a vector follow.
-#[derive(Debug, PartialEq, Eq, Serialize, Deserialize)]
-struct Head {
-    v: u32,
-    model: String,
-    error: Option<String>,
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(rename_all = "snake_case")]
+pub enum Question {
+    Search {
+        words: String,
+        filter: Filter,
+        limit: u32,
+        offset: u32,
+    },
+    Related(i64),
+}
+
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
+#[serde(rename_all = "snake_case")]
+pub enum Told {
+    Found {
+        found: Found,
+        /// Of the memory, that is searched by meaning.
+        percent: u64,
+    },
+    Related(Vec<Related>),
+    Not(Why),
 }
 
 /// Why a search goes by words alone.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(rename_all = "snake_case")]
 pub enum Why {
     NotInstalled,
     Off,
@@ -57,6 +72,7 @@ pub enum Why {
     Slow,
     NothingEmbedded,
     Broken,
+    Failed,
 }
 
 impl Why {
@@ -70,6 +86,7 @@ impl Why {
             Why::Slow => "the worker did not answer in time",
             Why::NothingEmbedded => "the worker has not embedded anything yet",
             Why::Broken => "the model cannot be used; `foreword model status` says why",
+            Why::Failed => "the worker could not search; `foreword logs` says why",
         }
     }
 }
@@ -81,66 +98,40 @@ pub fn search(home: &Home, store: &Store, query: &Query<'_>) -> rusqlite::Result
     if query.sort == Sort::Date || !query.words.contains(char::is_alphanumeric) {
         return Ok((by_words()?, String::new()));
     }
-    let mut loaded = LOADED.lock().unwrap_or_else(PoisonError::into_inner);
-    let asked = ask(home, query.words);
-    let meaning = asked.and_then(|answer| {
-        // While the worker thinks about it.
-        if !load(home, store, &mut loaded) {
-            return Err(Why::NothingEmbedded);
-        }
-        answer.recv_timeout(PATIENCE).unwrap_or(Err(Why::Slow))
-    });
-    match meaning {
-        Ok(question) => {
-            let meaning = Meaning {
-                vectors: &loaded.1.vectors,
-                question: &question,
-                now: home::now(),
-            };
-            let found = search_by_meaning(store, query, meaning)?;
-            let (embedded, items) = (loaded.1.items, store.embeddable()?);
-            let note = match embedded * 100 / items.max(1) {
+    let question = Question::Search {
+        words: query.words.to_owned(),
+        filter: query.filter.clone(),
+        limit: query.limit,
+        offset: query.offset,
+    };
+    let why = match ask(home, &question) {
+        Told::Found { found, percent } => {
+            let note = match percent {
                 100.. => String::new(),
-                percent => format!("{percent} % of the memory is searched by meaning yet\n"),
+                _ => format!("{percent} % of the memory is searched by meaning yet\n"),
             };
-            Ok((found, note))
+            return Ok((found, note));
         }
-        Err(why) => {
-            let found = by_words()?;
-            // Who lives without a model need not hear of it where words were enough.
-            let enough = found.answer == Answer::AllWords;
-            let own_wish = matches!(why, Why::NotInstalled | Why::Off | Why::SwitchedOff);
-            let silent = enough && own_wish;
-            let note = if silent {
-                String::new()
-            } else {
-                format!("by words only: {}\n", why.as_str())
-            };
-            Ok((found, note))
-        }
-    }
+        Told::Related(_) => Why::Broken,
+        Told::Not(why) => why,
+    };
+    let found = by_words()?;
+    // Who lives without a model need not hear of it where words were enough.
+    let enough = found.answer == Answer::AllWords;
+    let own_wish = matches!(why, Why::NotInstalled | Why::Off | Why::SwitchedOff);
+    let note = match enough && own_wish {
+        true => String::new(),
+        false => format!("by words only: {}\n", why.as_str()),
+    };
+    Ok((found, note))
 }
 
-/// What has to do with an observation, by meaning too where there are vectors: they are stored, so
-/// nobody needs to be asked.
+/// What has to do with an observation, by meaning too where that can be had at once.
 pub fn related(home: &Home, store: &Store, id: i64) -> rusqlite::Result<Vec<Related>> {
-    let mut loaded = LOADED.lock().unwrap_or_else(PoisonError::into_inner);
-    if is_installed(home) && load(home, store, &mut loaded) {
-        return store.related_by_meaning(id, &loaded.1.vectors);
+    match ask(home, &Question::Related(id)) {
+        Told::Related(related) => Ok(related),
+        _ => store.related(id),
     }
-    store.related(id)
-}
-
-/// All vectors of a memory, kept from one question to the next.
-static LOADED: LazyLock<Mutex<(PathBuf, Loaded)>> = LazyLock::new(Mutex::default);
-
-/// Brings them up to date; says whether there are any.
-fn load(home: &Home, store: &Store, loaded: &mut (PathBuf, Loaded)) -> bool {
-    if loaded.0 != home.dir() {
-        *loaded = (home.dir().to_owned(), Loaded::default());
-    }
-    let read = store.load_vectors(model_files::NAME, &mut loaded.1);
-    read.is_ok() && !loaded.1.vectors.is_empty()
 }
 
 /// Which share of the memory can be found by meaning; none if nobody can tell.
@@ -157,75 +148,84 @@ pub fn is_installed(home: &Home) -> bool {
     home.model().join(foreword_embed::WEIGHTS).is_file()
 }
 
-/// Asks the worker, and starts one if there is none. The answer comes within `PATIENCE`, else it
-/// is not waited for.
-fn ask(home: &Home, words: &str) -> Result<mpsc::Receiver<Result<Vector, Why>>, Why> {
+/// Asks the worker, and starts one if there is none.
+fn ask(home: &Home, question: &Question) -> Told {
     if !is_installed(home) {
-        return Err(Why::NotInstalled);
+        return Told::Not(Why::NotInstalled);
     }
     if !Config::tolerant(home).0.model.embed {
-        return Err(Why::Off);
+        return Told::Not(Why::Off);
     }
     if switch::off_in_environment() || Switches::read(home).everywhere() {
-        return Err(Why::SwitchedOff);
+        return Told::Not(Why::SwitchedOff);
     }
     if !matches!(Lock::holder(&home.lock()), Ok(Some(_))) {
         start::wake_worker(home);
-        return Err(Why::NotRunning);
+        return Told::Not(Why::NotRunning);
     }
     // One that was idle when the model came does not listen yet.
     if !home.embed_socket().exists() {
         start::wake_worker(home);
-        return Err(Why::Loading);
+        return Told::Not(Why::Loading);
     }
-    let (path, question) = (home.embed_socket(), question(words));
+    let (path, question) = (home.embed_socket(), line(question));
     let (sender, receiver) = mpsc::channel();
     // On a thread: to connect to a worker that hangs may take forever.
     std::thread::spawn(move || {
-        let answer = exchange(&path, &question).map_err(|_| Why::Slow);
-        let _ = sender.send(answer.and_then(|answer| read_answer(&answer)));
+        let answer = exchange(&path, &question);
+        let _ = sender.send(answer.map_or(Told::Not(Why::Slow), |it| read_answer(&it)));
     });
-    Ok(receiver)
+    let answer = receiver.recv_timeout(PATIENCE);
+    answer.unwrap_or(Told::Not(Why::Slow))
 }
 
-fn exchange(path: &std::path::Path, question: &[u8]) -> std::io::Result<Vec<u8>> {
+fn exchange(path: &Path, question: &[u8]) -> std::io::Result<Vec<u8>> {
     let mut stream = UnixStream::connect(path)?;
     stream.set_read_timeout(Some(PATIENCE))?;
     stream.set_write_timeout(Some(PATIENCE))?;
     stream.write_all(question)?;
     let mut answer = Vec::new();
-    stream.take(QUESTION_MAX as u64).read_to_end(&mut answer)?;
+    stream.take(ANSWER_MAX).read_to_end(&mut answer)?;
     Ok(answer)
 }
 
-fn question(words: &str) -> Vec<u8> {
-    let text = text::shorten(words, WORDS_MAX).into_owned();
-    let question = serde_json::to_vec(&Question { v: VERSION, text });
-    let mut question = question.unwrap_or_default();
-    question.push(b'\n');
-    question
+/// What one side sends to the other.
+pub fn line(it: &impl Serialize) -> Vec<u8> {
+    let mut line = serde_json::to_vec(&Message { v: VERSION, it }).unwrap_or_default();
+    line.push(b'\n');
+    line
 }
 
-/// What the worker was asked; none if it is no question.
-pub fn read_question(bytes: &[u8]) -> Option<String> {
+/// What was sent; none if it is not ours, not whole, or of another version.
+fn read<T: serde::de::DeserializeOwned>(bytes: &[u8]) -> Option<T> {
     let line = bytes.strip_suffix(b"\n")?;
-    let question: Question = serde_json::from_slice(line).ok()?;
-    (question.v == VERSION).then_some(question.text)
+    let message: Message<T> = serde_json::from_slice(line).ok()?;
+    (message.v == VERSION).then_some(message.it)
+}
+
+pub fn read_question(bytes: &[u8]) -> Option<Question> {
+    read(bytes)
+}
+
+/// A worker of another version hangs up.
+pub fn read_answer(bytes: &[u8]) -> Told {
+    let none = if bytes.is_empty() {
+        Why::Slow
+    } else {
+        Why::Failed
+    };
+    read(bytes).unwrap_or(Told::Not(none))
 }
 
 /// Reads a question from somebody who may send anything, or nothing.
-pub fn receive(stream: &mut UnixStream) -> Option<String> {
+pub fn receive(stream: &mut UnixStream) -> Option<Question> {
     let deadline = Instant::now() + PATIENCE;
     let mut bytes = Vec::new();
     let mut part = [0; QUESTION_MAX];
     while bytes.last() != Some(&b'\n') {
-        stream
-            .set_read_timeout(Some(
-                deadline
-                    .checked_duration_since(Instant::now())?
-                    .max(Duration::from_millis(1)),
-            ))
-            .ok()?;
+        let left = deadline.checked_duration_since(Instant::now())?;
+        let left = left.max(Duration::from_millis(1));
+        stream.set_read_timeout(Some(left)).ok()?;
         let room = QUESTION_MAX - bytes.len();
         match stream.read(&mut part[..room]) {
             Ok(count) if count > 0 => bytes.extend(&part[..count]),
@@ -235,79 +235,48 @@ pub fn receive(stream: &mut UnixStream) -> Option<String> {
     read_question(&bytes)
 }
 
-/// What the worker says: a vector, or why there is none.
-pub fn answer(answer: Result<&Vector, &str>) -> Vec<u8> {
-    let head = Head {
-        v: VERSION,
-        model: model_files::NAME.to_owned(),
-        error: answer.err().map(str::to_owned),
-    };
-    let mut bytes = serde_json::to_vec(&head).unwrap_or_default();
-    bytes.push(b'\n');
-    let numbers = answer.ok().into_iter().flatten();
-    bytes.extend(numbers.flat_map(|number| number.to_le_bytes()));
-    bytes
-}
-
-pub const LOADING: &str = "loading";
-
-/// A vector of our model, of length one; whatever else was sent is no answer.
-pub fn read_answer(bytes: &[u8]) -> Result<Vector, Why> {
-    let line = bytes.iter().position(|it| *it == b'\n').ok_or(Why::Slow)?;
-    let head: Head = serde_json::from_slice(&bytes[..line]).map_err(|_| Why::Broken)?;
-    match head.error.as_deref() {
-        Some(LOADING) => return Err(Why::Loading),
-        None if head.v == VERSION && head.model == model_files::NAME => {}
-        _ => return Err(Why::Broken),
-    }
-    let (numbers, rest) = bytes[line + 1..].as_chunks::<4>();
-    if numbers.len() != DIMENSIONS || !rest.is_empty() {
-        return Err(Why::Broken);
-    }
-    let vector: Vector = std::array::from_fn(|at| f32::from_le_bytes(numbers[at]));
-    let length: f32 = vector.iter().map(|it| it * it).sum();
-    if (0.9..1.1).contains(&length) {
-        Ok(vector)
-    } else {
-        Err(Why::Broken)
-    }
-}
-
 #[cfg(test)]
 mod tests {
     use super::*;
 
+    fn question(words: &str) -> Question {
+        Question::Search {
+            words: words.to_owned(),
+            filter: Filter {
+                since: Some(1),
+                ..Filter::default()
+            },
+            limit: 10,
+            offset: 0,
+        }
+    }
+
     #[test]
     fn a_question_and_its_answer_are_read_as_they_were_sent() {
-        assert_eq!(
-            read_question(&question("why \"so\"\n?")),
-            Some("why \"so\"\n?".to_owned())
-        );
-        let long = question(&"\u{1}".repeat(5000));
-        assert!(
-            long.len() > QUESTION_MAX,
-            "an absurd question is no question"
-        );
-        assert!(question(&"ü".repeat(5000)).len() < QUESTION_MAX);
-        let mut vector = [0.0; DIMENSIONS];
-        vector[3] = 1.0;
-        assert_eq!(read_answer(&answer(Ok(&vector))), Ok(vector));
-        assert_eq!(read_answer(&answer(Err(LOADING))), Err(Why::Loading));
-        assert_eq!(read_answer(&answer(Err("broken"))), Err(Why::Broken));
-        assert_eq!(
-            read_answer(&answer(Ok(&[f32::NAN; DIMENSIONS]))),
-            Err(Why::Broken)
-        );
-        let mut cut = answer(Ok(&vector));
+        for asked in [question("why \"so\"\n?"), Question::Related(7)] {
+            assert_eq!(read_question(&line(&asked)), Some(asked));
+        }
+        let found = Found {
+            hits: Vec::new(),
+            answer: Answer::Meaning,
+            unknown: vec!["so".into()],
+            looser: Vec::new(),
+        };
+        let told = Told::Found { found, percent: 7 };
+        assert_eq!(read_answer(&line(&told)), told);
+        let loading = Told::Not(Why::Loading);
+        assert_eq!(read_answer(&line(&loading)), loading);
+    }
+
+    #[test]
+    fn what_is_cut_of_another_version_or_nothing_is_no_answer() {
+        let mut cut = line(&Told::Related(Vec::new()));
         cut.pop();
-        assert_eq!(read_answer(&cut), Err(Why::Broken));
-        assert_eq!(read_answer(b""), Err(Why::Slow));
-        let other = String::from_utf8(answer(Err(LOADING)))
-            .unwrap()
-            .replace("\"loading\"", "null");
-        assert_eq!(
-            read_answer(other.replace("MiniLM", "Other").as_bytes()),
-            Err(Why::Broken)
-        );
+        assert_eq!(read_answer(&cut), Told::Not(Why::Failed));
+        assert_eq!(read_answer(b""), Told::Not(Why::Slow));
+        let other = String::from_utf8(line(&question("x"))).unwrap();
+        assert!(other.starts_with("{\"v\":2,"), "{other}");
+        let other = other.replacen("\"v\":2", "\"v\":3", 1);
+        assert_eq!(read_question(other.as_bytes()), None);
     }
 }

@@ -23,7 +23,7 @@ use crate::compress::{repair, reply};
 use crate::config::Config;
 use crate::install::record::Record;
 use crate::install::{self, Connection, server};
-use crate::meaning;
+use crate::meaning::{self, Question, Told, Why};
 use mutator::{files, folder, fuzz};
 
 /// Later than anything that is told.
@@ -446,17 +446,16 @@ fn queries() {
 
 #[test]
 fn questions_and_answers_of_the_embed_socket() {
-    let mut vector = [0.0; foreword_core::vectors::DIMENSIONS];
-    vector[0] = 1.0;
     let samples = vec![
-        b"{\"v\":1,\"text\":\"login expiry\"}\n".to_vec(),
-        meaning::answer(Ok(&vector)),
-        meaning::answer(Err(meaning::LOADING)),
+        meaning::line(&Question::Related(7)),
+        br#"{"v":2,"it":{"search":{"words":"login expiry","filter":{"kind":"note"},"limit":10,"offset":0}}}
+"#
+        .to_vec(),
+        meaning::line(&Told::Not(Why::Loading)),
+        meaning::line(&Told::Related(Vec::new())),
     ];
     fuzz("embed", samples, 2000, |input| {
         let _ = meaning::read_question(input);
-        if let Ok(vector) = meaning::read_answer(input) {
-            assert!(vector.iter().all(|it| it.is_finite()));
-        }
+        let _ = meaning::read_answer(input);
     });
 }

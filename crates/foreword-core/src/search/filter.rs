@@ -4,10 +4,11 @@
 //! nothing, and SQLite can begin with whichever of them leaves the fewest rows.
 
 use rusqlite::{Statement, ToSql};
+use serde::{Deserialize, Serialize};
 
 use crate::model::{Kind, Millis, ObservationType, Origin};
 
-#[derive(Debug, Clone, Default, PartialEq, Eq)]
+#[derive(Debug, Clone, Default, PartialEq, Eq, Serialize, Deserialize)]
 pub struct Filter {
     /// By name or key, any of them; none stands for all.
     pub projects: Option<Vec<String>>,

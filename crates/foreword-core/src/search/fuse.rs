@@ -12,7 +12,6 @@ use super::{
     search_for,
 };
 use crate::model::{Millis, Origin};
-use crate::records::RECORDS_MAX;
 use crate::store::Store;
 use crate::vectors::{Vector, Vectors};
 
@@ -157,14 +156,15 @@ fn near(
         hits.retain(|hit| nearest[&hit.id] >= least);
         Ok(hits)
     };
-    let nearest = vectors.nearest(question, count, |_| true);
+    let nearest = vectors.nearest(question, count);
     let mut new = unknown(&nearest)?;
     let is_all = nearest.len() < count;
     let known_too = nearest.iter().filter(|(id, _)| known.contains_key(id));
     let enough = new.len() + known_too.count() >= ENOUGH;
     if !enough && !is_all && query.filter != super::Filter::default() {
-        let allowed = list::ids(store, &query.filter)?;
-        let nearest = vectors.nearest(question, count, |id| allowed.contains(&id));
+        let mut nearest = vectors.near(question, list::ids(store, &query.filter)?.into_iter());
+        nearest.sort_by(|a, b| b.1.total_cmp(&a.1));
+        nearest.truncate(count);
         new = unknown(&nearest)?;
     }
     for hit in &mut new {
@@ -176,9 +176,8 @@ fn near(
         .map(|it| it.id)
         .chain(known.keys().copied())
         .collect();
-    let count = candidates.len() * RECORDS_MAX;
     let mut near: HashMap<i64, (f64, f64, f64)> = HashMap::new();
-    for (id, cosine) in vectors.nearest(question, count, |id| candidates.contains(&id)) {
+    for (id, cosine) in vectors.near(question, candidates.into_iter()) {
         let cosine = f64::from(cosine.max(0.0));
         let (nearest, sum, records) = near.entry(id).or_default();
         *nearest = nearest.max(cosine);

@@ -3,8 +3,6 @@
 //! Everything with a number, in one shape. `pick` takes rows out of a ranking, `list`
 //! out of the whole memory by date, and `timeline` from around one of them.
 
-use std::collections::HashSet;
-
 use rusqlite::{Row, Statement};
 
 use super::Hit;
@@ -60,7 +58,7 @@ pub(super) fn pick(store: &Store, ids: &[i64], filter: &Filter) -> rusqlite::Res
 }
 
 /// Everything that the filter lets through.
-pub(super) fn ids(store: &Store, filter: &Filter) -> rusqlite::Result<HashSet<i64>> {
+pub(super) fn ids(store: &Store, filter: &Filter) -> rusqlite::Result<Vec<i64>> {
     let clauses = filter.clauses();
     let sql = format!("select id from ({})", select("", &clauses));
     let mut statement = store.connection.prepare_cached(&sql)?;

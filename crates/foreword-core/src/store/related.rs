@@ -5,14 +5,14 @@
 //! says nothing: "testing" is everywhere.
 
 use rusqlite::{Row, named_params};
-use serde::Serialize;
+use serde::{Deserialize, Serialize};
 
 use super::Store;
 use super::read::list;
 use crate::model::{Millis, ObservationType};
 use crate::vectors::Vectors;
 
-#[derive(Debug, Clone, PartialEq, Eq, Serialize)]
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 pub struct Related {
     pub id: i64,
     #[serde(rename = "type")]
@@ -102,11 +102,11 @@ impl Store {
              where o.id = :other and o.project_id is this.project_id and o.session_id <> this.session_id",
         )?;
         let mut same = 0;
-        for (other, cosine) in vectors.nearest(&question, NEAREST, |it| it != id) {
+        for (other, cosine) in vectors.nearest(&question, NEAREST) {
             let is_same = cosine >= NEARLY_THE_SAME;
             let known = related.iter().position(|it| it.id == other);
             let is_enough = !is_same && (known.is_some() || related.len() >= RELATED_MAX);
-            if cosine < CLOSE || is_enough || known.is_some_and(|at| at < same) {
+            if other == id || cosine < CLOSE || is_enough || known.is_some_and(|at| at < same) {
                 continue;
             }
             let why = match is_same {

@@ -17,14 +17,17 @@ pub struct Unembedded {
     pub records: Vec<String>,
 }
 
-/// All vectors of a model, and what tells whether they are still all.
+/// All vectors of a model, as far as they were made when they were last looked for.
 #[derive(Debug, Default)]
 pub struct Loaded {
     pub vectors: Vectors,
-    /// How many items they are of.
-    pub items: u64,
-    /// The last that was made.
+    /// A row could not be read: `drop_useless_vectors` has it made again.
+    pub damaged: bool,
+    /// How much of the memory they are of.
+    pub percent: u64,
+    /// The last that was made, and the newest item when they were counted.
     last: i64,
+    newest: i64,
 }
 
 /// Everything that can be found.
@@ -126,26 +129,32 @@ impl Store {
             .query_row([], |row| row.get(0))
     }
 
-    /// Brings these up to date with what is stored: all anew if any changed, which is rare
-    /// and quick. A damaged row is left out, as if it had not been made yet.
+    /// Adds what was made since. What was forgotten since stays: it is not among what can be found.
     pub fn load_vectors(&self, model: &str, loaded: &mut Loaded) -> rusqlite::Result<()> {
-        let last = "select coalesce(max(made), 0) from vectors";
-        let last = self.connection.query_row(last, [], |row| row.get(0))?;
-        // One that was forgotten since is not among what can be found.
-        if loaded.last == last {
-            return Ok(());
-        }
-        // Not both in memory at once.
-        *loaded = Loaded::default();
-        let mut statement = self
-            .connection
-            .prepare_cached("select records from vectors where +model = :model")?;
-        let mut rows = statement.query(named_params! {":model": stored_as(model)})?;
+        let mut statement = self.connection.prepare_cached(
+            "select made, item_id, records
+             from vectors
+             where made > :last and +model = :model
+             order by made",
+        )?;
+        let query = named_params! {":last": loaded.last, ":model": stored_as(model)};
+        let mut rows = statement.query(query)?;
+        let newest = "select coalesce(max(id), 0) from items";
+        let newest = self.connection.query_row(newest, [], |row| row.get(0))?;
+        let mut is_same = loaded.newest == newest;
         while let Some(row) = rows.next()? {
-            let whole = loaded.vectors.add_page(row.get_ref(0)?.as_blob()?);
-            loaded.items += u64::from(whole.is_ok());
+            is_same = false;
+            loaded.last = row.get(0)?;
+            loaded.vectors.remove(row.get(1)?);
+            let page = row.get_ref(2)?.as_blob()?;
+            loaded.damaged |= loaded.vectors.add_page(page).is_err();
         }
-        loaded.last = last;
+        // Counting takes longer than a search.
+        if !is_same {
+            let (embedded, items) = self.embedded(model)?;
+            loaded.percent = embedded * 100 / items.max(1);
+            loaded.newest = newest;
+        }
         Ok(())
     }
 

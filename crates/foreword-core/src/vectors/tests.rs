@@ -65,7 +65,7 @@ fn the_nearest_are_those_of_an_exact_comparison() {
             .map(|(owner, it)| (dot(query, it), owner))
             .collect();
         exact.sort_by(|a, b| b.0.total_cmp(&a.0));
-        let hits = vectors.nearest(query, 20, |_| true);
+        let hits = vectors.nearest(query, 20);
         assert_eq!(hits.len(), 20);
         found += exact[..20]
             .iter()
@@ -81,31 +81,36 @@ fn the_nearest_are_those_of_an_exact_comparison() {
 }
 
 #[test]
-fn only_what_is_allowed_is_found_however_far_it_is() {
+fn the_nearest_are_as_many_as_there_are_and_those_of_an_owner_however_far() {
     let mut vectors = Vectors::default();
     for _ in 0..2000 {
         vectors.push(1, &axis(0));
     }
     vectors.push(2, &axis(0).map(|it| -it));
-    let found = vectors.nearest(&axis(0), 3, |owner| owner == 2);
-    assert_eq!(found, [(2, -1.0)]);
-    assert_eq!(vectors.nearest(&axis(0), 3, |_| true), [(1, 1.0); 3]);
-    assert_eq!(vectors.nearest(&axis(0), 0, |_| true), []);
-    assert_eq!(Vectors::default().nearest(&axis(0), 3, |_| true), []);
+    assert_eq!(vectors.near(&axis(0), [2, 3].into_iter()), [(2, -1.0)]);
+    assert_eq!(vectors.nearest(&axis(0), 3), [(1, 1.0); 3]);
+    assert_eq!(vectors.nearest(&axis(0), 3000).len(), 2001);
+    assert_eq!(vectors.nearest(&axis(0), 0), []);
+    assert_eq!(Vectors::default().nearest(&axis(0), 3), []);
 }
 
 #[test]
 fn an_owner_is_removed_with_all_its_records() {
     let mut vectors = Vectors::default();
-    for (at, owner) in [7, 8, 7, 9, 7].into_iter().enumerate() {
+    for (at, owner) in [7, 7, 8, 6, 6].into_iter().enumerate() {
         vectors.push(owner, &axis(at));
     }
     vectors.remove(7);
-    assert_eq!(vectors.len(), 2);
-    assert_eq!(vectors.nearest(&axis(1), 1, |_| true), [(8, 1.0)]);
-    assert_eq!(vectors.nearest(&axis(3), 1, |_| true), [(9, 1.0)]);
     vectors.remove(5);
-    assert_eq!(vectors.len(), 2);
+    assert_eq!(vectors.nearest(&axis(2), 5).len(), 3);
+    assert_eq!(vectors.nearest(&axis(2), 1), [(8, 1.0)]);
+    assert_eq!(
+        vectors.near(&axis(4), [7, 6].into_iter()),
+        [(6, 0.0), (6, 1.0)]
+    );
+    assert_eq!((vectors.of(7), vectors.of(8)), (None, Some(axis(2))));
+    vectors.push(7, &axis(9));
+    assert_eq!(vectors.of(7), Some(axis(9)));
 }
 
 fn three() -> Vectors {

@@ -6,7 +6,7 @@ use foreword_core::search::{
     Answer, Filter, Found, Matched, Meaning, Query, Sort, search_by_meaning,
 };
 use foreword_core::store::{Loaded, Store, Unembedded};
-use foreword_core::vectors::{DIMENSIONS, Vector};
+use foreword_core::vectors::{DIMENSIONS, Vector, Vectors};
 
 use crate::queue::event;
 use crate::store::{observation, open, outside, prompt, store};
@@ -325,25 +325,34 @@ fn damaged_vectors_and_those_of_another_model_are_left_out_dropped_and_made_agai
 }
 
 #[test]
-fn loaded_vectors_are_loaded_again_when_any_changed() {
+fn loaded_vectors_take_in_what_was_made_since() {
     let dir = tempfile::tempdir().unwrap();
     let mut memory = memory(&dir, &[("alpha", 0.9)]);
     let mut loaded = Loaded::default();
     memory.load_vectors(MODEL, &mut loaded).unwrap();
     let before = loaded.vectors.clone();
     memory.load_vectors(MODEL, &mut loaded).unwrap();
-    assert_eq!(loaded.vectors, before);
+    assert_eq!((&loaded.vectors, loaded.percent), (&before, 100));
     // Another vector in place of the last, as many as before.
-    outside(&dir)
-        .execute(
-            "delete from vectors where made = (select max(made) from vectors)",
+    let last: i64 = outside(&dir)
+        .query_row(
+            "delete from vectors where made = (select max(made) from vectors) returning item_id",
             [],
+            |row| row.get(0),
         )
         .unwrap();
     embed(&mut memory, |_| towards(0.1));
     memory.load_vectors(MODEL, &mut loaded).unwrap();
-    assert_eq!(loaded.vectors.len(), before.len());
-    assert_ne!(loaded.vectors, before);
+    let count = |vectors: &Vectors| vectors.nearest(&towards(1.0), 100).len();
+    assert_eq!(count(&loaded.vectors), count(&before));
+    assert_ne!(loaded.vectors.of(last), before.of(last));
+    let mut anew = Loaded::default();
+    memory.load_vectors(MODEL, &mut anew).unwrap();
+    assert_eq!(loaded.vectors.of(last), anew.vectors.of(last));
+    // One that lacks its vectors yet counts.
+    store(&mut memory, &[prompt(9, "p9", "asked")], |_| Vec::new());
+    memory.load_vectors(MODEL, &mut loaded).unwrap();
+    assert_eq!(loaded.percent, 60);
 }
 
 #[test]

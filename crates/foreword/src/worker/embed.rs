@@ -1,9 +1,10 @@
 //! The sentence model in the worker: it embeds what has no vectors yet, while there is nothing
-//! else to do, and answers those who want a question embedded (`crate::meaning` asks).
+//! else to do, and searches for those who ask (`crate::meaning`).
 //!
 //! Two threads. One works through the memory, at the lowest priority; what lacks vectors is
-//! all it needs to know, so it can be stopped at any text. The other sits at the socket and is
-//! quick. Neither is ever waited for by the worker's own loop.
+//! all it needs to know, so it can be stopped at any text. It also loads the model and the
+//! vectors. The other sits at the socket and is quick. Neither is ever waited for by the
+//! worker's own loop.
 
 use std::io::Write as _;
 use std::os::unix::fs::PermissionsExt as _;
@@ -16,18 +17,21 @@ use std::time::{Duration, SystemTime};
 
 use anyhow::Context as _;
 use foreword_core::model::Millis;
-use foreword_core::store::{Store, Unembedded};
+use foreword_core::search::{Meaning, Query, Sort, search_by_meaning};
+use foreword_core::store::{Loaded, Store, Unembedded};
 use foreword_core::text;
 use foreword_embed::{Model, WEIGHTS};
 
 use crate::home::{self, Home};
 use crate::log::Log;
-use crate::meaning::{self, LOADING};
+use crate::meaning::{self, Question, Told, Why};
 use crate::{model_files, platform};
 
 /// So many texts at least make a batch, and a transaction.
 const BATCH: usize = 32;
-/// A model that nobody used for so long is let go: it takes 70 MB.
+/// So much of a question is looked at, in characters: more would take too long.
+const QUESTION_MAX: usize = 500;
+/// A model that nobody used for so long is let go, with the vectors: it takes 70 MB.
 const MODEL_IDLE: Duration = Duration::from_secs(30);
 const WRITE_WITHIN: Duration = Duration::from_millis(100);
 
@@ -40,6 +44,7 @@ pub struct Embedder {
 struct Shared {
     home: Home,
     state: Mutex<State>,
+    memory: Mutex<Memory>,
     changed: Condvar,
     /// The worker has work of its own, or ends.
     yields: AtomicBool,
@@ -57,6 +62,15 @@ struct State {
     model: Option<Arc<Model>>,
     /// Files that cannot be used, by their time.
     broken: Option<SystemTime>,
+    /// Vectors that cannot be read were seen.
+    damaged: bool,
+}
+
+/// What is searched: nothing until it is loaded.
+#[derive(Default)]
+struct Memory {
+    store: Option<Store>,
+    loaded: Loaded,
 }
 
 impl Embedder {
@@ -73,6 +87,7 @@ impl Embedder {
                 wanted: true,
                 ..State::default()
             }),
+            memory: Mutex::default(),
             changed: Condvar::new(),
             yields: AtomicBool::new(false),
             used_at: AtomicI64::new(0),
@@ -125,6 +140,10 @@ impl Shared {
         self.state.lock().unwrap_or_else(PoisonError::into_inner)
     }
 
+    fn memory(&self) -> MutexGuard<'_, Memory> {
+        self.memory.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+
     fn note_use(&self) {
         self.used_at.store(home::now(), Ordering::Relaxed);
     }
@@ -148,23 +167,52 @@ impl Shared {
         {
             return;
         }
-        let Some(text) = meaning::receive(&mut stream) else {
+        let Some(question) = meaning::receive(&mut stream) else {
             return;
         };
         self.note_use();
         let model = {
             let mut state = self.state();
-            state.wanted = true;
+            state.wanted = state.model.is_none();
             // Who searches may miss what was said just now.
             state.look = true;
             state.model.clone().ok_or(match state.broken {
-                Some(_) => "broken",
-                None => LOADING,
+                Some(_) => Why::Broken,
+                None => Why::Loading,
             })
         };
         self.changed.notify_all();
-        let vector = model.map(|model| model.embed(&text));
-        let _ = stream.write_all(&meaning::answer(vector.as_ref().map_err(|why| *why)));
+        let told = model.and_then(|model| self.told(&model, &question));
+        let _ = stream.write_all(&meaning::line(&told.unwrap_or_else(Told::Not)));
+    }
+
+    fn told(&self, model: &Model, question: &Question) -> Result<Told, Why> {
+        let mut memory = self.memory();
+        let told = self.load(&mut memory).and_then(|()| match &memory.store {
+            Some(store) if !memory.loaded.vectors.is_empty() => {
+                Ok(Ok(answer(store, &memory.loaded, model, question)?))
+            }
+            _ => Ok(Err(Why::NothingEmbedded)),
+        });
+        told.unwrap_or_else(|error| {
+            Log::Worker.line(&self.home, &format!("could not search: {error:#}"));
+            *memory = Memory::default();
+            Err(Why::Failed)
+        })
+    }
+
+    /// Brings what is searched up to date.
+    fn load(&self, memory: &mut Memory) -> anyhow::Result<()> {
+        if memory.store.is_none() {
+            memory.store = Store::look(&self.home.memory())?;
+        }
+        if let Some(store) = &memory.store {
+            store.load_vectors(model_files::NAME, &mut memory.loaded)?;
+        }
+        if std::mem::take(&mut memory.loaded.damaged) {
+            self.state().damaged = true;
+        }
+        Ok(())
     }
 
     fn embed_all(&self) {
@@ -180,6 +228,10 @@ impl Shared {
                 let unused = home::now() - self.used_at.load(Ordering::Relaxed);
                 if over.timed_out() || unused >= MODEL_IDLE.as_millis() as Millis {
                     state.model = None;
+                    // If it is in use, it is for the next time.
+                    if let Ok(mut memory) = self.memory.try_lock() {
+                        *memory = Memory::default();
+                    }
                 }
             }
             if state.ends {
@@ -189,9 +241,15 @@ impl Shared {
             state.wanted = false;
             // Before looking: what comes meanwhile says so again.
             state.look &= !look;
+            if std::mem::take(&mut state.damaged) {
+                // Opened anew, they are dropped.
+                store = None;
+            }
             drop(state);
             if !look {
                 self.model();
+                // Whoever searches says so if it fails.
+                let _ = self.load(&mut self.memory());
                 continue;
             }
             match self.batch(&mut store) {
@@ -275,4 +333,41 @@ impl Shared {
         store.put_vectors(model_files::NAME, &made)?;
         Ok(Some(made.len()))
     }
+}
+
+fn answer(
+    store: &Store,
+    loaded: &Loaded,
+    model: &Model,
+    question: &Question,
+) -> anyhow::Result<Told> {
+    let (words, filter, limit, offset) = match question {
+        Question::Related(id) => {
+            return Ok(Told::Related(
+                store.related_by_meaning(*id, &loaded.vectors)?,
+            ));
+        }
+        Question::Search {
+            words,
+            filter,
+            limit,
+            offset,
+        } => (words, filter.clone(), *limit, *offset),
+    };
+    let query = Query {
+        words,
+        filter,
+        sort: Sort::Relevance,
+        limit,
+        offset,
+    };
+    let meaning = Meaning {
+        vectors: &loaded.vectors,
+        question: &model.embed(&text::shorten(words, QUESTION_MAX)),
+        now: home::now(),
+    };
+    Ok(Told::Found {
+        found: search_by_meaning(store, &query, meaning)?,
+        percent: loaded.percent,
+    })
 }

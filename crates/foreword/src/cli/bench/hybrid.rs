@@ -1,5 +1,5 @@
-//! What search by meaning costs: through a worker that has the model, and as a command that starts,
-//! reads all vectors and is gone.
+//! What search by meaning costs: through a worker that has the model and the vectors, asked by one
+//! who stays, and by a command that starts, asks and is gone.
 //!
 //! The vectors are made up: to embed a hundred thousand texts takes half an hour, and a search takes
 //! as long whatever they say. The questions are embedded by the real model.
@@ -9,11 +9,11 @@ use std::time::{Duration, Instant};
 
 use anyhow::{Context as _, ensure};
 use foreword_core::search::Query;
-use foreword_core::store::Store;
+use foreword_core::store::{Loaded, Store};
 use foreword_core::vectors::DIMENSIONS;
 use serde_json::{Value, json};
 
-use super::statistics::{milliseconds, percentile};
+use super::statistics::{median, milliseconds, percentile};
 use super::vectors::Chance;
 use super::{process, server};
 use crate::cli::{home_to_look_at, worker};
@@ -78,12 +78,24 @@ fn with_worker(
     }
     Ok(json!({
         "ms": {"p50": percentile(&times, 50), "p95": percentile(&times, 95)},
+        "load_ms": load(&store)?,
         "cold_ms": {"p50": percentile(&cold, 50), "p95": percentile(&cold, 95)},
         "by_words_only": by_words,
         "mcp_peak_bytes": server::most_memory(home, queries)?,
         "worker_peak_bytes": process::peak_kilobytes(pid) * 1024,
         "raw_ms": {"ours": times, "cold": cold},
     }))
+}
+
+/// How long the worker takes to read all vectors.
+fn load(store: &Store) -> anyhow::Result<f64> {
+    let mut times = Vec::new();
+    for _ in 0..9 {
+        let started = Instant::now();
+        store.load_vectors(model_files::NAME, &mut Loaded::default())?;
+        times.push(milliseconds(started.elapsed()));
+    }
+    Ok(median(&times))
 }
 
 /// Gives every record a vector in no direction.

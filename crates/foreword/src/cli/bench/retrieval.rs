@@ -317,7 +317,8 @@ fn by_vectors(
     let mut found = search(store, &everything)?;
     let mut hits: HashMap<i64, Hit> = found.hits.drain(..).map(|it| (it.id, it)).collect();
     let vector = model.embed(&question.question);
-    let near = vectors.nearest(&vector, vectors.len(), |id| hits.contains_key(&id));
+    let mut near = vectors.near(&vector, hits.keys().copied());
+    near.sort_by(|a, b| b.1.total_cmp(&a.1));
     found.hits = near
         .into_iter()
         .filter_map(|(id, _)| hits.remove(&id))
