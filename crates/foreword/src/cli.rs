@@ -75,7 +75,7 @@ struct Cli {
 #[derive(Subcommand)]
 enum Command {
     /// Show what Foreword does, in a throw-away home
-    Demo(demo::Args),
+    Demo,
     /// Connect Claude Code to Foreword
     Install(connect::InstallArgs),
     /// Disconnect Claude Code; the memory stays
@@ -85,7 +85,7 @@ enum Command {
     /// What models were asked, what that cost and what came of it
     Cost(cost::Args),
     /// Try again what was skipped, and ask a provider that was paused
-    Retry(retry::Args),
+    Retry,
     /// Derive again from a session or a turn, in place of what was made of it
     Redo(redo::Args),
     /// What is wrong and what cures it
@@ -137,7 +137,7 @@ enum Command {
     /// Completions for a shell, to be put where that shell looks for them
     Completions(pages::CompletionsArgs),
     /// The manual page
-    Man(pages::ManArgs),
+    Man,
     /// Answer a coding agent over the Model Context Protocol, on standard input and output
     Mcp,
     /// With --preview: what a session that starts here is told, and why
@@ -217,12 +217,12 @@ fn end_quietly_when_nobody_reads() {
 
 fn dispatch(command: Command) -> anyhow::Result<()> {
     match command {
-        Command::Demo(args) => demo::run(&args),
+        Command::Demo => demo::run(),
         Command::Install(args) => connect::install(&args),
         Command::Uninstall(args) => connect::uninstall(&args),
         Command::Status(args) => status::run(&args),
         Command::Cost(args) => cost::run(&args),
-        Command::Retry(args) => retry::run(&args),
+        Command::Retry => retry::run(),
         Command::Redo(args) => redo::run(&args),
         Command::Doctor(args) => doctor::run(&args),
         Command::Check(args) => check::run(&args),
@@ -248,7 +248,7 @@ fn dispatch(command: Command) -> anyhow::Result<()> {
         Command::Worker(args) => worker::run(&args),
         Command::Bench(args) => bench::run(&args),
         Command::Completions(args) => pages::completions(&args),
-        Command::Man(args) => pages::man(&args),
+        Command::Man => pages::man(),
         Command::Mcp => crate::mcp::run(),
         Command::Context(args) => context::run(&args),
         Command::New => hook_road(Hook::New),

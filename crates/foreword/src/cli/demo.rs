@@ -13,9 +13,6 @@ use serde_json::{Value, json};
 use super::bench::spawn::spawn;
 use super::bench::world::World;
 
-#[derive(clap::Args)]
-pub struct Args {}
-
 const SESSION: &str = include_str!("demo/session.jsonl");
 
 /// One line of the recording.
@@ -35,7 +32,7 @@ struct Write {
     content: String,
 }
 
-pub fn run(_args: &Args) -> anyhow::Result<()> {
+pub fn run() -> anyhow::Result<()> {
     match perform() {
         // `| head`: whoever watched has seen enough, and the stage is cleared all the same.
         Err(error) if is_closed_pipe(&error) => Ok(()),

@@ -10,7 +10,7 @@ use foreword_core::notes::archive::Archive;
 use foreword_core::notes::{Folder, Note};
 use foreword_core::project::Place;
 use foreword_core::text::{self, count, one_line};
-use serde_json::json;
+use serde_json::{Value, json};
 
 use crate::{home, show};
 
@@ -108,31 +108,26 @@ fn list(folder: &Folder, as_json: bool) -> anyhow::Result<()> {
             })
         }));
     }
-    if as_json {
-        println!("{}", show::json(&rows.into()));
-        return Ok(());
-    }
-    if rows.is_empty() {
-        println!("no notes yet; `foreword summarize` writes one");
-    }
-    for row in &rows {
-        let word = |name: &str, none: &str| one_line(row[name].as_str().unwrap_or(none));
-        if let Some(path) = row["path"].as_str() {
-            println!(
-                "{:10}  {}  {}",
-                word("last", "-"),
-                word("title", "-"),
-                one_line(path)
-            );
-        }
-        for problem in row["problems"].as_array().into_iter().flatten() {
-            println!(
-                "            {}",
-                one_line(problem.as_str().unwrap_or_default())
-            );
-        }
-    }
+    let words = || match rows.is_empty() {
+        true => "no notes yet; `foreword summarize` writes one\n".to_owned(),
+        false => rows.iter().map(row).collect(),
+    };
+    show::print(as_json, || json!(rows), words);
     Ok(())
+}
+
+/// A note in a line, and what is wrong with it below.
+fn row(row: &Value) -> String {
+    let word = |value: &Value| one_line(value.as_str().unwrap_or("-"));
+    let mut out = String::new();
+    if row["path"].is_string() {
+        let [last, title, path] = ["last", "title", "path"].map(|name| word(&row[name]));
+        out = format!("{last:10}  {title}  {path}\n");
+    }
+    for problem in row["problems"].as_array().into_iter().flatten() {
+        out += &format!("            {}\n", word(problem));
+    }
+    out
 }
 
 fn export(folder: &Folder, file: &Path) -> anyhow::Result<()> {

@@ -15,9 +15,6 @@ pub struct CompletionsArgs {
     shell: String,
 }
 
-#[derive(clap::Args)]
-pub struct ManArgs {}
-
 pub fn completions(args: &CompletionsArgs) -> anyhow::Result<()> {
     let shell = args.shell.parse::<Shell>().map_err(anyhow::Error::msg)?;
     let mut page = Vec::new();
@@ -26,7 +23,7 @@ pub fn completions(args: &CompletionsArgs) -> anyhow::Result<()> {
     Ok(())
 }
 
-pub fn man(_args: &ManArgs) -> anyhow::Result<()> {
+pub fn man() -> anyhow::Result<()> {
     let mut command = Cli::command().disable_help_subcommand(true);
     command.build();
     let mut page = Vec::new();

@@ -12,10 +12,7 @@ use crate::home::{self, Home};
 use crate::provider;
 use crate::worker::leash::is_for_a_person;
 
-#[derive(clap::Args)]
-pub struct Args {}
-
-pub fn run(_args: &Args) -> anyhow::Result<()> {
+pub fn run() -> anyhow::Result<()> {
     let home = super::home()?;
     let config = Config::load(&home)?;
     let lifted = lift_pause(&home, &config)?;

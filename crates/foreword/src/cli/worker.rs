@@ -86,18 +86,22 @@ fn run_here(home: &Home, detached: bool) -> anyhow::Result<()> {
             println!("the settings have changed");
             // One without a model needs no key, so nothing has to wait for the next hook.
             let (config, _) = Config::tolerant(home);
-            if provider::choose(&config, home).name == Name::Offline && worker::anything_waits(home)
-            {
-                start::start_worker(home).context("could not start a worker")?;
+            if provider::choose(&config, home).name == Name::Offline {
+                start_another(home)?;
             }
         }
         End::Replaced => {
             println!("the program was replaced");
-            if worker::anything_waits(home) {
-                start::start_worker(home).context("could not start a worker")?;
-            }
+            start_another(home)?;
         }
         End::Asked => println!("ended as asked"),
+    }
+    Ok(())
+}
+
+fn start_another(home: &Home) -> anyhow::Result<()> {
+    if worker::anything_waits(home) {
+        start::start_worker(home).context("could not start a worker")?;
     }
     Ok(())
 }
