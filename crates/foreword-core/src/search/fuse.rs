@@ -37,11 +37,11 @@ const LIKE_BEST: f64 = 0.35;
 /// the question as a whole is better than one that touches on it.
 const NEAREST: f64 = 0.5;
 const AVERAGE: f64 = 0.5;
-const NAMED_DAY: f64 = 0.05;
+const NAMED_DAY: f64 = 0.025;
 /// What breaks a tie, and no more: half of it is gone after so long.
-const RECENCY: f64 = 0.01;
+const RECENCY: f64 = 0.005;
 const RECENCY_HALF: f64 = 90.0 * 86_400_000.0;
-const USER_SAID: f64 = 0.01;
+const USER_SAID: f64 = 0.005;
 /// Where the words leave no doubt.
 const ALL_WORDS: f64 = 0.1;
 const EXACT: f64 = 2.0;
