@@ -131,7 +131,7 @@ pub fn search(store: &Store, query: &Query<'_>) -> rusqlite::Result<Found> {
         return listed(store, query);
     }
     // What the words are about, else whatever is there of them.
-    let mut found = search_for(store, query, [about_words(&all), all.clone()])?;
+    let (mut found, _) = search_for(store, query, [about_words(&all), all.clone()])?;
     if found.hits.is_empty() {
         found.looser = looser(store, query, &all)?;
     }
@@ -143,21 +143,23 @@ fn about_words(words: &[Word]) -> Vec<Word> {
     words.cloned().collect()
 }
 
-/// What has the first words, else the others, or a character of them.
+/// What has the first words, else the others, or a character of them; and what they are worth.
 fn search_for(
     store: &Store,
     query: &Query<'_>,
     [words, others]: [Vec<Word>; 2],
-) -> rusqlite::Result<Found> {
+) -> rusqlite::Result<(Found, f64)> {
     let mut found = Found {
         hits: Vec::new(),
         answer: Answer::Nothing,
         unknown: Vec::new(),
         looser: Vec::new(),
     };
+    let mut worth = 0.0;
     for words in [words, [words::characters(&others), others].concat()] {
         let asked = Asked::new(store, &words)?;
         (found.hits, found.answer) = asked.hits(store, query)?;
+        worth = asked.worth();
         if found.unknown.is_empty() {
             found.unknown = asked.unknown;
         }
@@ -165,7 +167,7 @@ fn search_for(
             break;
         }
     }
-    Ok(found)
+    Ok((found, worth))
 }
 
 fn listed(store: &Store, query: &Query<'_>) -> rusqlite::Result<Found> {

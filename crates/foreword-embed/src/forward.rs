@@ -3,9 +3,7 @@
 //! Nearly all of the time goes into products of matrices, and all of those go through
 //! `multiply`. Weights are packed for it once: sixteen outputs lie side by side, so
 //! that a processor with wide registers takes them at a time. The code is plain Rust,
-//! compiled twice: for processors with AVX2 and FMA, and for any.
-
-use std::array;
+//! compiled three times: for processors with AVX-512, for those with AVX2 and FMA, and for any.
 
 use crate::weights::Weights;
 use crate::{DIMENSIONS, ModelError, Vector};
@@ -19,10 +17,8 @@ const INNER: usize = 4 * DIMENSIONS;
 const POSITIONS: usize = 512;
 const EPSILON: f32 = 1e-12;
 
-/// So many outputs are worked on together, for so many tokens: twelve registers of AVX2 hold the
-/// sums, and four are left for the rest.
+/// So many outputs are worked on together.
 const LANES: usize = 16;
-const ROWS: usize = 6;
 type Lanes = [f32; LANES];
 
 pub struct Network {
@@ -33,9 +29,8 @@ pub struct Network {
 }
 
 struct Layer {
-    query: Dense,
-    key: Dense,
-    value: Dense,
+    /// Queries, keys and values, beside each other.
+    asked: Dense,
     attended: Dense,
     attended_norm: Norm,
     wide: Dense,
@@ -45,7 +40,9 @@ struct Layer {
 
 /// `x · weightsᵀ + bias`. For each sixteen outputs, and in those for each input, sixteen weights.
 struct Dense {
-    weights: Vec<Lanes>,
+    weights: Vec<[i16; LANES]>,
+    /// By output, what one step is.
+    steps: Vec<f32>,
     bias: Vec<f32>,
     inputs: usize,
 }
@@ -55,8 +52,7 @@ struct Norm {
     bias: Vec<f32>,
 }
 
-/// The table of words is half of the file. In 16 bits it takes half of that, and the vectors
-/// differ by less than what other processors' rounding does.
+/// The table of words is half of the file.
 struct Words {
     numbers: Vec<i16>,
     /// By word, what one step is.
@@ -86,30 +82,52 @@ impl Network {
 
     /// At most `TOKENS_MAX` tokens of the vocabulary.
     pub fn run(&self, tokens: &[u32]) -> Vector {
-        #[cfg(target_arch = "x86_64")]
-        if is_x86_feature_detected!("avx2") && is_x86_feature_detected!("fma") {
-            #[expect(unsafe_code, reason = "the one call that needs a certain processor")]
-            // SAFETY: the processor was just asked whether it has both.
-            return unsafe { run_wide(self, tokens) };
-        }
-        self.run_plain(tokens)
+        self.run_within(16, tokens)
     }
 
-    pub fn run_plain(&self, tokens: &[u32]) -> Vector {
-        run::<false>(self, tokens)
+    /// With registers of at most so many numbers.
+    pub fn run_within(&self, width: usize, tokens: &[u32]) -> Vector {
+        let run = compiled(width);
+        #[expect(unsafe_code, reason = "the one call that needs a certain processor")]
+        // SAFETY: the processor was just asked whether it has what this one needs.
+        unsafe {
+            run(self, tokens)
+        }
     }
+}
+
+/// `run`, as it was compiled for this processor.
+#[cfg_attr(
+    not(target_arch = "x86_64"),
+    expect(unused_variables, reason = "there it is compiled once")
+)]
+fn compiled(width: usize) -> unsafe fn(&Network, &[u32]) -> Vector {
+    #[cfg(target_arch = "x86_64")]
+    if width >= 16 && is_x86_feature_detected!("avx512f") {
+        return run_512;
+    } else if width >= 8 && is_x86_feature_detected!("avx2") && is_x86_feature_detected!("fma") {
+        return run_256;
+    }
+    run::<4>
+}
+
+#[cfg(target_arch = "x86_64")]
+#[target_feature(enable = "avx512f")]
+fn run_512(network: &Network, tokens: &[u32]) -> Vector {
+    run::<16>(network, tokens)
 }
 
 #[cfg(target_arch = "x86_64")]
 #[target_feature(enable = "avx2,fma")]
-fn run_wide(network: &Network, tokens: &[u32]) -> Vector {
-    run::<true>(network, tokens)
+fn run_256(network: &Network, tokens: &[u32]) -> Vector {
+    run::<8>(network, tokens)
 }
 
-// Everything below is inlined into one of the two functions above, and so compiled for it.
+// Everything below is inlined into one of the functions above, and so compiled for it. `WIDTH` is how
+// many numbers a register holds.
 
 #[inline(always)]
-fn run<const FUSED: bool>(network: &Network, tokens: &[u32]) -> Vector {
+fn run<const WIDTH: usize>(network: &Network, tokens: &[u32]) -> Vector {
     let mut x = vec![0.0; tokens.len() * DIMENSIONS];
     let rows = x.chunks_exact_mut(DIMENSIONS).zip(tokens);
     for ((row, &token), position) in rows.zip(network.positions.chunks_exact(DIMENSIONS)) {
@@ -118,7 +136,7 @@ fn run<const FUSED: bool>(network: &Network, tokens: &[u32]) -> Vector {
     }
     network.norm.apply(&mut x);
     for layer in &network.layers {
-        layer.apply::<FUSED>(&mut x, tokens.len());
+        layer.apply::<WIDTH>(&mut x, tokens.len());
     }
     // The mean over all tokens, of length one: how long it was before does not matter.
     let mut vector = [0.0; DIMENSIONS];
@@ -132,106 +150,109 @@ fn run<const FUSED: bool>(network: &Network, tokens: &[u32]) -> Vector {
 impl Layer {
     fn read(weights: &Weights, number: usize) -> Result<Layer, ModelError> {
         let name = |part: &str| format!("encoder.layer.{number}.{part}");
-        let dense =
-            |part: &str, outputs, inputs| Dense::read(weights, &name(part), outputs, inputs);
-        let square = |part: &str| dense(part, DIMENSIONS, DIMENSIONS);
+        let dense = |parts: &[&str], outputs, inputs| {
+            let names: Vec<String> = parts.iter().map(|part| name(part)).collect();
+            Dense::read(weights, &names, outputs, inputs)
+        };
+        let asked = ["query", "key", "value"].map(|part| format!("attention.self.{part}"));
         Ok(Layer {
-            query: square("attention.self.query")?,
-            key: square("attention.self.key")?,
-            value: square("attention.self.value")?,
-            attended: square("attention.output.dense")?,
+            asked: dense(
+                &asked.each_ref().map(String::as_str),
+                DIMENSIONS,
+                DIMENSIONS,
+            )?,
+            attended: dense(&["attention.output.dense"], DIMENSIONS, DIMENSIONS)?,
             attended_norm: Norm::read(weights, &name("attention.output"))?,
-            wide: dense("intermediate.dense", INNER, DIMENSIONS)?,
-            narrow: dense("output.dense", DIMENSIONS, INNER)?,
+            wide: dense(&["intermediate.dense"], INNER, DIMENSIONS)?,
+            narrow: dense(&["output.dense"], DIMENSIONS, INNER)?,
             norm: Norm::read(weights, &name("output"))?,
         })
     }
 
     #[inline(always)]
-    fn apply<const FUSED: bool>(&self, x: &mut [f32], tokens: usize) {
-        let seen = self.attend::<FUSED>(x, tokens);
-        add(x, &self.attended.apply::<FUSED>(&seen, tokens));
+    fn apply<const WIDTH: usize>(&self, x: &mut [f32], tokens: usize) {
+        let seen = self.attend::<WIDTH>(x, tokens);
+        add(x, &self.attended.apply::<WIDTH>(&seen, tokens));
         self.attended_norm.apply(x);
-        let mut inner = self.wide.apply::<FUSED>(x, tokens);
+        let mut inner = self.wide.apply::<WIDTH>(x, tokens);
         for number in &mut inner {
             *number = gelu(*number);
         }
-        add(x, &self.narrow.apply::<FUSED>(&inner, tokens));
+        add(x, &self.narrow.apply::<WIDTH>(&inner, tokens));
         self.norm.apply(x);
     }
 
     /// What each token sees in the others: each head by itself, its part of every row.
     #[inline(always)]
-    fn attend<const FUSED: bool>(&self, x: &[f32], tokens: usize) -> Vec<f32> {
-        let queries = self.query.apply::<FUSED>(x, tokens);
-        let keys = self.key.apply::<FUSED>(x, tokens);
-        let values = self.value.apply::<FUSED>(x, tokens);
+    fn attend<const WIDTH: usize>(&self, x: &[f32], tokens: usize) -> Vec<f32> {
+        const ROW: usize = 3 * DIMENSIONS;
+        let asked = self.asked.apply::<WIDTH>(x, tokens);
         let mut seen = vec![0.0; tokens * DIMENSIONS];
         let width = tokens.next_multiple_of(LANES);
         let mut shares = vec![0.0; tokens * width];
         for head in (0..DIMENSIONS).step_by(HEAD) {
-            let key = |token: usize, at: usize| match token < tokens {
-                true => keys[token * DIMENSIONS + head + at],
-                false => 0.0,
-            };
-            let packed = pack(width, HEAD, key);
-            let rows = (&queries[head..], DIMENSIONS, tokens);
-            multiply::<FUSED>(rows, &packed, HEAD, |row, lane, sums| {
-                shares[row * width + lane..][..LANES].copy_from_slice(&sums);
-            });
+            let (queries, keys) = (&asked[head..], &asked[DIMENSIONS + head..]);
+            let values = &asked[2 * DIMENSIONS + head..];
+            let packed = pack(tokens, HEAD, |token, at| keys[token * ROW + at]);
+            let to = (shares.as_mut_slice(), width);
+            multiply::<WIDTH, f32>((queries, ROW), &packed, HEAD, to, tokens);
             for row in shares.chunks_exact_mut(width) {
                 soften(&mut row[..tokens]);
             }
-            let value = |at: usize, token: usize| values[token * DIMENSIONS + head + at];
-            let packed = pack(HEAD, tokens, value);
-            multiply::<FUSED>(
-                (&shares, width, tokens),
-                &packed,
-                tokens,
-                |row, lane, sums| {
-                    seen[row * DIMENSIONS + head + lane..][..LANES].copy_from_slice(&sums);
-                },
-            );
+            let packed = pack(HEAD, tokens, |at, token| values[token * ROW + at]);
+            let to = (&mut seen[head..], DIMENSIONS);
+            multiply::<WIDTH, f32>((&shares, width), &packed, tokens, to, tokens);
         }
         seen
     }
 }
 
 impl Dense {
+    /// Tensors of the same shape become one, their outputs beside each other.
     fn read(
         weights: &Weights,
-        name: &str,
+        names: &[String],
         outputs: usize,
         inputs: usize,
     ) -> Result<Dense, ModelError> {
-        let mut packed = vec![[0.0; LANES]; outputs / LANES * inputs];
-        weights.rows(
-            &format!("{name}.weight"),
-            &[outputs, inputs],
-            |output, row| {
-                let panel = &mut packed[output / LANES * inputs..][..inputs];
-                for (weights, number) in panel.iter_mut().zip(row) {
-                    weights[output % LANES] = *number;
-                }
-            },
-        )?;
-        Ok(Dense {
-            weights: packed,
-            bias: weights.tensor(&format!("{name}.bias"), &[outputs])?,
+        let mut dense = Dense {
+            weights: vec![[0; LANES]; names.len() * outputs / LANES * inputs],
+            steps: Vec::new(),
+            bias: Vec::new(),
             inputs,
-        })
+        };
+        for name in names {
+            let Dense {
+                weights: packed,
+                steps,
+                ..
+            } = &mut dense;
+            weights.rows(&format!("{name}.weight"), &[outputs, inputs], |_, row| {
+                let output = steps.len();
+                let (step, numbers) = narrow(row);
+                let panel = &mut packed[output / LANES * inputs..][..inputs];
+                for (weights, number) in panel.iter_mut().zip(numbers) {
+                    weights[output % LANES] = number;
+                }
+                steps.push(step);
+            })?;
+            let bias = weights.tensor(&format!("{name}.bias"), &[outputs])?;
+            dense.bias.extend(bias);
+        }
+        Ok(dense)
     }
 
     #[inline(always)]
-    fn apply<const FUSED: bool>(&self, x: &[f32], tokens: usize) -> Vec<f32> {
+    fn apply<const WIDTH: usize>(&self, x: &[f32], tokens: usize) -> Vec<f32> {
         let outputs = self.bias.len();
         let mut y = vec![0.0; tokens * outputs];
-        let rows = (x, self.inputs, tokens);
-        multiply::<FUSED>(rows, &self.weights, self.inputs, |row, lane, sums| {
-            let y = &mut y[row * outputs + lane..][..LANES];
-            y.copy_from_slice(&sums);
-            add(y, &self.bias[lane..lane + LANES]);
-        });
+        let to = (y.as_mut_slice(), outputs);
+        multiply::<WIDTH, i16>((x, self.inputs), &self.weights, self.inputs, to, tokens);
+        for row in y.chunks_exact_mut(outputs) {
+            for ((number, step), bias) in row.iter_mut().zip(&self.steps).zip(&self.bias) {
+                *number = *number * step + bias;
+            }
+        }
         y
     }
 }
@@ -266,14 +287,8 @@ impl Words {
         };
         let name = "embeddings.word_embeddings.weight";
         weights.rows(name, &[VOCABULARY, DIMENSIONS], |_, row| {
-            let most = row
-                .iter()
-                .fold(f32::MIN_POSITIVE, |most, it| most.max(it.abs()));
-            let step = most / f32::from(i16::MAX);
-            let packed = row
-                .iter()
-                .map(|it| (it / step + 0.5_f32.copysign(*it)) as i16);
-            words.numbers.extend(packed);
+            let (step, numbers) = narrow(row);
+            words.numbers.extend(numbers);
             words.steps.push(step);
         })?;
         Ok(words)
@@ -288,69 +303,98 @@ impl Words {
     }
 }
 
+/// A row in 16 bits a number, and what one step is. That is half of the memory, and of what must be
+/// read from it for each text; the vectors differ by less than other processors' rounding does.
+fn narrow(row: &[f32]) -> (f32, impl Iterator<Item = i16>) {
+    let most = row
+        .iter()
+        .fold(f32::MIN_POSITIVE, |most, it| most.max(it.abs()));
+    let step = most / f32::from(i16::MAX);
+    (
+        step,
+        row.iter()
+            .map(move |it| (it / step + 0.5_f32.copysign(*it)) as i16),
+    )
+}
+
 /// As `multiply` wants it: for each sixteen outputs, and in those for each input, sixteen weights.
 #[inline(always)]
 fn pack(outputs: usize, inputs: usize, weight: impl Fn(usize, usize) -> f32) -> Vec<Lanes> {
-    let mut packed = Vec::with_capacity(outputs / LANES * inputs);
-    for lane in (0..outputs).step_by(LANES) {
-        packed.extend((0..inputs).map(|input| array::from_fn(|at| weight(lane + at, input))));
+    let mut packed = vec![[0.0; LANES]; outputs.div_ceil(LANES) * inputs];
+    for output in 0..outputs {
+        let panel = &mut packed[output / LANES * inputs..][..inputs];
+        for (input, weights) in panel.iter_mut().enumerate() {
+            weights[output % LANES] = weight(output, input);
+        }
     }
     packed
 }
 
-/// The product of some rows with packed weights; `put` takes sixteen outputs of a row at a time.
-/// Rows are numbers, how far one row begins after the other, and how many there are.
+/// The product of some rows with packed weights. Rows are numbers, and how far one begins after
+/// the other.
 #[inline(always)]
-fn multiply<const FUSED: bool>(
-    (numbers, stride, count): (&[f32], usize, usize),
-    packed: &[Lanes],
+fn multiply<const WIDTH: usize, W: Copy>(
+    (numbers, stride): (&[f32], usize),
+    packed: &[[W; LANES]],
     inputs: usize,
-    mut put: impl FnMut(usize, usize, Lanes),
-) {
-    for (panel, weights) in packed.chunks_exact(inputs).enumerate() {
-        let mut row = 0;
-        while row < count {
-            let numbers = &numbers[row * stride..];
-            let mut put = |at: usize, sums| put(row + at, panel * LANES, sums);
-            match count - row {
-                1 => block::<FUSED, 1>(numbers, stride, weights, &mut put),
-                2 => block::<FUSED, 2>(numbers, stride, weights, &mut put),
-                3 => block::<FUSED, 3>(numbers, stride, weights, &mut put),
-                4 => block::<FUSED, 4>(numbers, stride, weights, &mut put),
-                5 => block::<FUSED, 5>(numbers, stride, weights, &mut put),
-                _ => block::<FUSED, ROWS>(numbers, stride, weights, &mut put),
-            }
-            row += ROWS;
-        }
+    (out, out_stride): (&mut [f32], usize),
+    count: usize,
+) where
+    f32: From<W>,
+{
+    let mut row = 0;
+    while row < count {
+        let from = (&numbers[row * stride..], stride);
+        let to = (&mut out[row * out_stride..], out_stride);
+        // So many rows that their sums fit into the registers.
+        row += match (WIDTH, count - row) {
+            (8.., 6..) => block::<WIDTH, 6, W>(from, packed, inputs, to),
+            (_, 4..) => block::<WIDTH, 4, W>(from, packed, inputs, to),
+            (_, 2..) => block::<WIDTH, 2, W>(from, packed, inputs, to),
+            _ => block::<WIDTH, 1, W>(from, packed, inputs, to),
+        };
     }
 }
 
-/// A few rows against sixteen outputs, with all sums in registers.
+/// The product of so many rows, which it returns.
 #[inline(always)]
-fn block<const FUSED: bool, const COUNT: usize>(
-    numbers: &[f32],
-    stride: usize,
-    weights: &[Lanes],
-    put: &mut impl FnMut(usize, Lanes),
-) {
-    let rows: [&[f32]; COUNT] = array::from_fn(|row| &numbers[row * stride..][..weights.len()]);
-    let mut sums = [[0.0; LANES]; COUNT];
-    // Copied, or each row loads them again, which takes half as long once more.
-    for (at, weights) in weights.iter().copied().enumerate() {
-        for (row, sums) in rows.iter().zip(&mut sums) {
-            let number = row[at];
-            for (sum, weight) in sums.iter_mut().zip(&weights) {
-                // Without the instruction, `mul_add` is a slow function.
-                *sum = match FUSED {
-                    true => number.mul_add(*weight, *sum),
-                    false => number * weight + *sum,
-                };
-            }
+fn block<const WIDTH: usize, const COUNT: usize, W: Copy>(
+    (numbers, stride): (&[f32], usize),
+    packed: &[[W; LANES]],
+    inputs: usize,
+    (out, out_stride): (&mut [f32], usize),
+) -> usize
+where
+    f32: From<W>,
+{
+    // Side by side, so that they are read by one pointer and not by one each.
+    let mut columns = vec![[0.0; COUNT]; inputs];
+    for (row, numbers) in numbers.chunks(stride).take(COUNT).enumerate() {
+        for (column, number) in columns.iter_mut().zip(numbers) {
+            column[row] = *number;
         }
     }
-    for (row, sums) in sums.into_iter().enumerate() {
-        put(row, sums);
+    for (panel, weights) in packed.chunks_exact(inputs).enumerate() {
+        let mut sums = [[0.0; LANES]; COUNT];
+        for (weights, column) in weights.iter().zip(&columns) {
+            // Copied and by value, and no more than six rows: otherwise the compiler leaves the
+            // sums in memory, which takes thirty times as long.
+            let (weights, column) = (weights.map(f32::from), *column);
+            for (number, sums) in column.into_iter().zip(&mut sums) {
+                for (sum, weight) in sums.iter_mut().zip(&weights) {
+                    // Without the instruction, `mul_add` is a slow function.
+                    *sum = match WIDTH > 4 {
+                        true => number.mul_add(*weight, *sum),
+                        false => number * weight + *sum,
+                    };
+                }
+            }
+        }
+        for (row, sums) in sums.iter().enumerate() {
+            out[row * out_stride + panel * LANES..][..LANES].copy_from_slice(sums);
+        }
     }
+    COUNT
 }
 
 #[inline(always)]

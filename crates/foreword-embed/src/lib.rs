@@ -44,7 +44,7 @@ pub enum ModelError {
     },
 }
 
-/// The model in memory: about 70 MB.
+/// The model in memory: about 50 MB.
 pub struct Model {
     wordpiece: WordPiece,
     network: Network,

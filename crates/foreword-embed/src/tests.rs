@@ -76,8 +76,10 @@ fn any_processor_gives_the_same_vector() {
         .into_iter()
         .filter(|(_, tokens, _)| tokens.len() < 40);
     for (text, tokens, expected) in short.step_by(5) {
-        let cosine = cosine(&model().network.run_plain(&tokens), &expected);
-        assert!(cosine >= 0.99999, "{cosine} {text:?}");
+        for width in [4, 8, 16] {
+            let cosine = cosine(&model().network.run_within(width, &tokens), &expected);
+            assert!(cosine >= 0.99999, "{cosine} {width} {text:?}");
+        }
     }
 }
 

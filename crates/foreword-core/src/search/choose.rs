@@ -101,6 +101,11 @@ impl<'a> Asked<'a> {
         })
     }
 
+    /// The score of an average row that has each term once.
+    pub fn worth(&self) -> f64 {
+        self.bm25.rarities.iter().sum()
+    }
+
     /// The best hits: chosen by the rarest terms, and by all if those are too few.
     pub fn hits(&self, store: &Store, query: &Query<'_>) -> rusqlite::Result<(Vec<Hit>, Answer)> {
         let wanted = query.offset as usize + query.limit as usize;

@@ -200,6 +200,62 @@ fn the_user_s_word_a_named_day_and_recency_decide_between_equals() {
 }
 
 #[test]
+fn what_is_like_the_best_hits_comes_before_what_is_a_little_nearer() {
+    let dir = tempfile::tempdir().unwrap();
+    let mut memory = open(&dir);
+    store(&mut memory, &[prompt(1, "p1", "unasked")], |_| {
+        let titles = ["alpha one", "alpha two", "like them", "of another kind"];
+        titles.map(told).into()
+    });
+    embed(&mut memory, |text| match text {
+        _ if text.starts_with("alpha") => towards(0.9),
+        _ if text.starts_with("like") => towards(0.5),
+        _ if text.starts_with("of") => {
+            let mut vector = [0.0; DIMENSIONS];
+            (vector[0], vector[2]) = (0.55, 0.835);
+            vector
+        }
+        _ => towards(0.0),
+    });
+    assert_eq!(
+        titles(&found_by(&memory, &query("alpha"))),
+        ["alpha two", "alpha one", "like them", "of another kind"]
+    );
+}
+
+#[test]
+fn one_word_of_many_is_not_all_that_was_asked_for() {
+    let dir = tempfile::tempdir().unwrap();
+    let many = "zeta eta theta iota kappa lambda";
+    let mut memory = memory(&dir, &[(many, 0.1)]);
+    store(&mut memory, &[prompt(7, "p2", "unasked")], |_| {
+        let titles = ["one word of them", "nearer"];
+        let concepts = vec!["rare".to_owned()];
+        let told = |title: &str| Observation {
+            concepts: concepts.clone(),
+            ..told(title)
+        };
+        titles.map(told).into()
+    });
+    embed(&mut memory, |text| {
+        towards(if text == "nearer" { 0.6 } else { 0.4 })
+    });
+    let filter = Filter {
+        concept: Some("rare".into()),
+        ..Filter::default()
+    };
+    let words = format!("{many} word");
+    let query = Query {
+        filter,
+        ..query(&words)
+    };
+    assert_eq!(
+        titles(&found_by(&memory, &query)),
+        ["nearer", "one word of them"]
+    );
+}
+
+#[test]
 fn what_is_not_embedded_yet_is_ranked_by_its_words() {
     let dir = tempfile::tempdir().unwrap();
     let mut memory = memory(&dir, &[("alpha one", 0.3), ("beta two", 0.6)]);

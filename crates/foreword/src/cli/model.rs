@@ -74,7 +74,7 @@ fn status(as_json: bool) -> anyhow::Result<()> {
     let home = super::home_to_look_at()?;
     let folder = home.model();
     let files = model_files::check(&folder);
-    let embedded = embedded(&home);
+    let embedded = embedded(&home).filter(|_| files == Files::Good);
     if as_json {
         let problem = match &files {
             Files::Bad(wrong) => Some(wrong),
