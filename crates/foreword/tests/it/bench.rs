@@ -111,7 +111,7 @@ fn vectors_are_found_as_by_an_exact_comparison() {
     assert_eq!(report["embedding"], Value::Null);
     let index = &report["index"];
     assert_eq!(
-        (&index["vectors"], &index["around"]),
+        (&index["vectors"], &index["of"]),
         (&json!(3000), &json!("chance"))
     );
     assert!(index["recall_at_20"].as_f64().unwrap() >= 0.95, "{index}");
