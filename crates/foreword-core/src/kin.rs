@@ -12,7 +12,7 @@ use std::sync::LazyLock;
 use crate::model::ObservationType;
 use words::{DENIES, GIVES_UP, has_name, plain};
 use words::{
-    Words, as_written, common, content, covers, is_negated, is_number, named_after, tokens,
+    Words, as_written, common, content, covers, is_in, is_negated, is_number, named_after, tokens,
 };
 
 /// What an insight says, as far as it can be compared.
@@ -179,13 +179,11 @@ fn is_elsewhere(older: &Side<'_>, newer: &Side<'_>) -> bool {
     // `step 1`, `phase 2`: a number that is a name.
     let [was, is] = [older, newer].map(|it| {
         let title = tokens(it.insight.title);
-        let names = title
-            .windows(2)
-            .filter(|it| LABELS.contains(&it[0].as_str()));
+        let names = title.windows(2).filter(|it| is_in(LABELS, &it[0]));
         names.map(|it| it[1].clone()).collect::<Words>()
     });
     let title = tokens(newer.insight.title);
-    let adds = title.iter().any(|it| ADDS.contains(&it.as_str()));
+    let adds = title.iter().any(|it| is_in(ADDS, it));
     let [for_old, for_new] = [older, newer].map(|it| {
         let what = it.insight.title.rsplit_once(" for ")?.1;
         Some(&plain(&content(what)) - &it.given_up)
@@ -215,9 +213,7 @@ fn has_another_value(older: &Side<'_>, newer: &Side<'_>) -> bool {
     };
     // `with BC7 on desktop`: another value elsewhere.
     let under = |title: &[String]| {
-        let at = title[same..]
-            .iter()
-            .position(|it| SCOPES.contains(&it.as_str()));
+        let at = title[same..].iter().position(|it| is_in(SCOPES, it));
         at.map(|at| plain(&content(&title[same + at..].join(" "))))
             .unwrap_or_default()
     };
@@ -273,26 +269,13 @@ fn is_renumbered(older: &Insight<'_>, newer: &Insight<'_>, named: bool) -> bool 
     })
 }
 
-const ADDS: &[&str] = &["also", "too", "additionally"];
+const ADDS: &str = "also too additionally";
 static PLACES: LazyLock<Words> = LazyLock::new(|| {
     content("test production prod staging development dev ci local preview debug")
 });
-const LABELS: &[&str] = &[
-    "step",
-    "phase",
-    "stage",
-    "part",
-    "milestone",
-    "sprint",
-    "level",
-    "tier",
-    "option",
-    "rule",
-];
+const LABELS: &str = "step phase stage part milestone sprint level tier option rule";
 /// Where or when something holds.
-const SCOPES: &[&str] = &[
-    "for", "on", "in", "at", "when", "during", "under", "if", "while", "within",
-];
+const SCOPES: &str = "for on in at when during under if while within";
 
 #[cfg(test)]
 mod tests {

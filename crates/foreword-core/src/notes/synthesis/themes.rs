@@ -7,7 +7,7 @@ use std::collections::{BTreeMap, BTreeSet};
 
 use super::Statement;
 use super::said::{bare, subject};
-use crate::kin::words::{Words, content, is_number};
+use crate::kin::words::{content, is_in, is_number};
 use crate::text;
 
 const FEW: usize = 6;
@@ -15,16 +15,10 @@ const THEMES_MAX: usize = 8;
 /// A subject is no longer than this: what goes on has a verb that is not known.
 const SUBJECT_MAX: usize = 4;
 /// Folders that say nothing.
-const PLAIN: &[&str] = &[
-    "src", "lib", "app", "crates", "packages", "tests", "test", "docs", "cmd", "internal", "pkg",
-    "main", "source",
-];
+const PLAIN: &str = "src lib app crates packages tests test docs cmd internal pkg main source";
 /// Words before a verb that are no subject.
-#[rustfmt::skip] // A list is read line by line.
-const FILLERS: &[&str] = &[
-    "test", "tests", "all", "every", "each", "new", "old", "next", "done", "first", "last", "two", "only", "always", "never",
-    "der", "die", "das", "den", "dem", "ein", "eine", "jede", "jeder", "alle", "wir", "und", "für", "mit", "auf", "von", "neue",
-];
+const FILLERS: &str = "test tests all every each new old next done first last two only always never \
+    der die das den dem ein eine jede jeder alle wir und für mit auf von neue";
 
 pub fn group(statements: &mut [Statement]) {
     if statements.len() <= FEW {
@@ -65,7 +59,7 @@ fn folders(text: &str) -> BTreeMap<String, String> {
         let (folders, _) = path.rsplit_once('/')?;
         let telling = folders
             .split('/')
-            .rfind(|it| !PLAIN.contains(it) && !it.contains('.'))?;
+            .rfind(|it| !is_in(PLAIN, it) && !it.contains('.'))?;
         Some((telling.to_lowercase(), telling.to_owned()))
     };
     text.split_whitespace()
@@ -83,11 +77,8 @@ fn subjects(text: &str) -> BTreeMap<String, String> {
     let words = words
         .into_iter()
         .filter(|_| has_verb)
-        .filter(|it| it.len() > 2 && !is_number(it) && !FILLERS.contains(&&*it.to_lowercase()));
-    let stem = |word: &str| {
-        let stems: Words = content(word);
-        Some((stems.into_iter().next()?, word.to_owned()))
-    };
+        .filter(|it| it.len() > 2 && !is_number(it) && !is_in(FILLERS, &it.to_lowercase()));
+    let stem = |word: &str| Some((content(word).pop_first()?, word.to_owned()));
     let stems: Vec<_> = words.filter_map(stem).collect();
     stems.into_iter().take(SUBJECT_MAX).collect()
 }
