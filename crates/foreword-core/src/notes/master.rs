@@ -40,14 +40,6 @@ pub struct Master {
     pub source: String,
 }
 
-/// A section that a person edited or removed, and what would have been new there.
-#[derive(Debug, Clone, PartialEq, Eq)]
-pub struct Kept {
-    pub name: String,
-    pub is_removed: bool,
-    pub new: Vec<String>,
-}
-
 /// How each note is cited: the first eight characters of its session, or more.
 #[must_use]
 pub fn labels<'a>(sessions: impl Iterator<Item = &'a str>) -> BTreeMap<String, String> {
@@ -57,10 +49,7 @@ pub fn labels<'a>(sessions: impl Iterator<Item = &'a str>) -> BTreeMap<String, S
     let label = |at: usize| {
         let session = sessions[at];
         let beside = [at.checked_sub(1), Some(at + 1)];
-        let beside = beside
-            .into_iter()
-            .flatten()
-            .filter_map(|at| sessions.get(at));
+        let beside = beside.iter().flatten().filter_map(|at| sessions.get(*at));
         let alike = beside.map(|it| shared(session, it)).max().unwrap_or(0);
         let label = session.chars().take((alike + 1).max(8)).collect();
         (session.to_owned(), label)
@@ -119,29 +108,25 @@ impl Master {
         let ours = self.parts.iter().filter(|it| record.knows_section(&it.0));
         let mut names: Vec<_> = ours.map(|it| it.0.clone()).collect();
         // Else somebody asked for sections of their own.
-        let known = SECTIONS
-            .iter()
-            .filter(|it| record.knows_section(it))
-            .count();
-        let is_usual = names.is_empty() || known >= 3;
+        let known = SECTIONS.iter().filter(|it| record.knows_section(it));
+        let is_usual = names.is_empty() || known.count() >= 3;
         // Those that a person removed, too: `renew` knows that they are not to come back.
-        let usual = SECTIONS.iter().filter(|_| is_usual);
-        for name in usual.map(|it| (*it).to_owned()) {
-            if !names.contains(&name) {
+        for name in SECTIONS.map(str::to_owned) {
+            if is_usual && !names.contains(&name) {
                 names.push(name);
             }
         }
         names
     }
 
-    /// Puts fresh sections, as texts, in the place of ours. Gives what was kept instead, and
-    /// fills in which sections are ours now.
+    /// Puts fresh sections, as texts, in the place of ours, and fills in which sections are ours
+    /// now. Gives lines about those that a person edited or removed: what would have been new there.
     pub fn renew(
         &mut self,
         fresh: &[(String, String)],
         record: &Record,
         now: &mut Record,
-    ) -> Vec<Kept> {
+    ) -> Vec<String> {
         let is_fresh = |name: &str| fresh.iter().any(|it| it.0 == name);
         self.parts
             .retain(|(name, text)| is_fresh(name) || !record.is_ours(name, text));
@@ -149,36 +134,34 @@ impl Master {
         let mut after = 0;
         for (name, text) in fresh {
             let at = self.parts.iter().position(|it| it.0 == *name);
+            let (there, why) = match at {
+                Some(at) => (self.parts[at].1.as_str(), "kept your"),
+                None => ("", "left out, as you removed it:"),
+            };
             let is_theirs = match at {
-                Some(at) => !record.is_ours(name, &self.parts[at].1),
+                Some(_) => !record.is_ours(name, there),
                 None => record.knows_section(name),
             };
             if is_theirs {
-                let there = at.map_or("", |at| &self.parts[at].1);
                 let lines = text.lines().filter(|it| it.starts_with("- "));
                 let new = lines.filter(|it| !has_statement(there, it));
-                kept.push(Kept {
-                    name: name.clone(),
-                    is_removed: at.is_none(),
-                    new: new.map(str::to_owned).collect(),
-                });
+                let new: Vec<_> = new.map(|it| format!("  {it}")).collect();
+                if !new.is_empty() {
+                    kept.push(format!("{why} `## {name}`; new there:"));
+                    kept.extend(new);
+                }
                 let known = record.sections.iter().filter(|it| it.0 == *name);
                 now.sections.extend(known.cloned());
-            } else {
-                now.sections.insert((name.clone(), hash(text)));
+                after = at.map_or(after, |at| at + 1);
+                continue;
             }
+            now.sections.insert((name.clone(), hash(text)));
+            let part = (name.clone(), text.clone());
             match at {
-                Some(at) if is_theirs => after = at + 1,
-                Some(at) => {
-                    self.parts[at].1.clone_from(text);
-                    after = at + 1;
-                }
-                None if is_theirs => {}
-                None => {
-                    self.parts.insert(after, (name.clone(), text.clone()));
-                    after += 1;
-                }
+                Some(at) => self.parts[at] = part,
+                None => self.parts.insert(after, part),
             }
+            after = at.unwrap_or(after) + 1;
         }
         kept
     }
@@ -191,19 +174,16 @@ impl Master {
             let _ = write!(out, "\n## {name}\n\n{text}\n");
         }
         let _ = write!(out, "\n{LAST}{}*\n{SOURCE}{}*\n", self.date, self.source);
+        let mut links: BTreeMap<_, _> = labels.iter().map(|(it, label)| (label, it)).collect();
         let known = self.links.iter().filter(|it| labels.contains_key(&it.1));
-        let all = labels.iter().map(|(session, label)| (label, session));
-        let all = all.chain(known.map(|(label, session)| (label, session)));
-        let links: BTreeMap<_, _> = all.collect();
-        let cited = links
+        links.extend(known.map(|(label, session)| (label, session)));
+        links.retain(|label, _| out.contains(&format!("[{label}]")));
+        let links: String = links
             .iter()
-            .filter(|it| out.contains(&format!("[{}]", it.0)));
-        let links: String = cited
-            .map(|(label, it)| format!("[{label}{LINK}{it}.md\n"))
+            .map(|(label, session)| format!("\n[{label}{LINK}{session}.md"))
             .collect();
         if !links.is_empty() {
-            out.push('\n');
-            out.push_str(&links);
+            out += &format!("{links}\n");
         }
         out
     }
@@ -265,15 +245,13 @@ pub fn mark(
     }
     let mut beside: BTreeMap<Finding, BTreeSet<&str>> = BTreeMap::new();
     for taken in notes {
-        for finding in taken
+        let findings = taken
             .related
             .iter()
-            .filter_map(|it| evidence.path(it, true))
-        {
-            if !found.contains(&finding) {
-                let label = &labels[&taken.session];
-                beside.entry(finding).or_default().insert(label);
-            }
+            .filter_map(|it| evidence.path(it, true));
+        for finding in findings.filter(|it| !found.contains(it)) {
+            let label = &labels[&taken.session];
+            beside.entry(finding).or_default().insert(label);
         }
     }
     let part = parts.iter_mut().find(|it| it.0 == first);

@@ -1,5 +1,6 @@
 //! A note's points as they can be compared: what kind each is, what it claims, what it chose.
 
+use std::collections::BTreeSet;
 use std::sync::LazyLock;
 
 use super::{Kind, Taken};
@@ -38,7 +39,7 @@ pub struct Said {
     /// When it was last said.
     pub at: String,
     /// Numbers of the notes that say so, the oldest first.
-    pub notes: Vec<usize>,
+    pub notes: BTreeSet<usize>,
     pub related: Vec<String>,
     pub begins: String,
     /// How far it says that something is.
@@ -129,7 +130,7 @@ fn of(number: usize, taken: &Taken, point: &Point) -> Option<Said> {
         is_done,
         label,
         at: taken.note.added(point).unwrap_or(&taken.at).clone(),
-        notes: vec![number],
+        notes: BTreeSet::from([number]),
         related: taken.related.clone(),
         begins: tokens.first().cloned().unwrap_or_default(),
         states: tokens.into_iter().filter(|it| is_state(it)).collect(),
