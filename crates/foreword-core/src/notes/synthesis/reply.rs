@@ -26,7 +26,7 @@ pub fn read(
     labels: &BTreeMap<String, String>,
 ) -> Result<Reply, String> {
     let mut sections: Vec<_> = names.iter().map(Section::called).collect();
-    let mut missing: BTreeSet<&String> = names.iter().collect();
+    let mut missing: Vec<_> = names.iter().collect();
     let (mut at, mut theme, mut dropped) = (None, None, 0);
     for line in answer.lines() {
         if let Some(name) = line.strip_prefix("## ") {
