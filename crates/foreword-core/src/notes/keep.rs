@@ -8,10 +8,9 @@
 //! needs the page to be in order: what is not of our form is text, and text stays.
 
 use std::collections::BTreeMap;
-use std::slice::from_ref;
 
 use super::note::{
-    CONTEXT, Line, Note, POINTS, Point, SECTIONS, item, lines, recorded, section_name,
+    CONTEXT, Line, Note, POINTS, Point, SECTIONS, item, lines, recorded, section_name, summarized,
 };
 
 /// A note as it is to be written.
@@ -48,24 +47,21 @@ pub fn keep(draft: &Note, there: Option<&str>, now: &str) -> Kept {
     };
     let mut at = 0;
     for name in SECTIONS {
-        let of_draft = new.sections.iter().find(|it| it.name() == Some(name));
-        let of_draft = of_draft.map(|it| it.lines.as_slice());
         // Another one of the same name is a person's.
-        let there = page.sections.iter().position(|it| it.name() == Some(name));
-        let of_old = there.map(|it| page.sections[it].lines.clone());
-        let (of_old, of_draft) = (of_old.unwrap_or_default(), of_draft.unwrap_or_default());
+        let place = page.sections.iter().position(|it| it.name() == Some(name));
+        let (of_old, of_draft) = (old.lines(name), new.lines(name));
         let lines = match name {
-            CONTEXT => merge.context(&of_old, of_draft),
-            _ => merge.items(name, &of_old, of_draft),
+            CONTEXT => merge.context(of_old, of_draft),
+            _ => merge.items(name, of_old, of_draft),
         };
         let is_empty = lines.iter().all(|it| it.trim().is_empty());
-        match there {
-            Some(index) if is_empty && !of_old.is_empty() => {
-                page.sections.remove(index);
+        match place {
+            Some(place) if is_empty && !of_old.is_empty() => {
+                page.sections.remove(place);
             }
-            Some(index) => {
-                page.sections[index].lines = lines;
-                at = index + 1;
+            Some(place) => {
+                page.sections[place].lines = lines;
+                at = place + 1;
             }
             None if is_empty => {}
             None => {
@@ -124,9 +120,7 @@ impl Page {
                     for (hash, time) in recorded(record) {
                         let known = page.record.entry(hash.to_owned());
                         let known = known.or_insert_with(|| time.to_owned());
-                        if time < known.as_str() {
-                            time.clone_into(known);
-                        }
+                        *known = time.min(known).to_owned();
                     }
                 }
                 Line::Dates(first, _) => {
@@ -144,10 +138,16 @@ impl Page {
             }
         }
         trim_end(&mut page.top);
-        page.sections
-            .iter_mut()
-            .for_each(|it| trim_end(&mut it.lines));
+        for section in &mut page.sections {
+            trim_end(&mut section.lines);
+        }
         page
+    }
+
+    /// What stands under a heading, if that is there.
+    fn lines(&self, name: &str) -> &[String] {
+        let section = self.sections.iter().find(|it| it.name() == Some(name));
+        section.map_or(&[], |it| &it.lines)
     }
 
     fn body(&self) -> String {
@@ -159,19 +159,13 @@ impl Page {
     }
 
     fn written(&self, first: &str, last: &str, record: &BTreeMap<String, String>) -> String {
-        let updated = match first == last {
-            true => String::new(),
-            false => format!(", updated: {last}"),
-        };
         let hashes = record.iter().map(|(hash, time)| match time.is_empty() {
             true => hash.clone(),
             false => format!("{hash}:{time}").trim_start_matches(':').to_owned(),
         });
-        format!(
-            "{}\n\n*Summarized: {first}{updated}*\n\n<!-- foreword 1: {} -->\n",
-            self.body(),
-            hashes.collect::<Vec<_>>().join(" ")
-        )
+        let hashes = hashes.collect::<Vec<_>>().join(" ");
+        let (body, dates) = (self.body(), summarized(first, last));
+        format!("{body}\n\n{dates}\n\n<!-- foreword 1: {hashes} -->\n")
     }
 }
 
@@ -192,43 +186,38 @@ struct Merge<'a> {
 }
 
 impl Merge<'_> {
-    /// A title of a person's stays; ours is replaced.
+    /// Whether a title or context is to be written anew: one of a person's stays.
+    fn replaces(&mut self, old: &str, new: &str) -> bool {
+        let (was, is) = (hash(old), hash(new));
+        let is_there = !old.trim().is_empty();
+        if is_there && self.record.remove(&was).is_none() {
+            self.theirs += usize::from(was != is);
+            return false;
+        }
+        let is_other = !is_there || was != is;
+        self.record.insert(is, String::new());
+        is_other
+    }
+
     fn top(&mut self, old: &[String], title: &str) -> Vec<String> {
         let mut top = old.to_vec();
         let ours = format!("# {title}");
         let place = top.iter().position(|it| it.starts_with("# "));
-        if let Some(there) = place.map(|it| &top[it]) {
-            if !self.record.contains_key(&hash(there)) {
-                self.theirs += usize::from(hash(there) != hash(&ours));
-                return top;
+        if self.replaces(place.map_or("", |at| &old[at]), &ours) {
+            match place {
+                Some(at) => top[at] = ours,
+                None if top.is_empty() => top.push(ours),
+                None => drop(top.splice(0..0, [ours, String::new()])),
             }
-            self.record.remove(&hash(there));
-        }
-        self.record.insert(hash(&ours), String::new());
-        match place {
-            Some(place) => top[place] = ours,
-            None if top.is_empty() => top.push(ours),
-            None => drop(top.splice(0..0, [ours, String::new()])),
         }
         top
     }
 
-    /// The same, of the context as a whole.
     fn context(&mut self, old: &[String], draft: &[String]) -> Vec<String> {
-        let before = hash(&old.join(" "));
-        let is_there = old.iter().any(|it| !it.trim().is_empty());
-        if is_there && self.record.remove(&before).is_none() {
-            self.theirs += usize::from(before != hash(&draft.join(" ")));
-            return old.to_vec();
+        match self.replaces(&old.join(" "), &draft.join(" ")) {
+            true => draft.to_vec(),
+            false => old.to_vec(),
         }
-        let now = hash(&draft.join(" "));
-        let lines = if is_there && now == before {
-            old
-        } else {
-            draft
-        };
-        self.record.insert(now, String::new());
-        lines.to_vec()
     }
 
     fn items(&mut self, name: &str, old: &[String], draft: &[String]) -> Vec<String> {
@@ -263,15 +252,12 @@ impl Merge<'_> {
                 next += 1;
             }
         }
-        let blank = String::new();
-        let before = if old.is_empty() {
-            from_ref(&blank)
-        } else {
-            old
-        };
-        let before = before.iter().take_while(|it| it.trim().is_empty());
-        let items = kept.into_iter().flat_map(|(block, _)| block.lines);
-        let mut lines: Vec<_> = before.cloned().chain(items).collect();
+        let before = old.iter().take_while(|it| it.trim().is_empty());
+        let mut lines: Vec<_> = before.cloned().collect();
+        if old.is_empty() {
+            lines.push(String::new());
+        }
+        lines.extend(kept.into_iter().flat_map(|(block, _)| block.lines));
         trim_end(&mut lines);
         lines
     }
