@@ -119,12 +119,8 @@ fn is_duplicate(older: &Side<'_>, newer: &Side<'_>) -> bool {
         return false;
     }
     let same_fact = a.facts.iter().any(|it| b.facts.contains(it));
-    let is_work = !matches!(
-        a.kind,
-        ObservationType::Decision | ObservationType::Discovery
-    );
     // "`npm test` failed, then passed": a title that a machine made is used for other work too.
-    if is_work && a.title == b.title {
+    if a.kind.is_work() && a.title == b.title {
         return same_fact;
     }
     let shared = common(&older.title, &newer.title);
