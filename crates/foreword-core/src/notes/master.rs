@@ -9,7 +9,7 @@ use std::fmt::Write as _;
 
 use super::evidence::{Evidence, Finding, unmarked};
 use super::record::{Record, hash};
-use super::synthesis::{Section, Taken};
+use super::synthesis::{Section, Statement, Taken};
 
 pub const STATUS: &str = "Current Status";
 pub const DECISIONS: &str = "Key Decisions";
@@ -204,18 +204,20 @@ pub fn worded(section: &Section, labels: &BTreeMap<String, String>) -> String {
             }
             theme = Some(&statement.theme);
         }
-        let _ = write!(out, "- {}", statement.text);
-        for session in &statement.sessions {
-            if let Some(label) = labels.get(session) {
-                let _ = write!(out, " [{label}]");
-            }
-        }
-        out.push('\n');
+        let _ = writeln!(out, "{}", line(statement, labels));
     }
     if out.trim().is_empty() {
         out.push_str(NOTHING);
     }
     out.trim().to_owned()
+}
+
+/// A statement with its citations.
+#[must_use]
+pub fn line(statement: &Statement, labels: &BTreeMap<String, String>) -> String {
+    let cited = statement.sessions.iter().filter_map(|it| labels.get(it));
+    let cited: String = cited.map(|it| format!(" [{it}]")).collect();
+    format!("- {}{cited}", statement.text)
 }
 
 /// Sets marks beside what is no longer there, and takes away those that are no longer so. What

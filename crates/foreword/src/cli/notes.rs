@@ -71,6 +71,17 @@ pub fn confirm(question: &str, yes: bool) -> anyhow::Result<Option<bool>> {
     Ok(Some(yes))
 }
 
+/// What stands in a file, or on standard input for `-`.
+pub fn input(what: &str, file: &Path) -> anyhow::Result<String> {
+    let mut bytes = Vec::new();
+    let read = match file == Path::new("-") {
+        true => std::io::stdin().read_to_end(&mut bytes),
+        false => fs::File::open(file).and_then(|mut it| it.read_to_end(&mut bytes)),
+    };
+    read.with_context(|| file.display().to_string())?;
+    String::from_utf8(bytes).with_context(|| format!("{what} is not UTF-8; nothing was written"))
+}
+
 pub fn run(args: &Args) -> anyhow::Result<()> {
     let Here { folder, .. } = Here::find(args.scope.as_deref())?;
     match &args.action {
@@ -101,12 +112,12 @@ fn list(folder: &Folder, as_json: bool) -> anyhow::Result<()> {
                 "title": note.title, "first": note.first, "last": note.last, "problems": problems,
             }));
         }
-        rows.extend(errors.iter().map(|error| {
-            json!({
+        for error in errors {
+            rows.push(json!({
                 "session": null, "scope": folder.scope, "path": null, "title": null,
                 "first": null, "last": null, "problems": [error.to_string()],
-            })
-        }));
+            }));
+        }
     }
     if as_json {
         println!("{}", show::json(&rows.into()));
@@ -117,19 +128,13 @@ fn list(folder: &Folder, as_json: bool) -> anyhow::Result<()> {
     }
     for row in &rows {
         let word = |name: &str, none: &str| one_line(row[name].as_str().unwrap_or(none));
-        if let Some(path) = row["path"].as_str() {
-            println!(
-                "{:10}  {}  {}",
-                word("last", "-"),
-                word("title", "-"),
-                one_line(path)
-            );
+        if row["path"].is_string() {
+            let (last, title, path) = (word("last", "-"), word("title", "-"), word("path", ""));
+            println!("{last:10}  {title}  {path}");
         }
         for problem in row["problems"].as_array().into_iter().flatten() {
-            println!(
-                "            {}",
-                one_line(problem.as_str().unwrap_or_default())
-            );
+            let problem = one_line(problem.as_str().unwrap_or_default());
+            println!("            {problem}");
         }
     }
     Ok(())
@@ -165,12 +170,7 @@ fn export(folder: &Folder, file: &Path) -> anyhow::Result<()> {
 }
 
 fn import(folder: &Folder, file: &Path, overwrite: bool) -> anyhow::Result<()> {
-    let mut text = String::new();
-    match file == Path::new("-") {
-        true => std::io::stdin().read_to_string(&mut text),
-        false => fs::File::open(file).and_then(|mut it| it.read_to_string(&mut text)),
-    }
-    .with_context(|| format!("could not read {}", file.display()))?;
+    let text = input("the archive", file)?;
     let imported = Archive::read(&text)?.import(folder, overwrite)?;
     let list = |mark: &str, paths: &[PathBuf]| {
         for path in paths {
@@ -179,10 +179,8 @@ fn import(folder: &Folder, file: &Path, overwrite: bool) -> anyhow::Result<()> {
         }
     };
     list("new      ", &imported.new);
-    list(
-        if overwrite { "replaced " } else { "differs  " },
-        &imported.differ,
-    );
+    let differ = if overwrite { "replaced " } else { "differs  " };
+    list(differ, &imported.differ);
     let same = count(imported.same as u64, "file was", "files were");
     println!("{} new; {same} the same", imported.new.len());
     if !imported.differ.is_empty() && !overwrite {
