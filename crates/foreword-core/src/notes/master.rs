@@ -40,21 +40,26 @@ pub struct Master {
     pub source: String,
 }
 
-/// How each note is cited: the first eight characters of its session, or more.
+/// How each note is cited: by the first eight characters of its session, if no other has them.
 #[must_use]
 pub fn labels<'a>(sessions: impl Iterator<Item = &'a str>) -> BTreeMap<String, String> {
-    let mut sessions: Vec<_> = sessions.collect();
-    sessions.sort_unstable();
-    let shared = |a: &str, b: &str| a.chars().zip(b.chars()).take_while(|(a, b)| a == b).count();
-    let label = |at: usize| {
-        let session = sessions[at];
-        let beside = [at.checked_sub(1), Some(at + 1)];
-        let beside = beside.iter().flatten().filter_map(|at| sessions.get(*at));
-        let alike = beside.map(|it| shared(session, it)).max().unwrap_or(0);
-        let label = session.chars().take((alike + 1).max(8)).collect();
-        (session.to_owned(), label)
-    };
-    (0..sessions.len()).map(label).collect()
+    let mut having: BTreeMap<String, Vec<&str>> = BTreeMap::new();
+    for session in sessions {
+        let short = session.chars().take(8).collect();
+        having.entry(short).or_default().push(session);
+    }
+    let mut labels = BTreeMap::new();
+    for (short, sessions) in having {
+        for session in &sessions {
+            let label = if sessions.len() == 1 {
+                &short
+            } else {
+                *session
+            };
+            labels.insert((*session).to_owned(), label.to_owned());
+        }
+    }
+    labels
 }
 
 impl Master {
