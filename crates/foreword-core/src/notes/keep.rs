@@ -28,35 +28,28 @@ pub struct Kept {
 #[must_use]
 pub fn keep(draft: &Note, there: Option<&str>, now: &str) -> Kept {
     let today = now.get(..10).unwrap_or(now);
-    let old = Page::read(there.unwrap_or_default());
+    let mut page = Page::read(there.unwrap_or_default());
+    let before = page.body();
     let new = Page::read(&draft.to_string());
-    let mut record = old.record.clone();
-    let is_new = old.first.is_none() && !record.contains_key("");
-    let first = old.first.as_deref().unwrap_or(now);
-    record.entry(String::new()).or_insert(first.to_owned());
-    let mut merge = Merge {
-        record,
-        added: if is_new { "" } else { now },
-        theirs: 0,
-        left_out: Vec::new(),
-    };
-    let mut page = Page {
-        top: merge.top(&old.top, &draft.title),
-        sections: old.sections.clone(),
-        ..Page::default()
-    };
+    if page.first.is_some() || page.record.contains_key("") {
+        now.clone_into(&mut page.added);
+    }
+    let first = page.first.as_deref().unwrap_or(now).to_owned();
+    page.record.entry(String::new()).or_insert(first);
+    page.put_title(&draft.title);
     let mut at = 0;
     for name in SECTIONS {
         // Another one of the same name is a person's.
         let place = page.sections.iter().position(|it| it.name() == Some(name));
-        let (of_old, of_draft) = (old.lines(name), new.lines(name));
+        let (old, draft) = (page.lines(name).to_vec(), new.lines(name));
         let lines = match name {
-            CONTEXT => merge.context(of_old, of_draft),
-            _ => merge.items(name, of_old, of_draft),
+            CONTEXT if page.replaces(&old.join(" "), &draft.join(" ")) => draft.to_vec(),
+            CONTEXT => old.clone(),
+            _ => page.items(name, &old, draft),
         };
         let is_empty = lines.iter().all(|it| it.trim().is_empty());
         match place {
-            Some(place) if is_empty && !of_old.is_empty() => {
+            Some(place) if is_empty && !old.is_empty() => {
                 page.sections.remove(place);
             }
             Some(place) => {
@@ -72,18 +65,15 @@ pub fn keep(draft: &Note, there: Option<&str>, now: &str) -> Kept {
         }
     }
     let others = page.sections.iter().filter(|it| it.name().is_none());
-    let theirs = merge.theirs + others.count();
+    let theirs = page.theirs + others.count();
     let text = match there {
-        Some(there) if page.body() == old.body() => there.to_owned(),
-        _ => {
-            let first = old.first.as_deref().unwrap_or(today);
-            page.written(first, today, &merge.record)
-        }
+        Some(there) if page.body() == before => there.to_owned(),
+        _ => page.written(today),
     };
     Kept {
         text,
         theirs,
-        left_out: merge.left_out,
+        left_out: page.left_out,
     }
 }
 
@@ -94,10 +84,14 @@ struct Page {
     top: Vec<String>,
     sections: Vec<Section>,
     first: Option<String>,
+    /// What was written, and what will have been.
     record: BTreeMap<String, String>,
+    /// The time of what is new, unless all is.
+    added: String,
+    theirs: usize,
+    left_out: Vec<String>,
 }
 
-#[derive(Clone)]
 struct Section {
     /// The line as it stands there.
     heading: String,
@@ -158,34 +152,20 @@ impl Page {
         body
     }
 
-    fn written(&self, first: &str, last: &str, record: &BTreeMap<String, String>) -> String {
-        let hashes = record.iter().map(|(hash, time)| match time.is_empty() {
-            true => hash.clone(),
-            false => format!("{hash}:{time}").trim_start_matches(':').to_owned(),
-        });
+    fn written(&self, today: &str) -> String {
+        let hashes = self
+            .record
+            .iter()
+            .map(|(hash, time)| match time.is_empty() {
+                true => hash.clone(),
+                false => format!("{hash}:{time}").trim_start_matches(':').to_owned(),
+            });
         let hashes = hashes.collect::<Vec<_>>().join(" ");
-        let (body, dates) = (self.body(), summarized(first, last));
+        let dates = summarized(self.first.as_deref().unwrap_or(today), today);
+        let body = self.body();
         format!("{body}\n\n{dates}\n\n<!-- foreword 1: {hashes} -->\n")
     }
-}
 
-/// An item of a list with the lines that belong to it, or other text between items.
-#[derive(Clone)]
-struct Block {
-    hash: String,
-    lines: Vec<String>,
-}
-
-struct Merge<'a> {
-    /// What was written, and what will have been.
-    record: BTreeMap<String, String>,
-    /// The time of what is new, unless all is.
-    added: &'a str,
-    theirs: usize,
-    left_out: Vec<String>,
-}
-
-impl Merge<'_> {
     /// Whether a title or context is to be written anew: one of a person's stays.
     fn replaces(&mut self, old: &str, new: &str) -> bool {
         let (was, is) = (hash(old), hash(new));
@@ -199,24 +179,16 @@ impl Merge<'_> {
         is_other
     }
 
-    fn top(&mut self, old: &[String], title: &str) -> Vec<String> {
-        let mut top = old.to_vec();
+    fn put_title(&mut self, title: &str) {
         let ours = format!("# {title}");
-        let place = top.iter().position(|it| it.starts_with("# "));
-        if self.replaces(place.map_or("", |at| &old[at]), &ours) {
+        let place = self.top.iter().position(|it| it.starts_with("# "));
+        let there = place.map(|at| self.top[at].clone());
+        if self.replaces(&there.unwrap_or_default(), &ours) {
             match place {
-                Some(at) => top[at] = ours,
-                None if top.is_empty() => top.push(ours),
-                None => drop(top.splice(0..0, [ours, String::new()])),
+                Some(at) => self.top[at] = ours,
+                None if self.top.is_empty() => self.top.push(ours),
+                None => drop(self.top.splice(0..0, [ours, String::new()])),
             }
-        }
-        top
-    }
-
-    fn context(&mut self, old: &[String], draft: &[String]) -> Vec<String> {
-        match self.replaces(&old.join(" "), &draft.join(" ")) {
-            true => draft.to_vec(),
-            false => old.to_vec(),
         }
     }
 
@@ -246,7 +218,7 @@ impl Merge<'_> {
             } else if self.record.contains_key(&block.hash) {
                 self.left_out.push(block.lines.join(" "));
             } else {
-                let added = self.added.to_owned();
+                let added = self.added.clone();
                 self.record.insert(block.hash.clone(), added);
                 kept.insert(next, (block, true));
                 next += 1;
@@ -261,6 +233,12 @@ impl Merge<'_> {
         trim_end(&mut lines);
         lines
     }
+}
+
+/// An item of a list with the lines that belong to it, or other text between items.
+struct Block {
+    hash: String,
+    lines: Vec<String>,
 }
 
 /// An item goes on with what is indented, or follows at once.
