@@ -10,9 +10,10 @@ pub(crate) mod words;
 use std::sync::LazyLock;
 
 use crate::model::ObservationType;
+use crate::search::is_in;
 use words::{DENIES, GIVES_UP, has_name, plain};
 use words::{
-    Words, as_written, common, content, covers, is_in, is_negated, is_number, named_after, tokens,
+    Words, as_written, common, content, covers, is_negated, is_number, named_after, tokens,
 };
 
 /// What an insight says, as far as it can be compared.

@@ -25,7 +25,7 @@ use std::path::{Path, PathBuf};
 use std::time::Duration;
 
 use crate::fault;
-use crate::kin::words::is_in;
+use crate::search::is_in;
 pub use conversation::conversation;
 pub use keep::{Kept, keep};
 pub use note::{Note, Point, Problem};

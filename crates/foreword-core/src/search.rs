@@ -23,6 +23,7 @@ use std::collections::HashMap;
 
 use rusqlite::named_params;
 
+pub(crate) use about::is_in;
 pub use about::{Match, about};
 pub use filter::Filter;
 pub use fresh::freshen;

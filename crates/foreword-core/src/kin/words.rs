@@ -3,7 +3,7 @@
 use std::collections::BTreeSet;
 use std::sync::LazyLock;
 
-use crate::search::{Word, words};
+use crate::search::{Word, is_in, words};
 
 pub type Words = BTreeSet<String>;
 
@@ -44,11 +44,6 @@ pub fn named_after(text: &str, phrases: &[&str]) -> Words {
 
 pub fn is_negated(text: &str) -> bool {
     tokens(text).iter().any(|it| is_in(NEGATIONS, it))
-}
-
-/// Whether a word stands in a list, which is written as one text.
-pub fn is_in(list: &str, word: &str) -> bool {
-    list.split(' ').any(|it| it == word)
 }
 
 /// The words of a text in their order, each once, without those that only fill it.

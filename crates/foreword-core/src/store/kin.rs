@@ -58,13 +58,10 @@ impl Candidates {
             "select rowid from texts where texts match :expression and rowid > :after
              order by rowid desc limit :max",
         )?;
-        let parameters = named_params! {
-            ":expression": expression,
-            ":after": after,
-            ":max": COMPARED_MAX,
-        };
+        let parameters =
+            named_params! {":expression": expression, ":after": after, ":max": COMPARED_MAX};
         let rows = statement.query_map(parameters, |row| row.get(0))?;
-        let ids = rows.collect::<rusqlite::Result<Vec<i64>>>()?;
+        let ids = rows.collect::<rusqlite::Result<_>>()?;
         self.by_title.insert(title.to_owned(), ids);
         Ok(())
     }
@@ -81,10 +78,9 @@ impl Candidates {
 
 /// What was said outright has no title of its own: all of it must be the same.
 fn title<'a>(observation: &'a Observation, told: &Told) -> &'a str {
-    if told.provenance.provider == Origin::User.as_str() {
-        &observation.narrative
-    } else {
-        &observation.title
+    match told.provenance.provider == Origin::User.as_str() {
+        true => &observation.narrative,
+        false => &observation.title,
     }
 }
 
@@ -107,7 +103,22 @@ pub(super) fn keep_observation(
     let relatives = relatives(tx, candidates, session, id, observation, told)?;
     let twin = relatives.iter().find(|it| it.is_twin_of(observation, told));
     if let (None, Some(twin)) = (id, twin) {
-        upsert_repeat(tx, session, prompt, observation, told, twin.id)?;
+        tx.prepare_cached(
+            "insert into repeats (session_id, prompt_id, seed, observation_id, provider, events, at)
+             values (:session, :prompt, :seed, :twin, :provider, :events, :at)
+             on conflict do update
+             set prompt_id = excluded.prompt_id, observation_id = excluded.observation_id,
+                 provider = excluded.provider, events = excluded.events, at = excluded.at",
+        )?
+        .execute(named_params! {
+            ":session": session.id,
+            ":prompt": prompt,
+            ":seed": observation.seed,
+            ":twin": twin.id,
+            ":provider": told.provenance.provider,
+            ":events": json(&observation.events)?,
+            ":at": observation.at,
+        })?;
         return Ok(twin.id);
     }
     tx.prepare_cached("delete from repeats where session_id = :session and seed = :seed")?
@@ -196,7 +207,7 @@ fn relatives(
         files: &paths,
     };
     let mut statement = tx.prepare_cached(
-        "select o.id, o.type, iif(o.provider = 'user', o.narrative, o.title) as title,
+        "select o.id, iif(o.provider = 'user', o.narrative, o.title) as title,
                 o.subtitle, o.facts, o.narrative, o.concepts,
                 (select json_group_array(distinct path) from observation_files where observation_id = o.id) as files,
                 o.origin, o.at, successor.at as superseded_at
@@ -218,7 +229,7 @@ fn relatives(
         let facts = list(row, "facts")?;
         let (concepts, files) = (list(row, "concepts")?, list(row, "files")?);
         let that = Insight {
-            kind: row.get("type")?,
+            kind: observation.kind,
             title: &title,
             subtitle: &subtitle,
             facts: &facts,
@@ -278,33 +289,6 @@ fn rarest_words(tx: &Transaction<'_>, title: &str, after: i64) -> rusqlite::Resu
     });
     let pairs: Vec<String> = pairs.collect();
     Ok((!pairs.is_empty()).then(|| format!("{{title parts}} : ({})", pairs.join(" OR "))))
-}
-
-fn upsert_repeat(
-    tx: &Transaction<'_>,
-    session: &SessionRow,
-    prompt: Option<i64>,
-    observation: &Observation,
-    told: &Told,
-    twin: i64,
-) -> rusqlite::Result<()> {
-    tx.prepare_cached(
-        "insert into repeats (session_id, prompt_id, seed, observation_id, provider, events, at)
-         values (:session, :prompt, :seed, :twin, :provider, :events, :at)
-         on conflict do update
-         set prompt_id = excluded.prompt_id, observation_id = excluded.observation_id,
-             provider = excluded.provider, events = excluded.events, at = excluded.at",
-    )?
-    .execute(named_params! {
-        ":session": session.id,
-        ":prompt": prompt,
-        ":seed": observation.seed,
-        ":twin": twin,
-        ":provider": told.provenance.provider,
-        ":events": json(&observation.events)?,
-        ":at": observation.at,
-    })?;
-    Ok(())
 }
 
 /// Marks what an observation supersedes, and what supersedes it if it was told late.

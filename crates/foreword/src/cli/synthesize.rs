@@ -334,29 +334,22 @@ impl<'a> State<'a> {
         let (mut parts, mut archived, mut record) = (Vec::new(), Vec::new(), last.clone());
         if let Some((sections, statements)) = fresh {
             record = sources.record.clone();
-            for section in &sections {
-                parts.push((section.name.clone(), worded(section, labels)));
-            }
+            let part = |it: &Section| (it.name.clone(), worded(it, labels));
+            parts.extend(sections.iter().map(part));
             archived.extend(statements.iter().map(|it| line(it, labels)));
             let notes = count(sources.notes.len() as u64, "conversation", "conversations");
             let docs = count(sources.docs.len() as u64, "doc", "docs");
             master.source = format!("{notes}, {docs}");
         } else {
-            let ours = master.parts.iter();
-            let ours = ours.filter(|(name, text)| last.is_ours(name, text));
-            parts.extend(ours.cloned());
+            parts.clone_from(&master.parts);
+            parts.retain(|(name, text)| last.is_ours(name, text));
             // What a person edited or removed is known as it was last written.
             let is_ours = |name: &str| parts.iter().any(|it| it.0 == name);
             record.sections.retain(|it| !is_ours(&it.0));
         }
         let evidence = Evidence::new(&self.folder.root, self.git, &last.files);
-        let findings = master::mark(
-            &mut parts,
-            &self.names[0],
-            &evidence,
-            &sources.notes,
-            labels,
-        );
+        let (first, notes) = (&self.names[0], &sources.notes);
+        let findings = master::mark(&mut parts, first, &evidence, notes, labels);
         record.files = evidence.named();
         let kept = master.renew(&parts, last, &mut record);
         report(self.folder, &kept, &findings, &archived);

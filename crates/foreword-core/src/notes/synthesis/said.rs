@@ -5,10 +5,10 @@ use std::sync::LazyLock;
 
 use super::{Kind, Taken};
 use crate::kin::words::{
-    DENIES, GIVES_UP, Words, as_written, content, is_in, is_negated, is_number, named_after, plain,
-    tokens,
+    DENIES, GIVES_UP, Words, as_written, content, is_negated, is_number, named_after, plain, tokens,
 };
 use crate::notes::note::Point;
+use crate::search::is_in;
 use crate::text;
 
 #[derive(Debug, Clone)]
