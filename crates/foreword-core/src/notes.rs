@@ -110,6 +110,12 @@ impl Folder {
         self.path.join("master.md")
     }
 
+    /// A path as people call it: from the project's root.
+    #[must_use]
+    pub fn name<'a>(&self, path: &'a Path) -> &'a Path {
+        path.strip_prefix(&self.root).unwrap_or(path)
+    }
+
     /// The file of a session's note, be it there or not.
     pub fn note(&self, session: &str) -> Result<PathBuf, NotesError> {
         let is_plain = |it: char| it.is_ascii_alphanumeric() || "-_.".contains(it);
@@ -228,10 +234,6 @@ impl Folder {
     /// Whatever of the path is there lies in the memory, links followed, and that in the
     /// project, but not among what belongs to git.
     fn require_inside(&self, path: &Path) -> Result<(), NotesError> {
-        let real = |path: &Path| {
-            let there = path.ancestors().find(|it| it.symlink_metadata().is_ok())?;
-            there.canonicalize().ok()
-        };
         let memory = real(&self.root.join(FOLDER)).unwrap_or_default();
         let inside = memory.starts_with(&self.root)
             && real(path).is_some_and(|it| it.starts_with(&memory))
@@ -253,6 +255,12 @@ fn check_scope(scope: &str) -> Result<(), NotesError> {
         return refuse("use letters, digits, `-` and `_`");
     }
     Ok(())
+}
+
+/// Where whatever of a path is there really lies.
+fn real(path: &Path) -> Option<PathBuf> {
+    let there = path.ancestors().find(|it| it.symlink_metadata().is_ok())?;
+    there.canonicalize().ok()
 }
 
 fn session_of(note: &Path) -> Option<String> {

@@ -10,6 +10,7 @@ use std::cell::RefCell;
 use std::collections::{BTreeSet, HashMap};
 use std::path::{Component, Path, PathBuf};
 
+use super::real;
 use crate::kin::words::{GIVES_UP, content, named_after};
 
 /// What became of a path that is not there.
@@ -208,19 +209,9 @@ impl<'a> Evidence<'a> {
 
     /// Whatever of the path is there lies in the project, links followed.
     fn is_inside(&self, path: &str) -> bool {
-        let mut there = self.root.to_owned();
-        for part in Path::new(path).components() {
-            let Component::Normal(name) = part else {
-                return false;
-            };
-            there.push(name);
-            match there.canonicalize() {
-                Ok(it) if !it.starts_with(self.root) => return false,
-                Ok(_) => {}
-                Err(_) => break,
-            }
-        }
-        true
+        let plain = |it| matches!(it, Component::Normal(_));
+        Path::new(path).components().all(plain)
+            && real(&self.root.join(path)).is_some_and(|it| it.starts_with(self.root))
     }
 
     fn text(&self, path: &str) -> Option<String> {

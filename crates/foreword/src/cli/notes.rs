@@ -55,8 +55,12 @@ impl Here {
     }
 }
 
-/// Asks on a terminal; none where nobody can be asked.
-pub fn confirm(question: &str, yes: bool) -> anyhow::Result<Option<bool>> {
+/// Whether to write, asked on a terminal; none where nobody can be asked.
+pub fn confirm(question: &str, yes: bool, dry_run: bool) -> anyhow::Result<Option<bool>> {
+    if dry_run {
+        eprintln!("Nothing was written: this was a dry run.");
+        return Ok(Some(false));
+    }
     if yes {
         return Ok(Some(true));
     }
@@ -68,6 +72,9 @@ pub fn confirm(question: &str, yes: bool) -> anyhow::Result<Option<bool>> {
     let mut answer = String::new();
     std::io::stdin().read_line(&mut answer)?;
     let yes = matches!(answer.trim().to_lowercase().as_str(), "y" | "yes");
+    if !yes {
+        println!("Nothing was written.");
+    }
     Ok(Some(yes))
 }
 
@@ -106,7 +113,7 @@ fn list(folder: &Folder, as_json: bool) -> anyhow::Result<()> {
         for file in notes {
             let (note, problems) = Note::read(&file.text);
             let problems: Vec<_> = problems.iter().map(ToString::to_string).collect();
-            let path = file.path.strip_prefix(&folder.root).unwrap_or(&file.path);
+            let path = folder.name(&file.path);
             rows.push(json!({
                 "session": file.session, "scope": folder.scope, "path": path.to_string_lossy(),
                 "title": note.title, "first": note.first, "last": note.last, "problems": problems,
@@ -174,8 +181,8 @@ fn import(folder: &Folder, file: &Path, overwrite: bool) -> anyhow::Result<()> {
     let imported = Archive::read(&text)?.import(folder, overwrite)?;
     let list = |mark: &str, paths: &[PathBuf]| {
         for path in paths {
-            let path = path.strip_prefix(&folder.root).unwrap_or(path);
-            println!("{mark} {}", one_line(&path.to_string_lossy()));
+            let path = folder.name(path).to_string_lossy();
+            println!("{mark} {}", one_line(&path));
         }
     };
     list("new      ", &imported.new);

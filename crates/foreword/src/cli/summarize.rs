@@ -54,12 +54,11 @@ pub fn run(args: &Args) -> anyhow::Result<()> {
         (None, Some(path)) => Some(path.clone()),
         (None, None) => Some(find_transcript(named.as_deref(), &folder.root)?),
     };
-    let told = transcript
-        .as_deref()
-        .and_then(|it| it.file_stem()?.to_str());
-    let session = args.session.clone().or(told.map(str::to_owned)).or(named);
-    let session = session
-        .context("which session? Write its id: `foreword summarize SESSION --draft FILE`")?;
+    let of_file = |it: &PathBuf| Some(it.file_stem()?.to_str()?.to_owned());
+    let told = transcript.as_ref().and_then(of_file);
+    let session = args.session.clone().or(told).or(named);
+    let which = "which session? Write its id: `foreword summarize SESSION --draft FILE`";
+    let session = session.context(which)?;
     let path = folder.note(&session)?;
     let home = super::home_to_look_at()?;
     let settings = settings_where_on(&home, &place, &session)?;
@@ -85,21 +84,17 @@ pub fn run(args: &Args) -> anyhow::Result<()> {
     // A note is as old as its conversation.
     let at = text::rfc3339(last.unwrap_or_else(home::now));
     let kept = keep(&draft, there.as_deref(), &at);
-    let name = path.strip_prefix(&folder.root).unwrap_or(&path);
+    let name = folder.name(&path);
     let shown = name.display();
     if there.as_deref() == Some(kept.text.as_str()) {
         println!("{shown} says all of this already{}", of_theirs(&kept));
         return Ok(());
     }
     print!("{}", show::diff(name, there.as_deref(), Some(&kept.text)));
-    if args.dry_run {
-        eprintln!("Nothing was written: this was a dry run.");
-        return Ok(());
-    }
-    let save = confirm("Save?", args.yes || args.draft.is_some())?;
-    match save {
+    let yes = args.yes || args.draft.is_some();
+    match confirm("Save?", yes, args.dry_run)? {
         None => eprintln!("Nothing was written; --yes writes it."),
-        Some(false) => println!("Nothing was written."),
+        Some(false) => {}
         Some(true) => {
             if folder.read(&path)? != there {
                 bail!("{shown} was changed by somebody else meanwhile; run this again");

@@ -1,7 +1,7 @@
 //! `foreword synthesize`: makes the master of all notes, shows what changes, and asks.
 
 use std::collections::{BTreeMap, BTreeSet};
-use std::path::{Path, PathBuf};
+use std::path::PathBuf;
 
 use anyhow::{Context as _, anyhow, bail};
 use foreword_core::notes::Folder;
@@ -75,7 +75,7 @@ pub fn run(args: &Args) -> anyhow::Result<()> {
     if !folder.path.is_dir() {
         bail!(
             "there is no {}/ yet; `/summarize` in a conversation or `foreword summarize SESSION` writes the first note",
-            below(&folder, &folder.path)
+            folder.name(&folder.path).display()
         );
     }
     let looks_only = args.dry_run || args.sources;
@@ -129,37 +129,28 @@ pub fn run(args: &Args) -> anyhow::Result<()> {
         }
         return Ok(());
     }
-    let name = below(&folder, &folder.master());
-    let diff = show::diff(Path::new(&name), state.old.as_deref(), Some(&proposal.text));
+    let path = folder.master();
+    let old = state.old.as_deref();
+    let diff = show::diff(folder.name(&path), old, Some(&proposal.text));
     print!("{diff}");
-    if args.dry_run {
-        eprintln!("Nothing was written: this was a dry run.");
-        return Ok(());
-    }
-    match confirm("Write master.md?", args.yes)? {
+    match confirm("Write master.md?", args.yes, args.dry_run)? {
         Some(true) => write(&folder, &proposal, &state.last)?,
-        Some(false) => println!("Nothing was written."),
+        Some(false) => {}
         None => {
             proposal.leave(&folder, &before)?;
             let scope = folder.scope.as_ref().map(|it| format!(" --scope {it}"));
-            println!(
-                "Left as {}; `foreword synthesize{} --accept` puts it in place.",
-                below(&folder, &folder.path.join("proposal.md")),
-                scope.unwrap_or_default()
-            );
+            let scope = scope.unwrap_or_default();
+            let name = folder.name(&folder.path).join("proposal.md");
+            let name = name.display();
+            println!("Left as {name}; `foreword synthesize{scope} --accept` puts it in place.");
         }
     }
     Ok(())
 }
 
-fn below(folder: &Folder, path: &Path) -> String {
-    let path = path.strip_prefix(&folder.root).unwrap_or(path);
-    path.display().to_string()
-}
-
 fn write(folder: &Folder, proposal: &Proposal, last: &Record) -> anyhow::Result<()> {
     proposal.write(folder, last)?;
-    println!("Wrote {}", below(folder, &folder.master()));
+    println!("Wrote {}", folder.name(&folder.master()).display());
     Ok(())
 }
 
@@ -434,7 +425,8 @@ fn report(folder: &Folder, kept: &[String], findings: &BTreeSet<Finding>, archiv
     }
     if !archived.is_empty() {
         let what = count(archived.len() as u64, "statement", "statements");
-        let to = below(folder, &folder.archive());
+        let archive = folder.archive();
+        let to = folder.name(&archive).display();
         out += &format!("no longer fits, goes to {to}/: {what}\n");
         for line in archived.iter().take(10) {
             out += &format!("  {line}\n");

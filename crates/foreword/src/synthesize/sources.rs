@@ -52,8 +52,7 @@ impl Sources {
             let (note, _) = Note::read(&file.text);
             record.notes.insert(file.session.clone(), hash(&file.text));
             if note.points.is_empty() && note.others.is_empty() {
-                let path = file.path.strip_prefix(&folder.root).unwrap_or(&file.path);
-                let path = path.display();
+                let path = folder.name(&file.path).display();
                 problems.push(format!("{path} has no points (`- Label: text`)"));
             }
             let at = note.times.get("").or(note.last.as_ref()).cloned();
@@ -208,34 +207,22 @@ fn outline(doc: &str) -> String {
     lines.join("\n")
 }
 
-const MANIFESTS: [(&str, &str); 13] = [
-    ("Cargo.toml", "Rust"),
-    ("tsconfig.json", "TypeScript"),
-    ("package.json", "JavaScript"),
-    ("pyproject.toml", "Python"),
-    ("requirements.txt", "Python"),
-    ("go.mod", "Go"),
-    ("pom.xml", "Java"),
-    ("build.gradle", "Java"),
-    ("build.gradle.kts", "Kotlin"),
-    ("Gemfile", "Ruby"),
-    ("composer.json", "PHP"),
-    ("mix.exs", "Elixir"),
-    ("CMakeLists.txt", "C/C++"),
-];
+const MANIFESTS: &str = "Cargo.toml=Rust tsconfig.json=TypeScript package.json=JavaScript pyproject.toml=Python \
+    requirements.txt=Python go.mod=Go pom.xml=Java build.gradle=Java build.gradle.kts=Kotlin Gemfile=Ruby \
+    composer.json=PHP mix.exs=Elixir CMakeLists.txt=C/C++";
 #[rustfmt::skip] // A list is read in a line.
 const NOT_OURS: [&str; 7] = ["node_modules", "target", "dist", "build", "vendor", "_memory", "venv"];
 
 fn layout(root: &Path) -> (Vec<String>, Vec<String>) {
-    let there = MANIFESTS.iter().filter(|it| root.join(it.0).is_file());
-    let languages: Vec<_> = there
-        .map(|(file, name)| format!("{name} (`{file}`)"))
-        .collect();
+    let manifests = MANIFESTS.split(' ').filter_map(|it| it.split_once('='));
+    let there = manifests.filter(|it| root.join(it.0).is_file());
+    let languages = there.map(|(file, name)| format!("{name} (`{file}`)"));
     let is_ours = |(path, is_dir): &(PathBuf, bool)| {
         let name = path.file_name().unwrap_or_default();
         *is_dir && !NOT_OURS.iter().any(|it| *it == name)
     };
     let folders = entries(root).into_iter().filter(is_ours).take(6);
     let name = |path: PathBuf| Some(format!("`{}/`", path.file_name()?.to_str()?));
-    (languages, folders.filter_map(|it| name(it.0)).collect())
+    let folders = folders.filter_map(|it| name(it.0));
+    (languages.collect(), folders.collect())
 }

@@ -158,11 +158,13 @@ impl Said {
 /// In the first clause: `cents, never floats` says that it is cents.
 fn is_negative(claim: &str) -> bool {
     let clause = claim.split([',', ';']).next().unwrap_or_default();
-    let has = |list: &str| tokens(clause).iter().any(|it| is_in(list, it));
-    (is_negated(clause) || has(NOT)) != has(OFF)
+    let tokens = tokens(clause);
+    let has = |list: &str| tokens.iter().any(|it| is_in(list, it));
+    let is_not = is_negated(clause) || has(NOT) || tokens.iter().any(|it| it.starts_with("kein"));
+    is_not != has(OFF)
 }
 
-const NOT: &str = "nicht nie niemals ohne kein keine keinen keiner keinem keines";
+const NOT: &str = "nicht nie niemals ohne";
 const OFF: &str = "disabled off deaktiviert abgeschaltet";
 /// Words that make no other matter. `We use X` and `X is used` are one.
 static NO_MATTER: LazyLock<Words> = LazyLock::new(|| {
@@ -264,11 +266,10 @@ pub fn by_name(claim: &str) -> Option<(Words, Words)> {
     let words = as_written(claim);
     let at = words.iter().position(|it| is_in(HOW, it))?;
     let (what, how) = (&words[..at], &words[at + 1..]);
-    let is_name = how
-        .first()?
-        .contains(|it: char| it.is_uppercase() || it.is_ascii_digit());
+    let is_name = |it: char| it.is_uppercase() || it.is_ascii_digit();
     let more = how.iter().any(|it| it == "for" || is_in(HOW, it));
-    (is_name && !more).then(|| (content(&what.join(" ")), content(&how.join(" "))))
+    (how.first()?.contains(is_name) && !more)
+        .then(|| (content(&what.join(" ")), content(&how.join(" "))))
 }
 
 const HOW: &str = "with on via in to by using";
@@ -285,30 +286,24 @@ const PLAIN: &str = "use uses used using keep make add now new run runs get set 
 pub fn choice(claim: &str, subject: &Words) -> String {
     let lower = claim.to_ascii_lowercase();
     // `from cookies to JWT`
-    let from_to = lower
-        .find(" from ")
-        .and_then(|from| Some(from + lower[from..].find(" to ")? + 4));
-    let start = from_to.or_else(|| {
-        let starts = CHOOSES.iter().filter_map(|it| {
-            let at = format!(" {lower}").find(&format!(" {it} "))?;
-            Some(at + it.len() + 1)
-        });
-        starts.min()
+    let from = lower.find(" from ");
+    let from_to = from.and_then(|from| Some(from + lower[from..].find(" to ")? + 4));
+    let starts = CHOOSES.iter().filter_map(|it| {
+        let at = format!(" {lower}").find(&format!(" {it} "))?;
+        Some(at + it.len() + 1)
     });
-    let rest = claim.get(start.unwrap_or(0)..).unwrap_or(claim);
+    let start = from_to.or(starts.min()).unwrap_or(0);
+    let rest = claim.get(start..).unwrap_or(claim);
     let lower = rest.to_ascii_lowercase();
     let ends = ENDS.iter().filter_map(|it| lower.find(it));
-    let about = [" for ", " as "]
-        .into_iter()
-        .filter_map(|it| lower.find(it));
+    let about = [" for ", " as "].iter().filter_map(|it| lower.find(it));
     let about = about.filter(|at| !content(&lower[*at..]).is_disjoint(subject));
     let end = ends.chain(about).filter(|at| *at > 2).min();
     let choice = text::shorten(rest[..end.unwrap_or(rest.len())].trim(), 60);
     let choice = choice.trim_end_matches([',', '.']);
-    let verb = ["is ", "are "]
-        .into_iter()
-        .find_map(|it| choice.strip_prefix(it));
-    verb.unwrap_or(choice).to_owned()
+    let mut verbs = ["is ", "are "].iter();
+    let without = verbs.find_map(|it| choice.strip_prefix(it));
+    without.unwrap_or(choice).to_owned()
 }
 
 #[rustfmt::skip] // A list is read line by line.
@@ -316,11 +311,5 @@ const CHOOSES: &[&str] = &[
     "use", "uses", "using", "switched to", "switch to", "moved to", "move to", "back to", "settled on", "go with",
     "chose", "are stored in", "is stored in", "live in", "lives in", "are kept in", "is kept in", "keep",
 ];
-const ENDS: [&str; 6] = [
-    " instead",
-    " replaces ",
-    " rather than",
-    ", ",
-    " after ",
-    " in place of",
-];
+#[rustfmt::skip]
+const ENDS: [&str; 6] = [" instead", " replaces ", " rather than", ", ", " after ", " in place of"];
