@@ -163,12 +163,7 @@ fn supersedes(older: &Side<'_>, newer: &Side<'_>) -> bool {
         return true;
     }
     let same_matter = plain(&older.title).is_subset(&newer.text);
-    let [was, is] = [older, newer].map(|it| &it.title - &plain(&it.title));
-    let other_number = !was.is_empty() && !is.is_empty() && was.is_disjoint(&is);
-    let only_number = other_number && plain(&newer.title).is_subset(&older.text);
-    same_file
-        && (same_matter && (only_number || is_renumbered(a, b, true))
-            || has_another_value(older, newer))
+    same_file && (same_matter && is_renumbered(a, b, true) || has_another_value(older, newer))
 }
 
 /// Whether the newer one adds to the older, or is about another place.
