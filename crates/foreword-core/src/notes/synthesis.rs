@@ -51,9 +51,9 @@ pub struct Section {
 }
 
 impl Section {
-    fn called(name: &String) -> Section {
+    fn called(name: &str) -> Section {
         Section {
-            name: name.clone(),
+            name: name.to_owned(),
             ..Section::default()
         }
     }
@@ -87,7 +87,7 @@ pub fn synthesise(notes: &[Taken], names: &[String]) -> Vec<Section> {
     // A point that an update added is as new as the update.
     all.sort_by(|a, b| (&a.at, a.notes.first()).cmp(&(&b.at, b.notes.first())));
     let evolution = settle(&mut all);
-    let mut sections: Vec<_> = names.iter().map(Section::called).collect();
+    let mut sections: Vec<_> = names.iter().map(|it| Section::called(it)).collect();
     let mut put = |kind, label: &str, text, numbers: &BTreeSet<usize>| {
         let sessions = numbers.iter().map(|it| notes[*it].session.clone());
         let sessions = sessions.collect();

@@ -25,7 +25,7 @@ pub fn read(
     names: &[String],
     labels: &BTreeMap<String, String>,
 ) -> Result<Reply, String> {
-    let mut sections: Vec<_> = names.iter().map(Section::called).collect();
+    let mut sections: Vec<_> = names.iter().map(|it| Section::called(it)).collect();
     let mut missing: Vec<_> = names.iter().collect();
     let (mut at, mut theme, mut dropped) = (None, None, 0);
     for line in answer.lines() {
