@@ -23,6 +23,8 @@ use crate::home::Home;
 use sources::Sources;
 
 const NOTE_MAX: usize = 6_000;
+/// What stands around a note.
+const FENCE_TOKENS: usize = 25;
 const LINES_MAX: usize = 120;
 const LINE_MAX: usize = 240;
 const DOCS_TOKENS: usize = 3_000;
@@ -121,11 +123,11 @@ pub fn by_model(
 }
 
 /// In the order of time, as many at once as a question may hold. Always at least one group.
-fn groups<'a>(notes: &[&'a Taken], max_tokens: usize) -> Vec<Vec<&'a Taken>> {
+pub fn groups<'a>(notes: &[&'a Taken], max_tokens: usize) -> Vec<Vec<&'a Taken>> {
     let mut groups = vec![Vec::new()];
     let mut tokens = 0;
     for taken in notes {
-        let cost = text::tokens(&taken.note.to_string()).min(NOTE_MAX / 4);
+        let cost = text::tokens(&taken.note.to_string()).min(NOTE_MAX / 4) + FENCE_TOKENS;
         if tokens + cost > max_tokens && tokens > 0 {
             groups.push(Vec::new());
             tokens = 0;

@@ -19,7 +19,7 @@ use crate::provider::{self, Name};
 use crate::synthesize::files::{self, Proposal, Waiting};
 use crate::synthesize::git::Git;
 use crate::synthesize::sources::Sources;
-use crate::synthesize::{Wanted, by_model};
+use crate::synthesize::{Wanted, by_model, groups};
 use crate::{home, platform, show};
 
 #[derive(clap::Args)]
@@ -386,14 +386,8 @@ fn printed(
         let material = wanted.material(base, notes, Some(sources));
         safe(&redact(&format!("{}\n\n{material}", wanted.form())).text)
     };
-    let mut room = SOURCES_MAX.saturating_sub(worded(&[]).len());
-    let fitting = notes.iter().take_while(|it| {
-        let cost = it.note.to_string().len() + 100;
-        let fits = cost <= room;
-        room = room.saturating_sub(cost);
-        fits
-    });
-    let shown = fitting.count().max(1).min(notes.len());
+    let room = SOURCES_MAX.saturating_sub(worded(&[]).len());
+    let shown = groups(notes, room / 4)[0].len();
     (worded(&notes[..shown]), shown)
 }
 
