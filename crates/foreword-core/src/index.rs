@@ -263,9 +263,8 @@ impl Shown<'_> {
 fn new_notes(store: &Store, root: Option<&Path>) -> rusqlite::Result<u64> {
     let folder = root.and_then(|root| Folder::at(root, None).ok());
     let folder = folder.filter(|it| it.master().exists());
-    let mut statement = store
-        .connection
-        .prepare_cached("select 1 from sessions where host_session_id = :session")?;
+    let sql = "select 1 from sessions where host_session_id = :session";
+    let mut statement = store.connection.prepare_cached(sql)?;
     let mut count = 0;
     for session in folder.iter().flat_map(Folder::newer) {
         count += u64::from(statement.exists(named_params! {":session": session})?);
@@ -294,12 +293,9 @@ fn render(
     foot += &format!("Anything else: `search`, or `{program} search WORDS`.\n</{FRAME}>\n");
     let mut left = budget.saturating_sub(text::tokens(&head) + text::tokens(&foot) + 16);
     let mut take = |text: &str| {
-        let cost = text::tokens(text);
-        let fits = cost <= left;
-        if fits {
-            left -= cost;
-        }
-        fits
+        let rest = left.checked_sub(text::tokens(text));
+        left = rest.unwrap_or(left);
+        rest.is_some()
     };
 
     let mut latest = sessions.iter().take(NEXT_STEPS_FROM);

@@ -100,9 +100,8 @@ fn is_duplicate(older: &Side<'_>, newer: &Side<'_>) -> bool {
     let same_files =
         a.files.iter().any(|it| b.files.contains(it)) || (a.files.is_empty() && b.files.is_empty());
     let number_missing = |one: &Side<'_>, other: &Side<'_>| {
-        one.title
-            .iter()
-            .any(|it| is_number(it) && !other.text.contains(it))
+        let mut numbers = one.title.iter().filter(|it| is_number(it));
+        numbers.any(|it| !other.text.contains(it))
     };
     let contradict = match a.kind {
         ObservationType::Decision => {
@@ -205,16 +204,14 @@ fn has_another_value(older: &Side<'_>, newer: &Side<'_>) -> bool {
     };
     // `with BC7 on desktop`: another value elsewhere.
     let under = |title: &[String]| {
-        let at = title[same..].iter().position(|it| is_in(SCOPES, it));
-        at.map(|at| plain(&content(&title[same + at..].join(" "))))
-            .unwrap_or_default()
+        let scope = title[same..].iter().skip_while(|it| !is_in(SCOPES, it));
+        let scope: Vec<&str> = scope.map(String::as_str).collect();
+        plain(&content(&scope.join(" ")))
     };
     // What stands before the value and after it says whose value it is.
     let ends = old.iter().rev().zip(new.iter().rev());
-    let alike = ends
-        .take_while(|(a, b)| a == b)
-        .count()
-        .min(old.len() - same);
+    let alike = ends.take_while(|(a, b)| a == b).count();
+    let alike = alike.min(old.len() - same);
     let frame = [&old[..same], &old[old.len() - alike..]].concat();
     if same == 0
         || content(&frame.join(" ")).len() < 2

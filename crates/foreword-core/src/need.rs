@@ -127,10 +127,8 @@ pub fn for_file(
     occasion: &Occasion<'_>,
     path: &str,
 ) -> rusqlite::Result<Candidates> {
-    let relative = occasion
-        .root
-        .and_then(|root| Path::new(path).strip_prefix(root).ok())
-        .and_then(Path::to_str);
+    let below = |root| Path::new(path).strip_prefix(root).ok()?.to_str();
+    let relative = occasion.root.and_then(below);
     let mut statement = store.connection.prepare_cached(
         "select id
          from (
@@ -161,13 +159,10 @@ pub fn for_file(
     let is_history = |line: &Line| {
         line.kind == ObservationType::Refactor && line.freshness != Some(Freshness::Fresh)
     };
-    candidates
-        .lines
-        .retain(|(line, _)| line.worth() >= WORTH_MIN && !is_history(line));
+    let lines = &mut candidates.lines;
+    lines.retain(|(line, _)| line.worth() >= WORTH_MIN && !is_history(line));
     // Of a file much may be known: what is worth most comes first, and the newest of that.
-    candidates
-        .lines
-        .sort_by_key(|(line, _)| (-line.worth(), -line.id));
+    lines.sort_by_key(|(line, _)| (-line.worth(), -line.id));
     Ok(candidates)
 }
 

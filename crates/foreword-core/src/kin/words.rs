@@ -10,17 +10,12 @@ pub type Words = BTreeSet<String>;
 /// What is named after one of these phrases; after `GIVES_UP` also what is said to be gone.
 pub fn named_after(text: &str, phrases: &[&str]) -> Words {
     let mut named = Words::new();
-    for clause in text
-        .split([',', ';', ':', '(', ')'])
-        .flat_map(|it| it.split(". "))
-    {
+    let clauses = text.split([',', ';', ':', '(', ')']);
+    for clause in clauses.flat_map(|it| it.split(". ")) {
         let tokens = tokens(clause);
         for at in 0..tokens.len() {
             let here = tokens[at..].join(" ") + " ";
-            let starts = |phrase: &&&str| {
-                here.strip_prefix(**phrase)
-                    .is_some_and(|it| it.starts_with(' '))
-            };
+            let starts = |phrase: &&&str| here.starts_with(&format!("{phrase} "));
             if let Some(phrase) = phrases.iter().find(starts) {
                 let after = &tokens[at + phrase.split(' ').count()..];
                 let until = after.iter().position(|it| is_in(ENDS, it));
@@ -55,10 +50,8 @@ pub fn as_written(text: &str) -> Vec<String> {
 }
 
 pub fn tokens(text: &str) -> Vec<String> {
-    as_written(text)
-        .iter()
-        .map(|it| it.to_lowercase())
-        .collect()
+    let words = as_written(text);
+    words.iter().map(|it| it.to_lowercase()).collect()
 }
 
 /// Whether it is about something that the code calls so: `MAX_AGE`, `minSdk`.
@@ -77,10 +70,8 @@ pub fn content(text: &str) -> Words {
 
 /// But for its numbers and their units.
 pub fn plain(content: &Words) -> Words {
-    let words = content
-        .iter()
-        .filter(|it| !is_number(it) && !UNITS.contains(*it));
-    words.cloned().collect()
+    let is_plain = |it: &&String| !is_number(it) && !UNITS.contains(*it);
+    content.iter().filter(is_plain).cloned().collect()
 }
 
 pub fn common(a: &Words, b: &Words) -> usize {

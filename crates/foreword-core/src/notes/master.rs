@@ -183,12 +183,9 @@ impl Master {
         let known = self.links.iter().filter(|it| labels.contains_key(&it.1));
         links.extend(known.map(|(label, session)| (label, session)));
         links.retain(|label, _| out.contains(&format!("[{label}]")));
-        let links: String = links
-            .iter()
-            .map(|(label, session)| format!("\n[{label}{LINK}{session}.md"))
-            .collect();
-        if !links.is_empty() {
-            out += &format!("{links}\n");
+        for (number, (label, session)) in links.iter().enumerate() {
+            let gap = if number == 0 { "\n" } else { "" };
+            out += &format!("{gap}[{label}{LINK}{session}.md\n");
         }
         out
     }
@@ -252,10 +249,8 @@ pub fn mark(
     }
     let mut beside: BTreeMap<Finding, BTreeSet<&str>> = BTreeMap::new();
     for taken in notes {
-        let findings = taken
-            .related
-            .iter()
-            .filter_map(|it| evidence.path(it, true));
+        let related = taken.related.iter();
+        let findings = related.filter_map(|it| evidence.path(it, true));
         for finding in findings.filter(|it| !found.contains(it)) {
             let label = &labels[&taken.session];
             beside.entry(finding).or_default().insert(label);

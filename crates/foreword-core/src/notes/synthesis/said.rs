@@ -67,9 +67,8 @@ const TELLING: &str = "next todo blocked blocker pending plan nächst aufgabe bl
 pub fn said(number: usize, taken: &Taken) -> impl Iterator<Item = Said> {
     let note = &taken.note;
     let others = note.others.iter().flat_map(|(heading, text)| {
-        let items = text
-            .lines()
-            .filter_map(|it| it.trim_start().strip_prefix("- "));
+        let lines = text.lines().map(str::trim_start);
+        let items = lines.filter_map(|it| it.strip_prefix("- "));
         items.map(move |item| match Point::read(item) {
             (point, true) => point,
             (point, false) => Point {
@@ -101,10 +100,9 @@ fn of(number: usize, taken: &Taken, point: &Point) -> Option<Said> {
         None => Kind::Learning,
     };
     let is_telling = kind == Kind::Status && TELLING.split(' ').any(|it| label.starts_with(it));
-    let whole = if is_telling || known.is_none() {
-        format!("{}: {said}", text::capitalised(&point.label))
-    } else {
-        said.to_owned()
+    let whole = match is_telling || known.is_none() {
+        true => format!("{}: {said}", text::capitalised(&point.label)),
+        false => said.to_owned(),
     };
     let claim = claim(said);
     let text = text::shorten(&whole, TEXT_MAX).into_owned();

@@ -57,16 +57,12 @@ pub fn group(statements: &mut [Statement]) {
 /// The folders that a statement's own files lie in. Those of its notes would be a guess.
 fn folders(text: &str) -> BTreeMap<String, String> {
     let folder = |path: &str| {
-        let (folders, _) = path.rsplit_once('/')?;
-        let telling = folders
-            .split('/')
-            .rfind(|it| !is_in(PLAIN, it) && !it.contains('.'))?;
+        let mut folders = path.rsplit_once('/')?.0.split('/');
+        let telling = folders.rfind(|it| !is_in(PLAIN, it) && !it.contains('.'))?;
         Some((telling.to_lowercase(), telling.to_owned()))
     };
-    text.split_whitespace()
-        .map(bare)
-        .filter_map(folder)
-        .collect()
+    let words = text.split_whitespace().map(bare);
+    words.filter_map(folder).collect()
 }
 
 /// The words of its subject by their stems.
@@ -75,10 +71,8 @@ fn subjects(text: &str) -> BTreeMap<String, String> {
     let text = text.split_once(": ").map_or(text, |it| it.1);
     let words = subject(text);
     let has_verb = words.len() < text.split_whitespace().count();
-    let words = words
-        .into_iter()
-        .filter(|_| has_verb)
-        .filter(|it| it.len() > 2 && !is_number(it) && !is_in(FILLERS, &it.to_lowercase()));
+    let tells = |it: &&str| it.len() > 2 && !is_number(it) && !is_in(FILLERS, &it.to_lowercase());
+    let words = words.into_iter().filter(|it| has_verb && tells(it));
     let stem = |word: &str| Some((content(word).pop_first()?, word.to_owned()));
     let stems: Vec<_> = words.filter_map(stem).collect();
     stems.into_iter().take(SUBJECT_MAX).collect()
