@@ -15,7 +15,10 @@ pub fn named_after(text: &str, phrases: &[&str]) -> Words {
         let tokens = tokens(clause);
         for at in 0..tokens.len() {
             let here = tokens[at..].join(" ") + " ";
-            let starts = |phrase: &&&str| here.starts_with(&format!("{phrase} "));
+            let starts = |phrase: &&&str| {
+                let rest = here.strip_prefix(**phrase);
+                rest.is_some_and(|it| it.starts_with(' '))
+            };
             if let Some(phrase) = phrases.iter().find(starts) {
                 let after = &tokens[at + phrase.split(' ').count()..];
                 let until = after.iter().position(|it| is_in(ENDS, it));
@@ -96,7 +99,7 @@ fn stem(word: &str) -> &str {
         .strip_suffix('s')
         .filter(|it| it.len() > 2 && !it.ends_with('s'));
     let one = one.unwrap_or(word);
-    let mut endings = ENDINGS.split(' ');
+    let mut endings = ENDINGS.iter();
     let stem = endings.find_map(|it| one.strip_suffix(it).filter(|it| it.len() > 2));
     let stem = stem.unwrap_or(one);
     let doubled =
@@ -104,7 +107,9 @@ fn stem(word: &str) -> &str {
     &stem[..stem.len() - usize::from(doubled)]
 }
 
-const ENDINGS: &str = "ation ating ated ate ing ion ied ie ed ly al er e y";
+const ENDINGS: [&str; 14] = [
+    "ation", "ating", "ated", "ate", "ing", "ion", "ied", "ie", "ed", "ly", "al", "er", "e", "y",
+];
 const FILLERS: &str = "the a an now always we let s";
 static UNITS: LazyLock<Words> =
     LazyLock::new(|| content("ms second minute hour day week month year bytes kb mb gb percent"));
