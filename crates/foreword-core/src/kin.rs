@@ -10,6 +10,7 @@ pub(crate) mod words;
 use std::sync::LazyLock;
 
 use crate::model::ObservationType;
+use crate::search::is_in;
 use words::{DENIES, GIVES_UP, has_name, plain};
 use words::{
     Words, as_written, common, content, covers, is_negated, is_number, named_after, tokens,
@@ -99,9 +100,8 @@ fn is_duplicate(older: &Side<'_>, newer: &Side<'_>) -> bool {
     let same_files =
         a.files.iter().any(|it| b.files.contains(it)) || (a.files.is_empty() && b.files.is_empty());
     let number_missing = |one: &Side<'_>, other: &Side<'_>| {
-        one.title
-            .iter()
-            .any(|it| is_number(it) && !other.text.contains(it))
+        let mut numbers = one.title.iter().filter(|it| is_number(it));
+        numbers.any(|it| !other.text.contains(it))
     };
     let contradict = match a.kind {
         ObservationType::Decision => {
@@ -119,12 +119,8 @@ fn is_duplicate(older: &Side<'_>, newer: &Side<'_>) -> bool {
         return false;
     }
     let same_fact = a.facts.iter().any(|it| b.facts.contains(it));
-    let is_work = !matches!(
-        a.kind,
-        ObservationType::Decision | ObservationType::Discovery
-    );
     // "`npm test` failed, then passed": a title that a machine made is used for other work too.
-    if is_work && a.title == b.title {
+    if a.kind.is_work() && a.title == b.title {
         return same_fact;
     }
     let shared = common(&older.title, &newer.title);
@@ -166,12 +162,7 @@ fn supersedes(older: &Side<'_>, newer: &Side<'_>) -> bool {
         return true;
     }
     let same_matter = plain(&older.title).is_subset(&newer.text);
-    let [was, is] = [older, newer].map(|it| &it.title - &plain(&it.title));
-    let other_number = !was.is_empty() && !is.is_empty() && was.is_disjoint(&is);
-    let only_number = other_number && plain(&newer.title).is_subset(&older.text);
-    same_file
-        && (same_matter && (only_number || is_renumbered(a, b, true))
-            || has_another_value(older, newer))
+    same_file && (same_matter && is_renumbered(a, b, true) || has_another_value(older, newer))
 }
 
 /// Whether the newer one adds to the older, or is about another place.
@@ -179,13 +170,11 @@ fn is_elsewhere(older: &Side<'_>, newer: &Side<'_>) -> bool {
     // `step 1`, `phase 2`: a number that is a name.
     let [was, is] = [older, newer].map(|it| {
         let title = tokens(it.insight.title);
-        let names = title
-            .windows(2)
-            .filter(|it| LABELS.contains(&it[0].as_str()));
+        let names = title.windows(2).filter(|it| is_in(LABELS, &it[0]));
         names.map(|it| it[1].clone()).collect::<Words>()
     });
     let title = tokens(newer.insight.title);
-    let adds = title.iter().any(|it| ADDS.contains(&it.as_str()));
+    let adds = title.iter().any(|it| is_in(ADDS, it));
     let [for_old, for_new] = [older, newer].map(|it| {
         let what = it.insight.title.rsplit_once(" for ")?.1;
         Some(&plain(&content(what)) - &it.given_up)
@@ -215,18 +204,14 @@ fn has_another_value(older: &Side<'_>, newer: &Side<'_>) -> bool {
     };
     // `with BC7 on desktop`: another value elsewhere.
     let under = |title: &[String]| {
-        let at = title[same..]
-            .iter()
-            .position(|it| SCOPES.contains(&it.as_str()));
-        at.map(|at| plain(&content(&title[same + at..].join(" "))))
-            .unwrap_or_default()
+        let scope = title[same..].iter().skip_while(|it| !is_in(SCOPES, it));
+        let scope: Vec<&str> = scope.map(String::as_str).collect();
+        plain(&content(&scope.join(" ")))
     };
     // What stands before the value and after it says whose value it is.
     let ends = old.iter().rev().zip(new.iter().rev());
-    let alike = ends
-        .take_while(|(a, b)| a == b)
-        .count()
-        .min(old.len() - same);
+    let alike = ends.take_while(|(a, b)| a == b).count();
+    let alike = alike.min(old.len() - same);
     let frame = [&old[..same], &old[old.len() - alike..]].concat();
     if same == 0
         || content(&frame.join(" ")).len() < 2
@@ -273,26 +258,13 @@ fn is_renumbered(older: &Insight<'_>, newer: &Insight<'_>, named: bool) -> bool 
     })
 }
 
-const ADDS: &[&str] = &["also", "too", "additionally"];
+const ADDS: &str = "also too additionally";
 static PLACES: LazyLock<Words> = LazyLock::new(|| {
     content("test production prod staging development dev ci local preview debug")
 });
-const LABELS: &[&str] = &[
-    "step",
-    "phase",
-    "stage",
-    "part",
-    "milestone",
-    "sprint",
-    "level",
-    "tier",
-    "option",
-    "rule",
-];
+const LABELS: &str = "step phase stage part milestone sprint level tier option rule";
 /// Where or when something holds.
-const SCOPES: &[&str] = &[
-    "for", "on", "in", "at", "when", "during", "under", "if", "while", "within",
-];
+const SCOPES: &str = "for on in at when during under if while within";
 
 #[cfg(test)]
 mod tests {

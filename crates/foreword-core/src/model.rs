@@ -100,6 +100,14 @@ words! {
     }
 }
 
+impl ObservationType {
+    /// Something that was done, rather than decided or found out.
+    #[must_use]
+    pub fn is_work(self) -> bool {
+        !matches!(self, ObservationType::Decision | ObservationType::Discovery)
+    }
+}
+
 words! {
     /// Whose word an observation rests on, from most to least trusted.
     Origin {

@@ -101,15 +101,11 @@ impl Candidates {
         text.extend(lines.iter().map(|(line, _)| line.text()));
         text.push_str(&index::how_to_get_more(occasion.program));
         text.push_str(&format!("</{FRAME}>\n"));
+        let items = lines.into_iter().map(|(line, because)| (line.id, because));
+        let items = items.collect();
         Some(Reminder {
             text,
-            receipt: Receipt {
-                shown,
-                items: lines
-                    .into_iter()
-                    .map(|(line, because)| (line.id, because))
-                    .collect(),
-            },
+            receipt: Receipt { shown, items },
         })
     }
 }
@@ -120,12 +116,9 @@ pub fn for_prompt(
     occasion: &Occasion<'_>,
     prompt: &str,
 ) -> rusqlite::Result<Candidates> {
-    let matches = search::about(store, prompt, occasion.project)?;
-    let found = matches
-        .into_iter()
-        .map(|it| (it.id, it.words.join(", ")))
-        .collect();
-    candidates(store, occasion, found)
+    let matches = search::about(store, prompt, occasion.project)?.into_iter();
+    let found = matches.map(|it| (it.id, it.words.join(", ")));
+    candidates(store, occasion, found.collect())
 }
 
 /// What is known about a file.
@@ -134,53 +127,42 @@ pub fn for_file(
     occasion: &Occasion<'_>,
     path: &str,
 ) -> rusqlite::Result<Candidates> {
-    let relative = occasion
-        .root
-        .and_then(|root| Path::new(path).strip_prefix(root).ok())
-        .and_then(Path::to_str);
+    let below = |root| Path::new(path).strip_prefix(root).ok()?.to_str();
+    let relative = occasion.root.and_then(below);
     let mut statement = store.connection.prepare_cached(
-        "select f.observation_id, max(f.role = :modified) as changed_it,
-                (select count(distinct path) from observation_files where observation_id = f.observation_id) as files
-         from observation_files f
-         join observations o on o.id = f.observation_id
-         where f.path in (:path, :relative)
-           and o.project_id = (select project_id from project_keys where key = :project)
-         group by f.observation_id
-         order by f.observation_id desc
-         limit 200",
+        "select id
+         from (
+             select f.observation_id as id, max(f.role = :modified) as changed_it,
+                 (select count(distinct path) from observation_files where observation_id = f.observation_id) as files
+             from observation_files f
+             join observations o on o.id = f.observation_id
+             where f.path in (:path, :relative)
+               and o.project_id = (select project_id from project_keys where key = :project)
+             group by f.observation_id
+             order by f.observation_id desc
+             limit 200
+         )
+         where files <= iif(changed_it, :files_max, 1)",
     )?;
     let parameters = named_params! {
         ":path": path,
         ":relative": relative,
         ":project": occasion.project,
         ":modified": FileRole::Modified,
+        ":files_max": FILES_MAX,
     };
-    let rows = statement.query_map(parameters, |row| {
-        Ok((
-            row.get::<_, i64>("observation_id")?,
-            row.get::<_, bool>("changed_it")?,
-            row.get::<_, usize>("files")?,
-        ))
-    })?;
-    let rows = rows.collect::<rusqlite::Result<Vec<_>>>()?;
     let name = relative.unwrap_or(path);
-    let found = rows
-        .into_iter()
-        .filter(|&(_, changed_it, files)| files <= if changed_it { FILES_MAX } else { 1 })
-        .map(|(id, ..)| (id, name.to_owned()))
-        .collect();
+    let found = statement.query_map(parameters, |row| Ok((row.get(0)?, name.to_owned())))?;
+    let found = found.collect::<rusqlite::Result<Vec<_>>>()?;
     let mut candidates = candidates(store, occasion, found)?;
     // How something was rearranged that has changed since is history.
     let is_history = |line: &Line| {
         line.kind == ObservationType::Refactor && line.freshness != Some(Freshness::Fresh)
     };
-    candidates
-        .lines
-        .retain(|(line, _)| line.worth() >= WORTH_MIN && !is_history(line));
+    let lines = &mut candidates.lines;
+    lines.retain(|(line, _)| line.worth() >= WORTH_MIN && !is_history(line));
     // Of a file much may be known: what is worth most comes first, and the newest of that.
-    candidates
-        .lines
-        .sort_by_key(|(line, _)| (-line.worth(), -line.id));
+    lines.sort_by_key(|(line, _)| (-line.worth(), -line.id));
     Ok(candidates)
 }
 

@@ -25,6 +25,7 @@ use std::path::{Path, PathBuf};
 use std::time::Duration;
 
 use crate::fault;
+use crate::search::is_in;
 pub use conversation::conversation;
 pub use keep::{Kept, keep};
 pub use note::{Note, Point, Problem};
@@ -36,14 +37,7 @@ pub const FOLDER: &str = "_memory";
 const FILE_MAX: u64 = 1 << 20;
 
 /// Names in the folder that no scope may have.
-const RESERVED: &[&str] = &[
-    "conversations",
-    "archive",
-    "master",
-    "readme",
-    "proposal",
-    "synthesis",
-];
+const RESERVED: &str = "conversations archive master readme proposal synthesis";
 
 #[derive(Debug, thiserror::Error)]
 pub enum NotesError {
@@ -116,11 +110,16 @@ impl Folder {
         self.path.join("master.md")
     }
 
+    /// A path as people call it: from the project's root.
+    #[must_use]
+    pub fn name<'a>(&self, path: &'a Path) -> &'a Path {
+        path.strip_prefix(&self.root).unwrap_or(path)
+    }
+
     /// The file of a session's note, be it there or not.
     pub fn note(&self, session: &str) -> Result<PathBuf, NotesError> {
-        let is_plain = |it: char| it.is_ascii_alphanumeric() || matches!(it, '-' | '_' | '.');
-        let is_id = !session.is_empty()
-            && session.len() <= 128
+        let is_plain = |it: char| it.is_ascii_alphanumeric() || "-_.".contains(it);
+        let is_id = (1..=128).contains(&session.len())
             && !session.starts_with('.')
             && session.chars().all(is_plain);
         if !is_id {
@@ -146,16 +145,11 @@ impl Folder {
     pub fn notes(&self) -> (Vec<NoteFile>, Vec<NotesError>) {
         let mut notes = Vec::new();
         let mut errors = Vec::new();
-        let mut paths: Vec<_> = entries(&self.conversations())
-            .filter(|path| path.extension().is_some_and(|it| it == "md"))
-            .collect();
-        paths.sort();
-        for path in paths {
-            let Some(session) = path.file_stem().and_then(|it| it.to_str()) else {
+        for path in self.note_paths() {
+            let Some(session) = session_of(&path) else {
                 errors.push(NotesError::NotText(path));
                 continue;
             };
-            let session = session.to_owned();
             match self.read(&path) {
                 Ok(Some(text)) => notes.push(NoteFile {
                     session,
@@ -167,6 +161,13 @@ impl Folder {
             }
         }
         (notes, errors)
+    }
+
+    fn note_paths(&self) -> Vec<PathBuf> {
+        let is_note = |path: &PathBuf| path.extension().is_some_and(|it| it == "md");
+        let mut paths: Vec<_> = entries(&self.conversations()).filter(is_note).collect();
+        paths.sort();
+        paths
     }
 
     /// The sessions whose notes the master does not know yet, by names and times alone: a hook
@@ -181,36 +182,31 @@ impl Folder {
             .lines()
             .filter_map(|line| line.strip_prefix("note ")?.split(' ').next())
             .collect();
-        let mut sessions: Vec<_> = entries(&self.conversations())
-            .filter(|path| path.extension().is_some_and(|it| it == "md"))
-            .filter_map(|path| {
-                let session = path.file_stem()?.to_str()?.to_owned();
-                let Some(master) = master else {
-                    return Some(session);
-                };
-                // One that is older and not known was left out: it could not be read.
-                let since = changed(&path)?.duration_since(master).ok()?;
-                (!known.contains(session.as_str()) || since > SAME).then_some(session)
-            })
-            .collect();
-        sessions.sort();
-        sessions
+        let new = |path: PathBuf| {
+            let session = session_of(&path)?;
+            let Some(master) = master else {
+                return Some(session);
+            };
+            // One that is older and not known was left out: it could not be read.
+            let since = changed(&path)?.duration_since(master).ok()?;
+            (!known.contains(session.as_str()) || since > SAME).then_some(session)
+        };
+        self.note_paths().into_iter().filter_map(new).collect()
     }
 
     /// A file of the memory; none if it is not there.
     pub fn read(&self, path: &Path) -> Result<Option<String>, NotesError> {
         self.require_inside(path)?;
-        let size = match fs::metadata(path) {
-            Ok(it) if it.is_file() => it.len(),
-            // A pipe of this name would be waited for.
-            Ok(_) => {
-                let error = io::Error::new(io::ErrorKind::InvalidInput, "this is no file");
-                return Err(io_at(path)(error));
-            }
+        let file = match fs::metadata(path) {
             Err(error) if error.kind() == io::ErrorKind::NotFound => return Ok(None),
-            Err(error) => return Err(io_at(path)(error)),
+            file => file.map_err(io_at(path))?,
         };
-        if size > FILE_MAX {
+        // A pipe of this name would be waited for.
+        if !file.is_file() {
+            let error = io::Error::new(io::ErrorKind::InvalidInput, "this is no file");
+            return Err(io_at(path)(error));
+        }
+        if file.len() > FILE_MAX {
             return Err(NotesError::TooLong(path.to_owned()));
         }
         let bytes = fs::read(path).map_err(io_at(path))?;
@@ -219,9 +215,8 @@ impl Folder {
             return Err(NotesError::Conflict(path.to_owned()));
         }
         // Windows editors and old ones.
-        Ok(Some(
-            text.trim_start_matches('\u{feff}').replace("\r\n", "\n"),
-        ))
+        let text = text.trim_start_matches('\u{feff}').replace("\r\n", "\n");
+        Ok(Some(text))
     }
 
     /// Writes a file whole or not at all, and the README beside the first one.
@@ -239,10 +234,6 @@ impl Folder {
     /// Whatever of the path is there lies in the memory, links followed, and that in the
     /// project, but not among what belongs to git.
     fn require_inside(&self, path: &Path) -> Result<(), NotesError> {
-        let real = |path: &Path| {
-            let there = path.ancestors().find(|it| it.symlink_metadata().is_ok())?;
-            there.canonicalize().ok()
-        };
         let memory = real(&self.root.join(FOLDER)).unwrap_or_default();
         let inside = memory.starts_with(&self.root)
             && real(path).is_some_and(|it| it.starts_with(&memory))
@@ -256,14 +247,24 @@ impl Folder {
 
 fn check_scope(scope: &str) -> Result<(), NotesError> {
     let refuse = |why| Err(NotesError::Scope(scope.to_owned(), why));
-    if RESERVED.contains(&scope.to_ascii_lowercase().as_str()) {
+    if is_in(RESERVED, &scope.to_ascii_lowercase()) {
         return refuse("the name is one of the memory's own");
     }
-    let is_plain = |it: char| it.is_alphanumeric() || matches!(it, '-' | '_');
+    let is_plain = |it: char| it.is_alphanumeric() || "-_".contains(it);
     if scope.is_empty() || scope.len() > 64 || !scope.chars().all(is_plain) {
         return refuse("use letters, digits, `-` and `_`");
     }
     Ok(())
+}
+
+/// Where whatever of a path is there really lies.
+fn real(path: &Path) -> Option<PathBuf> {
+    let there = path.ancestors().find(|it| it.symlink_metadata().is_ok())?;
+    there.canonicalize().ok()
+}
+
+fn session_of(note: &Path) -> Option<String> {
+    Some(note.file_stem()?.to_str()?.to_owned())
 }
 
 /// A text that a merge left unresolved.

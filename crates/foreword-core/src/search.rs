@@ -24,6 +24,7 @@ use std::collections::HashMap;
 use rusqlite::named_params;
 use serde::{Deserialize, Serialize};
 
+pub(crate) use about::is_in;
 pub use about::{Match, about};
 pub use filter::Filter;
 pub use fresh::freshen;

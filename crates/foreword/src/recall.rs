@@ -4,11 +4,11 @@
 //! know about it: its age, how many notes are newer, which scopes there are. Without a
 //! master it says what there is instead.
 
-use std::fmt::Write as _;
 use std::path::Path;
 
 use foreword_core::model::Millis;
-use foreword_core::notes::{Folder, Note};
+use foreword_core::notes::master::Master;
+use foreword_core::notes::{Folder, Note, NoteFile};
 use foreword_core::redact::redact;
 use foreword_core::text;
 
@@ -29,41 +29,32 @@ pub fn recall(root: &Path, scope: Option<&str>, now: Millis) -> anyhow::Result<S
     let newer = folder.newer().len() as u64;
     if master.is_some() && newer > 0 {
         let notes = text::count(newer, "note is", "notes are");
-        let _ = writeln!(
-            out,
-            "{notes} newer than it; /synthesize merges what is new."
-        );
+        out += &format!("{notes} newer than it; /synthesize merges what is new.\n");
     }
     let scopes = Folder::at(root, None)?.scopes();
     if !scopes.is_empty() {
-        let _ = writeln!(out, "Scopes: {}.", scopes.join(", "));
+        out += &format!("Scopes: {}.\n", scopes.join(", "));
     }
     Ok(out + &master.map(|it| answer::master(&it)).unwrap_or_default())
 }
 
 fn age(master: &str, now: Millis) -> String {
-    let last = master.lines().rev().find_map(|line| {
-        let date = line.trim().strip_prefix("*Last synthesized: ")?;
-        date.strip_suffix('*')
-    });
-    let Some(last) = last else {
+    let last = Master::read(master).date;
+    if last.is_empty() {
         return "This project's memory. It does not say when it was synthesised.\n".to_owned();
-    };
+    }
     let day = |date: &str| date.parse::<jiff::civil::Date>().ok();
-    let days = day(last).zip(day(&text::date(now)));
-    let ago = days.and_then(|(then, today)| Some((today - then).get_days()).filter(|it| *it >= 0));
-    let ago = match ago {
+    let days = day(&last).zip(day(&text::date(now)));
+    let ago = match days.map(|(then, today)| (today - then).get_days()) {
         Some(0) => " (today)".to_owned(),
-        Some(days) => format!(
-            " ({} ago)",
-            text::count(days.unsigned_abs().into(), "day", "days")
-        ),
-        None => String::new(),
+        Some(days @ 1..) => {
+            let days = text::count(days.unsigned_abs().into(), "day", "days");
+            format!(" ({days} ago)")
+        }
+        _ => String::new(),
     };
-    format!(
-        "This project's memory, synthesised on {}{ago}.\n",
-        text::one_line(last)
-    )
+    let last = text::one_line(&last);
+    format!("This project's memory, synthesised on {last}{ago}.\n")
 }
 
 fn without_master(folder: &Folder) -> String {
@@ -78,18 +69,16 @@ fn without_master(folder: &Folder) -> String {
         );
     }
     let count = text::count(notes.len() as u64, "note", "notes");
-    let mut titles: Vec<_> = notes
-        .iter()
-        .map(|it| {
-            let (note, _) = Note::read(&it.text);
-            let title = text::without_tags(&text::one_line(&note.title));
-            format!("{} {title}", note.last.unwrap_or_default())
-        })
-        .collect();
+    let title = |it: &NoteFile| {
+        let (note, _) = Note::read(&it.text);
+        let title = text::without_tags(&text::one_line(&note.title));
+        format!("{} {title}", note.last.unwrap_or_default())
+    };
+    let mut titles: Vec<_> = notes.iter().map(title).collect();
     titles.sort_by(|a, b| b.cmp(a));
     titles.truncate(NAMED_MAX);
+    let titles = titles.join("\n");
     format!(
-        "{name} has {count} and no master.md yet; /synthesize makes it. The newest:\n{}\n",
-        titles.join("\n")
+        "{name} has {count} and no master.md yet; /synthesize makes it. The newest:\n{titles}\n"
     )
 }

@@ -11,19 +11,20 @@ pub mod git;
 pub mod sources;
 
 use std::collections::BTreeMap;
-use std::fmt::Write as _;
 
 use foreword_core::notes::master::worded;
 use foreword_core::notes::synthesis::reply::{self, Reply};
 use foreword_core::notes::synthesis::{Section, Taken};
 use foreword_core::text;
 
-use crate::ask::{NoAnswer, ask};
+use crate::ask::ask;
 use crate::config::Config;
 use crate::home::Home;
 use sources::Sources;
 
 const NOTE_MAX: usize = 6_000;
+/// What stands around a note.
+const FENCE_TOKENS: usize = 25;
 const LINES_MAX: usize = 120;
 const LINE_MAX: usize = 240;
 const DOCS_TOKENS: usize = 3_000;
@@ -51,26 +52,18 @@ impl Wanted<'_> {
         let fence = &id[24..];
         let mut out = String::new();
         let mut add = |what: &str, text: &str| {
-            if !text.trim().is_empty() {
-                let _ = write!(
-                    out,
-                    "{what}:\n<data {fence}>\n{}\n</data {fence}>\n\n",
-                    text.trim()
-                );
+            let text = text.trim();
+            if !text.is_empty() {
+                out += &format!("{what}:\n<data {fence}>\n{text}\n</data {fence}>\n\n");
             }
         };
         add("The memory so far", base);
         for taken in notes {
             let label = &self.labels[&taken.session];
+            let date = taken.at.get(..10).unwrap_or_default();
             let note = taken.note.to_string();
             let note = text::shorten(&note, NOTE_MAX);
-            add(
-                &format!(
-                    "Note [{label}] of {}",
-                    taken.at.get(..10).unwrap_or_default()
-                ),
-                &note,
-            );
+            add(&format!("Note [{label}] of {date}"), &note);
         }
         if let Some(sources) = sources {
             let lines = |all: &[String]| {
@@ -81,40 +74,33 @@ impl Wanted<'_> {
             let mut docs = String::new();
             for (path, outline) in &sources.docs {
                 if text::tokens(&docs) + text::tokens(outline) < DOCS_TOKENS {
-                    let _ = write!(docs, "{path}\n{outline}\n\n");
+                    docs += &format!("{path}\n{outline}\n\n");
                 }
             }
             add("Documents, their headings", &docs);
-            add(
-                "Commits since the last time, the newest first",
-                &lines(&sources.commits),
-            );
-            add(
-                "Code",
-                &lines(&[sources.languages.clone(), sources.folders.clone()].concat()),
-            );
-            add(
-                "What was remembered of sessions",
-                &lines(&sources.remembered),
-            );
+            let commits = lines(&sources.commits);
+            add("Commits since the last time, the newest first", &commits);
+            let code = [&sources.languages[..], &sources.folders].concat();
+            add("Code", &lines(&code));
+            let remembered = lines(&sources.remembered);
+            add("What was remembered of sessions", &remembered);
         }
         out
     }
 }
 
 /// What a model makes of it; the error says why there is nothing.
-pub async fn by_model(
+pub fn by_model(
     home: &Home,
     config: &Config,
     wanted: &Wanted<'_>,
     base: &str,
     notes: &[&Taken],
     sources: &Sources,
-) -> Result<Reply, NoAnswer> {
+) -> anyhow::Result<Reply> {
     let groups = groups(notes, config.model.batch_max_tokens as usize);
-    let system = wanted.form();
     let mut base = base.to_owned();
-    let mut made = None;
+    let mut reply = Err("there is nothing to ask about".to_owned());
     for (at, group) in groups.iter().enumerate() {
         let is_last = at + 1 == groups.len();
         if groups.len() > 1 {
@@ -122,29 +108,26 @@ pub async fn by_model(
         }
         let text = wanted.material(&base, group, is_last.then_some(sources));
         let mut again = String::new();
-        let mut reply = Err(String::new());
         for _ in 0..2 {
             let question = format!("{text}{again}Write the memory now.");
-            let answer = ask(home, config, "synthesize", &system, &question).await?;
-            reply = reply::read(&answer.text, wanted.names, wanted.labels);
+            let answer = ask(home, config, "synthesize", &wanted.form(), &question)?;
+            reply = reply::read(&answer, wanted.names, wanted.labels);
             let Err(why) = &reply else { break };
             again = format!("Your last answer could not be used: {why}. Keep to the form. ");
         }
-        let unusable = |why| NoAnswer::Failed(format!("its answer could not be used: {why}"));
-        let reply = reply.map_err(unusable)?;
+        let Ok(reply) = &reply else { break };
         let section = |it: &Section| format!("## {}\n\n{}\n\n", it.name, worded(it, wanted.labels));
         base = reply.sections.iter().map(section).collect();
-        made = Some(reply);
     }
-    made.ok_or_else(|| NoAnswer::NotAsked("there is nothing to ask about".to_owned()))
+    reply.map_err(|why| anyhow::anyhow!("its answer could not be used: {why}"))
 }
 
 /// In the order of time, as many at once as a question may hold. Always at least one group.
-fn groups<'a>(notes: &[&'a Taken], max_tokens: usize) -> Vec<Vec<&'a Taken>> {
+pub fn groups<'a>(notes: &[&'a Taken], max_tokens: usize) -> Vec<Vec<&'a Taken>> {
     let mut groups = vec![Vec::new()];
     let mut tokens = 0;
     for taken in notes {
-        let cost = text::tokens(&taken.note.to_string()).min(NOTE_MAX / 4);
+        let cost = text::tokens(&taken.note.to_string()).min(NOTE_MAX / 4) + FENCE_TOKENS;
         if tokens + cost > max_tokens && tokens > 0 {
             groups.push(Vec::new());
             tokens = 0;

@@ -28,25 +28,22 @@ pub(crate) struct Line {
 impl Line {
     pub fn text(&self) -> String {
         // It rests on content that was merely read, not on anything done.
-        let origin = if self.origin == Origin::Read {
-            ", read"
-        } else {
-            ""
+        let origin = match self.origin {
+            Origin::Read => ", read",
+            _ => "",
         };
         let stale = match self.freshness {
             Some(Freshness::Changed) => ", files changed since",
             Some(Freshness::Gone) => ", files gone since",
             Some(Freshness::Fresh) | None => "",
         };
-        let superseded = self
-            .superseded_by
-            .map(|by| format!(", superseded by #{by}"));
-        let superseded = superseded.unwrap_or_default();
+        let superseded = match self.superseded_by {
+            Some(by) => format!(", superseded by #{by}"),
+            None => String::new(),
+        };
         let title = field(&self.title, 110);
-        format!(
-            "- #{} {}: {title} (~{} tokens{origin}{stale}{superseded})\n",
-            self.id, self.kind, self.cost
-        )
+        let (id, kind, cost) = (self.id, self.kind, self.cost);
+        format!("- #{id} {kind}: {title} (~{cost} tokens{origin}{stale}{superseded})\n")
     }
 
     /// What it is worth by itself, whenever it was.

@@ -3,27 +3,25 @@
 use std::collections::BTreeSet;
 use std::sync::LazyLock;
 
-use crate::search::{Word, words};
+use crate::search::{Word, is_in, words};
 
 pub type Words = BTreeSet<String>;
 
 /// What is named after one of these phrases; after `GIVES_UP` also what is said to be gone.
 pub fn named_after(text: &str, phrases: &[&str]) -> Words {
     let mut named = Words::new();
-    for clause in text
-        .split([',', ';', ':', '(', ')'])
-        .flat_map(|it| it.split(". "))
-    {
+    let clauses = text.split([',', ';', ':', '(', ')']);
+    for clause in clauses.flat_map(|it| it.split(". ")) {
         let tokens = tokens(clause);
         for at in 0..tokens.len() {
             let here = tokens[at..].join(" ") + " ";
             let starts = |phrase: &&&str| {
-                here.strip_prefix(**phrase)
-                    .is_some_and(|it| it.starts_with(' '))
+                let rest = here.strip_prefix(**phrase);
+                rest.is_some_and(|it| it.starts_with(' '))
             };
             if let Some(phrase) = phrases.iter().find(starts) {
                 let after = &tokens[at + phrase.split(' ').count()..];
-                let until = after.iter().position(|it| ENDS.contains(&it.as_str()));
+                let until = after.iter().position(|it| is_in(ENDS, it));
                 // `from a file` is where, `from a file to a table` is a change.
                 if *phrase == "from" && !after.iter().any(|it| it == "to") {
                     continue;
@@ -33,8 +31,7 @@ pub fn named_after(text: &str, phrases: &[&str]) -> Words {
                 named.extend(words.filter(|it| !it.is_empty()).take(3).flatten());
             }
             let is_gone = phrases == GIVES_UP && GONE.iter().any(|it| starts(&it));
-            if is_gone && at > 0 && ["is", "are", "was", "were"].contains(&tokens[at - 1].as_str())
-            {
+            if is_gone && at > 0 && is_in("is are was were", &tokens[at - 1]) {
                 let words = tokens[..at - 1].iter().rev().map(|it| content(it));
                 named.extend(words.filter(|it| !it.is_empty()).take(2).flatten());
             }
@@ -44,23 +41,20 @@ pub fn named_after(text: &str, phrases: &[&str]) -> Words {
 }
 
 pub fn is_negated(text: &str) -> bool {
-    tokens(text)
-        .iter()
-        .any(|it| NEGATIONS.contains(&it.as_str()))
+    tokens(text).iter().any(|it| is_in(NEGATIONS, it))
 }
 
 /// The words of a text in their order, each once, without those that only fill it.
 pub fn as_written(text: &str) -> Vec<String> {
     let words = words(text).into_iter().map(|it| it.whole);
-    let fills = |it: &String| FILLERS.contains(&it.to_lowercase().as_str());
-    words.filter(|it| !fills(it)).collect()
+    words
+        .filter(|it| !is_in(FILLERS, &it.to_lowercase()))
+        .collect()
 }
 
 pub fn tokens(text: &str) -> Vec<String> {
-    as_written(text)
-        .iter()
-        .map(|it| it.to_lowercase())
-        .collect()
+    let words = as_written(text);
+    words.iter().map(|it| it.to_lowercase()).collect()
 }
 
 /// Whether it is about something that the code calls so: `MAX_AGE`, `minSdk`.
@@ -79,10 +73,8 @@ pub fn content(text: &str) -> Words {
 
 /// But for its numbers and their units.
 pub fn plain(content: &Words) -> Words {
-    let words = content
-        .iter()
-        .filter(|it| !is_number(it) && !UNITS.contains(*it));
-    words.cloned().collect()
+    let is_plain = |it: &&String| !is_number(it) && !UNITS.contains(*it);
+    content.iter().filter(is_plain).cloned().collect()
 }
 
 pub fn common(a: &Words, b: &Words) -> usize {
@@ -95,7 +87,7 @@ pub fn covers(text: &Words, words: &Words, percent: usize) -> bool {
 }
 
 pub fn is_number(word: &str) -> bool {
-    word.starts_with(|it: char| it.is_ascii_digit()) || NUMBERS.contains(&word)
+    word.starts_with(|it: char| it.is_ascii_digit()) || is_in(NUMBERS, word)
 }
 
 /// Rough, but `retry`, `retries` and `retried` are one.
@@ -107,27 +99,22 @@ fn stem(word: &str) -> &str {
         .strip_suffix('s')
         .filter(|it| it.len() > 2 && !it.ends_with('s'));
     let one = one.unwrap_or(word);
-    let stem = ENDINGS
-        .iter()
-        .find_map(|it| one.strip_suffix(it).filter(|it| it.len() > 2));
+    let mut endings = ENDINGS.iter();
+    let stem = endings.find_map(|it| one.strip_suffix(it).filter(|it| it.len() > 2));
     let stem = stem.unwrap_or(one);
     let doubled =
         stem.len() > 3 && stem.as_bytes()[stem.len() - 1] == stem.as_bytes()[stem.len() - 2];
     &stem[..stem.len() - usize::from(doubled)]
 }
 
-const ENDINGS: &[&str] = &[
+const ENDINGS: [&str; 14] = [
     "ation", "ating", "ated", "ate", "ing", "ion", "ied", "ie", "ed", "ly", "al", "er", "e", "y",
 ];
-const FILLERS: &[&str] = &["the", "a", "an", "now", "always", "we", "let", "s"];
+const FILLERS: &str = "the a an now always we let s";
 static UNITS: LazyLock<Words> =
     LazyLock::new(|| content("ms second minute hour day week month year bytes kb mb gb percent"));
-const NUMBERS: &[&str] = &[
-    "one", "two", "three", "four", "five", "six", "seven", "eight", "nine", "ten",
-];
-const NEGATIONS: &[&str] = &[
-    "no", "not", "never", "cannot", "without", "don", "doesn", "isn", "aren", "won",
-];
+const NUMBERS: &str = "one two three four five six seven eight nine ten";
+const NEGATIONS: &str = "no not never cannot without don doesn isn aren won";
 /// What follows is no longer so.
 #[rustfmt::skip] // A list is read line by line.
 pub const GIVES_UP: &[&str] = &[
@@ -138,9 +125,7 @@ pub const GIVES_UP: &[&str] = &[
 /// What follows is not so.
 pub const DENIES: &[&str] = &["not", "never", "don t", "do not", "without", "no"];
 /// Where that ends.
-const ENDS: &[&str] = &[
-    "for", "to", "but", "and", "because", "since", "as", "by", "with",
-];
+const ENDS: &str = "for to but and because since as by with";
 /// What stands before is not so.
 #[rustfmt::skip]
 const GONE: &[&str] = &[

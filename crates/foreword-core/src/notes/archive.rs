@@ -96,23 +96,18 @@ impl Archive {
         if archive.foreword_notes != VERSION {
             return Err(ArchiveError::Version(archive.foreword_notes));
         }
+        let plain = |it: Component<'_>| matches!(it, Component::Normal(name) if !name.to_string_lossy().starts_with('.'));
         let mut paths = BTreeSet::new();
-        for Entry {
-            path,
-            size,
-            hash,
-            text,
-        } in &archive.files
-        {
-            let plain = |it: Component<'_>| matches!(it, Component::Normal(name) if !name.to_string_lossy().starts_with('.'));
+        for entry in &archive.files {
+            let (path, text) = (&entry.path, &entry.text);
             let is_ours = path.ends_with(".md") || path.rsplit('/').next() == Some("synthesis");
             let is_place =
                 is_ours && !path.contains('\\') && Path::new(path).components().all(plain);
             if !is_place || !paths.insert(path.to_lowercase()) {
                 return Err(ArchiveError::Path(path.clone()));
             }
-            if text.len() != *size || size.to_owned() as u64 > FILE_MAX || *hash != self::hash(text)
-            {
+            let is_whole = text.len() == entry.size && hash(text) == entry.hash;
+            if !is_whole || text.len() as u64 > FILE_MAX {
                 return Err(ArchiveError::Damaged(path.clone()));
             }
         }
@@ -129,26 +124,23 @@ impl Archive {
             wanted.push((folder.read(&path)?, path, text));
         }
         for (there, path, text) in wanted {
-            match there {
-                Some(there) if there == *text => imported.same += 1,
-                None => {
-                    folder.write(&path, text)?;
-                    imported.new.push(path);
-                }
-                Some(there) => {
-                    if overwrite {
-                        let name = path
-                            .strip_prefix(&folder.path)
-                            .unwrap_or(&path)
-                            .with_extension("");
-                        let name = name.to_string_lossy().replace('/', "-");
-                        let aside = format!("{name}-{}.md", &hash(&there)[..8]);
-                        folder.write(&folder.archive().join(aside), &there)?;
-                        folder.write(&path, text)?;
-                    }
-                    imported.differ.push(path);
-                }
+            let Some(there) = there else {
+                folder.write(&path, text)?;
+                imported.new.push(path);
+                continue;
+            };
+            if there == *text {
+                imported.same += 1;
+                continue;
             }
+            if overwrite {
+                let name = path.strip_prefix(&folder.path).unwrap_or(&path);
+                let name = name.with_extension("").to_string_lossy().replace('/', "-");
+                let aside = format!("{name}-{}.md", &hash(&there)[..8]);
+                folder.write(&folder.archive().join(aside), &there)?;
+                folder.write(&path, text)?;
+            }
+            imported.differ.push(path);
         }
         Ok(imported)
     }
@@ -158,11 +150,9 @@ impl Archive {
 fn files(folder: &Path) -> Vec<PathBuf> {
     let mut files = Vec::new();
     for path in super::entries(folder) {
-        let hidden = path
-            .file_name()
-            .is_some_and(|it| it.to_string_lossy().starts_with('.'));
+        let name = path.file_name().unwrap_or_default().to_string_lossy();
         match fs::symlink_metadata(&path) {
-            _ if hidden => {}
+            _ if name.starts_with('.') => {}
             Ok(it) if it.is_dir() => files.extend(self::files(&path)),
             Ok(_) => files.push(path),
             Err(_) => {}

@@ -10,6 +10,7 @@ use std::cell::RefCell;
 use std::collections::{BTreeSet, HashMap};
 use std::path::{Component, Path, PathBuf};
 
+use super::real;
 use crate::kin::words::{GIVES_UP, content, named_after};
 
 /// What became of a path that is not there.
@@ -94,8 +95,8 @@ impl<'a> Evidence<'a> {
 
     /// Whether a path is a file of this project, or was one.
     fn is_known(&self, path: &str) -> bool {
-        let is_known =
-            self.known.contains(path) || self.is_inside(path) && self.root.join(path).is_file();
+        let is_file = || self.is_inside(path) && self.root.join(path).is_file();
+        let is_known = self.known.contains(path) || is_file();
         if is_known {
             self.named.borrow_mut().insert(path.to_owned());
         }
@@ -115,22 +116,22 @@ impl<'a> Evidence<'a> {
         if !self.is_inside(path) || self.root.join(path).symlink_metadata().is_ok() {
             return None;
         }
-        let has_ending = |path: &str| {
-            let ending = path.rsplit('/').next().and_then(|it| it.rsplit_once('.'));
-            ending.is_some_and(|(name, it)| {
-                let is_word = it.starts_with(|it: char| it.is_ascii_alphabetic())
-                    && it.chars().all(|it| it.is_ascii_alphanumeric());
-                !name.is_empty() && is_word && it.len() <= 8
-            })
+        let (folder, name) = path.rsplit_once('/').unwrap_or(("", path));
+        let looks_so = name.rsplit_once('.').is_some_and(|(name, ending)| {
+            let is_word = ending.starts_with(|it: char| it.is_ascii_alphabetic())
+                && ending.chars().all(|it| it.is_ascii_alphanumeric());
+            !folder.is_empty() && !name.is_empty() && is_word && ending.len() <= 8
+        });
+        let fate = self.history.fate(path);
+        let is_gone = match fate {
+            Fate::Gone | Fate::Moved(_) => true,
+            Fate::Never => is_related && looks_so || self.known.contains(path),
+            Fate::Unknown => looks_so || self.known.contains(path),
         };
-        let looks_so = path.contains('/') && has_ending(path);
-        let says = match self.history.fate(path) {
-            Fate::Gone => "gone".to_owned(),
+        let says = match fate {
+            _ if !is_gone => return None,
             Fate::Moved(to) => format!("moved to {to}"),
-            Fate::Never if is_related && looks_so => "gone".to_owned(),
-            Fate::Unknown if looks_so => "gone".to_owned(),
-            Fate::Never | Fate::Unknown if self.known.contains(path) => "gone".to_owned(),
-            Fate::Never | Fate::Unknown => return None,
+            _ => "gone".to_owned(),
         };
         let what = path.to_owned();
         Some(Finding { what, says })
@@ -144,12 +145,10 @@ impl<'a> Evidence<'a> {
         let mut files: Vec<String> = Vec::new();
         let mut marks: Vec<(usize, Finding)> = Vec::new();
         for word in &words {
-            let Some(path) = path_of(word.word) else {
+            let is_meant = |it: &String| self.is_known(it) || word.is_code || it.contains('/');
+            let Some(path) = path_of(word.word).filter(is_meant) else {
                 continue;
             };
-            if !self.is_known(&path) && !word.is_code && !path.contains('/') {
-                continue;
-            }
             if let Some(found) = self.path(&path, related.contains(&path)) {
                 files.extend(found.says.strip_prefix("moved to ").map(str::to_owned));
                 marks.push((word.end, found));
@@ -191,10 +190,10 @@ impl<'a> Evidence<'a> {
         files: &'f [String],
         is_named: bool,
     ) -> Option<&'f String> {
+        let between = |it: char| !it.is_alphanumeric() && it != '_';
         let has = |file: &String| {
             let text = self.text(file).unwrap_or_default();
-            text.split(|it: char| !it.is_alphanumeric() && it != '_')
-                .any(|it| it == symbol)
+            text.split(between).any(|it| it == symbol)
         };
         if files.iter().any(has) {
             return None;
@@ -202,29 +201,17 @@ impl<'a> Evidence<'a> {
         let is_code = written.contains(['_', '(', ':'])
             || symbol.chars().skip(1).any(char::is_uppercase)
                 && symbol.chars().any(char::is_lowercase);
-        files
-            .iter()
-            .find(|file| match self.history.had(file, symbol) {
-                Some(had) => had,
-                None => is_named && is_code,
-            })
+        files.iter().find(|file| {
+            let had = self.history.had(file, symbol);
+            had.unwrap_or(is_named && is_code)
+        })
     }
 
     /// Whatever of the path is there lies in the project, links followed.
     fn is_inside(&self, path: &str) -> bool {
-        let mut there = self.root.to_owned();
-        for part in Path::new(path).components() {
-            let Component::Normal(name) = part else {
-                return false;
-            };
-            there.push(name);
-            match there.canonicalize() {
-                Ok(it) if !it.starts_with(self.root) => return false,
-                Ok(_) => {}
-                Err(_) => break,
-            }
-        }
-        true
+        let plain = |it| matches!(it, Component::Normal(_));
+        Path::new(path).components().all(plain)
+            && real(&self.root.join(path)).is_some_and(|it| it.starts_with(self.root))
     }
 
     fn text(&self, path: &str) -> Option<String> {
@@ -267,31 +254,26 @@ pub fn unmarked(text: &str) -> String {
 }
 
 /// Code spans, and words outside of them.
-fn words(text: &str) -> Vec<Word<'_>> {
+fn words<'a>(text: &'a str) -> Vec<Word<'a>> {
     let mut words = Vec::new();
     let mut start = 0;
     for (number, piece) in text.split('`').enumerate() {
         let is_code = number % 2 == 1 && start + piece.len() < text.len();
-        if is_code {
-            let end = start + piece.len() + 1;
-            words.push(Word {
-                word: piece,
-                end,
-                is_code,
-            });
-        } else {
-            for word in piece.split_whitespace() {
-                let bare = word.trim_matches(|it: char| "()[]{},;:!?\"'*_".contains(it));
-                let bare = bare.trim_end_matches('.');
-                let at = bare.as_ptr() as usize - text.as_ptr() as usize;
-                words.push(Word {
-                    word: bare,
-                    end: at + bare.len(),
-                    is_code,
-                });
-            }
-        }
+        let mut push = |word: &'a str| {
+            let at = word.as_ptr() as usize - text.as_ptr() as usize;
+            // After the closing quote.
+            let end = at + word.len() + usize::from(is_code);
+            words.push(Word { word, end, is_code });
+        };
         start += piece.len() + 1;
+        if is_code {
+            push(piece);
+            continue;
+        }
+        for word in piece.split_whitespace() {
+            let bare = word.trim_matches(|it: char| "()[]{},;:!?\"'*_".contains(it));
+            push(bare.trim_end_matches('.'));
+        }
     }
     words
 }
@@ -301,16 +283,14 @@ fn path_of(word: &str) -> Option<String> {
     let path = word.strip_prefix("./").unwrap_or(word);
     let path = path.split('#').next().unwrap_or(path);
     let (path, line) = path.split_once(':').unwrap_or((path, ""));
-    let is_line = line
-        .chars()
-        .all(|it| it.is_ascii_digit() || ":-–L".contains(it));
+    let is_line = |it: char| it.is_ascii_digit() || ":-–L".contains(it);
     let is_plain = |it: char| it.is_alphanumeric() || "/._-+".contains(it);
     let path = path.trim_end_matches('/');
     let parts: Vec<_> = path.split('/').collect();
     // `example.com/x.html` is an address, `1.2/1.3` are versions, `path/to/x.rs` is nobody's file.
     let is_elsewhere = parts.len() > 1 && parts[0].trim_start_matches('.').contains('.');
     let has_name = path.contains('/') || path.contains('.');
-    let is_path = is_line
+    let is_path = line.chars().all(is_line)
         && has_name
         && path.chars().all(is_plain)
         && !path.starts_with(['/', '-'])
@@ -327,10 +307,8 @@ fn symbol_of(word: &str) -> Option<&str> {
     let is_name = name.len() > 2
         && name.starts_with(|it: char| it.is_alphabetic() || it == '_')
         && name.chars().all(|it| it.is_alphanumeric() || it == '_');
-    let is_all = word
-        .chars()
-        .all(|it| it.is_alphanumeric() || "_:()".contains(it));
-    (is_name && is_all).then_some(name)
+    let is_plain = |it: char| it.is_alphanumeric() || "_:()".contains(it);
+    (is_name && word.chars().all(is_plain)).then_some(name)
 }
 
 #[cfg(test)]

@@ -8,10 +8,9 @@
 //! needs the page to be in order: what is not of our form is text, and text stays.
 
 use std::collections::BTreeMap;
-use std::slice::from_ref;
 
 use super::note::{
-    CONTEXT, Line, Note, POINTS, Point, SECTIONS, item, lines, recorded, section_name,
+    CONTEXT, Line, Note, POINTS, Point, SECTIONS, item, lines, recorded, section_name, summarized,
 };
 
 /// A note as it is to be written.
@@ -29,43 +28,33 @@ pub struct Kept {
 #[must_use]
 pub fn keep(draft: &Note, there: Option<&str>, now: &str) -> Kept {
     let today = now.get(..10).unwrap_or(now);
-    let old = Page::read(there.unwrap_or_default());
+    let mut page = Page::read(there.unwrap_or_default());
+    let before = page.body();
     let new = Page::read(&draft.to_string());
-    let mut record = old.record.clone();
-    let is_new = old.first.is_none() && !record.contains_key("");
-    let first = old.first.as_deref().unwrap_or(now);
-    record.entry(String::new()).or_insert(first.to_owned());
-    let mut merge = Merge {
-        record,
-        added: if is_new { "" } else { now },
-        theirs: 0,
-        left_out: Vec::new(),
-    };
-    let mut page = Page {
-        top: merge.top(&old.top, &draft.title),
-        sections: old.sections.clone(),
-        ..Page::default()
-    };
+    if page.first.is_some() || page.record.contains_key("") {
+        now.clone_into(&mut page.added);
+    }
+    let first = page.first.as_deref().unwrap_or(now).to_owned();
+    page.record.entry(String::new()).or_insert(first);
+    page.put_title(&draft.title);
     let mut at = 0;
     for name in SECTIONS {
-        let of_draft = new.sections.iter().find(|it| it.name() == Some(name));
-        let of_draft = of_draft.map(|it| it.lines.as_slice());
         // Another one of the same name is a person's.
-        let there = page.sections.iter().position(|it| it.name() == Some(name));
-        let of_old = there.map(|it| page.sections[it].lines.clone());
-        let (of_old, of_draft) = (of_old.unwrap_or_default(), of_draft.unwrap_or_default());
+        let place = page.sections.iter().position(|it| it.name() == Some(name));
+        let (old, draft) = (page.lines(name).to_vec(), new.lines(name));
         let lines = match name {
-            CONTEXT => merge.context(&of_old, of_draft),
-            _ => merge.items(name, &of_old, of_draft),
+            CONTEXT if page.replaces(&old.join(" "), &draft.join(" ")) => draft.to_vec(),
+            CONTEXT => old.clone(),
+            _ => page.items(name, &old, draft),
         };
         let is_empty = lines.iter().all(|it| it.trim().is_empty());
-        match there {
-            Some(index) if is_empty && !of_old.is_empty() => {
-                page.sections.remove(index);
+        match place {
+            Some(place) if is_empty && !old.is_empty() => {
+                page.sections.remove(place);
             }
-            Some(index) => {
-                page.sections[index].lines = lines;
-                at = index + 1;
+            Some(place) => {
+                page.sections[place].lines = lines;
+                at = place + 1;
             }
             None if is_empty => {}
             None => {
@@ -76,18 +65,15 @@ pub fn keep(draft: &Note, there: Option<&str>, now: &str) -> Kept {
         }
     }
     let others = page.sections.iter().filter(|it| it.name().is_none());
-    let theirs = merge.theirs + others.count();
+    let theirs = page.theirs + others.count();
     let text = match there {
-        Some(there) if page.body() == old.body() => there.to_owned(),
-        _ => {
-            let first = old.first.as_deref().unwrap_or(today);
-            page.written(first, today, &merge.record)
-        }
+        Some(there) if page.body() == before => there.to_owned(),
+        _ => page.written(today),
     };
     Kept {
         text,
         theirs,
-        left_out: merge.left_out,
+        left_out: page.left_out,
     }
 }
 
@@ -98,10 +84,14 @@ struct Page {
     top: Vec<String>,
     sections: Vec<Section>,
     first: Option<String>,
+    /// What was written, and what will have been.
     record: BTreeMap<String, String>,
+    /// The time of what is new, unless all is.
+    added: String,
+    theirs: usize,
+    left_out: Vec<String>,
 }
 
-#[derive(Clone)]
 struct Section {
     /// The line as it stands there.
     heading: String,
@@ -124,9 +114,7 @@ impl Page {
                     for (hash, time) in recorded(record) {
                         let known = page.record.entry(hash.to_owned());
                         let known = known.or_insert_with(|| time.to_owned());
-                        if time < known.as_str() {
-                            time.clone_into(known);
-                        }
+                        *known = time.min(known).to_owned();
                     }
                 }
                 Line::Dates(first, _) => {
@@ -144,10 +132,16 @@ impl Page {
             }
         }
         trim_end(&mut page.top);
-        page.sections
-            .iter_mut()
-            .for_each(|it| trim_end(&mut it.lines));
+        for section in &mut page.sections {
+            trim_end(&mut section.lines);
+        }
         page
+    }
+
+    /// What stands under a heading, if that is there.
+    fn lines(&self, name: &str) -> &[String] {
+        let section = self.sections.iter().find(|it| it.name() == Some(name));
+        section.map_or(&[], |it| &it.lines)
     }
 
     fn body(&self) -> String {
@@ -158,77 +152,44 @@ impl Page {
         body
     }
 
-    fn written(&self, first: &str, last: &str, record: &BTreeMap<String, String>) -> String {
-        let updated = match first == last {
-            true => String::new(),
-            false => format!(", updated: {last}"),
-        };
-        let hashes = record.iter().map(|(hash, time)| match time.is_empty() {
-            true => hash.clone(),
-            false => format!("{hash}:{time}").trim_start_matches(':').to_owned(),
-        });
-        format!(
-            "{}\n\n*Summarized: {first}{updated}*\n\n<!-- foreword 1: {} -->\n",
-            self.body(),
-            hashes.collect::<Vec<_>>().join(" ")
-        )
+    fn written(&self, today: &str) -> String {
+        let hashes = self
+            .record
+            .iter()
+            .map(|(hash, time)| match time.is_empty() {
+                true => hash.clone(),
+                false => format!("{hash}:{time}").trim_start_matches(':').to_owned(),
+            });
+        let hashes = hashes.collect::<Vec<_>>().join(" ");
+        let dates = summarized(self.first.as_deref().unwrap_or(today), today);
+        let body = self.body();
+        format!("{body}\n\n{dates}\n\n<!-- foreword 1: {hashes} -->\n")
     }
-}
 
-/// An item of a list with the lines that belong to it, or other text between items.
-#[derive(Clone)]
-struct Block {
-    hash: String,
-    lines: Vec<String>,
-}
+    /// Whether a title or context is to be written anew: one of a person's stays.
+    fn replaces(&mut self, old: &str, new: &str) -> bool {
+        let (was, is) = (hash(old), hash(new));
+        let is_there = !old.trim().is_empty();
+        if is_there && self.record.remove(&was).is_none() {
+            self.theirs += usize::from(was != is);
+            return false;
+        }
+        let is_other = !is_there || was != is;
+        self.record.insert(is, String::new());
+        is_other
+    }
 
-struct Merge<'a> {
-    /// What was written, and what will have been.
-    record: BTreeMap<String, String>,
-    /// The time of what is new, unless all is.
-    added: &'a str,
-    theirs: usize,
-    left_out: Vec<String>,
-}
-
-impl Merge<'_> {
-    /// A title of a person's stays; ours is replaced.
-    fn top(&mut self, old: &[String], title: &str) -> Vec<String> {
-        let mut top = old.to_vec();
+    fn put_title(&mut self, title: &str) {
         let ours = format!("# {title}");
-        let place = top.iter().position(|it| it.starts_with("# "));
-        if let Some(there) = place.map(|it| &top[it]) {
-            if !self.record.contains_key(&hash(there)) {
-                self.theirs += usize::from(hash(there) != hash(&ours));
-                return top;
+        let place = self.top.iter().position(|it| it.starts_with("# "));
+        let there = place.map(|at| self.top[at].clone());
+        if self.replaces(&there.unwrap_or_default(), &ours) {
+            match place {
+                Some(at) => self.top[at] = ours,
+                None if self.top.is_empty() => self.top.push(ours),
+                None => drop(self.top.splice(0..0, [ours, String::new()])),
             }
-            self.record.remove(&hash(there));
         }
-        self.record.insert(hash(&ours), String::new());
-        match place {
-            Some(place) => top[place] = ours,
-            None if top.is_empty() => top.push(ours),
-            None => drop(top.splice(0..0, [ours, String::new()])),
-        }
-        top
-    }
-
-    /// The same, of the context as a whole.
-    fn context(&mut self, old: &[String], draft: &[String]) -> Vec<String> {
-        let before = hash(&old.join(" "));
-        let is_there = old.iter().any(|it| !it.trim().is_empty());
-        if is_there && self.record.remove(&before).is_none() {
-            self.theirs += usize::from(before != hash(&draft.join(" ")));
-            return old.to_vec();
-        }
-        let now = hash(&draft.join(" "));
-        let lines = if is_there && now == before {
-            old
-        } else {
-            draft
-        };
-        self.record.insert(now, String::new());
-        lines.to_vec()
     }
 
     fn items(&mut self, name: &str, old: &[String], draft: &[String]) -> Vec<String> {
@@ -257,24 +218,27 @@ impl Merge<'_> {
             } else if self.record.contains_key(&block.hash) {
                 self.left_out.push(block.lines.join(" "));
             } else {
-                let added = self.added.to_owned();
+                let added = self.added.clone();
                 self.record.insert(block.hash.clone(), added);
                 kept.insert(next, (block, true));
                 next += 1;
             }
         }
-        let blank = String::new();
-        let before = if old.is_empty() {
-            from_ref(&blank)
-        } else {
-            old
-        };
-        let before = before.iter().take_while(|it| it.trim().is_empty());
-        let items = kept.into_iter().flat_map(|(block, _)| block.lines);
-        let mut lines: Vec<_> = before.cloned().chain(items).collect();
+        let before = old.iter().take_while(|it| it.trim().is_empty());
+        let mut lines: Vec<_> = before.cloned().collect();
+        if old.is_empty() {
+            lines.push(String::new());
+        }
+        lines.extend(kept.into_iter().flat_map(|(block, _)| block.lines));
         trim_end(&mut lines);
         lines
     }
+}
+
+/// An item of a list with the lines that belong to it, or other text between items.
+struct Block {
+    hash: String,
+    lines: Vec<String>,
 }
 
 /// An item goes on with what is indented, or follows at once.

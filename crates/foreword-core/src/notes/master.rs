@@ -9,7 +9,7 @@ use std::fmt::Write as _;
 
 use super::evidence::{Evidence, Finding, unmarked};
 use super::record::{Record, hash};
-use super::synthesis::{Section, Taken};
+use super::synthesis::{Section, Statement, Taken};
 
 pub const STATUS: &str = "Current Status";
 pub const DECISIONS: &str = "Key Decisions";
@@ -40,32 +40,26 @@ pub struct Master {
     pub source: String,
 }
 
-/// A section that a person edited or removed, and what would have been new there.
-#[derive(Debug, Clone, PartialEq, Eq)]
-pub struct Kept {
-    pub name: String,
-    pub is_removed: bool,
-    pub new: Vec<String>,
-}
-
-/// How each note is cited: the first eight characters of its session, or more.
+/// How each note is cited: by the first eight characters of its session, if no other has them.
 #[must_use]
 pub fn labels<'a>(sessions: impl Iterator<Item = &'a str>) -> BTreeMap<String, String> {
-    let mut sessions: Vec<_> = sessions.collect();
-    sessions.sort_unstable();
-    let shared = |a: &str, b: &str| a.chars().zip(b.chars()).take_while(|(a, b)| a == b).count();
-    let label = |at: usize| {
-        let session = sessions[at];
-        let beside = [at.checked_sub(1), Some(at + 1)];
-        let beside = beside
-            .into_iter()
-            .flatten()
-            .filter_map(|at| sessions.get(at));
-        let alike = beside.map(|it| shared(session, it)).max().unwrap_or(0);
-        let label = session.chars().take((alike + 1).max(8)).collect();
-        (session.to_owned(), label)
-    };
-    (0..sessions.len()).map(label).collect()
+    let mut having: BTreeMap<String, Vec<&str>> = BTreeMap::new();
+    for session in sessions {
+        let short = session.chars().take(8).collect();
+        having.entry(short).or_default().push(session);
+    }
+    let mut labels = BTreeMap::new();
+    for (short, sessions) in having {
+        for session in &sessions {
+            let label = if sessions.len() == 1 {
+                &short
+            } else {
+                *session
+            };
+            labels.insert((*session).to_owned(), label.to_owned());
+        }
+    }
+    labels
 }
 
 impl Master {
@@ -119,29 +113,25 @@ impl Master {
         let ours = self.parts.iter().filter(|it| record.knows_section(&it.0));
         let mut names: Vec<_> = ours.map(|it| it.0.clone()).collect();
         // Else somebody asked for sections of their own.
-        let known = SECTIONS
-            .iter()
-            .filter(|it| record.knows_section(it))
-            .count();
-        let is_usual = names.is_empty() || known >= 3;
+        let known = SECTIONS.iter().filter(|it| record.knows_section(it));
+        let is_usual = names.is_empty() || known.count() >= 3;
         // Those that a person removed, too: `renew` knows that they are not to come back.
-        let usual = SECTIONS.iter().filter(|_| is_usual);
-        for name in usual.map(|it| (*it).to_owned()) {
-            if !names.contains(&name) {
+        for name in SECTIONS.map(str::to_owned) {
+            if is_usual && !names.contains(&name) {
                 names.push(name);
             }
         }
         names
     }
 
-    /// Puts fresh sections, as texts, in the place of ours. Gives what was kept instead, and
-    /// fills in which sections are ours now.
+    /// Puts fresh sections, as texts, in the place of ours, and fills in which sections are ours
+    /// now. Gives lines about those that a person edited or removed: what would have been new there.
     pub fn renew(
         &mut self,
         fresh: &[(String, String)],
         record: &Record,
         now: &mut Record,
-    ) -> Vec<Kept> {
+    ) -> Vec<String> {
         let is_fresh = |name: &str| fresh.iter().any(|it| it.0 == name);
         self.parts
             .retain(|(name, text)| is_fresh(name) || !record.is_ours(name, text));
@@ -149,36 +139,34 @@ impl Master {
         let mut after = 0;
         for (name, text) in fresh {
             let at = self.parts.iter().position(|it| it.0 == *name);
+            let (there, why) = match at {
+                Some(at) => (self.parts[at].1.as_str(), "kept your"),
+                None => ("", "left out, as you removed it:"),
+            };
             let is_theirs = match at {
-                Some(at) => !record.is_ours(name, &self.parts[at].1),
+                Some(_) => !record.is_ours(name, there),
                 None => record.knows_section(name),
             };
             if is_theirs {
-                let there = at.map_or("", |at| &self.parts[at].1);
                 let lines = text.lines().filter(|it| it.starts_with("- "));
                 let new = lines.filter(|it| !has_statement(there, it));
-                kept.push(Kept {
-                    name: name.clone(),
-                    is_removed: at.is_none(),
-                    new: new.map(str::to_owned).collect(),
-                });
+                let new: Vec<_> = new.map(|it| format!("  {it}")).collect();
+                if !new.is_empty() {
+                    kept.push(format!("{why} `## {name}`; new there:"));
+                    kept.extend(new);
+                }
                 let known = record.sections.iter().filter(|it| it.0 == *name);
                 now.sections.extend(known.cloned());
-            } else {
-                now.sections.insert((name.clone(), hash(text)));
+                after = at.map_or(after, |at| at + 1);
+                continue;
             }
+            now.sections.insert((name.clone(), hash(text)));
+            let part = (name.clone(), text.clone());
             match at {
-                Some(at) if is_theirs => after = at + 1,
-                Some(at) => {
-                    self.parts[at].1.clone_from(text);
-                    after = at + 1;
-                }
-                None if is_theirs => {}
-                None => {
-                    self.parts.insert(after, (name.clone(), text.clone()));
-                    after += 1;
-                }
+                Some(at) => self.parts[at] = part,
+                None => self.parts.insert(after, part),
             }
+            after = at.unwrap_or(after) + 1;
         }
         kept
     }
@@ -191,19 +179,13 @@ impl Master {
             let _ = write!(out, "\n## {name}\n\n{text}\n");
         }
         let _ = write!(out, "\n{LAST}{}*\n{SOURCE}{}*\n", self.date, self.source);
+        let mut links: BTreeMap<_, _> = labels.iter().map(|(it, label)| (label, it)).collect();
         let known = self.links.iter().filter(|it| labels.contains_key(&it.1));
-        let all = labels.iter().map(|(session, label)| (label, session));
-        let all = all.chain(known.map(|(label, session)| (label, session)));
-        let links: BTreeMap<_, _> = all.collect();
-        let cited = links
-            .iter()
-            .filter(|it| out.contains(&format!("[{}]", it.0)));
-        let links: String = cited
-            .map(|(label, it)| format!("[{label}{LINK}{it}.md\n"))
-            .collect();
-        if !links.is_empty() {
-            out.push('\n');
-            out.push_str(&links);
+        links.extend(known.map(|(label, session)| (label, session)));
+        links.retain(|label, _| out.contains(&format!("[{label}]")));
+        for (number, (label, session)) in links.iter().enumerate() {
+            let gap = if number == 0 { "\n" } else { "" };
+            out += &format!("{gap}[{label}{LINK}{session}.md\n");
         }
         out
     }
@@ -224,18 +206,20 @@ pub fn worded(section: &Section, labels: &BTreeMap<String, String>) -> String {
             }
             theme = Some(&statement.theme);
         }
-        let _ = write!(out, "- {}", statement.text);
-        for session in &statement.sessions {
-            if let Some(label) = labels.get(session) {
-                let _ = write!(out, " [{label}]");
-            }
-        }
-        out.push('\n');
+        let _ = writeln!(out, "{}", line(statement, labels));
     }
     if out.trim().is_empty() {
         out.push_str(NOTHING);
     }
     out.trim().to_owned()
+}
+
+/// A statement with its citations.
+#[must_use]
+pub fn line(statement: &Statement, labels: &BTreeMap<String, String>) -> String {
+    let cited = statement.sessions.iter().filter_map(|it| labels.get(it));
+    let cited: String = cited.map(|it| format!(" [{it}]")).collect();
+    format!("- {}{cited}", statement.text)
 }
 
 /// Sets marks beside what is no longer there, and takes away those that are no longer so. What
@@ -265,15 +249,11 @@ pub fn mark(
     }
     let mut beside: BTreeMap<Finding, BTreeSet<&str>> = BTreeMap::new();
     for taken in notes {
-        for finding in taken
-            .related
-            .iter()
-            .filter_map(|it| evidence.path(it, true))
-        {
-            if !found.contains(&finding) {
-                let label = &labels[&taken.session];
-                beside.entry(finding).or_default().insert(label);
-            }
+        let related = taken.related.iter();
+        let findings = related.filter_map(|it| evidence.path(it, true));
+        for finding in findings.filter(|it| !found.contains(it)) {
+            let label = &labels[&taken.session];
+            beside.entry(finding).or_default().insert(label);
         }
     }
     let part = parts.iter_mut().find(|it| it.0 == first);

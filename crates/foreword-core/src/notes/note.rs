@@ -5,7 +5,6 @@
 //! fit the form is kept where it stands, as a section of its own.
 
 use std::collections::BTreeMap;
-use std::fmt::Write as _;
 
 use super::keep::point_hash;
 
@@ -95,10 +94,9 @@ impl Note {
             }
         }
         note.context = note.context.trim_matches('\n').to_owned();
-        problems.extend(note.missing().map(|what| Problem {
-            line: text.lines().count(),
-            what,
-        }));
+        let line = text.lines().count();
+        let wrong = note.wrong().into_iter();
+        problems.extend(wrong.map(|what| Problem { line, what }));
         (note, problems)
     }
 
@@ -109,80 +107,58 @@ impl Note {
 
     /// Puts a line where it belongs; says what is wrong with it.
     fn line(&mut self, section: Option<&str>, line: &str) -> Option<String> {
-        match section {
-            None if line.trim().is_empty() => None,
-            None => Some("text before the first section".to_owned()),
-            Some(CONTEXT) => {
+        let is_blank = line.trim().is_empty();
+        let is_text = |what: &str| (!is_blank).then(|| what.to_owned());
+        match (section, item(line)) {
+            (None, _) => return is_text("text before the first section"),
+            (Some(CONTEXT), _) => {
                 self.context.push_str(line.trim_end());
                 self.context.push('\n');
-                None
             }
-            Some(POINTS) => {
-                if let Some(text) = item(line) {
-                    let (point, labelled) = Point::read(text);
-                    self.points.push(point);
-                    return (!labelled)
-                        .then(|| format!("a point is `- Label: text`, this is `{line}`"));
-                }
-                if line.trim().is_empty() {
-                    return None;
-                }
-                let indented = line.starts_with([' ', '\t']);
-                match self.points.last_mut().filter(|_| indented) {
-                    Some(point) => {
-                        point.text.push(' ');
-                        point.text.push_str(line.trim());
-                        None
-                    }
-                    None => Some("a point begins with `- Label: `".to_owned()),
+            (Some(POINTS), Some(text)) => {
+                let (point, labelled) = Point::read(text);
+                self.points.push(point);
+                if !labelled {
+                    return Some(format!("a point is `- Label: text`, this is `{line}`"));
                 }
             }
-            Some(RELATED) => {
-                if let Some(text) = item(line) {
-                    self.related.push(text.to_owned());
-                    return None;
+            (Some(POINTS), None) => match self.points.last_mut() {
+                Some(point) if line.starts_with([' ', '\t']) && !is_blank => {
+                    point.text.push(' ');
+                    point.text.push_str(line.trim());
                 }
-                (!line.trim().is_empty()).then(|| "each related file is a line `- path`".to_owned())
-            }
-            Some(_) => {
+                _ => return is_text("a point begins with `- Label: `"),
+            },
+            (Some(RELATED), Some(text)) => self.related.push(text.to_owned()),
+            (Some(RELATED), None) => return is_text("each related file is a line `- path`"),
+            (Some(_), _) => {
                 if let Some((_, text)) = self.others.last_mut() {
                     text.push_str(line);
                     text.push('\n');
                 }
-                None
             }
         }
+        None
     }
 
-    fn missing(&self) -> impl Iterator<Item = String> {
-        let rules = [
-            (self.title.is_empty(), "there is no `# title`".to_owned()),
-            (
-                self.title.chars().count() > 120,
-                "the title is longer than 120 characters".to_owned(),
-            ),
-            (
-                self.context.is_empty(),
-                format!("`## {CONTEXT}` is missing or empty: one or two sentences"),
-            ),
-            (
-                self.context.chars().count() > CONTEXT_MAX,
-                format!(
-                    "`## {CONTEXT}` is longer than {CONTEXT_MAX} characters: one or two sentences"
-                ),
-            ),
-            (
-                self.points.is_empty(),
-                format!("`## {POINTS}` is missing or empty: lines `- Label: text`"),
-            ),
-            (
-                self.points.len() > POINTS_MAX,
-                format!("more than {POINTS_MAX} points"),
-            ),
-        ];
-        rules
-            .into_iter()
-            .filter_map(|(wrong, what)| wrong.then_some(what))
+    /// What a draft lacks, or has too much of.
+    fn wrong(&self) -> Vec<String> {
+        let mut wrong = Vec::new();
+        let mut refuse = |is_so: bool, what: String| wrong.extend(is_so.then_some(what));
+        let length = |text: &str| text.chars().count();
+        refuse(self.title.is_empty(), "there is no `# title`".to_owned());
+        let long = "the title is longer than 120 characters";
+        refuse(length(&self.title) > 120, long.to_owned());
+        let missing = format!("`## {CONTEXT}` is missing or empty: one or two sentences");
+        refuse(self.context.is_empty(), missing);
+        let long = format!("`## {CONTEXT}` is longer than {CONTEXT_MAX} characters");
+        let long = format!("{long}: one or two sentences");
+        refuse(length(&self.context) > CONTEXT_MAX, long);
+        let missing = format!("`## {POINTS}` is missing or empty: lines `- Label: text`");
+        refuse(self.points.is_empty(), missing);
+        let many = format!("more than {POINTS_MAX} points");
+        refuse(self.points.len() > POINTS_MAX, many);
+        wrong
     }
 }
 
@@ -190,33 +166,21 @@ impl Point {
     /// A point without a label is a status of some kind; says whether there was one.
     #[must_use]
     pub fn read(text: &str) -> (Point, bool) {
-        let plain = text.trim_start_matches("**");
-        let parted = plain.split_once(':').map(|(label, text)| {
-            let label = label.trim().trim_end_matches("**").trim();
+        let is_plain = |it: char| it.is_alphabetic() || " -/".contains(it);
+        let labelled = text.split_once(':').map(|(label, text)| {
+            let label = label.trim().trim_matches('*').trim();
             (label, text.trim_start_matches("**").trim())
         });
-        let is_label = |label: &str| {
-            (1..=LABEL_MAX).contains(&label.chars().count())
-                && label
-                    .chars()
-                    .all(|it| it.is_alphabetic() || matches!(it, ' ' | '-' | '/'))
+        let labelled = labelled.filter(|(label, text)| {
+            let length = label.chars().count();
+            (1..=LABEL_MAX).contains(&length) && label.chars().all(is_plain) && !text.is_empty()
+        });
+        let (label, said) = labelled.unwrap_or(("Status", text));
+        let point = Point {
+            label: label.to_owned(),
+            text: said.to_owned(),
         };
-        match parted.filter(|(label, text)| is_label(label) && !text.is_empty()) {
-            Some((label, text)) => {
-                let point = Point {
-                    label: label.to_owned(),
-                    text: text.to_owned(),
-                };
-                (point, true)
-            }
-            None => {
-                let point = Point {
-                    label: "Status".to_owned(),
-                    text: text.to_owned(),
-                };
-                (point, false)
-            }
-        }
+        (point, labelled.is_some())
     }
 }
 
@@ -233,21 +197,17 @@ impl std::fmt::Display for Note {
         }
         if !self.related.is_empty() {
             write!(f, "\n## {RELATED}\n\n")?;
-            self.related
-                .iter()
-                .try_for_each(|it| writeln!(f, "- {it}"))?;
+        }
+        for it in &self.related {
+            writeln!(f, "- {it}")?;
         }
         for (heading, text) in &self.others {
             write!(f, "\n## {heading}\n{text}")?;
         }
-        if let (Some(first), Some(last)) = (&self.first, &self.last) {
-            f.write_char('\n')?;
-            match first == last {
-                true => writeln!(f, "*Summarized: {first}*")?,
-                false => writeln!(f, "*Summarized: {first}, updated: {last}*")?,
-            }
+        match (&self.first, &self.last) {
+            (Some(first), Some(last)) => writeln!(f, "\n{}", summarized(first, last)),
+            _ => Ok(()),
         }
-        Ok(())
     }
 }
 
@@ -310,9 +270,8 @@ pub(super) fn recorded(record: &str) -> impl Iterator<Item = (&str, &str)> {
 
 /// The section that a heading names, if it is one of ours.
 pub(super) fn section_name(heading: &str) -> Option<&'static str> {
-    SECTIONS
-        .into_iter()
-        .find(|it| it.eq_ignore_ascii_case(heading))
+    let mut sections = SECTIONS.into_iter();
+    sections.find(|it| it.eq_ignore_ascii_case(heading))
 }
 
 /// What a line of a list says.
@@ -322,11 +281,19 @@ pub(super) fn item(line: &str) -> Option<&str> {
 }
 
 /// `*Summarized: 2026-11-16*`, `*Summarized: 2026-11-16, updated: 2026-11-18*`
+pub(super) fn summarized(first: &str, last: &str) -> String {
+    match first == last {
+        true => format!("*Summarized: {first}*"),
+        false => format!("*Summarized: {first}, updated: {last}*"),
+    }
+}
+
+/// What `summarized` says.
 fn dates(line: &str) -> Option<(&str, &str)> {
     let dates = line.trim().strip_prefix("*Summarized: ")?;
     let dates = dates.strip_suffix('*')?;
     let (first, last) = dates.split_once(", updated: ").unwrap_or((dates, dates));
-    let is_date =
-        |it: &str| it.len() == 10 && it.bytes().all(|it| it.is_ascii_digit() || it == b'-');
+    let is_plain = |it: u8| it.is_ascii_digit() || it == b'-';
+    let is_date = |it: &str| it.len() == 10 && it.bytes().all(is_plain);
     (is_date(first) && is_date(last)).then_some((first, last))
 }

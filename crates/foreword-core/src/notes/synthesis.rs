@@ -11,7 +11,7 @@ pub mod reply;
 mod said;
 mod themes;
 
-use std::collections::HashMap;
+use std::collections::{BTreeSet, HashMap};
 use std::sync::LazyLock;
 
 use super::master::{DECISIONS, EVOLUTION, LEARNINGS, QUESTIONS, SECTIONS, STATUS};
@@ -50,6 +50,15 @@ pub struct Section {
     pub statements: Vec<Statement>,
 }
 
+impl Section {
+    fn called(name: &str) -> Section {
+        Section {
+            name: name.to_owned(),
+            ..Section::default()
+        }
+    }
+}
+
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
 enum Kind {
     Status,
@@ -76,46 +85,34 @@ pub fn synthesise(notes: &[Taken], names: &[String]) -> Vec<Section> {
         all.extend(said(number, taken));
     }
     // A point that an update added is as new as the update.
-    all.sort_by(|a, b| (&a.at, a.notes[0]).cmp(&(&b.at, b.notes[0])));
+    all.sort_by(|a, b| (&a.at, a.notes.first()).cmp(&(&b.at, b.notes.first())));
     let evolution = settle(&mut all);
-    let mut sections: Vec<Section> = names
-        .iter()
-        .map(|name| Section {
-            name: name.clone(),
-            ..Section::default()
-        })
-        .collect();
+    let mut sections: Vec<_> = names.iter().map(|it| Section::called(it)).collect();
+    let mut put = |kind, label: &str, text, numbers: &BTreeSet<usize>| {
+        let sessions = numbers.iter().map(|it| notes[*it].session.clone());
+        let sessions = sessions.collect();
+        let statements = &mut sections[place(kind, label, names)].statements;
+        statements.push(Statement {
+            text,
+            sessions,
+            theme: None,
+        });
+    };
     // The newest first, and before it what more notes say.
     let mut standing: Vec<&Said> = all.iter().filter(|it| it.stands).collect();
     standing.sort_by_key(|it| std::cmp::Reverse((&it.at, it.notes.last(), it.notes.len())));
     for said in standing {
-        let at = place(said.kind, &said.label, names);
-        sections[at].statements.push(Statement {
-            text: said.text.clone(),
-            sessions: sessions(&notes, &said.notes),
-            theme: None,
-        });
+        put(said.kind, &said.label, said.text.clone(), &said.notes);
     }
-    let at = place(Kind::Change, "", names);
-    for (text, numbers) in evolution.into_iter().rev() {
-        sections[at].statements.push(Statement {
-            text,
-            sessions: sessions(&notes, &numbers),
-            theme: None,
-        });
+    for (_, text, numbers) in evolution.into_iter().rev() {
+        put(Kind::Change, "", text, &numbers);
     }
     sections
 }
 
-fn sessions(notes: &[&Taken], numbers: &[usize]) -> Vec<String> {
-    numbers
-        .iter()
-        .map(|it| notes[*it].session.clone())
-        .collect()
-}
-
-/// Goes through everything in the order of time; gives the lines of evolution.
-fn settle(all: &mut [Said]) -> Vec<(String, Vec<usize>)> {
+/// Goes through everything in the order of time; gives the lines of evolution, each with when it
+/// came and its notes.
+fn settle(all: &mut [Said]) -> BTreeSet<(usize, String, BTreeSet<usize>)> {
     let mut often: HashMap<String, usize> = HashMap::new();
     for word in all.iter().flat_map(|it| &it.words) {
         *often.entry(word.clone()).or_default() += 1;
@@ -131,13 +128,8 @@ fn settle(all: &mut [Said]) -> Vec<(String, Vec<usize>)> {
         let rare = rarest.iter().filter(|it| often[**it] <= COMMON).count();
         rarest.truncate(rare.clamp(2, RAREST));
         let kin = rarest.iter().filter_map(|it| having.get(*it));
-        let mut kin: Vec<usize> = kin
-            .flat_map(|it| it.iter().rev().take(COMPARED))
-            .copied()
-            .collect();
-        kin.sort_unstable();
-        kin.dedup();
-        for other in kin.into_iter().rev() {
+        let kin = kin.flat_map(|it| it.iter().rev().take(COMPARED)).copied();
+        for other in kin.collect::<BTreeSet<_>>().into_iter().rev() {
             if !all[other].stands {
                 continue;
             }
@@ -149,8 +141,6 @@ fn settle(all: &mut [Said]) -> Vec<(String, Vec<usize>)> {
                     let told = &mut all[other];
                     told.at = newer.at;
                     told.notes.extend(newer.notes);
-                    told.notes.sort_unstable();
-                    told.notes.dedup();
                     if newer.text.chars().count() > told.text.chars().count() {
                         told.text = newer.text;
                     }
@@ -159,8 +149,8 @@ fn settle(all: &mut [Said]) -> Vec<(String, Vec<usize>)> {
                 Relation::Replaces => {
                     all[other].stands = false;
                     if all[other].kind != Kind::Status {
-                        let mut chain = before.remove(&other).unwrap_or_default();
-                        chain.push(other);
+                        let chain = before.remove(&other).unwrap_or_default();
+                        let chain = chain.into_iter().chain([other]);
                         before.entry(at).or_default().extend(chain);
                         all[at].kind = all[other].kind;
                     }
@@ -178,32 +168,20 @@ fn settle(all: &mut [Said]) -> Vec<(String, Vec<usize>)> {
             having.entry(word.clone()).or_default().push(at);
         }
     }
-    let mut lines: Vec<(usize, String, Vec<usize>)> = Vec::new();
-    for (last, mut chain) in before {
+    let notes = |steps: &[&Said]| steps.iter().flat_map(|it| &it.notes).copied().collect();
+    let changes = before.into_iter().map(|(last, mut chain)| {
         chain.push(last);
         chain.sort_unstable();
         let steps: Vec<&Said> = chain.iter().map(|it| &all[*it]).collect();
-        let notes = steps.iter().flat_map(|it| &it.notes).copied();
-        lines.push((last, evolution(&steps), unique(notes)));
-    }
-    for (question, answer) in answered {
-        let (question, answer) = (&all[question], &all[answer]);
+        (last, evolution(&steps), notes(&steps))
+    });
+    let answers = answered.iter().map(|(question, answer)| {
+        let (question, answer) = (&all[*question], &all[*answer]);
         let line = format!("{} → {}", question.text, text::shorten(&answer.claim, 120));
-        let notes = question.notes.iter().chain(&answer.notes).copied();
-        lines.push((answer.notes[0], line, unique(notes)));
-    }
-    lines.sort();
-    lines
-        .into_iter()
-        .map(|(_, text, notes)| (text, notes))
-        .collect()
-}
-
-fn unique(numbers: impl Iterator<Item = usize>) -> Vec<usize> {
-    let mut numbers: Vec<_> = numbers.collect();
-    numbers.sort_unstable();
-    numbers.dedup();
-    numbers
+        let when = answer.notes.first().copied().unwrap_or_default();
+        (when, line, notes(&[question, answer]))
+    });
+    changes.chain(answers).collect()
 }
 
 enum Relation {
@@ -218,44 +196,33 @@ fn relation(older: &Said, newer: &Said) -> Relation {
     if older.kind == newer.kind && older.text == newer.text {
         return Relation::Same;
     }
-    let may_be = match older.kind {
-        Kind::Question => true,
-        Kind::Decision => matches!(newer.kind, Kind::Decision | Kind::Change),
-        kind => kind == newer.kind,
-    };
-    if !may_be {
-        return Relation::None;
-    }
-    let of_one_note = older.notes.iter().any(|it| newer.notes.contains(it));
-    if of_one_note || older.is_of_another(newer) {
+    if !older.notes.is_disjoint(&newer.notes) || older.is_of_another(newer) {
         return Relation::None;
     }
     let shared = common(&older.words, &newer.words);
-    let is = |holds: bool, relation| if holds { relation } else { Relation::None };
+    let is_same = || is_same(older, newer, shared);
     match (older.kind, newer.kind) {
-        (Kind::Question, Kind::Question) => is(is_same(older, newer, shared), Relation::Same),
-        (Kind::Question, _) => {
-            let known = common(&newer.known, &older.words);
-            let answers = known > 1 && covers(&newer.known, &(&older.words - &*ASKS), 60);
-            is(answers, Relation::Answers)
+        (Kind::Question, kind) if kind != Kind::Question && answers(older, newer) => {
+            Relation::Answers
         }
         (Kind::Decision, Kind::Decision | Kind::Change) if replaces(older, newer, shared) => {
             Relation::Replaces
         }
         (Kind::Learning, Kind::Learning) if denies(older, newer) => Relation::Replaces,
-        (Kind::Status, Kind::Status) if is_overtaken(older, newer, shared) => {
-            let same = is_same(older, newer, shared)
-                && older.label == newer.label
-                && older.states == newer.states;
-            if same {
-                Relation::Same
-            } else {
-                Relation::Replaces
-            }
+        (Kind::Status, Kind::Status) if !is_overtaken(older, newer, shared) => Relation::None,
+        (Kind::Status, Kind::Status)
+            if (&older.label, &older.states) != (&newer.label, &newer.states) || !is_same() =>
+        {
+            Relation::Replaces
         }
-        (Kind::Status, Kind::Status) => Relation::None,
-        (a, b) => is(a == b && is_same(older, newer, shared), Relation::Same),
+        (a, b) if a == b && is_same() => Relation::Same,
+        _ => Relation::None,
     }
+}
+
+fn answers(question: &Said, newer: &Said) -> bool {
+    common(&newer.known, &question.words) > 1
+        && covers(&newer.known, &(&question.words - &*ASKS), 60)
 }
 
 /// The same in other words; a number or a "not" makes it another thing.
@@ -301,28 +268,26 @@ fn replaces(older: &Said, newer: &Said, shared: usize) -> bool {
     let both = has_number(older) && has_number(newer);
     let other_number =
         both && older.plain == newer.plain && !newer.plain.is_empty() && older.words != newer.words;
-    if denies(older, newer) || other_number {
-        return true;
-    }
     // Back to what was given up: `Use Redis instead of Postgres`, `Use Postgres`.
-    let is_back = !newer.chosen.is_disjoint(&older.given_up);
-    if is_back && newer.words.is_subset(&older.words) && newer.against.is_empty() {
-        return true;
-    }
+    let is_back = !newer.chosen.is_disjoint(&older.given_up)
+        && newer.words.is_subset(&older.words)
+        && newer.against.is_empty();
     // All that it was: `Use npm`, `Use pnpm instead of npm`.
-    let is_whole = older.words.is_subset(&newer.given_up) && !newer.claim.contains(" for ");
-    if is_whole && !older.words.is_empty() {
+    let is_whole = older.words.is_subset(&newer.given_up)
+        && !newer.claim.contains(" for ")
+        && !older.words.is_empty();
+    if denies(older, newer) || other_number || is_back || is_whole {
         return true;
     }
-    let lower = || format!(" {} ", newer.text.to_lowercase());
+    let lower = format!(" {} ", newer.text.to_lowercase());
+    let is_change = CHANGES.iter().any(|it| lower.contains(it));
     let same_file = older.related.iter().any(|it| newer.related.contains(it));
     if shared < 2 && !same_file {
-        let by_name = |it: &Said| said::by_name(&it.claim);
-        let both = by_name(older)
-            .zip(by_name(newer).filter(|_| is_change(&lower()) || lower().contains(" now ")));
-        return both.is_some_and(|((was, by), (is, with))| {
-            was == is && !was.is_empty() && by.is_disjoint(&with)
-        });
+        let both = said::by_name(&older.claim).zip(said::by_name(&newer.claim));
+        return (is_change || lower.contains(" now "))
+            && both.is_some_and(|((was, by), (is, with))| {
+                was == is && !was.is_empty() && by.is_disjoint(&with)
+            });
     }
     // Both are about the same project, which is as near as a common file.
     let files = [String::new()];
@@ -343,7 +308,7 @@ fn replaces(older: &Said, newer: &Said, shared: usize) -> bool {
         return true;
     }
     // A change that is said outright, of something that both are about.
-    if !is_change(&lower()) {
+    if !is_change {
         return false;
     }
     // What the newer one is for is no subject, and what it names as given up must be the older's.
@@ -378,10 +343,8 @@ fn evolution(steps: &[&Said]) -> String {
     choices.dedup();
     if choices.len() < 2 {
         subject.clear();
-        choices = claims
-            .iter()
-            .map(|it| text::shorten(it, 80).into_owned())
-            .collect();
+        let whole = claims.iter().map(|it| text::shorten(it, 80).into_owned());
+        choices = whole.collect();
     }
     let end = choices.len() - 1;
     for (at, choice) in choices.iter_mut().enumerate().skip(1).filter(|_| end > 1) {
@@ -410,24 +373,18 @@ fn place(kind: Kind, label: &str, names: &[String]) -> usize {
         Kind::Change => EVOLUTION,
         Kind::Question => QUESTIONS,
     };
-    if let Some(at) = names.iter().position(|it| it == usual) {
-        let is_usual = names.iter().all(|it| SECTIONS.contains(&it.as_str()));
-        if is_usual {
-            return at;
-        }
+    let is_usual = names.iter().all(|it| SECTIONS.contains(&it.as_str()));
+    if let Some(at) = names.iter().position(|it| it == usual && is_usual) {
+        return at;
     }
     let find = |words: &str| {
         let words = content(words);
         names.iter().position(|it| common(&content(it), &words) > 0)
     };
-    let synonyms = said::LABELS
-        .iter()
-        .find(|it| it.0 == kind)
-        .map_or("", |it| it.1);
-    find(label)
-        .or_else(|| find(usual))
-        .or_else(|| find(synonyms))
-        .unwrap_or(0)
+    let synonyms = said::LABELS.iter().find(|it| it.0 == kind);
+    let synonyms = synonyms.map_or("", |it| it.1);
+    let found = [label, usual, synonyms].into_iter().find_map(find);
+    found.unwrap_or(0)
 }
 
 /// Words of questions and plans that are no subject.
@@ -439,10 +396,6 @@ const CHANGES: &[&str] = &[
     " switched to ", " switch to ", " moved to ", " move to ", " back to ", " settled on ", " instead", " replaced ",
     " replaces ", " no longer ", " rather than ", " migrated to ", " changed to ", " dropped ", " gave up ", " reverted ",
 ];
-
-fn is_change(text: &str) -> bool {
-    CHANGES.iter().any(|it| text.contains(it))
-}
 
 #[cfg(test)]
 mod tests;

@@ -178,6 +178,8 @@ const COMMON_WORDS: &str = include_str!("about/common.txt");
 /// Words of programming, whatever the program.
 const PLAIN_WORDS: &str = include_str!("about/plain.txt");
 
-fn is_in(list: &str, word: &str) -> bool {
-    list.split_ascii_whitespace().any(|it| it == word)
+/// Whether a word stands in a list, which is written as one text.
+pub(crate) fn is_in(list: &str, word: &str) -> bool {
+    // Most are in none, and to see that is quick.
+    list.contains(word) && list.split_ascii_whitespace().any(|it| it == word)
 }

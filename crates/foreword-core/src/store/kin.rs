@@ -9,12 +9,12 @@
 
 use std::collections::{BTreeSet, HashMap};
 
-use rusqlite::{Params, Row, Transaction, named_params};
+use rusqlite::{OptionalExtension as _, Params, Row, Transaction, named_params};
 
 use super::commit::{SessionRow, Told, json, next_item, upsert_observation};
 use super::read::list;
 use crate::kin::{Insight, Kinship, kinship};
-use crate::model::{Kind, Millis, Observation, ObservationType, Origin};
+use crate::model::{Kind, Millis, Observation, Origin};
 use crate::search::{Word, words};
 
 /// Titles are looked for by so many of their rarest words,
@@ -58,13 +58,10 @@ impl Candidates {
             "select rowid from texts where texts match :expression and rowid > :after
              order by rowid desc limit :max",
         )?;
-        let parameters = named_params! {
-            ":expression": expression,
-            ":after": after,
-            ":max": COMPARED_MAX,
-        };
+        let parameters =
+            named_params! {":expression": expression, ":after": after, ":max": COMPARED_MAX};
         let rows = statement.query_map(parameters, |row| row.get(0))?;
-        let ids = rows.collect::<rusqlite::Result<Vec<i64>>>()?;
+        let ids = rows.collect::<rusqlite::Result<_>>()?;
         self.by_title.insert(title.to_owned(), ids);
         Ok(())
     }
@@ -81,10 +78,9 @@ impl Candidates {
 
 /// What was said outright has no title of its own: all of it must be the same.
 fn title<'a>(observation: &'a Observation, told: &Told) -> &'a str {
-    if told.provenance.provider == Origin::User.as_str() {
-        &observation.narrative
-    } else {
-        &observation.title
+    match told.provenance.provider == Origin::User.as_str() {
+        true => &observation.narrative,
+        false => &observation.title,
     }
 }
 
@@ -98,19 +94,31 @@ pub(super) fn keep_observation(
     told: &Told,
 ) -> rusqlite::Result<i64> {
     let known = known(tx, session, observation)?;
-    let id = match &known {
-        Some(known) if known.reads_like(observation) => {
-            // Its links are as they should be.
-            upsert_observation(tx, known.id, session, prompt, observation, told)?;
-            return Ok(known.id);
-        }
-        Some(known) => Some(known.id),
-        None => None,
-    };
+    if let Some((id, true)) = known {
+        // Its links are as they should be.
+        upsert_observation(tx, id, session, prompt, observation, told)?;
+        return Ok(id);
+    }
+    let id = known.map(|(id, _)| id);
     let relatives = relatives(tx, candidates, session, id, observation, told)?;
     let twin = relatives.iter().find(|it| it.is_twin_of(observation, told));
     if let (None, Some(twin)) = (id, twin) {
-        upsert_repeat(tx, session, prompt, observation, told, twin.id)?;
+        tx.prepare_cached(
+            "insert into repeats (session_id, prompt_id, seed, observation_id, provider, events, at)
+             values (:session, :prompt, :seed, :twin, :provider, :events, :at)
+             on conflict do update
+             set prompt_id = excluded.prompt_id, observation_id = excluded.observation_id,
+                 provider = excluded.provider, events = excluded.events, at = excluded.at",
+        )?
+        .execute(named_params! {
+            ":session": session.id,
+            ":prompt": prompt,
+            ":seed": observation.seed,
+            ":twin": twin.id,
+            ":provider": told.provenance.provider,
+            ":events": json(&observation.events)?,
+            ":at": observation.at,
+        })?;
         return Ok(twin.id);
     }
     tx.prepare_cached("delete from repeats where session_id = :session and seed = :seed")?
@@ -126,37 +134,25 @@ pub(super) fn keep_observation(
     Ok(id)
 }
 
-/// An observation that is stored under the same session and seed.
-struct Known {
-    id: i64,
-    kind: ObservationType,
-    title: String,
-}
-
-impl Known {
-    fn reads_like(&self, observation: &Observation) -> bool {
-        (self.kind, &self.title) == (observation.kind, &observation.title)
-    }
-}
-
+/// The observation that is stored under the same session and seed, and whether it reads the same.
 fn known(
     tx: &Transaction<'_>,
     session: &SessionRow,
     observation: &Observation,
-) -> rusqlite::Result<Option<Known>> {
+) -> rusqlite::Result<Option<(i64, bool)>> {
     let mut statement = tx.prepare_cached(
-        "select id, type, title from observations where session_id = :session and seed = :seed",
+        "select id, type = :type and title = :title
+         from observations
+         where session_id = :session and seed = :seed",
     )?;
-    let mut rows =
-        statement.query(named_params! {":session": session.id, ":seed": observation.seed})?;
-    let known = rows.next()?.map(|row| {
-        Ok(Known {
-            id: row.get("id")?,
-            kind: row.get("type")?,
-            title: row.get("title")?,
-        })
-    });
-    known.transpose()
+    let parameters = named_params! {
+        ":session": session.id,
+        ":seed": observation.seed,
+        ":type": observation.kind,
+        ":title": observation.title,
+    };
+    let known = statement.query_row(parameters, |row| Ok((row.get(0)?, row.get(1)?)));
+    known.optional()
 }
 
 /// Another observation of the project that is kin to the one to be stored.
@@ -173,16 +169,17 @@ struct Relative {
 }
 
 impl Relative {
+    fn stood_at(&self, at: Millis) -> bool {
+        self.superseded_at.is_none_or(|since| since > at)
+    }
+
     fn is_twin_of(&self, observation: &Observation, told: &Told) -> bool {
         // What the extractor tells of work is what was done: done otherwise it is news.
         let is_news = told.provenance.provider == "offline"
-            && !matches!(
-                observation.kind,
-                ObservationType::Decision | ObservationType::Discovery
-            )
+            && observation.kind.is_work()
             && !self.has_same_facts;
         // Who comes back to a decision that was overtaken decides anew.
-        let stood = self.superseded_at.is_none_or(|at| at > observation.at);
+        let stood = self.stood_at(observation.at);
         // The user's word is not lost in somebody else's.
         let weighs_less = observation.origin == Origin::User && self.origin != Origin::User;
         self.kinship == Kinship::Duplicate && stood && !weighs_less && !is_news
@@ -199,12 +196,7 @@ fn relatives(
     told: &Told,
 ) -> rusqlite::Result<Vec<Relative>> {
     let title = title(observation, told);
-    let paths: BTreeSet<&str> = observation
-        .files
-        .iter()
-        .map(|it| it.path.as_str())
-        .collect();
-    let paths: Vec<String> = paths.into_iter().map(str::to_owned).collect();
+    let paths: Vec<String> = observation.files.iter().map(|it| it.path.clone()).collect();
     let this = Insight {
         kind: observation.kind,
         title,
@@ -215,7 +207,7 @@ fn relatives(
         files: &paths,
     };
     let mut statement = tx.prepare_cached(
-        "select o.id, o.type, iif(o.provider = 'user', o.narrative, o.title) as title,
+        "select o.id, iif(o.provider = 'user', o.narrative, o.title) as title,
                 o.subtitle, o.facts, o.narrative, o.concepts,
                 (select json_group_array(distinct path) from observation_files where observation_id = o.id) as files,
                 o.origin, o.at, successor.at as superseded_at
@@ -237,7 +229,7 @@ fn relatives(
         let facts = list(row, "facts")?;
         let (concepts, files) = (list(row, "concepts")?, list(row, "files")?);
         let that = Insight {
-            kind: row.get("type")?,
+            kind: observation.kind,
             title: &title,
             subtitle: &subtitle,
             facts: &facts,
@@ -247,14 +239,13 @@ fn relatives(
         };
         let order = (row.get("at")?, row.get("id")?);
         let is_older = order < (observation.at, id.unwrap_or(i64::MAX));
-        let (older, newer) = if is_older {
-            (&that, &this)
-        } else {
-            (&this, &that)
+        let kinship = match is_older {
+            true => kinship(&that, &this),
+            false => kinship(&this, &that),
         };
         Ok(Relative {
             id: order.1,
-            kinship: kinship(older, newer),
+            kinship,
             is_older,
             has_same_facts: facts == observation.facts
                 && (!facts.is_empty() || text("title")? == observation.title),
@@ -300,33 +291,6 @@ fn rarest_words(tx: &Transaction<'_>, title: &str, after: i64) -> rusqlite::Resu
     Ok((!pairs.is_empty()).then(|| format!("{{title parts}} : ({})", pairs.join(" OR "))))
 }
 
-fn upsert_repeat(
-    tx: &Transaction<'_>,
-    session: &SessionRow,
-    prompt: Option<i64>,
-    observation: &Observation,
-    told: &Told,
-    twin: i64,
-) -> rusqlite::Result<()> {
-    tx.prepare_cached(
-        "insert into repeats (session_id, prompt_id, seed, observation_id, provider, events, at)
-         values (:session, :prompt, :seed, :twin, :provider, :events, :at)
-         on conflict do update
-         set prompt_id = excluded.prompt_id, observation_id = excluded.observation_id,
-             provider = excluded.provider, events = excluded.events, at = excluded.at",
-    )?
-    .execute(named_params! {
-        ":session": session.id,
-        ":prompt": prompt,
-        ":seed": observation.seed,
-        ":twin": twin,
-        ":provider": told.provenance.provider,
-        ":events": json(&observation.events)?,
-        ":at": observation.at,
-    })?;
-    Ok(())
-}
-
 /// Marks what an observation supersedes, and what supersedes it if it was told late.
 fn link(
     tx: &Transaction<'_>,
@@ -342,19 +306,14 @@ fn link(
         tx.prepare_cached("update observations set superseded_by = :by where id = :id")?;
     // What was merely read does not overtake what the user said.
     let weighs = |older: Origin, newer: Origin| older != Origin::User || newer <= Origin::Agent;
-    let supersede = relatives
-        .iter()
-        .filter(|it| it.kinship == Kinship::Supersedes);
-    let (older, newer): (Vec<&Relative>, Vec<&Relative>) = supersede.partition(|it| it.is_older);
-    for older in older {
-        let stood = older.superseded_at.is_none_or(|at| at > observation.at);
-        if stood && weighs(older.origin, observation.origin) {
-            mark.execute(named_params! {":id": older.id, ":by": id})?;
+    let supersede = |it: &&Relative| it.kinship == Kinship::Supersedes;
+    for it in relatives.iter().filter(supersede) {
+        if it.is_older && it.stood_at(observation.at) && weighs(it.origin, observation.origin) {
+            mark.execute(named_params! {":id": it.id, ":by": id})?;
         }
     }
-    let newer = newer
-        .into_iter()
-        .filter(|it| weighs(observation.origin, it.origin));
+    let newer = relatives.iter().filter(supersede);
+    let newer = newer.filter(|it| !it.is_older && weighs(observation.origin, it.origin));
     if let Some(newer) = newer.min_by_key(|it| (it.at, it.id)) {
         mark.execute(named_params! {":id": id, ":by": newer.id})?;
     }

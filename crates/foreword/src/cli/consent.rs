@@ -48,7 +48,7 @@ fn ask(home: &Home, config: &Config) -> anyhow::Result<Option<Name>> {
     if !open {
         return Ok(None);
     }
-    let answer = confirm(&show::consent(config), false).context("could not read the answer")?;
+    let answer = confirm(&show::consent(config)).context("could not read the answer")?;
     Ok(answer.map(|yes| if yes { Name::Claude } else { Name::Offline }))
 }
 

@@ -55,11 +55,24 @@ impl Here {
     }
 }
 
-/// Asks on a terminal; none where nobody can be asked.
-pub fn confirm(question: &str, yes: bool) -> anyhow::Result<Option<bool>> {
+/// Whether to write, asked on a terminal; none where nobody can be asked.
+pub fn may_write(question: &str, yes: bool, dry_run: bool) -> anyhow::Result<Option<bool>> {
+    if dry_run {
+        eprintln!("Nothing was written: this was a dry run.");
+        return Ok(Some(false));
+    }
     if yes {
         return Ok(Some(true));
     }
+    let answer = confirm(question)?;
+    if answer == Some(false) {
+        println!("Nothing was written.");
+    }
+    Ok(answer)
+}
+
+/// Asks on a terminal; none where nobody can be asked.
+pub fn confirm(question: &str) -> anyhow::Result<Option<bool>> {
     if !std::io::stdin().is_terminal() || !std::io::stdout().is_terminal() {
         return Ok(None);
     }
@@ -67,8 +80,19 @@ pub fn confirm(question: &str, yes: bool) -> anyhow::Result<Option<bool>> {
     std::io::stdout().flush()?;
     let mut answer = String::new();
     std::io::stdin().read_line(&mut answer)?;
-    let yes = matches!(answer.trim().to_lowercase().as_str(), "y" | "yes");
-    Ok(Some(yes))
+    let answer = answer.trim().to_lowercase();
+    Ok(Some(matches!(answer.as_str(), "y" | "yes")))
+}
+
+/// What stands in a file, or on standard input for `-`.
+pub fn input(what: &str, file: &Path) -> anyhow::Result<String> {
+    let mut bytes = Vec::new();
+    let read = match file == Path::new("-") {
+        true => std::io::stdin().read_to_end(&mut bytes),
+        false => fs::File::open(file).and_then(|mut it| it.read_to_end(&mut bytes)),
+    };
+    read.with_context(|| file.display().to_string())?;
+    String::from_utf8(bytes).with_context(|| format!("{what} is not UTF-8; nothing was written"))
 }
 
 pub fn run(args: &Args) -> anyhow::Result<()> {
@@ -95,18 +119,18 @@ fn list(folder: &Folder, as_json: bool) -> anyhow::Result<()> {
         for file in notes {
             let (note, problems) = Note::read(&file.text);
             let problems: Vec<_> = problems.iter().map(ToString::to_string).collect();
-            let path = file.path.strip_prefix(&folder.root).unwrap_or(&file.path);
+            let path = folder.name(&file.path);
             rows.push(json!({
                 "session": file.session, "scope": folder.scope, "path": path.to_string_lossy(),
                 "title": note.title, "first": note.first, "last": note.last, "problems": problems,
             }));
         }
-        rows.extend(errors.iter().map(|error| {
-            json!({
+        for error in errors {
+            rows.push(json!({
                 "session": null, "scope": folder.scope, "path": null, "title": null,
                 "first": null, "last": null, "problems": [error.to_string()],
-            })
-        }));
+            }));
+        }
     }
     let words = || match rows.is_empty() {
         true => "no notes yet; `foreword summarize` writes one\n".to_owned(),
@@ -160,24 +184,17 @@ fn export(folder: &Folder, file: &Path) -> anyhow::Result<()> {
 }
 
 fn import(folder: &Folder, file: &Path, overwrite: bool) -> anyhow::Result<()> {
-    let mut text = String::new();
-    match file == Path::new("-") {
-        true => std::io::stdin().read_to_string(&mut text),
-        false => fs::File::open(file).and_then(|mut it| it.read_to_string(&mut text)),
-    }
-    .with_context(|| format!("could not read {}", file.display()))?;
+    let text = input("the archive", file)?;
     let imported = Archive::read(&text)?.import(folder, overwrite)?;
     let list = |mark: &str, paths: &[PathBuf]| {
         for path in paths {
-            let path = path.strip_prefix(&folder.root).unwrap_or(path);
-            println!("{mark} {}", one_line(&path.to_string_lossy()));
+            let path = folder.name(path).to_string_lossy();
+            println!("{mark} {}", one_line(&path));
         }
     };
     list("new      ", &imported.new);
-    list(
-        if overwrite { "replaced " } else { "differs  " },
-        &imported.differ,
-    );
+    let differ = if overwrite { "replaced " } else { "differs  " };
+    list(differ, &imported.differ);
     let same = count(imported.same as u64, "file was", "files were");
     println!("{} new; {same} the same", imported.new.len());
     if !imported.differ.is_empty() && !overwrite {

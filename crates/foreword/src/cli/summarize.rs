@@ -5,7 +5,6 @@
 //! the same file is written, what a person did to it stays, and nothing is written unasked.
 
 use std::fs;
-use std::io::Read as _;
 use std::path::{Path, PathBuf};
 
 use anyhow::{Context as _, bail};
@@ -18,7 +17,7 @@ use foreword_core::redact::redact;
 use foreword_core::text::{self, count, one_line};
 use foreword_core::transcript;
 
-use super::notes::{Here, confirm};
+use super::notes::{Here, input, may_write};
 use crate::config::{self, Config, HookSettings};
 use crate::home::{self, Home};
 use crate::provider::{self, offline};
@@ -48,12 +47,18 @@ pub struct Args {
 
 pub fn run(args: &Args) -> anyhow::Result<()> {
     let Here { place, folder } = Here::find(args.scope.as_deref())?;
+    let named = std::env::var("CLAUDE_CODE_SESSION_ID").ok();
+    let named = args.session.clone().or(named);
     let transcript = match (&args.draft, &args.transcript) {
         (Some(_), _) => None,
         (None, Some(path)) => Some(path.clone()),
-        (None, None) => Some(find_transcript(args, &folder.root)?),
+        (None, None) => Some(find_transcript(named.as_deref(), &folder.root)?),
     };
-    let session = session(args, transcript.as_deref())?;
+    let of_file = |it: &PathBuf| Some(it.file_stem()?.to_str()?.to_owned());
+    let told = transcript.as_ref().and_then(of_file);
+    let session = args.session.clone().or(told).or(named);
+    let which = "which session? Write its id: `foreword summarize SESSION --draft FILE`";
+    let session = session.context(which)?;
     let path = folder.note(&session)?;
     let home = super::home_to_look_at()?;
     let settings = settings_where_on(&home, &place, &session)?;
@@ -63,42 +68,33 @@ pub fn run(args: &Args) -> anyhow::Result<()> {
         None => drafted(args.draft.as_deref().unwrap_or(Path::new("-")))?,
         Some(path) => {
             let turns = turns(&home, &settings, path, &session)?;
-            let project = turns
-                .first()
-                .and_then(|it| it.events.first()?.project.clone());
+            let first = turns.iter().flat_map(|it| &it.events).next();
+            let project = first.and_then(|it| it.project.clone());
             if args.transcript.is_none() && project != place.project {
-                let whose = project.unwrap_or_else(|| "no project".to_owned());
-                bail!(
-                    "session {session} is of {}; run this there",
-                    one_line(&whose)
-                );
-            }
-            let (mut draft, with_model) = platform::keep_umask(|| derived(&turns))?;
-            if let (Some(there), false) = (&there, with_model) {
-                add_to(&mut draft, there);
+                let whose = one_line(project.as_deref().unwrap_or("no project"));
+                bail!("session {session} is of {whose}; run this there");
             }
             last = turns.iter().flat_map(|it| &it.events).map(|it| it.at).max();
-            draft
+            match (platform::keep_umask(|| derived(&turns))?, &there) {
+                ((draft, false), Some(there)) => add_to(draft, there),
+                ((draft, _), _) => draft,
+            }
         }
     };
     // A note is as old as its conversation.
     let at = text::rfc3339(last.unwrap_or_else(home::now));
     let kept = keep(&draft, there.as_deref(), &at);
-    let name = path.strip_prefix(&folder.root).unwrap_or(&path);
+    let name = folder.name(&path);
     let shown = name.display();
     if there.as_deref() == Some(kept.text.as_str()) {
         println!("{shown} says all of this already{}", of_theirs(&kept));
         return Ok(());
     }
     print!("{}", show::diff(name, there.as_deref(), Some(&kept.text)));
-    if args.dry_run {
-        eprintln!("Nothing was written: this was a dry run.");
-        return Ok(());
-    }
-    let save = confirm("Save?", args.yes || args.draft.is_some())?;
-    match save {
+    let yes = args.yes || args.draft.is_some();
+    match may_write("Save?", yes, args.dry_run)? {
         None => eprintln!("Nothing was written; --yes writes it."),
-        Some(false) => println!("Nothing was written."),
+        Some(false) => {}
         Some(true) => {
             if folder.read(&path)? != there {
                 bail!("{shown} was changed by somebody else meanwhile; run this again");
@@ -111,41 +107,32 @@ pub fn run(args: &Args) -> anyhow::Result<()> {
 }
 
 /// What offline proves is plainer than what somebody wrote: it is added, and replaces nothing.
-fn add_to(draft: &mut Note, there: &str) {
+fn add_to(draft: Note, there: &str) -> Note {
     let (mut note, _) = Note::read(there);
-    for point in std::mem::take(&mut draft.points) {
+    for point in draft.points {
         if !note.points.contains(&point) && point.text != offline::NOTHING {
             note.points.push(point);
         }
     }
-    for file in std::mem::take(&mut draft.related) {
+    for file in draft.related {
         if !note.related.contains(&file) {
             note.related.push(file);
         }
     }
-    *draft = note;
+    note
 }
 
 fn of_theirs(kept: &Kept) -> String {
-    let theirs = kept.theirs as u64;
-    let mut said = match theirs {
-        0 => String::new(),
-        _ => format!("; {} edited by hand stayed", count(theirs, "part", "parts")),
-    };
+    let mut said = String::new();
+    if kept.theirs > 0 {
+        let theirs = count(kept.theirs as u64, "part", "parts");
+        said += &format!("; {theirs} edited by hand stayed");
+    }
     if !kept.left_out.is_empty() {
         let left_out = count(kept.left_out.len() as u64, "point", "points");
         said += &format!("; {left_out} removed by hand stayed out");
     }
     said
-}
-
-fn session(args: &Args, transcript: Option<&Path>) -> anyhow::Result<String> {
-    let named = transcript.and_then(|it| it.file_stem()?.to_str());
-    args.session
-        .clone()
-        .or_else(|| named.map(str::to_owned))
-        .or_else(|| std::env::var("CLAUDE_CODE_SESSION_ID").ok())
-        .context("which session? Write its id: `foreword summarize SESSION --draft FILE`")
 }
 
 /// Off means that nothing is written, asked or not.
@@ -165,13 +152,7 @@ fn settings_where_on(home: &Home, place: &Place, session: &str) -> anyhow::Resul
 }
 
 fn drafted(file: &Path) -> anyhow::Result<Note> {
-    let mut bytes = Vec::new();
-    if file == Path::new("-") {
-        std::io::stdin().take(1 << 20).read_to_end(&mut bytes)?;
-    } else {
-        bytes = fs::read(file).with_context(|| file.display().to_string())?;
-    }
-    let draft = String::from_utf8(bytes).context("the draft is not UTF-8; nothing was written")?;
+    let draft = input("the draft", file)?;
     let draft = draft.replace(|it| text::is_unsafe(it) && !matches!(it, '\n' | '\t'), "");
     let clean = redact(&draft);
     let (note, problems) = Note::read(&clean.text);
@@ -183,40 +164,36 @@ fn drafted(file: &Path) -> anyhow::Result<Note> {
         bail!("the draft has {problems}; nothing was written");
     }
     if clean.count > 0 {
-        eprintln!(
-            "{} replaced",
-            count(clean.count.into(), "secret", "secrets")
-        );
+        let secrets = count(clean.count.into(), "secret", "secrets");
+        eprintln!("{secrets} replaced");
     }
     Ok(note)
 }
 
 /// `projects/FOLDER/SESSION.jsonl` in Claude Code's own folder, the newest if no session is named.
-fn find_transcript(args: &Args, root: &Path) -> anyhow::Result<PathBuf> {
+fn find_transcript(session: Option<&str>, root: &Path) -> anyhow::Result<PathBuf> {
     let settings = install::user_place()?.settings;
     let projects = settings.with_file_name("projects");
-    let session = args.session.clone();
-    let session = session.or_else(|| std::env::var("CLAUDE_CODE_SESSION_ID").ok());
     // The client calls a folder after a path, with `-` for whatever is no letter or digit.
     let slug = |name: &str| name.replace(|it: char| !it.is_ascii_alphanumeric(), "-");
     let entries = |dir: &Path| fs::read_dir(dir).into_iter().flatten().flatten();
     let ours = slug(&root.to_string_lossy());
+    let is_it = |path: &PathBuf| match session {
+        Some(session) => path.file_stem().is_some_and(|it| it == session),
+        None => true,
+    };
     let mut found: Vec<_> = entries(&projects)
         .filter(|it| session.is_some() || slug(&it.file_name().to_string_lossy()) == ours)
         .flat_map(|folder| entries(&folder.path()))
         .map(|it| it.path())
-        .filter(|path| path.extension().is_some_and(|it| it == "jsonl"))
-        .filter(|path| {
-            session.is_none() || path.file_stem() == session.as_deref().map(AsRef::as_ref)
-        })
+        .filter(|path| path.extension().is_some_and(|it| it == "jsonl") && is_it(path))
         .collect();
     found.sort_by_key(|it| fs::metadata(it).and_then(|it| it.modified()).ok());
-    let which = session.map_or("of this project".to_owned(), |it| {
-        format!("of session {}", one_line(&it))
-    });
     found.pop().with_context(|| {
+        let of = session.map(|it| format!("session {}", one_line(it)));
+        let of = of.unwrap_or("this project".to_owned());
         let projects = projects.display();
-        format!("there is no transcript {which} in {projects}; name it with --transcript FILE")
+        format!("there is no transcript of {of} in {projects}; name it with --transcript FILE")
     })
 }
 
@@ -262,15 +239,11 @@ fn derived(turns: &[Turn]) -> anyhow::Result<(Note, bool)> {
     let config = Config::load(&home)?;
     let provider = provider::choose(&config, &home).name;
     if provider != provider::Name::Offline {
-        let runtime = tokio::runtime::Builder::new_current_thread()
-            .enable_all()
-            .build()
-            .context("could not start the runtime")?;
         let say = |what: &str| eprintln!("{} is asked: {what}", provider.as_str());
-        match runtime.block_on(compress::note::note(&home, &config, turns, say)) {
+        match compress::note::note(&home, &config, turns, say) {
             Ok(note) => return Ok((note, true)),
             Err(why) => {
-                let why = one_line(&why.to_string());
+                let why = one_line(&format!("{why:#}"));
                 eprintln!("{why}; the note is made without a model");
             }
         }

@@ -1,31 +1,26 @@
 //! `foreword synthesize`: makes the master of all notes, shows what changes, and asks.
 
 use std::collections::{BTreeMap, BTreeSet};
-use std::fs::File;
-use std::io::Read as _;
-use std::path::Path;
+use std::path::PathBuf;
 
-use anyhow::{Context as _, bail};
+use anyhow::{Context as _, anyhow, bail};
 use foreword_core::notes::Folder;
 use foreword_core::notes::evidence::{Evidence, Finding, unmarked};
-use foreword_core::notes::master::{self, Kept, Master, labels, worded};
+use foreword_core::notes::master::{self, Master, labels, line, worded};
 use foreword_core::notes::record::Record;
-use foreword_core::notes::synthesis::{Section, Statement, Taken, fit, reply, synthesise};
-use foreword_core::project::Place;
+use foreword_core::notes::synthesis::reply::{self, Reply};
+use foreword_core::notes::synthesis::{Section, Statement, Taken, fit, synthesise};
 use foreword_core::redact::redact;
 use foreword_core::text::{self, count};
-use similar::TextDiff;
 
-use super::notes::{Here, confirm};
-use crate::ask::NoAnswer;
+use super::notes::{Here, input, may_write};
 use crate::config::Config;
-use crate::home;
-use crate::platform;
 use crate::provider::{self, Name};
 use crate::synthesize::files::{self, Proposal, Waiting};
 use crate::synthesize::git::Git;
 use crate::synthesize::sources::Sources;
-use crate::synthesize::{Wanted, by_model};
+use crate::synthesize::{Wanted, by_model, groups};
+use crate::{home, platform, show};
 
 #[derive(clap::Args)]
 pub struct Args {
@@ -52,7 +47,7 @@ pub struct Args {
     sources: bool,
     /// Take this as the new master, written by an agent; - reads it from standard input
     #[arg(long, value_name = "FILE")]
-    draft: Option<String>,
+    draft: Option<PathBuf>,
 }
 
 /// So much is printed for an agent at once: of a longer output its client shows it 2 KB.
@@ -60,12 +55,12 @@ const SOURCES_MAX: usize = 28_000;
 /// Who worded a master, in the record.
 const MODEL: &str = "model";
 const OFFLINE: &str = "offline";
-const DRAFT_MAX: u64 = 1 << 20;
 
 /// What a run begins with.
-struct State {
-    folder: Folder,
-    place: Place,
+struct State<'a> {
+    args: &'a Args,
+    folder: &'a Folder,
+    git: &'a Git<'a>,
     last: Record,
     sources: Sources,
     old: Option<String>,
@@ -76,7 +71,13 @@ struct State {
 }
 
 pub fn run(args: &Args) -> anyhow::Result<()> {
-    let folder = folder(args)?;
+    let Here { place, folder } = Here::find(args.scope.as_deref())?;
+    if !folder.path.is_dir() {
+        bail!(
+            "there is no {}/ yet; `/summarize` in a conversation or `foreword summarize SESSION` writes the first note",
+            folder.name(&folder.path).display()
+        );
+    }
     let looks_only = args.dry_run || args.sources;
     let _lock = (!looks_only).then(|| files::lock(&folder)).transpose()?;
     let git = Git::new(&folder.root);
@@ -108,16 +109,15 @@ pub fn run(args: &Args) -> anyhow::Result<()> {
         proposal
     } else {
         // What is asked and remembered is private, the project's memory is as public as the project.
+        let project = place.project.as_deref();
         let fresh = match is_new {
-            true => platform::keep_umask(|| state.fresh(args))?,
+            true => platform::keep_umask(|| state.fresh(project))?,
             false => None,
         };
         if args.sources {
             return Ok(());
         }
-        let known = state.last.files.clone();
-        let evidence = Evidence::new(&folder.root, &git, &known);
-        state.propose(fresh, &evidence)
+        state.propose(fresh)
     };
     if proposal.text == before {
         match &state.last.date {
@@ -129,67 +129,33 @@ pub fn run(args: &Args) -> anyhow::Result<()> {
         }
         return Ok(());
     }
-    print!("{}", safe(&diff(&before, &proposal.text)));
-    settle(args, &folder, &proposal, &state.last, &before)
-}
-
-fn folder(args: &Args) -> anyhow::Result<Folder> {
-    let Here { folder, .. } = Here::find(args.scope.as_deref())?;
-    if !folder.path.is_dir() {
-        bail!(
-            "there is no {}/ yet; `/summarize` in a conversation or `foreword summarize SESSION` writes the first note",
-            below(&folder, &folder.path)
-        );
-    }
-    Ok(folder)
-}
-
-fn below(folder: &Folder, path: &Path) -> String {
-    path.strip_prefix(&folder.root)
-        .unwrap_or(path)
-        .display()
-        .to_string()
-}
-
-/// Writes it, asks first, or leaves it as a proposal.
-fn settle(
-    args: &Args,
-    folder: &Folder,
-    proposal: &Proposal,
-    last: &Record,
-    before: &str,
-) -> anyhow::Result<()> {
-    if args.dry_run {
-        eprintln!("Nothing was written: this was a dry run.");
-        return Ok(());
-    }
-    match confirm("Write master.md?", args.yes)? {
-        Some(true) => write(folder, proposal, last),
-        Some(false) => {
-            println!("Nothing was written.");
-            Ok(())
-        }
+    let path = folder.master();
+    let old = state.old.as_deref();
+    let diff = show::diff(folder.name(&path), old, Some(&proposal.text));
+    print!("{diff}");
+    match may_write("Write master.md?", args.yes, args.dry_run)? {
+        Some(true) => write(&folder, &proposal, &state.last)?,
+        Some(false) => {}
         None => {
-            proposal.leave(folder, before)?;
+            proposal.leave(&folder, &before)?;
             let scope = folder.scope.as_ref().map(|it| format!(" --scope {it}"));
-            println!(
-                "Left as {}; `foreword synthesize{} --accept` puts it in place.",
-                below(folder, &folder.path.join("proposal.md")),
-                scope.unwrap_or_default()
-            );
-            Ok(())
+            let scope = scope.unwrap_or_default();
+            let name = folder.name(&folder.path).join("proposal.md");
+            let name = name.display();
+            println!("Left as {name}; `foreword synthesize{scope} --accept` puts it in place.");
         }
     }
+    Ok(())
 }
 
 fn write(folder: &Folder, proposal: &Proposal, last: &Record) -> anyhow::Result<()> {
     proposal.write(folder, last)?;
-    println!("Wrote {}", below(folder, &folder.master()));
+    println!("Wrote {}", folder.name(&folder.master()).display());
     Ok(())
 }
 
-impl State {
-    fn look(args: &Args, folder: &Folder, git: &Git<'_>) -> anyhow::Result<State> {
+impl<'a> State<'a> {
+    fn look(args: &'a Args, folder: &'a Folder, git: &'a Git<'a>) -> anyhow::Result<State<'a>> {
         let last = files::last(folder);
         let old = folder.read(&folder.master())?;
         let sources = Sources::gather(folder, git, &last, &text::date(home::now()));
@@ -204,8 +170,9 @@ impl State {
         }
         Ok(State {
             labels: labels(sources.notes.iter().map(|it| it.session.as_str())),
-            folder: folder.clone(),
-            place: super::current_place().unwrap_or_default(),
+            args,
+            folder,
+            git,
             last,
             sources,
             old,
@@ -216,29 +183,32 @@ impl State {
 
     /// A section of ours that neither the master nor the record knows: somebody gave it back.
     fn lacks_a_section(&self) -> bool {
-        let lacks =
-            |name: &&String| self.master.part(name).is_none() && !self.last.knows_section(name);
-        self.names.iter().any(|name| lacks(&name))
+        let known =
+            |name: &String| self.master.part(name).is_some() || self.last.knows_section(name);
+        !self.names.iter().all(known)
     }
 
     /// The sections as somebody makes them now, and what of it no longer fits. None if what they
     /// are made of was only to be printed.
-    fn fresh(&mut self, args: &Args) -> anyhow::Result<Option<(Vec<Section>, Vec<Statement>)>> {
+    fn fresh(
+        &mut self,
+        project: Option<&str>,
+    ) -> anyhow::Result<Option<(Vec<Section>, Vec<Statement>)>> {
         let home = super::home_to_look_at()?;
         let config = Config::load(&home)?;
-        if let (Some(project), Ok(Some(store))) = (&self.place.project, super::memory(&home)) {
+        if let (Some(project), Ok(Some(store))) = (project, super::memory(&home)) {
             let _ = self.sources.remember(&store, project);
         }
+        let args = self.args;
         let wanted = Wanted {
             names: &self.names,
             labels: &self.labels,
             max_tokens: config.notes.master_max_tokens,
         };
-        let sources = &self.sources;
-        let (base, mut notes) = self.basis(args);
+        let (base, mut notes) = self.basis();
         let mut left = Vec::new();
         if args.sources || args.draft.is_some() {
-            let (material, shown) = printed(&wanted, &base, &notes, sources);
+            let (material, shown) = printed(&wanted, &base, &notes, &self.sources);
             left = notes.split_off(shown);
             if !left.is_empty() {
                 let left = count(left.len() as u64, "note is", "notes are");
@@ -249,44 +219,91 @@ impl State {
                 return Ok(None);
             }
         }
-        let (mut sections, by) = match &args.draft {
-            Some(file) => (drafted(file, &wanted)?, MODEL),
-            None => {
-                let by_model = self.last.by.as_deref() == Some(MODEL) && !args.full;
-                let has_master = self.old.as_ref().map(|_| by_model);
-                made(&config, &wanted, &base, &notes, sources, has_master)?
+        let (reply, by) = match &args.draft {
+            Some(file) => {
+                let draft = input("the draft", file)?;
+                let reply = reply::read(&draft, wanted.names, wanted.labels);
+                let unusable = |why| anyhow!("the draft cannot be used: {why}");
+                (reply.map_err(unusable)?, MODEL)
             }
+            None => self.made(&config, &wanted, &base, &notes)?,
         };
+        if reply.dropped > 0 {
+            let what = count(reply.dropped as u64, "statement cites", "statements cite");
+            eprintln!("left out: {what} no note that is there");
+        }
+        let mut sections = reply.sections;
         if by == MODEL {
             say_uncited(&sections, &notes, &self.labels);
         }
         let left: Vec<String> = left.iter().map(|it| it.session.clone()).collect();
-        let secrets = finish(&mut sections, sources);
+        let secrets = finish(&mut sections, &self.sources);
         if secrets > 0 {
             let what = count(secrets.into(), "secret was", "secrets were");
             eprintln!("{what} left out");
         }
-        let when = sources.notes.iter().map(|it| (it.session.as_str(), &it.at));
-        let archived = fit(&mut sections, &when.collect(), wanted.max_tokens);
-        self.sources.record.by = Some(by.to_owned());
+        let when = self.sources.notes.iter();
+        let when = when.map(|it| (it.session.as_str(), &it.at)).collect();
+        let archived = fit(&mut sections, &when, wanted.max_tokens);
+        let record = &mut self.sources.record;
+        record.by = Some(by.to_owned());
         for session in left {
             // As it was known, or not at all.
             match self.last.notes.get(&session) {
-                Some(hash) => self.sources.record.notes.insert(session, hash.clone()),
-                None => self.sources.record.notes.remove(&session),
+                Some(hash) => record.notes.insert(session, hash.clone()),
+                None => record.notes.remove(&session),
             };
         }
         Ok(Some((sections, archived)))
     }
 
+    /// By the model that was chosen, else offline.
+    fn made(
+        &self,
+        config: &Config,
+        wanted: &Wanted<'_>,
+        base: &str,
+        notes: &[&Taken],
+    ) -> anyhow::Result<(Reply, &'static str)> {
+        let name = provider::choose(config, &super::home_to_look_at()?).name;
+        let number = count(notes.len() as u64, "note", "notes");
+        if name != Name::Offline {
+            eprintln!("asking {} about {number}", name.as_str());
+            let reply = by_model(&super::home()?, config, wanted, base, notes, &self.sources);
+            let why = match reply {
+                Ok(reply) => return Ok((reply, MODEL)),
+                Err(why) => text::one_line(&format!("{why:#}")),
+            };
+            // What a model wrote is not given up for plainer words because of an outage.
+            if self.old.is_some() {
+                bail!(
+                    "{why}; master.md stays as it is. Run it again later, or with FOREWORD_PROVIDER=offline"
+                );
+            }
+            eprintln!("made offline: {why}");
+        } else if self.old.is_some() && self.last.by.as_deref() == Some(MODEL) && !self.args.full {
+            bail!(
+                "master.md was worded by a model, and none is chosen here; nothing was changed. /synthesize has the \
+                 agent word it (`foreword synthesize --sources`, then `--draft`); `--full` makes it offline, in plainer words"
+            );
+        } else {
+            eprintln!("made offline, by the words of {number}: no model was chosen");
+        }
+        let reply = Reply {
+            sections: synthesise(&self.sources.notes, &self.names),
+            dropped: 0,
+        };
+        Ok((reply, OFFLINE))
+    }
+
     /// Where a model would carry on: the memory so far and the notes that are new; or nothing and
     /// all notes, if what it rests on is no longer as it was.
-    fn basis(&self, args: &Args) -> (String, Vec<&Taken>) {
+    fn basis(&self) -> (String, Vec<&Taken>) {
         let now = &self.sources.record.notes;
         let news = self.last.news(now);
         let mut known = self.last.notes.keys();
-        let carries_on = !args.full
-            && args.sections.is_empty()
+        let carries_on = !self.args.full
+            && self.args.sections.is_empty()
             && !self.last.notes.is_empty()
             && known.all(|it| now.contains_key(it) && !news.contains(it));
         let mut notes: Vec<&Taken> = self.sources.notes.iter().collect();
@@ -302,51 +319,34 @@ impl State {
 
     /// The master as it would be, and says what is odd about it; without fresh sections only the marks
     /// are set anew.
-    fn propose(
-        &self,
-        fresh: Option<(Vec<Section>, Vec<Statement>)>,
-        evidence: &Evidence<'_>,
-    ) -> Proposal {
+    fn propose(&self, fresh: Option<(Vec<Section>, Vec<Statement>)>) -> Proposal {
         let (last, labels, sources) = (&self.last, &self.labels, &self.sources);
-        let is_fresh = fresh.is_some();
         let mut master = self.master.clone();
-        let mut record = if is_fresh { &sources.record } else { last }.clone();
-        let (mut parts, archived): (Vec<_>, Vec<_>) = if let Some((sections, statements)) = fresh {
-            let parts = sections
-                .iter()
-                .map(|it| (it.name.clone(), worded(it, labels)));
-            let out = Section {
-                statements,
-                ..Section::default()
-            };
-            let out = worded(&out, labels);
-            let lines = out.lines().filter(|it| it.starts_with("- "));
-            (parts.collect(), lines.map(str::to_owned).collect())
-        } else {
-            let ours = master.parts.iter();
-            let ours = ours.filter(|(name, text)| last.is_ours(name, text));
-            let ours: Vec<_> = ours.cloned().collect();
-            // What a person edited or removed is known as it was last written.
-            let is_ours = |name: &str| ours.iter().any(|it| it.0 == name);
-            record.sections.retain(|it| !is_ours(&it.0));
-            (ours, Vec::new())
-        };
-        if is_fresh {
-            record.sections.clear();
-        }
-        let findings = master::mark(&mut parts, &self.names[0], evidence, &sources.notes, labels);
-        record.files = evidence.named();
-        let kept = master.renew(&parts, last, &mut record);
-        let kept = kept_lines(&kept);
-        report(&self.folder, &kept, &findings, &archived);
-        if master.head.is_empty() {
-            let of = self.folder.scope.as_ref().map(|it| format!(": {it}"));
-            master.head = format!("# Project memory{}", of.unwrap_or_default());
-        }
-        if is_fresh {
+        let (mut parts, mut archived, mut record) = (Vec::new(), Vec::new(), last.clone());
+        if let Some((sections, statements)) = fresh {
+            record = sources.record.clone();
+            let part = |it: &Section| (it.name.clone(), worded(it, labels));
+            parts.extend(sections.iter().map(part));
+            archived.extend(statements.iter().map(|it| line(it, labels)));
             let notes = count(sources.notes.len() as u64, "conversation", "conversations");
             let docs = count(sources.docs.len() as u64, "doc", "docs");
             master.source = format!("{notes}, {docs}");
+        } else {
+            parts.clone_from(&master.parts);
+            parts.retain(|(name, text)| last.is_ours(name, text));
+            // What a person edited or removed is known as it was last written.
+            let is_ours = |name: &str| parts.iter().any(|it| it.0 == name);
+            record.sections.retain(|it| !is_ours(&it.0));
+        }
+        let evidence = Evidence::new(&self.folder.root, self.git, &last.files);
+        let (first, notes) = (&self.names[0], &sources.notes);
+        let findings = master::mark(&mut parts, first, &evidence, notes, labels);
+        record.files = evidence.named();
+        let kept = master.renew(&parts, last, &mut record);
+        report(self.folder, &kept, &findings, &archived);
+        if master.head.is_empty() {
+            let of = self.folder.scope.as_ref().map(|it| format!(": {it}"));
+            master.head = format!("# Project memory{}", of.unwrap_or_default());
         }
         // A new date alone is no change.
         if master != self.master || master.date.is_empty() {
@@ -362,36 +362,15 @@ impl State {
     }
 }
 
-/// What is said about sections that a person edited or removed.
-fn kept_lines(kept: &[Kept]) -> Vec<String> {
-    let of = |it: &Kept| {
-        let why = if it.is_removed {
-            "left out, as you removed it:"
-        } else {
-            "kept your"
-        };
-        let head = format!("{why} `## {}`; new there:", it.name);
-        let new = it.new.iter().map(|it| format!("  {it}"));
-        std::iter::once(head).chain(new).collect::<Vec<_>>()
-    };
-    let kept = kept.iter().filter(|it| !it.new.is_empty());
-    kept.flat_map(of).collect()
-}
-
 /// A model may pass a note over; whoever wrote it should know.
 fn say_uncited(sections: &[Section], notes: &[&Taken], labels: &BTreeMap<String, String>) {
-    let cited: BTreeSet<&String> = sections
-        .iter()
-        .flat_map(|it| &it.statements)
-        .flat_map(|it| &it.sessions)
-        .collect();
+    let statements = sections.iter().flat_map(|it| &it.statements);
+    let cited: BTreeSet<_> = statements.flat_map(|it| &it.sessions).collect();
     let uncited = notes.iter().filter(|it| !cited.contains(&it.session));
     let uncited: Vec<_> = uncited.map(|it| labels[&it.session].as_str()).collect();
     if !uncited.is_empty() {
-        eprintln!(
-            "no statement cites {}; `--full` asks anew",
-            uncited.join(", ")
-        );
+        let uncited = uncited.join(", ");
+        eprintln!("no statement cites {uncited}; `--full` asks anew");
     }
 }
 
@@ -407,85 +386,9 @@ fn printed(
         let material = wanted.material(base, notes, Some(sources));
         safe(&redact(&format!("{}\n\n{material}", wanted.form())).text)
     };
-    let mut room = SOURCES_MAX.saturating_sub(worded(&[]).len());
-    let fitting = notes.iter().take_while(|it| {
-        let cost = it.note.to_string().len() + 100;
-        let fits = cost <= room;
-        room = room.saturating_sub(cost);
-        fits
-    });
-    let shown = fitting.count().max(1).min(notes.len());
+    let room = SOURCES_MAX.saturating_sub(worded(&[]).len());
+    let shown = groups(notes, room / 4)[0].len();
     (worded(&notes[..shown]), shown)
-}
-
-fn drafted(file: &str, wanted: &Wanted<'_>) -> anyhow::Result<Vec<Section>> {
-    let mut text = String::new();
-    let read = match file {
-        "-" => std::io::stdin().take(DRAFT_MAX).read_to_string(&mut text),
-        _ => File::open(file).and_then(|it| it.take(DRAFT_MAX).read_to_string(&mut text)),
-    };
-    read.with_context(|| format!("could not read the draft {file}"))?;
-    let reply = reply::read(&text, wanted.names, wanted.labels);
-    let reply = reply.map_err(|why| anyhow::anyhow!("the draft cannot be used: {why}"))?;
-    say_dropped(reply.dropped);
-    Ok(reply.sections)
-}
-
-fn say_dropped(dropped: usize) {
-    if dropped > 0 {
-        let what = count(dropped as u64, "statement cites", "statements cite");
-        eprintln!("left out: {what} no note that is there");
-    }
-}
-
-/// By the model that was chosen, else offline. `has_master`: whether there is one, and by a model.
-fn made(
-    config: &Config,
-    wanted: &Wanted<'_>,
-    base: &str,
-    notes: &[&Taken],
-    sources: &Sources,
-    has_master: Option<bool>,
-) -> anyhow::Result<(Vec<Section>, &'static str)> {
-    let looked_at = super::home_to_look_at()?;
-    let name = provider::choose(config, &looked_at).name;
-    if name != Name::Offline {
-        let home = super::home()?;
-        eprintln!(
-            "asking {} about {}",
-            name.as_str(),
-            count(notes.len() as u64, "note", "notes")
-        );
-        let runtime = tokio::runtime::Builder::new_current_thread()
-            .enable_all()
-            .build()?;
-        match runtime.block_on(by_model(&home, config, wanted, base, notes, sources)) {
-            Ok(reply) => {
-                say_dropped(reply.dropped);
-                return Ok((reply.sections, MODEL));
-            }
-            Err(NoAnswer::NoModel) => {}
-            Err(why) => {
-                let why = text::one_line(&why.to_string());
-                // What a model wrote is not given up for plainer words because of an outage.
-                if has_master.is_some() {
-                    bail!(
-                        "{why}; master.md stays as it is. Run it again later, or with FOREWORD_PROVIDER=offline"
-                    );
-                }
-                eprintln!("made offline: {why}");
-            }
-        }
-    } else if has_master == Some(true) {
-        bail!(
-            "master.md was worded by a model, and none is chosen here; nothing was changed. /synthesize has the \
-             agent word it (`foreword synthesize --sources`, then `--draft`); `--full` makes it offline, in plainer words"
-        );
-    } else {
-        let notes = count(notes.len() as u64, "note", "notes");
-        eprintln!("made offline, by the words of {notes}: no model was chosen");
-    }
-    Ok((synthesise(&sources.notes, wanted.names), OFFLINE))
 }
 
 /// Adds what needs no note, and takes out secrets.
@@ -516,23 +419,17 @@ fn report(folder: &Folder, kept: &[String], findings: &BTreeSet<Finding>, archiv
     }
     if !archived.is_empty() {
         let what = count(archived.len() as u64, "statement", "statements");
-        let to = below(folder, &folder.archive());
+        let archive = folder.archive();
+        let to = folder.name(&archive).display();
         out += &format!("no longer fits, goes to {to}/: {what}\n");
-        let shown = archived.iter().take(10);
-        shown.for_each(|it| out += &format!("  {it}\n"));
+        for line in archived.iter().take(10) {
+            out += &format!("  {line}\n");
+        }
         if archived.len() > 10 {
             out += &format!("  and {} more\n", archived.len() - 10);
         }
     }
     print!("{}", safe(&out));
-}
-
-fn diff(before: &str, after: &str) -> String {
-    let diff = TextDiff::from_lines(before, after);
-    diff.unified_diff()
-        .context_radius(2)
-        .header("master.md", "master.md, new")
-        .to_string()
 }
 
 /// Line by line, without what would steer a terminal.

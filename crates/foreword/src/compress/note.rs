@@ -3,13 +3,14 @@
 //! A long one is told in parts, each gives a note, and one more question makes one of
 //! them. What comes back is a draft like any other: it must have the form of a note.
 
+use anyhow::bail;
 use foreword_core::model::{Event, Turn};
 use foreword_core::notes::Note;
 use foreword_core::store::{Digest, DigestPrompt};
 
 use super::prompts::Prompts;
 use super::question::{Subject, told};
-use crate::ask::{NoAnswer, ask};
+use crate::ask::ask;
 use crate::config::Config;
 use crate::home::Home;
 
@@ -17,14 +18,14 @@ use crate::home::Home;
 const PARTS_MAX: usize = 12;
 
 /// `say` is told what takes time.
-pub async fn note(
+pub fn note(
     home: &Home,
     config: &Config,
     turns: &[Turn],
     say: impl Fn(&str),
-) -> Result<Note, NoAnswer> {
+) -> anyhow::Result<Note> {
     let prompts = Prompts::load(&home.prompts());
-    let one = async |what: &str, told: &str| {
+    let one = |what: &str, told: &str| -> anyhow::Result<Note> {
         say(what.trim_end_matches(':'));
         let mut problems = String::new();
         for _ in 0..2 {
@@ -33,8 +34,8 @@ pub async fn note(
                 prompts.fill("note", &[]),
                 prompts.fill("conversation", &values),
             );
-            let answer = ask(home, config, "summarize", &system, &text).await?;
-            let (note, wrong) = Note::read(body(&answer.text));
+            let answer = ask(home, config, "summarize", &system, &text)?;
+            let (note, wrong) = Note::read(body(&answer));
             if wrong.is_empty() {
                 return Ok(note);
             }
@@ -42,22 +43,21 @@ pub async fn note(
             let before = "You were asked this before, and your note could not be used:";
             problems = format!("\n\n{before}{}", wrong.concat());
         }
-        let why = "the model's answer has not the form of a note";
-        Err(NoAnswer::Failed(why.to_owned()))
+        bail!("the model's answer has not the form of a note");
     };
     let parts = parts(turns, config.model.batch_max_tokens as usize * 4);
     if let [whole] = parts.as_slice() {
-        return one("The conversation, step by step:", whole).await;
+        return one("The conversation, step by step:", whole);
     }
     let mut notes = String::new();
     let fence = uuid::Uuid::now_v7().simple().to_string().split_off(24);
     for (number, part) in (1..).zip(&parts) {
         let what = format!("Part {number} of {} of the conversation:", parts.len());
-        let note = one(&what, part).await?;
+        let note = one(&what, part)?;
         notes.push_str(&format!("<data {fence}>\n{note}</data {fence}>\n"));
     }
     let what = "Notes on the parts of one conversation, in order; what a later part overtook is no longer so:";
-    one(what, &notes).await
+    one(what, &notes)
 }
 
 /// The conversation in words, in parts that are short enough for a question.

@@ -6,7 +6,7 @@
 
 use std::path::Path;
 use std::sync::mpsc;
-use std::time::Duration;
+use std::time::{Duration, Instant};
 
 use foreword_core::capture::{self, Hook};
 use foreword_core::index::{self, Fate, Request, Source};
@@ -109,15 +109,17 @@ fn in_time(home: &Home, event: &Event, show: &Show) -> Option<Reminder> {
     if !may_be_of_use(event) {
         return None;
     }
+    let until = Instant::now() + Duration::from_millis(show.within_ms);
     let (sender, receiver) = mpsc::channel();
     let (home_there, event) = (home.clone(), event.clone());
     // `spawn` by itself would panic where no more threads may be had.
     let thread = std::thread::Builder::new();
     let spawned = thread.spawn(move || sender.send(remind(&home_there, &event)));
     spawned.ok()?;
-    match receiver.recv_timeout(Duration::from_millis(show.within_ms)) {
-        Ok(reminder) => reminder,
-        Err(_) => {
+    match receiver.recv_timeout(until.saturating_duration_since(Instant::now())) {
+        // This thread may have waited longer for its turn than it was to wait for the other.
+        Ok(reminder) if Instant::now() < until => reminder,
+        _ => {
             Log::Dropped.line(home, "a reminder that was not found in time");
             None
         }

@@ -39,16 +39,12 @@ pub struct Waiting {
 pub fn lock(folder: &Folder) -> anyhow::Result<File> {
     let path = &folder.path;
     let file = File::open(path).with_context(|| format!("could not open {}", path.display()))?;
-    match file.try_lock() {
-        Err(TryLockError::WouldBlock) => {
-            bail!(
-                "another synthesis is at work in {}; wait for its end",
-                path.display()
-            )
-        }
-        // Some file systems know no locks; renames keep the files whole there as well.
-        Ok(()) | Err(TryLockError::Error(_)) => Ok(file),
+    // Some file systems know no locks; renames keep the files whole there as well.
+    if let Err(TryLockError::WouldBlock) = file.try_lock() {
+        let path = path.display();
+        bail!("another synthesis is at work in {path}; wait for its end");
     }
+    Ok(file)
 }
 
 /// What the last synthesis took in, whatever a merge made of the file.
@@ -142,15 +138,16 @@ impl Proposal {
         let path = folder.archive().join(format!("{month}.md"));
         let there = folder.read(&path)?;
         let begin = || format!("# No longer in the master: {month}\n\n");
-        let mut text = there.clone().unwrap_or_else(begin);
+        let mut text = there.unwrap_or_else(begin);
+        let before = text.len();
         for line in &self.archived {
             if !text.lines().any(|it| it == line) {
                 text += &format!("{line}\n");
             }
         }
-        if self.archived.is_empty() || there.as_ref() == Some(&text) {
-            return Ok(());
+        match text.len() == before {
+            true => Ok(()),
+            false => folder.write(&path, &text),
         }
-        folder.write(&path, &text)
     }
 }

@@ -59,9 +59,8 @@ impl<'a> Git<'a> {
         for line in [diff, log].iter().filter_map(|it| self.run(it)) {
             for line in line.lines() {
                 let mut fields = line.split('\t').skip(1).map(str::to_owned);
-                if let Some(path) = fields.next() {
-                    left.entry(path).or_insert(fields.next());
-                }
+                let path = fields.next().unwrap_or_default();
+                left.entry(path).or_insert(fields.next());
             }
         }
         left
@@ -78,13 +77,8 @@ impl<'a> Git<'a> {
         command
             .arg("-C")
             .arg(self.root)
-            .args([
-                "--no-optional-locks",
-                "--no-pager",
-                "-c",
-                "core.quotePath=false",
-            ])
-            .args(["-c", "core.fsmonitor=false"])
+            .args(["--no-optional-locks", "--no-pager"])
+            .args(["-c", "core.quotePath=false", "-c", "core.fsmonitor=false"])
             .args(arguments)
             .stdin(Stdio::null())
             .stdout(Stdio::piped())
@@ -99,12 +93,10 @@ impl<'a> Git<'a> {
         });
         let bytes = told.recv_timeout(left);
         let _ = child.kill();
-        let ended = child.wait();
+        let ended = child.wait().ok()?;
         let text = String::from_utf8_lossy(&bytes.ok()?.ok()?).into_owned();
         // Killed after its last word is as good as ended well.
-        ended
-            .is_ok_and(|it| it.code().is_none_or(|it| it == 0))
-            .then_some(text)
+        ended.code().is_none_or(|it| it == 0).then_some(text)
     }
 }
 
@@ -125,8 +117,7 @@ impl History for Git<'_> {
             }
         }
         let below = format!("{path}/");
-        let mut after = left.range(below.clone()..);
-        match after.next() {
+        match left.range(below.clone()..).next() {
             Some((it, _)) if it.starts_with(&below) => Fate::Gone,
             _ => Fate::Never,
         }

@@ -3,8 +3,9 @@
 
 use std::collections::BTreeMap;
 use std::path::{Path, PathBuf};
+use std::time::UNIX_EPOCH;
 
-use foreword_core::model::{Kind, ObservationType};
+use foreword_core::model::{Kind, Millis, ObservationType};
 use foreword_core::notes::evidence::Evidence;
 use foreword_core::notes::record::{Record, hash};
 use foreword_core::notes::synthesis::Taken;
@@ -18,6 +19,7 @@ use super::git::Git;
 const DOCS_MAX: usize = 200;
 const DOC_MAX: u64 = 1 << 20;
 const DEPTH_MAX: usize = 4;
+const DOCUMENTS: [&str; 4] = ["md", "txt", "rst", "adoc"];
 const OBSERVATIONS_MAX: u32 = 40;
 
 pub struct Sources {
@@ -50,40 +52,28 @@ impl Sources {
             let (note, _) = Note::read(&file.text);
             record.notes.insert(file.session.clone(), hash(&file.text));
             if note.points.is_empty() && note.others.is_empty() {
-                let path = file.path.strip_prefix(&folder.root).unwrap_or(&file.path);
-                problems.push(format!(
-                    "{} has no points (`- Label: text`)",
-                    path.display()
-                ));
+                let path = folder.name(&file.path).display();
+                problems.push(format!("{path} has no points (`- Label: text`)"));
             }
-            let modified = std::fs::metadata(&file.path)
-                .and_then(|it| it.modified())
-                .ok();
-            let modified = modified.and_then(|it| it.duration_since(std::time::UNIX_EPOCH).ok());
-            let modified = modified.map_or(0, |it| i64::try_from(it.as_millis()).unwrap_or(0));
             let at = note.times.get("").or(note.last.as_ref()).cloned();
             notes.push(Taken {
                 session: file.session,
-                at: at.unwrap_or_else(|| text::rfc3339(modified)),
+                at: at.unwrap_or_else(|| text::rfc3339(modified(&file.path).unwrap_or(0))),
                 related: Evidence::related(&note.related),
                 note,
             });
         }
-        let docs = docs(&folder.root);
-        record.docs = docs
-            .iter()
-            .map(|(path, text)| (path.clone(), hash(text)))
-            .collect();
-        let commits = git.subjects(last.head.as_deref());
+        let mut docs = Vec::new();
+        for (path, text) in documents(&folder.root) {
+            record.docs.insert(path.clone(), hash(&text));
+            docs.push((path, outline(&text)));
+        }
         let (languages, folders) = layout(&folder.root);
         Sources {
             notes,
             problems,
-            docs: docs
-                .into_iter()
-                .map(|(path, text)| (path, outline(&text)))
-                .collect(),
-            commits,
+            docs,
+            commits: git.subjects(last.head.as_deref()),
             languages,
             folders,
             remembered: Vec::new(),
@@ -102,22 +92,18 @@ impl Sources {
     pub fn lead(&self) -> Option<String> {
         let mut parts = Vec::new();
         if !self.languages.is_empty() {
-            let within = match self.folders.is_empty() {
-                true => String::new(),
-                false => format!(", in {}", self.folders.join(", ")),
-            };
-            parts.push(format!("{}{within}", self.languages.join(", ")));
+            parts.push(self.languages.join(", "));
+            if !self.folders.is_empty() {
+                parts[0] += &format!(", in {}", self.folders.join(", "));
+            }
         }
-        let number = count(self.commits.len() as u64, "commit", "commits");
-        match (&self.since, self.commits.first()) {
-            (Some(since), Some(last)) => {
-                let last = text::shorten(last, 80);
-                parts.push(format!("{number} since {since}, the last “{last}”"));
-            }
-            (None, Some(last)) => {
-                parts.push(format!("the last commit is “{}”", text::shorten(last, 80)));
-            }
-            _ => {}
+        if let Some(last) = self.commits.first() {
+            let last = text::shorten(last, 80);
+            let number = count(self.commits.len() as u64, "commit", "commits");
+            parts.push(match &self.since {
+                Some(since) => format!("{number} since {since}, the last “{last}”"),
+                None => format!("the last commit is “{last}”"),
+            });
         }
         let line = text::capitalised(&parts.join("; "));
         (!line.is_empty()).then(|| format!("{}.", one_line(&line)))
@@ -146,23 +132,24 @@ impl Sources {
     }
 }
 
+fn modified(path: &Path) -> Option<Millis> {
+    let modified = std::fs::metadata(path).ok()?.modified().ok()?;
+    let since = modified.duration_since(UNIX_EPOCH).ok()?;
+    i64::try_from(since.as_millis()).ok()
+}
+
 /// `_docs/`, else `docs/`, and the README: path and text.
-fn docs(root: &Path) -> BTreeMap<String, String> {
-    let mut paths = Vec::new();
-    let folder = ["_docs", "docs"]
-        .map(|it| root.join(it))
-        .into_iter()
-        .find(|it| it.is_dir());
-    let mut folders: Vec<_> = folder.into_iter().map(|it| (it, 0)).collect();
-    while let Some((folder, depth)) = folders.pop() {
-        for (path, is_dir) in entries(&folder) {
-            if is_dir && depth < DEPTH_MAX {
-                folders.push((path, depth + 1));
-            } else if !is_dir && is_document(&path) {
-                paths.push(path);
-            }
-        }
-    }
+fn documents(root: &Path) -> BTreeMap<String, String> {
+    let mut folders = vec!["_docs", "docs"];
+    folders.retain(|it| root.join(it).is_dir());
+    let mut paths = match folders.first() {
+        Some(folder) => below(&root.join(folder), DEPTH_MAX),
+        None => Vec::new(),
+    };
+    paths.retain(|path| {
+        let ending = path.extension().unwrap_or_default();
+        DOCUMENTS.iter().any(|it| *it == ending)
+    });
     let readme = entries(root).into_iter().filter(|(path, is_dir)| {
         let name = path.file_stem().unwrap_or_default();
         !is_dir && name.eq_ignore_ascii_case("readme")
@@ -179,23 +166,28 @@ fn docs(root: &Path) -> BTreeMap<String, String> {
     paths.into_iter().filter_map(read).collect()
 }
 
-fn is_document(path: &Path) -> bool {
-    let ending = path
-        .extension()
-        .and_then(|it| it.to_str())
-        .unwrap_or_default();
-    ["md", "txt", "rst", "adoc"].contains(&ending)
+/// All files in a folder, and in its folders down to a depth.
+fn below(folder: &Path, depth: usize) -> Vec<PathBuf> {
+    let of = |(path, is_dir): (PathBuf, bool)| match (is_dir, depth) {
+        (false, _) => vec![path],
+        (true, 0) => Vec::new(),
+        (true, _) => below(&path, depth - 1),
+    };
+    entries(folder).into_iter().flat_map(of).collect()
 }
 
 /// Files and folders, links not followed, hidden ones left out; by name.
 fn entries(folder: &Path) -> Vec<(PathBuf, bool)> {
-    let entries = std::fs::read_dir(folder).into_iter().flatten().flatten();
-    let entries = entries.filter(|it| !it.file_name().as_encoded_bytes().starts_with(b"."));
-    let kind = |it: std::fs::DirEntry| Some((it.path(), it.file_type().ok()?));
-    let plain = entries
-        .filter_map(kind)
-        .filter(|it| it.1.is_dir() || it.1.is_file());
-    let mut all: Vec<_> = plain.map(|(path, kind)| (path, kind.is_dir())).collect();
+    let mut all = Vec::new();
+    for entry in std::fs::read_dir(folder).into_iter().flatten().flatten() {
+        let is_hidden = entry.file_name().as_encoded_bytes().starts_with(b".");
+        match entry.file_type() {
+            Ok(it) if !is_hidden && (it.is_dir() || it.is_file()) => {
+                all.push((entry.path(), it.is_dir()));
+            }
+            _ => {}
+        }
+    }
     all.sort();
     all
 }
@@ -215,41 +207,22 @@ fn outline(doc: &str) -> String {
     lines.join("\n")
 }
 
-const MANIFESTS: [(&str, &str); 13] = [
-    ("Cargo.toml", "Rust"),
-    ("tsconfig.json", "TypeScript"),
-    ("package.json", "JavaScript"),
-    ("pyproject.toml", "Python"),
-    ("requirements.txt", "Python"),
-    ("go.mod", "Go"),
-    ("pom.xml", "Java"),
-    ("build.gradle", "Java"),
-    ("build.gradle.kts", "Kotlin"),
-    ("Gemfile", "Ruby"),
-    ("composer.json", "PHP"),
-    ("mix.exs", "Elixir"),
-    ("CMakeLists.txt", "C/C++"),
-];
-const NOT_OURS: [&str; 7] = [
-    "node_modules",
-    "target",
-    "dist",
-    "build",
-    "vendor",
-    "_memory",
-    "venv",
-];
+const MANIFESTS: &str = "Cargo.toml=Rust tsconfig.json=TypeScript package.json=JavaScript pyproject.toml=Python \
+    requirements.txt=Python go.mod=Go pom.xml=Java build.gradle=Java build.gradle.kts=Kotlin Gemfile=Ruby \
+    composer.json=PHP mix.exs=Elixir CMakeLists.txt=C/C++";
+#[rustfmt::skip] // A list is read in a line.
+const NOT_OURS: [&str; 7] = ["node_modules", "target", "dist", "build", "vendor", "_memory", "venv"];
 
 fn layout(root: &Path) -> (Vec<String>, Vec<String>) {
-    let there = MANIFESTS.iter().filter(|it| root.join(it.0).is_file());
-    let languages: Vec<_> = there
-        .map(|(file, name)| format!("{name} (`{file}`)"))
-        .collect();
+    let manifests = MANIFESTS.split(' ').filter_map(|it| it.split_once('='));
+    let there = manifests.filter(|it| root.join(it.0).is_file());
+    let languages = there.map(|(file, name)| format!("{name} (`{file}`)"));
     let is_ours = |(path, is_dir): &(PathBuf, bool)| {
         let name = path.file_name().unwrap_or_default();
         *is_dir && !NOT_OURS.iter().any(|it| *it == name)
     };
     let folders = entries(root).into_iter().filter(is_ours).take(6);
     let name = |path: PathBuf| Some(format!("`{}/`", path.file_name()?.to_str()?));
-    (languages, folders.filter_map(|it| name(it.0)).collect())
+    let folders = folders.filter_map(|it| name(it.0));
+    (languages.collect(), folders.collect())
 }

@@ -3,10 +3,11 @@
 //! All sections must be there, and a statement counts only with notes that exist: it is
 //! dropped if it cites none, and an unknown citation is removed. Marks are ours to set.
 
-use std::collections::BTreeMap;
+use std::collections::{BTreeMap, BTreeSet};
 
 use super::{Section, Statement};
 use crate::notes::evidence::unmarked;
+use crate::notes::note::item;
 use crate::text;
 
 #[derive(Debug, Clone, PartialEq, Eq)]
@@ -24,44 +25,28 @@ pub fn read(
     names: &[String],
     labels: &BTreeMap<String, String>,
 ) -> Result<Reply, String> {
-    let mut sections: Vec<Option<Section>> = vec![None; names.len()];
+    let mut sections: Vec<_> = names.iter().map(|it| Section::called(it)).collect();
+    let mut missing: Vec<_> = names.iter().collect();
     let (mut at, mut theme, mut dropped) = (None, None, 0);
     for line in answer.lines() {
         if let Some(name) = line.strip_prefix("## ") {
-            at = names
-                .iter()
-                .position(|it| it.eq_ignore_ascii_case(name.trim()));
+            let is_it = |it: &String| it.eq_ignore_ascii_case(name.trim());
+            at = names.iter().position(is_it);
+            missing.retain(|it| !is_it(it));
             theme = None;
-            if let Some(at) = at {
-                sections[at].get_or_insert_with(|| Section {
-                    name: names[at].clone(),
-                    ..Section::default()
-                });
-            }
-            continue;
-        }
-        if let Some(name) = line.strip_prefix("### ") {
+        } else if let Some(name) = line.strip_prefix("### ") {
             theme = Some(text::shorten(&text::one_line(name), 60).into_owned());
-            continue;
-        }
-        let section = at.and_then(|at: usize| sections[at].as_mut());
-        let item = line.strip_prefix("- ").or_else(|| line.strip_prefix("* "));
-        if let (Some(section), Some(item)) = (section, item) {
-            match statement(item, labels) {
-                Some(statement) => section.statements.push(Statement {
-                    theme: theme.clone(),
-                    ..statement
-                }),
+        } else if let (Some(at), Some(item)) = (at, item(line)) {
+            match statement(item, labels, &theme) {
+                Some(statement) => sections[at].statements.push(statement),
                 None => dropped += 1,
             }
         }
     }
-    let missing = names.iter().zip(&sections).filter(|it| it.1.is_none());
-    let missing: Vec<_> = missing.map(|it| format!("`## {}`", it.0)).collect();
     if !missing.is_empty() {
+        let missing: Vec<_> = missing.iter().map(|it| format!("`## {it}`")).collect();
         return Err(format!("{} missing", missing.join(", ")));
     }
-    let mut sections: Vec<_> = sections.into_iter().flatten().collect();
     if sections.iter().all(|it| it.statements.is_empty()) {
         return Err(format!("no statement cites a note ({dropped} cite none)"));
     }
@@ -72,32 +57,28 @@ pub fn read(
     Ok(Reply { sections, dropped })
 }
 
-fn statement(item: &str, labels: &BTreeMap<String, String>) -> Option<Statement> {
+fn statement(
+    item: &str,
+    labels: &BTreeMap<String, String>,
+    theme: &Option<String>,
+) -> Option<Statement> {
     let item = unmarked(&text::one_line(item));
-    let (mut said, mut sessions) = (String::new(), Vec::new());
+    let (mut said, mut sessions) = (String::new(), BTreeSet::new());
     let mut rest = item.as_str();
-    while let Some(open) = rest.find('[') {
-        let (before, inside) = rest.split_at(open);
+    while let Some((before, (inside, after))) = rest
+        .split_once('[')
+        .and_then(|(before, it)| Some((before, it.split_once(']')?)))
+    {
         said.push_str(before);
-        let Some(close) = inside.find(']') else {
-            rest = inside;
-            break;
+        let cited = inside.split([',', ' ']).filter(|it| !it.is_empty());
+        let known: Vec<_> = cited.clone().filter_map(|it| session(it, labels)).collect();
+        let is_id = |it: &str| {
+            let plain = |it: char| it.is_ascii_alphanumeric() || "-_.".contains(it);
+            it.chars().all(plain) && it.contains(|it: char| it.is_ascii_digit())
         };
-        let (words, after) = (&inside[1..close], &inside[close + 1..]);
-        let cited: Vec<_> = words
-            .split([',', ' '])
-            .filter(|it| !it.is_empty())
-            .collect();
-        let is_id = |it: &&str| {
-            let plain = it
-                .chars()
-                .all(|it| it.is_ascii_alphanumeric() || "-_.".contains(it));
-            plain && it.contains(|it: char| it.is_ascii_digit())
-        };
-        let known: Vec<_> = cited.iter().filter_map(|it| session(it, labels)).collect();
         // `[text](target)` and `[x]` are somebody's words.
-        if known.is_empty() && (after.starts_with('(') || !cited.iter().all(is_id)) {
-            said.push_str(&inside[..=close]);
+        if known.is_empty() && (after.starts_with('(') || !cited.clone().all(is_id)) {
+            said.push_str(&format!("[{inside}]"));
         } else {
             said.truncate(said.trim_end().len());
             sessions.extend(known);
@@ -106,22 +87,17 @@ fn statement(item: &str, labels: &BTreeMap<String, String>) -> Option<Statement>
     }
     said.push_str(rest);
     let said = text::one_line(&said);
-    sessions.sort();
-    sessions.dedup();
     let says = said.contains(char::is_alphanumeric) && !sessions.is_empty();
     says.then(|| Statement {
         text: text::shorten(&said, TEXT_MAX).into_owned(),
-        sessions,
-        theme: None,
+        sessions: sessions.into_iter().collect(),
+        theme: theme.clone(),
     })
 }
 
 /// The session that is cited, by its label or how it begins.
 fn session(cited: &str, labels: &BTreeMap<String, String>) -> Option<String> {
-    let mut by_label = labels.iter().filter(|it| it.1 == cited);
-    let mut begins = labels
-        .keys()
-        .filter(|it| cited.len() >= 8 && it.starts_with(cited));
-    let exact = by_label.next().map(|it| it.0);
-    exact.or_else(|| begins.next()).cloned()
+    let by_label = labels.iter().find(|it| it.1 == cited).map(|it| it.0);
+    let begins = |it: &&String| cited.len() >= 8 && it.starts_with(cited);
+    by_label.or_else(|| labels.keys().find(begins)).cloned()
 }

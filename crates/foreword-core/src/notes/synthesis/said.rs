@@ -1,5 +1,6 @@
 //! A note's points as they can be compared: what kind each is, what it claims, what it chose.
 
+use std::collections::BTreeSet;
 use std::sync::LazyLock;
 
 use super::{Kind, Taken};
@@ -7,6 +8,7 @@ use crate::kin::words::{
     DENIES, GIVES_UP, Words, as_written, content, is_negated, is_number, named_after, plain, tokens,
 };
 use crate::notes::note::Point;
+use crate::search::is_in;
 use crate::text;
 
 #[derive(Debug, Clone)]
@@ -37,7 +39,7 @@ pub struct Said {
     /// When it was last said.
     pub at: String,
     /// Numbers of the notes that say so, the oldest first.
-    pub notes: Vec<usize>,
+    pub notes: BTreeSet<usize>,
     pub related: Vec<String>,
     pub begins: String,
     /// How far it says that something is.
@@ -59,25 +61,14 @@ pub const LABELS: [(Kind, &str); 5] = [
     (Kind::Learning, "discovery learning learned insight gotcha bug fix cause finding lesson fact pitfall warning caveat note observation risk idea problem erkenntnis entdeckung ursache fehler hinweis"),
 ];
 /// Labels that a status cannot do without.
-const TELLING: [&str; 9] = [
-    "next",
-    "todo",
-    "blocked",
-    "blocker",
-    "pending",
-    "plan",
-    "nächst",
-    "aufgabe",
-    "blockiert",
-];
+const TELLING: &str = "next todo blocked blocker pending plan nächst aufgabe blockiert";
 
 /// All points of a note; a list under a heading of its own counts, labelled by that heading.
 pub fn said(number: usize, taken: &Taken) -> impl Iterator<Item = Said> {
     let note = &taken.note;
     let others = note.others.iter().flat_map(|(heading, text)| {
-        let items = text
-            .lines()
-            .filter_map(|it| it.trim_start().strip_prefix("- "));
+        let lines = text.lines().map(str::trim_start);
+        let items = lines.filter_map(|it| it.strip_prefix("- "));
         items.map(move |item| match Point::read(item) {
             (point, true) => point,
             (point, false) => Point {
@@ -108,11 +99,10 @@ fn of(number: usize, taken: &Taken, point: &Point) -> Option<Said> {
         None if said.ends_with('?') => Kind::Question,
         None => Kind::Learning,
     };
-    let is_telling = kind == Kind::Status && TELLING.iter().any(|it| label.starts_with(it));
-    let whole = if is_telling || known.is_none() {
-        format!("{}: {said}", text::capitalised(&point.label))
-    } else {
-        said.to_owned()
+    let is_telling = kind == Kind::Status && TELLING.split(' ').any(|it| label.starts_with(it));
+    let whole = match is_telling || known.is_none() {
+        true => format!("{}: {said}", text::capitalised(&point.label)),
+        false => said.to_owned(),
     };
     let claim = claim(said);
     let text = text::shorten(&whole, TEXT_MAX).into_owned();
@@ -120,7 +110,7 @@ fn of(number: usize, taken: &Taken, point: &Point) -> Option<Said> {
     let given_up = named_after(claim, GIVES_UP);
     let against = &named_after(claim, DENIES) | &given_up;
     let tokens = tokens(claim);
-    let is_of = |words: &[&str], it: &String| words.contains(&it.as_str());
+    let is_done = is_in(DONE, &label) || tokens.iter().any(|it| is_in(DONE, it));
     Some(Said {
         kind,
         is_telling,
@@ -135,13 +125,13 @@ fn of(number: usize, taken: &Taken, point: &Point) -> Option<Said> {
         subject: &plain(&content(&subject(claim).join(" "))) - &*NO_MATTER,
         names: names(claim),
         claim: claim.to_owned(),
-        is_done: is_of(DONE, &label) || tokens.iter().any(|it| is_of(DONE, it)),
+        is_done,
         label,
         at: taken.note.added(point).unwrap_or(&taken.at).clone(),
-        notes: vec![number],
+        notes: BTreeSet::from([number]),
         related: taken.related.clone(),
         begins: tokens.first().cloned().unwrap_or_default(),
-        states: tokens.into_iter().filter(|it| is_of(STATES, it)).collect(),
+        states: tokens.into_iter().filter(|it| is_state(it)).collect(),
         stands: true,
     })
 }
@@ -167,13 +157,13 @@ impl Said {
 fn is_negative(claim: &str) -> bool {
     let clause = claim.split([',', ';']).next().unwrap_or_default();
     let tokens = tokens(clause);
-    let has = |all: &[&str]| tokens.iter().any(|it| all.contains(&it.as_str()));
+    let has = |list: &str| tokens.iter().any(|it| is_in(list, it));
     let is_not = is_negated(clause) || has(NOT) || tokens.iter().any(|it| it.starts_with("kein"));
     is_not != has(OFF)
 }
 
-const NOT: &[&str] = &["nicht", "nie", "niemals", "ohne"];
-const OFF: &[&str] = &["disabled", "off", "deaktiviert", "abgeschaltet"];
+const NOT: &str = "nicht nie niemals ohne";
+const OFF: &str = "disabled off deaktiviert abgeschaltet";
 /// Words that make no other matter. `We use X` and `X is used` are one.
 static NO_MATTER: LazyLock<Words> = LazyLock::new(|| {
     content(
@@ -188,8 +178,7 @@ pub fn subject(claim: &str) -> Vec<&str> {
     let words = claim.split_whitespace().map(bare);
     let is_verb = |(at, word): &(usize, &str)| {
         let word = word.to_lowercase();
-        let word = word.as_str();
-        VERBS.contains(&word) || STATES.contains(&word) || *at > 0 && word.ends_with("ed")
+        is_in(VERBS, &word) || is_state(&word) || *at > 0 && word.ends_with("ed")
     };
     let words = words.enumerate().take_while(|it| !is_verb(it));
     words.map(|it| it.1).collect()
@@ -201,7 +190,7 @@ fn names(claim: &str) -> Vec<(Words, String)> {
     let is_name = |it: &str| is_number(it) || it.len() == 1 && it.chars().all(char::is_uppercase);
     let is_amount = |it: &&str| {
         let unit = content(it);
-        AMOUNTS.contains(&&*it.to_lowercase()) || !unit.is_empty() && plain(&unit).is_empty()
+        is_in(AMOUNTS, &it.to_lowercase()) || !unit.is_empty() && plain(&unit).is_empty()
     };
     let name = |at: usize| {
         if !is_name(words[at]) || words.get(at + 1).is_some_and(is_amount) {
@@ -213,41 +202,20 @@ fn names(claim: &str) -> Vec<(Words, String)> {
     (1..subject(claim).len()).filter_map(name).collect()
 }
 
-#[rustfmt::skip] // A list is read line by line.
-const VERBS: &[&str] = &[
-    "is", "are", "was", "were", "be", "has", "have", "had", "must", "should", "will", "can", "may", "does", "do", "did",
-    "needs", "need", "uses", "use", "keeps", "keep", "runs", "run", "works", "goes", "go", "gets", "lives", "live", "stays",
-    "stay", "takes", "sends", "returns", "begins", "ends", "belongs", "reads", "writes", "answers", "carry", "carries",
-    "costs", "expire", "expires", "allow", "limit", "set", "store", "retry", "wait", "stores", "makes", "make", "comes",
-    "fails", "passes", "moves", "replaces", "ist", "sind", "wird", "werden", "war", "hat", "haben", "bleibt", "braucht",
-    "läuft", "liegt", "liegen", "kommt", "geht", "soll", "muss", "kann",
-];
+const VERBS: &str = "is are was were be has have had must should will can may does do did needs need uses use keeps \
+    keep runs run works goes go gets lives live stays stay takes sends returns begins ends belongs reads writes answers \
+    carry carries costs expire expires allow limit set store retry wait stores makes make comes fails passes moves \
+    replaces ist sind wird werden war hat haben bleibt braucht läuft liegt liegen kommt geht soll muss kann";
 /// How far something is.
-#[rustfmt::skip]
-pub const STATES: &[&str] = &[
-    "half", "partly", "started", "broken", "failing", "open", "missing", "blocked", "pending", "works", "red", "begun",
-    "kaputt", "offen", "halb", "done", "finished", "complete", "completed", "fixed", "ready", "merged", "written", "drafted",
-    "released", "deployed", "green", "fertig", "erledigt", "behoben", "geschrieben",
-];
+const STATES: &str = "half partly started broken failing open missing blocked pending works red begun green kaputt offen halb";
 /// Those of them that a plan ends with; labels too.
-pub const DONE: &[&str] = &[
-    "done",
-    "finished",
-    "complete",
-    "completed",
-    "fixed",
-    "ready",
-    "merged",
-    "written",
-    "drafted",
-    "released",
-    "deployed",
-    "fertig",
-    "erledigt",
-    "behoben",
-    "geschrieben",
-];
-const AMOUNTS: &[&str] = &["times", "per", "%", "attempts", "mal", "tage", "stunden"];
+const DONE: &str = "done finished complete completed fixed ready merged written drafted released deployed fertig erledigt \
+    behoben geschrieben";
+const AMOUNTS: &str = "times per % attempts mal tage stunden";
+
+fn is_state(word: &str) -> bool {
+    is_in(STATES, word) || is_in(DONE, word)
+}
 
 /// What is said, without why.
 fn claim(text: &str) -> &str {
@@ -259,24 +227,15 @@ fn claim(text: &str) -> &str {
     text[..end].trim_end_matches(['.', ',', ' '])
 }
 
-const REASONS: [&str; 9] = [
-    " because ",
-    " since ",
-    " so that ",
-    ", so ",
-    "; ",
-    " — ",
-    " – ",
-    ". ",
-    " (",
-];
+#[rustfmt::skip] // A list is read line by line.
+const REASONS: [&str; 9] = [" because ", " since ", " so that ", ", so ", "; ", " — ", " – ", ". ", " ("];
 
 /// Words of a text that are among these stems, as they are written there; at most three.
 pub fn surface(text: &str, stems: &Words) -> String {
     let words = text.split_whitespace().map(bare);
     let is_one = |word: &&str| {
         let stem = content(word);
-        !stem.is_empty() && stem.is_subset(stems) && !PLAIN.contains(&word.to_lowercase().as_str())
+        !stem.is_empty() && stem.is_subset(stems) && !is_in(PLAIN, &word.to_lowercase())
     };
     words.filter(is_one).take(3).collect::<Vec<_>>().join(" ")
 }
@@ -303,58 +262,46 @@ pub fn trimmed(start: &str) -> String {
 /// `Deploy` with `Docker Compose`: what is done, and the name of how.
 pub fn by_name(claim: &str) -> Option<(Words, Words)> {
     let words = as_written(claim);
-    let at = words.iter().position(|it| HOW.contains(&it.as_str()))?;
+    let at = words.iter().position(|it| is_in(HOW, it))?;
     let (what, how) = (&words[..at], &words[at + 1..]);
-    let is_name = how
-        .first()?
-        .contains(|it: char| it.is_uppercase() || it.is_ascii_digit());
-    let more = how
-        .iter()
-        .any(|it| it == "for" || HOW.contains(&it.as_str()));
-    (is_name && !more).then(|| (content(&what.join(" ")), content(&how.join(" "))))
+    let is_name = |it: char| it.is_uppercase() || it.is_ascii_digit();
+    let more = how.iter().any(|it| it == "for" || is_in(HOW, it));
+    (how.first()?.contains(is_name) && !more)
+        .then(|| (content(&what.join(" ")), content(&how.join(" "))))
 }
 
-const HOW: &[&str] = &["with", "on", "via", "in", "to", "by", "using"];
+const HOW: &str = "with on via in to by using";
 
 pub fn bare(word: &str) -> &str {
     word.trim_matches(|it: char| !it.is_alphanumeric())
 }
 
 /// Words that name no subject.
-const PLAIN: &[&str] = &[
-    "use", "uses", "used", "using", "keep", "make", "add", "now", "new", "run", "runs", "get",
-    "set", "instead", "switched", "moved", "settled", "decided", "replaced", "back", "need",
-    "should", "will", "one", "two", "first", "last", "lives", "live", "stored", "kept", "told",
-];
+const PLAIN: &str = "use uses used using keep make add now new run runs get set instead switched moved settled decided \
+    replaced back need should will one two first last lives live stored kept told";
 
 /// What a decision is for, in few words: `opaque tokens`.
 pub fn choice(claim: &str, subject: &Words) -> String {
     let lower = claim.to_ascii_lowercase();
     // `from cookies to JWT`
-    let from_to = lower
-        .find(" from ")
-        .and_then(|from| Some(from + lower[from..].find(" to ")? + 4));
-    let start = from_to.or_else(|| {
-        let starts = CHOOSES.iter().filter_map(|it| {
-            let at = format!(" {lower}").find(&format!(" {it} "))?;
-            Some(at + it.len() + 1)
-        });
-        starts.min()
+    let from = lower.find(" from ");
+    let from_to = from.and_then(|from| Some(from + lower[from..].find(" to ")? + 4));
+    let starts = CHOOSES.iter().filter_map(|it| {
+        let at = format!(" {lower}").find(&format!(" {it} "))?;
+        Some(at + it.len() + 1)
     });
-    let rest = claim.get(start.unwrap_or(0)..).unwrap_or(claim);
+    let start = from_to.or(starts.min()).unwrap_or(0);
+    let rest = claim.get(start..).unwrap_or(claim);
     let lower = rest.to_ascii_lowercase();
     let ends = ENDS.iter().filter_map(|it| lower.find(it));
-    let about = [" for ", " as "]
-        .into_iter()
-        .filter_map(|it| lower.find(it));
+    let about = [" for ", " as "].iter().filter_map(|it| lower.find(it));
     let about = about.filter(|at| !content(&lower[*at..]).is_disjoint(subject));
     let end = ends.chain(about).filter(|at| *at > 2).min();
     let choice = text::shorten(rest[..end.unwrap_or(rest.len())].trim(), 60);
     let choice = choice.trim_end_matches([',', '.']);
-    let verb = ["is ", "are "]
-        .into_iter()
-        .find_map(|it| choice.strip_prefix(it));
-    verb.unwrap_or(choice).to_owned()
+    let mut verbs = ["is ", "are "].iter();
+    let without = verbs.find_map(|it| choice.strip_prefix(it));
+    without.unwrap_or(choice).to_owned()
 }
 
 #[rustfmt::skip] // A list is read line by line.
@@ -362,12 +309,5 @@ const CHOOSES: &[&str] = &[
     "use", "uses", "using", "switched to", "switch to", "moved to", "move to", "back to", "settled on", "go with",
     "chose", "are stored in", "is stored in", "live in", "lives in", "are kept in", "is kept in", "keep",
 ];
-const ENDS: &[&str] = &[
-    " instead",
-    " replaces ",
-    " rather than",
-    ", not ",
-    ", ",
-    " after ",
-    " in place of",
-];
+#[rustfmt::skip]
+const ENDS: [&str; 6] = [" instead", " replaces ", " rather than", ", ", " after ", " in place of"];

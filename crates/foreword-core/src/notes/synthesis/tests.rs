@@ -421,6 +421,11 @@ fn a_change_is_told_by_its_subject() {
             "Redis → Postgres",
         ),
         ("Use npm", "Use pnpm instead of npm", "npm → pnpm"),
+        (
+            "Use Redis for the message queue",
+            "The message queue moved to RabbitMQ",
+            "Message queue: Redis → RabbitMQ",
+        ),
     ] {
         check("Decision", [older, newer], &[newer], &[line]);
     }

@@ -7,7 +7,8 @@ use std::collections::{BTreeMap, BTreeSet};
 
 use super::Statement;
 use super::said::{bare, subject};
-use crate::kin::words::{Words, content, is_number};
+use crate::kin::words::{content, is_number};
+use crate::search::is_in;
 use crate::text;
 
 const FEW: usize = 6;
@@ -15,16 +16,10 @@ const THEMES_MAX: usize = 8;
 /// A subject is no longer than this: what goes on has a verb that is not known.
 const SUBJECT_MAX: usize = 4;
 /// Folders that say nothing.
-const PLAIN: &[&str] = &[
-    "src", "lib", "app", "crates", "packages", "tests", "test", "docs", "cmd", "internal", "pkg",
-    "main", "source",
-];
+const PLAIN: &str = "src lib app crates packages tests test docs cmd internal pkg main source";
 /// Words before a verb that are no subject.
-#[rustfmt::skip] // A list is read line by line.
-const FILLERS: &[&str] = &[
-    "test", "tests", "all", "every", "each", "new", "old", "next", "done", "first", "last", "two", "only", "always", "never",
-    "der", "die", "das", "den", "dem", "ein", "eine", "jede", "jeder", "alle", "wir", "und", "für", "mit", "auf", "von", "neue",
-];
+const FILLERS: &str = "test tests all every each new old next done first last two only always never \
+    der die das den dem ein eine jede jeder alle wir und für mit auf von neue";
 
 pub fn group(statements: &mut [Statement]) {
     if statements.len() <= FEW {
@@ -62,16 +57,12 @@ pub fn group(statements: &mut [Statement]) {
 /// The folders that a statement's own files lie in. Those of its notes would be a guess.
 fn folders(text: &str) -> BTreeMap<String, String> {
     let folder = |path: &str| {
-        let (folders, _) = path.rsplit_once('/')?;
-        let telling = folders
-            .split('/')
-            .rfind(|it| !PLAIN.contains(it) && !it.contains('.'))?;
+        let mut folders = path.rsplit_once('/')?.0.split('/');
+        let telling = folders.rfind(|it| !is_in(PLAIN, it) && !it.contains('.'))?;
         Some((telling.to_lowercase(), telling.to_owned()))
     };
-    text.split_whitespace()
-        .map(bare)
-        .filter_map(folder)
-        .collect()
+    let words = text.split_whitespace().map(bare);
+    words.filter_map(folder).collect()
 }
 
 /// The words of its subject by their stems.
@@ -80,14 +71,9 @@ fn subjects(text: &str) -> BTreeMap<String, String> {
     let text = text.split_once(": ").map_or(text, |it| it.1);
     let words = subject(text);
     let has_verb = words.len() < text.split_whitespace().count();
-    let words = words
-        .into_iter()
-        .filter(|_| has_verb)
-        .filter(|it| it.len() > 2 && !is_number(it) && !FILLERS.contains(&&*it.to_lowercase()));
-    let stem = |word: &str| {
-        let stems: Words = content(word);
-        Some((stems.into_iter().next()?, word.to_owned()))
-    };
+    let tells = |it: &&str| it.len() > 2 && !is_number(it) && !is_in(FILLERS, &it.to_lowercase());
+    let words = words.into_iter().filter(|it| has_verb && tells(it));
+    let stem = |word: &str| Some((content(word).pop_first()?, word.to_owned()));
     let stems: Vec<_> = words.filter_map(stem).collect();
     stems.into_iter().take(SUBJECT_MAX).collect()
 }
