@@ -7,7 +7,7 @@
 //! content hashed to) is taken from the events that it was asked about.
 
 mod cut;
-mod files;
+pub mod files;
 #[cfg(test)]
 mod tests;
 

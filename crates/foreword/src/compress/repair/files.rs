@@ -130,7 +130,8 @@ impl Known {
     }
 }
 
-fn relative(path: &str, root: Option<&str>) -> String {
+/// A path as people would write it in this project.
+pub fn relative(path: &str, root: Option<&str>) -> String {
     let inside = root.and_then(|root| Path::new(path).strip_prefix(root).ok());
     inside.map_or_else(
         || path.to_owned(),

@@ -7,10 +7,12 @@
 use foreword_core::model::{Observation, ObservationType, Origin};
 use foreword_core::text::{capitalised, shorten};
 
-use super::findings::{Commit, Trouble};
+use super::findings::Trouble;
 use super::request::{self, Asked};
+use super::runs::failed_sentence;
 use super::teller::{Teller, Wording};
-use super::{changes, output, quotes, said};
+use super::undone::Commit;
+use super::{changes, code, output, quote, quotes, said};
 
 pub fn observations(teller: &Teller<'_>) -> Vec<Observation> {
     let (on_the_way, troubles): (Vec<&Trouble>, Vec<&Trouble>) = teller
@@ -65,12 +67,8 @@ pub fn observations(teller: &Teller<'_>) -> Vec<Observation> {
 
 impl Teller<'_> {
     fn commit(&self, commit: &Commit, fixed: &[&Trouble], passed: &[&Trouble]) -> Observation {
-        let here: Vec<usize> = commit
-            .edits
-            .iter()
-            .copied()
-            .filter(|&at| self.is_here(at))
-            .collect();
+        let here = commit.edits.iter().copied();
+        let here: Vec<usize> = here.filter(|&at| self.is_here(at)).collect();
         let (all, own) = (self.edits(&commit.edits), self.edits(&here));
         let mut facts: Vec<String> = fixed.iter().flat_map(|it| self.run_facts(it)).collect();
         facts.extend(passed.iter().filter_map(|it| self.passed_fact(it)));
@@ -82,44 +80,40 @@ impl Teller<'_> {
             Some(id) => format!("Committed as {id}"),
             None => "Committed".to_owned(),
         };
-        let what = match all.as_slice() {
-            [] => "which files is not known".to_owned(),
-            all => changes::names(all),
-        };
+        let names = changes::names(&all);
         let mut narrative = self.asked(300);
-        narrative.extend(fixed.first().map(|it| self.failed_sentence(it)));
+        let failed = fixed.first().and_then(|it| self.command(it.runs[0]));
+        narrative.extend(failed.map(failed_sentence));
         narrative.push(changes::sentence(&own));
         if own.len() < all.len() {
             narrative.push("The commit takes in edits of an earlier prompt.".to_owned());
         }
         narrative.push(format!("{id}, “{}”.", commit.subject));
         narrative.retain(|it| !it.is_empty());
-        let kind = request::kind_of(&commit.subject);
         let runs = fixed.iter().flat_map(|it| [it.runs[0], it.last()]);
-        let first = here.first().copied();
+        let involved = here.iter().copied().chain(runs).chain([commit.step]);
         self.resting_on(
             Wording {
                 seed: format!("commit:{}", self.steps()[commit.step].event),
-                kind: kind.unwrap_or(ObservationType::Feature),
+                kind: request::kind_of(&commit.subject).unwrap_or(ObservationType::Feature),
                 origin: Origin::Agent,
                 title: match request::without_prefix(&commit.subject) {
-                    "" => format!("Committed {}", changes::names(&all)),
+                    "" => format!("Committed {names}"),
                     // `wip` says nothing; its files do.
                     word if word.len() <= 12 && !word.contains(' ') && !all.is_empty() => {
-                        format!("{} ({})", capitalised(word), changes::names(&all))
+                        format!("{} ({names})", capitalised(word))
                     }
                     subject => capitalised(subject),
                 },
-                subtitle: format!("{id}: {what}"),
+                subtitle: match all.is_empty() {
+                    true => format!("{id}: which files is not known"),
+                    false => format!("{id}: {names}"),
+                },
                 facts,
                 narrative,
-                files: self.files(&all, first),
+                files: self.files(&all, here.first().copied()),
             },
-            here.iter()
-                .copied()
-                .chain(runs)
-                .chain([commit.step])
-                .collect(),
+            involved.collect(),
         )
     }
 
@@ -129,31 +123,26 @@ impl Teller<'_> {
         let name = failed.name();
         let (place, after, changed) = if edits.is_empty() {
             let by = self.changed_by(&repair.commands);
-            let ran = format!("Ran {by}.");
-            (format!(", changed by {by}"), by, ran)
+            (
+                format!(", changed by {by}"),
+                by.clone(),
+                format!("Ran {by}."),
+            )
         } else {
             let names = changes::names(&edits);
-            let place = format!(" in {names}");
-            (
-                place,
-                format!("changes to {names}"),
-                changes::sentence(&edits),
-            )
+            let after = format!("changes to {names}");
+            (format!(" in {names}"), after, changes::sentence(&edits))
         };
-        let title = match (
-            output::failing_test(&failed.output),
-            output::key_line(&failed.output),
-        ) {
-            (Some(test), Some(line)) => {
-                format!("Fixed {test}{place}: “{}”", shorten(&line, 70))
-            }
-            (_, Some(line)) => format!("Fixed “{}”{place}", shorten(&line, 70)),
-            _ => format!("`{name}` passes again after {after}"),
+        let line = failed.key_line().map(|line| quote(&line, 70));
+        let title = match (output::failing_test(&failed.output), line) {
+            (Some(test), Some(line)) => format!("Fixed {test}{place}: {line}"),
+            (None, Some(line)) => format!("Fixed {line}{place}"),
+            (_, None) => format!("`{name}` passes again after {after}"),
         };
         let mut facts = self.run_facts(repair);
         facts.extend(changes::facts(&edits));
         let mut narrative = self.asked(300);
-        narrative.push(self.failed_sentence(repair));
+        narrative.push(failed_sentence(failed));
         narrative.push(format!("{changed} After that `{name}` passed."));
         narrative.extend(self.cause());
         let runs = [repair.runs[0], repair.last()];
@@ -177,7 +166,7 @@ impl Teller<'_> {
         let edits = self.edits(at);
         let request = self.words().request().unwrap_or_default();
         // What was asked for is in the commit; this came beside or after it.
-        let asked = Asked::of(request).filter(|_| self.commits().next().is_none());
+        let asked = Asked::of(request).filter(|_| self.commits().is_empty());
         let defined = changes::new_names(&edits);
         let created = edits.iter().any(|edit| edit.created);
         let asked_kind = asked.as_ref().and_then(|it| it.kind);
@@ -190,10 +179,8 @@ impl Teller<'_> {
             (None, None) => ObservationType::Refactor,
         };
         let names = changes::names(&edits);
-        let mut facts: Vec<String> = passed
-            .iter()
-            .filter_map(|it| self.passed_fact(it))
-            .collect();
+        let passed = passed.iter().filter_map(|it| self.passed_fact(it));
+        let mut facts: Vec<String> = passed.collect();
         let change = changes::facts(&edits);
         let title = match (asked, defined.as_slice(), change.as_slice()) {
             (Some(asked), ..) => match unfixed {
@@ -233,7 +220,7 @@ impl Teller<'_> {
     /// What is known of a fix that these edits may have been, if no run proves it:
     /// a command fails, or the agent says that it did not succeed.
     fn unrepaired(&self, edits: &[usize]) -> Option<&'static str> {
-        let troubles = self.findings.troubles.iter();
+        let troubles = self.story.findings.troubles.iter();
         let open: Vec<&Trouble> = troubles
             .filter(|trouble| trouble.passed.is_none())
             .filter(|trouble| {
@@ -256,13 +243,13 @@ impl Teller<'_> {
         let last = *trouble.runs.last()?;
         let command = self.command(last)?;
         let name = command.name();
-        let line = output::key_line(&command.output)?;
+        let line = command.key_line()?;
         let mut facts = self.run_facts(trouble);
         facts.extend(self.ran_after(last));
         let mut narrative = self.asked(300);
         narrative.push(format!(
-            "`{}` failed with “{line}” and was not seen to pass afterwards.",
-            shorten(&command.text, 120)
+            "{} failed with “{line}” and was not seen to pass afterwards.",
+            code(&command.text, 120)
         ));
         narrative.extend(self.cause());
         let runs = match trouble.runs.len() {
