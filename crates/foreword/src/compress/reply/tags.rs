@@ -12,65 +12,73 @@ pub enum Name {
     Field(Field),
 }
 
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+#[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
 pub enum Block {
     Observation,
     Summary,
     Nothing,
 }
 
+/// A field of a block, by its place in `FIELDS`.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
+pub struct Field(usize);
+
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub enum Field {
-    Type,
-    Title,
-    Subtitle,
-    Facts,
-    Narrative,
-    Concepts,
-    FilesRead,
-    FilesModified,
-    FilesEdited,
-    Files,
-    Events,
+enum Content {
+    Line,
     Text,
-    Request,
-    Investigated,
-    Learned,
-    Completed,
-    NextSteps,
-    Notes,
-    /// What stands in a `<nothing>`, which has no fields.
-    Why,
+    /// It may be given in several parts; of everything else there is one.
+    List,
 }
 
+const BOTH: &[Block] = &[Block::Observation, Block::Summary];
+
+/// Each with the blocks that have it.
+const FIELDS: [(&str, &[Block], Content); 19] = [
+    // What stands in a `<nothing>`, which has no fields.
+    ("", &[Block::Nothing], Content::Text),
+    ("type", &[Block::Observation], Content::Line),
+    ("title", &[Block::Observation], Content::Line),
+    ("subtitle", &[Block::Observation], Content::Line),
+    ("facts", &[Block::Observation], Content::List),
+    ("narrative", &[Block::Observation], Content::Text),
+    ("concepts", &[Block::Observation], Content::List),
+    ("files_read", BOTH, Content::List),
+    ("files_modified", BOTH, Content::List),
+    ("files_edited", BOTH, Content::List),
+    ("files", &[Block::Observation], Content::List),
+    ("events", &[Block::Observation], Content::Text),
+    ("text", &[Block::Observation], Content::Text),
+    ("request", &[Block::Summary], Content::Text),
+    ("investigated", &[Block::Summary], Content::Text),
+    ("learned", &[Block::Summary], Content::Text),
+    ("completed", &[Block::Summary], Content::Text),
+    ("next_steps", &[Block::Summary], Content::Text),
+    ("notes", &[Block::Summary], Content::Text),
+];
+
 impl Field {
-    pub const COUNT: usize = Field::Why as usize + 1;
+    pub const WHY: Field = Field(0);
+
+    pub fn name(self) -> &'static str {
+        FIELDS[self.0].0
+    }
 
     pub fn of(self, block: Block) -> bool {
-        use Field as F;
-        match self {
-            F::Type | F::Title | F::Subtitle | F::Facts | F::Narrative => {
-                block == Block::Observation
-            }
-            F::Concepts | F::Files | F::Events | F::Text => block == Block::Observation,
-            F::FilesRead | F::FilesModified | F::FilesEdited => block != Block::Nothing,
-            F::Request | F::Investigated | F::Learned => block == Block::Summary,
-            F::Completed | F::NextSteps | F::Notes => block == Block::Summary,
-            F::Why => block == Block::Nothing,
-        }
+        FIELDS[self.0].1.contains(&block)
     }
 
     pub fn is_one_line(self) -> bool {
-        matches!(self, Field::Type | Field::Title | Field::Subtitle)
+        FIELDS[self.0].2 == Content::Line
     }
 
-    /// Lists may be given in several parts; of everything else there is one.
     pub fn repeats(self) -> bool {
-        use Field as F;
-        matches!(
-            self,
-            F::Facts | F::Concepts | F::FilesRead | F::FilesModified | F::FilesEdited | F::Files
-        )
+        FIELDS[self.0].2 == Content::List
+    }
+
+    /// Its place in a set of fields.
+    pub fn bit(self) -> u32 {
+        1 << self.0
     }
 }
 
@@ -92,6 +100,12 @@ pub struct Tag {
     pub fits: bool,
     /// Nothing but spaces before it on its line.
     pub begins_line: bool,
+}
+
+impl Tag {
+    pub fn is_of_block(&self) -> bool {
+        matches!(self.name, Name::Block(_))
+    }
 }
 
 pub fn find(text: &str) -> Vec<Tag> {
@@ -159,31 +173,12 @@ pub fn tag_at(text: &str, start: usize) -> Option<(String, Form, usize)> {
 }
 
 fn name(word: &str) -> Option<Name> {
+    let field = || FIELDS.iter().position(|(name, ..)| *name == word);
     Some(match word {
         "observation" => Name::Block(Block::Observation),
         "summary" => Name::Block(Block::Summary),
         "nothing" => Name::Block(Block::Nothing),
-        _ => Name::Field(match word {
-            "type" => Field::Type,
-            "title" => Field::Title,
-            "subtitle" => Field::Subtitle,
-            "facts" => Field::Facts,
-            "narrative" => Field::Narrative,
-            "concepts" => Field::Concepts,
-            "files_read" => Field::FilesRead,
-            "files_modified" => Field::FilesModified,
-            "files_edited" => Field::FilesEdited,
-            "files" => Field::Files,
-            "events" => Field::Events,
-            "text" => Field::Text,
-            "request" => Field::Request,
-            "investigated" => Field::Investigated,
-            "learned" => Field::Learned,
-            "completed" => Field::Completed,
-            "next_steps" => Field::NextSteps,
-            "notes" => Field::Notes,
-            _ => return None,
-        }),
+        _ => Name::Field(Field(field()?)),
     })
 }
 
@@ -200,12 +195,14 @@ fn fits(text: &str, tags: &[Tag], index: usize) -> bool {
         Name::Field(field) => other.name == tag.name && !field.repeats(),
         Name::Block(_) => false,
     };
-    let ends_field = |other: &Tag| is_field(other) && other.form != Form::Open && !twice(other);
-    let begins_field = |other: &Tag| is_field(other) && other.form != Form::Close && !twice(other);
+    let ends_field =
+        |other: &Tag| !other.is_of_block() && other.form != Form::Open && !twice(other);
+    let begins_field =
+        |other: &Tag| !other.is_of_block() && other.form != Form::Close && !twice(other);
 
     match (tag.name, tag.form) {
         (Name::Block(Block::Nothing), Form::Empty) => {
-            let block_end = |tag: &Tag| !is_field(tag) && tag.form != Form::Open;
+            let block_end = |tag: &Tag| tag.is_of_block() && tag.form != Form::Open;
             before.map_or(any_before.is_none(), block_end)
         }
         (Name::Block(Block::Nothing), Form::Open) => {
@@ -221,18 +218,14 @@ fn fits(text: &str, tags: &[Tag], index: usize) -> bool {
         }),
         (Name::Block(_), Form::Empty) => false,
         (Name::Field(_), Form::Close) => {
-            let block_end = |after: &Tag| !is_field(after) && after.form == Form::Close;
+            let block_end = |after: &Tag| after.is_of_block() && after.form == Form::Close;
             is_last || after.is_some_and(|after| begins_field(after) || block_end(after))
         }
         (Name::Field(_), Form::Open | Form::Empty) => {
-            let block_start = |before: &Tag| !is_field(before) && before.form == Form::Open;
+            let block_start = |before: &Tag| before.is_of_block() && before.form == Form::Open;
             before.is_some_and(|before| ends_field(before) || block_start(before))
         }
     }
-}
-
-fn is_field(tag: &Tag) -> bool {
-    matches!(tag.name, Name::Field(_))
 }
 
 /// Nothing more, or a tag that was cut off.
