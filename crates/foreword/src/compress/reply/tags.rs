@@ -139,28 +139,19 @@ pub fn find(text: &str) -> Vec<Tag> {
 pub fn tag_at(text: &str, start: usize) -> Option<(String, Form, usize)> {
     // Longer than any tag with a few attributes; it also bounds the work at each `<`.
     const LONGEST: usize = 200;
-    let bytes = &text.as_bytes()[start + 1..];
-    let bytes = &bytes[..bytes.len().min(LONGEST)];
-    let length = bytes.iter().position(|&byte| matches!(byte, b'>' | b'<'))?;
-    if bytes[length] != b'>' {
-        return None;
-    }
-    let inner = text.get(start + 1..start + 1 + length)?.trim_start();
-    let (inner, closes) = match inner.strip_prefix('/') {
-        Some(rest) => (rest.trim_start(), true),
-        None => (inner, false),
-    };
-    let (inner, empty) = match inner.strip_suffix('/') {
-        Some(rest) => (rest, true),
-        None => (inner, false),
-    };
-    let word_end = inner
-        .find(|c: char| !(c.is_ascii_alphabetic() || matches!(c, '_' | '-')))
-        .unwrap_or(inner.len());
-    let (word, attributes) = inner.split_at(word_end);
+    let rest = &text[start + 1..];
+    let mut bytes = rest.bytes().take(LONGEST);
+    let length = bytes.position(|byte| matches!(byte, b'>' | b'<'))?;
+    let inner = rest[..length].trim_start();
+    let unclosed = inner.trim_start_matches('/').trim_start();
+    let closes = inner.starts_with('/');
+    let empty = unclosed.ends_with('/');
+    let inner = unclosed.trim_end_matches('/');
+    let word_end = inner.find(|c: char| !(c.is_ascii_alphabetic() || matches!(c, '_' | '-')));
+    let (word, attributes) = inner.split_at(word_end.unwrap_or(inner.len()));
     let attributes_like = attributes.trim().is_empty()
         || (attributes.starts_with(char::is_whitespace) && attributes.contains('='));
-    if word.is_empty() || !attributes_like {
+    if !rest[length..].starts_with('>') || word.is_empty() || !attributes_like {
         return None;
     }
     let form = match (closes, empty) {
@@ -169,7 +160,7 @@ pub fn tag_at(text: &str, start: usize) -> Option<(String, Form, usize)> {
         (false, false) => Form::Open,
     };
     let word = word.to_ascii_lowercase().replace('-', "_");
-    Some((word, form, start + 1 + length + 1))
+    Some((word, form, start + length + 2))
 }
 
 fn name(word: &str) -> Option<Name> {

@@ -15,7 +15,7 @@ pub struct Findings {
 }
 
 /// A command that failed, and what came of it.
-#[derive(Debug, Clone, Default, PartialEq)]
+#[derive(Debug, Clone, PartialEq)]
 pub struct Trouble {
     /// The failing runs, at least one.
     pub runs: Vec<usize>,
@@ -44,7 +44,8 @@ impl Findings {
 }
 
 fn troubles(steps: &[Step], lasting: &[usize]) -> Vec<Trouble> {
-    let mut open: Vec<(Trouble, &Call)> = Vec::new();
+    // Failing runs, with the one that has to pass.
+    let mut open: Vec<(Vec<usize>, &Call)> = Vec::new();
     let mut troubles: Vec<Trouble> = Vec::new();
     let between = |from: usize, to: usize| -> Vec<usize> {
         let edits = lasting.iter().copied();
@@ -55,61 +56,44 @@ fn troubles(steps: &[Step], lasting: &[usize]) -> Vec<Trouble> {
         Some((at, command, command.call.as_ref()?))
     });
     for (at, command, call) in commands.filter(|(_, _, call)| call.matters()) {
+        let is_same = |known: &Call| known.covers(call) || call.covers(known);
         if command.passed {
-            let (settled, rest): (Vec<_>, _) = open
-                .into_iter()
-                .partition(|(_, failed)| call.covers(failed));
-            open = rest;
-            // One run that passes is one repair, however many runs failed; and passing
-            // without a change proves nothing about the code.
-            let mut mended: Option<Trouble> = None;
-            for (trouble, _) in settled {
-                let first = trouble.runs[0];
-                let (edits, commands) = (between(first, at), changing(steps, first, at));
-                if edits.is_empty() && commands.is_empty() {
-                    continue;
-                }
-                let mended = mended.get_or_insert_with(|| Trouble {
-                    runs: Vec::new(),
+            // One run that passes is one repair, however many runs failed.
+            let settled = open.extract_if(.., |(_, failed)| call.covers(failed));
+            let mut runs: Vec<usize> = settled.flat_map(|(runs, _)| runs).collect();
+            runs.sort_unstable();
+            let first = runs.first().copied().unwrap_or(at);
+            let (edits, commands) = (between(first, at), changing(steps, first, at));
+            // Passing without a change proves nothing about the code.
+            if !edits.is_empty() || !commands.is_empty() {
+                troubles.push(Trouble {
+                    runs,
                     edits,
                     commands,
                     passed: Some(at),
                 });
-                mended.runs.extend(trouble.runs);
-                mended.runs.sort_unstable();
             }
-            troubles.extend(mended);
-            continue;
-        }
-        // A command that was never there says nothing about the project.
-        if command.not_found() {
-            continue;
-        }
-        let is_same = |known: &Call| known.covers(call) || call.covers(known);
-        match open.iter_mut().find(|(_, known)| is_same(known)) {
-            Some((trouble, known)) => {
-                trouble.runs.push(at);
-                // The widest run is the one that has to pass.
-                if call.covers(known) {
-                    *known = call;
-                }
+        } else if command.not_found() {
+            // A command that was never there says nothing about the project.
+        } else if let Some((runs, known)) = open.iter_mut().find(|(_, known)| is_same(known)) {
+            runs.push(at);
+            // The widest run is the one that has to pass.
+            if call.covers(known) {
+                *known = call;
             }
-            None => {
-                let runs = vec![at];
-                let trouble = Trouble {
-                    runs,
-                    ..Trouble::default()
-                };
-                open.push((trouble, call));
-            }
+        } else {
+            open.push((vec![at], call));
         }
     }
-    for (mut trouble, _) in open {
-        // A subagent's dead end is its own business.
-        if trouble.runs.iter().all(|&at| steps[at].agent_id.is_none()) {
-            trouble.edits = between(trouble.runs[0], trouble.last());
-            troubles.push(trouble);
-        }
+    // A subagent's dead end is its own business.
+    let is_own = |run: &usize| steps[*run].agent_id.is_none();
+    for (runs, _) in open.into_iter().filter(|(runs, _)| runs.iter().all(is_own)) {
+        troubles.push(Trouble {
+            edits: between(runs[0], runs[runs.len() - 1]),
+            runs,
+            commands: Vec::new(),
+            passed: None,
+        });
     }
     troubles.sort_by_key(|trouble| trouble.runs[0]);
     troubles

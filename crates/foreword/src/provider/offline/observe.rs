@@ -15,35 +15,27 @@ use super::undone::Commit;
 use super::{changes, code, output, quote, quotes, said};
 
 pub fn observations(teller: &Teller<'_>) -> Vec<Observation> {
-    let (on_the_way, troubles): (Vec<&Trouble>, Vec<&Trouble>) = teller
+    let (mut repairs, failures): (Vec<&Trouble>, Vec<&Trouble>) = teller
         .troubles()
         .into_iter()
-        .partition(|trouble| teller.is_on_the_way(trouble));
-    let (repairs, failures): (Vec<&Trouble>, Vec<&Trouble>) =
-        troubles.into_iter().partition(|it| it.passed.is_some());
+        .partition(|it| it.passed.is_some());
     let mut observations = quotes::decisions(teller);
-    let mut accounted: Vec<usize> = Vec::new();
-    let mut folded: Vec<usize> = Vec::new();
+    let mut edits = teller.lasting();
     for commit in teller.commits() {
-        let within = |trouble: &&&Trouble| {
+        let within = |trouble: &mut &Trouble| {
             trouble.last() < commit.step && trouble.edits.iter().all(|it| commit.edits.contains(it))
         };
-        let fixed: Vec<&Trouble> = repairs.iter().filter(within).copied().collect();
-        let passed: Vec<&Trouble> = on_the_way.iter().filter(within).copied().collect();
-        folded.extend(fixed.iter().chain(&passed).map(|it| it.runs[0]));
-        accounted.extend(&commit.edits);
-        observations.push(teller.commit(commit, &fixed, &passed));
+        let within: Vec<&Trouble> = repairs.extract_if(.., within).collect();
+        edits.retain(|at| !commit.edits.contains(at));
+        observations.push(teller.commit(commit, within));
     }
-    let is_left = |trouble: &&&Trouble| !folded.contains(&trouble.runs[0]);
-    for repair in repairs.iter().filter(is_left) {
-        accounted.extend(&repair.edits);
+    let (on_the_way, repairs) = teller.parted(repairs);
+    for repair in repairs {
+        edits.retain(|at| !repair.edits.contains(at));
         observations.extend(teller.repair(repair));
     }
-    let mut edits = teller.lasting();
-    edits.retain(|at| !accounted.contains(at));
     if !edits.is_empty() {
-        let passed: Vec<&Trouble> = on_the_way.iter().filter(is_left).copied().collect();
-        observations.push(teller.changed(&edits, &passed));
+        observations.push(teller.changed(&edits, &on_the_way));
     }
     for failure in failures {
         observations.extend(teller.failure(failure));
@@ -66,7 +58,14 @@ pub fn observations(teller: &Teller<'_>) -> Vec<Observation> {
 }
 
 impl Teller<'_> {
-    fn commit(&self, commit: &Commit, fixed: &[&Trouble], passed: &[&Trouble]) -> Observation {
+    /// What passed on the way of other work, and what is a repair.
+    fn parted<'t>(&self, repairs: Vec<&'t Trouble>) -> (Vec<&'t Trouble>, Vec<&'t Trouble>) {
+        let repairs = repairs.into_iter();
+        repairs.partition(|it| self.is_on_the_way(it))
+    }
+
+    fn commit(&self, commit: &Commit, within: Vec<&Trouble>) -> Observation {
+        let (passed, fixed) = self.parted(within);
         let here = commit.edits.iter().copied();
         let here: Vec<usize> = here.filter(|&at| self.is_here(at)).collect();
         let (all, own) = (self.edits(&commit.edits), self.edits(&here));
@@ -220,16 +219,13 @@ impl Teller<'_> {
     /// What is known of a fix that these edits may have been, if no run proves it:
     /// a command fails, or the agent says that it did not succeed.
     fn unrepaired(&self, edits: &[usize]) -> Option<&'static str> {
-        let troubles = self.story.findings.troubles.iter();
-        let open: Vec<&Trouble> = troubles
-            .filter(|trouble| trouble.passed.is_none())
-            .filter(|trouble| {
-                // Also when the trouble went on and is told in a later turn.
-                edits.iter().any(|at| trouble.edits.contains(at))
-                    || (self.is_here(trouble.last())
-                        && self.troubles().iter().any(|it| it == trouble))
-            })
-            .collect();
+        let told = self.troubles();
+        // Also when the trouble went on and is told in a later turn.
+        let is_of_them =
+            |it: &&Trouble| told.contains(it) || edits.iter().any(|edit| it.edits.contains(edit));
+        let open = self.story.findings.troubles.iter();
+        let open = open.filter(|it| it.passed.is_none() && is_of_them(it));
+        let open: Vec<&Trouble> = open.collect();
         let failed_after = |trouble: &&Trouble| edits.last().is_some_and(|&at| at < trouble.last());
         let reply = self.words().reply().unwrap_or_default();
         if open.iter().any(failed_after) || said::not_fixed(reply) {

@@ -31,6 +31,23 @@ pub struct Commit {
     pub edits: Vec<usize>,
 }
 
+impl Commit {
+    /// Those of the edits that it took in.
+    fn holds(&self, edits: &[usize]) -> Vec<usize> {
+        let taken_in = |at: &usize| (self.since..self.step).contains(at);
+        edits.iter().copied().filter(taken_in).collect()
+    }
+
+    /// Whether it is the one that is reverted: the named one, or else the last.
+    fn is_named(&self, named: Option<&str>) -> bool {
+        match (&self.id, named) {
+            (_, None) => true,
+            (Some(id), Some(named)) => id.starts_with(named) || named.starts_with(id),
+            (None, Some(_)) => false,
+        }
+    }
+}
+
 /// What became of the edits of a session.
 #[derive(Debug, Default, PartialEq)]
 pub struct Edits {
@@ -67,8 +84,7 @@ impl Edits {
             }
         }
         for commit in &mut edits.commits {
-            let of_commit = |at: &usize| (commit.since..commit.step).contains(at);
-            commit.edits = edits.lasting.iter().copied().filter(of_commit).collect();
+            commit.edits = commit.holds(&edits.lasting);
         }
         edits
     }
@@ -109,13 +125,10 @@ impl Edits {
                 .filter(|at| paths.iter().any(|path| below(at, path)))
                 .collect(),
             Some(Undo::Revert(named)) => {
-                let is_it = |commit: &Commit| is_commit(commit, named.as_deref());
-                let Some(at) = self.commits.iter().rposition(is_it) else {
-                    return Vec::new();
-                };
-                let commit = self.commits.remove(at);
-                let of_commit = |at: &usize| (commit.since..commit.step).contains(at);
-                self.lasting.iter().copied().filter(of_commit).collect()
+                let is_it = |commit: &Commit| commit.is_named(named.as_deref());
+                let reverted = self.commits.iter().rposition(is_it);
+                let commit = reverted.map(|at| self.commits.remove(at));
+                commit.map_or(Vec::new(), |it| it.holds(&self.lasting))
             }
             Some(Undo::Reset { commits, hard }) => {
                 self.drop_commits(*commits);
@@ -198,15 +211,6 @@ impl Edits {
             self.lasting.extend(self.attempts.remove(stashed).edits);
             self.lasting.sort_unstable();
         }
-    }
-}
-
-/// Whether a commit is the one that is reverted: the named one, or else the last.
-fn is_commit(commit: &Commit, named: Option<&str>) -> bool {
-    match (&commit.id, named) {
-        (_, None) => true,
-        (Some(id), Some(named)) => id.starts_with(named) || named.starts_with(id),
-        (None, Some(_)) => false,
     }
 }
 
