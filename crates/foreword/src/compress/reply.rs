@@ -24,6 +24,8 @@ mod tags;
 #[cfg(test)]
 mod tests;
 
+/// A `<summary>` as it was written has the fields of the one that becomes of it.
+pub use foreword_core::model::Summary;
 pub use list::without_bullet;
 
 use list::items;
@@ -64,19 +66,6 @@ pub struct Observation {
     pub text: String,
 }
 
-/// A `<summary>` as it was written. Missing fields are empty.
-#[derive(Debug, Clone, Default, PartialEq, Eq)]
-pub struct Summary {
-    pub request: String,
-    pub investigated: String,
-    pub learned: String,
-    pub completed: String,
-    pub next_steps: String,
-    pub files_read: Vec<String>,
-    pub files_edited: Vec<String>,
-    pub notes: String,
-}
-
 pub fn read(reply: &str) -> Reply {
     let mut tags = tags::find(reply);
     let read = understood(reading::cheapest(reply, &tags));
@@ -111,7 +100,8 @@ fn understood(blocks: Vec<Found>) -> Reply {
             }
             Block::Summary => {
                 let summary = summary(&found);
-                if found.closed || summary.is_told() {
+                let is_told = !summary.request.is_empty() && !summary.completed.is_empty();
+                if found.closed || is_told {
                     reply.summary = Some(summary);
                 }
             }
@@ -129,12 +119,6 @@ fn understood(blocks: Vec<Found>) -> Reply {
 impl Observation {
     fn is_told(&self) -> bool {
         !(self.title.is_empty() || self.narrative.is_empty()) || !self.text.is_empty()
-    }
-}
-
-impl Summary {
-    fn is_told(&self) -> bool {
-        !(self.request.is_empty() || self.completed.is_empty())
     }
 }
 

@@ -21,20 +21,18 @@ pub fn items<'a>(content: &'a str, child: &str, separators: &[char]) -> Vec<&'a 
 /// A line without what marks it as an item.
 pub fn without_bullet(line: &str) -> &str {
     let line = line.trim();
-    for mark in ["- ", "* ", "• ", "+ ", "– "] {
-        if let Some(rest) = line.strip_prefix(mark) {
-            return rest.trim_start();
-        }
-    }
     if matches!(line, "-" | "*" | "•") {
         return "";
     }
+    let marked = ["- ", "* ", "• ", "+ ", "– "]
+        .iter()
+        .find_map(|it| line.strip_prefix(it));
     let digits = line.bytes().take_while(u8::is_ascii_digit).count();
-    let rest = &line[digits..];
-    match rest.strip_prefix(". ").or_else(|| rest.strip_prefix(") ")) {
-        Some(rest) if (1..=2).contains(&digits) => rest.trim_start(),
-        _ => line,
-    }
+    let numbered = || {
+        let rest = line[digits..].strip_prefix(['.', ')'])?.strip_prefix(' ')?;
+        (1..=2).contains(&digits).then_some(rest)
+    };
+    marked.or_else(numbered).map_or(line, str::trim_start)
 }
 
 struct Child {

@@ -222,18 +222,12 @@ fn fits(text: &str, tags: &[Tag], index: usize) -> bool {
 /// Nothing more, or a tag that was cut off.
 fn is_end(rest: &str) -> bool {
     let rest = rest.trim();
-    let cut = |rest: &str| rest.starts_with('<') && !rest.contains([' ', '\n', '>']);
-    rest.is_empty() || cut(rest)
+    rest.is_empty() || (rest.starts_with('<') && !rest.contains([' ', '\n', '>']))
 }
 
 /// Nothing between two tags, or only an element that we do not know, or a comment.
 fn is_blank(gap: &str) -> bool {
     let gap = gap.trim();
-    let mut start = gap.chars();
-    gap.is_empty()
-        || (start.next() == Some('<')
-            && start
-                .next()
-                .is_some_and(|c| c.is_ascii_alphabetic() || c == '!')
-            && gap.ends_with('>'))
+    let begins = |rest: &str| rest.starts_with(|c: char| c.is_ascii_alphabetic() || c == '!');
+    gap.is_empty() || (gap.strip_prefix('<').is_some_and(begins) && gap.ends_with('>'))
 }

@@ -66,8 +66,7 @@ impl Teller<'_> {
 
     /// What else was done in this turn after a failure, as far as it went well.
     pub fn ran_after(&self, last: usize) -> Vec<String> {
-        let after = self.steps()[last + 1..].iter();
-        let after = after.filter(|step| step.turn == self.turn);
+        let after = self.here_in(last + 1..self.steps().len());
         let commands = after.filter_map(Step::command);
         commands
             .filter(|it| it.passed && it.matters() && !it.text.starts_with("git "))
@@ -81,9 +80,7 @@ impl Teller<'_> {
     }
 
     pub fn commands_that_change_files(&self, before: usize) -> Vec<String> {
-        let before = self.steps()[..before].iter();
-        let before = before.filter(|step| step.turn == self.turn);
-        let commands = before.filter_map(Step::command);
+        let commands = self.here_in(0..before).filter_map(Step::command);
         let changing = commands.filter(|it| it.passed && it.changes_files);
         changing
             .map(|it| format!("Ran {}", code(&it.text, 120)))

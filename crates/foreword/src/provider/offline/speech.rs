@@ -5,6 +5,8 @@
 
 use foreword_core::text::one_line;
 
+use crate::compress::reply::without_bullet;
+
 /// How agents introduce what is left to do.
 const HEADINGS: &str = "next steps, next step, next, remaining, remaining work, todo, to do, \
     still to do, follow-ups, follow-up";
@@ -144,12 +146,8 @@ pub fn next_steps(reply: &str) -> Vec<String> {
 }
 
 fn list_item(line: &str) -> Option<&str> {
-    let bulleted = line.strip_prefix("- ").or_else(|| line.strip_prefix("* "));
-    bulleted.or_else(|| {
-        let (number, item) = line.split_once(['.', ')'])?;
-        let is_number = !number.is_empty() && number.chars().all(|it| it.is_ascii_digit());
-        (is_number && item.starts_with(' ')).then(|| item.trim())
-    })
+    let item = without_bullet(line);
+    (item.len() < line.len()).then_some(item)
 }
 
 #[cfg(test)]

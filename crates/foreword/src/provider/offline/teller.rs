@@ -1,6 +1,8 @@
 //! One turn of a story, ready to be told: what belongs to it, and the parts that
 //! observations and the summary are built from.
 
+use std::ops::Range;
+
 use foreword_core::model::{
     Event, FileRole, Millis, Observation, ObservationType, Origin, TouchedFile,
 };
@@ -15,13 +17,8 @@ use super::{Story, Words, changes, code, concepts, once, output, quote, request,
 
 const FACTS_MAX: usize = 8;
 
-/// Lines of a manifest that ask for a version.
-const VERSION_KEYS: [&str; 4] = [
-    "requires-python",
-    "python_requires",
-    "rust-version",
-    "\"node\":",
-];
+/// How lines of a manifest begin that ask for a version.
+const VERSION_KEYS: &str = "requires-python|python_requires|rust-version|\"node\":";
 
 #[derive(Clone, Copy)]
 pub struct Teller<'a> {
@@ -51,9 +48,13 @@ impl<'a> Teller<'a> {
     }
 
     /// The turn's own steps.
-    pub fn here(&self) -> impl Iterator<Item = &'a Step> + use<'a> {
-        let turn = self.turn;
-        self.steps().iter().filter(move |step| step.turn == turn)
+    pub fn here(&self) -> impl Iterator<Item = &'a Step> {
+        self.here_in(0..self.steps().len())
+    }
+
+    pub fn here_in(&self, range: Range<usize>) -> impl Iterator<Item = &'a Step> {
+        let steps = self.steps()[range].iter();
+        steps.filter(|step| step.turn == self.turn)
     }
 
     pub fn command(&self, at: usize) -> Option<&'a Command> {
@@ -85,8 +86,8 @@ impl<'a> Teller<'a> {
 
     /// Whether a command was only seen to fail with something that was given up.
     fn is_of_an_attempt(&self, trouble: &Trouble) -> bool {
-        let attempts = self.story.findings.edits.attempts.iter();
-        attempts.into_iter().any(|attempt| {
+        let mut attempts = self.story.findings.edits.attempts.iter();
+        attempts.any(|attempt| {
             let during = attempt.edits[0]..attempt.undone_by;
             let turn = self.steps()[attempt.undone_by].turn;
             let told = || Teller { turn, ..*self }.rejected();
@@ -192,7 +193,10 @@ impl<'a> Teller<'a> {
             }
             if let Some(read) = step.read() {
                 let lines = read.content.lines().map(str::trim);
-                let asks = lines.filter(|line| VERSION_KEYS.iter().any(|it| line.starts_with(it)));
+                let asks = lines.filter(|line| {
+                    let mut keys = VERSION_KEYS.split('|');
+                    keys.any(|key| line.starts_with(key))
+                });
                 versions.extend(asks.map(|line| format!("{}: {}", read.file.path, one_line(line))));
             }
         }
@@ -237,8 +241,7 @@ impl<'a> Teller<'a> {
     /// The edited files as they were last seen, and what this turn read before that.
     pub fn files(&self, edits: &[&Edit], first: Option<usize>) -> Vec<TouchedFile> {
         let edited = edits.iter().rev().map(|edit| &edit.file);
-        let before = self.steps()[..first.unwrap_or(0)].iter();
-        let before = before.filter(|step| step.turn == self.turn);
+        let before = self.here_in(0..first.unwrap_or(0));
         let read = before.filter_map(Step::read).map(|read| &read.file);
         let mut files = files_once(edited.chain(read).cloned());
         files.sort_by_key(|it| (it.role == FileRole::Read, it.path.clone()));
