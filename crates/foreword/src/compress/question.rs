@@ -294,11 +294,8 @@ fn fence(events: &[Event], steps: &[Step], known: &str) -> String {
 fn project(subject: &Subject<'_>, last: Option<&Event>) -> String {
     let key = last.and_then(|event| event.project.as_deref());
     let known = subject.digest.project.as_deref();
-    name(
-        known
-            .or(key.map(foreword_core::project::name))
-            .unwrap_or("none"),
-    )
+    let known = known.or(key.map(foreword_core::project::name));
+    name(known.unwrap_or("none"))
 }
 
 /// A name that others chose, for where no fence is around it: one word, so that it cannot

@@ -23,38 +23,30 @@ pub enum Block {
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
 pub struct Field(usize);
 
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
-enum Content {
-    Line,
-    Text,
-    /// It may be given in several parts; of everything else there is one.
-    List,
-}
-
 const BOTH: &[Block] = &[Block::Observation, Block::Summary];
 
 /// Each with the blocks that have it.
-const FIELDS: [(&str, &[Block], Content); 19] = [
+const FIELDS: [(&str, &[Block]); 19] = [
     // What stands in a `<nothing>`, which has no fields.
-    ("", &[Block::Nothing], Content::Text),
-    ("type", &[Block::Observation], Content::Line),
-    ("title", &[Block::Observation], Content::Line),
-    ("subtitle", &[Block::Observation], Content::Line),
-    ("facts", &[Block::Observation], Content::List),
-    ("narrative", &[Block::Observation], Content::Text),
-    ("concepts", &[Block::Observation], Content::List),
-    ("files_read", BOTH, Content::List),
-    ("files_modified", BOTH, Content::List),
-    ("files_edited", BOTH, Content::List),
-    ("files", &[Block::Observation], Content::List),
-    ("events", &[Block::Observation], Content::Text),
-    ("text", &[Block::Observation], Content::Text),
-    ("request", &[Block::Summary], Content::Text),
-    ("investigated", &[Block::Summary], Content::Text),
-    ("learned", &[Block::Summary], Content::Text),
-    ("completed", &[Block::Summary], Content::Text),
-    ("next_steps", &[Block::Summary], Content::Text),
-    ("notes", &[Block::Summary], Content::Text),
+    ("", &[Block::Nothing]),
+    ("type", &[Block::Observation]),
+    ("title", &[Block::Observation]),
+    ("subtitle", &[Block::Observation]),
+    ("facts", &[Block::Observation]),
+    ("narrative", &[Block::Observation]),
+    ("concepts", &[Block::Observation]),
+    ("files_read", BOTH),
+    ("files_modified", BOTH),
+    ("files_edited", BOTH),
+    ("files", &[Block::Observation]),
+    ("events", &[Block::Observation]),
+    ("text", &[Block::Observation]),
+    ("request", &[Block::Summary]),
+    ("investigated", &[Block::Summary]),
+    ("learned", &[Block::Summary]),
+    ("completed", &[Block::Summary]),
+    ("next_steps", &[Block::Summary]),
+    ("notes", &[Block::Summary]),
 ];
 
 impl Field {
@@ -69,11 +61,12 @@ impl Field {
     }
 
     pub fn is_one_line(self) -> bool {
-        FIELDS[self.0].2 == Content::Line
+        matches!(self.name(), "type" | "title" | "subtitle")
     }
 
+    /// Lists may be given in several parts; of everything else there is one.
     pub fn repeats(self) -> bool {
-        FIELDS[self.0].2 == Content::List
+        matches!(self.name(), "facts" | "concepts") || self.name().starts_with("files")
     }
 
     /// Its place in a set of fields.
