@@ -107,7 +107,7 @@ pub fn facts(edits: &[&Edit]) -> Vec<String> {
     facts.collect()
 }
 
-fn fact(change: &Change<'_>) -> Option<String> {
+fn fact<'a>(change: &Change<'a>) -> Option<String> {
     let defined = names_defined(change);
     let defines = match defined.as_slice() {
         [] => String::new(),
@@ -117,14 +117,13 @@ fn fact(change: &Change<'_>) -> Option<String> {
         let lines = count(lines as u64, "line", "lines");
         return Some(format!(" is new, {lines}{defines}"));
     }
-    let telling = |lines: &[&'_ str]| -> Vec<String> {
+    let telling = |lines: &[&'a str]| -> Vec<&'a str> {
         let own = lines.iter().filter(|line| !is_import(line));
-        own.map(|line| (*line).to_owned()).collect()
+        own.copied().collect()
     };
     let (mut removed, mut added) = (telling(&change.removed), telling(&change.added));
     if removed.is_empty() && added.is_empty() {
-        removed = change.removed.iter().map(|it| (*it).to_owned()).collect();
-        added = change.added.iter().map(|it| (*it).to_owned()).collect();
+        (removed, added) = (change.removed.clone(), change.added.clone());
     }
     let few = removed.len() <= 2 && added.len() <= 2 && defined.is_empty();
     Some(match (removed.as_slice(), added.as_slice()) {
@@ -167,7 +166,7 @@ fn replaced(old: &str, new: &str) -> String {
     }
 }
 
-fn codes(lines: &[String]) -> String {
+fn codes(lines: &[&str]) -> String {
     let lines: Vec<String> = lines.iter().map(|line| code(line, 80)).collect();
     lines.join(" ")
 }

@@ -2,6 +2,8 @@
 
 use std::path::Path;
 
+use foreword_core::model::TouchedFile;
+
 use super::{once, speech};
 
 const CONCEPTS_MAX: usize = 6;
@@ -49,9 +51,10 @@ const EMPTY: &[&str] = &[
     "tests", "readme", "",
 ];
 
-/// Stems, folders and languages of `paths`, then topics of `text`.
-pub fn concepts(paths: &[&str], text: &str) -> Vec<String> {
-    let paths = paths.iter().map(Path::new).filter(|it| it.is_relative());
+/// Stems, folders and languages of `files`, then topics of `text`.
+pub fn concepts(files: &[TouchedFile], text: &str) -> Vec<String> {
+    let paths = files.iter().map(|file| Path::new(&file.path));
+    let paths = paths.filter(|path| path.is_relative());
     let of_paths = paths.take(3).flat_map(|path| {
         let word = |part: Option<&std::ffi::OsStr>| {
             let part = part.unwrap_or_default().to_string_lossy().to_lowercase();

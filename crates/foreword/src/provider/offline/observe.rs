@@ -5,14 +5,16 @@
 //! what somebody said stands in quotes.
 
 use foreword_core::model::{Observation, ObservationType, Origin};
-use foreword_core::text::{capitalised, shorten};
+use foreword_core::text::{capitalised, one_line, shorten};
 
 use super::findings::Trouble;
 use super::request::{self, Asked};
 use super::runs::failed_sentence;
-use super::teller::{Teller, Wording};
+use super::teller::{Teller, blank};
 use super::undone::Commit;
-use super::{changes, code, output, quote, quotes, said};
+use super::{changes, code, concepts, output, quote, quotes, said};
+
+const FACTS_MAX: usize = 8;
 
 pub fn observations(teller: &Teller<'_>) -> Vec<Observation> {
     let (mut repairs, failures): (Vec<&Trouble>, Vec<&Trouble>) = teller
@@ -43,6 +45,13 @@ pub fn observations(teller: &Teller<'_>) -> Vec<Observation> {
     let rejected = teller.rejected();
     observations.extend(rejected.iter().map(|it| teller.rejection(it)));
     observations.extend(quotes::findings(teller));
+    for it in &mut observations {
+        let said = format!("{} {}", it.title, it.facts.join(" "));
+        it.concepts = concepts::concepts(&it.files, &said);
+        it.title = one_line(&it.title);
+        it.subtitle = one_line(&it.subtitle);
+        it.facts.truncate(FACTS_MAX);
+    }
     if let Some(first) = observations.iter_mut().find(|it| it.origin != Origin::User) {
         first.facts.extend(teller.versions());
     }
@@ -91,11 +100,11 @@ impl Teller<'_> {
         narrative.retain(|it| !it.is_empty());
         let runs = fixed.iter().flat_map(|it| [it.runs[0], it.last()]);
         let involved = here.iter().copied().chain(runs).chain([commit.step]);
+        let seed = format!("commit:{}", self.steps()[commit.step].event);
+        let kind = request::kind_of(&commit.subject).unwrap_or(ObservationType::Feature);
         self.resting_on(
-            Wording {
-                seed: format!("commit:{}", self.steps()[commit.step].event),
-                kind: request::kind_of(&commit.subject).unwrap_or(ObservationType::Feature),
-                origin: Origin::Agent,
+            involved.collect(),
+            Observation {
                 title: match request::without_prefix(&commit.subject) {
                     "" => format!("Committed {names}"),
                     // `wip` says nothing; its files do.
@@ -109,10 +118,10 @@ impl Teller<'_> {
                     false => format!("{id}: {names}"),
                 },
                 facts,
-                narrative,
+                narrative: narrative.join(" "),
                 files: self.files(&all, here.first().copied()),
+                ..blank(seed, kind, Origin::Agent)
             },
-            involved.collect(),
         )
     }
 
@@ -145,18 +154,17 @@ impl Teller<'_> {
         narrative.push(format!("{changed} After that `{name}` passed."));
         narrative.extend(self.cause());
         let runs = [repair.runs[0], repair.last()];
+        let seed = self.trouble_seed(repair);
         Some(self.resting_on(
-            Wording {
-                seed: self.trouble_seed(repair),
-                kind: ObservationType::Bugfix,
-                origin: Origin::Agent,
+            [&repair.edits[..], &repair.commands, &runs].concat(),
+            Observation {
                 title,
                 subtitle: format!("`{name}` failed and passes now"),
                 facts,
-                narrative,
+                narrative: narrative.join(" "),
                 files: self.files(&edits, Some(repair.runs[0])),
+                ..blank(seed, ObservationType::Bugfix, Origin::Agent)
             },
-            [&repair.edits[..], &repair.commands, &runs].concat(),
         ))
     }
 
@@ -194,11 +202,10 @@ impl Teller<'_> {
         let mut narrative = self.asked(300);
         narrative.push(changes::sentence(&edits));
         let sizes = changes::sizes(&edits);
+        let seed = format!("edits:{}", self.prompt_seed());
         self.resting_on(
-            Wording {
-                seed: format!("edits:{}", self.prompt_seed()),
-                kind,
-                origin: Origin::Agent,
+            at.to_vec(),
+            Observation {
                 title,
                 // The user's word makes it a bugfix; only a run that passes would prove it.
                 subtitle: if kind == ObservationType::Bugfix || unfixed.is_some() {
@@ -209,10 +216,10 @@ impl Teller<'_> {
                     sizes
                 },
                 facts,
-                narrative,
+                narrative: narrative.join(" "),
                 files: self.files(&edits, at.first().copied()),
+                ..blank(seed, kind, Origin::Agent)
             },
-            at.to_vec(),
         )
     }
 
@@ -253,18 +260,17 @@ impl Teller<'_> {
             runs => format!("{runs} failing runs"),
         };
         let edits = self.edits(&trouble.edits);
+        let seed = self.trouble_seed(trouble);
         Some(self.resting_on(
-            Wording {
-                seed: self.trouble_seed(trouble),
-                kind: ObservationType::Discovery,
-                origin: Origin::Agent,
+            trouble.runs.clone(),
+            Observation {
                 title: format!("`{name}` fails: {}", shorten(&line, 80)),
                 subtitle: format!("{runs} of `{name}`, none that passed afterwards"),
                 facts,
-                narrative,
+                narrative: narrative.join(" "),
                 files: self.files(&edits, Some(trouble.runs[0])),
+                ..blank(seed, ObservationType::Discovery, Origin::Agent)
             },
-            trouble.runs.clone(),
         ))
     }
 }

@@ -1,11 +1,11 @@
 //! Observations that rest on somebody's words: decisions, findings, and what was
 //! tried and given up. The words are quoted, and the origin says whose they are.
 
-use foreword_core::model::{FileRole, Observation, ObservationType, Origin, TouchedFile};
+use foreword_core::model::{Event, FileRole, Observation, ObservationType, Origin, TouchedFile};
 use foreword_core::text::{shorten, title};
 
 use super::steps::{Command, Edit, Step};
-use super::teller::{Rejected, Teller, Wording, files_once};
+use super::teller::{Rejected, Teller, blank, files_once};
 use super::{changes, code, decisions, quote, said, speech};
 
 /// Of one turn; a text with more of them is an essay.
@@ -24,8 +24,8 @@ pub fn decisions(teller: &Teller<'_>) -> Vec<Observation> {
     let mut decisions = Vec::new();
     for (who, event, sentences) in said {
         for (number, sentence) in sentences.iter().flatten().enumerate() {
-            let wording = teller.decision(who, number, sentence);
-            decisions.extend(event.map(|event| wording.said_in(event)));
+            let decision = teller.decision(who, number, sentence);
+            decisions.extend(event.map(|event| said_in(event, decision)));
         }
     }
     decisions.truncate(DECISIONS_MAX);
@@ -37,9 +37,18 @@ pub fn findings(teller: &Teller<'_>) -> Vec<Observation> {
     let concluded = teller.concluded().into_iter().take(FINDINGS_MAX);
     let told = concluded.enumerate().filter_map(|(number, finding)| {
         let stop = teller.words().stop?;
-        Some(teller.finding(number, &finding).said_in(stop))
+        Some(said_in(stop, teller.finding(number, &finding)))
     });
     told.collect()
+}
+
+/// The same observation, resting on what was said.
+fn said_in(event: &Event, observation: Observation) -> Observation {
+    Observation {
+        events: vec![event.id],
+        at: event.at,
+        ..observation
+    }
 }
 
 impl Teller<'_> {
@@ -65,21 +74,20 @@ impl Teller<'_> {
             None if described.is_empty() => "No reason was given.".to_owned(),
             None => format!("The agent's note on undoing it: “{described}”."),
         });
+        let seed = format!("attempt:{}", self.steps()[attempt.undone_from].event);
         self.resting_on(
-            Wording {
-                seed: format!("attempt:{}", self.steps()[attempt.undone_from].event),
-                kind: ObservationType::Decision,
-                origin: rejected.origin,
+            [&attempt.edits[..], &[attempt.undone_by]].concat(),
+            Observation {
                 title: format!("Rejected: {} ({names})", self.tried(rejected)),
                 subtitle: match undo {
                     Some(command) => format!("Undone with {}", code(&command.text, 80)),
                     None => format!("Edited back in {names}"),
                 },
                 facts,
-                narrative,
+                narrative: narrative.join(" "),
                 files: files_as_read(&edits),
+                ..blank(seed, ObservationType::Decision, rejected.origin)
             },
-            [&attempt.edits[..], &[attempt.undone_by]].concat(),
         )
     }
 
@@ -96,17 +104,15 @@ impl Teller<'_> {
         Some(format!("With it `{name}` {still}failed: {line}"))
     }
 
-    fn decision(&self, who: Origin, number: usize, sentence: &str) -> Wording {
+    fn decision(&self, who: Origin, number: usize, sentence: &str) -> Observation {
         let request = title(self.words().request().unwrap_or_default());
         let opening: String = sentence.chars().take(20).collect();
         let (seed, whose) = match who {
             Origin::User => ("user", "The user"),
             _ => ("agent", "The agent"),
         };
-        Wording {
-            seed: format!("decided:{seed}:{}:{number}", self.prompt_seed()),
-            kind: ObservationType::Decision,
-            origin: who,
+        let seed = format!("decided:{seed}:{}:{number}", self.prompt_seed());
+        Observation {
             title: shorten(&decisions::as_title(sentence), 110).into_owned(),
             subtitle: if request.contains(&opening) {
                 format!("{whose}'s own words")
@@ -114,12 +120,12 @@ impl Teller<'_> {
                 format!("{whose} said so, about {}", quote(&request, 80))
             },
             facts: vec![format!("{whose}: {}", quote(sentence, 300))],
-            narrative: self.asked(160),
-            files: Vec::new(),
+            narrative: self.asked(160).join(" "),
+            ..blank(seed, ObservationType::Decision, who)
         }
     }
 
-    fn finding(&self, number: usize, finding: &str) -> Wording {
+    fn finding(&self, number: usize, finding: &str) -> Observation {
         let read = self.files_read();
         let mut from: Vec<String> = read.iter().map(|file| file.path.clone()).collect();
         if from.is_empty() {
@@ -130,18 +136,15 @@ impl Teller<'_> {
         let sentences = speech::sentences(finding).into_iter();
         let mut narrative = self.asked(160);
         narrative.push("The agent's words; no run was made to check them.".to_owned());
-        Wording {
-            seed: format!("finding:{}:{number}", self.prompt_seed()),
-            kind: ObservationType::Discovery,
-            origin: Origin::Read,
+        let seed = format!("finding:{}:{number}", self.prompt_seed());
+        let from = from.join(", ");
+        Observation {
             title: shorten(&said::first_words(finding), 110).into_owned(),
-            subtitle: format!(
-                "The agent's conclusion from {}",
-                shorten(&from.join(", "), 120)
-            ),
+            subtitle: format!("The agent's conclusion from {}", shorten(&from, 120)),
             facts: sentences.map(|it| quote(it, 320)).collect(),
-            narrative,
+            narrative: narrative.join(" "),
             files: if named.is_empty() { read } else { named },
+            ..blank(seed, ObservationType::Discovery, Origin::Read)
         }
     }
 

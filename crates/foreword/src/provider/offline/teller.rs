@@ -3,19 +3,14 @@
 
 use std::ops::Range;
 
-use foreword_core::model::{
-    Event, FileRole, Millis, Observation, ObservationType, Origin, TouchedFile,
-};
+use foreword_core::model::{FileRole, Observation, ObservationType, Origin, TouchedFile};
 use foreword_core::text::{one_line, shorten};
-use uuid::Uuid;
 
 use super::findings::Trouble;
 use super::git::Undo;
 use super::steps::{Command, Edit, Step, What};
 use super::undone::{Attempt, Commit};
-use super::{Story, Words, changes, code, concepts, once, output, quote, request, said, speech};
-
-const FACTS_MAX: usize = 8;
+use super::{Story, Words, changes, code, once, output, quote, request, said, speech};
 
 /// How lines of a manifest begin that ask for a version.
 const VERSION_KEYS: &str = "requires-python|python_requires|rust-version|\"node\":";
@@ -225,17 +220,19 @@ impl<'a> Teller<'a> {
         self.words().prompt_id.unwrap_or("before-any-prompt")
     }
 
-    /// An observation that rests on these steps.
-    pub fn resting_on(&self, wording: Wording, mut involved: Vec<usize>) -> Observation {
+    /// The same observation, resting on these steps.
+    pub fn resting_on(&self, mut involved: Vec<usize>, observation: Observation) -> Observation {
         involved.sort_unstable();
         involved.dedup();
         let steps: Vec<&Step> = involved.iter().map(|&at| &self.steps()[at]).collect();
         // A subagent's work is its own only if all of it is.
         let agent = steps.first().and_then(|step| step.agent_id.clone());
-        let agent_id = agent.filter(|_| steps.iter().all(|it| it.agent_id == steps[0].agent_id));
-        let events = steps.iter().map(|step| step.event).collect();
-        let at = steps.last().map_or(0, |step| step.at);
-        wording.observation(events, at, agent_id)
+        Observation {
+            agent_id: agent.filter(|_| steps.iter().all(|it| it.agent_id == steps[0].agent_id)),
+            events: steps.iter().map(|step| step.event).collect(),
+            at: steps.last().map_or(0, |step| step.at),
+            ..observation
+        }
     }
 
     /// The edited files as they were last seen, and what this turn read before that.
@@ -253,41 +250,20 @@ pub fn files_once(files: impl Iterator<Item = TouchedFile>) -> Vec<TouchedFile> 
     once(files, |a, b| a.path == b.path)
 }
 
-/// An observation's words, before it is known which events they rest on.
-pub struct Wording {
-    pub seed: String,
-    pub kind: ObservationType,
-    pub origin: Origin,
-    pub title: String,
-    pub subtitle: String,
-    pub facts: Vec<String>,
-    pub narrative: Vec<String>,
-    pub files: Vec<TouchedFile>,
-}
-
-impl Wording {
-    /// An observation that rests on what was said.
-    pub fn said_in(self, event: &Event) -> Observation {
-        self.observation(vec![event.id], event.at, None)
-    }
-
-    fn observation(self, events: Vec<Uuid>, at: Millis, agent_id: Option<String>) -> Observation {
-        let paths: Vec<&str> = self.files.iter().map(|file| file.path.as_str()).collect();
-        let said = format!("{} {}", self.title, self.facts.join(" "));
-        let concepts = concepts::concepts(&paths, &said);
-        Observation {
-            seed: self.seed,
-            kind: self.kind,
-            title: one_line(&self.title),
-            subtitle: one_line(&self.subtitle),
-            facts: self.facts.into_iter().take(FACTS_MAX).collect(),
-            narrative: self.narrative.join(" "),
-            concepts,
-            files: self.files,
-            origin: self.origin,
-            agent_id,
-            events,
-            at,
-        }
+/// An observation that says nothing yet.
+pub fn blank(seed: String, kind: ObservationType, origin: Origin) -> Observation {
+    Observation {
+        seed,
+        kind,
+        title: String::new(),
+        subtitle: String::new(),
+        facts: Vec::new(),
+        narrative: String::new(),
+        concepts: Vec::new(),
+        files: Vec::new(),
+        origin,
+        agent_id: None,
+        events: Vec::new(),
+        at: 0,
     }
 }
