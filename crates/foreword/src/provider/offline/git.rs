@@ -52,11 +52,13 @@ impl Undo {
                 "checkout" if has("-b") || has("-B") => None,
                 "restore" if has("--staged") && !has("--worktree") => None,
                 "checkout" | "restore" if places.is_empty() => None,
-                "checkout" | "restore" => Some(match places.contains(&".") {
-                    true => Undo::Everything,
-                    // What names no path that was edited (a branch, HEAD) matches none later.
-                    false => Undo::Paths(places.into_iter().map(str::to_owned).collect()),
-                }),
+                "checkout" | "restore" => {
+                    Some(match places.iter().any(|it| matches!(*it, "." | ":/")) {
+                        true => Undo::Everything,
+                        // What names no path that was edited (a branch, HEAD) matches none later.
+                        false => Undo::Paths(places.into_iter().map(str::to_owned).collect()),
+                    })
+                }
                 "reset" => {
                     let hard = has("--hard");
                     match first.map_or(0, commits_back) {

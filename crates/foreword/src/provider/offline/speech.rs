@@ -1,7 +1,7 @@
 //! Taking speech apart: paragraphs, sentences, the phrases in them, and the list of
 //! what is next.
 //!
-//! Phrases that are looked for are written as one text, parted by commas, in lower case.
+//! Phrases that are looked for are written as one text, parted by commas.
 
 use foreword_core::text::one_line;
 
@@ -16,9 +16,9 @@ const OPENINGS: &str = "ok, okay, yes, no, agreed, right, wait, please, can you,
     now, so, and, but, also, then, next, instead, in the end, finally, we need to, i need you to, \
     i want you to";
 
-/// Whether a text in lower case has one of these phrases.
-pub fn has(lower: &str, phrases: &str) -> bool {
-    phrases.split(", ").any(|phrase| lower.contains(phrase))
+/// Whether a text has one of these phrases, to the letter.
+pub fn has(text: &str, phrases: &str) -> bool {
+    phrases.split(", ").any(|phrase| text.contains(phrase))
 }
 
 /// What follows if a text begins with one of these phrases, in any case.
