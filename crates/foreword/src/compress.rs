@@ -141,67 +141,54 @@ fn is_unreadable(kind: FailureKind) -> bool {
 fn read(call: &Call, subject: &Subject<'_>) -> Result<Derived, Failure> {
     let failure = match &call.answer {
         Ok(answer) => return derived(answer, subject),
-        Err(failure) => failure,
+        Err(failure) => failure.clone(),
     };
     // A smaller batch gives a shorter answer. One event alone cannot be made smaller, so
     // whatever blocks were whole are taken.
-    if let (FailureKind::CutOff, 1, Some(partial)) =
-        (failure.kind, subject.events.len(), &failure.partial)
-    {
-        return derived(partial, subject).map_err(|_| failure.clone());
+    let alone = failure.kind == FailureKind::CutOff && subject.events.len() == 1;
+    match failure.partial.as_ref().filter(|_| alone) {
+        Some(partial) => derived(partial, subject).or(Err(failure)),
+        None => Err(failure),
     }
-    Err(failure.clone())
 }
 
 fn derived(answer: &str, subject: &Subject<'_>) -> Result<Derived, Failure> {
     // What is stored holds no secret, whoever wrote it.
     let answer = &redact::redact(answer).text;
     let reply = reply::read(answer);
-    let said_something =
-        !reply.observations.is_empty() || reply.summary.is_some() || reply.nothing.is_some();
-    if !said_something {
-        let quote = text::shorten(&text::one_line(answer), 120).into_owned();
-        return Err(if answer.trim().is_empty() {
-            Failure::new(FailureKind::Empty, "the answer was empty")
-        } else if reply.open_end {
-            Failure::new(
-                FailureKind::CutOff,
-                format!("the answer ends in the middle: {quote}"),
-            )
-        } else {
-            Failure::new(
-                FailureKind::Prose,
-                format!("the answer has none of the known tags: {quote}"),
-            )
-        });
-    }
     let events: Vec<&Event> = subject.events.iter().collect();
-    let seed = subject
-        .events
+    let seed = events
         .first()
-        .map_or_else(String::new, |it| it.id.to_string());
+        .map(|it| it.id.to_string())
+        .unwrap_or_default();
     let mut observations: Vec<Observation> = Vec::new();
     for (number, said) in reply.observations.iter().enumerate() {
         let repaired = repair::observation(said, &events, format!("{seed}/{number}"));
         // Small models say the same thing over and over.
-        let is_new = |it: &Observation| {
-            let same = |other: &Observation| {
-                (&other.title, &other.narrative) == (&it.title, &it.narrative)
-            };
-            !observations.iter().any(same)
-        };
+        let words = |it: &Observation| (it.title.clone(), it.narrative.clone());
+        let is_new = |it: &Observation| observations.iter().all(|other| words(other) != words(it));
         observations.extend(repaired.filter(is_new));
     }
     observations.truncate(OBSERVATIONS_MAX);
-    let summary = reply
-        .summary
-        .as_ref()
-        .and_then(|it| repair::summary(it, &events));
+    let summary = reply.summary.as_ref();
+    let summary = summary.and_then(|it| repair::summary(it, &events));
     if observations.is_empty() && summary.is_none() && reply.nothing.is_none() {
-        return Err(Failure::new(
-            FailureKind::Schema,
-            "the answer's blocks are empty",
-        ));
+        let quote = text::shorten(&text::one_line(answer), 120).into_owned();
+        let (kind, why) = if !reply.observations.is_empty() || reply.summary.is_some() {
+            (
+                FailureKind::Schema,
+                "the answer's blocks are empty".to_owned(),
+            )
+        } else if answer.trim().is_empty() {
+            (FailureKind::Empty, "the answer was empty".to_owned())
+        } else if reply.open_end {
+            let why = format!("the answer ends in the middle: {quote}");
+            (FailureKind::CutOff, why)
+        } else {
+            let why = format!("the answer has none of the known tags: {quote}");
+            (FailureKind::Prose, why)
+        };
+        return Err(Failure::new(kind, why));
     }
     Ok(Derived {
         observations,

@@ -34,35 +34,31 @@ impl Prompts {
     /// Ours, or the user's from `folder`, one by one.
     pub fn load(folder: &Path) -> Prompts {
         let mut problems = Vec::new();
-        let mut theirs = blake3::Hasher::new();
-        let mut any_of_theirs = false;
+        let mut theirs = String::new();
         let texts = OURS.map(|(name, ours)| {
             let path = folder.join(format!("{name}.md"));
-            match std::fs::read_to_string(&path) {
-                Ok(text) if !text.trim().is_empty() && text.len() <= PROMPT_MAX => {
-                    any_of_theirs = true;
-                    theirs.update(name.as_bytes());
-                    theirs.update(text.as_bytes());
-                    (name, text)
-                }
+            let why = match std::fs::read_to_string(&path) {
                 Err(error) if error.kind() == std::io::ErrorKind::NotFound => {
-                    (name, ours.to_owned())
+                    return (name, ours.to_owned());
                 }
-                unusable => {
-                    let why = match unusable {
-                        Ok(text) if text.len() > PROMPT_MAX => "longer than 32 KB".to_owned(),
-                        Ok(_) => "empty".to_owned(),
-                        Err(error) => error.to_string(),
-                    };
-                    problems.push(format!("{}: {why}; ours is used", path.display()));
-                    (name, ours.to_owned())
+                Err(error) => error.to_string(),
+                Ok(text) if text.len() > PROMPT_MAX => "longer than 32 KB".to_owned(),
+                Ok(text) if text.trim().is_empty() => "empty".to_owned(),
+                Ok(text) => {
+                    theirs.push_str(name);
+                    theirs.push_str(&text);
+                    return (name, text);
                 }
-            }
+            };
+            problems.push(format!("{}: {why}; ours is used", path.display()));
+            (name, ours.to_owned())
         });
-        let version = if any_of_theirs {
-            format!("{VERSION}-own-{}", &theirs.finalize().to_hex()[..8])
-        } else {
-            VERSION.to_owned()
+        let version = match theirs.as_str() {
+            "" => VERSION.to_owned(),
+            theirs => {
+                let hash = blake3::hash(theirs.as_bytes()).to_hex();
+                format!("{VERSION}-own-{}", &hash[..8])
+            }
         };
         Prompts {
             texts: texts.into(),

@@ -5,11 +5,12 @@
 //! pose as one. Each step has a number, by which an answer can name what it rests on.
 
 use foreword_core::model::{Event, EventKind, Millis, Turn};
-use foreword_core::store::Digest;
+use foreword_core::store::{Digest, DigestPrompt};
 use foreword_core::text;
 use serde_json::Value;
 
 use super::prompts::Prompts;
+use super::repair::files::relative;
 
 /// In characters; what is longer is cut in its middle.
 const INPUT_MAX: usize = 1_200;
@@ -49,17 +50,15 @@ pub fn word(prompts: &Prompts, subject: &Subject<'_>) -> Worded {
     let known = known(subject);
     let fence = fence(subject.events, &steps, &known);
     let last = subject.events.last();
-    let mut parts = vec![prompts.fill(
-        "session",
-        &[
-            ("project", &project(subject, last)),
-            ("date", &text::date(last.map_or(0, |event| event.at))),
-            (
-                "session",
-                &name(last.map_or("unknown", |it| &it.host_session_id)),
-            ),
-        ],
-    )];
+    let date = text::date(last.map_or(0, |event| event.at));
+    let session = name(last.map_or("unknown", |it| &it.host_session_id));
+    let project = project(subject, last);
+    let values = [
+        ("project", &*project),
+        ("date", &date),
+        ("session", &session),
+    ];
+    let mut parts = vec![prompts.fill("session", &values)];
     if !known.is_empty() {
         parts.push(prompts.fill("continuation", &[("known", &known), ("fence", &fence)]));
     }
@@ -92,36 +91,24 @@ fn steps(subject: &Subject<'_>) -> Vec<Step> {
 /// The same question, after an answer that could not be read.
 pub fn word_again(prompts: &Prompts, question: &Worded, sum_up: bool) -> Worded {
     let summary = if sum_up { ", `<summary>`" } else { "" };
+    let again = prompts.fill("again", &[("summary", summary)]);
     Worded {
         system: question.system.clone(),
-        text: format!(
-            "{}\n\n{}",
-            question.text,
-            prompts.fill("again", &[("summary", summary)])
-        ),
+        text: format!("{}\n\n{again}", question.text),
     }
 }
 
 /// Tokens of what the host sent about tool uses, also of what was cut at capture.
 pub fn raw_tokens(events: &[Event]) -> u64 {
-    let length = |value: &Option<Value>| {
-        value
-            .as_ref()
-            .map_or(0, |value| value.to_string().chars().count())
-    };
-    let characters: usize = events
-        .iter()
-        .filter(|event| is_tool(event))
-        .map(|event| {
-            let payload = &event.payload;
-            let cut: u64 = payload.cut.iter().map(|(_, bytes)| bytes).sum();
-            length(&payload.input)
-                + length(&payload.response)
-                + payload.error.as_ref().map_or(0, String::len)
-                + usize::try_from(cut).unwrap_or(0)
-        })
-        .sum();
-    (characters / 4) as u64
+    let characters = events.iter().filter(|event| is_tool(event)).map(|event| {
+        let payload = &event.payload;
+        let values = payload.input.iter().chain(&payload.response);
+        let values: usize = values.map(|it| it.to_string().chars().count()).sum();
+        let error = payload.error.as_ref().map_or(0, String::len);
+        let cut: u64 = payload.cut.iter().map(|(_, bytes)| bytes).sum();
+        (values + error) as u64 + cut
+    });
+    characters.sum::<u64>() / 4
 }
 
 pub fn is_tool(event: &Event) -> bool {
@@ -136,52 +123,35 @@ struct Step {
 impl Step {
     /// None for events that say nothing by themselves.
     fn of(number: usize, event: &Event, subject: &Subject<'_>) -> Option<Step> {
-        let cap = |max: usize| max / subject.cut.max(1);
+        let cut = |text: &str, max: usize| middle_cut(text, max / subject.cut.max(1));
         let payload = &event.payload;
+        let (prompt, error) = (payload.prompt.as_deref(), payload.error.as_deref());
         let (what, body) = match event.kind {
-            EventKind::Prompt | EventKind::Notification => {
-                let who = match event.kind {
-                    EventKind::Prompt => "the user's prompt",
-                    _ => "a background task reports",
-                };
-                (
-                    who.to_owned(),
-                    middle_cut(payload.prompt.as_deref()?, cap(PROMPT_MAX)),
-                )
+            EventKind::Prompt => ("the user's prompt".to_owned(), cut(prompt?, PROMPT_MAX)),
+            EventKind::Notification => {
+                let what = "a background task reports".to_owned();
+                (what, cut(prompt?, PROMPT_MAX))
             }
-            EventKind::Stop => (
-                "the agent's last words".to_owned(),
-                middle_cut(payload.reply.as_deref()?, cap(REPLY_MAX)),
-            ),
-            EventKind::StopFailure => (
-                "the turn failed".to_owned(),
-                middle_cut(
-                    payload.error.as_deref().unwrap_or("for no known reason"),
-                    cap(INPUT_MAX),
-                ),
-            ),
+            EventKind::Stop => {
+                let reply = payload.reply.as_deref()?;
+                ("the agent's last words".to_owned(), cut(reply, REPLY_MAX))
+            }
+            EventKind::StopFailure => {
+                let error = error.unwrap_or("for no known reason");
+                ("the turn failed".to_owned(), cut(error, INPUT_MAX))
+            }
             EventKind::ToolUse | EventKind::ToolFailure => {
-                let tool = event.tool_name.as_deref().unwrap_or("a_tool");
-                let by = if event.agent_id.is_some() {
-                    ", by a subagent"
-                } else {
-                    ""
+                let (failed, output) = match event.kind {
+                    EventKind::ToolFailure => (" failed", error.unwrap_or_default().to_owned()),
+                    _ => ("", output(event)),
                 };
-                let output = match event.kind {
-                    EventKind::ToolFailure => payload.error.clone().unwrap_or_default(),
-                    _ => output(event),
-                };
-                let failed = match event.kind {
-                    EventKind::ToolFailure => " failed",
-                    _ => "",
-                };
-                let input = middle_cut(&input(event), cap(INPUT_MAX));
-                let output = middle_cut(&output, cap(OUTPUT_MAX));
+                let by = event.agent_id.as_ref().map_or("", |_| ", by a subagent");
+                let tool = name(event.tool_name.as_deref().unwrap_or("a_tool"));
+                let input = cut(&input(event), INPUT_MAX);
+                let output = cut(&output, OUTPUT_MAX);
                 let arrow = if output.is_empty() { "" } else { "\n→ " };
-                (
-                    format!("{}{failed}{by}", name(tool)),
-                    format!("{input}{arrow}{output}"),
-                )
+                let body = format!("{input}{arrow}{output}");
+                (format!("{tool}{failed}{by}"), body)
             }
             EventKind::SessionStart | EventKind::SessionEnd | EventKind::Receipt => {
                 return None;
@@ -207,29 +177,23 @@ fn input(event: &Event) -> String {
         return String::new();
     };
     let field = |name: &str| input.get(name).and_then(Value::as_str);
-    let path = |name: &str| field(name).map(|path| relative(path, event));
     if let Some(command) = field("command") {
         return command.to_owned();
     }
-    match (path("file_path"), field("old_string"), field("new_string")) {
-        (Some(path), Some(old), Some(new)) => {
-            let old = middle_cut(old, INPUT_MAX / 3);
-            return format!("{path}\n-- before\n{old}\n-- after\n{new}");
-        }
-        (Some(path), _, _) => {
-            return match field("content") {
-                Some(content) => format!("{path}\n{content}"),
-                None => path,
-            };
-        }
-        _ => {}
+    if let Some(path) = field("file_path") {
+        let path = relative(path, event.root.as_deref());
+        return match (field("old_string"), field("new_string"), field("content")) {
+            (Some(old), Some(new), _) => {
+                let old = middle_cut(old, INPUT_MAX / 3);
+                format!("{path}\n-- before\n{old}\n-- after\n{new}")
+            }
+            (_, _, Some(content)) => format!("{path}\n{content}"),
+            _ => path,
+        };
     }
-    match input {
-        Value::Object(fields) if fields.len() == 1 => {
-            fields.values().next().map(plain).unwrap_or_default()
-        }
-        input => plain(input),
-    }
+    let fields = input.as_object().filter(|fields| fields.len() == 1);
+    let only = fields.and_then(|fields| fields.values().next());
+    plain(only.unwrap_or(input))
 }
 
 /// What came out. An edit or a written file says nothing that its input did not.
@@ -237,19 +201,17 @@ fn output(event: &Event) -> String {
     let Some(response) = &event.payload.response else {
         return String::new();
     };
-    let field =
-        |value: &Value, name: &str| value.get(name).and_then(Value::as_str).map(str::to_owned);
-    if let Some(content) = response.get("file").and_then(|file| field(file, "content")) {
-        return content;
+    let field = |pointer: &str| response.pointer(pointer).and_then(Value::as_str);
+    if let Some(content) = field("/file/content") {
+        return content.to_owned();
     }
     if response.get("structuredPatch").is_some() {
         return String::new();
     }
-    if let Some(stdout) = field(response, "stdout") {
-        let stderr = field(response, "stderr").unwrap_or_default();
-        return format!("{}\n{}", stdout.trim_end(), stderr.trim())
-            .trim()
-            .to_owned();
+    if let Some(stdout) = field("/stdout") {
+        let stderr = field("/stderr").unwrap_or_default().trim();
+        let both = format!("{}\n{stderr}", stdout.trim_end());
+        return both.trim().to_owned();
     }
     plain(response)
 }
@@ -268,15 +230,6 @@ fn plain(value: &Value) -> String {
     }
 }
 
-fn relative(path: &str, event: &Event) -> String {
-    let inside = event
-        .root
-        .as_deref()
-        .and_then(|root| path.strip_prefix(root))
-        .and_then(|path| path.strip_prefix('/'));
-    inside.unwrap_or(path).to_owned()
-}
-
 /// Beginning and end, at most `max` characters, with what is missing counted.
 fn middle_cut(text: &str, max: usize) -> String {
     let text = text.trim();
@@ -287,7 +240,7 @@ fn middle_cut(text: &str, max: usize) -> String {
     let at = |character: usize| {
         text.char_indices()
             .nth(character)
-            .map_or(text.len(), |(at, _)| at)
+            .map_or(text.len(), |it| it.0)
     };
     let (head, tail) = (max * 3 / 5, max * 2 / 5);
     let left_out = length - head - tail;
@@ -319,10 +272,8 @@ fn known(subject: &Subject<'_>) -> String {
     if let Some(prompt) = prompt.filter(|_| !is_here) {
         let number = prompt_number(subject, Some(prompt));
         let text = prompt.payload.prompt.as_deref().unwrap_or_default();
-        lines.push(format!(
-            "prompt {number}, which goes on: {}",
-            short(text, GOAL_MAX)
-        ));
+        let text = short(text, GOAL_MAX);
+        lines.push(format!("prompt {number}, which goes on: {text}"));
     }
     lines.join("\n")
 }
@@ -342,12 +293,9 @@ fn fence(events: &[Event], steps: &[Step], known: &str) -> String {
 
 fn project(subject: &Subject<'_>, last: Option<&Event>) -> String {
     let key = last.and_then(|event| event.project.as_deref());
-    let name = subject
-        .digest
-        .project
-        .clone()
-        .or_else(|| key.map(|key| foreword_core::project::name(key).to_owned()));
-    self::name(&name.unwrap_or_else(|| "none".to_owned()))
+    let known = subject.digest.project.as_deref();
+    let known = known.or(key.map(foreword_core::project::name));
+    name(known.unwrap_or("none"))
 }
 
 /// A name that others chose, for where no fence is around it: one word, so that it cannot
@@ -364,20 +312,12 @@ fn name(word: &str) -> String {
 fn prompt_number(subject: &Subject<'_>, event: Option<&Event>) -> u32 {
     let prompts = &subject.digest.prompts;
     let id = event.and_then(|event| event.prompt_id.as_deref());
-    let known = prompts
-        .iter()
-        .find(|prompt| id.is_some() && prompt.host_prompt_id.as_deref() == id);
-    match known {
+    let is_it = |prompt: &&DigestPrompt| id.is_some() && prompt.host_prompt_id.as_deref() == id;
+    let last = prompts.last().map_or(0, |prompt| prompt.number);
+    match prompts.iter().find(is_it) {
         Some(prompt) => prompt.number,
-        None => {
-            let belongs_to_turn = id == subject.turn.prompt_id.as_deref();
-            let last = prompts.last().map_or(0, |prompt| prompt.number);
-            if belongs_to_turn || last == 0 {
-                last + 1
-            } else {
-                last
-            }
-        }
+        None if last == 0 || id == subject.turn.prompt_id.as_deref() => last + 1,
+        None => last,
     }
 }
 

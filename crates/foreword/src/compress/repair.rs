@@ -7,15 +7,14 @@
 //! content hashed to) is taken from the events that it was asked about.
 
 mod cut;
-mod files;
+pub mod files;
 #[cfg(test)]
 mod tests;
-
-use std::collections::BTreeSet;
 
 use foreword_core::model::{Event, EventKind, Observation, ObservationType, Origin, Summary};
 use foreword_core::text::{self, one_line, shorten};
 
+use super::question::is_tool;
 use super::reply::{self, without_bullet};
 
 // What is kept at most. The prompt asks for less; these only stop what gets out of hand.
@@ -49,7 +48,7 @@ pub fn observation(
         title,
         subtitle: cut::words(&one_line(without_marks(&found.subtitle)), SUBTITLE_WORDS),
         facts,
-        narrative: cut::narrative(narrative, NARRATIVE_WORDS),
+        narrative: cut::words(narrative, NARRATIVE_WORDS),
         concepts: concepts(&found.concepts),
         files: files::of_observation(found, events),
         origin: origin(&cited),
@@ -75,18 +74,13 @@ pub fn summary(found: &reply::Summary, events: &[&Event]) -> Option<Summary> {
 }
 
 fn kind(said: &str) -> ObservationType {
-    let word: String = said
-        .chars()
-        .filter(|character| character.is_alphanumeric())
-        .collect::<String>()
-        .to_lowercase();
+    let said = said.to_lowercase();
+    let word: String = said.chars().filter(|it| it.is_alphanumeric()).collect();
     match word.as_str() {
         "bug" | "fix" | "bugfixes" | "hotfix" => ObservationType::Bugfix,
         "feat" | "features" | "newfeature" | "enhancement" => ObservationType::Feature,
         "refactoring" | "cleanup" => ObservationType::Refactor,
-        "designdecision" | "architecturedecision" | "architecturaldecision" => {
-            ObservationType::Decision
-        }
+        word if word.ends_with("decision") => ObservationType::Decision,
         word => ObservationType::parse(word).unwrap_or(ObservationType::Discovery),
     }
 }
@@ -107,58 +101,47 @@ fn title(found: &reply::Observation, facts: &[String]) -> Option<String> {
 /// Without a heading's `#` and with no `**` around the whole.
 fn without_marks(line: &str) -> &str {
     let line = line.trim().trim_start_matches('#').trim_start();
-    let inner = line
-        .strip_prefix("**")
-        .and_then(|rest| rest.strip_suffix("**"));
-    inner
-        .filter(|inner| !inner.contains("**"))
-        .unwrap_or(line)
-        .trim()
+    let inner = || line.strip_prefix("**")?.strip_suffix("**");
+    let inner = inner().filter(|inner| !inner.contains("**"));
+    inner.unwrap_or(line).trim()
 }
 
 fn facts(found: &[String]) -> Vec<String> {
-    let mut facts: Vec<String> = Vec::new();
-    for fact in found {
-        let fact = one_line(without_bullet(fact));
-        if fact.is_empty() || facts.contains(&fact) {
-            continue;
-        }
-        facts.push(cut::sentence(&fact, FACT_CHARACTERS));
-        if facts.len() == FACTS {
-            break;
-        }
-    }
+    let facts = found.iter().map(|fact| one_line(without_bullet(fact)));
+    let facts = once(facts).into_iter().take(FACTS);
     facts
+        .map(|fact| cut::sentence(&fact, FACT_CHARACTERS))
+        .collect()
 }
 
 fn concepts(found: &[String]) -> Vec<String> {
-    let mut concepts: Vec<String> = Vec::new();
-    for concept in found {
+    let concepts = found.iter().map(|concept| {
         let concept = one_line(without_bullet(concept)).to_lowercase();
         let concept = concept.trim_matches(|c: char| c.is_whitespace() || "#`\"'.;".contains(c));
-        let concept = shorten(concept, CONCEPT_CHARACTERS).into_owned();
-        if !concept.is_empty() && !concepts.contains(&concept) {
-            concepts.push(concept);
+        shorten(concept, CONCEPT_CHARACTERS).into_owned()
+    });
+    once(concepts).into_iter().take(CONCEPTS).collect()
+}
+
+/// Each one once, and none that is empty.
+fn once(items: impl Iterator<Item = String>) -> Vec<String> {
+    let mut once: Vec<String> = Vec::new();
+    for item in items.filter(|item| !item.is_empty()) {
+        if !once.contains(&item) {
+            once.push(item);
         }
     }
-    concepts.truncate(CONCEPTS);
-    concepts
+    once
 }
 
 /// The events that are named by number, or all tool uses if none is.
 fn cited<'a>(numbers: &[u32], events: &[&'a Event]) -> Vec<&'a Event> {
-    let numbers: BTreeSet<u32> = numbers.iter().copied().collect();
-    let named: Vec<&Event> = (1..)
-        .zip(events)
-        .filter(|(number, _)| numbers.contains(number))
-        .map(|(_, event)| *event)
-        .collect();
+    let named = (1..).zip(events).filter(|(it, _)| numbers.contains(it));
+    let named: Vec<&Event> = named.map(|(_, event)| *event).collect();
     if !named.is_empty() {
         return named;
     }
-    let is_tool_use =
-        |event: &&Event| matches!(event.kind, EventKind::ToolUse | EventKind::ToolFailure);
-    let tool_uses: Vec<&Event> = events.iter().copied().filter(is_tool_use).collect();
+    let tool_uses: Vec<&Event> = events.iter().copied().filter(|it| is_tool(it)).collect();
     match tool_uses.is_empty() {
         true => events.to_vec(),
         false => tool_uses,
@@ -208,9 +191,6 @@ fn plain(field: &str) -> String {
 /// What people write into a field for which they have nothing.
 fn is_placeholder(said: &str) -> bool {
     let said = said.trim_matches(|c: char| !c.is_alphanumeric());
-    [
-        "", "none", "n/a", "na", "null", "nil", "nothing", "empty", "unknown",
-    ]
-    .iter()
-    .any(|word| said.eq_ignore_ascii_case(word))
+    let nothing = "|none|n/a|na|null|nil|nothing|empty|unknown";
+    nothing.split('|').any(|it| said.eq_ignore_ascii_case(it))
 }

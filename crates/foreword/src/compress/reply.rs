@@ -24,11 +24,13 @@ mod tags;
 #[cfg(test)]
 mod tests;
 
+/// A `<summary>` as it was written has the fields of the one that becomes of it.
+pub use foreword_core::model::Summary;
 pub use list::without_bullet;
 
-use list::{Parted, items};
+use list::items;
 use reading::Found;
-use tags::{Block, Field};
+use tags::Block;
 
 /// What a reply says, field by field, as it stands there.
 #[derive(Debug, Clone, Default, PartialEq, Eq)]
@@ -64,23 +66,10 @@ pub struct Observation {
     pub text: String,
 }
 
-/// A `<summary>` as it was written. Missing fields are empty.
-#[derive(Debug, Clone, Default, PartialEq, Eq)]
-pub struct Summary {
-    pub request: String,
-    pub investigated: String,
-    pub learned: String,
-    pub completed: String,
-    pub next_steps: String,
-    pub files_read: Vec<String>,
-    pub files_edited: Vec<String>,
-    pub notes: String,
-}
-
 pub fn read(reply: &str) -> Reply {
     let mut tags = tags::find(reply);
     let read = understood(reading::cheapest(reply, &tags));
-    if tags.is_empty() || read.tells_something() {
+    if read.tells_something() {
         return read;
     }
     // "- Title: <title>…</title>": no tag stands where it should, yet all are meant.
@@ -88,11 +77,7 @@ pub fn read(reply: &str) -> Reply {
         tag.fits = true;
     }
     let loosely = understood(reading::cheapest(reply, &tags));
-    if loosely.tells_something() {
-        loosely
-    } else {
-        read
-    }
+    Some(loosely).filter(Reply::tells_something).unwrap_or(read)
 }
 
 impl Reply {
@@ -115,7 +100,8 @@ fn understood(blocks: Vec<Found>) -> Reply {
             }
             Block::Summary => {
                 let summary = summary(&found);
-                if found.closed || summary.is_told() {
+                let is_told = !summary.request.is_empty() && !summary.completed.is_empty();
+                if found.closed || is_told {
                     reply.summary = Some(summary);
                 }
             }
@@ -136,76 +122,64 @@ impl Observation {
     }
 }
 
-impl Summary {
-    fn is_told(&self) -> bool {
-        !(self.request.is_empty() || self.completed.is_empty())
-    }
-}
-
 fn observation(found: &Found) -> Observation {
-    let mut it = Observation::default();
-    for &(field, content) in &found.fields {
-        match field {
-            Field::Type => set(&mut it.kind, short(content)),
-            Field::Title => set(&mut it.title, short(content)),
-            Field::Subtitle => set(&mut it.subtitle, short(content)),
-            Field::Narrative => set(&mut it.narrative, verbatim(content)),
-            Field::Text => set(&mut it.text, verbatim(content)),
-            Field::Facts => add(&mut it.facts, content, "fact", Parted::ByLines),
-            Field::Concepts => {
-                add(
-                    &mut it.concepts,
-                    content,
-                    "concept",
-                    Parted::ByLinesAndCommas,
-                );
-            }
-            Field::FilesRead => add_files(&mut it.files_read, content),
-            Field::FilesModified | Field::FilesEdited => {
-                add_files(&mut it.files_modified, content);
-            }
-            Field::Files => add_files(&mut it.files, content),
-            Field::Events => it.events.extend(numbers(content)),
-            _ => {}
-        }
+    Observation {
+        kind: match found.short("type") {
+            said if !said.is_empty() => said,
+            _ => attribute(found.tag, "type").map(short).unwrap_or_default(),
+        },
+        title: found.short("title"),
+        subtitle: found.short("subtitle"),
+        facts: found.list(&["facts"], "fact", &['\n']),
+        narrative: found.verbatim("narrative"),
+        concepts: found.list(&["concepts"], "concept", &['\n', ',']),
+        files_read: found.files(&["files_read"]),
+        files_modified: found.files(&["files_modified", "files_edited"]),
+        files: found.files(&["files"]),
+        events: found.contents(&["events"]).flat_map(numbers).collect(),
+        text: found.verbatim("text"),
     }
-    if it.kind.is_empty() {
-        it.kind = attribute(found.tag, "type").map(short).unwrap_or_default();
-    }
-    it
 }
 
 fn summary(found: &Found) -> Summary {
-    let mut it = Summary::default();
-    for &(field, content) in &found.fields {
-        match field {
-            Field::Request => set(&mut it.request, short(content)),
-            Field::Investigated => set(&mut it.investigated, short(content)),
-            Field::Learned => set(&mut it.learned, short(content)),
-            Field::Completed => set(&mut it.completed, short(content)),
-            Field::NextSteps => set(&mut it.next_steps, short(content)),
-            Field::Notes => set(&mut it.notes, short(content)),
-            Field::FilesRead => add_files(&mut it.files_read, content),
-            Field::FilesEdited | Field::FilesModified => add_files(&mut it.files_edited, content),
-            _ => {}
-        }
-    }
-    it
-}
-
-/// A field that is given twice counts the first time that it says something.
-fn set(field: &mut String, content: String) {
-    if field.is_empty() {
-        *field = content;
+    Summary {
+        request: found.short("request"),
+        investigated: found.short("investigated"),
+        learned: found.short("learned"),
+        completed: found.short("completed"),
+        next_steps: found.short("next_steps"),
+        files_read: found.files(&["files_read"]),
+        files_edited: found.files(&["files_edited", "files_modified"]),
+        notes: found.short("notes"),
     }
 }
 
-fn add(list: &mut Vec<String>, content: &str, child: &str, parted: Parted) {
-    list.extend(items(content, child, parted).into_iter().map(short));
-}
+impl<'a> Found<'a> {
+    fn contents(&self, names: &[&str]) -> impl Iterator<Item = &'a str> {
+        let named = self.fields.iter().filter(|(name, _)| names.contains(name));
+        named.map(|(_, content)| *content)
+    }
 
-fn add_files(list: &mut Vec<String>, content: &str) {
-    add(list, content, "file", Parted::ByLinesAndCommas);
+    /// A field that is given twice counts the first time that it says something.
+    fn verbatim(&self, name: &str) -> String {
+        let names = [name];
+        let mut contents = self.contents(&names).map(verbatim);
+        contents.find(|it| !it.is_empty()).unwrap_or_default()
+    }
+
+    fn short(&self, name: &str) -> String {
+        decoded(&self.verbatim(name))
+    }
+
+    fn list(&self, names: &[&str], child: &str, separators: &[char]) -> Vec<String> {
+        let lists = self.contents(names);
+        let items = lists.flat_map(|content| items(content, child, separators));
+        items.map(short).collect()
+    }
+
+    fn files(&self, names: &[&str]) -> Vec<String> {
+        self.list(names, "file", &['\n', ','])
+    }
 }
 
 fn verbatim(content: &str) -> String {
@@ -247,31 +221,13 @@ fn decoded(text: &str) -> String {
 fn numbers(content: &str) -> Vec<u32> {
     // More than a batch has; it keeps `1-4000000000` harmless.
     const LONGEST_RANGE: u32 = 200;
-    let mut numbers: Vec<u32> = Vec::new();
-    let mut range_from: Option<u32> = None;
-    let mut rest = content;
-    while let Some(start) = rest.find(|c: char| c.is_ascii_digit()) {
-        let between = rest[..start].trim();
-        let digits = &rest[start..];
-        let end = digits
-            .find(|c: char| !c.is_ascii_digit())
-            .unwrap_or(digits.len());
-        rest = &digits[end..];
-        let Ok(number) = digits[..end].parse() else {
-            range_from = None;
-            continue;
-        };
-        match range_from {
-            Some(from)
-                if matches!(between, "-" | "–")
-                    && from < number
-                    && number - from <= LONGEST_RANGE =>
-            {
-                numbers.extend(from + 1..=number);
-            }
-            _ => numbers.push(number),
+    let mut numbers = Vec::new();
+    for word in content.split(|c: char| !(c.is_ascii_digit() || matches!(c, '-' | '–'))) {
+        let ends: Vec<u32> = word.split(['-', '–']).flat_map(str::parse).collect();
+        match ends[..] {
+            [from, to] if from < to && to - from <= LONGEST_RANGE => numbers.extend(from..=to),
+            _ => numbers.extend(ends),
         }
-        range_from = Some(number);
     }
     numbers
 }

@@ -29,6 +29,7 @@ mod teller;
 mod undone;
 
 use foreword_core::model::{Derived, Event, EventKind, Turn};
+use foreword_core::text::shorten;
 
 use findings::Findings;
 pub use note::{NOTHING, note};
@@ -39,6 +40,7 @@ use teller::Teller;
 struct Story<'a> {
     /// Of all turns, in order of time.
     steps: Vec<Step>,
+    findings: Findings,
     turns: Vec<Words<'a>>,
 }
 
@@ -72,45 +74,61 @@ impl<'a> Words<'a> {
         self.stop?.payload.reply.as_deref()
     }
 
-    fn failed(self) -> bool {
-        self.stop
-            .is_some_and(|event| event.kind == EventKind::StopFailure)
+    /// The agent's last words, unless they say that the turn failed.
+    fn conclusion(self) -> Option<&'a str> {
+        self.reply().filter(|_| !self.failed())
     }
-}
 
-impl<'a> Story<'a> {
-    fn of(session: &'a [Turn]) -> Story<'a> {
-        let mut steps: Vec<Step> = session
-            .iter()
-            .enumerate()
-            .flat_map(|(turn, it)| {
-                it.events
-                    .iter()
-                    .filter_map(move |event| Step::of(turn, event))
-            })
-            .collect();
-        steps.sort_by_key(|step| (step.at, step.event));
-        Story {
-            steps,
-            turns: session.iter().map(Words::of).collect(),
-        }
+    fn failed(self) -> bool {
+        let stop = self.stop.map(|event| event.kind);
+        stop == Some(EventKind::StopFailure)
     }
 }
 
 /// What each turn of a session came to. The turns are in order of time; the
 /// session may go on later, and its earlier turns be derived from again.
 pub fn derive(session: &[Turn]) -> Vec<Derived> {
-    let story = Story::of(session);
-    let findings = Findings::of(&story.steps);
-    (0..session.len())
-        .map(|turn| {
-            let teller = Teller::new(&story, &findings, turn);
-            Derived {
-                observations: observe::observations(&teller),
-                summary: summarise::summary(&teller),
-            }
+    let mut steps: Vec<Step> = Vec::new();
+    for (turn, it) in session.iter().enumerate() {
+        steps.extend(it.events.iter().filter_map(|it| Step::of(turn, it)));
+    }
+    steps.sort_by_key(|step| (step.at, step.event));
+    let story = Story {
+        findings: Findings::of(&steps),
+        steps,
+        turns: session.iter().map(Words::of).collect(),
+    };
+    let tellers = (0..session.len()).map(|turn| Teller {
+        story: &story,
+        turn,
+    });
+    tellers
+        .map(|teller| Derived {
+            observations: observe::observations(&teller),
+            summary: summarise::summary(&teller),
         })
         .collect()
+}
+
+/// Somebody's words, in quotes.
+fn quote(words: &str, max: usize) -> String {
+    format!("“{}”", shorten(words, max))
+}
+
+/// A command or a line, as code.
+fn code(text: &str, max: usize) -> String {
+    format!("`{}`", shorten(text, max))
+}
+
+/// Each one once, where it came first.
+fn once<T>(items: impl IntoIterator<Item = T>, same: impl Fn(&T, &T) -> bool) -> Vec<T> {
+    let mut once: Vec<T> = Vec::new();
+    for item in items {
+        if !once.iter().any(|known| same(known, &item)) {
+            once.push(item);
+        }
+    }
+    once
 }
 
 #[cfg(test)]

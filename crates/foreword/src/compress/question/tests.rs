@@ -1,5 +1,4 @@
 use foreword_core::model::{Payload, TouchedFile};
-use foreword_core::store::DigestPrompt;
 use serde_json::json;
 use uuid::Uuid;
 

@@ -13,26 +13,15 @@ pub fn sentence(text: &str, max: usize) -> String {
     }
 }
 
-/// One line of at most `max` words.
-pub fn words(line: &str, max: usize) -> String {
-    let Some(head) = first_words(line, max) else {
-        return line.to_owned();
-    };
-    match sentence_end(line, head.len()) {
-        Some(end) => head[..end].to_owned(),
-        None => format!("{}…", head.trim_end_matches([',', ';', ':', '.'])),
-    }
-}
-
 /// About `max` words, of which not a byte is changed.
-pub fn narrative(text: &str, max: usize) -> String {
+pub fn words(text: &str, max: usize) -> String {
     // For scripts that put no spaces between words, and for what is no text at all.
     let text = sentence(text, max * 12);
     match first_words(&text, max) {
         None => text,
         Some(head) => match sentence_end(&text, head.len()) {
             Some(end) => head[..end].to_owned(),
-            None => format!("{head}…"),
+            None => format!("{}…", head.trim_end_matches([',', ';', ':', '.'])),
         },
     }
 }

@@ -10,7 +10,7 @@ use std::path::Path;
 use foreword_core::model::{Event, FileRole, TouchedFile};
 use foreword_core::text::is_unsafe;
 
-use super::is_placeholder;
+use super::{is_placeholder, once};
 use crate::compress::reply;
 
 pub fn of_observation(found: &reply::Observation, events: &[&Event]) -> Vec<TouchedFile> {
@@ -36,13 +36,7 @@ pub fn of_observation(found: &reply::Observation, events: &[&Event]) -> Vec<Touc
 
 pub fn of_summary(found: &[String], events: &[&Event]) -> Vec<String> {
     let known = Known::of(events);
-    let mut paths: Vec<String> = Vec::new();
-    for path in found.iter().filter_map(|written| known.path(written)) {
-        if !paths.contains(&path) {
-            paths.push(path);
-        }
-    }
-    paths
+    once(found.iter().filter_map(|written| known.path(written)))
 }
 
 /// The files that the events touched, and the working trees in which they were.
@@ -73,27 +67,19 @@ impl Known {
     /// The path that is meant; none if it is no path.
     fn path(&self, written: &str) -> Option<String> {
         let bare = bare(written)?;
-        let mut path = self
-            .roots
-            .iter()
-            .map(|root| relative(&bare, Some(root)))
-            .find(|path| *path != bare)
-            .unwrap_or_else(|| bare.clone());
-        while let Some(rest) = path.strip_prefix("./") {
-            path = rest.to_owned();
-        }
-        let path = path.trim_end_matches('/').to_owned();
+        let below = |root: &String| Some(relative(&bare, Some(root))).filter(|it| *it != bare);
+        let path = self.roots.iter().find_map(below);
+        let path = path.unwrap_or_else(|| bare.clone());
+        let path = path.trim_start_matches("./").trim_end_matches('/');
         if path.is_empty() || path == "." {
             return None;
         }
-        if self.files.iter().any(|file| file.path == path) {
-            return Some(path);
-        }
-        if let Some(whole) = self.only_one_ending_in(&path) {
-            return Some(whole.to_owned());
-        }
+        let is_known = self.files.iter().any(|file| file.path == path);
+        let whole = self.only_one_ending_in(path).filter(|_| !is_known);
+        let path = whole.unwrap_or(path);
         // "no files were changed" is no path, unless an event says so.
-        (!path.contains(char::is_whitespace)).then_some(path)
+        let is_path = is_known || whole.is_some() || !path.contains(char::is_whitespace);
+        is_path.then(|| path.to_owned())
     }
 
     /// `store.rs` is `src/store.rs` if no other `store.rs` was touched.
@@ -110,27 +96,23 @@ impl Known {
 
     /// As it was the last time; where the role was not said, the events say it.
     fn file(&self, path: String, role: Option<FileRole>) -> TouchedFile {
-        let of_path = || self.files.iter().rev().filter(|file| file.path == path);
-        let modified = of_path().find(|file| file.role == FileRole::Modified);
-        let role = role.unwrap_or(match modified {
-            Some(_) => FileRole::Modified,
-            None => FileRole::Read,
-        });
-        let known = of_path()
-            .find(|file| file.role == role)
-            .or_else(|| of_path().next())
-            .cloned();
+        let mut of_path = self.files.iter().rev().filter(|file| file.path == path);
+        let last = of_path.clone().next();
+        let modified = of_path.clone().find(|file| file.role == FileRole::Modified);
+        let role = role.unwrap_or(modified.map_or(FileRole::Read, |file| file.role));
+        let known = of_path.find(|file| file.role == role).or(last);
         TouchedFile {
             role,
-            size: known.as_ref().and_then(|file| file.size),
-            mtime: known.as_ref().and_then(|file| file.mtime),
-            hash: known.and_then(|file| file.hash),
+            size: known.and_then(|file| file.size),
+            mtime: known.and_then(|file| file.mtime),
+            hash: known.and_then(|file| file.hash.clone()),
             path,
         }
     }
 }
 
-fn relative(path: &str, root: Option<&str>) -> String {
+/// A path as people would write it in this project.
+pub fn relative(path: &str, root: Option<&str>) -> String {
     let inside = root.and_then(|root| Path::new(path).strip_prefix(root).ok());
     inside.map_or_else(
         || path.to_owned(),

@@ -7,54 +7,32 @@
 
 use super::tags::{Form, tag_at};
 
-/// What parts items that have no tags of their own.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub enum Parted {
-    ByLines,
-    ByLinesAndCommas,
-}
-
-pub fn items<'a>(content: &'a str, child: &str, parted: Parted) -> Vec<&'a str> {
+/// `separators` part items that have no tags of their own.
+pub fn items<'a>(content: &'a str, child: &str, separators: &[char]) -> Vec<&'a str> {
     let tags = children(content, child);
-    let items = if tags.is_empty() {
-        content
-            .lines()
-            .flat_map(|line| parts(without_bullet(line), parted))
-            .collect()
-    } else {
-        tagged(content, &tags)
+    let items = match tags.is_empty() {
+        true => content.split(separators).map(without_bullet).collect(),
+        false => tagged(content, &tags),
     };
-    items
-        .into_iter()
-        .map(str::trim)
-        .filter(|item| !item.is_empty())
-        .collect()
+    let items = items.into_iter().map(str::trim);
+    items.filter(|item| !item.is_empty()).collect()
 }
 
 /// A line without what marks it as an item.
 pub fn without_bullet(line: &str) -> &str {
     let line = line.trim();
-    for mark in ["- ", "* ", "• ", "+ ", "– "] {
-        if let Some(rest) = line.strip_prefix(mark) {
-            return rest.trim_start();
-        }
-    }
     if matches!(line, "-" | "*" | "•") {
         return "";
     }
+    let marked = ["- ", "* ", "• ", "+ ", "– "]
+        .iter()
+        .find_map(|it| line.strip_prefix(it));
     let digits = line.bytes().take_while(u8::is_ascii_digit).count();
-    let rest = &line[digits..];
-    match rest.strip_prefix(". ").or_else(|| rest.strip_prefix(") ")) {
-        Some(rest) if (1..=2).contains(&digits) => rest.trim_start(),
-        _ => line,
-    }
-}
-
-fn parts(line: &str, parted: Parted) -> Vec<&str> {
-    match parted {
-        Parted::ByLines => vec![line],
-        Parted::ByLinesAndCommas => line.split(',').collect(),
-    }
+    let numbered = || {
+        let rest = line[digits..].strip_prefix(['.', ')'])?.strip_prefix(' ')?;
+        (1..=2).contains(&digits).then_some(rest)
+    };
+    marked.or_else(numbered).map_or(line, str::trim_start)
 }
 
 struct Child {
@@ -74,51 +52,37 @@ fn children(content: &str, child: &str) -> Vec<Child> {
 }
 
 fn tagged<'a>(content: &'a str, tags: &[Child]) -> Vec<&'a str> {
-    let gap_before = |index: usize| {
+    let blank_before = |index: usize| {
         let before = index.checked_sub(1).map_or(0, |before| tags[before].end);
         without_bullet(&content[before..tags[index].start]).is_empty()
     };
-    let begins = |index: usize| {
-        let follows_end = index == 0 || tags[index - 1].form != Form::Open;
-        tags[index].form == Form::Open && gap_before(index) && follows_end
-    };
-    let ends = |index: usize| {
-        let next_begins = match tags.get(index + 1) {
-            Some(next) => next.form != Form::Close && gap_before(index + 1),
-            None => content[tags[index].end..].trim().is_empty(),
-        };
-        tags[index].form == Form::Close && next_begins
+    let fits = |index: usize| match (tags[index].form, tags.get(index + 1)) {
+        (Form::Open, _) => {
+            blank_before(index) && (index == 0 || tags[index - 1].form != Form::Open)
+        }
+        (_, Some(next)) => next.form != Form::Close && blank_before(index + 1),
+        (_, None) => content[tags[index].end..].trim().is_empty(),
     };
     // If no child stands where it should, any will do.
-    let strict = (0..tags.len()).any(begins) && (0..tags.len()).any(ends);
-    let begins = |index: usize| match strict {
-        true => begins(index),
-        false => tags[index].form == Form::Open,
-    };
-    let ends = |index: usize| match strict {
-        true => ends(index),
-        false => tags[index].form == Form::Close,
-    };
-
+    let fitting = |form: Form| (0..tags.len()).any(|at| tags[at].form == form && fits(at));
+    let strict = fitting(Form::Open) && fitting(Form::Close);
     let mut items = Vec::new();
     let mut open: Option<usize> = None;
     for (index, tag) in tags.iter().enumerate() {
-        match open {
-            Some(start) if ends(index) => {
+        match (tag.form, open) {
+            (Form::Close, Some(start)) if !strict || fits(index) => {
                 items.push(&content[start..tag.start]);
                 open = None;
             }
-            None if begins(index) => open = Some(tag.end),
+            (Form::Open, None) if !strict || fits(index) => open = Some(tag.end),
             // The end before it was forgotten; or it is quoted, and the end is still to come.
-            Some(start) if !strict && tag.form == Form::Open => {
+            (Form::Open, Some(start)) if !strict => {
                 items.push(&content[start..tag.start]);
                 open = Some(tag.end);
             }
             _ => {}
         }
     }
-    if let Some(start) = open {
-        items.push(&content[start..]);
-    }
+    items.extend(open.map(|start| &content[start..]));
     items
 }

@@ -11,6 +11,8 @@
 //! The search keeps the best reading for each state after each tag (Viterbi), so time
 //! is linear in the length of the reply.
 
+use std::collections::BTreeMap;
+
 use super::tags::{Block, Field, Form, Name, Tag};
 
 /// A block as it was found. Contents are as they stand in the reply.
@@ -19,7 +21,8 @@ pub struct Found<'a> {
     pub block: Block,
     /// The opening tag, for its attributes; empty if that was forgotten.
     pub tag: &'a str,
-    pub fields: Vec<(Field, &'a str)>,
+    /// By name.
+    pub fields: Vec<(&'static str, &'a str)>,
     /// Its end was found, and not only supposed.
     pub closed: bool,
 }
@@ -41,23 +44,20 @@ const SECOND_LINE: u32 = 20;
 /// Between two fields there should be nothing.
 const JUNK: u32 = 3;
 const DENIED_JUNK: u32 = 20;
-/// A field without its end, at the next field or at the block's end. Here and below:
-/// tags that are meant mostly begin a line, quotations seldom do.
-const NO_FIELD_END: u32 = 16;
-const NO_FIELD_END_AT_LINE: u32 = 8;
-const NO_FIELD_END_IN_BLOCK: u32 = 25;
-const NO_FIELD_END_IN_BLOCK_AT_LINE: u32 = 10;
+/// A field without its end, at the next field or at the block's end. Of two prices the
+/// first is for a tag that begins a line: those that are meant mostly do, quotations
+/// seldom.
+const NO_FIELD_END: [u32; 2] = [8, 16];
+const NO_FIELD_END_IN_BLOCK: [u32; 2] = [10, 25];
 /// `<title>…</subtitle>`, `<observation>…</summary>`.
 const WRONG_END: u32 = 17;
 /// A field that can only be there once, once more.
 const TWICE: u32 = 25;
 /// A block without its beginning, or its end.
 const NO_BLOCK_START: u32 = 25;
-const NO_BLOCK_END: u32 = 25;
-const NO_BLOCK_END_AT_LINE: u32 = 5;
+const NO_BLOCK_END: [u32; 2] = [5, 25];
 /// A block that is left in the middle of a field for another.
-const ABANDONED_AT_LINE: u32 = 15;
-const ABANDONED: u32 = 30;
+const ABANDONED: [u32; 2] = [15, 30];
 /// A whole block quoted in a field; and another beginning or end in that.
 const QUOTATION: u32 = 15;
 const NESTED: u32 = 24;
@@ -67,7 +67,7 @@ const CUT_IN_FIELD: u32 = 8;
 /// The same in a field that quotes a whole block: rather is the quotation none.
 const CUT_AFTER_QUOTATION: u32 = 60;
 
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+#[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
 enum State {
     Outside,
     /// In a block, between its fields.
@@ -78,44 +78,35 @@ enum State {
 }
 
 impl State {
-    const COUNT: usize = 1 + 3 + 2 * 3 * Field::COUNT;
-
-    fn slot(self) -> usize {
-        let field =
-            |block: Block, field: Field| 4 + 2 * (block as usize * Field::COUNT + field as usize);
-        match self {
-            State::Outside => 0,
-            State::Between(block) => 1 + block as usize,
-            State::Inside(block, name) => field(block, name),
-            State::Quoting(block, name) => field(block, name) + 1,
+    /// After a block's opening tag.
+    fn begun(block: Block) -> State {
+        match block {
+            Block::Nothing => State::Inside(block, Field::WHY),
+            Block::Observation | Block::Summary => State::Between(block),
         }
     }
 }
 
-/// What a tag does in a reading, if it is not mere text.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
-enum Step {
-    BlockStart(Block),
-    FieldStart(Field),
-    FieldEnd,
-    BlockEnd,
-    /// The block ends without its end, and without the field that is open.
-    BlockCut,
-}
-
 /// The best reading so far that ends in a certain state.
-#[derive(Debug, Clone, Copy)]
+#[derive(Debug, Clone, Copy, Default)]
 struct Path {
     cost: u32,
     /// The fields that the block has so far, as bits.
     seen: u32,
     /// The field that is open quotes a whole block.
     quotes: bool,
-    /// The last of its steps.
+    /// The last tag that is not mere text.
     last: Option<usize>,
 }
 
 impl Path {
+    fn costing(self, cost: u32) -> Path {
+        Path {
+            cost: self.cost.saturating_add(cost),
+            ..self
+        }
+    }
+
     /// With the price of the reply being over.
     fn final_cost(self, state: State) -> u32 {
         let cut = match state {
@@ -128,213 +119,150 @@ impl Path {
     }
 }
 
-struct Link {
+/// What a tag does in a reading, if it is not mere text.
+#[derive(Debug, Clone, Copy)]
+struct Link<'t> {
     before: Option<usize>,
-    tag: usize,
-    step: Step,
+    tag: &'t Tag,
+    from: State,
+    to: State,
 }
 
 pub fn cheapest<'a>(reply: &'a str, tags: &[Tag]) -> Vec<Found<'a>> {
-    let mut search = Search::new();
-    for (index, tag) in tags.iter().enumerate() {
-        search.take(index, tag);
-    }
-    blocks(reply, tags, &search.best())
-}
-
-struct Search {
-    links: Vec<Link>,
-    /// By state; `live` says which are there.
-    paths: Vec<Option<Path>>,
-    live: Vec<State>,
-    next_paths: Vec<Option<Path>>,
-    next_live: Vec<State>,
-}
-
-impl Search {
-    fn new() -> Search {
-        let mut paths = vec![None; State::COUNT];
-        paths[State::Outside.slot()] = Some(Path {
-            cost: 0,
-            seen: 0,
-            quotes: false,
-            last: None,
-        });
-        Search {
-            links: Vec::new(),
-            paths,
-            live: vec![State::Outside],
-            next_paths: vec![None; State::COUNT],
-            next_live: Vec::new(),
+    let mut search = Search {
+        links: Vec::new(),
+        paths: BTreeMap::from([(State::Outside, Path::default())]),
+    };
+    for tag in tags {
+        for (state, path) in std::mem::take(&mut search.paths) {
+            search.moves(state, path, tag);
         }
     }
+    blocks(reply, &search.best())
+}
 
-    fn take(&mut self, index: usize, tag: &Tag) {
-        let live = std::mem::take(&mut self.live);
-        for &state in &live {
-            if let Some(path) = self.paths[state.slot()].take() {
-                self.moves(state, path, index, tag);
-            }
-        }
-        self.live = live;
-        self.live.clear();
-        std::mem::swap(&mut self.live, &mut self.next_live);
-        std::mem::swap(&mut self.paths, &mut self.next_paths);
-    }
+struct Search<'t> {
+    links: Vec<Link<'t>>,
+    paths: BTreeMap<State, Path>,
+}
 
+impl<'t> Search<'t> {
     /// All that a tag can mean in a state.
-    fn moves(&mut self, state: State, path: Path, index: usize, tag: &Tag) {
+    fn moves(&mut self, state: State, path: Path, tag: &'t Tag) {
         let loose = if tag.fits { 0 } else { LOOSE };
-        let mut go = |to: State, cost: u32, steps: &[Step]| {
-            self.offer(to, path, cost, index, steps);
+        let priced = |prices: [u32; 2]| prices[usize::from(!tag.begins_line)];
+        let wrong = |right: bool| if right { 0 } else { WRONG_END };
+        let twice = |field: Field| match path.seen & field.bit() != 0 && !field.repeats() {
+            true => TWICE,
+            false => 0,
         };
-        go(state, price_as_text(state, tag), &[]);
+        let text = price_as_text(state, tag);
+        self.offer(state, path.costing(text));
+        let mut go = |to: State, cost: u32| self.follow(state, to, path.costing(cost), tag);
         match (state, tag.name, tag.form) {
-            (State::Outside, Name::Block(block), Form::Open) => {
-                let (to, steps) = start(block);
-                go(to, loose, steps);
-            }
-            (State::Outside, Name::Block(Block::Nothing), Form::Empty) => {
-                let steps = [Step::BlockStart(Block::Nothing), Step::BlockEnd];
-                go(State::Outside, loose, &steps);
-            }
+            (State::Outside, Name::Block(block), Form::Open) => go(State::begun(block), loose),
+            (State::Outside, Name::Block(Block::Nothing), Form::Empty) => go(state, loose),
             (State::Outside, Name::Field(field), Form::Open) if tag.begins_line => {
                 let block = match field.of(Block::Observation) {
                     true => Block::Observation,
                     false => Block::Summary,
                 };
-                let steps = [Step::BlockStart(block), Step::FieldStart(field)];
-                go(State::Inside(block, field), NO_BLOCK_START + loose, &steps);
+                go(State::Inside(block, field), NO_BLOCK_START + loose);
             }
             (State::Between(block), Name::Field(field), Form::Open) if field.of(block) => {
-                let cost = loose + twice(path, field);
-                go(
-                    State::Inside(block, field),
-                    cost,
-                    &[Step::FieldStart(field)],
-                );
+                go(State::Inside(block, field), loose + twice(field));
             }
+            // An empty field says nothing.
             (State::Between(block), Name::Field(field), Form::Empty) if field.of(block) => {
-                go(state, loose, &[Step::FieldStart(field), Step::FieldEnd]);
+                self.offer(state, path.costing(loose));
             }
             (State::Between(block), Name::Block(end), Form::Close) => {
-                let wrong = if end == block { 0 } else { WRONG_END };
-                go(State::Outside, loose + wrong, &[Step::BlockEnd]);
+                go(State::Outside, loose + wrong(end == block));
             }
             (State::Between(_), Name::Block(block), Form::Open) if tag.fits => {
-                let (to, steps) = start(block);
-                let cost = match tag.begins_line {
-                    true => NO_BLOCK_END_AT_LINE,
-                    false => NO_BLOCK_END,
-                };
-                go(to, cost, &[&[Step::BlockCut], steps].concat());
+                go(State::begun(block), priced(NO_BLOCK_END));
             }
             (State::Inside(Block::Nothing, _), Name::Block(Block::Nothing), Form::Close) => {
-                go(State::Outside, loose, &[Step::FieldEnd, Step::BlockEnd]);
+                go(State::Outside, loose);
             }
             (State::Inside(Block::Nothing, _), Name::Field(_), _) => {}
             (State::Inside(block, field), Name::Field(end), Form::Close) => {
-                let wrong = if end == field { 0 } else { WRONG_END };
-                go(State::Between(block), loose + wrong, &[Step::FieldEnd]);
+                go(State::Between(block), loose + wrong(end == field));
             }
             (State::Inside(block, _), Name::Field(field), Form::Open) if field.of(block) => {
-                let missing = match tag.begins_line {
-                    true => NO_FIELD_END_AT_LINE,
-                    false => NO_FIELD_END,
-                };
-                let cost = missing + twice(path, field);
-                let steps = [Step::FieldEnd, Step::FieldStart(field)];
-                go(State::Inside(block, field), cost, &steps);
+                let cost = priced(NO_FIELD_END) + twice(field);
+                go(State::Inside(block, field), cost);
             }
             (State::Inside(block, _), Name::Block(end), Form::Close) => {
-                let wrong = if end == block { 0 } else { WRONG_END };
-                let missing = match tag.begins_line {
-                    true => NO_FIELD_END_IN_BLOCK_AT_LINE,
-                    false => NO_FIELD_END_IN_BLOCK,
-                };
-                let cost = missing + loose + wrong;
-                go(State::Outside, cost, &[Step::FieldEnd, Step::BlockEnd]);
+                let missing = priced(NO_FIELD_END_IN_BLOCK);
+                go(State::Outside, missing + loose + wrong(end == block));
             }
             (State::Inside(block, field), Name::Block(other), Form::Open) if tag.fits => {
-                let (to, steps) = start(other);
-                let cost = match tag.begins_line {
-                    true => ABANDONED_AT_LINE,
-                    false => ABANDONED,
+                go(State::begun(other), priced(ABANDONED));
+                let quoting = Path {
+                    quotes: true,
+                    ..path.costing(QUOTATION)
                 };
-                go(to, cost, &[&[Step::BlockCut], steps].concat());
-                go(State::Quoting(block, field), QUOTATION, &[]);
+                self.offer(State::Quoting(block, field), quoting);
             }
             (State::Quoting(block, field), Name::Block(end), Form::Close)
                 if tag.fits && end != Block::Nothing =>
             {
-                go(State::Inside(block, field), 0, &[]);
+                self.offer(State::Inside(block, field), path);
             }
             _ => {}
         }
     }
 
-    fn offer(&mut self, to: State, from: Path, cost: u32, tag: usize, steps: &[Step]) {
-        let slot = &mut self.next_paths[to.slot()];
-        let cost = from.cost.saturating_add(cost);
-        match slot {
-            Some(best) if best.cost <= cost => return,
-            Some(_) => {}
-            None => self.next_live.push(to),
+    /// A tag that is structure: it begins or ends something.
+    fn follow(&mut self, from: State, to: State, mut path: Path, tag: &'t Tag) {
+        if self.has_cheaper(to, path) {
+            return;
         }
-        let mut path = Path { cost, ..from };
-        path.quotes |= matches!(to, State::Quoting(..));
-        for &step in steps {
-            match step {
-                Step::BlockStart(_) => path.seen = 0,
-                Step::FieldStart(field) => {
-                    path.seen |= 1 << field as u32;
-                    path.quotes = false;
-                }
-                _ => {}
-            }
-            let before = path.last.replace(self.links.len());
-            self.links.push(Link { before, tag, step });
+        if from == State::Outside || tag.is_of_block() {
+            path.seen = 0;
         }
-        *slot = Some(path);
+        if let State::Inside(_, field) = to {
+            path.seen |= field.bit();
+            path.quotes = false;
+        }
+        let before = path.last.replace(self.links.len());
+        self.links.push(Link {
+            before,
+            tag,
+            from,
+            to,
+        });
+        self.offer(to, path);
     }
 
-    fn best(&self) -> Vec<(usize, Step)> {
-        let ends = self
-            .live
-            .iter()
-            .filter_map(|&state| Some((state, self.paths[state.slot()]?)));
-        let best = ends.min_by_key(|&(state, path)| path.final_cost(state));
-        let mut steps = Vec::new();
+    fn offer(&mut self, to: State, path: Path) {
+        if !self.has_cheaper(to, path) {
+            self.paths.insert(to, path);
+        }
+    }
+
+    fn has_cheaper(&self, to: State, path: Path) -> bool {
+        let best = self.paths.get(&to);
+        best.is_some_and(|best| best.cost <= path.cost)
+    }
+
+    fn best(&self) -> Vec<Link<'t>> {
+        let ends = self.paths.iter();
+        let best = ends.min_by_key(|&(&state, path)| path.final_cost(state));
+        let mut links = Vec::new();
         let mut at = best.and_then(|(_, path)| path.last);
-        while let Some(link) = at.map(|at| &self.links[at]) {
-            steps.push((link.tag, link.step));
+        while let Some(link) = at.map(|at| self.links[at]) {
+            links.push(link);
             at = link.before;
         }
-        steps.reverse();
-        steps
-    }
-}
-
-fn start(block: Block) -> (State, &'static [Step]) {
-    match block {
-        Block::Nothing => (
-            State::Inside(Block::Nothing, Field::Why),
-            &[
-                Step::BlockStart(Block::Nothing),
-                Step::FieldStart(Field::Why),
-            ],
-        ),
-        Block::Observation => (
-            State::Between(block),
-            &[Step::BlockStart(Block::Observation)],
-        ),
-        Block::Summary => (State::Between(block), &[Step::BlockStart(Block::Summary)]),
+        links.reverse();
+        links
     }
 }
 
 fn price_as_text(state: State, tag: &Tag) -> u32 {
-    let begins_block = matches!((tag.name, tag.form), (Name::Block(_), Form::Open));
-    let bounds_block = matches!(tag.name, Name::Block(_));
+    let begins_block = tag.is_of_block() && tag.form == Form::Open;
     match (state, tag.fits) {
         (State::Inside(_, field), false) if field.is_one_line() && tag.begins_line => SECOND_LINE,
         (State::Between(_), false) => JUNK,
@@ -344,45 +272,41 @@ fn price_as_text(state: State, tag: &Tag) -> u32 {
         (State::Between(_), true) => DENIED_JUNK,
         (State::Inside(..), true) if begins_block => DENIED_BLOCK,
         (State::Inside(..), true) => DENIED,
-        (State::Quoting(..), true) if bounds_block => NESTED,
+        (State::Quoting(..), true) if tag.is_of_block() => NESTED,
         (State::Quoting(..), true) => 0,
     }
 }
 
-fn twice(path: Path, field: Field) -> u32 {
-    let seen = path.seen & (1 << field as u32) != 0;
-    if seen && !field.repeats() { TWICE } else { 0 }
-}
-
-/// What the steps cut out of the reply.
-fn blocks<'a>(reply: &'a str, tags: &[Tag], steps: &[(usize, Step)]) -> Vec<Found<'a>> {
+/// What the steps of a reading cut out of the reply.
+fn blocks<'a>(reply: &'a str, links: &[Link<'_>]) -> Vec<Found<'a>> {
     let mut blocks: Vec<Found> = Vec::new();
     let mut open: Option<(Field, usize)> = None;
-    for &(index, step) in steps {
-        let tag = &tags[index];
-        match step {
-            Step::BlockStart(block) => blocks.push(Found {
+    for Link { tag, from, to, .. } in links {
+        let begins_block = *from == State::Outside || (tag.is_of_block() && tag.form == Form::Open);
+        // A field that is open when another block begins was cut.
+        if let Some((field, start)) = open.take()
+            && let Some(found) = blocks.last_mut().filter(|_| !begins_block)
+        {
+            found.fields.push((field.name(), &reply[start..tag.start]));
+        }
+        if begins_block {
+            let (block, text) = match (tag.name, *to) {
+                (Name::Block(block), _) => (block, &reply[tag.start..tag.end]),
+                (_, State::Inside(block, _)) => (block, ""),
+                _ => continue,
+            };
+            blocks.push(Found {
                 block,
-                tag: match tag.name {
-                    Name::Block(_) => &reply[tag.start..tag.end],
-                    Name::Field(_) => "",
-                },
+                tag: text,
                 fields: Vec::new(),
                 closed: false,
-            }),
-            Step::FieldStart(field) => open = Some((field, tag.end)),
-            Step::FieldEnd => {
-                if let (Some((field, start)), Some(found)) = (open.take(), blocks.last_mut()) {
-                    let content = reply.get(start..tag.start).unwrap_or_default();
-                    found.fields.push((field, content));
-                }
-            }
-            Step::BlockEnd => {
-                if let Some(found) = blocks.last_mut() {
-                    found.closed = true;
-                }
-            }
-            Step::BlockCut => open = None,
+            });
+        }
+        if let (State::Outside, Some(found)) = (to, blocks.last_mut()) {
+            found.closed = true;
+        }
+        if let State::Inside(_, field) = to {
+            open = Some((*field, tag.end));
         }
     }
     blocks

@@ -12,65 +12,66 @@ pub enum Name {
     Field(Field),
 }
 
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+#[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
 pub enum Block {
     Observation,
     Summary,
     Nothing,
 }
 
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub enum Field {
-    Type,
-    Title,
-    Subtitle,
-    Facts,
-    Narrative,
-    Concepts,
-    FilesRead,
-    FilesModified,
-    FilesEdited,
-    Files,
-    Events,
-    Text,
-    Request,
-    Investigated,
-    Learned,
-    Completed,
-    NextSteps,
-    Notes,
-    /// What stands in a `<nothing>`, which has no fields.
-    Why,
-}
+/// A field of a block, by its place in `FIELDS`.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
+pub struct Field(usize);
+
+const BOTH: &[Block] = &[Block::Observation, Block::Summary];
+
+/// Each with the blocks that have it.
+const FIELDS: [(&str, &[Block]); 19] = [
+    // What stands in a `<nothing>`, which has no fields.
+    ("", &[Block::Nothing]),
+    ("type", &[Block::Observation]),
+    ("title", &[Block::Observation]),
+    ("subtitle", &[Block::Observation]),
+    ("facts", &[Block::Observation]),
+    ("narrative", &[Block::Observation]),
+    ("concepts", &[Block::Observation]),
+    ("files_read", BOTH),
+    ("files_modified", BOTH),
+    ("files_edited", BOTH),
+    ("files", &[Block::Observation]),
+    ("events", &[Block::Observation]),
+    ("text", &[Block::Observation]),
+    ("request", &[Block::Summary]),
+    ("investigated", &[Block::Summary]),
+    ("learned", &[Block::Summary]),
+    ("completed", &[Block::Summary]),
+    ("next_steps", &[Block::Summary]),
+    ("notes", &[Block::Summary]),
+];
 
 impl Field {
-    pub const COUNT: usize = Field::Why as usize + 1;
+    pub const WHY: Field = Field(0);
+
+    pub fn name(self) -> &'static str {
+        FIELDS[self.0].0
+    }
 
     pub fn of(self, block: Block) -> bool {
-        use Field as F;
-        match self {
-            F::Type | F::Title | F::Subtitle | F::Facts | F::Narrative => {
-                block == Block::Observation
-            }
-            F::Concepts | F::Files | F::Events | F::Text => block == Block::Observation,
-            F::FilesRead | F::FilesModified | F::FilesEdited => block != Block::Nothing,
-            F::Request | F::Investigated | F::Learned => block == Block::Summary,
-            F::Completed | F::NextSteps | F::Notes => block == Block::Summary,
-            F::Why => block == Block::Nothing,
-        }
+        FIELDS[self.0].1.contains(&block)
     }
 
     pub fn is_one_line(self) -> bool {
-        matches!(self, Field::Type | Field::Title | Field::Subtitle)
+        matches!(self.name(), "type" | "title" | "subtitle")
     }
 
     /// Lists may be given in several parts; of everything else there is one.
     pub fn repeats(self) -> bool {
-        use Field as F;
-        matches!(
-            self,
-            F::Facts | F::Concepts | F::FilesRead | F::FilesModified | F::FilesEdited | F::Files
-        )
+        matches!(self.name(), "facts" | "concepts") || self.name().starts_with("files")
+    }
+
+    /// Its place in a set of fields.
+    pub fn bit(self) -> u32 {
+        1 << self.0
     }
 }
 
@@ -92,6 +93,12 @@ pub struct Tag {
     pub fits: bool,
     /// Nothing but spaces before it on its line.
     pub begins_line: bool,
+}
+
+impl Tag {
+    pub fn is_of_block(&self) -> bool {
+        matches!(self.name, Name::Block(_))
+    }
 }
 
 pub fn find(text: &str) -> Vec<Tag> {
@@ -125,28 +132,19 @@ pub fn find(text: &str) -> Vec<Tag> {
 pub fn tag_at(text: &str, start: usize) -> Option<(String, Form, usize)> {
     // Longer than any tag with a few attributes; it also bounds the work at each `<`.
     const LONGEST: usize = 200;
-    let bytes = &text.as_bytes()[start + 1..];
-    let bytes = &bytes[..bytes.len().min(LONGEST)];
-    let length = bytes.iter().position(|&byte| matches!(byte, b'>' | b'<'))?;
-    if bytes[length] != b'>' {
-        return None;
-    }
-    let inner = text.get(start + 1..start + 1 + length)?.trim_start();
-    let (inner, closes) = match inner.strip_prefix('/') {
-        Some(rest) => (rest.trim_start(), true),
-        None => (inner, false),
-    };
-    let (inner, empty) = match inner.strip_suffix('/') {
-        Some(rest) => (rest, true),
-        None => (inner, false),
-    };
-    let word_end = inner
-        .find(|c: char| !(c.is_ascii_alphabetic() || matches!(c, '_' | '-')))
-        .unwrap_or(inner.len());
-    let (word, attributes) = inner.split_at(word_end);
+    let rest = &text[start + 1..];
+    let mut bytes = rest.bytes().take(LONGEST);
+    let length = bytes.position(|byte| matches!(byte, b'>' | b'<'))?;
+    let inner = rest[..length].trim_start();
+    let unclosed = inner.trim_start_matches('/').trim_start();
+    let closes = inner.starts_with('/');
+    let empty = unclosed.ends_with('/');
+    let inner = unclosed.trim_end_matches('/');
+    let word_end = inner.find(|c: char| !(c.is_ascii_alphabetic() || matches!(c, '_' | '-')));
+    let (word, attributes) = inner.split_at(word_end.unwrap_or(inner.len()));
     let attributes_like = attributes.trim().is_empty()
         || (attributes.starts_with(char::is_whitespace) && attributes.contains('='));
-    if word.is_empty() || !attributes_like {
+    if !rest[length..].starts_with('>') || word.is_empty() || !attributes_like {
         return None;
     }
     let form = match (closes, empty) {
@@ -155,35 +153,16 @@ pub fn tag_at(text: &str, start: usize) -> Option<(String, Form, usize)> {
         (false, false) => Form::Open,
     };
     let word = word.to_ascii_lowercase().replace('-', "_");
-    Some((word, form, start + 1 + length + 1))
+    Some((word, form, start + length + 2))
 }
 
 fn name(word: &str) -> Option<Name> {
+    let field = || FIELDS.iter().position(|(name, ..)| *name == word);
     Some(match word {
         "observation" => Name::Block(Block::Observation),
         "summary" => Name::Block(Block::Summary),
         "nothing" => Name::Block(Block::Nothing),
-        _ => Name::Field(match word {
-            "type" => Field::Type,
-            "title" => Field::Title,
-            "subtitle" => Field::Subtitle,
-            "facts" => Field::Facts,
-            "narrative" => Field::Narrative,
-            "concepts" => Field::Concepts,
-            "files_read" => Field::FilesRead,
-            "files_modified" => Field::FilesModified,
-            "files_edited" => Field::FilesEdited,
-            "files" => Field::Files,
-            "events" => Field::Events,
-            "text" => Field::Text,
-            "request" => Field::Request,
-            "investigated" => Field::Investigated,
-            "learned" => Field::Learned,
-            "completed" => Field::Completed,
-            "next_steps" => Field::NextSteps,
-            "notes" => Field::Notes,
-            _ => return None,
-        }),
+        _ => Name::Field(Field(field()?)),
     })
 }
 
@@ -200,12 +179,14 @@ fn fits(text: &str, tags: &[Tag], index: usize) -> bool {
         Name::Field(field) => other.name == tag.name && !field.repeats(),
         Name::Block(_) => false,
     };
-    let ends_field = |other: &Tag| is_field(other) && other.form != Form::Open && !twice(other);
-    let begins_field = |other: &Tag| is_field(other) && other.form != Form::Close && !twice(other);
+    let ends_field =
+        |other: &Tag| !other.is_of_block() && other.form != Form::Open && !twice(other);
+    let begins_field =
+        |other: &Tag| !other.is_of_block() && other.form != Form::Close && !twice(other);
 
     match (tag.name, tag.form) {
         (Name::Block(Block::Nothing), Form::Empty) => {
-            let block_end = |tag: &Tag| !is_field(tag) && tag.form != Form::Open;
+            let block_end = |tag: &Tag| tag.is_of_block() && tag.form != Form::Open;
             before.map_or(any_before.is_none(), block_end)
         }
         (Name::Block(Block::Nothing), Form::Open) => {
@@ -221,35 +202,25 @@ fn fits(text: &str, tags: &[Tag], index: usize) -> bool {
         }),
         (Name::Block(_), Form::Empty) => false,
         (Name::Field(_), Form::Close) => {
-            let block_end = |after: &Tag| !is_field(after) && after.form == Form::Close;
+            let block_end = |after: &Tag| after.is_of_block() && after.form == Form::Close;
             is_last || after.is_some_and(|after| begins_field(after) || block_end(after))
         }
         (Name::Field(_), Form::Open | Form::Empty) => {
-            let block_start = |before: &Tag| !is_field(before) && before.form == Form::Open;
+            let block_start = |before: &Tag| before.is_of_block() && before.form == Form::Open;
             before.is_some_and(|before| ends_field(before) || block_start(before))
         }
     }
 }
 
-fn is_field(tag: &Tag) -> bool {
-    matches!(tag.name, Name::Field(_))
-}
-
 /// Nothing more, or a tag that was cut off.
 fn is_end(rest: &str) -> bool {
     let rest = rest.trim();
-    let cut = |rest: &str| rest.starts_with('<') && !rest.contains([' ', '\n', '>']);
-    rest.is_empty() || cut(rest)
+    rest.is_empty() || (rest.starts_with('<') && !rest.contains([' ', '\n', '>']))
 }
 
 /// Nothing between two tags, or only an element that we do not know, or a comment.
 fn is_blank(gap: &str) -> bool {
     let gap = gap.trim();
-    let mut start = gap.chars();
-    gap.is_empty()
-        || (start.next() == Some('<')
-            && start
-                .next()
-                .is_some_and(|c| c.is_ascii_alphabetic() || c == '!')
-            && gap.ends_with('>'))
+    let begins = |rest: &str| rest.starts_with(|c: char| c.is_ascii_alphabetic() || c == '!');
+    gap.is_empty() || (gap.strip_prefix('<').is_some_and(begins) && gap.ends_with('>'))
 }

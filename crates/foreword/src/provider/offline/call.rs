@@ -18,37 +18,11 @@ pub struct Call {
     pub text: String,
 }
 
-const INTERPRETERS: &[&str] = &[
-    "node", "python", "python3", "ruby", "bash", "sh", "deno", "bun", "php", "perl",
-];
-const WITH_SUBCOMMAND: &[&str] = &[
-    "cargo",
-    "go",
-    "npm",
-    "pnpm",
-    "yarn",
-    "npx",
-    "make",
-    "just",
-    "git",
-    "docker",
-    "kubectl",
-    "terraform",
-    "dotnet",
-    "mvn",
-    "gradle",
-    "./gradlew",
-    "poetry",
-    "uv",
-    "pip",
-    "rake",
-    "bundle",
-    "mix",
-    "swift",
-    "zig",
-    "helm",
-    "gh",
-];
+/// Programs of which the first argument says what is done: interpreters and the like.
+const NAMED_BY_ARGUMENT: &str = "node python python3 ruby bash sh deno bun php perl \
+    cargo go npm pnpm yarn npx make just git docker kubectl terraform dotnet mvn gradle \
+    ./gradlew poetry uv pip rake bundle mix swift zig helm gh";
+
 /// Looking around: a failure of these says nothing about the project.
 const LOOKING: &[&str] = &[
     "ls", "cat", "grep", "rg", "find", "head", "tail", "which", "cd", "pwd", "test", "[", "echo",
@@ -60,30 +34,23 @@ impl Call {
     /// The command that a typed line is about: the last one of a chain, before any pipe.
     pub fn of(typed: &str) -> Option<Call> {
         let chain = chain(typed);
-        let words = chain
-            .iter()
-            .rev()
-            .find(|simple| !simple.piped_into)?
-            .command();
-        let (program, rest) = words.split_first()?;
-        let text = one_line(&words.join(" "));
-        let mut name = program.clone();
-        let mut arguments: Vec<String> = rest.to_vec();
-        let takes_name = if INTERPRETERS.contains(&program.as_str()) {
-            if arguments.first().is_some_and(|word| word == "-m") {
-                arguments.remove(0);
-            }
-            1
-        } else if WITH_SUBCOMMAND.contains(&program.as_str()) {
-            let run = matches!(arguments.first().map(String::as_str), Some("run" | "exec"));
-            if run { 2 } else { 1 }
-        } else {
-            0
-        };
-        for _ in 0..takes_name {
-            if arguments.first().is_some_and(|word| !word.starts_with('-')) {
-                name.push(' ');
-                name.push_str(&arguments.remove(0));
+        let simple = chain.iter().rev().find(|simple| !simple.piped_into)?;
+        let text = one_line(&simple.words.join(" "));
+        let (program, arguments) = simple.words.split_first()?;
+        let (mut name, mut arguments) = (program.clone(), arguments.to_vec());
+        if NAMED_BY_ARGUMENT.split(' ').any(|it| it == program) {
+            let of_name = match arguments.first().map(String::as_str) {
+                Some("run" | "exec") => 2,
+                Some("-m") => {
+                    arguments.remove(0);
+                    1
+                }
+                _ => 1,
+            };
+            let of_name = arguments.iter().take(of_name);
+            let of_name = of_name.take_while(|it| !it.starts_with('-')).count();
+            for word in arguments.drain(..of_name) {
+                name = format!("{name} {word}");
             }
         }
         Some(Call {
@@ -117,45 +84,41 @@ impl Call {
 
     /// Whether this one passing proves that `other` would pass now: the same, or a wider run.
     pub fn covers(&self, other: &Call) -> bool {
+        let in_other = |argument: &String| other.arguments.contains(argument);
         self.name == other.name
             && self.folder == other.folder
-            && self
-                .arguments
-                .iter()
-                .all(|argument| other.arguments.contains(argument))
+            && self.arguments.iter().all(in_other)
     }
 }
 
 /// Where the `cd`s of a line lead, from where it is typed.
 fn folder(chain: &[Simple]) -> PathBuf {
-    let targets = chain.iter().filter_map(|simple| match simple.command() {
+    let targets = chain.iter().filter_map(|simple| match &simple.words[..] {
         [program, target] if program.trim_start_matches('(') == "cd" => Some(target),
         _ => None,
     });
-    let mut folder = PathBuf::new();
-    for target in targets.filter(|target| *target != ".") {
-        folder.push(target);
-    }
-    folder
+    targets.filter(|target| *target != ".").collect()
 }
 
 /// Whether a typed line changes files by a command that is known for it.
 pub fn changes_files(typed: &str) -> bool {
-    chain(typed)
-        .iter()
-        .any(|simple| changes(without_runner(simple.command())))
+    chain(typed).iter().any(|simple| changes(&simple.words))
 }
 
 fn changes(words: &[String]) -> bool {
+    // `npx prettier` and `python -m black` without what only starts them.
+    let words = match words {
+        [npx, rest @ ..] if npx == "npx" => rest,
+        [_, how, rest @ ..] if matches!(how.as_str(), "-m" | "exec" | "run") => rest,
+        words => words,
+    };
     let Some((program, rest)) = words.split_first() else {
         return false;
     };
     let has = |option: &str| rest.iter().any(|word| word == option);
     let short = |letter: char| {
-        let mut options = rest
-            .iter()
-            .filter(|it| it.starts_with('-') && !it.starts_with("--"));
-        options.any(|it| it.contains(letter))
+        let is_short = |it: &&String| it.starts_with('-') && !it.starts_with("--");
+        rest.iter().filter(is_short).any(|it| it.contains(letter))
     };
     let only_looks = ["--check", "--dry-run", "--diff", "--stat", "--help"];
     if only_looks.iter().any(|it| has(it)) {
@@ -176,59 +139,32 @@ fn changes(words: &[String]) -> bool {
     }
 }
 
-/// `npx prettier` and `python -m black` without what only starts them.
-fn without_runner(words: &[String]) -> &[String] {
-    let word = |at: usize| words.get(at).map(String::as_str).unwrap_or_default();
-    match (word(0), word(1)) {
-        ("npx", _) => &words[1..],
-        ("python" | "python3", "-m")
-        | ("pnpm" | "yarn" | "npm", "exec")
-        | ("poetry" | "uv", "run") => &words[2..],
-        _ => words,
-    }
+/// What `rm` takes away.
+pub fn removed(typed: &str) -> Vec<String> {
+    let chain = chain(typed).into_iter();
+    let names = chain.filter(|simple| simple.words[0] == "rm");
+    let names = names.flat_map(|simple| simple.words.into_iter().skip(1));
+    names.filter(|word| !word.starts_with('-')).collect()
 }
 
-/// One command of a typed line.
+/// One command of a typed line, without assignments and helpers in front and without
+/// redirections behind.
 #[derive(Debug, Default, PartialEq, Eq)]
 pub struct Simple {
-    words: Vec<String>,
+    pub words: Vec<String>,
     /// It reads what the one before it printed.
     piped_into: bool,
-}
-
-impl Simple {
-    /// Without assignments and helpers in front, and without redirections behind.
-    pub fn command(&self) -> &[String] {
-        let is_assignment =
-            |word: &str| word.split_once('=').is_some_and(|(name, _)| is_name(name));
-        let start = self
-            .words
-            .iter()
-            .position(|word| {
-                !is_assignment(word) && !matches!(word.as_str(), "sudo" | "time" | "nohup")
-            })
-            .unwrap_or(self.words.len());
-        let rest = &self.words[start..];
-        let redirects = |word: &String| {
-            word.starts_with('>') || word.starts_with("2>") || word.starts_with('<')
-        };
-        &rest[..rest.iter().position(redirects).unwrap_or(rest.len())]
-    }
 }
 
 /// The commands of a typed line, as a shell would part them: quotes are respected,
 /// and nothing is expanded.
 pub fn chain(typed: &str) -> Vec<Simple> {
-    let mut chain = vec![Simple::default()];
+    let mut chain = Vec::new();
+    let mut simple = Simple::default();
     let mut word: Option<String> = None;
     let mut quote = None;
     let mut characters = typed.chars().peekable();
     while let Some(character) = characters.next() {
-        let end_word = |word: &mut Option<String>, chain: &mut Vec<Simple>| {
-            if let (Some(word), Some(simple)) = (word.take(), chain.last_mut()) {
-                simple.words.push(word);
-            }
-        };
         match (quote, character) {
             (Some(open), _) if character == open => quote = None,
             (Some(_), _) => word.get_or_insert_default().push(character),
@@ -242,29 +178,34 @@ pub fn chain(typed: &str) -> Vec<Simple> {
                 word.get_or_insert_default().push('&');
             }
             (None, ';' | '&' | '|' | '\n') => {
-                end_word(&mut word, &mut chain);
+                simple.words.extend(word.take());
+                chain.push(std::mem::take(&mut simple));
                 let doubled = characters.next_if_eq(&character).is_some();
-                chain.push(Simple {
-                    words: Vec::new(),
-                    piped_into: character == '|' && !doubled,
-                });
+                simple.piped_into = character == '|' && !doubled;
             }
-            (None, character) if character.is_whitespace() => end_word(&mut word, &mut chain),
+            (None, character) if character.is_whitespace() => simple.words.extend(word.take()),
             (None, character) => word.get_or_insert_default().push(character),
         }
     }
-    if let (Some(word), Some(simple)) = (word, chain.last_mut()) {
-        simple.words.push(word);
+    simple.words.extend(word);
+    chain.push(simple);
+    for simple in &mut chain {
+        let start = simple.words.iter().take_while(|it| is_helper(it)).count();
+        simple.words.drain(..start);
+        let redirects = |it: &String| it.starts_with(['>', '<']) || it.starts_with("2>");
+        let end = simple.words.iter().position(redirects);
+        simple.words.truncate(end.unwrap_or(usize::MAX));
     }
-    chain.retain(|simple| !simple.command().is_empty());
+    chain.retain(|simple| !simple.words.is_empty());
     chain
 }
 
-fn is_name(text: &str) -> bool {
-    !text.is_empty()
-        && text
-            .chars()
-            .all(|it| it.is_ascii_alphanumeric() || it == '_')
+/// `sudo`, `RUST_LOG=1`.
+fn is_helper(word: &str) -> bool {
+    let is_name = |it: char| it.is_ascii_alphanumeric() || it == '_';
+    let assigned = word.split_once('=').map(|(name, _)| name);
+    matches!(word, "sudo" | "time" | "nohup")
+        || assigned.is_some_and(|name| !name.is_empty() && name.chars().all(is_name))
 }
 
 #[cfg(test)]

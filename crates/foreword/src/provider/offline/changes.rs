@@ -6,6 +6,7 @@
 use foreword_core::text::{count, shorten};
 
 use super::steps::Edit;
+use super::{code, once, speech};
 
 /// What edits made of one file.
 #[derive(Debug, PartialEq)]
@@ -62,12 +63,12 @@ pub fn paths<'a>(edits: &[&'a Edit]) -> Vec<&'a str> {
 
 /// `src/a.rs, src/b.rs and 3 more`.
 pub fn names(edits: &[&Edit]) -> String {
-    let paths = paths(edits);
-    match paths.as_slice() {
+    match paths(edits).as_slice() {
         [] => "no edited files".to_owned(),
-        [one] => (*one).to_owned(),
-        [one, two] => format!("{one}, {two}"),
-        [one, two, rest @ ..] => format!("{one}, {two} and {} more", rest.len()),
+        [one, two, rest @ ..] if !rest.is_empty() => {
+            format!("{one}, {two} and {} more", rest.len())
+        }
+        few => few.join(", "),
     }
 }
 
@@ -81,18 +82,18 @@ pub fn sizes(edits: &[&Edit]) -> String {
     shorten(&sizes.join(", "), 140).into_owned()
 }
 
+/// `Created a.rs. Changed b.rs, c.rs.`
 pub fn sentence(edits: &[&Edit]) -> String {
     let changes = changes(edits);
-    let listed = |created: bool, verb: &str| {
+    let said = [("Created", true), ("Changed", false)].map(|(verb, created)| {
         let of_kind = changes.iter().filter(|it| it.created.is_some() == created);
         let paths: Vec<&str> = of_kind.map(|it| it.path).collect();
-        (!paths.is_empty()).then(|| format!("{verb} {}", paths.join(", ")))
-    };
-    match (listed(true, "Created"), listed(false, "Changed")) {
-        (None, None) => String::new(),
-        (Some(one), None) | (None, Some(one)) => format!("{one}."),
-        (Some(created), Some(changed)) => format!("{created}. {changed}."),
-    }
+        match paths.is_empty() {
+            true => String::new(),
+            false => format!("{verb} {}. ", paths.join(", ")),
+        }
+    });
+    said.concat().trim_end().to_owned()
 }
 
 /// One fact per file: the lines that changed, or how much there is of it and what
@@ -106,16 +107,7 @@ pub fn facts(edits: &[&Edit]) -> Vec<String> {
     facts.collect()
 }
 
-fn fact(change: &Change<'_>) -> Option<String> {
-    let telling = |lines: &[&'_ str]| -> Vec<String> {
-        let own = lines.iter().filter(|line| !is_import(line));
-        own.map(|line| (*line).to_owned()).collect()
-    };
-    let (mut removed, mut added) = (telling(&change.removed), telling(&change.added));
-    if removed.is_empty() && added.is_empty() {
-        removed = change.removed.iter().map(|it| (*it).to_owned()).collect();
-        added = change.added.iter().map(|it| (*it).to_owned()).collect();
-    }
+fn fact<'a>(change: &Change<'a>) -> Option<String> {
     let defined = names_defined(change);
     let defines = match defined.as_slice() {
         [] => String::new(),
@@ -125,25 +117,32 @@ fn fact(change: &Change<'_>) -> Option<String> {
         let lines = count(lines as u64, "line", "lines");
         return Some(format!(" is new, {lines}{defines}"));
     }
-    match (removed.as_slice(), added.as_slice()) {
-        ([], []) => None,
-        ([old], [new]) if defined.is_empty() => Some(replaced(old, new)),
-        ([], new @ ([_] | [_, _])) if defined.is_empty() => Some(format!(": added {}", code(new))),
-        (old @ ([_] | [_, _]), []) => Some(format!(": removed {}", code(old))),
-        ([_] | [_, _], [_] | [_, _]) if defined.is_empty() => {
-            Some(format!(": {} became {}", code(&removed), code(&added)))
-        }
+    let telling = |lines: &[&'a str]| -> Vec<&'a str> {
+        let own = lines.iter().filter(|line| !is_import(line));
+        own.copied().collect()
+    };
+    let (mut removed, mut added) = (telling(&change.removed), telling(&change.added));
+    if removed.is_empty() && added.is_empty() {
+        (removed, added) = (change.removed.clone(), change.added.clone());
+    }
+    let few = removed.len() <= 2 && added.len() <= 2 && defined.is_empty();
+    Some(match (removed.as_slice(), added.as_slice()) {
+        ([], []) => return None,
+        ([old], [new]) if few => replaced(old, new),
+        ([], new) if few => format!(": added {}", codes(new)),
+        (old, []) if few => format!(": removed {}", codes(old)),
+        (old, new) if few => format!(": {} became {}", codes(old), codes(new)),
         _ => {
             // The longest line tells most.
             let sample = added.iter().rev().max_by_key(|line| line.len().min(70));
             let sample = sample.filter(|_| defined.is_empty());
-            let sample = sample.map(|line| format!(", among them `{}`", shorten(line, 70)));
+            let sample = sample.map(|line| format!(", among them {}", code(line, 70)));
             let lines = count(change.added.len() as u64, "line", "lines");
             let gone = change.removed.len();
             let sample = sample.unwrap_or_default();
-            Some(format!(": {lines} in, {gone} out{sample}{defines}"))
+            format!(": {lines} in, {gone} out{sample}{defines}")
         }
-    }
+    })
 }
 
 /// Of long lines, only the words that differ.
@@ -155,103 +154,64 @@ fn replaced(old: &str, new: &str) -> String {
     let same = |(a, b): &(&&str, &&str)| a == b;
     let shorter = old.len().min(new.len());
     let head = old.iter().zip(&new).take_while(same).count();
-    let tail = old
-        .iter()
-        .rev()
-        .zip(new.iter().rev())
-        .take_while(same)
-        .count();
-    let tail = tail.min(shorter - head);
+    let ends = old.iter().rev().zip(new.iter().rev());
+    let tail = ends.take_while(same).count().min(shorter - head);
     // A word before, so that `40` becomes `"pool": 40`.
     let from = head.saturating_sub(usize::from(head + tail < shorter));
-    let middle = |words: &[&str]| words[from..words.len() - tail].join(" ");
-    let (old, new) = (middle(&old), middle(&new));
-    match (old.as_str(), new.as_str()) {
-        ("", new) => format!(": now also `{}`", shorten(new, 100)),
-        (old, "") => format!(": no longer `{}`", shorten(old, 100)),
-        (old, new) => format!(": `{}` became `{}`", shorten(old, 100), shorten(new, 100)),
+    let middle = |words: &[&str]| code(&words[from..words.len() - tail].join(" "), 100);
+    match (middle(&old), middle(&new)) {
+        (old, new) if old == "``" => format!(": now also {new}"),
+        (old, new) if new == "``" => format!(": no longer {old}"),
+        (old, new) => format!(": {old} became {new}"),
     }
 }
 
-fn code(lines: &[String]) -> String {
-    let lines: Vec<String> = lines
-        .iter()
-        .map(|line| format!("`{}`", shorten(line, 80)))
-        .collect();
+fn codes(lines: &[&str]) -> String {
+    let lines: Vec<String> = lines.iter().map(|line| code(line, 80)).collect();
     lines.join(" ")
 }
 
 /// ``a`, `b` and 2 more`.
 pub fn quoted(names: &[String]) -> String {
     let shown = names.iter().take(4).map(|name| format!("`{name}`"));
-    let shown: Vec<String> = shown.collect();
+    let shown = shown.collect::<Vec<_>>().join(", ");
     match names.len().saturating_sub(4) {
-        0 => shown.join(", "),
-        more => format!("{} and {more} more", shown.join(", ")),
+        0 => shown,
+        more => format!("{shown} and {more} more"),
     }
 }
 
 fn is_import(line: &str) -> bool {
-    [
-        "import ", "from ", "use ", "#include", "require(", "mod ", "package ",
-    ]
-    .iter()
-    .any(|it| line.starts_with(it))
+    let marks = "import |from |use |#include|require(|mod |package ";
+    marks.split('|').any(|it| line.starts_with(it))
 }
 
 /// Names that the changes define and that were not defined before, tests last.
 pub fn new_names(edits: &[&Edit]) -> Vec<String> {
-    let mut names: Vec<String> = Vec::new();
-    for name in changes(edits).iter().flat_map(names_defined) {
-        if !names.contains(&name) {
-            names.push(name);
-        }
-    }
+    let changes = changes(edits);
+    let mut names = once(changes.iter().flat_map(names_defined), |a, b| a == b);
     names.sort_by_key(|name| name.to_lowercase().starts_with("test"));
     names
 }
 
 fn names_defined(change: &Change<'_>) -> Vec<String> {
     let before: Vec<&str> = change.removed.iter().filter_map(|it| defined(it)).collect();
-    let mut names: Vec<String> = Vec::new();
-    for name in change.added.iter().filter_map(|it| defined(it)) {
-        if !before.contains(&name) && !names.iter().any(|it| it == name) {
-            names.push(name.to_owned());
-        }
-    }
-    names
+    let now = change.added.iter().filter_map(|it| defined(it));
+    let new = now.filter(|name| !before.contains(name)).map(str::to_owned);
+    once(new, |a, b| a == b)
 }
 
 /// The name that a line of source defines.
 fn defined(line: &str) -> Option<&str> {
-    let keywords = [
-        "def ",
-        "class ",
-        "fn ",
-        "struct ",
-        "enum ",
-        "trait ",
-        "function ",
-        "func ",
-        "interface ",
-    ];
-    let mut rest = line;
-    for word in [
-        "export ",
-        "default ",
-        "pub ",
-        "pub(crate) ",
-        "async ",
-        "static ",
-        "unsafe ",
-    ] {
-        rest = rest.strip_prefix(word).unwrap_or(rest);
-    }
-    let rest = keywords
-        .iter()
-        .find_map(|keyword| rest.strip_prefix(keyword))?;
-    let end = rest.find(|it: char| !it.is_alphanumeric() && it != '_');
-    let name = &rest[..end.unwrap_or(rest.len())];
+    let modifiers = "export default pub pub(crate) async static unsafe";
+    let keywords = "def class fn struct enum trait function func interface";
+    let is_modifier = |word: &&str| modifiers.split(' ').any(|it| it == *word);
+    let mut words = line.split(' ').skip_while(is_modifier);
+    let keyword = words.next()?;
+    keywords.split(' ').find(|it| *it == keyword)?;
+    let name = words.next()?;
+    let end = name.find(|it: char| !it.is_alphanumeric() && it != '_');
+    let name = &name[..end.unwrap_or(name.len())];
     (!name.is_empty() && !name.starts_with("__")).then_some(name)
 }
 
@@ -260,23 +220,14 @@ pub fn words(edits: &[&Edit]) -> Vec<String> {
     let common = [
         "return", "self", "from", "import", "with", "none", "true", "false", "test", "tests",
     ];
-    let mut words: Vec<String> = Vec::new();
     let lines = edits
         .iter()
-        .flat_map(|edit| edit.added.iter().chain(&edit.removed));
+        .flat_map(|it| it.added.iter().chain(&it.removed));
     let paths = edits.iter().map(|edit| &edit.file.path);
-    for text in lines.chain(paths) {
-        for word in text.split(|it: char| !it.is_alphanumeric() && it != '_') {
-            let word = word.to_lowercase();
-            if word.chars().count() >= 4
-                && !common.contains(&word.as_str())
-                && !words.contains(&word)
-            {
-                words.push(word);
-            }
-        }
-    }
-    words
+    let words = lines.chain(paths).flat_map(|text| speech::words(text));
+    let words = words.map(str::to_lowercase);
+    let telling = words.filter(|it| it.chars().count() >= 4 && !common.contains(&it.as_str()));
+    once(telling, |a, b| a == b)
 }
 
 #[cfg(test)]

@@ -7,114 +7,38 @@
 use foreword_core::text::capitalised;
 
 use super::said::is_open;
-use super::speech::{body, paragraphs, sentences};
+use super::speech::{after, before_any, body, has, paragraphs, sentences, without_openings};
 
-const USER_DECIDES: &[&str] = &[
-    "let's use ",
-    "let's keep ",
-    "let's go with ",
-    "let's not use ",
-    "let's stick ",
-    "go with ",
-    "we go with ",
-    "we'll go with ",
-    "i'll go with ",
-    "we're going with ",
-    "we are going with ",
-    "i'm going with ",
-    "we decided ",
-    "we've decided ",
-    "we have decided ",
-    "i decided ",
-    "i've decided ",
-    "we agreed ",
-    "don't use ",
-    "do not use ",
-    "never use ",
-    "always use ",
-    "we don't use ",
-    "we do not use ",
-    "we never use ",
-    "we always use ",
-    "stick with ",
-    "stick to ",
-    "from now on",
-];
+const USER_DECIDES: &str = "let's use, let's keep, let's go with, let's not use, let's stick, \
+    go with, we go with, we'll go with, i'll go with, we're going with, we are going with, \
+    i'm going with, we decided, we've decided, we have decided, i decided, i've decided, \
+    we agreed, don't use, do not use, never use, always use, we don't use, we do not use, \
+    we never use, we always use, stick with, stick to, from now on";
 
 /// These decide only against something.
-const USER_WANTS: &[&str] = &[
-    "use ",
-    "keep ",
-    "put ",
-    "store ",
-    "we use ",
-    "we keep ",
-    "prefer ",
-    "i prefer ",
-    "we prefer ",
-    "i want ",
-    "we want ",
-];
+const USER_WANTS: &str =
+    "use, keep, put, store, we use, we keep, prefer, i prefer, we prefer, i want, we want";
 
-const AGENT_DECIDES: &[&str] = &[
-    "i decided ",
-    "i've decided ",
-    "we decided ",
-    "we've decided ",
-    "i chose ",
-    "i've chosen ",
-    "i opted ",
-    "i settled on ",
-    "decided ",
-    "chose ",
-    "opted ",
-    "settled on ",
-    "decision: ",
-];
+const AGENT_DECIDES: &str = "i decided, i've decided, we decided, we've decided, i chose, \
+    i've chosen, i opted, i settled on, decided, chose, opted, settled on, decision:";
 
 /// These decide only with a reason: "I went with a short summary" chose nothing.
-const AGENT_DID: &[&str] = &[
-    "i went with ",
-    "went with ",
-    "i picked ",
-    "i kept ",
-    "i used ",
-    "i left ",
-    "i made ",
-    "i put ",
-    "i stored ",
-];
+const AGENT_DID: &str =
+    "i went with, went with, i picked, i kept, i used, i left, i made, i put, i stored";
 
-const CONTRASTS: &[&str] = &[" instead of ", " rather than "];
+const CONTRASTS: &str = "instead of, rather than";
 
-/// What may stand before the clause that decides.
-const OPENINGS: &[&str] = &[
-    "ok, ",
-    "okay, ",
-    "ok ",
-    "yes, ",
-    "no, ",
-    "agreed, ",
-    "right, ",
-    "wait, ",
-    "please ",
-    "so ",
-    "and ",
-    "but ",
-    "also, ",
-    "also ",
-    "then ",
-    "instead, ",
-    "instead ",
-    "in the end ",
-    "in the end, ",
-    "finally, ",
+/// How lines of a log begin.
+const LABELS: [&str; 8] = [
+    "warn", "error", "info", "debug", "fatal", "note:", "at ", "hint:",
 ];
 
 /// Sentences of a user's prompt that decide something.
 pub fn of_user(prompt: &str) -> Vec<String> {
     deciding(prompt, |sentence, clause| {
-        let against = has(sentence, CONTRASTS) || has(sentence, &[", never ", ", not "]);
+        let against = has(sentence, CONTRASTS)
+            || sentence.contains(", never ")
+            || sentence.contains(", not ");
         starts(clause, USER_DECIDES) || (starts(clause, USER_WANTS) && against)
     })
 }
@@ -123,21 +47,20 @@ pub fn of_user(prompt: &str) -> Vec<String> {
 pub fn of_agent(reply: &str) -> Vec<String> {
     deciding(&body(reply), |sentence, clause| {
         let gives_reason = has(sentence, CONTRASTS) || sentence.contains(" because ");
-        let did = starts(clause, AGENT_DID) && !clause.starts_with("i picked up ");
+        let did = starts(clause, AGENT_DID) && !starts(clause, "i picked up");
         !sentence.contains("tried") && (starts(clause, AGENT_DECIDES) || (did && gives_reason))
     })
 }
 
+fn starts(clause: &str, phrases: &str) -> bool {
+    after(clause, phrases).is_some()
+}
+
 /// A decision as a title: what was decided, without its reason and its politeness.
 pub fn as_title(sentence: &str) -> String {
-    let mut rest = sentence.trim_end_matches(['.', '!']);
-    let politeness = || OPENINGS.iter().chain(&["let's ", "i "]);
-    while let Some(opening) = politeness().find(|it| super::said::starts_with(rest, it)) {
-        rest = &rest[opening.len()..];
-    }
-    let ends = [", because ", " because ", ", since ", ", so that ", ", I "];
-    let end = ends.iter().filter_map(|it| rest.find(it)).min();
-    capitalised(&rest[..end.unwrap_or(rest.len())])
+    let decided = without_openings(sentence.trim_end_matches(['.', '!']));
+    let decided = after(decided, "let's, i").unwrap_or(decided);
+    capitalised(before_any(decided, " because |, since |, so that |, I "))
 }
 
 /// Sentences with a clause that `is_it`; it is asked in lower case, without quotes.
@@ -165,34 +88,26 @@ fn clauses(sentence: &str) -> impl Iterator<Item = &str> {
         .into_iter()
         .flat_map(move |mark| sentence.match_indices(mark))
         .map(move |(at, mark)| &sentence[at + mark.len()..]);
-    std::iter::once(sentence).chain(after).map(|clause| {
-        let mut rest = clause.trim_start_matches(['*', '_']);
-        while let Some(opening) = OPENINGS.iter().find(|it| rest.starts_with(**it)) {
-            rest = &rest[opening.len()..];
-        }
-        rest
-    })
+    std::iter::once(sentence)
+        .chain(after)
+        .map(|clause| without_openings(clause.trim_start_matches(['*', '_'])))
 }
 
 /// Without lines that look like a log or a terminal.
 fn own_lines(text: &str) -> String {
-    let lines = text.lines().map(|line| {
-        let pasted = line.starts_with("    ") || line.starts_with('\t');
-        let line = line.trim();
-        let lower = line.to_lowercase();
-        let labels = [
-            "warn", "error", "info", "debug", "fatal", "note:", "at ", "hint:",
-        ];
-        let first = line.split(' ').next().unwrap_or_default();
+    let is_own = |line: &&str| {
+        let indented = line.starts_with("    ") || line.starts_with('\t');
+        let lower = line.trim().to_lowercase();
+        let first = lower.split(' ').next().unwrap_or_default();
         let marked = first.starts_with(['[', '<', '$', '|', '+', '%']);
         // `2026-01-02 …` and `12:30:01 …`, but not the item `2. …`.
         let dated = first.starts_with(|it: char| it.is_ascii_digit()) && first.contains(['-', ':']);
-        if pasted || marked || dated || labels.iter().any(|it| lower.starts_with(it)) {
-            ""
-        } else {
-            line
-        }
-    });
+        let labelled = LABELS.iter().any(|label| lower.starts_with(label));
+        !(indented || marked || dated || labelled)
+    };
+    let lines = text
+        .lines()
+        .map(|line| Some(line).filter(is_own).unwrap_or_default());
     lines.collect::<Vec<_>>().join("\n")
 }
 
@@ -204,37 +119,25 @@ fn masked(paragraph: &str) -> String {
     let mut before = ' ';
     let mut rest = paragraph.chars();
     while let Some(character) = rest.next() {
-        let next = rest.clone().next().unwrap_or(' ');
-        let ends_word = !next.is_alphanumeric();
-        match closing {
-            Some(end) if character == end && (end != '\'' || ends_word) => {
-                closing = None;
-                masked.push(character);
-            }
-            Some(_) => masked.extend(std::iter::repeat_n('_', character.len_utf8())),
-            None => {
-                closing = match character {
-                    '"' | '`' => Some(character),
-                    '“' | '„' => Some('”'),
-                    '«' => Some('»'),
-                    // Elsewhere it is an apostrophe.
-                    '\'' if before == ' ' && rest.as_str().contains('\'') => Some('\''),
-                    _ => None,
-                };
-                masked.push(character);
-            }
+        let in_word = rest.as_str().starts_with(char::is_alphanumeric);
+        let closes = closing == Some(character) && (character != '\'' || !in_word);
+        if closing.is_some() && !closes {
+            masked.extend(std::iter::repeat_n('_', character.len_utf8()));
+        } else {
+            masked.push(character);
+            closing = match character {
+                _ if closes => None,
+                '"' | '`' => Some(character),
+                '“' | '„' => Some('”'),
+                '«' => Some('»'),
+                // Elsewhere it is an apostrophe.
+                '\'' if before == ' ' && rest.as_str().contains('\'') => Some('\''),
+                _ => None,
+            };
         }
         before = character;
     }
     masked
-}
-
-fn has(text: &str, marks: &[&str]) -> bool {
-    marks.iter().any(|mark| text.contains(mark))
-}
-
-fn starts(text: &str, marks: &[&str]) -> bool {
-    marks.iter().any(|mark| text.starts_with(mark))
 }
 
 #[cfg(test)]

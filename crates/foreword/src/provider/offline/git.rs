@@ -1,9 +1,9 @@
 //! Commands of git that matter to a story: a commit keeps edits, others undo them.
 
-use super::call::{Simple, chain};
+use super::call::chain;
 
 /// A `git commit` somewhere in the line: its message, as far as it is there to read.
-#[derive(Debug, PartialEq, Eq)]
+#[derive(Debug, Clone, PartialEq, Eq)]
 pub struct GitCommit {
     pub message: Option<String>,
     /// It takes the place of the commit before it.
@@ -12,18 +12,17 @@ pub struct GitCommit {
 
 impl GitCommit {
     pub fn of(typed: &str) -> Option<GitCommit> {
-        commands(typed)
-            .into_iter()
-            .find(|words| words[0] == "commit")
-            .map(|words| GitCommit {
-                message: message(&words[1..]),
-                amends: words.iter().any(|word| word == "--amend"),
-            })
+        let commands = commands(typed);
+        let words = commands.iter().find(|words| words[0] == "commit")?;
+        Some(GitCommit {
+            message: message(&words[1..]),
+            amends: words.iter().any(|word| word == "--amend"),
+        })
     }
 }
 
 /// What a command of git does to edits that were made before it.
-#[derive(Debug, PartialEq, Eq)]
+#[derive(Debug, Clone, PartialEq, Eq)]
 pub enum Undo {
     /// Throws away what is not committed, everywhere or below these paths.
     Everything,
@@ -45,88 +44,68 @@ impl Undo {
         commands(typed).iter().find_map(|words| {
             let (subcommand, rest) = words.split_first()?;
             let has = |option: &str| rest.iter().any(|word| word == option);
-            let plain = || rest.iter().filter(|word| !word.starts_with('-'));
+            let places = rest.iter().filter(|word| !word.starts_with('-'));
+            let places: Vec<&str> = places.map(String::as_str).collect();
+            let first = places.first().copied();
             match subcommand.as_str() {
                 // `-b` and `-B` make branches; `--staged` alone leaves the files.
-                "checkout" if !has("-b") && !has("-B") => paths(plain().cloned().collect()),
-                "restore" if !has("--staged") || has("--worktree") => {
-                    paths(plain().cloned().collect())
+                "checkout" if has("-b") || has("-B") => None,
+                "restore" if has("--staged") && !has("--worktree") => None,
+                "checkout" | "restore" if places.is_empty() => None,
+                "checkout" | "restore" => {
+                    Some(match places.iter().any(|it| matches!(*it, "." | ":/")) {
+                        true => Undo::Everything,
+                        // What names no path that was edited (a branch, HEAD) matches none later.
+                        false => Undo::Paths(places.into_iter().map(str::to_owned).collect()),
+                    })
                 }
                 "reset" => {
                     let hard = has("--hard");
-                    let places: Vec<&String> = plain().collect();
-                    match places.as_slice() {
-                        [place] if commits_back(place) > 0 => Some(Undo::Reset {
-                            commits: commits_back(place),
-                            hard,
-                        }),
+                    match first.map_or(0, commits_back) {
+                        commits if commits > 0 && places.len() == 1 => {
+                            Some(Undo::Reset { commits, hard })
+                        }
                         _ => hard.then_some(Undo::Everything),
                     }
                 }
-                "stash" => match plain().next().map(String::as_str) {
+                "stash" => match first {
                     None | Some("push" | "save") => Some(Undo::Stash),
                     Some("pop" | "apply") => Some(Undo::Unstash),
                     Some(_) => None,
                 },
-                "revert" => Some(Undo::Revert(
-                    plain().next().filter(|it| *it != "HEAD").cloned(),
-                )),
+                "revert" => {
+                    let named = first.filter(|it| *it != "HEAD");
+                    Some(Undo::Revert(named.map(str::to_owned)))
+                }
                 _ => None,
             }
         })
     }
 }
 
-/// How many commits stay when the last ones are dropped, by whether each amends the
-/// one before: those two are one to git.
-pub fn kept(amends: &[bool], dropped: usize) -> usize {
-    let (mut kept, mut left) = (amends.len(), dropped);
-    while kept > 0 && left > 0 {
-        kept -= 1;
-        left -= usize::from(!amends[kept]);
-    }
-    kept
-}
-
 /// How many commits before the last one a place is: 2 for `HEAD~2` and `HEAD^^`.
 fn commits_back(place: &str) -> usize {
-    let place = place.strip_prefix("HEAD").or(place.strip_prefix('@'));
-    match place {
-        Some(place) if !place.is_empty() && place.chars().all(|it| it == '^' || it == '~') => {
-            place.len()
-        }
-        Some(place) => place
-            .strip_prefix('~')
-            .and_then(|number| number.parse().ok())
-            .unwrap_or_default(),
-        None => 0,
-    }
-}
-
-/// What names no path that was edited (a branch, HEAD) matches none later.
-fn paths(words: Vec<String>) -> Option<Undo> {
-    match words.as_slice() {
-        [] => None,
-        words if words.iter().any(|word| word == "." || word == ":/") => Some(Undo::Everything),
-        _ => Some(Undo::Paths(words)),
-    }
+    let head = place.strip_prefix("HEAD").or(place.strip_prefix('@'));
+    let back = head.unwrap_or_default();
+    let number = back.strip_prefix('~').and_then(|it| it.parse().ok());
+    let marks = back.trim_matches(['^', '~']).is_empty();
+    number.unwrap_or(if marks { back.len() } else { 0 })
 }
 
 /// The git commands of a line, from their subcommand on.
 fn commands(typed: &str) -> Vec<Vec<String>> {
-    let subcommand = |simple: &Simple| {
-        let (program, mut rest) = simple.command().split_first()?;
-        if program != "git" {
-            return None;
-        }
+    let chain = chain(typed).into_iter();
+    let commands = chain.filter(|simple| simple.words[0] == "git");
+    let commands = commands.map(|simple| {
+        let mut rest = &simple.words[1..];
         // Options of git itself: `-c name=value`, `-C folder`, `--no-pager`.
         while let Some(option) = rest.first().filter(|word| word.starts_with('-')) {
             let takes_value = matches!(option.as_str(), "-c" | "-C" | "--git-dir" | "--work-tree");
             rest = &rest[(1 + usize::from(takes_value)).min(rest.len())..];
         }
-        (!rest.is_empty()).then(|| rest.to_vec())
-    };
-    chain(typed).iter().filter_map(subcommand).collect()
+        rest.to_vec()
+    });
+    commands.filter(|words| !words.is_empty()).collect()
 }
 
 /// `[main 1a2b3c4] Subject`, which git prints.
@@ -141,12 +120,11 @@ pub fn committed(output: &str) -> Option<(String, String)> {
 
 /// The value of `-m`, also bundled as in `-qm` and `-am`, or of `--message`.
 fn message(options: &[String]) -> Option<String> {
-    let at = options.iter().position(|word| {
-        word == "--message"
-            || (word.starts_with('-') && !word.starts_with("--") && word.ends_with('m'))
-    });
-    let value = match at {
-        Some(at) => options.get(at + 1)?.as_str(),
+    let takes_it = |it: &String| {
+        it == "--message" || (it.starts_with('-') && !it.starts_with("--") && it.ends_with('m'))
+    };
+    let value = match options.iter().position(takes_it) {
+        Some(at) => options.get(at + 1)?,
         None => options
             .iter()
             .find_map(|word| word.strip_prefix("--message="))?,

@@ -4,7 +4,7 @@ use foreword_core::model::{Derived, Observation, ObservationType, Turn};
 use foreword_core::notes::{Note, Point};
 use foreword_core::text::{one_line, shorten, title};
 
-use super::{Words, speech};
+use super::{Words, once, quote, speech};
 
 const POINTS_MAX: usize = 24;
 const FILES_MAX: usize = 30;
@@ -19,17 +19,13 @@ pub fn note(turns: &[Turn]) -> Option<Note> {
     let asked = words.iter().find_map(|it| it.request())?;
     let last = words.iter().rev().find_map(|it| it.reply());
     let ended = last.map(speech::first_paragraph).unwrap_or_default();
-    let mut context = format!("Asked: “{}”", shorten(&one_line(asked), 300));
+    let mut context = format!("Asked: {}", quote(&one_line(asked), 300));
     if !ended.is_empty() {
-        context.push_str(&format!(" In the end: “{}”", shorten(&ended, 300)));
+        context.push_str(&format!(" In the end: {}", quote(&ended, 300)));
     }
-    let mut files: Vec<String> = Vec::new();
     let summaries = derived.iter().filter_map(|it| it.summary.as_ref());
-    for file in summaries.flat_map(|it| &it.files_edited) {
-        if !files.contains(file) {
-            files.push(file.clone());
-        }
-    }
+    let files = summaries.flat_map(|it| it.files_edited.clone());
+    let mut files = once(files, |a, b| a == b);
     files.truncate(FILES_MAX);
     Some(Note {
         title: title(asked),
@@ -44,39 +40,33 @@ pub fn note(turns: &[Turn]) -> Option<Note> {
 fn points(derived: &[Derived], last: &str) -> Vec<Point> {
     let observations = derived.iter().flat_map(|it| &it.observations);
     let mut points: Vec<Point> = observations.map(point).collect();
-    let rank = |it: &Point| {
-        ["Decision", "Discovery"]
-            .iter()
-            .position(|rank| *rank == it.label)
-    };
-    points.sort_by_key(|it| rank(it).unwrap_or(usize::MAX));
+    points.sort_by_key(|it| match it.label.as_str() {
+        "Decision" => 0,
+        "Discovery" => 1,
+        _ => 2,
+    });
     points.dedup();
     points.truncate(POINTS_MAX);
-    let mut add = |label: &str, text: &str| {
-        let text = shorten(&one_line(text), 300).into_owned();
-        if !text.is_empty() {
-            let label = label.to_owned();
-            points.push(Point { label, text });
-        }
-    };
     let summary = derived.iter().rev().find_map(|it| it.summary.as_ref());
-    if let Some(summary) = summary {
-        add("Next", &summary.next_steps);
+    let next = summary.map(|it| ("Next", it.next_steps.clone()));
+    let questions = speech::all_sentences(last).into_iter();
+    let questions = questions.filter(|it| it.ends_with('?')).take(QUESTIONS_MAX);
+    let questions = questions.map(|it| ("Question", it));
+    for (label, text) in next.into_iter().chain(questions) {
+        points.push(labelled(label, shorten(&one_line(&text), 300).into_owned()));
     }
-    let paragraphs = speech::paragraphs(last);
-    let sentences = paragraphs.iter().flat_map(|it| speech::sentences(it));
-    let questions = sentences.filter(|it| it.ends_with('?'));
-    questions
-        .take(QUESTIONS_MAX)
-        .for_each(|it| add("Question", it));
+    points.retain(|it| !it.text.is_empty());
     if points.is_empty() {
-        let nothing = Point {
-            label: "Status".to_owned(),
-            text: NOTHING.to_owned(),
-        };
-        points.push(nothing);
+        points.push(labelled("Status", NOTHING.to_owned()));
     }
     points
+}
+
+fn labelled(label: &str, text: String) -> Point {
+    Point {
+        label: label.to_owned(),
+        text,
+    }
 }
 
 /// With the reason, if somebody gave one.
@@ -89,23 +79,16 @@ fn point(observation: &Observation) -> Point {
     let quoted = |mark: &str| {
         let (_, said) = observation.narrative.split_once(mark)?;
         let said = one_line(said.split('”').next()?);
-        Some(format!(" (“{}”)", shorten(&said, 240)))
+        Some(format!(" ({})", quote(&said, 240)))
     };
     // A decision's first fact is the sentence itself; its title has no reason.
     let because = || {
         let sentence = observation.facts.first()?;
         let reason = &sentence[sentence.find("because ")?..];
-        Some(format!(
-            ", {}",
-            one_line(reason.trim_end_matches(['”', '.']))
-        ))
+        let reason = one_line(reason.trim_end_matches(['”', '.']));
+        Some(format!(", {reason}"))
     };
-    let why = ["user's words: “", "agent's words: “"]
-        .into_iter()
-        .find_map(quoted);
+    let why = quoted("user's words: “").or_else(|| quoted("agent's words: “"));
     let why = why.or_else(because).unwrap_or_default();
-    Point {
-        label: label.to_owned(),
-        text: format!("{}{why}", one_line(&observation.title)),
-    }
+    labelled(label, format!("{}{why}", one_line(&observation.title)))
 }

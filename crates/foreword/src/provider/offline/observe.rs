@@ -5,43 +5,39 @@
 //! what somebody said stands in quotes.
 
 use foreword_core::model::{Observation, ObservationType, Origin};
-use foreword_core::text::{capitalised, shorten};
+use foreword_core::text::{capitalised, one_line, shorten};
 
-use super::findings::{Commit, Trouble};
+use super::findings::Trouble;
 use super::request::{self, Asked};
-use super::teller::{Teller, Wording};
-use super::{changes, output, quotes, said};
+use super::runs::failed_sentence;
+use super::teller::{Teller, blank};
+use super::undone::Commit;
+use super::{changes, code, concepts, output, quote, quotes, said};
+
+const FACTS_MAX: usize = 8;
 
 pub fn observations(teller: &Teller<'_>) -> Vec<Observation> {
-    let (on_the_way, troubles): (Vec<&Trouble>, Vec<&Trouble>) = teller
+    let (mut repairs, failures): (Vec<&Trouble>, Vec<&Trouble>) = teller
         .troubles()
         .into_iter()
-        .partition(|trouble| teller.is_on_the_way(trouble));
-    let (repairs, failures): (Vec<&Trouble>, Vec<&Trouble>) =
-        troubles.into_iter().partition(|it| it.passed.is_some());
+        .partition(|it| it.passed.is_some());
     let mut observations = quotes::decisions(teller);
-    let mut accounted: Vec<usize> = Vec::new();
-    let mut folded: Vec<usize> = Vec::new();
+    let mut edits = teller.lasting();
     for commit in teller.commits() {
-        let within = |trouble: &&&Trouble| {
+        let within = |trouble: &mut &Trouble| {
             trouble.last() < commit.step && trouble.edits.iter().all(|it| commit.edits.contains(it))
         };
-        let fixed: Vec<&Trouble> = repairs.iter().filter(within).copied().collect();
-        let passed: Vec<&Trouble> = on_the_way.iter().filter(within).copied().collect();
-        folded.extend(fixed.iter().chain(&passed).map(|it| it.runs[0]));
-        accounted.extend(&commit.edits);
-        observations.push(teller.commit(commit, &fixed, &passed));
+        let within: Vec<&Trouble> = repairs.extract_if(.., within).collect();
+        edits.retain(|at| !commit.edits.contains(at));
+        observations.push(teller.commit(commit, within));
     }
-    let is_left = |trouble: &&&Trouble| !folded.contains(&trouble.runs[0]);
-    for repair in repairs.iter().filter(is_left) {
-        accounted.extend(&repair.edits);
+    let (on_the_way, repairs) = teller.parted(repairs);
+    for repair in repairs {
+        edits.retain(|at| !repair.edits.contains(at));
         observations.extend(teller.repair(repair));
     }
-    let mut edits = teller.lasting();
-    edits.retain(|at| !accounted.contains(at));
     if !edits.is_empty() {
-        let passed: Vec<&Trouble> = on_the_way.iter().filter(is_left).copied().collect();
-        observations.push(teller.changed(&edits, &passed));
+        observations.push(teller.changed(&edits, &on_the_way));
     }
     for failure in failures {
         observations.extend(teller.failure(failure));
@@ -49,6 +45,13 @@ pub fn observations(teller: &Teller<'_>) -> Vec<Observation> {
     let rejected = teller.rejected();
     observations.extend(rejected.iter().map(|it| teller.rejection(it)));
     observations.extend(quotes::findings(teller));
+    for it in &mut observations {
+        let said = format!("{} {}", it.title, it.facts.join(" "));
+        it.concepts = concepts::concepts(&it.files, &said);
+        it.title = one_line(&it.title);
+        it.subtitle = one_line(&it.subtitle);
+        it.facts.truncate(FACTS_MAX);
+    }
     if let Some(first) = observations.iter_mut().find(|it| it.origin != Origin::User) {
         first.facts.extend(teller.versions());
     }
@@ -64,13 +67,16 @@ pub fn observations(teller: &Teller<'_>) -> Vec<Observation> {
 }
 
 impl Teller<'_> {
-    fn commit(&self, commit: &Commit, fixed: &[&Trouble], passed: &[&Trouble]) -> Observation {
-        let here: Vec<usize> = commit
-            .edits
-            .iter()
-            .copied()
-            .filter(|&at| self.is_here(at))
-            .collect();
+    /// What passed on the way of other work, and what is a repair.
+    fn parted<'t>(&self, repairs: Vec<&'t Trouble>) -> (Vec<&'t Trouble>, Vec<&'t Trouble>) {
+        let repairs = repairs.into_iter();
+        repairs.partition(|it| self.is_on_the_way(it))
+    }
+
+    fn commit(&self, commit: &Commit, within: Vec<&Trouble>) -> Observation {
+        let (passed, fixed) = self.parted(within);
+        let here = commit.edits.iter().copied();
+        let here: Vec<usize> = here.filter(|&at| self.is_here(at)).collect();
         let (all, own) = (self.edits(&commit.edits), self.edits(&here));
         let mut facts: Vec<String> = fixed.iter().flat_map(|it| self.run_facts(it)).collect();
         facts.extend(passed.iter().filter_map(|it| self.passed_fact(it)));
@@ -82,44 +88,40 @@ impl Teller<'_> {
             Some(id) => format!("Committed as {id}"),
             None => "Committed".to_owned(),
         };
-        let what = match all.as_slice() {
-            [] => "which files is not known".to_owned(),
-            all => changes::names(all),
-        };
+        let names = changes::names(&all);
         let mut narrative = self.asked(300);
-        narrative.extend(fixed.first().map(|it| self.failed_sentence(it)));
+        let failed = fixed.first().and_then(|it| self.command(it.runs[0]));
+        narrative.extend(failed.map(failed_sentence));
         narrative.push(changes::sentence(&own));
         if own.len() < all.len() {
             narrative.push("The commit takes in edits of an earlier prompt.".to_owned());
         }
         narrative.push(format!("{id}, “{}”.", commit.subject));
         narrative.retain(|it| !it.is_empty());
-        let kind = request::kind_of(&commit.subject);
         let runs = fixed.iter().flat_map(|it| [it.runs[0], it.last()]);
-        let first = here.first().copied();
+        let involved = here.iter().copied().chain(runs).chain([commit.step]);
+        let seed = format!("commit:{}", self.steps()[commit.step].event);
+        let kind = request::kind_of(&commit.subject).unwrap_or(ObservationType::Feature);
         self.resting_on(
-            Wording {
-                seed: format!("commit:{}", self.steps()[commit.step].event),
-                kind: kind.unwrap_or(ObservationType::Feature),
-                origin: Origin::Agent,
+            involved.collect(),
+            Observation {
                 title: match request::without_prefix(&commit.subject) {
-                    "" => format!("Committed {}", changes::names(&all)),
+                    "" => format!("Committed {names}"),
                     // `wip` says nothing; its files do.
                     word if word.len() <= 12 && !word.contains(' ') && !all.is_empty() => {
-                        format!("{} ({})", capitalised(word), changes::names(&all))
+                        format!("{} ({names})", capitalised(word))
                     }
                     subject => capitalised(subject),
                 },
-                subtitle: format!("{id}: {what}"),
+                subtitle: match all.is_empty() {
+                    true => format!("{id}: which files is not known"),
+                    false => format!("{id}: {names}"),
+                },
                 facts,
-                narrative,
-                files: self.files(&all, first),
+                narrative: narrative.join(" "),
+                files: self.files(&all, here.first().copied()),
+                ..blank(seed, kind, Origin::Agent)
             },
-            here.iter()
-                .copied()
-                .chain(runs)
-                .chain([commit.step])
-                .collect(),
         )
     }
 
@@ -129,46 +131,40 @@ impl Teller<'_> {
         let name = failed.name();
         let (place, after, changed) = if edits.is_empty() {
             let by = self.changed_by(&repair.commands);
-            let ran = format!("Ran {by}.");
-            (format!(", changed by {by}"), by, ran)
+            (
+                format!(", changed by {by}"),
+                by.clone(),
+                format!("Ran {by}."),
+            )
         } else {
             let names = changes::names(&edits);
-            let place = format!(" in {names}");
-            (
-                place,
-                format!("changes to {names}"),
-                changes::sentence(&edits),
-            )
+            let after = format!("changes to {names}");
+            (format!(" in {names}"), after, changes::sentence(&edits))
         };
-        let title = match (
-            output::failing_test(&failed.output),
-            output::key_line(&failed.output),
-        ) {
-            (Some(test), Some(line)) => {
-                format!("Fixed {test}{place}: “{}”", shorten(&line, 70))
-            }
-            (_, Some(line)) => format!("Fixed “{}”{place}", shorten(&line, 70)),
-            _ => format!("`{name}` passes again after {after}"),
+        let line = failed.key_line().map(|line| quote(&line, 70));
+        let title = match (output::failing_test(&failed.output), line) {
+            (Some(test), Some(line)) => format!("Fixed {test}{place}: {line}"),
+            (None, Some(line)) => format!("Fixed {line}{place}"),
+            (_, None) => format!("`{name}` passes again after {after}"),
         };
         let mut facts = self.run_facts(repair);
         facts.extend(changes::facts(&edits));
         let mut narrative = self.asked(300);
-        narrative.push(self.failed_sentence(repair));
+        narrative.push(failed_sentence(failed));
         narrative.push(format!("{changed} After that `{name}` passed."));
         narrative.extend(self.cause());
         let runs = [repair.runs[0], repair.last()];
+        let seed = self.trouble_seed(repair);
         Some(self.resting_on(
-            Wording {
-                seed: self.trouble_seed(repair),
-                kind: ObservationType::Bugfix,
-                origin: Origin::Agent,
+            [&repair.edits[..], &repair.commands, &runs].concat(),
+            Observation {
                 title,
                 subtitle: format!("`{name}` failed and passes now"),
                 facts,
-                narrative,
+                narrative: narrative.join(" "),
                 files: self.files(&edits, Some(repair.runs[0])),
+                ..blank(seed, ObservationType::Bugfix, Origin::Agent)
             },
-            [&repair.edits[..], &repair.commands, &runs].concat(),
         ))
     }
 
@@ -177,7 +173,7 @@ impl Teller<'_> {
         let edits = self.edits(at);
         let request = self.words().request().unwrap_or_default();
         // What was asked for is in the commit; this came beside or after it.
-        let asked = Asked::of(request).filter(|_| self.commits().next().is_none());
+        let asked = Asked::of(request).filter(|_| self.commits().is_empty());
         let defined = changes::new_names(&edits);
         let created = edits.iter().any(|edit| edit.created);
         let asked_kind = asked.as_ref().and_then(|it| it.kind);
@@ -190,10 +186,8 @@ impl Teller<'_> {
             (None, None) => ObservationType::Refactor,
         };
         let names = changes::names(&edits);
-        let mut facts: Vec<String> = passed
-            .iter()
-            .filter_map(|it| self.passed_fact(it))
-            .collect();
+        let passed = passed.iter().filter_map(|it| self.passed_fact(it));
+        let mut facts: Vec<String> = passed.collect();
         let change = changes::facts(&edits);
         let title = match (asked, defined.as_slice(), change.as_slice()) {
             (Some(asked), ..) => match unfixed {
@@ -208,11 +202,10 @@ impl Teller<'_> {
         let mut narrative = self.asked(300);
         narrative.push(changes::sentence(&edits));
         let sizes = changes::sizes(&edits);
+        let seed = format!("edits:{}", self.prompt_seed());
         self.resting_on(
-            Wording {
-                seed: format!("edits:{}", self.prompt_seed()),
-                kind,
-                origin: Origin::Agent,
+            at.to_vec(),
+            Observation {
                 title,
                 // The user's word makes it a bugfix; only a run that passes would prove it.
                 subtitle: if kind == ObservationType::Bugfix || unfixed.is_some() {
@@ -223,26 +216,23 @@ impl Teller<'_> {
                     sizes
                 },
                 facts,
-                narrative,
+                narrative: narrative.join(" "),
                 files: self.files(&edits, at.first().copied()),
+                ..blank(seed, kind, Origin::Agent)
             },
-            at.to_vec(),
         )
     }
 
     /// What is known of a fix that these edits may have been, if no run proves it:
     /// a command fails, or the agent says that it did not succeed.
     fn unrepaired(&self, edits: &[usize]) -> Option<&'static str> {
-        let troubles = self.findings.troubles.iter();
-        let open: Vec<&Trouble> = troubles
-            .filter(|trouble| trouble.passed.is_none())
-            .filter(|trouble| {
-                // Also when the trouble went on and is told in a later turn.
-                edits.iter().any(|at| trouble.edits.contains(at))
-                    || (self.is_here(trouble.last())
-                        && self.troubles().iter().any(|it| it == trouble))
-            })
-            .collect();
+        let told = self.troubles();
+        // Also when the trouble went on and is told in a later turn.
+        let is_of_them =
+            |it: &&Trouble| told.contains(it) || edits.iter().any(|edit| it.edits.contains(edit));
+        let open = self.story.findings.troubles.iter();
+        let open = open.filter(|it| it.passed.is_none() && is_of_them(it));
+        let open: Vec<&Trouble> = open.collect();
         let failed_after = |trouble: &&Trouble| edits.last().is_some_and(|&at| at < trouble.last());
         let reply = self.words().reply().unwrap_or_default();
         if open.iter().any(failed_after) || said::not_fixed(reply) {
@@ -256,13 +246,13 @@ impl Teller<'_> {
         let last = *trouble.runs.last()?;
         let command = self.command(last)?;
         let name = command.name();
-        let line = output::key_line(&command.output)?;
+        let line = command.key_line()?;
         let mut facts = self.run_facts(trouble);
         facts.extend(self.ran_after(last));
         let mut narrative = self.asked(300);
         narrative.push(format!(
-            "`{}` failed with “{line}” and was not seen to pass afterwards.",
-            shorten(&command.text, 120)
+            "{} failed with “{line}” and was not seen to pass afterwards.",
+            code(&command.text, 120)
         ));
         narrative.extend(self.cause());
         let runs = match trouble.runs.len() {
@@ -270,18 +260,17 @@ impl Teller<'_> {
             runs => format!("{runs} failing runs"),
         };
         let edits = self.edits(&trouble.edits);
+        let seed = self.trouble_seed(trouble);
         Some(self.resting_on(
-            Wording {
-                seed: self.trouble_seed(trouble),
-                kind: ObservationType::Discovery,
-                origin: Origin::Agent,
+            trouble.runs.clone(),
+            Observation {
                 title: format!("`{name}` fails: {}", shorten(&line, 80)),
                 subtitle: format!("{runs} of `{name}`, none that passed afterwards"),
                 facts,
-                narrative,
+                narrative: narrative.join(" "),
                 files: self.files(&edits, Some(trouble.runs[0])),
+                ..blank(seed, ObservationType::Discovery, Origin::Agent)
             },
-            trouble.runs.clone(),
         ))
     }
 }

@@ -2,92 +2,54 @@
 
 use foreword_core::text;
 
+use super::speech::has;
+
 /// Output without colour codes and other control characters, line by line.
 pub fn plain(output: &str) -> String {
     let mut plain = String::with_capacity(output.len());
-    let mut characters = output.chars();
-    while let Some(character) = characters.next() {
-        match character {
-            '\u{1b}' => {
-                // An escape sequence ends at its first letter.
-                for next in characters.by_ref() {
-                    if next.is_ascii_alphabetic() {
-                        break;
-                    }
-                }
-            }
-            '\n' | '\t' => plain.push(character),
-            character if text::is_unsafe(character) => {}
-            character => plain.push(character),
+    let mut escaped = false;
+    for character in output.chars() {
+        if character == '\u{1b}' {
+            escaped = true;
+        } else if escaped {
+            // An escape sequence ends at its first letter.
+            escaped = !character.is_ascii_alphabetic();
+        } else if matches!(character, '\n' | '\t') || !text::is_unsafe(character) {
+            plain.push(character);
         }
     }
     plain
 }
 
 /// Marks that test runners and compilers leave when something is wrong.
-const FAILURE_MARKS: &[&str] = &[
-    "test result: FAILED",
-    "FAILED (",
-    "error: could not compile",
-    "error[E",
-    "Traceback (most recent call last)",
-    "npm ERR!",
-    "npm error",
-    "FAIL ",
-    "FAILURES!",
-    "Build FAILED",
-    "BUILD FAILED",
-    "--- FAIL:",
-    "panicked at",
-    "Tests failed",
-    "AssertionError",
-];
+const FAILURE_MARKS: &str = "test result: FAILED, FAILED (, error: could not compile, error[E, \
+    Traceback (most recent call last), npm ERR!, npm error, FAIL , FAILURES!, Build FAILED, \
+    BUILD FAILED, --- FAIL:, panicked at, Tests failed, AssertionError";
 
 pub fn looks_failed(output: &str) -> bool {
-    FAILURE_MARKS.iter().any(|mark| output.contains(mark))
+    has(output, FAILURE_MARKS)
 }
 
 /// The line that says what went wrong.
 pub fn key_line(output: &str) -> Option<String> {
-    let lines: Vec<&str> = output
-        .lines()
-        .map(str::trim)
+    let lines = output.lines().map(str::trim);
+    let lines: Vec<&str> = lines
         .filter(|line| !line.is_empty() && heading(line).is_none())
         .collect();
-    let after = |mark: &str| {
-        let at = lines.iter().position(|line| line.contains(mark))?;
-        lines.get(at + 1).copied()
+    let starting = |mark: &str| lines.iter().position(|line| line.starts_with(mark));
+    let containing = |marks: &str| lines.iter().position(|line| has(line, marks));
+    let errors = ["error[", "error:", "Error:", "fatal:", "ERROR:"];
+    let at = starting("E  ")
+        .or_else(|| Some(containing("panicked at")? + 1).filter(|&at| at < lines.len()))
+        .or_else(|| errors.iter().filter_map(|mark| starting(mark)).min())
+        .or_else(|| containing("Error:, Exception: , error TS, --- FAIL:"))
+        .or_else(|| containing("error, not found, No such file, denied, undefined, FAIL, failed"));
+    let line = at.map_or(lines.last(), |at| lines.get(at))?;
+    let line = match line.strip_prefix("E  ") {
+        Some(rest) => rest.trim(),
+        None => line,
     };
-    let starting = |marks: &[&str]| {
-        lines
-            .iter()
-            .copied()
-            .find(|line| marks.iter().any(|mark| line.starts_with(mark)))
-    };
-    let containing = |marks: &[&str]| {
-        lines
-            .iter()
-            .copied()
-            .find(|line| marks.iter().any(|mark| line.contains(mark)))
-    };
-    let found = starting(&["E  "])
-        .map(|line| line.trim_start_matches("E").trim())
-        .or_else(|| after("panicked at"))
-        .or_else(|| starting(&["error[", "error:", "Error:", "fatal:", "ERROR:"]))
-        .or_else(|| containing(&["Error: ", "Exception: ", "error TS", "Error:", "--- FAIL:"]))
-        .or_else(|| {
-            containing(&[
-                "error",
-                "not found",
-                "No such file",
-                "denied",
-                "undefined",
-                "FAIL",
-                "failed",
-            ])
-        })
-        .or(lines.last().copied())?;
-    Some(text::shorten(&text::one_line(found), 160).into_owned())
+    Some(text::shorten(&text::one_line(line), 160).into_owned())
 }
 
 /// `FAIL: test_x (tests.X)` heads what a test has to say; it is not what it says.
@@ -101,18 +63,17 @@ fn heading(line: &str) -> Option<&str> {
 
 /// The first test that is named as failing.
 pub fn failing_test(output: &str) -> Option<String> {
-    output.lines().map(str::trim).find_map(|line| {
+    let named = |line: &str| {
+        let pytest = || Some(line.strip_prefix("FAILED ")?.split_once("::")?.1);
+        let cargo = || line.strip_prefix("test ")?.strip_suffix(" ... FAILED");
         let named = heading(line)
-            .or_else(|| {
-                line.strip_prefix("FAILED ")?
-                    .split_once("::")
-                    .map(|it| it.1)
-            })
+            .or_else(pytest)
             .or_else(|| line.strip_prefix("--- FAIL: "))
-            .or_else(|| line.strip_prefix("test ")?.strip_suffix(" ... FAILED"))?;
-        let name = named.split([' ', '[']).next()?;
-        (!name.is_empty()).then(|| name.to_owned())
-    })
+            .or_else(cargo)?;
+        named.split([' ', '[']).next().map(str::to_owned)
+    };
+    let mut tests = output.lines().map(str::trim).filter_map(named);
+    tests.find(|name| !name.is_empty())
 }
 
 /// The one short line that a command printed about a version.

@@ -2,11 +2,11 @@
 //! tried and given up. The words are quoted, and the origin says whose they are.
 
 use foreword_core::model::{Event, FileRole, Observation, ObservationType, Origin, TouchedFile};
-use foreword_core::text::shorten;
+use foreword_core::text::{shorten, title};
 
-use super::steps::{Command, Edit};
-use super::teller::{Rejected, Teller, Wording};
-use super::{changes, decisions, output, said, speech};
+use super::steps::{Command, Edit, Step};
+use super::teller::{Rejected, Teller, blank, files_once};
+use super::{changes, code, decisions, quote, said, speech};
 
 /// Of one turn; a text with more of them is an essay.
 const DECISIONS_MAX: usize = 3;
@@ -16,23 +16,17 @@ const FINDINGS_MAX: usize = 4;
 pub fn decisions(teller: &Teller<'_>) -> Vec<Observation> {
     let words = teller.words();
     let by_user = words.request().map(decisions::of_user);
-    let by_agent = words.reply().map(decisions::of_agent);
-    let tell = |who: Origin, event: Option<&Event>, said: Option<Vec<String>>| {
-        let sentences = said.unwrap_or_default().into_iter().enumerate();
-        let wordings = sentences.map(|(at, it)| teller.decision(who, at, &it));
-        let wordings: Vec<Wording> = wordings.collect();
-        event
-            .map(|event| {
-                let observations = wordings
-                    .into_iter()
-                    .map(|it| it.observation(vec![event.id], event.at, None));
-                observations.collect::<Vec<_>>()
-            })
-            .unwrap_or_default()
-    };
-    let mut decisions = tell(Origin::User, words.prompt, by_user);
-    if !words.failed() {
-        decisions.extend(tell(Origin::Agent, words.stop, by_agent));
+    let by_agent = words.conclusion().map(decisions::of_agent);
+    let said = [
+        (Origin::User, words.prompt, by_user),
+        (Origin::Agent, words.stop, by_agent),
+    ];
+    let mut decisions = Vec::new();
+    for (who, event, sentences) in said {
+        for (number, sentence) in sentences.iter().flatten().enumerate() {
+            let decision = teller.decision(who, number, sentence);
+            decisions.extend(event.map(|event| said_in(event, decision)));
+        }
     }
     decisions.truncate(DECISIONS_MAX);
     decisions
@@ -40,21 +34,21 @@ pub fn decisions(teller: &Teller<'_>) -> Vec<Observation> {
 
 /// What the agent found by reading, in its own words.
 pub fn findings(teller: &Teller<'_>) -> Vec<Observation> {
-    let Some(stop) = teller.words().stop else {
-        return Vec::new();
-    };
-    let concluded = teller
-        .concluded()
-        .into_iter()
-        .take(FINDINGS_MAX)
-        .enumerate();
-    concluded
-        .map(|(at, it)| {
-            teller
-                .finding(at, &it)
-                .observation(vec![stop.id], stop.at, None)
-        })
-        .collect()
+    let concluded = teller.concluded().into_iter().take(FINDINGS_MAX);
+    let told = concluded.enumerate().filter_map(|(number, finding)| {
+        let stop = teller.words().stop?;
+        Some(said_in(stop, teller.finding(number, &finding)))
+    });
+    told.collect()
+}
+
+/// The same observation, resting on what was said.
+fn said_in(event: &Event, observation: Observation) -> Observation {
+    Observation {
+        events: vec![event.id],
+        at: event.at,
+        ..observation
+    }
 }
 
 impl Teller<'_> {
@@ -62,135 +56,103 @@ impl Teller<'_> {
         let attempt = rejected.attempt;
         let edits = self.edits(&attempt.edits);
         let names = changes::names(&edits);
-        let said = rejected.reason.as_ref();
-        let mut facts: Vec<String> = changes::facts(&edits)
-            .into_iter()
-            .map(|it| format!("Tried and undone in {it}"))
-            .collect();
-        let between = attempt.edits[0]..attempt.undone_by;
-        let failed = between.rev().find_map(|at| {
-            let command = self.command(at).filter(|it| !it.passed && it.matters())?;
-            Some((command, output::key_line(&command.output)?))
-        });
-        if let Some((command, line)) = failed {
-            let before = (0..attempt.edits[0]).filter_map(|at| self.command(at));
-            let same = |it: &Command| output::key_line(&it.output).as_ref() == Some(&line);
-            let still = before.filter(|it| !it.passed).any(same);
-            let still = if still { "still " } else { "" };
-            facts.push(format!(
-                "With it `{}` {still}failed: {line}",
-                command.name()
-            ));
-        }
+        let tried = changes::facts(&edits).into_iter();
+        let tried = tried.map(|it| format!("Tried and undone in {it}"));
+        let mut facts: Vec<String> = tried.collect();
+        facts.extend(self.failed_with(attempt.edits[0], attempt.undone_by));
         let undo = self.command(attempt.undone_by);
-        let how = match undo {
-            Some(command) => format!("Undone with `{}`", shorten(&command.text, 80)),
-            None => format!("Edited back in {names}"),
+        let described = undo.map_or("", |it| it.description.as_str());
+        let (mut narrative, whose) = match rejected.origin {
+            Origin::User => (Vec::new(), "user's"),
+            _ => (self.asked(160), "agent's"),
         };
-        let mut narrative = match rejected.origin {
-            Origin::User => Vec::new(),
-            _ => self.asked(160),
-        };
-        let described = undo
-            .map(|it| it.description.as_str())
-            .filter(|it| !it.is_empty());
-        narrative.push(match (said, described) {
-            (Some(reason), _) => {
-                let whose = match rejected.origin {
-                    Origin::User => "user's",
-                    _ => "agent's",
-                };
-                format!(
-                    "The reason in the {whose} words: “{}”",
-                    shorten(&reason.quote, 320)
-                )
+        narrative.push(match &rejected.reason {
+            Some(reason) => {
+                let words = quote(&reason.quote, 320);
+                format!("The reason in the {whose} words: {words}")
             }
-            (None, Some(described)) => format!("The agent's note on undoing it: “{described}”."),
-            (None, None) => "No reason was given.".to_owned(),
+            None if described.is_empty() => "No reason was given.".to_owned(),
+            None => format!("The agent's note on undoing it: “{described}”."),
         });
-        let mut involved = attempt.edits.clone();
-        involved.push(attempt.undone_by);
+        let seed = format!("attempt:{}", self.steps()[attempt.undone_from].event);
         self.resting_on(
-            Wording {
-                seed: format!("attempt:{}", self.steps()[attempt.undone_from].event),
-                kind: ObservationType::Decision,
-                origin: rejected.origin,
+            [&attempt.edits[..], &[attempt.undone_by]].concat(),
+            Observation {
                 title: format!("Rejected: {} ({names})", self.tried(rejected)),
-                subtitle: how,
+                subtitle: match undo {
+                    Some(command) => format!("Undone with {}", code(&command.text, 80)),
+                    None => format!("Edited back in {names}"),
+                },
                 facts,
-                narrative,
+                narrative: narrative.join(" "),
                 files: files_as_read(&edits),
+                ..blank(seed, ObservationType::Decision, rejected.origin)
             },
-            involved,
         )
     }
 
-    fn decision(&self, who: Origin, number: usize, sentence: &str) -> Wording {
-        let request = self.words().request().map(foreword_core::text::title);
-        let request = request.unwrap_or_default();
+    /// The last thing that failed while an attempt lasted.
+    fn failed_with(&self, from: usize, to: usize) -> Option<String> {
+        let failed = |step: &Step| {
+            let command = step.command().filter(|it| !it.passed && it.matters())?;
+            Some((command.name(), command.key_line()?))
+        };
+        let (name, line) = self.steps()[from..to].iter().rev().find_map(failed)?;
+        let same = |it: &Command| !it.passed && it.key_line().as_ref() == Some(&line);
+        let mut before = self.steps()[..from].iter().filter_map(Step::command);
+        let still = if before.any(same) { "still " } else { "" };
+        Some(format!("With it `{name}` {still}failed: {line}"))
+    }
+
+    fn decision(&self, who: Origin, number: usize, sentence: &str) -> Observation {
+        let request = title(self.words().request().unwrap_or_default());
         let opening: String = sentence.chars().take(20).collect();
         let (seed, whose) = match who {
             Origin::User => ("user", "The user"),
             _ => ("agent", "The agent"),
         };
-        Wording {
-            seed: format!("decided:{seed}:{}:{number}", self.prompt_seed()),
-            kind: ObservationType::Decision,
-            origin: who,
+        let seed = format!("decided:{seed}:{}:{number}", self.prompt_seed());
+        Observation {
             title: shorten(&decisions::as_title(sentence), 110).into_owned(),
             subtitle: if request.contains(&opening) {
                 format!("{whose}'s own words")
             } else {
-                format!("{whose} said so, about “{}”", shorten(&request, 80))
+                format!("{whose} said so, about {}", quote(&request, 80))
             },
-            facts: vec![format!("{whose}: “{}”", shorten(sentence, 300))],
-            narrative: self.asked(160),
-            files: Vec::new(),
+            facts: vec![format!("{whose}: {}", quote(sentence, 300))],
+            narrative: self.asked(160).join(" "),
+            ..blank(seed, ObservationType::Decision, who)
         }
     }
 
-    fn finding(&self, number: usize, finding: &str) -> Wording {
-        let sentences = speech::sentences(finding);
+    fn finding(&self, number: usize, finding: &str) -> Observation {
         let read = self.files_read();
-        let paths: Vec<&str> = read.iter().map(|file| file.path.as_str()).collect();
-        let from = match paths.as_slice() {
-            [] => self.commands_here().join(", "),
-            paths => paths.join(", "),
-        };
+        let mut from: Vec<String> = read.iter().map(|file| file.path.clone()).collect();
+        if from.is_empty() {
+            let commands = self.here().filter_map(Step::command);
+            from.extend(commands.map(|it| format!("`{}`", it.name())));
+        }
         let named = self.files_named(finding);
-        let files = if named.is_empty() { read } else { named };
+        let sentences = speech::sentences(finding).into_iter();
         let mut narrative = self.asked(160);
         narrative.push("The agent's words; no run was made to check them.".to_owned());
-        Wording {
-            seed: format!("finding:{}:{number}", self.prompt_seed()),
-            kind: ObservationType::Discovery,
-            origin: Origin::Read,
+        let seed = format!("finding:{}:{number}", self.prompt_seed());
+        let from = from.join(", ");
+        Observation {
             title: shorten(&said::first_words(finding), 110).into_owned(),
             subtitle: format!("The agent's conclusion from {}", shorten(&from, 120)),
-            facts: sentences
-                .iter()
-                .map(|it| format!("“{}”", shorten(it, 320)))
-                .collect(),
-            narrative,
-            files,
+            facts: sentences.map(|it| quote(it, 320)).collect(),
+            narrative: narrative.join(" "),
+            files: if named.is_empty() { read } else { named },
+            ..blank(seed, ObservationType::Discovery, Origin::Read)
         }
-    }
-
-    fn commands_here(&self) -> Vec<String> {
-        let here = (0..self.steps().len()).filter(|&at| self.is_here(at));
-        let commands = here.filter_map(|at| self.command(at));
-        commands.map(|it| format!("`{}`", it.name())).collect()
     }
 
     /// Files that were read in this session and that a text names.
     fn files_named(&self, text: &str) -> Vec<TouchedFile> {
-        let mut files: Vec<TouchedFile> = Vec::new();
-        for read in self.steps().iter().rev().filter_map(|step| step.read()) {
-            let path = &read.file.path;
-            if text.contains(path.as_str()) && !files.iter().any(|it| it.path == *path) {
-                files.push(read.file.clone());
-            }
-        }
+        let read = self.steps().iter().rev().filter_map(Step::read);
+        let named = read.filter(|it| text.contains(&it.file.path));
+        let mut files = files_once(named.map(|it| it.file.clone()));
         files.sort_by(|a, b| a.path.cmp(&b.path));
         files
     }

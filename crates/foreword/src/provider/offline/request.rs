@@ -5,13 +5,17 @@ use foreword_core::text::{capitalised, shorten};
 
 use super::speech;
 
+/// `I need to know` asks for no change.
+const WISHES: &str = "i want, we want, i need, we need, i'd like";
+
+const FAULTS: &str = "fix, bug, fail, broken, wrong, error, crash, pass, does not work, \
+    doesn't work, regression, deploy";
+
 /// What the first word of a message tells; none if it does not.
 pub fn kind_of(message: &str) -> Option<ObservationType> {
     let message = message.to_lowercase();
-    let first = message
-        .split(|it: char| !it.is_alphanumeric())
-        .find(|word| !word.is_empty())?;
-    Some(match first {
+    let mut words = message.split(|it: char| !it.is_alphanumeric());
+    Some(match words.find(|word| !word.is_empty())? {
         "fix" | "fixes" | "fixed" | "bugfix" | "hotfix" | "repair" | "correct" => {
             ObservationType::Bugfix
         }
@@ -26,11 +30,7 @@ pub fn kind_of(message: &str) -> Option<ObservationType> {
 /// `fix(auth): compare in UTC` without the part that the type already says.
 pub fn without_prefix(subject: &str) -> &str {
     match subject.split_once(": ") {
-        Some((prefix, rest))
-            if kind_of(prefix).is_some() && !prefix.contains(' ') && !rest.is_empty() =>
-        {
-            rest
-        }
+        Some((prefix, rest)) if kind_of(prefix).is_some() && !prefix.contains(' ') => rest,
         _ => subject,
     }
 }
@@ -44,12 +44,13 @@ pub struct Asked {
 
 impl Asked {
     pub fn of(request: &str) -> Option<Asked> {
-        let paragraphs = speech::paragraphs(request);
-        let mut sentences = paragraphs.iter().flat_map(|it| speech::sentences(it));
-        sentences.find_map(|sentence| {
-            let (wanted, words) = without_opening(sentence);
+        speech::all_sentences(request).iter().find_map(|sentence| {
+            let words = speech::without_openings(sentence);
+            let words = speech::after(words, "let's").unwrap_or(words);
+            let wish = speech::after(words, WISHES).filter(|it| !it.starts_with("to "));
+            let words = wish.unwrap_or(words);
             let kind = kind_of(words);
-            (wanted || kind.is_some()).then(|| Asked {
+            (wish.is_some() || kind.is_some()).then(|| Asked {
                 title: capitalised(&shorten(words.trim_end_matches(['.', '!', '?']), 80)),
                 kind,
             })
@@ -67,65 +68,9 @@ pub fn as_attempt(title: &str) -> String {
     }
 }
 
-/// Without what only opens or softens it; and whether it said that it is a wish.
-fn without_opening(sentence: &str) -> (bool, &str) {
-    let openings = [
-        "please ",
-        "can you ",
-        "could you ",
-        "now ",
-        "ok, ",
-        "ok ",
-        "okay, ",
-        "and ",
-        "then ",
-        "also ",
-        "so ",
-        "next, ",
-        "let's ",
-        "nice. ",
-        "we need to ",
-        "i need you to ",
-        "i want you to ",
-    ];
-    let wishes = ["i want ", "we want ", "i need ", "we need ", "i'd like "];
-    let mut rest = sentence;
-    loop {
-        let strip = |it: &&&str| {
-            rest.get(..it.len())
-                .is_some_and(|head| head.eq_ignore_ascii_case(it))
-        };
-        if let Some(opening) = openings.iter().find(strip) {
-            rest = &rest[opening.len()..];
-        } else if let Some(wish) = wishes.iter().find(strip) {
-            let words = &rest[wish.len()..];
-            // `I need to know` asks for no change.
-            return (!words.starts_with("to "), words);
-        } else {
-            return (false, rest);
-        }
-    }
-}
-
 /// Whether something is said to be wrong, so that mending it is a bugfix.
 pub fn speaks_of_a_fault(request: &str) -> bool {
-    let marks = [
-        "fix",
-        "bug",
-        "fail",
-        "broken",
-        "wrong",
-        "error",
-        "crash",
-        "pass",
-        "does not work",
-        "doesn't work",
-        "regression",
-        "deploy",
-        "debug",
-    ];
-    let lower = request.to_lowercase();
-    marks.iter().any(|mark| lower.contains(mark))
+    speech::has(&request.to_lowercase(), FAULTS)
 }
 
 #[cfg(test)]

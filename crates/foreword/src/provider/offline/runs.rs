@@ -3,11 +3,10 @@
 
 use foreword_core::text::shorten;
 
-use super::call::changes_files;
 use super::findings::Trouble;
-use super::steps::Command;
+use super::steps::{Command, Step};
 use super::teller::Teller;
-use super::{changes, output, said};
+use super::{changes, code, output, quote, said};
 
 impl Teller<'_> {
     pub fn trouble_seed(&self, trouble: &Trouble) -> String {
@@ -22,7 +21,7 @@ impl Teller<'_> {
             let Some(command) = self.command(at) else {
                 continue;
             };
-            let line = output::key_line(&command.output);
+            let line = command.key_line();
             match &before {
                 None => facts.push(failed_fact(command)),
                 Some((_, same)) if *same == line => {}
@@ -35,111 +34,89 @@ impl Teller<'_> {
         }
         if let Some(passed) = trouble.passed.and_then(|at| self.command(at)) {
             let times = match trouble.runs.len() {
-                1 => "after one failing run".to_owned(),
-                runs => format!("after {runs} failing runs"),
+                1 => "one failing run".to_owned(),
+                runs => format!("{runs} failing runs"),
             };
-            facts.push(format!("`{}` passes {times}", shorten(&passed.text, 80)));
+            facts.push(format!("{} passes after {times}", code(&passed.text, 80)));
         }
         facts
     }
 
     /// `, after changes to a and b (undone later)`.
-    pub fn done_between(&self, from: usize, to: usize) -> String {
-        let edits: Vec<usize> = (from..to)
-            .filter(|&at| self.steps()[at].edit().is_some())
-            .collect();
+    fn done_between(&self, from: usize, to: usize) -> String {
+        let is_edit = |at: &usize| self.steps()[*at].edit().is_some();
+        let edits: Vec<usize> = (from..to).filter(is_edit).collect();
         if edits.is_empty() {
             return String::new();
         }
-        let undone = edits.iter().all(|at| !self.findings.lasting.contains(at));
+        let lasting = &self.story.findings.edits.lasting;
+        let undone = edits.iter().all(|at| !lasting.contains(at));
         let later = if undone { " (undone later)" } else { "" };
-        format!(
-            ", after changes to {}{later}",
-            changes::names(&self.edits(&edits))
-        )
+        let names = changes::names(&self.edits(&edits));
+        format!(", after changes to {names}{later}")
     }
 
     /// `python3 -m unittest` failed on the way: it is part of the work.
     pub fn passed_fact(&self, trouble: &Trouble) -> Option<String> {
         let failed = self.command(trouble.runs[0])?;
-        let line = output::key_line(&failed.output)?;
+        let line = quote(&failed.key_line()?, 120);
         let name = failed.name();
-        Some(format!(
-            "`{name}` passes; on the way it failed with “{}”",
-            shorten(&line, 120)
-        ))
+        Some(format!("`{name}` passes; on the way it failed with {line}"))
     }
 
     /// What else was done in this turn after a failure, as far as it went well.
     pub fn ran_after(&self, last: usize) -> Vec<String> {
-        let after = (last + 1..self.steps().len()).filter(|&at| self.is_here(at));
-        after
-            .filter_map(|at| self.command(at))
-            .filter(|command| command.passed && command.matters())
-            .filter(|command| !command.text.starts_with("git "))
+        let after = self.here_in(last + 1..self.steps().len());
+        let commands = after.filter_map(Step::command);
+        commands
+            .filter(|it| it.passed && it.matters() && !it.text.starts_with("git "))
             .take(2)
             .map(|command| {
-                let said = command
-                    .output
-                    .trim()
-                    .lines()
-                    .next_back()
-                    .unwrap_or_default();
-                format!(
-                    "Then `{}` went well: {}",
-                    command.name(),
-                    shorten(said, 120)
-                )
+                let said = command.output.trim().lines().next_back();
+                let said = shorten(said.unwrap_or_default(), 120);
+                format!("Then `{}` went well: {said}", command.name())
             })
             .collect()
     }
 
     pub fn commands_that_change_files(&self, before: usize) -> Vec<String> {
-        let here = (0..before).filter(|&at| self.is_here(at));
-        here.filter_map(|at| self.command(at))
-            .filter(|it| it.passed && changes_files(&it.typed))
-            .map(|it| format!("Ran `{}`", shorten(&it.text, 120)))
+        let commands = self.here_in(0..before).filter_map(Step::command);
+        let changing = commands.filter(|it| it.passed && it.changes_files);
+        changing
+            .map(|it| format!("Ran {}", code(&it.text, 120)))
             .collect()
     }
 
     /// `` `sed -i …` and 2 more ``, of commands that changed files.
     pub fn changed_by(&self, commands: &[usize]) -> String {
         let mut commands = commands.iter().filter_map(|&at| self.command(at));
-        let first = commands.next().map(|it| shorten(&it.text, 60));
-        let first = first.unwrap_or_default();
+        let first = commands.next().map_or("", |it| &it.text);
         match commands.count() {
-            0 => format!("`{first}`"),
-            more => format!("`{first}` and {more} more"),
-        }
-    }
-
-    pub fn failed_sentence(&self, trouble: &Trouble) -> String {
-        let Some(failed) = self.command(trouble.runs[0]) else {
-            return String::new();
-        };
-        match output::key_line(&failed.output) {
-            Some(line) => format!("`{}` failed with “{line}”.", shorten(&failed.text, 100)),
-            None => format!("`{}` failed.", shorten(&failed.text, 100)),
+            0 => code(first, 60),
+            more => format!("{} and {more} more", code(first, 60)),
         }
     }
 
     pub fn cause(&self) -> Option<String> {
-        let cause = said::cause(self.words().reply()?)?;
-        (!self.words().failed())
-            .then(|| format!("The cause in the agent's words: “{}”", shorten(&cause, 300)))
+        let cause = said::cause(self.words().conclusion()?)?;
+        Some(format!(
+            "The cause in the agent's words: {}",
+            quote(&cause, 300)
+        ))
     }
+}
+
+pub fn failed_sentence(failed: &Command) -> String {
+    let line = failed.key_line().map(|line| format!(" with “{line}”"));
+    let command = code(&failed.text, 100);
+    format!("{command} failed{}.", line.unwrap_or_default())
 }
 
 fn failed_fact(command: &Command) -> String {
     let code = command.exit_code.as_ref();
     let code = code.map(|code| format!(" with exit code {code}"));
     let test = output::failing_test(&command.output).map(|test| format!(" in {test}"));
-    let line = output::key_line(&command.output).map(|line| format!(": {line}"));
-    format!(
-        "`{}` failed{}{}{}",
-        shorten(&command.text, 80),
-        code.unwrap_or_default(),
-        test.unwrap_or_default(),
-        line.unwrap_or_default()
-    )
+    let line = command.key_line().map(|line| format!(": {line}"));
+    let details = [code, test, line].into_iter().flatten().collect::<String>();
+    format!("{} failed{details}", super::code(&command.text, 80))
 }

@@ -1,20 +1,55 @@
-//! Taking speech apart: paragraphs, sentences, and the list of what is next.
+//! Taking speech apart: paragraphs, sentences, the phrases in them, and the list of
+//! what is next.
+//!
+//! Phrases that are looked for are written as one text, parted by commas.
 
 use foreword_core::text::one_line;
 
+use crate::compress::reply::without_bullet;
+
 /// How agents introduce what is left to do.
-const HEADINGS: &[&str] = &[
-    "next steps",
-    "next step",
-    "next",
-    "remaining",
-    "remaining work",
-    "todo",
-    "to do",
-    "still to do",
-    "follow-ups",
-    "follow-up",
-];
+const HEADINGS: &str = "next steps, next step, next, remaining, remaining work, todo, to do, \
+    still to do, follow-ups, follow-up";
+
+/// What may stand before the words that ask for something or decide it.
+const OPENINGS: &str = "ok, okay, yes, no, agreed, right, wait, please, can you, could you, \
+    now, so, and, but, also, then, next, instead, in the end, finally, we need to, i need you to, \
+    i want you to";
+
+/// Whether a text has one of these phrases, to the letter.
+pub fn has(text: &str, phrases: &str) -> bool {
+    phrases.split(", ").any(|phrase| text.contains(phrase))
+}
+
+/// What follows if a text begins with one of these phrases, in any case.
+pub fn after<'a>(text: &'a str, phrases: &str) -> Option<&'a str> {
+    phrases.split(", ").find_map(|phrase| {
+        let (head, rest) = text.split_at_checked(phrase.len())?;
+        let whole = head.eq_ignore_ascii_case(phrase) && rest.starts_with([' ', ',']);
+        whole.then(|| rest.trim_start_matches([',', ' ']))
+    })
+}
+
+/// Without what only opens or softens it.
+pub fn without_openings(sentence: &str) -> &str {
+    let mut rest = sentence;
+    while let Some(words) = after(rest, OPENINGS) {
+        rest = words;
+    }
+    rest
+}
+
+/// Up to the first of these marks, which are parted by bars.
+pub fn before_any<'a>(text: &'a str, marks: &str) -> &'a str {
+    let end = marks.split('|').filter_map(|mark| text.find(mark)).min();
+    text[..end.unwrap_or(text.len())].trim_end_matches([',', '.', ' '])
+}
+
+/// The words of a text, as identifiers have them.
+pub fn words(text: &str) -> impl Iterator<Item = &str> {
+    text.split(|it: char| !it.is_alphanumeric() && it != '_')
+        .filter(|word| !word.is_empty())
+}
 
 /// Paragraphs and list items, each on one line; code blocks are no speech, and
 /// blockquotes are somebody else's.
@@ -23,10 +58,9 @@ pub fn paragraphs(text: &str) -> Vec<String> {
     let mut gap = true;
     let mut code = false;
     for line in text.lines().map(str::trim) {
-        if line.starts_with("```") {
-            code = !code;
-        }
-        if code || line.is_empty() || line.starts_with("```") || line.starts_with('>') {
+        let fence = line.starts_with("```");
+        code ^= fence;
+        if code || fence || line.is_empty() || line.starts_with('>') {
             gap = true;
             continue;
         }
@@ -64,65 +98,56 @@ pub fn body(reply: &str) -> String {
 
 /// Split at full stops that stand outside of `code`.
 pub fn sentences(paragraph: &str) -> Vec<&str> {
-    let mut sentences = Vec::new();
-    let (mut start, mut code) = (0, false);
-    for (at, character) in paragraph.char_indices() {
-        let end = at + character.len_utf8();
-        match character {
-            '`' => code = !code,
-            '.' | '!' | '?' if !code && paragraph[end..].starts_with(' ') => {
-                sentences.push(paragraph[start..end].trim());
-                start = end;
-            }
-            _ => {}
-        }
-    }
-    sentences.push(paragraph[start..].trim());
-    sentences.retain(|sentence| !sentence.is_empty());
-    sentences
+    let mut code = false;
+    let mut after_stop = false;
+    let parts = paragraph.split_inclusive(|character| {
+        let ends = after_stop && character == ' ';
+        code ^= character == '`';
+        after_stop = !code && matches!(character, '.' | '!' | '?');
+        ends
+    });
+    let sentences = parts.map(str::trim);
+    sentences.filter(|it| !it.is_empty()).collect()
+}
+
+/// The sentences of a whole text.
+pub fn all_sentences(text: &str) -> Vec<String> {
+    let paragraphs = paragraphs(text);
+    let sentences = paragraphs.iter().flat_map(|it| sentences(it));
+    sentences.map(str::to_owned).collect()
 }
 
 /// The heading that opens the list of what is next, and what stands beside it.
 fn next_heading(line: &str) -> Option<&str> {
-    let bare = line.trim().trim_matches(['#', '*', ' ', '-', '_']);
-    let (heading, inline) = match bare.split_once(':') {
-        Some((heading, rest)) => (heading, rest.trim_matches(['*', ' '])),
-        None => (bare, ""),
-    };
-    let heading = heading.trim_matches(['*', ' ']).to_lowercase();
+    let line = line.trim();
+    let (heading, inline) = line.split_once(':').unwrap_or((line, ""));
+    let heading = heading
+        .trim_matches(['#', '*', ' ', '-', '_'])
+        .to_lowercase();
     // A one-word line that is no heading ("Next") introduces nothing.
-    let marked = line.trim().starts_with(['#', '*']) || line.contains(':');
-    (HEADINGS.contains(&heading.as_str()) && marked).then_some(inline)
+    let marked = line.starts_with(['#', '*']) || line.contains(':');
+    let is_heading = marked && HEADINGS.split(", ").any(|it| it == heading);
+    is_heading.then(|| inline.trim_matches(['*', '_', ' ']))
 }
 
 /// What the agent's last words name as next.
 pub fn next_steps(reply: &str) -> Vec<String> {
     let lines: Vec<&str> = reply.lines().map(str::trim).collect();
-    for (at, line) in lines.iter().enumerate() {
-        let Some(inline) = next_heading(line) else {
-            continue;
-        };
-        let mut steps = vec![one_line(inline)];
+    let lists = lines.iter().enumerate().filter_map(|(at, line)| {
+        let inline = next_heading(line)?;
         let below = lines[at + 1..].iter().skip_while(|line| line.is_empty());
-        steps.extend(below.map_while(|line| list_item(line)).map(one_line));
-        steps.retain(|step| !step.is_empty());
-        if !steps.is_empty() {
-            return steps
-                .iter()
-                .map(|step| step.trim_end_matches('.').to_owned())
-                .collect();
-        }
-    }
-    Vec::new()
+        let items = below.map_while(|line| list_item(line));
+        let steps = std::iter::once(inline).chain(items);
+        let steps = steps.map(|step| one_line(step).trim_end_matches('.').to_owned());
+        Some(steps.filter(|step| !step.is_empty()).collect::<Vec<_>>())
+    });
+    let mut told = lists.filter(|steps| !steps.is_empty());
+    told.next().unwrap_or_default()
 }
 
 fn list_item(line: &str) -> Option<&str> {
-    let bulleted = line.strip_prefix("- ").or_else(|| line.strip_prefix("* "));
-    bulleted.or_else(|| {
-        let (number, item) = line.split_once(['.', ')'])?;
-        let is_number = !number.is_empty() && number.chars().all(|it| it.is_ascii_digit());
-        (is_number && item.starts_with(' ')).then(|| item.trim())
-    })
+    let item = without_bullet(line);
+    (item.len() < line.len()).then_some(item)
 }
 
 #[cfg(test)]

@@ -5,11 +5,14 @@
 use std::path::Path;
 
 use foreword_core::model::{Event, EventKind, FileRole, Millis, TouchedFile};
+use foreword_core::text::{one_line, shorten};
 use serde_json::Value;
 use uuid::Uuid;
 
-use super::call::Call;
+use super::call::{Call, changes_files, removed};
+use super::git::{GitCommit, Undo};
 use super::output;
+use crate::compress::repair::files::relative;
 
 #[derive(Debug, Clone, PartialEq)]
 pub struct Step {
@@ -48,12 +51,16 @@ pub struct Read {
 
 #[derive(Debug, Clone, PartialEq)]
 pub struct Command {
-    pub typed: String,
-    pub call: Option<Call>,
-    /// What the agent said it is for.
-    pub description: String,
     /// As typed, on one line.
     pub text: String,
+    pub call: Option<Call>,
+    pub commit: Option<GitCommit>,
+    pub undo: Option<Undo>,
+    /// Files that it takes away.
+    pub removes: Vec<String>,
+    pub changes_files: bool,
+    /// What the agent said it is for.
+    pub description: String,
     pub passed: bool,
     pub exit_code: Option<String>,
     pub output: String,
@@ -65,6 +72,21 @@ impl Command {
         matches!(self.exit_code.as_deref(), Some("126" | "127"))
             || (self.output.contains("No such file or directory")
                 && self.output.lines().count() <= 1)
+    }
+
+    /// As it is quoted: without what is around it.
+    pub fn name(&self) -> String {
+        let text = self.call.as_ref().map_or(&self.text, |call| &call.text);
+        shorten(text, 60).into_owned()
+    }
+
+    pub fn matters(&self) -> bool {
+        self.call.as_ref().is_some_and(Call::matters)
+    }
+
+    /// The line that says what went wrong.
+    pub fn key_line(&self) -> Option<String> {
+        output::key_line(&self.output)
     }
 }
 
@@ -92,15 +114,10 @@ impl Step {
 
     /// None for events that are no tool use, or of a tool that proves nothing.
     pub fn of(turn: usize, event: &Event) -> Option<Step> {
-        let failed = match event.kind {
-            EventKind::ToolUse => false,
-            EventKind::ToolFailure => true,
+        let what = match (event.kind, event.tool_name.as_deref()?) {
+            (EventKind::ToolUse | EventKind::ToolFailure, "Bash") => What::Command(command(event)?),
+            (EventKind::ToolUse, _) => file_step(event)?,
             _ => return None,
-        };
-        let what = match event.tool_name.as_deref()? {
-            "Bash" => What::Command(command(event, failed)?),
-            _ if failed => return None,
-            _ => file_step(event)?,
         };
         Some(Step {
             event: event.id,
@@ -115,135 +132,90 @@ impl Step {
 fn file_step(event: &Event) -> Option<What> {
     let mut file = event.files.first()?.clone();
     file.path = relative(&file.path, event.root.as_deref());
-    if file.role == FileRole::Read {
-        let content = event
-            .payload
-            .response
-            .as_ref()
-            .and_then(|it| it.get("file"));
-        let content = content.and_then(|file| text(file, "content"));
-        return Some(What::Read(Read {
-            file,
-            content: content.unwrap_or_default().to_owned(),
-        }));
-    }
-    let input = event.payload.input.as_ref()?;
     let response = event.payload.response.as_ref();
-    let created = response
-        .and_then(|it| it.get("type"))
-        .and_then(Value::as_str)
-        == Some("create");
-    let content = text(input, "content");
-    let (removed, added) = match response
-        .and_then(|it| it.get("structuredPatch"))
-        .and_then(Value::as_array)
-    {
-        Some(hunks) if !hunks.is_empty() => changed_lines(hunks),
-        _ => {
-            let added = text(input, "new_string").or(content).unwrap_or_default();
-            (
-                meaningful(text(input, "old_string").unwrap_or_default()),
-                meaningful(added),
-            )
-        }
+    if file.role == FileRole::Read {
+        let content = text(response, "/file/content").to_owned();
+        return Some(What::Read(Read { file, content }));
+    }
+    let input = event.payload.input.as_ref();
+    let content = text(input, "/content");
+    let patch = patch(response);
+    let marked = |mark: char| {
+        let lines = patch.iter().filter_map(|line| line.strip_prefix(mark));
+        lines.flat_map(meaningful).collect()
+    };
+    let (removed, added) = if patch.is_empty() {
+        let added = format!("{}{content}", text(input, "/new_string"));
+        (meaningful(text(input, "/old_string")), meaningful(&added))
+    } else {
+        (marked('-'), marked('+'))
     };
     Some(What::Edit(Edit {
         file,
-        created,
-        lines: content.map_or(added.len(), |content| content.lines().count()),
+        created: text(response, "/type") == "create",
+        lines: content.lines().count().max(added.len()),
         removed,
         added,
     }))
 }
 
-fn changed_lines(hunks: &[Value]) -> (Vec<String>, Vec<String>) {
-    let lines = || {
-        hunks
-            .iter()
-            .filter_map(|hunk| hunk.get("lines").and_then(Value::as_array))
-            .flatten()
-            .filter_map(Value::as_str)
-    };
-    let marked = |mark: char| {
-        lines()
-            .filter_map(|line| line.strip_prefix(mark))
-            .flat_map(meaningful)
-            .collect()
-    };
-    (marked('-'), marked('+'))
+/// The lines of the patch that the host shows.
+fn patch(response: Option<&Value>) -> Vec<&str> {
+    let patch = response.and_then(|it| it.get("structuredPatch")?.as_array());
+    let hunks = patch.into_iter().flatten();
+    let lines = hunks.filter_map(|hunk| hunk.get("lines")?.as_array());
+    lines.flatten().filter_map(Value::as_str).collect()
 }
 
 fn meaningful(text: &str) -> Vec<String> {
-    text.lines()
-        .map(str::trim)
-        .filter(|line| !line.is_empty())
-        .map(str::to_owned)
-        .collect()
+    let lines = text.lines().map(str::trim).filter(|line| !line.is_empty());
+    lines.map(str::to_owned).collect()
 }
 
-fn command(event: &Event, failed: bool) -> Option<Command> {
+fn command(event: &Event) -> Option<Command> {
     let payload = &event.payload;
-    let typed = text(payload.input.as_ref()?, "command")?;
-    if payload.interrupted {
+    let (input, response) = (payload.input.as_ref(), payload.response.as_ref());
+    let typed = input?.get("command")?.as_str()?;
+    let broken_off = response.and_then(|it| it.get("interrupted")?.as_bool());
+    if payload.interrupted || broken_off == Some(true) {
         return None;
     }
-    let (output, exit_code) = if failed {
-        let error = payload.error.as_deref().unwrap_or_default();
-        match error
-            .strip_prefix("Exit code ")
-            .and_then(|rest| rest.split_once('\n').or(Some((rest, ""))))
-        {
-            Some((code, output)) => (output.to_owned(), Some(code.trim().to_owned())),
-            None => (error.to_owned(), None),
+    let failed = event.kind == EventKind::ToolFailure;
+    let error = payload.error.as_deref().unwrap_or_default();
+    let (exit_code, output) = match error.strip_prefix("Exit code ") {
+        _ if !failed => {
+            let response = Some(response?);
+            let (out, err) = (text(response, "/stdout"), text(response, "/stderr"));
+            (None, format!("{out}\n{err}"))
         }
-    } else {
-        let response = payload.response.as_ref()?;
-        if response.get("interrupted").and_then(Value::as_bool) == Some(true) {
-            return None;
+        Some(rest) => {
+            let (code, output) = rest.split_once('\n').unwrap_or((rest, ""));
+            (Some(code.trim().to_owned()), output.to_owned())
         }
-        let part = |name| text(response, name).unwrap_or_default();
-        (format!("{}\n{}", part("stdout"), part("stderr")), None)
+        None => (None, error.to_owned()),
     };
     let output = output::plain(&output);
     // A pipe's exit code is its last command's, so the output has to speak.
     let hidden = typed.contains('|') && output::looks_failed(&output);
+    let call = Call::of(typed);
     Some(Command {
-        typed: typed.to_owned(),
-        call: Call::of(typed).map(|call| match &event.cwd {
-            Some(cwd) => call.below(Path::new(cwd)),
+        text: one_line(typed),
+        call: match &event.cwd {
+            Some(cwd) => call.map(|call| call.below(Path::new(cwd))),
             None => call,
-        }),
-        description: text(payload.input.as_ref()?, "description")
-            .map(foreword_core::text::one_line)
-            .unwrap_or_default(),
-        text: foreword_core::text::one_line(typed),
+        },
+        commit: GitCommit::of(typed),
+        undo: Undo::of(typed),
+        removes: removed(typed),
+        changes_files: changes_files(typed),
+        description: one_line(text(input, "/description")),
         passed: !failed && !hidden,
         exit_code,
         output,
     })
 }
 
-fn text<'a>(value: &'a Value, field: &str) -> Option<&'a str> {
-    value.get(field).and_then(Value::as_str)
-}
-
-impl Command {
-    /// As it is quoted: without what is around it.
-    pub fn name(&self) -> String {
-        let text = self.call.as_ref().map_or(&self.text, |call| &call.text);
-        foreword_core::text::shorten(text, 60).into_owned()
-    }
-
-    pub fn matters(&self) -> bool {
-        self.call.as_ref().is_some_and(Call::matters)
-    }
-}
-
-/// A path as people would write it in this project.
-fn relative(path: &str, root: Option<&str>) -> String {
-    let inside = root.and_then(|root| Path::new(path).strip_prefix(root).ok());
-    inside.map_or_else(
-        || path.to_owned(),
-        |path| path.to_string_lossy().into_owned(),
-    )
+fn text<'a>(value: Option<&'a Value>, pointer: &str) -> &'a str {
+    let text = value.and_then(|it| it.pointer(pointer)?.as_str());
+    text.unwrap_or_default()
 }

@@ -1,21 +1,23 @@
 //! One turn of a story, ready to be told: what belongs to it, and the parts that
 //! observations and the summary are built from.
 
-use foreword_core::model::{FileRole, Millis, Observation, ObservationType, Origin, TouchedFile};
+use std::ops::Range;
+
+use foreword_core::model::{FileRole, Observation, ObservationType, Origin, TouchedFile};
 use foreword_core::text::{one_line, shorten};
-use uuid::Uuid;
 
-use super::findings::{Commit, Findings, Trouble};
+use super::findings::Trouble;
 use super::git::Undo;
-use super::steps::{Command, Edit, Step};
-use super::undone::Attempt;
-use super::{Story, Words, changes, concepts, output, request, said, speech};
+use super::steps::{Command, Edit, Step, What};
+use super::undone::{Attempt, Commit};
+use super::{Story, Words, changes, code, once, output, quote, request, said, speech};
 
-const FACTS_MAX: usize = 8;
+/// How lines of a manifest begin that ask for a version.
+const VERSION_KEYS: &str = "requires-python|python_requires|rust-version|\"node\":";
 
+#[derive(Clone, Copy)]
 pub struct Teller<'a> {
     pub story: &'a Story<'a>,
-    pub findings: &'a Findings,
     pub turn: usize,
 }
 
@@ -28,14 +30,6 @@ pub struct Rejected<'a> {
 }
 
 impl<'a> Teller<'a> {
-    pub fn new(story: &'a Story<'a>, findings: &'a Findings, turn: usize) -> Teller<'a> {
-        Teller {
-            story,
-            findings,
-            turn,
-        }
-    }
-
     pub fn steps(&self) -> &'a [Step] {
         &self.story.steps
     }
@@ -48,44 +42,53 @@ impl<'a> Teller<'a> {
         self.steps()[at].turn == self.turn
     }
 
+    /// The turn's own steps.
+    pub fn here(&self) -> impl Iterator<Item = &'a Step> {
+        self.here_in(0..self.steps().len())
+    }
+
+    pub fn here_in(&self, range: Range<usize>) -> impl Iterator<Item = &'a Step> {
+        let steps = self.steps()[range].iter();
+        steps.filter(|step| step.turn == self.turn)
+    }
+
     pub fn command(&self, at: usize) -> Option<&'a Command> {
         self.steps()[at].command()
     }
 
     pub fn edits(&self, at: &[usize]) -> Vec<&'a Edit> {
-        at.iter()
-            .filter_map(|&at| self.steps()[at].edit())
-            .collect()
+        let edits = at.iter().filter_map(|&at| self.steps()[at].edit());
+        edits.collect()
     }
 
     /// The turn's own lasting edits.
     pub fn lasting(&self) -> Vec<usize> {
-        let lasting = self.findings.lasting.iter().copied();
+        let lasting = self.story.findings.edits.lasting.iter().copied();
         lasting.filter(|&at| self.is_here(at)).collect()
     }
 
-    pub fn commits(&self) -> impl Iterator<Item = &'a Commit> {
-        let here = |commit: &&Commit| self.is_here(commit.step);
-        self.findings.commits.iter().filter(here)
+    pub fn commits(&self) -> Vec<&'a Commit> {
+        let commits = self.story.findings.edits.commits.iter();
+        commits.filter(|it| self.is_here(it.step)).collect()
     }
 
     /// Troubles that end in this turn, as far as is known.
     pub fn troubles(&self) -> Vec<&'a Trouble> {
-        let all = self.findings.troubles.iter();
+        let all = self.story.findings.troubles.iter();
         all.filter(|trouble| self.is_here(trouble.last()) && !self.is_of_an_attempt(trouble))
             .collect()
     }
 
     /// Whether a command was only seen to fail with something that was given up.
     fn is_of_an_attempt(&self, trouble: &Trouble) -> bool {
-        let within = |attempt: &&Attempt| {
+        let mut attempts = self.story.findings.edits.attempts.iter();
+        attempts.any(|attempt| {
             let during = attempt.edits[0]..attempt.undone_by;
-            trouble.passed.is_none() && trouble.runs.iter().all(|at| during.contains(at))
-        };
-        self.findings.attempts.iter().filter(within).any(|attempt| {
             let turn = self.steps()[attempt.undone_by].turn;
-            let told = Teller::new(self.story, self.findings, turn).rejected();
-            told.iter().any(|it| it.attempt == attempt)
+            let told = || Teller { turn, ..*self }.rejected();
+            trouble.passed.is_none()
+                && trouble.runs.iter().all(|at| during.contains(at))
+                && told().iter().any(|it| it.attempt == attempt)
         })
     }
 
@@ -94,9 +97,8 @@ impl<'a> Teller<'a> {
     pub fn is_on_the_way(&self, trouble: &Trouble) -> bool {
         let first = trouble.runs[0];
         let turn = self.steps()[first].turn;
-        let edited = self.steps()[..first]
-            .iter()
-            .any(|step| step.turn == turn && step.edit().is_some());
+        let mut before = self.steps()[..first].iter();
+        let edited = before.any(|step| step.turn == turn && step.edit().is_some());
         let request = self.story.turns[turn].request().unwrap_or_default();
         edited && !request::speaks_of_a_fault(request) && trouble.passed.is_some()
     }
@@ -104,35 +106,26 @@ impl<'a> Teller<'a> {
     /// Attempts that were given up in this turn and are worth a word: somebody said
     /// why, or git was used to throw them away. Others are slips and scaffolding.
     pub fn rejected(&self) -> Vec<Rejected<'a>> {
-        let attempts = self.findings.attempts.iter();
+        let attempts = self.story.findings.edits.attempts.iter();
         attempts
             .filter(|attempt| self.is_here(attempt.undone_by))
             .filter_map(|attempt| {
                 let names = changes::words(&self.edits(&attempt.edits));
-                let by_agent = self
-                    .words()
-                    .reply()
-                    .and_then(|reply| said::given_up(reply, Some(&names)));
-                let origin = match by_agent {
-                    Some(_) => Origin::Agent,
-                    None => Origin::User,
-                };
+                let by_agent = || said::given_up(self.words().reply()?, Some(&names));
                 // Who asks for an undoing means what was done for an earlier prompt.
                 let earlier = attempt.edits.iter().all(|&at| !self.is_here(at));
                 let names = (!earlier).then_some(names.as_slice());
                 let by_user = || said::given_up(self.words().request()?, names);
-                let reason = by_agent.or_else(by_user);
-                let thrown_away = self
-                    .command(attempt.undone_by)
-                    .is_some_and(|it| !matches!(Undo::of(&it.typed), None | Some(Undo::Stash)));
+                let undo = self.command(attempt.undone_by);
+                let undo = undo.and_then(|command| command.undo.as_ref());
+                let thrown_away = undo.is_some_and(|it| *it != Undo::Stash);
+                let reason = by_agent().map(|it| (it, Origin::Agent));
+                let reason = reason.or_else(|| Some((by_user()?, Origin::User)));
+                let origin = reason.as_ref().map_or(Origin::Agent, |it| it.1);
                 (reason.is_some() || thrown_away).then(|| Rejected {
                     attempt,
-                    origin: if reason.is_some() {
-                        origin
-                    } else {
-                        Origin::Agent
-                    },
-                    reason,
+                    reason: reason.map(|it| it.0),
+                    origin,
                 })
             })
             .collect()
@@ -140,8 +133,7 @@ impl<'a> Teller<'a> {
 
     /// What was tried: as somebody named it, or else by its names or its line.
     pub fn tried(&self, rejected: &Rejected<'_>) -> String {
-        let named = rejected.reason.as_ref().and_then(|it| it.thing.as_deref());
-        if let Some(thing) = named {
+        if let Some(thing) = rejected.reason.as_ref().and_then(|it| it.thing.as_deref()) {
             return match thing.strip_prefix("The ") {
                 Some(rest) => format!("the {rest}"),
                 None => thing.to_owned(),
@@ -156,65 +148,50 @@ impl<'a> Teller<'a> {
         let added = changes.iter().find_map(|it| it.added.first());
         let removed = changes.iter().find_map(|it| it.removed.first());
         match (added, removed) {
-            (Some(line), _) => format!("`{}`", shorten(line, 60)),
-            (None, Some(line)) => format!("removing `{}`", shorten(line, 60)),
+            (Some(line), _) => code(line, 60),
+            (None, Some(line)) => format!("removing {}", code(line, 60)),
             (None, None) => "a change".to_owned(),
         }
     }
 
     /// What the agent concluded in a turn that changed nothing.
     pub fn concluded(&self) -> Vec<String> {
-        let here = || self.steps().iter().filter(|step| step.turn == self.turn);
-        let idle = here().next().is_none() || !self.lasting().is_empty();
-        if idle || self.commits().next().is_some() || self.words().failed() {
+        let idle = self.here().next().is_none();
+        let changed = !self.lasting().is_empty() || !self.commits().is_empty();
+        let Some(reply) = self.words().conclusion().filter(|_| !idle && !changed) else {
             return Vec::new();
-        }
+        };
+        let so_far = || self.steps().iter().filter(|step| step.turn <= self.turn);
         let seen = |name: &str| {
-            let so_far = self.steps().iter().filter(|step| step.turn <= self.turn);
-            so_far.into_iter().any(|step| match &step.what {
-                super::steps::What::Read(read) => {
-                    read.content.contains(name) || read.file.path.ends_with(name)
-                }
-                super::steps::What::Command(command) => command.output.contains(name),
-                super::steps::What::Edit(_) => false,
+            so_far().any(|step| match &step.what {
+                What::Read(it) => it.content.contains(name) || it.file.path.ends_with(name),
+                What::Command(command) => command.output.contains(name),
+                What::Edit(_) => false,
             })
         };
-        self.words()
-            .reply()
-            .map(|reply| said::findings(reply, &seen))
-            .unwrap_or_default()
+        said::findings(reply, &seen)
     }
 
     /// Files that were read in this turn, as they were then.
     pub fn files_read(&self) -> Vec<TouchedFile> {
-        let mut files: Vec<TouchedFile> = Vec::new();
-        for step in self.steps().iter().filter(|step| step.turn == self.turn) {
-            if let Some(read) = step.read()
-                && !files.iter().any(|known| known.path == read.file.path)
-            {
-                files.push(read.file.clone());
-            }
-        }
-        files
+        let read = self.here().filter_map(Step::read);
+        files_once(read.map(|it| it.file.clone()))
     }
 
     /// Versions that commands printed, and those that a manifest asks for.
     pub fn versions(&self) -> Vec<String> {
         let mut versions: Vec<String> = Vec::new();
-        for step in self.steps().iter().filter(|step| step.turn == self.turn) {
+        for step in self.here() {
             if let Some(command) = step.command().filter(|it| it.passed) {
                 let version = output::version(&command.text, &command.output);
                 versions.extend(version.map(|it| format!("{it} (`{}`)", command.name())));
             }
             if let Some(read) = step.read() {
-                let keys = [
-                    "requires-python",
-                    "python_requires",
-                    "rust-version",
-                    "\"node\":",
-                ];
                 let lines = read.content.lines().map(str::trim);
-                let asks = lines.filter(|line| keys.iter().any(|key| line.starts_with(key)));
+                let asks = lines.filter(|line| {
+                    let mut keys = VERSION_KEYS.split('|');
+                    keys.any(|key| line.starts_with(key))
+                });
                 versions.extend(asks.map(|line| format!("{}: {}", read.file.path, one_line(line))));
             }
         }
@@ -224,107 +201,69 @@ impl<'a> Teller<'a> {
 
     /// `Asked: “…”.`, up to this many characters of it.
     pub fn asked(&self, max: usize) -> Vec<String> {
-        let request = self.words().request().map(one_line);
-        let request = request.filter(|it| !it.is_empty());
-        request
-            .map(|it| {
-                let asked = shorten(&it, max);
-                let asked = asked.trim_end_matches('.');
-                let end = if asked.ends_with(['?', '!', '…']) {
-                    ""
-                } else {
-                    "."
-                };
-                format!("Asked: “{asked}”{end}")
-            })
-            .into_iter()
-            .collect()
+        let request = one_line(self.words().request().unwrap_or_default());
+        let asked = shorten(&request, max);
+        match asked.trim_end_matches('.') {
+            "" => Vec::new(),
+            asked if asked.ends_with(['?', '!', '…']) => vec![format!("Asked: “{asked}”")],
+            asked => vec![format!("Asked: “{asked}”.")],
+        }
     }
 
     pub fn closing_words(&self) -> Option<String> {
-        let closing = speech::first_paragraph(self.words().reply()?);
-        (!closing.is_empty() && !self.words().failed())
-            .then(|| format!("The agent's closing words: “{}”", shorten(&closing, 400)))
+        let closing = speech::first_paragraph(self.words().conclusion()?);
+        let said = || format!("The agent's closing words: {}", quote(&closing, 400));
+        (!closing.is_empty()).then(said)
     }
 
     pub fn prompt_seed(&self) -> &'a str {
         self.words().prompt_id.unwrap_or("before-any-prompt")
     }
 
-    /// An observation that rests on these steps.
-    pub fn resting_on(&self, wording: Wording, mut involved: Vec<usize>) -> Observation {
+    /// The same observation, resting on these steps.
+    pub fn resting_on(&self, mut involved: Vec<usize>, observation: Observation) -> Observation {
         involved.sort_unstable();
         involved.dedup();
         let steps: Vec<&Step> = involved.iter().map(|&at| &self.steps()[at]).collect();
         // A subagent's work is its own only if all of it is.
         let agent = steps.first().and_then(|step| step.agent_id.clone());
-        let agent_id = agent.filter(|agent| {
-            let same = |step: &&Step| step.agent_id.as_ref() == Some(agent);
-            steps.iter().all(same)
-        });
-        let events = steps.iter().map(|step| step.event).collect();
-        let at = steps.last().map_or(0, |step| step.at);
-        wording.observation(events, at, agent_id)
+        Observation {
+            agent_id: agent.filter(|_| steps.iter().all(|it| it.agent_id == steps[0].agent_id)),
+            events: steps.iter().map(|step| step.event).collect(),
+            at: steps.last().map_or(0, |step| step.at),
+            ..observation
+        }
     }
 
     /// The edited files as they were last seen, and what this turn read before that.
     pub fn files(&self, edits: &[&Edit], first: Option<usize>) -> Vec<TouchedFile> {
-        let mut files: Vec<TouchedFile> = Vec::new();
-        for edit in edits {
-            files.retain(|file| file.path != edit.file.path);
-            files.push(edit.file.clone());
-        }
-        for step in &self.steps()[..first.unwrap_or(0)] {
-            if let Some(read) = step.read().filter(|_| step.turn == self.turn)
-                && !files.iter().any(|known| known.path == read.file.path)
-            {
-                files.push(read.file.clone());
-            }
-        }
-        files.sort_by(|a, b| {
-            (a.role == FileRole::Read, &a.path).cmp(&(b.role == FileRole::Read, &b.path))
-        });
+        let edited = edits.iter().rev().map(|edit| &edit.file);
+        let before = self.here_in(0..first.unwrap_or(0));
+        let read = before.filter_map(Step::read).map(|read| &read.file);
+        let mut files = files_once(edited.chain(read).cloned());
+        files.sort_by_key(|it| (it.role == FileRole::Read, it.path.clone()));
         files
     }
 }
 
-/// An observation's words, before it is known which events they rest on.
-pub struct Wording {
-    pub seed: String,
-    pub kind: ObservationType,
-    pub origin: Origin,
-    pub title: String,
-    pub subtitle: String,
-    pub facts: Vec<String>,
-    pub narrative: Vec<String>,
-    pub files: Vec<TouchedFile>,
+pub fn files_once(files: impl Iterator<Item = TouchedFile>) -> Vec<TouchedFile> {
+    once(files, |a, b| a.path == b.path)
 }
 
-impl Wording {
-    pub fn observation(
-        self,
-        events: Vec<Uuid>,
-        at: Millis,
-        agent_id: Option<String>,
-    ) -> Observation {
-        let paths: Vec<&str> = self.files.iter().map(|file| file.path.as_str()).collect();
-        let said = format!("{} {}", self.title, self.facts.join(" "));
-        let concepts = concepts::concepts(&paths, &said);
-        let mut facts = self.facts;
-        facts.truncate(FACTS_MAX);
-        Observation {
-            seed: self.seed,
-            kind: self.kind,
-            title: one_line(&self.title),
-            subtitle: one_line(&self.subtitle),
-            facts,
-            narrative: self.narrative.join(" "),
-            concepts,
-            files: self.files,
-            origin: self.origin,
-            agent_id,
-            events,
-            at,
-        }
+/// An observation that says nothing yet.
+pub fn blank(seed: String, kind: ObservationType, origin: Origin) -> Observation {
+    Observation {
+        seed,
+        kind,
+        title: String::new(),
+        subtitle: String::new(),
+        facts: Vec::new(),
+        narrative: String::new(),
+        concepts: Vec::new(),
+        files: Vec::new(),
+        origin,
+        agent_id: None,
+        events: Vec::new(),
+        at: 0,
     }
 }

@@ -693,3 +693,42 @@ fn what_a_reply_quotes_from_a_file_is_no_finding_of_the_agent() {
         .replied("The README says:\n\n> I decided to drop `winapi` for good.");
     assert_eq!(script.titles(), [""; 0]);
 }
+
+#[test]
+fn a_repair_is_told_with_the_first_commit_after_it_alone() {
+    let turn = Script::default()
+        .asked("the linter is red, fix it")
+        .failed("npm run lint", "Exit code 1\nerror: no-unused-vars")
+        .ran("sed -i 's/x/y/' src/a.js", "")
+        .ran("npm run lint", "0 errors")
+        .ran("git commit -am 'Fix lint'", "[main 1a2b3c4] Fix lint")
+        .edit("b.js", "1", "2")
+        .ran("git commit -am 'Add b'", "[main 2b3c4d5] Add b")
+        .turn();
+    let told: Vec<bool> = one(turn)
+        .observations
+        .iter()
+        .map(|it| it.facts.concat().contains("no-unused-vars"))
+        .collect();
+    assert_eq!(told, [true, false]);
+}
+
+#[test]
+fn all_runs_that_one_pass_settles_are_one_repair() {
+    let turn = Script::default()
+        .asked("Fix the tests")
+        .failed("cargo test a", "Exit code 101\nerror: one")
+        .edit("a.rs", "1", "2")
+        .failed("cargo test b", "Exit code 101\nerror: two")
+        .ran("cargo test", "ok")
+        .turn();
+    assert_eq!(
+        one(turn).observations[0].facts,
+        [
+            "`cargo test a` failed with exit code 101: error: one",
+            "Then, after changes to a.rs: error: two",
+            "`cargo test` passes after 2 failing runs",
+            "a.rs: `1` became `2`",
+        ]
+    );
+}

@@ -1,13 +1,12 @@
-//! Edits that did not last: tried, then taken back.
+//! What became of edits: kept by commits, or tried and taken back.
 //!
 //! An edit is undone by its exact reverse, by a file that is again what it was at
 //! an earlier moment, by git, or by removing a file that was new. What is undone
 //! is no change of the project; it is told as an attempt, or not at all.
 
-use std::ops::Range;
+use std::path::Path;
 
-use super::call::chain;
-use super::git::{GitCommit, Undo, committed, kept};
+use super::git::{Undo, committed};
 use super::steps::{Command, Edit, Step, What};
 
 /// Edits that one step took back.
@@ -19,17 +18,47 @@ pub struct Attempt {
     pub undone_by: usize,
 }
 
+#[derive(Debug, PartialEq)]
+pub struct Commit {
+    pub step: usize,
+    pub id: Option<String>,
+    /// Empty if the message is nowhere to be read.
+    pub subject: String,
+    /// It takes the place of the commit before it.
+    amends: bool,
+    /// The step of the commit before it.
+    since: usize,
+    pub edits: Vec<usize>,
+}
+
+impl Commit {
+    /// Those of the edits that it took in.
+    fn holds(&self, edits: &[usize]) -> Vec<usize> {
+        let taken_in = |at: &usize| (self.since..self.step).contains(at);
+        edits.iter().copied().filter(taken_in).collect()
+    }
+
+    /// Whether it is the one that is reverted: the named one, or else the last.
+    fn is_named(&self, named: Option<&str>) -> bool {
+        match (&self.id, named) {
+            (_, None) => true,
+            (Some(id), Some(named)) => id.starts_with(named) || named.starts_with(id),
+            (None, Some(_)) => false,
+        }
+    }
+}
+
 /// What became of the edits of a session.
-#[derive(Debug, Default)]
+#[derive(Debug, Default, PartialEq)]
 pub struct Edits {
     /// Those that lasted, in order.
     pub lasting: Vec<usize>,
     pub attempts: Vec<Attempt>,
-    /// Commits so far: id, and the steps since the one before. What is committed is
-    /// safe from all but a revert; editing it back is a change of its own.
-    commits: Vec<(Option<String>, Range<usize>)>,
-    /// Which of them amend the one before.
-    amends: Vec<bool>,
+    /// What is committed is safe from all but a revert or a reset; editing it back is a
+    /// change of its own.
+    pub commits: Vec<Commit>,
+    /// The step of the last commit.
+    committed: usize,
 }
 
 impl Edits {
@@ -50,25 +79,38 @@ impl Edits {
             if !undone.is_empty() {
                 edits.undo(undone, at);
             }
-            if let Some(command) = step.command().filter(|it| it.passed)
-                && let Some(commit) = GitCommit::of(&command.typed)
-            {
-                let id = committed(&command.output).map(|it| it.0);
-                edits.commits.push((id, edits.since_commit()..at));
-                edits.amends.push(commit.amends);
+            if let Some(command) = step.command().filter(|it| it.passed) {
+                edits.commit(command, at);
             }
+        }
+        for commit in &mut edits.commits {
+            commit.edits = commit.holds(&edits.lasting);
         }
         edits
     }
 
-    fn since_commit(&self) -> usize {
-        self.commits.last().map_or(0, |commit| commit.1.end)
+    fn commit(&mut self, command: &Command, step: usize) {
+        let Some(commit) = &command.commit else {
+            return;
+        };
+        let (id, subject) = match committed(&command.output) {
+            Some((id, subject)) => (Some(id), subject),
+            None => (None, commit.message.clone().unwrap_or_default()),
+        };
+        self.commits.push(Commit {
+            step,
+            id,
+            subject,
+            amends: commit.amends,
+            since: std::mem::replace(&mut self.committed, step),
+            edits: Vec::new(),
+        });
     }
 
     /// Lasting edits that are not committed.
     fn loose(&self) -> impl DoubleEndedIterator<Item = usize> {
-        let since = self.since_commit();
-        self.lasting.iter().copied().filter(move |&at| at >= since)
+        let lasting = self.lasting.iter().copied();
+        lasting.filter(|&at| at >= self.committed)
     }
 
     fn undone_by_command(&mut self, steps: &[Step], command: &Command) -> Vec<usize> {
@@ -76,30 +118,22 @@ impl Edits {
             let edit = steps[*at].edit();
             edit.is_some_and(|it| is_below(&it.file.path, place))
         };
-        match Undo::of(&command.typed) {
+        match &command.undo {
             Some(Undo::Everything | Undo::Stash) => self.loose().collect(),
             Some(Undo::Paths(paths)) => self
                 .loose()
                 .filter(|at| paths.iter().any(|path| below(at, path)))
                 .collect(),
-            Some(Undo::Revert(id)) => {
-                let is_it =
-                    |commit: &(Option<String>, _)| is_commit(commit.0.as_deref(), id.as_deref());
+            Some(Undo::Revert(named)) => {
+                let is_it = |commit: &Commit| commit.is_named(named.as_deref());
                 let reverted = self.commits.iter().rposition(is_it);
-                let steps = reverted.map(|at| self.commits[at].1.clone());
-                let of_commit = |at: &usize| steps.as_ref().is_some_and(|it| it.contains(at));
-                self.lasting.iter().copied().filter(of_commit).collect()
+                let commit = reverted.map(|at| self.commits.remove(at));
+                commit.map_or(Vec::new(), |it| it.holds(&self.lasting))
             }
             Some(Undo::Reset { commits, hard }) => {
-                let kept = kept(&self.amends, commits);
-                self.commits.truncate(kept);
-                self.amends.truncate(kept);
+                self.drop_commits(*commits);
                 // What the dropped commits held is loose again.
-                if hard {
-                    self.loose().collect()
-                } else {
-                    Vec::new()
-                }
+                self.loose().filter(|_| *hard).collect()
             }
             Some(Undo::Unstash) => {
                 self.unstash(steps);
@@ -107,34 +141,35 @@ impl Edits {
             }
             None => {
                 let is_new = |at: &usize| steps[*at].edit().is_some_and(|it| it.created);
-                let mut undone = Vec::new();
-                for name in removed(&command.typed) {
-                    let edits: Vec<usize> = self.loose().filter(|at| below(at, &name)).collect();
-                    if edits.first().is_some_and(is_new) {
-                        undone.extend(edits);
-                    }
-                }
-                undone
+                let removed = command.removes.iter().map(|name| -> Vec<usize> {
+                    self.loose().filter(|at| below(at, name)).collect()
+                });
+                let undone = removed.filter(|edits| edits.first().is_some_and(is_new));
+                undone.flatten().collect()
             }
         }
     }
 
-    fn undone_by_edit(&self, steps: &[Step], at: usize, edit: &Edit) -> Vec<usize> {
-        let of_file = |at: &usize| {
-            let other = steps[*at].edit();
-            other.is_some_and(|it| it.file.path == edit.file.path)
-        };
-        let is_reverse = |at: &usize| {
-            steps[*at].edit().is_some_and(|it| {
-                !it.created && it.removed == edit.added && it.added == edit.removed
-            })
-        };
-        if let Some(reversed) = self.loose().rev().filter(of_file).find(is_reverse) {
-            return vec![reversed];
+    /// A commit and the one that it amends are one to git.
+    fn drop_commits(&mut self, mut count: usize) {
+        while count > 0
+            && let Some(commit) = self.commits.pop()
+        {
+            count -= usize::from(!commit.amends);
         }
-        let Some(hash) = &edit.file.hash else {
-            return Vec::new();
+        self.committed = self.commits.last().map_or(0, |commit| commit.step);
+    }
+
+    fn undone_by_edit(&self, steps: &[Step], at: usize, edit: &Edit) -> Vec<usize> {
+        let path = &edit.file.path;
+        let loose = self.loose().filter_map(|at| Some((at, steps[at].edit()?)));
+        let of_file: Vec<_> = loose.filter(|(_, it)| it.file.path == *path).collect();
+        let is_reverse = |(_, it): &&(usize, &Edit)| {
+            !it.created && it.removed == edit.added && it.added == edit.removed
         };
+        if let Some((reversed, _)) = of_file.iter().rev().find(is_reverse) {
+            return vec![*reversed];
+        }
         // The newest earlier moment at which the file was the same.
         let same = steps[..at].iter().rposition(|step| {
             let file = match &step.what {
@@ -142,12 +177,12 @@ impl Edits {
                 What::Read(read) => &read.file,
                 What::Command(_) => return false,
             };
-            file.path == edit.file.path && file.hash.as_ref() == Some(hash)
+            file.path == *path && file.hash.is_some() && file.hash == edit.file.hash
         });
-        let since = self
-            .loose()
-            .filter(|&it| same.is_some_and(|same| it > same));
-        since.filter(of_file).collect()
+        let since = of_file.iter().map(|(it, _)| *it);
+        since
+            .filter(|&it| same.is_some_and(|same| it > same))
+            .collect()
     }
 
     /// Undoing edit by edit is one attempt, if nothing else was done in between.
@@ -170,7 +205,7 @@ impl Edits {
     fn unstash(&mut self, steps: &[Step]) {
         let stashed = self.attempts.iter().rposition(|attempt| {
             let command = steps[attempt.undone_by].command();
-            command.is_some_and(|it| Undo::of(&it.typed) == Some(Undo::Stash))
+            command.is_some_and(|it| it.undo == Some(Undo::Stash))
         });
         if let Some(stashed) = stashed {
             self.lasting.extend(self.attempts.remove(stashed).edits);
@@ -179,28 +214,8 @@ impl Edits {
     }
 }
 
-/// What `rm` takes away.
-fn removed(typed: &str) -> Vec<String> {
-    let chain = chain(typed);
-    let names = chain.iter().filter_map(|simple| {
-        let (program, rest) = simple.command().split_first()?;
-        (program == "rm").then_some(rest)
-    });
-    let names = names.flatten().filter(|word| !word.starts_with('-'));
-    names.cloned().collect()
-}
-
-/// Whether a commit is the one that is reverted: the named one, or else the last.
-pub fn is_commit(id: Option<&str>, named: Option<&str>) -> bool {
-    match (id, named) {
-        (_, None) => true,
-        (Some(id), Some(named)) => id.starts_with(named) || named.starts_with(id),
-        (None, Some(_)) => false,
-    }
-}
-
 fn is_below(path: &str, place: &str) -> bool {
     let place = place.trim_start_matches("./").trim_end_matches('/');
-    std::path::Path::new(path).starts_with(place)
-        || (place.starts_with('/') && std::path::Path::new(place).ends_with(path))
+    Path::new(path).starts_with(place)
+        || (place.starts_with('/') && Path::new(place).ends_with(path))
 }
