@@ -25,9 +25,8 @@ pub struct Loaded {
     pub damaged: bool,
     /// How much of the memory they are of.
     pub percent: u64,
-    /// The last that was made, and the newest item when they were counted.
-    last: i64,
-    newest: i64,
+    /// The newest item, and the last vectors that were made, when they were looked for.
+    state: (Option<i64>, Option<i64>),
 }
 
 /// Everything that can be found.
@@ -131,30 +130,31 @@ impl Store {
 
     /// Adds what was made since. What was forgotten since stays: it is not among what can be found.
     pub fn load_vectors(&self, model: &str, loaded: &mut Loaded) -> rusqlite::Result<()> {
+        let state = "select (select max(id) from items), (select max(made) from vectors)";
+        let state = self
+            .connection
+            .query_row(state, [], |row| Ok((row.get(0)?, row.get(1)?)))?;
+        if loaded.state == state {
+            return Ok(());
+        }
+        let (embedded, items) = self.embedded(model)?;
+        loaded.percent = embedded * 100 / items.max(1);
+        if loaded.vectors.is_empty() {
+            loaded.vectors.reserve(embedded as usize);
+        }
         let mut statement = self.connection.prepare_cached(
-            "select made, item_id, records
+            "select item_id, records
              from vectors
-             where made > :last and +model = :model
-             order by made",
+             where made > coalesce(:last, 0) and +model = :model",
         )?;
-        let query = named_params! {":last": loaded.last, ":model": stored_as(model)};
+        let query = named_params! {":last": loaded.state.1, ":model": stored_as(model)};
         let mut rows = statement.query(query)?;
-        let newest = "select coalesce(max(id), 0) from items";
-        let newest = self.connection.query_row(newest, [], |row| row.get(0))?;
-        let mut is_same = loaded.newest == newest;
         while let Some(row) = rows.next()? {
-            is_same = false;
-            loaded.last = row.get(0)?;
-            loaded.vectors.remove(row.get(1)?);
-            let page = row.get_ref(2)?.as_blob()?;
+            loaded.vectors.remove(row.get(0)?);
+            let page = row.get_ref(1)?.as_blob()?;
             loaded.damaged |= loaded.vectors.add_page(page).is_err();
         }
-        // Counting takes longer than a search.
-        if !is_same {
-            let (embedded, items) = self.embedded(model)?;
-            loaded.percent = embedded * 100 / items.max(1);
-            loaded.newest = newest;
-        }
+        loaded.state = state;
         Ok(())
     }
 

@@ -18,6 +18,7 @@ use super::vectors::Chance;
 use super::{process, server};
 use crate::cli::{home_to_look_at, worker};
 use crate::home::Home;
+use crate::platform::Lock;
 use crate::{meaning, model_files, start};
 
 /// None without the model.
@@ -35,8 +36,8 @@ pub fn measure(
     if !home.model().exists() {
         std::os::unix::fs::symlink(std::path::absolute(model)?, home.model())?;
     }
-    let pid = start::start_worker(home).context("could not start a worker")?;
-    let measured = with_worker(home, queries, query, pid);
+    start::start_worker(home).context("could not start a worker")?;
+    let measured = with_worker(home, queries, query);
     worker::end_running(home)?;
     measured.map(Some)
 }
@@ -45,7 +46,6 @@ fn with_worker(
     home: &Home,
     queries: &[String],
     query: impl Fn(&str) -> Query<'_>,
-    pid: u32,
 ) -> anyhow::Result<Value> {
     let store = Store::look(&home.memory())?.context("the memory that was made is gone")?;
     let ask = |words: &str| -> anyhow::Result<(f64, bool)> {
@@ -76,13 +76,15 @@ fn with_worker(
         ensure!(command.status()?.success(), "a search failed");
         cold.push(milliseconds(started.elapsed()));
     }
+    // Who was started is not who stays.
+    let worker = Lock::holder(&home.lock())?.context("the worker is gone")?;
     Ok(json!({
         "ms": {"p50": percentile(&times, 50), "p95": percentile(&times, 95)},
         "load_ms": load(&store)?,
         "cold_ms": {"p50": percentile(&cold, 50), "p95": percentile(&cold, 95)},
         "by_words_only": by_words,
         "mcp_peak_bytes": server::most_memory(home, queries)?,
-        "worker_peak_bytes": process::peak_kilobytes(pid) * 1024,
+        "worker_peak_bytes": process::peak_kilobytes(worker) * 1024,
         "raw_ms": {"ours": times, "cold": cold},
     }))
 }

@@ -124,6 +124,7 @@ fn index(args: &Args, model: Option<&Model>) -> anyhow::Result<Value> {
     for _ in 0..ROUNDS {
         vectors = Vectors::default();
         let started = Instant::now();
+        vectors.reserve(all.len());
         for page in &pages {
             vectors.add_page(page)?;
         }
