@@ -148,7 +148,6 @@ pub fn run(args: &Args) -> anyhow::Result<()> {
     let with_project = query.filter.spans_projects();
     match args.format {
         Format::Json => {
-            eprint!("{note}");
             println!("{}", show::json(&show::hits_json(&found.hits)));
             return Ok(());
         }
