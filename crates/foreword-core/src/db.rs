@@ -187,7 +187,13 @@ pub fn open_owner(
     migrations: &[Migration],
     backups: &Path,
 ) -> Result<Connection, OpenError> {
-    check_header(path, backups)?;
+    check_length(path, backups)?;
+    // Only now: to close a file drops all locks that this process has on it, those of SQLite
+    // too, and whoever comes next takes the log away from under another connection of ours.
+    owned(path, migrations, backups).map_err(|error| check_header(path).err().unwrap_or(error))
+}
+
+fn owned(path: &Path, migrations: &[Migration], backups: &Path) -> Result<Connection, OpenError> {
     let connection = connect(
         path,
         OpenFlags::SQLITE_OPEN_READ_WRITE | OpenFlags::SQLITE_OPEN_CREATE,
@@ -202,6 +208,10 @@ pub fn open_owner(
     // The triggers that keep the full text in step ask for the parts of words.
     crate::search::register_parts(&connection)?;
     migrate(path, &connection, migrations, backups)?;
+    // So it calls a format that it does not know.
+    if connection.is_readonly("main")? {
+        check_header(path)?;
+    }
     Ok(connection)
 }
 
@@ -219,27 +229,28 @@ pub(crate) fn is_header(bytes: &[u8; HEADER]) -> bool {
         && bytes[47] <= 4
 }
 
-fn check_header(path: &Path, backups: &Path) -> Result<(), OpenError> {
+fn check_header(path: &Path) -> Result<(), OpenError> {
     let mut bytes = [0; HEADER];
-    let file = match std::fs::File::open(path) {
-        Err(error) if error.kind() == std::io::ErrorKind::NotFound => return Ok(()),
-        file => file?,
+    let Ok(file) = std::fs::File::open(path) else {
+        return Ok(());
     };
-    let length = file.metadata()?.len();
     let sound = match file.read_exact_at(&mut bytes, 0) {
         Ok(()) => is_header(&bytes),
-        Err(error) if error.kind() == std::io::ErrorKind::UnexpectedEof => length == 0,
-        // A folder, or a disk that fails: SQLite says what it makes of that.
-        Err(_) => true,
+        Err(error) => error.kind() != std::io::ErrorKind::UnexpectedEof,
     };
-    if !sound {
-        return Err(damaged("its first bytes are overwritten"));
+    match sound {
+        true => Ok(()),
+        false => Err(damaged("its first bytes are overwritten")),
     }
-    // An empty one is as good as new to SQLite.
+}
+
+/// An empty one is as good as new to SQLite.
+fn check_length(path: &Path, backups: &Path) -> Result<(), OpenError> {
+    let is_empty = std::fs::metadata(path).is_ok_and(|it| it.len() == 0);
     let stem = path.file_stem().unwrap_or_default().as_encoded_bytes();
     let of_this = |name: &OsStr| name.as_encoded_bytes().starts_with(stem);
     let entries = || std::fs::read_dir(backups).into_iter().flatten().flatten();
-    if length == 0 && entries().any(|entry| of_this(&entry.file_name())) {
+    if is_empty && entries().any(|entry| of_this(&entry.file_name())) {
         return Err(damaged("it is empty, but has backups"));
     }
     Ok(())

@@ -4,7 +4,7 @@
 //! socket (`worker/embed.rs` answers). Whatever is missing for that, the search goes by words at
 //! once and says why: it never fails and never waits.
 
-use std::io::{Read as _, Write as _};
+use std::io::{ErrorKind, Read as _, Write as _};
 use std::os::unix::net::UnixStream;
 use std::path::Path;
 use std::sync::mpsc;
@@ -16,7 +16,7 @@ use serde::{Deserialize, Serialize};
 
 use crate::config::Config;
 use crate::home::Home;
-use crate::platform::Lock;
+use crate::platform::{self, Lock};
 use crate::switch::{self, Switches};
 use crate::{model_files, start};
 
@@ -69,6 +69,7 @@ pub enum Why {
     SwitchedOff,
     NotRunning,
     Loading,
+    Long,
     Slow,
     NothingEmbedded,
     Broken,
@@ -81,8 +82,9 @@ impl Why {
             Why::NotInstalled => "`foreword model install` adds search by meaning",
             Why::Off => "the setting `model.embed` is off",
             Why::SwitchedOff => "Foreword is switched off",
-            Why::NotRunning => "the worker was not running; the next search is by meaning too",
-            Why::Loading => "the worker loads its model; the next search is by meaning too",
+            Why::NotRunning => "the worker was not running; in a moment it goes by meaning too",
+            Why::Loading => "the worker loads its model; in a moment it goes by meaning too",
+            Why::Long => "the question is too long",
             Why::Slow => "the worker did not answer in time",
             Why::NothingEmbedded => "the worker has not embedded anything yet",
             Why::Broken => "the model cannot be used; `foreword model status` says why",
@@ -134,8 +136,11 @@ pub fn related(home: &Home, store: &Store, id: i64) -> rusqlite::Result<Vec<Rela
     }
 }
 
-/// Which share of the memory can be found by meaning; none if nobody can tell.
-pub fn share(store: &Store) -> Option<f64> {
+/// Which share of the memory can be found by meaning; none if nobody can tell, or nothing is.
+pub fn share(home: &Home, store: &Store) -> Option<f64> {
+    if !is_installed(home) || !Config::tolerant(home).0.model.embed {
+        return None;
+    }
     let (embedded, items) = store.embedded(model_files::NAME).ok()?;
     Some(if items == 0 {
         1.0
@@ -169,18 +174,35 @@ fn ask(home: &Home, question: &Question) -> Told {
         return Told::Not(Why::Loading);
     }
     let (path, question) = (home.embed_socket(), line(question));
+    if question.len() > QUESTION_MAX {
+        return Told::Not(Why::Long);
+    }
     let (sender, receiver) = mpsc::channel();
     // On a thread: to connect to a worker that hangs may take forever.
     std::thread::spawn(move || {
-        let answer = exchange(&path, &question);
-        let _ = sender.send(answer.map_or(Told::Not(Why::Slow), |it| read_answer(&it)));
+        let answer = match exchange(&path, &question) {
+            Ok(answer) => read_answer(&answer),
+            Err(error) if error.kind() == ErrorKind::ConnectionRefused => {
+                Told::Not(Why::NotRunning)
+            }
+            Err(_) => Told::Not(Why::Slow),
+        };
+        let _ = sender.send(answer);
     });
     let answer = receiver.recv_timeout(PATIENCE);
-    answer.unwrap_or(Told::Not(Why::Slow))
+    let answer = answer.unwrap_or(Told::Not(Why::Slow));
+    if answer == Told::Not(Why::NotRunning) {
+        start::wake_worker(home);
+    }
+    answer
 }
 
 fn exchange(path: &Path, question: &[u8]) -> std::io::Result<Vec<u8>> {
     let mut stream = UnixStream::connect(path)?;
+    // Where the data directory's path is too long, the socket lies where others may put one.
+    if !platform::is_our_user(&stream) {
+        return Err(ErrorKind::PermissionDenied.into());
+    }
     stream.set_read_timeout(Some(PATIENCE))?;
     stream.set_write_timeout(Some(PATIENCE))?;
     stream.write_all(question)?;

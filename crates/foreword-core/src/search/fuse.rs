@@ -72,7 +72,16 @@ pub fn search_by_meaning(
     }
     // Who has but a stop word in common is no hit where meaning can be asked for.
     let words = about_words(&words);
+    if words.is_empty() {
+        return search(store, query);
+    }
     let (mut found, all_words) = search_for(store, &wide, [words.clone(), words])?;
+    let exact = exact(query.words);
+    // A name that nothing has means nothing else.
+    let is_exact = exact.split_whitespace().count() >= query.words.split_whitespace().count();
+    if is_exact && found.hits.is_empty() {
+        return search(store, query);
+    }
     let mut hits: HashMap<i64, Hit> = found.hits.drain(..).map(|hit| (hit.id, hit)).collect();
     let new = nearest(store, &wide, meaning, &hits)?;
     hits.extend(new.into_iter().map(|hit| (hit.id, hit)));
@@ -80,7 +89,6 @@ pub fn search_by_meaning(
         return search(store, query);
     }
 
-    let exact = exact(query.words);
     let exact = match exact.is_empty() {
         true => HashSet::new(),
         false => {

@@ -26,7 +26,7 @@ pub struct Loaded {
     /// How much of the memory they are of.
     pub percent: u64,
     /// The newest item, and the last vectors that were made, when they were looked for.
-    state: (Option<i64>, Option<i64>),
+    state: Option<(Option<i64>, Option<i64>)>,
 }
 
 /// Everything that can be found.
@@ -134,11 +134,11 @@ impl Store {
         let state = self
             .connection
             .query_row(state, [], |row| Ok((row.get(0)?, row.get(1)?)))?;
-        if loaded.state == state {
+        if loaded.state == Some(state) {
             return Ok(());
         }
         let (embedded, items) = self.embedded(model)?;
-        loaded.percent = embedded * 100 / items.max(1);
+        loaded.percent = (embedded * 100).checked_div(items).unwrap_or(100);
         if loaded.vectors.is_empty() {
             loaded.vectors.reserve(embedded as usize);
         }
@@ -147,14 +147,15 @@ impl Store {
              from vectors
              where made > coalesce(:last, 0) and +model = :model",
         )?;
-        let query = named_params! {":last": loaded.state.1, ":model": stored_as(model)};
+        let last = loaded.state.and_then(|it| it.1);
+        let query = named_params! {":last": last, ":model": stored_as(model)};
         let mut rows = statement.query(query)?;
         while let Some(row) = rows.next()? {
             loaded.vectors.remove(row.get(0)?);
             let page = row.get_ref(1)?.as_blob()?;
             loaded.damaged |= loaded.vectors.add_page(page).is_err();
         }
-        loaded.state = state;
+        loaded.state = Some(state);
         Ok(())
     }
 

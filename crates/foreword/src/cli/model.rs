@@ -105,5 +105,5 @@ fn remove() -> anyhow::Result<()> {
 
 /// Which share of the memory can be found by meaning; none while nobody counts.
 fn embedded(home: &Home) -> Option<f64> {
-    meaning::share(&Store::look(&home.memory()).ok()??)
+    meaning::share(home, &Store::look(&home.memory()).ok()??)
 }

@@ -91,8 +91,7 @@ fn gather(home: Home) -> anyhow::Result<Status> {
     let agent = Config::load(&home)
         .and_then(|config| Ok(Agent::look(&home, &config, store.as_ref(), now)?))
         .map_err(|error| format!("{error:#}"));
-    let embedded = store.as_ref().filter(|_| meaning::is_installed(&home));
-    let embedded = embedded.and_then(meaning::share);
+    let embedded = store.as_ref().and_then(|it| meaning::share(&home, it));
     let totals = store.map_or(Ok(Totals::default()), |store| store.totals());
     let queue = queue.as_ref();
     let counts = queue.map_or(Ok(Counts::default()), Queue::counts);

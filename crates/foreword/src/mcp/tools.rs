@@ -176,7 +176,7 @@ pub fn timeline(world: &World, asked: &Timeline) -> anyhow::Result<String> {
             note = text::capitalised(&how);
             match found.hits.first() {
                 Some(hit) => hit.id,
-                None => return Ok(answer::no_hits(&found)),
+                None => return Ok(answer::no_hits(&found) + &note),
             }
         }
         (None, None) => bail!("give an id or a query"),

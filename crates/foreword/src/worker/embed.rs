@@ -7,6 +7,8 @@
 //! worker's own loop.
 
 use std::io::Write as _;
+use std::net::Shutdown;
+use std::os::fd::OwnedFd;
 use std::os::unix::fs::PermissionsExt as _;
 use std::os::unix::net::{UnixListener, UnixStream};
 use std::path::PathBuf;
@@ -37,6 +39,7 @@ const WRITE_WITHIN: Duration = Duration::from_millis(100);
 
 pub struct Embedder {
     shared: Arc<Shared>,
+    listener: UnixListener,
     threads: Vec<JoinHandle<()>>,
     socket: PathBuf,
 }
@@ -93,12 +96,14 @@ impl Embedder {
             used_at: AtomicI64::new(0),
         });
         let (answers, embeds) = (shared.clone(), shared.clone());
+        let answered = listener.try_clone()?;
         let threads = vec![
-            std::thread::spawn(move || answers.answer_all(&listener)),
+            std::thread::spawn(move || answers.answer_all(&answered)),
             std::thread::spawn(move || embeds.embed_all()),
         ];
         Ok(Embedder {
             shared,
+            listener,
             threads,
             socket,
         })
@@ -116,6 +121,11 @@ impl Embedder {
         self.shared.changed.notify_all();
     }
 
+    /// Whether its socket can still be found.
+    pub fn is_reachable(&self) -> bool {
+        self.socket.exists()
+    }
+
     pub fn used_at(&self) -> Millis {
         self.shared.used_at.load(Ordering::Relaxed)
     }
@@ -126,7 +136,11 @@ impl Drop for Embedder {
         self.pause();
         self.shared.state().ends = true;
         self.shared.changed.notify_all();
-        // Whoever sits at the socket looks up when somebody comes.
+        // Whoever sits at the socket looks up when it is shut, here also if its name is gone,
+        // or when somebody comes.
+        if let Ok(listener) = self.listener.try_clone() {
+            let _ = UnixStream::from(OwnedFd::from(listener)).shutdown(Shutdown::Both);
+        }
         let _ = UnixStream::connect(&self.socket);
         for thread in self.threads.drain(..) {
             let _ = thread.join();
@@ -189,7 +203,7 @@ impl Shared {
     fn told(&self, model: &Model, question: &Question) -> Result<Told, Why> {
         let mut memory = self.memory();
         let told = self.load(&mut memory).and_then(|()| match &memory.store {
-            Some(store) if !memory.loaded.vectors.is_empty() => {
+            Some(store) if !memory.loaded.vectors.is_empty() || memory.loaded.percent == 100 => {
                 Ok(Ok(answer(store, &memory.loaded, model, question)?))
             }
             _ => Ok(Err(Why::NothingEmbedded)),

@@ -79,6 +79,7 @@ impl Worker<'_> {
     /// Has what lacks vectors embedded, while there is nothing else to do.
     pub(super) fn embed(&mut self, until: Until) {
         let wanted = until == Until::Idle && self.config.model.embed;
+        self.embedder.take_if(|it| !it.is_reachable());
         if !wanted || Switches::read(self.home).everywhere() {
             self.embedder = None;
         } else if self.embedder.is_none() && meaning::is_installed(self.home) {

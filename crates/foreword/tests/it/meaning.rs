@@ -239,6 +239,59 @@ fn a_worker_that_hangs_is_not_waited_for() {
 }
 
 #[test]
+fn the_worker_keeps_its_locks_on_the_memory() {
+    let world = World::new();
+    world.embedded();
+    let pid = world.sandbox.worker_pid().unwrap();
+    // Whoever closes last takes the log away: that must not be somebody who came and went.
+    let visitor = world.sandbox.database("memory.db");
+    let count = "select count(*) from items";
+    let count: i64 = visitor.query_row(count, [], |row| row.get(0)).unwrap();
+    drop(visitor);
+    assert!(count >= 4);
+    let files = std::fs::read_dir(format!("/proc/{pid}/fd")).unwrap();
+    let files = files.filter_map(|it| std::fs::read_link(it.unwrap().path()).ok());
+    let files: Vec<String> = files.map(|it| it.display().to_string()).collect();
+    assert!(
+        files.iter().any(|it| it.ends_with("memory.db-wal"))
+            && !files.iter().any(|it| it.ends_with("(deleted)")),
+        "{files:?}"
+    );
+}
+
+#[test]
+fn a_socket_that_is_gone_is_made_again_and_keeps_nobody_from_ending() {
+    let world = World::new();
+    world.embedded();
+    std::fs::remove_file(world.embed_socket()).unwrap();
+    wait_until("search goes by meaning again", || {
+        !world.search(ASKED).contains("by words only")
+    });
+    std::fs::remove_file(world.embed_socket()).unwrap();
+    world.sandbox.run(&["worker", "stop"]);
+    assert_eq!(world.sandbox.worker_pid(), None);
+}
+
+#[test]
+fn what_says_nothing_or_is_meant_as_it_stands_is_not_looked_for_by_meaning() {
+    let world = World::new();
+    world.embedded();
+    for (words, expected) in [
+        ("nonexistent_fn_xyz", "nothing"),
+        (
+            &"x ".repeat(20_000),
+            "by words only: the question is too long",
+        ),
+    ] {
+        let found = world.search(words);
+        assert!(found.contains(expected), "{found}");
+        assert!(!found.contains("nearest in meaning"), "{found}");
+    }
+    let found = world.search("the");
+    assert!(!found.contains("nearest in meaning"), "{found}");
+}
+
+#[test]
 fn damaged_vectors_are_made_again() {
     let world = World::new();
     world.embedded();

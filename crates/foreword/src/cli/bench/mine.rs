@@ -47,7 +47,7 @@ pub fn run(args: &Args) -> anyhow::Result<()> {
             let model = Model::open(&home.model()).context("the sentence model cannot be used")?;
             let fused = by_meaning(&store, &model, &returns)?;
             let mut report = retrieval::compared(&fused, &by_words);
-            report.insert("embedded".into(), meaning::share(&store).into());
+            report.insert("embedded".into(), meaning::share(&home, &store).into());
             report.insert("model".into(), model_files::NAME.into());
             report
         }
