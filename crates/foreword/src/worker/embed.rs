@@ -33,7 +33,7 @@ use crate::{model_files, platform};
 const BATCH: usize = 32;
 /// So much of a question is looked at, in characters: more would take too long.
 const QUESTION_MAX: usize = 500;
-/// A model that nobody used for so long is let go, with the vectors: it takes 70 MB.
+/// A model that nobody used for so long is let go, with the vectors: it takes 50 MB.
 const MODEL_IDLE: Duration = Duration::from_secs(30);
 const WRITE_WITHIN: Duration = Duration::from_millis(100);
 
