@@ -67,6 +67,7 @@ fn the_nearest_are_those_of_an_exact_comparison() {
         exact.sort_by(|a, b| b.0.total_cmp(&a.0));
         let hits = vectors.nearest(query, 20);
         assert_eq!(hits.len(), 20);
+        assert_eq!(hits, vectors.nearest_plain(query, 20), "on any processor");
         found += exact[..20]
             .iter()
             .filter(|(_, owner)| hits.iter().any(|hit| hit.0 == *owner))

@@ -13,7 +13,7 @@ use std::time::Instant;
 
 use anyhow::Context as _;
 use foreword_core::text;
-use foreword_core::vectors::{DIMENSIONS, PAGE_RECORDS, Vector, Vectors};
+use foreword_core::vectors::{DIMENSIONS, Vector, Vectors};
 use foreword_embed::Model;
 use serde_json::{Value, json};
 
@@ -109,11 +109,9 @@ fn vectors(args: &Args, model: Option<&Model>) -> anyhow::Result<[Vec<Vector>; 2
 fn index(args: &Args, model: Option<&Model>) -> anyhow::Result<Value> {
     let [all, queries] = vectors(args, model)?;
     let numbered: Vec<(i64, &Vector)> = (0..).zip(&all).collect();
-    let pages = numbered.chunks(PAGE_RECORDS).map(|records| {
+    let pages = numbered.iter().map(|(owner, vector)| {
         let mut page = Vectors::default();
-        records
-            .iter()
-            .for_each(|(owner, vector)| page.push(*owner, vector));
+        page.push(*owner, vector);
         page.to_page()
     });
     let pages: Vec<Vec<u8>> = pages.collect();
