@@ -40,3 +40,4 @@ pub mod db;
 pub mod fault;
 pub mod recover;
 mod salvage;
+pub mod unreleased;
