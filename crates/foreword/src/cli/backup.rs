@@ -5,10 +5,11 @@ use foreword_core::backup;
 use foreword_core::store::Store;
 
 use crate::config::Config;
+use crate::service;
 use crate::{home, show};
 
 pub fn run() -> anyhow::Result<()> {
-    let home = super::home()?;
+    let home = service::home_to_write()?;
     let kept = Config::load(&home)?.backup.kept();
     let now = home::now();
     let store = Store::look(&home.memory())?.context("nothing is remembered yet")?;

@@ -9,7 +9,7 @@ use foreword_core::text::{self, count, one_line};
 use serde_json::{Value, json};
 
 use super::Page;
-use crate::cli::Why;
+use crate::service::why::Why;
 
 /// The index as an agent gets it, then why each line is there and what was left out.
 pub fn preview(index: &Index) -> String {
