@@ -7,8 +7,8 @@
 pub mod provider;
 
 use anyhow::{Context as _, bail};
-use foreword_core::backup::Kept;
 use foreword_core::capture::{self, Limits};
+use foreword_core::safety::backup::Kept;
 use serde::Deserialize;
 use toml::{Table, Value};
 

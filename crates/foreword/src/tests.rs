@@ -13,13 +13,13 @@ use foreword_core::db::OpenError;
 use foreword_core::model::Event;
 use foreword_core::project::Rules;
 use foreword_core::queue::{Portion, Queue, Readiness};
-use foreword_core::recover::{self, Recovered};
+use foreword_core::safety::recover::{self, Recovered};
 use foreword_core::search::{self, Filter, Query, Sort};
 use foreword_core::store::Store;
 use foreword_core::{redact, spool, transcript};
 use uuid::Uuid;
 
-use crate::agent::compress::{repair, reply};
+use crate::agent::{repair, reply};
 use crate::config::Config;
 use crate::install::record::Record;
 use crate::install::{self, Connection, server};

@@ -1,7 +1,7 @@
 //! `foreword backup`: a copy of the memory, now.
 
 use anyhow::Context as _;
-use foreword_core::backup;
+use foreword_core::safety::backup;
 use foreword_core::store::Store;
 
 use crate::config::Config;

@@ -4,9 +4,9 @@
 //! the memory is large, and looks at each page and row of it.
 
 use anyhow::bail;
-use foreword_core::check::Wrong;
 use foreword_core::db::OpenError;
 use foreword_core::queue::Queue;
+use foreword_core::safety::check::Wrong;
 use foreword_core::store::Store;
 use serde_json::json;
 

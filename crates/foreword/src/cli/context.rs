@@ -2,8 +2,8 @@
 
 use anyhow::bail;
 use foreword_core::capture::{self, Hook};
-use foreword_core::index::{self, Request, Source};
 use foreword_core::project::Place;
+use foreword_core::recall::index::{self, Request, Source};
 
 use crate::home::Home;
 use crate::service;

@@ -4,7 +4,7 @@
 use std::path::PathBuf;
 
 use anyhow::{Context as _, ensure};
-use foreword_core::{backup, recover as recovery};
+use foreword_core::safety::{backup, recover as recovery};
 
 use crate::home::{self, Home};
 use crate::service;

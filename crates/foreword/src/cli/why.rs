@@ -1,9 +1,9 @@
 //! `foreword why ID [WORDS]`: why something is shown, ranked or marked as it is.
 
 use anyhow::Context as _;
-use foreword_core::index::{self, Request, Source};
+use foreword_core::recall::freshness;
+use foreword_core::recall::index::{self, Request, Source};
 use foreword_core::search::{Filter, Query, Sort, search};
-use foreword_core::stale;
 
 use crate::service::why::Why;
 use crate::{hook, service, show};
@@ -44,7 +44,7 @@ pub fn run(args: &Args) -> anyhow::Result<()> {
     let files = store.touched(args.id)?;
     let files = files
         .into_iter()
-        .map(|file| (stale::look(root, &file), file.path))
+        .map(|file| (freshness::look(root, &file), file.path))
         .collect();
     let words = args.words.join(" ");
     let ranked = if words.is_empty() {

@@ -11,7 +11,7 @@ use foreword_core::store::{Item, Related};
 use foreword_core::text;
 
 use super::arguments::Format;
-use crate::service::frame::Part;
+use crate::service::frame::{self, Part};
 use crate::show;
 
 /// Ten hits are to cost at most 250 tokens, with all that is around them.
@@ -69,7 +69,7 @@ pub fn session(session: &SessionTitle, format: Format, with_project: bool) -> Ve
 /// The hits as the commands print them, for whoever wants to compute with them: as many as
 /// there is room for. JSON is a frame of its own, which no string in it can close.
 pub fn json(hits: &[Hit]) -> String {
-    let mut left = BUDGET;
+    let mut left = frame::BUDGET;
     let hits = hits.iter().map(|hit| {
         let hit = &show::hits_json(std::slice::from_ref(hit))[0];
         show::escaped(text::without_tags(&hit.to_string()))
@@ -95,7 +95,7 @@ pub fn dated_line(hit: &Hit, middle: i64) -> Part {
 /// An item in full; only its facts if it is too long for one answer by itself.
 pub fn item(item: &Item, format: Format) -> Part {
     let full = show::item(item);
-    if format == Format::Facts || text::tokens(&full) > BUDGET {
+    if format == Format::Facts || text::tokens(&full) > frame::BUDGET {
         Part::new(item.id, show::facts(item))
     } else {
         Part::new(item.id, full + "\n")

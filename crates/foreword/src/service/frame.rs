@@ -5,11 +5,11 @@
 
 use std::fmt::Write as _;
 
-use foreword_core::index::FRAME;
+use foreword_core::recall::index::FRAME;
 use foreword_core::text;
 
 /// Tokens that one answer may cost.
-const BUDGET: usize = 3_000;
+pub const BUDGET: usize = 3_000;
 /// A master is asked for whole; one that `synthesize` wrote is smaller.
 const MASTER_BUDGET: usize = 6_000;
 /// Something of the memory, and what to call it if there is no room.

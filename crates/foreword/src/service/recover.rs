@@ -1,10 +1,10 @@
 //! Puts a damaged database right, for the worker and for `foreword restore`: whoever holds
-//! the worker's lock. How it is done is `foreword_core::recover`.
+//! the worker's lock. How it is done is `foreword_core::safety::recover`.
 
 use std::fmt::Write as _;
 
 use foreword_core::db::{self, OpenError};
-use foreword_core::recover::{self, Recovered};
+use foreword_core::safety::recover::{self, Recovered};
 use foreword_core::spool;
 use foreword_core::text::{count, one_line};
 

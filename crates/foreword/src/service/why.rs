@@ -1,7 +1,7 @@
 //! Everything that bears on how an item is treated: by the index, a search, reminders.
 
-use foreword_core::index::Weighed;
 use foreword_core::model::Freshness;
+use foreword_core::recall::index::Weighed;
 use foreword_core::search::Found;
 use foreword_core::store::ShownItem;
 

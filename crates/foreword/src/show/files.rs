@@ -1,11 +1,10 @@
 //! Words on the files themselves: backups, recoveries, sizes.
 
-use std::fmt::Write as _;
 use std::path::Path;
 
-use foreword_core::backup::Backup;
-use foreword_core::recover::Restored;
-use foreword_core::text::{count, one_line, size};
+use foreword_core::safety::backup::Backup;
+use foreword_core::safety::recover::Restored;
+use foreword_core::text::{count, size};
 
 use crate::service::sentence_model::{self, Files};
 

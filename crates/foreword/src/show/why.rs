@@ -2,7 +2,7 @@
 
 use std::fmt::Write as _;
 
-use foreword_core::index::{Fate, Index, Weighed};
+use foreword_core::recall::index::{Fate, Index, Weighed};
 use foreword_core::search::Found;
 use foreword_core::store::ShownItem;
 use foreword_core::text::{self, count, one_line};

@@ -6,7 +6,8 @@ use std::time::Duration;
 
 use anyhow::Context as _;
 use foreword_core::model::Millis;
-use foreword_core::{backup, spool};
+use foreword_core::safety::backup;
+use foreword_core::spool;
 
 use super::embed::Embedder;
 use super::{Until, Worker};

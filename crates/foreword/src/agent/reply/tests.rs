@@ -13,7 +13,7 @@ use super::*;
 
 #[test]
 fn each_reply_of_the_corpus_is_understood() {
-    let corpus = Path::new(env!("CARGO_MANIFEST_DIR")).join("src/compress/reply/corpus");
+    let corpus = Path::new(env!("CARGO_MANIFEST_DIR")).join("src/agent/reply/corpus");
     let mut settings = insta::Settings::clone_current();
     settings.set_snapshot_path(&corpus);
     settings.set_prepend_module_to_snapshot(false);

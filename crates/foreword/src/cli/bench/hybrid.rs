@@ -9,8 +9,8 @@ use std::time::{Duration, Instant};
 
 use anyhow::{Context as _, ensure};
 use foreword_core::search::Query;
+use foreword_core::search::vectors::DIMENSIONS;
 use foreword_core::store::{Loaded, Store};
-use foreword_core::vectors::DIMENSIONS;
 use serde_json::{Value, json};
 
 use super::statistics::{median, milliseconds, percentile};

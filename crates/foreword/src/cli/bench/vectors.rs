@@ -12,8 +12,8 @@ use std::path::PathBuf;
 use std::time::Instant;
 
 use anyhow::Context as _;
+use foreword_core::search::vectors::{DIMENSIONS, Vector, Vectors};
 use foreword_core::text;
-use foreword_core::vectors::{DIMENSIONS, Vector, Vectors};
 use foreword_embed::Model;
 use serde_json::{Value, json};
 

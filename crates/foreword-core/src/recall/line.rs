@@ -2,9 +2,9 @@
 
 use rusqlite::{Row, named_params};
 
+use super::reminder::Occasion;
 use super::worth;
 use crate::model::{Freshness, ObservationType, Origin};
-use crate::need::Occasion;
 use crate::store::Store;
 use crate::text;
 

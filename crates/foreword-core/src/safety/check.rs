@@ -7,7 +7,7 @@
 use rusqlite::Connection;
 
 use crate::queue::Queue;
-use crate::salvage;
+use crate::safety::salvage;
 use crate::store::Store;
 use crate::text::count;
 

@@ -4,7 +4,7 @@ use super::*;
 
 /// Vectors of real texts, as the model makes them (testdata/embed).
 fn real() -> Vec<Vector> {
-    let (numbers, _) = include_bytes!("../../../../testdata/embed/vectors.i16").as_chunks();
+    let (numbers, _) = include_bytes!("../../../../../testdata/embed/vectors.i16").as_chunks();
     let numbers: Vec<f32> = numbers
         .iter()
         .map(|it| i16::from_le_bytes(*it).into())

@@ -5,16 +5,14 @@
 //! is worse: an agent would go against it. *Unrelated* is the answer whenever in doubt.
 //! `testdata/kin` has labelled pairs and says how often this is right.
 
-pub(crate) mod words;
-
 use std::sync::LazyLock;
 
-use crate::model::ObservationType;
-use crate::search::is_in;
-use words::{DENIES, GIVES_UP, has_name, plain};
-use words::{
+use super::words::{DENIES, GIVES_UP, has_name, plain};
+use super::words::{
     Words, as_written, common, content, covers, is_negated, is_number, named_after, tokens,
 };
+use crate::model::ObservationType;
+use crate::search::is_in;
 
 /// What an insight says, as far as it can be compared.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]

@@ -10,11 +10,11 @@ use std::io;
 use std::os::unix::fs::FileExt as _;
 use std::path::{Path, PathBuf};
 
-use crate::backup::{self, Backup};
 use crate::db::{self, Migration, OpenError};
 use crate::fault;
 use crate::model::Millis;
-use crate::salvage::{self, Salvaged};
+use crate::safety::backup::{self, Backup};
+use crate::safety::salvage::{self, Salvaged};
 use crate::store::forgotten;
 use crate::{queue, store, text};
 

@@ -9,8 +9,8 @@ use std::path::Path;
 
 use rusqlite::named_params;
 
-use crate::index::{self, FRAME, Line};
 use crate::model::{FileRole, Freshness, ObservationType, Receipt, Shown};
+use crate::recall::index::{self, FRAME, Line};
 use crate::search;
 use crate::store::Store;
 

@@ -1,6 +1,6 @@
 //! How much a line of the index deserves its place, with the reasons.
 
-use super::Line;
+use super::line::Line;
 use crate::model::{Freshness, ObservationType, Origin};
 
 /// One reason, and how much it counts.

@@ -8,19 +8,17 @@
 //! it stands in a frame that it cannot close. `line` reads and words a line, `worth` says what it
 //! is worth and why.
 
-mod line;
-mod worth;
-
 use std::collections::HashSet;
 use std::path::Path;
 
 use rusqlite::named_params;
 
+use super::line::field;
+use super::{line, worth};
 use crate::model::{Millis, ObservationType};
 use crate::notes::Folder;
 use crate::store::Store;
 use crate::text;
-use line::field;
 pub(crate) use line::{Line, lines};
 pub use worth::{Fate, Reason, Weighed};
 

@@ -1,0 +1,7 @@
+//! Keeps the databases whole: `backup` copies them, `check` looks at every page and row, `recover`
+//! puts a damaged one right with what `salvage` can still read.
+
+pub mod backup;
+pub mod check;
+pub mod recover;
+mod salvage;
