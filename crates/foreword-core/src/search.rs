@@ -9,6 +9,7 @@
 
 mod about;
 mod choose;
+pub mod chunks;
 mod dates;
 mod filter;
 mod fresh;
@@ -16,6 +17,7 @@ mod fuse;
 mod list;
 mod rank;
 mod sessions;
+pub mod vectors;
 mod words;
 
 use std::cmp::Ordering;

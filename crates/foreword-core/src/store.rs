@@ -14,7 +14,7 @@ mod beside;
 mod commit;
 mod digest;
 pub(crate) mod forgotten;
-mod kin;
+pub mod kin;
 pub mod ledger;
 pub mod notes;
 mod projects;

@@ -1,6 +1,7 @@
 //! Small things about text that several roads need to agree on.
 
 use std::borrow::Cow;
+use std::path::Path;
 
 use crate::model::Millis;
 
@@ -68,6 +69,26 @@ pub fn shorten(text: &str, max: usize) -> Cow<'_, str> {
 #[must_use]
 pub fn count(number: u64, one: &str, many: &str) -> String {
     format!("{number} {}", if number == 1 { one } else { many })
+}
+
+/// `12 KB`, `3.4 MB`.
+#[must_use]
+pub fn size(bytes: u64) -> String {
+    match bytes {
+        0..1_000_000 => format!("{} KB", bytes.div_ceil(1000)),
+        _ => format!("{:.1} MB", bytes as f64 / 1e6),
+    }
+}
+
+/// A path quoted, where necessary, so that a shell reads it as one word.
+#[must_use]
+pub fn shell_word(path: &Path) -> String {
+    let word = path.to_string_lossy();
+    let plain = |it: char| it.is_ascii_alphanumeric() || "/._-+@:,".contains(it);
+    if !word.is_empty() && word.chars().all(plain) {
+        return word.into_owned();
+    }
+    format!("'{}'", word.replace('\'', r"'\''"))
 }
 
 /// One line, without control characters: safe in a list and on a terminal.

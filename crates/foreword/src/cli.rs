@@ -3,7 +3,6 @@
 //! Exit codes: 0 done, 1 failed, 64 wrong usage. Never 2: Claude Code reads a hook's
 //! exit 2 as "block", and an older program may be called by newer settings.
 
-mod agent;
 mod backup;
 mod bench;
 mod check;
@@ -37,32 +36,13 @@ mod vacuum;
 mod why;
 mod worker;
 
-pub use agent::{Agent, Pause, has_key, pause, problem};
-pub use cost::Bill;
-pub use doctor::Finding;
-pub use redo::Subject;
-pub use scope::when;
-pub use status::Status;
-pub use why::Why;
-
-use std::path::Path;
 use std::process::ExitCode;
 use std::sync::LazyLock;
 
-use anyhow::Context as _;
 use clap::{Parser, Subcommand};
 use foreword_core::capture::Hook;
-use foreword_core::db::OpenError;
-use foreword_core::project::{self, Place};
-use foreword_core::queue::Queue;
-use foreword_core::spool;
-use foreword_core::store::{self, Store};
 
-use crate::home::Home;
-use crate::log::Log;
-use crate::platform::{self, Lock};
-use crate::switch::{self as switches, Switches};
-use crate::{hook, start};
+use crate::hook;
 
 /// A memory that lasts, for coding agents.
 #[derive(Parser)]
@@ -263,114 +243,4 @@ fn dispatch(command: Command) -> anyhow::Result<()> {
 fn hook_road(hook: Hook) -> anyhow::Result<()> {
     hook::run(hook);
     Ok(())
-}
-
-/// The data directory, for a command that only looks: it need not be there.
-pub fn home_to_look_at() -> anyhow::Result<Home> {
-    Home::from_env().context("neither FOREWORD_HOME nor HOME is set; set one of them")
-}
-
-/// The data directory, for a command that may write there.
-pub fn home() -> anyhow::Result<Home> {
-    let home = home_to_look_at()?;
-    platform::make_files_private();
-    std::fs::create_dir_all(home.dir())
-        .with_context(|| format!("could not make the data directory {}", home.dir().display()))?;
-    if let Some(kind) = platform::unsafe_filesystem(home.dir()) {
-        anyhow::bail!(
-            "{} is on {kind}, where SQLite's log is not safe; set FOREWORD_HOME to a local directory",
-            home.dir().display()
-        );
-    }
-    Ok(home)
-}
-
-/// The memory, for a command that reads it; none if there is none yet. An older program's
-/// is brought up to date first; a newer one's is read as far as it is still as we know it.
-pub fn memory(home: &Home) -> anyhow::Result<Option<Store>> {
-    match Store::look(&home.memory()) {
-        Err(OpenError::OtherSchema { found, known, .. }) if found < known => {
-            // One of the older program would go on in a memory that it does not know.
-            let ours = Lock::holder(&home.lock())?.is_some_and(platform::runs_this_program);
-            let ended = if ours {
-                worker::Ended::Nobody
-            } else {
-                worker::end_running(home)?
-            };
-            platform::make_files_private();
-            let store = Store::open(&home.memory(), &home.backups())?;
-            if ended != worker::Ended::Nobody {
-                start::wake_worker(home);
-            }
-            Ok(Some(store))
-        }
-        Err(error @ OpenError::OtherSchema { found, .. }) => {
-            eprintln!("foreword: {error}; until then it is only read");
-            Ok(Store::look_at(&home.memory(), found)?)
-        }
-        looked => Ok(looked?),
-    }
-}
-
-/// The memory, for a search: with what the project's notes say now.
-pub fn memory_with_notes(home: &Home, here: &Place) -> anyhow::Result<Option<Store>> {
-    let store = memory(home)?;
-    mirror_notes(home, here);
-    match store {
-        None => memory(home),
-        store => Ok(store),
-    }
-}
-
-/// Has the memory know what the notes of this project say now. Where that cannot be done (a
-/// newer memory, one that is busy), what is known already is found.
-fn mirror_notes(home: &Home, here: &Place) {
-    let (Some(project), Some(root)) = (&here.project, &here.root) else {
-        return;
-    };
-    let seen = store::notes::seen(root);
-    let off = switches::off_in_environment() || Switches::read(home).covers(Some(project), "");
-    let mirror = || -> anyhow::Result<()> {
-        match Store::look(&home.memory())? {
-            Some(store) if !store.notes_differ(project, &seen)? => return Ok(()),
-            None if seen.is_empty() => return Ok(()),
-            _ => {}
-        }
-        let home = self::home()?;
-        let mut store = Store::open(&home.memory(), &home.backups())?;
-        Ok(store.mirror_notes(project, root, &seen, crate::home::now())?)
-    };
-    if !off && let Err(error) = mirror() {
-        Log::Worker.line(home, &format!("notes could not be taken in: {error:#}"));
-    }
-}
-
-/// Events that no memory was made of yet. Whoever cannot look says nothing about them.
-pub fn waiting(home: &Home) -> u64 {
-    let queue = Queue::look(&home.queue()).ok().flatten();
-    let queued = queue.and_then(|queue| Some(queue.counts().ok()?.pending));
-    let spooled = spool::waiting(&home.spool()).map_or(0, |files| files.len() as u64);
-    queued.unwrap_or_default() + spooled
-}
-
-/// The project that a directory belongs to, by the rules that hooks go by.
-fn project_of(dir: &Path) -> Option<String> {
-    place_of(dir)?.project
-}
-
-fn place_of(dir: &Path) -> Option<Place> {
-    let home = Home::from_env()?;
-    let (settings, _) = crate::config::hook_settings(&home);
-    let rules = crate::home::project_rules(settings.unwrap_or_default().separate_worktrees);
-    Some(project::resolve(dir, &rules))
-}
-
-/// Where the current directory belongs, with its branch.
-fn current_place() -> Option<Place> {
-    place_of(&std::env::current_dir().ok()?)
-}
-
-/// The project that the current directory belongs to.
-fn current_project() -> Option<String> {
-    current_place()?.project
 }

@@ -4,14 +4,15 @@
 //! `config.toml` is an error that names the nearest known key; only a hook goes on
 //! with the defaults and leaves word.
 
+pub mod provider;
+
 use anyhow::{Context as _, bail};
-use foreword_core::backup::Kept;
 use foreword_core::capture::{self, Limits};
+use foreword_core::safety::backup::Kept;
 use serde::Deserialize;
 use toml::{Table, Value};
 
 use crate::home::Home;
-use crate::provider;
 
 const DEFAULTS: &str = include_str!("default.toml");
 

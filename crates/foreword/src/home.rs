@@ -11,6 +11,9 @@ pub struct Home {
     dir: PathBuf,
 }
 
+/// The folder name of the sentence model below `models/`.
+pub const SENTENCE_MODEL: &str = "all-MiniLM-L6-v2";
+
 /// A Unix socket's path is at most 107 bytes on Linux, 103 on macOS.
 const SOCKET_PATH_MAX: usize = 100;
 
@@ -52,7 +55,7 @@ impl Home {
 
     /// The sentence model, if it is installed.
     pub fn model(&self) -> PathBuf {
-        self.models().join(crate::model_files::NAME)
+        self.models().join(SENTENCE_MODEL)
     }
 
     pub fn backups(&self) -> PathBuf {

@@ -11,6 +11,7 @@
 mod file;
 mod insert;
 pub mod record;
+pub mod sentence_model;
 pub mod server;
 pub mod skills;
 mod undo;

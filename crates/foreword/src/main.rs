@@ -1,38 +1,11 @@
-//! Foreword: a memory that lasts, for coding agents.
+//! Chooses the road: a hook takes the short one, everything else is a command.
 //!
-//! A hook is by far the most frequent way in, and its time is the user's time. So
-//! it is looked for first and takes the short synchronous road, before an argument
-//! parser or a runtime exist. Everything else goes through `cli`.
-
-mod hook;
-mod start;
-mod switch;
-
-mod ask;
-mod compress;
-mod provider;
-mod recover;
-mod synthesize;
-mod worker;
-
-mod cli;
-mod config;
-mod install;
-mod mcp;
-mod meaning;
-mod model_files;
-mod notice;
-mod recall;
-mod show;
-
-mod home;
-mod log;
-mod platform;
-#[cfg(test)]
-mod tests;
+//! A hook is by far the most frequent way in, and its time is the user's time. So it is
+//! looked for first, before an argument parser or a runtime exist.
 
 use std::process::ExitCode;
 
+use foreword::{cli, hook};
 use foreword_core::capture::Hook;
 
 fn main() -> ExitCode {
@@ -47,7 +20,7 @@ fn main() -> ExitCode {
     cli::run()
 }
 
-/// In test builds a named point can be told to kill the process.
+/// In test builds, `FOREWORD_FAULT` names a point at which the process kills itself.
 fn arm_failure_point() {
     #[cfg(any(debug_assertions, feature = "faults"))]
     if let Ok(point) = std::env::var("FOREWORD_FAULT") {

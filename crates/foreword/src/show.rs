@@ -12,7 +12,7 @@ mod why;
 
 pub use beside::{mark, related};
 pub use consent::{consent, provider_chosen};
-pub use files::{backed_up, model_status, recovered, restored, size, vacuumed};
+pub use files::{backed_up, model_status, restored, vacuumed};
 pub use found::{
     facts, hits, hits_json, how, no_hits, no_project, project, session_title, sessions,
     sessions_json, superseded, timeline, waiting,
@@ -29,7 +29,8 @@ use foreword_core::store::{Item, ItemBody, Project};
 use foreword_core::text::{self, count, one_line};
 use serde_json::{Value, json};
 
-use crate::cli::{Finding, Status};
+use crate::doctor::Finding;
+use crate::doctor::status::Status;
 use crate::install::Connection;
 use crate::platform;
 
@@ -453,16 +454,6 @@ pub fn diff(path: &Path, before: Option<&str>, after: Option<&str>) -> String {
     // The file may have come with somebody's repository.
     let steers = |it: char| text::is_unsafe(it) && !matches!(it, '\n' | '\t' | '\r');
     diff.replace(steers, "\u{fffd}")
-}
-
-/// A path as a word that a shell reads as it is.
-pub fn shell_word(path: &Path) -> String {
-    let word = path.to_string_lossy();
-    let plain = |it: char| it.is_ascii_alphanumeric() || "/._-+@:,".contains(it);
-    if !word.is_empty() && word.chars().all(plain) {
-        return word.into_owned();
-    }
-    format!("'{}'", word.replace('\'', r"'\''"))
 }
 
 fn ago(now: Millis, at: Millis) -> String {

@@ -5,6 +5,8 @@
 //! one and wait longer each time; a worker that came up removes it. Commands that
 //! a person typed ignore the stamp.
 
+pub mod control;
+
 use std::ffi::OsString;
 use std::io;
 use std::os::unix::net::UnixDatagram;
@@ -13,9 +15,9 @@ use std::path::Path;
 use foreword_core::model::Millis;
 
 use crate::config::Config;
+use crate::config::provider;
 use crate::home::{self, Home};
 use crate::platform::{self, Lock};
-use crate::provider;
 
 /// The word that wakes a worker.
 pub const WAKE: &[u8] = b"wake";

@@ -13,17 +13,17 @@ use foreword_core::db::OpenError;
 use foreword_core::model::Event;
 use foreword_core::project::Rules;
 use foreword_core::queue::{Portion, Queue, Readiness};
-use foreword_core::recover::{self, Recovered};
+use foreword_core::safety::recover::{self, Recovered};
 use foreword_core::search::{self, Filter, Query, Sort};
 use foreword_core::store::Store;
 use foreword_core::{redact, spool, transcript};
 use uuid::Uuid;
 
-use crate::compress::{repair, reply};
+use crate::agent::{repair, reply};
 use crate::config::Config;
 use crate::install::record::Record;
 use crate::install::{self, Connection, server};
-use crate::meaning::{self, Question, Told, Why};
+use crate::service::embed_client::{self, Question, Told, Why};
 use mutator::{files, folder, fuzz};
 
 /// Later than anything that is told.
@@ -447,15 +447,15 @@ fn queries() {
 #[test]
 fn questions_and_answers_of_the_embed_socket() {
     let samples = vec![
-        meaning::line(&Question::Related(7)),
+        embed_client::line(&Question::Related(7)),
         br#"{"v":2,"it":{"search":{"words":"login expiry","filter":{"kind":"note"},"limit":10,"offset":0}}}
 "#
         .to_vec(),
-        meaning::line(&Told::Not(Why::Loading)),
-        meaning::line(&Told::Related(Vec::new())),
+        embed_client::line(&Told::Not(Why::Loading)),
+        embed_client::line(&Told::Related(Vec::new())),
     ];
     fuzz("embed", samples, 2000, |input| {
-        let _ = meaning::read_question(input);
-        let _ = meaning::read_answer(input);
+        let _ = embed_client::read_question(input);
+        let _ = embed_client::read_answer(input);
     });
 }

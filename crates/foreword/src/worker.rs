@@ -9,7 +9,6 @@ mod derive;
 mod embed;
 mod fill;
 mod house;
-pub mod leash;
 pub mod redo;
 pub mod request;
 
@@ -25,13 +24,14 @@ use foreword_core::text;
 use tokio::signal::unix::{Signal, SignalKind, signal};
 
 use crate::config::Config;
+use crate::config::provider::{self};
 use crate::home::{self, Home};
 use crate::log::Log;
 use crate::notice::Matter;
 use crate::platform::{self, Lock};
-use crate::provider;
-use crate::recover;
+use crate::service::{recover, unreleased};
 use crate::start;
+use crate::start::control::anything_waits;
 use derive::Deriver;
 use embed::Embedder;
 use request::{Requests, Waiting};
@@ -80,6 +80,7 @@ pub fn run(home: &Home, config: &Config, until: Until) -> anyhow::Result<End> {
                     Ok(lock) => lock,
                     Err(holder) => return Ok(End::Other(holder)),
                 };
+            unreleased::set_aside(home)?;
             house::finish_recovery(home)?;
             let worked = match Worker::come_up(home, config) {
                 Ok(mut worker) => {
@@ -103,7 +104,7 @@ pub fn run(home: &Home, config: &Config, until: Until) -> anyhow::Result<End> {
             let all_done = end == End::Done { left: 0 };
             if !all_done || until == Until::Drained || !anything_waits(home) {
                 if all_done {
-                    crate::synthesize::auto::propose(home, config);
+                    crate::notes::synthesize::auto::propose(home, config);
                 }
                 return Ok(end);
             }
@@ -114,17 +115,6 @@ pub fn run(home: &Home, config: &Config, until: Until) -> anyhow::Result<End> {
 fn note(home: &Home, what: &str) {
     let id = std::process::id();
     Log::Work.line(home, &format!("worker {id} {what}"));
-}
-
-/// Whether there are events in the queue or the spool that are still to be processed.
-pub fn anything_waits(home: &Home) -> bool {
-    let spooled = spool::waiting(&home.spool()).is_ok_and(|files| !files.is_empty());
-    let queued = Queue::look(&home.queue())
-        .ok()
-        .flatten()
-        .and_then(|queue| queue.counts().ok())
-        .is_some_and(|counts| counts.pending > 0);
-    spooled || queued
 }
 
 struct Worker<'a> {

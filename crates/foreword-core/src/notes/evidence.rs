@@ -11,7 +11,7 @@ use std::collections::{BTreeSet, HashMap};
 use std::path::{Component, Path, PathBuf};
 
 use super::real;
-use crate::kin::words::{GIVES_UP, content, named_after};
+use crate::store::kin::words::{GIVES_UP, content, named_after};
 
 /// What became of a path that is not there.
 #[derive(Debug, Clone, PartialEq, Eq)]

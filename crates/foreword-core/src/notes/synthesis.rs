@@ -16,9 +16,9 @@ use std::sync::LazyLock;
 
 use super::master::{DECISIONS, EVOLUTION, LEARNINGS, QUESTIONS, SECTIONS, STATUS};
 use super::note::Note;
-use crate::kin::words::{Words, common, content, covers, is_number};
-use crate::kin::{Insight, Kinship, kinship};
 use crate::model::ObservationType;
+use crate::store::kin::judge::{Insight, Kinship, kinship};
+use crate::store::kin::words::{Words, common, content, covers, is_number};
 use crate::text;
 pub use fit::fit;
 use said::{Said, choice, said};

@@ -13,8 +13,8 @@ use super::{
     search_for,
 };
 use crate::model::{Millis, Origin};
+use crate::search::vectors::{DIMENSIONS, Vector, Vectors};
 use crate::store::Store;
-use crate::vectors::{DIMENSIONS, Vector, Vectors};
 
 /// What a search by meaning needs beside the memory.
 #[derive(Debug, Clone, Copy)]

@@ -7,7 +7,7 @@ use serde::Serialize;
 use super::{Item, ItemBody, Store};
 use crate::model::Freshness;
 use crate::project::Place;
-use crate::stale;
+use crate::recall::freshness;
 
 #[derive(Debug, Clone, PartialEq, Eq, Serialize)]
 pub struct Beside {
@@ -28,7 +28,7 @@ impl Store {
             let files = self.touched(id)?;
             let states = files
                 .into_iter()
-                .filter_map(|file| Some((stale::look(root.as_deref(), &file)?, file.path)));
+                .filter_map(|file| Some((freshness::look(root.as_deref(), &file)?, file.path)));
             let states: Vec<_> = states.collect();
             item.beside = Some(Beside {
                 stale: states.iter().map(|(state, _)| *state).max(),

@@ -1,4 +1,4 @@
-//! Knows an insight again, and what has overtaken what. `crate::kin` judges two of them;
+//! Knows an insight again, and what has overtaken what. `crate::store::kin::judge` judges two of them;
 //! this finds whom to judge, and writes down what follows.
 //!
 //! The same insight told again is a row of `repeats`, not an observation. Such a row stands
@@ -7,15 +7,18 @@
 //! it. A decision that a newer one supersedes is marked. Called by `commit` and `asked`
 //! within their transactions, so that deriving again comes to the same.
 
+pub mod judge;
+pub mod words;
+
 use std::collections::{BTreeSet, HashMap};
 
 use rusqlite::{OptionalExtension as _, Params, Row, Transaction, named_params};
 
 use super::commit::{SessionRow, Told, json, next_item, upsert_observation};
 use super::read::list;
-use crate::kin::{Insight, Kinship, kinship};
 use crate::model::{Kind, Millis, Observation, Origin};
 use crate::search::{Word, words};
+use judge::{Insight, Kinship, kinship};
 
 /// Titles are looked for by so many of their rarest words,
 const TERMS_MAX: usize = 4;

@@ -10,7 +10,7 @@ use serde::{Deserialize, Serialize};
 use super::Store;
 use super::read::list;
 use crate::model::{Millis, ObservationType};
-use crate::vectors::Vectors;
+use crate::search::vectors::Vectors;
 
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 pub struct Related {

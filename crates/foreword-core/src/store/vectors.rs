@@ -1,14 +1,14 @@
 //! What items say, as vectors: one row an item, with all its records.
 //!
-//! The worker embeds what has none (`crate::records` says as which texts), and what lacks
+//! The worker embeds what has none (`crate::search::chunks` says as which texts), and what lacks
 //! them is the only state: a text that changes loses its vectors by a trigger, those of
 //! another model or damaged ones are dropped, and both are then made like any other.
 
 use rusqlite::{TransactionBehavior, named_params};
 
 use super::{ItemBody, Store};
-use crate::records::{self, records};
-use crate::vectors::{Vector, Vectors};
+use crate::search::chunks::{self, records};
+use crate::search::vectors::{Vector, Vectors};
 
 /// An item that has no vectors yet, and the texts that they are to be made of.
 #[derive(Debug, Clone, PartialEq, Eq)]
@@ -38,7 +38,7 @@ const ALL: &str = "select id from observations
 /// What the vectors of this model are stored under: records that are made otherwise are as bad
 /// as another model's.
 fn stored_as(model: &str) -> String {
-    format!("{model}/{}", records::VERSION)
+    format!("{model}/{}", chunks::VERSION)
 }
 
 impl Store {

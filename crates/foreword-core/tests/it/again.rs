@@ -1,7 +1,7 @@
 //! The same insight again is counted, and a decision that was overtaken is marked.
 
-use foreword_core::index::{Request, Source, index};
 use foreword_core::model::{Derived, Event, EventKind, Observation, ObservationType, Payload};
+use foreword_core::recall::index::{Request, Source, index};
 use foreword_core::search::{Filter, Query, Sort, search};
 use foreword_core::store::{Batch, HostSession, ItemBody, Replaces, Said, Store, Told};
 

@@ -1,7 +1,7 @@
 //! What a session is told when it starts, by why it starts.
 
-use foreword_core::index::{Request, Source, index};
 use foreword_core::model::{Derived, Event, EventKind, Payload, Summary};
+use foreword_core::recall::index::{Request, Source, index};
 use foreword_core::store::{Batch, Replaces, Store, Told};
 
 use crate::queue::event;

@@ -3,8 +3,8 @@
 use std::collections::BTreeMap;
 use std::path::Path;
 
-use foreword_core::kin::{Insight, Kinship, kinship};
 use foreword_core::model::ObservationType;
+use foreword_core::store::kin::judge::{Insight, Kinship, kinship};
 use serde::Deserialize;
 
 #[derive(Deserialize)]

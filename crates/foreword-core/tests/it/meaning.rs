@@ -2,11 +2,11 @@
 //! here are made up: what a model makes of real words is tested with the worker.
 
 use foreword_core::model::{Event, EventKind, Millis, Observation, Origin};
+use foreword_core::search::vectors::{DIMENSIONS, Vector, Vectors};
 use foreword_core::search::{
     Answer, Filter, Found, Matched, Meaning, Query, Sort, search_by_meaning,
 };
 use foreword_core::store::{Loaded, Store, Unembedded};
-use foreword_core::vectors::{DIMENSIONS, Vector, Vectors};
 
 use crate::queue::event;
 use crate::store::{observation, open, outside, prompt, store};

@@ -3,7 +3,7 @@
 use foreword_core::model::{
     Event, FileRole, Observation, ObservationType, Origin, Shown, TouchedFile,
 };
-use foreword_core::need::{self, Before, Occasion};
+use foreword_core::recall::reminder::{self, Before, Occasion};
 use foreword_core::store::Store;
 use serde::Deserialize;
 
@@ -98,7 +98,7 @@ fn rates(file: &str) -> String {
     let (mut silent, mut brought, mut all, mut beside) = (0, 0, 0, 0);
     let labelled: Vec<Labelled> = lines(file);
     for Labelled { prompt, about } in &labelled {
-        let found = need::for_prompt(&memory, &occasion, prompt).unwrap();
+        let found = reminder::for_prompt(&memory, &occasion, prompt).unwrap();
         let reminder = found.remind(Shown::Prompt, &occasion, &Before::default());
         let items = reminder.map_or(Vec::new(), |it| it.receipt.items);
         let number = |id: i64| ids.iter().find(|(it, _)| *it == id).unwrap().1;
@@ -159,8 +159,8 @@ fn other_projects_and_prompts_do_not_crowd_out_what_is_known_here() {
         program: "foreword",
     };
     let prompt = "why do webhook retries end after twelve attempts?";
-    let about = need::for_prompt(&memory, &occasion, prompt).unwrap();
+    let about = reminder::for_prompt(&memory, &occasion, prompt).unwrap();
     assert!(!about.is_empty());
-    let known = need::for_file(&memory, &occasion, "src/a.rs").unwrap();
+    let known = reminder::for_file(&memory, &occasion, "src/a.rs").unwrap();
     assert!(!known.is_empty());
 }

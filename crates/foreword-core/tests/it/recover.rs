@@ -3,10 +3,10 @@
 use std::collections::BTreeSet;
 use std::path::{Path, PathBuf};
 
-use foreword_core::backup::{self, Kept};
 use foreword_core::model::{Event, EventKind, Payload};
 use foreword_core::queue::Queue;
-use foreword_core::recover::{self, Recovered};
+use foreword_core::safety::backup::{self, Kept};
+use foreword_core::safety::recover::{self, Recovered};
 use foreword_core::store::Store;
 use rusqlite::Connection;
 

@@ -1,14 +1,15 @@
 //! `foreword backup`: a copy of the memory, now.
 
 use anyhow::Context as _;
-use foreword_core::backup;
+use foreword_core::safety::backup;
 use foreword_core::store::Store;
 
 use crate::config::Config;
+use crate::service;
 use crate::{home, show};
 
 pub fn run() -> anyhow::Result<()> {
-    let home = super::home()?;
+    let home = service::home_to_write()?;
     let kept = Config::load(&home)?.backup.kept();
     let now = home::now();
     let store = Store::look(&home.memory())?.context("nothing is remembered yet")?;

@@ -4,15 +4,16 @@
 //! the memory is large, and looks at each page and row of it.
 
 use anyhow::bail;
-use foreword_core::check::Wrong;
 use foreword_core::db::OpenError;
 use foreword_core::queue::Queue;
+use foreword_core::safety::check::Wrong;
 use foreword_core::store::Store;
 use serde_json::json;
 
-use super::doctor::{Finding, Severity, Trouble};
+use crate::doctor::{Finding, Severity, Trouble};
 use crate::home::Home;
 use crate::platform::Lock;
+use crate::service;
 use crate::show;
 
 #[derive(clap::Args)]
@@ -26,7 +27,7 @@ pub struct Args {
 const CHECKS: usize = 9;
 
 pub fn run(args: &Args) -> anyhow::Result<()> {
-    let home = super::home_to_look_at()?;
+    let home = service::home_to_look_at()?;
     let found: Vec<_> = look(&home)?.into_iter().map(finding).collect();
     show::print(
         args.json,

@@ -5,11 +5,12 @@ use std::path::{Path, PathBuf};
 use anyhow::Context as _;
 
 use super::consent;
+use crate::config::provider::{self};
 use crate::home::{self, Home};
 use crate::install::record::{self, Place, Record, Scope};
 use crate::install::skills::{self, Task};
 use crate::install::{self, SettingsFile, server};
-use crate::provider;
+use crate::service;
 use crate::show;
 
 #[derive(clap::Args)]
@@ -60,8 +61,8 @@ pub fn install(args: &InstallArgs) -> anyhow::Result<()> {
     skills::settle(&place, task, dry_run)?;
     if !dry_run {
         let wanted = args.provider.as_deref().and_then(provider::Name::parse);
-        consent::settle(&super::home()?, wanted)?;
-        super::model::offer(&super::home()?);
+        consent::settle(&service::home_to_write()?, wanted)?;
+        super::model::offer(&service::home_to_write()?);
     }
     Ok(())
 }
@@ -77,7 +78,7 @@ impl Target {
     fn read(place: Place) -> anyhow::Result<Target> {
         Ok(Target {
             file: SettingsFile::read(&place)?,
-            record: Record::load(&super::home_to_look_at()?, &place),
+            record: Record::load(&service::home_to_look_at()?, &place),
             place,
         })
     }
@@ -150,7 +151,7 @@ fn connect(settings: &Target, program: &Path, dry_run: bool) -> anyhow::Result<(
         return Ok(());
     }
 
-    let home = super::home()?;
+    let home = service::home_to_write()?;
     let earlier_original = earlier.as_ref().and_then(Record::original);
     let backup = match (&clean, earlier) {
         (None, _) => None,
@@ -204,7 +205,7 @@ fn relist(list: &Target, after: Option<String>, dry_run: bool) -> anyhow::Result
             backup: None,
             folders,
         };
-        record.save(&super::home()?, &list.place)?;
+        record.save(&service::home_to_write()?, &list.place)?;
     }
     let path = list.file.path.display();
     println!("The list of MCP servers was changed: {path}");
@@ -224,7 +225,7 @@ pub fn uninstall(args: &UninstallArgs) -> anyhow::Result<()> {
     relist(&list, listed, dry_run)?;
     skills::settle(&settings.place, Task::Remove, dry_run)?;
     if !dry_run {
-        record::forget(&super::home_to_look_at()?, &list.place)?;
+        record::forget(&service::home_to_look_at()?, &list.place)?;
     }
     disconnect(&settings, after, dry_run)
 }
@@ -237,7 +238,7 @@ fn disconnect(settings: &Target, after: Option<String>, dry_run: bool) -> anyhow
         file,
         record,
     } = settings;
-    let home = super::home_to_look_at()?;
+    let home = service::home_to_look_at()?;
     if after == file.text {
         if !dry_run {
             forget(&home, place)?;
@@ -256,7 +257,7 @@ fn disconnect(settings: &Target, after: Option<String>, dry_run: bool) -> anyhow
     // What can be had again needs no copy: neither ours of the file as it was, now that it is
     // so again, nor the file with nothing but our hooks more.
     let backup = match &file.text {
-        Some(text) if !restored => Some(back_up(&super::home()?, text)?),
+        Some(text) if !restored => Some(back_up(&service::home_to_write()?, text)?),
         _ => None,
     };
     settings.write(after.as_deref())?;

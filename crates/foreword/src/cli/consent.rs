@@ -9,9 +9,9 @@ use anyhow::Context as _;
 
 use super::notes::confirm;
 use crate::config::Config;
+use crate::config::provider::{self, Name};
 use crate::home::Home;
 use crate::platform;
-use crate::provider::{self, Name};
 use crate::show;
 
 pub const NAMES: [&str; 4] = ["claude", "anthropic", "openai", "offline"];

@@ -2,10 +2,11 @@
 
 use anyhow::bail;
 use foreword_core::capture::{self, Hook};
-use foreword_core::index::{self, Request, Source};
 use foreword_core::project::Place;
+use foreword_core::recall::index::{self, Request, Source};
 
 use crate::home::Home;
+use crate::service;
 use crate::switch::{self, Switches};
 use crate::{config, hook, show};
 
@@ -33,15 +34,15 @@ pub fn run(args: &Args) -> anyhow::Result<()> {
         hook::run(Hook::Context);
         return Ok(());
     }
-    let home = super::home_to_look_at()?;
-    let Some(place) = super::current_place() else {
+    let home = service::home_to_look_at()?;
+    let Some(place) = service::current_place() else {
         bail!("the current directory is gone");
     };
     if let Some(why) = silenced(&home, &place, &args.session) {
         println!("A session that starts here is told nothing: {why}.");
         return Ok(());
     }
-    let store = super::memory(&home)?;
+    let store = service::memory(&home)?;
     let program = hook::program();
     let request = Request {
         project: place.project.as_deref(),

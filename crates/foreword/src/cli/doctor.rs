@@ -1,26 +1,11 @@
-//! `foreword doctor`: what is wrong, by what one sees it, and what cures it.
-//!
-//! A check only looks. It answers for one id, which stays what it is from version to
-//! version; its cure is a line for a shell wherever there is one, and the tests run
-//! exactly that line. `host` looks at Claude Code and its settings, `server` at what its agent can call, `data` at the
-//! directory, `work` at what is in it, `model` at who writes the memory.
-
-mod data;
-mod host;
-mod model;
-mod server;
-mod work;
+//! `foreword doctor`
 
 use std::collections::BTreeMap;
-use std::path::PathBuf;
 
 use anyhow::bail;
-use serde::Serialize;
 use serde_json::json;
 
-use crate::home::{self, Home};
-use crate::install::record::Place;
-use crate::install::{self, SettingsFile};
+use crate::doctor::{self, Examined, Severity};
 use crate::show;
 
 #[derive(clap::Args)]
@@ -30,159 +15,26 @@ pub struct Args {
     json: bool,
 }
 
-/// How bad it is: an error keeps Foreword from doing its work.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize)]
-#[serde(rename_all = "lowercase")]
-pub enum Severity {
-    Error,
-    Warning,
-}
-
-use Severity::{Error, Warning};
-
-/// What a check found.
-#[derive(Serialize)]
-pub struct Finding {
-    pub id: &'static str,
-    pub severity: Severity,
-    #[serde(flatten)]
-    pub trouble: Trouble,
-}
-
-/// What is wrong, and what helps.
-#[derive(Serialize)]
-pub struct Trouble {
-    pub evidence: String,
-    pub cure: String,
-    /// For a shell, as it stands; else for a person: there is no command that would be right
-    /// for everybody.
-    pub cure_is_command: bool,
-}
-
-impl Trouble {
-    fn cured_by(command: String, evidence: String) -> Option<Trouble> {
-        Some(Trouble {
-            evidence,
-            cure: command,
-            cure_is_command: true,
-        })
-    }
-
-    fn advised(advice: String, evidence: String) -> Option<Trouble> {
-        Some(Trouble {
-            evidence,
-            cure: advice,
-            cure_is_command: false,
-        })
-    }
-}
-
-/// One thing to look at.
-type Check = (Severity, &'static str, fn(&World) -> Option<Trouble>);
-
-const CHECKS: &[Check] = &[
-    (Error, "settings-broken", host::settings_broken),
-    (Error, "hooks-missing", host::hooks_missing),
-    (Error, "hooks-binary-gone", host::hooks_binary_gone),
-    (Warning, "hooks-other-binary", host::hooks_other_binary),
-    (Warning, "server-missing", server::missing),
-    (Warning, "server-silent", server::silent),
-    (Warning, "other-memory-tool", host::other_memory_tool),
-    (Warning, "client-missing", host::client_missing),
-    (Warning, "client-old", host::client_old),
-    (Error, "data-permissions", data::permissions),
-    (Error, "data-filesystem", data::filesystem),
-    (Error, "disk-full", data::disk_full),
-    (Error, "config-broken", work::config_broken),
-    (Error, "queue-damaged", work::queue_damaged),
-    (Error, "queue-newer", work::queue_newer),
-    (Error, "memory-damaged", work::memory_damaged),
-    (Error, "memory-newer", work::memory_newer),
-    (Error, "worker-not-starting", work::worker_not_starting),
-    (Error, "worker-halted", work::worker_halted),
-    (Warning, "recovered", work::recovered),
-    (Warning, "queue-old", work::queue_old),
-    (Warning, "events-skipped", work::events_skipped),
-    (Warning, "events-lost", work::events_lost),
-    (Warning, "payloads-unexpected", work::payloads_unexpected),
-    (Warning, "spool-unreadable", work::spool_unreadable),
-    (Warning, "provider-missing", model::provider_missing),
-    (Warning, "provider-paused", model::provider_paused),
-    (Warning, "budget-used-up", model::budget_used_up),
-    (Warning, "model-damaged", model::sentence_model_damaged),
-];
-
-/// What checks look at.
-struct World {
-    home: Home,
-    now: i64,
-    program: PathBuf,
-    /// The user's settings, and those of the project that we are in.
-    settings: Vec<(Place, Result<String, String>)>,
-}
-
-impl World {
-    fn gather() -> anyhow::Result<World> {
-        let mut places = vec![install::user_place()?, install::project_place()?];
-        places.dedup();
-        let read = |place: Place| {
-            let text = SettingsFile::read(&place)
-                .map(|file| file.text.unwrap_or_default())
-                .and_then(|text| install::programs(&text).map(|_| text))
-                .map_err(|error| format!("{error:#}"));
-            (place, text)
-        };
-        Ok(World {
-            home: super::home_to_look_at()?,
-            now: home::now(),
-            program: install::program().or_else(|_| std::env::current_exe())?,
-            settings: places.into_iter().map(read).collect(),
-        })
-    }
-
-    /// A command of this very program, for a shell.
-    fn foreword(&self, arguments: &str) -> String {
-        format!("{} {arguments}", show::shell_word(&self.program))
-    }
-}
-
 pub fn run(args: &Args) -> anyhow::Result<()> {
-    let world = World::gather()?;
-    let findings: Vec<Finding> = CHECKS
-        .iter()
-        .filter_map(|&(severity, id, look)| {
-            let trouble = look(&world)?;
-            Some(Finding {
-                id,
-                severity,
-                trouble,
-            })
-        })
-        .collect();
-    // Not a finding: a newer host may well say more than we listen to.
-    let unknown = work::unknown_fields(&world);
+    let Examined {
+        findings,
+        unknown_fields,
+    } = doctor::examine()?;
     let as_json = || {
         json!({
             "findings": findings,
-            "unknown_fields": unknown.iter().cloned().collect::<BTreeMap<_, _>>(),
-            "checked": CHECKS.iter().map(|(_, id, _)| id).collect::<Vec<_>>(),
+            "unknown_fields": unknown_fields.iter().cloned().collect::<BTreeMap<_, _>>(),
+            "checked": doctor::check_ids().collect::<Vec<_>>(),
         })
     };
     show::print(args.json, as_json, || {
-        show::findings(&findings, CHECKS.len()) + &show::unknown_fields(&unknown)
+        show::findings(&findings, doctor::check_ids().len())
+            + &show::unknown_fields(&unknown_fields)
     });
-    match findings.iter().filter(|it| it.severity == Error).count() {
+    let errors = findings.iter().filter(|it| it.severity == Severity::Error);
+    match errors.count() {
         0 => Ok(()),
         1 => bail!("an error was found"),
         errors => bail!("{errors} errors were found"),
-    }
-}
-
-impl Severity {
-    pub fn as_str(self) -> &'static str {
-        match self {
-            Severity::Error => "error",
-            Severity::Warning => "warning",
-        }
     }
 }

@@ -6,6 +6,7 @@ use foreword_core::text::one_line;
 use serde_json::{Value, json};
 
 use crate::log::Log;
+use crate::service;
 use crate::show;
 
 #[derive(clap::Args)]
@@ -16,7 +17,7 @@ pub struct Args {
 }
 
 pub fn run(args: &Args) -> anyhow::Result<()> {
-    let home = super::home()?;
+    let home = service::home_to_write()?;
     let lines = Log::Dropped.all(&home);
     let lines = lines.iter().filter_map(|line| line.split_once(' '));
     let since = lines.clone().next().map(|(at, _)| at);

@@ -4,6 +4,7 @@ use foreword_core::text::one_line;
 use serde_json::json;
 
 use crate::log::Log;
+use crate::service;
 use crate::show;
 
 #[derive(clap::Args)]
@@ -17,7 +18,7 @@ pub struct Args {
 }
 
 pub fn run(args: &Args) -> anyhow::Result<()> {
-    let home = super::home_to_look_at()?;
+    let home = service::home_to_look_at()?;
     let mut lines = Vec::new();
     for log in Log::ALL {
         for line in log.all(&home) {

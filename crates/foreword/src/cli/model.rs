@@ -9,8 +9,10 @@ use serde_json::json;
 
 use crate::config::Config;
 use crate::home::Home;
-use crate::meaning;
-use crate::model_files::{self, Files};
+use crate::install;
+use crate::service;
+use crate::service::embed_client;
+use crate::service::sentence_model::{self, Files};
 use crate::show;
 
 #[derive(clap::Args)]
@@ -47,7 +49,7 @@ pub fn run(args: &Args) -> anyhow::Result<()> {
 
 /// At the end of an install.
 pub fn offer(home: &Home) {
-    if model_files::check(&home.model()) == Files::None {
+    if sentence_model::check(&home.model()) == Files::None {
         println!(
             "Search goes by words; `foreword model install` (91 MB, once) has it go by meaning, too."
         );
@@ -55,9 +57,9 @@ pub fn offer(home: &Home) {
 }
 
 fn install(from: Option<&PathBuf>) -> anyhow::Result<()> {
-    let home = super::home()?;
+    let home = service::home_to_write()?;
     let hub = Config::load(&home)?.model.hub;
-    let came = model_files::install(&home, from.map(PathBuf::as_path), &hub)?;
+    let came = install::sentence_model::install(&home, from.map(PathBuf::as_path), &hub)?;
     if crate::platform::Lock::holder(&home.lock()).is_ok_and(|it| it.is_some()) {
         crate::start::wake_worker(&home);
     }
@@ -71,9 +73,9 @@ fn install(from: Option<&PathBuf>) -> anyhow::Result<()> {
 }
 
 fn status(as_json: bool) -> anyhow::Result<()> {
-    let home = super::home_to_look_at()?;
+    let home = service::home_to_look_at()?;
     let folder = home.model();
-    let files = model_files::check(&folder);
+    let files = sentence_model::check(&folder);
     let embedded = embedded(&home).filter(|_| files == Files::Good);
     if as_json {
         let problem = match &files {
@@ -81,11 +83,11 @@ fn status(as_json: bool) -> anyhow::Result<()> {
             _ => None,
         };
         let status = json!({
-            "model": model_files::NAME,
+            "model": sentence_model::NAME,
             "installed": files == Files::Good,
             "problem": problem,
             "folder": folder,
-            "bytes": (files == Files::Good).then(model_files::bytes),
+            "bytes": (files == Files::Good).then(sentence_model::bytes),
             "embedded": embedded,
         });
         println!("{}", show::json(&status));
@@ -96,7 +98,7 @@ fn status(as_json: bool) -> anyhow::Result<()> {
 }
 
 fn remove() -> anyhow::Result<()> {
-    match model_files::remove(&super::home()?)? {
+    match install::sentence_model::remove(&service::home_to_write()?)? {
         true => println!("the sentence model is removed; search goes by words alone"),
         false => println!("no sentence model is installed; search goes by words alone"),
     }
@@ -105,5 +107,5 @@ fn remove() -> anyhow::Result<()> {
 
 /// Which share of the memory can be found by meaning; none while nobody counts.
 fn embedded(home: &Home) -> Option<f64> {
-    meaning::share(home, &Store::look(&home.memory()).ok()??)
+    embed_client::share(home, &Store::look(&home.memory()).ok()??)
 }

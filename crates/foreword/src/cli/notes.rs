@@ -12,6 +12,7 @@ use foreword_core::project::Place;
 use foreword_core::text::{self, count, one_line};
 use serde_json::{Value, json};
 
+use crate::service;
 use crate::{home, show};
 
 #[derive(clap::Args)]
@@ -47,7 +48,7 @@ pub struct Here {
 
 impl Here {
     pub fn find(scope: Option<&str>) -> anyhow::Result<Here> {
-        let place = super::current_place().unwrap_or_default();
+        let place = service::current_place().unwrap_or_default();
         let root = place.root.as_deref();
         let root = root.context("this directory is no project; go to one and run this there")?;
         let folder = Folder::at(root, scope)?;

@@ -7,6 +7,7 @@ use clap::Subcommand;
 use foreword_core::store::{Project, Store};
 use foreword_core::text::{count, one_line};
 
+use crate::service;
 use crate::show;
 
 #[derive(clap::Args)]
@@ -37,9 +38,9 @@ enum Action {
 }
 
 pub fn run(args: &Args) -> anyhow::Result<()> {
-    let home = super::home()?;
+    let home = service::home_to_write()?;
     let Some(action) = &args.action else {
-        let projects = match super::memory(&home)? {
+        let projects = match service::memory(&home)? {
             Some(store) => store.projects()?,
             None => Vec::new(),
         };
@@ -75,7 +76,7 @@ pub fn run(args: &Args) -> anyhow::Result<()> {
         }
         Action::Move { project, folder } => {
             let project = find(&projects, project)?;
-            let key = super::project_of(Path::new(folder)).with_context(|| {
+            let key = service::project_of(Path::new(folder)).with_context(|| {
                 format!("{folder} is no project (a home or temporary directory is none)")
             })?;
             let name = one_line(&project.name);
@@ -114,6 +115,6 @@ fn find<'a>(projects: &'a [Project], wanted: &str) -> anyhow::Result<&'a Project
         [] => {}
     }
     by_key(wanted)
-        .or_else(|| by_key(&super::project_of(Path::new(wanted))?))
+        .or_else(|| by_key(&service::project_of(Path::new(wanted))?))
         .with_context(|| format!("there is no project {wanted}; `foreword projects` lists them"))
 }

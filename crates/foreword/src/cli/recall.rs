@@ -9,7 +9,8 @@ use super::notes::Here;
 use crate::home;
 use crate::install::SettingsFile;
 use crate::install::record::{Place, Scope};
-use crate::{recall, show};
+use crate::notes::recall;
+use crate::show;
 
 #[derive(clap::Args)]
 pub struct Args {

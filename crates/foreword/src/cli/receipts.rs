@@ -1,6 +1,7 @@
 //! `foreword receipts`: what agents were shown of the memory, and whether they opened it.
 
 use super::scope::Scope;
+use crate::service;
 use crate::{home, show};
 
 #[derive(clap::Args)]
@@ -16,15 +17,15 @@ pub struct Args {
 }
 
 pub fn run(args: &Args) -> anyhow::Result<()> {
-    let home = super::home_to_look_at()?;
+    let home = service::home_to_look_at()?;
     let filter = args.scope.filter(home::now());
-    let store = super::memory(&home)?;
+    let store = service::memory(&home)?;
     let receipts = match (&store, &filter) {
         (Some(store), Some(filter)) => store.receipts(filter, None, args.limit)?,
         _ => Vec::new(),
     };
     let words = || match filter {
-        Some(_) => show::receipts(&receipts) + &show::waiting(super::waiting(&home)),
+        Some(_) => show::receipts(&receipts) + &show::waiting(service::waiting(&home)),
         None => show::no_project() + "\n",
     };
     show::print(args.json, || show::receipts_json(&receipts), words);

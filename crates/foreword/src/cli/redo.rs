@@ -5,15 +5,16 @@
 //! holds its lock.
 
 use anyhow::{Context as _, bail};
-use foreword_core::store::{HostSession, Kept, Store};
+use foreword_core::store::{HostSession, Store};
 use foreword_core::text::{count, one_line};
 
-use super::worker;
 use crate::config::Config;
+use crate::config::provider::{self};
 use crate::home::Home;
-use crate::provider;
+use crate::service;
 use crate::show;
-use crate::worker::redo;
+use crate::start::control::alone;
+use crate::worker::redo::{self, RedoTarget};
 
 #[derive(clap::Args)]
 pub struct Args {
@@ -26,17 +27,11 @@ pub struct Args {
     dry_run: bool,
 }
 
-/// What is to be derived from again.
-pub struct Subject {
-    pub session: HostSession,
-    pub kept: Kept,
-}
-
 pub fn run(args: &Args) -> anyhow::Result<()> {
-    let home = super::home()?;
+    let home = service::home_to_write()?;
     let config = Config::load(&home)?;
     let provider = provider::choose(&config, &home).name;
-    let store = super::memory(&home)?.context("nothing is remembered yet")?;
+    let store = service::memory(&home)?.context("nothing is remembered yet")?;
     // Before a worker is ended for it.
     let subject = find(&store, &args.what, &config)?;
     if args.dry_run {
@@ -47,7 +42,7 @@ pub fn run(args: &Args) -> anyhow::Result<()> {
         return Ok(());
     }
     drop(store);
-    let redone = worker::alone(&home, || again(&home, &config, &args.what))?;
+    let redone = alone(&home, || again(&home, &config, &args.what))?;
     print!("{redone}");
     Ok(())
 }
@@ -67,7 +62,7 @@ fn again(home: &Home, config: &Config, what: &str) -> anyhow::Result<String> {
     Ok(show::redone(&subject, provider, redone, &before, &after))
 }
 
-fn find(store: &Store, what: &str, config: &Config) -> anyhow::Result<Subject> {
+fn find(store: &Store, what: &str, config: &Config) -> anyhow::Result<RedoTarget> {
     let (session, item) = target(store, what)?;
     let kept = store.whole_turns(&session, item)?;
     if kept.turns == 0 {
@@ -77,7 +72,7 @@ fn find(store: &Store, what: &str, config: &Config) -> anyhow::Result<Subject> {
             count(days, "day", "days")
         );
     }
-    Ok(Subject { session, kept })
+    Ok(RedoTarget { session, kept })
 }
 
 /// A session, and the thing with a number whose turn alone is meant.

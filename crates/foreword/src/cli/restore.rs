@@ -4,11 +4,13 @@
 use std::path::PathBuf;
 
 use anyhow::{Context as _, ensure};
-use foreword_core::{backup, recover as recovery};
+use foreword_core::safety::{backup, recover as recovery};
 
-use super::worker;
 use crate::home::{self, Home};
-use crate::{recover, show};
+use crate::service;
+use crate::service::recover;
+use crate::show;
+use crate::start::control::alone;
 
 #[derive(clap::Args)]
 pub struct Args {
@@ -17,8 +19,8 @@ pub struct Args {
 }
 
 pub fn run(args: &Args) -> anyhow::Result<()> {
-    let home = super::home()?;
-    print!("{}", worker::alone(&home, || restore(&home, args))?);
+    let home = service::home_to_write()?;
+    print!("{}", alone(&home, || restore(&home, args))?);
     Ok(())
 }
 

@@ -6,18 +6,21 @@ use foreword_core::queue::Queue;
 use foreword_core::store::Store;
 use foreword_core::text::{count, one_line};
 
-use super::{agent, worker};
+use super::worker;
+use crate::agent::leash::is_for_a_person;
+use crate::agent::status::pause;
 use crate::config::Config;
+use crate::config::provider::{self};
 use crate::home::{self, Home};
-use crate::provider;
-use crate::worker::leash::is_for_a_person;
+use crate::service;
+use crate::start::control::end_running;
 
 pub fn run() -> anyhow::Result<()> {
-    let home = super::home()?;
+    let home = service::home_to_write()?;
     let config = Config::load(&home)?;
     let lifted = lift_pause(&home, &config)?;
     let skipped = take_up_skipped(&home)?;
-    let waiting = crate::worker::anything_waits(&home);
+    let waiting = crate::start::control::anything_waits(&home);
     if !lifted && !waiting {
         println!("nothing to retry: no event was skipped, and nothing waits");
         return Ok(());
@@ -32,8 +35,8 @@ pub fn run() -> anyhow::Result<()> {
     }
     let left = worker::drain_all(&home, &config)?;
     worker::report(&home, left);
-    let pause = match super::memory(&home)? {
-        Some(store) => agent::pause(&store, provider::choose(&config, &home).name, home::now())?,
+    let pause = match service::memory(&home)? {
+        Some(store) => pause(&store, provider::choose(&config, &home).name, home::now())?,
         None => None,
     };
     if let Some(pause) = pause {
@@ -59,7 +62,7 @@ fn lift_pause(home: &Home, config: &Config) -> anyhow::Result<bool> {
     if store.streak(provider.as_str())?.failures == 0 {
         return Ok(false);
     }
-    let pause = agent::pause(&store, provider, home::now())?;
+    let pause = pause(&store, provider, home::now())?;
     store.forgive(provider.as_str(), home::now())?;
     if let Some(pause) = pause {
         let (name, why) = (provider.as_str(), one_line(&pause.reason));
@@ -67,7 +70,7 @@ fn lift_pause(home: &Home, config: &Config) -> anyhow::Result<bool> {
         // A key or a setting that was mended since is known to us, not to a worker that
         // was started before.
         if is_for_a_person(pause.kind) {
-            worker::end_running(home)?;
+            end_running(home)?;
         }
     } else {
         println!("{} is asked again", provider.as_str());

@@ -7,7 +7,9 @@ use foreword_core::search::{
 };
 
 use super::scope::Scope;
-use crate::{home, meaning, show};
+use crate::service;
+use crate::service::embed_client;
+use crate::{home, show};
 
 #[derive(clap::Args)]
 pub struct Args {
@@ -102,9 +104,9 @@ fn one_of<T: ToString>(word: &str, parsed: Option<T>, all: &[T]) -> Result<T, St
 }
 
 pub fn run(args: &Args) -> anyhow::Result<()> {
-    let home = super::home_to_look_at()?;
+    let home = service::home_to_look_at()?;
     let words = args.words.join(" ");
-    let here = super::current_place().unwrap_or_default();
+    let here = service::current_place().unwrap_or_default();
     let filter = args.scope.filter(home::now()).map(|filter| Filter {
         kind: args.kind,
         observation_type: args.observation_type,
@@ -114,7 +116,7 @@ pub fn run(args: &Args) -> anyhow::Result<()> {
         origin: args.origin,
         ..filter
     });
-    let store = super::memory_with_notes(&home, &here)?;
+    let store = service::memory_with_notes(&home, &here)?;
     args.scope.check(store.as_ref())?;
     let in_scope = filter.is_some();
     let query = Query {
@@ -134,7 +136,7 @@ pub fn run(args: &Args) -> anyhow::Result<()> {
     let found = match &store {
         Some(store) if in_scope => {
             let mut found;
-            (found, note) = meaning::search(&home, store, &query)?;
+            (found, note) = embed_client::search(&home, store, &query)?;
             freshen(store, &here, query.sort, &mut found.hits)?;
             found
         }
@@ -182,7 +184,7 @@ pub fn run(args: &Args) -> anyhow::Result<()> {
             }
         }
     }
-    let notes = show::how(&words, &found) + &note + &show::waiting(super::waiting(&home));
+    let notes = show::how(&words, &found) + &note + &show::waiting(service::waiting(&home));
     let gap = !notes.is_empty() && !found.hits.is_empty();
     print!("{}{notes}", if gap { "\n" } else { "" });
     Ok(())

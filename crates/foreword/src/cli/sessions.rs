@@ -3,6 +3,7 @@
 use foreword_core::search::sessions;
 
 use super::scope::Scope;
+use crate::service;
 use crate::{home, show};
 
 #[derive(clap::Args)]
@@ -21,9 +22,9 @@ pub struct Args {
 }
 
 pub fn run(args: &Args) -> anyhow::Result<()> {
-    let home = super::home_to_look_at()?;
+    let home = service::home_to_look_at()?;
     let filter = args.scope.filter(home::now());
-    let store = super::memory(&home)?;
+    let store = service::memory(&home)?;
     args.scope.check(store.as_ref())?;
     let sessions = match (&store, &filter) {
         (Some(store), Some(filter)) => sessions(store, filter, args.limit)?,

@@ -7,7 +7,9 @@ use foreword_core::project::Place;
 use foreword_core::store::{Item, Store};
 use serde_json::json;
 
-use crate::{meaning, show};
+use crate::service;
+use crate::service::embed_client;
+use crate::show;
 
 #[derive(clap::Args)]
 pub struct Args {
@@ -32,11 +34,11 @@ pub fn number(text: &str) -> Result<i64, String> {
 }
 
 pub fn run(args: &Args) -> anyhow::Result<()> {
-    let home = super::home()?;
-    let store = super::memory(&home)?.context("nothing is remembered yet")?;
-    let here = super::current_place().unwrap_or_default();
+    let home = service::home_to_write()?;
+    let store = service::memory(&home)?.context("nothing is remembered yet")?;
+    let here = service::current_place().unwrap_or_default();
     let item = find(&store, args.id, &here)?;
-    let related = meaning::related(&home, &store, item.id)?;
+    let related = embed_client::related(&home, &store, item.id)?;
     match args.format {
         Format::Full => print!("{}{}", show::item(&item), show::related(&related)),
         Format::Json => {

@@ -18,11 +18,13 @@ use foreword_core::text::{self, count, one_line};
 use foreword_core::transcript;
 
 use super::notes::{Here, input, may_write};
+use crate::config::provider::{self};
 use crate::config::{self, Config, HookSettings};
 use crate::home::{self, Home};
-use crate::provider::{self, offline};
+use crate::offline;
+use crate::service;
 use crate::switch::{self, Switches};
-use crate::{compress, install, platform, show};
+use crate::{install, platform, show};
 
 #[derive(clap::Args)]
 pub struct Args {
@@ -60,7 +62,7 @@ pub fn run(args: &Args) -> anyhow::Result<()> {
     let which = "which session? Write its id: `foreword summarize SESSION --draft FILE`";
     let session = session.context(which)?;
     let path = folder.note(&session)?;
-    let home = super::home_to_look_at()?;
+    let home = service::home_to_look_at()?;
     let settings = settings_where_on(&home, &place, &session)?;
     let there = folder.read(&path)?;
     let mut last = None;
@@ -212,7 +214,7 @@ fn turns(
         settings: &settings.capture,
         is_off: &|project| switches.covers(project, session),
     };
-    let forgotten = match super::memory(home)? {
+    let forgotten = match service::memory(home)? {
         Some(store) => store.forgotten(session)?,
         None => Default::default(),
     };
@@ -235,12 +237,12 @@ fn turns(
 
 /// The note, and whether a model wrote it.
 fn derived(turns: &[Turn]) -> anyhow::Result<(Note, bool)> {
-    let home = super::home()?;
+    let home = service::home_to_write()?;
     let config = Config::load(&home)?;
     let provider = provider::choose(&config, &home).name;
     if provider != provider::Name::Offline {
         let say = |what: &str| eprintln!("{} is asked: {what}", provider.as_str());
-        match compress::note::note(&home, &config, turns, say) {
+        match crate::agent::note::note(&home, &config, turns, say) {
             Ok(note) => return Ok((note, true)),
             Err(why) => {
                 let why = one_line(&format!("{why:#}"));

@@ -4,6 +4,7 @@ use anyhow::{Context as _, bail};
 use foreword_core::text::one_line;
 
 use crate::home;
+use crate::service;
 use crate::switch::{self, Scope, Switches};
 
 /// Where: in this project unless said otherwise.
@@ -35,14 +36,14 @@ impl Args {
             }
             return Ok(Scope::Session(id));
         }
-        super::current_project()
+        service::current_project()
             .map(Scope::Project)
             .context("this directory is no project; write --everywhere or --session ID")
     }
 }
 
 pub fn off(args: &Args) -> anyhow::Result<()> {
-    let home = super::home()?;
+    let home = service::home_to_write()?;
     let scope = args.scope()?;
     let mut switches = Switches::read(&home);
     switches.set_off(scope.clone());
@@ -57,7 +58,7 @@ pub fn off(args: &Args) -> anyhow::Result<()> {
 }
 
 pub fn on(args: &Args) -> anyhow::Result<()> {
-    let home = super::home()?;
+    let home = service::home_to_write()?;
     let scope = args.scope()?;
     let mut switches = Switches::read(&home);
     let was_off = switches.set_on(&scope);

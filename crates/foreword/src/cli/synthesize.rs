@@ -15,11 +15,12 @@ use foreword_core::text::{self, count};
 
 use super::notes::{Here, input, may_write};
 use crate::config::Config;
-use crate::provider::{self, Name};
-use crate::synthesize::files::{self, Proposal, Waiting};
-use crate::synthesize::git::Git;
-use crate::synthesize::sources::Sources;
-use crate::synthesize::{Wanted, by_model, groups};
+use crate::config::provider::{self, Name};
+use crate::notes::synthesize::files::{self, Proposal, Waiting};
+use crate::notes::synthesize::git::Git;
+use crate::notes::synthesize::sources::Sources;
+use crate::notes::synthesize::{Wanted, by_model, groups};
+use crate::service;
 use crate::{home, platform, show};
 
 #[derive(clap::Args)]
@@ -194,9 +195,9 @@ impl<'a> State<'a> {
         &mut self,
         project: Option<&str>,
     ) -> anyhow::Result<Option<(Vec<Section>, Vec<Statement>)>> {
-        let home = super::home_to_look_at()?;
+        let home = service::home_to_look_at()?;
         let config = Config::load(&home)?;
-        if let (Some(project), Ok(Some(store))) = (project, super::memory(&home)) {
+        if let (Some(project), Ok(Some(store))) = (project, service::memory(&home)) {
             let _ = self.sources.remember(&store, project);
         }
         let args = self.args;
@@ -265,11 +266,18 @@ impl<'a> State<'a> {
         base: &str,
         notes: &[&Taken],
     ) -> anyhow::Result<(Reply, &'static str)> {
-        let name = provider::choose(config, &super::home_to_look_at()?).name;
+        let name = provider::choose(config, &service::home_to_look_at()?).name;
         let number = count(notes.len() as u64, "note", "notes");
         if name != Name::Offline {
             eprintln!("asking {} about {number}", name.as_str());
-            let reply = by_model(&super::home()?, config, wanted, base, notes, &self.sources);
+            let reply = by_model(
+                &service::home_to_write()?,
+                config,
+                wanted,
+                base,
+                notes,
+                &self.sources,
+            );
             let why = match reply {
                 Ok(reply) => return Ok((reply, MODEL)),
                 Err(why) => text::one_line(&format!("{why:#}")),

@@ -6,7 +6,9 @@ use foreword_core::store::Store;
 
 use super::scope::Scope;
 use crate::home::Home;
-use crate::{home, meaning, show};
+use crate::service;
+use crate::service::embed_client;
+use crate::{home, show};
 
 #[derive(clap::Args)]
 pub struct Args {
@@ -24,8 +26,8 @@ pub struct Args {
 }
 
 pub fn run(args: &Args) -> anyhow::Result<()> {
-    let home = super::home_to_look_at()?;
-    let store = super::memory(&home)?.context("nothing is remembered yet")?;
+    let home = service::home_to_look_at()?;
+    let store = service::memory(&home)?.context("nothing is remembered yet")?;
     args.scope.check(Some(&store))?;
     let words = args.middle.join(" ");
     let id = match words.strip_prefix('#').unwrap_or(&words).parse() {
@@ -33,7 +35,7 @@ pub fn run(args: &Args) -> anyhow::Result<()> {
         Err(_) => best_hit(&home, &store, args, &words)?,
     };
     let mut hits = timeline(&store, id, args.around)?;
-    let here = super::current_place().unwrap_or_default();
+    let here = service::current_place().unwrap_or_default();
     freshen(&store, &here, Sort::Date, &mut hits)?;
     anyhow::ensure!(
         !hits.is_empty(),
@@ -56,7 +58,7 @@ fn best_hit(home: &Home, store: &Store, args: &Args, words: &str) -> anyhow::Res
         limit: 1,
         offset: 0,
     };
-    let (found, note) = meaning::search(home, store, &query)?;
+    let (found, note) = embed_client::search(home, store, &query)?;
     eprint!("{note}");
     let best = found.hits.first().map(|hit| hit.id);
     best.with_context(|| show::no_hits(words, &found, args.scope.is_current_project()))

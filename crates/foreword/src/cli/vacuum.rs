@@ -6,13 +6,14 @@ use anyhow::Context as _;
 use foreword_core::queue::Queue;
 use foreword_core::store::Store;
 
-use super::worker;
 use crate::home::Home;
+use crate::service;
 use crate::show;
+use crate::start::control::alone;
 
 pub fn run() -> anyhow::Result<()> {
-    let home = super::home()?;
-    let (before, after) = worker::alone(&home, || {
+    let home = service::home_to_write()?;
+    let (before, after) = alone(&home, || {
         let before = sizes(&home);
         vacuum(&home)?;
         Ok((before, sizes(&home)))

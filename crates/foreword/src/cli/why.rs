@@ -1,13 +1,12 @@
 //! `foreword why ID [WORDS]`: why something is shown, ranked or marked as it is.
 
 use anyhow::Context as _;
-use foreword_core::index::{self, Request, Source, Weighed};
-use foreword_core::model::Freshness;
-use foreword_core::search::{Filter, Found, Query, Sort, search};
-use foreword_core::stale;
-use foreword_core::store::ShownItem;
+use foreword_core::recall::freshness;
+use foreword_core::recall::index::{self, Request, Source};
+use foreword_core::search::{Filter, Query, Sort, search};
 
-use crate::{hook, show};
+use crate::service::why::Why;
+use crate::{hook, service, show};
 
 #[derive(clap::Args)]
 pub struct Args {
@@ -18,25 +17,14 @@ pub struct Args {
     words: Vec<String>,
 }
 
-/// Everything that bears on how an item is treated.
-pub struct Why<'a> {
-    pub id: i64,
-    pub title: String,
-    /// None if the index here does not weigh it.
-    pub weighed: Option<Weighed>,
-    pub files: Vec<(Option<Freshness>, String)>,
-    pub ranked: Option<(&'a str, Found)>,
-    pub receipts: Vec<ShownItem>,
-}
-
 /// So far down somebody would still find it.
 const RANKS: u32 = 100;
 const RECEIPTS: u32 = 10;
 
 pub fn run(args: &Args) -> anyhow::Result<()> {
-    let home = super::home_to_look_at()?;
-    let store = super::memory(&home)?.context("nothing is remembered yet")?;
-    let place = super::current_place().unwrap_or_default();
+    let home = service::home_to_look_at()?;
+    let store = service::memory(&home)?.context("nothing is remembered yet")?;
+    let place = service::current_place().unwrap_or_default();
     let item = super::show::find(&store, args.id, &place)?;
     let title = show::facts(&item);
     let title = title.lines().next().unwrap_or_default().to_owned();
@@ -56,7 +44,7 @@ pub fn run(args: &Args) -> anyhow::Result<()> {
     let files = store.touched(args.id)?;
     let files = files
         .into_iter()
-        .map(|file| (stale::look(root, &file), file.path))
+        .map(|file| (freshness::look(root, &file), file.path))
         .collect();
     let words = args.words.join(" ");
     let ranked = if words.is_empty() {
@@ -85,7 +73,7 @@ pub fn run(args: &Args) -> anyhow::Result<()> {
     print!(
         "{}{}",
         show::why(&why),
-        show::waiting(super::waiting(&home))
+        show::waiting(service::waiting(&home))
     );
     Ok(())
 }

@@ -1,18 +1,18 @@
 //! `foreword worker run|start|stop|status|drain`
 
-use std::time::{Duration, Instant};
-
-use anyhow::{Context as _, bail, ensure};
+use anyhow::{Context as _, bail};
 use clap::Subcommand;
 use foreword_core::queue::Queue;
 use foreword_core::text;
 
 use crate::config::Config;
+use crate::config::provider::{self, Name};
 use crate::home::Home;
 use crate::log::Log;
 use crate::platform::{self, Lock};
-use crate::provider::{self, Name};
+use crate::service;
 use crate::start;
+use crate::start::control::{Ended, anything_waits, end_running, wait_for_lock, wait_until};
 use crate::worker::{self, End, Until, request};
 
 #[derive(clap::Args)]
@@ -42,14 +42,11 @@ enum Action {
     },
 }
 
-/// How long `start` and `stop` wait for the lock to change hands.
-const PATIENCE: Duration = Duration::from_secs(15);
-
 pub fn run(args: &Args) -> anyhow::Result<()> {
     if let Action::Run { detached: true } = args.action {
         platform::settle_detached();
     }
-    let home = super::home()?;
+    let home = service::home_to_write()?;
     match args.action {
         Action::Run { detached } => run_here(&home, detached),
         Action::Start => start(&home),
@@ -100,7 +97,7 @@ fn run_here(home: &Home, detached: bool) -> anyhow::Result<()> {
 }
 
 fn start_another(home: &Home) -> anyhow::Result<()> {
-    if worker::anything_waits(home) {
+    if anything_waits(home) {
         start::start_worker(home).context("could not start a worker")?;
     }
     Ok(())
@@ -144,59 +141,6 @@ fn stop(home: &Home) -> anyhow::Result<()> {
     Ok(())
 }
 
-/// What came of ending the running worker.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub(super) enum Ended {
-    Nobody,
-    Gone,
-    Replaced(u32),
-}
-
-/// Ends the running worker and waits until it is gone.
-pub(super) fn end_running(home: &Home) -> anyhow::Result<Ended> {
-    let Some(pid) = Lock::holder(&home.lock())? else {
-        return Ok(Ended::Nobody);
-    };
-    ensure!(
-        pid != 0,
-        "a worker runs where this process cannot see it, such as in a container; end it there"
-    );
-    // The kernel names the lock's holder, so this is no stale or reused number.
-    platform::terminate(pid).with_context(|| format!("could not end process {pid}"))?;
-    if let Some(pid) = wait_for_lock(home, |holder| holder != Some(pid))? {
-        Ok(Ended::Replaced(pid))
-    } else if Lock::holder(&home.lock())?.is_some() {
-        bail!("process {pid} does not end; end it with `kill -9 {pid}`, nothing will be lost");
-    } else {
-        Ok(Ended::Gone)
-    }
-}
-
-/// Does something that nobody else may write meanwhile: a running worker is ended first, and
-/// this process holds its lock.
-pub(super) fn alone<T>(home: &Home, work: impl FnOnce() -> anyhow::Result<T>) -> anyhow::Result<T> {
-    let lock = take_lock(home)?;
-    let done = work();
-    drop(lock);
-    if worker::anything_waits(home) {
-        start::wake_worker(home);
-    }
-    done
-}
-
-/// A hook may start another worker in the moment between.
-const TRIES: u32 = 5;
-
-fn take_lock(home: &Home) -> anyhow::Result<Lock> {
-    for _ in 0..TRIES {
-        end_running(home)?;
-        if let Ok(lock) = Lock::acquire(&home.lock()).context("could not take the worker's lock")? {
-            return Ok(lock);
-        }
-    }
-    bail!("workers are started again and again; try once more when no session runs")
-}
-
 fn status(home: &Home) -> anyhow::Result<()> {
     match Lock::holder(&home.lock())? {
         Some(0) => println!("running, where this process cannot see it"),
@@ -233,7 +177,7 @@ pub(super) fn drain_all(home: &Home, config: &Config) -> anyhow::Result<u64> {
             End::Done { left } => {
                 // A retry that is far off, or an event that a hook pushed while we
                 // still held the lock: somebody must be there for it.
-                if worker::anything_waits(home) {
+                if anything_waits(home) {
                     start::wake_worker(home);
                 }
                 return Ok(left);
@@ -267,32 +211,4 @@ pub(super) fn report(home: &Home, left: u64) {
         }
     };
     println!("{done}");
-}
-
-/// Looks at the lock until its holder is as wanted.
-pub(super) fn wait_for_lock(
-    home: &Home,
-    wanted: impl Fn(Option<u32>) -> bool,
-) -> anyhow::Result<Option<u32>> {
-    let holder = wait_until(|| {
-        let holder = Lock::holder(&home.lock())?;
-        Ok(wanted(holder).then_some(holder))
-    })?;
-    Ok(holder.flatten())
-}
-
-/// Looks until there is an answer or patience ends; there is nothing to wait on.
-fn wait_until<T>(mut look: impl FnMut() -> anyhow::Result<Option<T>>) -> anyhow::Result<Option<T>> {
-    let deadline = Instant::now() + PATIENCE;
-    loop {
-        let seen = look()?;
-        if seen.is_some() || Instant::now() > deadline {
-            return Ok(seen);
-        }
-        #[expect(
-            clippy::disallowed_methods,
-            reason = "a lock cannot be waited on without taking it"
-        )]
-        std::thread::sleep(Duration::from_millis(5));
-    }
 }

@@ -9,10 +9,10 @@ use std::sync::mpsc;
 use std::time::{Duration, Instant};
 
 use foreword_core::capture::{self, Hook};
-use foreword_core::index::{self, Fate, Request, Source};
 use foreword_core::model::{Event, EventKind, Receipt, Shown};
-use foreword_core::need::{self, Before, Occasion, Reminder};
 use foreword_core::queue::Inlet;
+use foreword_core::recall::index::{self, Fate, Request, Source};
+use foreword_core::recall::reminder::{self, Before, Occasion, Reminder};
 use foreword_core::spool;
 use foreword_core::store::Store;
 use serde_json::json;
@@ -151,8 +151,14 @@ fn remind(home: &Home, event: &Event) -> Option<Reminder> {
     };
     let store = Store::look(&home.memory()).ok().flatten()?;
     let (candidates, shown) = match (event.payload.prompt.as_deref(), event.files.first()) {
-        (Some(prompt), _) => (need::for_prompt(&store, &occasion, prompt), Shown::Prompt),
-        (_, Some(file)) => (need::for_file(&store, &occasion, &file.path), Shown::File),
+        (Some(prompt), _) => (
+            reminder::for_prompt(&store, &occasion, prompt),
+            Shown::Prompt,
+        ),
+        (_, Some(file)) => (
+            reminder::for_file(&store, &occasion, &file.path),
+            Shown::File,
+        ),
         _ => return None,
     };
     let candidates = candidates.ok().filter(|it| !it.is_empty())?;

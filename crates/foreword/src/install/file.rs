@@ -1,5 +1,6 @@
 //! The settings file itself: read whole, replaced whole, or not touched at all.
 
+use foreword_core::text::shell_word;
 use std::fs::Permissions;
 use std::io::Write as _;
 use std::os::unix::fs::PermissionsExt as _;
@@ -59,7 +60,7 @@ impl SettingsFile {
             let path = self.target.display();
             bail!(
                 "{path} is read-only; nothing was changed. To allow it: `chmod u+w {}`",
-                crate::show::shell_word(&self.target)
+                shell_word(&self.target)
             );
         }
         Ok(())

@@ -10,7 +10,7 @@ use anyhow::Context as _;
 
 use super::record::Place;
 use super::{Scope, SettingsFile};
-use crate::show;
+use foreword_core::text::shell_word;
 
 /// Where each goes below the folder of the settings.
 const FILES: [(&str, &str); 5] = [
@@ -101,7 +101,7 @@ fn emptied(path: &Path, end: &Path) -> Vec<PathBuf> {
 fn worded(text: &str, program: &Path, scope: Scope) -> String {
     let text = text.replace("agent: foreword:", "agent: ");
     let program = match scope {
-        Scope::User => show::shell_word(program).to_string(),
+        Scope::User => shell_word(program).to_string(),
         Scope::Project => "foreword".to_owned(),
     };
     ["summarize", "synthesize", "recall"]

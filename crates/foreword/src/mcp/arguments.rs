@@ -9,8 +9,6 @@ use serde::de::Error as _;
 use serde::{Deserialize, Deserializer};
 use serde_json::Value;
 
-use crate::cli;
-
 #[derive(Debug, Default, Deserialize, JsonSchema)]
 #[serde(default, deny_unknown_fields)]
 pub struct Search {
@@ -103,7 +101,7 @@ impl Search {
     /// What to look at, given the project that the server runs in.
     pub fn filter(&self, here: &Place, now: Millis) -> anyhow::Result<Filter> {
         let time = |text: &Option<String>| {
-            let when = text.as_deref().map(cli::when).transpose();
+            let when = text.as_deref().map(crate::service::when::when).transpose();
             when.map_err(anyhow::Error::msg)
         };
         Ok(Filter {

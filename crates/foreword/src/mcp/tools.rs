@@ -11,11 +11,15 @@ use foreword_core::search::{self, Query, Sort};
 use foreword_core::store::{HostSession, Item, ItemBody, Said, Store};
 use foreword_core::text;
 
-use super::answer::{self, Part};
+use super::answer;
 use super::arguments::{Forget, Format, Observations, Recall, Remember, Search, Timeline};
 use crate::home::{self, Home};
+use crate::notes::recall;
+use crate::service;
+use crate::service::embed_client;
+use crate::service::frame::{Part, framed};
 use crate::switch::{self, Switches};
-use crate::{cli, config, meaning, recall, show, start};
+use crate::{config, show, start};
 
 /// Who asks, where and when.
 pub struct World {
@@ -32,7 +36,7 @@ pub struct World {
 impl World {
     /// The world of one call; an error where Foreword is switched off.
     pub fn now() -> anyhow::Result<World> {
-        let home = cli::home_to_look_at()?;
+        let home = service::home_to_look_at()?;
         let (settings, _) = config::hook_settings(&home);
         let unreadable = settings.is_none();
         let settings = settings.unwrap_or_default();
@@ -67,13 +71,13 @@ impl World {
 
     /// The memory; none if nothing was ever remembered.
     fn store(&self) -> anyhow::Result<Option<Store>> {
-        cli::memory(&self.home)
+        service::memory(&self.home)
     }
 
     /// The memory, to be written.
     fn store_to_write(&self) -> anyhow::Result<Store> {
         // Makes the data directory, and refuses one on which SQLite is not safe.
-        cli::home()?;
+        service::home_to_write()?;
         Ok(Store::open(&self.home.memory(), &self.home.backups())?)
     }
 }
@@ -89,20 +93,20 @@ pub fn search(world: &World, asked: &Search) -> anyhow::Result<String> {
         limit: asked.limit() * format.hits_per_line(),
         offset: 0,
     };
-    let Some(store) = cli::memory_with_notes(&world.home, &world.place)? else {
+    let Some(store) = service::memory_with_notes(&world.home, &world.place)? else {
         return Ok(NOTHING_YET.to_owned());
     };
     if let Some(name) = store.unknown_project(asked.named_projects())? {
         bail!("no project is called '{name}'; [\"*\"] is all of them");
     }
-    let (mut found, note) = meaning::search(&world.home, &store, &query)?;
+    let (mut found, note) = embed_client::search(&world.home, &store, &query)?;
     if format.hits_per_line() == 1 {
         search::freshen(&store, &world.place, query.sort, &mut found.hits)?;
     }
     if format == Format::Json {
         return Ok(answer::json(&found.hits));
     }
-    let note = text::capitalised(&note) + &show::waiting(cli::waiting(&world.home));
+    let note = text::capitalised(&note) + &show::waiting(service::waiting(&world.home));
     if found.hits.is_empty() {
         return Ok(answer::no_hits(&found) + &note);
     }
@@ -128,10 +132,7 @@ pub fn search(world: &World, asked: &Search) -> anyhow::Result<String> {
                 .collect()
         }
     };
-    Ok(answer::framed(
-        &parts,
-        &(answer::how(&asked.query, &found) + &note),
-    ))
+    Ok(framed(&parts, &(answer::how(&asked.query, &found) + &note)))
 }
 
 /// Ids that one call may ask for.
@@ -146,14 +147,14 @@ pub fn get_observations(world: &World, asked: &Observations) -> anyhow::Result<S
     let (items, missing) = items(&store, &world.place, asked.ids.iter().copied())?;
     let parts = items.iter().map(|item| {
         let part = answer::item(item, Format::Full);
-        Ok(part.with(&answer::related(&meaning::related(
+        Ok(part.with(&answer::related(&embed_client::related(
             &world.home,
             &store,
             item.id,
         )?)))
     });
     let parts: Vec<Part> = parts.collect::<anyhow::Result<_>>()?;
-    Ok(answer::framed(&parts, &missing))
+    Ok(framed(&parts, &missing))
 }
 
 pub fn timeline(world: &World, asked: &Timeline) -> anyhow::Result<String> {
@@ -172,7 +173,7 @@ pub fn timeline(world: &World, asked: &Timeline) -> anyhow::Result<String> {
                 limit: 1,
                 offset: 0,
             };
-            let (found, how) = meaning::search(&world.home, &store, &query)?;
+            let (found, how) = embed_client::search(&world.home, &store, &query)?;
             note = text::capitalised(&how);
             match found.hits.first() {
                 Some(hit) => hit.id,
@@ -188,7 +189,7 @@ pub fn timeline(world: &World, asked: &Timeline) -> anyhow::Result<String> {
         "there is no #{id}; `search` gives numbers"
     );
     let parts: Vec<Part> = hits.iter().map(|hit| answer::dated_line(hit, id)).collect();
-    Ok(answer::framed(&parts, &note))
+    Ok(framed(&parts, &note))
 }
 
 /// A memory is a few sentences; a document belongs into the repository.
@@ -235,7 +236,7 @@ pub fn remember(world: &World, asked: &Remember) -> anyhow::Result<String> {
         now: world.now,
     })?;
     // The worker sees to its vectors.
-    if meaning::is_installed(&world.home) {
+    if embed_client::is_installed(&world.home) {
         start::wake_worker(&world.home);
     }
     Ok(match redacted.count {
@@ -268,7 +269,7 @@ pub fn forget(world: &World, asked: &Forget) -> anyhow::Result<String> {
         let parts: Vec<Part> = items.iter().map(answer::title).collect();
         let note =
             format!("{missing}Nothing is forgotten yet: with confirm these are, for good.\n");
-        return Ok(answer::framed(&parts, &note));
+        return Ok(framed(&parts, &note));
     }
     drop(store);
     let gone = world.store_to_write()?.forget(&asked.ids, world.now)?;

@@ -3,10 +3,10 @@
 use std::fmt::Write as _;
 
 use super::usd;
-use crate::cli;
+use crate::agent::status::{has_key, problem};
 use crate::config::Config;
+use crate::config::provider::{self, Name};
 use crate::home::Home;
-use crate::provider::{self, Name};
 
 pub fn consent(config: &Config) -> String {
     format!(
@@ -54,7 +54,7 @@ pub fn provider_chosen(config: &Config, home: &Home, chosen: Option<Name>) -> St
 
 /// What a provider still needs, as far as one can tell from here.
 fn needs(config: &Config, home: &Home, name: Name) -> String {
-    match (name, cli::problem(name, config)) {
+    match (name, problem(name, config)) {
         (Name::Claude, Some(problem)) => {
             format!("  {problem} yet; until it is, everything waits, then goes on offline\n")
         }
@@ -62,7 +62,7 @@ fn needs(config: &Config, home: &Home, name: Name) -> String {
             "  set base_url and model under [openai] in {}, for instance \"http://127.0.0.1:11434/v1\" and \"qwen3:8b\"\n",
             home.config().display()
         ),
-        (Name::Anthropic, _) if !cli::has_key() => {
+        (Name::Anthropic, _) if !has_key() => {
             "  ANTHROPIC_API_KEY is not set here; it is needed by whatever starts Claude Code\n"
                 .to_owned()
         }

@@ -8,9 +8,11 @@ use foreword_core::store::ledger::{Cost, StoodIn};
 use foreword_core::text::{self, count, one_line};
 use serde_json::{Value, json};
 
-use crate::cli::{Agent, Bill, Pause, Subject};
-use crate::provider::{Name, prices};
-use crate::worker::redo::{Plan, Redone};
+use crate::agent::bill::Bill;
+use crate::agent::provider::prices;
+use crate::agent::status::{AgentStatus, Pause};
+use crate::config::provider::Name;
+use crate::worker::redo::{Plan, RedoTarget, Redone};
 
 /// `$0.12`; less than a cent is shown in full.
 pub fn usd(amount: f64) -> String {
@@ -105,7 +107,7 @@ fn ratio(raw: u64, memory: u64) -> String {
 }
 
 /// `$0.12 of $1.00 today, 14 calls`.
-pub fn today(agent: &Agent) -> String {
+pub fn today(agent: &AgentStatus) -> String {
     let calls = count(agent.today.calls, "call", "calls");
     match agent.today.usd {
         Some(spent) => format!(
@@ -182,7 +184,7 @@ pub fn bill_json(bill: &Bill) -> Value {
     })
 }
 
-pub fn redo_plan(subject: &Subject, provider: Name, plan: &Plan, made: &[Made]) -> String {
+pub fn redo_plan(subject: &RedoTarget, provider: Name, plan: &Plan, made: &[Made]) -> String {
     let mut out = String::new();
     let _ = writeln!(
         out,
@@ -208,7 +210,7 @@ pub fn redo_plan(subject: &Subject, provider: Name, plan: &Plan, made: &[Made]) 
 }
 
 pub fn redone(
-    subject: &Subject,
+    subject: &RedoTarget,
     provider: Name,
     redone: Redone,
     before: &[Made],
@@ -238,7 +240,7 @@ pub fn redone(
     out + &gone(subject)
 }
 
-fn gone(subject: &Subject) -> String {
+fn gone(subject: &RedoTarget) -> String {
     match subject.kept.gone as u64 {
         0 => String::new(),
         1 => "  1 turn stays as it is: its events are gone\n".to_owned(),

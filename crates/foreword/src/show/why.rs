@@ -2,14 +2,14 @@
 
 use std::fmt::Write as _;
 
-use foreword_core::index::{Fate, Index, Weighed};
+use foreword_core::recall::index::{Fate, Index, Weighed};
 use foreword_core::search::Found;
 use foreword_core::store::ShownItem;
 use foreword_core::text::{self, count, one_line};
 use serde_json::{Value, json};
 
 use super::Page;
-use crate::cli::Why;
+use crate::service::why::Why;
 
 /// The index as an agent gets it, then why each line is there and what was left out.
 pub fn preview(index: &Index) -> String {

@@ -11,14 +11,17 @@ use foreword_core::queue::{Claim, Portion};
 use foreword_core::store::ledger::Entry;
 use foreword_core::store::{Batch, Digest, Replaces, Store, Told};
 
-use super::leash::{Leash, Word};
-use crate::compress::prompts::Prompts;
-use crate::compress::question::{self, Subject};
-use crate::compress::{Compressed, Compressor, Trouble};
+use crate::agent::compress::{Compressed, Compressor, Trouble};
+use crate::agent::leash::{Leash, Word};
+use crate::agent::prompts::Prompts;
+use crate::agent::provider::Failure as ProviderFailure;
+use crate::agent::provider::Model;
+use crate::agent::question::{self, Subject};
 use crate::config::Config;
+use crate::config::provider::{self, Name};
 use crate::home::{self, Home};
 use crate::log::Log;
-use crate::provider::{self, Model, Name, offline};
+use crate::offline;
 
 /// Why a batch was not stored, by what is to be done about it.
 #[derive(Debug)]
@@ -28,7 +31,7 @@ pub enum Failure {
     /// Something about these events.
     Event(String),
     /// The model cannot be asked now; no event is to blame.
-    Paused(provider::Failure),
+    Paused(ProviderFailure),
 }
 
 /// So many tool uses of one turn are summed up on the way, before it stops.
@@ -149,7 +152,7 @@ impl Deriver {
             (offline_again(&self.store, events)?, Name::Offline)
         } else if says_something(events, turn_over) {
             if let Word::StandIn(why) = self.leash.word(&self.store, first, now).map_err(failure)? {
-                let failure = provider::Failure::new(FailureKind::Billing, why);
+                let failure = ProviderFailure::new(FailureKind::Billing, why);
                 return Err(Failure::Paused(failure));
             }
             let told = self.ask(events, turn_over, first.at).await?;

@@ -1,5 +1,5 @@
 //! The sentence model in the worker: it embeds what has no vectors yet, while there is nothing
-//! else to do, and searches for those who ask (`crate::meaning`).
+//! else to do, and searches for those who ask (`crate::service::embed_client`).
 //!
 //! Two threads. One works through the memory, at the lowest priority; what lacks vectors is
 //! all it needs to know, so it can be stopped at any text. It also loads the model and the
@@ -26,8 +26,9 @@ use foreword_embed::{Model, WEIGHTS};
 
 use crate::home::{self, Home};
 use crate::log::Log;
-use crate::meaning::{self, Question, Told, Why};
-use crate::{model_files, platform};
+use crate::platform;
+use crate::service::embed_client::{self, Question, Told, Why};
+use crate::service::sentence_model;
 
 /// So many texts at least make a batch, and a transaction.
 const BATCH: usize = 32;
@@ -181,7 +182,7 @@ impl Shared {
         {
             return;
         }
-        let Some(question) = meaning::receive(&mut stream) else {
+        let Some(question) = embed_client::receive(&mut stream) else {
             return;
         };
         self.note_use();
@@ -197,7 +198,7 @@ impl Shared {
         };
         self.changed.notify_all();
         let told = model.and_then(|model| self.told(&model, &question));
-        let _ = stream.write_all(&meaning::line(&told.unwrap_or_else(Told::Not)));
+        let _ = stream.write_all(&embed_client::line(&told.unwrap_or_else(Told::Not)));
     }
 
     fn told(&self, model: &Model, question: &Question) -> Result<Told, Why> {
@@ -221,7 +222,7 @@ impl Shared {
             memory.store = Store::look(&self.home.memory())?;
         }
         if let Some(store) = &memory.store {
-            store.load_vectors(model_files::NAME, &mut memory.loaded)?;
+            store.load_vectors(sentence_model::NAME, &mut memory.loaded)?;
         }
         if std::mem::take(&mut memory.loaded.damaged) {
             self.state().damaged = true;
@@ -321,11 +322,11 @@ impl Shared {
             Some(store) => store,
             None => {
                 let opened = Store::open(&self.home.memory(), &self.home.backups())?;
-                opened.drop_useless_vectors(model_files::NAME)?;
+                opened.drop_useless_vectors(sentence_model::NAME)?;
                 store.insert(opened)
             }
         };
-        let items = store.unembedded(model_files::NAME, BATCH)?;
+        let items = store.unembedded(sentence_model::NAME, BATCH)?;
         if items.is_empty() {
             return Ok(None);
         }
@@ -344,7 +345,7 @@ impl Shared {
             }
             made.push((item, vectors));
         }
-        store.put_vectors(model_files::NAME, &made)?;
+        store.put_vectors(sentence_model::NAME, &made)?;
         Ok(Some(made.len()))
     }
 }

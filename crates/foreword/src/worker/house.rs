@@ -6,15 +6,16 @@ use std::time::Duration;
 
 use anyhow::Context as _;
 use foreword_core::model::Millis;
-use foreword_core::{backup, spool};
+use foreword_core::safety::backup;
+use foreword_core::spool;
 
 use super::embed::Embedder;
 use super::{Until, Worker};
 use crate::home::Home;
 use crate::log::Log;
-use crate::meaning;
 use crate::notice::Matter;
-use crate::recover;
+use crate::service::embed_client;
+use crate::service::recover;
 use crate::switch::Switches;
 
 const HOUR: Duration = Duration::from_hours(1);
@@ -82,7 +83,7 @@ impl Worker<'_> {
         self.embedder.take_if(|it| !it.is_reachable());
         if !wanted || Switches::read(self.home).everywhere() {
             self.embedder = None;
-        } else if self.embedder.is_none() && meaning::is_installed(self.home) {
+        } else if self.embedder.is_none() && embed_client::is_installed(self.home) {
             self.embedder = Embedder::start(self.home)
                 .inspect_err(|error| self.log(&format!("search goes by words: {error:#}")))
                 .ok();

@@ -6,14 +6,20 @@
 
 use anyhow::{Context as _, bail};
 use foreword_core::model::{Event, EventKind, Turn};
-use foreword_core::store::{Digest, Store};
+use foreword_core::store::{Digest, HostSession, Kept, Store};
 use foreword_core::text;
 
 use super::derive::{Deriver, Failure, says_something};
-use crate::compress::prompts::Prompts;
-use crate::compress::question::{self, Subject};
+use crate::agent::prompts::Prompts;
+use crate::agent::question::{self, Subject};
 use crate::config::Config;
 use crate::home::{self, Home};
+
+/// The session or turn to derive from again, with its events.
+pub struct RedoTarget {
+    pub session: HostSession,
+    pub kept: Kept,
+}
 
 /// What was done again.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]

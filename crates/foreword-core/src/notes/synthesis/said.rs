@@ -4,11 +4,11 @@ use std::collections::BTreeSet;
 use std::sync::LazyLock;
 
 use super::{Kind, Taken};
-use crate::kin::words::{
-    DENIES, GIVES_UP, Words, as_written, content, is_negated, is_number, named_after, plain, tokens,
-};
 use crate::notes::note::Point;
 use crate::search::is_in;
+use crate::store::kin::words::{
+    DENIES, GIVES_UP, Words, as_written, content, is_negated, is_number, named_after, plain, tokens,
+};
 use crate::text;
 
 #[derive(Debug, Clone)]

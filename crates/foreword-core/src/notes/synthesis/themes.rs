@@ -7,8 +7,8 @@ use std::collections::{BTreeMap, BTreeSet};
 
 use super::Statement;
 use super::said::{bare, subject};
-use crate::kin::words::{content, is_number};
 use crate::search::is_in;
+use crate::store::kin::words::{content, is_number};
 use crate::text;
 
 const FEW: usize = 6;

@@ -20,11 +20,11 @@ use foreword_core::search::{Filter, Query, Sort, search};
 use foreword_core::store::{ItemBody, Store};
 use serde_json::{Value, json};
 
-use super::super::worker::wait_for_lock;
 use super::spawn::spawn;
 use super::world::World;
 use super::{machine, process, report};
 use crate::platform::{self, Lock};
+use crate::start::control::wait_for_lock;
 use model::Model;
 use recording::Recording;
 

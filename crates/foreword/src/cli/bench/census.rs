@@ -14,8 +14,8 @@ use super::plot::{self, Series};
 use super::process;
 use super::statistics::percentile;
 use super::world::World;
-use crate::cli;
 use crate::platform::Lock;
+use crate::service;
 
 /// Everything that is looked at, with how much more of it is still flat; none if growing is
 /// its nature.
@@ -71,7 +71,7 @@ impl Census {
                 .and_then(process::kilobytes)
                 .map(|it| it as f64 / 1024.0),
             worker.and_then(process::open_files).map(|it| it as f64),
-            Some(cli::waiting(home) as f64),
+            Some(service::waiting(home) as f64),
             megabytes(database(&home.queue())),
             megabytes(folder(&home.spool())),
             megabytes(folder(&home.logs())),

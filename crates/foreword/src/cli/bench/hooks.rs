@@ -18,7 +18,8 @@ use super::spawn::{REFERENCE, Spawned, spawn};
 use super::statistics::{PERCENTILES, Rounds, by_percentile, percentile};
 use super::world::World;
 use super::{burst, memories, report};
-use crate::{cli, platform};
+use crate::platform;
+use crate::service;
 
 #[derive(clap::Args)]
 pub struct Args {
@@ -203,7 +204,9 @@ fn measure(world: &mut World, scenario: &Scenario, args: &Args) -> anyhow::Resul
         hook.add_round(&hooks);
         // The backlog came before this round's events: if less is left than
         // they are, the worker had nothing else to do at some time.
-        if scenario.worker == Worker::Draining && cli::waiting(&world.home) <= u64::from(samples) {
+        if scenario.worker == Worker::Draining
+            && service::waiting(&world.home) <= u64::from(samples)
+        {
             note = Some("the worker was done before the round was");
         }
     }

@@ -9,17 +9,19 @@ use std::time::{Duration, Instant};
 
 use anyhow::{Context as _, ensure};
 use foreword_core::search::Query;
+use foreword_core::search::vectors::DIMENSIONS;
 use foreword_core::store::{Loaded, Store};
-use foreword_core::vectors::DIMENSIONS;
 use serde_json::{Value, json};
 
 use super::statistics::{median, milliseconds, percentile};
 use super::vectors::Chance;
 use super::{process, server};
-use crate::cli::{home_to_look_at, worker};
 use crate::home::Home;
 use crate::platform::Lock;
-use crate::{meaning, model_files, start};
+use crate::service::home_to_look_at;
+use crate::service::{embed_client, sentence_model};
+use crate::start;
+use crate::start::control::end_running;
 
 /// None without the model.
 pub fn measure(
@@ -38,7 +40,7 @@ pub fn measure(
     }
     start::start_worker(home).context("could not start a worker")?;
     let measured = with_worker(home, queries, query);
-    worker::end_running(home)?;
+    end_running(home)?;
     measured.map(Some)
 }
 
@@ -50,7 +52,7 @@ fn with_worker(
     let store = Store::look(&home.memory())?.context("the memory that was made is gone")?;
     let ask = |words: &str| -> anyhow::Result<(f64, bool)> {
         let started = Instant::now();
-        let (_, note) = meaning::search(home, &store, &query(words))?;
+        let (_, note) = embed_client::search(home, &store, &query(words))?;
         Ok((milliseconds(started.elapsed()), note.is_empty()))
     };
     let started = Instant::now();
@@ -94,7 +96,7 @@ fn load(store: &Store) -> anyhow::Result<f64> {
     let mut times = Vec::new();
     for _ in 0..9 {
         let started = Instant::now();
-        store.load_vectors(model_files::NAME, &mut Loaded::default())?;
+        store.load_vectors(sentence_model::NAME, &mut Loaded::default())?;
         times.push(milliseconds(started.elapsed()));
     }
     Ok(median(&times))
@@ -104,7 +106,7 @@ fn load(store: &Store) -> anyhow::Result<f64> {
 fn make_up(store: &mut Store) -> anyhow::Result<()> {
     let mut chance = Chance(1);
     loop {
-        let items = store.unembedded(model_files::NAME, 4096)?;
+        let items = store.unembedded(sentence_model::NAME, 4096)?;
         let made = items.into_iter().map(|it| {
             let vectors = it
                 .records
@@ -117,6 +119,6 @@ fn make_up(store: &mut Store) -> anyhow::Result<()> {
         if made.is_empty() {
             return Ok(());
         }
-        store.put_vectors(model_files::NAME, &made)?;
+        store.put_vectors(sentence_model::NAME, &made)?;
     }
 }

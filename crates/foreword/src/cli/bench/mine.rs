@@ -13,7 +13,8 @@ use foreword_core::store::{Loaded, Return, Store};
 use foreword_embed::Model;
 
 use super::retrieval::{self, Asked};
-use crate::{meaning, model_files};
+use crate::service;
+use crate::service::{embed_client, sentence_model};
 
 #[derive(clap::Args)]
 pub struct Args {
@@ -31,8 +32,8 @@ const LEAST: usize = 20;
 const HITS: u32 = 100;
 
 pub fn run(args: &Args) -> anyhow::Result<()> {
-    let home = super::super::home_to_look_at()?;
-    let store = super::super::memory(&home)?.context("nothing is remembered yet")?;
+    let home = service::home_to_look_at()?;
+    let store = crate::service::memory(&home)?.context("nothing is remembered yet")?;
     let mut returns = store.returns(args.prompts)?;
     returns.retain(|it| it.prompt.split_whitespace().nth(2).is_some());
     ensure!(
@@ -41,14 +42,14 @@ pub fn run(args: &Args) -> anyhow::Result<()> {
         returns.len()
     );
     let by_words = all(&returns, |it| Ok(search(&store, &query(it))?))?;
-    let mut report = match meaning::is_installed(&home) {
+    let mut report = match embed_client::is_installed(&home) {
         false => retrieval::report(&by_words),
         true => {
             let model = Model::open(&home.model()).context("the sentence model cannot be used")?;
             let fused = by_meaning(&store, &model, &returns)?;
             let mut report = retrieval::compared(&fused, &by_words);
-            report.insert("embedded".into(), meaning::share(&home, &store).into());
-            report.insert("model".into(), model_files::NAME.into());
+            report.insert("embedded".into(), embed_client::share(&home, &store).into());
+            report.insert("model".into(), sentence_model::NAME.into());
             report
         }
     };
@@ -63,7 +64,7 @@ fn by_meaning<'a>(
     returns: &'a [Return],
 ) -> anyhow::Result<Vec<Asked<'a>>> {
     let mut loaded = Loaded::default();
-    store.load_vectors(model_files::NAME, &mut loaded)?;
+    store.load_vectors(sentence_model::NAME, &mut loaded)?;
     all(returns, |it| {
         let meaning = Meaning {
             vectors: &loaded.vectors,

@@ -11,9 +11,9 @@ use std::time::{Duration, Instant};
 
 use anyhow::Context as _;
 use foreword_core::model::{Event, EventKind, Millis, Payload};
+use foreword_core::search::vectors::Vectors;
 use foreword_core::search::{Filter, Found, Hit, Meaning, Query, Sort, search, search_by_meaning};
 use foreword_core::store::{Batch, Loaded, Replaces, Store};
-use foreword_core::vectors::Vectors;
 use foreword_embed::Model;
 use serde::Deserialize;
 use serde_json::{Map, Value, json};
@@ -22,7 +22,9 @@ use uuid::Uuid;
 
 use super::statistics::{milliseconds, percentile};
 use crate::home::Home;
-use crate::{model_files, show};
+use crate::service;
+use crate::service::sentence_model;
+use crate::show;
 
 #[derive(clap::Args)]
 pub struct Args {
@@ -92,7 +94,7 @@ pub fn run(args: &Args) -> anyhow::Result<()> {
             remember(&mut store, question, session)?;
         }
     }
-    let model = super::super::home_to_look_at()?.model();
+    let model = service::home_to_look_at()?.model();
     let model = (!args.no_model && model.exists()).then(|| Model::open(&model));
     let model = model
         .transpose()
@@ -111,7 +113,7 @@ pub fn run(args: &Args) -> anyhow::Result<()> {
         Some(model) => {
             embed(&mut store, model)?;
             let mut loaded = Loaded::default();
-            store.load_vectors(model_files::NAME, &mut loaded)?;
+            store.load_vectors(sentence_model::NAME, &mut loaded)?;
             let vectors = &loaded.vectors;
             let by_vectors = all(&|it| by_vectors(&store, vectors, model, it))?;
             let fused = all(&|it| {
@@ -134,7 +136,7 @@ pub fn run(args: &Args) -> anyhow::Result<()> {
             report
         }
     };
-    report.insert("model".into(), model.map(|_| model_files::NAME).into());
+    report.insert("model".into(), model.map(|_| sentence_model::NAME).into());
     report.insert("seconds".into(), started.elapsed().as_secs().into());
     report.insert(
         "source_sha256".into(),
@@ -192,7 +194,7 @@ pub fn report(asked: &[Asked<'_>]) -> Map<String, Value> {
 /// As the worker does, but on two threads and with a word on how far it is.
 pub fn embed(store: &mut Store, model: &Model) -> anyhow::Result<()> {
     loop {
-        let items = store.unembedded(model_files::NAME, 1_000)?;
+        let items = store.unembedded(sentence_model::NAME, 1_000)?;
         let texts: Vec<&str> = items
             .iter()
             .flat_map(|it| &it.records)
@@ -207,8 +209,8 @@ pub fn embed(store: &mut Store, model: &Model) -> anyhow::Result<()> {
         if made.is_empty() {
             return Ok(());
         }
-        store.put_vectors(model_files::NAME, &made)?;
-        let (embedded, items) = store.embedded(model_files::NAME)?;
+        store.put_vectors(sentence_model::NAME, &made)?;
+        let (embedded, items) = store.embedded(sentence_model::NAME)?;
         eprintln!("{embedded} of {items} embedded");
     }
 }

@@ -11,7 +11,8 @@ use foreword_core::store::{Batch, Replaces, Store};
 use super::memories::{self, Session};
 use crate::config::Config;
 use crate::home::{self, Home};
-use crate::show;
+use crate::service;
+use foreword_core::text::size;
 
 #[derive(clap::Args)]
 pub struct Args {
@@ -39,11 +40,9 @@ pub fn run(args: &Args) -> anyhow::Result<()> {
         let of_event = (more_events[file] - base[file]) / f64::from(4 * EVENTS);
         of_observation * f64::from(args.observations) + of_event * f64::from(args.events)
     });
-    let kept = Config::load(&super::super::home_to_look_at()?)?
-        .backup
-        .kept();
+    let kept = Config::load(&service::home_to_look_at()?)?.backup.kept();
     let backups = kept.daily + kept.weekly;
-    let size = |bytes: f64| show::size(bytes as u64);
+    let size = |bytes: f64| size(bytes as u64);
     println!(
         "a year of heavy use: {} observations, {} tool uses of 5 KB a day",
         args.observations, args.events

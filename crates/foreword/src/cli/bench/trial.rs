@@ -12,9 +12,9 @@ use std::sync::atomic::{AtomicU32, Ordering};
 use std::time::{Duration, Instant};
 
 use anyhow::{anyhow, ensure};
-use foreword_core::check::Wrong;
 use foreword_core::db::OpenError;
 use foreword_core::queue::Queue;
+use foreword_core::safety::check::Wrong;
 use foreword_core::spool;
 use foreword_core::store::Store;
 use serde::Serialize;

@@ -12,13 +12,14 @@ use std::path::PathBuf;
 use std::time::Instant;
 
 use anyhow::Context as _;
+use foreword_core::search::vectors::{DIMENSIONS, Vector, Vectors};
 use foreword_core::text;
-use foreword_core::vectors::{DIMENSIONS, Vector, Vectors};
 use foreword_embed::Model;
 use serde_json::{Value, json};
 
 use super::statistics::{median, milliseconds, percentile};
 use super::{machine, process, speech};
+use crate::service;
 use crate::{home, show};
 
 #[derive(clap::Args)]
@@ -42,7 +43,7 @@ const TOP: usize = 20;
 const ROUNDS: usize = 10;
 
 pub fn run(args: &Args) -> anyhow::Result<()> {
-    let model = Model::open(&super::super::home_to_look_at()?.model());
+    let model = Model::open(&service::home_to_look_at()?.model());
     let model = model
         .inspect_err(|error| eprintln!("without the model: {error}"))
         .ok();

@@ -13,11 +13,11 @@ use foreword_core::project::{self, Rules};
 use foreword_core::queue::Queue;
 use uuid::Uuid;
 
-use super::super::worker::wait_for_lock;
 use super::host::Host;
 use crate::home::{self, Home};
 use crate::platform::{self, Lock};
 use crate::start;
+use crate::start::control::wait_for_lock;
 
 pub struct World {
     pub program: PathBuf,

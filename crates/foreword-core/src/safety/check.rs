@@ -1,0 +1,138 @@
+//! What is wrong inside the two databases, for `foreword check`.
+//!
+//! SQLite can say whether a file is sound and its references hold. What must hold beyond
+//! that is asked here: every item has its full text and no text is left over, no event was
+//! kept without being marked, nothing is claimed that nobody works on.
+
+use rusqlite::Connection;
+
+use crate::queue::Queue;
+use crate::safety::salvage;
+use crate::store::Store;
+use crate::text::count;
+
+/// One thing that is wrong: its id, which stays, and what was seen.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct Wrong {
+    pub id: &'static str,
+    pub what: String,
+}
+
+impl Store {
+    /// Everything that is wrong with the memory; it may take seconds.
+    pub fn check(&self) -> rusqlite::Result<Vec<Wrong>> {
+        let mut wrong = damage(&self.connection, "memory-damaged")?;
+        // What else would be said of it rests on pages that cannot be relied on.
+        if !wrong.is_empty() {
+            return Ok(wrong);
+        }
+        let mut see = |id, rows: u64, one: &str, many: &str| {
+            if rows > 0 {
+                let what = format!("memory.db: {}", count(rows, one, many));
+                wrong.push(Wrong { id, what });
+            }
+        };
+        let rows = |sql| {
+            self.connection
+                .query_row(sql, [], |row| row.get::<_, u64>(0))
+        };
+        see(
+            "memory-references",
+            rows("select count(*) from pragma_foreign_key_check")?,
+            "row refers to something that is not there",
+            "rows refer to something that is not there",
+        );
+        see(
+            "text-missing",
+            rows(
+                "select count(*) from (select id from item_texts except select rowid from texts)",
+            )?,
+            "item cannot be found by its words",
+            "items cannot be found by their words",
+        );
+        see(
+            "text-left-over",
+            rows(
+                "select count(*) from (select rowid from texts except select id from item_texts)",
+            )?,
+            "full text belongs to no item",
+            "full texts belong to no item",
+        );
+        see(
+            "event-unmarked",
+            rows(
+                "select count(*) from events where id not in (select event_id from processed_events)",
+            )?,
+            "event was taken in and could be taken in again",
+            "events were taken in and could be taken in again",
+        );
+        Ok(wrong)
+    }
+
+    /// Marks every kept event as taken in, and makes the full text anew.
+    pub fn mend(&mut self) -> rusqlite::Result<()> {
+        let tx = self.connection.transaction()?;
+        salvage::mark_kept_events(&tx)?;
+        tx.execute_batch(
+            "insert into texts (texts) values ('delete-all');
+             insert into texts (rowid, title, body, tags, parts)
+             select id, title, body, tags, parts(title || ' ' || body || ' ' || tags) from item_texts;",
+        )?;
+        tx.commit()
+    }
+
+    /// Gives back the room that deleted rows left.
+    pub fn vacuum(&self) -> rusqlite::Result<()> {
+        vacuum(&self.connection)
+    }
+}
+
+impl Queue {
+    /// Everything that is wrong with the queue; `worker` is whether one lives.
+    pub fn check(&self, worker: bool) -> rusqlite::Result<Vec<Wrong>> {
+        let mut wrong = damage(&self.connection, "queue-damaged")?;
+        if worker || !wrong.is_empty() {
+            return Ok(wrong);
+        }
+        let claimed = self.connection.query_row(
+            "select count(*) from events where state = 'claimed'",
+            [],
+            |row| row.get::<_, u64>(0),
+        )?;
+        if claimed > 0 {
+            let events = count(claimed, "event is", "events are");
+            wrong.push(Wrong {
+                id: "claim-left",
+                what: format!("queue.db: {events} claimed by a worker that is gone"),
+            });
+        }
+        Ok(wrong)
+    }
+
+    /// Gives back the room that deleted rows left.
+    pub fn vacuum(&self) -> rusqlite::Result<()> {
+        vacuum(&self.connection)
+    }
+}
+
+fn vacuum(connection: &Connection) -> rusqlite::Result<()> {
+    connection.execute_batch("vacuum")?;
+    // The log holds the whole file now.
+    connection.query_row("pragma wal_checkpoint(truncate)", [], |_| Ok(()))
+}
+
+/// Each page, index and full text, as SQLite itself checks them.
+fn damage(connection: &Connection, id: &'static str) -> rusqlite::Result<Vec<Wrong>> {
+    let mut statement = connection.prepare("pragma integrity_check(3)")?;
+    let rows = statement.query_map([], |row| row.get::<_, String>(0))?;
+    let answers: Vec<_> = rows
+        .map(|answer| answer.unwrap_or_else(|error| error.to_string()))
+        .filter(|answer| answer != "ok")
+        .collect();
+    let file = id.replace("-damaged", ".db");
+    let what = format!("{file} is damaged: {}", answers.join("; "));
+    Ok((!answers.is_empty())
+        .then_some(Wrong { id, what })
+        .into_iter()
+        .collect())
+}

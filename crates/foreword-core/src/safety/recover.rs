@@ -1,0 +1,263 @@
+//! What becomes of a damaged database: it is set aside, the newest good backup takes its
+//! place, and what can still be read of it is brought over.
+//!
+//! Only for whoever holds the worker's lock. The damaged file is called `memory.db.damaged`
+//! until all of that is done and `memory.db.damaged-TIME` after, so a recovery that was
+//! killed is taken up again where it was. Nobody's file is deleted here, but for the oldest
+//! of those set aside.
+
+use std::io;
+use std::os::unix::fs::FileExt as _;
+use std::path::{Path, PathBuf};
+
+use crate::db::{self, Migration, OpenError};
+use crate::fault;
+use crate::model::Millis;
+use crate::safety::backup::{self, Backup};
+use crate::safety::salvage::{self, Salvaged};
+use crate::store::forgotten;
+use crate::{queue, store, text};
+
+/// A database that was damaged and is whole again.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct Recovered {
+    /// What was wrong; none if an earlier recovery was only finished.
+    pub damage: Option<String>,
+    pub aside: PathBuf,
+    /// What it was restored from.
+    pub backup: Option<Backup>,
+    pub salvaged: Salvaged,
+}
+
+/// So many damaged or replaced files of a name are kept.
+const ASIDE_KEPT: usize = 2;
+
+const PAGE: u64 = 4096;
+
+/// Whether a recovery was begun and not finished.
+#[must_use]
+pub fn is_unfinished(path: &Path) -> bool {
+    damaged(path).exists()
+}
+
+/// Recovers memory.db if it is damaged.
+pub fn memory(path: &Path, backups: &Path, now: Millis) -> Result<Option<Recovered>, OpenError> {
+    let base = || -> Result<_, OpenError> {
+        let Some(backup) = backup::newest_good(backups, now)? else {
+            return Ok(None);
+        };
+        put(&backup.path, path)?;
+        Ok(Some(backup))
+    };
+    recover(path, backups, store::MIGRATIONS, base, now)
+}
+
+/// Recovers queue.db if it is damaged. Hooks spool meanwhile.
+pub fn queue(path: &Path, backups: &Path, now: Millis) -> Result<Option<Recovered>, OpenError> {
+    recover(path, backups, queue::MIGRATIONS, || Ok(None), now)
+}
+
+fn recover(
+    path: &Path,
+    backups: &Path,
+    migrations: &[Migration],
+    base: impl FnOnce() -> Result<Option<Backup>, OpenError>,
+    now: Millis,
+) -> Result<Option<Recovered>, OpenError> {
+    let wreck = damaged(path);
+    let unfinished = wreck.exists();
+    let damage = match damage(path, migrations, backups) {
+        // The one that took its place is damaged too: it is the next one's turn.
+        Ok(damage) if unfinished && damage.is_some() => {
+            rename_with_log(&wreck, &named(path, "damaged", now))?;
+            damage
+        }
+        Ok(None) if !unfinished => return Ok(None),
+        Ok(damage) => damage,
+        Err(OpenError::Missing(_)) if unfinished => None,
+        Err(OpenError::Missing(_)) => return Ok(None),
+        Err(error) => return Err(error),
+    };
+    if damage.is_some() {
+        std::fs::rename(path, &wreck)?;
+    }
+    fault::point("recover:after-aside");
+    let mut backup = None;
+    if !path.exists() {
+        move_log(path, &wreck)?;
+        backup = base()?;
+    }
+    fault::point("recover:after-base");
+    let mut connection = db::open_owner(path, migrations, backups)?;
+    // Its own first page is in the file then, not only in its log.
+    connection.query_row("pragma wal_checkpoint(truncate)", [], |_| Ok(()))?;
+    mend_header(&wreck, path)?;
+    let salvaged = salvage::salvage(&wreck, &mut connection)?;
+    // Only a memory has such a file beside it.
+    if db::beside(path, ".forgotten").exists() {
+        forgotten::recall(&connection)?;
+        salvage::stay_forgotten(&connection)?;
+    }
+    fault::point("recover:after-salvage");
+    let aside = named(path, "damaged", now);
+    rename_with_log(&wreck, &aside)?;
+    keep_newest(path, "damaged")?;
+    Ok(Some(Recovered {
+        damage,
+        aside,
+        backup,
+        salvaged,
+    }))
+}
+
+/// What is wrong with the file; none if it is sound.
+fn damage(
+    path: &Path,
+    migrations: &[Migration],
+    backups: &Path,
+) -> Result<Option<String>, OpenError> {
+    if !path.exists() {
+        return Err(OpenError::Missing(path.to_owned()));
+    }
+    match db::open_owner(path, migrations, backups) {
+        Ok(connection) => Ok(db::damage(&connection)),
+        Err(error) if error.is_damage() => Ok(Some(error.to_string())),
+        Err(error) => Err(error),
+    }
+}
+
+/// Where the first bytes alone were overwritten, those of a sound database of ours do.
+fn mend_header(wreck: &Path, sound: &Path) -> io::Result<()> {
+    let wreck = std::fs::File::options()
+        .read(true)
+        .write(true)
+        .open(wreck)?;
+    let mut header = [0; db::HEADER];
+    let pages = wreck.metadata()?.len() / PAGE;
+    if pages == 0 || wreck.read_exact_at(&mut header, 0).is_err() || db::is_header(&header) {
+        return Ok(());
+    }
+    std::fs::File::open(sound)?.read_exact_at(&mut header, 0)?;
+    let pages = u32::try_from(pages).unwrap_or(u32::MAX);
+    header[28..32].copy_from_slice(&pages.to_be_bytes());
+    // No page is known to be free.
+    header[32..40].fill(0);
+    wreck.write_all_at(&header, 0)
+}
+
+/// What a restore changed, in things with a number.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct Restored {
+    pub came_back: u64,
+    pub gone: u64,
+    /// The memory as it was before.
+    pub aside: PathBuf,
+}
+
+/// Puts a backup in place of a sound memory, which is copied aside first. What was forgotten
+/// since stays forgotten.
+pub fn restore(
+    path: &Path,
+    backup: &Path,
+    backups: &Path,
+    now: Millis,
+) -> Result<Restored, OpenError> {
+    let mut memory = db::open_owner(path, store::MIGRATIONS, backups)?;
+    let aside = named(path, "replaced", now);
+    db::copy_to(&memory, &aside)?;
+    db::copy_over(backup, &mut memory)?;
+    drop(memory);
+    // Brings an older backup's schema up to date.
+    let memory = db::open_owner(path, store::MIGRATIONS, backups)?;
+    memory.execute("attach ?1 as replaced", [aside.to_string_lossy()])?;
+    memory.execute_batch(
+        "insert or ignore into forgotten (session_id, seed, events, at)
+         select s.id, f.seed, f.events, f.at
+         from replaced.forgotten f
+         join replaced.sessions r on r.id = f.session_id
+         join main.sessions s on s.host = r.host and s.host_session_id = r.host_session_id",
+    )?;
+    forgotten::recall(&memory)?;
+    salvage::stay_forgotten(&memory)?;
+    // No number is given a second time.
+    memory.execute_batch(
+        "update main.sqlite_sequence
+         set seq = max(seq, (select seq from replaced.sqlite_sequence where name = 'items'))
+         where name = 'items'",
+    )?;
+    let only_in = |these: &str, those: &str| {
+        let sql = format!(
+            "select count(*)
+             from {these}.item_texts t
+             join {these}.items i on i.id = t.id
+             where i.uuid not in (
+                 select i.uuid from {those}.item_texts t join {those}.items i on i.id = t.id
+             )"
+        );
+        memory.query_row(&sql, [], |row| row.get(0))
+    };
+    let restored = Restored {
+        came_back: only_in("main", "replaced")?,
+        gone: only_in("replaced", "main")?,
+        aside,
+    };
+    keep_newest(path, "replaced")?;
+    Ok(restored)
+}
+
+/// Copies a backup to where nothing is: whole or not at all.
+fn put(backup: &Path, path: &Path) -> io::Result<()> {
+    let partial = db::beside(path, ".partial");
+    std::fs::copy(backup, &partial)?;
+    std::fs::File::open(&partial)?.sync_all()?;
+    std::fs::rename(partial, path)
+}
+
+fn damaged(path: &Path) -> PathBuf {
+    db::beside(path, ".damaged")
+}
+
+/// `memory.db.damaged-2026-11-18T101500Z`, or the next second whose name is free.
+pub(crate) fn named(path: &Path, why: &str, now: Millis) -> PathBuf {
+    let time = text::rfc3339(now).replace(':', "");
+    let named = db::beside(path, &format!(".{why}-{time}"));
+    if named.exists() {
+        return self::named(path, why, now + 1000);
+    }
+    named
+}
+
+/// The log first: until the file itself is moved, it is seen that there is more to do.
+pub(crate) fn rename_with_log(from: &Path, to: &Path) -> io::Result<()> {
+    move_log(from, to)?;
+    std::fs::rename(from, to)
+}
+
+fn move_log(from: &Path, to: &Path) -> io::Result<()> {
+    let _ = std::fs::remove_file(db::beside(from, "-shm"));
+    match std::fs::rename(db::beside(from, "-wal"), db::beside(to, "-wal")) {
+        Err(error) if error.kind() == io::ErrorKind::NotFound => Ok(()),
+        moved => moved,
+    }
+}
+
+/// Removes all but the newest files of those that were set aside for a reason.
+fn keep_newest(path: &Path, why: &str) -> io::Result<()> {
+    let name = path.file_name().unwrap_or_default().to_string_lossy();
+    let start = format!("{name}.{why}-");
+    let mut aside = Vec::new();
+    for entry in std::fs::read_dir(path.parent().unwrap_or(path))? {
+        let name = entry?.file_name().to_string_lossy().into_owned();
+        if name.starts_with(&start) && name.ends_with('Z') {
+            aside.push(path.with_file_name(name));
+        }
+    }
+    aside.sort();
+    aside.reverse();
+    for old in aside.iter().skip(ASIDE_KEPT) {
+        for suffix in ["", "-wal", "-shm"] {
+            let _ = std::fs::remove_file(db::beside(old, suffix));
+        }
+    }
+    Ok(())
+}

@@ -1,0 +1,18 @@
+//! The memory agent: a model that turns a batch of events into observations and a summary.
+//!
+//! `question` describes what happened, with `prompts` that are files; a `provider` answers;
+//! `reply` finds the known tags in the answer, and `repair` makes model types of them. `compress`
+//! does these steps for a batch, `note` for a note, `ask` for a command. `leash` decides whether a
+//! model may be asked at all, `status` says so to the user.
+
+pub mod ask;
+pub mod bill;
+pub mod compress;
+pub mod leash;
+pub mod note;
+pub mod prompts;
+pub mod provider;
+pub mod question;
+pub mod repair;
+pub mod reply;
+pub mod status;

@@ -1,0 +1,74 @@
+//! One question to the model that was chosen, on behalf of a command that a person ran.
+//!
+//! It is on the same leash as the worker's questions: the daily budget, a pause, and a
+//! line in the ledger before it goes out. No secret goes out and none comes in. Whoever gets no
+//! answer is told why in words, and goes on offline.
+
+use std::time::Duration;
+
+use anyhow::{Context as _, anyhow, bail};
+use foreword_core::redact::redact;
+use foreword_core::store::Store;
+use foreword_core::store::ledger::{Entry, Failed};
+use foreword_core::text;
+
+use crate::agent::leash::{Leash, used_up_today};
+use crate::agent::provider::{Model, Provider as _, Question};
+use crate::agent::status::pause;
+use crate::config::Config;
+use crate::config::provider::{self};
+use crate::home::{self, Home};
+
+const NO_LEDGER: &str = "the ledger cannot be written";
+
+/// What the model said, as untrusted as ever. `what` is the command, as it stands in the ledger.
+pub fn ask(
+    home: &Home,
+    config: &Config,
+    what: &'static str,
+    system: &str,
+    text: &str,
+) -> anyhow::Result<String> {
+    let name = provider::choose(config, home).name;
+    let mut model = Model::new(name, config, home).context("no model is chosen")?;
+    let store = Store::open(&home.memory(), &home.backups()).context(NO_LEDGER)?;
+    let (leash, now) = (Leash::new(name, config), home::now());
+    let provider = name.as_str();
+    if let Some(limit) = used_up_today(&store, &config.budget, now).context(NO_LEDGER)? {
+        bail!("the daily budget of {limit} is used up");
+    }
+    if let Some(pause) = pause(&store, name, now).context(NO_LEDGER)? {
+        let why = &pause.reason;
+        bail!("{provider} is paused: {why}; `foreword retry` asks it again");
+    }
+    let entry = Entry {
+        at: now,
+        provider,
+        host_session_id: what,
+        events: 0,
+        raw_tokens: 0,
+    };
+    let open = store.ask(&entry).context(NO_LEDGER)?;
+    let question = Question {
+        system,
+        text: &redact(text).text,
+        patience: Duration::from_secs(config.model.timeout_seconds.into()),
+        answer_max: config.model.answer_max_tokens,
+        now,
+    };
+    let runtime = tokio::runtime::Builder::new_current_thread()
+        .enable_all()
+        .build()
+        .context("could not start the runtime")?;
+    let call = runtime.block_on(model.ask(&question));
+    let failed = call.answer.as_ref().err().map(|failure| Failed {
+        kind: failure.kind,
+        note: text::shorten(&failure.text, 300).into_owned(),
+        retry_at: leash.pause_after(&store, failure, home::now()),
+    });
+    // An answer that was paid for is of use, also where this cannot be written any more.
+    let _ = store.answered(open, &call.answered(failed));
+    let answer = call.answer;
+    let answer = answer.map_err(|it| anyhow!("{provider} did not answer: {}", it.text))?;
+    Ok(redact(&answer).text.into_owned())
+}

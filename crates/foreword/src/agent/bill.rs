@@ -1,0 +1,44 @@
+//! Everything that `foreword cost` shows: what models were asked, what that cost, and when offline
+//! stood in.
+
+use foreword_core::model::Millis;
+use foreword_core::store::Store;
+use foreword_core::store::ledger::{Cost, ModelCost, StoodIn};
+
+use super::status::AgentStatus;
+
+pub struct Bill {
+    /// None for all time.
+    pub since: Option<Millis>,
+    pub cost: Cost,
+    pub models: Vec<ModelCost>,
+    pub stand_ins: Vec<StoodIn>,
+    pub agent: AgentStatus,
+}
+
+impl Bill {
+    /// No store: there is no memory yet, and nothing was spent.
+    pub fn look(
+        store: Option<&Store>,
+        since: Option<Millis>,
+        agent: AgentStatus,
+    ) -> rusqlite::Result<Bill> {
+        let start = since.unwrap_or(Millis::MIN);
+        Ok(match store {
+            Some(store) => Bill {
+                since,
+                cost: store.cost(start)?,
+                models: store.cost_by_model(start)?,
+                stand_ins: store.stand_ins(start)?,
+                agent,
+            },
+            None => Bill {
+                since,
+                cost: agent.today.clone(),
+                models: Vec::new(),
+                stand_ins: Vec::new(),
+                agent,
+            },
+        })
+    }
+}

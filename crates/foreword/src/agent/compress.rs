@@ -1,0 +1,192 @@
+//! The compressor: has a model turn a batch of events into observations and a summary.
+//!
+//! `question` words what happened, with `prompts` that are files; a provider answers;
+//! `reply` finds the known tags in whatever came back, and `repair` makes model types of
+//! them; `note` asks for a note instead. An answer without any of the tags is asked for once more. Every call is in the
+//! ledger, also one that failed.
+
+use std::time::Duration;
+
+use foreword_core::fault;
+use foreword_core::model::{Derived, Event, FailureKind, Millis, Observation, Provenance};
+use foreword_core::redact;
+use foreword_core::store::Store;
+use foreword_core::store::ledger::{Entry, Failed};
+use foreword_core::text;
+
+use super::prompts::Prompts;
+use super::question::{self, Subject, Worded};
+use super::{repair, reply};
+use crate::agent::provider::{Call, Failure, Model, Provider as _, Question};
+use crate::config;
+
+/// A model with everything that is needed to ask it.
+pub struct Compressor {
+    pub provider: &'static str,
+    pub model: Model,
+    pub prompts: Prompts,
+    pub settings: config::Model,
+}
+
+/// What a model made of a batch.
+#[derive(Debug, Clone, PartialEq)]
+pub struct Compressed {
+    pub derived: Derived,
+    pub provenance: Provenance,
+}
+
+/// Why a batch could not be compressed.
+#[derive(Debug)]
+pub enum Trouble {
+    Storage(rusqlite::Error),
+    /// The model cannot be asked for now.
+    Paused(Failure),
+    /// Something about this batch.
+    Failure(Failure),
+}
+
+impl From<rusqlite::Error> for Trouble {
+    fn from(error: rusqlite::Error) -> Trouble {
+        Trouble::Storage(error)
+    }
+}
+
+impl Compressor {
+    /// Asks about a batch, at most twice. `pause` says until when nobody is to be asked
+    /// after a failure; it is kept with the call.
+    pub async fn compress(
+        &mut self,
+        store: &Store,
+        subject: &Subject<'_>,
+        clock: fn() -> Millis,
+        pause: impl Fn(&Failure) -> Option<Millis>,
+    ) -> Result<Compressed, Trouble> {
+        let worded = question::word(&self.prompts, subject);
+        let first = self.ask(store, subject, &worded, clock, &pause).await;
+        match first {
+            Err(Trouble::Failure(failure)) if is_unreadable(failure.kind) => {
+                let again = question::word_again(&self.prompts, &worded, subject.sum_up);
+                self.ask(store, subject, &again, clock, &pause).await
+            }
+            first => first,
+        }
+    }
+
+    async fn ask(
+        &mut self,
+        store: &Store,
+        subject: &Subject<'_>,
+        worded: &Worded,
+        clock: fn() -> Millis,
+        pause: &impl Fn(&Failure) -> Option<Millis>,
+    ) -> Result<Compressed, Trouble> {
+        let now = clock();
+        let session = subject.events.first().map_or("", |it| &it.host_session_id);
+        let open = store.ask(&Entry {
+            at: now,
+            provider: self.provider,
+            host_session_id: session,
+            events: subject.events.len(),
+            raw_tokens: question::raw_tokens(subject.events),
+        })?;
+        let question = Question {
+            system: &worded.system,
+            text: &worded.text,
+            patience: Duration::from_secs(self.settings.timeout_seconds.into()),
+            answer_max: self.settings.answer_max_tokens,
+            now,
+        };
+        fault::point("provider:before-call");
+        let call = self.model.ask(&question).await;
+        fault::point("provider:after-call");
+        let read = read(&call, subject);
+        let failed = read.as_ref().err().map(|failure| Failed {
+            kind: failure.kind,
+            note: text::shorten(&failure.text, 300).into_owned(),
+            retry_at: pause(failure),
+        });
+        let paused = failed.as_ref().is_some_and(|it| it.retry_at.is_some());
+        store.answered(open, &call.answered(failed))?;
+        Ok(Compressed {
+            derived: read.map_err(|failure| {
+                if paused {
+                    Trouble::Paused(failure)
+                } else {
+                    Trouble::Failure(failure)
+                }
+            })?,
+            provenance: Provenance {
+                provider: self.provider.to_owned(),
+                model: call.model,
+                prompt_version: Some(self.prompts.version().to_owned()),
+            },
+        })
+    }
+}
+
+/// Of one answer no more are kept: who says everything says nothing.
+const OBSERVATIONS_MAX: usize = 12;
+
+/// Answers that may come out better when asked for again.
+fn is_unreadable(kind: FailureKind) -> bool {
+    matches!(kind, FailureKind::Prose | FailureKind::Schema)
+}
+
+/// What an answer says, if anything in it can be kept.
+fn read(call: &Call, subject: &Subject<'_>) -> Result<Derived, Failure> {
+    let failure = match &call.answer {
+        Ok(answer) => return derived(answer, subject),
+        Err(failure) => failure.clone(),
+    };
+    // A smaller batch gives a shorter answer. One event alone cannot be made smaller, so
+    // whatever blocks were whole are taken.
+    let alone = failure.kind == FailureKind::CutOff && subject.events.len() == 1;
+    match failure.partial.as_ref().filter(|_| alone) {
+        Some(partial) => derived(partial, subject).or(Err(failure)),
+        None => Err(failure),
+    }
+}
+
+fn derived(answer: &str, subject: &Subject<'_>) -> Result<Derived, Failure> {
+    // What is stored holds no secret, whoever wrote it.
+    let answer = &redact::redact(answer).text;
+    let reply = reply::read(answer);
+    let events: Vec<&Event> = subject.events.iter().collect();
+    let seed = events
+        .first()
+        .map(|it| it.id.to_string())
+        .unwrap_or_default();
+    let mut observations: Vec<Observation> = Vec::new();
+    for (number, said) in reply.observations.iter().enumerate() {
+        let repaired = repair::observation(said, &events, format!("{seed}/{number}"));
+        // Small models say the same thing over and over.
+        let words = |it: &Observation| (it.title.clone(), it.narrative.clone());
+        let is_new = |it: &Observation| observations.iter().all(|other| words(other) != words(it));
+        observations.extend(repaired.filter(is_new));
+    }
+    observations.truncate(OBSERVATIONS_MAX);
+    let summary = reply.summary.as_ref();
+    let summary = summary.and_then(|it| repair::summary(it, &events));
+    if observations.is_empty() && summary.is_none() && reply.nothing.is_none() {
+        let quote = text::shorten(&text::one_line(answer), 120).into_owned();
+        let (kind, why) = if !reply.observations.is_empty() || reply.summary.is_some() {
+            (
+                FailureKind::Schema,
+                "the answer's blocks are empty".to_owned(),
+            )
+        } else if answer.trim().is_empty() {
+            (FailureKind::Empty, "the answer was empty".to_owned())
+        } else if reply.open_end {
+            let why = format!("the answer ends in the middle: {quote}");
+            (FailureKind::CutOff, why)
+        } else {
+            let why = format!("the answer has none of the known tags: {quote}");
+            (FailureKind::Prose, why)
+        };
+        return Err(Failure::new(kind, why));
+    }
+    Ok(Derived {
+        observations,
+        summary,
+    })
+}

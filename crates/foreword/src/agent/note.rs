@@ -1,0 +1,123 @@
+//! Has a model write the note of a conversation.
+//!
+//! A long one is told in parts, each gives a note, and one more question makes one of
+//! them. What comes back is a draft like any other: it must have the form of a note.
+
+use anyhow::bail;
+use foreword_core::model::{Event, Turn};
+use foreword_core::notes::Note;
+use foreword_core::store::{Digest, DigestPrompt};
+
+use super::prompts::Prompts;
+use super::question::{Subject, told};
+use crate::agent::ask::ask;
+use crate::config::Config;
+use crate::home::Home;
+
+/// Of a longer conversation the middle is left out, once its texts are cut to the bone.
+const PARTS_MAX: usize = 12;
+
+/// `say` is told what takes time.
+pub fn note(
+    home: &Home,
+    config: &Config,
+    turns: &[Turn],
+    say: impl Fn(&str),
+) -> anyhow::Result<Note> {
+    let prompts = Prompts::load(&home.prompts());
+    let one = |what: &str, told: &str| -> anyhow::Result<Note> {
+        say(what.trim_end_matches(':'));
+        let mut problems = String::new();
+        for _ in 0..2 {
+            let values = [("what", what), ("told", told), ("problems", &problems)];
+            let (system, text) = (
+                prompts.fill("note", &[]),
+                prompts.fill("conversation", &values),
+            );
+            let answer = ask(home, config, "summarize", &system, &text)?;
+            let (note, wrong) = Note::read(body(&answer));
+            if wrong.is_empty() {
+                return Ok(note);
+            }
+            let wrong: Vec<_> = wrong.iter().map(|it| format!("\n- {it}")).collect();
+            let before = "You were asked this before, and your note could not be used:";
+            problems = format!("\n\n{before}{}", wrong.concat());
+        }
+        bail!("the model's answer has not the form of a note");
+    };
+    let parts = parts(turns, config.model.batch_max_tokens as usize * 4);
+    if let [whole] = parts.as_slice() {
+        return one("The conversation, step by step:", whole);
+    }
+    let mut notes = String::new();
+    let fence = uuid::Uuid::now_v7().simple().to_string().split_off(24);
+    for (number, part) in (1..).zip(&parts) {
+        let what = format!("Part {number} of {} of the conversation:", parts.len());
+        let note = one(&what, part)?;
+        notes.push_str(&format!("<data {fence}>\n{note}</data {fence}>\n"));
+    }
+    let what = "Notes on the parts of one conversation, in order; what a later part overtook is no longer so:";
+    one(what, &notes)
+}
+
+/// The conversation in words, in parts that are short enough for a question.
+fn parts(turns: &[Turn], bytes_max: usize) -> Vec<String> {
+    let events: Vec<Event> = turns.iter().flat_map(|it| it.events.clone()).collect();
+    let prompt = |(number, turn): (u32, &Turn)| DigestPrompt {
+        host_prompt_id: turn.prompt_id.clone(),
+        number,
+        text: String::new(),
+        summed_up_at: None,
+    };
+    let digest = Digest {
+        prompts: (1..).zip(turns).map(prompt).collect(),
+        ..Digest::default()
+    };
+    let turn = Turn {
+        prompt_id: None,
+        events: Vec::new(),
+    };
+    let mut parts = Vec::new();
+    for cut in [1, 4, 16] {
+        let subject = Subject {
+            events: &events,
+            turn: &turn,
+            digest: &digest,
+            sum_up: false,
+            cut,
+        };
+        parts = packed(told(&subject), bytes_max);
+        if parts.len() <= PARTS_MAX {
+            return parts;
+        }
+    }
+    let half = PARTS_MAX / 2;
+    parts.drain(half..parts.len() - half);
+    parts
+}
+
+fn packed(steps: Vec<String>, bytes_max: usize) -> Vec<String> {
+    let mut parts: Vec<String> = Vec::new();
+    for step in steps {
+        match parts.last_mut() {
+            Some(part) if part.len() + step.len() < bytes_max => {
+                part.push('\n');
+                part.push_str(&step);
+            }
+            _ => parts.push(step),
+        }
+    }
+    parts
+}
+
+/// Without a greeting before it or a fence around it.
+fn body(answer: &str) -> &str {
+    let answer = answer.trim();
+    let start = match answer.find("\n# ") {
+        Some(at) if !answer.starts_with("# ") => at + 1,
+        _ => 0,
+    };
+    let fenced = start > 0 && answer[..start].contains("```");
+    let body = &answer[start..];
+    body.strip_suffix("```").filter(|_| fenced).unwrap_or(body)
+}

@@ -1,0 +1,248 @@
+//! What the claude CLI says: one JSON message a line, until its `result`.
+//!
+//! Only what counts is decoded. A failed call still ends with `subtype: "success"`, and
+//! the error's text stands where an answer would; `is_error` alone tells them apart.
+//! The client goes on by itself after an answer that was cut off, broken or empty, by
+//! saying something in the user's name: each such message is one more request.
+
+use foreword_core::model::{FailureKind, Millis};
+use serde::Deserialize;
+
+use super::failure;
+use crate::agent::provider::{Call, Failure, Usage};
+
+/// The question, as the client reads it. What begins with a slash it would take for one of
+/// its own commands.
+pub fn user_message(text: &str) -> Vec<u8> {
+    let command = text.trim_start().starts_with('/');
+    let text = format!("{}{text}", if command { "Text:\n" } else { "" });
+    let message = serde_json::json!({
+        "type": "user",
+        "message": {"role": "user", "content": text},
+    });
+    format!("{message}\n").into_bytes()
+}
+
+#[derive(Deserialize)]
+#[serde(tag = "type", rename_all = "snake_case")]
+enum Message {
+    System(System),
+    Assistant(Assistant),
+    User {},
+    RateLimitEvent {
+        rate_limit_info: RateLimit,
+    },
+    Result(Box<Outcome>),
+    #[serde(other)]
+    Other,
+}
+
+#[derive(Deserialize)]
+struct System {
+    subtype: String,
+    model: Option<String>,
+}
+
+#[derive(Deserialize)]
+struct Assistant {
+    message: Reply,
+    error: Option<String>,
+}
+
+#[derive(Deserialize)]
+struct Reply {
+    model: Option<String>,
+    content: Vec<Block>,
+}
+
+#[derive(Deserialize)]
+struct Block {
+    text: Option<String>,
+}
+
+/// What a subscription still allows. Not seen here: it needs a login.
+#[derive(Deserialize)]
+#[serde(rename_all = "camelCase")]
+struct RateLimit {
+    /// In seconds.
+    resets_at: Option<i64>,
+}
+
+#[derive(Debug, Default, Clone, Deserialize)]
+pub struct Outcome {
+    #[serde(default)]
+    pub is_error: bool,
+    pub result: Option<String>,
+    pub stop_reason: Option<String>,
+    pub terminal_reason: Option<String>,
+    pub api_error: Option<String>,
+    pub api_error_status: Option<u16>,
+    total_cost_usd: Option<f64>,
+    #[serde(default)]
+    usage: Tokens,
+    #[serde(default, rename = "modelUsage")]
+    model_usage: std::collections::BTreeMap<String, ModelTokens>,
+}
+
+#[derive(Debug, Default, Clone, Deserialize)]
+#[serde(default)]
+struct Tokens {
+    input_tokens: u64,
+    output_tokens: u64,
+    cache_creation_input_tokens: u64,
+    cache_read_input_tokens: u64,
+}
+
+#[derive(Debug, Default, Clone, Deserialize)]
+#[serde(default, rename_all = "camelCase")]
+struct ModelTokens {
+    input_tokens: u64,
+    output_tokens: u64,
+    cache_creation_input_tokens: u64,
+    cache_read_input_tokens: u64,
+}
+
+/// Everything that was said so far.
+#[derive(Debug, Default)]
+pub struct Heard {
+    requests: u32,
+    model: Option<String>,
+    /// An answer comes in pieces, also across requests.
+    answer: String,
+    /// The client's own name for what went wrong.
+    error: Option<String>,
+    resets_at: Option<Millis>,
+    outcome: Option<Outcome>,
+}
+
+impl Heard {
+    /// Takes in one line. What we do not know is not for us, nor is what is not JSON.
+    pub fn take(&mut self, line: &[u8]) {
+        match serde_json::from_slice(line) {
+            Ok(Message::System(system)) => match system.subtype.as_str() {
+                // Said right before the first request.
+                "init" => {
+                    self.requests = self.requests.max(1);
+                    self.model = system.model.or(self.model.take());
+                }
+                "api_retry" => self.requests += 1,
+                _ => {}
+            },
+            Ok(Message::User {}) => self.requests += 1,
+            Ok(Message::Assistant(assistant)) => self.take_reply(assistant),
+            Ok(Message::RateLimitEvent { rate_limit_info }) => {
+                self.resets_at = rate_limit_info.resets_at.map(|at| at.saturating_mul(1000));
+            }
+            Ok(Message::Result(outcome)) => self.outcome = Some(*outcome),
+            Ok(Message::Other) | Err(_) => {}
+        }
+    }
+
+    fn take_reply(&mut self, assistant: Assistant) {
+        if assistant.error.is_some() {
+            self.error = assistant.error;
+            return;
+        }
+        self.model = assistant.message.model.or(self.model.take());
+        for block in assistant.message.content {
+            self.answer.push_str(block.text.as_deref().unwrap_or(""));
+        }
+    }
+
+    pub fn is_complete(&self) -> bool {
+        self.outcome.is_some()
+    }
+
+    /// What became of the question, now that the process has ended.
+    pub fn call(mut self, complaint: &str, now: Millis) -> Call {
+        let Some(outcome) = self.outcome.take() else {
+            let text = match complaint {
+                "" => "the claude CLI ended without an answer".to_owned(),
+                complaint => format!("the claude CLI ended without an answer: {complaint}"),
+            };
+            return self.failed(Failure::new(FailureKind::Broken, text));
+        };
+        let usage = outcome.usage();
+        let cost_usd = outcome.total_cost_usd;
+        let answer = if outcome.is_error {
+            Err(self.failure(&outcome, now))
+        } else {
+            let told = outcome.result.unwrap_or_default();
+            let answer = if self.answer.is_empty() {
+                told
+            } else {
+                std::mem::take(&mut self.answer)
+            };
+            match answer.trim() {
+                "" => Err(Failure::new(
+                    FailureKind::Empty,
+                    "the model answered without a word",
+                )),
+                _ => Ok(answer),
+            }
+        };
+        Call {
+            requests: self.requests,
+            model: self.model,
+            usage,
+            cost_usd,
+            answer,
+        }
+    }
+
+    fn failure(&mut self, outcome: &Outcome, now: Millis) -> Failure {
+        let kind = failure::kind(self.error.as_deref(), outcome);
+        let text = outcome.result.as_deref().unwrap_or("no reason was given");
+        match (kind, outcome.api_error_status) {
+            // Without a login it does not even ask.
+            (FailureKind::Auth, None) => self.requests = 0,
+            // Nobody was there to be asked.
+            (FailureKind::Outage, None) if text.contains("ECONNREFUSED") => self.requests = 0,
+            // Asked once more without streaming, and nothing is said of it.
+            (_, Some(404)) => self.requests += 1,
+            _ => {}
+        }
+        let mut failure = Failure::new(kind, foreword_core::text::shorten(text, 300));
+        match kind {
+            FailureKind::RateLimit => failure.retry_at = self.resets_at.filter(|at| *at > now),
+            FailureKind::CutOff => failure.partial = Some(std::mem::take(&mut self.answer)),
+            _ => {}
+        }
+        failure
+    }
+
+    /// A call that did not come to its end.
+    pub fn failed(self, failure: Failure) -> Call {
+        let mut call = Call::failed(self.requests, failure);
+        call.model = self.model;
+        call
+    }
+}
+
+impl Outcome {
+    fn usage(&self) -> Usage {
+        let usage = |input, output, cache_write, cache_read| Usage {
+            input: input + cache_write + cache_read,
+            output,
+            cache_read,
+            cache_write,
+        };
+        if self.model_usage.is_empty() {
+            let it = &self.usage;
+            return usage(
+                it.input_tokens,
+                it.output_tokens,
+                it.cache_creation_input_tokens,
+                it.cache_read_input_tokens,
+            );
+        }
+        // All models that had a part in it, as the cost has.
+        let sum = |of: fn(&ModelTokens) -> u64| self.model_usage.values().map(of).sum::<u64>();
+        usage(
+            sum(|it| it.input_tokens),
+            sum(|it| it.output_tokens),
+            sum(|it| it.cache_creation_input_tokens),
+            sum(|it| it.cache_read_input_tokens),
+        )
+    }
+}

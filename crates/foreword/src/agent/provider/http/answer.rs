@@ -1,0 +1,226 @@
+//! What an answer over HTTP means: a reply, or which failure.
+//!
+//! The two providers and the many servers that imitate them agree on little but the
+//! status, so error bodies are read loosely: whatever has a message is understood,
+//! and well-known phrases decide where one status stands for several things.
+
+use foreword_core::model::FailureKind;
+use reqwest::header::{HeaderMap, LOCATION};
+use serde_json::Value;
+
+use super::{Scene, again};
+use crate::agent::provider::Failure;
+
+/// An answer as it came.
+#[derive(Debug)]
+pub struct Answer<'a> {
+    scene: Scene<'a>,
+    pub status: u16,
+    headers: HeaderMap,
+    body: Body,
+}
+
+#[derive(Debug)]
+enum Body {
+    Json(Value),
+    Text(String),
+}
+
+impl<'a> Answer<'a> {
+    pub(super) fn new(scene: Scene<'a>, status: u16, headers: HeaderMap, body: &[u8]) -> Self {
+        let body = match serde_json::from_slice(body) {
+            Ok(json) => Body::Json(json),
+            Err(_) => Body::Text(String::from_utf8_lossy(body).into_owned()),
+        };
+        Answer {
+            scene,
+            status,
+            headers,
+            body,
+        }
+    }
+
+    /// The JSON of a success. Some servers report an error with status 200.
+    pub fn reply(&self) -> Result<&Value, Failure> {
+        if !(200..300).contains(&self.status) {
+            return Err(self.failure(self.status));
+        }
+        match &self.body {
+            Body::Json(body) if body.get("error").is_none_or(Value::is_null) => Ok(body),
+            Body::Json(_) => Err(self.failure(self.complaint().status())),
+            Body::Text(_) => Err(self.strange("not JSON")),
+        }
+    }
+
+    /// A success that is no reply as this provider gives it.
+    pub fn strange(&self, what: &str) -> Failure {
+        let body = match &self.body {
+            Body::Json(body) => body.to_string(),
+            Body::Text(text) => text.clone(),
+        };
+        let text = format!(
+            "{} answered {} with something that is {what}: {}; check {}.base_url in config.toml",
+            self.scene.address,
+            self.status,
+            self.scene.quote(&body),
+            self.scene.service.section,
+        );
+        Failure::new(FailureKind::Broken, text)
+    }
+
+    pub fn complaint(&self) -> Complaint {
+        match &self.body {
+            Body::Json(body) => Complaint::from_json(body),
+            Body::Text(text) => Complaint {
+                message: text.clone(),
+                ..Complaint::default()
+            },
+        }
+    }
+
+    fn failure(&self, status: u16) -> Failure {
+        let complaint = self.complaint();
+        let kind = match (&self.body, kind(status, &complaint)) {
+            // The server does not know the path, rather than the model.
+            (Body::Text(_), FailureKind::Model) if status == 404 => FailureKind::Missing,
+            (_, kind) => kind,
+        };
+        let said = match self.headers.get(LOCATION).and_then(|to| to.to_str().ok()) {
+            Some(to) if (300..400).contains(&status) => format!("it is now at {to}"),
+            _ => complaint.message,
+        };
+        let said = match self.scene.quote(&said) {
+            said if said.is_empty() => "no reason given".to_owned(),
+            said => said,
+        };
+        let address = &self.scene.address;
+        let hint = self.hint(kind);
+        let text = format!("{address} answered {}: {said}{hint}", self.status);
+        Failure {
+            retry_at: again::retry_at(kind, &self.headers, self.scene.now),
+            ..Failure::new(kind, text)
+        }
+    }
+
+    fn hint(&self, kind: FailureKind) -> String {
+        let section = self.scene.service.section;
+        let key = self.scene.service.key;
+        match kind {
+            FailureKind::Auth if self.scene.key.is_none() => format!("; {key} is not set"),
+            FailureKind::Auth => format!("; check {key}"),
+            FailureKind::Billing => "; look after your account there".to_owned(),
+            FailureKind::Model => format!("; check {section}.model in config.toml"),
+            FailureKind::Missing => format!("; check {section}.base_url in config.toml"),
+            _ => String::new(),
+        }
+    }
+}
+
+/// What an error body says, in whichever of the usual shapes.
+#[derive(Debug, Default, PartialEq, Eq)]
+pub struct Complaint {
+    pub message: String,
+    /// `type` and `code`: words for programs.
+    pub words: Vec<String>,
+    pub param: Option<String>,
+    /// A status inside of the body.
+    code: Option<u16>,
+}
+
+impl Complaint {
+    /// `{"error": {…}}`, `[{"error": {…}}]`, `{"error": "…"}`, `{"message": "…"}`, `{"detail": "…"}`.
+    fn from_json(body: &Value) -> Complaint {
+        let body = body.get(0).unwrap_or(body);
+        let error = match body.get("error") {
+            Some(error @ (Value::Object(_) | Value::String(_))) => error,
+            _ => body,
+        };
+        let string = |name: &str| error.get(name)?.as_str().map(str::to_owned);
+        let message = match error {
+            Value::String(message) => Some(message.clone()),
+            _ => string("message").or_else(|| string("detail")),
+        };
+        Complaint {
+            message: message.unwrap_or_else(|| error.to_string()),
+            words: ["type", "code", "status"]
+                .into_iter()
+                .filter_map(string)
+                .collect(),
+            param: string("param"),
+            code: error["code"]
+                .as_u64()
+                .and_then(|code| u16::try_from(code).ok()),
+        }
+    }
+
+    /// The status that an error without one stands for.
+    fn status(&self) -> u16 {
+        let named = self.words.iter().find_map(|word| match word.as_str() {
+            "invalid_request_error" => Some(400),
+            "authentication_error" | "invalid_api_key" => Some(401),
+            "billing_error" => Some(402),
+            "permission_error" => Some(403),
+            "not_found_error" | "model_not_found" => Some(404),
+            "request_too_large" => Some(413),
+            "rate_limit_error" | "rate_limit_exceeded" | "insufficient_quota" => Some(429),
+            "overloaded_error" => Some(529),
+            _ => None,
+        });
+        let code = self.code.filter(|code| (400..600).contains(code));
+        // Not known: then it is hardly the fault of what was asked.
+        named.or(code).unwrap_or(500)
+    }
+
+    fn says(&self, phrases: &[&str]) -> bool {
+        let said = self.words.iter().chain([&self.message]);
+        let mut said = said.map(|words| words.to_lowercase());
+        said.any(|words| phrases.iter().any(|phrase| words.contains(phrase)))
+    }
+}
+
+const TOO_LONG: &[&str] = &[
+    "prompt is too long",
+    "exceed context limit",
+    "context_length_exceeded",
+    "exceed_context_size",
+    "maximum context length",
+    "context size",
+    "context length",
+    "context window",
+    "too many tokens",
+    "maximum number of tokens",
+    "request too large",
+];
+const BILLING: &[&str] = &["credit", "billing", "quota", "insufficient balance"];
+/// Gemini speaks of quota and billing whenever a rate limit is hit.
+const OUT_OF_CREDIT: &[&str] = &["insufficient_quota", "billing_error", "credit balance"];
+const NO_MODEL: &[&str] = &["model_not_found", "not a valid model", "try pulling it"];
+const BAD_KEY: &[&str] = &[
+    "api key not valid",
+    "invalid_api_key",
+    "authentication_error",
+];
+
+/// Which failure a status is, and what the complaint makes of it.
+fn kind(status: u16, complaint: &Complaint) -> FailureKind {
+    match status {
+        402 => FailureKind::Billing,
+        400 | 403 if complaint.says(BILLING) => FailureKind::Billing,
+        429 if complaint.says(OUT_OF_CREDIT) => FailureKind::Billing,
+        // More than a minute's allowance at once: waiting would not help.
+        429 if complaint.says(&["request too large"]) => FailureKind::TooLong,
+        429 => FailureKind::RateLimit,
+        413 => FailureKind::TooLong,
+        // Older llama.cpp has 500 for it.
+        400 | 422 | 500 if complaint.says(TOO_LONG) => FailureKind::TooLong,
+        400 if complaint.says(NO_MODEL) => FailureKind::Model,
+        400 if complaint.says(BAD_KEY) => FailureKind::Auth,
+        401 | 403 => FailureKind::Auth,
+        404 => FailureKind::Model,
+        // The address is another's: not a fault of what was asked.
+        300..400 | 405 => FailureKind::Missing,
+        // 407: the proxy on the way wants a login.
+        407 | 408 | 500.. => FailureKind::Outage,
+        _ => FailureKind::Request,
+    }
+}

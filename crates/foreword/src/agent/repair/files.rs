@@ -1,0 +1,162 @@
+//! The files that a reply names, as the events know them.
+//!
+//! A model writes paths as it likes: absolute, in backticks, with a line number. They
+//! are brought into the form in which the offline provider stores them, relative to
+//! the working tree's top, so that both kinds of memory meet at the same file; and what
+//! a hook measured of a file (size, time, hash) is taken over from its event.
+
+use std::path::Path;
+
+use foreword_core::model::{Event, FileRole, TouchedFile};
+use foreword_core::text::is_unsafe;
+
+use super::{is_placeholder, once};
+use crate::agent::reply;
+
+pub fn of_observation(found: &reply::Observation, events: &[&Event]) -> Vec<TouchedFile> {
+    let known = Known::of(events);
+    let modified = found
+        .files_modified
+        .iter()
+        .map(|it| (it, Some(FileRole::Modified)));
+    let read = found.files_read.iter().map(|it| (it, Some(FileRole::Read)));
+    let unsaid = found.files.iter().map(|it| (it, None));
+    let mut files: Vec<TouchedFile> = Vec::new();
+    // In this order, so that a file that is named in both lists is a modified one.
+    for (written, role) in modified.chain(unsaid).chain(read) {
+        let Some(path) = known.path(written) else {
+            continue;
+        };
+        if files.iter().all(|file| file.path != path) {
+            files.push(known.file(path, role));
+        }
+    }
+    files
+}
+
+pub fn of_summary(found: &[String], events: &[&Event]) -> Vec<String> {
+    let known = Known::of(events);
+    once(found.iter().filter_map(|written| known.path(written)))
+}
+
+/// The files that the events touched, and the working trees in which they were.
+struct Known {
+    roots: Vec<String>,
+    /// With relative paths, in order of time.
+    files: Vec<TouchedFile>,
+}
+
+impl Known {
+    fn of(events: &[&Event]) -> Known {
+        let mut roots: Vec<String> = events.iter().filter_map(|it| it.root.clone()).collect();
+        // The innermost first: one working tree may lie in another.
+        roots.sort_by_key(|root| std::cmp::Reverse(root.len()));
+        roots.dedup();
+        let files = events.iter().flat_map(|event| {
+            event.files.iter().map(|file| TouchedFile {
+                path: relative(&file.path, event.root.as_deref()),
+                ..file.clone()
+            })
+        });
+        Known {
+            files: files.collect(),
+            roots,
+        }
+    }
+
+    /// The path that is meant; none if it is no path.
+    fn path(&self, written: &str) -> Option<String> {
+        let bare = bare(written)?;
+        let below = |root: &String| Some(relative(&bare, Some(root))).filter(|it| *it != bare);
+        let path = self.roots.iter().find_map(below);
+        let path = path.unwrap_or_else(|| bare.clone());
+        let path = path.trim_start_matches("./").trim_end_matches('/');
+        if path.is_empty() || path == "." {
+            return None;
+        }
+        let is_known = self.files.iter().any(|file| file.path == path);
+        let whole = self.only_one_ending_in(path).filter(|_| !is_known);
+        let path = whole.unwrap_or(path);
+        // "no files were changed" is no path, unless an event says so.
+        let is_path = is_known || whole.is_some() || !path.contains(char::is_whitespace);
+        is_path.then(|| path.to_owned())
+    }
+
+    /// `store.rs` is `src/store.rs` if no other `store.rs` was touched.
+    fn only_one_ending_in(&self, path: &str) -> Option<&str> {
+        let ending = format!("/{path}");
+        let mut whole = self
+            .files
+            .iter()
+            .map(|file| file.path.as_str())
+            .filter(|known| known.ends_with(&ending));
+        let first = whole.next()?;
+        whole.all(|other| other == first).then_some(first)
+    }
+
+    /// As it was the last time; where the role was not said, the events say it.
+    fn file(&self, path: String, role: Option<FileRole>) -> TouchedFile {
+        let mut of_path = self.files.iter().rev().filter(|file| file.path == path);
+        let last = of_path.clone().next();
+        let modified = of_path.clone().find(|file| file.role == FileRole::Modified);
+        let role = role.unwrap_or(modified.map_or(FileRole::Read, |file| file.role));
+        let known = of_path.find(|file| file.role == role).or(last);
+        TouchedFile {
+            role,
+            size: known.and_then(|file| file.size),
+            mtime: known.and_then(|file| file.mtime),
+            hash: known.and_then(|file| file.hash.clone()),
+            path,
+        }
+    }
+}
+
+/// A path as people would write it in this project.
+pub fn relative(path: &str, root: Option<&str>) -> String {
+    let inside = root.and_then(|root| Path::new(path).strip_prefix(root).ok());
+    inside.map_or_else(
+        || path.to_owned(),
+        |path| path.to_string_lossy().into_owned(),
+    )
+}
+
+/// Without quotes, bullets, remarks and line numbers; none if it cannot be a path.
+fn bare(written: &str) -> Option<String> {
+    const LONGEST: usize = 400;
+    let path = reply::without_bullet(written);
+    // `src/a.rs` (new), src/a.rs - the parser
+    let path = match path.strip_prefix('`').and_then(|rest| rest.split_once('`')) {
+        Some((quoted, _)) => quoted,
+        None => path.split(" (").next().unwrap_or(path),
+    };
+    let path = path.split(" - ").next().unwrap_or(path);
+    let path = path.trim_matches(|c: char| c.is_whitespace() || "`\"',;*".contains(c));
+    let path = without_line_number(path);
+    let is_path = !is_placeholder(path)
+        && path.len() <= LONGEST
+        && !path.contains("://")
+        && !path
+            .chars()
+            .any(|c| is_unsafe(c) || matches!(c, '<' | '>' | '|'));
+    if !is_path {
+        return None;
+    }
+    Some(match path.contains('/') {
+        true => path.to_owned(),
+        false => path.replace('\\', "/"),
+    })
+}
+
+/// `:12`, `:12:5`, `:12-40`, `#L12`, `#L12-L40`.
+fn without_line_number(path: &str) -> &str {
+    let numbers = |c: char| c.is_ascii_digit() || matches!(c, '-' | ':' | 'L');
+    let head = path.trim_end_matches(numbers);
+    let tail = &path[head.len()..];
+    match tail.find(':') {
+        Some(at) if tail[at + 1..].starts_with(|c: char| c.is_ascii_digit() || c == 'L') => {
+            &path[..head.len() + at]
+        }
+        _ if tail.starts_with('L') && head.ends_with('#') => &head[..head.len() - 1],
+        _ => path,
+    }
+}

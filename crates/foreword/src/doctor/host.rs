@@ -1,0 +1,233 @@
+//! Claude Code: what its settings have it run, and the client itself.
+
+use std::io::{Read as _, Write as _};
+use std::path::{Path, PathBuf};
+use std::process::{Command, Stdio};
+use std::sync::mpsc;
+use std::time::Duration;
+
+use foreword_core::text::shorten;
+
+use super::{Trouble, World};
+use crate::install::record::{Place, Scope};
+use crate::install::{self, is_same_file};
+use crate::platform;
+use foreword_core::text::shell_word;
+
+pub fn settings_broken(world: &World) -> Option<Trouble> {
+    let (place, error) = world
+        .settings
+        .iter()
+        .find_map(|(place, text)| Some((place, text.as_ref().err()?)))?;
+    let file = shell_word(&place.settings);
+    let aside = format!("mv {file} {file}.broken");
+    let cure = match place.scope {
+        Scope::User => format!("{aside} && {}", world.foreword("install")),
+        Scope::Project => aside,
+    };
+    let path = place.settings.display();
+    Trouble::cured_by(cure, format!("{path} cannot be understood: {error}"))
+}
+
+pub fn hooks_missing(world: &World) -> Option<Trouble> {
+    let hooks = Hooks::find(world)?;
+    let is_missing =
+        |(event, programs): &(&'static str, Vec<String>)| programs.is_empty().then_some(*event);
+    let missing: Vec<_> = hooks.programs.iter().filter_map(is_missing).collect();
+    if missing.is_empty() || (!hooks.any() && plugin_is_on(world)) {
+        return None;
+    }
+    let path = hooks.place.settings.display();
+    let evidence = if hooks.any() {
+        format!("{path} does not connect {}", missing.join(", "))
+    } else {
+        format!("{path} does not connect Foreword: nothing is captured, nothing recalled")
+    };
+    Trouble::cured_by(hooks.install(world), evidence)
+}
+
+pub fn hooks_binary_gone(world: &World) -> Option<Trouble> {
+    let hooks = Hooks::find(world)?;
+    let (event, program) = hooks.first_program(|program| !program.exists())?;
+    let evidence = format!("{event} runs {program}, which is not there");
+    Trouble::cured_by(hooks.install(world), evidence)
+}
+
+pub fn hooks_other_binary(world: &World) -> Option<Trouble> {
+    let hooks = Hooks::find(world)?;
+    let (event, program) = hooks
+        .first_program(|program| program.exists() && !is_same_file(program, &world.program))?;
+    let this = world.program.display();
+    let evidence = format!("{event} runs {program}, not this program, {this}");
+    Trouble::cured_by(hooks.install(world), evidence)
+}
+
+/// Our hooks where they are: in the user's settings, else in the project's.
+pub struct Hooks {
+    pub place: Place,
+    programs: Vec<(&'static str, Vec<String>)>,
+}
+
+impl Hooks {
+    pub fn find(world: &World) -> Option<Hooks> {
+        // Settings that cannot be read are another check's; here nothing is known then.
+        let all: Option<Vec<_>> = world
+            .settings
+            .iter()
+            .map(|(place, text)| {
+                let programs = install::programs(text.as_ref().ok()?).ok()?;
+                let place = place.clone();
+                Some(Hooks { place, programs })
+            })
+            .collect();
+        let mut all = all?;
+        let connected = all.iter().position(Hooks::any).unwrap_or(0);
+        Some(all.swap_remove(connected))
+    }
+
+    pub fn any(&self) -> bool {
+        self.programs
+            .iter()
+            .any(|(_, programs)| !programs.is_empty())
+    }
+
+    pub fn first_program(&self, wanted: impl Fn(&Path) -> bool) -> Option<(&'static str, &str)> {
+        self.programs.iter().find_map(|(event, programs)| {
+            let program = programs.iter().find(|program| wanted(Path::new(program)))?;
+            Some((*event, program.as_str()))
+        })
+    }
+
+    pub fn install(&self, world: &World) -> String {
+        match self.place.scope {
+            Scope::User => world.foreword("install"),
+            Scope::Project => world.foreword("install --project"),
+        }
+    }
+}
+
+fn plugin_is_on(world: &World) -> bool {
+    others(world).any(|(_, other)| other.starts_with("foreword@"))
+}
+
+fn others(world: &World) -> impl Iterator<Item = (&Place, String)> {
+    world.settings.iter().flat_map(|(place, text)| {
+        let others = text
+            .as_ref()
+            .ok()
+            .and_then(|text| install::others(text).ok());
+        others
+            .unwrap_or_default()
+            .into_iter()
+            .map(move |it| (place, it))
+    })
+}
+
+/// Names by which tools of our kind are known.
+const MEMORY_TOOLS: &[&str] = &[
+    "claude-mem",
+    "supermemory",
+    "mem0",
+    "openmemory",
+    "basic-memory",
+    "memsearch",
+    "engram",
+    "agentmemory",
+];
+
+pub fn other_memory_tool(world: &World) -> Option<Trouble> {
+    let (place, other) = others(world).find(|(_, other)| is_memory_tool(other))?;
+    let path = place.settings.display();
+    let other = shorten(&other, 80);
+    Trouble::advised(
+        format!(
+            "two memories cost each session twice; keep the one that you like and take the other out of {path} (Foreword leaves it alone)"
+        ),
+        format!("{path} also runs another memory tool: {other}"),
+    )
+}
+
+fn is_memory_tool(command: &str) -> bool {
+    let command = command.to_lowercase();
+    // A folder called "memory" means nothing; a program or a plugin does.
+    let mut names = command
+        .split_whitespace()
+        .map(|word| word.rsplit('/').next().unwrap_or(word));
+    !command.starts_with("foreword@")
+        && (MEMORY_TOOLS.iter().any(|tool| command.contains(tool))
+            || names.any(|name| name.contains("memory")))
+}
+
+pub const GET_CLIENT: &str = "npm install -g @anthropic-ai/claude-code";
+
+/// The client that the end-to-end tests drive; what an older one sends, nobody has seen.
+const TESTED: [u32; 3] = [2, 1, 325];
+
+pub fn client_missing(_world: &World) -> Option<Trouble> {
+    if client().is_some() {
+        return None;
+    }
+    Trouble::cured_by(
+        GET_CLIENT.to_owned(),
+        "`claude` is not on the PATH".to_owned(),
+    )
+}
+
+pub fn client_old(_world: &World) -> Option<Trouble> {
+    let client = client()?;
+    let answer = version_of(&client)?;
+    let version = answer.split_whitespace().next()?;
+    let numbers: Vec<u32> = version
+        .split('.')
+        .map_while(|number| number.parse().ok())
+        .collect();
+    if numbers.len() < 3 || numbers.as_slice() >= &TESTED[..] {
+        return None;
+    }
+    let [a, b, c] = TESTED;
+    Trouble::cured_by(
+        format!("{} update", shell_word(&client)),
+        format!("Claude Code {version} is older than {a}.{b}.{c}, the oldest that was tested"),
+    )
+}
+
+fn client() -> Option<PathBuf> {
+    // Where its own installers put it, whether that is on this PATH or not.
+    let own = || {
+        let home = PathBuf::from(std::env::var_os("HOME")?);
+        let own = [".local/bin/claude", ".claude/local/claude"].map(|it| home.join(it));
+        own.into_iter().find(|client| client.is_file())
+    };
+    platform::find_program("claude").or_else(own)
+}
+
+/// What `claude --version` says, if it says so within a few seconds.
+fn version_of(client: &Path) -> Option<String> {
+    let mut command = Command::new(client);
+    said_by(command.arg("--version"), "", Duration::from_secs(10))
+}
+
+/// All that a program says when it is told this; none if it does not end in time.
+pub fn said_by(command: &mut Command, told: &str, deadline: Duration) -> Option<String> {
+    let mut child = command
+        .stdin(Stdio::piped())
+        .stdout(Stdio::piped())
+        .stderr(Stdio::null())
+        .spawn()
+        .ok()?;
+    // It need not listen.
+    let _ = child.stdin.take()?.write_all(told.as_bytes());
+    let mut output = child.stdout.take()?;
+    let (sender, answer) = mpsc::channel();
+    std::thread::spawn(move || {
+        let mut text = String::new();
+        let _ = output.read_to_string(&mut text);
+        let _ = sender.send(text);
+    });
+    let answer = answer.recv_timeout(deadline).ok();
+    if answer.is_none() {
+        let _ = child.kill();
+    }
+    let _ = child.wait();
+    answer
+}

@@ -1,0 +1,147 @@
+//! Everything that `foreword status` shows: what was captured, what is pending and what failed.
+
+use std::fmt::Display;
+
+use anyhow::Context as _;
+use foreword_core::db::OpenError;
+use foreword_core::queue::{Counts, Queue, Skipped};
+use foreword_core::safety;
+use foreword_core::spool;
+use foreword_core::store::{Store, Totals};
+use foreword_core::text;
+
+use crate::agent::status::AgentStatus;
+use crate::config::Config;
+use crate::home::{self, Home};
+use crate::install::record::Place;
+use crate::install::server::{self, Listed};
+use crate::install::{self, Connection};
+use crate::log::Log;
+use crate::platform::{self, Lock};
+use crate::service::{self, embed_client, unreleased};
+use crate::switch::{self, Switches};
+
+/// Everything that the screen says.
+pub struct Status {
+    pub home: Home,
+    /// What is switched off; empty when nothing is.
+    pub off: Vec<String>,
+    pub connection: Result<Connection, String>,
+    /// Whether the host's agent can call us; none if the host is not connected.
+    pub server: Option<bool>,
+    pub totals: Totals,
+    pub queue: Counts,
+    pub skipped: Vec<Skipped>,
+    /// Why an event that still waits has failed.
+    pub last_error: Option<String>,
+    pub spooled: u64,
+    /// Which share of the memory is found by meaning; none without the sentence model.
+    pub embedded: Option<f64>,
+    pub unreadable: u64,
+    pub worker_pid: Option<u32>,
+    /// Or what is wrong with the settings.
+    pub agent: Result<AgentStatus, String>,
+    pub problems: Vec<String>,
+    pub hook_log: Vec<String>,
+    pub worker_log: Vec<String>,
+    pub now: i64,
+}
+
+/// Whether a session that starts in this directory would be left alone.
+pub fn is_off_here(status: &Status) -> bool {
+    let here = service::current_project();
+    switch::off_in_environment() || Switches::read(&status.home).covers(here.as_deref(), "")
+}
+
+pub fn gather(home: Home) -> anyhow::Result<Status> {
+    let mut problems = Vec::new();
+    if !platform::may_write(home.dir()) {
+        let dir = home.dir().display();
+        problems.push(format!("{dir} cannot be written, so events are lost"));
+    }
+    let queue = told(Queue::look(&home.queue()), "queue.db", &mut problems);
+    let spooled = told(spool::waiting(&home.spool()), "spool", &mut problems);
+    // What a newer program wrote can be counted all the same.
+    let looked = match Store::look(&home.memory()) {
+        Err(error @ OpenError::OtherSchema { found, .. }) => {
+            problems.push(format!("memory.db: {error}"));
+            Store::look_at(&home.memory(), found)
+        }
+        looked => looked,
+    };
+    let store = told(looked, "memory.db", &mut problems);
+    let worker_pid = Lock::holder(&home.lock()).context("could not look at the worker's lock")?;
+    if let Some(pid) = worker_pid.filter(|pid| platform::is_halted(*pid)) {
+        problems.push(format!(
+            "the worker is halted, so nothing is taken in; `kill -CONT {pid}` has it go on"
+        ));
+    }
+    let now = home::now();
+    let last_day = text::rfc3339(now - 24 * 3_600_000);
+    let aside = safety::unreleased::recorded(home.dir());
+    problems.extend(aside.map(|it| unreleased::line(&it)));
+    let recovered = |line: &String| *line >= last_day && line.contains(" was damaged (");
+    problems.extend(Log::Worker.all(&home).into_iter().rfind(recovered));
+    let agent = Config::load(&home)
+        .and_then(|config| Ok(AgentStatus::look(&home, &config, store.as_ref(), now)?))
+        .map_err(|error| format!("{error:#}"));
+    let embedded = store.as_ref().and_then(|it| embed_client::share(&home, it));
+    let totals = store.map_or(Ok(Totals::default()), |store| store.totals());
+    let queue = queue.as_ref();
+    let counts = queue.map_or(Ok(Counts::default()), Queue::counts);
+    let connection = connection().map_err(|error| format!("{error:#}"));
+    Ok(Status {
+        totals: told(totals, "memory.db", &mut problems),
+        queue: told(counts, "queue.db", &mut problems),
+        skipped: queue.and_then(|it| it.skipped().ok()).unwrap_or_default(),
+        last_error: queue.and_then(|it| it.last_error().ok()?),
+        spooled: spooled.len() as u64,
+        embedded,
+        unreadable: spool::unreadable(&home.spool()).unwrap_or_default() as u64,
+        worker_pid,
+        agent,
+        server: connection.as_ref().ok().and_then(|(_, server)| *server),
+        connection: connection.map(|(connection, _)| connection),
+        off: off(&home),
+        hook_log: Log::Hook.tail(&home, 3),
+        worker_log: Log::Worker.tail(&home, 3),
+        problems,
+        now,
+        home,
+    })
+}
+
+/// What could not be looked at is a problem to tell of, and as if it were empty.
+fn told<T: Default, E: Display>(looked: Result<T, E>, what: &str, told: &mut Vec<String>) -> T {
+    looked.unwrap_or_else(|error| {
+        told.push(format!("{what}: {error}"));
+        T::default()
+    })
+}
+
+fn off(home: &Home) -> Vec<String> {
+    let environment = switch::off_in_environment().then(|| "everywhere (FOREWORD_OFF)".to_owned());
+    environment
+        .into_iter()
+        .chain(Switches::read(home).lines())
+        .collect()
+}
+
+/// By the user's settings, else by those of the project that we are in; and whether the server
+/// is listed beside them.
+fn connection() -> anyhow::Result<(Connection, Option<bool>)> {
+    let program = std::env::current_exe()?;
+    let look = |place: &Place| {
+        let settings = std::fs::read_to_string(&place.settings).unwrap_or_default();
+        install::connection(&settings, &program)
+    };
+    let mut place = install::user_place()?;
+    let mut connection = look(&place)?;
+    if connection == Connection::None {
+        place = install::project_place()?;
+        connection = look(&place)?;
+    }
+    let is_listed = || matches!(server::listed(&place), Ok(Listed::Ours(_)));
+    let server = (connection != Connection::None).then(is_listed);
+    Ok((connection, server))
+}

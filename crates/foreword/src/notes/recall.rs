@@ -1,0 +1,84 @@
+//! What `/recall` loads: a project's master, framed as data, with how old it is.
+//!
+//! The command and the MCP tool say the same. Above the frame stands what the reader should
+//! know about it: its age, how many notes are newer, which scopes there are. Without a
+//! master it says what there is instead.
+
+use std::path::Path;
+
+use foreword_core::model::Millis;
+use foreword_core::notes::master::Master;
+use foreword_core::notes::{Folder, Note, NoteFile};
+use foreword_core::redact::redact;
+use foreword_core::text;
+
+use crate::service::frame;
+
+/// So many notes are named where there is no master.
+const NAMED_MAX: usize = 10;
+
+pub fn recall(root: &Path, scope: Option<&str>, now: Millis) -> anyhow::Result<String> {
+    let folder = Folder::at(root, scope)?;
+    let master = folder.read(&folder.master())?;
+    // People write there, too, and may not know what they paste.
+    let master = master.map(|it| redact(&it).text.into_owned());
+    let mut out = match &master {
+        Some(master) => age(master, now),
+        None => without_master(&folder),
+    };
+    let newer = folder.newer().len() as u64;
+    if master.is_some() && newer > 0 {
+        let notes = text::count(newer, "note is", "notes are");
+        out += &format!("{notes} newer than it; /synthesize merges what is new.\n");
+    }
+    let scopes = Folder::at(root, None)?.scopes();
+    if !scopes.is_empty() {
+        out += &format!("Scopes: {}.\n", scopes.join(", "));
+    }
+    Ok(out + &master.map(|it| frame::master(&it)).unwrap_or_default())
+}
+
+fn age(master: &str, now: Millis) -> String {
+    let last = Master::read(master).date;
+    if last.is_empty() {
+        return "This project's memory. It does not say when it was synthesised.\n".to_owned();
+    }
+    let day = |date: &str| date.parse::<jiff::civil::Date>().ok();
+    let days = day(&last).zip(day(&text::date(now)));
+    let ago = match days.map(|(then, today)| (today - then).get_days()) {
+        Some(0) => " (today)".to_owned(),
+        Some(days @ 1..) => {
+            let days = text::count(days.unsigned_abs().into(), "day", "days");
+            format!(" ({days} ago)")
+        }
+        _ => String::new(),
+    };
+    let last = text::one_line(&last);
+    format!("This project's memory, synthesised on {last}{ago}.\n")
+}
+
+fn without_master(folder: &Folder) -> String {
+    let name = match &folder.scope {
+        Some(scope) => format!("The scope {scope}"),
+        None => "This project".to_owned(),
+    };
+    let (notes, _) = folder.notes();
+    if notes.is_empty() {
+        return format!(
+            "{name} has no notes and no master.md yet. /summarize writes a note, /synthesize the master.\n"
+        );
+    }
+    let count = text::count(notes.len() as u64, "note", "notes");
+    let title = |it: &NoteFile| {
+        let (note, _) = Note::read(&it.text);
+        let title = text::without_tags(&text::one_line(&note.title));
+        format!("{} {title}", note.last.unwrap_or_default())
+    };
+    let mut titles: Vec<_> = notes.iter().map(title).collect();
+    titles.sort_by(|a, b| b.cmp(a));
+    titles.truncate(NAMED_MAX);
+    let titles = titles.join("\n");
+    format!(
+        "{name} has {count} and no master.md yet; /synthesize makes it. The newest:\n{titles}\n"
+    )
+}
