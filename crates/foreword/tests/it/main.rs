@@ -16,6 +16,7 @@ mod counts;
 mod crash;
 mod doctor;
 mod fill;
+mod floors;
 mod full_disk;
 mod fuzz;
 mod host;
