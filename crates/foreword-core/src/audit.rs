@@ -1,7 +1,8 @@
 //! Is everything there, and once? For the benches that kill processes.
 //!
-//! Each event that they tell carries a mark, `mark-12-`, somewhere in its payload. The events
-//! that were taken in have no unique constraint, on purpose: a second copy shows.
+//! Each event that they send carries a mark, `mark-12-`, somewhere in its payload. An event that
+//! was taken in and came back is refused by the memory, which knows its id: then its mark is in
+//! both databases.
 
 use std::collections::BTreeMap;
 
@@ -19,7 +20,7 @@ impl Store {
         // What we showed an agent may quote a mark.
         marks(
             &self.connection,
-            "select payload from events where kind <> 'receipt'",
+            "select event from events where kind <> 'receipt'",
         )
     }
 
@@ -40,7 +41,7 @@ impl Queue {
     pub fn marks(&self) -> rusqlite::Result<Marks> {
         marks(
             &self.connection,
-            "select payload from events where kind <> 'receipt'",
+            "select event from events where kind <> 'receipt'",
         )
     }
 }

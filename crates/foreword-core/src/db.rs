@@ -29,6 +29,8 @@ pub enum OpenError {
         found: i64,
         known: i64,
     },
+    #[error("{0} was written before the first release; the next worker sets it aside")]
+    Unreleased(PathBuf),
     #[error("could not back up {path} before a migration: {source}")]
     Backup {
         path: PathBuf,
@@ -104,20 +106,45 @@ pub fn open_guest(path: &Path, guest: Guest, schema: i64) -> Result<Connection, 
              pragma max_page_count = 49152;",
         )?;
     }
-    check_schema(path, user_version(&connection)?, schema)?;
+    let found = user_version(&connection)?;
+    check_schema(path, &connection, found, schema)?;
     Ok(connection)
 }
 
-fn check_schema(path: &Path, found: i64, known: i64) -> Result<(), OpenError> {
+fn check_schema(
+    path: &Path,
+    connection: &Connection,
+    found: i64,
+    known: i64,
+) -> Result<(), OpenError> {
+    let path = path.to_owned();
     // A file without a schema is one that a worker is about to fill.
     if found == 0 {
-        return Err(OpenError::Missing(path.to_owned()));
+        return Err(OpenError::Missing(path));
+    }
+    if is_unreleased(connection, found)? {
+        return Err(OpenError::Unreleased(path));
     }
     if found != known {
-        let path = path.to_owned();
         return Err(OpenError::OtherSchema { path, found, known });
     }
     Ok(())
+}
+
+/// Lower schema numbers were given before the first release.
+const FIRST_SCHEMA: i64 = 100;
+
+/// Whether a program from before the first release wrote this: by its number and, since a number
+/// can be overwritten, by a column that only those had.
+fn is_unreleased(connection: &Connection, found: i64) -> rusqlite::Result<bool> {
+    if !(1..FIRST_SCHEMA).contains(&found) {
+        return Ok(false);
+    }
+    connection.query_row(
+        "select exists (select 1 from pragma_table_info('events') where name = 'payload')",
+        [],
+        |row| row.get(0),
+    )
 }
 
 /// Opens a database to look at it from outside, without leaving a trace: a plain
@@ -148,7 +175,7 @@ pub fn open_inspector(path: &Path, schema: i64) -> Result<Connection, OpenError>
         Err(rusqlite::Error::SqliteFailure(error, _)) if needs_index(error) => {
             open_guest(path, Guest::Reads, schema)
         }
-        found => check_schema(path, found?, schema).map(|()| inspector),
+        found => check_schema(path, &inspector, found?, schema).map(|()| inspector),
     }
 }
 
@@ -317,6 +344,9 @@ fn migrate(
             known,
         });
     }
+    if is_unreleased(connection, found)? {
+        return Err(OpenError::Unreleased(path.to_owned()));
+    }
     let tables = "select count(*) from sqlite_schema";
     if found <= 0 && connection.query_row(tables, [], |row| row.get::<_, u64>(0))? > 0 {
         return Err(damaged("its schema has no number"));
@@ -388,6 +418,14 @@ pub(crate) fn copy_to(connection: &Connection, target: &Path) -> Result<(), Open
     fault::point("backup:before-rename");
     std::fs::rename(partial, target)?;
     fault::point("backup:after-rename");
+    Ok(())
+}
+
+/// Moves a database's log into it, so that the file alone is all of it.
+pub(crate) fn empty_log(path: &Path) -> Result<(), OpenError> {
+    let connection = connect(path, OpenFlags::SQLITE_OPEN_READ_WRITE)?;
+    connection.busy_timeout(Duration::from_secs(2))?;
+    connection.query_row("pragma wal_checkpoint(truncate)", [], |_| Ok(()))?;
     Ok(())
 }
 

@@ -61,11 +61,13 @@ pub const POINTS: &[&str] = &[
     "recover:after-salvage",
 ];
 
-/// Points of commands that write into a project's `_memory/`, where no hook or worker goes.
+/// Points that no worker passes on its usual road: of commands that write into a project's
+/// `_memory/`, and of setting the databases of unreleased programs aside.
 pub const OF_COMMANDS: &[&str] = &[
     "notes:before-rename",
     "synthesis:before-master",
     "synthesis:after-master",
+    "unreleased:after-record",
 ];
 
 #[cfg(any(debug_assertions, feature = "faults"))]

@@ -155,16 +155,17 @@ impl Heard {
              from prompts
              where session_id in (select id from sessions where host_session_id = :session)
              union all
-             select null, null, project_dir, prompt_id
+             select null, null, event ->> '$.project_dir', prompt_id
              from events
              where session_id in (select id from sessions where host_session_id = :session)",
         )?;
         heard.add(
             &queue.connection,
             session,
-            "select at, transcript_path, coalesce(project_dir, root), prompt_id
+            "select at, event ->> '$.transcript_path',
+                    coalesce(event ->> '$.project_dir', event ->> '$.root'), event ->> '$.prompt_id'
              from events
-             where host_session_id = :session",
+             where host_session_id = :session and json_valid(event)",
         )?;
         Ok(heard)
     }

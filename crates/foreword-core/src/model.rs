@@ -230,6 +230,25 @@ pub struct Event {
     pub at: Millis,
 }
 
+/// An event is stored as one JSON column, which the spool's files hold too. A field that is
+/// added later must be an `Option` or have a serde default, so that older rows can be read.
+impl rusqlite::ToSql for Event {
+    fn to_sql(&self) -> rusqlite::Result<rusqlite::types::ToSqlOutput<'_>> {
+        let json = serde_json::to_string(self)
+            .map_err(|error| rusqlite::Error::ToSqlConversionFailure(error.into()))?;
+        Ok(json.into())
+    }
+}
+
+impl rusqlite::types::FromSql for Event {
+    fn column_result(
+        value: rusqlite::types::ValueRef<'_>,
+    ) -> rusqlite::types::FromSqlResult<Event> {
+        serde_json::from_str(value.as_str()?)
+            .map_err(|error| rusqlite::types::FromSqlError::Other(error.into()))
+    }
+}
+
 /// A file named by a tool use, as it was right after it.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 pub struct TouchedFile {
@@ -277,6 +296,14 @@ pub struct Payload {
     /// Names of fields that the host sent and that we do not know.
     #[serde(skip_serializing_if = "Vec::is_empty")]
     pub unknown: Vec<String>,
+}
+
+impl Payload {
+    /// How long it is as JSON.
+    #[must_use]
+    pub fn json_bytes(&self) -> usize {
+        serde_json::to_string(self).map_or(0, |json| json.len())
+    }
 }
 
 /// What an agent was shown, or opened.

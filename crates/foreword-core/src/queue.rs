@@ -3,8 +3,8 @@
 //! Hooks push and leave; the worker claims, works and finishes. It is a database
 //! of its own, because a worker writing observations into the file that hooks
 //! write would make them wait (in a prototype: 431 ms at the 95th percentile, against
-//! 2-3 ms). A claim is a lease: if the worker dies, its successor frees the
-//! events, so every job must be safe to run twice.
+//! 2-3 ms). If the worker dies, its successor frees the events that it had claimed,
+//! so every job must be safe to run twice.
 
 mod ready;
 
@@ -12,23 +12,18 @@ use std::path::Path;
 
 use rusqlite::config::DbConfig;
 use rusqlite::{Connection, named_params};
-use uuid::Uuid;
 
 use crate::db::{self, Guest, Migration, OpenError};
 use crate::fault;
-use crate::model::{Event, EventKind, Millis, Payload, Receipt};
+use crate::model::{Event, EventKind, Millis, Receipt};
 use ready::{Claimable, FUTURE, claimable, ready_session};
 pub use ready::{Portion, Readiness};
 
 pub(crate) const MIGRATIONS: &[Migration] = &[Migration {
-    number: 1,
+    number: 100,
     sql: include_str!("queue/0001_events.sql"),
 }];
-const SCHEMA: i64 = 1;
-
-/// Until when a claim is meant to be done, for whoever looks at the table. Nothing acts on
-/// it: a call has a time of its own, and a dead worker's claims are freed by its successor.
-const LEASE: Millis = 5 * 60_000;
+const SCHEMA: i64 = 100;
 
 /// An event that failed this often by itself is skipped, visibly.
 pub const FAILURES_MAX: u32 = 3;
@@ -62,15 +57,15 @@ impl Inlet {
     /// A session's receipts, as far as nobody took them in yet.
     pub fn shown_in(&self, host_session_id: &str) -> rusqlite::Result<Vec<Receipt>> {
         let mut statement = self.0.prepare_cached(
-            "select payload
+            "select event
              from events
              where host_session_id = :session and kind = :receipt",
         )?;
         let rows = statement.query_map(
             named_params! {":session": host_session_id, ":receipt": EventKind::Receipt},
-            |row| from_json::<Payload>(row.get_ref(0)?.as_str()?),
+            |row| row.get::<_, Event>(0),
         )?;
-        rows.filter_map(|payload| payload.map(|it| it.receipt).transpose())
+        rows.filter_map(|event| event.map(|it| it.payload.receipt).transpose())
             .collect()
     }
 
@@ -82,38 +77,18 @@ impl Inlet {
 }
 
 fn insert(connection: &Connection, event: &Event) -> rusqlite::Result<bool> {
-    let json = |error: serde_json::Error| rusqlite::Error::ToSqlConversionFailure(error.into());
-    let files = serde_json::to_string(&event.files).map_err(json)?;
-    let payload = serde_json::to_string(&event.payload).map_err(json)?;
     let mut statement = connection.prepare_cached(
-        r#"insert into events
-               (id, key, kind, host, host_session_id, prompt_id, agent_id, tool_name, tool_use_id,
-                cwd, project_dir, project, root, transcript_path, branch, "commit", files, payload, at)
-           values
-               (:id, :key, :kind, :host, :session, :prompt_id, :agent_id, :tool_name, :tool_use_id,
-                :cwd, :project_dir, :project, :root, :transcript_path, :branch, :commit, :files, :payload, :at)
-           on conflict do nothing"#,
+        "insert into events (id, key, kind, host_session_id, at, event)
+         values (:id, :key, :kind, :session, :at, :event)
+         on conflict do nothing",
     )?;
     let inserted = statement.execute(named_params! {
         ":id": event.id.to_string(),
         ":key": event.key,
         ":kind": event.kind,
-        ":host": event.host,
         ":session": event.host_session_id,
-        ":prompt_id": event.prompt_id,
-        ":agent_id": event.agent_id,
-        ":tool_name": event.tool_name,
-        ":tool_use_id": event.tool_use_id,
-        ":cwd": event.cwd,
-        ":project_dir": event.project_dir,
-        ":project": event.project,
-        ":root": event.root,
-        ":transcript_path": event.transcript_path,
-        ":branch": event.branch,
-        ":commit": event.commit,
-        ":files": files,
-        ":payload": payload,
         ":at": event.at,
+        ":event": event,
     })?;
     Ok(inserted == 1)
 }
@@ -123,7 +98,7 @@ pub struct Queue {
     pub(crate) connection: Connection,
 }
 
-/// Some events of one session, leased to whoever holds this.
+/// Some events of one session, claimed by whoever holds this.
 #[derive(Debug, PartialEq, Eq)]
 pub struct Claim {
     pub host_session_id: String,
@@ -199,8 +174,7 @@ impl Queue {
                      when crashes + 1 >= :max then 'the worker died each time it took up this event'
                      else last_error
                  end,
-                 crashes = crashes + 1,
-                 lease_until = null
+                 crashes = crashes + 1
              where state = 'claimed'",
             named_params! {":max": CRASHES_MAX},
         )?;
@@ -211,9 +185,7 @@ impl Queue {
     /// nor give back. Nobody crashed, so nothing counts. Not while a batch is in hand.
     pub fn take_back_claims(&self) -> rusqlite::Result<()> {
         self.connection.execute(
-            "update events
-             set state = 'queued', lease_until = null
-             where state = 'claimed'",
+            "update events set state = 'queued' where state = 'claimed'",
             [],
         )?;
         Ok(())
@@ -236,12 +208,8 @@ impl Queue {
         let Claimable { events, next } =
             claimable(&self.connection, &ready.host_session_id, now, portion)?;
         self.in_short_steps(&events, |tx, event| {
-            tx.prepare_cached(
-                "update events
-                 set state = 'claimed', lease_until = :until
-                 where id = :id",
-            )?
-            .execute(named_params! {":until": now + LEASE, ":id": event.id.to_string()})
+            tx.prepare_cached("update events set state = 'claimed' where id = :id")?
+                .execute(named_params! {":id": event.id.to_string()})
         })?;
         if fault::planted("ack-before-commit") {
             self.delete(&events)?;
@@ -318,7 +286,7 @@ impl Queue {
         let tx = self.connection.transaction()?;
         for event in &claim.events {
             tx.execute(
-                "update events set state = 'queued', lease_until = null where id = :id",
+                "update events set state = 'queued' where id = :id",
                 named_params! {":id": event.id.to_string()},
             )?;
         }
@@ -338,7 +306,6 @@ impl Queue {
                      crashes = max(crashes, :one_by_one),
                      state = case when attempts + :alone >= :max then 'skipped' else 'queued' end,
                      due_at = case when :alone then :now + (1000 << attempts) else :now end,
-                     lease_until = null,
                      last_error = :error
                  where id = :id",
                 named_params! {
@@ -440,41 +407,4 @@ fn skip(connection: &Connection, id: &str, error: &str) -> rusqlite::Result<()> 
         named_params! {":error": error, ":id": id},
     )?;
     Ok(())
-}
-
-/// Reads the columns that queue and store share.
-pub(crate) fn event_from_row(row: &rusqlite::Row<'_>) -> rusqlite::Result<Event> {
-    Ok(Event {
-        id: uuid(&row.get::<_, String>("id")?)?,
-        key: row.get("key")?,
-        kind: row.get("kind")?,
-        host: row.get("host")?,
-        host_session_id: row.get("host_session_id")?,
-        prompt_id: row.get("prompt_id")?,
-        agent_id: row.get("agent_id")?,
-        tool_name: row.get("tool_name")?,
-        tool_use_id: row.get("tool_use_id")?,
-        cwd: row.get("cwd")?,
-        project_dir: row.get("project_dir")?,
-        project: row.get("project")?,
-        root: row.get("root")?,
-        transcript_path: row.get("transcript_path")?,
-        branch: row.get("branch")?,
-        commit: row.get("commit")?,
-        files: from_json(&row.get::<_, String>("files")?)?,
-        payload: from_json(&row.get::<_, String>("payload")?)?,
-        at: row.get("at")?,
-    })
-}
-
-fn uuid(text: &str) -> rusqlite::Result<Uuid> {
-    text.parse().map_err(conversion)
-}
-
-fn from_json<T: serde::de::DeserializeOwned>(text: &str) -> rusqlite::Result<T> {
-    serde_json::from_str(text).map_err(conversion)
-}
-
-fn conversion(error: impl std::error::Error + Send + Sync + 'static) -> rusqlite::Error {
-    rusqlite::Error::FromSqlConversionFailure(0, rusqlite::types::Type::Text, Box::new(error))
 }

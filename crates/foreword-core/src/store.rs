@@ -44,33 +44,11 @@ pub use receipts::ShownItem;
 pub use related::{Related, Return};
 pub use vectors::{Loaded, Unembedded};
 
-pub(crate) const MIGRATIONS: &[Migration] = &[
-    Migration {
-        number: 1,
-        sql: include_str!("store/0001_memory.sql"),
-    },
-    Migration {
-        number: 2,
-        sql: include_str!("store/0002_models.sql"),
-    },
-    Migration {
-        number: 3,
-        sql: include_str!("store/0003_words.sql"),
-    },
-    Migration {
-        number: 4,
-        sql: include_str!("store/0004_forgotten.sql"),
-    },
-    Migration {
-        number: 5,
-        sql: include_str!("store/0005_again.sql"),
-    },
-    Migration {
-        number: 6,
-        sql: include_str!("store/0006_notes.sql"),
-    },
-];
-const SCHEMA: i64 = 6;
+pub(crate) const MIGRATIONS: &[Migration] = &[Migration {
+    number: 100,
+    sql: include_str!("store/0001_memory.sql"),
+}];
+const SCHEMA: i64 = 100;
 
 /// A session that said nothing for this long was interrupted.
 pub(crate) const SILENCE: Millis = 24 * 3_600_000;

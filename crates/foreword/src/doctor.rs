@@ -93,6 +93,7 @@ const CHECKS: &[Check] = &[
     (Error, "worker-not-starting", work::worker_not_starting),
     (Error, "worker-halted", work::worker_halted),
     (Warning, "recovered", work::recovered),
+    (Warning, "unreleased-set-aside", work::unreleased_set_aside),
     (Warning, "queue-old", work::queue_old),
     (Warning, "events-skipped", work::events_skipped),
     (Warning, "events-lost", work::events_lost),

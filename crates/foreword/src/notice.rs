@@ -14,15 +14,18 @@ pub enum Matter {
     Provider,
     /// A database was damaged, and what could be saved of it was.
     Recovered,
+    /// Databases from before the first release were set aside.
+    Unreleased,
 }
 
 impl Matter {
-    const ALL: [Matter; 2] = [Matter::Provider, Matter::Recovered];
+    const ALL: [Matter; 3] = [Matter::Provider, Matter::Recovered, Matter::Unreleased];
 
     fn path(self, home: &Home) -> PathBuf {
         home.dir().join("notices").join(match self {
             Matter::Provider => "provider",
             Matter::Recovered => "recovered",
+            Matter::Unreleased => "unreleased",
         })
     }
 

@@ -3,12 +3,14 @@
 //! It opens the memory, knows which project a directory belongs to, and counts the events that
 //! no memory was made of yet. `frame` is how
 //! recalled text is given to an agent, `embed_client` asks the worker to search by meaning,
-//! `sentence_model` knows the model's files, `recover` mends a damaged database.
+//! `sentence_model` knows the model's files, `recover` mends a damaged database, `unreleased` sets
+//! one aside that was written before the first release.
 
 pub mod embed_client;
 pub mod frame;
 pub mod recover;
 pub mod sentence_model;
+pub mod unreleased;
 pub mod when;
 pub mod why;
 
@@ -45,6 +47,7 @@ pub fn home_to_write() -> anyhow::Result<Home> {
             home.dir().display()
         );
     }
+    unreleased::set_aside_alone(&home)?;
     Ok(home)
 }
 
@@ -66,6 +69,11 @@ pub fn memory(home: &Home) -> anyhow::Result<Option<Store>> {
                 start::wake_worker(home);
             }
             Ok(Some(store))
+        }
+        Err(OpenError::Unreleased(_)) => {
+            platform::make_files_private();
+            unreleased::set_aside_alone(home)?;
+            Ok(None)
         }
         Err(error @ OpenError::OtherSchema { found, .. }) => {
             eprintln!("foreword: {error}; until then it is only read");

@@ -29,7 +29,7 @@ use crate::home::{self, Home};
 use crate::log::Log;
 use crate::notice::Matter;
 use crate::platform::{self, Lock};
-use crate::service::recover;
+use crate::service::{recover, unreleased};
 use crate::start;
 use crate::start::control::anything_waits;
 use derive::Deriver;
@@ -80,6 +80,7 @@ pub fn run(home: &Home, config: &Config, until: Until) -> anyhow::Result<End> {
                     Ok(lock) => lock,
                     Err(holder) => return Ok(End::Other(holder)),
                 };
+            unreleased::set_aside(home)?;
             house::finish_recovery(home)?;
             let worked = match Worker::come_up(home, config) {
                 Ok(mut worker) => {

@@ -2,7 +2,7 @@
 
 use rusqlite::{Connection, named_params};
 
-use super::{CRASHES_BEFORE_ALONE, event_from_row, skip};
+use super::{CRASHES_BEFORE_ALONE, skip};
 use crate::model::{Event, EventKind, Millis};
 
 /// When a session's events are taken up.
@@ -96,13 +96,11 @@ pub(super) fn claimable(
     portion: Portion,
 ) -> rusqlite::Result<Claimable> {
     let mut statement = connection.prepare_cached(
-        r#"select id, key, kind, host, host_session_id, prompt_id, agent_id, tool_name, tool_use_id,
-                  cwd, project_dir, project, root, transcript_path, branch, "commit", files, payload, at,
-                  crashes
-           from events
-           where host_session_id = :session and state = 'queued' and due_at <= :now
-           order by at, id
-           limit :limit"#,
+        "select id, kind, crashes, event
+         from events
+         where host_session_id = :session and state = 'queued' and due_at <= :now
+         order by at, id
+         limit :limit",
     )?;
     let mut rows = statement.query(named_params! {
         ":session": session,
@@ -113,15 +111,14 @@ pub(super) fn claimable(
     let mut unreadable = Vec::new();
     let (mut events, mut next, mut bytes): (Vec<Event>, _, usize) = (Vec::new(), None, 0);
     while let Some(row) = rows.next()? {
-        let event = match event_from_row(row) {
+        let event = match row.get::<_, Event>("event") {
             Ok(event) => event,
             Err(error) => {
                 unreadable.push((row.get::<_, String>("id")?, error));
                 continue;
             }
         };
-        let payload = row.get_ref("payload")?.as_str().map_or(0, str::len);
-        bytes = bytes.saturating_add(payload.min(portion.event_bytes));
+        bytes = bytes.saturating_add(event.payload.json_bytes().min(portion.event_bytes));
         // One that workers died of goes by itself: the first of a batch, or not in this one.
         let alone = row.get::<_, u32>("crashes")? >= CRASHES_BEFORE_ALONE;
         let full = events.len() >= portion.events as usize || bytes > portion.bytes;

@@ -44,13 +44,17 @@ impl Store {
         );
         see(
             "text-missing",
-            rows("select count(*) from (select id from told except select rowid from texts)")?,
+            rows(
+                "select count(*) from (select id from item_texts except select rowid from texts)",
+            )?,
             "item cannot be found by its words",
             "items cannot be found by their words",
         );
         see(
             "text-left-over",
-            rows("select count(*) from (select rowid from texts except select id from told)")?,
+            rows(
+                "select count(*) from (select rowid from texts except select id from item_texts)",
+            )?,
             "full text belongs to no item",
             "full texts belong to no item",
         );
@@ -72,7 +76,7 @@ impl Store {
         tx.execute_batch(
             "insert into texts (texts) values ('delete-all');
              insert into texts (rowid, title, body, tags, parts)
-             select id, title, body, tags, parts(title || ' ' || body || ' ' || tags) from told;",
+             select id, title, body, tags, parts(title || ' ' || body || ' ' || tags) from item_texts;",
         )?;
         tx.commit()
     }

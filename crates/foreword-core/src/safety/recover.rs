@@ -188,10 +188,10 @@ pub fn restore(
     let only_in = |these: &str, those: &str| {
         let sql = format!(
             "select count(*)
-             from {these}.told t
+             from {these}.item_texts t
              join {these}.items i on i.id = t.id
              where i.uuid not in (
-                 select i.uuid from {those}.told t join {those}.items i on i.id = t.id
+                 select i.uuid from {those}.item_texts t join {those}.items i on i.id = t.id
              )"
         );
         memory.query_row(&sql, [], |row| row.get(0))
@@ -218,7 +218,7 @@ fn damaged(path: &Path) -> PathBuf {
 }
 
 /// `memory.db.damaged-2026-11-18T101500Z`, or the next second whose name is free.
-fn named(path: &Path, why: &str, now: Millis) -> PathBuf {
+pub(crate) fn named(path: &Path, why: &str, now: Millis) -> PathBuf {
     let time = text::rfc3339(now).replace(':', "");
     let named = db::beside(path, &format!(".{why}-{time}"));
     if named.exists() {
@@ -228,7 +228,7 @@ fn named(path: &Path, why: &str, now: Millis) -> PathBuf {
 }
 
 /// The log first: until the file itself is moved, it is seen that there is more to do.
-fn rename_with_log(from: &Path, to: &Path) -> io::Result<()> {
+pub(crate) fn rename_with_log(from: &Path, to: &Path) -> io::Result<()> {
     move_log(from, to)?;
     std::fs::rename(from, to)
 }

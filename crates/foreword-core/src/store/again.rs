@@ -9,7 +9,6 @@ use rusqlite::named_params;
 
 use super::Store;
 use crate::model::{Event, EventKind, Kind};
-use crate::queue::event_from_row;
 
 /// A session, as its host names it.
 #[derive(Debug, Clone, PartialEq, Eq)]
@@ -140,16 +139,15 @@ impl Store {
 
     fn events_of(&self, session: i64, turn: Option<&str>) -> rusqlite::Result<Vec<Event>> {
         let mut statement = self.connection.prepare_cached(
-            r#"select id, key, kind, host, host_session_id, prompt_id, agent_id, tool_name, tool_use_id,
-                      cwd, project_dir, project, root, transcript_path, branch, "commit", files, payload, at
-               from events
-               where session_id = :session and turn is :turn
-               order by at, id"#,
+            "select event
+             from events
+             where session_id = :session and turn is :turn
+             order by at, id",
         )?;
-        let rows = statement.query_map(
-            named_params! {":session": session, ":turn": turn},
-            event_from_row,
-        )?;
+        let rows = statement
+            .query_map(named_params! {":session": session, ":turn": turn}, |row| {
+                row.get(0)
+            })?;
         rows.collect()
     }
 

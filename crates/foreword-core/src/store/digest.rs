@@ -8,7 +8,6 @@ use uuid::Uuid;
 
 use super::Store;
 use crate::model::{Event, Millis, ObservationType};
-use crate::queue::event_from_row;
 
 /// A session so far, in few words.
 #[derive(Debug, Clone, Default, PartialEq, Eq)]
@@ -146,13 +145,12 @@ impl Store {
             return Ok(Vec::new());
         };
         let mut statement = self.connection.prepare_cached(
-            r#"select id, key, kind, host, host_session_id, prompt_id, agent_id, tool_name, tool_use_id,
-                      cwd, project_dir, project, root, transcript_path, branch, "commit", files, payload, at
-               from events
-               where session_id = :session
-               order by at, id"#,
+            "select event
+             from events
+             where session_id = :session
+             order by at, id",
         )?;
-        let rows = statement.query_map(named_params! {":session": session}, event_from_row)?;
+        let rows = statement.query_map(named_params! {":session": session}, |row| row.get(0))?;
         rows.collect()
     }
 }

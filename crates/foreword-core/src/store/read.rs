@@ -126,7 +126,7 @@ impl Store {
     pub fn unknown_fields(&self) -> rusqlite::Result<Vec<(String, u64)>> {
         let mut statement = self.connection.prepare_cached(
             "select field.value, count(*) as events
-             from events, json_each(events.payload, '$.unknown') as field
+             from events, json_each(events.event, '$.payload.unknown') as field
              group by field.value
              order by events desc, field.value
              limit 8",

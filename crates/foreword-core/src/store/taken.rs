@@ -3,7 +3,7 @@
 
 use rusqlite::{Transaction, named_params};
 
-use super::commit::{Batch, json};
+use super::commit::Batch;
 use super::turns::{PromptMark, owner};
 use crate::fault;
 use crate::model::{Event, EventKind, Outcome};
@@ -28,38 +28,21 @@ pub(super) fn keep_events(
                 named_params! {":turn": turn, ":session": session},
             )?;
         }
+        // An id that is there already fails, and with it the whole batch: `commit` is only given
+        // events that were not taken in before.
         tx.prepare_cached(
-            r#"insert into events
-                   (id, session_id, turn, key, kind, host, host_session_id, prompt_id, agent_id, tool_name,
-                    tool_use_id, cwd, project_dir, project, root, transcript_path, branch, "commit", files,
-                    payload, at)
-               values
-                   (:id, :session, :turn, :key, :kind, :host, :host_session_id, :prompt_id, :agent_id, :tool_name,
-                    :tool_use_id, :cwd, :project_dir, :project, :root, :transcript_path, :branch, :commit, :files,
-                    :payload, :at)"#,
+            "insert into events (id, session_id, turn, prompt_id, key, kind, at, event)
+             values (:id, :session, :turn, :prompt, :key, :kind, :at, :event)",
         )?
         .execute(named_params! {
             ":id": event.id.to_string(),
             ":session": session,
             ":turn": turn,
+            ":prompt": event.prompt_id,
             ":key": event.key,
             ":kind": event.kind,
-            ":host": event.host,
-            ":host_session_id": event.host_session_id,
-            ":prompt_id": event.prompt_id,
-            ":agent_id": event.agent_id,
-            ":tool_name": event.tool_name,
-            ":tool_use_id": event.tool_use_id,
-            ":cwd": event.cwd,
-            ":project_dir": event.project_dir,
-            ":project": event.project,
-            ":root": event.root,
-            ":transcript_path": event.transcript_path,
-            ":branch": event.branch,
-            ":commit": event.commit,
-            ":files": json(&event.files)?,
-            ":payload": json(&event.payload)?,
             ":at": event.at,
+            ":event": event,
         })?;
         keep_receipt(tx, session, event)?;
     }

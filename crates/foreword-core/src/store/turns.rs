@@ -11,7 +11,6 @@ use rusqlite::named_params;
 
 use super::Store;
 use crate::model::{Event, EventKind, Millis, Turn};
-use crate::queue::event_from_row;
 
 /// A prompt of the user's, as far as it decides what belongs to it.
 #[derive(Debug, Clone, PartialEq, Eq)]
@@ -135,15 +134,14 @@ impl Store {
 
     fn kept_events(&self, session: i64, prompt_id: Option<&str>) -> rusqlite::Result<Vec<Event>> {
         let mut statement = self.connection.prepare_cached(
-            r#"select id, key, kind, host, host_session_id, prompt_id, agent_id, tool_name, tool_use_id,
-                      cwd, project_dir, project, root, transcript_path, branch, "commit", files, payload, at
-               from events
-               where session_id = :session and (turn is :prompt or (:prompt is not null and prompt_id = :prompt))
-               order by at, id"#,
+            "select event
+             from events
+             where session_id = :session and (turn is :prompt or (:prompt is not null and prompt_id = :prompt))
+             order by at, id",
         )?;
         let rows = statement.query_map(
             named_params! {":session": session, ":prompt": prompt_id},
-            event_from_row,
+            |row| row.get(0),
         )?;
         rows.collect()
     }

@@ -98,13 +98,13 @@ impl Store {
                 page.push(item.id, vector);
             }
             tx.prepare_cached(
-                "insert or replace into vectors (item_id, model, records)
-                 values (:id, :model, :records)",
+                "insert or replace into vectors (item_id, model, chunks)
+                 values (:id, :model, :chunks)",
             )?
             .execute(named_params! {
                 ":id": item.id,
                 ":model": model,
-                ":records": page.to_page(),
+                ":chunks": page.to_page(),
             })?;
         }
         tx.commit()
@@ -143,7 +143,7 @@ impl Store {
             loaded.vectors.reserve(embedded as usize);
         }
         let mut statement = self.connection.prepare_cached(
-            "select item_id, records
+            "select item_id, chunks
              from vectors
              where made > coalesce(:last, 0) and +model = :model",
         )?;
@@ -168,7 +168,7 @@ impl Store {
             .execute(others, named_params! {":model": model})?;
         let mut statement = self
             .connection
-            .prepare_cached("select item_id, records from vectors")?;
+            .prepare_cached("select item_id, chunks from vectors")?;
         let mut rows = statement.query([])?;
         let mut damaged: Vec<i64> = Vec::new();
         while let Some(row) = rows.next()? {

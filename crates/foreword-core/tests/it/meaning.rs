@@ -363,7 +363,7 @@ fn damaged_vectors_and_those_of_another_model_are_left_out_dropped_and_made_agai
     let dir = tempfile::tempdir().unwrap();
     let mut memory = memory(&dir, &[("alpha", 0.9), ("beta", 0.8)]);
     let other = outside(&dir);
-    let harm = "update vectors set records = zeroblob(length(records))
+    let harm = "update vectors set chunks = zeroblob(length(chunks))
                 where item_id = (select id from observations where title = 'alpha')";
     assert_eq!(other.execute(harm, []).unwrap(), 1);
     assert_eq!(titles(&found_by(&memory, &query("zeta"))), ["beta"]);

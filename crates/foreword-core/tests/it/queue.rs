@@ -216,7 +216,7 @@ fn a_row_that_cannot_be_read_is_set_aside() {
     )]
     let outside = rusqlite::Connection::open(dir.path().join("queue.db")).unwrap();
     outside
-        .execute("update events set payload = '{' where at = 1", [])
+        .execute("update events set event = '{' where at = 1", [])
         .unwrap();
     let claim = queue.claim(9, DRAIN, |_| Portion::ALL).unwrap().unwrap();
     assert_eq!(claim.events.iter().map(|it| it.at).collect::<Vec<_>>(), [2]);

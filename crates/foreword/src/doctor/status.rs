@@ -5,6 +5,7 @@ use std::fmt::Display;
 use anyhow::Context as _;
 use foreword_core::db::OpenError;
 use foreword_core::queue::{Counts, Queue, Skipped};
+use foreword_core::safety;
 use foreword_core::spool;
 use foreword_core::store::{Store, Totals};
 
@@ -16,7 +17,7 @@ use crate::install::server::{self, Listed};
 use crate::install::{self, Connection};
 use crate::log::{Fact, Log};
 use crate::platform::{self, Lock};
-use crate::service::{self, embed_client};
+use crate::service::{self, embed_client, unreleased};
 use crate::switch::{self, Switches};
 
 /// Everything that the screen says.
@@ -76,6 +77,8 @@ pub fn gather(home: Home) -> anyhow::Result<Status> {
     }
     let now = home::now();
     problems.extend(Fact::Recovered.since(&home, now - 24 * 3_600_000).pop());
+    let aside = safety::unreleased::recorded(home.dir());
+    problems.extend(aside.map(|it| unreleased::line(&it)));
     let agent = Config::load(&home)
         .and_then(|config| Ok(AgentStatus::look(&home, &config, store.as_ref(), now)?))
         .map_err(|error| format!("{error:#}"));

@@ -5,6 +5,7 @@ use std::path::Path;
 use foreword_core::db::OpenError;
 use foreword_core::model::Millis;
 use foreword_core::queue::Queue;
+use foreword_core::safety;
 use foreword_core::spool;
 use foreword_core::store::Store;
 use foreword_core::text::count;
@@ -13,6 +14,7 @@ use super::{Trouble, World};
 use crate::config::{Config, Mistake};
 use crate::log::{Fact, Log};
 use crate::platform::{self, Lock};
+use crate::service::unreleased;
 use crate::start;
 use foreword_core::text::shell_word;
 
@@ -178,6 +180,13 @@ pub fn events_lost(world: &World) -> Option<Trouble> {
 /// Not trouble any more, but worth knowing: the worker put it right by itself.
 pub fn recovered(world: &World) -> Option<Trouble> {
     lately(world, Fact::Recovered, "a damaged database was recovered")
+}
+
+/// Worth knowing until somebody has read it: the files are never removed by us.
+pub fn unreleased_set_aside(world: &World) -> Option<Trouble> {
+    let set = safety::unreleased::recorded(world.home.dir())?;
+    let record = shell_word(&world.home.dir().join("unreleased.json"));
+    Trouble::cured_by(format!("mv {record} {record}.seen"), unreleased::line(&set))
 }
 
 pub fn payloads_unexpected(world: &World) -> Option<Trouble> {

@@ -115,10 +115,7 @@ fn batches(events: Vec<Event>, config: &Config) -> Vec<Vec<Event>> {
         config.worker.batch_max as usize,
         config.model.batch_max_tokens as usize * 4,
     );
-    let size = |event: &Event| {
-        let payload = serde_json::to_string(&event.payload).map_or(0, |it| it.len());
-        payload.min(question::EVENT_BYTES)
-    };
+    let size = |event: &Event| event.payload.json_bytes().min(question::EVENT_BYTES);
     let mut batches: Vec<Vec<Event>> = Vec::new();
     let mut bytes = 0;
     for event in events {

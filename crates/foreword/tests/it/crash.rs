@@ -320,7 +320,7 @@ fn the_audit_notices_what_is_lost_and_what_is_out_of_step() {
     scene.expect_intact("nothing");
     let memory = scene.sandbox.database("memory.db");
     memory
-        .execute("delete from events where payload like '%mark-3-%'", [])
+        .execute("delete from events where event like '%mark-3-%'", [])
         .unwrap();
     memory
         .execute(

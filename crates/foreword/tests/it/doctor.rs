@@ -358,6 +358,19 @@ fn recovered() {
 }
 
 #[test]
+fn unreleased_set_aside() {
+    let clinic = Clinic::new();
+    // Of the columns that the last program before the first release had, one is enough.
+    let database = clinic.sandbox.database("queue.db");
+    database
+        .execute_batch("alter table events add column payload text; pragma user_version = 1")
+        .unwrap();
+    drop(database);
+    clinic.sandbox.drain();
+    clinic.is_cured_of("unreleased-set-aside");
+}
+
+#[test]
 fn queue_newer_and_memory_newer() {
     for name in ["queue", "memory"] {
         let clinic = Clinic::new();

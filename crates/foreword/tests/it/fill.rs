@@ -58,8 +58,8 @@ impl Scene {
         let mut statement = memory
             .prepare(
                 "select kind || ' ' || coalesce(
-                     payload ->> '$.prompt', payload ->> '$.input.command', payload ->> '$.input.file_path',
-                     payload ->> '$.reply', ''
+                     event ->> '$.payload.prompt', event ->> '$.payload.input.command',
+                     event ->> '$.payload.input.file_path', event ->> '$.payload.reply', ''
                  )
                  from events
                  where kind not in ('session_start', 'session_end', 'receipt')
@@ -110,8 +110,7 @@ fn what_hooks_missed_is_there_once_when_the_session_is_over() {
     assert_eq!(scene.state(), "completed");
     let reply = "select count(*) from prompts where reply = 'Fixed it.'";
     assert_eq!(scene.sandbox.count("memory.db", reply), 1);
-    let misfiled =
-        "select count(*) from events where project_dir is null or project <> project_dir";
+    let misfiled = "select count(*) from events where (event ->> '$.project') is not (event ->> '$.project_dir')";
     assert_eq!(scene.sandbox.count("memory.db", misfiled), 0);
     // All in one batch: the end waits for what belongs before it.
     let batches = "select count(distinct at) from processed_events";

@@ -285,7 +285,7 @@ fn a_ten_megabyte_input_leaves_a_small_event() {
     }
     sandbox.drain();
     assert_eq!(sandbox.count("memory.db", "select count(*) from events"), 6);
-    let largest = "select max(length(payload)) from events";
+    let largest = "select max(length(event -> '$.payload')) from events";
     assert!(sandbox.count("memory.db", largest) <= 64 << 10);
 }
 
@@ -371,7 +371,7 @@ fn expect_redacted(sandbox: &Sandbox, project: &Path, inputs: &[(&str, Value)]) 
         assert_eq!(leaks(sandbox), [""; 0], "by {road}, processed");
     }
     let stored = sandbox.count("memory.db", "select count(*) from events");
-    let redacted = "select count(*) from events where payload like '%[redacted:%'";
+    let redacted = "select count(*) from events where event like '%[redacted:%'";
     let expected = 2 * inputs.len() as i64;
     assert_eq!(
         (stored, sandbox.count("memory.db", redacted)),

@@ -285,7 +285,7 @@ fn what_a_secret_file_holds_is_not_kept_however_it_is_shown() {
     assert_eq!(
         sandbox.count(
             "memory.db",
-            "select count(*) from events where payload like '%.env%'"
+            "select count(*) from events where event like '%.env%'"
         ),
         10
     );

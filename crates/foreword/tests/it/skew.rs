@@ -1,8 +1,9 @@
 //! Two versions at work in one home: after an upgrade, after going back, and while a
 //! session runs.
 //!
-//! `testdata/databases` has what the program of each schema wrote. A kill during a migration
-//! is met in core's `db.rs`, a newer queue and a worker that must wait in `storage.rs`.
+//! `testdata/databases/unreleased` has what the last program before the first release wrote. A
+//! migration, and a kill during one, is met in core's `db.rs` and `store.rs`, a newer queue and a
+//! worker that must wait in `storage.rs`.
 
 use std::os::unix::process::ExitStatusExt as _;
 use std::path::{Path, PathBuf};
@@ -13,47 +14,52 @@ use serde_json::Value;
 use crate::audit::{Audit, audit, marked};
 use crate::support::{Host, Sandbox, tree, wait_until};
 
-/// What is said in every saved memory, by a word that finds it.
-const SAID: [(&str, &str, &str); 6] = [
-    ("expiry", "prompt", "Fix the expiry test of tokens"),
-    ("assertion", "observation", "now <= expires"),
-    ("refunds", "summary", "Fix the expiry test of tokens"),
-    ("kumquat", "prompt", "Raise the kumquat limit"),
-    ("limit.rs", "observation", "limit"),
-    ("seven", "summary", "limit"),
-];
-
-fn saved() -> PathBuf {
-    Path::new(env!("CARGO_MANIFEST_DIR")).join("../../testdata/databases")
-}
-
-/// The schemas that there is a saved database of, oldest first.
-fn schemas() -> Vec<i64> {
-    let names = std::fs::read_dir(saved())
-        .unwrap()
-        .map(|it| it.unwrap().file_name());
-    let mut schemas: Vec<_> = names.filter_map(|it| it.to_str()?.parse().ok()).collect();
-    schemas.sort_unstable();
-    schemas
-}
-
-/// A home as the program with this schema left it.
-fn left_by(schema: i64) -> Sandbox {
+/// A home as the last program before the first release left it: two sessions in the memory, two
+/// events of a third in the queue and one in the spool.
+fn unreleased() -> Sandbox {
     let sandbox = Sandbox::new();
     sandbox.keep_workers_away();
     std::fs::create_dir_all(sandbox.home().join("spool")).unwrap();
-    let file = |name: &str| saved().join(schema.to_string()).join(name);
+    let saved = Path::new(env!("CARGO_MANIFEST_DIR")).join("../../testdata/databases/unreleased");
     for name in ["memory", "queue"] {
-        let sql = std::fs::read_to_string(file(&format!("{name}.sql"))).unwrap();
+        let sql = std::fs::read_to_string(saved.join(format!("{name}.sql"))).unwrap();
         let database = sandbox.database(&format!("{name}.db"));
-        database.execute_batch(&sql).unwrap();
         database.pragma_update(None, "journal_mode", "wal").unwrap();
+        database.execute_batch(&sql).unwrap();
     }
-    let event = std::fs::read(file("spool.json")).unwrap();
+    let event = std::fs::read(saved.join("spool.json")).unwrap();
     let id = serde_json::from_slice::<Value>(&event).unwrap()["id"].clone();
     let name = format!("spool/{}.json", id.as_str().unwrap());
     std::fs::write(sandbox.home().join(name), event).unwrap();
     sandbox
+}
+
+/// The names of the files that were set aside, each with its rows of a table.
+fn set_aside(sandbox: &Sandbox) -> Vec<(String, i64)> {
+    let entries = std::fs::read_dir(sandbox.home()).unwrap();
+    let names = entries.map(|it| it.unwrap().file_name().into_string().unwrap());
+    let mut names: Vec<_> = names.filter(|it| it.contains(".unreleased-")).collect();
+    names.sort();
+    let rows = |name: &String| {
+        let table = if name.starts_with("memory") {
+            "items"
+        } else {
+            "events"
+        };
+        sandbox.count(name, &format!("select count(*) from {table}"))
+    };
+    names.iter().map(|it| (it.clone(), rows(it))).collect()
+}
+
+/// Both are kept whole, under their new names and nothing beside.
+fn assert_both_are_kept(sandbox: &Sandbox) {
+    let aside = set_aside(sandbox);
+    let [(memory, items), (queue, events)] = aside.as_slice() else {
+        panic!("{aside:?}");
+    };
+    assert!(memory.starts_with("memory.db.unreleased-20"), "{memory}");
+    assert!(queue.starts_with("queue.db.unreleased-20"), "{queue}");
+    assert_eq!((*items, *events), (7, 2));
 }
 
 fn schema_of(sandbox: &Sandbox, database: &str) -> i64 {
@@ -67,23 +73,6 @@ fn present() -> i64 {
     schema_of(&sandbox, "memory.db")
 }
 
-/// Everything that is in every saved memory is found, and shown whole.
-fn assert_all_is_found(sandbox: &Sandbox) {
-    for (words, kind, title) in SAID {
-        let found = sandbox.run(&["search", words, "--all-projects", "--format", "json"]);
-        let found: Vec<Value> = serde_json::from_str(&found).unwrap();
-        let is_it =
-            |hit: &&Value| hit["kind"] == kind && hit["title"].as_str().unwrap().contains(title);
-        let hit = found
-            .iter()
-            .find(is_it)
-            .unwrap_or_else(|| panic!("{words}, {kind}: {found:#?}"));
-        assert_eq!(hit["project"], "pay");
-        let shown = sandbox.run(&["show", &hit["id"].to_string(), "--format", "json"]);
-        assert!(shown.contains(title), "{shown}");
-    }
-}
-
 fn copy_of_the_program(sandbox: &Sandbox, name: &str) -> PathBuf {
     let copy = sandbox.user_home().join(name);
     std::fs::copy(env!("CARGO_BIN_EXE_foreword"), &copy).unwrap();
@@ -91,8 +80,48 @@ fn copy_of_the_program(sandbox: &Sandbox, name: &str) -> PathBuf {
 }
 
 #[test]
-fn several_who_come_first_after_an_upgrade_all_find_everything() {
-    let sandbox = left_by(1);
+fn what_an_unreleased_program_wrote_is_set_aside_and_said_once() {
+    let sandbox = unreleased();
+    let project = sandbox.project("app");
+    let host = Host::new("fourth", &project);
+    let (hook, input) = marked(&host, 1);
+    sandbox.told(hook, &project, &input);
+    assert_eq!(
+        schema_of(&sandbox, "memory.db"),
+        6,
+        "a hook sets nothing aside"
+    );
+    assert_eq!(sandbox.spooled(), 2);
+
+    sandbox.drain();
+    assert_eq!(schema_of(&sandbox, "memory.db"), present());
+    assert_both_are_kept(&sandbox);
+    // What waited in the spool is taken in, whoever spooled it.
+    assert_eq!(audit(&sandbox, [1]), Audit::default());
+    let taken = "select count(*) from events where event like '%persimmon%'";
+    assert_eq!(sandbox.count("memory.db", taken), 1);
+
+    let [(memory, _), (queue, _)] = set_aside(&sandbox).try_into().unwrap();
+    let problems = sandbox.status()["problems"].to_string();
+    assert!(
+        problems.contains(&memory) && problems.contains(&queue),
+        "{problems}"
+    );
+    let start = |session| {
+        let start = Host::new(session, &project).start("startup");
+        sandbox.told("context", &project, &start)
+    };
+    let first = start("fifth");
+    assert!(
+        first.contains("before the first release") && first.contains(&memory),
+        "{first}"
+    );
+    assert!(!start("sixth").contains("before the first release"));
+}
+
+#[test]
+fn several_who_come_first_after_the_first_release_set_it_aside_once() {
+    let sandbox = unreleased();
     let everywhere = ["search", "the", "--all-projects"];
     let at_once: Vec<_> = (0..4)
         .map(|_| sandbox.command(&everywhere).spawn().unwrap())
@@ -102,109 +131,74 @@ fn several_who_come_first_after_an_upgrade_all_find_everything() {
         let output = one.wait_with_output().unwrap();
         assert!(output.status.success(), "{output:?}");
     }
-    assert_eq!(schema_of(&sandbox, "memory.db"), present());
+    assert_both_are_kept(&sandbox);
     sandbox.drain();
-    assert_all_is_found(&sandbox);
-}
-
-#[test]
-fn a_kill_in_the_middle_of_any_migration_costs_nothing() {
-    for schema in schemas().into_iter().filter(|it| *it < present()) {
-        for point in ["migration:after-backup", "migration:before-commit"] {
-            let sandbox = left_by(schema);
-            sandbox.keep_workers_away();
-            let mut drain = sandbox.command(&["worker", "drain"]);
-            let killed = drain.env("FOREWORD_FAULT", point).status().unwrap();
-            assert_eq!(killed.signal(), Some(9), "{schema} {point}");
-            assert_eq!(schema_of(&sandbox, "memory.db"), schema);
-            sandbox.drain();
-            assert_eq!(schema_of(&sandbox, "memory.db"), present());
-            assert_all_is_found(&sandbox);
-            let check = sandbox.run(&["check"]);
-            assert!(check.contains("nothing found"), "{schema} {point}: {check}");
+    assert_eq!(audit(&sandbox, []), Audit::default());
+    for (path, (mode, _)) in tree(&sandbox.home()) {
+        let name = path.file_name().unwrap().to_str().unwrap();
+        if name == "unreleased.json" {
+            assert_eq!(mode & 0o777, 0o600, "{name}");
         }
     }
 }
 
 #[test]
-fn there_is_a_saved_database_of_every_schema() {
-    assert_eq!(schemas(), (1..=present()).collect::<Vec<_>>());
-}
-
-#[test]
-fn what_an_older_program_left_is_brought_up_to_date_and_finished() {
-    let present = present();
-    for schema in schemas() {
-        let sandbox = left_by(schema);
-        let before = sandbox.count("memory.db", "select count(*) from items");
-        let waiting = sandbox.status()["pending"].clone();
-        assert_eq!(waiting, 3, "two in the queue, one in the spool");
-
-        sandbox.drain();
-        assert_eq!(schema_of(&sandbox, "memory.db"), present);
-        assert_all_is_found(&sandbox);
-        let check = sandbox.run(&["check"]);
-        assert!(check.contains("nothing found"), "{schema}: {check}");
-        assert_eq!(audit(&sandbox, []), Audit::default(), "{schema}");
-        let third = "select count(*) from events where host_session_id = 'third'";
-        assert_eq!(sandbox.count("memory.db", third), 3, "{schema}");
-        let items = sandbox.count("memory.db", "select count(*) from items");
-        assert!(
-            items > before,
-            "{schema}: the question in the queue is an item too"
-        );
-
-        // The first copy is the memory as the older program had it.
-        let copies = (schema + 1..=present).map(|it| format!("backups/memory.before-{it}.db"));
-        for (copy, version) in copies.zip(schema..) {
-            assert_eq!(schema_of(&sandbox, &copy), version, "{schema}: {copy}");
-            let items = sandbox.count(&copy, "select count(*) from items");
-            assert_eq!(items, before, "{schema}: {copy}");
-        }
+fn a_kill_while_files_are_set_aside_costs_nothing() {
+    let sandbox = unreleased();
+    for passing in ["unreleased:after-record", "unreleased:after-record:2"] {
+        let mut drain = sandbox.command(&["worker", "drain"]);
+        let killed = drain.env("FOREWORD_FAULT", passing).status().unwrap();
+        assert_eq!(killed.signal(), Some(9), "{passing}");
     }
-}
-
-#[test]
-fn a_person_who_looks_first_after_an_upgrade_finds_everything_too() {
-    for schema in schemas() {
-        let sandbox = left_by(schema);
-        std::fs::create_dir_all(sandbox.home().join("backups")).unwrap();
-        // One that otherwise only looks.
-        sandbox.run(&["receipts", "--all-projects"]);
-        assert_all_is_found(&sandbox);
-        assert_eq!(sandbox.status()["pending"], 3, "looking derives nothing");
-        for (path, (mode, _)) in tree(&sandbox.home().join("backups")) {
-            assert_eq!(mode & 0o777, 0o600, "{}", path.display());
-        }
-    }
-}
-
-#[test]
-fn a_session_that_starts_on_an_older_memory_gets_nothing_and_its_events_are_kept() {
-    let oldest = schemas()[0];
-    let sandbox = left_by(oldest);
-    let project = sandbox.project("app");
-    let host = Host::new("fourth", &project);
-    assert_eq!(
-        sandbox.told("context", &project, &host.start("startup")),
-        ""
-    );
-    let (hook, input) = marked(&host, 1);
-    sandbox.told(hook, &project, &input);
-    assert_eq!(
-        schema_of(&sandbox, "memory.db"),
-        oldest,
-        "a hook never migrates"
-    );
     sandbox.drain();
-    assert_eq!(audit(&sandbox, [1]), Audit::default());
+    assert_both_are_kept(&sandbox);
+    let problems = sandbox.status()["problems"].to_string();
+    assert_eq!(problems.matches(".unreleased-").count(), 2, "{problems}");
+}
+
+/// Holds the worker's lock, and writes what it has in hand when it is asked to end.
+const OLDER_WORKER: &str = "
+import fcntl, signal, sqlite3, sys
+lock = open('worker.lock', 'w')
+fcntl.lockf(lock, fcntl.LOCK_EX)
+def end(*_):
+    memory = sqlite3.connect('memory.db')
+    memory.execute(\"insert into projects (name, created_at) values ('finished', 1)\")
+    memory.commit()
+    sys.exit(0)
+signal.signal(signal.SIGTERM, end)
+while True:
+    signal.pause()
+";
+
+#[test]
+fn a_worker_of_the_older_program_finishes_before_its_files_are_set_aside() {
+    let sandbox = unreleased();
+    let mut worker = Command::new("python3")
+        .args(["-c", OLDER_WORKER])
+        .current_dir(sandbox.home())
+        .spawn()
+        .unwrap();
+    wait_until("it has the lock", || {
+        sandbox.worker_pid() == Some(worker.id())
+    });
+    sandbox.run(&["search", "the", "--all-projects"]);
+    assert!(worker.wait().unwrap().success());
+    assert_both_are_kept(&sandbox);
+    let finished = "select count(*) from projects where name = 'finished'";
+    assert_eq!(sandbox.count(&set_aside(&sandbox)[0].0, finished), 1);
 }
 
 #[test]
 fn a_newer_memory_is_only_read_and_each_command_says_so_in_one_line() {
-    let sandbox = left_by(present());
-    sandbox.drain();
+    let sandbox = Sandbox::new();
     let project = sandbox.project("app");
+    let host = Host::new("first", &project);
+    sandbox.keep_workers_away();
+    sandbox.told("new", &project, &host.prompt("Raise the kumquat limit"));
+    sandbox.told("save", &project, &host.edit("src/limit.rs", "6", "7"));
+    sandbox.told("summary", &project, &host.stop("The limit is seven now."));
+    sandbox.drain();
     // As a newer program might leave it: with more in it than we know.
     let newer = present() + 1;
     sandbox
@@ -215,7 +209,16 @@ fn a_newer_memory_is_only_read_and_each_command_says_so_in_one_line() {
              pragma user_version = {newer}"
         ))
         .unwrap();
-    assert_all_is_found(&sandbox);
+    for (words, kind) in [
+        ("kumquat", "prompt"),
+        ("limit.rs", "observation"),
+        ("kumquat", "summary"),
+    ] {
+        let found = sandbox.run(&["search", words, "--all-projects", "--format", "json"]);
+        let found: Vec<Value> = serde_json::from_str(&found).unwrap();
+        let hit = found.iter().find(|hit| hit["kind"] == kind).unwrap();
+        sandbox.run(&["show", &hit["id"].to_string(), "--format", "json"]);
+    }
     let output = sandbox
         .command(&["search", "kumquat", "--all-projects"])
         .output()
@@ -242,7 +245,7 @@ fn a_newer_memory_is_only_read_and_each_command_says_so_in_one_line() {
     for arguments in [
         &["worker", "drain"][..],
         &["vacuum"],
-        &["projects", "rename", "pay", "till"],
+        &["projects", "rename", "app", "till"],
     ] {
         let output = sandbox.command(arguments).output().unwrap();
         let error = String::from_utf8(output.stderr).unwrap();

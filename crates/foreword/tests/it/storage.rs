@@ -143,21 +143,21 @@ fn a_queue_of_a_newer_program_is_left_alone() {
     send(&sandbox, 3..4);
     sandbox
         .database("queue.db")
-        .execute_batch("pragma user_version = 99")
+        .execute_batch("pragma user_version = 999")
         .unwrap();
     send(&sandbox, 4..6);
     assert_eq!(sandbox.spooled(), 2);
     let said = problems(&sandbox);
     assert_eq!(said.len(), 1, "{said:?}");
     assert!(
-        said[0].starts_with("queue.db: ") && said[0].contains("schema 99, this program knows 1"),
+        said[0].starts_with("queue.db: ") && said[0].contains("schema 999, this program knows 100"),
         "{said:?}"
     );
-    assert!(failure(&sandbox, &["worker", "run"]).contains("schema 99"));
+    assert!(failure(&sandbox, &["worker", "run"]).contains("schema 999"));
 
     sandbox
         .database("queue.db")
-        .execute_batch("pragma user_version = 1")
+        .execute_batch("pragma user_version = 100")
         .unwrap();
     sandbox.drain();
     assert_eq!(audit(&sandbox, 0..6), Audit::default());
@@ -176,7 +176,7 @@ fn a_memory_of_a_newer_program_is_not_read_and_events_wait() {
     assert_ne!(sandbox.told("context", &project, &start), "");
     sandbox
         .database("memory.db")
-        .execute_batch("pragma user_version = 99")
+        .execute_batch("pragma user_version = 999")
         .unwrap();
     sandbox.keep_workers_away();
     let before = sandbox.status()["pending"].as_i64().unwrap();
@@ -198,16 +198,17 @@ fn a_memory_of_a_newer_program_is_not_read_and_events_wait() {
     let said = problems(&sandbox);
     assert_eq!(said.len(), 1, "{said:?}");
     assert!(
-        said[0].starts_with("memory.db: ") && said[0].contains("schema 99, this program knows 6"),
+        said[0].starts_with("memory.db: ")
+            && said[0].contains("schema 999, this program knows 100"),
         "{said:?}"
     );
     assert_ne!(sandbox.status()["prompts"], 0, "what is there is counted");
     // Reading goes on: see `skew.rs`.
     for arguments in [&["worker", "run"], &["worker", "drain"]] {
-        assert!(failure(&sandbox, arguments).contains("schema 99"));
+        assert!(failure(&sandbox, arguments).contains("schema 999"));
     }
     let version = "select user_version from pragma_user_version";
-    assert_eq!(sandbox.count("memory.db", version), 99);
+    assert_eq!(sandbox.count("memory.db", version), 999);
 
     sandbox
         .database("memory.db")

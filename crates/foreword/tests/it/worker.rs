@@ -363,7 +363,7 @@ fn a_drain_says_what_is_left_and_leaves_somebody_to_care_for_it() {
     sandbox.drain();
     sandbox.keep_workers_away();
     send(&sandbox, 2..4);
-    let later = "update events set due_at = at + 3600000 where payload like '%mark-2-%'";
+    let later = "update events set due_at = at + 3600000 where event like '%mark-2-%'";
     sandbox.database("queue.db").execute(later, []).unwrap();
     assert_eq!(
         sandbox.run(&["worker", "drain"]),

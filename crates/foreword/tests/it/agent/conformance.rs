@@ -136,8 +136,8 @@ fn a_subagents_work_lands_with_its_parent_marked(provider: Provider) {
     agent.assert_all_is_stored();
 
     assert_eq!(agent.column("select host_session_id from sessions"), ["s1"]);
-    let marked = "select tool_name || ' ' || coalesce(agent_id, 'itself') from events \
-                  where kind = 'tool_use' order by at, row";
+    let marked = "select event ->> '$.tool_name' || ' ' || coalesce(event ->> '$.agent_id', 'itself') from events \
+                  where kind = 'tool_use' order by at, id";
     assert_eq!(agent.column(marked), ["Bash agent-7", "Bash itself"]);
     if agent.asks_a_model() {
         let questions = agent.questions();

@@ -36,9 +36,9 @@ fn one_poisoned_event_does_not_take_its_batch_along(provider: Provider) {
     };
     assert_eq!(agent.events(), all_but_one, "{:?}", agent.column(LEDGER));
     let poisoned = "select count(*) from events \
-                    where payload like '%POISON%' and attempts = 3 and last_error like '%known tags%'";
+                    where event like '%POISON%' and attempts = 3 and last_error like '%known tags%'";
     assert_eq!(agent.sandbox.count("queue.db", poisoned), 1);
-    assert_eq!(agent.count("events where payload like '%POISON%'"), 0);
+    assert_eq!(agent.count("events where event like '%POISON%'"), 0);
     assert_eq!(agent.count("summaries"), 1);
 
     agent.script(&json!({"then": good}));

@@ -15,7 +15,7 @@ fn events(claude: &Claude) -> Vec<String> {
     let memory = claude.sandbox.database("memory.db");
     let mut statement = memory
         .prepare(
-            "select kind || ' ' || coalesce(payload ->> '$.input.command', tool_name, '')
+            "select kind || ' ' || coalesce(event ->> '$.payload.input.command', event ->> '$.tool_name', '')
              from events
              where kind <> 'receipt'
                and session_id = (select max(id) from sessions)
@@ -224,7 +224,8 @@ fn what_a_subagent_did_is_in_a_file_of_its_own_and_is_found_there() {
     claude.ask(&claude.app, PROMPT);
     claude.sandbox.drain();
     assert_eq!(events(&claude), expected);
-    let by_agents = "select count(*) from events where tool_name = 'Read' and agent_id is not null";
+    let by_agents = "select count(*) from events
+                     where event ->> '$.tool_name' = 'Read' and event ->> '$.agent_id' is not null";
     assert_eq!(claude.sandbox.count("memory.db", by_agents), 2);
 }
 

@@ -71,8 +71,7 @@ fn the_next_session_searches_and_reads_what_the_first_one_learned() {
 
     // Reading the memory is nothing to remember, but for the receipt.
     claude.sandbox.drain();
-    let tools =
-        "select count(*) from events where tool_name like 'mcp__foreword%' and kind <> 'receipt'";
+    let tools = "select count(*) from events where event ->> '$.tool_name' like 'mcp__foreword%' and kind <> 'receipt'";
     assert_eq!(claude.sandbox.count("memory.db", tools), 0);
     let opened = "select count(*) from receipts where shown = 'opened'";
     assert_eq!(claude.sandbox.count("memory.db", opened), 1);
