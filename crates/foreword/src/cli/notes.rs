@@ -50,7 +50,7 @@ impl Here {
     pub fn find(scope: Option<&str>) -> anyhow::Result<Here> {
         let place = service::current_place().unwrap_or_default();
         let root = place.root.as_deref();
-        let root = root.context("this directory is no project; go to one and run this there")?;
+        let root = root.context("not a project directory; go to one and run this there")?;
         let folder = Folder::at(root, scope)?;
         Ok(Here { place, folder })
     }

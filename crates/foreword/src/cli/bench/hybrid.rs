@@ -18,8 +18,9 @@ use super::vectors::Chance;
 use super::{process, server};
 use crate::home::Home;
 use crate::platform::Lock;
+use crate::service::embed_client::{self, Ranking};
 use crate::service::home_to_look_at;
-use crate::service::{embed_client, sentence_model};
+use crate::service::sentence_model;
 use crate::start;
 use crate::start::control::end_running;
 
@@ -52,8 +53,11 @@ fn with_worker(
     let store = Store::look(&home.memory())?.context("the memory that was made is gone")?;
     let ask = |words: &str| -> anyhow::Result<(f64, bool)> {
         let started = Instant::now();
-        let (_, note) = embed_client::search(home, &store, &query(words))?;
-        Ok((milliseconds(started.elapsed()), note.is_empty()))
+        let (_, ranking) = embed_client::search(home, &store, &query(words))?;
+        Ok((
+            milliseconds(started.elapsed()),
+            ranking == Ranking::WordsAndMeaning { percent: 100 },
+        ))
     };
     let started = Instant::now();
     while !ask("are you there")?.1 {

@@ -119,6 +119,6 @@ fn the_official_inspector_lists_the_tools_and_calls_them() {
     let (failed, found) = call("query=assertion");
     assert!(found.contains(&format!("#{id} bugfix Fixed")), "{found}");
     assert_eq!(failed, false);
-    let wrong = "type 'idea' is none of decision, bugfix, feature, refactor, discovery";
+    let wrong = "these arguments do not fit: unknown variant `idea`, expected one of `decision`, `bugfix`, `feature`, `refactor`, `discovery`";
     assert_eq!(call("type=idea"), (json!(true), wrong.to_owned()));
 }
