@@ -27,6 +27,7 @@ use crate::config::Config;
 use crate::config::provider::{self};
 use crate::home::{self, Home};
 use crate::log::Log;
+use crate::notes::synthesize::auto;
 use crate::notice::Matter;
 use crate::platform::{self, Lock};
 use crate::service::{recover, unreleased};
@@ -59,6 +60,8 @@ pub enum Until {
     Drained,
 }
 
+const ALL_DONE: End = End::Done { left: 0 };
+
 /// Retries that are due within this time are worth waiting for when draining.
 const DRAIN_PATIENCE: Millis = 60_000;
 /// So often in a row a damaged database is recovered, before a person has to look.
@@ -72,7 +75,7 @@ pub fn run(home: &Home, config: &Config, until: Until) -> anyhow::Result<End> {
         .enable_all()
         .build()
         .context("could not start the runtime")?;
-    runtime.block_on(async {
+    let end = runtime.block_on(async {
         let mut recoveries = 0;
         loop {
             let lock =
@@ -101,15 +104,15 @@ pub fn run(home: &Home, config: &Config, until: Until) -> anyhow::Result<End> {
             drop(lock);
             // A hook may have pushed after the last look and seen the lock still
             // held: look once more, now that a new worker could be started.
-            let all_done = end == End::Done { left: 0 };
-            if !all_done || until == Until::Drained || !anything_waits(home) {
-                if all_done {
-                    crate::notes::synthesize::auto::propose(home, config);
-                }
-                return Ok(end);
+            if end != ALL_DONE || until == Until::Drained || !anything_waits(home) {
+                return anyhow::Ok(end);
             }
         }
-    })
+    })?;
+    if end == ALL_DONE {
+        auto::propose(home, config);
+    }
+    Ok(end)
 }
 
 fn note(home: &Home, what: &str) {

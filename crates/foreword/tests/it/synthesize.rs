@@ -422,7 +422,7 @@ fn what_no_longer_fits_goes_to_the_archive_once() {
     let mut world = World::shop();
     world.sandbox.set("FOREWORD_NOTES_MASTER_MAX_TOKENS", "600");
     let said = world.run(&["--yes"]);
-    assert_has(&said, "no longer fits, goes to _memory/archive/");
+    assert_has(&said, "master.md is full; to _memory/archive/: ");
     let master = world.master();
     assert!(master.chars().count() / 4 <= 650, "{}", master.len());
     assert_has(&master, "Prices are integers in cents");
@@ -668,6 +668,17 @@ fn an_agent_gets_the_sources_and_its_draft_is_checked() {
     assert_has(&said, "1 statement cites no note");
     assert_has(&world.master(), "- The draft is in [4f0c2a1e]");
     assert_has(&world.run(&[]), "nothing new");
+    assert_has(&world.run(&["--sources"]), "nothing new to write");
+    assert_has(&world.run(&["--sources", "--full"]), "Note [4f0c2a1e]");
+}
+
+#[test]
+fn the_sources_of_a_proposal_that_waits_are_not_printed_again() {
+    let world = World::shop();
+    world.run(&[]);
+    assert_has(&world.run(&["--sources"]), "nothing new to write");
+    world.note("n1", "2026-11-14", "Decision: Orders are numbered by year");
+    assert_has(&world.run(&["--sources"]), "Note [n1] of 2026-11-14");
 }
 
 #[test]
