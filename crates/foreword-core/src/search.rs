@@ -32,6 +32,7 @@ pub use filter::Filter;
 pub use fresh::{freshen, stale_factor};
 pub use fuse::{Meaning, search_by_meaning};
 pub use list::timeline;
+pub use rank::WEIGHTS;
 pub use sessions::{HITS_PER_SESSION, SessionTitle, SummaryLine, sessions, sessions_of};
 pub(crate) use words::{Word, register as register_parts, words};
 
@@ -249,35 +250,6 @@ fn best(
         }
     }
     Ok((hits, answer))
-}
-
-/// The best rows as FTS5 finds them by itself, with their scores: any word, all rows ranked.
-/// What a benchmark holds `search` against.
-pub fn rank_as_fts5_does(
-    store: &Store,
-    words: &str,
-    limit: u32,
-) -> rusqlite::Result<Vec<(i64, f64)>> {
-    let words = words::words(words);
-    let terms = words.iter().map(|word| word.whole.as_str());
-    let [title, body, tags, parts] = rank::WEIGHTS;
-    // FTS5 counts from zero down.
-    let mut statement = store.connection.prepare_cached(
-        "select rowid, -bm25(texts, :title, :body, :tags, :parts) as score
-         from texts
-         where texts match :expression
-         order by score desc
-         limit :limit",
-    )?;
-    let rows = statement.query_map(
-        named_params! {
-            ":expression": choose::any_of(terms),
-            ":title": title, ":body": body, ":tags": tags, ":parts": parts,
-            ":limit": limit,
-        },
-        |row| Ok((row.get(0)?, row.get(1)?)),
-    )?;
-    rows.collect()
 }
 
 /// What could be asked instead, as far as it would find something.

@@ -14,8 +14,8 @@ use super::plot::{self, Series};
 use super::process;
 use super::statistics::percentile;
 use super::world::World;
-use crate::platform::Lock;
-use crate::service;
+use foreword::platform::Lock;
+use foreword::service;
 
 /// Everything that is looked at, with how much more of it is still flat; none if growing is
 /// its nature.

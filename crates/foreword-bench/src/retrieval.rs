@@ -1,4 +1,4 @@
-//! `foreword bench retrieval`: does search find the sessions that answer a question?
+//! `foreword-bench retrieval`: does search find the sessions that answer a question?
 //!
 //! The data is a file of questions, one JSON object a line, each with its own haystack
 //! of sessions. All of them go into one fresh memory on disk, a project for each
@@ -21,10 +21,9 @@ use sha2::{Digest as _, Sha256};
 use uuid::Uuid;
 
 use super::statistics::{milliseconds, percentile};
-use crate::home::Home;
-use crate::service;
-use crate::service::sentence_model;
-use crate::show;
+use foreword::home::Home;
+use foreword::service;
+use foreword::service::sentence_model;
 
 #[derive(clap::Args)]
 pub struct Args {
@@ -149,7 +148,7 @@ pub fn run(args: &Args) -> anyhow::Result<()> {
 /// As JSON, or the figures beside those of words alone.
 pub fn print(report: &Map<String, Value>, as_json: bool) {
     if as_json {
-        println!("{}", show::json(&report.clone().into()));
+        println!("{:#}", Value::from(report.clone()));
         return;
     }
     let other = |name: &str| report.get("by_words").and_then(|it| it.get(name));

@@ -6,15 +6,15 @@
 
 use std::time::Instant;
 
-use anyhow::{Context as _, ensure};
-use foreword_core::store::{Store, TakenIn};
+use anyhow::ensure;
 use serde_json::{Value, json};
 
+use super::database::{self, Processed};
 use super::hooks::SAVED;
 use super::spawn::spawn;
 use super::statistics::{by_percentile, milliseconds, percentile};
+use super::system;
 use super::world::World;
-use crate::platform;
 
 const AT_ONCE: usize = 32;
 const EVENTS: usize = 10_000;
@@ -24,7 +24,7 @@ pub fn run(world: &mut World) -> anyhow::Result<Value> {
     let world = &*world;
     let start = Instant::now();
     let tell = |inputs: &[String]| -> Vec<f64> {
-        let inputs = inputs.iter().take_while(|_| !platform::interrupted());
+        let inputs = inputs.iter().take_while(|_| !system::interrupted());
         let spawned =
             inputs.filter_map(|it| spawn(world.command(&world.program, &["save"]), it).ok());
         let good = spawned.filter(|it| it.success && it.answer == SAVED);
@@ -37,12 +37,11 @@ pub fn run(world: &mut World) -> anyhow::Result<Value> {
         times.flatten().collect()
     });
     let hooks_done = start.elapsed();
-    ensure!(!platform::interrupted(), "interrupted");
+    ensure!(!system::interrupted(), "interrupted");
     world.drain()?;
     let drained = start.elapsed();
-    let store = Store::look(&world.home.memory())?.context("there is no memory after the burst")?;
-    let stored = store.taken_in()?;
-    let all = TakenIn {
+    let stored = database::processed(&database::look(&world.home.memory())?)?;
+    let all = Processed {
         processed: EVENTS as u64,
         events: EVENTS as u64,
         keys: EVENTS as u64,

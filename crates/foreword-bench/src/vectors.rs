@@ -1,4 +1,4 @@
-//! `foreword bench vectors`: what search by meaning costs below the database.
+//! `foreword-bench vectors`: what search by meaning costs below the database.
 //!
 //! Vectors are made up: around a few hundred centres, as subjects have neighbours. With the
 //! installed model the centres are vectors of made-up texts, else chance alone; with `--data`
@@ -17,10 +17,11 @@ use foreword_core::text;
 use foreword_embed::Model;
 use serde_json::{Value, json};
 
+use super::random::Random;
 use super::statistics::{median, milliseconds, percentile};
 use super::{machine, process, speech};
-use crate::service;
-use crate::{home, show};
+use foreword::home;
+use foreword::service;
 
 #[derive(clap::Args)]
 pub struct Args {
@@ -30,7 +31,7 @@ pub struct Args {
     /// How many queries
     #[arg(long, default_value_t = 100)]
     queries: usize,
-    /// Of real texts: the questions and sessions that `bench retrieval` takes
+    /// Of real texts: the questions and sessions that `foreword-bench retrieval` takes
     #[arg(long, value_name = "FILE")]
     data: Option<PathBuf>,
     /// Print JSON
@@ -56,7 +57,7 @@ pub fn run(args: &Args) -> anyhow::Result<()> {
         "embedding": model.as_ref().map(embedding),
     });
     if args.json {
-        println!("{}", show::json(&report));
+        println!("{report:#}");
         return Ok(());
     }
     for part in ["index", "embedding"] {
@@ -87,7 +88,7 @@ fn vectors(args: &Args, model: Option<&Model>) -> anyhow::Result<[Vec<Vector>; 2
         let texts = texts.into_iter().collect();
         return Ok([embed(texts, args.count), embed(questions, args.queries)]);
     }
-    let mut chance = Chance(0x9e37_79b9_7f4a_7c15);
+    let mut random = Random::new(0x9e37_79b9_7f4a_7c15);
     let centres: Vec<Vector> = match model {
         Some(model) => {
             let texts = speech::queries(CENTRES);
@@ -95,15 +96,18 @@ fn vectors(args: &Args, model: Option<&Model>) -> anyhow::Result<[Vec<Vector>; 2
             model.embed_all(&texts, 2)
         }
         None => (0..CENTRES)
-            .map(|_| chance.near(&[0.0; DIMENSIONS], 1.0))
+            .map(|_| near(&mut random, &[0.0; DIMENSIONS], 1.0))
             .collect(),
     };
-    let mut near = |centre| {
+    let mut neighbour = |centre| {
         // From nearly the same to hardly alike.
-        let far = 0.05 + 0.045 * chance.next();
-        chance.near(centre, far)
+        let far = 0.05 + 0.045 * random.sign();
+        near(&mut random, centre, far)
     };
-    let mut made = |count| centres.iter().cycle().take(count).map(&mut near).collect();
+    let mut made = |count| {
+        let centres = centres.iter().cycle().take(count);
+        centres.map(&mut neighbour).collect()
+    };
     Ok([made(args.count), made(args.queries)])
 }
 
@@ -191,25 +195,13 @@ fn embedding(model: &Model) -> Value {
     })
 }
 
-/// xorshift: the same in every run.
-pub struct Chance(pub u64);
-
-impl Chance {
-    fn next(&mut self) -> f32 {
-        self.0 ^= self.0 << 13;
-        self.0 ^= self.0 >> 7;
-        self.0 ^= self.0 << 17;
-        (self.0 >> 40) as f32 / (1_u64 << 23) as f32 - 1.0
-    }
-
-    /// Of length one, that far from another.
-    pub fn near(&mut self, centre: &Vector, far: f32) -> Vector {
-        let vector = centre.map(|number| number + far * self.next());
-        let length = vector
-            .iter()
-            .map(|number| number * number)
-            .sum::<f32>()
-            .sqrt();
-        vector.map(|number| number / length)
-    }
+/// A vector of length one, that far from another.
+pub fn near(random: &mut Random, centre: &Vector, far: f32) -> Vector {
+    let vector = centre.map(|number| number + far * random.sign());
+    let length = vector
+        .iter()
+        .map(|number| number * number)
+        .sum::<f32>()
+        .sqrt();
+    vector.map(|number| number / length)
 }

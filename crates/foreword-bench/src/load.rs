@@ -1,4 +1,4 @@
-//! `foreword bench load`: many events a second, for a while.
+//! `foreword-bench load`: many events a second, for a while.
 //!
 //! Each session is a thread that runs real hooks, one after the other as a host does, at its
 //! share of the rate; the worker that they start works beside them. `/bin/true` is spawned in the
@@ -13,11 +13,13 @@ use anyhow::ensure;
 use serde_json::{Value, json};
 
 use super::census::Census;
+use super::machine;
 use super::report::{self, with};
 use super::spawn::{REFERENCE, spawn};
 use super::statistics::{by_percentile, percentile};
+use super::system;
 use super::trial::Trial;
-use crate::platform;
+use foreword::platform;
 
 #[derive(clap::Args)]
 pub struct Args {
@@ -50,9 +52,9 @@ struct Told {
 }
 
 pub fn run(args: &Args) -> anyhow::Result<()> {
-    platform::note_interrupts();
+    system::note_interrupts();
     platform::make_files_private();
-    let mut trial = Trial::new(args.sessions, OUTPUT)?;
+    let mut trial = Trial::new(&machine::beside()?, args.sessions, OUTPUT)?;
     let mut census = Census::new();
     let mut yardstick = Vec::new();
     let spawned = |program: &Path, mark: u32| -> anyhow::Result<Told> {

@@ -1,4 +1,4 @@
-//! `foreword bench agent`: what it costs to have a model remember a working day.
+//! `foreword-bench agent`: what it costs to have a model remember a working day.
 //!
 //! A recorded session (`recording`) is told to the real hooks; the real worker asks a
 //! model that is a server in this process (`model`), which answers in the right form
@@ -21,10 +21,11 @@ use foreword_core::store::{ItemBody, Store};
 use serde_json::{Value, json};
 
 use super::spawn::spawn;
+use super::system;
 use super::world::World;
-use super::{machine, process, report};
-use crate::platform::{self, Lock};
-use crate::start::control::wait_for_lock;
+use super::{database, machine, process, report};
+use foreword::platform::{self, Lock};
+use foreword::start::control::wait_for_lock;
 use model::Model;
 use recording::Recording;
 
@@ -59,7 +60,7 @@ enum Worker {
 }
 
 pub fn run(args: &Args) -> anyhow::Result<()> {
-    platform::note_interrupts();
+    system::note_interrupts();
     platform::make_files_private();
     let program = machine::program(args.program.as_deref())?;
     let recording = Recording::read(&args.session)?;
@@ -112,7 +113,7 @@ fn live_through(
     let mut seen = Seen::default();
     let mut events = 0;
     for (hook, input) in recording.lines(world) {
-        ensure!(!platform::interrupted(), "interrupted");
+        ensure!(!system::interrupted(), "interrupted");
         let told = spawn(world.command(&world.program, &[hook]), &input)?;
         ensure!(told.success, "the hook {hook} failed");
         events += 1;
@@ -137,7 +138,7 @@ fn live_through(
     let part = |number: u64, of: u64| (number as f64 / of as f64 * 100.0).round() / 100.0;
     Ok(json!({
         "events": events,
-        "stored": store.taken_in()?.processed,
+        "stored": database::processed(&database::look(&world.home.memory())?)?.processed,
         "calls": counted.calls,
         "input_tokens": counted.input,
         "instruction_tokens": counted.instructions,

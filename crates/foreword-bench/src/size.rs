@@ -9,9 +9,9 @@ use foreword_core::model::{EventKind, Millis, Payload};
 use foreword_core::store::{Batch, Replaces, Store};
 
 use super::memories::{self, Session};
-use crate::config::Config;
-use crate::home::{self, Home};
-use crate::service;
+use foreword::config::Config;
+use foreword::home::{self, Home};
+use foreword::service;
 use foreword_core::text::size;
 
 #[derive(clap::Args)]

@@ -1,4 +1,4 @@
-//! `foreword bench hooks`: what a hook costs the session that waits for it.
+//! `foreword-bench hooks`: what a hook costs the session that waits for it.
 //!
 //! A scenario is a hook, its input and the state that the worker is in. In each
 //! round `/bin/true` and the hook are spawned in turn, with the same input on
@@ -16,10 +16,11 @@ use super::host::Host;
 use super::machine::{self, Linkage};
 use super::spawn::{REFERENCE, Spawned, spawn};
 use super::statistics::{PERCENTILES, Rounds, by_percentile, percentile};
+use super::system;
 use super::world::World;
 use super::{burst, memories, report};
-use crate::platform;
-use crate::service;
+use foreword::platform;
+use foreword::service;
 
 #[derive(clap::Args)]
 pub struct Args {
@@ -81,7 +82,7 @@ const INDEX: &str = r#"{"hookSpecificOutput":{"additionalContext":"<foreword-mem
 pub const SAVED: &str = r#"{"continue":true,"suppressOutput":true}"#;
 
 pub fn run(args: &Args) -> anyhow::Result<()> {
-    platform::note_interrupts();
+    system::note_interrupts();
     platform::make_files_private();
     let program = machine::program(args.program.as_deref())?;
     let wanted = |key: &str| args.only.as_ref().is_none_or(|only| key.contains(only));
@@ -255,7 +256,7 @@ fn one_round(
 ) -> anyhow::Result<(Vec<Spawned>, Vec<Spawned>)> {
     let (mut references, mut hooks) = (Vec::new(), Vec::new());
     for number in 0..samples {
-        ensure!(!platform::interrupted(), "interrupted");
+        ensure!(!system::interrupted(), "interrupted");
         let input = (scenario.input)(&mut world.host);
         let arguments = &[scenario.hook.name()];
         let reference = || spawn(world.command(REFERENCE.as_ref(), arguments), &input);

@@ -1,4 +1,4 @@
-//! `foreword bench soak`: fifty sessions come and go for a while, hooks and workers are
+//! `foreword-bench soak`: fifty sessions come and go for a while, hooks and workers are
 //! killed at random moments, and the model is out of order again and again.
 //!
 //! The model is a server of this process (`agent/model`); hooks and workers are real processes.
@@ -14,12 +14,14 @@ use serde_json::json;
 
 use super::agent::model::Model;
 use super::census::Census;
+use super::machine;
 use super::process::{self, pass};
 use super::random::Random;
 use super::report::{self, with};
+use super::system;
 use super::trial::{Trial, was_killed};
-use crate::home;
-use crate::platform::{self, Lock};
+use foreword::home;
+use foreword::platform::{self, Lock};
 
 #[derive(clap::Args)]
 pub struct Args {
@@ -54,11 +56,11 @@ const KILLS_PER_OUTAGE: f64 = 6.0;
 const PATIENCE: Duration = Duration::from_secs(15);
 
 pub fn run(args: &Args) -> anyhow::Result<()> {
-    platform::note_interrupts();
+    system::note_interrupts();
     platform::make_files_private();
     let seed = args.seed.unwrap_or_else(|| home::now().unsigned_abs());
     let model = Model::start()?;
-    let mut trial = Trial::new(args.sessions, OUTPUT)?;
+    let mut trial = Trial::new(&machine::beside()?, args.sessions, OUTPUT)?;
     trial.world.environment = environment(&model);
     let mut weather = Weather::new(&model, args.minutes, Random::new(seed));
     let mut census = Census::new();

@@ -1,4 +1,4 @@
-//! `foreword bench search`: what finding costs as the memory grows.
+//! `foreword-bench search`: what finding costs as the memory grows.
 //!
 //! Made-up observations (`memories`) go into a memory on disk. The same queries are then asked of
 //! Foreword and of FTS5 as it comes (`order by bm25()`, any word), in turn, so that both see
@@ -12,15 +12,16 @@
 use std::path::PathBuf;
 
 use anyhow::Context as _;
-use foreword_core::search::{Filter, Query, Sort, rank_as_fts5_does, search};
+use foreword_core::search::{Filter, Query, Sort, search};
 use foreword_core::store::Store;
 use serde_json::{Value, json};
 
+use super::database::{self, rank_as_fts5_does};
 use super::memories::{self, Shape};
 use super::plot::{self, Series};
 use super::statistics::Rounds;
 use super::{hybrid, report, server, speech};
-use crate::home::Home;
+use foreword::home::Home;
 
 #[derive(clap::Args)]
 pub struct Args {
@@ -101,6 +102,7 @@ fn measure(rows: u32, args: &Args) -> anyhow::Result<Value> {
     };
 
     let store = open()?;
+    let memory = database::look(&home.memory())?;
     let queries = speech::queries(args.queries);
     let [mut ours, mut first, mut stock] = [const { Rounds(Vec::new()) }; 3];
     for _ in 0..args.rounds {
@@ -109,14 +111,14 @@ fn measure(rows: u32, args: &Args) -> anyhow::Result<Value> {
         }
         for words in &queries {
             ours.add(|| ask(&store, words))?;
-            stock.add(|| Ok(rank_as_fts5_does(&store, words, TOP as u32)?))?;
+            stock.add(|| Ok(rank_as_fts5_does(&memory, words, TOP as u32)?))?;
             first.add(|| ask(&open()?, words))?;
         }
     }
     let (mut strict, mut with_ties) = (Vec::new(), Vec::new());
     for words in &queries {
         // Enough to see the rows that tie with the tenth.
-        let truth = rank_as_fts5_does(&store, words, TOP as u32 * 10)?;
+        let truth = rank_as_fts5_does(&memory, words, TOP as u32 * 10)?;
         let (strictly, with_tied) = recall(&ask(&store, words)?, &truth);
         strict.push(strictly);
         with_ties.push(with_tied);

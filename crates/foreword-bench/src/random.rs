@@ -18,6 +18,11 @@ impl Random {
         f64::from(self.next()) / (f64::from(u32::MAX) + 1.0)
     }
 
+    /// From minus one up to one.
+    pub fn sign(&mut self) -> f32 {
+        (self.part() * 2.0 - 1.0) as f32
+    }
+
     /// A moment before this time is over.
     pub fn moment(&mut self, within: Duration) -> Duration {
         within.mul_f64(self.part())

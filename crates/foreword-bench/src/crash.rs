@@ -1,4 +1,4 @@
-//! `foreword bench crash`: kills hooks and workers, and looks whether anything is lost,
+//! `foreword-bench crash`: kills hooks and workers, and looks whether anything is lost,
 //! doubled or stuck.
 //!
 //! In each round some hooks and a worker run at once and are killed at random moments; in a
@@ -18,11 +18,13 @@ use foreword_core::store::Store;
 use serde_json::json;
 
 use super::agent::model::Model;
+use super::machine;
 use super::process::pass;
 use super::random::Random;
 use super::report::{self, with};
+use super::system;
 use super::trial::{Audit, Process, Trial, was_killed};
-use crate::{home, platform};
+use foreword::{home, platform};
 
 #[derive(clap::Args)]
 pub struct Args {
@@ -48,7 +50,7 @@ const ROUNDS_PER_HOME: u32 = 20;
 const HOOKS_AT_ONCE: u32 = 3;
 
 pub fn run(args: &Args) -> anyhow::Result<()> {
-    platform::note_interrupts();
+    system::note_interrupts();
     platform::make_files_private();
     ensure!(
         args.plant.is_none() || fault::BUILT_IN,
@@ -71,7 +73,7 @@ pub fn run(args: &Args) -> anyhow::Result<()> {
     };
     let mut points = points.iter().filter(|it| can_be_visited(it)).cycle();
     for round in 0..args.rounds {
-        ensure!(!platform::interrupted(), "interrupted");
+        ensure!(!system::interrupted(), "interrupted");
         crash
             .round(round, points.next().copied())
             .with_context(|| format!("round {round} with seed {seed}"))?;
@@ -119,7 +121,7 @@ struct Victim {
 }
 
 fn new_trial(plant: Option<&str>) -> anyhow::Result<Trial> {
-    let mut trial = Trial::new(SESSIONS, OUTPUT)?;
+    let mut trial = Trial::new(&machine::beside()?, SESSIONS, OUTPUT)?;
     let environment = &mut trial.world.environment;
     environment.push(("FOREWORD_WORKER_BATCH_WAIT_SECONDS", "0".to_owned()));
     if let Some(plant) = plant {

@@ -1,4 +1,4 @@
-//! How much memory the MCP server takes: a real one, asked what `bench search` asks.
+//! How much memory the MCP server takes: a real one, asked what `foreword-bench search` asks.
 //!
 //! The kernel notes the most that a process ever had, so it is enough to look once, when all
 //! queries are answered.
@@ -9,12 +9,12 @@ use std::process::{Child, Command, Stdio};
 use anyhow::{Context as _, ensure};
 use serde_json::{Value, json};
 
-use super::process;
-use crate::home::Home;
+use super::{machine, process};
+use foreword::home::Home;
 
 /// The most memory in bytes that a server had while it answered these queries.
 pub fn most_memory(home: &Home, queries: &[String]) -> anyhow::Result<u64> {
-    let mut server = Command::new(std::env::current_exe()?)
+    let mut server = Command::new(machine::beside()?)
         .arg("mcp")
         .current_dir(home.dir())
         .env("FOREWORD_HOME", home.dir())

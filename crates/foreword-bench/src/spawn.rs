@@ -7,7 +7,7 @@ use std::time::Instant;
 use anyhow::Context as _;
 
 use super::statistics;
-use crate::platform;
+use super::system;
 
 /// What everything is compared to: the cheapest program that there is.
 pub const REFERENCE: &str = "/bin/true";
@@ -39,7 +39,7 @@ pub fn spawn(mut command: Command, input: &str) -> anyhow::Result<Spawned> {
     // `/bin/true` leaves without reading; so may a hook that has seen enough.
     let _ = to_stdin.write_all(rest);
     drop(to_stdin);
-    let ended = platform::wait_counting(&child)?;
+    let ended = system::wait_counting(&child)?;
     let milliseconds = statistics::milliseconds(start.elapsed());
 
     let mut answer = String::new();

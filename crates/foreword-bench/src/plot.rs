@@ -1,5 +1,5 @@
-//! Draws numbers that grow or stay: over time (`bench load`, `bench soak`), or with the
-//! size of a memory (`bench search`). An SVG is text and needs nothing to make.
+//! Draws numbers that grow or stay: over time (`foreword-bench load`, `foreword-bench soak`), or with the
+//! size of a memory (`foreword-bench search`). An SVG is text and needs nothing to make.
 
 use std::fmt::Write as _;
 use std::path::Path;

@@ -8,7 +8,7 @@ use foreword_core::store::{Batch, Replaces, Store, Told};
 use uuid::Uuid;
 
 use super::speech::Speech;
-use crate::home::{self, Home};
+use foreword::home::{self, Home};
 
 /// How much a session has.
 #[derive(Clone, Copy)]

@@ -1,8 +1,9 @@
-//! A throw-away home with a project, and the program in it: for the benches and the demo.
+//! A throw-away home with a project, and the program in it.
 //!
 //! The worker here is the program's own, started and ended as a user would. It is
 //! ended when the world goes, so that a bench leaves no process and no folder.
 
+use std::os::unix::net::UnixDatagram;
 use std::path::{Path, PathBuf};
 use std::process::{Command, Stdio};
 
@@ -14,10 +15,10 @@ use foreword_core::queue::Queue;
 use uuid::Uuid;
 
 use super::host::Host;
-use crate::home::{self, Home};
-use crate::platform::{self, Lock};
-use crate::start;
-use crate::start::control::wait_for_lock;
+use foreword::home::{self, Home};
+use foreword::platform::{self, Lock};
+use foreword::start;
+use foreword::start::control::wait_for_lock;
 
 pub struct World {
     pub program: PathBuf,
@@ -30,18 +31,13 @@ pub struct World {
 
 impl World {
     pub fn new(program: &Path) -> anyhow::Result<World> {
-        let world = World::without_git(program)?;
-        make_repository(&world.host.project)?;
-        Ok(world)
-    }
-
-    pub fn without_git(program: &Path) -> anyhow::Result<World> {
         let dir = tempfile::Builder::new()
             .prefix("foreword-")
             .tempdir()
             .context("could not make a throw-away home")?;
         let project = std::fs::canonicalize(dir.path())?.join("user/work/pay");
         std::fs::create_dir_all(&project)?;
+        make_repository(&project)?;
         Ok(World {
             program: program.to_owned(),
             home: Home::at(dir.path().join("user/.foreword")),
@@ -100,7 +96,8 @@ impl World {
             let input = self.host.bash(5_000);
             queue.push(&captured(&input, Some(&self.host.project))?)?;
         }
-        start::wake_worker(&self.home);
+        // `start::wake_worker` would start this program as a worker if none lives.
+        UnixDatagram::unbound()?.send_to(start::WAKE, self.home.socket())?;
         Ok(())
     }
 

@@ -6,7 +6,7 @@ use foreword_core::text::{self, one_line};
 use serde_json::{Value, json};
 
 use super::machine;
-use crate::{home, show};
+use foreword::home;
 
 /// Prints what a bench has measured, with when and where that was.
 pub fn print(bench: &str, measured: Value, as_json: bool) {
@@ -17,7 +17,7 @@ pub fn print(bench: &str, measured: Value, as_json: bool) {
     });
     let report = with(head, measured);
     if as_json {
-        println!("{}", show::json(&report));
+        println!("{report:#}");
     } else {
         print!("{}", lines(&report, ""));
     }

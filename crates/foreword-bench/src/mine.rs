@@ -1,4 +1,4 @@
-//! `foreword bench mine`: does search find, in your own memory, what you came back to?
+//! `foreword-bench mine`: does search find, in your own memory, what you came back to?
 //!
 //! Each prompt whose turn touched files that earlier sessions had touched is asked as a question, as
 //! if nothing had been remembered since its session began. Those earlier sessions should be
@@ -9,12 +9,13 @@ use std::collections::BTreeSet;
 
 use anyhow::{Context as _, ensure};
 use foreword_core::search::{Filter, Meaning, Query, Sort, search, search_by_meaning};
-use foreword_core::store::{Loaded, Return, Store};
+use foreword_core::store::{Loaded, Store};
 use foreword_embed::Model;
 
+use super::database::{self, Return};
 use super::retrieval::{self, Asked};
-use crate::service;
-use crate::service::{embed_client, sentence_model};
+use foreword::service;
+use foreword::service::{embed_client, sentence_model};
 
 #[derive(clap::Args)]
 pub struct Args {
@@ -33,8 +34,8 @@ const HITS: u32 = 100;
 
 pub fn run(args: &Args) -> anyhow::Result<()> {
     let home = service::home_to_look_at()?;
-    let store = crate::service::memory(&home)?.context("nothing is remembered yet")?;
-    let mut returns = store.returns(args.prompts)?;
+    let store = service::memory(&home)?.context("nothing is remembered yet")?;
+    let mut returns = database::returns(&database::look(&home.memory())?, args.prompts)?;
     returns.retain(|it| it.prompt.split_whitespace().nth(2).is_some());
     ensure!(
         returns.len() >= LEAST,

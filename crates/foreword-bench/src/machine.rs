@@ -2,7 +2,7 @@
 
 use std::path::{Path, PathBuf};
 
-use anyhow::Context as _;
+use anyhow::{Context as _, ensure};
 use serde::Serialize;
 
 #[derive(Serialize)]
@@ -44,13 +44,23 @@ pub fn this() -> Machine {
     }
 }
 
-/// The program that is measured: the one that runs, unless another is named.
+/// The program `foreword` that lies in the folder of this one.
+pub fn beside() -> anyhow::Result<PathBuf> {
+    let program = std::env::current_exe()?.with_file_name("foreword");
+    ensure!(
+        program.exists(),
+        "there is no {}: `cargo build` builds both programs (with --release, those of target/release)",
+        program.display()
+    );
+    Ok(program)
+}
+
+/// The program that is measured: the one beside this, unless another is named.
 pub fn program(named: Option<&Path>) -> anyhow::Result<Program> {
     let path = match named {
-        Some(path) => std::fs::canonicalize(path),
-        None => std::env::current_exe(),
+        Some(path) => std::fs::canonicalize(path).context("there is no such program")?,
+        None => beside()?,
     };
-    let path = path.context("there is no such program")?;
     let image =
         std::fs::read(&path).with_context(|| format!("could not read {}", path.display()))?;
     Ok(Program {

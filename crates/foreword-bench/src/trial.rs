@@ -7,6 +7,7 @@
 use std::collections::BTreeSet;
 use std::io::Write as _;
 use std::os::unix::process::ExitStatusExt as _;
+use std::path::Path;
 use std::process::{Child, Command, ExitStatus, Stdio};
 use std::sync::atomic::{AtomicU32, Ordering};
 use std::time::{Duration, Instant};
@@ -17,13 +18,16 @@ use foreword_core::queue::Queue;
 use foreword_core::safety::check::Wrong;
 use foreword_core::spool;
 use foreword_core::store::Store;
+use rusqlite::Connection;
 use serde::Serialize;
 use serde_json::{Value, json};
 
+use super::database::{self, Marks, Processed};
 use super::host;
 use super::process::{self, pass};
+use super::system;
 use super::world::World;
-use crate::{platform, start};
+use foreword::{platform, start};
 
 /// A prompt, six tool uses and a stop.
 const EVENTS_PER_TURN: u32 = 8;
@@ -43,9 +47,9 @@ pub struct Trial {
 }
 
 impl Trial {
-    pub fn new(sessions: u32, output: usize) -> anyhow::Result<Trial> {
+    pub fn new(program: &Path, sessions: u32, output: usize) -> anyhow::Result<Trial> {
         Ok(Trial {
-            world: World::new(&std::env::current_exe()?)?,
+            world: World::new(program)?,
             sessions,
             output,
             accepted: BTreeSet::new(),
@@ -161,7 +165,7 @@ impl Trial {
                 all.extend(told.map_err(|_| anyhow!("a thread of the bench panicked"))??);
             }
             watched?;
-            ensure!(!platform::interrupted(), "interrupted");
+            ensure!(!system::interrupted(), "interrupted");
             Ok(all)
         })
     }
@@ -204,28 +208,27 @@ impl Trial {
         let home = &self.world.home;
         let queue = audit.open(Queue::look(&home.queue()))?;
         let store = audit.open(Store::look(&home.memory()))?;
-        let stored = store
-            .as_ref()
-            .map_or(Ok(Default::default()), Store::marks)?;
-        let queued = queue
-            .as_ref()
-            .map_or(Ok(Default::default()), Queue::marks)?;
+        let (mut stored, mut queued) = (Marks::new(), Marks::new());
+        if store.is_some() {
+            let memory = database::look(&home.memory())?;
+            stored = database::marks(&memory)?;
+            audit.add_repeated(&memory)?;
+        }
+        if queue.is_some() {
+            queued = database::marks(&database::look(&home.queue())?)?;
+        }
         let count = |mark: &u32| stored.get(mark).unwrap_or(&0) + queued.get(mark).unwrap_or(&0);
         for mark in self.accepted.iter().filter(|mark| count(mark) == 0) {
             audit.lost += 1;
             audit.see(format!("mark {mark} is lost"));
         }
-        for (mark, times) in stored.iter().filter(|(mark, _)| count(mark) > 1) {
+        // An event that was stored and came back is stored twice, or is in both databases.
+        for mark in stored.keys().filter(|mark| count(mark) > 1) {
             audit.doubled += 1;
-            audit.see(format!("mark {mark} is stored {times} times"));
+            audit.see(format!("mark {mark} is there {} times", count(mark)));
         }
         audit.stored += stored.len() as u64;
         if let Some(store) = store {
-            let twice = store.told_twice()?;
-            audit.doubled += twice;
-            if twice > 0 {
-                audit.see(format!("{twice} prompts, observations or summaries twice"));
-            }
             audit.damage(store.check()?);
         }
         if let Some(queue) = queue {
@@ -282,6 +285,24 @@ impl Audit {
         if self.seen.len() < SEEN_MAX {
             self.seen.push(what);
         }
+    }
+
+    /// What was derived a second time, and events that are processed but not stored.
+    fn add_repeated(&mut self, memory: &Connection) -> anyhow::Result<()> {
+        let twice = database::derived_twice(memory)?;
+        self.doubled += twice;
+        if twice > 0 {
+            self.see(format!("{twice} prompts, observations or summaries twice"));
+        }
+        let Processed {
+            processed, events, ..
+        } = database::processed(memory)?;
+        let missing = processed.saturating_sub(events);
+        self.lost += missing;
+        if missing > 0 {
+            self.see(format!("{missing} events are processed but not stored"));
+        }
+        Ok(())
     }
 
     fn damage(&mut self, wrong: Vec<Wrong>) {
@@ -342,7 +363,7 @@ fn wait_until(moment: Instant, end: Instant) -> bool {
     const LOOK_UP: Duration = Duration::from_millis(100);
     loop {
         let now = Instant::now();
-        if now >= end || moment >= end || platform::interrupted() {
+        if now >= end || moment >= end || system::interrupted() {
             return false;
         }
         if moment <= now {

@@ -13,16 +13,16 @@ use foreword_core::search::vectors::DIMENSIONS;
 use foreword_core::store::{Loaded, Store};
 use serde_json::{Value, json};
 
+use super::process::pass;
+use super::random::Random;
 use super::statistics::{median, milliseconds, percentile};
-use super::vectors::Chance;
-use super::{process, server};
-use crate::home::Home;
-use crate::platform::Lock;
-use crate::service::embed_client::{self, Ranking};
-use crate::service::home_to_look_at;
-use crate::service::sentence_model;
-use crate::start;
-use crate::start::control::end_running;
+use super::vectors::near;
+use super::{machine, process, server};
+use foreword::home::Home;
+use foreword::platform::Lock;
+use foreword::service::home_to_look_at;
+use foreword::service::{embed_client, sentence_model};
+use foreword::start::control::end_running;
 
 /// None without the model.
 pub fn measure(
@@ -39,7 +39,12 @@ pub fn measure(
     if !home.model().exists() {
         std::os::unix::fs::symlink(std::path::absolute(model)?, home.model())?;
     }
-    start::start_worker(home).context("could not start a worker")?;
+    let mut start = Command::new(machine::beside()?);
+    start
+        .args(["worker", "start"])
+        .env("FOREWORD_HOME", home.dir());
+    let started = start.stdout(Stdio::null()).status()?;
+    ensure!(started.success(), "could not start a worker");
     let measured = with_worker(home, queries, query);
     end_running(home)?;
     measured.map(Some)
@@ -63,8 +68,7 @@ fn with_worker(
     while !ask("are you there")?.1 {
         let waited = started.elapsed() < Duration::from_secs(60);
         ensure!(waited, "the worker does not answer in time on this machine");
-        #[expect(clippy::disallowed_methods, reason = "it is asked until it answers")]
-        std::thread::sleep(Duration::from_millis(50));
+        pass(Duration::from_millis(50));
     }
     let (mut times, mut cold, mut by_words) = (Vec::new(), Vec::new(), 0);
     for words in queries {
@@ -74,7 +78,7 @@ fn with_worker(
     }
     for words in queries.iter().take(20) {
         let started = Instant::now();
-        let mut command = Command::new(std::env::current_exe()?);
+        let mut command = Command::new(machine::beside()?);
         command.args(["search", "--all-projects", words.as_str()]);
         command
             .env("FOREWORD_HOME", home.dir())
@@ -82,7 +86,7 @@ fn with_worker(
         ensure!(command.status()?.success(), "a search failed");
         cold.push(milliseconds(started.elapsed()));
     }
-    // Who was started is not who stays.
+    // The process that `worker start` ran has exited; the worker it started holds the lock.
     let worker = Lock::holder(&home.lock())?.context("the worker is gone")?;
     Ok(json!({
         "ms": {"p50": percentile(&times, 50), "p95": percentile(&times, 95)},
@@ -108,14 +112,14 @@ fn load(store: &Store) -> anyhow::Result<f64> {
 
 /// Gives every record a vector in no direction.
 fn make_up(store: &mut Store) -> anyhow::Result<()> {
-    let mut chance = Chance(1);
+    let mut random = Random::new(1);
     loop {
         let items = store.unembedded(sentence_model::NAME, 4096)?;
         let made = items.into_iter().map(|it| {
             let vectors = it
                 .records
                 .iter()
-                .map(|_| chance.near(&[0.0; DIMENSIONS], 1.0))
+                .map(|_| near(&mut random, &[0.0; DIMENSIONS], 1.0))
                 .collect();
             (it, vectors)
         });
