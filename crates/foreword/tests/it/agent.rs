@@ -6,17 +6,25 @@
 //! call to look at, `poison` what one bad event costs the others, `leash` how long a model
 //! is waited for, `logs` what is noted of it all, and `table` everything that can go wrong, with what becomes of the events.
 
+#[cfg(feature = "full-tests")]
 mod calls;
+#[cfg(feature = "full-tests")]
 mod conformance;
+#[cfg(feature = "full-tests")]
 mod leash;
+#[cfg(feature = "full-tests")]
 mod logs;
+#[cfg(feature = "full-tests")]
 mod poison;
 pub mod server;
+#[cfg(feature = "full-tests")]
 mod table;
+#[cfg(feature = "full-tests")]
 mod turns;
 pub mod world;
 
 /// Makes a test of each sentence for each provider.
+#[cfg(feature = "full-tests")]
 macro_rules! for_each {
     ($providers:tt $sentences:tt) => {
         $crate::agent::for_each!(@ $providers $sentences);
@@ -36,4 +44,5 @@ macro_rules! for_each {
         }
     };
 }
+#[cfg(feature = "full-tests")]
 use for_each;

@@ -81,6 +81,7 @@ fn shown(reply: &Reply) -> String {
 }
 
 #[test]
+#[cfg_attr(not(feature = "full-tests"), ignore = "slow; scripts/test runs it")]
 fn a_megabyte_of_tags_is_read_in_no_time() {
     let tags = [
         "<observation>",
