@@ -286,3 +286,41 @@ fn a_model_that_is_switched_off_is_not_asked_again() {
     assert_eq!(agent.questions().len(), asked);
     assert!(agent.count("observations where provider = 'offline'") > 0);
 }
+
+#[test]
+fn a_key_that_is_there_now_is_used_by_retry_also_beside_a_worker_that_has_none() {
+    let mut agent = Agent::new(Provider::Anthropic);
+    let key = agent.sandbox.set("ANTHROPIC_API_KEY", "").unwrap();
+    agent.tell_turn(&agent.host("s1"));
+    let mut worker = agent.worker();
+    wait_until("the worker has found no key", || {
+        agent
+            .sandbox
+            .log("worker.log")
+            .contains("events wait: auth")
+    });
+    agent.sandbox.set("ANTHROPIC_API_KEY", key);
+    agent.sandbox.run(&["retry"]);
+    worker.wait().unwrap();
+    agent.assert_all_is_stored();
+}
+
+#[test]
+fn what_a_model_summed_up_stays_when_doing_it_again_fails_half_way() {
+    let mut agent = Agent::new(Provider::Anthropic);
+    agent.sandbox.set("FOREWORD_WORKER_BATCH_MAX", "2");
+    agent.tell_turn(&agent.host("s1"));
+    agent.sandbox.drain();
+    agent.sandbox.run(&["worker", "stop"]);
+    let before = agent.column("select provider || completed from summaries");
+    agent.script(&json!({
+        "turns": ["<nothing>only parts</nothing>"],
+        "then": {"error": {"status": 500, "type": "api_error", "message": "no"}},
+    }));
+    let again = agent.sandbox.command(&["redo", "s1"]).output().unwrap();
+    assert!(!again.status.success());
+    assert_eq!(
+        agent.column("select provider || completed from summaries"),
+        before
+    );
+}
