@@ -20,6 +20,7 @@ fn assert_each_costs_less_than_the_next(levels: &[String]) {
 }
 
 #[test]
+#[cfg_attr(not(feature = "full-tests"), ignore = "slow; scripts/test runs it")]
 fn each_level_costs_less_than_the_next_on_both_roads() {
     for (name, project) in SESSIONS {
         let Replay {

@@ -1,5 +1,6 @@
 //! The MCP server as a client meets it: the real program, spoken to line by line.
 
+#[cfg(feature = "full-tests")]
 mod clients;
 
 use std::io::{BufRead as _, BufReader, Write as _};

@@ -86,6 +86,7 @@ fn shown(reply: &Reply) -> String {
 
 /// This takes seconds in a debug build; if anything were quadratic it would take hours.
 #[test]
+#[cfg_attr(not(feature = "full-tests"), ignore = "slow; scripts/test runs it")]
 fn a_megabyte_of_tags_is_read_in_linear_time() {
     let tags = [
         "<observation>",

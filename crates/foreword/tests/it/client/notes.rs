@@ -8,7 +8,7 @@ use serde_json::{Value, json};
 
 use super::claude::Claude;
 use super::model::Model;
-use crate::support::{assert_same, tree};
+use crate::support::{assert_same, checkout, claude_client, tree};
 
 const PROGRAM: &str = env!("CARGO_BIN_EXE_foreword");
 /// The master that the agent writes of the five notes.
@@ -291,9 +291,9 @@ fn five_notes_are_synthesized_in_a_context_of_their_own_and_recalled() {
 #[test]
 fn the_plugin_is_valid_and_its_skills_run() {
     let mut claude = Claude::new(|_| json!([]));
-    let plugin = super::repository().join("plugin");
-    for folder in [&plugin, &super::repository()] {
-        let mut command = std::process::Command::new(super::binary());
+    let plugin = checkout().join("plugin");
+    for folder in [&plugin, &checkout()] {
+        let mut command = std::process::Command::new(claude_client());
         command
             .args(["plugin", "validate"])
             .arg(folder)
