@@ -20,8 +20,9 @@ use super::vectors::near;
 use super::{machine, process, server};
 use foreword::home::Home;
 use foreword::platform::Lock;
+use foreword::service::embed_client::{self, Ranking};
 use foreword::service::home_to_look_at;
-use foreword::service::{embed_client, sentence_model};
+use foreword::service::sentence_model;
 use foreword::start::control::end_running;
 
 /// None without the model.

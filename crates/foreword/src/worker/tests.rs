@@ -337,7 +337,7 @@ async fn one_poisoned_event_does_not_take_its_batch_along() {
     };
     assert_eq!(world.events(), all_but_one, "{:?}", world.memory(LEDGER));
     let poisoned =
-        "events where payload like '%POISON%' and attempts = 3 and last_error like '%known tags%'";
+        "events where event like '%POISON%' and attempts = 3 and last_error like '%known tags%'";
     assert_eq!(world.count(world.home.queue(), poisoned), 1);
     assert_eq!(world.count(world.home.memory(), "summaries"), 1);
 

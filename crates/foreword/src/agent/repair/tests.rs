@@ -4,7 +4,7 @@ use foreword_core::model::{FileRole, Payload, TouchedFile};
 use uuid::Uuid;
 
 use super::*;
-use crate::compress::reply;
+use crate::agent::reply;
 
 fn event(number: i64, kind: EventKind, tool: &str, files: &[(&str, FileRole)]) -> Event {
     Event {
