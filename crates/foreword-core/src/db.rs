@@ -316,12 +316,17 @@ fn wait_briefly(attempt: i32) -> bool {
         return false;
     }
     let micros = 200 * u64::from(attempt.unsigned_abs() + 1);
+    #[expect(
+        clippy::disallowed_methods,
+        reason = "SQLite waits for its locks like this"
+    )]
     std::thread::sleep(Duration::from_micros(micros));
     true
 }
 
 /// Leaves the write lock free for long enough that a hook that waits finds it so.
 pub fn let_others_write() {
+    #[expect(clippy::disallowed_methods, reason = "a hook polls for the lock")]
     std::thread::sleep(Duration::from_micros(300));
 }
 

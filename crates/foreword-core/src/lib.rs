@@ -34,5 +34,3 @@ pub mod search;
 pub mod recall;
 
 pub mod safety;
-
-pub mod audit;

@@ -29,9 +29,10 @@ use serde::{Deserialize, Serialize};
 pub(crate) use about::is_in;
 pub use about::{Match, about};
 pub use filter::Filter;
-pub use fresh::freshen;
+pub use fresh::{freshen, stale_factor};
 pub use fuse::{Meaning, search_by_meaning};
 pub use list::timeline;
+pub use rank::WEIGHTS;
 pub use sessions::{HITS_PER_SESSION, SessionTitle, SummaryLine, sessions, sessions_of};
 pub(crate) use words::{Word, register as register_parts, words};
 
@@ -50,7 +51,8 @@ pub struct Query<'a> {
     pub offset: u32,
 }
 
-#[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
+#[derive(Debug, Clone, Copy, Default, PartialEq, Eq, Deserialize)]
+#[serde(rename_all = "lowercase")]
 pub enum Sort {
     #[default]
     Relevance,
@@ -59,7 +61,7 @@ pub enum Sort {
 }
 
 /// What a search found and how.
-#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
+#[derive(Debug, Clone, Default, PartialEq, Serialize, Deserialize)]
 pub struct Found {
     pub hits: Vec<Hit>,
     pub answer: Answer,
@@ -69,7 +71,7 @@ pub struct Found {
     pub looser: Vec<Looser>,
 }
 
-#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
+#[derive(Debug, Clone, Copy, Default, PartialEq, Eq, Serialize, Deserialize)]
 pub enum Answer {
     /// There were no words: everything that the filter lets through.
     Listed,
@@ -79,6 +81,7 @@ pub enum Answer {
     AnyWord,
     /// No hit has any of the words, but some say the like.
     Meaning,
+    #[default]
     Nothing,
 }
 
@@ -125,8 +128,8 @@ pub enum Matched {
     Meaning,
 }
 
-/// What a superseded decision's score still counts.
-const SUPERSEDED: f64 = 0.6;
+/// The score of a superseded decision is multiplied by this.
+pub const SUPERSEDED: f64 = 0.6;
 
 pub fn search(store: &Store, query: &Query<'_>) -> rusqlite::Result<Found> {
     let all = words::words(query.words);
@@ -152,12 +155,7 @@ fn search_for(
     query: &Query<'_>,
     [words, others]: [Vec<Word>; 2],
 ) -> rusqlite::Result<(Found, f64)> {
-    let mut found = Found {
-        hits: Vec::new(),
-        answer: Answer::Nothing,
-        unknown: Vec::new(),
-        looser: Vec::new(),
-    };
+    let mut found = Found::default();
     let mut worth = 0.0;
     for words in [words, [words::characters(&others), others].concat()] {
         let asked = Asked::new(store, &words)?;
@@ -185,8 +183,7 @@ fn listed(store: &Store, query: &Query<'_>) -> rusqlite::Result<Found> {
     Ok(Found {
         hits,
         answer: Answer::Listed,
-        unknown: Vec::new(),
-        looser: Vec::new(),
+        ..Found::default()
     })
 }
 
@@ -253,35 +250,6 @@ fn best(
         }
     }
     Ok((hits, answer))
-}
-
-/// The best rows as FTS5 finds them by itself, with their scores: any word, all rows ranked.
-/// What a benchmark holds `search` against.
-pub fn rank_as_fts5_does(
-    store: &Store,
-    words: &str,
-    limit: u32,
-) -> rusqlite::Result<Vec<(i64, f64)>> {
-    let words = words::words(words);
-    let terms = words.iter().map(|word| word.whole.as_str());
-    let [title, body, tags, parts] = rank::WEIGHTS;
-    // FTS5 counts from zero down.
-    let mut statement = store.connection.prepare_cached(
-        "select rowid, -bm25(texts, :title, :body, :tags, :parts) as score
-         from texts
-         where texts match :expression
-         order by score desc
-         limit :limit",
-    )?;
-    let rows = statement.query_map(
-        named_params! {
-            ":expression": choose::any_of(terms),
-            ":title": title, ":body": body, ":tags": tags, ":parts": parts,
-            ":limit": limit,
-        },
-        |row| Ok((row.get(0)?, row.get(1)?)),
-    )?;
-    rows.collect()
 }
 
 /// What could be asked instead, as far as it would find something.

@@ -41,7 +41,7 @@ pub use digest::{Digest, DigestPrompt};
 pub use projects::Project;
 pub use read::{Item, ItemBody, Totals};
 pub use receipts::ShownItem;
-pub use related::{Related, Return};
+pub use related::Related;
 pub use vectors::{Loaded, Unembedded};
 
 pub(crate) const MIGRATIONS: &[Migration] = &[Migration {
@@ -59,14 +59,6 @@ pub(crate) const PROCESSED_KEPT: Millis = 30 * 24 * 3_600_000;
 
 /// What agents were shown is looked at for a while after.
 const RECEIPTS_KEPT: Millis = 90 * 24 * 3_600_000;
-
-/// The three numbers are one unless an event was lost or doubled, or is past its keeping.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub struct TakenIn {
-    pub processed: u64,
-    pub events: u64,
-    pub keys: u64,
-}
 
 pub struct Store {
     pub(crate) connection: Connection,
@@ -132,23 +124,6 @@ impl Store {
         statement.query_row(
             named_params! {":id": event.id.to_string(), ":key": event.key},
             |row| row.get(0),
-        )
-    }
-
-    /// How many events were taken in, counted each way that a doubled or lost one would show.
-    pub fn taken_in(&self) -> rusqlite::Result<TakenIn> {
-        self.connection.query_row(
-            "select (select count(*) from processed_events) as processed,
-                    (select count(*) from events) as events,
-                    (select count(distinct key) from events) as keys",
-            [],
-            |row| {
-                Ok(TakenIn {
-                    processed: row.get("processed")?,
-                    events: row.get("events")?,
-                    keys: row.get("keys")?,
-                })
-            },
         )
     }
 

@@ -96,4 +96,5 @@ impl Model {
 }
 
 #[cfg(test)]
+#[cfg(feature = "full-tests")]
 mod tests;

@@ -156,9 +156,18 @@ fn version() -> &'static str {
 }
 
 pub fn run() -> ExitCode {
-    end_quietly_when_nobody_reads();
-    let cli = match Cli::try_parse() {
-        Ok(cli) => cli,
+    run_as("foreword", |cli: Cli| dispatch(cli.command))
+}
+
+/// Parses the arguments of the program `name` and runs it: how it fails, and with which exit code,
+/// is the same for `foreword` and `foreword-bench`.
+pub fn run_as<Args: Parser>(
+    name: &'static str,
+    run: impl FnOnce(Args) -> anyhow::Result<()>,
+) -> ExitCode {
+    end_quietly_when_nobody_reads(name);
+    let args = match Args::try_parse() {
+        Ok(args) => args,
         Err(error) => {
             let _ = error.print();
             return if error.use_stderr() {
@@ -168,11 +177,11 @@ pub fn run() -> ExitCode {
             };
         }
     };
-    match dispatch(cli.command) {
+    match run(args) {
         Ok(()) => ExitCode::SUCCESS,
         Err(error) => {
             let error = format!("{error:#}");
-            eprintln!("foreword: {}", foreword_core::text::one_line(&error));
+            eprintln!("{name}: {}", foreword_core::text::one_line(&error));
             ExitCode::FAILURE
         }
     }
@@ -180,7 +189,7 @@ pub fn run() -> ExitCode {
 
 /// `println!` panics when it cannot write. `foreword status | head` is no defect of
 /// ours and deserves no backtrace; a full disk under `>` deserves one line.
-fn end_quietly_when_nobody_reads() {
+fn end_quietly_when_nobody_reads(name: &'static str) {
     let report = std::panic::take_hook();
     std::panic::set_hook(Box::new(move |panic| {
         let message = panic.payload_as_str().unwrap_or_default();
@@ -190,7 +199,7 @@ fn end_quietly_when_nobody_reads() {
         if why.contains("Broken pipe") {
             std::process::exit(0);
         }
-        eprintln!("foreword: could not write the answer: {why}");
+        eprintln!("{name}: could not write the answer: {why}");
         std::process::exit(1);
     }));
 }

@@ -22,7 +22,7 @@ use uuid::Uuid;
 use crate::config::{self, HookSettings};
 use crate::home::{self, Home};
 use crate::install::record;
-use crate::log::Log;
+use crate::log::{Fact, Log};
 use crate::platform;
 use crate::start;
 use crate::switch::{self, Switches};
@@ -114,7 +114,7 @@ fn take(hook: Hook, home: &Home) -> Option<(Event, HookSettings)> {
         Captured::Dropped(drop) => {
             let (size, ending) = (input.bytes.len(), input.ending);
             let line = format!("{}: {drop} ({size} bytes, {ending})", hook.name());
-            Log::Hook.line(home, &line);
+            Fact::PayloadUnexpected.record(home, &line);
             None
         }
     }
@@ -210,7 +210,7 @@ fn keep(home: &Home, hook: Hook, event: &Event) -> Kept {
     match spool::write(&home.spool(), event) {
         Ok(()) => Kept::New,
         Err(error) => {
-            Log::Hook.line(
+            Fact::EventLost.record(
                 home,
                 &format!("{}: spool: {error}; an event was lost", hook.name()),
             );

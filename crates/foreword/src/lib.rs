@@ -5,20 +5,20 @@
 //! road that a coding agent waits for, `service` what every reader of the memory needs; nobody
 //! imports `cli`.
 
-mod platform;
+pub mod platform;
 
-mod home;
+pub mod home;
 
-mod config;
+pub mod config;
 mod log;
 mod notice;
 mod switch;
 
-mod start;
+pub mod start;
 
 pub mod hook;
 
-mod service;
+pub mod service;
 
 mod agent;
 mod offline;

@@ -7,6 +7,7 @@ use std::fs::{File, OpenOptions};
 use std::io::Write as _;
 use std::path::PathBuf;
 
+use foreword_core::model::Millis;
 use foreword_core::text;
 
 use crate::home::{self, Home};
@@ -24,6 +25,53 @@ pub enum Log {
     Work,
     /// One line for each thing that was not kept: its reason, never its content.
     Dropped,
+}
+
+/// A log line that `status` and `doctor` look for. It is written with its code in brackets, so that
+/// its wording can change without anybody missing it.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum Fact {
+    /// A hook could neither queue nor spool an event.
+    EventLost,
+    /// A hook did not understand its input.
+    PayloadUnexpected,
+    /// A damaged database was recovered.
+    Recovered,
+}
+
+impl Fact {
+    fn code(self) -> &'static str {
+        match self {
+            Fact::EventLost => "[event-lost]",
+            Fact::PayloadUnexpected => "[payload-unexpected]",
+            Fact::Recovered => "[recovered]",
+        }
+    }
+
+    /// The log that it is written to.
+    pub fn log(self) -> Log {
+        match self {
+            Fact::EventLost | Fact::PayloadUnexpected => Log::Hook,
+            Fact::Recovered => Log::Worker,
+        }
+    }
+
+    pub fn record(self, home: &Home, line: &str) {
+        self.log().line(home, &format!("{} {line}", self.code()));
+    }
+
+    /// The lines of this kind since a time, oldest first, each with its time and without its code.
+    /// A log that was moved aside counts as read.
+    pub fn since(self, home: &Home, since: Millis) -> Vec<String> {
+        let since = text::rfc3339(since);
+        let log = std::fs::read_to_string(self.log().path(home)).unwrap_or_default();
+        let lines = log.lines().filter_map(|line| {
+            let (at, rest) = line.split_once(' ')?;
+            let words = rest.strip_prefix(self.code())?;
+            (*at >= *since).then(|| format!("{at}{words}"))
+        });
+        lines.collect()
+    }
 }
 
 impl Log {

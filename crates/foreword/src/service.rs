@@ -1,34 +1,39 @@
-//! What a reader of the memory needs, whoever it is: a command, the MCP server, the viewer.
+//! Everything that a reader of the memory needs, be it a command or the MCP server.
 //!
-//! It opens the memory, knows which project a directory belongs to, and counts the events that
-//! no memory was made of yet. `frame` is how
-//! recalled text is given to an agent, `embed_client` asks the worker to search by meaning,
-//! `sentence_model` knows the model's files, `recover` mends a damaged database, `unreleased` sets
-//! one aside that was written before the first release.
+//! `Reader` opens the memory and knows the project and the settings. `search` is the one way to
+//! search, `why` explains its order. `frame` is how recalled text is given to an agent,
+//! `embed_client` asks the worker to search by meaning, `sentence_model` knows the model's
+//! files, `recover` mends a damaged database, `unreleased` sets one aside that
+//! was written before the first release.
 
 pub mod embed_client;
 pub mod frame;
 pub mod recover;
+pub mod search;
 pub mod sentence_model;
 pub mod unreleased;
 pub mod when;
 pub mod why;
 
-use std::path::Path;
+use std::path::{Path, PathBuf};
 
-use anyhow::Context as _;
+use anyhow::{Context as _, bail, ensure};
+use foreword_core::capture;
 use foreword_core::db::OpenError;
+use foreword_core::model::Millis;
 use foreword_core::project::{self, Place};
 use foreword_core::queue::Queue;
+use foreword_core::search::{Filter, Hit, Sort, freshen, timeline};
 use foreword_core::spool;
-use foreword_core::store::{self, Store};
+use foreword_core::store::{self, Item, Store};
 
+use crate::config::{self, HookSettings};
 use crate::home::{self, Home};
 use crate::log::Log;
 use crate::platform::{self, Lock};
+use crate::start;
 use crate::start::control::{Ended, end_running};
 use crate::switch::{self as switches, Switches};
-use crate::{config, start};
 
 /// The data directory, for a command that only looks: it need not be there.
 pub fn home_to_look_at() -> anyhow::Result<Home> {
@@ -83,40 +88,7 @@ pub fn memory(home: &Home) -> anyhow::Result<Option<Store>> {
     }
 }
 
-/// The memory, for a search: with what the project's notes say now.
-pub fn memory_with_notes(home: &Home, here: &Place) -> anyhow::Result<Option<Store>> {
-    let store = memory(home)?;
-    mirror_notes(home, here);
-    match store {
-        None => memory(home),
-        store => Ok(store),
-    }
-}
-
-/// Has the memory know what the notes of this project say now. Where that cannot be done (a
-/// newer memory, one that is busy), what is known already is found.
-fn mirror_notes(home: &Home, here: &Place) {
-    let (Some(project), Some(root)) = (&here.project, &here.root) else {
-        return;
-    };
-    let seen = store::notes::seen(root);
-    let off = switches::off_in_environment() || Switches::read(home).covers(Some(project), "");
-    let mirror = || -> anyhow::Result<()> {
-        match Store::look(&home.memory())? {
-            Some(store) if !store.notes_differ(project, &seen)? => return Ok(()),
-            None if seen.is_empty() => return Ok(()),
-            _ => {}
-        }
-        let home = home_to_write()?;
-        let mut store = Store::open(&home.memory(), &home.backups())?;
-        Ok(store.mirror_notes(project, root, &seen, home::now())?)
-    };
-    if !off && let Err(error) = mirror() {
-        Log::Worker.line(home, &format!("notes could not be taken in: {error:#}"));
-    }
-}
-
-/// Events that no memory was made of yet. Whoever cannot look says nothing about them.
+/// Events that no memory was made of yet; zero if the queue cannot be read.
 pub fn waiting(home: &Home) -> u64 {
     let queue = Queue::look(&home.queue()).ok().flatten();
     let queued = queue.and_then(|queue| Some(queue.counts().ok()?.pending));
@@ -126,22 +98,156 @@ pub fn waiting(home: &Home) -> u64 {
 
 /// The project that a directory belongs to, by the rules that hooks go by.
 pub fn project_of(dir: &Path) -> Option<String> {
-    place_of(dir)?.project
-}
-
-pub fn place_of(dir: &Path) -> Option<Place> {
     let home = Home::from_env()?;
-    let (settings, _) = config::hook_settings(&home);
-    let rules = home::project_rules(settings.unwrap_or_default().separate_worktrees);
-    Some(project::resolve(dir, &rules))
+    Reader::at(home, Some(dir.to_owned())).place.project
 }
 
 /// Where the current directory belongs, with its branch.
 pub fn current_place() -> Option<Place> {
-    place_of(&std::env::current_dir().ok()?)
+    Some(Reader::here().ok()?.place)
 }
 
 /// The project that the current directory belongs to.
 pub fn current_project() -> Option<String> {
     current_place()?.project
+}
+
+/// A reader of the memory: its project, its session of the host, the settings, and the time.
+pub struct Reader {
+    pub home: Home,
+    /// Empty if the directory was deleted.
+    pub place: Place,
+    /// As it was when this process started: the host does not report when the user clears it.
+    pub session: Option<String>,
+    /// None if they cannot be read; then the project may be excluded.
+    pub settings: Option<HookSettings>,
+    pub now: Millis,
+}
+
+impl Reader {
+    /// A command: it reads for the current directory.
+    pub fn here() -> anyhow::Result<Reader> {
+        Ok(Reader::at(home_to_look_at()?, std::env::current_dir().ok()))
+    }
+
+    /// The MCP server: it reads for the directory that the host names, else the current one.
+    pub fn of_host() -> anyhow::Result<Reader> {
+        let named = std::env::var_os("CLAUDE_PROJECT_DIR").filter(|it| !it.is_empty());
+        let dir = named.map(PathBuf::from);
+        let dir = dir.or_else(|| std::env::current_dir().ok());
+        Ok(Reader::at(home_to_look_at()?, dir))
+    }
+
+    fn at(home: Home, dir: Option<PathBuf>) -> Reader {
+        let (settings, _) = config::hook_settings(&home);
+        let separate = settings.as_ref().is_some_and(|it| it.separate_worktrees);
+        let rules = home::project_rules(separate);
+        let session = std::env::var("CLAUDE_CODE_SESSION_ID").ok();
+        Reader {
+            place: dir.map_or_else(Place::default, |dir| project::resolve(&dir, &rules)),
+            session: session.filter(|id| !id.is_empty()),
+            settings,
+            now: home::now(),
+            home,
+        }
+    }
+
+    pub fn project(&self) -> Option<&str> {
+        self.place.project.as_deref()
+    }
+
+    /// Whether Foreword is switched off for this project or session.
+    pub fn is_off(&self) -> bool {
+        let session = self.session.as_deref().unwrap_or_default();
+        switches::off_in_environment() || Switches::read(&self.home).covers(self.project(), session)
+    }
+
+    /// Whether the settings exclude this project, or may do so because they cannot be read.
+    pub fn is_excluded(&self) -> bool {
+        self.settings.as_ref().is_none_or(|settings| {
+            capture::is_excluded(&self.place, &settings.capture.exclude_projects)
+        })
+    }
+
+    /// The memory; an error if there is none yet.
+    pub fn memory(&self) -> anyhow::Result<Store> {
+        memory(&self.home)?.context("nothing is remembered yet")
+    }
+
+    /// The memory, for a search: with the project's notes as they are now. None if there is
+    /// none yet.
+    fn memory_with_notes(&self) -> anyhow::Result<Option<Store>> {
+        let store = memory(&self.home)?;
+        // If the notes cannot be mirrored (a newer memory, a busy one), the last known are found.
+        if !self.is_off()
+            && let Err(error) = self.mirror_notes()
+        {
+            let line = format!("notes could not be taken in: {error:#}");
+            Log::Worker.line(&self.home, &line);
+        }
+        match store {
+            None => memory(&self.home),
+            store => Ok(store),
+        }
+    }
+
+    fn mirror_notes(&self) -> anyhow::Result<()> {
+        let (Some(project), Some(root)) = (self.project(), &self.place.root) else {
+            return Ok(());
+        };
+        let seen = store::notes::seen(root);
+        match Store::look(&self.home.memory())? {
+            Some(store) if !store.notes_differ(project, &seen)? => return Ok(()),
+            None if seen.is_empty() => return Ok(()),
+            _ => {}
+        }
+        let home = home_to_write()?;
+        let mut store = Store::open(&home.memory(), &home.backups())?;
+        Ok(store.mirror_notes(project, root, &seen, self.now)?)
+    }
+
+    /// An error if the filter names a project that does not exist. The current one may have no
+    /// memory yet.
+    pub fn check_projects(&self, store: &Store, filter: &Filter) -> anyhow::Result<()> {
+        let mut named = filter.projects.clone().unwrap_or_default();
+        named.retain(|name| Some(name.as_str()) != self.project());
+        match store.unknown_project(&named)? {
+            Some(name) => bail!("no project is called '{name}'; `foreword projects` lists them"),
+            None => Ok(()),
+        }
+    }
+
+    /// The items with these ids, with what is known of their files, and the ids that do not exist.
+    pub fn items(
+        &self,
+        store: &Store,
+        ids: impl IntoIterator<Item = i64>,
+    ) -> rusqlite::Result<(Vec<Item>, Vec<i64>)> {
+        let (mut items, mut missing) = (Vec::new(), Vec::new());
+        for id in ids {
+            match store.item_from(id, &self.place)? {
+                Some(item) => items.push(item),
+                None => missing.push(id),
+            }
+        }
+        Ok((items, missing))
+    }
+
+    /// One item; an error if it does not exist.
+    pub fn item(&self, store: &Store, id: i64) -> anyhow::Result<Item> {
+        let item = store.item_from(id, &self.place)?;
+        item.with_context(|| no_item(id))
+    }
+
+    /// The items before and after one, with what became of their files.
+    pub fn timeline(&self, store: &Store, id: i64, around: u32) -> anyhow::Result<Vec<Hit>> {
+        let mut hits = timeline(store, id, around)?;
+        ensure!(!hits.is_empty(), no_item(id));
+        freshen(store, &self.place, Sort::Date, &mut hits)?;
+        Ok(hits)
+    }
+}
+
+fn no_item(id: i64) -> String {
+    format!("there is no #{id}; find numbers with `foreword search WORDS`")
 }

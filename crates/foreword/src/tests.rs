@@ -23,7 +23,7 @@ use crate::agent::{repair, reply};
 use crate::config::Config;
 use crate::install::record::Record;
 use crate::install::{self, Connection, server};
-use crate::service::embed_client::{self, Question, Told, Why};
+use crate::service::embed_client::{self, EmbedReply, NoMeaning, Question};
 use mutator::{files, folder, fuzz};
 
 /// Later than anything that is told.
@@ -451,8 +451,8 @@ fn questions_and_answers_of_the_embed_socket() {
         br#"{"v":2,"it":{"search":{"words":"login expiry","filter":{"kind":"note"},"limit":10,"offset":0}}}
 "#
         .to_vec(),
-        embed_client::line(&Told::Not(Why::Loading)),
-        embed_client::line(&Told::Related(Vec::new())),
+        embed_client::line(&EmbedReply::Refused(NoMeaning::Loading)),
+        embed_client::line(&EmbedReply::Related(Vec::new())),
     ];
     fuzz("embed", samples, 2000, |input| {
         let _ = embed_client::read_question(input);

@@ -27,6 +27,7 @@ use crate::config::Config;
 use crate::config::provider::{self};
 use crate::home::{self, Home};
 use crate::log::Log;
+use crate::notes::synthesize::auto;
 use crate::notice::Matter;
 use crate::platform::{self, Lock};
 use crate::service::{recover, unreleased};
@@ -59,6 +60,8 @@ pub enum Until {
     Drained,
 }
 
+const ALL_DONE: End = End::Done { left: 0 };
+
 /// Retries that are due within this time are worth waiting for when draining.
 const DRAIN_PATIENCE: Millis = 60_000;
 /// So often in a row a damaged database is recovered, before a person has to look.
@@ -72,7 +75,7 @@ pub fn run(home: &Home, config: &Config, until: Until) -> anyhow::Result<End> {
         .enable_all()
         .build()
         .context("could not start the runtime")?;
-    runtime.block_on(async {
+    let end = runtime.block_on(async {
         let mut recoveries = 0;
         loop {
             let lock =
@@ -82,9 +85,9 @@ pub fn run(home: &Home, config: &Config, until: Until) -> anyhow::Result<End> {
                 };
             unreleased::set_aside(home)?;
             house::finish_recovery(home)?;
-            let worked = match Worker::come_up(home, config) {
+            let worked = match Worker::come_up(home, config, until) {
                 Ok(mut worker) => {
-                    let worked = worker.work(until).await;
+                    let worked = worker.work().await;
                     note(home, "ended");
                     worked
                 }
@@ -101,15 +104,15 @@ pub fn run(home: &Home, config: &Config, until: Until) -> anyhow::Result<End> {
             drop(lock);
             // A hook may have pushed after the last look and seen the lock still
             // held: look once more, now that a new worker could be started.
-            let all_done = end == End::Done { left: 0 };
-            if !all_done || until == Until::Drained || !anything_waits(home) {
-                if all_done {
-                    crate::notes::synthesize::auto::propose(home, config);
-                }
-                return Ok(end);
+            if end != ALL_DONE || until == Until::Drained || !anything_waits(home) {
+                return anyhow::Ok(end);
             }
         }
-    })
+    })?;
+    if end == ALL_DONE {
+        auto::propose(home, config);
+    }
+    Ok(end)
 }
 
 fn note(home: &Home, what: &str) {
@@ -120,12 +123,16 @@ fn note(home: &Home, what: &str) {
 struct Worker<'a> {
     home: &'a Home,
     config: &'a Config,
+    until: Until,
     queue: Queue,
     deriver: Deriver,
     requests: Requests,
     signals: [Signal; 2],
     /// Someone waits for everything to be done.
     waiting: Vec<Waiting>,
+    /// When something was last done.
+    progress_at: Millis,
+    /// Until when an outage of the databases is waited for.
     not_before: Millis,
     /// A claim may be left that could neither be finished nor given back.
     claim_in_doubt: bool,
@@ -141,6 +148,16 @@ struct Worker<'a> {
     embedder: Option<Embedder>,
 }
 
+/// What a worker does after a round.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+enum Next {
+    /// There may be more to do at once.
+    Again,
+    /// Nothing before this time, unless somebody wakes it.
+    WaitUntil(Millis),
+    End(End),
+}
+
 /// What came of looking for work.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 enum Step {
@@ -151,7 +168,7 @@ enum Step {
 }
 
 impl<'a> Worker<'a> {
-    fn come_up(home: &'a Home, config: &'a Config) -> anyhow::Result<Worker<'a>> {
+    fn come_up(home: &'a Home, config: &'a Config, until: Until) -> anyhow::Result<Worker<'a>> {
         let queue =
             Queue::open(&home.queue(), &home.backups()).context("could not open queue.db")?;
         let store =
@@ -176,14 +193,20 @@ impl<'a> Worker<'a> {
         Log::Worker.begin(home);
         note(home, "came up");
         start::clear_stamp(home);
+        let mut deriver = Deriver::new(store, home, config);
+        if until == Until::Drained {
+            deriver.leash.lift();
+        }
         Ok(Worker {
             home,
             config,
+            until,
             queue,
-            deriver: Deriver::new(store, home, config),
+            deriver,
             requests,
             signals,
             waiting: Vec::new(),
+            progress_at: home::now(),
             not_before: 0,
             claim_in_doubt: false,
             house_kept: 0,
@@ -195,91 +218,134 @@ impl<'a> Worker<'a> {
         })
     }
 
-    async fn work(&mut self, until: Until) -> anyhow::Result<End> {
-        let mut progress_at = home::now();
-        if until == Until::Drained {
-            self.deriver.leash.lift();
-        }
+    async fn work(&mut self) -> anyhow::Result<End> {
         loop {
-            if self.asked_to_end().await {
-                return Ok(End::Asked);
-            }
-            // Whoever switches a model off means the next call, not the next worker.
-            if until == Until::Idle && provider::Settings::read(self.home) != self.settings {
-                return Ok(End::Outdated);
-            }
-            if until == Until::Idle && platform::program().is_ok_and(|(_, replaced)| replaced) {
-                return Ok(End::Replaced);
-            }
-            let now = home::now();
-            // A clock that was put back must not keep an idle worker alive for that long.
-            progress_at = progress_at.min(now);
-            let used_at = self.embedder.as_ref().map_or(0, Embedder::used_at);
-            progress_at = progress_at.max(used_at.min(now));
-            self.not_before = self.not_before.min(now + OUTAGE_PAUSE);
-            self.keep_house(now);
-            let drain = until == Until::Drained || !self.waiting.is_empty();
-            if now >= self.not_before {
-                match self.step(now, drain).await? {
-                    Step::Something => {
-                        progress_at = home::now();
-                        continue;
+            match self.tick().await? {
+                Next::Again => {}
+                Next::WaitUntil(time) => {
+                    if self.wait(time - self.now()).await {
+                        return Ok(End::Asked);
                     }
-                    Step::Asked => return Ok(End::Asked),
-                    Step::Nothing => {}
                 }
-            }
-
-            let next_due = self
-                .queue
-                .next_due(now, self.readiness(drain))
-                .unwrap_or_else(|error| {
-                    self.outage(&format!("could not look at queue.db: {error}"));
-                    Some(now)
-                });
-            let paused = self.paused_until(now);
-            let next_due = next_due.map(|due| due.max(self.not_before).max(paused.unwrap_or(0)));
-            let patient = now < progress_at + DRAIN_PATIENCE;
-            let soon = next_due.is_some_and(|due| due <= now + DRAIN_PATIENCE);
-            if drain && !(soon && patient) {
-                if self.fill_open(now) {
-                    continue;
-                }
-                let left = self.queue.counts().map_or(0, |counts| counts.pending);
-                if until == Until::Drained {
-                    return Ok(End::Done { left });
-                }
-                self.requests.answer(&mut self.waiting, left).await;
-                continue;
-            }
-            let _ = self.queue.checkpoint();
-            if next_due.is_none() && !anything_waits(self.home) {
-                self.back_up(now)?;
-            }
-            let idle_end = progress_at + Millis::from(self.config.worker.idle_seconds) * 1000;
-            // What waits for a person waits without a worker: the next hook starts one.
-            let hopeless = self.is_hopeless(now);
-            let next_due = next_due.filter(|_| !hopeless);
-            if next_due.is_none() && now >= idle_end {
-                if self.fill_open(now) {
-                    continue;
-                }
-                let left = self.queue.counts().map_or(0, |counts| counts.pending);
-                return Ok(End::Done {
-                    left: if hopeless { left } else { 0 },
-                });
-            }
-            self.embed(until);
-            let wake_at = next_due.unwrap_or(idle_end).max(now + 1);
-            if self.wait(wake_at - now).await {
-                return Ok(End::Asked);
+                Next::End(end) => return Ok(end),
             }
         }
+    }
+
+    /// One round of the worker, without waiting:
+    /// 1. End if a signal, other settings or another program ask for it.
+    /// 2. Keep house, then work on the next batch that is ready.
+    /// 3. If none is and somebody waits for everything to be done: answer, once nothing is due soon.
+    /// 4. Back up if nothing waits.
+    /// 5. End after the idle time, unless a transcript has something that hooks missed.
+    /// 6. Have texts indexed by meaning until the next batch is due.
+    async fn tick(&mut self) -> anyhow::Result<Next> {
+        if let Some(end) = self.reason_to_end().await {
+            return Ok(Next::End(end));
+        }
+
+        let now = self.now();
+        self.mind_the_clock(now);
+        self.keep_house(now);
+        let drain = self.until == Until::Drained || !self.waiting.is_empty();
+        match self.step(now, drain).await? {
+            Step::Something => {
+                self.progress_at = self.now();
+                return Ok(Next::Again);
+            }
+            Step::Asked => return Ok(Next::End(End::Asked)),
+            Step::Nothing => {}
+        }
+
+        let next_due = self.next_due(now, drain);
+        let patient = now < self.progress_at + DRAIN_PATIENCE;
+        let soon = next_due.is_some_and(|due| due <= now + DRAIN_PATIENCE);
+        if drain && !(soon && patient) {
+            return Ok(self.drained(now).await);
+        }
+
+        let _ = self.queue.checkpoint();
+        if next_due.is_none() && !anything_waits(self.home) {
+            self.back_up(now)?;
+        }
+
+        // Events that wait for a person wait without a worker: the next hook starts one.
+        let hopeless = self.is_hopeless(now);
+        let next_due = next_due.filter(|_| !hopeless);
+        let idle_end = self.progress_at + Millis::from(self.config.worker.idle_seconds) * 1000;
+        if next_due.is_none() && now >= idle_end {
+            if self.fill_open(now) {
+                return Ok(Next::Again);
+            }
+            let left = if hopeless { self.left() } else { 0 };
+            return Ok(Next::End(End::Done { left }));
+        }
+
+        self.embed(self.until);
+        Ok(Next::WaitUntil(next_due.unwrap_or(idle_end).max(now + 1)))
+    }
+
+    fn now(&self) -> Millis {
+        (self.deriver.clock)()
+    }
+
+    async fn reason_to_end(&mut self) -> Option<End> {
+        if self.asked_to_end().await {
+            return Some(End::Asked);
+        }
+        if self.until == Until::Drained {
+            return None;
+        }
+        // A user who switches a model off means the next call, not the next worker.
+        if provider::Settings::read(self.home) != self.settings {
+            return Some(End::Outdated);
+        }
+        let replaced = platform::program().is_ok_and(|(_, replaced)| replaced);
+        replaced.then_some(End::Replaced)
+    }
+
+    /// A clock that was put back must not keep an idle worker alive for that long, nor an outage.
+    fn mind_the_clock(&mut self, now: Millis) {
+        let used_at = self.embedder.as_ref().map_or(0, Embedder::used_at);
+        self.progress_at = self.progress_at.min(now).max(used_at.min(now));
+        self.not_before = self.not_before.min(now + OUTAGE_PAUSE);
+    }
+
+    /// When the next batch can be worked on: neither before an outage nor a pause is over.
+    fn next_due(&mut self, now: Millis, drain: bool) -> Option<Millis> {
+        let due = self.queue.next_due(now, self.readiness(drain));
+        let due = due.unwrap_or_else(|error| {
+            self.outage(&format!("could not look at queue.db: {error}"));
+            Some(now)
+        })?;
+        let paused = self.paused_until(now).unwrap_or(0);
+        Some(due.max(self.not_before).max(paused))
+    }
+
+    /// Nothing more can be done now for whoever waits for everything to be done.
+    async fn drained(&mut self, now: Millis) -> Next {
+        if self.fill_open(now) {
+            return Next::Again;
+        }
+        let left = self.left();
+        if self.until == Until::Drained {
+            return Next::End(End::Done { left });
+        }
+        self.requests.answer(&mut self.waiting, left).await;
+        Next::Again
+    }
+
+    /// How many events are in the queue, apart from those set aside.
+    fn left(&self) -> u64 {
+        self.queue.counts().map_or(0, |counts| counts.pending)
     }
 
     /// Takes in what was spooled and works on the next batch. A database that cannot be
     /// used is an outage; only one that is damaged is an end.
     async fn step(&mut self, now: Millis, drain: bool) -> anyhow::Result<Step> {
+        if now < self.not_before {
+            return Ok(Step::Nothing);
+        }
         let stepped = match self.take_back().and_then(|()| self.take_in()) {
             Ok(taken) => match self.one_batch(now, drain).await {
                 Ok(Step::Nothing) if taken => Ok(Step::Something),
@@ -424,7 +490,7 @@ impl<'a> Worker<'a> {
                 self.log(&format!("{events} failed"));
                 self.limits.remove(&claim.host_session_id);
                 self.queue
-                    .fail(claim, &error, home::now())
+                    .fail(claim, &error, self.now())
                     .context("could not record a failure in queue.db")?;
                 Ok(Step::Something)
             }
@@ -450,7 +516,7 @@ impl<'a> Worker<'a> {
 
     /// Nothing that an event could be blamed for: everything waits.
     fn outage(&mut self, what: &str) {
-        self.not_before = home::now() + OUTAGE_PAUSE;
+        self.not_before = self.now() + OUTAGE_PAUSE;
         self.claim_in_doubt = true;
         Log::Worker.line(
             self.home,
@@ -487,3 +553,6 @@ impl<'a> Worker<'a> {
         false
     }
 }
+
+#[cfg(test)]
+mod tests;

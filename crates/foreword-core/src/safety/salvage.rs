@@ -72,6 +72,7 @@ pub(crate) fn salvage(wreck: &Path, into: &mut Connection) -> Result<Salvaged, O
     }
     tx.commit()?;
     if fenced {
+        #[expect(clippy::disallowed_methods, reason = "outlasts the hooks that wait")]
         std::thread::sleep(std::time::Duration::from_millis(200));
     }
     // Marks of events are not told apart from their copies, and are made anew from them; vectors

@@ -8,9 +8,15 @@ use crate::model::{Freshness, Kind};
 use crate::project::Place;
 use crate::store::Store;
 
-/// What is left of a score.
-const CHANGED: f64 = 0.9;
-const GONE: f64 = 0.75;
+/// The score of a hit whose files are no longer as they were is multiplied by this.
+#[must_use]
+pub fn stale_factor(freshness: Option<Freshness>) -> f64 {
+    match freshness {
+        Some(Freshness::Changed) => 0.9,
+        Some(Freshness::Gone) => 0.75,
+        Some(Freshness::Fresh) | None => 1.0,
+    }
+}
 
 /// Fills in how the files of these hits are now, seen from `here`; by relevance, what no longer
 /// fits moves down.
@@ -23,12 +29,8 @@ pub fn freshen(store: &Store, here: &Place, sort: Sort, hits: &mut [Hit]) -> rus
         // Rows with every word come first, so that scores may rise once: nobody overtakes there.
         for falling in hits.chunk_by_mut(|a, b| a.score >= b.score) {
             for hit in &mut *falling {
-                let left = match hit.freshness {
-                    Some(Freshness::Changed) => CHANGED,
-                    Some(Freshness::Gone) => GONE,
-                    Some(Freshness::Fresh) | None => 1.0,
-                };
-                hit.score = hit.score.map(|score| score * left);
+                let factor = stale_factor(hit.freshness);
+                hit.score = hit.score.map(|score| score * factor);
             }
             falling.sort_by(|a, b| {
                 let [a, b] = [a, b].map(|it| it.score.unwrap_or_default());

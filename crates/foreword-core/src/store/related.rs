@@ -9,7 +9,7 @@ use serde::{Deserialize, Serialize};
 
 use super::Store;
 use super::read::list;
-use crate::model::{Millis, ObservationType};
+use crate::model::ObservationType;
 use crate::search::vectors::Vectors;
 
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
@@ -20,17 +20,6 @@ pub struct Related {
     pub title: String,
     /// `same file src/a.rs`, `concepts auth, jwt`
     pub why: String,
-}
-
-/// A prompt whose turn touched files that earlier sessions of the project knew.
-#[derive(Debug, Clone, PartialEq, Eq)]
-pub struct Return {
-    pub prompt: String,
-    pub project: String,
-    /// When its own session began.
-    pub before: Millis,
-    /// Those sessions, by the host's id.
-    pub sessions: Vec<String>,
 }
 
 /// From here on two observations are close, or say nearly the same: neither is merged for
@@ -131,39 +120,6 @@ impl Store {
         }
         related.truncate(RELATED_MAX);
         Ok(related)
-    }
-}
-
-impl Store {
-    /// The latest prompts that came back to something, the newest first.
-    pub fn returns(&self, limit: u32) -> rusqlite::Result<Vec<Return>> {
-        let mut statement = self.connection.prepare_cached(
-            "select q.text, p.name as project, s.started_at,
-                    json_group_array(distinct e.host_session_id) as sessions
-             from prompts q
-             join sessions s on s.id = q.session_id
-             join projects p on p.id = s.project_id
-             join observations o on o.prompt_id = q.id
-             join observation_files ours on ours.observation_id = o.id
-             join observation_files theirs on theirs.path = ours.path
-             join observations earlier on earlier.id = theirs.observation_id
-             join sessions e on e.id = earlier.session_id
-             where earlier.project_id = s.project_id
-               and earlier.session_id <> s.id
-               and earlier.at < s.started_at
-             group by q.id
-             order by q.at desc
-             limit :limit",
-        )?;
-        let rows = statement.query_map(named_params! {":limit": limit}, |row| {
-            Ok(Return {
-                prompt: row.get("text")?,
-                project: row.get("project")?,
-                before: row.get("started_at")?,
-                sessions: list(row, "sessions")?,
-            })
-        })?;
-        rows.collect()
     }
 }
 

@@ -142,6 +142,7 @@ fn crowd(memory: &mut Store, project: &str, at: i64, title: &str, many: usize) {
 }
 
 #[test]
+#[cfg_attr(not(feature = "full-tests"), ignore = "slow; scripts/test runs it")]
 fn other_projects_and_prompts_do_not_crowd_out_what_is_known_here() {
     let dir = tempfile::tempdir().unwrap();
     let mut memory = open(&dir);

@@ -83,6 +83,7 @@ fn dependencies() -> Vec<PathBuf> {
 }
 
 #[test]
+#[cfg_attr(not(feature = "full-tests"), ignore = "slow; scripts/test runs it")]
 fn at_most_one_line_in_ten_thousand_of_ordinary_code_is_changed() {
     let (mut lines, mut found) = (0, Vec::new());
     for folder in dependencies() {

@@ -125,6 +125,7 @@ fn rows(path: &Path) -> BTreeSet<String> {
 }
 
 #[test]
+#[cfg_attr(not(feature = "full-tests"), ignore = "slow; scripts/test runs it")]
 fn a_memory_with_any_one_page_overwritten_loses_what_was_on_it_and_counts_that() {
     let scene = Scene::new(0, 30);
     let truth = scene.truth();

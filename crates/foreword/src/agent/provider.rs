@@ -11,6 +11,8 @@ pub mod claude;
 pub mod http;
 pub mod openai;
 pub mod prices;
+#[cfg(test)]
+pub mod scripted;
 
 use std::time::Duration;
 
@@ -146,6 +148,8 @@ pub enum Model {
     Claude(claude::Claude),
     Anthropic(anthropic::Anthropic),
     OpenAi(openai::OpenAi),
+    #[cfg(test)]
+    Scripted(scripted::Scripted),
 }
 
 impl Model {
@@ -168,6 +172,8 @@ impl Provider for Model {
             Model::Claude(claude) => claude.ask(question).await,
             Model::Anthropic(anthropic) => anthropic.ask(question).await,
             Model::OpenAi(openai) => openai.ask(question).await,
+            #[cfg(test)]
+            Model::Scripted(scripted) => scripted.ask(question).await,
         }
     }
 }

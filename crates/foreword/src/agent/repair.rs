@@ -15,7 +15,44 @@ use foreword_core::model::{Event, EventKind, Observation, ObservationType, Origi
 use foreword_core::text::{self, one_line, shorten};
 
 use super::question::is_tool;
-use super::reply::{self, without_bullet};
+use super::reply::{Block, without_bullet};
+
+/// The tags of each block and of its fields. Some models write `files_edited` in an
+/// observation and `files_modified` in a summary; `files` leaves open how they were touched,
+/// and `text` stands for title and narrative.
+pub const BLOCKS: [(&str, &[&str]); 2] = [
+    (
+        "observation",
+        &[
+            "type",
+            "title",
+            "subtitle",
+            "facts",
+            "narrative",
+            "concepts",
+            "files_read",
+            "files_modified",
+            "files_edited",
+            "files",
+            "events",
+            "text",
+        ],
+    ),
+    (
+        "summary",
+        &[
+            "request",
+            "investigated",
+            "learned",
+            "completed",
+            "next_steps",
+            "files_read",
+            "files_edited",
+            "files_modified",
+            "notes",
+        ],
+    ),
+];
 
 // What is kept at most. The prompt asks for less; these only stop what gets out of hand.
 const TITLE_CHARACTERS: usize = 80;
@@ -27,29 +64,23 @@ const CONCEPTS: usize = 5;
 const CONCEPT_CHARACTERS: usize = 40;
 const SUMMARY_FIELD_CHARACTERS: usize = 1500;
 
-/// None if it says nothing: neither title nor subtitle, text, narrative or facts.
+/// None if neither title nor subtitle, narrative or facts are there.
 ///
 /// `events` are those of the question, in the order in which it numbered them.
-pub fn observation(
-    found: &reply::Observation,
-    events: &[&Event],
-    seed: String,
-) -> Option<Observation> {
-    let facts = facts(&found.facts);
-    let narrative = match found.narrative.as_str() {
-        "" => &found.text,
-        narrative => narrative,
-    };
-    let title = title(found, &facts)?;
-    let cited = cited(&found.events, events);
+pub fn observation(found: &Block, events: &[&Event], seed: String) -> Option<Observation> {
+    let subtitle = found.short(&["subtitle"]);
+    let facts = facts(&found.list(&["facts"], "fact", &['\n']));
+    let narrative = found.verbatim(&["narrative", "text"]);
+    let said = [&subtitle, &narrative].into_iter().chain(&facts);
+    let cited = cited(&found.numbers(&["events"]), events);
     Some(Observation {
         seed,
-        kind: kind(&found.kind),
-        title,
-        subtitle: cut::words(&one_line(without_marks(&found.subtitle)), SUBTITLE_WORDS),
+        kind: kind(&found.short(&["type", "@type"])),
+        title: title(&found.short(&["title"]), said)?,
+        subtitle: cut::words(&one_line(without_marks(&subtitle)), SUBTITLE_WORDS),
+        narrative: cut::words(&narrative, NARRATIVE_WORDS),
         facts,
-        narrative: cut::words(narrative, NARRATIVE_WORDS),
-        concepts: concepts(&found.concepts),
+        concepts: concepts(&found.list(&["concepts"], "concept", &['\n', ','])),
         files: files::of_observation(found, events),
         origin: origin(&cited),
         agent_id: agent_id(&cited),
@@ -59,16 +90,18 @@ pub fn observation(
 }
 
 /// None if all of its fields are empty.
-pub fn summary(found: &reply::Summary, events: &[&Event]) -> Option<Summary> {
+pub fn summary(found: &Block, events: &[&Event]) -> Option<Summary> {
+    let field = |name| plain(&found.short(&[name]));
+    let files = |names| files::of_summary(&found.files(names), events);
     let summary = Summary {
-        request: plain(&found.request),
-        investigated: plain(&found.investigated),
-        learned: plain(&found.learned),
-        completed: plain(&found.completed),
-        next_steps: plain(&found.next_steps),
-        files_read: files::of_summary(&found.files_read, events),
-        files_edited: files::of_summary(&found.files_edited, events),
-        notes: plain(&found.notes),
+        request: field("request"),
+        investigated: field("investigated"),
+        learned: field("learned"),
+        completed: field("completed"),
+        next_steps: field("next_steps"),
+        files_read: files(&["files_read"]),
+        files_edited: files(&["files_edited", "files_modified"]),
+        notes: field("notes"),
     };
     (summary != Summary::default()).then_some(summary)
 }
@@ -86,16 +119,13 @@ fn kind(said: &str) -> ObservationType {
 }
 
 /// As given, or else the first sentence of whatever else was said.
-fn title(found: &reply::Observation, facts: &[String]) -> Option<String> {
-    let given = one_line(without_marks(&found.title));
+fn title<'a>(given: &str, said: impl Iterator<Item = &'a String>) -> Option<String> {
+    let given = one_line(without_marks(given));
     if given.chars().any(char::is_alphanumeric) {
         return Some(shorten(&given, TITLE_CHARACTERS).into_owned());
     }
-    [&found.subtitle, &found.text, &found.narrative]
-        .into_iter()
-        .chain(facts)
-        .map(|said| text::title(said))
-        .find(|title| !title.is_empty())
+    let mut titles = said.map(|said| text::title(said));
+    titles.find(|title| !title.is_empty())
 }
 
 /// Without a heading's `#` and with no `**` around the whole.

@@ -1,197 +1,186 @@
-//! Finds the known tags in whatever a model answered.
+//! Finds the known blocks in whatever a model answered.
 //!
-//! A model was asked for `<observation>`s, a `<summary>` or `<nothing>`, and answers
-//! with code in them, prose around them, tags of ours quoted and tags of its own
-//! forgotten. This is no XML and no XML library would read it. `tags` finds what looks
-//! like a tag, `reading` decides which of those are meant, `list` takes lists apart,
-//! and here their contents become fields, as they stand; `repair` makes them fit.
+//! A model was asked for `<observation>`s, a `<summary>` or `<nothing>`, and answers with
+//! code in them, prose around them, our tags quoted and its own tags forgotten. This is not
+//! XML and no XML library would read it. `scan` decides which tags are structure, `list`
+//! takes lists apart, and `repair` makes observations and summaries of the fields.
 //!
-//! What holds: nothing panics; time is linear; a well-formed block is found among any
-//! text; a tag of ours in running text stays text; a narrative (and the old `<text>`) is kept
-//! byte for byte but for the whitespace around it. In the short fields the five XML
-//! entities are decoded, since a model that writes `Vec&lt;T&gt;` in a title means
-//! `Vec<T>`; a narrative may well be about `&amp;` and is left alone.
+//! Nothing panics and time is linear. A block on lines of its own is found among any text,
+//! and a tag in a sentence stays text. A narrative is kept byte for byte but for the
+//! whitespace around it. In the short fields the five XML entities are decoded, since a model
+//! that writes `Vec&lt;T&gt;` in a title means `Vec<T>`; a narrative may well be about
+//! `&amp;` and is left alone.
 //!
-//! What does not: tags that are quoted *as they stand in a block*, one right after the
-//! other (`</narrative></observation>`), are told from the real ones by what is around
-//! them. One such passage, or a whole block, in a narrative is seen for what it is; if
-//! there are more tags beside it they may seem to end a block and begin another. And a
-//! title or subtitle has one line: a tag that begins another is not part of it.
+//! Tags that are quoted exactly as they stand in a block (`</narrative>` on the line before
+//! `<facts>`) cannot be told from real ones: the field ends there.
 
 mod list;
-mod reading;
-mod tags;
+mod scan;
 #[cfg(test)]
 mod tests;
 
-/// A `<summary>` as it was written has the fields of the one that becomes of it.
-pub use foreword_core::model::Summary;
 pub use list::without_bullet;
 
+use super::repair::BLOCKS;
 use list::items;
-use reading::Found;
-use tags::Block;
+use scan::{End, Form};
 
-/// What a reply says, field by field, as it stands there.
+const NOTHING: &str = "nothing";
+
+fn is_block(name: &str) -> bool {
+    BLOCKS.iter().any(|(block, _)| *block == name)
+}
+
+/// The blocks of a reply.
 #[derive(Debug, Clone, Default, PartialEq, Eq)]
 pub struct Reply {
-    pub observations: Vec<Observation>,
+    pub observations: Vec<Block>,
     /// The last one, if a model corrected itself.
-    pub summary: Option<Summary>,
+    pub summary: Option<Block>,
     /// The reason that was given why there is nothing worth keeping.
     pub nothing: Option<String>,
-    /// A block was begun and not ended: the reply was cut off, or its end forgotten.
-    /// It is kept if what it is about was told to the end: a title and a narrative, or
-    /// a text; of a summary, the request and what was completed. A field that has no
-    /// end itself is left out.
+    /// A block was begun and not ended: the reply was cut off, or its end forgotten. It is
+    /// kept if no other tag is missing and its main fields are there: a title and a
+    /// narrative, or a text; of a summary, the request and what was completed. A field that
+    /// was cut off is left out.
     pub open_end: bool,
 }
 
-/// An `<observation>` as it was written. Missing fields are empty.
+/// An `<observation>` or `<summary>` as it was written.
 #[derive(Debug, Clone, Default, PartialEq, Eq)]
-pub struct Observation {
-    pub kind: String,
-    pub title: String,
-    pub subtitle: String,
-    pub facts: Vec<String>,
-    pub narrative: String,
-    pub concepts: Vec<String>,
-    pub files_read: Vec<String>,
-    pub files_modified: Vec<String>,
-    /// From a plain `<files>`, which does not say how they were touched.
-    pub files: Vec<String>,
-    /// The numbers of the events that it came from.
-    pub events: Vec<u32>,
-    /// The old one-sentence form: `<type>` and `<text>`.
-    pub text: String,
+pub struct Block {
+    name: &'static str,
+    /// Name and content, in the order of the reply. `@type` is the attribute of that name.
+    fields: Vec<(&'static str, String)>,
+    /// It has its end tag.
+    closed: bool,
+    /// It lacks its opening tag, or one of its fields has no end tag.
+    ragged: bool,
 }
 
 pub fn read(reply: &str) -> Reply {
-    let mut tags = tags::find(reply);
-    let read = understood(reading::cheapest(reply, &tags));
-    if read.tells_something() {
-        return read;
-    }
-    // "- Title: <title>…</title>": no tag stands where it should, yet all are meant.
-    for tag in &mut tags {
-        tag.fits = true;
-    }
-    let loosely = understood(reading::cheapest(reply, &tags));
-    Some(loosely).filter(Reply::tells_something).unwrap_or(read)
-}
-
-impl Reply {
-    fn tells_something(&self) -> bool {
-        let told = |it: &Observation| !it.title.is_empty() || it.is_told();
-        self.observations.iter().any(told) || self.summary.is_some() || self.nothing.is_some()
-    }
-}
-
-fn understood(blocks: Vec<Found>) -> Reply {
-    let mut reply = Reply::default();
-    for found in blocks {
-        reply.open_end |= !found.closed;
-        match found.block {
-            Block::Observation => {
-                let observation = observation(&found);
-                if found.closed || observation.is_told() {
-                    reply.observations.push(observation);
-                }
-            }
-            Block::Summary => {
-                let summary = summary(&found);
-                let is_told = !summary.request.is_empty() && !summary.completed.is_empty();
-                if found.closed || is_told {
-                    reply.summary = Some(summary);
-                }
-            }
-            // A cut reply might have gone on: its "nothing" is not believed.
-            Block::Nothing if found.closed => {
-                let why = found.fields.first().map_or("", |(_, why)| why);
-                reply.nothing = Some(short(why));
-            }
-            Block::Nothing => {}
+    let mut read = Reply::default();
+    for block in blocks(reply) {
+        read.open_end |= !block.closed;
+        let has = |name| !block.verbatim(&[name]).is_empty();
+        let has_main = (has("title") && has("narrative"))
+            || has("text")
+            || (has("request") && has("completed"));
+        match block.name {
+            _ if !block.closed && (block.ragged || !has_main) => {}
+            "observation" => read.observations.push(block),
+            "summary" => read.summary = Some(block),
+            _ => read.nothing = Some(block.short(&[NOTHING])),
         }
     }
-    reply
+    read
 }
 
-impl Observation {
-    fn is_told(&self) -> bool {
-        !(self.title.is_empty() || self.narrative.is_empty()) || !self.text.is_empty()
+fn blocks(reply: &str) -> Vec<Block> {
+    let known = BLOCKS
+        .iter()
+        .flat_map(|(block, fields)| [&[*block], *fields].concat());
+    let known: Vec<&'static str> = known.chain([NOTHING]).collect();
+    let mut blocks: Vec<Block> = Vec::new();
+    // Whether the last block still has to end.
+    let mut is_open = false;
+    for piece in scan::pieces(reply, &known) {
+        let block = |name| Block {
+            name,
+            ..Block::default()
+        };
+        match (piece.name, piece.form) {
+            // A cut reply might have gone on, so its "nothing" is not closed.
+            (NOTHING, _) => {
+                blocks.push(Block {
+                    fields: vec![(NOTHING, piece.content.to_owned())],
+                    closed: piece.end != End::Cut,
+                    ..block(NOTHING)
+                });
+                is_open = false;
+            }
+            (name, Form::Open) if is_block(name) => {
+                let kind = attribute(piece.tag, "type");
+                blocks.push(Block {
+                    fields: kind
+                        .map(|it| ("@type", it.to_owned()))
+                        .into_iter()
+                        .collect(),
+                    ..block(name)
+                });
+                is_open = true;
+            }
+            (name, Form::Open) => {
+                // Outside of all blocks, a whole field begins a block without opening tag.
+                let of = BLOCKS.iter().find(|(_, fields)| fields.contains(&name));
+                if let Some((of, _)) = of.filter(|_| !is_open && piece.end == End::Tag) {
+                    blocks.push(Block {
+                        ragged: true,
+                        ..block(of)
+                    });
+                    is_open = true;
+                }
+                let open = blocks.last_mut().filter(|_| is_open);
+                if let Some(block) = open.filter(|_| piece.end != End::Cut) {
+                    block.fields.push((name, piece.content.to_owned()));
+                    block.ragged |= piece.end == End::Missing;
+                }
+            }
+            (_, Form::Close) => {
+                if let Some(block) = blocks.last_mut().filter(|_| is_open) {
+                    block.closed = true;
+                }
+                is_open = false;
+            }
+            (_, Form::Empty) => {}
+        }
     }
+    blocks
 }
 
-fn observation(found: &Found) -> Observation {
-    Observation {
-        kind: match found.short("type") {
-            said if !said.is_empty() => said,
-            _ => attribute(found.tag, "type").map(short).unwrap_or_default(),
-        },
-        title: found.short("title"),
-        subtitle: found.short("subtitle"),
-        facts: found.list(&["facts"], "fact", &['\n']),
-        narrative: found.verbatim("narrative"),
-        concepts: found.list(&["concepts"], "concept", &['\n', ',']),
-        files_read: found.files(&["files_read"]),
-        files_modified: found.files(&["files_modified", "files_edited"]),
-        files: found.files(&["files"]),
-        events: found.contents(&["events"]).flat_map(numbers).collect(),
-        text: found.verbatim("text"),
-    }
-}
-
-fn summary(found: &Found) -> Summary {
-    Summary {
-        request: found.short("request"),
-        investigated: found.short("investigated"),
-        learned: found.short("learned"),
-        completed: found.short("completed"),
-        next_steps: found.short("next_steps"),
-        files_read: found.files(&["files_read"]),
-        files_edited: found.files(&["files_edited", "files_modified"]),
-        notes: found.short("notes"),
-    }
-}
-
-impl<'a> Found<'a> {
-    fn contents(&self, names: &[&str]) -> impl Iterator<Item = &'a str> {
-        let named = self.fields.iter().filter(|(name, _)| names.contains(name));
-        named.map(|(_, content)| *content)
+/// Fields are asked for by their names, the preferred one first.
+impl Block {
+    /// The first field that is not empty, byte for byte.
+    pub fn verbatim(&self, names: &[&str]) -> String {
+        let mut contents = self.contents(names).map(verbatim);
+        let content = contents.find(|content| !content.is_empty());
+        content.unwrap_or_default().to_owned()
     }
 
-    /// A field that is given twice counts the first time that it says something.
-    fn verbatim(&self, name: &str) -> String {
-        let names = [name];
-        let mut contents = self.contents(&names).map(verbatim);
-        contents.find(|it| !it.is_empty()).unwrap_or_default()
+    /// The same with its entities decoded.
+    pub fn short(&self, names: &[&str]) -> String {
+        decoded(&self.verbatim(names))
     }
 
-    fn short(&self, name: &str) -> String {
-        decoded(&self.verbatim(name))
-    }
-
-    fn list(&self, names: &[&str], child: &str, separators: &[char]) -> Vec<String> {
+    /// The items of all lists of these names.
+    pub fn list(&self, names: &[&str], child: &'static str, separators: &[char]) -> Vec<String> {
         let lists = self.contents(names);
         let items = lists.flat_map(|content| items(content, child, separators));
-        items.map(short).collect()
+        items.map(|item| decoded(verbatim(item))).collect()
     }
 
-    fn files(&self, names: &[&str]) -> Vec<String> {
+    pub fn files(&self, names: &[&str]) -> Vec<String> {
         self.list(names, "file", &['\n', ','])
+    }
+
+    pub fn numbers(&self, names: &[&str]) -> Vec<u32> {
+        self.contents(names).flat_map(numbers).collect()
+    }
+
+    fn contents(&self, names: &[&str]) -> impl Iterator<Item = &str> {
+        names.iter().flat_map(|name| {
+            let named = self.fields.iter().filter(move |(field, _)| field == name);
+            named.map(|(_, content)| content.as_str())
+        })
     }
 }
 
-fn verbatim(content: &str) -> String {
+fn verbatim(content: &str) -> &str {
     let content = content.trim();
     let unwrapped = content
         .strip_prefix("<![CDATA[")
         .and_then(|rest| rest.strip_suffix("]]>"));
-    unwrapped.map_or(content, str::trim).to_owned()
-}
-
-fn short(content: &str) -> String {
-    decoded(&verbatim(content))
+    unwrapped.map_or(content, str::trim)
 }
 
 /// With the five entities of XML as what they stand for; all others are left.

@@ -1,87 +1,27 @@
-//! `foreword bench`: measures Foreword on this machine.
-//!
-//! Everything happens in a throw-away home (`world`) with made-up input (`host`)
-//! and made-up memories (`memories`, in made-up words: `speech`); the user's own data is not looked at, but by `mine`. Times
-//! are given as multiples of spawning `/bin/true` in the same run (`spawn`), so
-//! that they mean something on another machine. A bench gathers data, and `report` prints it.
-//! What the memory agent costs (`agent`) is counted by a scripted model and not timed. `search` is about the speed of
-//! finding (a picture: `plot`; the MCP server's memory: `server`; by meaning: `hybrid`),
-//! `vectors` of finding by meaning, `retrieval` about what is found, `size` about the room that a year takes.
-//!
-//! Three more ask what holds when things go wrong, with what they share in `trial` and
-//! `census`: `crash` kills processes, `load` sends more than anybody would, `soak` does
-//! everything for a while.
+//! `foreword bench`: runs `foreword-bench`, the program beside this one that measures it.
 
-mod agent;
-mod burst;
-mod census;
-mod crash;
-mod hooks;
-mod host;
-mod hybrid;
-mod load;
-mod machine;
-mod memories;
-mod mine;
-mod plot;
-mod process;
-mod random;
-mod report;
-mod retrieval;
-mod search;
-mod server;
-mod size;
-mod soak;
-pub(super) mod spawn;
-mod speech;
-mod statistics;
-mod trial;
-mod vectors;
-pub(super) mod world;
+use std::ffi::OsString;
+use std::os::unix::process::CommandExt as _;
+use std::process::Command;
 
-use clap::Subcommand;
+use anyhow::Context as _;
+
+use crate::platform;
 
 #[derive(clap::Args)]
+#[command(disable_help_flag = true)]
 pub struct Args {
-    #[command(subcommand)]
-    what: What,
-}
-
-#[derive(Subcommand)]
-enum What {
-    /// The hooks: their time from spawn to exit, and 32 of them at once
-    Hooks(hooks::Args),
-    /// The memory agent: what a recorded session costs with a model that counts
-    Agent(agent::Args),
-    /// Search: its time on made-up memories, beside FTS5's own ranking
-    Search(search::Args),
-    /// Search: whether it finds what answers a question, on a benchmark's data
-    Retrieval(retrieval::Args),
-    /// Search by meaning: loading, finding and making vectors
-    Vectors(vectors::Args),
-    /// Search: whether it finds, in your own memory, what later prompts came back to
-    Mine(mine::Args),
-    /// Kills hooks and workers, and looks whether anything is lost, doubled or stuck
-    Crash(crash::Args),
-    /// Many events a second for a while: what hooks take, and what the worker
-    Load(load::Args),
-    /// Sessions, kills and outages for a while: processes, memory, files and disk
-    Soak(soak::Args),
-    /// How large the data directory gets in a year of heavy use
-    Size(size::Args),
+    /// What `foreword-bench` gets; `--help` lists it
+    #[arg(trailing_var_arg = true, allow_hyphen_values = true)]
+    arguments: Vec<OsString>,
 }
 
 pub fn run(args: &Args) -> anyhow::Result<()> {
-    match &args.what {
-        What::Hooks(args) => hooks::run(args),
-        What::Agent(args) => agent::run(args),
-        What::Search(args) => search::run(args),
-        What::Retrieval(args) => retrieval::run(args),
-        What::Vectors(args) => vectors::run(args),
-        What::Mine(args) => mine::run(args),
-        What::Crash(args) => crash::run(args),
-        What::Load(args) => load::run(args),
-        What::Soak(args) => soak::run(args),
-        What::Size(args) => size::run(args),
-    }
+    let program = platform::program()?.0.with_file_name("foreword-bench");
+    // Returns only if the program could not be started.
+    let failed = Command::new(program).args(&args.arguments).exec();
+    Err(failed).context(
+        "the benchmarks are a program of their own, foreword-bench, and it is not beside this one: \
+         take it from the release archive, or `cargo run --release -p foreword-bench` in a checkout",
+    )
 }

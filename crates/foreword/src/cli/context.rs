@@ -1,14 +1,10 @@
 //! `foreword context --preview`: what a session that starts here is told, and why.
 
-use anyhow::bail;
-use foreword_core::capture::{self, Hook};
-use foreword_core::project::Place;
+use foreword_core::capture::Hook;
 use foreword_core::recall::index::{self, Request, Source};
 
-use crate::home::Home;
-use crate::service;
-use crate::switch::{self, Switches};
-use crate::{config, hook, show};
+use crate::service::{self, Reader};
+use crate::{hook, show};
 
 #[derive(clap::Args)]
 pub struct Args {
@@ -34,15 +30,16 @@ pub fn run(args: &Args) -> anyhow::Result<()> {
         hook::run(Hook::Context);
         return Ok(());
     }
-    let home = service::home_to_look_at()?;
-    let Some(place) = service::current_place() else {
-        bail!("the current directory is gone");
+    let reader = Reader {
+        session: Some(args.session.clone()),
+        ..Reader::here()?
     };
-    if let Some(why) = silenced(&home, &place, &args.session) {
+    if let Some(why) = silenced(&reader) {
         println!("A session that starts here is told nothing: {why}.");
         return Ok(());
     }
-    let store = service::memory(&home)?;
+    let place = &reader.place;
+    let store = service::memory(&reader.home)?;
     let program = hook::program();
     let request = Request {
         project: place.project.as_deref(),
@@ -61,18 +58,13 @@ pub fn run(args: &Args) -> anyhow::Result<()> {
     Ok(())
 }
 
-/// What keeps the hook from saying anything here.
-fn silenced(home: &Home, place: &Place, session: &str) -> Option<&'static str> {
-    let (settings, _) = config::hook_settings(home);
-    let off = switch::off_in_environment()
-        || Switches::read(home).covers(place.project.as_deref(), session);
-    match settings {
-        _ if off => Some("Foreword is switched off here; `foreword on` switches it on"),
+/// The reason why the hook shows nothing here.
+fn silenced(reader: &Reader) -> Option<&'static str> {
+    match &reader.settings {
+        _ if reader.is_off() => Some("Foreword is switched off here; `foreword on` switches it on"),
         None => Some("the settings cannot be read; `foreword doctor` says why"),
         Some(settings) if !settings.show.index => Some("show.index is false in the settings"),
-        Some(settings) if capture::is_excluded(place, &settings.capture.exclude_projects) => {
-            Some("the settings exclude this project")
-        }
+        Some(_) if reader.is_excluded() => Some("the settings exclude this project"),
         Some(_) => None,
     }
 }

@@ -4,14 +4,15 @@
 //! recorded session (`demo/session.jsonl`) on their standard input; a real worker
 //! drains the queue; the last text is what the host would be given.
 
+mod stage;
+
 use std::io::Write as _;
 
 use anyhow::Context as _;
 use serde::Deserialize;
 use serde_json::{Value, json};
 
-use super::bench::spawn::spawn;
-use super::bench::world::World;
+use stage::Stage;
 
 const SESSION: &str = include_str!("demo/session.jsonl");
 
@@ -51,64 +52,62 @@ macro_rules! say {
 }
 
 fn perform() -> anyhow::Result<()> {
-    let world = World::without_git(&std::env::current_exe()?)?;
-    std::fs::create_dir(world.host.project.join("src"))?;
+    let stage = Stage::new()?;
+    std::fs::create_dir(stage.project.join("src"))?;
     say!("Two recorded sessions of a coding agent, told to Foreword's real hooks.\n");
     for line in SESSION.lines() {
         tell(
-            &world,
+            &stage,
             &serde_json::from_str(line).context("the recording is damaged")?,
         )?;
     }
-    world.run(&["worker", "drain"])?;
+    stage.run(&["worker", "drain"])?;
 
     heading("What was remembered (no model, no key, no network)")?;
-    show(&world, &["search", "token", "health", "deploy", "database"])?;
+    show(&stage, &["search", "token", "health", "deploy", "database"])?;
     heading("One of them in full")?;
-    show(&world, &["show", &first_bugfix(&world)?])?;
+    show(&stage, &["show", &first_bugfix(&stage)?])?;
     heading("What the next session opens with")?;
-    say!("{}", indent(&next_session(&world)?));
-    world.run(&["worker", "stop"])?;
+    say!("{}", indent(&next_session(&stage)?));
     say!(
         "\nThis was a throw-away home; nothing of it is left. To use Foreword: `foreword install`."
     );
     Ok(())
 }
 
-fn show(world: &World, arguments: &[&str]) -> anyhow::Result<()> {
+fn show(stage: &Stage, arguments: &[&str]) -> anyhow::Result<()> {
     say!("  $ foreword {}", arguments.join(" "));
-    say!("{}", indent(&world.run(arguments)?));
+    say!("{}", indent(&stage.run(arguments)?));
     Ok(())
 }
 
-fn tell(world: &World, told: &Told) -> anyhow::Result<()> {
+fn tell(stage: &Stage, told: &Told) -> anyhow::Result<()> {
     if let Some(Write { path, content }) = &told.write {
-        std::fs::write(world.host.project.join(path), content)?;
+        std::fs::write(stage.project.join(path), content)?;
     }
-    let input = world.with_folders(&told.input.to_string());
-    let hook = spawn(world.command(&world.program, &[&told.hook]), &input)?;
-    let took = hook.milliseconds;
+    let (_, took) = stage.hook(&told.hook, &told.input)?;
+    let took = took.as_secs_f64() * 1000.0;
     say!("  {took:5.1} ms  {:<8} {}", told.hook, told.says);
     Ok(())
 }
 
-fn first_bugfix(world: &World) -> anyhow::Result<String> {
-    let found = world.run(&["search", "token", "--format", "json"])?;
+fn first_bugfix(stage: &Stage) -> anyhow::Result<String> {
+    let found = stage.run(&["search", "token", "--format", "json"])?;
     let hits: Vec<Value> = serde_json::from_str(&found)?;
     let bugfix = hits.iter().find(|hit| hit["type"] == "bugfix");
     let bugfix = bugfix.context("the demo's bugfix was not found")?;
     Ok(bugfix["id"].to_string())
 }
 
-fn next_session(world: &World) -> anyhow::Result<String> {
+fn next_session(stage: &Stage) -> anyhow::Result<String> {
     let start = json!({
         "session_id": "a-session-that-starts-now",
-        "cwd": world.host.project,
+        "cwd": stage.project,
         "hook_event_name": "SessionStart",
         "source": "startup",
     });
-    let hook = world.command(&world.program, &["context"]);
-    let answer: Value = serde_json::from_str(&spawn(hook, &start.to_string())?.answer)?;
+    let (answer, _) = stage.hook("context", &start)?;
+    let answer: Value = serde_json::from_str(&answer)?;
     let text = answer["hookSpecificOutput"]["additionalContext"].as_str();
     let text = text.context("the next session was told nothing")?;
     Ok(text.to_owned())

@@ -40,20 +40,16 @@ enum Action {
     },
 }
 
-/// The project that the current directory is in, and its memory in files.
-pub struct Here {
-    pub place: Place,
-    pub folder: Folder,
+/// The memory in files of a project, or of one of its scopes.
+pub fn folder_of(place: &Place, scope: Option<&str>) -> anyhow::Result<Folder> {
+    let root = place.root.as_deref();
+    let root = root.context("not a project directory; go to one and run this there")?;
+    Ok(Folder::at(root, scope)?)
 }
 
-impl Here {
-    pub fn find(scope: Option<&str>) -> anyhow::Result<Here> {
-        let place = service::current_place().unwrap_or_default();
-        let root = place.root.as_deref();
-        let root = root.context("this directory is no project; go to one and run this there")?;
-        let folder = Folder::at(root, scope)?;
-        Ok(Here { place, folder })
-    }
+/// The same of the project that the current directory is in.
+pub fn folder_here(scope: Option<&str>) -> anyhow::Result<Folder> {
+    folder_of(&service::current_place().unwrap_or_default(), scope)
 }
 
 /// Whether to write, asked on a terminal; none where nobody can be asked.
@@ -85,7 +81,7 @@ pub fn confirm(question: &str) -> anyhow::Result<Option<bool>> {
     Ok(Some(matches!(answer.as_str(), "y" | "yes")))
 }
 
-/// What stands in a file, or on standard input for `-`.
+/// The text of a file, or of standard input for `-`.
 pub fn input(what: &str, file: &Path) -> anyhow::Result<String> {
     let mut bytes = Vec::new();
     let read = match file == Path::new("-") {
@@ -97,7 +93,7 @@ pub fn input(what: &str, file: &Path) -> anyhow::Result<String> {
 }
 
 pub fn run(args: &Args) -> anyhow::Result<()> {
-    let Here { folder, .. } = Here::find(args.scope.as_deref())?;
+    let folder = folder_here(args.scope.as_deref())?;
     match &args.action {
         None => list(&folder, args.json),
         Some(Action::Export { file }) => export(&folder, file),

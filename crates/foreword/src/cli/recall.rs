@@ -1,11 +1,11 @@
-//! `foreword recall`: prints the project's memory, or has the host load it always.
+//! `foreword recall`: prints the project's memory, or has Claude Code load it always.
 
 use std::path::Path;
 
 use anyhow::{Context as _, ensure};
 use foreword_core::notes::FOLDER;
 
-use super::notes::Here;
+use super::notes::folder_here;
 use crate::home;
 use crate::install::SettingsFile;
 use crate::install::record::{Place, Scope};
@@ -24,7 +24,7 @@ pub struct Args {
 
 pub fn run(args: &Args) -> anyhow::Result<()> {
     let scope = args.scope.as_deref();
-    let root = Here::find(scope)?.folder.root;
+    let root = folder_here(scope)?.root;
     if let Some(auto) = &args.auto {
         return always(&root, scope, auto == "on");
     }
@@ -35,7 +35,7 @@ pub fn run(args: &Args) -> anyhow::Result<()> {
 const BEGIN: &str = "<!-- foreword: loads the project's memory; `foreword recall --auto off` removes these three lines -->\n";
 const END: &str = "<!-- foreword: end -->\n";
 
-/// At the top of CLAUDE.md: so the user's own words come after it, and it can be taken out to the byte.
+/// Adds the import at the top of CLAUDE.md, or removes it; every other byte stays.
 fn always(root: &Path, scope: Option<&str>, on: bool) -> anyhow::Result<()> {
     let file = SettingsFile::read(&Place {
         scope: Scope::Project,
@@ -76,7 +76,7 @@ fn always(root: &Path, scope: Option<&str>, on: bool) -> anyhow::Result<()> {
     Ok(())
 }
 
-/// The text without our lines. None if they have no end.
+/// The text without our lines. None if their end is missing.
 fn without(text: &str) -> Option<String> {
     let Some(begin) = text.find(BEGIN) else {
         return Some(text.to_owned());

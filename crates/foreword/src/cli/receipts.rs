@@ -1,8 +1,8 @@
 //! `foreword receipts`: what agents were shown of the memory, and whether they opened it.
 
 use super::scope::Scope;
-use crate::service;
-use crate::{home, show};
+use crate::service::{self, Reader};
+use crate::show;
 
 #[derive(clap::Args)]
 pub struct Args {
@@ -17,17 +17,17 @@ pub struct Args {
 }
 
 pub fn run(args: &Args) -> anyhow::Result<()> {
-    let home = service::home_to_look_at()?;
-    let filter = args.scope.filter(home::now());
-    let store = service::memory(&home)?;
-    let receipts = match (&store, &filter) {
-        (Some(store), Some(filter)) => store.receipts(filter, None, args.limit)?,
-        _ => Vec::new(),
+    let reader = Reader::here()?;
+    let filter = args.scope.filter(&reader)?;
+    let receipts = match service::memory(&reader.home)? {
+        Some(store) => store.receipts(&filter, None, args.limit)?,
+        None => Vec::new(),
     };
-    let words = || match filter {
-        Some(_) => show::receipts(&receipts) + &show::waiting(service::waiting(&home)),
-        None => show::no_project() + "\n",
-    };
-    show::print(args.json, || show::receipts_json(&receipts), words);
+    let waiting = service::waiting(&reader.home);
+    show::print(
+        args.json,
+        || show::receipts_json(&receipts),
+        || show::receipts(&receipts) + &show::waiting(waiting),
+    );
     Ok(())
 }

@@ -1,11 +1,9 @@
 //! Which projects, sessions and times a command looks at: the same flags wherever one looks back.
 
-use anyhow::bail;
-use foreword_core::model::Millis;
+use anyhow::Context as _;
 use foreword_core::search::Filter;
-use foreword_core::store::Store;
 
-use crate::service;
+use crate::service::Reader;
 use crate::service::when::{When, when};
 
 #[derive(clap::Args)]
@@ -31,35 +29,25 @@ pub struct Scope {
 }
 
 impl Scope {
-    /// None where there is no project to look at: the current directory belongs to none.
-    pub fn filter(&self, now: Millis) -> Option<Filter> {
+    /// An error in a directory that belongs to no project, unless the flags name projects.
+    pub fn filter(&self, reader: &Reader) -> anyhow::Result<Filter> {
         let projects = if self.all_projects {
             None
         } else if self.project.is_empty() {
-            Some(vec![service::current_project()?])
+            let current = reader.place.project.clone();
+            Some(vec![current.context(
+                "not a project directory; --all-projects looks at every project",
+            )?])
         } else {
             Some(self.project.clone())
         };
-        Some(Filter {
+        Ok(Filter {
             projects,
             session: self.session.clone(),
             branch: self.branch.clone(),
-            since: self.since.map(|when| when.start(now)),
-            until: self.until.map(|when| when.end(now)),
+            since: self.since.map(|when| when.start(reader.now)),
+            until: self.until.map(|when| when.end(reader.now)),
             ..Filter::default()
         })
-    }
-
-    /// Projects that nobody knows are a slip of the hand.
-    pub fn check(&self, store: Option<&Store>) -> anyhow::Result<()> {
-        let unknown = store.map(|store| store.unknown_project(&self.project));
-        match unknown.transpose()?.flatten() {
-            Some(name) => bail!("no project is called '{name}'; `foreword projects` lists them"),
-            None => Ok(()),
-        }
-    }
-
-    pub fn is_current_project(&self) -> bool {
-        !self.all_projects && self.project.is_empty()
     }
 }

@@ -3,8 +3,8 @@
 use foreword_core::search::sessions;
 
 use super::scope::Scope;
-use crate::service;
-use crate::{home, show};
+use crate::service::{self, Reader};
+use crate::show;
 
 #[derive(clap::Args)]
 pub struct Args {
@@ -22,18 +22,17 @@ pub struct Args {
 }
 
 pub fn run(args: &Args) -> anyhow::Result<()> {
-    let home = service::home_to_look_at()?;
-    let filter = args.scope.filter(home::now());
-    let store = service::memory(&home)?;
-    args.scope.check(store.as_ref())?;
-    let sessions = match (&store, &filter) {
-        (Some(store), Some(filter)) => sessions(store, filter, args.limit)?,
-        _ => Vec::new(),
-    };
-    let words = || match &filter {
-        Some(filter) => show::sessions(&sessions, args.summaries, filter.spans_projects()),
-        None => show::no_project() + "\n",
-    };
-    show::print(args.json, || show::sessions_json(&sessions), words);
+    let reader = Reader::here()?;
+    let filter = args.scope.filter(&reader)?;
+    let mut found = Vec::new();
+    if let Some(store) = service::memory(&reader.home)? {
+        reader.check_projects(&store, &filter)?;
+        found = sessions(&store, &filter, args.limit)?;
+    }
+    show::print(
+        args.json,
+        || show::sessions_json(&found),
+        || show::sessions(&found, args.summaries, filter.spans_projects()),
+    );
     Ok(())
 }

@@ -1,14 +1,10 @@
 //! `foreword show ID`
 
-use anyhow::Context as _;
 use clap::ValueEnum;
 use foreword_core::model::Kind;
-use foreword_core::project::Place;
-use foreword_core::store::{Item, Store};
 use serde_json::json;
 
-use crate::service;
-use crate::service::embed_client;
+use crate::service::{Reader, embed_client};
 use crate::show;
 
 #[derive(clap::Args)]
@@ -34,11 +30,10 @@ pub fn number(text: &str) -> Result<i64, String> {
 }
 
 pub fn run(args: &Args) -> anyhow::Result<()> {
-    let home = service::home_to_write()?;
-    let store = service::memory(&home)?.context("nothing is remembered yet")?;
-    let here = service::current_place().unwrap_or_default();
-    let item = find(&store, args.id, &here)?;
-    let related = embed_client::related(&home, &store, item.id)?;
+    let reader = Reader::here()?;
+    let store = reader.memory()?;
+    let item = reader.item(&store, args.id)?;
+    let related = embed_client::related(&reader.home, &store, item.id)?;
     match args.format {
         Format::Full => print!("{}{}", show::item(&item), show::related(&related)),
         Format::Json => {
@@ -50,9 +45,4 @@ pub fn run(args: &Args) -> anyhow::Result<()> {
         }
     }
     Ok(())
-}
-
-pub fn find(store: &Store, id: i64, here: &Place) -> anyhow::Result<Item> {
-    let item = store.item_from(id, here)?;
-    item.with_context(|| format!("there is no #{id}; find numbers with `foreword search WORDS`"))
 }

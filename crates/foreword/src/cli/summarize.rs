@@ -1,30 +1,10 @@
-//! `foreword summarize`: the note of one conversation.
-//!
-//! The agent in the conversation hands in a draft that its user approved; or the transcript
-//! is read here, and the model that was chosen writes the draft, or offline does. Either way
-//! the same file is written, what a person did to it stays, and nothing is written unasked.
+//! `foreword summarize`: writes the note of one conversation, after showing it and asking.
 
-use std::fs;
-use std::path::{Path, PathBuf};
+use std::path::PathBuf;
 
-use anyhow::{Context as _, bail};
-use foreword_core::capture::is_excluded;
-use foreword_core::fill::Terms;
-use foreword_core::model::Turn;
-use foreword_core::notes::{Kept, Note, conversation, keep};
-use foreword_core::project::Place;
-use foreword_core::redact::redact;
-use foreword_core::text::{self, count, one_line};
-use foreword_core::transcript;
-
-use super::notes::{Here, input, may_write};
-use crate::config::provider::{self};
-use crate::config::{self, Config, HookSettings};
-use crate::home::{self, Home};
-use crate::offline;
-use crate::service;
-use crate::switch::{self, Switches};
-use crate::{install, platform, show};
+use super::notes::{folder_of, input, may_write};
+use crate::notes::summarize::{Source, find_transcript, summarize};
+use crate::{install, service, show};
 
 #[derive(clap::Args)]
 pub struct Args {
@@ -48,209 +28,42 @@ pub struct Args {
 }
 
 pub fn run(args: &Args) -> anyhow::Result<()> {
-    let Here { place, folder } = Here::find(args.scope.as_deref())?;
-    let named = std::env::var("CLAUDE_CODE_SESSION_ID").ok();
-    let named = args.session.clone().or(named);
-    let transcript = match (&args.draft, &args.transcript) {
-        (Some(_), _) => None,
-        (None, Some(path)) => Some(path.clone()),
-        (None, None) => Some(find_transcript(named.as_deref(), &folder.root)?),
-    };
-    let of_file = |it: &PathBuf| Some(it.file_stem()?.to_str()?.to_owned());
-    let told = transcript.as_ref().and_then(of_file);
-    let session = args.session.clone().or(told).or(named);
-    let which = "which session? Write its id: `foreword summarize SESSION --draft FILE`";
-    let session = session.context(which)?;
-    let path = folder.note(&session)?;
-    let home = service::home_to_look_at()?;
-    let settings = settings_where_on(&home, &place, &session)?;
-    let there = folder.read(&path)?;
-    let mut last = None;
-    let draft = match &transcript {
-        None => drafted(args.draft.as_deref().unwrap_or(Path::new("-")))?,
-        Some(path) => {
-            let turns = turns(&home, &settings, path, &session)?;
-            let first = turns.iter().flat_map(|it| &it.events).next();
-            let project = first.and_then(|it| it.project.clone());
-            if args.transcript.is_none() && project != place.project {
-                let whose = one_line(project.as_deref().unwrap_or("no project"));
-                bail!("session {session} is of {whose}; run this there");
-            }
-            last = turns.iter().flat_map(|it| &it.events).map(|it| it.at).max();
-            match (platform::keep_umask(|| derived(&turns))?, &there) {
-                ((draft, false), Some(there)) => add_to(draft, there),
-                ((draft, _), _) => draft,
-            }
+    let place = service::current_place().unwrap_or_default();
+    let folder = folder_of(&place, args.scope.as_deref())?;
+    let running_in = || std::env::var("CLAUDE_CODE_SESSION_ID").ok();
+    let named = args.session.clone().or_else(running_in);
+    let (source, session) = match (&args.draft, &args.transcript) {
+        (Some(file), _) => (Source::Draft(input("the draft", file)?), named),
+        (None, Some(path)) => {
+            let (path, is_named) = (path.clone(), true);
+            (Source::Transcript { path, is_named }, args.session.clone())
+        }
+        (None, None) => {
+            let projects = install::user_place()?.settings;
+            let projects = projects.with_file_name("projects");
+            let path = find_transcript(&projects, named.as_deref(), &folder.root)?;
+            let is_named = false;
+            (Source::Transcript { path, is_named }, named)
         }
     };
-    // A note is as old as its conversation.
-    let at = text::rfc3339(last.unwrap_or_else(home::now));
-    let kept = keep(&draft, there.as_deref(), &at);
-    let name = folder.name(&path);
-    let shown = name.display();
-    if there.as_deref() == Some(kept.text.as_str()) {
-        println!("{shown} says all of this already{}", of_theirs(&kept));
+    let say = |line: &str| eprintln!("{line}");
+    let summary = summarize(&place, &folder, session, &source, &say)?;
+    let name = folder.name(&summary.path);
+    let (shown, by_hand) = (name.display(), summary.by_hand());
+    if summary.is_there() {
+        println!("{shown} says all of this already{by_hand}");
         return Ok(());
     }
-    print!("{}", show::diff(name, there.as_deref(), Some(&kept.text)));
+    let before = summary.before.as_deref();
+    print!("{}", show::diff(name, before, Some(&summary.kept.text)));
     let yes = args.yes || args.draft.is_some();
     match may_write("Save?", yes, args.dry_run)? {
         None => eprintln!("Nothing was written; --yes writes it."),
         Some(false) => {}
         Some(true) => {
-            if folder.read(&path)? != there {
-                bail!("{shown} was changed by somebody else meanwhile; run this again");
-            }
-            folder.write(&path, &kept.text)?;
-            println!("Saved {shown}{}", of_theirs(&kept));
+            summary.save(&folder)?;
+            println!("Saved {shown}{by_hand}");
         }
     }
     Ok(())
-}
-
-/// What offline proves is plainer than what somebody wrote: it is added, and replaces nothing.
-fn add_to(draft: Note, there: &str) -> Note {
-    let (mut note, _) = Note::read(there);
-    for point in draft.points {
-        if !note.points.contains(&point) && point.text != offline::NOTHING {
-            note.points.push(point);
-        }
-    }
-    for file in draft.related {
-        if !note.related.contains(&file) {
-            note.related.push(file);
-        }
-    }
-    note
-}
-
-fn of_theirs(kept: &Kept) -> String {
-    let mut said = String::new();
-    if kept.theirs > 0 {
-        let theirs = count(kept.theirs as u64, "part", "parts");
-        said += &format!("; {theirs} edited by hand stayed");
-    }
-    if !kept.left_out.is_empty() {
-        let left_out = count(kept.left_out.len() as u64, "point", "points");
-        said += &format!("; {left_out} removed by hand stayed out");
-    }
-    said
-}
-
-/// Off means that nothing is written, asked or not.
-fn settings_where_on(home: &Home, place: &Place, session: &str) -> anyhow::Result<HookSettings> {
-    let off = switch::off_in_environment()
-        || Switches::read(home).covers(place.project.as_deref(), session);
-    if off {
-        bail!("Foreword is off here; `foreword on` switches it on again");
-    }
-    let (settings, mistake) = config::hook_settings(home);
-    let settings = settings.with_context(|| mistake.unwrap_or_default());
-    let settings = settings.context("the settings may exclude this project, but cannot be read")?;
-    if is_excluded(place, &settings.capture.exclude_projects) {
-        bail!("this project is excluded in config.toml, so nothing is written here");
-    }
-    Ok(settings)
-}
-
-fn drafted(file: &Path) -> anyhow::Result<Note> {
-    let draft = input("the draft", file)?;
-    let draft = draft.replace(|it| text::is_unsafe(it) && !matches!(it, '\n' | '\t'), "");
-    let clean = redact(&draft);
-    let (note, problems) = Note::read(&clean.text);
-    for problem in &problems {
-        eprintln!("{}", one_line(&problem.to_string()));
-    }
-    if !problems.is_empty() {
-        let problems = count(problems.len() as u64, "problem", "problems");
-        bail!("the draft has {problems}; nothing was written");
-    }
-    if clean.count > 0 {
-        let secrets = count(clean.count.into(), "secret", "secrets");
-        eprintln!("{secrets} replaced");
-    }
-    Ok(note)
-}
-
-/// `projects/FOLDER/SESSION.jsonl` in Claude Code's own folder, the newest if no session is named.
-fn find_transcript(session: Option<&str>, root: &Path) -> anyhow::Result<PathBuf> {
-    let settings = install::user_place()?.settings;
-    let projects = settings.with_file_name("projects");
-    // The client calls a folder after a path, with `-` for whatever is no letter or digit.
-    let slug = |name: &str| name.replace(|it: char| !it.is_ascii_alphanumeric(), "-");
-    let entries = |dir: &Path| fs::read_dir(dir).into_iter().flatten().flatten();
-    let ours = slug(&root.to_string_lossy());
-    let is_it = |path: &PathBuf| match session {
-        Some(session) => path.file_stem().is_some_and(|it| it == session),
-        None => true,
-    };
-    let mut found: Vec<_> = entries(&projects)
-        .filter(|it| session.is_some() || slug(&it.file_name().to_string_lossy()) == ours)
-        .flat_map(|folder| entries(&folder.path()))
-        .map(|it| it.path())
-        .filter(|path| path.extension().is_some_and(|it| it == "jsonl") && is_it(path))
-        .collect();
-    found.sort_by_key(|it| fs::metadata(it).and_then(|it| it.modified()).ok());
-    found.pop().with_context(|| {
-        let of = session.map(|it| format!("session {}", one_line(it)));
-        let of = of.unwrap_or("this project".to_owned());
-        let projects = projects.display();
-        format!("there is no transcript of {of} in {projects}; name it with --transcript FILE")
-    })
-}
-
-/// What may be known of the conversation.
-fn turns(
-    home: &Home,
-    settings: &HookSettings,
-    transcript: &Path,
-    session: &str,
-) -> anyhow::Result<Vec<Turn>> {
-    let switches = Switches::read(home);
-    let terms = Terms {
-        now: home::now(),
-        since: switch::on_since(home),
-        rules: &home::project_rules(settings.separate_worktrees),
-        settings: &settings.capture,
-        is_off: &|project| switches.covers(project, session),
-    };
-    let forgotten = match service::memory(home)? {
-        Some(store) => store.forgotten(session)?,
-        None => Default::default(),
-    };
-    if fs::metadata(transcript).is_ok_and(|it| it.len() > transcript::FILE_MAX) {
-        let max = transcript::FILE_MAX >> 20;
-        eprintln!("the transcript is very long: only its last {max} MB are read");
-    }
-    let mut turns = conversation(transcript, session, &terms, &forgotten);
-    if switch::is_withheld(home, session) {
-        turns.clear();
-    }
-    if turns.is_empty() {
-        bail!(
-            "there is nothing in {} that may be used: it is empty, or Foreword was off or the project excluded",
-            transcript.display()
-        );
-    }
-    Ok(turns)
-}
-
-/// The note, and whether a model wrote it.
-fn derived(turns: &[Turn]) -> anyhow::Result<(Note, bool)> {
-    let home = service::home_to_write()?;
-    let config = Config::load(&home)?;
-    let provider = provider::choose(&config, &home).name;
-    if provider != provider::Name::Offline {
-        let say = |what: &str| eprintln!("{} is asked: {what}", provider.as_str());
-        match crate::agent::note::note(&home, &config, turns, say) {
-            Ok(note) => return Ok((note, true)),
-            Err(why) => {
-                let why = one_line(&format!("{why:#}"));
-                eprintln!("{why}; the note is made without a model");
-            }
-        }
-    }
-    let note = offline::note(turns);
-    let note = note.context("nobody asked for anything in this conversation")?;
-    Ok((note, false))
 }

@@ -38,7 +38,7 @@ impl Args {
         }
         service::current_project()
             .map(Scope::Project)
-            .context("this directory is no project; write --everywhere or --session ID")
+            .context("not a project directory; write --everywhere or --session ID")
     }
 }
 

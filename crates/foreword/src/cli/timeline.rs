@@ -1,14 +1,11 @@
 //! `foreword timeline ID|WORDS`: what came before and after.
 
 use anyhow::Context as _;
-use foreword_core::search::{Query, Sort, freshen, timeline};
-use foreword_core::store::Store;
 
 use super::scope::Scope;
-use crate::home::Home;
-use crate::service;
-use crate::service::embed_client;
-use crate::{home, show};
+use crate::service::Reader;
+use crate::service::search::{SearchRequest, search};
+use crate::show::{self, ALL_PROJECTS};
 
 #[derive(clap::Args)]
 pub struct Args {
@@ -26,40 +23,23 @@ pub struct Args {
 }
 
 pub fn run(args: &Args) -> anyhow::Result<()> {
-    let home = service::home_to_look_at()?;
-    let store = service::memory(&home)?.context("nothing is remembered yet")?;
-    args.scope.check(Some(&store))?;
+    let reader = Reader::here()?;
     let words = args.middle.join(" ");
     let id = match words.strip_prefix('#').unwrap_or(&words).parse() {
         Ok(id) => id,
-        Err(_) => best_hit(&home, &store, args, &words)?,
+        Err(_) => {
+            let request = SearchRequest::new(&words, args.scope.filter(&reader)?);
+            let answer = search(&reader, &request)?;
+            eprint!("{}", show::ranking(&answer));
+            let best = answer.found.hits.first().map(|hit| hit.id);
+            best.with_context(|| show::no_hits(&request, &answer, ALL_PROJECTS))?
+        }
     };
-    let mut hits = timeline(&store, id, args.around)?;
-    let here = service::current_place().unwrap_or_default();
-    freshen(&store, &here, Sort::Date, &mut hits)?;
-    anyhow::ensure!(
-        !hits.is_empty(),
-        "there is no #{id}; find numbers with `foreword search WORDS`"
-    );
+    let hits = reader.timeline(&reader.memory()?, id, args.around)?;
     show::print(
         args.json,
         || show::hits_json(&hits),
         || show::timeline(&hits, id),
     );
     Ok(())
-}
-
-fn best_hit(home: &Home, store: &Store, args: &Args, words: &str) -> anyhow::Result<i64> {
-    let filter = args.scope.filter(home::now());
-    let query = Query {
-        words,
-        filter: filter.with_context(show::no_project)?,
-        sort: Sort::Relevance,
-        limit: 1,
-        offset: 0,
-    };
-    let (found, note) = embed_client::search(home, store, &query)?;
-    eprint!("{note}");
-    let best = found.hits.first().map(|hit| hit.id);
-    best.with_context(|| show::no_hits(words, &found, args.scope.is_current_project()))
 }

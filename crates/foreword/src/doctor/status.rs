@@ -8,7 +8,6 @@ use foreword_core::queue::{Counts, Queue, Skipped};
 use foreword_core::safety;
 use foreword_core::spool;
 use foreword_core::store::{Store, Totals};
-use foreword_core::text;
 
 use crate::agent::status::AgentStatus;
 use crate::config::Config;
@@ -16,7 +15,7 @@ use crate::home::{self, Home};
 use crate::install::record::Place;
 use crate::install::server::{self, Listed};
 use crate::install::{self, Connection};
-use crate::log::Log;
+use crate::log::{Fact, Log};
 use crate::platform::{self, Lock};
 use crate::service::{self, embed_client, unreleased};
 use crate::switch::{self, Switches};
@@ -77,11 +76,9 @@ pub fn gather(home: Home) -> anyhow::Result<Status> {
         ));
     }
     let now = home::now();
-    let last_day = text::rfc3339(now - 24 * 3_600_000);
+    problems.extend(Fact::Recovered.since(&home, now - 24 * 3_600_000).pop());
     let aside = safety::unreleased::recorded(home.dir());
     problems.extend(aside.map(|it| unreleased::line(&it)));
-    let recovered = |line: &String| *line >= last_day && line.contains(" was damaged (");
-    problems.extend(Log::Worker.all(&home).into_iter().rfind(recovered));
     let agent = Config::load(&home)
         .and_then(|config| Ok(AgentStatus::look(&home, &config, store.as_ref(), now)?))
         .map_err(|error| format!("{error:#}"));

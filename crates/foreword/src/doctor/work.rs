@@ -8,11 +8,11 @@ use foreword_core::queue::Queue;
 use foreword_core::safety;
 use foreword_core::spool;
 use foreword_core::store::Store;
-use foreword_core::text::{self, count};
+use foreword_core::text::count;
 
 use super::{Trouble, World};
 use crate::config::{Config, Mistake};
-use crate::log::Log;
+use crate::log::{Fact, Log};
 use crate::platform::{self, Lock};
 use crate::service::unreleased;
 use crate::start;
@@ -174,14 +174,12 @@ pub fn events_skipped(world: &World) -> Option<Trouble> {
 }
 
 pub fn events_lost(world: &World) -> Option<Trouble> {
-    in_hook_log(world, &["an event was lost"], "could not write an event")
+    lately(world, Fact::EventLost, "a hook could not write an event")
 }
 
 /// Not trouble any more, but worth knowing: the worker put it right by itself.
 pub fn recovered(world: &World) -> Option<Trouble> {
-    let (_, last) = in_log(world, Log::Worker, &[" was damaged ("])?;
-    let file = shell_word(&Log::Worker.path(&world.home));
-    Trouble::cured_by(format!("mv {file} {file}.1"), last)
+    lately(world, Fact::Recovered, "a damaged database was recovered")
 }
 
 /// Worth knowing until somebody has read it: the files are never removed by us.
@@ -192,36 +190,22 @@ pub fn unreleased_set_aside(world: &World) -> Option<Trouble> {
 }
 
 pub fn payloads_unexpected(world: &World) -> Option<Trouble> {
-    let words = [
-        "input is not the JSON of a hook",
-        "no session id",
-        "empty input",
-    ];
-    in_hook_log(world, &words, "did not understand what Claude Code sent")
+    let what = "a hook did not understand what its host sent";
+    lately(world, Fact::PayloadUnexpected, what)
 }
 
 const DAY: Millis = 24 * 3_600_000;
 
-/// How many lines of the last day say one of these words, and the last of them.
-fn in_log(world: &World, log: Log, words: &[&str]) -> Option<(u64, String)> {
-    let log = std::fs::read_to_string(log.path(&world.home)).ok()?;
-    let since = text::rfc3339(world.now - DAY);
-    let of_interest =
-        |line: &&str| **line >= *since && words.iter().any(|word| line.contains(word));
-    let lines: Vec<_> = log.lines().filter(of_interest).collect();
+/// A fact of the last day's log. The reason is in its line; once that is dealt with, the log can
+/// start anew.
+fn lately(world: &World, fact: Fact, what: &str) -> Option<Trouble> {
+    let lines = fact.since(&world.home, world.now - DAY);
     let last = lines.last()?;
-    Some((lines.len() as u64, (*last).to_owned()))
-}
-
-/// Lines of the last day that hooks left.
-fn in_hook_log(world: &World, words: &[&str], what: &str) -> Option<Trouble> {
-    let (times, last) = in_log(world, Log::Hook, words)?;
-    let times = count(times, "time", "times");
-    let file = shell_word(&Log::Hook.path(&world.home));
+    let times = count(lines.len() as u64, "time", "times");
+    let file = shell_word(&fact.log().path(&world.home));
     Trouble::cured_by(
-        // The reason is in the line; when it is dealt with, the log can start anew.
         format!("mv {file} {file}.1"),
-        format!("a hook {what}, {times} in the last day: {last}"),
+        format!("{what}, {times} in the last day: {last}"),
     )
 }
 

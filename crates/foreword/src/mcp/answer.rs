@@ -6,12 +6,12 @@
 use std::fmt::Write as _;
 
 use foreword_core::model::{Freshness, Kind};
-use foreword_core::search::{Answer, Found, Hit, LOOSER_MAX, Looser, Matched, SessionTitle};
+use foreword_core::search::{Hit, SessionTitle};
 use foreword_core::store::{Item, Related};
 use foreword_core::text;
 
-use super::arguments::Format;
-use crate::service::frame::{self, Part};
+use crate::service::frame::{self, Part, framed};
+use crate::service::search::{Format, SearchAnswer, SearchRequest};
 use crate::show;
 
 /// Ten hits are to cost at most 250 tokens, with all that is around them.
@@ -19,36 +19,59 @@ const TITLE_MAX: usize = 66;
 /// A prompt leaves one or two observations at the least; what it came to is to cost less.
 const OUTCOME_MAX: usize = 90;
 
+/// How an agent asks for hits of all projects.
+const ALL_PROJECTS: &str = "projects [\"*\"]";
+
+/// The answer to a search.
+pub fn found(request: &SearchRequest, answer: &SearchAnswer) -> String {
+    let with_project = request.filter.spans_projects();
+    let hits = &answer.found.hits;
+    let parts: Vec<Part> = match request.format {
+        Format::Json => return json(hits),
+        _ if hits.is_empty() => {
+            return show::no_hits(request, answer, ALL_PROJECTS) + &show::notes(request, answer);
+        }
+        Format::Sessions | Format::Summaries => {
+            let sessions = answer.sessions.iter();
+            let parts = sessions.map(|it| session(it, request.format, with_project));
+            parts.flatten().collect()
+        }
+        Format::Index => hits.iter().map(|hit| line(hit, with_project)).collect(),
+        Format::Facts | Format::Full => {
+            let items = answer.items.iter();
+            items.map(|it| item(it, request.format)).collect()
+        }
+    };
+    framed(&parts, &show::notes(request, answer))
+}
+
+/// No best hit for a timeline.
+pub fn no_hits(request: &SearchRequest, answer: &SearchAnswer) -> String {
+    show::no_hits(request, answer, ALL_PROJECTS) + &show::ranking(answer)
+}
+
 /// `#12 bugfix Expiry is compared in UTC`
-pub fn line(hit: &Hit, with_project: bool) -> Part {
-    let kind = hit
-        .observation_type
-        .map_or(hit.kind.as_str(), |it| it.as_str());
-    let mut title = text::one_line(&hit.title);
+fn line(hit: &Hit, with_project: bool) -> Part {
+    let mut title = show::title(hit, with_project);
     if hit.kind == Kind::Note {
         title.insert_str(0, &format!("{} ", text::date(hit.at)));
-    }
-    if with_project {
-        title.insert_str(0, &show::project(hit.project.as_deref()));
     }
     // A few letters of a subtitle would say nothing.
     if !hit.subtitle.is_empty() && title.chars().count() + 30 < TITLE_MAX {
         let _ = write!(title, " — {}", hit.subtitle);
     }
-    let mark = match hit.freshness {
+    let stale = match hit.freshness {
         None | Some(Freshness::Fresh) => String::new(),
         Some(stale) => format!(" ({stale})"),
     };
-    let mut mark = show::superseded(hit) + &mark;
-    if hit.matched == Some(Matched::Meaning) {
-        mark.push_str(" (by meaning)");
-    }
-    let title = text::shorten(&title, TITLE_MAX - mark.len());
-    Part::new(hit.id, format!("#{} {kind} {title}{mark}\n", hit.id))
+    let marks = show::marks(hit, &stale);
+    let title = text::shorten(&title, TITLE_MAX - marks.len());
+    let (id, kind) = (hit.id, show::kind(hit));
+    Part::new(id, format!("#{id} {kind} {title}{marks}\n"))
 }
 
 /// A session's title, and its summaries if they are wanted.
-pub fn session(session: &SessionTitle, format: Format, with_project: bool) -> Vec<Part> {
+fn session(session: &SessionTitle, format: Format, with_project: bool) -> Vec<Part> {
     let title = Part {
         name: text::one_line(&session.session),
         text: format!("{}\n", show::session_title(session, with_project)),
@@ -68,7 +91,7 @@ pub fn session(session: &SessionTitle, format: Format, with_project: bool) -> Ve
 
 /// The hits as the commands print them, for whoever wants to compute with them: as many as
 /// there is room for. JSON is a frame of its own, which no string in it can close.
-pub fn json(hits: &[Hit]) -> String {
+fn json(hits: &[Hit]) -> String {
     let mut left = frame::BUDGET;
     let hits = hits.iter().map(|hit| {
         let hit = &show::hits_json(std::slice::from_ref(hit))[0];
@@ -104,10 +127,9 @@ pub fn item(item: &Item, format: Format) -> Part {
 
 /// `Related: #12, #40`, which the agent can ask for.
 pub fn related(related: &[Related]) -> String {
-    let ids: Vec<_> = related.iter().map(|it| format!("#{}", it.id)).collect();
-    match ids.as_slice() {
+    match related {
         [] => String::new(),
-        ids => format!("Related: {}\n", ids.join(", ")),
+        related => format!("Related: {}\n", numbers(related.iter().map(|it| it.id))),
     }
 }
 
@@ -118,48 +140,17 @@ pub fn title(item: &Item) -> Part {
     Part::new(item.id, format!("{first}\n"))
 }
 
-/// How the hits match, where that is not plain from them.
-pub fn how(words: &str, found: &Found) -> String {
-    let mut out = String::new();
-    if found.answer == Answer::Listed && !words.trim().is_empty() {
-        out.push_str("The query has no word to look for: these are the newest.\n");
+/// `There is no #12, #40.`, or nothing.
+pub fn missing(ids: &[i64]) -> String {
+    match ids {
+        [] => String::new(),
+        ids => format!("There is no {}.\n", numbers(ids.iter().copied())),
     }
-    if found.answer == Answer::Meaning {
-        out.push_str("No hit has any of the words: these are nearest in meaning.\n");
-    }
-    if found.answer == Answer::AnyWord {
-        out.push_str("No hit has all the words.\n");
-    }
-    if !found.unknown.is_empty() {
-        let unknown: Vec<_> = found
-            .unknown
-            .iter()
-            .take(8)
-            .map(|it| text::one_line(it))
-            .collect();
-        let _ = writeln!(
-            out,
-            "In no memory: {}",
-            text::shorten(&unknown.join(", "), 200)
-        );
-    }
-    out
 }
 
-pub fn no_hits(found: &Found) -> String {
-    let mut out = "Nothing like that is remembered here.\n".to_owned();
-    for looser in &found.looser {
-        let (hits, how) = match looser {
-            Looser::Beginnings(hits) => (*hits, "with words that begin so"),
-            Looser::NoFilter(hits) => (*hits, "without the filters"),
-            Looser::AllProjects(hits) => (*hits, "with projects [\"*\"]"),
-        };
-        let more = if hits >= LOOSER_MAX { "or more " } else { "" };
-        let _ = writeln!(
-            out,
-            "{} {more}{how}.",
-            text::count(hits as u64, "hit", "hits")
-        );
-    }
-    out
+/// `#12, #40`
+pub fn numbers(ids: impl Iterator<Item = i64>) -> String {
+    ids.map(|id| format!("#{id}"))
+        .collect::<Vec<_>>()
+        .join(", ")
 }

@@ -1,13 +1,16 @@
 //! What an agent may send. A field's comment is what the agent is told about it, and paid for.
 
-use anyhow::{Context as _, bail};
-use foreword_core::model::{Kind, Millis, ObservationType};
-use foreword_core::project::Place;
-use foreword_core::search::{Filter, HITS_PER_SESSION, Sort};
+use anyhow::Context as _;
+use foreword_core::model::{Kind, ObservationType};
+use foreword_core::search::{Filter, Sort};
 use rmcp::schemars::{self, JsonSchema};
 use serde::de::Error as _;
 use serde::{Deserialize, Deserializer};
 use serde_json::Value;
+
+use crate::service::Reader;
+use crate::service::search::{Format, LIMIT, SearchRequest};
+use crate::service::when::when;
 
 #[derive(Debug, Default, Deserialize, JsonSchema)]
 #[serde(default, deny_unknown_fields)]
@@ -19,11 +22,14 @@ pub struct Search {
     pub limit: Option<u32>,
     /// How much of each hit, the cheapest first; default index
     #[schemars(extend("enum" = ["sessions", "summaries", "index", "facts", "full", "json"]))]
-    pub format: Option<String>,
+    #[schemars(with = "Option<String>")]
+    pub format: Option<Format>,
     #[schemars(extend("enum" = ["decision", "bugfix", "feature", "refactor", "discovery"]))]
-    pub r#type: Option<String>,
+    #[schemars(with = "Option<String>")]
+    pub r#type: Option<ObservationType>,
     #[schemars(extend("enum" = ["observation", "summary", "prompt", "note"]))]
-    pub kind: Option<String>,
+    #[schemars(with = "Option<String>")]
+    pub kind: Option<Kind>,
     pub concept: Option<String>,
     /// Path, its end, or a folder
     pub file: Option<String>,
@@ -34,84 +40,38 @@ pub struct Search {
     pub since: Option<String>,
     pub until: Option<String>,
     #[schemars(extend("enum" = ["relevance", "date"]))]
-    pub sort: Option<String>,
-}
-
-/// How much of each hit is shown.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub enum Format {
-    /// Only the sessions that the hits are from.
-    Sessions,
-    /// And what their prompts came to.
-    Summaries,
-    Index,
-    Facts,
-    Full,
-    /// As `foreword search --format json` has it.
-    Json,
-}
-
-impl Format {
-    /// How many hits to look for if so many lines are wanted.
-    pub fn hits_per_line(self) -> u32 {
-        match self {
-            Format::Sessions | Format::Summaries => HITS_PER_SESSION,
-            Format::Index | Format::Facts | Format::Full | Format::Json => 1,
-        }
-    }
+    #[schemars(with = "Option<String>")]
+    pub sort: Option<Sort>,
 }
 
 const ALL_PROJECTS: &str = "*";
-const LIMIT: u32 = 10;
 const LIMIT_MAX: u32 = 50;
 
 impl Search {
-    pub fn limit(&self) -> u32 {
-        self.limit.unwrap_or(LIMIT).clamp(1, LIMIT_MAX)
-    }
-
-    pub fn format(&self) -> anyhow::Result<Format> {
-        Ok(match self.format.as_deref() {
-            Some("sessions") => Format::Sessions,
-            Some("summaries") => Format::Summaries,
-            None | Some("index") => Format::Index,
-            Some("facts") => Format::Facts,
-            Some("full") => Format::Full,
-            Some("json") => Format::Json,
-            Some(other) => {
-                bail!("format '{other}' is none of sessions, summaries, index, facts, full, json")
-            }
+    pub fn request(&self, reader: &Reader) -> anyhow::Result<SearchRequest> {
+        Ok(SearchRequest {
+            sort: self.sort.unwrap_or_default(),
+            format: self.format.unwrap_or_default(),
+            limit: self.limit.unwrap_or(LIMIT).clamp(1, LIMIT_MAX),
+            ..SearchRequest::new(&self.query, self.filter(reader)?)
         })
     }
 
-    /// Projects that must be there.
-    pub fn named_projects(&self) -> &[String] {
-        let all = self.projects.iter().any(|name| name == ALL_PROJECTS);
-        if all { &[] } else { &self.projects }
-    }
-
-    pub fn sort(&self) -> anyhow::Result<Sort> {
-        Ok(match self.sort.as_deref() {
-            None | Some("relevance") => Sort::Relevance,
-            Some("date") => Sort::Date,
-            Some(other) => bail!("sort '{other}' is none of relevance, date"),
-        })
-    }
-
-    /// What to look at, given the project that the server runs in.
-    pub fn filter(&self, here: &Place, now: Millis) -> anyhow::Result<Filter> {
+    /// In the reader's project unless others are named.
+    pub fn filter(&self, reader: &Reader) -> anyhow::Result<Filter> {
         let time = |text: &Option<String>| {
-            let when = text.as_deref().map(crate::service::when::when).transpose();
+            let when = text.as_deref().map(when).transpose();
             when.map_err(anyhow::Error::msg)
         };
+        let file = self.file.as_deref();
         Ok(Filter {
-            projects: projects(&self.projects, here.project.as_deref())?,
-            kind: self.kind.as_deref().map(kind).transpose()?,
-            observation_type: self.r#type.as_deref().map(observation_type).transpose()?,
+            projects: projects(&self.projects, reader.project())?,
+            kind: self.kind,
+            observation_type: self.r#type,
             concept: self.concept.clone(),
-            file: self.file.as_deref().and_then(|file| here.name_of(file)),
-            since: time(&self.since)?.map(|when| when.start(now)),
-            until: time(&self.until)?.map(|when| when.end(now)),
+            file: file.and_then(|file| reader.place.name_of(file)),
+            since: time(&self.since)?.map(|when| when.start(reader.now)),
+            until: time(&self.until)?.map(|when| when.end(reader.now)),
             ..Filter::default()
         })
     }
@@ -160,23 +120,9 @@ fn projects(named: &[String], current: Option<&str>) -> anyhow::Result<Option<Ve
     if !named.is_empty() {
         return Ok(Some(named.to_vec()));
     }
-    let current = current
-        .context("this directory is no project; name some in `projects`, or [\"*\"] for all")?;
+    let current =
+        current.context("not a project directory; name some in `projects`, or [\"*\"] for all")?;
     Ok(Some(vec![current.to_owned()]))
-}
-
-pub fn observation_type(word: &str) -> anyhow::Result<ObservationType> {
-    ObservationType::parse(word).with_context(|| {
-        let all: Vec<_> = ObservationType::ALL.iter().map(|it| it.as_str()).collect();
-        format!("type '{word}' is none of {}", all.join(", "))
-    })
-}
-
-fn kind(word: &str) -> anyhow::Result<Kind> {
-    Kind::parse(word).with_context(|| {
-        let all: Vec<_> = Kind::ALL.iter().map(|it| it.as_str()).collect();
-        format!("kind '{word}' is none of {}", all.join(", "))
-    })
 }
 
 #[derive(Debug, Deserialize, JsonSchema)]
@@ -212,14 +158,8 @@ pub struct Remember {
     /// Default decision
     #[serde(default)]
     #[schemars(extend("enum" = ["decision", "bugfix", "feature", "refactor", "discovery"]))]
-    pub r#type: Option<String>,
-}
-
-impl Remember {
-    pub fn kind(&self) -> anyhow::Result<ObservationType> {
-        let word = self.r#type.as_deref();
-        word.map_or(Ok(ObservationType::Decision), observation_type)
-    }
+    #[schemars(with = "Option<String>")]
+    pub r#type: Option<ObservationType>,
 }
 
 #[derive(Debug, Deserialize, JsonSchema)]

@@ -1,193 +1,79 @@
 //! What each tool does.
 
-use std::path::PathBuf;
-
 use anyhow::{Context as _, bail, ensure};
-use foreword_core::capture;
-use foreword_core::model::{Kind, Millis};
-use foreword_core::project::Place;
+use foreword_core::model::{Kind, ObservationType};
 use foreword_core::redact::redact;
-use foreword_core::search::{self, Query, Sort};
 use foreword_core::store::{HostSession, Item, ItemBody, Said, Store};
-use foreword_core::text;
 
 use super::answer;
-use super::arguments::{Forget, Format, Observations, Recall, Remember, Search, Timeline};
-use crate::home::{self, Home};
+use super::arguments::{Forget, Observations, Recall, Remember, Search, Timeline};
 use crate::notes::recall;
-use crate::service;
-use crate::service::embed_client;
 use crate::service::frame::{Part, framed};
-use crate::switch::{self, Switches};
-use crate::{config, show, start};
+use crate::service::search::{Format, SearchRequest};
+use crate::service::{self, Reader, embed_client};
+use crate::{show, start};
 
-/// Who asks, where and when.
-pub struct World {
-    home: Home,
-    place: Place,
-    /// The host's session, as it was when the server started: the host does not say when
-    /// the user clears it.
-    session: Option<String>,
-    /// The user excluded this project, or may have: the settings cannot be read.
-    excluded: bool,
-    now: Millis,
+/// The reader of one call; an error where Foreword is switched off.
+pub fn reader() -> anyhow::Result<Reader> {
+    let reader = Reader::of_host()?;
+    ensure!(
+        !reader.is_off(),
+        "Foreword is switched off here; the user can switch it on with `foreword on`"
+    );
+    Ok(reader)
 }
 
-impl World {
-    /// The world of one call; an error where Foreword is switched off.
-    pub fn now() -> anyhow::Result<World> {
-        let home = service::home_to_look_at()?;
-        let (settings, _) = config::hook_settings(&home);
-        let unreadable = settings.is_none();
-        let settings = settings.unwrap_or_default();
-        let rules = home::project_rules(settings.separate_worktrees);
-        let dir = match std::env::var_os("CLAUDE_PROJECT_DIR").filter(|it| !it.is_empty()) {
-            Some(dir) => PathBuf::from(dir),
-            None => std::env::current_dir().context("the current directory is gone")?,
-        };
-        let place = foreword_core::project::resolve(&dir, &rules);
-        let session = std::env::var("CLAUDE_CODE_SESSION_ID").ok();
-        let session = session.filter(|it| !it.is_empty());
-        let off = Switches::read(&home).covers(
-            place.project.as_deref(),
-            session.as_deref().unwrap_or_default(),
-        );
-        if off || switch::off_in_environment() {
-            bail!("Foreword is switched off here; the user can switch it on with `foreword on`");
-        }
-        Ok(World {
-            excluded: unreadable
-                || capture::is_excluded(&place, &settings.capture.exclude_projects),
-            home,
-            place,
-            session,
-            now: home::now(),
-        })
-    }
-
-    fn project(&self) -> Option<&str> {
-        self.place.project.as_deref()
-    }
-
-    /// The memory; none if nothing was ever remembered.
-    fn store(&self) -> anyhow::Result<Option<Store>> {
-        service::memory(&self.home)
-    }
-
-    /// The memory, to be written.
-    fn store_to_write(&self) -> anyhow::Result<Store> {
-        // Makes the data directory, and refuses one on which SQLite is not safe.
-        service::home_to_write()?;
-        Ok(Store::open(&self.home.memory(), &self.home.backups())?)
-    }
+/// The memory, to be written.
+fn store_to_write() -> anyhow::Result<Store> {
+    // Makes the data directory, and refuses one on which SQLite is not safe.
+    let home = service::home_to_write()?;
+    Ok(Store::open(&home.memory(), &home.backups())?)
 }
 
-const NOTHING_YET: &str = "Nothing is remembered yet.\n";
-
-pub fn search(world: &World, asked: &Search) -> anyhow::Result<String> {
-    let format = asked.format()?;
-    let query = Query {
-        words: &asked.query,
-        filter: asked.filter(&world.place, world.now)?,
-        sort: asked.sort()?,
-        limit: asked.limit() * format.hits_per_line(),
-        offset: 0,
-    };
-    let Some(store) = service::memory_with_notes(&world.home, &world.place)? else {
-        return Ok(NOTHING_YET.to_owned());
-    };
-    if let Some(name) = store.unknown_project(asked.named_projects())? {
-        bail!("no project is called '{name}'; [\"*\"] is all of them");
-    }
-    let (mut found, note) = embed_client::search(&world.home, &store, &query)?;
-    if format.hits_per_line() == 1 {
-        search::freshen(&store, &world.place, query.sort, &mut found.hits)?;
-    }
-    if format == Format::Json {
-        return Ok(answer::json(&found.hits));
-    }
-    let note = text::capitalised(&note) + &show::waiting(service::waiting(&world.home));
-    if found.hits.is_empty() {
-        return Ok(answer::no_hits(&found) + &note);
-    }
-    let with_project = query.filter.spans_projects();
-    let parts: Vec<Part> = match format {
-        Format::Sessions | Format::Summaries => {
-            let sessions = search::sessions_of(&store, &query, &found.hits, asked.limit())?;
-            let parts = sessions
-                .iter()
-                .map(|it| answer::session(it, format, with_project));
-            parts.flatten().collect()
-        }
-        Format::Index => {
-            let lines = found.hits.iter();
-            lines.map(|it| answer::line(it, with_project)).collect()
-        }
-        Format::Facts | Format::Full | Format::Json => {
-            let ids = found.hits.iter().map(|hit| hit.id);
-            let (items, _) = items(&store, &world.place, ids)?;
-            items
-                .iter()
-                .map(|item| answer::item(item, format))
-                .collect()
-        }
-    };
-    Ok(framed(&parts, &(answer::how(&asked.query, &found) + &note)))
+pub fn search(reader: &Reader, asked: &Search) -> anyhow::Result<String> {
+    let request = asked.request(reader)?;
+    let answer = service::search::search(reader, &request)?;
+    Ok(answer::found(&request, &answer))
 }
 
 /// Ids that one call may ask for.
 const IDS_MAX: usize = 50;
 
-pub fn get_observations(world: &World, asked: &Observations) -> anyhow::Result<String> {
-    ensure!(!asked.ids.is_empty(), "ids is empty; `search` gives some");
-    ensure!(asked.ids.len() <= IDS_MAX, "at most {IDS_MAX} ids at once");
-    let Some(store) = world.store()? else {
-        return Ok(NOTHING_YET.to_owned());
-    };
-    let (items, missing) = items(&store, &world.place, asked.ids.iter().copied())?;
+pub fn get_observations(reader: &Reader, asked: &Observations) -> anyhow::Result<String> {
+    check_ids(&asked.ids)?;
+    let store = reader.memory()?;
+    let (items, missing) = reader.items(&store, asked.ids.iter().copied())?;
     let parts = items.iter().map(|item| {
-        let part = answer::item(item, Format::Full);
-        Ok(part.with(&answer::related(&embed_client::related(
-            &world.home,
-            &store,
-            item.id,
-        )?)))
+        let related = embed_client::related(&reader.home, &store, item.id)?;
+        Ok(answer::item(item, Format::Full).with(&answer::related(&related)))
     });
     let parts: Vec<Part> = parts.collect::<anyhow::Result<_>>()?;
-    Ok(framed(&parts, &missing))
+    Ok(framed(&parts, &answer::missing(&missing)))
 }
 
-pub fn timeline(world: &World, asked: &Timeline) -> anyhow::Result<String> {
-    let Some(store) = world.store()? else {
-        return Ok(NOTHING_YET.to_owned());
-    };
+fn check_ids(ids: &[i64]) -> anyhow::Result<()> {
+    ensure!(!ids.is_empty(), "ids is empty; `search` gives some");
+    ensure!(ids.len() <= IDS_MAX, "at most {IDS_MAX} ids at once");
+    Ok(())
+}
+
+pub fn timeline(reader: &Reader, asked: &Timeline) -> anyhow::Result<String> {
     let mut note = String::new();
     let id = match (asked.id, &asked.query) {
         (Some(id), _) => id,
         (None, Some(words)) => {
-            let here = Search::default();
-            let query = Query {
-                words,
-                filter: here.filter(&world.place, world.now)?,
-                sort: Sort::Relevance,
-                limit: 1,
-                offset: 0,
-            };
-            let (found, how) = embed_client::search(&world.home, &store, &query)?;
-            note = text::capitalised(&how);
-            match found.hits.first() {
+            let filter = Search::default().filter(reader)?;
+            let request = SearchRequest::new(words, filter);
+            let found = service::search::search(reader, &request)?;
+            note = show::ranking(&found);
+            match found.found.hits.first() {
                 Some(hit) => hit.id,
-                None => return Ok(answer::no_hits(&found) + &note),
+                None => return Ok(answer::no_hits(&request, &found)),
             }
         }
         (None, None) => bail!("give an id or a query"),
     };
-    let mut hits = search::timeline(&store, id, asked.around())?;
-    search::freshen(&store, &world.place, Sort::Date, &mut hits)?;
-    ensure!(
-        !hits.is_empty(),
-        "there is no #{id}; `search` gives numbers"
-    );
+    let hits = reader.timeline(&reader.memory()?, id, asked.around())?;
     let parts: Vec<Part> = hits.iter().map(|hit| answer::dated_line(hit, id)).collect();
     Ok(framed(&parts, &note))
 }
@@ -195,19 +81,18 @@ pub fn timeline(world: &World, asked: &Timeline) -> anyhow::Result<String> {
 /// A memory is a few sentences; a document belongs into the repository.
 const SAID_MAX: usize = 4_000;
 
-pub fn remember(world: &World, asked: &Remember) -> anyhow::Result<String> {
-    let kind = asked.kind()?;
+pub fn remember(reader: &Reader, asked: &Remember) -> anyhow::Result<String> {
+    let kind = asked.r#type.unwrap_or(ObservationType::Decision);
     let length = asked.text.chars().count();
     ensure!(!asked.text.trim().is_empty(), "text is empty");
     ensure!(
         length <= SAID_MAX,
         "text has {length} characters, more than {SAID_MAX}; say it shorter"
     );
-    let project = world.project();
-    let project =
-        project.context("this directory is no project, so there is nowhere to remember it")?;
+    let project = reader.project();
+    let project = project.context("not a project directory, so there is nowhere to remember it")?;
     ensure!(
-        !world.excluded,
+        !reader.is_excluded(),
         "the user's settings exclude this project; nothing is written here"
     );
     let redacted = redact(&asked.text);
@@ -216,7 +101,7 @@ pub fn remember(world: &World, asked: &Remember) -> anyhow::Result<String> {
         "all of it is private, so nothing was kept"
     );
     // Without a session of the host, what was said in a project has one of its own.
-    let session = match &world.session {
+    let session = match &reader.session {
         Some(id) => HostSession {
             host: "claude-code".to_owned(),
             id: id.clone(),
@@ -227,17 +112,17 @@ pub fn remember(world: &World, asked: &Remember) -> anyhow::Result<String> {
         },
     };
     let hash = blake3::hash(redacted.text.as_bytes()).to_hex();
-    let id = world.store_to_write()?.remember(&Said {
+    let id = store_to_write()?.remember(&Said {
         text: &redacted.text,
         kind,
         project,
         session: &session,
         seed: format!("said:{}", &hash[..16]),
-        now: world.now,
+        now: reader.now,
     })?;
     // The worker sees to its vectors.
-    if embed_client::is_installed(&world.home) {
-        start::wake_worker(&world.home);
+    if embed_client::is_installed(&reader.home) {
+        start::wake_worker(&reader.home);
     }
     Ok(match redacted.count {
         0 => format!("Remembered as #{id}.\n"),
@@ -245,13 +130,11 @@ pub fn remember(world: &World, asked: &Remember) -> anyhow::Result<String> {
     })
 }
 
-pub fn forget(world: &World, asked: &Forget) -> anyhow::Result<String> {
-    ensure!(!asked.ids.is_empty(), "ids is empty; `search` gives some");
-    ensure!(asked.ids.len() <= IDS_MAX, "at most {IDS_MAX} ids at once");
-    let Some(store) = world.store()? else {
-        return Ok(NOTHING_YET.to_owned());
-    };
-    let (items, missing) = items(&store, &world.place, asked.ids.iter().copied())?;
+pub fn forget(reader: &Reader, asked: &Forget) -> anyhow::Result<String> {
+    check_ids(&asked.ids)?;
+    let store = reader.memory()?;
+    let (items, missing) = reader.items(&store, asked.ids.iter().copied())?;
+    let missing = answer::missing(&missing);
     // A prompt holds its turn together, and what came of it quotes it.
     let kept = |it: &&Item| matches!(it.body.kind(), Kind::Prompt | Kind::Note);
     if let Some(item) = items.iter().find(kept) {
@@ -272,37 +155,18 @@ pub fn forget(world: &World, asked: &Forget) -> anyhow::Result<String> {
         return Ok(framed(&parts, &note));
     }
     drop(store);
-    let gone = world.store_to_write()?.forget(&asked.ids, world.now)?;
-    let gone: Vec<_> = gone.iter().map(|id| format!("#{id}")).collect();
+    let gone = store_to_write()?.forget(&asked.ids, reader.now)?;
     Ok(match gone.as_slice() {
         [] => missing,
-        gone => format!("Forgotten: {}.\n{missing}", gone.join(", ")),
+        gone => {
+            let gone = answer::numbers(gone.iter().copied());
+            format!("Forgotten: {gone}.\n{missing}")
+        }
     })
 }
 
-pub fn recall(world: &World, asked: &Recall) -> anyhow::Result<String> {
-    let root = world.place.root.as_deref();
-    let root = root.context("this directory is no project, so it has no master.md")?;
-    recall::recall(root, asked.scope.as_deref(), world.now)
-}
-
-/// The items with these ids, and a line about those that are not there.
-fn items(
-    store: &Store,
-    here: &Place,
-    ids: impl Iterator<Item = i64>,
-) -> anyhow::Result<(Vec<Item>, String)> {
-    let mut items = Vec::new();
-    let mut missing = Vec::new();
-    for id in ids {
-        match store.item_from(id, here)? {
-            Some(item) => items.push(item),
-            None => missing.push(format!("#{id}")),
-        }
-    }
-    let missing = match missing.as_slice() {
-        [] => String::new(),
-        missing => format!("There is no {}.\n", missing.join(", ")),
-    };
-    Ok((items, missing))
+pub fn recall(reader: &Reader, asked: &Recall) -> anyhow::Result<String> {
+    let root = reader.place.root.as_deref();
+    let root = root.context("not a project directory, so there is no master.md")?;
+    recall::recall(root, asked.scope.as_deref(), reader.now)
 }

@@ -1,141 +1,424 @@
-//! How a project's notes become its master: what they are read with, and who words it.
+//! `/synthesize`: makes a project's master of all its notes.
 //!
-//! A model is asked one question, or several if the notes are many: each then carries on the
-//! memory that the one before gave, just as a later synthesis carries on an earlier one. Its answer is
-//! untrusted, and read by core (`notes::synthesis::reply`); without one the words are compared
-//! offline. `git` asks for the project's past, `sources` reads what lies beside the notes, `files` writes, `auto` is for the worker.
+//! A run reads the notes and the state of the project (`sources`, `git`) and compares both with the
+//! record of the last run. If something is new, the sections are made again: from the draft that an
+//! agent wrote, by the configured model (`model`), or offline. Sections and marks together are a
+//! proposal (`files`); nothing is written before the caller says so. `auto` is the worker's run.
 
 pub mod auto;
-pub mod files;
-pub mod git;
-pub mod sources;
+mod files;
+mod git;
+mod model;
+mod sources;
 
-use std::collections::BTreeMap;
+use std::collections::{BTreeMap, BTreeSet};
+use std::fs::File;
 
-use foreword_core::notes::master::worded;
+use anyhow::{Context as _, anyhow, bail};
+use foreword_core::notes::Folder;
+use foreword_core::notes::evidence::{Evidence, Finding, unmarked};
+use foreword_core::notes::master::{self, Master, labels, line, worded};
+use foreword_core::notes::record::{Record, hash};
 use foreword_core::notes::synthesis::reply::{self, Reply};
-use foreword_core::notes::synthesis::{Section, Taken};
-use foreword_core::text;
+use foreword_core::notes::synthesis::{Section, Statement, Taken, fit, synthesise};
+use foreword_core::redact::redact;
+use foreword_core::text::{self, count, one_line};
 
-use crate::agent::ask::ask;
 use crate::config::Config;
-use crate::home::Home;
+use crate::config::provider::{self, Name};
+use crate::home::{self, Home};
+use crate::platform;
+pub use files::Proposal;
+use git::Git;
 use sources::Sources;
 
-const NOTE_MAX: usize = 6_000;
-/// What stands around a note.
-const FENCE_TOKENS: usize = 25;
-const LINES_MAX: usize = 120;
-const LINE_MAX: usize = 240;
-const DOCS_TOKENS: usize = 3_000;
+/// The most archived statements that are listed in a run's output.
+const ARCHIVED_SHOWN: usize = 10;
 
-/// What is asked for: these sections, by notes with these labels.
-pub struct Wanted<'a> {
-    pub names: &'a [String],
-    pub labels: &'a BTreeMap<String, String>,
-    pub max_tokens: usize,
+#[derive(Default)]
+pub struct Options {
+    /// Write nothing, and take no lock.
+    pub only_look: bool,
+    /// Read all notes again, as if there were no master yet.
+    pub full: bool,
+    /// Sections other than those that the master has.
+    pub sections: Vec<String>,
+    /// The master as an agent wrote it.
+    pub draft: Option<String>,
 }
 
-impl Wanted<'_> {
-    pub fn form(&self) -> String {
-        let sections: Vec<_> = self.names.iter().map(|it| format!("## {it}")).collect();
-        // Three quarters of a token are a word, and links need room.
-        let words = (self.max_tokens / 2).to_string();
-        include_str!("synthesize/prompt.md")
-            .replace("{{words}}", &words)
-            .replace("{{sections}}", &sections.join("\n"))
+/// One run, with everything that it read.
+pub struct Synthesis<'a> {
+    home: &'a Home,
+    config: &'a Config,
+    folder: &'a Folder,
+    options: Options,
+    /// Shows a line about the progress, or about something left out.
+    say: &'a dyn Fn(&str),
+    git: Git<'a>,
+    last: Record,
+    sources: Sources,
+    /// The text of master.md.
+    pub old: Option<String>,
+    master: Master,
+    /// The proposal that an earlier run left.
+    waiting: Option<Proposal>,
+    /// Names of the sections.
+    names: Vec<String>,
+    /// How each session's note is cited.
+    labels: BTreeMap<String, String>,
+    _lock: Option<File>,
+}
+
+/// New sections, the statements that did not fit, and the record of the notes that they rest on.
+struct Fresh {
+    sections: Vec<Section>,
+    archived: Vec<Statement>,
+    record: Record,
+}
+
+impl<'a> Synthesis<'a> {
+    pub fn begin(
+        home: &'a Home,
+        config: &'a Config,
+        folder: &'a Folder,
+        options: Options,
+        say: &'a dyn Fn(&str),
+    ) -> anyhow::Result<Synthesis<'a>> {
+        if !folder.path.is_dir() {
+            bail!(
+                "there is no {}/ yet; `/summarize` in a conversation or `foreword summarize SESSION` writes the first note",
+                folder.name(&folder.path).display()
+            );
+        }
+        let lock = (!options.only_look).then(|| files::lock(folder));
+        let lock = lock.transpose()?;
+        let git = Git::new(&folder.root);
+        let last = files::last(folder);
+        let old = folder.read(&folder.master())?;
+        let sources = Sources::gather(folder, &git, &last, &text::date(home::now()));
+        for problem in &sources.problems {
+            say(&format!("left out: {}", one_line(problem)));
+        }
+        let master = Master::read(old.as_deref().unwrap_or_default());
+        let wanted = options.sections.iter().map(|it| one_line(it));
+        let mut names: Vec<_> = wanted.filter(|it| !it.is_empty()).collect();
+        if names.is_empty() {
+            names = master.names(&last);
+        }
+        Ok(Synthesis {
+            labels: labels(sources.notes.iter().map(|it| it.session.as_str())),
+            waiting: Proposal::waiting(folder)?,
+            home,
+            config,
+            folder,
+            options,
+            say,
+            git,
+            last,
+            sources,
+            old,
+            master,
+            names,
+            _lock: lock,
+        })
     }
 
-    /// All that is given, between fences that nothing in it can close.
-    pub fn material(&self, base: &str, notes: &[&Taken], sources: Option<&Sources>) -> String {
-        let id = uuid::Uuid::now_v7().simple().to_string();
-        let fence = &id[24..];
-        let mut out = String::new();
-        let mut add = |what: &str, text: &str| {
-            let text = text.trim();
-            if !text.is_empty() {
-                out += &format!("{what}:\n<data {fence}>\n{text}\n</data {fence}>\n\n");
+    /// The text that an agent writes the master from; none if the master or the waiting proposal
+    /// has everything already.
+    pub fn sources(&self) -> anyhow::Result<Option<String>> {
+        self.require_notes()?;
+        if self.waits() || !self.is_new() {
+            return Ok(None);
+        }
+        let (base, notes) = self.basis();
+        let (text, shown) = self.for_agent(&base, &notes);
+        self.say_left(notes.len() - shown);
+        Ok(Some(text))
+    }
+
+    /// The master as it would be. Without anything new only the marks are set again.
+    pub fn propose(&mut self) -> anyhow::Result<Proposal> {
+        self.require_notes()?;
+        if self.waits()
+            && let Some(waiting) = self.waiting.take()
+        {
+            return Ok(waiting);
+        }
+        let fresh = self.is_new().then(|| self.fresh()).transpose()?;
+        Ok(self.proposal(fresh))
+    }
+
+    /// The proposal that an earlier run left, if all that it was made of is still the same.
+    pub fn accepted(&mut self) -> anyhow::Result<Proposal> {
+        let waiting = self.waiting.take();
+        let waiting = waiting.context("there is no proposal; `foreword synthesize` makes one")?;
+        if !waiting.holds(&self.sources.record, self.before()) {
+            bail!(
+                "notes, documents or master.md changed since the proposal was made; run `foreword synthesize` again"
+            );
+        }
+        Ok(waiting)
+    }
+
+    /// If the master is already as proposed: records what was read, and returns the line that says so.
+    pub fn unchanged(&self, proposal: &Proposal) -> anyhow::Result<Option<String>> {
+        if proposal.text != self.before() {
+            return Ok(None);
+        }
+        if self.is_new() && !self.options.only_look {
+            proposal.write_record(self.folder)?;
+        }
+        Ok(Some(match &self.last.date {
+            Some(since) if !self.is_new() => format!("nothing new since {since}"),
+            _ => "nothing changes".to_owned(),
+        }))
+    }
+
+    pub fn write(&self, proposal: &Proposal) -> anyhow::Result<()> {
+        proposal.write(self.folder, &self.last)
+    }
+
+    fn before(&self) -> &str {
+        self.old.as_deref().unwrap_or_default()
+    }
+
+    fn require_notes(&self) -> anyhow::Result<()> {
+        if self.sources.notes.is_empty() {
+            bail!(
+                "there is no note to make a master of; `/summarize` in a conversation writes one"
+            );
+        }
+        Ok(())
+    }
+
+    /// Whether the user asked for new sections, whatever the record says.
+    fn is_asked(&self) -> bool {
+        let options = &self.options;
+        options.full || !options.sections.is_empty() || options.draft.is_some()
+    }
+
+    fn is_new(&self) -> bool {
+        // A section that neither the master nor the record has was given back by its owner.
+        let known =
+            |name: &String| self.master.part(name).is_some() || self.last.knows_section(name);
+        self.is_asked()
+            || self.old.is_none()
+            || !self.names.iter().all(known)
+            || self.sources.has_news(&self.last)
+    }
+
+    /// Whether the proposal that an earlier run left answers this run.
+    fn waits(&self) -> bool {
+        let now = &self.sources.record;
+        let answers = |it: &Proposal| it.holds(now, self.before()) && it.has_all(now);
+        !self.is_asked() && self.waiting.as_ref().is_some_and(answers)
+    }
+
+    fn fresh(&self) -> anyhow::Result<Fresh> {
+        let (base, mut notes) = self.basis();
+        let mut record = self.sources.record.clone();
+        let reply = if let Some(draft) = &self.options.draft {
+            let (_, shown) = self.for_agent(&base, &notes);
+            let left = notes.split_off(shown);
+            self.say_left(left.len());
+            for Taken { session, .. } in left {
+                // It stays as new to the next run as it is to this one.
+                match self.last.notes.get(session) {
+                    Some(hash) => record.notes.insert(session.clone(), hash.clone()),
+                    None => record.notes.remove(session),
+                };
             }
+            let reply = reply::read(draft, &self.names, &self.labels);
+            Some(reply.map_err(|why| anyhow!("the draft cannot be used: {why}"))?)
+        } else {
+            self.by_model(&base, &notes)?
         };
-        add("The memory so far", base);
-        for taken in notes {
-            let label = &self.labels[&taken.session];
-            let date = taken.at.get(..10).unwrap_or_default();
-            let note = taken.note.to_string();
-            let note = text::shorten(&note, NOTE_MAX);
-            add(&format!("Note [{label}] of {date}"), &note);
-        }
-        if let Some(sources) = sources {
-            let lines = |all: &[String]| {
-                let lines = all.iter().take(LINES_MAX).map(|it| text::one_line(it));
-                let lines = lines.map(|it| text::shorten(&it, LINE_MAX).into_owned());
-                lines.collect::<Vec<_>>().join("\n")
-            };
-            let mut docs = String::new();
-            for (path, outline) in &sources.docs {
-                if text::tokens(&docs) + text::tokens(outline) < DOCS_TOKENS {
-                    docs += &format!("{path}\n{outline}\n\n");
-                }
+        let by = if reply.is_some() { "model" } else { "offline" };
+        record.by = Some(by.to_owned());
+        let mut sections = match reply {
+            Some(reply) => {
+                self.say_omissions(&reply, &notes);
+                reply.sections
             }
-            add("Documents, their headings", &docs);
-            let commits = lines(&sources.commits);
-            add("Commits since the last time, the newest first", &commits);
-            let code = [&sources.languages[..], &sources.folders].concat();
-            add("Code", &lines(&code));
-            let remembered = lines(&sources.remembered);
-            add("What was remembered of sessions", &remembered);
-        }
-        out
+            None => synthesise(&self.sources.notes, &self.names),
+        };
+        self.finish(&mut sections);
+        let times = self.sources.notes.iter();
+        let times = times.map(|it| (it.session.as_str(), &it.at)).collect();
+        let archived = fit(&mut sections, &times, self.config.notes.master_max_tokens);
+        Ok(Fresh {
+            sections,
+            archived,
+            record,
+        })
     }
-}
 
-/// What a model makes of it; the error says why there is nothing.
-pub fn by_model(
-    home: &Home,
-    config: &Config,
-    wanted: &Wanted<'_>,
-    base: &str,
-    notes: &[&Taken],
-    sources: &Sources,
-) -> anyhow::Result<Reply> {
-    let groups = groups(notes, config.model.batch_max_tokens as usize);
-    let mut base = base.to_owned();
-    let mut reply = Err("there is nothing to ask about".to_owned());
-    for (at, group) in groups.iter().enumerate() {
-        let is_last = at + 1 == groups.len();
-        if groups.len() > 1 {
-            eprintln!("asking the model: {} of {}", at + 1, groups.len());
+    /// The answer of the configured model; none if the master is to be made offline.
+    fn by_model(&self, base: &str, notes: &[&Taken]) -> anyhow::Result<Option<Reply>> {
+        let name = provider::choose(self.config, self.home).name;
+        let number = count(notes.len() as u64, "note", "notes");
+        if name == Name::Offline {
+            let was_model = self.old.is_some() && self.last.by.as_deref() == Some("model");
+            if was_model && !self.options.full {
+                bail!(
+                    "master.md was worded by a model, and none is configured here; nothing was changed. /synthesize has the \
+                     agent word it (`foreword synthesize --sources`, then `--draft`); `--full` makes it offline, in plainer words"
+                );
+            }
+            (self.say)(&format!(
+                "made offline from {number}: no model is configured"
+            ));
+            return Ok(None);
         }
-        let text = wanted.material(&base, group, is_last.then_some(sources));
-        let mut again = String::new();
-        for _ in 0..2 {
-            let question = format!("{text}{again}Write the memory now.");
-            let answer = ask(home, config, "synthesize", &wanted.form(), &question)?;
-            reply = reply::read(&answer, wanted.names, wanted.labels);
-            let Err(why) = &reply else { break };
-            again = format!("Your last answer could not be used: {why}. Keep to the form. ");
+        (self.say)(&format!("asking {} about {number}", name.as_str()));
+        // The data directory is private, but the project's files are as public as the project.
+        let why = match platform::keep_umask(|| self.ask_model(base, notes)) {
+            Ok(reply) => return Ok(Some(reply)),
+            Err(why) => one_line(&format!("{why:#}")),
+        };
+        // A short outage must not replace a model's words by plainer ones.
+        if self.old.is_some() {
+            bail!(
+                "{why}; master.md stays as it is. Run it again later, or with FOREWORD_PROVIDER=offline"
+            );
         }
-        let Ok(reply) = &reply else { break };
-        let section = |it: &Section| format!("## {}\n\n{}\n\n", it.name, worded(it, wanted.labels));
-        base = reply.sections.iter().map(section).collect();
+        (self.say)(&format!("made offline: {why}"));
+        Ok(None)
     }
-    reply.map_err(|why| anyhow::anyhow!("its answer could not be used: {why}"))
-}
 
-/// In the order of time, as many at once as a question may hold. Always at least one group.
-pub fn groups<'a>(notes: &[&'a Taken], max_tokens: usize) -> Vec<Vec<&'a Taken>> {
-    let mut groups = vec![Vec::new()];
-    let mut tokens = 0;
-    for taken in notes {
-        let cost = text::tokens(&taken.note.to_string()).min(NOTE_MAX / 4) + FENCE_TOKENS;
-        if tokens + cost > max_tokens && tokens > 0 {
-            groups.push(Vec::new());
-            tokens = 0;
+    /// The memory so far and the notes that are new to it, oldest first. If a note that it rests on
+    /// was changed or removed: no memory, and all notes.
+    fn basis(&self) -> (String, Vec<&Taken>) {
+        let now = &self.sources.record.notes;
+        let news = self.last.news(now);
+        let mut known = self.last.notes.keys();
+        let carries_on = !self.options.full
+            && self.options.sections.is_empty()
+            && !self.last.notes.is_empty()
+            && !self.master.parts.is_empty()
+            && known.all(|it| now.contains_key(it) && !news.contains(it));
+        let mut notes: Vec<&Taken> = self.sources.notes.iter().collect();
+        notes.sort_by_key(|it| (&it.at, &it.session));
+        if !carries_on {
+            return (String::new(), notes);
         }
-        tokens += cost;
-        if let Some(group) = groups.last_mut() {
-            group.push(*taken);
+        notes.retain(|it| news.contains(&it.session));
+        let section = |(name, text): &(String, String)| format!("## {name}\n\n{text}\n\n");
+        let base: String = self.master.parts.iter().map(section).collect();
+        (unmarked(&base), notes)
+    }
+
+    fn say_left(&self, left: usize) {
+        if left > 0 {
+            let left = count(left as u64, "note is", "notes are");
+            (self.say)(&format!(
+                "{left} left for the next run: there is no room for more at once"
+            ));
         }
     }
-    groups
+
+    /// A model may cite notes that do not exist, and pass over notes that do.
+    fn say_omissions(&self, reply: &Reply, notes: &[&Taken]) {
+        if reply.dropped > 0 {
+            let what = count(reply.dropped as u64, "statement cites", "statements cite");
+            (self.say)(&format!("left out: {what} no note that is there"));
+        }
+        let statements = reply.sections.iter().flat_map(|it| &it.statements);
+        let cited: BTreeSet<_> = statements.flat_map(|it| &it.sessions).collect();
+        let uncited = notes.iter().filter(|it| !cited.contains(&it.session));
+        let uncited: Vec<_> = uncited
+            .map(|it| self.labels[&it.session].as_str())
+            .collect();
+        if !uncited.is_empty() {
+            let uncited = uncited.join(", ");
+            (self.say)(&format!("no statement cites {uncited}; `--full` asks anew"));
+        }
+    }
+
+    /// Adds the line about the project itself, and replaces secrets.
+    fn finish(&self, sections: &mut [Section]) {
+        let mut secrets = 0;
+        let mut clean = |text: &mut String| {
+            let redacted = redact(text);
+            secrets += redacted.count;
+            *text = text::without_tags(&redacted.text);
+        };
+        for statement in sections.iter_mut().flat_map(|it| &mut it.statements) {
+            clean(&mut statement.text);
+        }
+        if let Some(first) = sections.first_mut() {
+            first.lead = self.sources.lead();
+            first.lead.as_mut().map(clean);
+        }
+        if secrets > 0 {
+            let what = count(secrets.into(), "secret was", "secrets were");
+            (self.say)(&format!("{what} left out"));
+        }
+    }
+
+    fn proposal(&self, fresh: Option<Fresh>) -> Proposal {
+        let (last, labels, sources) = (&self.last, &self.labels, &self.sources);
+        let mut master = self.master.clone();
+        let (mut parts, mut archived, mut record) = (Vec::new(), Vec::new(), last.clone());
+        if let Some(fresh) = fresh {
+            record = fresh.record;
+            let part = |it: &Section| (it.name.clone(), worded(it, labels));
+            parts.extend(fresh.sections.iter().map(part));
+            archived.extend(fresh.archived.iter().map(|it| line(it, labels)));
+            let notes = count(sources.notes.len() as u64, "conversation", "conversations");
+            let docs = count(sources.docs.len() as u64, "doc", "docs");
+            master.source = format!("{notes}, {docs}");
+        } else {
+            parts.clone_from(&master.parts);
+            parts.retain(|(name, text)| last.is_ours(name, text));
+            // The record keeps the hashes of sections that a person edited or removed.
+            let is_ours = |name: &str| parts.iter().any(|it| it.0 == name);
+            record.sections.retain(|it| !is_ours(&it.0));
+        }
+        let evidence = Evidence::new(&self.folder.root, &self.git, &last.files);
+        let (first, notes) = (&self.names[0], &sources.notes);
+        let findings = master::mark(&mut parts, first, &evidence, notes, labels);
+        record.files = evidence.named();
+        let kept = master.renew(&parts, last, &mut record);
+        if master.head.is_empty() {
+            let scope = self.folder.scope.as_ref().map(|it| format!(": {it}"));
+            master.head = format!("# Project memory{}", scope.unwrap_or_default());
+        }
+        // If only the date would change, nothing changes.
+        if master != self.master || master.date.is_empty() {
+            master.date = sources.record.date.clone().unwrap_or_default();
+        }
+        record.master = Some(hash(self.before()));
+        Proposal {
+            text: master.write(labels),
+            record,
+            remarks: self.remarks(&findings, kept, &archived),
+            archived,
+        }
+    }
+
+    /// Lines for the user: which files are gone, what was new in sections of their own, what was archived.
+    fn remarks(
+        &self,
+        findings: &BTreeSet<Finding>,
+        kept: Vec<String>,
+        archived: &[String],
+    ) -> Vec<String> {
+        let finding = |Finding { what, says }: &Finding| format!("out of date: {what} ({says})");
+        let mut remarks: Vec<_> = findings.iter().map(finding).collect();
+        remarks.extend(kept);
+        if !archived.is_empty() {
+            let what = count(archived.len() as u64, "statement", "statements");
+            let archive = self.folder.archive();
+            let to = self.folder.name(&archive).display();
+            remarks.push(format!("master.md is full; to {to}/: {what}"));
+            let shown = archived.iter().take(ARCHIVED_SHOWN);
+            remarks.extend(shown.map(|it| format!("  {it}")));
+            if let Some(more @ 1..) = archived.len().checked_sub(ARCHIVED_SHOWN) {
+                remarks.push(format!("  and {more} more"));
+            }
+        }
+        remarks
+    }
 }

@@ -1,8 +1,8 @@
-//! Search by meaning, for whoever searches.
+//! Asks the worker to search by meaning.
 //!
-//! The model and all vectors are in memory once: the worker has them, and is asked over a
-//! socket (`worker/embed.rs` answers). Whatever is missing for that, the search goes by words at
-//! once and says why: it never fails and never waits.
+//! Only the worker loads the model and the vectors; it is asked over a socket, and
+//! `worker/embed.rs` replies. If anything is missing, the search goes by words at once and
+//! gives the reason: it never fails, and waits no longer than `PATIENCE`.
 
 use std::io::{ErrorKind, Read as _, Write as _};
 use std::os::unix::net::UnixStream;
@@ -10,7 +10,7 @@ use std::path::Path;
 use std::sync::mpsc;
 use std::time::{Duration, Instant};
 
-use foreword_core::search::{Answer, Filter, Found, Query, Sort};
+use foreword_core::search::{Filter, Found, Query, Sort};
 use foreword_core::store::{Related, Store};
 use serde::{Deserialize, Serialize};
 
@@ -21,16 +21,17 @@ use crate::service::sentence_model;
 use crate::start;
 use crate::switch::{self, Switches};
 
-/// All that asking may take.
+/// How long a search waits for the worker.
 const PATIENCE: Duration = Duration::from_millis(150);
-/// A question with all that is around it, and an answer.
+/// The longest question in bytes, with its filter.
 pub const QUESTION_MAX: usize = 16 << 10;
+/// The longest reply in bytes.
 const ANSWER_MAX: u64 = 4 << 20;
-/// Counts up with every change of what is below, or of what it is made of: both sides are this
-/// program, but not always of one age.
+/// The version of the types below. Client and worker may be of different releases, so it goes up
+/// with each change of these types.
 const VERSION: u32 = 2;
 
-/// What is sent, as one line of JSON.
+/// One line of JSON on the socket, in either direction.
 #[derive(Debug, Serialize, Deserialize)]
 struct Message<T> {
     v: u32,
@@ -51,20 +52,20 @@ pub enum Question {
 
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
 #[serde(rename_all = "snake_case")]
-pub enum Told {
+pub enum EmbedReply {
     Found {
         found: Found,
-        /// Of the memory, that is searched by meaning.
+        /// How much of the memory is indexed by meaning.
         percent: u64,
     },
     Related(Vec<Related>),
-    Not(Why),
+    Refused(NoMeaning),
 }
 
 /// Why a search goes by words alone.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "snake_case")]
-pub enum Why {
+pub enum NoMeaning {
     NotInstalled,
     Off,
     SwitchedOff,
@@ -77,29 +78,50 @@ pub enum Why {
     Failed,
 }
 
-impl Why {
-    fn as_str(self) -> &'static str {
+impl NoMeaning {
+    /// Whether the user chose to have no search by meaning.
+    pub fn is_chosen(self) -> bool {
+        matches!(
+            self,
+            NoMeaning::NotInstalled | NoMeaning::Off | NoMeaning::SwitchedOff
+        )
+    }
+
+    pub fn as_str(self) -> &'static str {
         match self {
-            Why::NotInstalled => "`foreword model install` adds search by meaning",
-            Why::Off => "the setting `model.embed` is off",
-            Why::SwitchedOff => "Foreword is switched off",
-            Why::NotRunning => "the worker was not running; in a moment it goes by meaning too",
-            Why::Loading => "the worker loads its model; in a moment it goes by meaning too",
-            Why::Long => "the question is too long",
-            Why::Slow => "the worker did not answer in time",
-            Why::NothingEmbedded => "the worker has not embedded anything yet",
-            Why::Broken => "the model cannot be used; `foreword model status` says why",
-            Why::Failed => "the worker could not search; `foreword logs` says why",
+            NoMeaning::NotInstalled => "`foreword model install` adds search by meaning",
+            NoMeaning::Off => "the setting `model.embed` is off",
+            NoMeaning::SwitchedOff => "Foreword is switched off",
+            NoMeaning::NotRunning => {
+                "the worker was not running; in a moment it goes by meaning too"
+            }
+            NoMeaning::Loading => "the worker loads its model; in a moment it goes by meaning too",
+            NoMeaning::Long => "the question is too long",
+            NoMeaning::Slow => "the worker did not answer in time",
+            NoMeaning::NothingEmbedded => "the worker has not embedded anything yet",
+            NoMeaning::Broken => "the model cannot be used; `foreword model status` says why",
+            NoMeaning::Failed => "the worker could not search; `foreword logs` says why",
         }
     }
 }
 
-/// Finds by words and, where that can be had at once, by meaning; and says what the answer
-/// does not tell by itself, a line or nothing.
-pub fn search(home: &Home, store: &Store, query: &Query<'_>) -> rusqlite::Result<(Found, String)> {
+/// How the hits of a search were ranked.
+#[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
+pub enum Ranking {
+    /// By words or by date; meaning was not asked for.
+    #[default]
+    Words,
+    /// By words, because the worker could not be asked for the meaning.
+    WordsOnly(NoMeaning),
+    /// By both, with the share of the memory that is indexed by meaning.
+    WordsAndMeaning { percent: u64 },
+}
+
+/// Searches by words and, if the worker replies at once, by meaning.
+pub fn search(home: &Home, store: &Store, query: &Query<'_>) -> rusqlite::Result<(Found, Ranking)> {
     let by_words = || foreword_core::search::search(store, query);
     if query.sort == Sort::Date || !query.words.contains(char::is_alphanumeric) {
-        return Ok((by_words()?, String::new()));
+        return Ok((by_words()?, Ranking::Words));
     }
     let question = Question::Search {
         words: query.words.to_owned(),
@@ -107,37 +129,26 @@ pub fn search(home: &Home, store: &Store, query: &Query<'_>) -> rusqlite::Result
         limit: query.limit,
         offset: query.offset,
     };
-    let why = match ask(home, &question) {
-        Told::Found { found, percent } => {
-            let note = match percent {
-                100.. => String::new(),
-                _ => format!("{percent} % of the memory is searched by meaning yet\n"),
-            };
-            return Ok((found, note));
+    let reason = match ask(home, &question) {
+        EmbedReply::Found { found, percent } => {
+            return Ok((found, Ranking::WordsAndMeaning { percent }));
         }
-        Told::Related(_) => Why::Broken,
-        Told::Not(why) => why,
+        EmbedReply::Related(_) => NoMeaning::Broken,
+        EmbedReply::Refused(reason) => reason,
     };
-    let found = by_words()?;
-    // Who lives without a model need not hear of it where words were enough.
-    let enough = found.answer == Answer::AllWords;
-    let own_wish = matches!(why, Why::NotInstalled | Why::Off | Why::SwitchedOff);
-    let note = match enough && own_wish {
-        true => String::new(),
-        false => format!("by words only: {}\n", why.as_str()),
-    };
-    Ok((found, note))
+    Ok((by_words()?, Ranking::WordsOnly(reason)))
 }
 
-/// What has to do with an observation, by meaning too where that can be had at once.
+/// The observations that have to do with one: by files and concepts and, if the worker replies at
+/// once, by meaning.
 pub fn related(home: &Home, store: &Store, id: i64) -> rusqlite::Result<Vec<Related>> {
     match ask(home, &Question::Related(id)) {
-        Told::Related(related) => Ok(related),
+        EmbedReply::Related(related) => Ok(related),
         _ => store.related(id),
     }
 }
 
-/// Which share of the memory can be found by meaning; none if nobody can tell, or nothing is.
+/// The share of the memory that is indexed by meaning; none without the model.
 pub fn share(home: &Home, store: &Store) -> Option<f64> {
     if !is_installed(home) || !Config::tolerant(home).0.model.embed {
         return None;
@@ -155,28 +166,28 @@ pub fn is_installed(home: &Home) -> bool {
 }
 
 /// Asks the worker, and starts one if there is none.
-fn ask(home: &Home, question: &Question) -> Told {
+fn ask(home: &Home, question: &Question) -> EmbedReply {
     if !is_installed(home) {
-        return Told::Not(Why::NotInstalled);
+        return EmbedReply::Refused(NoMeaning::NotInstalled);
     }
     if !Config::tolerant(home).0.model.embed {
-        return Told::Not(Why::Off);
+        return EmbedReply::Refused(NoMeaning::Off);
     }
     if switch::off_in_environment() || Switches::read(home).everywhere() {
-        return Told::Not(Why::SwitchedOff);
+        return EmbedReply::Refused(NoMeaning::SwitchedOff);
     }
     if !matches!(Lock::holder(&home.lock()), Ok(Some(_))) {
         start::wake_worker(home);
-        return Told::Not(Why::NotRunning);
+        return EmbedReply::Refused(NoMeaning::NotRunning);
     }
     // One that was idle when the model came does not listen yet.
     if !home.embed_socket().exists() {
         start::wake_worker(home);
-        return Told::Not(Why::Loading);
+        return EmbedReply::Refused(NoMeaning::Loading);
     }
     let (path, question) = (home.embed_socket(), line(question));
     if question.len() > QUESTION_MAX {
-        return Told::Not(Why::Long);
+        return EmbedReply::Refused(NoMeaning::Long);
     }
     let (sender, receiver) = mpsc::channel();
     // On a thread: to connect to a worker that hangs may take forever.
@@ -184,15 +195,15 @@ fn ask(home: &Home, question: &Question) -> Told {
         let answer = match exchange(&path, &question) {
             Ok(answer) => read_answer(&answer),
             Err(error) if error.kind() == ErrorKind::ConnectionRefused => {
-                Told::Not(Why::NotRunning)
+                EmbedReply::Refused(NoMeaning::NotRunning)
             }
-            Err(_) => Told::Not(Why::Slow),
+            Err(_) => EmbedReply::Refused(NoMeaning::Slow),
         };
         let _ = sender.send(answer);
     });
     let answer = receiver.recv_timeout(PATIENCE);
-    let answer = answer.unwrap_or(Told::Not(Why::Slow));
-    if answer == Told::Not(Why::NotRunning) {
+    let answer = answer.unwrap_or(EmbedReply::Refused(NoMeaning::Slow));
+    if answer == EmbedReply::Refused(NoMeaning::NotRunning) {
         start::wake_worker(home);
     }
     answer
@@ -212,14 +223,14 @@ fn exchange(path: &Path, question: &[u8]) -> std::io::Result<Vec<u8>> {
     Ok(answer)
 }
 
-/// What one side sends to the other.
+/// A question or a reply as it is sent.
 pub fn line(it: &impl Serialize) -> Vec<u8> {
     let mut line = serde_json::to_vec(&Message { v: VERSION, it }).unwrap_or_default();
     line.push(b'\n');
     line
 }
 
-/// What was sent; none if it is not ours, not whole, or of another version.
+/// A question or a reply as it was sent; none if it is cut, of another version, or something else.
 fn read<T: serde::de::DeserializeOwned>(bytes: &[u8]) -> Option<T> {
     let line = bytes.strip_suffix(b"\n")?;
     let message: Message<T> = serde_json::from_slice(line).ok()?;
@@ -231,16 +242,16 @@ pub fn read_question(bytes: &[u8]) -> Option<Question> {
 }
 
 /// A worker of another version hangs up.
-pub fn read_answer(bytes: &[u8]) -> Told {
+pub fn read_answer(bytes: &[u8]) -> EmbedReply {
     let none = if bytes.is_empty() {
-        Why::Slow
+        NoMeaning::Slow
     } else {
-        Why::Failed
+        NoMeaning::Failed
     };
-    read(bytes).unwrap_or(Told::Not(none))
+    read(bytes).unwrap_or(EmbedReply::Refused(none))
 }
 
-/// Reads a question from somebody who may send anything, or nothing.
+/// Reads a question within `PATIENCE`; none if the client sends anything else, or nothing.
 pub fn receive(stream: &mut UnixStream) -> Option<Question> {
     let deadline = Instant::now() + PATIENCE;
     let mut bytes = Vec::new();
@@ -260,6 +271,8 @@ pub fn receive(stream: &mut UnixStream) -> Option<Question> {
 
 #[cfg(test)]
 mod tests {
+    use foreword_core::search::Answer;
+
     use super::*;
 
     fn question(words: &str) -> Question {
@@ -285,18 +298,18 @@ mod tests {
             unknown: vec!["so".into()],
             looser: Vec::new(),
         };
-        let told = Told::Found { found, percent: 7 };
-        assert_eq!(read_answer(&line(&told)), told);
-        let loading = Told::Not(Why::Loading);
+        let reply = EmbedReply::Found { found, percent: 7 };
+        assert_eq!(read_answer(&line(&reply)), reply);
+        let loading = EmbedReply::Refused(NoMeaning::Loading);
         assert_eq!(read_answer(&line(&loading)), loading);
     }
 
     #[test]
     fn what_is_cut_of_another_version_or_nothing_is_no_answer() {
-        let mut cut = line(&Told::Related(Vec::new()));
+        let mut cut = line(&EmbedReply::Related(Vec::new()));
         cut.pop();
-        assert_eq!(read_answer(&cut), Told::Not(Why::Failed));
-        assert_eq!(read_answer(b""), Told::Not(Why::Slow));
+        assert_eq!(read_answer(&cut), EmbedReply::Refused(NoMeaning::Failed));
+        assert_eq!(read_answer(b""), EmbedReply::Refused(NoMeaning::Slow));
         let other = String::from_utf8(line(&question("x"))).unwrap();
         assert!(other.starts_with("{\"v\":2,"), "{other}");
         let other = other.replacen("\"v\":2", "\"v\":3", 1);

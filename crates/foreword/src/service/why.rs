@@ -1,17 +1,98 @@
-//! Everything that bears on how an item is treated: by the index, a search, reminders.
+//! Why an item is shown, ranked or marked as it is: by the index, a search, reminders.
 
 use foreword_core::model::Freshness;
-use foreword_core::recall::index::Weighed;
-use foreword_core::search::Found;
-use foreword_core::store::ShownItem;
+use foreword_core::recall::freshness;
+use foreword_core::recall::index::{self, Request, Source, Weighed};
+use foreword_core::search::{Filter, Hit};
+use foreword_core::store::{Item, ShownItem};
+
+use super::Reader;
+use super::embed_client::Ranking;
+use super::search::{SearchRequest, search};
+use crate::hook;
 
 /// Everything that bears on how an item is treated.
-pub struct Why<'a> {
-    pub id: i64,
-    pub title: String,
+pub struct Explanation {
+    pub item: Item,
     /// None if the index here does not weigh it.
     pub weighed: Option<Weighed>,
     pub files: Vec<(Option<Freshness>, String)>,
-    pub ranked: Option<(&'a str, Found)>,
+    pub rank: Option<Rank>,
     pub receipts: Vec<ShownItem>,
+}
+
+/// Where a search shows an item.
+pub struct Rank {
+    pub words: String,
+    /// Counted from 1, with the hit as it was shown; none if it was not found.
+    pub place: Option<(usize, Hit)>,
+    /// The score of the first hit.
+    pub best_score: f64,
+    /// How many hits were looked through.
+    pub seen: usize,
+    pub ranking: Ranking,
+}
+
+/// How many hits are looked through for the item.
+const RANKS_MAX: usize = 100;
+/// How many receipts are shown.
+const RECEIPTS_MAX: u32 = 10;
+
+pub fn why(reader: &Reader, id: i64, words: &str) -> anyhow::Result<Explanation> {
+    let store = reader.memory()?;
+    let item = reader.item(&store, id)?;
+    let root = reader.place.root.as_deref();
+    let request = Request {
+        program: &hook::program(),
+        project: reader.project(),
+        host_session_id: "",
+        source: Source::Startup,
+        branch: reader.place.head.branch.as_deref(),
+        root,
+    };
+    let index = index::index(Some(&store), &request)?.unwrap_or_default();
+    let files = store.touched(id)?.into_iter();
+    Ok(Explanation {
+        item,
+        weighed: index.weighed.into_iter().find(|line| line.id == id),
+        files: files
+            .map(|file| (freshness::look(root, &file), file.path))
+            .collect(),
+        rank: match words {
+            "" => None,
+            words => Some(rank(reader, id, words)?),
+        },
+        receipts: store.receipts(&Filter::default(), Some(id), RECEIPTS_MAX)?,
+    })
+}
+
+/// Searches as `foreword search WORDS` does, page by page, until the item is found. A larger page
+/// could have another order: hits whose files changed move down within their page.
+fn rank(reader: &Reader, id: i64, words: &str) -> anyhow::Result<Rank> {
+    let filter = Filter {
+        projects: reader.project().map(|project| vec![project.to_owned()]),
+        ..Filter::default()
+    };
+    let mut request = SearchRequest::new(words, filter);
+    let mut best_score = None;
+    loop {
+        let answer = search(reader, &request)?;
+        let hits = answer.found.hits;
+        best_score = best_score.or_else(|| hits.first()?.score);
+        let before = request.offset as usize;
+        let (seen, is_last) = (before + hits.len(), hits.len() < request.limit as usize);
+        let hits = hits.into_iter().enumerate();
+        let place = hits.map(|(at, hit)| (before + at + 1, hit));
+        let place = place.into_iter().find(|(_, hit)| hit.id == id);
+        if place.is_some() || is_last || seen >= RANKS_MAX {
+            return Ok(Rank {
+                words: words.to_owned(),
+                place,
+                best_score: best_score.unwrap_or_default(),
+                seen,
+                ranking: answer.ranking,
+            });
+        }
+        request.offset += request.limit;
+    }
 }

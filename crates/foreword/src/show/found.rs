@@ -1,57 +1,86 @@
-//! What a search found, and how it says so.
+//! The answer to a search in words.
 //!
-//! Five levels, each cheaper than the next: titles of sessions, their summaries, titles
-//! of observations, facts, everything (`item`, beside this).
+//! There are five levels, each cheaper than the next: titles of sessions, their summaries, titles
+//! of observations, facts, everything (`super::item`).
 
 use std::fmt::Write as _;
 
-use foreword_core::search::{
-    Answer, Found, Hit, LOOSER_MAX, Looser, Matched, SessionTitle, SummaryLine,
-};
+use foreword_core::search::{Answer, Hit, LOOSER_MAX, Looser, Matched, SessionTitle, SummaryLine};
 use foreword_core::store::{Item, ItemBody};
 use foreword_core::text::{self, count, one_line};
 use serde_json::{Value, json};
 
 use super::mark;
+use crate::service::embed_client::Ranking;
+use crate::service::search::{Format, SearchAnswer, SearchRequest};
 
-/// One line each, with its project where it may be any of several.
-pub fn hits(hits: &[Hit], with_project: bool) -> String {
-    hits.iter().map(|hit| line(hit, with_project)).collect()
+/// The flag that a command names where another project has hits.
+pub const ALL_PROJECTS: &str = "--all-projects";
+
+/// The answer to a search as a command prints it.
+pub fn found(request: &SearchRequest, answer: &SearchAnswer) -> String {
+    let with_project = request.filter.spans_projects();
+    let hits = &answer.found.hits;
+    let mut out: String = match request.format {
+        Format::Json => return super::json(&hits_json(hits)) + "\n",
+        _ if hits.is_empty() => no_hits(request, answer, ALL_PROJECTS),
+        Format::Sessions => sessions(&answer.sessions, false, with_project),
+        Format::Summaries => sessions(&answer.sessions, true, with_project),
+        Format::Index => hits.iter().map(|hit| line(hit, with_project)).collect(),
+        Format::Facts => answer.items.iter().map(facts).collect(),
+        Format::Full => {
+            let items = answer.items.iter();
+            items.map(|item| super::item(item) + "\n").collect()
+        }
+    };
+    let notes = notes(request, answer);
+    if !notes.is_empty() && !hits.is_empty() {
+        out.push('\n');
+    }
+    out + &notes
 }
 
 fn line(hit: &Hit, with_project: bool) -> String {
-    let kind = hit
-        .observation_type
-        .map_or(hit.kind.as_str(), |it| it.as_str());
-    let mut title = one_line(&hit.title);
-    if with_project {
-        title.insert_str(0, &project(hit.project.as_deref()));
-    }
+    let mut title = title(hit, with_project);
     if !hit.subtitle.is_empty() {
         let _ = write!(title, " — {}", text::shorten(&one_line(&hit.subtitle), 100));
     }
-    title.push_str(&superseded(hit));
-    if hit.matched == Some(Matched::Meaning) {
-        title.push_str(" (by meaning)");
-    }
     format!(
-        "#{:<5} {}  {kind:<9}  {title}{}\n",
+        "#{:<5} {}  {:<9}  {title}{}\n",
         hit.id,
         text::date(hit.at),
-        mark(hit.freshness)
+        kind(hit),
+        marks(hit, mark(hit.freshness))
     )
 }
 
-/// `[payments] `
-pub fn project(name: Option<&str>) -> String {
-    format!("[{}] ", one_line(name.unwrap_or("no project")))
+/// An observation's type, else the kind of item.
+pub fn kind(hit: &Hit) -> &'static str {
+    let observation = hit.observation_type.map(|it| it.as_str());
+    observation.unwrap_or(hit.kind.as_str())
 }
 
-/// ` (superseded by #12)`, or nothing.
-pub fn superseded(hit: &Hit) -> String {
-    hit.superseded_by
-        .map(|by| format!(" (superseded by #{by})"))
-        .unwrap_or_default()
+/// The title, after the project where hits may be of several.
+pub fn title(hit: &Hit, with_project: bool) -> String {
+    let project = with_project.then(|| project(hit.project.as_deref()));
+    project.unwrap_or_default() + &one_line(&hit.title)
+}
+
+/// The remarks behind a title: ` (superseded by #12)`, how its files are now, ` (by meaning)`.
+pub fn marks(hit: &Hit, stale: &str) -> String {
+    let superseded = hit
+        .superseded_by
+        .map(|by| format!(" (superseded by #{by})"));
+    let by_meaning = match hit.matched {
+        Some(Matched::Meaning) => " (by meaning)",
+        _ => "",
+    };
+    superseded.unwrap_or_default() + stale + by_meaning
+}
+
+/// `[payments] `
+fn project(name: Option<&str>) -> String {
+    format!("[{}] ", one_line(name.unwrap_or("no project")))
 }
 
 /// What became of an observation later: `superseded by #12, told 3 times`.
@@ -80,58 +109,85 @@ pub fn hits_json(hits: &[Hit]) -> Value {
     rows.collect()
 }
 
-/// How the hits match, where that is not plain from them.
-pub fn how(words: &str, found: &Found) -> String {
+/// Lines below the hits, for people and agents: how they match, how they are ranked and what was
+/// not searched. Empty if there is nothing to add.
+pub fn notes(request: &SearchRequest, answer: &SearchAnswer) -> String {
+    let words = one_line(&request.words);
+    let several = words.contains(' ');
     let mut out = String::new();
-    if found.answer == Answer::Listed && !words.trim().is_empty() {
-        out.push_str("there is no word in this to look for; these are the newest\n");
+    match answer.found.answer {
+        Answer::Listed if !words.is_empty() => {
+            out.push_str("no searchable words; showing the newest\n");
+        }
+        Answer::Meaning => {
+            out.push_str("nothing has any of these words; these are nearest in meaning\n");
+        }
+        Answer::AnyWord if several => {
+            out.push_str("nothing has all of these words; showing hits with some of them\n");
+        }
+        _ => {}
     }
-    if found.answer == Answer::Meaning {
-        out.push_str("nothing has any of these words; these are nearest in meaning\n");
+    if !answer.found.unknown.is_empty() && several {
+        let unknown = one_line(&answer.found.unknown.join(", "));
+        let _ = writeln!(out, "unknown words: {}", text::shorten(&unknown, 200));
     }
-    if found.answer == Answer::AnyWord && one_line(words).contains(' ') {
-        out.push_str("nothing has all of these words; the hits have some\n");
-    }
-    if !found.unknown.is_empty() && one_line(words).contains(' ') {
-        let unknown: Vec<_> = found.unknown.iter().map(|it| one_line(it)).collect();
-        let _ = writeln!(out, "words in no memory: {}", unknown.join(", "));
-    }
-    out
+    out + &ranking(answer) + &waiting(answer.waiting)
 }
 
-/// What a search could not look at.
+/// A line if the search could not go by meaning, or not all of the memory is indexed yet.
+pub fn ranking(answer: &SearchAnswer) -> String {
+    match answer.ranking {
+        // Users who chose to have no model need no reminder where words were enough.
+        Ranking::WordsOnly(reason)
+            if !(reason.is_chosen() && answer.found.answer == Answer::AllWords) =>
+        {
+            format!("by words only: {}\n", reason.as_str())
+        }
+        Ranking::WordsAndMeaning { percent } if percent < 100 => {
+            format!("{percent} % of the memory is indexed by meaning so far\n")
+        }
+        _ => String::new(),
+    }
+}
+
+/// A line on the events that no memory was made of yet.
 pub fn waiting(events: u64) -> String {
     match events {
         0 => String::new(),
-        1 => "not looked at: 1 event that waits to be taken in\n".to_owned(),
-        events => format!("not looked at: {events} events that wait to be taken in\n"),
+        1 => "1 event is still waiting to be processed and was not searched\n".to_owned(),
+        events => {
+            format!("{events} events are still waiting to be processed and were not searched\n")
+        }
     }
 }
 
-pub fn no_project() -> String {
-    "this directory is no project; search with --all-projects".to_owned()
-}
-
-pub fn no_hits(words: &str, found: &Found, current_project: bool) -> String {
-    let words = one_line(words);
-    let mut out = if words.is_empty() {
-        "nothing of the kind is remembered".to_owned()
-    } else {
-        format!("nothing about “{words}” is remembered")
+/// Nothing was found, and what a looser search would find. `all_projects` is how the caller asks
+/// for all projects.
+pub fn no_hits(request: &SearchRequest, answer: &SearchAnswer, all_projects: &str) -> String {
+    if request.offset > 0 {
+        return format!("there are no hits after the first {}\n", request.offset);
+    }
+    let words = one_line(&request.words);
+    let mut out = match words.as_ref() {
+        "" => "nothing of the kind is remembered".to_owned(),
+        words => format!(
+            "nothing about “{}” is remembered",
+            text::shorten(words, 100)
+        ),
     };
-    if current_project {
+    if answer.in_current_project {
         out.push_str(" in this project");
     }
-    let filtered = |it: &Looser| matches!(it, Looser::NoFilter(_));
-    if found.looser.iter().any(filtered) {
+    let looser = &answer.found.looser;
+    if looser.iter().any(|it| matches!(it, Looser::NoFilter(_))) {
         out.push_str(" with these filters");
     }
     out.push('\n');
-    for looser in &found.looser {
+    for looser in looser {
         let (hits, how) = match looser {
             Looser::Beginnings(hits) => (*hits, "with words that begin so"),
             Looser::NoFilter(hits) => (*hits, "without the filters"),
-            Looser::AllProjects(hits) => (*hits, "with --all-projects"),
+            Looser::AllProjects(hits) => (*hits, &*format!("with {all_projects}")),
         };
         let more = if hits >= LOOSER_MAX { " or more" } else { "" };
         let hits = count(hits as u64, "hit", "hits");

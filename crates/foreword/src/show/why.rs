@@ -3,13 +3,14 @@
 use std::fmt::Write as _;
 
 use foreword_core::recall::index::{Fate, Index, Weighed};
-use foreword_core::search::Found;
+use foreword_core::search::{Matched, SUPERSEDED, stale_factor};
 use foreword_core::store::ShownItem;
 use foreword_core::text::{self, count, one_line};
 use serde_json::{Value, json};
 
-use super::Page;
-use crate::service::why::Why;
+use super::{Page, facts, mark};
+use crate::service::embed_client::Ranking;
+use crate::service::why::{Explanation, Rank};
 
 /// The index as an agent gets it, then why each line is there and what was left out.
 pub fn preview(index: &Index) -> String {
@@ -103,9 +104,10 @@ pub fn receipts_json(receipts: &[ShownItem]) -> Value {
     rows.collect()
 }
 
-pub fn why(why: &Why<'_>) -> String {
+pub fn why(why: &Explanation) -> String {
     let mut page = Page::default();
-    page.text("", &why.title);
+    let title = facts(&why.item);
+    page.text("", title.lines().next().unwrap_or_default());
     page.gap();
     let index = match &why.weighed {
         Some(line) => fate(line),
@@ -116,8 +118,8 @@ pub fn why(why: &Why<'_>) -> String {
         let state = freshness.map_or("nothing to compare it with", |it| it.as_str());
         page.field("file", &format!("{path}: {state}"));
     }
-    if let Some((words, found)) = &why.ranked {
-        page.field("search", &rank(why.id, words, found));
+    if let Some(it) = &why.rank {
+        page.field("search", &rank(it));
     }
     if why.receipts.is_empty() {
         page.field("shown", "never yet");
@@ -133,19 +135,40 @@ pub fn why(why: &Why<'_>) -> String {
     page.out
 }
 
-fn rank(id: i64, words: &str, found: &Found) -> String {
-    let place = found.hits.iter().position(|hit| hit.id == id);
-    match place {
-        Some(place) => format!(
-            "“{words}” finds it as number {} of {}, with a score of {:.2}; the first has {:.2}",
-            place + 1,
-            found.hits.len(),
-            found.hits[place].score.unwrap_or_default(),
-            found.hits[0].score.unwrap_or_default(),
-        ),
-        None => format!(
-            "“{words}” does not find it among the first {}",
-            found.hits.len()
-        ),
+/// The rank in a search and its reasons: `“expires” finds it at rank 2; it has all the words; …`
+fn rank(rank: &Rank) -> String {
+    let words = &rank.words;
+    let Some((place, hit)) = &rank.place else {
+        let seen = count(rank.seen as u64, "hit", "hits");
+        return format!("“{words}” does not find it among {seen}");
+    };
+    let mut parts = vec![format!("“{words}” finds it at rank {place}")];
+    parts.extend(hit.matched.map(|matched| {
+        let how = match matched {
+            Matched::AllWords => "it has all the words",
+            Matched::SomeWords => "it has some of the words",
+            Matched::Meaning => "it has none of the words, but is near in meaning",
+        };
+        how.to_owned()
+    }));
+    let score = hit.score.unwrap_or_default();
+    parts.push(match place {
+        1 => format!("score {score:.2}"),
+        _ => format!("score {score:.2}, rank 1 has {:.2}", rank.best_score),
+    });
+    if let Some(by) = hit.superseded_by {
+        parts.push(format!("superseded by #{by}: score × {SUPERSEDED}"));
     }
+    let factor = stale_factor(hit.freshness);
+    if factor < 1.0 {
+        parts.push(format!("{}: score × {factor}", mark(hit.freshness).trim()));
+    }
+    parts.push(match rank.ranking {
+        Ranking::Words => "ranked by words".to_owned(),
+        Ranking::WordsOnly(reason) => format!("ranked by words only: {}", reason.as_str()),
+        Ranking::WordsAndMeaning { percent } => {
+            format!("ranked by words and meaning ({percent} % of the memory is indexed by meaning)")
+        }
+    });
+    parts.join("; ")
 }

@@ -43,6 +43,8 @@ const HARDER: usize = 4;
 pub struct Deriver {
     pub store: Store,
     pub leash: Leash,
+    /// The time now; tests have their own.
+    pub clock: fn() -> Millis,
     compressor: Option<Compressor>,
     batch_max: u32,
     batch_bytes: usize,
@@ -66,10 +68,18 @@ impl Deriver {
         Deriver {
             store,
             leash: Leash::new(name, config),
+            clock: home::now,
             compressor,
             batch_max: config.worker.batch_max,
             batch_bytes: config.model.batch_max_tokens as usize * 4,
         }
+    }
+
+    /// Has this model asked in the place of the one that the settings name.
+    #[cfg(test)]
+    pub fn ask_instead(&mut self, model: Model) {
+        let compressor = self.compressor.as_mut();
+        compressor.expect("the settings name a model").model = model;
     }
 
     /// How much goes into one batch, if it is to have at most so many events.
@@ -223,11 +233,10 @@ impl Deriver {
             .compressor
             .as_mut()
             .expect("only a deriver with a model asks");
-        let leash = &self.leash;
-        let store = &self.store;
+        let (leash, store, clock) = (&self.leash, &self.store, self.clock);
         let compressed = compressor
-            .compress(store, subject, home::now, |failure| {
-                leash.pause_after(store, failure, home::now())
+            .compress(store, subject, clock, |failure| {
+                leash.pause_after(store, failure, clock())
             })
             .await;
         self.leash.tighten();

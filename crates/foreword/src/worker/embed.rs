@@ -27,7 +27,7 @@ use foreword_embed::{Model, WEIGHTS};
 use crate::home::{self, Home};
 use crate::log::Log;
 use crate::platform;
-use crate::service::embed_client::{self, Question, Told, Why};
+use crate::service::embed_client::{self, EmbedReply, NoMeaning, Question};
 use crate::service::sentence_model;
 
 /// So many texts at least make a batch, and a transaction.
@@ -192,27 +192,29 @@ impl Shared {
             // Who searches may miss what was said just now.
             state.look = true;
             state.model.clone().ok_or(match state.broken {
-                Some(_) => Why::Broken,
-                None => Why::Loading,
+                Some(_) => NoMeaning::Broken,
+                None => NoMeaning::Loading,
             })
         };
         self.changed.notify_all();
-        let told = model.and_then(|model| self.told(&model, &question));
-        let _ = stream.write_all(&embed_client::line(&told.unwrap_or_else(Told::Not)));
+        let reply = model.and_then(|model| self.reply(&model, &question));
+        let _ = stream.write_all(&embed_client::line(
+            &reply.unwrap_or_else(EmbedReply::Refused),
+        ));
     }
 
-    fn told(&self, model: &Model, question: &Question) -> Result<Told, Why> {
+    fn reply(&self, model: &Model, question: &Question) -> Result<EmbedReply, NoMeaning> {
         let mut memory = self.memory();
-        let told = self.load(&mut memory).and_then(|()| match &memory.store {
+        let reply = self.load(&mut memory).and_then(|()| match &memory.store {
             Some(store) if !memory.loaded.vectors.is_empty() || memory.loaded.percent == 100 => {
                 Ok(Ok(answer(store, &memory.loaded, model, question)?))
             }
-            _ => Ok(Err(Why::NothingEmbedded)),
+            _ => Ok(Err(NoMeaning::NothingEmbedded)),
         });
-        told.unwrap_or_else(|error| {
+        reply.unwrap_or_else(|error| {
             Log::Worker.line(&self.home, &format!("could not search: {error:#}"));
             *memory = Memory::default();
-            Err(Why::Failed)
+            Err(NoMeaning::Failed)
         })
     }
 
@@ -355,10 +357,10 @@ fn answer(
     loaded: &Loaded,
     model: &Model,
     question: &Question,
-) -> anyhow::Result<Told> {
+) -> anyhow::Result<EmbedReply> {
     let (words, filter, limit, offset) = match question {
         Question::Related(id) => {
-            return Ok(Told::Related(
+            return Ok(EmbedReply::Related(
                 store.related_by_meaning(*id, &loaded.vectors)?,
             ));
         }
@@ -381,7 +383,7 @@ fn answer(
         question: &model.embed(&text::shorten(words, QUESTION_MAX)),
         now: home::now(),
     };
-    Ok(Told::Found {
+    Ok(EmbedReply::Found {
         found: search_by_meaning(store, &query, meaning)?,
         percent: loaded.percent,
     })

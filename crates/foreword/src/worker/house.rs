@@ -12,7 +12,7 @@ use foreword_core::spool;
 use super::embed::Embedder;
 use super::{Until, Worker};
 use crate::home::Home;
-use crate::log::Log;
+use crate::log::Fact;
 use crate::notice::Matter;
 use crate::service::embed_client;
 use crate::service::recover;
@@ -27,7 +27,7 @@ const BACKUP_LOOK: Millis = 3_600_000;
 /// Recovers what is damaged, and leaves word of it.
 pub fn recover(home: &Home) -> anyhow::Result<()> {
     for line in recover::recover(home).context("could not recover a damaged database")? {
-        Log::Worker.line(home, &line);
+        Fact::Recovered.record(home, &line);
         Matter::Recovered.tell(home, &line);
     }
     Ok(())

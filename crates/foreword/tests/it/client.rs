@@ -21,7 +21,6 @@ use serde_json::{Value, json};
 
 use crate::support::Host;
 use claude::Claude;
-pub(crate) use claude::binary;
 use model::Request;
 
 const PROMPT: &str = "Make the check pass";
@@ -297,8 +296,4 @@ impl Drop for HaltedWorker {
     fn drop(&mut self) {
         self.signal("CONT");
     }
-}
-
-pub(crate) fn repository() -> PathBuf {
-    Path::new(env!("CARGO_MANIFEST_DIR")).join("../..")
 }

@@ -51,6 +51,7 @@ fn storm(sandbox: &Sandbox, threads: u32, each: u32) {
 }
 
 #[test]
+#[cfg_attr(not(feature = "full-tests"), ignore = "slow; scripts/test runs it")]
 fn two_thousand_events_from_thirty_two_hooks_at_once_are_all_stored_once() {
     let sandbox = Sandbox::new();
     sandbox.drain();

@@ -202,6 +202,7 @@ fn hooks_missing() {
 }
 
 #[test]
+#[cfg_attr(not(feature = "full-tests"), ignore = "slow; scripts/test runs it")]
 fn hooks_of_a_program_that_moved_and_of_another_one() {
     let clinic = Clinic::new();
     let moved = clinic.sandbox.moved_program();

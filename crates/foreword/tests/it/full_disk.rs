@@ -10,19 +10,19 @@ use std::path::PathBuf;
 use std::process::Command;
 
 use crate::audit::{Audit, audit, counts_of_marks, marked};
-use crate::support::{Host, Sandbox, wait_until};
+use crate::support::{Host, Sandbox, not_run, wait_until};
 
 const INSIDE: &str = "FOREWORD_TEST_NAMESPACE";
 const PAGE: u64 = 4096;
 
-/// Runs a test where it may mount; whether this is already there.
+/// Runs a test where it may mount; true if it runs there already.
 pub fn inside(test: &str) -> bool {
     if std::env::var_os(INSIDE).is_some() {
         return true;
     }
     let allowed = Command::new("unshare").args(["-rm", "true"]).output();
     if !allowed.is_ok_and(|it| it.status.success()) {
-        println!("not run: no mount namespaces here");
+        not_run(test, "no mount namespaces here");
         return false;
     }
     let output = Command::new("unshare")

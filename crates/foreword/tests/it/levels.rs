@@ -20,6 +20,7 @@ fn assert_each_costs_less_than_the_next(levels: &[String]) {
 }
 
 #[test]
+#[cfg_attr(not(feature = "full-tests"), ignore = "slow; scripts/test runs it")]
 fn each_level_costs_less_than_the_next_on_both_roads() {
     for (name, project) in SESSIONS {
         let Replay {
@@ -73,19 +74,34 @@ fn hits_can_be_had_as_the_sessions_that_they_are_from() {
 }
 
 #[test]
-fn an_agent_gets_the_array_that_the_command_prints() {
+fn command_agent_and_why_have_the_same_order() {
     let Replay {
         sandbox, project, ..
     } = Replay::new("bug-hunt", "tally").turn_by_turn();
-    let mut command = sandbox.command(&["search", "total", "--format", "json"]);
-    let printed = command.current_dir(&project).output().unwrap().stdout;
-    let printed: Value = serde_json::from_slice(&printed).unwrap();
-    assert!(!printed.as_array().unwrap().is_empty());
+    let run = |arguments: &[&str]| {
+        let mut command = sandbox.command(arguments);
+        let output = command.current_dir(&project).output().unwrap();
+        assert!(output.status.success(), "{output:?}");
+        String::from_utf8(output.stdout).unwrap()
+    };
     let mut client = Client::new(&sandbox, &project);
-    let mut told = |arguments| client.says("search", arguments);
-    let array = told(json!({"query": "total", "format": "json"}));
-    assert_eq!(serde_json::from_str::<Value>(&array).unwrap(), printed);
-    let none = told(json!({"query": "kumquat", "format": "json"}));
+    for words in ["total", "month of the invoice", "kumquat test"] {
+        let printed = run(&["search", words, "--format", "json"]);
+        let printed: Value = serde_json::from_str(&printed).unwrap();
+        let hits = printed.as_array().unwrap();
+        assert!(!hits.is_empty(), "{words}");
+        let array = client.says("search", json!({"query": words, "format": "json"}));
+        assert_eq!(serde_json::from_str::<Value>(&array).unwrap(), printed);
+        for (at, hit) in hits.iter().enumerate() {
+            let why = run(&["why", &hit["id"].to_string(), words]);
+            let why = why.split_whitespace().collect::<Vec<_>>().join(" ");
+            let rank = format!("“{words}” finds it at rank {};", at + 1);
+            assert!(why.contains(&rank), "{rank}\n{why}");
+            let score = format!("score {:.2}", hit["score"].as_f64().unwrap());
+            assert!(why.contains(&score), "{score}\n{why}");
+        }
+    }
+    let none = client.says("search", json!({"query": "kumquat", "format": "json"}));
     assert_eq!(none, "[]\n");
     client.end();
 }

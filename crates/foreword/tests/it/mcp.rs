@@ -1,5 +1,6 @@
 //! The MCP server as a client meets it: the real program, spoken to line by line.
 
+#[cfg(feature = "full-tests")]
 mod clients;
 
 use std::io::{BufRead as _, BufReader, Write as _};
@@ -136,7 +137,10 @@ fn a_server_introduces_itself_before_there_is_anything_on_disk() {
     let instructions = hello["instructions"].as_str().unwrap();
     assert!(instructions.len() < 400, "{instructions}");
     let found = client.says("search", json!({"query": "expiry"}));
-    assert_eq!(found, "Nothing is remembered yet.\n");
+    assert_eq!(
+        found,
+        "nothing about “expiry” is remembered in this project\n"
+    );
     assert!(!sandbox.home().exists());
     client.end();
 }
@@ -284,7 +288,7 @@ fn what_the_user_says_is_found_at_once_and_gone_for_good_when_forgotten() {
         "search",
         json!({"query": "kumquat assertion", "type": "bugfix"}),
     );
-    assert!(found.starts_with("Nothing like that"), "{found}");
+    assert!(found.starts_with("nothing about"), "{found}");
     let prompt = sandbox.count("memory.db", "select id from prompts");
     let refused = client.refuses("forget", json!({"ids": [prompt], "confirm": true}));
     assert!(
@@ -352,7 +356,7 @@ fn what_does_not_fit_is_said_and_the_next_call_is_answered() {
         (
             "search",
             json!({"query": "x", "type": "idea"}),
-            "type 'idea' is none of decision, bugfix",
+            "unknown variant `idea`, expected one of `decision`, `bugfix`",
         ),
         (
             "search",
@@ -377,7 +381,9 @@ fn what_does_not_fit_is_said_and_the_next_call_is_answered() {
     }
     let none = client.says("search", json!({"query": "expires", "since": "2999-01-01"}));
     assert!(
-        none.starts_with("Nothing like that is remembered here.\n"),
+        none.starts_with(
+            "nothing about “expires” is remembered in this project with these filters\n"
+        ),
         "{none}"
     );
     assert!(none.contains("without the filters"), "{none}");
@@ -411,7 +417,10 @@ fn what_a_model_means_is_understood() {
     let all = client.says("search", json!({"query": "expires", "projects": ["*"]}));
     assert!(all.contains(&format!("#{id} bugfix [pay] ")), "{all}");
     let wordless = client.says("search", json!({"query": "🦀"}));
-    assert!(wordless.contains("has no word to look for"), "{wordless}");
+    assert!(
+        wordless.contains("no searchable words; showing the newest"),
+        "{wordless}"
+    );
     client.end();
 }
 

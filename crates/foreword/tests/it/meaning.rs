@@ -108,7 +108,7 @@ fn what_was_said_in_other_words_is_found_by_command_and_by_agent() {
     let mut said = String::new();
     wait_until("the agent is answered in time", || {
         said = client.says("search", json!({"query": ASKED}));
-        !said.contains("By words only")
+        !said.contains("by words only")
     });
     assert!(said.contains(TOLD), "{said}");
     assert!(said.contains("these are nearest in meaning"), "{said}");
@@ -135,6 +135,39 @@ fn what_was_said_in_other_words_is_found_by_command_and_by_agent() {
     wait_until("the new one is embedded, too", || {
         world.status()["embedded"] == 1.0
     });
+}
+
+#[test]
+fn why_explains_the_order_of_a_search_by_meaning() {
+    let world = World::new();
+    world.embedded();
+    let run = |arguments: &[&str]| {
+        let mut command = world.sandbox.command(arguments);
+        let output = command.current_dir(&world.project).output().unwrap();
+        assert!(output.status.success(), "{output:?}");
+        let text = String::from_utf8(output.stdout).unwrap();
+        text.split_whitespace().collect::<Vec<_>>().join(" ")
+    };
+    let asked = format!("{ASKED} on Sundays");
+    let mut hits = Vec::new();
+    // By words alone it finds only what has "Sundays".
+    wait_until("the worker answers", || {
+        let found = run(&["search", &asked, "--format", "json"]);
+        hits = serde_json::from_str::<Vec<Value>>(&found).unwrap();
+        hits.len() > 1
+    });
+    let mut by_meaning = 0;
+    for (at, hit) in hits.iter().enumerate() {
+        let mut why = String::new();
+        wait_until("the worker answers", || {
+            why = run(&["why", &hit["id"].to_string(), &asked]);
+            why.contains("ranked by words and meaning (100 %")
+        });
+        let rank = format!("“{asked}” finds it at rank {};", at + 1);
+        assert!(why.contains(&rank), "{rank}\n{why}");
+        by_meaning += usize::from(why.contains("it has none of the words, but is near in meaning"));
+    }
+    assert!(by_meaning >= 1, "{hits:?}");
 }
 
 #[test]

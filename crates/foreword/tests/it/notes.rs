@@ -307,7 +307,7 @@ fn the_last_conversation_of_the_project_is_meant_if_none_is_named() {
     desk.run(&["summarize", "--yes"]);
     assert!(desk.file("conversations/new.md").exists());
     let fails = desk.fail(&["summarize", "elsewhere", "--yes"]);
-    assert!(fails.contains("session elsewhere is of "), "{fails}");
+    assert!(fails.contains("session elsewhere belongs to "), "{fails}");
     assert!(!desk.file("conversations/elsewhere.md").exists());
     // Unless the transcript itself is named.
     let path = transcript.path.to_str().unwrap();

@@ -264,6 +264,7 @@ fn an_input_in_pieces_of_one_byte_is_one_input() {
 }
 
 #[test]
+#[cfg_attr(not(feature = "full-tests"), ignore = "slow; scripts/test runs it")]
 fn a_ten_megabyte_input_leaves_a_small_event() {
     let sandbox = Sandbox::new();
     let project = sandbox.project("app");
@@ -448,6 +449,7 @@ fn a_secret_is_in_no_file_wherever_it_was_said() {
 }
 
 #[test]
+#[cfg_attr(not(feature = "full-tests"), ignore = "slow; scripts/test runs it")]
 fn a_secret_where_a_long_text_is_cut_is_in_no_file() {
     let sandbox = Sandbox::new();
     let project = sandbox.project("app");
@@ -482,6 +484,7 @@ fn a_secret_where_a_long_text_is_cut_is_in_no_file() {
 }
 
 #[test]
+#[cfg_attr(not(feature = "full-tests"), ignore = "slow; scripts/test runs it")]
 fn a_secret_in_ten_megabytes_is_in_no_file() {
     let sandbox = Sandbox::new();
     let project = sandbox.project("app");

@@ -116,10 +116,7 @@ fn recall_says_what_there_is_how_old_it_is_and_what_is_newer() {
         assert!(said.contains(why), "{said}");
     }
     let nowhere = fails(&sandbox, &sandbox.user_home(), &["recall"]);
-    assert!(
-        nowhere.contains("this directory is no project"),
-        "{nowhere}"
-    );
+    assert!(nowhere.contains("not a project directory"), "{nowhere}");
 }
 
 #[test]

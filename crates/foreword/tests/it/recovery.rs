@@ -345,6 +345,7 @@ fn check_names_what_is_out_of_step_and_its_cure_works() {
 }
 
 #[test]
+#[cfg_attr(not(feature = "full-tests"), ignore = "slow; scripts/test runs it")]
 fn twenty_writers_a_long_reader_a_backup_and_a_vacuum_get_along() {
     let sandbox = with_backup();
     let reader = sandbox.database("memory.db");

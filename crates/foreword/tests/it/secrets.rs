@@ -216,6 +216,7 @@ fn places(host: &Host, said: &str) -> Vec<(&'static str, Value)> {
 }
 
 #[test]
+#[cfg_attr(not(feature = "full-tests"), ignore = "slow; scripts/test runs it")]
 fn no_planted_secret_is_found_in_any_file() {
     let sandbox = Sandbox::new();
     let project = sandbox.project("app");

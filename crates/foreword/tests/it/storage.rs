@@ -425,6 +425,7 @@ fn a_worker_that_cannot_come_up_on_a_full_disk_says_so_and_loses_nothing() {
 }
 
 #[test]
+#[cfg_attr(not(feature = "full-tests"), ignore = "slow; scripts/test runs it")]
 fn a_worker_waits_while_the_disk_is_full_and_no_event_is_blamed() {
     let sandbox = settled();
     // Ignoring the signal leaves the error, which is what a full disk gives.

@@ -7,9 +7,14 @@ use std::os::unix::ffi::OsStrExt as _;
 use std::os::unix::fs::MetadataExt as _;
 use std::path::{Path, PathBuf};
 use std::process::{Child, Command, Output, Stdio};
+use std::sync::OnceLock;
 use std::time::{Duration, Instant};
 
 use serde_json::Value;
+
+#[path = "../support/host.rs"]
+mod host;
+pub use host::Host;
 
 const PROGRAM: &str = env!("CARGO_BIN_EXE_foreword");
 
@@ -245,6 +250,37 @@ impl Sandbox {
     }
 }
 
+/// The top folder of this checkout.
+pub fn checkout() -> PathBuf {
+    Path::new(env!("CARGO_MANIFEST_DIR")).join("../..")
+}
+
+/// The real Claude Code client. Without it the tests that drive it fail.
+pub fn claude_client() -> &'static Path {
+    static CLIENT: OnceLock<PathBuf> = OnceLock::new();
+    CLIENT.get_or_init(|| {
+        if let Some(path) = std::env::var_os("FOREWORD_TEST_CLAUDE") {
+            return PathBuf::from(path);
+        }
+        let output = Command::new(checkout().join("scripts/client"))
+            .stdin(Stdio::null())
+            .stderr(Stdio::inherit())
+            .output()
+            .unwrap();
+        assert!(output.status.success(), "scripts/client found no client");
+        PathBuf::from(String::from_utf8(output.stdout).unwrap().trim_end())
+    })
+}
+
+/// A test that this machine cannot run is listed by `scripts/test` in its last line; where nobody
+/// would list it, the test fails.
+pub fn not_run(test: &str, why: &str) {
+    let list = std::env::var_os("FOREWORD_TEST_NOT_RUN");
+    let list = list.unwrap_or_else(|| panic!("{test} cannot be run: {why}"));
+    let mut list = std::fs::File::options().append(true).open(list).unwrap();
+    writeln!(list, "{test} ({why})").unwrap();
+}
+
 /// Runs a command whose standard input is a pipe, with this in it.
 pub fn feed(mut command: Command, input: &[u8]) -> Output {
     let mut child = command.spawn().unwrap();
@@ -328,108 +364,5 @@ impl Drop for Leashed {
     fn drop(&mut self) {
         let _ = self.0.kill();
         let _ = self.0.wait();
-    }
-}
-
-/// Builds the inputs of one session as Claude Code sends them.
-pub struct Host {
-    pub session: String,
-    pub prompt: String,
-    pub project: PathBuf,
-    pub transcript: PathBuf,
-    calls: std::cell::Cell<u32>,
-}
-
-impl Host {
-    pub fn new(session: &str, project: &Path) -> Host {
-        Host {
-            session: session.to_owned(),
-            prompt: format!("{session}-prompt"),
-            project: project.to_owned(),
-            transcript: PathBuf::from(format!("/transcripts/{session}.jsonl")),
-            calls: std::cell::Cell::new(0),
-        }
-    }
-
-    fn input(&self, event: &str, own: Value) -> Value {
-        let mut input = serde_json::json!({
-            "session_id": self.session,
-            "transcript_path": self.transcript,
-            "cwd": self.project,
-            "hook_event_name": event,
-        });
-        for (name, value) in own.as_object().unwrap() {
-            input[name] = value.clone();
-        }
-        input
-    }
-
-    pub fn start(&self, source: &str) -> Value {
-        self.input("SessionStart", serde_json::json!({"source": source}))
-    }
-
-    pub fn prompt(&self, text: &str) -> Value {
-        self.input(
-            "UserPromptSubmit",
-            serde_json::json!({"prompt_id": self.prompt, "prompt": text}),
-        )
-    }
-
-    /// A tool use that went well. Each call has an id of its own.
-    pub fn tool(&self, tool: &str, input: Value, response: Value) -> Value {
-        self.calls.set(self.calls.get() + 1);
-        let id = format!("{}-call-{}", self.session, self.calls.get());
-        self.input(
-            "PostToolUse",
-            serde_json::json!({
-                "prompt_id": self.prompt, "tool_use_id": id,
-                "tool_name": tool, "tool_input": input, "tool_response": response,
-            }),
-        )
-    }
-
-    /// A tool use that is about to happen.
-    pub fn before(&self, tool: &str, input: Value) -> Value {
-        let mut input = self.tool(tool, input, Value::Null);
-        input["hook_event_name"] = "PreToolUse".into();
-        input.as_object_mut().unwrap().remove("tool_response");
-        input
-    }
-
-    pub fn bash(&self, command: &str, stdout: &str) -> Value {
-        let response = serde_json::json!({"stdout": stdout, "stderr": "", "interrupted": false});
-        self.tool("Bash", serde_json::json!({"command": command}), response)
-    }
-
-    pub fn bash_failed(&self, command: &str, error: &str) -> Value {
-        let mut input = self.tool("Bash", serde_json::json!({"command": command}), Value::Null);
-        input["hook_event_name"] = "PostToolUseFailure".into();
-        input["error"] = error.into();
-        input.as_object_mut().unwrap().remove("tool_response");
-        input
-    }
-
-    /// An edit of one line, made on disk too.
-    pub fn edit(&self, path: &str, old: &str, new: &str) -> Value {
-        let file = self.project.join(path);
-        std::fs::create_dir_all(file.parent().unwrap()).unwrap();
-        std::fs::write(&file, format!("{new}\n")).unwrap();
-        let patch = serde_json::json!([{"lines": [format!("-{old}"), format!("+{new}")]}]);
-        self.tool(
-            "Edit",
-            serde_json::json!({"file_path": file, "old_string": old, "new_string": new}),
-            serde_json::json!({"filePath": file, "structuredPatch": patch}),
-        )
-    }
-
-    pub fn stop(&self, reply: &str) -> Value {
-        self.input(
-            "Stop",
-            serde_json::json!({"prompt_id": self.prompt, "last_assistant_message": reply}),
-        )
-    }
-
-    pub fn end(&self) -> Value {
-        self.input("SessionEnd", serde_json::json!({"reason": "other"}))
     }
 }

@@ -7,8 +7,7 @@ use std::process::{Command, Output};
 use serde_json::{Value, json};
 
 use crate::agent::world::{Agent, Provider};
-use crate::client::repository;
-use crate::support::{Host, Sandbox, assert_same, feed, tree};
+use crate::support::{Host, Sandbox, assert_same, checkout, feed, tree};
 
 const HEADINGS: [&str; 5] = [
     "## Current Status",
@@ -35,7 +34,7 @@ impl World {
     fn with(mut sandbox: Sandbox, project: PathBuf, name: &str) -> World {
         sandbox.set("GIT_DIR", "/nowhere");
         let world = World { sandbox, project };
-        for entry in fs::read_dir(repository().join("testdata/notes").join(name)).unwrap() {
+        for entry in fs::read_dir(checkout().join("testdata/notes").join(name)).unwrap() {
             let path = entry.unwrap().path();
             let text = fs::read_to_string(&path).unwrap();
             let to = Path::new("_memory/conversations").join(path.file_name().unwrap());
@@ -178,7 +177,7 @@ fn five_notes_make_the_master_of_the_manual_and_a_second_run_changes_nothing() {
     for statement in master.lines().filter(|it| it.starts_with("- ")) {
         assert!(statement.ends_with(']'), "cites nothing: {statement}");
     }
-    let manual = fs::read_to_string(repository().join("docs/notes.md")).unwrap();
+    let manual = fs::read_to_string(checkout().join("docs/notes.md")).unwrap();
     let undated = |text: &str| {
         let lines = text
             .lines()
@@ -422,7 +421,7 @@ fn what_no_longer_fits_goes_to_the_archive_once() {
     let mut world = World::shop();
     world.sandbox.set("FOREWORD_NOTES_MASTER_MAX_TOKENS", "600");
     let said = world.run(&["--yes"]);
-    assert_has(&said, "no longer fits, goes to _memory/archive/");
+    assert_has(&said, "master.md is full; to _memory/archive/: ");
     let master = world.master();
     assert!(master.chars().count() / 4 <= 650, "{}", master.len());
     assert_has(&master, "Prices are integers in cents");
@@ -593,6 +592,7 @@ fn a_scope_has_a_master_of_its_own_and_sections_can_be_others() {
 }
 
 #[test]
+#[cfg_attr(not(feature = "full-tests"), ignore = "slow; scripts/test runs it")]
 fn two_thousand_notes_are_no_trouble() {
     let world = World::new("book");
     for number in 0..2_000_u32 {
@@ -668,6 +668,17 @@ fn an_agent_gets_the_sources_and_its_draft_is_checked() {
     assert_has(&said, "1 statement cites no note");
     assert_has(&world.master(), "- The draft is in [4f0c2a1e]");
     assert_has(&world.run(&[]), "nothing new");
+    assert_has(&world.run(&["--sources"]), "nothing new to write");
+    assert_has(&world.run(&["--sources", "--full"]), "Note [4f0c2a1e]");
+}
+
+#[test]
+fn the_sources_of_a_proposal_that_waits_are_not_printed_again() {
+    let world = World::shop();
+    world.run(&[]);
+    assert_has(&world.run(&["--sources"]), "nothing new to write");
+    world.note("n1", "2026-11-14", "Decision: Orders are numbered by year");
+    assert_has(&world.run(&["--sources"]), "Note [n1] of 2026-11-14");
 }
 
 #[test]

@@ -189,4 +189,5 @@ fn last_line(bytes: &[u8]) -> String {
 }
 
 #[cfg(test)]
+#[cfg(feature = "full-tests")]
 mod tests;

@@ -13,22 +13,23 @@ use foreword_core::text::is_unsafe;
 use super::{is_placeholder, once};
 use crate::agent::reply;
 
-pub fn of_observation(found: &reply::Observation, events: &[&Event]) -> Vec<TouchedFile> {
+pub fn of_observation(found: &reply::Block, events: &[&Event]) -> Vec<TouchedFile> {
     let known = Known::of(events);
-    let modified = found
-        .files_modified
-        .iter()
-        .map(|it| (it, Some(FileRole::Modified)));
-    let read = found.files_read.iter().map(|it| (it, Some(FileRole::Read)));
-    let unsaid = found.files.iter().map(|it| (it, None));
-    let mut files: Vec<TouchedFile> = Vec::new();
     // In this order, so that a file that is named in both lists is a modified one.
-    for (written, role) in modified.chain(unsaid).chain(read) {
-        let Some(path) = known.path(written) else {
-            continue;
-        };
-        if files.iter().all(|file| file.path != path) {
-            files.push(known.file(path, role));
+    let lists = [
+        (
+            found.files(&["files_modified", "files_edited"]),
+            Some(FileRole::Modified),
+        ),
+        (found.files(&["files"]), None),
+        (found.files(&["files_read"]), Some(FileRole::Read)),
+    ];
+    let mut files: Vec<TouchedFile> = Vec::new();
+    for (written, role) in lists {
+        for path in written.iter().filter_map(|written| known.path(written)) {
+            if files.iter().all(|file| file.path != path) {
+                files.push(known.file(path, role));
+            }
         }
     }
     files

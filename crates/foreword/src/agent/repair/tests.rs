@@ -4,6 +4,7 @@ use foreword_core::model::{FileRole, Payload, TouchedFile};
 use uuid::Uuid;
 
 use super::*;
+use crate::agent::reply;
 
 fn event(number: i64, kind: EventKind, tool: &str, files: &[(&str, FileRole)]) -> Event {
     Event {
@@ -57,17 +58,18 @@ fn batch() -> Vec<Event> {
     ]
 }
 
-fn repaired(found: &reply::Observation) -> Observation {
-    let batch = batch();
-    let events: Vec<&Event> = batch.iter().collect();
-    observation(found, &events, "seed".into()).unwrap()
+/// The observation with these fields.
+fn found(fields: &[(&str, &str)]) -> Block {
+    let tags = |(name, content): &(&str, &str)| format!("<{name}>{content}</{name}>\n");
+    let fields: String = fields.iter().map(tags).collect();
+    let read = reply::read(&format!("<observation>\n{fields}</observation>"));
+    read.observations.into_iter().next().unwrap()
 }
 
-fn titled(title: &str) -> reply::Observation {
-    reply::Observation {
-        title: title.into(),
-        ..reply::Observation::default()
-    }
+fn repaired(fields: &[(&str, &str)]) -> Observation {
+    let batch = batch();
+    let events: Vec<&Event> = batch.iter().collect();
+    observation(&found(fields), &events, "seed".into()).unwrap()
 }
 
 fn strings(words: &[&str]) -> Vec<String> {
@@ -76,18 +78,18 @@ fn strings(words: &[&str]) -> Vec<String> {
 
 #[test]
 fn a_good_observation_is_taken_as_it_is_and_completed_from_its_events() {
-    let found = reply::Observation {
-        kind: "bugfix".into(),
-        title: "Lease expiry fixed".into(),
-        subtitle: "A dead worker's events are claimed again.".into(),
-        facts: strings(&["src/b.rs compares with <= now."]),
-        narrative: "It was `<`.\n\n  It is `<=` now, as in &amp;.".into(),
-        concepts: strings(&["leases"]),
-        files_read: strings(&["src/a.rs"]),
-        files_modified: strings(&["src/b.rs"]),
-        events: vec![3, 4],
-        ..reply::Observation::default()
-    };
+    let narrative = "It was `<`.\n\n  It is `<=` now, as in &amp;.";
+    let fields = [
+        ("type", "bugfix"),
+        ("title", "Lease expiry fixed"),
+        ("subtitle", "A dead worker's events are claimed again."),
+        ("facts", "<fact>src/b.rs compares with <= now.</fact>"),
+        ("narrative", narrative),
+        ("concepts", "leases"),
+        ("files_read", "src/a.rs"),
+        ("files_modified", "src/b.rs"),
+        ("events", "3, 4"),
+    ];
     let file = |path: &str, role, number: u8| TouchedFile {
         path: path.into(),
         role,
@@ -96,15 +98,15 @@ fn a_good_observation_is_taken_as_it_is_and_completed_from_its_events() {
         hash: Some(format!("hash {number}")),
     };
     assert_eq!(
-        repaired(&found),
+        repaired(&fields),
         Observation {
             seed: "seed".into(),
             kind: ObservationType::Bugfix,
-            title: found.title.clone(),
-            subtitle: found.subtitle.clone(),
-            facts: found.facts.clone(),
-            narrative: found.narrative.clone(),
-            concepts: found.concepts.clone(),
+            title: "Lease expiry fixed".into(),
+            subtitle: "A dead worker's events are claimed again.".into(),
+            facts: strings(&["src/b.rs compares with <= now."]),
+            narrative: narrative.into(),
+            concepts: strings(&["leases"]),
             files: vec![
                 file("src/b.rs", FileRole::Modified, 3),
                 file("src/a.rs", FileRole::Read, 2),
@@ -119,35 +121,30 @@ fn a_good_observation_is_taken_as_it_is_and_completed_from_its_events() {
 
 #[test]
 fn only_an_observation_that_says_nothing_is_lost() {
-    let nothing = reply::Observation {
-        kind: "bugfix".into(),
-        concepts: strings(&["testing"]),
-        files: strings(&["src/a.rs"]),
-        ..titled(" - ")
-    };
+    let nothing = found(&[
+        ("type", "bugfix"),
+        ("title", " - "),
+        ("concepts", "testing"),
+        ("files", "src/a.rs"),
+    ]);
     assert_eq!(observation(&nothing, &[], String::new()), None);
 
-    let mut found = reply::Observation {
-        facts: strings(&["", "- The port is 8080."]),
-        ..reply::Observation::default()
-    };
-    assert_eq!(repaired(&found).title, "The port is 8080.");
-    found.narrative = "## Port\nThe server listens on 8080. More.".into();
-    assert_eq!(repaired(&found).title, "Port");
-    found.subtitle = "The server listens on 8080. And so on.".into();
-    assert_eq!(repaired(&found).title, "The server listens on 8080");
+    let fields = [
+        ("facts", "\n- The port is 8080."),
+        ("narrative", "## Port\nThe server listens on 8080. More."),
+        ("subtitle", "The server listens on 8080. And so on."),
+    ];
+    assert_eq!(repaired(&fields[..1]).title, "The port is 8080.");
+    assert_eq!(repaired(&fields[..2]).title, "Port");
+    assert_eq!(repaired(&fields).title, "The server listens on 8080");
 }
 
 #[test]
 fn the_old_form_gives_a_title_and_a_narrative() {
-    let found = reply::Observation {
-        kind: "decision".into(),
-        text: "Sessions are kept in SQLite, not Redis. One file is enough.".into(),
-        ..reply::Observation::default()
-    };
-    let repaired = repaired(&found);
+    let text = "Sessions are kept in SQLite, not Redis. One file is enough.";
+    let repaired = repaired(&[("type", "decision"), ("text", text)]);
     assert_eq!(repaired.title, "Sessions are kept in SQLite, not Redis");
-    assert_eq!(repaired.narrative, found.text);
+    assert_eq!(repaired.narrative, text);
 }
 
 #[test]
@@ -179,16 +176,17 @@ fn a_type_is_read_generously_and_unknown_ones_are_discoveries() {
 #[test]
 fn what_is_too_long_is_cut_and_kept() {
     let sentence = "The worker holds one connection open for all of them. ";
-    let found = reply::Observation {
-        subtitle: "one two three four five six seven eight nine ten eleven twelve, ".repeat(3),
-        facts: (0..9)
-            .map(|n| format!("{n}: {}", sentence.repeat(9)))
-            .collect(),
-        narrative: sentence.repeat(100),
-        concepts: strings(&["Hooks", "hooks ", "#SQLite", "a", "b", "c", "d"]),
-        ..titled(&format!("**{}**", "word ".repeat(30)))
-    };
-    let repaired = repaired(&found);
+    let facts: Vec<String> = (0..9)
+        .map(|n| format!("{n}: {}\n", sentence.repeat(9)))
+        .collect();
+    let subtitle = "one two three four five six seven eight nine ten eleven twelve, ";
+    let repaired = repaired(&[
+        ("title", &format!("**{}**", "word ".repeat(30))),
+        ("subtitle", &subtitle.repeat(3)),
+        ("facts", &facts.concat()),
+        ("narrative", &sentence.repeat(100)),
+        ("concepts", "Hooks, hooks , #SQLite, a, b, c, d"),
+    ]);
     assert_eq!(repaired.title.chars().count(), 75);
     assert!(repaired.title.ends_with("word…"), "{}", repaired.title);
     assert_eq!(repaired.subtitle.split(' ').count(), 24);
@@ -203,13 +201,12 @@ fn what_is_too_long_is_cut_and_kept() {
 
 #[test]
 fn what_is_shown_in_a_list_has_no_control_characters() {
-    let found = reply::Observation {
-        subtitle: "a\nb".into(),
-        facts: strings(&["a\u{1b}[31m\n  b"]),
-        concepts: strings(&["a\u{202e}b"]),
-        ..titled("Red\u{1b}[31m\nalert")
-    };
-    let repaired = repaired(&found);
+    let repaired = repaired(&[
+        ("title", "Red\u{1b}[31m\nalert"),
+        ("subtitle", "a\nb"),
+        ("facts", "<fact>a\u{1b}[31m\n  b</fact>"),
+        ("concepts", "a\u{202e}b"),
+    ]);
     assert_eq!(repaired.title, "Red [31m alert");
     assert_eq!(repaired.subtitle, "a b");
     assert_eq!(repaired.facts, ["a [31m b"]);
@@ -263,12 +260,12 @@ fn paths_are_relative_and_what_is_no_path_is_dropped() {
 
 #[test]
 fn a_plain_list_of_files_takes_their_roles_from_the_events() {
-    let found = reply::Observation {
-        files: strings(&["a.rs", "/p/src/b.rs", "src/unseen.rs"]),
-        files_read: strings(&["src/b.rs"]),
-        ..titled("Files")
-    };
-    let files = repaired(&found).files;
+    let fields = [
+        ("title", "Files"),
+        ("files", "a.rs, /p/src/b.rs, src/unseen.rs"),
+        ("files_read", "src/b.rs"),
+    ];
+    let files = repaired(&fields).files;
     let roles: Vec<(&str, FileRole)> = files.iter().map(|it| (it.path.as_str(), it.role)).collect();
     assert_eq!(
         roles,
@@ -283,19 +280,16 @@ fn a_plain_list_of_files_takes_their_roles_from_the_events() {
 
 #[test]
 fn an_observation_is_trusted_as_little_as_the_least_of_its_events() {
-    let origin_of = |numbers: &[u32]| {
-        let repaired = repaired(&reply::Observation {
-            events: numbers.to_vec(),
-            ..titled("Origin")
-        });
+    let origin_of = |numbers: &str| {
+        let repaired = repaired(&[("title", "Origin"), ("events", numbers)]);
         (repaired.origin, repaired.events.len())
     };
-    assert_eq!(origin_of(&[1]), (Origin::User, 1));
-    assert_eq!(origin_of(&[1, 3]), (Origin::Agent, 2));
-    assert_eq!(origin_of(&[2, 3, 99]), (Origin::Read, 2));
+    assert_eq!(origin_of("1"), (Origin::User, 1));
+    assert_eq!(origin_of("1, 3"), (Origin::Agent, 2));
+    assert_eq!(origin_of("2, 3, 99"), (Origin::Read, 2));
     // None that exists is named: all tool uses.
-    assert_eq!(origin_of(&[0, 99]), (Origin::Read, 3));
-    assert_eq!(origin_of(&[]), (Origin::Read, 3));
+    assert_eq!(origin_of("0, 99"), (Origin::Read, 3));
+    assert_eq!(origin_of(""), (Origin::Read, 3));
     let fetched = event(1, EventKind::ToolUse, "mcp__db__query", &[]);
     assert_eq!(origin(&[&fetched]), Origin::Read);
 }
@@ -312,14 +306,22 @@ fn a_subagents_observation_is_its_own_only_if_all_of_it_is() {
 
 #[test]
 fn a_summary_is_plain_text() {
-    let found = reply::Summary {
-        request: "## Fix the **login**\n".into(),
-        investigated: "- src/a.rs\n- The `session` table\n\n1. Logs.".into(),
-        learned: "None.".into(),
-        completed: "A sentence of some length, so that it counts. ".repeat(40),
-        files_read: strings(&["/p/src/a.rs", "none"]),
-        ..reply::Summary::default()
-    };
+    let completed = "A sentence of some length, so that it counts. ";
+    let reply = format!(
+        "<summary>
+<request>## Fix the **login**
+</request>
+<investigated>- src/a.rs
+- The `session` table
+
+1. Logs.</investigated>
+<learned>None.</learned>
+<completed>{}</completed>
+<files_read>/p/src/a.rs, none</files_read>
+</summary>",
+        completed.repeat(40)
+    );
+    let found = reply::read(&reply).summary.unwrap();
     let batch = batch();
     let events: Vec<&Event> = batch.iter().collect();
     assert_eq!(
@@ -327,13 +329,10 @@ fn a_summary_is_plain_text() {
         Some(Summary {
             request: "Fix the login".into(),
             investigated: "src/a.rs; The `session` table; Logs.".into(),
-            completed: "A sentence of some length, so that it counts. "
-                .repeat(32)
-                .trim()
-                .to_owned(),
+            completed: completed.repeat(32).trim().to_owned(),
             files_read: strings(&["src/a.rs"]),
             ..Summary::default()
         })
     );
-    assert_eq!(summary(&reply::Summary::default(), &events), None);
+    assert_eq!(summary(&Block::default(), &events), None);
 }

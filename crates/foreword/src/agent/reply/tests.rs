@@ -7,7 +7,6 @@ mod properties;
 
 use std::fmt::Write as _;
 use std::path::Path;
-use std::time::{Duration, Instant};
 
 use super::*;
 
@@ -43,30 +42,35 @@ fn shown(reply: &Reply) -> String {
     };
     for it in &reply.observations {
         line("observation", "(begins)");
-        line("  type", &it.kind);
-        line("  title", &it.title);
-        line("  subtitle", &it.subtitle);
-        it.facts.iter().for_each(|fact| line("  fact", fact));
-        line("  narrative", &it.narrative);
-        line("  concepts", &it.concepts.join(" | "));
-        line("  files read", &it.files_read.join(" | "));
-        line("  files modified", &it.files_modified.join(" | "));
-        line("  files", &it.files.join(" | "));
-        it.events
+        line("  type", &it.short(&["type", "@type"]));
+        line("  title", &it.short(&["title"]));
+        line("  subtitle", &it.short(&["subtitle"]));
+        let facts = it.list(&["facts"], "fact", &['\n']);
+        facts.iter().for_each(|fact| line("  fact", fact));
+        line("  narrative", &it.verbatim(&["narrative"]));
+        let concepts = it.list(&["concepts"], "concept", &['\n', ',']);
+        line("  concepts", &concepts.join(" | "));
+        line("  files read", &it.files(&["files_read"]).join(" | "));
+        let modified = it.files(&["files_modified", "files_edited"]);
+        line("  files modified", &modified.join(" | "));
+        line("  files", &it.files(&["files"]).join(" | "));
+        let events = it.numbers(&["events"]);
+        events
             .iter()
             .for_each(|it| line("  event", &it.to_string()));
-        line("  text", &it.text);
+        line("  text", &it.verbatim(&["text"]));
     }
     if let Some(it) = &reply.summary {
         line("summary", "(begins)");
-        line("  request", &it.request);
-        line("  investigated", &it.investigated);
-        line("  learned", &it.learned);
-        line("  completed", &it.completed);
-        line("  next steps", &it.next_steps);
-        line("  files read", &it.files_read.join(" | "));
-        line("  files edited", &it.files_edited.join(" | "));
-        line("  notes", &it.notes);
+        line("  request", &it.short(&["request"]));
+        line("  investigated", &it.short(&["investigated"]));
+        line("  learned", &it.short(&["learned"]));
+        line("  completed", &it.short(&["completed"]));
+        line("  next steps", &it.short(&["next_steps"]));
+        line("  files read", &it.files(&["files_read"]).join(" | "));
+        let edited = it.files(&["files_edited", "files_modified"]);
+        line("  files edited", &edited.join(" | "));
+        line("  notes", &it.short(&["notes"]));
     }
     if let Some(why) = &reply.nothing {
         line("nothing", &format!("\"{why}\""));
@@ -80,12 +84,17 @@ fn shown(reply: &Reply) -> String {
     }
 }
 
+/// This takes seconds in a debug build; if anything were quadratic it would take hours.
 #[test]
-fn a_megabyte_of_tags_is_read_in_no_time() {
+#[cfg_attr(not(feature = "full-tests"), ignore = "slow; scripts/test runs it")]
+fn a_megabyte_of_tags_is_read_in_linear_time() {
     let tags = [
         "<observation>",
         "<observation><title>",
+        "<observation>\n<narrative>\n",
         "<title>",
+        "<title>\n",
+        "<title>x</title>y\n",
         "</narrative></observation>",
         "<facts><fact>",
         "<nothing>",
@@ -93,18 +102,19 @@ fn a_megabyte_of_tags_is_read_in_no_time() {
         "<type><title><subtitle><facts><narrative><concepts><files><events><text></observation>",
         "<",
         "&",
+        "\n",
+        " ",
     ];
-    let start = Instant::now();
     for tag in tags {
-        read(&tag.repeat(1_000_000 / tag.len()));
+        let reply = tag.repeat(1_000_000 / tag.len());
+        assert_eq!(read(&reply).observations, [], "{tag}");
+        let quoted = format!("<observation>\n<narrative>{reply}</narrative>\n</observation>");
+        assert!(read(&quoted).observations.len() <= 1, "{tag}");
     }
-    let nested = format!(
-        "<observation><facts>{}</facts></observation>",
-        "<fact>".repeat(100_000)
-    );
-    read(&nested);
-    // Some seconds in a debug build on a slow machine; anything quadratic takes hours.
-    assert!(start.elapsed() < Duration::from_secs(60));
+    let facts = "<fact>".repeat(100_000);
+    let nested = format!("<observation><facts>{facts}</facts></observation>");
+    let read = &read(&nested).observations[0];
+    assert_eq!(read.list(&["facts"], "fact", &['\n']).len(), 1);
 }
 
 #[test]
@@ -114,4 +124,19 @@ fn numbers_of_events_are_read_however_they_are_written() {
     assert_eq!(numbers("#2-4 and #9"), [2, 3, 4, 9]);
     assert_eq!(numbers("1-4000000000"), [1, 4_000_000_000]);
     assert_eq!(numbers("99999999999999 none"), [0; 0]);
+}
+
+#[test]
+fn every_tag_of_the_prompts_is_known() {
+    let prompts = [
+        include_str!("../prompts/init.md"),
+        include_str!("../prompts/summary.md"),
+    ];
+    for line in prompts.iter().flat_map(|prompt| prompt.lines()) {
+        let tag = line.strip_prefix('<').and_then(|it| it.split_once('>'));
+        let name = tag.map_or("observation", |(name, _)| name.trim_start_matches('/'));
+        let of_list = ["fact", "concept", "file"].contains(&name);
+        let known = |(block, fields): &(&str, &[&str])| *block == name || fields.contains(&name);
+        assert!(of_list || BLOCKS.iter().any(known), "{name}");
+    }
 }

@@ -1,20 +1,17 @@
-//! For who wants it (`[notes] auto_synthesize_after`): a worker that ends with nothing left to do leaves a
-//! proposal in projects where that many notes came since the last synthesis.
+//! Proposals that the worker makes, if `[notes] auto_synthesize_after` is set.
 //!
-//! It runs `foreword synthesize` there, which replaces nothing where nobody can be asked.
-
-use std::process::{Command, Stdio};
+//! A worker that ends with nothing left to do leaves a proposal in each project that got that
+//! many notes since its last synthesis. It replaces no file.
 
 use foreword_core::notes::Folder;
 use foreword_core::notes::record::hash;
 use foreword_core::project;
 use foreword_core::store::Store;
 
-use super::files;
+use super::{Options, Synthesis, files};
 use crate::config::Config;
 use crate::home::{self, Home};
 use crate::log::Log;
-use crate::platform;
 use crate::switch::{self, Switches};
 
 pub fn propose(home: &Home, config: &Config) {
@@ -37,22 +34,27 @@ pub fn propose(home: &Home, config: &Config) {
         if is_off || news < after {
             continue;
         }
-        let proposal = || std::fs::read(folder.path.join("proposal.md")).ok();
-        let before = proposal();
-        let Ok((program, _)) = platform::program() else {
-            return;
+        let root = root.display();
+        let line = match leave_proposal(home, config, &folder) {
+            Ok(false) => continue,
+            Ok(true) => format!("left a proposal for {news} notes in {root}"),
+            Err(error) => format!("could not make a proposal in {root}: {error:#}"),
         };
-        let run = Command::new(program)
-            .arg("synthesize")
-            .current_dir(&root)
-            .env("FOREWORD_HOME", home.dir())
-            .stdin(Stdio::null())
-            .stdout(Stdio::null())
-            .stderr(Stdio::null())
-            .status();
-        if run.is_ok() && proposal() != before {
-            let root = root.display();
-            Log::Work.line(home, &format!("left a proposal for {news} notes in {root}"));
-        }
+        Log::Work.line(home, &line);
     }
+}
+
+/// True if there is a new proposal.
+fn leave_proposal(home: &Home, config: &Config, folder: &Folder) -> anyhow::Result<bool> {
+    let options = Options::default();
+    let mut synthesis = Synthesis::begin(home, config, folder, options, &|_| {})?;
+    if synthesis.waits() {
+        return Ok(false);
+    }
+    let proposal = synthesis.propose()?;
+    let is_new = synthesis.unchanged(&proposal)?.is_none();
+    if is_new {
+        proposal.leave(folder)?;
+    }
+    Ok(is_new)
 }

@@ -12,34 +12,24 @@ use foreword_core::fault;
 use foreword_core::notes::record::{Record, hash};
 use foreword_core::notes::{Folder, NotesError};
 
-use super::sources::Sources;
-
 const BEFORE_RECORD: &str = "\n<!-- what this rests on, for `foreword synthesize --accept`\n";
 
 /// A master that could be written.
 pub struct Proposal {
     pub text: String,
+    /// What was read for it, and the hash of the master that it would replace.
     pub record: Record,
-    /// Lines that no longer fit.
+    /// Statements that did not fit.
     pub archived: Vec<String>,
-    /// What is said about sections that a person edited, line by line.
-    pub kept: Vec<String>,
+    /// Lines for the user about it.
+    pub remarks: Vec<String>,
 }
 
-/// A proposal that lies there.
-pub struct Waiting {
-    pub proposal: Proposal,
-    /// All that it rests on is as it was.
-    pub holds: bool,
-    /// And there is nothing else.
-    pub is_all: bool,
-}
-
-/// Held on the folder itself, so that nothing is left behind; the kernel drops it with us.
+/// Locks the folder itself, so no lock file is left behind; the lock ends with the process.
 pub fn lock(folder: &Folder) -> anyhow::Result<File> {
     let path = &folder.path;
     let file = File::open(path).with_context(|| format!("could not open {}", path.display()))?;
-    // Some file systems know no locks; renames keep the files whole there as well.
+    // Some file systems have no locks; files stay whole there because they are replaced by renames.
     if let Err(TryLockError::WouldBlock) = file.try_lock() {
         let path = path.display();
         bail!("another synthesis is at work in {path}; wait for its end");
@@ -47,7 +37,7 @@ pub fn lock(folder: &Folder) -> anyhow::Result<File> {
     Ok(file)
 }
 
-/// What the last synthesis took in, whatever a merge made of the file.
+/// The record of the last synthesis; an empty one if there is none.
 pub fn last(folder: &Folder) -> Record {
     let bytes = fs::read(record_path(folder)).unwrap_or_default();
     Record::read(&String::from_utf8_lossy(&bytes))
@@ -76,62 +66,57 @@ impl Proposal {
     }
 
     pub fn write_record(&self, folder: &Folder) -> Result<(), NotesError> {
-        folder.write(&record_path(folder), &self.record.to_string())
-    }
-
-    /// For somebody to look at, instead of the master that is there.
-    pub fn leave(&self, folder: &Folder, master: &str) -> Result<(), NotesError> {
         let record = Record {
-            master: Some(hash(master)),
+            master: None,
             ..self.record.clone()
         };
+        folder.write(&record_path(folder), &record.to_string())
+    }
+
+    /// Writes proposal.md, for somebody to read and accept.
+    pub fn leave(&self, folder: &Folder) -> Result<(), NotesError> {
         let lines = |word: &str, lines: &[String]| -> String {
             lines.iter().map(|it| format!("{word} {it}\n")).collect()
         };
         let archived = lines("archive", &self.archived);
-        let kept = lines("kept", &self.kept);
-        let text = format!("{}{BEFORE_RECORD}{record}{archived}{kept}-->\n", self.text);
+        let remarks = lines("remark", &self.remarks);
+        let (text, record) = (&self.text, &self.record);
+        let text = format!("{text}{BEFORE_RECORD}{record}{archived}{remarks}-->\n");
         folder.write(&proposal_path(folder), &text)
     }
 
-    /// The proposal that lies there.
-    pub fn waiting(
-        folder: &Folder,
-        sources: &Sources,
-        master: &str,
-    ) -> Result<Option<Waiting>, NotesError> {
+    /// Reads proposal.md; none if there is none.
+    pub fn waiting(folder: &Folder) -> Result<Option<Proposal>, NotesError> {
         let text = folder.read(&proposal_path(folder))?.unwrap_or_default();
         let Some((text, rest)) = text.rsplit_once(BEFORE_RECORD) else {
             return Ok(None);
         };
-        let record = Record::read(rest);
-        let now = &sources.record;
-        let is_there = |(session, hash): (&String, &String)| now.notes.get(session) == Some(hash);
-        let holds = record.notes.iter().all(is_there)
-            && record.docs == now.docs
-            && record.master == Some(hash(master));
-        let is_all = record.notes.len() == now.notes.len() && record.head == now.head;
         let lines = |word| {
             let lines = rest.lines().filter_map(move |it| it.strip_prefix(word));
             lines.map(str::to_owned).collect()
         };
-        let proposal = Proposal {
+        Ok(Some(Proposal {
             text: text.to_owned(),
+            record: Record::read(rest),
             archived: lines("archive "),
-            kept: lines("kept "),
-            record: Record {
-                master: None,
-                ..record
-            },
-        };
-        Ok(Some(Waiting {
-            proposal,
-            holds,
-            is_all,
+            remarks: lines("remark "),
         }))
     }
 
-    /// Adds what fell out to the month's file, each line once.
+    /// Whether all that it was made of is still the same. There may be more notes now.
+    pub fn holds(&self, now: &Record, master: &str) -> bool {
+        let is_there = |(session, hash): (&String, &String)| now.notes.get(session) == Some(hash);
+        self.record.notes.iter().all(is_there)
+            && self.record.docs == now.docs
+            && self.record.master == Some(hash(master))
+    }
+
+    /// Whether no note and no commit came since.
+    pub fn has_all(&self, now: &Record) -> bool {
+        self.record.notes.len() == now.notes.len() && self.record.head == now.head
+    }
+
+    /// Adds the archived statements to the month's file, each line once.
     fn archive(&self, folder: &Folder) -> Result<(), NotesError> {
         let month = self.record.date.as_deref().and_then(|it| it.get(..7));
         let month = month.unwrap_or("undated");
@@ -145,9 +130,9 @@ impl Proposal {
                 text += &format!("{line}\n");
             }
         }
-        match text.len() == before {
-            true => Ok(()),
-            false => folder.write(&path, &text),
+        if text.len() > before {
+            folder.write(&path, &text)?;
         }
+        Ok(())
     }
 }

@@ -1,17 +1,14 @@
-//! What a synthesis is made of beside the notes: documents, commits, the layout of the code,
-//! and what Foreword itself remembers of the project. All of it is bounded.
+//! What a synthesis reads: the notes, documents, commits and the layout of the code. All of it is bounded.
 
 use std::collections::BTreeMap;
 use std::path::{Path, PathBuf};
 use std::time::UNIX_EPOCH;
 
-use foreword_core::model::{Kind, Millis, ObservationType};
+use foreword_core::model::Millis;
 use foreword_core::notes::evidence::Evidence;
 use foreword_core::notes::record::{Record, hash};
 use foreword_core::notes::synthesis::Taken;
 use foreword_core::notes::{Folder, Note, NotesError};
-use foreword_core::search::{Filter, Query, Sort, search};
-use foreword_core::store::Store;
 use foreword_core::text::{self, count, one_line};
 
 use super::git::Git;
@@ -20,7 +17,6 @@ const DOCS_MAX: usize = 200;
 const DOC_MAX: u64 = 1 << 20;
 const DEPTH_MAX: usize = 4;
 const DOCUMENTS: [&str; 4] = ["md", "txt", "rst", "adoc"];
-const OBSERVATIONS_MAX: u32 = 40;
 
 pub struct Sources {
     pub notes: Vec<Taken>,
@@ -32,7 +28,6 @@ pub struct Sources {
     /// `Rust (Cargo.toml)`; empty where there is no code.
     pub languages: Vec<String>,
     pub folders: Vec<String>,
-    pub remembered: Vec<String>,
     /// What was taken in, as it will be recorded.
     pub record: Record,
     pub since: Option<String>,
@@ -76,7 +71,6 @@ impl Sources {
             commits: git.subjects(last.head.as_deref()),
             languages,
             folders,
-            remembered: Vec::new(),
             since: last.date.clone().filter(|_| last.head.is_some()),
             record,
         }
@@ -107,28 +101,6 @@ impl Sources {
         }
         let line = text::capitalised(&parts.join("; "));
         (!line.is_empty()).then(|| format!("{}.", one_line(&line)))
-    }
-
-    pub fn remember(&mut self, store: &Store, project: &str) -> rusqlite::Result<()> {
-        for kind in [ObservationType::Decision, ObservationType::Discovery] {
-            let query = Query {
-                words: "",
-                filter: Filter {
-                    projects: Some(vec![project.to_owned()]),
-                    kind: Some(Kind::Observation),
-                    observation_type: Some(kind),
-                    ..Filter::default()
-                },
-                sort: Sort::Date,
-                limit: OBSERVATIONS_MAX / 2,
-                offset: 0,
-            };
-            let hits = search(store, &query)?.hits;
-            let standing = hits.iter().filter(|it| it.superseded_by.is_none());
-            let lines = standing.map(|it| format!("{kind}: {}. {}", it.title, it.subtitle));
-            self.remembered.extend(lines);
-        }
-        Ok(())
     }
 }
 

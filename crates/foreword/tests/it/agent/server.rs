@@ -7,7 +7,7 @@ use std::process::{Child, Command, Stdio};
 
 use serde_json::Value;
 
-use crate::client::repository;
+use crate::support::checkout;
 
 pub struct Server {
     process: Child,
@@ -23,7 +23,7 @@ impl Server {
 
     fn start_at(program: &'static str, port: u16) -> Server {
         let mut process = Command::new("python3")
-            .arg(repository().join("testdata").join(program))
+            .arg(checkout().join("testdata").join(program))
             .args(["--port", &port.to_string()])
             .stdin(Stdio::null())
             .stdout(Stdio::piped())

@@ -8,8 +8,7 @@ use std::process::{Child, Stdio};
 use serde_json::{Value, json};
 
 use super::server::{Question, Server};
-use crate::client;
-use crate::support::{Host, Sandbox};
+use crate::support::{Host, Sandbox, claude_client};
 
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Provider {
@@ -70,7 +69,7 @@ impl Agent {
             let address = format!("http://127.0.0.1:{}", server.port);
             match provider {
                 Provider::Claude => {
-                    sandbox.set("FOREWORD_CLAUDE_COMMAND", client::binary());
+                    sandbox.set("FOREWORD_CLAUDE_COMMAND", claude_client());
                     sandbox.set("CLAUDE_CONFIG_DIR", sandbox.user_home().join(".claude"));
                     sandbox.set("ANTHROPIC_BASE_URL", address);
                     sandbox.set("ANTHROPIC_API_KEY", "sk-test");

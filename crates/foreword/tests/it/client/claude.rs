@@ -4,12 +4,11 @@
 use std::io::{BufRead as _, BufReader, Write as _};
 use std::path::{Path, PathBuf};
 use std::process::{Child, ChildStdin, ChildStdout, Command, Stdio};
-use std::sync::OnceLock;
 
 use serde_json::{Value, json};
 
 use super::model::{Model, Request};
-use crate::support::Sandbox;
+use crate::support::{Sandbox, checkout, claude_client};
 
 const ALLOWED: &str =
     "--allowedTools=Write,Edit,Bash,Read,mcp__foreword__search,mcp__foreword__get_observations";
@@ -87,7 +86,7 @@ impl Claude {
 
     /// The same with other tools that need not be asked for.
     pub fn command_allowing(&self, project: &Path, allowed: &str, arguments: &[&str]) -> Command {
-        let mut command = Command::new(super::repository().join("testdata/claude-code/run_client"));
+        let mut command = Command::new(checkout().join("testdata/claude-code/run_client"));
         command
             .arg(self.model.port())
             .arg(self.sandbox.user_home())
@@ -96,7 +95,7 @@ impl Claude {
             .args(arguments)
             .env_clear()
             .env("PATH", std::env::var_os("PATH").unwrap())
-            .env("CLAUDE_BIN", binary())
+            .env("CLAUDE_BIN", claude_client())
             .env("FOREWORD_HOME", self.sandbox.home())
             // However busy this machine is.
             .env("FOREWORD_SHOW_WITHIN_MS", "60000")
@@ -213,21 +212,4 @@ fn repository(sandbox: &Sandbox, name: &str) -> PathBuf {
         assert!(output.status.success(), "git {arguments:?}: {output:?}");
     }
     project
-}
-
-/// The client's program. Without it these tests prove nothing, so they fail.
-pub fn binary() -> &'static Path {
-    static BINARY: OnceLock<PathBuf> = OnceLock::new();
-    BINARY.get_or_init(|| {
-        if let Some(path) = std::env::var_os("FOREWORD_TEST_CLAUDE") {
-            return PathBuf::from(path);
-        }
-        let output = Command::new(super::repository().join("scripts/client"))
-            .stdin(Stdio::null())
-            .stderr(Stdio::inherit())
-            .output()
-            .unwrap();
-        assert!(output.status.success(), "scripts/client found no client");
-        PathBuf::from(String::from_utf8(output.stdout).unwrap().trim_end())
-    })
 }

@@ -6,9 +6,10 @@ use std::process::Command;
 
 use serde_json::{Value, json};
 
-use super::claude::{Claude, binary};
+use super::claude::Claude;
 use super::model::{Model, Request};
 use super::{PROMPT, repair};
+use crate::support::claude_client;
 
 /// How the memory agent's instructions begin; no other request has this.
 const INSTRUCTIONS: &str = "You keep the memory of a coding agent";
@@ -59,7 +60,7 @@ impl Remembering {
              [claude]\ncommand = \"{}\"\n\
              [anthropic]\nbase_url = \"http://127.0.0.1:{host_port}\"\n\
              [openai]\nbase_url = \"http://127.0.0.1:{openai_port}/v1\"\nmodel = \"tiny\"\n",
-            binary().display()
+            claude_client().display()
         );
         std::fs::write(claude.sandbox.home().join("config.toml"), settings).unwrap();
         Remembering { claude, other }

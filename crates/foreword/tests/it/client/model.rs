@@ -10,6 +10,8 @@ use std::process::{Child, Command, Stdio};
 
 use serde_json::Value;
 
+use crate::support::checkout;
+
 /// What the client puts in front of what a SessionStart hook adds.
 const ADDED: &str = "SessionStart hook additional context: ";
 
@@ -32,7 +34,7 @@ impl Model {
         let (script, log) = (folder.join("script.json"), folder.join("requests.jsonl"));
         std::fs::write(&script, spec.to_string()).unwrap();
         let mut server = Command::new("python3")
-            .arg(super::repository().join(server))
+            .arg(checkout().join(server))
             .arg("--script")
             .arg(script)
             .arg("--log")

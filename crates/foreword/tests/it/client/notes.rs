@@ -8,9 +8,33 @@ use serde_json::{Value, json};
 
 use super::claude::Claude;
 use super::model::Model;
-use crate::support::{assert_same, tree};
+use crate::support::{assert_same, checkout, claude_client, tree};
 
 const PROGRAM: &str = env!("CARGO_BIN_EXE_foreword");
+/// The master that the agent writes of the five notes.
+const MASTER: &str = "# Project memory
+
+## Current Status
+
+- Live since Monday [eeee0005]
+
+## Key Decisions
+
+- Charges go through `charge` in pay.rs, because retries must not charge twice [bbbb0002]
+- Sessions are kept in Redis instead of signed cookies, because the proxy cuts cookies [cccc0003]
+
+## Learnings & Discoveries
+
+- The provider sends webhooks again for three days [dddd0004]
+
+## Evolution & Changes
+
+- Sessions: signed cookies → Redis [aaaa0001] [cccc0003]
+
+## Active Questions
+
+- Who watches the webhook queue at night? [eeee0005]
+";
 /// No tool is allowed beforehand.
 const NOTHING: &str = "--allowedTools=Glob";
 
@@ -171,14 +195,17 @@ fn five_notes_are_synthesized_in_a_context_of_their_own_and_recalled() {
         }]})
     };
     let result = "${LAST_TOOL_RESULT}";
+    let draft = format!("synthesize --draft - <<'FOREWORD_MASTER'\n{MASTER}FOREWORD_MASTER");
     models(
         &mut claude,
         "second",
         &agent(json!([
-            bash("synthesize"),
+            bash("synthesize --sources"),
+            bash(&draft),
             result,
             bash("synthesize --accept"),
             result,
+            bash("synthesize --sources"),
             bash("synthesize"),
             result
         ])),
@@ -264,9 +291,9 @@ fn five_notes_are_synthesized_in_a_context_of_their_own_and_recalled() {
 #[test]
 fn the_plugin_is_valid_and_its_skills_run() {
     let mut claude = Claude::new(|_| json!([]));
-    let plugin = super::repository().join("plugin");
-    for folder in [&plugin, &super::repository()] {
-        let mut command = std::process::Command::new(super::binary());
+    let plugin = checkout().join("plugin");
+    for folder in [&plugin, &checkout()] {
+        let mut command = std::process::Command::new(claude_client());
         command
             .args(["plugin", "validate"])
             .arg(folder)

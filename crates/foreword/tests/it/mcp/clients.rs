@@ -1,13 +1,12 @@
 //! The server with clients that others wrote: the official inspector and the official libraries
 //! for TypeScript and Python. The real Claude Code calls it in `client::recall`.
 
-use std::io::Write as _;
 use std::path::{Path, PathBuf};
 use std::process::{Command, Stdio};
 
 use serde_json::{Value, json};
 
-use crate::support::Sandbox;
+use crate::support::{Sandbox, checkout, not_run};
 
 const PROGRAM: &str = env!("CARGO_BIN_EXE_foreword");
 const TOOLS: [&str; 6] = [
@@ -19,24 +18,18 @@ const TOOLS: [&str; 6] = [
     "recall",
 ];
 
-fn repository() -> PathBuf {
-    Path::new(env!("CARGO_MANIFEST_DIR")).join("../..")
-}
-
 /// Where the clients are; none on a machine that could not run them.
 fn clients() -> Option<PathBuf> {
     if let Some(path) = std::env::var_os("FOREWORD_TEST_MCP_CLIENTS") {
         return Some(path.into());
     }
-    let output = Command::new(repository().join("scripts/mcp-clients"))
+    let output = Command::new(checkout().join("scripts/mcp-clients"))
         .stdin(Stdio::null())
         .output()
         .unwrap();
     let said = String::from_utf8_lossy(&output.stderr);
     if output.status.code() == Some(3) {
-        // Not by a macro, whose words nobody sees while the test passes.
-        let line = format!("skipped: {said}");
-        std::io::stderr().write_all(line.as_bytes()).unwrap();
+        not_run("MCP clients of others", said.trim());
         return None;
     }
     assert!(output.status.success(), "{said}");
@@ -58,7 +51,7 @@ fn the_official_libraries_see_the_same_server() {
     sandbox.set("PYTHONPATH", clients.join("python"));
     let project = sandbox.project("pay");
     let id = super::remember(&sandbox, &project).to_string();
-    let script = |name: &str| repository().join("testdata/mcp").join(name);
+    let script = |name: &str| checkout().join("testdata/mcp").join(name);
     let mut typescript = Command::new("node");
     typescript.arg(script("client.mjs")).arg(&clients);
     let mut python = Command::new("python3");
@@ -119,6 +112,6 @@ fn the_official_inspector_lists_the_tools_and_calls_them() {
     let (failed, found) = call("query=assertion");
     assert!(found.contains(&format!("#{id} bugfix Fixed")), "{found}");
     assert_eq!(failed, false);
-    let wrong = "type 'idea' is none of decision, bugfix, feature, refactor, discovery";
+    let wrong = "these arguments do not fit: unknown variant `idea`, expected one of `decision`, `bugfix`, `feature`, `refactor`, `discovery`";
     assert_eq!(call("type=idea"), (json!(true), wrong.to_owned()));
 }

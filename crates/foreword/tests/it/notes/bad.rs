@@ -172,7 +172,7 @@ fn a_directory_that_is_no_project_is_told_so() {
         let said = said(&output);
         assert_eq!(
             said,
-            "foreword: this directory is no project; go to one and run this there\n"
+            "foreword: not a project directory; go to one and run this there\n"
         );
     }
 }

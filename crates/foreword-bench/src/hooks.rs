@@ -1,0 +1,288 @@
+//! `foreword-bench hooks`: what a hook costs the session that waits for it.
+//!
+//! A scenario is a hook, its input and the state that the worker is in. In each
+//! round `/bin/true` and the hook are spawned in turn, with the same input on
+//! their standard input; a round gives one ratio per percentile, and the median
+//! over the rounds is what is reported. So a busy moment of the machine spoils one
+//! round, for both sides, and not the result.
+
+use std::path::PathBuf;
+
+use anyhow::ensure;
+use foreword_core::capture::Hook;
+use serde_json::{Map, Value, json};
+
+use super::host::Host;
+use super::machine::{self, Linkage};
+use super::spawn::{REFERENCE, Spawned, spawn};
+use super::statistics::{PERCENTILES, Rounds, by_percentile, percentile};
+use super::system;
+use super::world::World;
+use super::{burst, memories, report};
+use foreword::platform;
+use foreword::service;
+
+#[derive(clap::Args)]
+pub struct Args {
+    /// Print JSON, with every sample
+    #[arg(long)]
+    json: bool,
+    /// How often each scenario is repeated
+    #[arg(long, default_value_t = 5, value_parser = clap::value_parser!(u32).range(1..))]
+    rounds: u32,
+    /// Spawns of each side in a round; slow scenarios take a fraction of it
+    #[arg(long, default_value_t = 300, value_parser = clap::value_parser!(u32).range(1..))]
+    samples: u32,
+    /// Measure another build of Foreword than the one that runs
+    #[arg(long)]
+    program: Option<PathBuf>,
+    /// Only the scenarios whose key contains this
+    #[arg(long)]
+    only: Option<String>,
+    /// Also `context` with 100,000 observations, which take a minute to make
+    #[arg(long)]
+    large: bool,
+}
+
+/// What the worker does while the hooks run.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+enum Worker {
+    Idle,
+    Draining,
+    /// There is none: the hook starts one.
+    Gone,
+}
+
+struct Scenario {
+    key: &'static str,
+    hook: Hook,
+    worker: Worker,
+    /// So many are made before it, in the project whose index `context` makes.
+    observations: u32,
+    /// Takes only one out of so many samples.
+    slow: u32,
+    /// The most that the percentiles may be, as a multiple of `/bin/true`. For what happens
+    /// seldom, or is as large as it is, only the median.
+    goal: &'static [f64],
+    input: fn(&mut Host) -> String,
+    /// What the hook's answer begins with.
+    answer: &'static str,
+}
+
+/// So many events keep the worker busy for a round.
+const BACKLOG_PER_SAMPLE: u32 = 20;
+
+/// So many observations take a minute to make, and a home of their own.
+const LARGE: u32 = 100_000;
+
+/// What `context` answers, when it has something to say, begins so.
+const INDEX: &str = r#"{"hookSpecificOutput":{"additionalContext":"<foreword-memory"#;
+
+/// What `save` answers.
+pub const SAVED: &str = r#"{"continue":true,"suppressOutput":true}"#;
+
+pub fn run(args: &Args) -> anyhow::Result<()> {
+    system::note_interrupts();
+    platform::make_files_private();
+    let program = machine::program(args.program.as_deref())?;
+    let wanted = |key: &str| args.only.as_ref().is_none_or(|only| key.contains(only));
+    let mut measured = Map::new();
+    let mut world = World::new(&program.path)?;
+    for scenario in scenarios(program.linkage) {
+        let large = scenario.observations >= LARGE;
+        if wanted(scenario.key) && (args.large || !large) {
+            eprintln!("measuring {} …", scenario.key);
+            if large {
+                world = World::new(&program.path)?;
+            }
+            let figures = measure(&mut world, &scenario, args)?;
+            measured.insert(scenario.key.to_owned(), figures);
+        }
+    }
+    drop(world);
+    let mut lossless = true;
+    if wanted("burst") {
+        eprintln!("measuring burst …");
+        let burst = burst::run(&mut World::new(&program.path)?)?;
+        lossless = burst["met"] == true;
+        measured.insert("burst".to_owned(), burst);
+    }
+    let report = json!({
+        "program": program,
+        "reference": REFERENCE,
+        "rounds": args.rounds,
+        "samples": args.samples,
+        "scenarios": measured,
+    });
+    report::print("hooks", report, args.json);
+    ensure!(lossless, "the burst lost, doubled or failed something");
+    Ok(())
+}
+
+fn scenarios(linkage: Linkage) -> Vec<Scenario> {
+    let save: &[f64] = match linkage {
+        Linkage::Static => &[2.2, 3.5, 10.0],
+        Linkage::Dynamic => &[3.0, 4.5, 10.0],
+    };
+    let scenario = |key, hook, worker, slow, goal, input, answer| Scenario {
+        key,
+        hook,
+        worker,
+        observations: 0,
+        slow,
+        goal,
+        input,
+        answer,
+    };
+    let context = |key, observations, goal| Scenario {
+        observations,
+        ..scenario(
+            key,
+            Hook::Context,
+            Worker::Idle,
+            1,
+            goal,
+            Host::start,
+            INDEX,
+        )
+    };
+    // They look into the memory.
+    let reminding: &[f64] = &[8.0];
+    use Hook::{Cleanup, FileContext, New, Save, Summary};
+    use Worker::{Draining, Gone, Idle};
+    #[rustfmt::skip]
+    let scenarios = vec![
+        scenario("save_5k_worker_idle", Save, Idle, 1, save, |host| host.bash(5_000), SAVED),
+        scenario("save_5k_worker_busy", Save, Draining, 1, save, |host| host.bash(5_000), SAVED),
+        scenario("save_5k_no_worker", Save, Gone, 10, &[6.0], |host| host.bash(5_000), SAVED),
+        scenario("save_200k", Save, Idle, 3, &[5.0], |host| host.bash(200_000), SAVED),
+        scenario("save_5m", Save, Idle, 15, &[40.0], |host| host.bash(5_000_000), SAVED),
+        scenario("new", New, Idle, 1, reminding, Host::prompt, ""),
+        scenario("file_context", FileContext, Idle, 1, reminding, Host::read, ""),
+        scenario("summary", Summary, Idle, 1, save, Host::stop, ""),
+        scenario("cleanup", Cleanup, Idle, 1, save, Host::end, ""),
+        context("context_10k", 10_000, &[8.0]),
+        context("context_100k", LARGE, &[10.0]),
+    ];
+    scenarios
+}
+
+/// One of the two that are compared: its samples, round by round.
+#[derive(Default)]
+struct Side {
+    times: Rounds,
+    minor_faults: Vec<u64>,
+}
+
+impl Side {
+    fn add_round(&mut self, samples: &[Spawned]) {
+        let times = samples.iter().map(|it| it.milliseconds);
+        self.times.0.push(times.collect());
+        let faults = samples.iter().map(|it| it.minor_faults);
+        self.minor_faults.extend(faults);
+    }
+
+    /// Microseconds of a round, in the order in which they were taken.
+    fn raw(&self, round: usize) -> Vec<f64> {
+        let times = self.times.0[round].iter();
+        times.map(|it| (it * 1000.0).round()).collect()
+    }
+}
+
+fn measure(world: &mut World, scenario: &Scenario, args: &Args) -> anyhow::Result<Value> {
+    if scenario.observations > 0 {
+        world.end_worker()?;
+        let project = world.project_key();
+        memories::fill(&world.home, &project, scenario.observations, memories::WORK)?;
+    }
+    let samples = (args.samples / scenario.slow).max(1);
+    let (mut reference, mut hook) = (Side::default(), Side::default());
+    let mut note = None;
+    for _ in 0..args.rounds {
+        prepare(world, scenario.worker, samples)?;
+        let (references, hooks) = one_round(world, scenario, samples)?;
+        reference.add_round(&references);
+        hook.add_round(&hooks);
+        // The backlog came before this round's events: if less is left than
+        // they are, the worker had nothing else to do at some time.
+        if scenario.worker == Worker::Draining
+            && service::waiting(&world.home) <= u64::from(samples)
+        {
+            note = Some("the worker was done before the round was");
+        }
+    }
+    let ratio = |percent| hook.times.ratio(percent, &reference.times, percent);
+    let goal = |percent| {
+        let at = PERCENTILES.iter().position(|it| *it == percent)?;
+        scenario.goal.get(at).copied()
+    };
+    let met = |&percent: &u32| {
+        let ratio = ratio(percent).unwrap_or(f64::INFINITY);
+        goal(percent).is_none_or(|goal| ratio <= goal)
+    };
+    let rounds = 0..args.rounds as usize;
+    Ok(json!({
+        "hook_ms": hook.times.percentiles(),
+        "reference_ms": reference.times.percentiles(),
+        "ratio": by_percentile(ratio),
+        // What is left when only the hook is slow.
+        "ratio_to_reference_p50": by_percentile(|it| hook.times.ratio(it, &reference.times, 50)),
+        "minor_faults": percentile(&hook.minor_faults, 50),
+        "minor_faults_least": hook.minor_faults.iter().min(),
+        "reference_minor_faults": percentile(&reference.minor_faults, 50),
+        "goal": by_percentile(goal),
+        "met": PERCENTILES.iter().all(met),
+        // What a reader must know to trust the numbers.
+        "note": note,
+        "raw": rounds
+            .map(|it| json!({"reference_us": reference.raw(it), "hook_us": hook.raw(it)}))
+            .collect::<Value>(),
+    }))
+}
+
+fn prepare(world: &mut World, worker: Worker, samples: u32) -> anyhow::Result<()> {
+    world.drain()?;
+    match worker {
+        Worker::Idle => Ok(()),
+        Worker::Draining => world.pile_up(samples * BACKLOG_PER_SAMPLE),
+        Worker::Gone => world.end_worker(),
+    }
+}
+
+fn one_round(
+    world: &mut World,
+    scenario: &Scenario,
+    samples: u32,
+) -> anyhow::Result<(Vec<Spawned>, Vec<Spawned>)> {
+    let (mut references, mut hooks) = (Vec::new(), Vec::new());
+    for number in 0..samples {
+        ensure!(!system::interrupted(), "interrupted");
+        let input = (scenario.input)(&mut world.host);
+        let arguments = &[scenario.hook.name()];
+        let reference = || spawn(world.command(REFERENCE.as_ref(), arguments), &input);
+        // Whatever the last hook left running (a worker that looks at the queue)
+        // must not always fall on the same side.
+        let first = number % 2 == 0;
+        references.extend(first.then(reference).transpose()?);
+        hooks.push(hook(world, scenario, &input)?);
+        references.extend((!first).then(reference).transpose()?);
+    }
+    Ok((references, hooks))
+}
+
+fn hook(world: &World, scenario: &Scenario, input: &str) -> anyhow::Result<Spawned> {
+    let command = world.command(&world.program, &[scenario.hook.name()]);
+    let spawned = spawn(command, input)?;
+    let answer = &spawned.answer;
+    let right =
+        answer.starts_with(scenario.answer) && answer.is_empty() == scenario.answer.is_empty();
+    ensure!(
+        spawned.success && right,
+        "{}: a hook answered wrongly: “{answer}”",
+        scenario.key
+    );
+    if scenario.worker == Worker::Gone {
+        world.end_started_worker()?;
+    }
+    Ok(spawned)
+}

@@ -1,0 +1,114 @@
+//! `foreword-bench load`: many events a second, for a while.
+//!
+//! Each session is a thread that runs real hooks, one after the other as a host does, at its
+//! share of the rate; the worker that they start works beside them. `/bin/true` is spawned in the
+//! same minutes, as the yardstick. In the end everything is processed and audited (`trial`),
+//! and it shows what the home took over time (`census`). Of an event only a number and its time
+//! are kept.
+
+use std::path::{Path, PathBuf};
+use std::time::Instant;
+
+use anyhow::ensure;
+use serde_json::{Value, json};
+
+use super::census::Census;
+use super::machine;
+use super::report::{self, with};
+use super::spawn::{REFERENCE, spawn};
+use super::statistics::{by_percentile, percentile};
+use super::system;
+use super::trial::Trial;
+use foreword::platform;
+
+#[derive(clap::Args)]
+pub struct Args {
+    /// How long
+    #[arg(long, default_value_t = 10.0)]
+    minutes: f64,
+    /// Events a second, of all sessions together
+    #[arg(long, default_value_t = 100.0)]
+    rate: f64,
+    /// Sessions at once
+    #[arg(long, default_value_t = 20, value_parser = clap::value_parser!(u32).range(1..))]
+    sessions: u32,
+    /// Draw what the home took over time, as SVG
+    #[arg(long, value_name = "FILE")]
+    plot: Option<PathBuf>,
+    /// Print JSON
+    #[arg(long)]
+    json: bool,
+}
+
+const OUTPUT: usize = 4_000;
+/// So often `/bin/true` is spawned whenever the home is looked at.
+const YARDSTICKS: u32 = 5;
+
+/// What one hook came to.
+struct Told {
+    mark: u32,
+    accepted: bool,
+    milliseconds: f64,
+}
+
+pub fn run(args: &Args) -> anyhow::Result<()> {
+    system::note_interrupts();
+    platform::make_files_private();
+    let mut trial = Trial::new(&machine::beside()?, args.sessions, OUTPUT)?;
+    let mut census = Census::new();
+    let mut yardstick = Vec::new();
+    let spawned = |program: &Path, mark: u32| -> anyhow::Result<Told> {
+        let (hook, input) = trial.event(mark);
+        let spawned = spawn(trial.world.command(program, &[hook]), &input)?;
+        Ok(Told {
+            mark,
+            accepted: spawned.success,
+            milliseconds: spawned.milliseconds,
+        })
+    };
+    let began = Instant::now();
+    let all = trial.live(
+        args.minutes,
+        args.rate,
+        |mark| spawned(&trial.world.program, mark),
+        |told| {
+            for mark in 0..YARDSTICKS {
+                yardstick.push(spawned(REFERENCE.as_ref(), mark)?);
+            }
+            census.take(&trial.world, told)
+        },
+    )?;
+    let rate = all.len() as f64 / began.elapsed().as_secs_f64();
+    let accepted = all.iter().filter(|it| it.accepted).map(|it| it.mark);
+    trial.accepted.extend(accepted);
+    let failed = all.len() - trial.accepted.len();
+    trial.world.run(&["worker", "drain"])?;
+    let audit = trial.audit()?;
+    if let Some(path) = &args.plot {
+        let title = format!("{rate:.0} events a second of {} sessions", args.sessions);
+        census.plot(path, &title, &[])?;
+    }
+    let report = json!({
+        "minutes": args.minutes,
+        "sessions": args.sessions,
+        "rate": (rate * 10.0).round() / 10.0,
+        "sent": all.len(),
+        "failed": failed,
+        "hook_ms": times(&all),
+        "reference": REFERENCE,
+        "reference_ms": times(&yardstick),
+        "audit": audit,
+    });
+    report::print("load", with(report, census.json()), args.json);
+    ensure!(failed == 0, "{failed} hooks failed");
+    ensure!(audit.is_clean(), "the memory cannot be relied on");
+    Ok(())
+}
+
+fn times(told: &[Told]) -> Value {
+    let all: Vec<f64> = told.iter().map(|it| it.milliseconds).collect();
+    let mut times = by_percentile(|percent| percentile(&all, percent));
+    times.insert("max".to_owned(), json!(percentile(&all, 100)));
+    times.insert("count".to_owned(), all.len().into());
+    times.into()
+}

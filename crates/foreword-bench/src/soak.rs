@@ -1,0 +1,180 @@
+//! `foreword-bench soak`: fifty sessions come and go for a while, hooks and workers are
+//! killed at random moments, and the model is out of order again and again.
+//!
+//! The model is a server of this process (`agent/model`); hooks and workers are real processes.
+//! What the home takes is looked at all the while (`census`). In the end the model is back,
+//! everything is processed and audited (`trial`), and no process may be left.
+
+use std::path::PathBuf;
+use std::process::ExitStatus;
+use std::time::{Duration, Instant};
+
+use anyhow::ensure;
+use serde_json::json;
+
+use super::agent::model::Model;
+use super::census::Census;
+use super::machine;
+use super::process::{self, pass};
+use super::random::Random;
+use super::report::{self, with};
+use super::system;
+use super::trial::{Trial, was_killed};
+use foreword::home;
+use foreword::platform::{self, Lock};
+
+#[derive(clap::Args)]
+pub struct Args {
+    /// How long
+    #[arg(long, default_value_t = 20.0)]
+    minutes: f64,
+    /// Sessions at once
+    #[arg(long, default_value_t = 50, value_parser = clap::value_parser!(u32).range(1..))]
+    sessions: u32,
+    /// Repeats the choices of a run that had this seed
+    #[arg(long)]
+    seed: Option<u64>,
+    /// Draw what the home took over time, as SVG
+    #[arg(long, value_name = "FILE")]
+    plot: Option<PathBuf>,
+    /// Print JSON
+    #[arg(long)]
+    json: bool,
+}
+
+const OUTPUT: usize = 1_000;
+/// A session does something every so many seconds.
+const SECONDS_PER_EVENT: f64 = 1.5;
+/// Of so many hooks one is killed, within this time.
+const HOOKS_PER_KILL: u32 = 20;
+const HOOK_TAKES: Duration = Duration::from_millis(10);
+/// So many outages there are, each for a quarter of its share of the time;
+const OUTAGES: u32 = 8;
+/// and so many workers are killed in the time of one.
+const KILLS_PER_OUTAGE: f64 = 6.0;
+/// After the end a process has this long to go.
+const PATIENCE: Duration = Duration::from_secs(15);
+
+pub fn run(args: &Args) -> anyhow::Result<()> {
+    system::note_interrupts();
+    platform::make_files_private();
+    let seed = args.seed.unwrap_or_else(|| home::now().unsigned_abs());
+    let model = Model::start()?;
+    let mut trial = Trial::new(&machine::beside()?, args.sessions, OUTPUT)?;
+    trial.world.environment = environment(&model);
+    let mut weather = Weather::new(&model, args.minutes, Random::new(seed));
+    let mut census = Census::new();
+    let rate = f64::from(args.sessions) / SECONDS_PER_EVENT;
+    let ended = trial.live(
+        args.minutes,
+        rate,
+        |mark| tell(&trial, mark, seed),
+        |told| {
+            weather.change(&trial.world.home)?;
+            census.take(&trial.world, told)
+        },
+    )?;
+    model.set_down(false);
+    let accepted = ended.iter().filter(|(_, status)| status.success());
+    trial.accepted.extend(accepted.map(|(mark, _)| mark));
+    let killed = ended.iter().filter(|(_, status)| was_killed(*status));
+    trial.world.run(&["worker", "drain"])?;
+    let audit = trial.audit()?;
+    trial.world.end_worker()?;
+    let left_over = process::left_over(trial.world.home.dir(), PATIENCE);
+    if let Some(path) = &args.plot {
+        let sessions = args.sessions;
+        let title = format!("{sessions} sessions, kills, and outages of the model (grey)");
+        census.plot(path, &title, &weather.outages)?;
+    }
+    let report = json!({
+        "seed": seed,
+        "minutes": args.minutes,
+        "sessions": args.sessions,
+        "accepted": trial.accepted.len(),
+        "hooks_killed": killed.count(),
+        "workers_killed": weather.killed,
+        "outages": weather.outages,
+        "calls": model.counted().calls,
+        "audit": audit,
+        "processes_left": left_over,
+    });
+    report::print("soak", with(report, census.json()), args.json);
+    ensure!(left_over == 0, "{left_over} processes are left");
+    ensure!(audit.is_clean(), "the memory cannot be relied on");
+    Ok(())
+}
+
+/// The model may cost whatever it likes.
+fn environment(model: &Model) -> Vec<(&'static str, String)> {
+    let budgets = [
+        ("FOREWORD_BUDGET_DAILY_USD", "1000000.0"),
+        ("FOREWORD_BUDGET_SESSION_USD", "1000000.0"),
+        ("FOREWORD_BUDGET_DAILY_TOKENS", "1000000000000"),
+        ("FOREWORD_BUDGET_SESSION_TOKENS", "1000000000000"),
+    ];
+    let budgets = budgets.map(|(name, value)| (name, value.to_owned()));
+    model.environment().into_iter().chain(budgets).collect()
+}
+
+/// Tells a mark; if it is the first of its session, the last one ends and this one begins.
+fn tell(trial: &Trial, mark: u32, seed: u64) -> anyhow::Result<(u32, ExitStatus)> {
+    if trial.is_first_of_session(mark) {
+        if let Some(last) = mark.checked_sub(trial.sessions) {
+            trial.border("cleanup", last)?.end()?;
+        }
+        trial.border("context", mark)?.end()?;
+    }
+    let mut hook = trial.tell(mark, None)?;
+    let mut random = Random::new(seed.wrapping_mul(u64::from(mark) + 3));
+    if random.below(HOOKS_PER_KILL) == 0 {
+        pass(random.moment(HOOK_TAKES));
+        hook.kill();
+    }
+    Ok((mark, hook.end()?))
+}
+
+/// What comes over the worker.
+struct Weather<'a> {
+    model: &'a Model,
+    random: Random,
+    began: Instant,
+    /// From when to when, in seconds.
+    outages: Vec<(f64, f64)>,
+    kill_within: Duration,
+    next_kill: Instant,
+    killed: u32,
+}
+
+impl Weather<'_> {
+    fn new(model: &Model, minutes: f64, random: Random) -> Weather<'_> {
+        let share = minutes * 60.0 / f64::from(OUTAGES);
+        let outages = (0..OUTAGES).map(f64::from);
+        Weather {
+            model,
+            random,
+            began: Instant::now(),
+            outages: outages
+                .map(|number| (share * (number + 0.5), share * (number + 0.75)))
+                .collect(),
+            kill_within: Duration::from_secs_f64(share * 2.0 / KILLS_PER_OUTAGE),
+            next_kill: Instant::now(),
+            killed: 0,
+        }
+    }
+
+    fn change(&mut self, home: &home::Home) -> anyhow::Result<()> {
+        let now = self.began.elapsed().as_secs_f64();
+        let down = |&(from, to): &(f64, f64)| (from..to).contains(&now);
+        self.model.set_down(self.outages.iter().any(down));
+        if Instant::now() >= self.next_kill {
+            // The kernel names the lock's holder; every worker leads a group of its own.
+            if let Some(worker) = Lock::holder(&home.lock())? {
+                platform::kill_group(worker);
+                self.killed += 1;
+            }
+            self.next_kill = Instant::now() + self.random.moment(self.kill_within);
+        }
+        Ok(())
+    }
+}

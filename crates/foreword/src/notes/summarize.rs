@@ -1,0 +1,255 @@
+//! `/summarize`: the note of one conversation.
+//!
+//! The note is made of a draft that an agent wrote and its user approved, or of the transcript: by
+//! the configured model (`agent::note`), or offline (`offline::note`). Either way the same file is
+//! written, and what a person edited in it stays. Nothing is written before the caller says so.
+
+use std::fs;
+use std::path::{Path, PathBuf};
+
+use anyhow::{Context as _, bail};
+use foreword_core::capture::is_excluded;
+use foreword_core::fill::Terms;
+use foreword_core::model::Turn;
+use foreword_core::notes::{Folder, Kept, Note, conversation, keep};
+use foreword_core::project::Place;
+use foreword_core::redact::redact;
+use foreword_core::text::{self, count, one_line};
+use foreword_core::transcript;
+
+use super::printable;
+use crate::agent;
+use crate::config::provider::{self, Name};
+use crate::config::{self, Config, HookSettings};
+use crate::home::{self, Home};
+use crate::switch::{self, Switches};
+use crate::{offline, platform, service};
+
+/// What a note is made of.
+pub enum Source {
+    Draft(String),
+    Transcript {
+        path: PathBuf,
+        /// The user named the file, so it may be of another project.
+        is_named: bool,
+    },
+}
+
+/// A note that could be written.
+pub struct Summary {
+    pub path: PathBuf,
+    /// The note's text so far.
+    pub before: Option<String>,
+    pub kept: Kept,
+}
+
+/// `say` shows a line about the progress, or about something left out.
+pub fn summarize(
+    place: &Place,
+    folder: &Folder,
+    session: Option<String>,
+    source: &Source,
+    say: &dyn Fn(&str),
+) -> anyhow::Result<Summary> {
+    let of_file = || match source {
+        Source::Draft(_) => None,
+        Source::Transcript { path, .. } => Some(path.file_stem()?.to_str()?.to_owned()),
+    };
+    let session = session
+        .or_else(of_file)
+        .context("which session? Write its id: `foreword summarize SESSION --draft FILE`")?;
+    let path = folder.note(&session)?;
+    let home = service::home_to_look_at()?;
+    let settings = settings_where_on(&home, place, &session)?;
+    let before = folder.read(&path)?;
+    // A note is as old as its conversation.
+    let mut at = home::now();
+    let note = match source {
+        Source::Draft(draft) => read_draft(draft, say)?,
+        Source::Transcript { path, is_named } => {
+            let turns = turns(&home, &settings, path, &session, say)?;
+            let events = || turns.iter().flat_map(|it| &it.events);
+            let project = events().next().and_then(|it| it.project.as_deref());
+            if !is_named && project != place.project.as_deref() {
+                let project = one_line(project.unwrap_or("no project"));
+                bail!("session {session} belongs to {project}; run this there");
+            }
+            at = events().map(|it| it.at).max().unwrap_or(at);
+            platform::keep_umask(|| note(&turns, before.as_deref(), say))?
+        }
+    };
+    let kept = keep(&note, before.as_deref(), &text::rfc3339(at));
+    Ok(Summary { path, before, kept })
+}
+
+impl Summary {
+    /// Whether the file says all of it already.
+    pub fn is_there(&self) -> bool {
+        self.before.as_deref() == Some(self.kept.text.as_str())
+    }
+
+    pub fn save(&self, folder: &Folder) -> anyhow::Result<()> {
+        if folder.read(&self.path)? != self.before {
+            let name = folder.name(&self.path).display();
+            bail!("{name} was changed by somebody else meanwhile; run this again");
+        }
+        Ok(folder.write(&self.path, &self.kept.text)?)
+    }
+
+    /// The end of a message: how much a person edited or removed.
+    pub fn by_hand(&self) -> String {
+        let mut out = String::new();
+        if self.kept.theirs > 0 {
+            let theirs = count(self.kept.theirs as u64, "part", "parts");
+            out += &format!("; {theirs} edited by hand stayed");
+        }
+        if !self.kept.left_out.is_empty() {
+            let left_out = count(self.kept.left_out.len() as u64, "point", "points");
+            out += &format!("; {left_out} removed by hand stayed out");
+        }
+        out
+    }
+}
+
+/// An error where Foreword is off or the project excluded: then no note is written, even if asked for.
+fn settings_where_on(home: &Home, place: &Place, session: &str) -> anyhow::Result<HookSettings> {
+    let off = switch::off_in_environment()
+        || Switches::read(home).covers(place.project.as_deref(), session);
+    if off {
+        bail!("Foreword is off here; `foreword on` switches it on again");
+    }
+    let (settings, mistake) = config::hook_settings(home);
+    let settings = settings.with_context(|| mistake.unwrap_or_default());
+    let settings = settings.context("the settings may exclude this project, but cannot be read")?;
+    if is_excluded(place, &settings.capture.exclude_projects) {
+        bail!("this project is excluded in config.toml, so nothing is written here");
+    }
+    Ok(settings)
+}
+
+fn read_draft(draft: &str, say: &dyn Fn(&str)) -> anyhow::Result<Note> {
+    let draft = printable(draft);
+    let clean = redact(&draft);
+    let (note, problems) = Note::read(&clean.text);
+    for problem in &problems {
+        say(&one_line(&problem.to_string()));
+    }
+    if !problems.is_empty() {
+        let problems = count(problems.len() as u64, "problem", "problems");
+        bail!("the draft has {problems}; nothing was written");
+    }
+    if clean.count > 0 {
+        let secrets = count(clean.count.into(), "secret", "secrets");
+        say(&format!("{secrets} replaced"));
+    }
+    Ok(note)
+}
+
+/// The newest `FOLDER/SESSION.jsonl` of the session in Claude Code's folder `projects`; without a
+/// session, of the project.
+pub fn find_transcript(
+    projects: &Path,
+    session: Option<&str>,
+    root: &Path,
+) -> anyhow::Result<PathBuf> {
+    // Claude Code names a folder after the project's path, with `-` for all but letters and digits.
+    let slug = |name: &str| name.replace(|it: char| !it.is_ascii_alphanumeric(), "-");
+    let entries = |dir: &Path| fs::read_dir(dir).into_iter().flatten().flatten();
+    let ours = slug(&root.to_string_lossy());
+    let is_it = |path: &PathBuf| {
+        let is_named = |session| path.file_stem().is_some_and(|it| it == session);
+        path.extension().is_some_and(|it| it == "jsonl") && session.is_none_or(is_named)
+    };
+    let transcripts = entries(projects)
+        .filter(|it| session.is_some() || slug(&it.file_name().to_string_lossy()) == ours)
+        .flat_map(|folder| entries(&folder.path()))
+        .map(|it| it.path())
+        .filter(is_it);
+    let newest = transcripts.max_by_key(|it| fs::metadata(it).and_then(|it| it.modified()).ok());
+    newest.with_context(|| {
+        let of = session.map(|it| format!("session {}", one_line(it)));
+        let of = of.unwrap_or("this project".to_owned());
+        let projects = projects.display();
+        format!("there is no transcript of {of} in {projects}; name it with --transcript FILE")
+    })
+}
+
+/// The conversation, without everything that Foreword may not use: private text, times when it
+/// was off, excluded projects, memories that the user deleted.
+fn turns(
+    home: &Home,
+    settings: &HookSettings,
+    transcript: &Path,
+    session: &str,
+    say: &dyn Fn(&str),
+) -> anyhow::Result<Vec<Turn>> {
+    let switches = Switches::read(home);
+    let terms = Terms {
+        now: home::now(),
+        since: switch::on_since(home),
+        rules: &home::project_rules(settings.separate_worktrees),
+        settings: &settings.capture,
+        is_off: &|project| switches.covers(project, session),
+    };
+    let forgotten = match service::memory(home)? {
+        Some(store) => store.forgotten(session)?,
+        None => Default::default(),
+    };
+    if fs::metadata(transcript).is_ok_and(|it| it.len() > transcript::FILE_MAX) {
+        let max = transcript::FILE_MAX >> 20;
+        say(&format!(
+            "the transcript is very long: only its last {max} MB are read"
+        ));
+    }
+    let mut turns = conversation(transcript, session, &terms, &forgotten);
+    if switch::is_withheld(home, session) {
+        turns.clear();
+    }
+    if turns.is_empty() {
+        bail!(
+            "there is nothing in {} that may be used: it is empty, or Foreword was off or the project excluded",
+            transcript.display()
+        );
+    }
+    Ok(turns)
+}
+
+/// The note of a conversation, by the configured model or else offline.
+fn note(turns: &[Turn], before: Option<&str>, say: &dyn Fn(&str)) -> anyhow::Result<Note> {
+    let home = service::home_to_write()?;
+    let config = Config::load(&home)?;
+    let provider = provider::choose(&config, &home).name;
+    if provider != Name::Offline {
+        let progress = |what: &str| say(&format!("{} is asked: {what}", provider.as_str()));
+        match agent::note::note(&home, &config, turns, progress) {
+            Ok(note) => return Ok(note),
+            Err(why) => {
+                let why = one_line(&format!("{why:#}"));
+                say(&format!("{why}; the note is made without a model"));
+            }
+        }
+    }
+    let note = offline::note(turns);
+    let note = note.context("nobody asked for anything in this conversation")?;
+    Ok(match before {
+        Some(before) => add_to(before, note),
+        None => note,
+    })
+}
+
+/// Adds points and files to the note so far. An offline note is plainer than one that somebody
+/// wrote, so it replaces nothing.
+fn add_to(before: &str, offline: Note) -> Note {
+    let (mut note, _) = Note::read(before);
+    for point in offline.points {
+        if !note.points.contains(&point) && point.text != offline::NOTHING {
+            note.points.push(point);
+        }
+    }
+    for file in offline.related {
+        if !note.related.contains(&file) {
+            note.related.push(file);
+        }
+    }
+    note
+}

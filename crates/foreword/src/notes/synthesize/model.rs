@@ -1,0 +1,139 @@
+//! The question to a model: which form the master has, and everything that it is made of.
+//!
+//! Many notes are asked about in several questions: each carries on the memory that the answer before
+//! gave, as a later synthesis carries on an earlier one. An agent that writes the master itself is
+//! given the same text. Answers are untrusted, and checked by core (`notes::synthesis::reply`).
+
+use foreword_core::notes::master::worded;
+use foreword_core::notes::synthesis::reply::{self, Reply};
+use foreword_core::notes::synthesis::{Section, Taken};
+use foreword_core::redact::redact;
+use foreword_core::text::{self, one_line, shorten};
+
+use super::Synthesis;
+use crate::agent::ask::ask;
+use crate::notes::printable;
+use crate::service;
+
+/// The longest text of one note, in bytes.
+const NOTE_MAX: usize = 6_000;
+/// The tokens that the lines around one note take.
+const FENCE_TOKENS: usize = 25;
+/// The most commits that are listed.
+const COMMITS_MAX: usize = 120;
+/// The longest subject of a commit, in bytes.
+const COMMIT_MAX: usize = 240;
+/// The tokens that the outlines of all documents may take.
+const DOCS_TOKENS: usize = 3_000;
+/// The most that is printed for an agent, in bytes: Claude Code shows an agent only 2 KB of a longer output.
+const SOURCES_MAX: usize = 28_000;
+
+impl Synthesis<'_> {
+    /// Asks the configured model. The error says why there is no usable answer.
+    pub(super) fn ask_model(&self, base: &str, notes: &[&Taken]) -> anyhow::Result<Reply> {
+        let home = service::home_to_write()?;
+        let groups = groups(notes, self.config.model.batch_max_tokens as usize);
+        let mut base = base.to_owned();
+        let mut reply = Err("there is nothing to ask about".to_owned());
+        for (number, group) in (1..).zip(&groups) {
+            if groups.len() > 1 {
+                (self.say)(&format!("asking the model: {number} of {}", groups.len()));
+            }
+            let material = self.material(&base, group, number == groups.len());
+            let mut again = String::new();
+            for _ in 0..2 {
+                let question = format!("{material}{again}Write the memory now.");
+                let answer = ask(&home, self.config, "synthesize", &self.form(), &question)?;
+                reply = reply::read(&answer, &self.names, &self.labels);
+                let Err(why) = &reply else { break };
+                again = format!("Your last answer could not be used: {why}. Keep to the form. ");
+            }
+            let Ok(reply) = &reply else { break };
+            let section =
+                |it: &Section| format!("## {}\n\n{}\n\n", it.name, worded(it, &self.labels));
+            base = reply.sections.iter().map(section).collect();
+        }
+        reply.map_err(|why| anyhow::anyhow!("its answer could not be used: {why}"))
+    }
+
+    /// The text for an agent that writes the master: the oldest notes as far as they fit, at least
+    /// one. Also returns how many notes that are.
+    pub(super) fn for_agent(&self, base: &str, notes: &[&Taken]) -> (String, usize) {
+        let text = |notes: &[&Taken]| {
+            let text = format!("{}\n\n{}", self.form(), self.material(base, notes, true));
+            printable(&redact(&text).text)
+        };
+        let room = SOURCES_MAX.saturating_sub(text(&[]).len());
+        let shown = groups(notes, room / 4)[0].len();
+        (text(&notes[..shown]), shown)
+    }
+
+    fn form(&self) -> String {
+        let sections: Vec<_> = self.names.iter().map(|it| format!("## {it}")).collect();
+        // A word takes about 1.3 tokens, and links need room.
+        let words = self.config.notes.master_max_tokens / 2;
+        include_str!("prompt.md")
+            .replace("{{words}}", &words.to_string())
+            .replace("{{sections}}", &sections.join("\n"))
+    }
+
+    /// The memory so far, these notes and the state of the project, between fences that no text
+    /// inside can close.
+    fn material(&self, base: &str, notes: &[&Taken], with_project: bool) -> String {
+        let id = uuid::Uuid::now_v7().simple().to_string();
+        let fence = &id[24..];
+        let mut out = String::new();
+        let mut add = |what: &str, text: &str| {
+            let text = text.trim();
+            if !text.is_empty() {
+                out += &format!("{what}:\n<data {fence}>\n{text}\n</data {fence}>\n\n");
+            }
+        };
+        add("The memory so far", base);
+        for taken in notes {
+            let label = &self.labels[&taken.session];
+            let date = taken.at.get(..10).unwrap_or_default();
+            let note = taken.note.to_string();
+            add(
+                &format!("Note [{label}] of {date}"),
+                &shorten(&note, NOTE_MAX),
+            );
+        }
+        if with_project {
+            let sources = &self.sources;
+            let mut docs = String::new();
+            for (path, outline) in &sources.docs {
+                if text::tokens(&docs) + text::tokens(outline) < DOCS_TOKENS {
+                    docs += &format!("{path}\n{outline}\n\n");
+                }
+            }
+            add("Documents, their headings", &docs);
+            let commits = sources.commits.iter().take(COMMITS_MAX);
+            let commits = commits.map(|it| shorten(&one_line(it), COMMIT_MAX).into_owned());
+            let commits = commits.collect::<Vec<_>>().join("\n");
+            add("Commits since the last time, the newest first", &commits);
+            let code = [&sources.languages[..], &sources.folders].concat();
+            add("Code", &code.join("\n"));
+        }
+        out
+    }
+}
+
+/// Splits the notes, in their order, into groups of at most so many tokens. There is always a
+/// first group.
+fn groups<'a>(notes: &[&'a Taken], max_tokens: usize) -> Vec<Vec<&'a Taken>> {
+    let mut groups = vec![Vec::new()];
+    let mut tokens = 0;
+    for taken in notes {
+        let cost = text::tokens(&taken.note.to_string()).min(NOTE_MAX / 4) + FENCE_TOKENS;
+        if tokens + cost > max_tokens && tokens > 0 {
+            groups.push(Vec::new());
+            tokens = 0;
+        }
+        tokens += cost;
+        if let Some(group) = groups.last_mut() {
+            group.push(*taken);
+        }
+    }
+    groups
+}

@@ -1,0 +1,123 @@
+//! The one way to search the memory: for the commands, the MCP server and `why`.
+//!
+//! All of them get the same hits in the same order for the same question. Only the wording
+//! differs: `show/found.rs` for people, `mcp/answer.rs` for agents.
+
+use clap::ValueEnum;
+use foreword_core::search::{
+    Filter, Found, HITS_PER_SESSION, Query, SessionTitle, Sort, freshen, sessions_of,
+};
+use foreword_core::store::Item;
+use serde::Deserialize;
+use serde::de::{DeserializeOwned, IntoDeserializer as _, value::Error};
+
+use super::Reader;
+use super::embed_client::{self, Ranking};
+
+/// Hits that are shown if the caller does not say how many.
+pub const LIMIT: u32 = 10;
+
+/// How much of each hit is shown, the cheapest first.
+#[derive(Debug, Clone, Copy, Default, PartialEq, Eq, ValueEnum, Deserialize)]
+#[serde(rename_all = "lowercase")]
+pub enum Format {
+    /// The sessions that the hits are from
+    Sessions,
+    /// And what their prompts came to
+    Summaries,
+    /// One line each
+    #[default]
+    Index,
+    /// The facts of each
+    Facts,
+    /// Everything about each
+    Full,
+    Json,
+}
+
+pub struct SearchRequest {
+    /// May be empty: then everything that the filter lets through is listed.
+    pub words: String,
+    pub filter: Filter,
+    pub sort: Sort,
+    pub format: Format,
+    /// Hits, or sessions if the format is about sessions.
+    pub limit: u32,
+    pub offset: u32,
+}
+
+#[derive(Default)]
+pub struct SearchAnswer {
+    pub found: Found,
+    pub ranking: Ranking,
+    /// The sessions of the hits, for the formats that show them.
+    pub sessions: Vec<SessionTitle>,
+    /// The hits in full, for the formats that show them.
+    pub items: Vec<Item>,
+    /// Events that could not be searched: no memory was made of them yet.
+    pub waiting: u64,
+    /// Only the reader's project was searched.
+    pub in_current_project: bool,
+}
+
+impl SearchRequest {
+    /// A search with nothing but words and a filter.
+    pub fn new(words: &str, filter: Filter) -> SearchRequest {
+        SearchRequest {
+            words: words.to_owned(),
+            filter,
+            sort: Sort::default(),
+            format: Format::default(),
+            limit: LIMIT,
+            offset: 0,
+        }
+    }
+
+    fn query(&self) -> Query<'_> {
+        let hits_per_line = match self.format {
+            Format::Sessions | Format::Summaries => HITS_PER_SESSION,
+            Format::Index | Format::Facts | Format::Full | Format::Json => 1,
+        };
+        Query {
+            words: &self.words,
+            filter: self.filter.clone(),
+            sort: self.sort,
+            limit: self.limit.saturating_mul(hits_per_line),
+            offset: self.offset,
+        }
+    }
+}
+
+/// Searches the memory together with the project's notes: by words and, if the worker can answer
+/// at once, by meaning. Hits whose files changed since are marked and ranked lower, in every format.
+pub fn search(reader: &Reader, request: &SearchRequest) -> anyhow::Result<SearchAnswer> {
+    let projects = request.filter.projects.as_deref().unwrap_or_default();
+    let mut answer = SearchAnswer {
+        waiting: super::waiting(&reader.home),
+        in_current_project: matches!(projects, [one] if Some(one.as_str()) == reader.project()),
+        ..SearchAnswer::default()
+    };
+    let Some(store) = reader.memory_with_notes()? else {
+        return Ok(answer);
+    };
+    reader.check_projects(&store, &request.filter)?;
+    let query = request.query();
+    (answer.found, answer.ranking) = embed_client::search(&reader.home, &store, &query)?;
+    let hits = &mut answer.found.hits;
+    freshen(&store, &reader.place, query.sort, hits)?;
+    match request.format {
+        Format::Sessions | Format::Summaries => {
+            answer.sessions = sessions_of(&store, &query, hits, request.limit)?;
+        }
+        Format::Facts | Format::Full => {
+            (answer.items, _) = reader.items(&store, hits.iter().map(|hit| hit.id))?;
+        }
+        Format::Index | Format::Json => {}
+    }
+    Ok(answer)
+}
+
+/// A type, kind, origin or sort order by its name, as in JSON.
+pub fn named<T: DeserializeOwned>(name: &str) -> Result<T, String> {
+    T::deserialize(name.into_deserializer()).map_err(|error: Error| error.to_string())
+}

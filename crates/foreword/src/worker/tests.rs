@@ -1,0 +1,567 @@
+//! A worker round by round, with a scripted model and a clock that the test moves: what becomes of
+//! events however the model answers, and how long it is waited for. Real providers, processes and
+//! signals are in `tests/it/agent`.
+
+use std::cell::{Cell, RefCell};
+use std::collections::BTreeSet;
+use std::path::PathBuf;
+
+use foreword_core::capture::{self, Captured, Hook};
+use serde_json::Value;
+use uuid::Uuid;
+
+use super::*;
+use crate::agent::provider::scripted::Scripted;
+use crate::agent::provider::{Failure, Model};
+use crate::notice;
+
+#[path = "../../tests/support/host.rs"]
+#[expect(dead_code, reason = "not all of it is needed here")]
+mod host;
+use host::Host;
+
+const HOUR: Millis = 3_600_000;
+
+thread_local! {
+    /// The time now; each test has a thread of its own.
+    static NOW: Cell<Millis> = const { Cell::new(1_750_000_000_000) };
+}
+
+fn now() -> Millis {
+    NOW.get()
+}
+
+fn let_pass(time: Millis) {
+    NOW.set(now() + time);
+}
+
+/// A home whose memory is written by a scripted model.
+struct World {
+    dir: tempfile::TempDir,
+    home: Home,
+    config: Config,
+    model: Scripted,
+    told: RefCell<BTreeSet<Uuid>>,
+}
+
+/// Where the events are that hooks were told, in numbers.
+#[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
+struct Events {
+    stored: i64,
+    waiting: i64,
+    skipped: i64,
+}
+
+const LEDGER: &str =
+    "select state || ' ' || coalesce(failure, '') || ' ' || events from ledger order by id";
+
+impl World {
+    fn new(settings: &str) -> World {
+        let dir = tempfile::tempdir().unwrap();
+        let home = Home::at(dir.path().join("home"));
+        std::fs::create_dir_all(home.dir()).unwrap();
+        let settings = format!("provider = \"anthropic\"\n{settings}");
+        World {
+            config: Config::from(&settings, &Vec::new()).unwrap(),
+            model: Scripted::new(|_| Ok(observed("Kumquat limit raised to seven"))),
+            told: RefCell::default(),
+            dir,
+            home,
+        }
+    }
+
+    fn project(&self) -> PathBuf {
+        let project = self.dir.path().join("work/app");
+        std::fs::create_dir_all(&project).unwrap();
+        project
+    }
+
+    fn host(&self, session: &str) -> Host {
+        Host::new(session, &self.project())
+    }
+
+    /// What a hook does with its input, a second after the one before.
+    fn tell(&self, input: &Value) {
+        let hook = match input["hook_event_name"].as_str().unwrap() {
+            "UserPromptSubmit" => Hook::New,
+            "Stop" => Hook::Summary,
+            "SessionEnd" => Hook::Cleanup,
+            _ => Hook::Save,
+        };
+        let_pass(1_000);
+        let id = Uuid::now_v7();
+        let world = capture::World {
+            now: now(),
+            event_id: id,
+            project_dir: Some(self.project()),
+            rules: home::project_rules(false),
+        };
+        let settings = capture::Settings::default();
+        let captured = capture::capture(hook, input.to_string().as_bytes(), &world, &settings);
+        let Captured::Event(event) = captured else {
+            panic!("{captured:?}");
+        };
+        let queue = Queue::open(&self.home.queue(), &self.home.backups()).unwrap();
+        assert!(queue.push(&event).unwrap());
+        self.told.borrow_mut().insert(id);
+    }
+
+    /// A turn of five events that breaks something and mends it.
+    fn tell_turn(&self, session: &str) {
+        let host = self.host(session);
+        self.tell(&host.prompt("Make the check pass"));
+        let error = "Exit code 3\nerror: the kumquat limit is 6, not 7";
+        self.tell(&host.bash_failed("sh check.sh", error));
+        self.tell(&host.edit("limit.txt", "6", "7"));
+        self.tell(&host.bash("sh check.sh", "ok"));
+        self.tell(&host.stop("The limit is 7 now."));
+    }
+
+    /// Runs a worker to its end. Where it would wait, the clock is put forward instead.
+    async fn run(&self, until: Until) -> End {
+        let mut worker = Worker::come_up(&self.home, &self.config, until).unwrap();
+        worker.deriver.clock = now;
+        worker.progress_at = now();
+        worker
+            .deriver
+            .ask_instead(Model::Scripted(self.model.clone()));
+        loop {
+            match worker.tick().await.unwrap() {
+                Next::Again => {}
+                Next::WaitUntil(time) => NOW.set(now().max(time)),
+                Next::End(end) => return end,
+            }
+        }
+    }
+
+    /// Has everything done now; how many events are left.
+    async fn drain(&self) -> u64 {
+        let End::Done { left } = self.run(Until::Drained).await else {
+            panic!("a drain ends when it is done");
+        };
+        left
+    }
+
+    fn column(&self, database: PathBuf, sql: &str) -> Vec<String> {
+        #[expect(clippy::disallowed_methods, reason = "tests look from outside")]
+        let database = rusqlite::Connection::open(database).unwrap();
+        let mut statement = database.prepare(sql).unwrap();
+        let rows = statement.query_map([], |row| row.get::<_, Option<String>>(0));
+        rows.unwrap()
+            .map(|row| row.unwrap().unwrap_or_default())
+            .collect()
+    }
+
+    fn memory(&self, sql: &str) -> Vec<String> {
+        self.column(self.home.memory(), sql)
+    }
+
+    fn count(&self, database: PathBuf, rows: &str) -> i64 {
+        let sql = format!("select cast(count(*) as text) from {rows}");
+        self.column(database, &sql)[0].parse().unwrap()
+    }
+
+    fn events(&self) -> Events {
+        Events {
+            stored: self.count(self.home.memory(), "processed_events"),
+            waiting: self.count(self.home.queue(), "events where state <> 'skipped'"),
+            skipped: self.count(self.home.queue(), "events where state = 'skipped'"),
+        }
+    }
+
+    /// Every event that was told is stored, waits, or was set aside; the ledger has every question.
+    #[track_caller]
+    fn assert_nothing_is_missing(&self) {
+        let events = self.events();
+        let everywhere = events.stored + events.waiting + events.skipped;
+        assert_eq!(everywhere, self.told.borrow().len() as i64, "{events:?}");
+        let asked = self.count(self.home.memory(), "ledger where provider <> 'offline'");
+        assert_eq!(asked, self.model.questions().len() as i64);
+    }
+
+    #[track_caller]
+    fn assert_all_is_stored(&self) {
+        self.assert_nothing_is_missing();
+        let Events {
+            waiting, skipped, ..
+        } = self.events();
+        assert_eq!((waiting, skipped), (0, 0), "{:?}", self.memory(LEDGER));
+    }
+
+    /// By whom what is remembered was made, without repeats.
+    fn providers(&self, table: &str) -> Vec<String> {
+        self.memory(&format!("select distinct provider from {table} order by 1"))
+    }
+
+    fn answers_well(&self) {
+        self.model
+            .answer(|_| Ok(observed("Kumquat limit raised to seven")));
+    }
+
+    fn fails(&self, kind: FailureKind) {
+        self.model.answer(move |_| Err(Failure::new(kind, "no")));
+    }
+}
+
+/// An answer as it should be.
+fn observed(title: &str) -> String {
+    format!(
+        "<observation><type>bugfix</type><title>{title}</title><subtitle>The check passes</subtitle>\
+         <facts><fact>limit.txt holds the limit</fact></facts><narrative>The check wants 7.</narrative>\
+         <concepts><concept>limits</concept></concepts></observation>\n\
+         <summary><request>Make the check pass</request><completed>{title}</completed></summary>"
+    )
+}
+
+#[tokio::test]
+async fn a_turn_becomes_an_observation_and_a_summary_once() {
+    let world = World::new("");
+    world.tell_turn("s1");
+    assert_eq!(world.drain().await, 0);
+    assert_eq!(world.drain().await, 0);
+    world.assert_all_is_stored();
+    assert_eq!(world.model.questions().len(), 1);
+    assert_eq!(
+        world.memory("select title from observations"),
+        ["Kumquat limit raised to seven"]
+    );
+    assert_eq!(world.providers("summaries"), ["anthropic"]);
+}
+
+#[tokio::test]
+async fn an_outage_is_waited_for_longer_each_time_and_then_all_is_stored() {
+    let world = World::new("");
+    world.tell_turn("s1");
+    let mut outages = 2;
+    world.model.answer(move |_| {
+        outages -= 1;
+        match outages {
+            0.. => Err(Failure::new(FailureKind::Outage, "no")),
+            _ => Ok(observed("Back again")),
+        }
+    });
+    assert_eq!(world.drain().await, 0);
+    world.assert_all_is_stored();
+    let pauses = "select cast(retry_at - at as text) from ledger where retry_at is not null";
+    assert_eq!(world.memory(pauses), ["2000", "4000"]);
+    assert_eq!(world.model.questions().len(), 3);
+    assert_eq!(world.providers("observations"), ["anthropic"]);
+}
+
+#[tokio::test]
+async fn no_kind_of_failure_costs_an_event() {
+    use FailureKind as Kind;
+    let wait = [
+        Kind::Auth,
+        Kind::Billing,
+        Kind::RateLimit,
+        Kind::Model,
+        Kind::Missing,
+        Kind::Outage,
+        Kind::Timeout,
+        Kind::Broken,
+    ];
+    for kind in wait {
+        let world = World::new("");
+        world.tell_turn("s1");
+        world.fails(kind);
+        // A slow model is asked about fewer and fewer events, until the prompt is alone: a prompt
+        // alone is stored without a question.
+        let left = if kind == Kind::Timeout { 4 } else { 5 };
+        assert_eq!(world.drain().await, left, "{kind}");
+        world.assert_nothing_is_missing();
+        let counted = "events where attempts + crashes + due_at > 0";
+        assert_eq!(world.count(world.home.queue(), counted), 0, "{kind}");
+        world.answers_well();
+        assert_eq!(world.drain().await, 0, "{kind}");
+        world.assert_all_is_stored();
+    }
+    let split = [
+        Kind::TooLong,
+        Kind::CutOff,
+        Kind::Refusal,
+        Kind::Empty,
+        Kind::Prose,
+        Kind::Schema,
+        Kind::Request,
+    ];
+    for kind in split {
+        let world = World::new("");
+        world.tell_turn("s1");
+        world.fails(kind);
+        assert_eq!(world.drain().await, 0, "{kind}");
+        world.assert_nothing_is_missing();
+        // The prompt alone asks nothing of a model; every other event was tried three times alone.
+        let expected = Events {
+            stored: 1,
+            skipped: 4,
+            waiting: 0,
+        };
+        assert_eq!(
+            world.events(),
+            expected,
+            "{kind} {:?}",
+            world.memory(LEDGER)
+        );
+        let blamed = "events where attempts = 3 and last_error <> ''";
+        assert_eq!(world.count(world.home.queue(), blamed), 4, "{kind}");
+        let queue = Queue::open(&world.home.queue(), &world.home.backups()).unwrap();
+        queue.retry_skipped().unwrap();
+        world.answers_well();
+        assert_eq!(world.drain().await, 0, "{kind}");
+        world.assert_all_is_stored();
+    }
+}
+
+#[tokio::test]
+async fn one_poisoned_event_does_not_take_its_batch_along() {
+    let world = World::new("");
+    let host = world.host("s1");
+    world.tell(&host.prompt("Make the check pass"));
+    world.tell(&host.edit("limit.txt", "6", "7"));
+    world.tell(&host.bash("sh check.sh", "POISON"));
+    world.tell(&host.bash("git diff --stat", "limit.txt | 2 +-"));
+    world.tell(&host.stop("The limit is 7 now."));
+    world.model.answer(|question| {
+        Ok(match question.contains("POISON") {
+            true => "I would rather talk about the weather.".to_owned(),
+            false => observed("Kumquat limit raised to seven"),
+        })
+    });
+    world.drain().await;
+    world.assert_nothing_is_missing();
+    let all_but_one = Events {
+        stored: 4,
+        waiting: 0,
+        skipped: 1,
+    };
+    assert_eq!(world.events(), all_but_one, "{:?}", world.memory(LEDGER));
+    let poisoned =
+        "events where event like '%POISON%' and attempts = 3 and last_error like '%known tags%'";
+    assert_eq!(world.count(world.home.queue(), poisoned), 1);
+    assert_eq!(world.count(world.home.memory(), "summaries"), 1);
+
+    world.answers_well();
+    let queue = Queue::open(&world.home.queue(), &world.home.backups()).unwrap();
+    assert_eq!(queue.retry_skipped().unwrap(), 1);
+    world.drain().await;
+    world.assert_all_is_stored();
+    let questions = world.model.questions();
+    let last = questions.last().unwrap();
+    assert!(
+        last.contains("POISON") && !last.contains("git diff"),
+        "{last}"
+    );
+}
+
+#[tokio::test]
+async fn what_only_a_person_can_mend_is_tried_again_when_a_person_asks() {
+    let world = World::new("");
+    world.tell_turn("s1");
+    world.fails(FailureKind::Auth);
+    assert_eq!((world.drain().await, world.drain().await), (5, 5));
+    world.assert_nothing_is_missing();
+    assert_eq!(world.model.questions().len(), 2);
+    world.answers_well();
+    assert_eq!(world.drain().await, 0);
+    world.assert_all_is_stored();
+}
+
+#[tokio::test]
+async fn a_worker_does_not_stay_for_what_only_a_person_can_mend() {
+    let world = World::new("");
+    world.tell_turn("s1");
+    world.fails(FailureKind::Auth);
+    assert_eq!(world.run(Until::Idle).await, End::Done { left: 5 });
+    // Nor does the next one ask, as long as the pause lasts.
+    assert_eq!(world.run(Until::Idle).await, End::Done { left: 5 });
+    assert_eq!(world.model.questions().len(), 1);
+    world.assert_nothing_is_missing();
+}
+
+#[tokio::test]
+async fn after_an_hour_memory_goes_on_offline_and_says_so() {
+    let world = World::new("");
+    world.tell_turn("s1");
+    world.fails(FailureKind::Auth);
+    world.drain().await;
+    let_pass(HOUR - 60_000);
+    world.drain().await;
+    assert_eq!(world.events().waiting, 5);
+    let_pass(60_000);
+    assert_eq!(world.run(Until::Idle).await, End::Done { left: 0 });
+    world.assert_all_is_stored();
+    for table in ["observations", "summaries", "processed_events"] {
+        assert_eq!(world.providers(table), ["offline"], "{table}");
+    }
+    let why = world.memory("select note from ledger where provider = 'offline'");
+    assert_eq!(why, ["anthropic is paused: no"]);
+}
+
+#[tokio::test]
+async fn a_week_without_a_model_is_told_once_and_over_when_it_answers() {
+    let world = World::new("");
+    world.model.answer(|_| {
+        let mut overloaded = Failure::new(FailureKind::RateLimit, "no");
+        overloaded.retry_at = Some(now() + 120_000);
+        Err(overloaded)
+    });
+    world.tell_turn("s1");
+    world.drain().await;
+    assert_eq!(world.events().waiting, 5);
+    assert_eq!(notice::take(&world.home), None);
+    let mut notices = Vec::new();
+    for day in 1..=7 {
+        let_pass(24 * HOUR);
+        world.tell_turn(&format!("day {day}"));
+        // The first question of a day is asked again; while that is paused, offline goes on.
+        world.drain().await;
+        assert_eq!(world.drain().await, 0, "day {day}");
+        notices.extend(notice::take(&world.home));
+    }
+    world.assert_all_is_stored();
+    let told = "Foreword: anthropic has not answered for long, so memory is made without it for now; \
+                `foreword status` says more";
+    assert_eq!(notices, [told]);
+    let sessions = "select host_session_id from sessions join summaries s on s.session_id = sessions.id order by s.id";
+    assert_eq!(world.memory(sessions)[..3], ["s1", "day 1", "day 2"]);
+
+    world.answers_well();
+    let_pass(HOUR);
+    world.tell_turn("afterwards");
+    assert_eq!(world.drain().await, 0);
+    let by = "select distinct provider from observations where session_id = \
+              (select id from sessions where host_session_id = 'afterwards')";
+    assert_eq!(world.memory(by), ["anthropic"]);
+    // The next outage is told of again.
+    world.fails(FailureKind::Auth);
+    world.tell_turn("later");
+    world.drain().await;
+    let told = "Foreword: anthropic cannot be asked (auth), and only you can mend that; \
+                `foreword status` says more";
+    assert_eq!(notice::take(&world.home).as_deref(), Some(told));
+    world.answers_well();
+    world.drain().await;
+    let notices = std::fs::read_dir(world.home.dir().join("notices")).unwrap();
+    assert_eq!(notices.count(), 0);
+}
+
+#[tokio::test]
+async fn an_answer_that_was_no_use_hours_ago_does_not_make_an_outage_older() {
+    let world = World::new("");
+    world
+        .model
+        .answer(|_| Ok("Sure, happy to help!".to_owned()));
+    let host = world.host("s1");
+    world.tell(&host.prompt("Make the check pass"));
+    world.tell(&host.edit("limit.txt", "6", "7"));
+    world.drain().await;
+    let_pass(2 * HOUR);
+    let before = world.events();
+
+    world.fails(FailureKind::Auth);
+    world.tell_turn("s2");
+    world.drain().await;
+    let all_wait = Events {
+        waiting: 5,
+        ..before
+    };
+    assert_eq!(world.events(), all_wait, "{:?}", world.memory(LEDGER));
+    world.assert_nothing_is_missing();
+}
+
+#[tokio::test]
+async fn when_the_budget_is_used_up_nobody_is_asked() {
+    let world = World::new("[budget]\ndaily_usd = 0.0");
+    world.tell_turn("s1");
+    world.drain().await;
+    world.assert_all_is_stored();
+    assert!(world.model.questions().is_empty());
+    assert_eq!(world.providers("observations"), ["offline"]);
+    let why = world.memory("select note from ledger");
+    assert_eq!(why, ["the daily budget of $0.00 is used up"]);
+}
+
+#[tokio::test]
+async fn what_a_model_told_is_not_told_again_when_offline_goes_on() {
+    let mut world = World::new("");
+    let host = world.host("s1");
+    world.tell(&host.prompt("Make the check pass"));
+    world.tell(&host.bash_failed("sh check.sh", "Exit code 3\nerror: the limit is 6, not 7"));
+    world.tell(&host.edit("limit.txt", "6", "7"));
+    world.tell(&host.bash("sh check.sh", "ok"));
+    world.drain().await;
+    world.config.budget.daily_usd = 0.0;
+    world.tell(&host.stop("The limit is 7 now."));
+    world.drain().await;
+    world.assert_all_is_stored();
+    assert_eq!(world.providers("observations"), ["anthropic"]);
+    assert_eq!(world.providers("summaries"), ["offline"]);
+
+    // The next turn is offline's own.
+    world.tell_turn("s2");
+    world.drain().await;
+    assert_eq!(world.model.questions().len(), 1);
+    assert_eq!(world.providers("observations"), ["anthropic", "offline"]);
+}
+
+#[tokio::test]
+async fn a_very_long_turn_is_summed_up_on_the_way() {
+    let world = World::new("");
+    world
+        .model
+        .answer(|_| Ok("<nothing>only parts</nothing>".to_owned()));
+    let host = world.host("s1");
+    world.tell(&host.prompt("Look at everything"));
+    for number in 0..130 {
+        world.tell(&host.bash(&format!("cat part{number}"), "x"));
+    }
+    world.drain().await;
+    let questions = world.model.questions();
+    let sums_up: Vec<bool> = questions
+        .iter()
+        .map(|it| it.contains("<summary>"))
+        .collect();
+    assert_eq!(sums_up, [false, false, true, true]);
+    world.assert_all_is_stored();
+}
+
+#[tokio::test]
+async fn a_model_that_is_too_slow_for_a_turn_is_asked_about_half_of_it() {
+    let world = World::new("");
+    world
+        .model
+        .answer(|question| match question.contains("[4]") {
+            true => Err(Failure::new(FailureKind::Timeout, "no")),
+            false => Ok(observed("In two parts")),
+        });
+    world.tell_turn("s1");
+    world.drain().await;
+    world.assert_all_is_stored();
+    let failures = "select coalesce(failure, 'none') from ledger";
+    assert_eq!(world.memory(failures), ["timeout", "none", "none"]);
+}
+
+#[tokio::test]
+async fn what_a_model_summed_up_stays_when_a_background_task_reports() {
+    let world = World::new("");
+    world.tell_turn("s1");
+    world.drain().await;
+    let host = world.host("s1");
+    let mut report = host.prompt("<task-notification>task 7 is done</task-notification>");
+    report["prompt_id"] = "s1-task".into();
+    world.tell(&report);
+    world.drain().await;
+    world.assert_all_is_stored();
+    assert_eq!(world.providers("summaries"), ["anthropic"]);
+}
+
+#[tokio::test]
+async fn a_worker_ends_after_its_idle_time_and_not_before() {
+    let world = World::new("[worker]\nidle_seconds = 900");
+    world.tell_turn("s1");
+    let begun = now();
+    assert_eq!(world.run(Until::Idle).await, End::Done { left: 0 });
+    assert!(now() >= begun + 900_000, "{}", now() - begun);
+    world.assert_all_is_stored();
+}
