@@ -117,7 +117,7 @@ fn recall_says_what_there_is_how_old_it_is_and_what_is_newer() {
     }
     let nowhere = fails(&sandbox, &sandbox.user_home(), &["recall"]);
     assert!(
-        nowhere.contains("this directory is no project"),
+        nowhere.contains("this directory is not in a project"),
         "{nowhere}"
     );
 }
