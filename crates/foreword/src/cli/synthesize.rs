@@ -48,7 +48,7 @@ pub fn run(args: &Args) -> anyhow::Result<()> {
         draft: draft.transpose()?,
     };
     let say = |line: &str| eprintln!("{line}");
-    let mut synthesis = Synthesis::begin(&home, &config, &folder, options, &say)?;
+    let synthesis = Synthesis::begin(&home, &config, &folder, options, &say)?;
     if args.sources {
         let nothing = "nothing new to write; `foreword synthesize` shows what else changes, `--sources --full` prints all notes\n";
         print!("{}", synthesis.sources()?.as_deref().unwrap_or(nothing));
@@ -73,7 +73,7 @@ pub fn run(args: &Args) -> anyhow::Result<()> {
     }
     match may_write("Write master.md?", args.yes || args.accept, args.dry_run)? {
         Some(true) => {
-            synthesis.write(&proposal)?;
+            proposal.write(&folder)?;
             println!("Wrote {}", master.display());
         }
         Some(false) => {}

@@ -1,8 +1,7 @@
-//! What `/recall` loads: a project's master, framed as data, with how old it is.
+//! `/recall`: a project's master, framed as data.
 //!
-//! The command and the MCP tool say the same. Above the frame stands what the reader should
-//! know about it: its age, how many notes are newer, which scopes there are. Without a
-//! master it says what there is instead.
+//! The command and the MCP tool print the same. Above the frame stand the master's age, how many
+//! notes are newer, and which scopes there are. Without a master the newest notes are listed.
 
 use std::path::Path;
 
@@ -14,13 +13,13 @@ use foreword_core::text;
 
 use crate::service::frame;
 
-/// So many notes are named where there is no master.
+/// The most notes that are listed if there is no master.
 const NAMED_MAX: usize = 10;
 
 pub fn recall(root: &Path, scope: Option<&str>, now: Millis) -> anyhow::Result<String> {
     let folder = Folder::at(root, scope)?;
     let master = folder.read(&folder.master())?;
-    // People write there, too, and may not know what they paste.
+    // People edit the master by hand, and may paste a secret.
     let master = master.map(|it| redact(&it).text.into_owned());
     let mut out = match &master {
         Some(master) => age(master, now),

@@ -20,7 +20,7 @@ use foreword_core::notes::evidence::{Evidence, Finding, unmarked};
 use foreword_core::notes::master::{self, Master, labels, line, worded};
 use foreword_core::notes::record::{Record, hash};
 use foreword_core::notes::synthesis::reply::{self, Reply};
-use foreword_core::notes::synthesis::{Section, Statement, Taken, fit, synthesise};
+use foreword_core::notes::synthesis::{Section, Taken, fit, synthesise};
 use foreword_core::redact::redact;
 use foreword_core::text::{self, count, one_line};
 
@@ -61,20 +61,11 @@ pub struct Synthesis<'a> {
     /// The text of master.md.
     pub old: Option<String>,
     master: Master,
-    /// The proposal that an earlier run left.
-    waiting: Option<Proposal>,
     /// Names of the sections.
     names: Vec<String>,
     /// How each session's note is cited.
     labels: BTreeMap<String, String>,
     _lock: Option<File>,
-}
-
-/// New sections, the statements that did not fit, and the record of the notes that they rest on.
-struct Fresh {
-    sections: Vec<Section>,
-    archived: Vec<Statement>,
-    record: Record,
 }
 
 impl<'a> Synthesis<'a> {
@@ -100,6 +91,11 @@ impl<'a> Synthesis<'a> {
         for problem in &sources.problems {
             say(&format!("left out: {}", one_line(problem)));
         }
+        if sources.notes.is_empty() {
+            bail!(
+                "there is no note to make a master of; `/summarize` in a conversation writes one"
+            );
+        }
         let master = Master::read(old.as_deref().unwrap_or_default());
         let wanted = options.sections.iter().map(|it| one_line(it));
         let mut names: Vec<_> = wanted.filter(|it| !it.is_empty()).collect();
@@ -108,7 +104,6 @@ impl<'a> Synthesis<'a> {
         }
         Ok(Synthesis {
             labels: labels(sources.notes.iter().map(|it| it.session.as_str())),
-            waiting: Proposal::waiting(folder)?,
             home,
             config,
             folder,
@@ -127,8 +122,7 @@ impl<'a> Synthesis<'a> {
     /// The text that an agent writes the master from; none if the master or the waiting proposal
     /// has everything already.
     pub fn sources(&self) -> anyhow::Result<Option<String>> {
-        self.require_notes()?;
-        if self.waits() || !self.is_new() {
+        if self.waiting()?.is_some() || !self.is_new() {
             return Ok(None);
         }
         let (base, notes) = self.basis();
@@ -138,20 +132,17 @@ impl<'a> Synthesis<'a> {
     }
 
     /// The master as it would be. Without anything new only the marks are set again.
-    pub fn propose(&mut self) -> anyhow::Result<Proposal> {
-        self.require_notes()?;
-        if self.waits()
-            && let Some(waiting) = self.waiting.take()
-        {
-            return Ok(waiting);
+    pub fn propose(&self) -> anyhow::Result<Proposal> {
+        match self.waiting()? {
+            Some(waiting) => Ok(waiting),
+            None if self.is_new() => self.fresh(),
+            None => Ok(self.marked_again()),
         }
-        let fresh = self.is_new().then(|| self.fresh()).transpose()?;
-        Ok(self.proposal(fresh))
     }
 
     /// The proposal that an earlier run left, if all that it was made of is still the same.
-    pub fn accepted(&mut self) -> anyhow::Result<Proposal> {
-        let waiting = self.waiting.take();
+    pub fn accepted(&self) -> anyhow::Result<Proposal> {
+        let waiting = Proposal::waiting(self.folder)?;
         let waiting = waiting.context("there is no proposal; `foreword synthesize` makes one")?;
         if !waiting.holds(&self.sources.record, self.before()) {
             bail!(
@@ -175,21 +166,8 @@ impl<'a> Synthesis<'a> {
         }))
     }
 
-    pub fn write(&self, proposal: &Proposal) -> anyhow::Result<()> {
-        proposal.write(self.folder, &self.last)
-    }
-
     fn before(&self) -> &str {
         self.old.as_deref().unwrap_or_default()
-    }
-
-    fn require_notes(&self) -> anyhow::Result<()> {
-        if self.sources.notes.is_empty() {
-            bail!(
-                "there is no note to make a master of; `/summarize` in a conversation writes one"
-            );
-        }
-        Ok(())
     }
 
     /// Whether the user asked for new sections, whatever the record says.
@@ -208,14 +186,16 @@ impl<'a> Synthesis<'a> {
             || self.sources.has_news(&self.last)
     }
 
-    /// Whether the proposal that an earlier run left answers this run.
-    fn waits(&self) -> bool {
+    /// The proposal that an earlier run left, if it has everything that this run would read.
+    fn waiting(&self) -> anyhow::Result<Option<Proposal>> {
         let now = &self.sources.record;
-        let answers = |it: &Proposal| it.holds(now, self.before()) && it.has_all(now);
-        !self.is_asked() && self.waiting.as_ref().is_some_and(answers)
+        let has_all = |it: &Proposal| it.holds(now, self.before()) && it.has_all(now);
+        let waiting = Proposal::waiting(self.folder)?.filter(has_all);
+        Ok(waiting.filter(|_| !self.is_asked()))
     }
 
-    fn fresh(&self) -> anyhow::Result<Fresh> {
+    /// A proposal with new sections.
+    fn fresh(&self) -> anyhow::Result<Proposal> {
         let (base, mut notes) = self.basis();
         let mut record = self.sources.record.clone();
         let reply = if let Some(draft) = &self.options.draft {
@@ -247,11 +227,15 @@ impl<'a> Synthesis<'a> {
         let times = self.sources.notes.iter();
         let times = times.map(|it| (it.session.as_str(), &it.at)).collect();
         let archived = fit(&mut sections, &times, self.config.notes.master_max_tokens);
-        Ok(Fresh {
-            sections,
-            archived,
-            record,
-        })
+        let archived = archived.iter().map(|it| line(it, &self.labels)).collect();
+        let part = |it: &Section| (it.name.clone(), worded(it, &self.labels));
+        let parts = sections.iter().map(part).collect();
+        let notes = self.sources.notes.len() as u64;
+        let notes = count(notes, "conversation", "conversations");
+        let docs = count(self.sources.docs.len() as u64, "doc", "docs");
+        let mut master = self.master.clone();
+        master.source = format!("{notes}, {docs}");
+        Ok(self.proposal(master, parts, record, archived))
     }
 
     /// The answer of the configured model; none if the master is to be made offline.
@@ -357,25 +341,25 @@ impl<'a> Synthesis<'a> {
         }
     }
 
-    fn proposal(&self, fresh: Option<Fresh>) -> Proposal {
+    /// A proposal with the sections that are ours as they are.
+    fn marked_again(&self) -> Proposal {
+        let (mut parts, mut record) = (self.master.parts.clone(), self.last.clone());
+        parts.retain(|(name, text)| self.last.is_ours(name, text));
+        // The record keeps the hashes of sections that a person edited or removed.
+        let is_ours = |name: &str| parts.iter().any(|it| it.0 == name);
+        record.sections.retain(|it| !is_ours(&it.0));
+        self.proposal(self.master.clone(), parts, record, Vec::new())
+    }
+
+    /// Marks what is gone or moved in `parts`, our sections, and puts them into the master.
+    fn proposal(
+        &self,
+        mut master: Master,
+        mut parts: Vec<(String, String)>,
+        mut record: Record,
+        archived: Vec<String>,
+    ) -> Proposal {
         let (last, labels, sources) = (&self.last, &self.labels, &self.sources);
-        let mut master = self.master.clone();
-        let (mut parts, mut archived, mut record) = (Vec::new(), Vec::new(), last.clone());
-        if let Some(fresh) = fresh {
-            record = fresh.record;
-            let part = |it: &Section| (it.name.clone(), worded(it, labels));
-            parts.extend(fresh.sections.iter().map(part));
-            archived.extend(fresh.archived.iter().map(|it| line(it, labels)));
-            let notes = count(sources.notes.len() as u64, "conversation", "conversations");
-            let docs = count(sources.docs.len() as u64, "doc", "docs");
-            master.source = format!("{notes}, {docs}");
-        } else {
-            parts.clone_from(&master.parts);
-            parts.retain(|(name, text)| last.is_ours(name, text));
-            // The record keeps the hashes of sections that a person edited or removed.
-            let is_ours = |name: &str| parts.iter().any(|it| it.0 == name);
-            record.sections.retain(|it| !is_ours(&it.0));
-        }
         let evidence = Evidence::new(&self.folder.root, &self.git, &last.files);
         let (first, notes) = (&self.names[0], &sources.notes);
         let findings = master::mark(&mut parts, first, &evidence, notes, labels);

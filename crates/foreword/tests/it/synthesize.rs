@@ -711,6 +711,23 @@ fn a_worker_that_is_told_to_leaves_a_proposal_and_replaces_nothing() {
     assert!(!drained(&world), "nothing new since");
 }
 
+#[test]
+fn a_worker_asks_the_configured_model_for_its_proposal() {
+    let (mut world, agent) = asking(&json!({"then": answer("All is well")}));
+    world
+        .sandbox
+        .set("FOREWORD_NOTES_AUTO_SYNTHESIZE_AFTER", "5");
+    world.sandbox.keep_workers_away();
+    let start = Host::new("s1", &world.project).start("startup");
+    world.sandbox.told("context", &world.project, &start);
+    for _ in 0..2 {
+        world.sandbox.drain();
+        let proposal = world.read("_memory/proposal.md");
+        assert_has(&proposal, "- All is well [4f0c2a1e]");
+        assert_eq!(agent.questions().len(), 1);
+    }
+}
+
 /// A master as a model may write it: one statement cites a note that is not there.
 fn answer(status: &str) -> String {
     format!(

@@ -47,8 +47,8 @@ pub fn propose(home: &Home, config: &Config) {
 /// True if there is a new proposal.
 fn leave_proposal(home: &Home, config: &Config, folder: &Folder) -> anyhow::Result<bool> {
     let options = Options::default();
-    let mut synthesis = Synthesis::begin(home, config, folder, options, &|_| {})?;
-    if synthesis.waits() {
+    let synthesis = Synthesis::begin(home, config, folder, options, &|_| {})?;
+    if synthesis.waiting()?.is_some() {
         return Ok(false);
     }
     let proposal = synthesis.propose()?;

@@ -1,8 +1,8 @@
 //! The files that a synthesis writes: the master, its record, the archive, or a proposal.
 //!
-//! A crash leaves a master that is known as ours: first the record gets the hashes of the new
-//! sections beside the old ones, then the master is replaced, then the record. A proposal carries the
-//! record that it would leave, so whatever a person edits in it is theirs when it is put in place.
+//! A section is ours if its hash is in the record. So that this holds after a crash at any point, the record
+//! first gets the hashes of the new sections beside the old ones, then the master is replaced, then the record.
+//! A proposal holds the record that it would leave: sections that a person edits in it are theirs once it is accepted.
 
 use std::fs::{self, File, TryLockError};
 use std::path::PathBuf;
@@ -52,9 +52,9 @@ fn proposal_path(folder: &Folder) -> PathBuf {
 }
 
 impl Proposal {
-    pub fn write(&self, folder: &Folder, last: &Record) -> anyhow::Result<()> {
+    pub fn write(&self, folder: &Folder) -> anyhow::Result<()> {
         self.archive(folder)?;
-        let mut both = last.clone();
+        let mut both = last(folder);
         both.sections.extend(self.record.sections.iter().cloned());
         folder.write(&record_path(folder), &both.to_string())?;
         fault::point("synthesis:before-master");

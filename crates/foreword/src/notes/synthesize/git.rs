@@ -1,5 +1,6 @@
-//! What git knows of the project's past. Run with a time limit, without locks or hooks of the
-//! repository's; whatever goes wrong is simply unknown.
+//! Asks git about the project's past: new commits, and files that were moved or removed. git runs
+//! with a time limit, without locks and without the repository's hooks. Where it fails, the answer is
+//! "unknown".
 
 use std::cell::OnceCell;
 use std::collections::BTreeMap;
@@ -13,7 +14,7 @@ use foreword_core::git::Repository;
 use foreword_core::notes::FOLDER;
 use foreword_core::notes::evidence::{Fate, History};
 
-/// All questions together take no longer; what is not known then stays so.
+/// The time limit for all questions of one synthesis together.
 const PATIENCE: Duration = Duration::from_secs(10);
 const OUTPUT_MAX: u64 = 16 << 20;
 
@@ -21,7 +22,7 @@ pub struct Git<'a> {
     root: &'a Path,
     until: Instant,
     is_there: bool,
-    /// Paths that are no longer, and where they went.
+    /// Paths that were removed (none) or moved, and where to.
     left: OnceCell<BTreeMap<String, Option<String>>>,
 }
 
@@ -39,12 +40,12 @@ impl<'a> Git<'a> {
         Repository::find(self.root)?.head().commit
     }
 
-    /// What was done since a commit, apart from the memory itself; the newest first.
+    /// Subjects of the commits since a commit, the newest first; commits to the memory itself are left out.
     pub fn subjects(&self, since: Option<&str>) -> Vec<String> {
         let without = format!(":(exclude){FOLDER}");
         let range = since.map_or_else(|| "HEAD".to_owned(), |it| format!("{it}..HEAD"));
         let log = |range| self.run(&["log", "-n200", "--format=%s", range, "--", ".", &without]);
-        // A commit that is no longer there: then it is all of them.
+        // If that commit no longer exists, all commits are listed.
         let log = log(&range).or_else(|| log("HEAD"));
         log.unwrap_or_default().lines().map(str::to_owned).collect()
     }
@@ -52,7 +53,7 @@ impl<'a> Git<'a> {
     fn left(&self) -> BTreeMap<String, Option<String>> {
         let names = ["-M", "--diff-filter=DR", "--name-status", "--relative"];
         let plain = ["--no-ext-diff", "--no-textconv"];
-        // `git diff` would refresh the index, which is the user's; this only reads it.
+        // `git diff` would write the user's index; `git diff-index` only reads it.
         let diff = [&["diff-index", "HEAD"][..], &names, &plain].concat();
         let log = [&["log", "--format="][..], &names, &plain].concat();
         let mut left = BTreeMap::new();
@@ -67,6 +68,9 @@ impl<'a> Git<'a> {
     }
 
     fn run(&self, arguments: &[&str]) -> Option<String> {
+        if !self.is_there {
+            return None;
+        }
         let left = self.until.checked_duration_since(Instant::now())?;
         let mut command = Command::new("git");
         for (name, _) in std::env::vars_os() {
@@ -83,19 +87,19 @@ impl<'a> Git<'a> {
             .stdin(Stdio::null())
             .stdout(Stdio::piped())
             .stderr(Stdio::null());
-        let mut child = command.spawn().ok().filter(|_| self.is_there)?;
+        let mut child = command.spawn().ok()?;
         let stdout = child.stdout.take()?;
-        let (tell, told) = mpsc::channel();
+        let (sender, receiver) = mpsc::channel();
         std::thread::spawn(move || {
             let mut bytes = Vec::new();
             let read = stdout.take(OUTPUT_MAX).read_to_end(&mut bytes);
-            tell.send(read.map(|_| bytes))
+            sender.send(read.map(|_| bytes))
         });
-        let bytes = told.recv_timeout(left);
+        let bytes = receiver.recv_timeout(left);
         let _ = child.kill();
         let ended = child.wait().ok()?;
         let text = String::from_utf8_lossy(&bytes.ok()?.ok()?).into_owned();
-        // Killed after its last word is as good as ended well.
+        // Its output was read to the end, so being killed above is no failure.
         ended.code().is_none_or(|it| it == 0).then_some(text)
     }
 }
@@ -107,7 +111,7 @@ impl History for Git<'_> {
         }
         let left = self.left.get_or_init(|| self.left());
         let mut path = path;
-        // Moved and moved again; a circle ends.
+        // A file may have been moved several times; the limit ends a circle.
         for _ in 0..8 {
             match left.get(path) {
                 Some(Some(to)) if self.root.join(to).exists() => return Fate::Moved(to.clone()),

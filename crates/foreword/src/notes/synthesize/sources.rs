@@ -20,7 +20,7 @@ const DOCUMENTS: [&str; 4] = ["md", "txt", "rst", "adoc"];
 
 pub struct Sources {
     pub notes: Vec<Taken>,
-    /// What could not be read, and notes that say nothing.
+    /// Messages about notes that could not be read or have no points.
     pub problems: Vec<String>,
     /// Path, and headings with first lines.
     pub docs: Vec<(String, String)>,
@@ -28,7 +28,7 @@ pub struct Sources {
     /// `Rust (Cargo.toml)`; empty where there is no code.
     pub languages: Vec<String>,
     pub folders: Vec<String>,
-    /// What was taken in, as it will be recorded.
+    /// Hashes of everything that was read, for the next run.
     pub record: Record,
     pub since: Option<String>,
 }
@@ -76,13 +76,13 @@ impl Sources {
         }
     }
 
-    /// Whether there is anything that the last synthesis did not have.
+    /// Whether a note, a document or a commit is new since the last synthesis.
     pub fn has_news(&self, last: &Record) -> bool {
         let moved = last.head != self.record.head && !self.commits.is_empty();
         last.notes != self.record.notes || last.docs != self.record.docs || moved
     }
 
-    /// What is true of the project without any note, in a line.
+    /// One line about the project: languages, folders and the last commit.
     pub fn lead(&self) -> Option<String> {
         let mut parts = Vec::new();
         if !self.languages.is_empty() {
@@ -112,12 +112,9 @@ fn modified(path: &Path) -> Option<Millis> {
 
 /// `_docs/`, else `docs/`, and the README: path and text.
 fn documents(root: &Path) -> BTreeMap<String, String> {
-    let mut folders = vec!["_docs", "docs"];
-    folders.retain(|it| root.join(it).is_dir());
-    let mut paths = match folders.first() {
-        Some(folder) => below(&root.join(folder), DEPTH_MAX),
-        None => Vec::new(),
-    };
+    let mut folders = ["_docs", "docs"].iter().map(|it| root.join(it));
+    let folder = folders.find(|it| it.is_dir());
+    let mut paths = folder.map_or_else(Vec::new, |it| below(&it, DEPTH_MAX));
     paths.retain(|path| {
         let ending = path.extension().unwrap_or_default();
         DOCUMENTS.iter().any(|it| *it == ending)

@@ -241,6 +241,8 @@ fn five_notes_are_synthesized_in_a_context_of_their_own_and_recalled() {
     ] {
         assert!(text.contains(words), "{words}: {text}");
     }
+    let record = std::fs::read_to_string(app.join("_memory/synthesis")).unwrap();
+    assert!(record.contains("by model\n"), "{record}");
     let written = tree(&app);
     talk.say("/synthesize");
     assert_same(&written, &tree(&app));
