@@ -8,9 +8,10 @@ use std::process::{Command, Stdio};
 use std::time::{Duration, Instant};
 
 use anyhow::{Context as _, ensure};
+use foreword_core::search::Loaded;
 use foreword_core::search::Query;
 use foreword_core::search::vectors::DIMENSIONS;
-use foreword_core::store::{Loaded, Store};
+use foreword_core::store::Store;
 use serde_json::{Value, json};
 
 use super::process::pass;

@@ -4,7 +4,7 @@ use foreword_core::model::{
     Derived, Event, EventKind, FileRole, Millis, Observation, ObservationType, Origin, Payload,
     Summary, TouchedFile, Turn,
 };
-use foreword_core::store::{Batch, Replaces, Store, Told};
+use foreword_core::store::{Batch, DerivedTurn, Replaces, Store};
 use uuid::Uuid;
 
 use super::speech::Speech;
@@ -42,7 +42,7 @@ pub fn fill(home: &Home, project: &str, observations: u32, shape: Shape) -> anyh
             at: now - ago,
         };
         let turns = 0..shape.prompts;
-        let turns: Vec<Told> = turns
+        let turns: Vec<DerivedTurn> = turns
             .map(|prompt| session.turn(prompt, shape, &mut speech))
             .collect();
         let events: Vec<Event> = turns
@@ -51,7 +51,7 @@ pub fn fill(home: &Home, project: &str, observations: u32, shape: Shape) -> anyh
             .collect();
         store.commit(&Batch {
             events: &events,
-            told: &turns,
+            turns: &turns,
             replaces: Replaces::Turns,
             provider: "offline",
             now: session.at,
@@ -67,7 +67,7 @@ pub struct Session<'a> {
 }
 
 impl Session<'_> {
-    fn turn(&self, prompt: u32, shape: Shape, speech: &mut Speech) -> Told {
+    fn turn(&self, prompt: u32, shape: Shape, speech: &mut Speech) -> DerivedTurn {
         let prompt_id = format!("prompt-{}-{prompt}", self.number);
         let asked = Payload {
             prompt: Some(speech.words(40)),
@@ -85,7 +85,7 @@ impl Session<'_> {
             prompt_id: Some(prompt_id),
             events: vec![event],
         };
-        Told::offline(turn, derived)
+        DerivedTurn::offline(turn, derived)
     }
 
     pub fn event(&self, kind: EventKind, prompt_id: &str, minute: u32, payload: Payload) -> Event {

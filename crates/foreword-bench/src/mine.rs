@@ -8,8 +8,9 @@
 use std::collections::BTreeSet;
 
 use anyhow::{Context as _, ensure};
+use foreword_core::search::Loaded;
 use foreword_core::search::{Filter, Meaning, Query, Sort, search, search_by_meaning};
-use foreword_core::store::{Loaded, Store};
+use foreword_core::store::Store;
 use foreword_embed::Model;
 
 use super::database::{self, Return};

@@ -11,9 +11,10 @@ use std::time::{Duration, Instant};
 
 use anyhow::Context as _;
 use foreword_core::model::{Event, EventKind, Millis, Payload};
+use foreword_core::search::Loaded;
 use foreword_core::search::vectors::Vectors;
 use foreword_core::search::{Filter, Found, Hit, Meaning, Query, Sort, search, search_by_meaning};
-use foreword_core::store::{Batch, Loaded, Replaces, Store};
+use foreword_core::store::{Batch, Replaces, Store};
 use foreword_embed::Model;
 use serde::Deserialize;
 use serde_json::{Map, Value, json};
@@ -232,7 +233,7 @@ fn remember(store: &mut Store, question: &Question, session: &Session) -> anyhow
         .collect();
     store.commit(&Batch {
         events: &events,
-        told: &[],
+        turns: &[],
         replaces: Replaces::Nothing,
         provider: "offline",
         now: at,

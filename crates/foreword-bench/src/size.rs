@@ -80,7 +80,7 @@ fn measured(observations: u32, events: u32) -> anyhow::Result<[f64; 2]> {
         let events: Vec<_> = (0..events).map(event).collect();
         store.commit(&Batch {
             events: &events,
-            told: &[],
+            turns: &[],
             replaces: Replaces::Turns,
             provider: "offline",
             now: at,

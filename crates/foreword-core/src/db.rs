@@ -11,10 +11,11 @@ use std::path::{Path, PathBuf};
 use std::time::Duration;
 
 use rusqlite::config::DbConfig;
+use rusqlite::functions::FunctionFlags;
 use rusqlite::{Connection, OpenFlags};
 use uuid::Uuid;
 
-use crate::fault;
+use crate::{fault, text};
 
 // SQLite before 3.51.3 can corrupt a WAL that is reset while another process reads it.
 const _: () = assert!(rusqlite::ffi::SQLITE_VERSION_NUMBER >= 3_051_003);
@@ -232,14 +233,24 @@ fn owned(path: &Path, migrations: &[Migration], backups: &Path) -> Result<Connec
          pragma foreign_keys = on;
          pragma journal_size_limit = 4194304;",
     )?;
-    // The triggers that keep the full text in step ask for the parts of words.
-    crate::search::register_parts(&connection)?;
+    register_parts(&connection)?;
     migrate(path, &connection, migrations, backups)?;
     // So it calls a format that it does not know.
     if connection.is_readonly("main")? {
         check_header(path)?;
     }
     Ok(connection)
+}
+
+/// Makes `parts(text)` known to SQL: the triggers that keep the full text in step call it.
+fn register_parts(connection: &Connection) -> rusqlite::Result<()> {
+    let flags = FunctionFlags::SQLITE_UTF8
+        | FunctionFlags::SQLITE_DETERMINISTIC
+        | FunctionFlags::SQLITE_INNOCUOUS;
+    connection.create_scalar_function(c"parts", 1, flags, |context| {
+        let text = context.get_raw(0).as_str_or_null()?;
+        Ok(text::words::parts(text.unwrap_or_default()))
+    })
 }
 
 /// The first bytes of a database say what it is.

@@ -14,6 +14,7 @@ mod conversation;
 pub mod evidence;
 mod keep;
 pub mod master;
+pub mod mirror;
 pub mod note;
 pub mod record;
 pub mod synthesis;
@@ -25,7 +26,7 @@ use std::path::{Path, PathBuf};
 use std::time::Duration;
 
 use crate::fault;
-use crate::search::is_in;
+use crate::text::is_in;
 pub use conversation::conversation;
 pub use keep::{Kept, keep};
 pub use note::{Note, Point, Problem};

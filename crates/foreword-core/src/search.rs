@@ -1,24 +1,28 @@
 //! Finds what was remembered, by its words and by its meaning.
 //!
-//! No query is an error and none is swallowed: whatever was typed becomes words (`words`),
+//! No query is an error and none is swallowed: whatever was typed becomes words (`text::words`),
 //! and a row that has one of them can be found. Rows with every word come first, then
 //! those with any, each by BM25 (`rank`).
 //!
 //! `choose` says which rows are looked at, `filter` narrows a search, `list` reads what was
-//! found. Where a model can say how near two texts are, `fuse` puts both into one order.
+//! found. Where a model can say how near two texts are, `fuse` puts both into one order; `chunks`
+//! and `embedded` keep the vectors that this needs. `related` finds observations near another one,
+//! `receipts` lists what agents were shown.
 
 mod about;
 mod choose;
 pub mod chunks;
 mod dates;
+mod embedded;
 mod filter;
 mod fresh;
 mod fuse;
 mod list;
 mod rank;
+mod receipts;
+mod related;
 mod sessions;
 pub mod vectors;
-mod words;
 
 use std::cmp::Ordering;
 use std::collections::HashMap;
@@ -26,20 +30,22 @@ use std::collections::HashMap;
 use rusqlite::named_params;
 use serde::{Deserialize, Serialize};
 
-pub(crate) use about::is_in;
 pub use about::{Match, about};
+pub use embedded::{Loaded, Unembedded};
 pub use filter::Filter;
 pub use fresh::{freshen, stale_factor};
 pub use fuse::{Meaning, search_by_meaning};
 pub use list::timeline;
 pub use rank::WEIGHTS;
+pub use receipts::ShownItem;
+pub use related::Related;
 pub use sessions::{HITS_PER_SESSION, SessionTitle, SummaryLine, sessions, sessions_of};
-pub(crate) use words::{Word, register as register_parts, words};
 
 use self::choose::{Asked, Candidate};
 use self::list::Order;
 use crate::model::{Freshness, Kind, Millis, ObservationType, Origin};
 use crate::store::Store;
+use crate::text::words::{self, Word};
 
 #[derive(Debug, Clone, PartialEq)]
 pub struct Query<'a> {

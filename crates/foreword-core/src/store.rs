@@ -1,48 +1,47 @@
-//! The memory itself: memory.db.
+//! The memory itself: memory.db, one file for each noun that has a table.
 //!
-//! The worker writes here, and what a person asked for by name: `redo`, `retry`, `projects`,
-//! the tools `remember` and `forget`. `turns` puts a claimed batch together with what is
-//! already known of its turns; `commit` stores what was derived, in one transaction with the
-//! ids and keys of the events it came from (`taken`); `kin` knows an insight again that is
-//! told once more, and marks a decision that was overtaken; `again` says what can be derived once
-//! more; `asked` remembers and forgets at somebody's word; `ledger` is what models cost;
-//! `read` answers questions, `vectors` keeps what search by meaning needs, `beside` and `related` say what else is to be known about an answer. `docs/schema.md` shows the tables.
+//! The worker writes here. Commands and the MCP server do too: what a person asks for by name
+//! (`redo`, `retry`, `projects`, `remember`, `forget`), what a call to a model cost, and before a
+//! search the notes that changed (`crate::notes::mirror`). `turns` puts a claimed batch together
+//! with what is already known of its turns; `commit` stores what was derived, in one transaction
+//! with the ids and keys of the events it came from (`events`); `kin` recognises an insight that
+//! is derived once more, and marks a decision that was overtaken; `redo` knows what can be derived
+//! again; `items` reads everything that has a number. `docs/schema.md` shows the tables.
 
-mod again;
-mod asked;
-mod beside;
 mod commit;
 mod digest;
+mod events;
 pub(crate) mod forgotten;
+mod items;
 pub mod kin;
 pub mod ledger;
-pub mod notes;
+mod observations;
 mod projects;
-mod read;
+mod prompts;
 mod receipts;
-mod related;
-mod taken;
+mod redo;
+mod remember;
+mod sessions;
+mod summaries;
 mod turns;
-mod vectors;
 
 use std::cell::OnceCell;
 use std::path::Path;
 
-use rusqlite::{Connection, named_params};
+use rusqlite::{Connection, Row, named_params};
+use serde::de::DeserializeOwned;
 
 use crate::db::{self, Guest, Migration, OpenError};
-use crate::model::{Event, Millis};
-pub use again::{HostSession, Kept, Made};
-pub use asked::Said;
-pub use beside::Beside;
-pub(crate) use commit::uuid_at;
-pub use commit::{Batch, Replaces, Told};
+use crate::model::Millis;
+pub use commit::{Batch, DerivedTurn, Replaces};
 pub use digest::{Digest, DigestPrompt};
+pub use items::{Item, ItemBody, ItemFreshness, Totals};
+pub(crate) use items::{next_item, uuid_at};
 pub use projects::Project;
-pub use read::{Item, ItemBody, Totals};
-pub use receipts::ShownItem;
-pub use related::Related;
-pub use vectors::{Loaded, Unembedded};
+pub(crate) use projects::upsert_project;
+pub use redo::{DerivedItem, WholeTurns};
+pub use remember::ToRemember;
+pub use sessions::HostSession;
 
 pub(crate) const MIGRATIONS: &[Migration] = &[Migration {
     number: 100,
@@ -110,35 +109,6 @@ impl Store {
         db::damage(&self.connection)
     }
 
-    /// Whether an event was taken in before: by its id (a crash between the two
-    /// databases) or by its key (a hook fired again).
-    pub fn knows(&self, event: &Event) -> rusqlite::Result<bool> {
-        if crate::fault::planted("processed-events-off") {
-            return Ok(false);
-        }
-        let mut statement = self.connection.prepare_cached(
-            "select exists (
-                 select 1 from processed_events where event_id = :id or key = :key
-             )",
-        )?;
-        statement.query_row(
-            named_params! {":id": event.id.to_string(), ":key": event.key},
-            |row| row.get(0),
-        )
-    }
-
-    /// The sessions that were silent for so long that the next `keep_house` calls them interrupted.
-    pub fn silent_sessions(&self, now: Millis) -> rusqlite::Result<Vec<String>> {
-        let mut statement = self.connection.prepare_cached(
-            "select host_session_id
-             from sessions
-             where state = 'active' and last_event_at < :before",
-        )?;
-        let rows =
-            statement.query_map(named_params! {":before": now - SILENCE}, |row| row.get(0))?;
-        rows.collect()
-    }
-
     /// What time alone changes: silent sessions, and what is past its keeping.
     pub fn keep_house(&self, now: Millis, events_kept: Millis) -> rusqlite::Result<()> {
         self.connection.execute(
@@ -195,6 +165,17 @@ impl Store {
     }
 }
 
+/// A list as JSON; the table's CHECK keeps it so.
+pub(crate) fn list<T: DeserializeOwned>(row: &Row<'_>, column: &str) -> rusqlite::Result<Vec<T>> {
+    let json: String = row.get(column)?;
+    Ok(serde_json::from_str(&json).unwrap_or_default())
+}
+
+pub(super) fn json<T: serde::Serialize>(value: &T) -> rusqlite::Result<String> {
+    serde_json::to_string(value)
+        .map_err(|error| rusqlite::Error::ToSqlConversionFailure(error.into()))
+}
+
 #[cfg(test)]
 mod tests {
     use super::*;
@@ -215,7 +196,7 @@ mod tests {
             host: "claude-code".to_owned(),
             id: "s".to_owned(),
         };
-        let said = Said {
+        let request = ToRemember {
             text: "The limit of kumquats is seven",
             kind: ObservationType::Decision,
             project: "github.com/acme/pay",
@@ -224,7 +205,7 @@ mod tests {
             now: 1,
         };
         let mut store = Store::open(&path, &backups).unwrap();
-        let id = store.remember(&said).unwrap();
+        let id = store.remember(&request).unwrap();
         let item = store.item(id).unwrap();
         drop(store);
 

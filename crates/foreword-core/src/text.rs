@@ -1,5 +1,7 @@
 //! Small things about text that several roads need to agree on.
 
+pub(crate) mod words;
+
 use std::borrow::Cow;
 use std::path::Path;
 
@@ -147,6 +149,12 @@ pub fn rfc3339(at: Millis) -> String {
 
 fn timestamp(at: Millis) -> jiff::Timestamp {
     jiff::Timestamp::from_millisecond(at).unwrap_or(jiff::Timestamp::UNIX_EPOCH)
+}
+
+/// Whether a word stands in a list, which is written as one text.
+pub(crate) fn is_in(list: &str, word: &str) -> bool {
+    // Most are in none, and to see that is quick.
+    list.contains(word) && list.split_ascii_whitespace().any(|it| it == word)
 }
 
 #[cfg(test)]

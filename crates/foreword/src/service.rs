@@ -21,11 +21,12 @@ use anyhow::{Context as _, bail, ensure};
 use foreword_core::capture;
 use foreword_core::db::OpenError;
 use foreword_core::model::Millis;
+use foreword_core::notes::mirror;
 use foreword_core::project::{self, Place};
 use foreword_core::queue::Queue;
 use foreword_core::search::{Filter, Hit, Sort, freshen, timeline};
 use foreword_core::spool;
-use foreword_core::store::{self, Item, Store};
+use foreword_core::store::{Item, Store};
 
 use crate::config::{self, HookSettings};
 use crate::home::{self, Home};
@@ -195,7 +196,7 @@ impl Reader {
         let (Some(project), Some(root)) = (self.project(), &self.place.root) else {
             return Ok(());
         };
-        let seen = store::notes::seen(root);
+        let seen = mirror::seen(root);
         match Store::look(&self.home.memory())? {
             Some(store) if !store.notes_differ(project, &seen)? => return Ok(()),
             None if seen.is_empty() => return Ok(()),

@@ -9,7 +9,7 @@ use rusqlite::named_params;
 
 use crate::model::{Freshness, Millis, TouchedFile};
 use crate::project::Place;
-use crate::store::Store;
+use crate::store::{Item, ItemBody, ItemFreshness, Store};
 
 /// The largest file that is read to compare it. Larger ones have no hash.
 const HASH_MAX: u64 = 131_072;
@@ -96,6 +96,29 @@ impl Store {
                 Ok(root.filter(|it| it.is_dir()))
             },
         )
+    }
+
+    /// The thing with this number; of an observation with how its files are now, seen from `here`.
+    pub fn item_from(&self, id: i64, here: &Place) -> rusqlite::Result<Option<Item>> {
+        let Some(mut item) = self.item(id)? else {
+            return Ok(None);
+        };
+        if matches!(item.body, ItemBody::Observation { .. }) {
+            let root = self.root_of(id, here)?;
+            let files = self.touched(id)?.into_iter();
+            let states: Vec<_> = files
+                .filter_map(|file| Some((look(root.as_deref(), &file)?, file.path)))
+                .collect();
+            item.freshness = Some(ItemFreshness {
+                stale: states.iter().map(|(state, _)| *state).max(),
+                stale_files: states
+                    .into_iter()
+                    .filter(|(state, _)| *state != Freshness::Fresh)
+                    .map(|(state, path)| (path, state))
+                    .collect(),
+            });
+        }
+        Ok(Some(item))
     }
 
     /// How an observation's files are now: as bad as the worst of them. None if unknown.

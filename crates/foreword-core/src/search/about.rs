@@ -7,10 +7,11 @@
 //! prompts in `testdata/need`.
 
 use super::choose::{Asked, Length, Matched, has};
-use super::words::{self, Word};
 use super::{Filter, Hit, list};
 use crate::model::Kind;
 use crate::store::Store;
+use crate::text::is_in;
+use crate::text::words::{self, Word};
 
 /// An observation that a text is about.
 #[derive(Debug, Clone, PartialEq)]
@@ -177,9 +178,3 @@ fn root(word: &str) -> String {
 const COMMON_WORDS: &str = include_str!("about/common.txt");
 /// Words of programming, whatever the program.
 const PLAIN_WORDS: &str = include_str!("about/plain.txt");
-
-/// Whether a word stands in a list, which is written as one text.
-pub(crate) fn is_in(list: &str, word: &str) -> bool {
-    // Most are in none, and to see that is quick.
-    list.contains(word) && list.split_ascii_whitespace().any(|it| it == word)
-}

@@ -13,9 +13,9 @@ use std::collections::BTreeSet;
 use rusqlite::{OptionalExtension as _, named_params};
 
 use super::rank::{self, Bm25};
-use super::words::Word;
 use super::{Answer, Filter, Hit, Query, Sort, best};
 use crate::store::Store;
+use crate::text::words::Word;
 
 /// At first the rarest terms choose, as many as are in so many rows together: one in so
 /// many of all, within bounds. With fewer the first choice is seldom enough, and a second

@@ -8,6 +8,13 @@ use serde::{Deserialize, Serialize};
 
 use crate::model::{Kind, Millis, ObservationType, Origin};
 
+/// Whether session `s` is of one of the projects, which are given by name or key.
+pub(super) const OF_PROJECTS: &str = "s.project_id in (
+     select id from projects where name in (select value from json_each(:projects))
+     union
+     select project_id from project_keys where key in (select value from json_each(:projects))
+ )";
+
 #[derive(Debug, Clone, Default, PartialEq, Eq, Serialize, Deserialize)]
 pub struct Filter {
     /// By name or key, any of them; none stands for all.
@@ -65,15 +72,7 @@ impl Filter {
         let mut clauses = Clauses::default();
         if let Some(projects) = &self.projects {
             let projects = serde_json::to_string(projects).unwrap_or_default();
-            clauses.add(
-                "s.project_id in (
-                     select id from projects where name in (select value from json_each(:projects))
-                     union
-                     select project_id from project_keys where key in (select value from json_each(:projects))
-                 )",
-                ":projects",
-                projects,
-            );
+            clauses.add(OF_PROJECTS, ":projects", projects);
         }
         clauses.add_some("t.kind = :kind", ":kind", self.kind);
         clauses.add_some("t.type = :type", ":type", self.observation_type);
@@ -147,7 +146,7 @@ impl Clauses {
         self.values.push((name, Box::new(value)));
     }
 
-    fn add_some(
+    pub fn add_some(
         &mut self,
         sql: &'static str,
         name: &'static str,

@@ -15,6 +15,7 @@ use super::{
 use crate::model::{Millis, Origin};
 use crate::search::vectors::{DIMENSIONS, Vector, Vectors};
 use crate::store::Store;
+use crate::text::words;
 
 /// What a search by meaning needs beside the memory.
 #[derive(Debug, Clone, Copy)]
@@ -66,7 +67,7 @@ pub fn search_by_meaning(
         offset: 0,
         ..query.clone()
     };
-    let words = super::words::words(query.words);
+    let words = words::words(query.words);
     if query.sort == Sort::Date || words.is_empty() {
         return search(store, query);
     }

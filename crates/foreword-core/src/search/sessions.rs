@@ -2,6 +2,7 @@
 
 use rusqlite::{Row, named_params};
 
+use super::filter::OF_PROJECTS;
 use super::{Filter, Hit, Query};
 use crate::model::Millis;
 use crate::store::Store;
@@ -63,20 +64,12 @@ fn read(
 ) -> rusqlite::Result<Vec<SessionTitle>> {
     let projects = filter.projects.as_ref();
     let projects = projects.map(|it| serde_json::to_string(it).unwrap_or_default());
-    let mut statement = store.connection.prepare_cached(
+    let sql = format!(
         "select s.id, s.host_session_id as session, s.title, p.name as project, s.last_event_at as at,
                 (select count(*) from observations o where o.session_id = s.id) as observations
          from sessions s
          left join projects p on p.id = s.project_id
-         where (
-               :projects is null
-               or p.name in (select value from json_each(:projects))
-               or exists (
-                   select 1
-                   from project_keys k
-                   where k.project_id = s.project_id and k.key in (select value from json_each(:projects))
-               )
-           )
+         where (:projects is null or {OF_PROJECTS})
            and (:session is null or substr(s.host_session_id, 1, length(:session)) = :session)
            and (:branch is null or s.branch = :branch)
            and (:since is null or s.last_event_at >= :since)
@@ -92,8 +85,9 @@ fn read(
                )
            end
          order by s.last_event_at desc, s.id desc
-         limit :limit",
-    )?;
+         limit :limit"
+    );
+    let mut statement = store.connection.prepare_cached(&sql)?;
     let rows = statement.query_map(
         named_params! {
             ":projects": projects,

@@ -1,13 +1,9 @@
-//! What a model is told of a session before it is asked about more of it, and what was
-//! derived of it so far.
+//! A session so far, for the question to a model about more of it.
 
-use std::collections::HashSet;
-
-use rusqlite::named_params;
-use uuid::Uuid;
+use rusqlite::{OptionalExtension as _, named_params};
 
 use super::Store;
-use crate::model::{Event, Millis, ObservationType};
+use crate::model::{Millis, ObservationType};
 
 /// A session so far, in few words.
 #[derive(Debug, Clone, Default, PartialEq, Eq)]
@@ -114,43 +110,7 @@ impl Store {
              order by at desc
              limit 1",
         )?;
-        let mut rows = statement.query(named_params! {":session": session, ":before": before})?;
-        rows.next()?.map(|row| row.get(0)).transpose()
-    }
-
-    /// Those of a session's kept events that a model has taken in.
-    pub fn taken_in_by_models(
-        &self,
-        host: &str,
-        host_session_id: &str,
-    ) -> rusqlite::Result<HashSet<Uuid>> {
-        let Some(session) = self.session_id(host, host_session_id)? else {
-            return Ok(HashSet::new());
-        };
-        let mut statement = self.connection.prepare_cached(
-            "select e.id
-             from events e
-             join processed_events p on p.event_id = e.id
-             where e.session_id = :session and p.provider <> 'offline'",
-        )?;
-        let rows = statement.query_map(named_params! {":session": session}, |row| {
-            row.get::<_, String>(0)
-        })?;
-        rows.map(|id| Ok(id?.parse().unwrap_or_default())).collect()
-    }
-
-    /// All events of a session that are still kept, in order of time.
-    pub fn kept(&self, host: &str, host_session_id: &str) -> rusqlite::Result<Vec<Event>> {
-        let Some(session) = self.session_id(host, host_session_id)? else {
-            return Ok(Vec::new());
-        };
-        let mut statement = self.connection.prepare_cached(
-            "select event
-             from events
-             where session_id = :session
-             order by at, id",
-        )?;
-        let rows = statement.query_map(named_params! {":session": session}, |row| row.get(0))?;
-        rows.collect()
+        let parameters = named_params! {":session": session, ":before": before};
+        statement.query_row(parameters, |row| row.get(0)).optional()
     }
 }

@@ -7,12 +7,13 @@ use std::fs::OpenOptions;
 use std::io::Write as _;
 use std::path::PathBuf;
 
-use rusqlite::{Connection, named_params};
+use rusqlite::{Connection, Transaction, named_params};
 use serde::{Deserialize, Serialize};
 
-use super::Store;
+use super::sessions::SessionRow;
+use super::{Store, json};
 use crate::db;
-use crate::model::Millis;
+use crate::model::{Millis, Observation};
 
 #[derive(Serialize, Deserialize)]
 struct Forgotten {
@@ -110,6 +111,40 @@ impl Store {
         let rows = statement.query_map(named_params! {":session": session}, |row| row.get(0))?;
         rows.collect()
     }
+}
+
+/// Whether somebody had this forgotten. Another model, or the same one asked again, words
+/// and numbers its insights otherwise; so one that rests on nothing but the events of what
+/// was forgotten is taken for it.
+pub(super) fn is_forgotten(
+    tx: &Transaction<'_>,
+    session: &SessionRow,
+    observation: &Observation,
+) -> rusqlite::Result<bool> {
+    let mut statement = tx.prepare_cached(
+        "select exists (
+             select 1
+             from forgotten
+             where session_id = :session
+               and (
+                   seed = :seed
+                   or json_array_length(:events) > 0
+                   and not exists (
+                       select 1
+                       from json_each(:events) as event
+                       where event.value not in (select value from json_each(forgotten.events))
+                   )
+               )
+         )",
+    )?;
+    statement.query_row(
+        named_params! {
+            ":session": session.id,
+            ":seed": observation.seed,
+            ":events": json(&observation.events)?,
+        },
+        |row| row.get(0),
+    )
 }
 
 fn failed(error: impl std::error::Error + Send + Sync + 'static) -> rusqlite::Error {

@@ -4,7 +4,7 @@
 //! The same insight told again is a row of `repeats`, not an observation. Such a row stands
 //! for the observation that it would have been: it goes when its turn is derived again
 //! without it, and if the first teller takes the insight back, the next one who told it has
-//! it. A decision that a newer one supersedes is marked. Called by `commit` and `asked`
+//! it. A decision that a newer one supersedes is marked. Called by `commit` and `remember`
 //! within their transactions, so that deriving again comes to the same.
 
 pub mod judge;
@@ -14,10 +14,13 @@ use std::collections::{BTreeSet, HashMap};
 
 use rusqlite::{OptionalExtension as _, Params, Row, Transaction, named_params};
 
-use super::commit::{SessionRow, Told, json, next_item, upsert_observation};
-use super::read::list;
+use super::commit::DerivedTurn;
+use super::items::next_item;
+use super::observations::upsert_observation;
+use super::sessions::SessionRow;
+use super::{json, list};
 use crate::model::{Kind, Millis, Observation, Origin};
-use crate::search::{Word, words};
+use crate::text::words::{Word, words};
 use judge::{Insight, Kinship, kinship};
 
 /// Titles are looked for by so many of their rarest words,
@@ -41,11 +44,11 @@ pub(super) struct Candidates {
 }
 
 impl Candidates {
-    pub fn of(tx: &Transaction<'_>, told: &[Told]) -> rusqlite::Result<Candidates> {
+    pub fn of(tx: &Transaction<'_>, turns: &[DerivedTurn]) -> rusqlite::Result<Candidates> {
         let mut candidates = Candidates::default();
-        for told in told {
-            for observation in &told.derived.observations {
-                candidates.look_up(tx, title(observation, told))?;
+        for derived in turns {
+            for observation in &derived.derived.observations {
+                candidates.look_up(tx, title(observation, derived))?;
             }
         }
         Ok(candidates)
@@ -80,8 +83,8 @@ impl Candidates {
 }
 
 /// What was said outright has no title of its own: all of it must be the same.
-fn title<'a>(observation: &'a Observation, told: &Told) -> &'a str {
-    match told.provenance.provider == Origin::User.as_str() {
+fn title<'a>(observation: &'a Observation, derived: &DerivedTurn) -> &'a str {
+    match derived.provenance.provider == Origin::User.as_str() {
         true => &observation.narrative,
         false => &observation.title,
     }
@@ -94,17 +97,19 @@ pub(super) fn keep_observation(
     session: &SessionRow,
     prompt: Option<i64>,
     observation: &Observation,
-    told: &Told,
+    derived: &DerivedTurn,
 ) -> rusqlite::Result<i64> {
     let known = known(tx, session, observation)?;
     if let Some((id, true)) = known {
         // Its links are as they should be.
-        upsert_observation(tx, id, session, prompt, observation, told)?;
+        upsert_observation(tx, id, session, prompt, observation, derived)?;
         return Ok(id);
     }
     let id = known.map(|(id, _)| id);
-    let relatives = relatives(tx, candidates, session, id, observation, told)?;
-    let twin = relatives.iter().find(|it| it.is_twin_of(observation, told));
+    let relatives = relatives(tx, candidates, session, id, observation, derived)?;
+    let twin = relatives
+        .iter()
+        .find(|it| it.is_twin_of(observation, derived));
     if let (None, Some(twin)) = (id, twin) {
         tx.prepare_cached(
             "insert into repeats (session_id, prompt_id, seed, observation_id, provider, events, at)
@@ -118,7 +123,7 @@ pub(super) fn keep_observation(
             ":prompt": prompt,
             ":seed": observation.seed,
             ":twin": twin.id,
-            ":provider": told.provenance.provider,
+            ":provider": derived.provenance.provider,
             ":events": json(&observation.events)?,
             ":at": observation.at,
         })?;
@@ -130,9 +135,9 @@ pub(super) fn keep_observation(
         Some(id) => id,
         None => next_item(tx, Kind::Observation, observation.at)?,
     };
-    upsert_observation(tx, id, session, prompt, observation, told)?;
+    upsert_observation(tx, id, session, prompt, observation, derived)?;
     link(tx, id, observation, &relatives)?;
-    let title = title(observation, told);
+    let title = title(observation, derived);
     candidates.stored.push((terms(title), id));
     Ok(id)
 }
@@ -176,9 +181,9 @@ impl Relative {
         self.superseded_at.is_none_or(|since| since > at)
     }
 
-    fn is_twin_of(&self, observation: &Observation, told: &Told) -> bool {
+    fn is_twin_of(&self, observation: &Observation, derived: &DerivedTurn) -> bool {
         // What the extractor tells of work is what was done: done otherwise it is news.
-        let is_news = told.provenance.provider == "offline"
+        let is_news = derived.provenance.provider == "offline"
             && observation.kind.is_work()
             && !self.has_same_facts;
         // Who comes back to a decision that was overtaken decides anew.
@@ -196,9 +201,9 @@ fn relatives(
     session: &SessionRow,
     id: Option<i64>,
     observation: &Observation,
-    told: &Told,
+    derived: &DerivedTurn,
 ) -> rusqlite::Result<Vec<Relative>> {
-    let title = title(observation, told);
+    let title = title(observation, derived);
     let paths: Vec<String> = observation.files.iter().map(|it| it.path.clone()).collect();
     let this = Insight {
         kind: observation.kind,

@@ -6,10 +6,11 @@
 
 use std::path::PathBuf;
 
-use rusqlite::named_params;
+use rusqlite::{OptionalExtension as _, Transaction, named_params};
 
-use super::Store;
+use super::{Store, list};
 use crate::model::Millis;
+use crate::project;
 
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Project {
@@ -34,11 +35,10 @@ impl Store {
              order by last_event_at desc, p.id",
         )?;
         let rows = statement.query_map([], |row| {
-            let keys: String = row.get("keys")?;
             Ok(Project {
                 id: row.get("id")?,
                 name: row.get("name")?,
-                keys: serde_json::from_str(&keys).unwrap_or_default(),
+                keys: list(row, "keys")?,
                 sessions: row.get("sessions")?,
                 observations: row.get("observations")?,
                 last_event_at: row.get("last_event_at")?,
@@ -109,4 +109,29 @@ impl Store {
         )?;
         Ok(())
     }
+}
+
+/// The project that has this key; a new one if none has.
+pub(crate) fn upsert_project(
+    tx: &Transaction<'_>,
+    key: &str,
+    now: Millis,
+) -> rusqlite::Result<i64> {
+    let known = tx
+        .prepare_cached("select project_id from project_keys where key = :key")?
+        .query_row(named_params! {":key": key}, |row| row.get(0))
+        .optional()?;
+    if let Some(known) = known {
+        return Ok(known);
+    }
+    let id = tx.query_row(
+        "insert into projects (name, created_at) values (:name, :now) returning id",
+        named_params! {":name": project::name(key), ":now": now},
+        |row| row.get(0),
+    )?;
+    tx.execute(
+        "insert into project_keys (key, project_id) values (:key, :id)",
+        named_params! {":key": key, ":id": id},
+    )?;
+    Ok(id)
 }

@@ -3,7 +3,9 @@
 use foreword_core::model::{Derived, Event, EventKind, Observation, ObservationType, Payload};
 use foreword_core::recall::index::{Request, Source, index};
 use foreword_core::search::{Filter, Query, Sort, search};
-use foreword_core::store::{Batch, HostSession, ItemBody, Replaces, Said, Store, Told};
+use foreword_core::store::{
+    Batch, DerivedTurn, HostSession, ItemBody, Replaces, Store, ToRemember,
+};
 
 use crate::queue::event;
 use crate::store::{observation, open};
@@ -57,7 +59,7 @@ fn tell(store: &mut Store, events: &[Event], observations: &[Observation], repla
     };
     let batch = Batch {
         events,
-        told: &[Told::offline(turn, derived)],
+        turns: &[DerivedTurn::offline(turn, derived)],
         replaces,
         provider: "offline",
         now: 1_000,
@@ -333,7 +335,7 @@ fn what_is_said_again_keeps_its_number_and_projects_do_not_mix() {
     let dir = tempfile::tempdir().unwrap();
     let mut memory = open(&dir);
     let mut say = |session: &str, project, text| {
-        let said = Said {
+        let said = ToRemember {
             text,
             kind: ObservationType::Decision,
             project,

@@ -4,8 +4,9 @@ use std::path::Path;
 
 use foreword_core::model::{Event, FileRole, Freshness, Observation, TouchedFile};
 use foreword_core::project::Place;
+use foreword_core::search::Related;
 use foreword_core::search::{Filter, Query, Sort, freshen, search};
-use foreword_core::store::{Related, Store};
+use foreword_core::store::Store;
 
 use crate::store::{observation, open, prompt, store};
 

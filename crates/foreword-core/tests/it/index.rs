@@ -2,7 +2,7 @@
 
 use foreword_core::model::{Derived, Event, EventKind, Payload, Summary};
 use foreword_core::recall::index::{Request, Source, index};
-use foreword_core::store::{Batch, Replaces, Store, Told};
+use foreword_core::store::{Batch, DerivedTurn, Replaces, Store};
 
 use crate::queue::event;
 
@@ -40,11 +40,11 @@ fn commit(store: &mut Store, events: &[Event], completed: &str) {
     };
     let turns: Vec<_> = turns
         .into_iter()
-        .map(|turn| Told::offline(turn, derived.clone()))
+        .map(|turn| DerivedTurn::offline(turn, derived.clone()))
         .collect();
     let batch = Batch {
         events,
-        told: &turns,
+        turns: &turns,
         replaces: Replaces::Turns,
         provider: "offline",
         now: 1,

@@ -6,7 +6,8 @@ use foreword_core::search::vectors::{DIMENSIONS, Vector, Vectors};
 use foreword_core::search::{
     Answer, Filter, Found, Matched, Meaning, Query, Sort, search_by_meaning,
 };
-use foreword_core::store::{Loaded, Store, Unembedded};
+use foreword_core::search::{Loaded, Unembedded};
+use foreword_core::store::Store;
 
 use crate::queue::event;
 use crate::store::{observation, open, outside, prompt, store};

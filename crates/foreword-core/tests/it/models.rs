@@ -6,7 +6,7 @@ use foreword_core::model::{
 };
 use foreword_core::queue::{Portion, Queue, Readiness};
 use foreword_core::store::ledger::{Answered, Entry, Failed, Spent, Streak};
-use foreword_core::store::{Batch, ItemBody, Replaces, Store, Told};
+use foreword_core::store::{Batch, DerivedTurn, HostSession, ItemBody, Replaces, Store};
 
 use crate::queue::event;
 
@@ -47,7 +47,7 @@ fn by_model(store: &mut Store, events: &[Event], title: &str, completed: &str, r
         completed: completed.into(),
         ..Summary::default()
     });
-    let told = Told {
+    let told = DerivedTurn {
         turn,
         derived: Derived {
             observations: vec![observation],
@@ -62,7 +62,7 @@ fn by_model(store: &mut Store, events: &[Event], title: &str, completed: &str, r
     store
         .commit(&Batch {
             events,
-            told: &[told],
+            turns: &[told],
             replaces,
             provider: "claude",
             now: 100,
@@ -145,7 +145,12 @@ fn what_is_derived_again_replaces_what_was_there_and_keeps_its_number() {
         .map(|(id, title)| (*id, title.replace("wrong", "right")))
         .collect();
     assert_eq!(titles(&store), expected);
-    assert_eq!(store.kept("claude-code", "s").unwrap().len(), 4);
+    let session = HostSession {
+        host: "claude-code".to_owned(),
+        id: "s".to_owned(),
+    };
+    let kept = store.whole_turns(&session, None).unwrap();
+    assert_eq!((kept.turns, kept.events.len()), (2, 4));
 
     // Cut in other places, it is another observation, and the old one goes.
     by_model(&mut store, &events[1..], "anew", "Anew", Replaces::Events);

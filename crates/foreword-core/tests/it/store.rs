@@ -5,7 +5,7 @@ use foreword_core::model::{
     TouchedFile,
 };
 use foreword_core::search::{Filter, Query, Sort, search};
-use foreword_core::store::{Batch, ItemBody, Replaces, Store, Told};
+use foreword_core::store::{Batch, DerivedTurn, ItemBody, Replaces, Store};
 
 use crate::queue::event;
 
@@ -78,13 +78,13 @@ pub fn store(
                 observations: derive(turn.events.len()),
                 summary: turn.prompt_id.is_some().then(Summary::default),
             };
-            Told::offline(turn, derived)
+            DerivedTurn::offline(turn, derived)
         })
         .collect();
     store
         .commit(&Batch {
             events,
-            told: &turns,
+            turns: &turns,
             replaces: Replaces::Turns,
             provider: "offline",
             now: 100,
@@ -316,7 +316,7 @@ fn a_session_is_its_new_turns_and_the_whole_ones_before() {
     store(&mut memory, &first, |_| vec![]);
     let second = [prompt(3, "p2", "two"), tool(4, "p2")];
     let shape = |memory: &Store| -> Vec<(Option<String>, usize)> {
-        let turns = memory.session(&second).unwrap();
+        let turns = memory.recent_turns(&second).unwrap();
         let shapes = turns.into_iter().map(|it| (it.prompt_id, it.events.len()));
         shapes.collect()
     };
@@ -344,7 +344,7 @@ fn an_insight_that_a_later_turn_takes_over_keeps_its_number() {
         [prompt(1, "p1", "one"), tool(2, "p1")],
         [prompt(3, "p2", "two"), tool(4, "p2")],
     ] {
-        let turns = memory.session(&events).unwrap();
+        let turns = memory.recent_turns(&events).unwrap();
         let last = turns.len() - 1;
         let turns: Vec<_> = turns
             .into_iter()
@@ -356,13 +356,13 @@ fn an_insight_that_a_later_turn_takes_over_keeps_its_number() {
                     observations,
                     summary: Some(Summary::default()),
                 };
-                Told::offline(turn, derived)
+                DerivedTurn::offline(turn, derived)
             })
             .collect();
         memory
             .commit(&Batch {
                 events: &events,
-                told: &turns,
+                turns: &turns,
                 replaces: Replaces::Turns,
                 provider: "offline",
                 now: 100,

@@ -6,8 +6,9 @@
 use std::fmt::Write as _;
 
 use foreword_core::model::{Freshness, Kind};
+use foreword_core::search::Related;
 use foreword_core::search::{Hit, SessionTitle};
-use foreword_core::store::{Item, Related};
+use foreword_core::store::Item;
 use foreword_core::text;
 
 use crate::service::frame::{self, Part, framed};

@@ -3,7 +3,7 @@
 use anyhow::{Context as _, bail, ensure};
 use foreword_core::model::{Kind, ObservationType};
 use foreword_core::redact::redact;
-use foreword_core::store::{HostSession, Item, ItemBody, Said, Store};
+use foreword_core::store::{HostSession, Item, ItemBody, Store, ToRemember};
 
 use super::answer;
 use super::arguments::{Forget, Observations, Recall, Remember, Search, Timeline};
@@ -112,7 +112,7 @@ pub fn remember(reader: &Reader, asked: &Remember) -> anyhow::Result<String> {
         },
     };
     let hash = blake3::hash(redacted.text.as_bytes()).to_hex();
-    let id = store_to_write()?.remember(&Said {
+    let id = store_to_write()?.remember(&ToRemember {
         text: &redacted.text,
         kind,
         project,

@@ -10,8 +10,9 @@ use std::path::Path;
 use std::sync::mpsc;
 use std::time::{Duration, Instant};
 
+use foreword_core::search::Related;
 use foreword_core::search::{Filter, Found, Query, Sort};
-use foreword_core::store::{Related, Store};
+use foreword_core::store::Store;
 use serde::{Deserialize, Serialize};
 
 use crate::config::Config;

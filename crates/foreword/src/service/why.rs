@@ -3,8 +3,9 @@
 use foreword_core::model::Freshness;
 use foreword_core::recall::freshness;
 use foreword_core::recall::index::{self, Request, Source, Weighed};
+use foreword_core::search::ShownItem;
 use foreword_core::search::{Filter, Hit};
-use foreword_core::store::{Item, ShownItem};
+use foreword_core::store::Item;
 
 use super::Reader;
 use super::embed_client::Ranking;

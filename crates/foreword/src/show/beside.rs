@@ -1,7 +1,8 @@
 //! How it is said that something no longer fits its files, and what is related to it.
 
 use foreword_core::model::Freshness;
-use foreword_core::store::{Item, Related};
+use foreword_core::search::Related;
+use foreword_core::store::Item;
 use foreword_core::text;
 
 /// Said after a title; nothing where all is as it was, or nobody knows.
@@ -15,7 +16,7 @@ pub fn mark(freshness: Option<Freshness>) -> &'static str {
 
 /// Files by name, each with what became of it.
 pub fn files(files: &[String], item: &Item) -> String {
-    let stale = item.beside.as_ref().map(|it| &it.stale_files);
+    let stale = item.freshness.as_ref().map(|it| &it.stale_files);
     let files = files
         .iter()
         .map(|file| match stale.and_then(|it| it.get(file)) {

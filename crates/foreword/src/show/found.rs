@@ -207,7 +207,7 @@ pub fn facts(item: &Item) -> String {
             facts,
             ..
         } => {
-            let mark = mark(item.beside.as_ref().and_then(|it| it.stale));
+            let mark = mark(item.freshness.as_ref().and_then(|it| it.stale));
             page.text("", &format!("#{} {type}: {title}{mark}", item.id));
             page.text("  ", subtitle);
             for fact in facts {

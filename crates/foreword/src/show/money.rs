@@ -3,7 +3,7 @@
 use std::fmt::Write as _;
 
 use foreword_core::model::Kind;
-use foreword_core::store::Made;
+use foreword_core::store::DerivedItem;
 use foreword_core::store::ledger::{Cost, StoodIn};
 use foreword_core::text::{self, count, one_line};
 use serde_json::{Value, json};
@@ -184,7 +184,12 @@ pub fn bill_json(bill: &Bill) -> Value {
     })
 }
 
-pub fn redo_plan(subject: &RedoTarget, provider: Name, plan: &Plan, made: &[Made]) -> String {
+pub fn redo_plan(
+    subject: &RedoTarget,
+    provider: Name,
+    plan: &Plan,
+    made: &[DerivedItem],
+) -> String {
     let mut out = String::new();
     let _ = writeln!(
         out,
@@ -213,10 +218,11 @@ pub fn redone(
     subject: &RedoTarget,
     provider: Name,
     redone: Redone,
-    before: &[Made],
-    after: &[Made],
+    before: &[DerivedItem],
+    after: &[DerivedItem],
 ) -> String {
-    let is_in = |made: &Made, others: &[Made]| others.iter().any(|it| it.id == made.id);
+    let is_in =
+        |made: &DerivedItem, others: &[DerivedItem]| others.iter().any(|it| it.id == made.id);
     let mut out = String::new();
     let _ = writeln!(
         out,
@@ -248,7 +254,7 @@ fn gone(subject: &RedoTarget) -> String {
     }
 }
 
-fn numbers<'a>(made: impl Iterator<Item = &'a Made>) -> String {
+fn numbers<'a>(made: impl Iterator<Item = &'a DerivedItem>) -> String {
     let words = made.map(|made| match made.kind {
         Kind::Summary => format!("#{} (summary)", made.id),
         _ => format!("#{}", made.id),

@@ -3,8 +3,8 @@
 use std::fmt::Write as _;
 
 use foreword_core::recall::index::{Fate, Index, Weighed};
+use foreword_core::search::ShownItem;
 use foreword_core::search::{Matched, SUPERSEDED, stale_factor};
-use foreword_core::store::ShownItem;
 use foreword_core::text::{self, count, one_line};
 use serde_json::{Value, json};
 

@@ -9,7 +9,7 @@
 use foreword_core::model::{Derived, Event, EventKind, FailureKind, Millis, Turn};
 use foreword_core::queue::{Claim, Portion};
 use foreword_core::store::ledger::Entry;
-use foreword_core::store::{Batch, Digest, Replaces, Store, Told};
+use foreword_core::store::{Batch, DerivedTurn, Digest, Replaces, Store};
 
 use crate::agent::compress::{Compressed, Compressor, Trouble};
 use crate::agent::leash::{Leash, Word};
@@ -140,7 +140,7 @@ impl Deriver {
         self.store
             .commit(&Batch {
                 events: &new,
-                told: &told,
+                turns: &told,
                 replaces,
                 provider: provider.as_str(),
                 now,
@@ -173,7 +173,7 @@ impl Deriver {
         self.store
             .commit(&Batch {
                 events,
-                told: &told,
+                turns: &told,
                 replaces: Replaces::Events,
                 provider: provider.as_str(),
                 now,
@@ -187,7 +187,7 @@ impl Deriver {
         events: &[Event],
         turn_over: bool,
         before: Millis,
-    ) -> Result<Vec<Told>, Failure> {
+    ) -> Result<Vec<DerivedTurn>, Failure> {
         let Some(last) = events.last() else {
             return Ok(Vec::new());
         };
@@ -298,14 +298,14 @@ fn summed_up_at(turn: &Turn, digest: &Digest) -> Option<Millis> {
 
 /// Puts each observation with the turn that the first event it rests on belongs to; the
 /// summary is of the last one.
-fn by_turn(turns: &[Turn], compressed: Compressed) -> Vec<Told> {
+fn by_turn(turns: &[Turn], compressed: Compressed) -> Vec<DerivedTurn> {
     let Compressed {
         derived,
         provenance,
     } = compressed;
-    let mut told: Vec<Told> = turns
+    let mut told: Vec<DerivedTurn> = turns
         .iter()
-        .map(|turn| Told {
+        .map(|turn| DerivedTurn {
             turn: turn.clone(),
             derived: Derived::default(),
             provenance: provenance.clone(),
@@ -329,11 +329,11 @@ fn by_turn(turns: &[Turn], compressed: Compressed) -> Vec<Told> {
 }
 
 /// What `offline` says of events, beside whatever models have told of the session.
-fn offline_told(store: &Store, new: &[Event]) -> Result<Vec<Told>, Failure> {
+fn offline_told(store: &Store, new: &[Event]) -> Result<Vec<DerivedTurn>, Failure> {
     let Some(first) = new.first() else {
         return Ok(Vec::new());
     };
-    let session = store.session(new).map_err(failure)?;
+    let session = store.recent_turns(new).map_err(failure)?;
     let by_models = store
         .taken_in_by_models(&first.host, &first.host_session_id)
         .map_err(failure)?;
@@ -341,7 +341,7 @@ fn offline_told(store: &Store, new: &[Event]) -> Result<Vec<Told>, Failure> {
         .digest(&first.host, &first.host_session_id, Millis::MAX)
         .map_err(failure)?;
     let mut told = derive_session(session, new)?;
-    for Told { turn, derived, .. } in &mut told {
+    for DerivedTurn { turn, derived, .. } in &mut told {
         derived.observations.retain(|it| {
             it.events.is_empty() || !it.events.iter().all(|event| by_models.contains(event))
         });
@@ -361,8 +361,8 @@ fn offline_told(store: &Store, new: &[Event]) -> Result<Vec<Told>, Failure> {
 }
 
 /// The same of events that were taken in before, whoever told of them then.
-fn offline_again(store: &Store, events: &[Event]) -> Result<Vec<Told>, Failure> {
-    let session = store.session(events).map_err(failure)?;
+fn offline_again(store: &Store, events: &[Event]) -> Result<Vec<DerivedTurn>, Failure> {
+    let session = store.recent_turns(events).map_err(failure)?;
     let after = offline_derive(&session)?;
     let told = session.into_iter().zip(after);
     let again = |turn: &Turn| {
@@ -372,20 +372,24 @@ fn offline_again(store: &Store, events: &[Event]) -> Result<Vec<Told>, Failure> 
     };
     Ok(told
         .filter(|(turn, _)| again(turn))
-        .map(|(turn, derived)| Told::offline(turn, derived))
+        .map(|(turn, derived)| DerivedTurn::offline(turn, derived))
         .collect())
 }
 
 /// Every turn has a summary, if only a plain one, until a model sums it up. What a model
 /// wrote stays until a model writes another: also while a turn is done again in parts.
-fn floor_beside(store: &Store, new: &[Event], told: &[Told]) -> Result<Vec<Told>, Failure> {
+fn floor_beside(
+    store: &Store,
+    new: &[Event],
+    told: &[DerivedTurn],
+) -> Result<Vec<DerivedTurn>, Failure> {
     let Some(first) = new.first() else {
         return Ok(Vec::new());
     };
     let digest = store
         .digest(&first.host, &first.host_session_id, Millis::MAX)
         .map_err(failure)?;
-    let session = store.session(new).map_err(failure)?;
+    let session = store.recent_turns(new).map_err(failure)?;
     let derived = offline_derive(&session)?;
     let is_new = |turn: &Turn| {
         turn.events
@@ -407,13 +411,13 @@ fn floor_beside(store: &Store, new: &[Event], told: &[Told]) -> Result<Vec<Told>
                 observations: Vec::new(),
                 summary: derived.summary,
             };
-            Told::offline(turn, summary)
+            DerivedTurn::offline(turn, summary)
         })
         .collect())
 }
 
 /// The turns that have new events, and the earlier ones that these put in another light.
-fn derive_session(session: Vec<Turn>, new: &[Event]) -> Result<Vec<Told>, Failure> {
+fn derive_session(session: Vec<Turn>, new: &[Event]) -> Result<Vec<DerivedTurn>, Failure> {
     let is_new = |event: &Event| new.iter().any(|it| it.id == event.id);
     let known: Vec<Turn> = session
         .iter()
@@ -431,7 +435,7 @@ fn derive_session(session: Vec<Turn>, new: &[Event]) -> Result<Vec<Told>, Failur
     let turns = session.into_iter().zip(after).zip(before);
     Ok(turns
         .filter(|((turn, after), before)| turn.events.iter().any(is_new) || after != before)
-        .map(|((turn, derived), _)| Told::offline(turn, derived))
+        .map(|((turn, derived), _)| DerivedTurn::offline(turn, derived))
         .collect())
 }
 

@@ -19,8 +19,9 @@ use std::time::{Duration, SystemTime};
 
 use anyhow::Context as _;
 use foreword_core::model::Millis;
+use foreword_core::search::{Loaded, Unembedded};
 use foreword_core::search::{Meaning, Query, Sort, search_by_meaning};
-use foreword_core::store::{Loaded, Store, Unembedded};
+use foreword_core::store::Store;
 use foreword_core::text;
 use foreword_embed::{Model, WEIGHTS};
 

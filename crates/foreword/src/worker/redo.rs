@@ -6,7 +6,7 @@
 
 use anyhow::{Context as _, bail};
 use foreword_core::model::{Event, EventKind, Turn};
-use foreword_core::store::{Digest, HostSession, Kept, Store};
+use foreword_core::store::{Digest, HostSession, Store, WholeTurns};
 use foreword_core::text;
 
 use super::derive::{Deriver, Failure, says_something};
@@ -18,7 +18,7 @@ use crate::home::{self, Home};
 /// The session or turn to derive from again, with its events.
 pub struct RedoTarget {
     pub session: HostSession,
-    pub kept: Kept,
+    pub kept: WholeTurns,
 }
 
 /// What was done again.

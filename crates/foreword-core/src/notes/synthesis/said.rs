@@ -5,11 +5,11 @@ use std::sync::LazyLock;
 
 use super::{Kind, Taken};
 use crate::notes::note::Point;
-use crate::search::is_in;
 use crate::store::kin::words::{
     DENIES, GIVES_UP, Words, as_written, content, is_negated, is_number, named_after, plain, tokens,
 };
 use crate::text;
+use crate::text::is_in;
 
 #[derive(Debug, Clone)]
 pub struct Said {

@@ -7,9 +7,9 @@ use std::collections::{BTreeMap, BTreeSet};
 
 use super::Statement;
 use super::said::{bare, subject};
-use crate::search::is_in;
 use crate::store::kin::words::{content, is_number};
 use crate::text;
+use crate::text::is_in;
 
 const FEW: usize = 6;
 const THEMES_MAX: usize = 8;

@@ -12,7 +12,7 @@ use super::words::{
     Words, as_written, common, content, covers, is_negated, is_number, named_after, tokens,
 };
 use crate::model::ObservationType;
-use crate::search::is_in;
+use crate::text::is_in;
 
 /// What an insight says, as far as it can be compared.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]

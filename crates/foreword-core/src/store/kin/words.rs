@@ -3,7 +3,8 @@
 use std::collections::BTreeSet;
 use std::sync::LazyLock;
 
-use crate::search::{Word, is_in, words};
+use crate::text::is_in;
+use crate::text::words::{Word, words};
 
 pub type Words = BTreeSet<String>;
 

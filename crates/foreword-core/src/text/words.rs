@@ -1,4 +1,4 @@
-//! What the words of a query and of a text are.
+//! The words of a query and of a text, as full-text search sees them.
 //!
 //! FTS5 cuts text at everything that is no letter or digit and stems what is left, which
 //! takes `snake_case`, `path/to/x.rs` and `Vec<String>` apart as they should be. Three
@@ -7,9 +7,6 @@
 //! for a word as it stands and for its parts.
 
 use std::collections::HashSet;
-
-use rusqlite::Connection;
-use rusqlite::functions::FunctionFlags;
 
 /// A word of a query: as it stands, and what it is made of if that is more than one thing.
 #[derive(Debug, Clone, PartialEq, Eq)]
@@ -52,7 +49,7 @@ pub(crate) fn words(query: &str) -> Vec<Word> {
 }
 
 /// The single characters of words in languages without spaces: the last thing to ask for.
-pub(super) fn characters(words: &[Word]) -> Vec<Word> {
+pub(crate) fn characters(words: &[Word]) -> Vec<Word> {
     let characters = words.iter().flat_map(|word| word.whole.chars());
     let mut seen = HashSet::new();
     characters
@@ -65,7 +62,7 @@ pub(super) fn characters(words: &[Word]) -> Vec<Word> {
 }
 
 /// What a text's words are made of, for the column beside them.
-fn parts(text: &str) -> String {
+pub(crate) fn parts(text: &str) -> String {
     let mut out = String::new();
     let mut push = |part: &str| {
         out.push_str(part);
@@ -83,17 +80,6 @@ fn parts(text: &str) -> String {
             .for_each(|name| push(name));
     }
     out
-}
-
-/// Makes `parts(text)` known to SQL, for the triggers that fill the column.
-pub(crate) fn register(connection: &Connection) -> rusqlite::Result<()> {
-    let flags = FunctionFlags::SQLITE_UTF8
-        | FunctionFlags::SQLITE_DETERMINISTIC
-        | FunctionFlags::SQLITE_INNOCUOUS;
-    connection.create_scalar_function(c"parts", 1, flags, |context| {
-        let text = context.get_raw(0).as_str_or_null()?;
-        Ok(parts(text.unwrap_or_default()))
-    })
 }
 
 /// Runs of letters and digits, each with the text after it.

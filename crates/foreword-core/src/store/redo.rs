@@ -1,25 +1,18 @@
-//! What can be derived from again: whose events are still kept, and what was made of them.
+//! What can be derived from again: the turns whose events are still kept, and what was derived.
 //!
-//! Events go after some days, the oldest first, so a turn can be kept by half. Half a
-//! turn would tell another story: only whole ones are handed out.
+//! Events go after some days, the oldest first, so a turn can be kept by half. From half a turn
+//! something else would be derived: only whole ones are handed out.
 
 use std::collections::BTreeSet;
 
-use rusqlite::named_params;
+use rusqlite::{OptionalExtension as _, named_params};
 
-use super::Store;
+use super::{HostSession, Store, json};
 use crate::model::{Event, EventKind, Kind};
-
-/// A session, as its host names it.
-#[derive(Debug, Clone, PartialEq, Eq)]
-pub struct HostSession {
-    pub host: String,
-    pub id: String,
-}
 
 /// The events of whole turns, in order of time.
 #[derive(Debug, Clone, Default, PartialEq, Eq)]
-pub struct Kept {
+pub struct WholeTurns {
     pub events: Vec<Event>,
     pub turns: usize,
     /// Turns of which events are gone.
@@ -28,71 +21,32 @@ pub struct Kept {
 
 /// An observation or a summary, by its number.
 #[derive(Debug, Clone, PartialEq, Eq, PartialOrd, Ord)]
-pub struct Made {
+pub struct DerivedItem {
     pub id: i64,
     pub kind: Kind,
     pub title: String,
-    /// Who worded it.
+    /// Who derived it.
     pub provider: String,
 }
 
 impl Store {
-    /// The sessions whose id begins so, the latest first; the one that is called so alone,
-    /// if there is one.
-    pub fn sessions_named(&self, prefix: &str) -> rusqlite::Result<Vec<HostSession>> {
-        let mut statement = self.connection.prepare_cached(
-            "select host, host_session_id
-             from sessions
-             where substr(host_session_id, 1, length(:prefix)) = :prefix
-             order by last_event_at desc
-             limit 20",
-        )?;
-        let rows = statement.query_map(named_params! {":prefix": prefix}, |row| {
-            Ok(HostSession {
-                host: row.get(0)?,
-                id: row.get(1)?,
-            })
-        })?;
-        let mut sessions = rows.collect::<rusqlite::Result<Vec<_>>>()?;
-        if sessions.iter().any(|session| session.id == prefix) {
-            sessions.retain(|session| session.id == prefix);
-        }
-        Ok(sessions)
-    }
-
-    /// The session that something with a number belongs to.
-    pub fn session_of(&self, item: i64) -> rusqlite::Result<Option<HostSession>> {
-        let mut statement = self.connection.prepare_cached(
-            "select s.host, s.host_session_id
-             from sessions s
-             where s.id = coalesce(
-                 (select session_id from observations where id = :item),
-                 (select session_id from summaries where id = :item),
-                 (select session_id from prompts where id = :item))",
-        )?;
-        let mut rows = statement.query(named_params! {":item": item})?;
-        let session = rows.next()?.map(|row| {
-            Ok(HostSession {
-                host: row.get(0)?,
-                id: row.get(1)?,
-            })
-        });
-        session.transpose()
-    }
-
-    /// The turns of a session that are kept whole; only the one that a thing with a number
-    /// belongs to, if one is given.
-    pub fn whole_turns(&self, session: &HostSession, item: Option<i64>) -> rusqlite::Result<Kept> {
+    /// The turns of a session that are kept whole; if an item is given, only the turn that it
+    /// belongs to.
+    pub fn whole_turns(
+        &self,
+        session: &HostSession,
+        item: Option<i64>,
+    ) -> rusqlite::Result<WholeTurns> {
         let Some(session) = self.session_id(&session.host, &session.id)? else {
-            return Ok(Kept::default());
+            return Ok(WholeTurns::default());
         };
         let only = item.map(|item| self.turn_of(item)).transpose()?;
-        let mut kept = Kept::default();
+        let mut kept = WholeTurns::default();
         for turn in self.turns_of(session)? {
             if only.as_ref().is_some_and(|only| *only != turn) {
                 continue;
             }
-            let events = self.events_of(session, turn.as_deref())?;
+            let events = self.events_of_turn(session, turn.as_deref())?;
             // The oldest goes first: with it the turn is whole.
             let whole = match &turn {
                 Some(_) => events.iter().any(|it| it.kind == EventKind::Prompt),
@@ -133,22 +87,8 @@ impl Store {
                  (select prompt_id from summaries where id = :item),
                  :item)",
         )?;
-        let mut rows = statement.query(named_params! {":item": item})?;
-        Ok(rows.next()?.map(|row| row.get(0)).transpose()?.flatten())
-    }
-
-    fn events_of(&self, session: i64, turn: Option<&str>) -> rusqlite::Result<Vec<Event>> {
-        let mut statement = self.connection.prepare_cached(
-            "select event
-             from events
-             where session_id = :session and turn is :turn
-             order by at, id",
-        )?;
-        let rows = statement
-            .query_map(named_params! {":session": session, ":turn": turn}, |row| {
-                row.get(0)
-            })?;
-        rows.collect()
+        let turn = statement.query_row(named_params! {":item": item}, |row| row.get(0));
+        Ok(turn.optional()?.flatten())
     }
 
     /// Whether a session began with this event.
@@ -162,13 +102,13 @@ impl Store {
     }
 
     /// What was derived from these events of one session.
-    pub fn made_of(&self, events: &[Event]) -> rusqlite::Result<Vec<Made>> {
+    pub fn made_of(&self, events: &[Event]) -> rusqlite::Result<Vec<DerivedItem>> {
         let Some(first) = events.first() else {
             return Ok(Vec::new());
         };
         let session = self.session_id(&first.host, &first.host_session_id)?;
-        let ids: BTreeSet<String> = events.iter().map(|event| event.id.to_string()).collect();
-        let ids = serde_json::to_string(&ids).unwrap_or_default();
+        let ids: BTreeSet<_> = events.iter().map(|event| event.id).collect();
+        let ids = json(&ids)?;
         let mut statement = self.connection.prepare_cached(
             "select id, 'observation' as kind, title, provider
              from observations
@@ -192,7 +132,7 @@ impl Store {
         )?;
         let rows =
             statement.query_map(named_params! {":session": session, ":ids": ids}, |row| {
-                Ok(Made {
+                Ok(DerivedItem {
                     id: row.get(0)?,
                     kind: row.get(1)?,
                     title: row.get(2)?,

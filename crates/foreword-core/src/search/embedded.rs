@@ -1,14 +1,14 @@
-//! What items say, as vectors: one row an item, with all its records.
+//! Which items have vectors: one row an item, with the vectors of all its chunks (`chunks`).
 //!
-//! The worker embeds what has none (`crate::search::chunks` says as which texts), and what lacks
-//! them is the only state: a text that changes loses its vectors by a trigger, those of
-//! another model or damaged ones are dropped, and both are then made like any other.
+//! The worker embeds the items that have none. That is the only state: an item whose text changes
+//! loses its vectors by a trigger, vectors of another model and damaged ones are dropped, and all
+//! of them are then made like those of a new item.
 
 use rusqlite::{TransactionBehavior, named_params};
 
-use super::{ItemBody, Store};
-use crate::search::chunks::{self, records};
-use crate::search::vectors::{Vector, Vectors};
+use super::chunks::{self, records};
+use super::vectors::{Vector, Vectors};
+use crate::store::{ItemBody, Store};
 
 /// An item that has no vectors yet, and the texts that they are to be made of.
 #[derive(Debug, Clone, PartialEq, Eq)]

@@ -1,7 +1,7 @@
-//! The mirror of a project's notes, so that a search finds them by number.
+//! The mirror of a project's notes in memory.db, so that a search finds them by number.
 //!
-//! The files are the memory; here is what they said when somebody last looked. Whoever
-//! searches looks first: names, sizes and times say what changed, and only that is read.
+//! The files are the memory; the table `notes` has their content as of the last look. A search
+//! looks first: names, sizes and times show what changed, and only that is read.
 
 use std::collections::HashMap;
 use std::path::Path;
@@ -9,11 +9,10 @@ use std::time::UNIX_EPOCH;
 
 use rusqlite::named_params;
 
-use super::Store;
-use super::commit::{next_item, upsert_project};
+use super::{FOLDER, Folder, Note};
 use crate::model::{Kind, Millis};
-use crate::notes::{FOLDER, Folder, Note};
 use crate::redact::redact;
+use crate::store::{Store, next_item, upsert_project};
 
 /// A note or a master that lies in a project.
 #[derive(Debug, Clone, PartialEq, Eq)]

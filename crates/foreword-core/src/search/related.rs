@@ -7,10 +7,9 @@
 use rusqlite::{Row, named_params};
 use serde::{Deserialize, Serialize};
 
-use super::Store;
-use super::read::list;
+use super::vectors::Vectors;
 use crate::model::ObservationType;
-use crate::search::vectors::Vectors;
+use crate::store::{Store, list};
 
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 pub struct Related {
@@ -124,12 +123,12 @@ impl Store {
 }
 
 fn why(row: &Row<'_>) -> rusqlite::Result<String> {
-    let files = match list(row, "files")?.as_slice() {
+    let files = match list::<String>(row, "files")?.as_slice() {
         [] => None,
         [file] => Some(format!("same file {file}")),
         [file, others @ ..] => Some(format!("same file {file} and {} more", others.len())),
     };
-    let concepts = match list(row, "concepts")?.as_slice() {
+    let concepts = match list::<String>(row, "concepts")?.as_slice() {
         [] => None,
         [concept] => Some(format!("concept {concept}")),
         concepts => Some(format!("concepts {}", concepts.join(", "))),

@@ -1,39 +1,41 @@
-//! What somebody asks of the memory outright: remember this, forget that.
+//! What a person asks of the memory outright: remember this, forget that.
 //!
-//! Both are done at once, not queued: whoever asks wants to be told the number, or that it
-//! is gone. What was said is an observation like others, but of the user's own origin and
+//! Both are done at once, not queued: the answer names the number, or says that it is gone.
+//! What is to be remembered is an observation like others, but of the user's own origin and
 //! derived from no event. What was forgotten leaves a mark that `commit` heeds.
 
 use rusqlite::named_params;
 
-use super::commit::{SessionRow, Told, upsert_project};
+use super::Store;
+use super::commit::DerivedTurn;
 use super::forgotten;
 use super::kin::{Candidates, keep_observation};
-use super::{HostSession, Store};
+use super::projects::upsert_project;
+use super::sessions::{HostSession, SessionRow};
 use crate::model::{Derived, Millis, Observation, ObservationType, Origin, Provenance, Turn};
 use crate::text;
 
-/// Something to be remembered as it was said, redacted before.
+/// A text to be remembered as it is, redacted before.
 #[derive(Debug, Clone, PartialEq, Eq)]
-pub struct Said<'a> {
+pub struct ToRemember<'a> {
     pub text: &'a str,
     pub kind: ObservationType,
     /// The project's key.
     pub project: &'a str,
     pub session: &'a HostSession,
-    /// Names what was said: the same said twice is one observation.
+    /// Names what was request: the same said twice is one observation.
     pub seed: String,
     pub now: Millis,
 }
 
 impl Store {
-    /// Remembers what was said and gives its number; an older one if that says the same.
-    pub fn remember(&mut self, said: &Said<'_>) -> rusqlite::Result<i64> {
+    /// Remembers a text and gives its number; that of an older observation if it has the same text.
+    pub fn remember(&mut self, request: &ToRemember<'_>) -> rusqlite::Result<i64> {
         let tx = self
             .connection
             .transaction_with_behavior(rusqlite::TransactionBehavior::Immediate)?;
-        let project = upsert_project(&tx, said.project, said.now)?;
-        // The worker may not have heard of this session yet.
+        let project = upsert_project(&tx, request.project, request.now)?;
+        // The worker may not have taken in anything of this session yet.
         let session = tx.query_row(
             "insert into sessions (host, host_session_id, project_id, state, started_at, last_event_at)
              values (:host, :session, :project, 'active', :now, :now)
@@ -41,10 +43,10 @@ impl Store {
              set project_id = coalesce(project_id, excluded.project_id)
              returning id, project_id",
             named_params! {
-                ":host": said.session.host,
-                ":session": said.session.id,
+                ":host": request.session.host,
+                ":session": request.session.id,
                 ":project": project,
-                ":now": said.now,
+                ":now": request.now,
             },
             |row| {
                 Ok(SessionRow {
@@ -53,12 +55,12 @@ impl Store {
                 })
             },
         )?;
-        // Whoever says it again wants it back.
+        // Asked for again, it is wanted back.
         tx.execute(
             "delete from forgotten where session_id = :session and seed = :seed",
-            named_params! {":session": session.id, ":seed": said.seed},
+            named_params! {":session": session.id, ":seed": request.seed},
         )?;
-        let told = Told {
+        let derived = DerivedTurn {
             turn: Turn {
                 prompt_id: None,
                 events: Vec::new(),
@@ -70,10 +72,10 @@ impl Store {
                 prompt_version: None,
             },
         };
-        let observation = observation(said);
+        let observation = observation(request);
         let mut candidates = Candidates::default();
         candidates.look_up(&tx, &observation.narrative)?;
-        let id = keep_observation(&tx, &mut candidates, &session, None, &observation, &told)?;
+        let id = keep_observation(&tx, &mut candidates, &session, None, &observation, &derived)?;
         tx.commit()?;
         Ok(id)
     }
@@ -116,19 +118,19 @@ impl Store {
     }
 }
 
-fn observation(said: &Said<'_>) -> Observation {
+fn observation(request: &ToRemember<'_>) -> Observation {
     Observation {
-        seed: said.seed.clone(),
-        kind: said.kind,
-        title: text::title(said.text),
+        seed: request.seed.clone(),
+        kind: request.kind,
+        title: text::title(request.text),
         subtitle: String::new(),
         facts: Vec::new(),
-        narrative: said.text.to_owned(),
+        narrative: request.text.to_owned(),
         concepts: Vec::new(),
         files: Vec::new(),
         origin: Origin::User,
         agent_id: None,
         events: Vec::new(),
-        at: said.now,
+        at: request.now,
     }
 }

@@ -1,0 +1,162 @@
+//! The events that were taken in: kept for some days, and marked so that none is taken in twice.
+
+use std::collections::HashSet;
+
+use rusqlite::{Transaction, named_params};
+use uuid::Uuid;
+
+use super::Store;
+use super::commit::{Batch, Replaces};
+use super::prompts::{PromptMark, owner};
+use super::receipts::keep_receipt;
+use crate::fault;
+use crate::model::{Event, EventKind, Outcome};
+
+impl Store {
+    /// Whether an event was taken in before: by its id (a crash between the two
+    /// databases) or by its key (a hook fired again).
+    pub fn knows(&self, event: &Event) -> rusqlite::Result<bool> {
+        if crate::fault::planted("processed-events-off") {
+            return Ok(false);
+        }
+        let mut statement = self.connection.prepare_cached(
+            "select exists (
+                 select 1 from processed_events where event_id = :id or key = :key
+             )",
+        )?;
+        statement.query_row(
+            named_params! {":id": event.id.to_string(), ":key": event.key},
+            |row| row.get(0),
+        )
+    }
+
+    /// Those of a session's kept events that a model has taken in.
+    pub fn taken_in_by_models(
+        &self,
+        host: &str,
+        host_session_id: &str,
+    ) -> rusqlite::Result<HashSet<Uuid>> {
+        let Some(session) = self.session_id(host, host_session_id)? else {
+            return Ok(HashSet::new());
+        };
+        let mut statement = self.connection.prepare_cached(
+            "select e.id
+             from events e
+             join processed_events p on p.event_id = e.id
+             where e.session_id = :session and p.provider <> 'offline'",
+        )?;
+        let rows = statement.query_map(named_params! {":session": session}, |row| {
+            row.get::<_, String>(0)
+        })?;
+        rows.map(|id| Ok(id?.parse().unwrap_or_default())).collect()
+    }
+
+    /// The events of a turn that are still kept, in order of time; without a prompt's id those that
+    /// belong to none.
+    pub(super) fn events_of_turn(
+        &self,
+        session: i64,
+        prompt_id: Option<&str>,
+    ) -> rusqlite::Result<Vec<Event>> {
+        let mut statement = self.connection.prepare_cached(
+            "select event
+             from events
+             where session_id = :session and (turn is :prompt or (:prompt is not null and prompt_id = :prompt))
+             order by at, id",
+        )?;
+        let rows = statement.query_map(
+            named_params! {":session": session, ":prompt": prompt_id},
+            |row| row.get(0),
+        )?;
+        rows.collect()
+    }
+
+    /// Fields of the host's that we do not know, and in how many kept events each was.
+    pub fn unknown_fields(&self) -> rusqlite::Result<Vec<(String, u64)>> {
+        let mut statement = self.connection.prepare_cached(
+            "select field.value, count(*) as events
+             from events, json_each(events.event, '$.payload.unknown') as field
+             group by field.value
+             order by events desc, field.value
+             limit 8",
+        )?;
+        let rows = statement.query_map([], |row| Ok((row.get(0)?, row.get(1)?)))?;
+        rows.collect()
+    }
+}
+
+/// Keeps the events of a batch, each under its turn.
+pub(super) fn keep_events(
+    tx: &Transaction<'_>,
+    session: i64,
+    events: &[Event],
+    marks: &[PromptMark],
+) -> rusqlite::Result<()> {
+    for event in events {
+        let turn = Some(event)
+            .filter(|event| event.kind.is_of_a_turn())
+            .and_then(|event| owner(marks, event))
+            .map(|mark| mark.host_prompt_id.as_str());
+        // A prompt that came late takes its events back from the turn they were put in.
+        if event.kind == EventKind::Prompt {
+            tx.execute(
+                "update events
+                 set turn = :turn
+                 where session_id = :session and prompt_id = :turn and turn is not :turn",
+                named_params! {":turn": turn, ":session": session},
+            )?;
+        }
+        // An id that is there already fails, and with it the whole batch: `commit` is only given
+        // events that were not taken in before.
+        tx.prepare_cached(
+            "insert into events (id, session_id, turn, prompt_id, key, kind, at, event)
+             values (:id, :session, :turn, :prompt, :key, :kind, :at, :event)",
+        )?
+        .execute(named_params! {
+            ":id": event.id.to_string(),
+            ":session": session,
+            ":turn": turn,
+            ":prompt": event.prompt_id,
+            ":key": event.key,
+            ":kind": event.kind,
+            ":at": event.at,
+            ":event": event,
+        })?;
+        keep_receipt(tx, session, event)?;
+    }
+    Ok(())
+}
+
+/// Marks the events of a batch as taken in, with what became of them. A mark that is there already
+/// changes only if the batch derives from its events again; else it fails the batch.
+pub(super) fn mark_processed(
+    tx: &Transaction<'_>,
+    batch: &Batch<'_>,
+    outcome: Outcome,
+) -> rusqlite::Result<()> {
+    if fault::planted("processed-events-off") {
+        return Ok(());
+    }
+    let again = match batch.replaces {
+        Replaces::Events => {
+            "on conflict (event_id) do update
+             set outcome = excluded.outcome, provider = excluded.provider"
+        }
+        Replaces::Turns | Replaces::Nothing => "",
+    };
+    let mut statement = tx.prepare_cached(&format!(
+        "insert into processed_events (event_id, key, outcome, provider, at)
+         values (:id, :key, :outcome, :provider, :now)
+         {again}"
+    ))?;
+    for event in batch.events {
+        statement.execute(named_params! {
+            ":id": event.id.to_string(),
+            ":key": event.key,
+            ":outcome": outcome,
+            ":provider": batch.provider,
+            ":now": batch.now,
+        })?;
+    }
+    Ok(())
+}

@@ -1,0 +1,209 @@
+//! Everything with a number, in one shape, and the numbers themselves.
+
+use std::collections::BTreeMap;
+
+use rusqlite::{Connection, OptionalExtension as _, named_params};
+use serde::Serialize;
+use uuid::{ClockSequence, Uuid};
+
+use super::Store;
+use crate::model::{Freshness, Kind, Millis, ObservationType, Origin};
+
+/// How much there is.
+#[derive(Debug, Clone, Default, PartialEq, Eq, Serialize)]
+pub struct Totals {
+    pub observations: u64,
+    pub summaries: u64,
+    pub prompts: u64,
+    pub sessions: u64,
+    pub projects: u64,
+    pub last_event_at: Option<Millis>,
+}
+
+/// Something with a number, whole.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize)]
+pub struct Item {
+    pub id: i64,
+    pub uuid: String,
+    pub project: Option<String>,
+    pub session: String,
+    pub session_title: Option<String>,
+    pub prompt_number: Option<u32>,
+    #[serde(skip)]
+    pub at: Millis,
+    #[serde(flatten)]
+    pub body: ItemBody,
+    /// Only of an observation, and only where somebody looked.
+    #[serde(flatten)]
+    pub freshness: Option<ItemFreshness>,
+}
+
+/// How the files of an observation are now.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize)]
+pub struct ItemFreshness {
+    /// As bad as the worst of its files; none if nobody can tell.
+    pub stale: Option<Freshness>,
+    /// The files that are not as they were.
+    pub stale_files: BTreeMap<String, Freshness>,
+}
+
+#[derive(Debug, Clone, PartialEq, Eq, Serialize)]
+#[serde(tag = "kind", rename_all = "lowercase")]
+pub enum ItemBody {
+    Observation {
+        r#type: ObservationType,
+        title: String,
+        subtitle: String,
+        facts: Vec<String>,
+        narrative: String,
+        concepts: Vec<String>,
+        files_read: Vec<String>,
+        files_modified: Vec<String>,
+        origin: Origin,
+        agent_id: Option<String>,
+        branch: Option<String>,
+        commit: Option<String>,
+        provider: String,
+        model: Option<String>,
+        prompt_version: Option<String>,
+        events: Vec<String>,
+        /// The newer decision on the same matter.
+        superseded_by: Option<i64>,
+        supersedes: Vec<i64>,
+        /// How often it was told.
+        times: u32,
+    },
+    Summary {
+        request: String,
+        investigated: String,
+        learned: String,
+        completed: String,
+        next_steps: String,
+        files_read: Vec<String>,
+        files_edited: Vec<String>,
+        notes: String,
+        provider: String,
+        model: Option<String>,
+        prompt_version: Option<String>,
+    },
+    Prompt {
+        text: String,
+        reply: Option<String>,
+    },
+    Note {
+        title: String,
+        path: String,
+        text: String,
+        /// Of no session that is known here: it came with the project.
+        foreign: bool,
+    },
+}
+
+impl ItemBody {
+    #[must_use]
+    pub fn kind(&self) -> Kind {
+        match self {
+            ItemBody::Observation { .. } => Kind::Observation,
+            ItemBody::Summary { .. } => Kind::Summary,
+            ItemBody::Prompt { .. } => Kind::Prompt,
+            ItemBody::Note { .. } => Kind::Note,
+        }
+    }
+}
+
+impl Store {
+    pub fn totals(&self) -> rusqlite::Result<Totals> {
+        self.connection.query_row(
+            "select (select count(*) from observations) as observations,
+                    (select count(*) from summaries) as summaries,
+                    (select count(*) from prompts) as prompts,
+                    (select count(*) from sessions) as sessions,
+                    (select count(*) from projects) as projects,
+                    (select max(last_event_at) from sessions) as last_event_at",
+            [],
+            |row| {
+                Ok(Totals {
+                    observations: row.get("observations")?,
+                    summaries: row.get("summaries")?,
+                    prompts: row.get("prompts")?,
+                    sessions: row.get("sessions")?,
+                    projects: row.get("projects")?,
+                    last_event_at: row.get("last_event_at")?,
+                })
+            },
+        )
+    }
+
+    /// The thing with this number; none if there never was one, or if it was forgotten.
+    pub fn item(&self, id: i64) -> rusqlite::Result<Option<Item>> {
+        let mut statement = self.connection.prepare_cached(
+            "select i.kind, i.uuid, p.name as project, coalesce(s.host_session_id, n.session, '') as session,
+                    s.title as session_title, q.number as prompt_number,
+                    coalesce(o.at, m.at, n.at, q.at) as at
+             from items i
+             left join observations o on o.id = i.id
+             left join summaries m on m.id = i.id
+             left join notes n on n.id = i.id
+             left join prompts q on q.id = coalesce(o.prompt_id, m.prompt_id, i.id)
+             left join sessions s on s.id = coalesce(o.session_id, q.session_id)
+             left join projects p on p.id = coalesce(o.project_id, m.project_id, n.project_id, s.project_id)
+             where i.id = :id",
+        )?;
+        let item = statement.query_row(named_params! {":id": id}, |row| {
+            let body = match row.get("kind")? {
+                Kind::Observation => self.observation(id)?,
+                Kind::Summary => self.summary(id)?,
+                Kind::Prompt => self.prompt(id)?,
+                Kind::Note => self.note(id)?,
+            };
+            Ok(Item {
+                id,
+                uuid: row.get("uuid")?,
+                project: row.get("project")?,
+                session: row.get("session")?,
+                session_title: row.get("session_title")?,
+                prompt_number: row.get("prompt_number")?,
+                at: row.get("at")?,
+                body,
+                freshness: None,
+            })
+        });
+        item.optional()
+    }
+
+    fn note(&self, id: i64) -> rusqlite::Result<ItemBody> {
+        let mut statement = self.connection.prepare_cached(
+            "select title, path, text,
+                    session is not null and not exists (
+                        select 1 from sessions where host_session_id = session
+                    ) as foreign_note
+             from notes
+             where id = :id",
+        )?;
+        statement.query_row(named_params! {":id": id}, |row| {
+            Ok(ItemBody::Note {
+                title: row.get("title")?,
+                path: row.get("path")?,
+                text: row.get("text")?,
+                foreign: row.get("foreign_note")?,
+            })
+        })
+    }
+}
+
+/// Gives the next number away.
+pub(crate) fn next_item(connection: &Connection, kind: Kind, at: Millis) -> rusqlite::Result<i64> {
+    connection
+        .prepare_cached("insert into items (uuid, kind) values (:uuid, :kind) returning id")?
+        .query_row(
+            named_params! {":uuid": uuid_at(at, uuid::NoContext).to_string(), ":kind": kind},
+            |row| row.get(0),
+        )
+}
+
+/// A UUID of version 7 with this time.
+pub(crate) fn uuid_at(at: Millis, order: impl ClockSequence<Output = impl Into<u128>>) -> Uuid {
+    let seconds = u64::try_from(at.div_euclid(1000)).unwrap_or_default();
+    let nanos = u32::try_from(at.rem_euclid(1000)).unwrap_or_default() * 1_000_000;
+    Uuid::new_v7(uuid::Timestamp::from_unix(order, seconds, nanos))
+}
