@@ -56,8 +56,8 @@ fn line(hit: &Hit, with_project: bool) -> String {
 
 /// An observation's type, else the kind of item.
 pub fn kind(hit: &Hit) -> &'static str {
-    let observation = hit.observation_type.map(|it| it.as_str());
-    observation.unwrap_or(hit.kind.as_str())
+    hit.observation_type
+        .map_or(hit.kind.as_str(), |it| it.as_str())
 }
 
 /// The title, after the project where hits may be of several.
