@@ -196,6 +196,12 @@ pub fn no_hits(request: &SearchRequest, answer: &SearchAnswer, all_projects: &st
     out
 }
 
+/// `#12 bugfix: Expiry is compared in UTC`
+pub fn item_title(item: &Item) -> String {
+    let facts = facts(item);
+    facts.lines().next().unwrap_or_default().to_owned()
+}
+
 /// A hit with its facts: what a summary learned, what a prompt asked.
 pub fn facts(item: &Item) -> String {
     let mut page = super::Page::default();
