@@ -180,7 +180,7 @@ impl Reader {
         let store = memory(&self.home)?;
         // If the notes cannot be mirrored (a newer memory, a busy one), the last known are found.
         if !self.is_off()
-            && let Err(error) = self.mirror_notes()
+            && let Err(error) = self.mirror_notes(store.as_ref())
         {
             let line = format!("notes could not be taken in: {error:#}");
             Log::Worker.line(&self.home, &line);
@@ -191,12 +191,12 @@ impl Reader {
         }
     }
 
-    fn mirror_notes(&self) -> anyhow::Result<()> {
+    fn mirror_notes(&self, store: Option<&Store>) -> anyhow::Result<()> {
         let (Some(project), Some(root)) = (self.project(), &self.place.root) else {
             return Ok(());
         };
         let seen = store::notes::seen(root);
-        match Store::look(&self.home.memory())? {
+        match store {
             Some(store) if !store.notes_differ(project, &seen)? => return Ok(()),
             None if seen.is_empty() => return Ok(()),
             _ => {}

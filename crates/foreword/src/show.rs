@@ -14,8 +14,8 @@ pub use beside::{mark, related};
 pub use consent::{consent, provider_chosen};
 pub use files::{backed_up, model_status, restored, vacuumed};
 pub use found::{
-    ALL_PROJECTS, facts, found, hits_json, kind, marks, no_hits, notes, ranking, session_title,
-    sessions, sessions_json, timeline, title, waiting,
+    ALL_PROJECTS, facts, found, hits_json, item_title, kind, marks, no_hits, notes, ranking,
+    session_title, sessions, sessions_json, timeline, title, waiting,
 };
 pub use money::{bill, bill_json, pause_json, redo_plan, redone, stand_in, usd};
 pub use why::{preview, receipts, receipts_json, why};
