@@ -194,3 +194,67 @@ impl Store {
         }
     }
 }
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::model::ObservationType;
+
+    /// As a later program might have it.
+    const NEXT: Migration = Migration {
+        number: SCHEMA + 1,
+        sql: "alter table observations add column colour text not null default 'white';
+              create table colours (name text primary key) strict, without rowid;",
+    };
+
+    #[test]
+    fn a_later_program_brings_a_memory_up_to_date_and_an_older_one_only_reads_it() {
+        let dir = tempfile::tempdir().unwrap();
+        let (path, backups) = (dir.path().join("memory.db"), dir.path().join("backups"));
+        let session = HostSession {
+            host: "claude-code".to_owned(),
+            id: "s".to_owned(),
+        };
+        let said = Said {
+            text: "The limit of kumquats is seven",
+            kind: ObservationType::Decision,
+            project: "github.com/acme/pay",
+            session: &session,
+            seed: "limit".to_owned(),
+            now: 1,
+        };
+        let mut store = Store::open(&path, &backups).unwrap();
+        let id = store.remember(&said).unwrap();
+        let item = store.item(id).unwrap();
+        drop(store);
+
+        let later = [MIGRATIONS, &[NEXT]].concat();
+        let migrated = Store::on(db::open_owner(&path, &later, &backups).unwrap());
+        assert_eq!(migrated.item(id).unwrap(), item);
+        assert_eq!(migrated.check_rows(), ("white".to_owned(), 1));
+        drop(migrated);
+        let copy = backups.join(format!("memory.before-{}.db", NEXT.number));
+        let copy = Store::look(&copy).unwrap().unwrap();
+        assert_eq!(copy.item(id).unwrap(), item);
+
+        for refused in [Store::open(&path, &backups).err(), Store::look(&path).err()] {
+            let Some(OpenError::OtherSchema { found, known, .. }) = refused else {
+                panic!("{refused:?}");
+            };
+            assert_eq!((found, known), (NEXT.number, SCHEMA));
+        }
+        let read = Store::look_at(&path, NEXT.number).unwrap().unwrap();
+        assert_eq!(read.item(id).unwrap(), item);
+    }
+
+    impl Store {
+        /// The new column of the only observation, and how many texts there are.
+        fn check_rows(&self) -> (String, u32) {
+            let sql = "select colour, (select count(*) from texts) from observations";
+            let row = self
+                .connection
+                .query_row(sql, [], |row| Ok((row.get(0)?, row.get(1)?)));
+            row.unwrap()
+        }
+    }
+}

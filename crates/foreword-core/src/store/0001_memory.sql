@@ -190,7 +190,9 @@ create table processed_events (
 -- `event` is all of it, the same JSON as in the queue and the spool. It stands last, since
 -- SQLite finds a column behind a large one by reading all of it.
 create table events (
-    id text primary key,
+    -- Rows of a table with a number share pages; those of one without would take pages of their own.
+    row integer primary key,
+    id text not null unique,
     session_id integer not null references sessions (id) on delete cascade,
     -- The host's id of the prompt that the event was put under; `prompt_id` is what the host said.
     turn text,
@@ -199,7 +201,7 @@ create table events (
     kind text not null,
     at integer not null,
     event text not null
-) strict, without rowid;
+) strict;
 
 create index events_by_turn on events (session_id, turn, at);
 create index events_by_prompt on events (session_id, prompt_id);

@@ -37,7 +37,7 @@ fn kills_at_every_point_and_at_random_moments_lose_double_and_leave_nothing() {
     assert_nothing_is_wrong(&report);
     assert!(content);
     assert_eq!(report["rounds"], ROUNDS);
-    // There is no second migration yet; the test in foreword_core::db has one of its own.
+    // There is no second migration; the tests in foreword_core::db have one of their own.
     let unvisited = |point: &&&str| report["points"][**point].as_u64().unwrap() == 0;
     let unvisited: Vec<_> = POINTS.iter().filter(unvisited).collect();
     assert_eq!(unvisited, [&"migration:after-backup"]);

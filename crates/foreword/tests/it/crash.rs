@@ -152,7 +152,7 @@ fn visit(point: &str) {
         "provider:before-call" | "provider:after-call" => a_worker_dies(Scene::asking, point),
         // First while queue.db is made, then while memory.db is.
         "migration:before-commit" => a_worker_dies(Scene::fresh, point),
-        // There is no second migration yet; the test in foreword_core::db has one of its own.
+        // There is no second migration; the tests in foreword_core::db have one of their own.
         "migration:after-backup" => {}
         "backup:before-rename" | "backup:after-rename" => a_backup_dies(point),
         "recover:after-aside" | "recover:after-base" | "recover:after-salvage" => {

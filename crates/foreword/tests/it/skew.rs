@@ -38,7 +38,9 @@ fn unreleased() -> Sandbox {
 fn set_aside(sandbox: &Sandbox) -> Vec<(String, i64)> {
     let entries = std::fs::read_dir(sandbox.home()).unwrap();
     let names = entries.map(|it| it.unwrap().file_name().into_string().unwrap());
-    let mut names: Vec<_> = names.filter(|it| it.contains(".unreleased-")).collect();
+    // A log that somebody had open is moved along.
+    let is_one = |it: &String| it.contains(".unreleased-") && it.ends_with('Z');
+    let mut names: Vec<_> = names.filter(is_one).collect();
     names.sort();
     let rows = |name: &String| {
         let table = if name.starts_with("memory") {
@@ -59,7 +61,7 @@ fn assert_both_are_kept(sandbox: &Sandbox) {
     };
     assert!(memory.starts_with("memory.db.unreleased-20"), "{memory}");
     assert!(queue.starts_with("queue.db.unreleased-20"), "{queue}");
-    assert_eq!((*items, *events), (7, 2));
+    assert_eq!((*items, *events), (6, 2));
 }
 
 fn schema_of(sandbox: &Sandbox, database: &str) -> i64 {
