@@ -1,7 +1,8 @@
 //! `foreword context --preview`: what a session that starts here is told, and why.
 
 use anyhow::bail;
-use foreword_core::capture::{self, Hook};
+use foreword_core::capture;
+use foreword_core::host::{HOSTS, Hook};
 use foreword_core::project::Place;
 use foreword_core::recall::index::{self, Request, Source};
 
@@ -31,7 +32,7 @@ const SOURCES: [&str; 5] = ["startup", "resume", "clear", "compact", "fork"];
 
 pub fn run(args: &Args) -> anyhow::Result<()> {
     if !args.preview {
-        hook::run(Hook::Context);
+        hook::run(Hook::Context, &HOSTS[0]);
         return Ok(());
     }
     let home = service::home_to_look_at()?;

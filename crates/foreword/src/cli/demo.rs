@@ -8,10 +8,11 @@ use std::io::Write as _;
 
 use anyhow::Context as _;
 use serde::Deserialize;
-use serde_json::{Value, json};
+use serde_json::Value;
 
 use super::bench::spawn::spawn;
 use super::bench::world::World;
+use crate::host::claude_code::played;
 
 const SESSION: &str = include_str!("demo/session.jsonl");
 
@@ -101,17 +102,10 @@ fn first_bugfix(world: &World) -> anyhow::Result<String> {
 }
 
 fn next_session(world: &World) -> anyhow::Result<String> {
-    let start = json!({
-        "session_id": "a-session-that-starts-now",
-        "cwd": world.host.project,
-        "hook_event_name": "SessionStart",
-        "source": "startup",
-    });
+    let start = played::start("a-session-that-starts-now", &world.host.project);
     let hook = world.command(&world.program, &["context"]);
-    let answer: Value = serde_json::from_str(&spawn(hook, &start.to_string())?.answer)?;
-    let text = answer["hookSpecificOutput"]["additionalContext"].as_str();
-    let text = text.context("the next session was told nothing")?;
-    Ok(text.to_owned())
+    let answer = spawn(hook, &start.to_string())?.answer;
+    played::added(&answer).context("the next session was told nothing")
 }
 
 fn heading(text: &str) -> anyhow::Result<()> {

@@ -10,21 +10,22 @@ use std::path::{Path, PathBuf};
 use anyhow::{Context as _, bail};
 use foreword_core::capture::is_excluded;
 use foreword_core::fill::Terms;
+use foreword_core::host::{Host, lines};
 use foreword_core::model::Turn;
 use foreword_core::notes::{Kept, Note, conversation, keep};
 use foreword_core::project::Place;
 use foreword_core::redact::redact;
 use foreword_core::text::{self, count, one_line};
-use foreword_core::transcript;
 
 use super::notes::{Here, input, may_write};
 use crate::config::provider::{self};
 use crate::config::{self, Config, HookSettings};
 use crate::home::{self, Home};
+use crate::host::{self, CLIENTS};
 use crate::offline;
 use crate::service;
 use crate::switch::{self, Switches};
-use crate::{install, platform, show};
+use crate::{platform, show};
 
 #[derive(clap::Args)]
 pub struct Args {
@@ -33,7 +34,7 @@ pub struct Args {
     /// Save this draft, which somebody approved, instead of reading the conversation; `-` is standard input
     #[arg(long, value_name = "FILE")]
     draft: Option<PathBuf>,
-    /// The transcript, if it is not where Claude Code keeps it
+    /// The transcript, if it is not where the coding agent keeps it
     #[arg(long, value_name = "FILE", conflicts_with = "draft")]
     transcript: Option<PathBuf>,
     /// A sub-area of the project with notes of its own
@@ -49,12 +50,14 @@ pub struct Args {
 
 pub fn run(args: &Args) -> anyhow::Result<()> {
     let Here { place, folder } = Here::find(args.scope.as_deref())?;
-    let named = std::env::var("CLAUDE_CODE_SESSION_ID").ok();
+    let here = host::session_here();
+    let client = here.as_ref().map_or(&CLIENTS[0], |(client, _)| client);
+    let named = here.map(|(_, session)| session);
     let named = args.session.clone().or(named);
     let transcript = match (&args.draft, &args.transcript) {
         (Some(_), _) => None,
         (None, Some(path)) => Some(path.clone()),
-        (None, None) => Some(find_transcript(named.as_deref(), &folder.root)?),
+        (None, None) => Some((client.find_transcript)(named.as_deref(), &folder.root)?),
     };
     let of_file = |it: &PathBuf| Some(it.file_stem()?.to_str()?.to_owned());
     let told = transcript.as_ref().and_then(of_file);
@@ -69,7 +72,7 @@ pub fn run(args: &Args) -> anyhow::Result<()> {
     let draft = match &transcript {
         None => drafted(args.draft.as_deref().unwrap_or(Path::new("-")))?,
         Some(path) => {
-            let turns = turns(&home, &settings, path, &session)?;
+            let turns = turns(&home, client.host, &settings, path, &session)?;
             let first = turns.iter().flat_map(|it| &it.events).next();
             let project = first.and_then(|it| it.project.clone());
             if args.transcript.is_none() && project != place.project {
@@ -172,36 +175,10 @@ fn drafted(file: &Path) -> anyhow::Result<Note> {
     Ok(note)
 }
 
-/// `projects/FOLDER/SESSION.jsonl` in Claude Code's own folder, the newest if no session is named.
-fn find_transcript(session: Option<&str>, root: &Path) -> anyhow::Result<PathBuf> {
-    let settings = install::user_place()?.settings;
-    let projects = settings.with_file_name("projects");
-    // The client calls a folder after a path, with `-` for whatever is no letter or digit.
-    let slug = |name: &str| name.replace(|it: char| !it.is_ascii_alphanumeric(), "-");
-    let entries = |dir: &Path| fs::read_dir(dir).into_iter().flatten().flatten();
-    let ours = slug(&root.to_string_lossy());
-    let is_it = |path: &PathBuf| match session {
-        Some(session) => path.file_stem().is_some_and(|it| it == session),
-        None => true,
-    };
-    let mut found: Vec<_> = entries(&projects)
-        .filter(|it| session.is_some() || slug(&it.file_name().to_string_lossy()) == ours)
-        .flat_map(|folder| entries(&folder.path()))
-        .map(|it| it.path())
-        .filter(|path| path.extension().is_some_and(|it| it == "jsonl") && is_it(path))
-        .collect();
-    found.sort_by_key(|it| fs::metadata(it).and_then(|it| it.modified()).ok());
-    found.pop().with_context(|| {
-        let of = session.map(|it| format!("session {}", one_line(it)));
-        let of = of.unwrap_or("this project".to_owned());
-        let projects = projects.display();
-        format!("there is no transcript of {of} in {projects}; name it with --transcript FILE")
-    })
-}
-
 /// What may be known of the conversation.
 fn turns(
     home: &Home,
+    host: &'static Host,
     settings: &HookSettings,
     transcript: &Path,
     session: &str,
@@ -218,11 +195,11 @@ fn turns(
         Some(store) => store.forgotten(session)?,
         None => Default::default(),
     };
-    if fs::metadata(transcript).is_ok_and(|it| it.len() > transcript::FILE_MAX) {
-        let max = transcript::FILE_MAX >> 20;
+    if fs::metadata(transcript).is_ok_and(|it| it.len() > lines::FILE_MAX) {
+        let max = lines::FILE_MAX >> 20;
         eprintln!("the transcript is very long: only its last {max} MB are read");
     }
-    let mut turns = conversation(transcript, session, &terms, &forgotten);
+    let mut turns = conversation(host, transcript, session, &terms, &forgotten);
     if switch::is_withheld(home, session) {
         turns.clear();
     }

@@ -188,7 +188,11 @@ pub fn payloads_unexpected(world: &World) -> Option<Trouble> {
         "no session id",
         "empty input",
     ];
-    in_hook_log(world, &words, "did not understand what Claude Code sent")
+    in_hook_log(
+        world,
+        &words,
+        "did not understand what the coding agent sent",
+    )
 }
 
 const DAY: Millis = 24 * 3_600_000;

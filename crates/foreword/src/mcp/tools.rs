@@ -1,7 +1,5 @@
 //! What each tool does.
 
-use std::path::PathBuf;
-
 use anyhow::{Context as _, bail, ensure};
 use foreword_core::capture;
 use foreword_core::model::{Kind, Millis};
@@ -14,6 +12,7 @@ use foreword_core::text;
 use super::answer;
 use super::arguments::{Forget, Format, Observations, Recall, Remember, Search, Timeline};
 use crate::home::{self, Home};
+use crate::host;
 use crate::notes::recall;
 use crate::service;
 use crate::service::embed_client;
@@ -27,7 +26,7 @@ pub struct World {
     place: Place,
     /// The host's session, as it was when the server started: the host does not say when
     /// the user clears it.
-    session: Option<String>,
+    session: Option<HostSession>,
     /// The user excluded this project, or may have: the settings cannot be read.
     excluded: bool,
     now: Millis,
@@ -41,16 +40,18 @@ impl World {
         let unreadable = settings.is_none();
         let settings = settings.unwrap_or_default();
         let rules = home::project_rules(settings.separate_worktrees);
-        let dir = match std::env::var_os("CLAUDE_PROJECT_DIR").filter(|it| !it.is_empty()) {
-            Some(dir) => PathBuf::from(dir),
+        let dir = match host::project_dir() {
+            Some(dir) => dir,
             None => std::env::current_dir().context("the current directory is gone")?,
         };
         let place = foreword_core::project::resolve(&dir, &rules);
-        let session = std::env::var("CLAUDE_CODE_SESSION_ID").ok();
-        let session = session.filter(|it| !it.is_empty());
+        let session = host::session_here().map(|(client, id)| HostSession {
+            host: client.host.name.to_owned(),
+            id,
+        });
         let off = Switches::read(&home).covers(
             place.project.as_deref(),
-            session.as_deref().unwrap_or_default(),
+            session.as_ref().map_or("", |it| &it.id),
         );
         if off || switch::off_in_environment() {
             bail!("Foreword is switched off here; the user can switch it on with `foreword on`");
@@ -217,10 +218,7 @@ pub fn remember(world: &World, asked: &Remember) -> anyhow::Result<String> {
     );
     // Without a session of the host, what was said in a project has one of its own.
     let session = match &world.session {
-        Some(id) => HostSession {
-            host: "claude-code".to_owned(),
-            id: id.clone(),
-        },
+        Some(session) => session.clone(),
         None => HostSession {
             host: "mcp".to_owned(),
             id: format!("said in {project}"),
