@@ -19,6 +19,7 @@ mod fill;
 mod full_disk;
 mod fuzz;
 mod host;
+mod hosts;
 mod install;
 mod isolation;
 mod levels;
