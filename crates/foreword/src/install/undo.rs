@@ -5,11 +5,13 @@
 //! space. The merge is believed only if it says what removing our entries from
 //! today's syntax tree says; else (say, they moved our entries) the tree decides.
 
+use crate::host::Client;
 use similar::{Algorithm, DiffOp, capture_diff_slices};
 
 /// Today's settings without our hooks, as far as possible in the words of `before`.
-pub fn undo(before: &str, written: &str, today: &str) -> anyhow::Result<String> {
-    let disconnected = super::disconnect(today)?;
+pub fn undo(client: &Client, before: &str, written: &str, today: &str) -> anyhow::Result<String> {
+    let disconnected = (client.remove_hooks)(today)?;
+    let meaning = client.meaning;
     let expected = meaning(&disconnected);
     Ok(merge(written, before, today)
         .filter(|merged| {
@@ -17,19 +19,6 @@ pub fn undo(before: &str, written: &str, today: &str) -> anyhow::Result<String> 
             expected.is_some() && meaning(merged) == expected && (strict(merged) || !strict(today))
         })
         .unwrap_or(disconnected))
-}
-
-/// What settings say; brackets under `hooks` that hold nothing say nothing.
-fn meaning(settings: &str) -> Option<serde_json::Value> {
-    let mut value: serde_json::Value = super::parse_value(settings).ok()?.into();
-    let top = value.as_object_mut()?;
-    if let Some(hooks) = top.get_mut("hooks").and_then(|it| it.as_object_mut()) {
-        hooks.retain(|_, groups| groups.as_array().is_none_or(|it| !it.is_empty()));
-        if hooks.is_empty() {
-            top.remove("hooks");
-        }
-    }
-    Some(value)
 }
 
 /// Both changes of `base`, if they do not meet.

@@ -7,6 +7,7 @@ use std::collections::BTreeSet;
 use std::path::PathBuf;
 
 use foreword_core::capture::{self, Captured, Hook};
+use foreword_core::host::HOSTS;
 use serde_json::Value;
 use uuid::Uuid;
 
@@ -91,6 +92,7 @@ impl World {
         let_pass(1_000);
         let id = Uuid::now_v7();
         let world = capture::World {
+            host: &HOSTS[0],
             now: now(),
             event_id: id,
             project_dir: Some(self.project()),
