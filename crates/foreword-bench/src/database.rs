@@ -15,12 +15,16 @@ use rusqlite::{Connection, OpenFlags, named_params};
 pub type Marks = BTreeMap<u32, u32>;
 
 /// Opens one of Foreword's databases for reading.
+pub fn look(path: &Path) -> rusqlite::Result<Connection> {
+    open(path, OpenFlags::SQLITE_OPEN_READ_ONLY)
+}
+
+/// Opens one of Foreword's databases, be it to change it behind the program's back.
 #[expect(
     clippy::disallowed_methods,
     reason = "benches look at rows that the store has no function for"
 )]
-pub fn look(path: &Path) -> rusqlite::Result<Connection> {
-    let flags = OpenFlags::SQLITE_OPEN_READ_ONLY | OpenFlags::SQLITE_OPEN_NO_MUTEX;
+pub fn open(path: &Path, flags: OpenFlags) -> rusqlite::Result<Connection> {
     let connection = Connection::open_with_flags(path, flags)?;
     connection.busy_timeout(std::time::Duration::from_secs(5))?;
     Ok(connection)

@@ -44,7 +44,13 @@ pub struct Trial {
     pub output: usize,
     /// The marks whose hook ended well.
     pub accepted: BTreeSet<u32>,
+    /// How many marks were sent with `send`.
+    pub marks: u32,
 }
+
+/// Sessions and size of a tool's output in a trial whose processes are killed.
+const KILLED_SESSIONS: u32 = 3;
+const KILLED_OUTPUT: usize = 300;
 
 impl Trial {
     pub fn new(program: &Path, sessions: u32, output: usize) -> anyhow::Result<Trial> {
@@ -53,7 +59,58 @@ impl Trial {
             sessions,
             output,
             accepted: BTreeSet::new(),
+            marks: 0,
         })
+    }
+
+    /// A trial whose processes are killed: workers start when they are told to, and wait for no
+    /// further events. `plant` names a defect that all of its processes have.
+    pub fn with_kills(program: &Path, plant: Option<&str>) -> anyhow::Result<Trial> {
+        let mut trial = Trial::new(program, KILLED_SESSIONS, KILLED_OUTPUT)?;
+        let environment = &mut trial.world.environment;
+        environment.push(("FOREWORD_WORKER_BATCH_WAIT_SECONDS", "0".to_owned()));
+        if let Some(plant) = plant {
+            environment.push((FAULT, format!("plant:{plant}")));
+        }
+        trial.world.keep_workers_away()?;
+        Ok(trial)
+    }
+
+    pub fn next_mark(&mut self) -> u32 {
+        self.marks += 1;
+        self.marks - 1
+    }
+
+    /// Runs a hook with the next mark, to its end or to the point at which it dies.
+    pub fn send(&mut self, fault: Option<&str>) -> anyhow::Result<(u32, ExitStatus)> {
+        let mark = self.next_mark();
+        let status = self.tell(mark, fault)?.end()?;
+        self.accepted.extend(status.success().then_some(mark));
+        Ok((mark, status))
+    }
+
+    /// Runs a command of the program, to its end or to the point at which it dies.
+    pub fn run(&self, arguments: &[&str], fault: Option<&str>) -> anyhow::Result<ExitStatus> {
+        Process::start(self.command(arguments, fault))?.end()
+    }
+
+    /// Has a worker process everything, and keeps hooks from starting another.
+    pub fn drain(&self) -> anyhow::Result<()> {
+        self.world.run(&["worker", "drain"])?;
+        self.world.keep_workers_away()
+    }
+
+    /// Overwrites the first bytes of both databases.
+    pub fn damage(&self) -> anyhow::Result<()> {
+        let home = &self.world.home;
+        Queue::open(&home.queue(), &home.backups())?.vacuum()?;
+        Store::open(&home.memory(), &home.backups())?.vacuum()?;
+        for path in [home.queue(), home.memory()] {
+            let mut bytes = std::fs::read(&path)?;
+            bytes.iter_mut().take(100).for_each(|it| *it = 0x5a);
+            std::fs::write(path, bytes)?;
+        }
+        Ok(())
     }
 
     /// The hook that tells of a mark, and its input.
@@ -298,7 +355,7 @@ impl Audit {
             processed, events, ..
         } = database::processed(memory)?;
         let missing = processed.saturating_sub(events);
-        self.lost += missing;
+        self.damaged += missing;
         if missing > 0 {
             self.see(format!("{missing} events are processed but not stored"));
         }

@@ -6,14 +6,12 @@ mod support;
 mod transcript;
 
 mod agent;
-mod bench;
 mod census;
 mod client;
 mod commands;
 mod concurrency;
 mod cost;
 mod counts;
-mod crash;
 mod doctor;
 mod fill;
 mod full_disk;
