@@ -3,9 +3,9 @@
 //!
 //! In each round some hooks and a worker run at once and are killed at random moments; in a
 //! build with failure points also at a point, each in its turn. Then everything is
-//! processed and audited (`trial`). Only hooks that ended well count as accepted: one that was
-//! killed may have told its event or not, but never twice. A planted defect shows that the
-//! audit would notice.
+//! processed and audited (`trial`). Only events of hooks that ended well count as accepted: a hook
+//! that was killed may have written its event or not, but never twice. A planted defect shows that
+//! the audit would notice. The seed is fixed unless one is given.
 
 use std::collections::BTreeMap;
 use std::path::PathBuf;
@@ -99,7 +99,7 @@ struct Crash {
     model: Model,
     trial: Trial,
     program: PathBuf,
-    /// What a hook and a worker took last: random moments lie within.
+    /// How long the last hook and the last worker took: random moments lie within.
     hook_takes: Duration,
     worker_takes: Duration,
     kills: u32,

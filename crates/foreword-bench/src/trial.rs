@@ -1,8 +1,8 @@
-//! What `crash`, `load` and `soak` share: sessions that tell marked events to real hooks, and
-//! the audit of what became of them.
+//! The harness of `crash`, `load`, `soak` and the crash tests: sessions that send marked events to
+//! real hooks, and an audit that looks for every accepted event in both databases.
 //!
-//! A mark decides all of its event, so the same mark told again is the same event. Whatever
-//! runs here is a process of its own, in a throw-away home (`world`), and ends with the trial.
+//! A mark decides all of its event, so a mark that is sent again is the same event. Hooks and
+//! workers are processes of their own in a throw-away home (`world`), and end with the trial.
 
 use std::collections::BTreeSet;
 use std::io::Write as _;
@@ -29,18 +29,18 @@ use super::system;
 use super::world::World;
 use foreword::{platform, start};
 
-/// A prompt, six tool uses and a stop.
+/// A turn has a prompt, six tool uses and a stop.
 const EVENTS_PER_TURN: u32 = 8;
-/// Then the session ends, and another takes its place.
+/// After eight turns the session ends, and another takes its place.
 const EVENTS_PER_SESSION: u32 = 8 * EVENTS_PER_TURN;
-/// So often a home is looked at in the whole time, but not more often than is sensible.
+/// How often `live` calls its watcher in the whole time, within sensible limits.
 const LOOKS: f64 = 240.0;
 
 pub struct Trial {
     pub world: World,
-    /// So many at a time.
+    /// How many sessions there are at a time.
     pub sessions: u32,
-    /// How large a tool's output is.
+    /// Bytes of a tool's output.
     pub output: usize,
     /// The marks whose hook ended well.
     pub accepted: BTreeSet<u32>,
@@ -113,7 +113,7 @@ impl Trial {
         Ok(())
     }
 
-    /// The hook that tells of a mark, and its input.
+    /// The hook that sends a mark, and its input.
     pub fn event(&self, mark: u32) -> (&'static str, String) {
         let (hook, event, own) = match self.number(mark) % EVENTS_PER_TURN {
             0 => (
@@ -151,7 +151,7 @@ impl Trial {
         host::input(&self.world.host.project, &session, &turn, event, own)
     }
 
-    /// A session begins or ends: what is told then carries no mark.
+    /// Starts the hook of a session's begin or end, whose event carries no mark.
     pub fn border(&self, hook: &str, mark: u32) -> anyhow::Result<Process> {
         let input = match hook {
             "context" => self.input(mark, "SessionStart", json!({"source": "startup"})),
@@ -169,7 +169,7 @@ impl Trial {
         mark / self.sessions + mark % self.sessions * EVENTS_PER_TURN
     }
 
-    /// Starts the hook that tells of a mark.
+    /// Starts the hook that sends a mark.
     pub fn tell(&self, mark: u32, fault: Option<&str>) -> anyhow::Result<Process> {
         let (hook, input) = self.event(mark);
         self.start(hook, &input, fault)
@@ -177,7 +177,7 @@ impl Trial {
 
     fn start(&self, hook: &str, input: &str, fault: Option<&str>) -> anyhow::Result<Process> {
         let mut process = Process::start(self.command(&[hook], fault))?;
-        // One that was killed does not read.
+        // A hook that was killed does not read its input.
         if let Some(mut stdin) = process.0.stdin.take() {
             let _ = stdin.write_all(input.as_bytes());
         }
@@ -243,7 +243,7 @@ impl Trial {
         command
     }
 
-    /// Kills the workers that hooks have started, and waits until they are gone; says how many.
+    /// Kills the workers that hooks have started and waits until they are gone; returns how many.
     pub fn kill_workers(&self) -> u32 {
         let workers = process::that_know(self.world.home.dir());
         for &worker in &workers {
@@ -296,7 +296,7 @@ impl Trial {
             if pending > 0 {
                 audit.see(format!("{pending} events are left in the queue"));
             }
-            // What is claimed is counted as stuck.
+            // Claimed events are counted as stuck above.
             audit.damage(queue.check(true)?);
         }
         let spooled = spool::waiting(&home.spool())?.len() + spool::unreadable(&home.spool())?;
@@ -310,7 +310,7 @@ impl Trial {
 
 impl Drop for Trial {
     fn drop(&mut self) {
-        // Nobody is on the way up: the stamp is ours.
+        // No worker is starting: the stamp was left by `keep_workers_away`.
         self.kill_workers();
         start::clear_stamp(&self.world.home);
     }
@@ -330,7 +330,7 @@ pub struct Audit {
     pub seen: Vec<String>,
 }
 
-/// So much of what was seen is told.
+/// The report lists at most this many findings.
 const SEEN_MAX: usize = 20;
 
 impl Audit {

@@ -85,7 +85,7 @@ fn tell(stage: &Stage, told: &Told) -> anyhow::Result<()> {
     if let Some(Write { path, content }) = &told.write {
         std::fs::write(stage.project.join(path), content)?;
     }
-    let (_, took) = stage.hook(&told.hook, &told.input)?;
+    let (_, took) = stage.run_with(&[&told.hook], &told.input.to_string())?;
     let took = took.as_secs_f64() * 1000.0;
     say!("  {took:5.1} ms  {:<8} {}", told.hook, told.says);
     Ok(())
@@ -106,7 +106,7 @@ fn next_session(stage: &Stage) -> anyhow::Result<String> {
         "hook_event_name": "SessionStart",
         "source": "startup",
     });
-    let (answer, _) = stage.hook("context", &start)?;
+    let (answer, _) = stage.run_with(&["context"], &start.to_string())?;
     let answer: Value = serde_json::from_str(&answer)?;
     let text = answer["hookSpecificOutput"]["additionalContext"].as_str();
     let text = text.context("the next session was told nothing")?;
