@@ -4,7 +4,7 @@
 //! event that was processed twice shows in what was derived from it: the same prompt,
 //! observation or summary is there a second time.
 
-use std::collections::BTreeMap;
+use std::collections::{BTreeMap, BTreeSet};
 use std::path::Path;
 
 use foreword_core::model::Millis;
@@ -96,7 +96,9 @@ pub fn rank_as_fts5_does(
     words: &str,
     limit: u32,
 ) -> rusqlite::Result<Vec<(i64, f64)>> {
-    let terms: Vec<_> = words.split(' ').map(|it| format!("\"{it}\"")).collect();
+    // Each word once, as `search` asks for it: FTS5 would count a repeated word twice.
+    let words: BTreeSet<&str> = words.split(' ').collect();
+    let terms: Vec<_> = words.iter().map(|it| format!("\"{it}\"")).collect();
     let [title, body, tags, parts] = WEIGHTS;
     // bm25() is negative, and the best match is the least.
     let mut statement = memory.prepare_cached(
