@@ -86,7 +86,7 @@ fn tell(stage: &Stage, told: &Told) -> anyhow::Result<()> {
     if let Some(Write { path, content }) = &told.write {
         std::fs::write(stage.project.join(path), content)?;
     }
-    let (_, took) = stage.hook(&told.hook, &told.input)?;
+    let (_, took) = stage.run_with(&[&told.hook], &told.input.to_string())?;
     let took = took.as_secs_f64() * 1000.0;
     say!("  {took:5.1} ms  {:<8} {}", told.hook, told.says);
     Ok(())
@@ -102,7 +102,7 @@ fn first_bugfix(stage: &Stage) -> anyhow::Result<String> {
 
 fn next_session(stage: &Stage) -> anyhow::Result<String> {
     let start = played::start("a-session-that-starts-now", &stage.project);
-    let (answer, _) = stage.hook("context", &start)?;
+    let (answer, _) = stage.run_with(&["context"], &start.to_string())?;
     played::added(&answer).context("the next session was told nothing")
 }
 

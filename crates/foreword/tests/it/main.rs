@@ -44,8 +44,6 @@ mod wording;
 mod worker;
 
 #[cfg(feature = "full-tests")]
-mod bench;
-#[cfg(feature = "full-tests")]
 mod census;
 #[cfg(feature = "full-tests")]
 mod client;
@@ -53,8 +51,6 @@ mod client;
 mod cost;
 #[cfg(feature = "full-tests")]
 mod counts;
-#[cfg(feature = "full-tests")]
-mod crash;
 #[cfg(feature = "full-tests")]
 mod full_disk;
 #[cfg(feature = "full-tests")]

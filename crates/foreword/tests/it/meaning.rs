@@ -10,7 +10,7 @@ use serde_json::{Value, json};
 
 use crate::mcp::Client;
 use crate::model;
-use crate::support::{Host, Sandbox, signal, wait_until};
+use crate::support::{Sandbox, signal, wait_until};
 
 const TOLD: &str = "tokens were rejected one second too early";
 const OTHERS: [&str; 3] = [
@@ -372,40 +372,4 @@ fn the_socket_is_no_way_in() {
     });
     world.sandbox.run(&["worker", "stop"]);
     assert!(!world.embed_socket().exists());
-}
-
-#[test]
-fn bench_mine_asks_what_one_came_back_to_and_refuses_where_that_says_nothing() {
-    let sandbox = Sandbox::new();
-    let project = sandbox.project("app");
-    let session = |number: usize| {
-        let host = Host::new(&format!("s{number}"), &project);
-        let tell = |hook, input: &Value| sandbox.told(hook, &project, input);
-        tell("new", &host.prompt("Make the token check stricter"));
-        let (old, new) = (
-            format!("limit = {number}"),
-            format!("limit = {}", number + 1),
-        );
-        tell("save", &host.edit("src/token.rs", &old, &new));
-        tell("summary", &host.stop("Done."));
-    };
-    (0..5).for_each(session);
-    sandbox.drain();
-    let refused = sandbox.command(&["bench", "mine"]).output().unwrap();
-    assert_eq!(refused.status.code(), Some(1));
-    let why = String::from_utf8(refused.stderr).unwrap();
-    assert!(
-        why.contains("too little to measure: 4 of your prompts"),
-        "{why}"
-    );
-
-    (5..22).for_each(session);
-    sandbox.drain();
-    let report: Value = serde_json::from_str(&sandbox.run(&["bench", "mine", "--json"])).unwrap();
-    assert_eq!(
-        (&report["n"], &report["recall_any@5"]),
-        (&json!(21), &json!(1.0)),
-        "{report}"
-    );
-    sandbox.run(&["worker", "stop"]);
 }
