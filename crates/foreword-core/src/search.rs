@@ -9,7 +9,6 @@
 
 mod about;
 mod choose;
-mod dates;
 mod filter;
 mod fresh;
 mod fuse;
