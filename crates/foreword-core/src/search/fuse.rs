@@ -32,8 +32,8 @@ const LIKE_BEST: f64 = 0.35;
 /// the question as a whole is better than one that touches on it.
 const NEAREST: f64 = 0.5;
 const AVERAGE: f64 = 0.5;
-/// Where the words leave no doubt.
-const ALL_WORDS: f64 = 0.1;
+/// Added to the score of an item that has every name of the question that is written as in code or
+/// quoted: more than any other item can reach.
 const EXACT: f64 = 2.0;
 /// What has none of the words, and is no nearer than this, or than this part of the nearest, is about
 /// something else. Two short texts that mean the same may be at 0.16.
@@ -96,12 +96,8 @@ pub fn search_by_meaning(
     let counts = |hit: &Hit| hit.superseded_by.map_or(1.0, |_| SUPERSEDED);
     let score = |hit: &Hit| {
         let words = hit.score.unwrap_or_default() / all_words.max(f64::MIN_POSITIVE);
-        let bonus = |holds: bool, bonus: f64| if holds { bonus } else { 0.0 };
-        let score = BY_WORDS * words
-            + BY_MEANING * near.to(hit)
-            + bonus(hit.matched == Some(Matched::AllWords), ALL_WORDS)
-            + bonus(exact.contains(&hit.id), EXACT);
-        score * counts(hit)
+        let exact = if exact.contains(&hit.id) { EXACT } else { 0.0 };
+        (BY_WORDS * words + BY_MEANING * near.to(hit) + exact) * counts(hit)
     };
     let ranked = hits.into_values().map(|hit| (score(&hit), hit));
     let mut ranked: Vec<(f64, Hit)> = ranked.collect();
