@@ -10,7 +10,6 @@
 mod about;
 mod choose;
 pub mod chunks;
-mod dates;
 mod filter;
 mod fresh;
 mod fuse;

@@ -36,8 +36,6 @@ pub struct Client {
     pub hooks_off: fn(&str) -> anyhow::Result<Option<&'static str>>,
     /// Commands of other hooks, and plugins that are on.
     pub others: fn(&str) -> anyhow::Result<Vec<String>>,
-    /// The settings as a value in which brackets that hold nothing are left out.
-    pub meaning: fn(&str) -> Option<serde_json::Value>,
     /// The name of our own plugin among `others`, up to its source.
     pub plugin: &'static str,
 

@@ -28,7 +28,6 @@ pub const CLIENT: Client = Client {
     programs: settings::programs,
     hooks_off: settings::hooks_off,
     others: settings::others,
-    meaning: settings::meaning,
     plugin: "foreword@",
     servers: servers::place,
     listed: servers::listed,

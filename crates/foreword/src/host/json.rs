@@ -2,7 +2,7 @@
 //!
 //! Every byte that was there stays, in its order: a syntax tree says where, the
 //! file's own layout says how. A list on one line stays on one line; a file with
-//! tabs gets tabs. So the user recognises the file, and `undo` has only our own bytes to take out.
+//! tabs gets tabs. So the user recognises the file.
 
 use std::ops::Range;
 

@@ -28,8 +28,7 @@ struct World {
 impl World {
     /// A project in which something was remembered, with the model but without a worker.
     fn new() -> World {
-        let mut sandbox = Sandbox::new();
-        sandbox.set("FOREWORD_MODEL_HUB", "");
+        let sandbox = Sandbox::new();
         let project = sandbox.project("app");
         let world = World { sandbox, project };
         let mut client = world.client();

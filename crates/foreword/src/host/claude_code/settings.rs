@@ -242,19 +242,6 @@ pub fn hooks_off(settings: &str) -> anyhow::Result<Option<&'static str>> {
 pub const OFF: &str = "disableAllHooks";
 pub const PLUGINS: &str = "enabledPlugins";
 
-/// The settings as a value; brackets under `hooks` that hold nothing mean nothing.
-pub fn meaning(settings: &str) -> Option<serde_json::Value> {
-    let mut value = crate::host::value(settings)?;
-    let top = value.as_object_mut()?;
-    if let Some(hooks) = top.get_mut("hooks").and_then(|it| it.as_object_mut()) {
-        hooks.retain(|_, groups| groups.as_array().is_none_or(|it| !it.is_empty()));
-        if hooks.is_empty() {
-            top.remove("hooks");
-        }
-    }
-    Some(value)
-}
-
 /// The plugins that the user's settings name.
 pub fn plugins() -> Vec<String> {
     let settings = super::user_settings().ok();
