@@ -13,7 +13,9 @@ use std::path::{Path, PathBuf};
 use foreword_core::host::{Hook, Host};
 
 use crate::home::Home;
-pub use json::{is_empty, value};
+pub use json::is_empty;
+#[cfg(test)]
+pub use json::value;
 
 pub static CLIENTS: &[Client] = &[claude_code::CLIENT];
 

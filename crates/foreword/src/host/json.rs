@@ -13,6 +13,7 @@ use jsonc_parser::common::Ranged;
 use jsonc_parser::cst::{CstNode, CstRootNode};
 
 /// The value of a JSON text; none if it cannot be parsed.
+#[cfg(test)]
 pub fn value(text: &str) -> Option<serde_json::Value> {
     parse_value(text).ok().map(Into::into)
 }
