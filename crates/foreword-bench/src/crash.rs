@@ -3,18 +3,16 @@
 //!
 //! In each round some hooks and a worker run at once and are killed at random moments; in a
 //! build with failure points also at a point, each in its turn. Then everything is
-//! processed and audited (`trial`). Only hooks that ended well count as accepted: one that was
-//! killed may have told its event or not, but never twice. A planted defect shows that the
-//! audit would notice.
+//! processed and audited (`trial`). Only events of hooks that ended well count as accepted: a hook
+//! that was killed may have written its event or not, but never twice. A planted defect shows that
+//! the audit would notice. The seed is fixed unless one is given.
 
 use std::collections::BTreeMap;
-use std::fs;
+use std::path::PathBuf;
 use std::time::{Duration, Instant};
 
 use anyhow::{Context as _, ensure};
 use foreword_core::fault::{self, POINTS};
-use foreword_core::queue::Queue;
-use foreword_core::store::Store;
 use serde_json::json;
 
 use super::agent::model::Model;
@@ -24,16 +22,16 @@ use super::random::Random;
 use super::report::{self, with};
 use super::system;
 use super::trial::{Audit, Process, Trial, was_killed};
-use foreword::{home, platform};
+use foreword::platform;
 
 #[derive(clap::Args)]
 pub struct Args {
     /// How many rounds
     #[arg(long, default_value_t = 100)]
     rounds: u32,
-    /// Repeats the choices of a run that had this seed
-    #[arg(long)]
-    seed: Option<u64>,
+    /// Decides which processes are killed, and when
+    #[arg(long, default_value_t = 1)]
+    seed: u64,
     /// Plant a defect, which must be found: nobody remembers which events were taken in, or
     /// events leave the queue before what came of them is stored
     #[arg(long, value_parser = ["processed-events-off", "ack-before-commit"])]
@@ -43,8 +41,6 @@ pub struct Args {
     json: bool,
 }
 
-const SESSIONS: u32 = 3;
-const OUTPUT: usize = 300;
 /// A new home now and then, so that the spool and the first start are met too.
 const ROUNDS_PER_HOME: u32 = 20;
 const HOOKS_AT_ONCE: u32 = 3;
@@ -57,14 +53,15 @@ pub fn run(args: &Args) -> anyhow::Result<()> {
         "this build has no planted defects; build it with `--features faults`"
     );
     let points: &[&str] = if fault::BUILT_IN { POINTS } else { &[] };
-    let seed = args.seed.unwrap_or_else(|| home::now().unsigned_abs());
+    let seed = args.seed;
+    let program = machine::beside()?;
     let began = Instant::now();
     let mut crash = Crash {
         random: Random::new(seed),
         plant: args.plant.clone(),
         model: Model::start()?,
-        trial: new_trial(args.plant.as_deref())?,
-        marks: 0,
+        trial: Trial::with_kills(&program, args.plant.as_deref())?,
+        program,
         hook_takes: Duration::from_millis(20),
         worker_takes: Duration::from_millis(100),
         kills: 0,
@@ -101,9 +98,8 @@ struct Crash {
     plant: Option<String>,
     model: Model,
     trial: Trial,
-    /// So many were told in this home.
-    marks: u32,
-    /// What a hook and a worker took last: random moments lie within.
+    program: PathBuf,
+    /// How long the last hook and the last worker took: random moments lie within.
     hook_takes: Duration,
     worker_takes: Duration,
     kills: u32,
@@ -118,17 +114,6 @@ struct Victim {
     process: Process,
     mark: Option<u32>,
     dies_after: Option<Duration>,
-}
-
-fn new_trial(plant: Option<&str>) -> anyhow::Result<Trial> {
-    let mut trial = Trial::new(&machine::beside()?, SESSIONS, OUTPUT)?;
-    let environment = &mut trial.world.environment;
-    environment.push(("FOREWORD_WORKER_BATCH_WAIT_SECONDS", "0".to_owned()));
-    if let Some(plant) = plant {
-        environment.push(("FOREWORD_FAULT", format!("plant:{plant}")));
-    }
-    trial.world.keep_workers_away()?;
-    Ok(trial)
 }
 
 /// There is no second migration of a database that the bench could make.
@@ -166,8 +151,7 @@ impl Crash {
     /// Audits a home for the last time, and goes on in another.
     fn close(&mut self) -> anyhow::Result<()> {
         self.trial.add_to(&mut self.audit)?;
-        self.trial = new_trial(self.plant.as_deref())?;
-        self.marks = 0;
+        self.trial = Trial::with_kills(&self.program, self.plant.as_deref())?;
         Ok(())
     }
 
@@ -175,7 +159,7 @@ impl Crash {
     fn visit(&mut self, point: &'static str) -> anyhow::Result<()> {
         let road = point.split(':').next().unwrap_or(point);
         let mut victim = if matches!(road, "hook" | "spool") {
-            let mark = self.next_mark();
+            let mark = self.trial.next_mark();
             self.trial.tell(mark, Some(point))?
         } else {
             self.tell()?;
@@ -206,7 +190,7 @@ impl Crash {
             self.trial.world.run(&["backup"])?;
             self.trial.world.keep_workers_away()?;
             self.tell()?;
-            self.damage()?;
+            self.trial.damage()?;
         }
         Ok(())
     }
@@ -235,8 +219,8 @@ impl Crash {
         for _ in 0..HOOKS_AT_ONCE {
             // Now and then the host tells something again.
             let mark = match self.random.below(5) {
-                0 => self.random.below(self.marks),
-                _ => self.next_mark(),
+                0 => self.random.below(self.trial.marks),
+                _ => self.trial.next_mark(),
             };
             let (fault, dies_after) = self.fate(&["hook", "spool"], self.hook_takes);
             victims.push(Victim {
@@ -285,39 +269,19 @@ impl Crash {
         }
     }
 
-    fn next_mark(&mut self) -> u32 {
-        self.marks += 1;
-        self.marks - 1
-    }
-
     /// A hook that nobody kills.
     fn tell(&mut self) -> anyhow::Result<()> {
-        let mark = self.next_mark();
         let began = Instant::now();
-        let status = self.trial.tell(mark, None)?.end()?;
+        let (_, status) = self.trial.send(None)?;
         self.hook_takes = began.elapsed();
         ensure!(status.success(), "a hook failed: {status}");
-        self.trial.accepted.insert(mark);
         Ok(())
     }
 
     fn drain(&mut self) -> anyhow::Result<()> {
         let began = Instant::now();
-        self.trial.world.run(&["worker", "drain"])?;
+        self.trial.drain()?;
         self.worker_takes = began.elapsed();
-        Ok(())
-    }
-
-    /// Both databases lose their first bytes.
-    fn damage(&self) -> anyhow::Result<()> {
-        let home = &self.trial.world.home;
-        Queue::open(&home.queue(), &home.backups())?.vacuum()?;
-        Store::open(&home.memory(), &home.backups())?.vacuum()?;
-        for path in [home.queue(), home.memory()] {
-            let mut bytes = fs::read(&path)?;
-            bytes.iter_mut().take(100).for_each(|it| *it = 0x5a);
-            fs::write(path, bytes)?;
-        }
         Ok(())
     }
 }

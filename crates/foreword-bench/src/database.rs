@@ -4,7 +4,7 @@
 //! event that was processed twice shows in what was derived from it: the same prompt,
 //! observation or summary is there a second time.
 
-use std::collections::BTreeMap;
+use std::collections::{BTreeMap, BTreeSet};
 use std::path::Path;
 
 use foreword_core::model::Millis;
@@ -15,12 +15,16 @@ use rusqlite::{Connection, OpenFlags, named_params};
 pub type Marks = BTreeMap<u32, u32>;
 
 /// Opens one of Foreword's databases for reading.
+pub fn look(path: &Path) -> rusqlite::Result<Connection> {
+    open(path, OpenFlags::SQLITE_OPEN_READ_ONLY)
+}
+
+/// Opens one of Foreword's databases, be it to change it behind the program's back.
 #[expect(
     clippy::disallowed_methods,
     reason = "benches look at rows that the store has no function for"
 )]
-pub fn look(path: &Path) -> rusqlite::Result<Connection> {
-    let flags = OpenFlags::SQLITE_OPEN_READ_ONLY | OpenFlags::SQLITE_OPEN_NO_MUTEX;
+pub fn open(path: &Path, flags: OpenFlags) -> rusqlite::Result<Connection> {
     let connection = Connection::open_with_flags(path, flags)?;
     connection.busy_timeout(std::time::Duration::from_secs(5))?;
     Ok(connection)
@@ -92,7 +96,9 @@ pub fn rank_as_fts5_does(
     words: &str,
     limit: u32,
 ) -> rusqlite::Result<Vec<(i64, f64)>> {
-    let terms: Vec<_> = words.split(' ').map(|it| format!("\"{it}\"")).collect();
+    // Each word once, as `search` asks for it: FTS5 would count a repeated word twice.
+    let words: BTreeSet<&str> = words.split(' ').collect();
+    let terms: Vec<_> = words.iter().map(|it| format!("\"{it}\"")).collect();
     let [title, body, tags, parts] = WEIGHTS;
     // bm25() is negative, and the best match is the least.
     let mut statement = memory.prepare_cached(

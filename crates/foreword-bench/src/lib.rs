@@ -15,13 +15,13 @@
 //! `trial`, the one harness for killing and auditing, and `census`. Rows that the store has no
 //! function for are read by `database`.
 
-mod agent;
+pub mod agent;
 mod burst;
 mod census;
 mod crash;
-mod database;
+pub mod database;
 mod hooks;
-mod host;
+pub mod host;
 mod hybrid;
 mod load;
 mod machine;
@@ -40,9 +40,9 @@ mod spawn;
 mod speech;
 mod statistics;
 mod system;
-mod trial;
+pub mod trial;
 mod vectors;
-mod world;
+pub mod world;
 
 use clap::Subcommand;
 

@@ -71,7 +71,6 @@ fn by_meaning<'a>(
         let meaning = Meaning {
             vectors: &loaded.vectors,
             question: &model.embed(&it.prompt),
-            now: it.before,
         };
         Ok(search_by_meaning(store, &query(it), meaning)?)
     })

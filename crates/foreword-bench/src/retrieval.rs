@@ -72,7 +72,6 @@ pub struct Asked<'a> {
 const PROMPT_CHARACTERS: usize = 2_000;
 /// A session can be hit in several of its prompts: enough for ten different ones.
 const HITS: u32 = 100;
-const DAY: Millis = 24 * 3_600_000;
 
 pub fn run(args: &Args) -> anyhow::Result<()> {
     let data = std::fs::read(&args.data)
@@ -120,13 +119,6 @@ pub fn run(args: &Args) -> anyhow::Result<()> {
                 let meaning = Meaning {
                     vectors,
                     question: &model.embed(&it.question),
-                    now: it
-                        .sessions
-                        .iter()
-                        .filter_map(Session::at)
-                        .max()
-                        .unwrap_or_default()
-                        + DAY,
                 };
                 Ok(search_by_meaning(&store, &query(it), meaning)?)
             })?;

@@ -31,9 +31,9 @@ pub struct Args {
     /// Sessions at once
     #[arg(long, default_value_t = 50, value_parser = clap::value_parser!(u32).range(1..))]
     sessions: u32,
-    /// Repeats the choices of a run that had this seed
-    #[arg(long)]
-    seed: Option<u64>,
+    /// Decides which processes are killed, and when
+    #[arg(long, default_value_t = 1)]
+    seed: u64,
     /// Draw what the home took over time, as SVG
     #[arg(long, value_name = "FILE")]
     plot: Option<PathBuf>,
@@ -58,7 +58,7 @@ const PATIENCE: Duration = Duration::from_secs(15);
 pub fn run(args: &Args) -> anyhow::Result<()> {
     system::note_interrupts();
     platform::make_files_private();
-    let seed = args.seed.unwrap_or_else(|| home::now().unsigned_abs());
+    let seed = args.seed;
     let model = Model::start()?;
     let mut trial = Trial::new(&machine::beside()?, args.sessions, OUTPUT)?;
     trial.world.environment = environment(&model);

@@ -1,8 +1,8 @@
-//! What `crash`, `load` and `soak` share: sessions that tell marked events to real hooks, and
-//! the audit of what became of them.
+//! The harness of `crash`, `load`, `soak` and the crash tests: sessions that send marked events to
+//! real hooks, and an audit that looks for every accepted event in both databases.
 //!
-//! A mark decides all of its event, so the same mark told again is the same event. Whatever
-//! runs here is a process of its own, in a throw-away home (`world`), and ends with the trial.
+//! A mark decides all of its event, so a mark that is sent again is the same event. Hooks and
+//! workers are processes of their own in a throw-away home (`world`), and end with the trial.
 
 use std::collections::BTreeSet;
 use std::io::Write as _;
@@ -29,22 +29,28 @@ use super::system;
 use super::world::World;
 use foreword::{platform, start};
 
-/// A prompt, six tool uses and a stop.
+/// A turn has a prompt, six tool uses and a stop.
 const EVENTS_PER_TURN: u32 = 8;
-/// Then the session ends, and another takes its place.
+/// After eight turns the session ends, and another takes its place.
 const EVENTS_PER_SESSION: u32 = 8 * EVENTS_PER_TURN;
-/// So often a home is looked at in the whole time, but not more often than is sensible.
+/// How often `live` calls its watcher in the whole time, within sensible limits.
 const LOOKS: f64 = 240.0;
 
 pub struct Trial {
     pub world: World,
-    /// So many at a time.
+    /// How many sessions there are at a time.
     pub sessions: u32,
-    /// How large a tool's output is.
+    /// Bytes of a tool's output.
     pub output: usize,
     /// The marks whose hook ended well.
     pub accepted: BTreeSet<u32>,
+    /// How many marks were sent with `send`.
+    pub marks: u32,
 }
+
+/// Sessions and size of a tool's output in a trial whose processes are killed.
+const KILLED_SESSIONS: u32 = 3;
+const KILLED_OUTPUT: usize = 300;
 
 impl Trial {
     pub fn new(program: &Path, sessions: u32, output: usize) -> anyhow::Result<Trial> {
@@ -53,10 +59,61 @@ impl Trial {
             sessions,
             output,
             accepted: BTreeSet::new(),
+            marks: 0,
         })
     }
 
-    /// The hook that tells of a mark, and its input.
+    /// A trial whose processes are killed: workers start when they are told to, and wait for no
+    /// further events. `plant` names a defect that all of its processes have.
+    pub fn with_kills(program: &Path, plant: Option<&str>) -> anyhow::Result<Trial> {
+        let mut trial = Trial::new(program, KILLED_SESSIONS, KILLED_OUTPUT)?;
+        let environment = &mut trial.world.environment;
+        environment.push(("FOREWORD_WORKER_BATCH_WAIT_SECONDS", "0".to_owned()));
+        if let Some(plant) = plant {
+            environment.push((FAULT, format!("plant:{plant}")));
+        }
+        trial.world.keep_workers_away()?;
+        Ok(trial)
+    }
+
+    pub fn next_mark(&mut self) -> u32 {
+        self.marks += 1;
+        self.marks - 1
+    }
+
+    /// Runs a hook with the next mark, to its end or to the point at which it dies.
+    pub fn send(&mut self, fault: Option<&str>) -> anyhow::Result<(u32, ExitStatus)> {
+        let mark = self.next_mark();
+        let status = self.tell(mark, fault)?.end()?;
+        self.accepted.extend(status.success().then_some(mark));
+        Ok((mark, status))
+    }
+
+    /// Runs a command of the program, to its end or to the point at which it dies.
+    pub fn run(&self, arguments: &[&str], fault: Option<&str>) -> anyhow::Result<ExitStatus> {
+        Process::start(self.command(arguments, fault))?.end()
+    }
+
+    /// Has a worker process everything, and keeps hooks from starting another.
+    pub fn drain(&self) -> anyhow::Result<()> {
+        self.world.run(&["worker", "drain"])?;
+        self.world.keep_workers_away()
+    }
+
+    /// Overwrites the first bytes of both databases.
+    pub fn damage(&self) -> anyhow::Result<()> {
+        let home = &self.world.home;
+        Queue::open(&home.queue(), &home.backups())?.vacuum()?;
+        Store::open(&home.memory(), &home.backups())?.vacuum()?;
+        for path in [home.queue(), home.memory()] {
+            let mut bytes = std::fs::read(&path)?;
+            bytes.iter_mut().take(100).for_each(|it| *it = 0x5a);
+            std::fs::write(path, bytes)?;
+        }
+        Ok(())
+    }
+
+    /// The hook that sends a mark, and its input.
     pub fn event(&self, mark: u32) -> (&'static str, String) {
         let (hook, event, own) = match self.number(mark) % EVENTS_PER_TURN {
             0 => (
@@ -94,7 +151,7 @@ impl Trial {
         host::input(&self.world.host.project, &session, &turn, event, own)
     }
 
-    /// A session begins or ends: what is told then carries no mark.
+    /// Starts the hook of a session's begin or end, whose event carries no mark.
     pub fn border(&self, hook: &str, mark: u32) -> anyhow::Result<Process> {
         let input = match hook {
             "context" => self.input(mark, "SessionStart", json!({"source": "startup"})),
@@ -112,7 +169,7 @@ impl Trial {
         mark / self.sessions + mark % self.sessions * EVENTS_PER_TURN
     }
 
-    /// Starts the hook that tells of a mark.
+    /// Starts the hook that sends a mark.
     pub fn tell(&self, mark: u32, fault: Option<&str>) -> anyhow::Result<Process> {
         let (hook, input) = self.event(mark);
         self.start(hook, &input, fault)
@@ -120,7 +177,7 @@ impl Trial {
 
     fn start(&self, hook: &str, input: &str, fault: Option<&str>) -> anyhow::Result<Process> {
         let mut process = Process::start(self.command(&[hook], fault))?;
-        // One that was killed does not read.
+        // A hook that was killed does not read its input.
         if let Some(mut stdin) = process.0.stdin.take() {
             let _ = stdin.write_all(input.as_bytes());
         }
@@ -186,7 +243,7 @@ impl Trial {
         command
     }
 
-    /// Kills the workers that hooks have started, and waits until they are gone; says how many.
+    /// Kills the workers that hooks have started and waits until they are gone; returns how many.
     pub fn kill_workers(&self) -> u32 {
         let workers = process::that_know(self.world.home.dir());
         for &worker in &workers {
@@ -239,7 +296,7 @@ impl Trial {
             if pending > 0 {
                 audit.see(format!("{pending} events are left in the queue"));
             }
-            // What is claimed is counted as stuck.
+            // Claimed events are counted as stuck above.
             audit.damage(queue.check(true)?);
         }
         let spooled = spool::waiting(&home.spool())?.len() + spool::unreadable(&home.spool())?;
@@ -253,7 +310,7 @@ impl Trial {
 
 impl Drop for Trial {
     fn drop(&mut self) {
-        // Nobody is on the way up: the stamp is ours.
+        // No worker is starting: the stamp was left by `keep_workers_away`.
         self.kill_workers();
         start::clear_stamp(&self.world.home);
     }
@@ -273,7 +330,7 @@ pub struct Audit {
     pub seen: Vec<String>,
 }
 
-/// So much of what was seen is told.
+/// The report lists at most this many findings.
 const SEEN_MAX: usize = 20;
 
 impl Audit {
@@ -298,7 +355,7 @@ impl Audit {
             processed, events, ..
         } = database::processed(memory)?;
         let missing = processed.saturating_sub(events);
-        self.lost += missing;
+        self.damaged += missing;
         if missing > 0 {
             self.see(format!("{missing} events are processed but not stored"));
         }

@@ -161,6 +161,7 @@ impl Drop for World {
 /// What a hook would make of an input, with the default settings.
 pub fn captured(input: &str, project: Option<&Path>) -> anyhow::Result<Event> {
     let world = capture::World {
+        host: &foreword_core::host::HOSTS[0],
         now: home::now(),
         event_id: Uuid::now_v7(),
         project_dir: project.map(Path::to_owned),

@@ -1,86 +1,30 @@
-//! From what a hook was told to an event, or to the reason why there is none.
+//! Makes an event of a hook's input, or gives the reason why there is none.
 //!
-//! `wire` is exactly what Claude Code sends; `payload` keeps what the worker will
-//! need of it, redacted and cut. This file says what it means: which kind of event,
-//! whose, about which files, and the key under which the same thing told twice is
-//! one.
+//! The `host` decodes what it wrote; `payload` keeps what the worker will need of it, redacted
+//! and cut. This file makes the event: of which session and project it is, which files it
+//! touches, and the key under which the same input received twice is one event.
 
 mod exclude;
 mod payload;
-mod wire;
 
 use std::borrow::Cow;
 use std::path::{Path, PathBuf};
 
+use serde::Deserialize;
 use uuid::Uuid;
 
+pub use crate::host::Hook;
+use crate::host::{HOSTS, HookInput, Host, Subject};
 use crate::model::{Event, EventKind, FileRole, Millis, Payload, Receipt, Shown, TouchedFile};
 use crate::project::{self, Place, Rules};
 use crate::redact::{self, files::is_secret_file};
 pub use payload::Limits;
-use wire::{HookInput, Subject};
-
-/// The hook commands. Each answers for certain events of the host.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub enum Hook {
-    Context,
-    New,
-    FileContext,
-    Save,
-    Summary,
-    Cleanup,
-}
-
-impl Hook {
-    pub const ALL: &[Hook] = &[
-        Hook::Context,
-        Hook::New,
-        Hook::FileContext,
-        Hook::Save,
-        Hook::Summary,
-        Hook::Cleanup,
-    ];
-
-    #[must_use]
-    pub fn name(self) -> &'static str {
-        match self {
-            Hook::Context => "context",
-            Hook::New => "new",
-            Hook::FileContext => "file-context",
-            Hook::Save => "save",
-            Hook::Summary => "summary",
-            Hook::Cleanup => "cleanup",
-        }
-    }
-
-    #[must_use]
-    pub fn parse(name: &str) -> Option<Hook> {
-        Hook::ALL.iter().copied().find(|hook| hook.name() == name)
-    }
-
-    /// The host's names of the events that this command is connected to.
-    #[must_use]
-    pub fn host_events(self) -> &'static [&'static str] {
-        match self {
-            Hook::Context => &["SessionStart"],
-            Hook::New => &["UserPromptSubmit"],
-            Hook::FileContext => &["PreToolUse"],
-            Hook::Save => &["PostToolUse", "PostToolUseFailure"],
-            Hook::Summary => &["Stop", "StopFailure"],
-            Hook::Cleanup => &["SessionEnd"],
-        }
-    }
-
-    /// Of which tools' events it is told; none stands for all.
-    #[must_use]
-    pub fn matcher(self) -> Option<&'static str> {
-        (self == Hook::FileContext).then_some("Read|Edit|MultiEdit|Write|NotebookEdit")
-    }
-}
 
 /// The world around a hook, as far as capture needs to know it.
 #[derive(Debug, Clone)]
 pub struct World {
+    /// The host that runs the hook.
+    pub host: &'static Host,
     pub now: Millis,
     pub event_id: Uuid,
     /// The host's own idea of the project; `cwd` follows the agent's `cd`.
@@ -101,7 +45,7 @@ pub struct Settings {
 impl Default for Settings {
     fn default() -> Settings {
         Settings {
-            boring_tools: BORING_TOOLS.iter().map(|&tool| tool.to_owned()).collect(),
+            boring_tools: boring_tools(),
             exclude_projects: Vec::new(),
             exclude_paths: Vec::new(),
             limits: Limits::default(),
@@ -109,28 +53,10 @@ impl Default for Settings {
     }
 }
 
-/// Tools whose use says nothing about the work. `default.toml` shows the same list.
-pub const BORING_TOOLS: &[&str] = &[
-    "Glob",
-    "Grep",
-    "LS",
-    "ListMcpResourcesTool",
-    "ReadMcpResourceTool",
-    "ToolSearch",
-    "TodoRead",
-    "TodoWrite",
-    "TaskCreate",
-    "TaskGet",
-    "TaskList",
-    "TaskOutput",
-    "TaskUpdate",
-    "BashOutput",
-    "KillShell",
-    "AskUserQuestion",
-    "EnterPlanMode",
-    "Skill",
-    "SlashCommand",
-];
+fn boring_tools() -> Vec<String> {
+    let tools = HOSTS.iter().flat_map(|host| host.boring_tools);
+    tools.map(|&tool| tool.to_owned()).collect()
+}
 
 /// Session starts and ends repeat their payload at every resume, and an older host gives
 /// prompts no id; there, the same thing counts as told twice only within this time.
@@ -172,10 +98,10 @@ impl Drop {
     }
 }
 
-/// The session that a hook is told about.
+/// The session that a hook's input is about.
 #[must_use]
-pub fn session_of(input: &[u8]) -> Option<String> {
-    let input = HookInput::read(input)?;
+pub fn session_of(host: &Host, input: &[u8]) -> Option<String> {
+    let input = (host.read)(input)?;
     input.session_id.map(Cow::into_owned)
 }
 
@@ -197,24 +123,26 @@ fn try_capture(
     if input.trim_ascii().is_empty() {
         return Err(Drop::Empty);
     }
-    let unknown = wire::unknown_fields(input);
-    let input = HookInput::read(input).ok_or(Drop::NotJson)?;
-    let mut kind = kind(hook, &input).ok_or(Drop::OtherEvent)?;
+    let mut input = (world.host.read)(input).ok_or(Drop::NotJson)?;
+    let mut kind = match input.event {
+        Some((answering, kind)) if answering == hook => kind,
+        _ => return Err(Drop::OtherEvent),
+    };
     let host_session_id = present(&input.session_id).ok_or(Drop::NoSession)?;
-    let tool_name = present(&input.tool_name);
+    let tool_name = present(&input.tool.name);
     let is_boring = |tool: &String| settings.boring_tools.contains(tool);
     if tool_name.as_ref().is_some_and(is_boring) {
         return Err(Drop::BoringTool);
     }
 
-    let subject = input.subject();
+    let subject = (world.host.subject)(&input);
     let mut receipt = None;
-    if is_own_tool(&input) || subject.command.as_deref().is_some_and(runs_foreword) {
+    if input.tool.own.is_some() || subject.command.as_deref().is_some_and(runs_foreword) {
         receipt = Some(opened(kind, &input, &subject).ok_or(Drop::OwnTool)?);
         kind = EventKind::Receipt;
     }
     let excluded = |path: &str| exclude::covers(&settings.exclude_paths, &exclude::straight(path));
-    if subject.file_path.as_deref().is_some_and(excluded) {
+    if subject.paths.iter().any(|path| excluded(path)) {
         return Err(Drop::ExcludedPath);
     }
     let cwd = present(&input.cwd);
@@ -227,11 +155,11 @@ fn try_capture(
     if is_excluded(&place, &settings.exclude_projects) {
         return Err(Drop::ExcludedProject);
     }
-    let mut payload = payload::build(kind, &input, &subject, &settings.limits);
-    payload.unknown = unknown;
+    let mut payload = payload::build(world.host, kind, &input, &subject, &settings.limits);
+    payload.unknown = std::mem::take(&mut input.unknown);
     payload.receipt = receipt;
     let prompt_id = present(&input.prompt_id);
-    let tool_use_id = present(&input.tool_use_id);
+    let tool_use_id = present(&input.tool.id);
     let key = key(
         kind,
         &host_session_id,
@@ -245,7 +173,7 @@ fn try_capture(
         id: world.event_id,
         key,
         kind,
-        host: "claude-code".to_owned(),
+        host: world.host.name.to_owned(),
         host_session_id,
         prompt_id,
         agent_id: present(&input.agent_id),
@@ -265,32 +193,6 @@ fn try_capture(
         payload,
         at: world.now,
     })
-}
-
-fn kind(hook: Hook, input: &HookInput<'_>) -> Option<EventKind> {
-    let name = input.hook_event_name.as_deref()?;
-    if !hook.host_events().contains(&name) {
-        return None;
-    }
-    Some(match name {
-        "SessionStart" => EventKind::SessionStart,
-        // A background task reporting back: a turn of its own, but nobody typed it.
-        "UserPromptSubmit" if is_notification(input) => EventKind::Notification,
-        "UserPromptSubmit" => EventKind::Prompt,
-        // It is written down only if something is shown.
-        "PreToolUse" if file_role(input).is_some() => EventKind::Receipt,
-        "PreToolUse" => return None,
-        "PostToolUse" => EventKind::ToolUse,
-        "PostToolUseFailure" => EventKind::ToolFailure,
-        "Stop" => EventKind::Stop,
-        "StopFailure" => EventKind::StopFailure,
-        _ => EventKind::SessionEnd,
-    })
-}
-
-fn is_notification(input: &HookInput<'_>) -> bool {
-    let prompt = input.prompt.as_deref().unwrap_or_default();
-    prompt.trim_start().starts_with("<task-notification>")
 }
 
 /// That items were shown on the occasion of an event. What the same hook, fired twice or
@@ -315,21 +217,12 @@ pub fn receipt(occasion: &Event, id: Uuid, receipt: Receipt) -> Event {
     }
 }
 
-fn is_own_tool(input: &HookInput<'_>) -> bool {
-    let tool = input.tool_name.as_deref().unwrap_or_default();
-    tool.starts_with("mcp__foreword__") || tool.starts_with("mcp__plugin_foreword_")
-}
-
 /// What the agent looked up by its number: over MCP, or with `foreword show`.
 fn opened(kind: EventKind, input: &HookInput<'_>, subject: &Subject<'_>) -> Option<Receipt> {
     const ITEMS_MAX: usize = 50;
-    let over_mcp = is_own_tool(input)
-        && input
-            .tool_name
-            .as_deref()
-            .is_some_and(|tool| tool.ends_with("__get_observations"));
+    let over_mcp = input.tool.own.as_deref() == Some("get_observations");
     let ids: Vec<i64> = if over_mcp {
-        input.ids()
+        ids(input)
     } else {
         let words = subject.command.as_deref().unwrap_or_default();
         let mut words = words.split_whitespace().peekable();
@@ -349,6 +242,17 @@ fn opened(kind: EventKind, input: &HookInput<'_>, subject: &Subject<'_>) -> Opti
         shown: Shown::Opened,
         items: items.map(|id| (id, String::new())).collect(),
     })
+}
+
+/// The numbers that our own tool was given.
+fn ids(input: &HookInput<'_>) -> Vec<i64> {
+    #[derive(Default, Deserialize)]
+    struct Ids {
+        ids: Vec<i64>,
+    }
+    let raw = input.tool.input;
+    let ids = raw.and_then(|raw| serde_json::from_str::<Ids>(raw.get()).ok());
+    ids.unwrap_or_default().ids
 }
 
 /// A project is excluded by its key or by where it is.
@@ -432,51 +336,49 @@ pub(crate) fn turn_key(kind: EventKind, session: &str, prompt_id: &str) -> Strin
     format!("{kind}:{session}:{prompt_id}:")
 }
 
-/// What a tool does with the file that it names; none if that is not its purpose.
-fn file_role(input: &HookInput<'_>) -> Option<FileRole> {
-    match input.tool_name.as_deref() {
-        Some("Read" | "NotebookRead") => Some(FileRole::Read),
-        Some("Edit" | "MultiEdit" | "Write" | "NotebookEdit") => Some(FileRole::Modified),
-        _ => None,
-    }
-}
-
-/// The file that a tool use names, as it is right now.
+/// The files that a tool use names, as they are right now.
 fn touched_files(
     kind: EventKind,
     input: &HookInput<'_>,
     subject: &Subject<'_>,
     limits: &Limits,
 ) -> Vec<TouchedFile> {
-    let path = subject.file_path.as_deref().map(str::to_owned);
-    let (Some(role), Some(path)) = (file_role(input), path) else {
+    let Some(role) = input.tool.kind.file_role() else {
         return Vec::new();
     };
     let after_it = kind != EventKind::Receipt;
+    let paths = subject.paths.iter();
+    paths
+        .map(|path| touched_file(path, role, after_it, limits))
+        .collect()
+}
+
+/// Only after the tool has run the state of the file counts.
+fn touched_file(path: &str, role: FileRole, after_it: bool, limits: &Limits) -> TouchedFile {
     let metadata = after_it
-        .then(|| std::fs::metadata(&path).ok())
+        .then(|| std::fs::metadata(path).ok())
         .flatten()
         .filter(std::fs::Metadata::is_file);
     let hash = metadata
         .as_ref()
-        .filter(|it| it.len() <= limits.hash_max && !is_secret_file(&path))
-        .and_then(|_| std::fs::read(&path).ok())
+        .filter(|it| it.len() <= limits.hash_max && !is_secret_file(path))
+        .and_then(|_| std::fs::read(path).ok())
         .map(|content| blake3::hash(&content).to_hex().to_string());
     let mtime = metadata
         .as_ref()
         .and_then(|it| it.modified().ok())
         .and_then(|time| time.duration_since(std::time::UNIX_EPOCH).ok())
         .and_then(|age| Millis::try_from(age.as_millis()).ok());
-    vec![TouchedFile {
+    TouchedFile {
         size: metadata.as_ref().map(std::fs::Metadata::len),
-        path: redact::redact(&path).text.into_owned(),
+        path: redact::redact(path).text.into_owned(),
         role,
         mtime,
         hash,
-    }]
+    }
 }
 
-fn present(field: &Option<std::borrow::Cow<'_, str>>) -> Option<String> {
+fn present(field: &Option<Cow<'_, str>>) -> Option<String> {
     field
         .as_deref()
         .filter(|text| !text.is_empty())

@@ -12,12 +12,12 @@ use std::path::{Path, PathBuf};
 use rusqlite::{Connection, named_params};
 use uuid::Uuid;
 
-use crate::capture::{self, Captured, Hook, Settings, World};
+use crate::capture::{self, Captured, Settings, World};
+use crate::host::{self, Hook, Host, ReplayedInput};
 use crate::model::{Event, EventKind, Millis};
 use crate::project::Rules;
 use crate::queue::Queue;
 use crate::store::{PROCESSED_KEPT, Store, uuid_at};
-use crate::transcript::{self, Told};
 
 /// What may be taken.
 pub struct Terms<'a> {
@@ -34,6 +34,7 @@ pub struct Terms<'a> {
 #[derive(Default)]
 struct Heard {
     since: Option<Millis>,
+    host: Option<String>,
     transcript: Option<String>,
     project_dir: Option<String>,
     turns: HashSet<String>,
@@ -47,7 +48,8 @@ pub fn fill(
     terms: &Terms<'_>,
 ) -> rusqlite::Result<usize> {
     let heard = Heard::of(queue, store, session)?;
-    let (Some(first), Some(transcript)) = (heard.since, &heard.transcript) else {
+    let host = heard.host.as_deref().and_then(host::named);
+    let (Some(first), Some(host), Some(transcript)) = (heard.since, host, &heard.transcript) else {
         return Ok(0);
     };
     // A fork's transcript begins with a copy of another session's, in the fork's name. And what is
@@ -56,7 +58,7 @@ pub fn fill(
     // Of what happened in the same millisecond, the first in the file comes first.
     let ids = uuid::ContextV7::new();
     let mut count = 0;
-    let take = |told: Told| -> rusqlite::Result<()> {
+    let take = |told: ReplayedInput| -> rusqlite::Result<()> {
         if told.at < since
             || !heard.turns.contains(&told.prompt_id)
             || is_known(queue, store, session, &told)?
@@ -64,7 +66,7 @@ pub fn fill(
             return Ok(());
         }
         let id = uuid_at(told.at, &ids);
-        let event = event(&told, id, heard.project_dir.as_deref(), terms);
+        let event = event(host, &told, id, heard.project_dir.as_deref(), terms);
         let Some(event) = event.filter(|it| !(terms.is_off)(it.project.as_deref())) else {
             return Ok(());
         };
@@ -74,17 +76,19 @@ pub fn fill(
         }
         Ok(())
     };
-    transcript::read(Path::new(transcript), session, take)?;
+    host.replay(Path::new(transcript), session, take)?;
     Ok(count)
 }
 
 pub(crate) fn event(
-    told: &Told,
+    host: &'static Host,
+    told: &ReplayedInput,
     id: Uuid,
     project_dir: Option<&str>,
     terms: &Terms<'_>,
 ) -> Option<Event> {
     let world = World {
+        host,
         now: told.at,
         event_id: id,
         project_dir: project_dir.map(PathBuf::from),
@@ -108,7 +112,12 @@ pub(crate) fn event(
 
 /// Whether a hook told the same, or an earlier look at the transcript did. A turn's prompt and its
 /// end have their words in their keys; one of each is enough.
-fn is_known(queue: &Queue, store: &Store, session: &str, told: &Told) -> rusqlite::Result<bool> {
+fn is_known(
+    queue: &Queue,
+    store: &Store,
+    session: &str,
+    told: &ReplayedInput,
+) -> rusqlite::Result<bool> {
     let turn = |kind| {
         let from = capture::turn_key(kind, session, &told.prompt_id);
         let to = format!("{from}~");
@@ -147,15 +156,15 @@ impl Heard {
         heard.add(
             &store.connection,
             session,
-            "select started_at, transcript_path, root, null
+            "select started_at, transcript_path, root, null, host
              from sessions
              where host_session_id = :session
              union all
-             select null, null, null, host_prompt_id
+             select null, null, null, host_prompt_id, null
              from prompts
              where session_id in (select id from sessions where host_session_id = :session)
              union all
-             select null, null, event ->> '$.project_dir', prompt_id
+             select null, null, event ->> '$.project_dir', prompt_id, null
              from events
              where session_id in (select id from sessions where host_session_id = :session)",
         )?;
@@ -163,7 +172,8 @@ impl Heard {
             &queue.connection,
             session,
             "select at, event ->> '$.transcript_path',
-                    coalesce(event ->> '$.project_dir', event ->> '$.root'), event ->> '$.prompt_id'
+                    coalesce(event ->> '$.project_dir', event ->> '$.root'), event ->> '$.prompt_id',
+                    event ->> '$.host'
              from events
              where host_session_id = :session and json_valid(event)",
         )?;
@@ -179,6 +189,7 @@ impl Heard {
             self.transcript = row.get::<_, Option<String>>(1)?.or(self.transcript.take());
             self.project_dir = row.get::<_, Option<String>>(2)?.or(self.project_dir.take());
             self.turns.extend(row.get::<_, Option<String>>(3)?);
+            self.host = row.get::<_, Option<String>>(4)?.or(self.host.take());
         }
         Ok(())
     }

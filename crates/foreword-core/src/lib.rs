@@ -16,8 +16,9 @@ pub mod git;
 pub mod project;
 pub mod redact;
 
+pub mod host;
+
 pub mod capture;
-pub mod transcript;
 
 pub mod db;
 pub mod queue;

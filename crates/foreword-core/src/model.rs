@@ -1,6 +1,6 @@
 //! The nouns of Foreword. One word each; the glossary is in ARCHITECTURE.md.
 //!
-//! These are what things mean, apart from how they are sent (`capture::wire`) or
+//! These are what things mean, apart from how they are sent (`host`) or
 //! stored (`queue`, `store`).
 
 use serde::{Deserialize, Serialize};

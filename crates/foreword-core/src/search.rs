@@ -12,7 +12,6 @@
 mod about;
 mod choose;
 pub mod chunks;
-mod dates;
 mod embedded;
 mod filter;
 mod fresh;
@@ -23,9 +22,6 @@ mod receipts;
 mod related;
 mod sessions;
 pub mod vectors;
-
-use std::cmp::Ordering;
-use std::collections::HashMap;
 
 use rusqlite::named_params;
 use serde::{Deserialize, Serialize};
@@ -41,7 +37,7 @@ pub use receipts::ShownItem;
 pub use related::Related;
 pub use sessions::{HITS_PER_SESSION, SessionTitle, SummaryLine, sessions, sessions_of};
 
-use self::choose::{Asked, Candidate};
+use self::choose::Asked;
 use self::list::Order;
 use crate::model::{Freshness, Kind, Millis, ObservationType, Origin};
 use crate::store::Store;
@@ -191,71 +187,6 @@ fn listed(store: &Store, query: &Query<'_>) -> rusqlite::Result<Found> {
         answer: Answer::Listed,
         ..Found::default()
     })
-}
-
-/// As many of the best candidates as are wanted, if the filter lets so many through.
-fn best(
-    store: &Store,
-    candidates: &[Candidate],
-    query: &Query<'_>,
-    wanted: usize,
-) -> rusqlite::Result<(Vec<Hit>, Answer)> {
-    let mut hits: Vec<Hit> = Vec::new();
-    let mut answer = Answer::Nothing;
-    let mut with_all = 0;
-    let mut rest = candidates;
-    let mut next = wanted.max(8) * 2;
-    while !rest.is_empty() {
-        // By date every row that counts must be seen, and those with all words count alone.
-        let some = match query.sort {
-            Sort::Relevance => rest.len().min(next),
-            Sort::Date => rest
-                .iter()
-                .take_while(|it| it.has_all == rest[0].has_all)
-                .count(),
-        };
-        let (chunk, after) = rest.split_at(some);
-        let ids: Vec<i64> = chunk.iter().map(|it| it.id).collect();
-        let mut picked: HashMap<i64, Hit> = list::pick(store, &ids, &query.filter)?
-            .into_iter()
-            .map(|hit| (hit.id, hit))
-            .collect();
-        for candidate in chunk {
-            if let Some(mut hit) = picked.remove(&candidate.id) {
-                if answer == Answer::Nothing {
-                    answer = if candidate.has_all {
-                        Answer::AllWords
-                    } else {
-                        Answer::AnyWord
-                    };
-                }
-                let counts = hit.superseded_by.map_or(1.0, |_| SUPERSEDED);
-                hit.score = Some(candidate.score * counts);
-                hit.matched = Some(match candidate.has_all {
-                    true => Matched::AllWords,
-                    false => Matched::SomeWords,
-                });
-                with_all += usize::from(candidate.has_all);
-                hits.push(hit);
-            }
-        }
-        if hits.len() >= wanted || (query.sort == Sort::Date && !hits.is_empty()) {
-            break;
-        }
-        rest = after;
-        next *= 4;
-    }
-    match query.sort {
-        Sort::Date => hits.sort_by_key(|hit| std::cmp::Reverse((hit.at, hit.id))),
-        // What is superseded goes down among its like: those with all words, or the others.
-        Sort::Relevance => {
-            let (all, any) = hits.split_at_mut(with_all);
-            for hits in [all, any] {
-                hits.sort_by(|a, b| b.score.partial_cmp(&a.score).unwrap_or(Ordering::Equal));
-            }
-        }
-    }
-    Ok((hits, answer))
 }
 
 /// What could be asked instead, as far as it would find something.

@@ -40,7 +40,7 @@ use std::process::ExitCode;
 use std::sync::LazyLock;
 
 use clap::{Parser, Subcommand};
-use foreword_core::capture::Hook;
+use foreword_core::host::{HOSTS, Hook};
 
 use crate::hook;
 
@@ -122,19 +122,19 @@ enum Command {
     Mcp,
     /// With --preview: what a session that starts here is told, and why
     Context(context::Args),
-    /// Hook: UserPromptSubmit
+    /// Hook: the user sent a prompt
     #[command(hide = true)]
     New,
-    /// Hook: PreToolUse of Read, Edit, Write
+    /// Hook: a tool is about to read or change a file
     #[command(hide = true)]
     FileContext,
-    /// Hook: PostToolUse, PostToolUseFailure
+    /// Hook: a tool succeeded or failed
     #[command(hide = true)]
     Save,
-    /// Hook: Stop, StopFailure
+    /// Hook: a turn ended or failed
     #[command(hide = true)]
     Summary,
-    /// Hook: SessionEnd
+    /// Hook: a session ended
     #[command(hide = true)]
     Cleanup,
 }
@@ -250,6 +250,6 @@ fn dispatch(command: Command) -> anyhow::Result<()> {
 
 #[expect(clippy::unnecessary_wraps, reason = "has the shape of the other arms")]
 fn hook_road(hook: Hook) -> anyhow::Result<()> {
-    hook::run(hook);
+    hook::run(hook, &HOSTS[0]);
     Ok(())
 }

@@ -2,7 +2,7 @@
 //!
 //! A check only looks. It answers for one id, which stays what it is from version to
 //! version; its cure is a line for a shell wherever there is one, and the tests run
-//! exactly that line. `host` looks at Claude Code and its settings, `server` at what its agent can call, `data` at the
+//! exactly that line. `host` looks at the coding agent and its settings, `server` at what its agent can call, `data` at the
 //! directory, `work` at what is in it, `model` at who writes the memory.
 
 mod data;
@@ -17,7 +17,7 @@ use std::path::PathBuf;
 use serde::Serialize;
 
 use crate::home::{self, Home};
-use crate::install::record::Place;
+use crate::host::{CLIENTS, Place};
 use crate::install::{self, SettingsFile};
 use crate::service;
 use foreword_core::text::shell_word;
@@ -116,12 +116,15 @@ struct World {
 
 impl World {
     fn gather() -> anyhow::Result<World> {
-        let mut places = vec![install::user_place()?, install::project_place()?];
+        let mut places = Vec::new();
+        for client in CLIENTS {
+            places.extend([client.user_place()?, install::project_place(client)?]);
+        }
         places.dedup();
         let read = |place: Place| {
-            let text = SettingsFile::read(&place)
+            let text = SettingsFile::read(&place.settings, place.scope)
                 .map(|file| file.text.unwrap_or_default())
-                .and_then(|text| install::programs(&text).map(|_| text))
+                .and_then(|text| (place.client.programs)(&text).map(|_| text))
                 .map_err(|error| format!("{error:#}"));
             (place, text)
         };

@@ -1,4 +1,4 @@
-//! The short road: what Claude Code runs at every prompt and tool use.
+//! The short road: the commands that a host runs at every prompt and tool use.
 //!
 //! Read the input, make an event of it, write it down, answer, wake the worker,
 //! leave. No runtime, no network, no migration; whatever goes wrong, the exit code
@@ -11,9 +11,10 @@ mod stdin;
 use std::io::Write as _;
 use std::path::PathBuf;
 
-use foreword_core::capture::{self, Captured, Drop, Hook, World};
+use foreword_core::capture::{self, Captured, Drop, World};
 use foreword_core::db::OpenError;
 use foreword_core::fault;
+use foreword_core::host::{Hook, Host};
 use foreword_core::model::Event;
 use foreword_core::queue::Inlet;
 use foreword_core::spool;
@@ -21,7 +22,7 @@ use uuid::Uuid;
 
 use crate::config::{self, HookSettings};
 use crate::home::{self, Home};
-use crate::install::record;
+use crate::host::{self, Client};
 use crate::log::{Fact, Log};
 use crate::platform;
 use crate::start;
@@ -31,32 +32,33 @@ use added::added;
 const OWN_RUN: &str = "one of Foreword's own agent runs";
 
 /// Runs a hook. There is no way for it to fail.
-pub fn run(hook: Hook) {
+pub fn run(hook: Hook, host: &'static Host) {
     std::panic::set_hook(Box::new(|_| {}));
-    let _ = std::panic::catch_unwind(|| road(hook));
+    let _ = std::panic::catch_unwind(|| road(hook, host));
 }
 
-fn road(hook: Hook) {
+fn road(hook: Hook, host: &'static Host) {
     platform::make_files_private();
+    let client = Client::of(host);
     let home = Home::from_env();
     let told = home
         .as_ref()
-        .and_then(|home| Some((home, take(hook, home)?)));
+        .and_then(|home| Some((home, take(hook, client, home)?)));
     let Some((home, (event, settings))) = told else {
-        print(plain_answer(hook));
+        print((client.plain_answer)(hook));
         return;
     };
     // What is about to happen to a file is told when it has happened.
     let mut kept = hook != Hook::FileContext && keep(home, hook, &event) != Kept::Lost;
     fault::point("hook:after-insert");
-    let added = added(home, hook, &event, &settings.show);
+    let added = added(home, client, hook, &event, &settings.show);
     let receipt = added.as_ref().and_then(|it| it.receipt(&event));
     // First the receipt: of two hooks at once, one reminds.
     let written = receipt.map(|receipt| keep(home, hook, &receipt));
     kept |= written == Some(Kept::New);
     match added {
         Some(added) if hook == Hook::Context || written == Some(Kept::New) => print(&added.answer),
-        _ => print(plain_answer(hook)),
+        _ => print((client.plain_answer)(hook)),
     }
     if kept {
         start::wake_worker(home);
@@ -64,8 +66,8 @@ fn road(hook: Hook) {
 }
 
 /// What this hook was told, if it is to be kept, and by which settings.
-fn take(hook: Hook, home: &Home) -> Option<(Event, HookSettings)> {
-    if switch::off_in_environment() || is_second(home) {
+fn take(hook: Hook, client: &Client, home: &Home) -> Option<(Event, HookSettings)> {
+    if switch::off_in_environment() || client.is_second(home, host::project_dir().as_deref()) {
         return None;
     }
     let switches = Switches::read(home);
@@ -84,10 +86,10 @@ fn take(hook: Hook, home: &Home) -> Option<(Event, HookSettings)> {
     }
     let input = stdin::read();
     let Some(settings) = settings(hook, home) else {
-        withhold(home, &input);
+        withhold(client.host, home, &input);
         return None;
     };
-    match capture_event(hook, &input, &settings) {
+    match capture_event(hook, client.host, &input, &settings) {
         Captured::Event(event) if is_own_run(&event, home) => {
             count(OWN_RUN);
             None
@@ -107,7 +109,7 @@ fn take(hook: Hook, home: &Home) -> Option<(Event, HookSettings)> {
         Captured::Dropped(drop) if drop.is_intended() => {
             count(&drop.to_string());
             if matches!(drop, Drop::ExcludedProject | Drop::ExcludedPath) {
-                withhold(home, &input);
+                withhold(client.host, home, &input);
             }
             None
         }
@@ -120,8 +122,8 @@ fn take(hook: Hook, home: &Home) -> Option<(Event, HookSettings)> {
     }
 }
 
-fn withhold(home: &Home, input: &stdin::Input) {
-    if let Some(session) = capture::session_of(&input.bytes) {
+fn withhold(host: &Host, home: &Home, input: &stdin::Input) {
+    if let Some(session) = capture::session_of(host, &input.bytes) {
         switch::withhold(home, &session);
     }
 }
@@ -132,7 +134,7 @@ fn is_own_run(event: &Event, home: &Home) -> bool {
     let agent = home.agent();
     let cwd = event.cwd.as_deref().map(PathBuf::from);
     cwd.into_iter()
-        .chain(project_dir())
+        .chain(host::project_dir())
         // The host tells paths with their links resolved.
         .any(|dir| {
             let resolved = || {
@@ -142,19 +144,6 @@ fn is_own_run(event: &Event, home: &Home) -> bool {
             };
             dir.starts_with(&agent) || (dir.ends_with("agent") && resolved())
         })
-}
-
-/// A hook of the plugin, beside hooks from the settings that tell the same: they do
-/// the work. Only a plugin's hook pays for the look.
-fn is_second(home: &Home) -> bool {
-    std::env::var_os("CLAUDE_PLUGIN_ROOT").is_some()
-        && record::stands(home, project_dir().as_deref())
-}
-
-fn project_dir() -> Option<PathBuf> {
-    std::env::var_os("CLAUDE_PROJECT_DIR")
-        .filter(|dir| !dir.is_empty())
-        .map(PathBuf::from)
 }
 
 fn settings(hook: Hook, home: &Home) -> Option<HookSettings> {
@@ -169,11 +158,17 @@ fn settings(hook: Hook, home: &Home) -> Option<HookSettings> {
     settings
 }
 
-fn capture_event(hook: Hook, input: &stdin::Input, settings: &HookSettings) -> Captured {
+fn capture_event(
+    hook: Hook,
+    host: &'static Host,
+    input: &stdin::Input,
+    settings: &HookSettings,
+) -> Captured {
     let world = World {
+        host,
         now: home::now(),
         event_id: Uuid::now_v7(),
-        project_dir: project_dir(),
+        project_dir: host::project_dir(),
         rules: home::project_rules(settings.separate_worktrees),
     };
     capture::capture(hook, &input.bytes, &world, &settings.capture)
@@ -216,15 +211,6 @@ fn keep(home: &Home, hook: Hook, event: &Event) -> Kept {
             );
             Kept::Lost
         }
-    }
-}
-
-/// What hooks print when they have nothing to add.
-fn plain_answer(hook: Hook) -> &'static str {
-    match hook {
-        Hook::Save => r#"{"continue":true,"suppressOutput":true}"#,
-        // A Stop hook that prints prolongs the turn; a SessionEnd hook that prints is an error.
-        Hook::Context | Hook::New | Hook::FileContext | Hook::Summary | Hook::Cleanup => "",
     }
 }
 

@@ -1,32 +1,24 @@
-//! Connects Claude Code: our hooks in its `settings.json`, and out of it again.
+//! Connects a host: our hooks in its settings, and out of them again.
 //!
 //! The file is the user's: other keys, their order, comments and white space stay as
-//! they are, and what we cannot understand we do not touch. An entry is ours if it
-//! runs a program called `foreword` with one of our hook commands. This file knows
-//! which are ours; `server` does the same for our entry in the list of MCP servers,
-//! `skills` for the files of `/summarize` and its like; `insert` adds entries, `undo` takes them
-//! back from a file that was edited since, `file` reads and replaces it, `record` remembers
-//! what was done.
+//! they are, and what we cannot understand we do not touch. The host's row in `host` knows the
+//! form of its settings and which entries are ours; `skills` writes the files of `/summarize` and
+//! its like; `file` reads and replaces a file, `record` remembers what was done.
 
 mod file;
-mod insert;
 pub mod record;
 pub mod sentence_model;
-pub mod server;
 pub mod skills;
-mod undo;
 
 use std::path::{Path, PathBuf};
 
 use anyhow::{Context as _, bail};
-use foreword_core::capture::Hook;
-use jsonc_parser::cst::{CstNode, CstRootNode};
-use jsonc_parser::{ParseOptions, ast};
 
+use crate::host::{self, Client, Listed, Place, Scope, is_called_foreword, is_same_file};
 pub use file::SettingsFile;
-use record::{Place, Record, Scope};
+use record::Record;
 
-/// How Claude Code's settings stand to this program.
+/// Whether a host's settings run this program.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub enum Connection {
     Connected,
@@ -35,29 +27,13 @@ pub enum Connection {
     None,
 }
 
-/// The user's settings file of Claude Code.
-pub fn user_place() -> anyhow::Result<Place> {
-    let set = |name| {
-        std::env::var_os(name)
-            .filter(|value| !value.is_empty())
-            .map(PathBuf::from)
-    };
-    let dir = set("CLAUDE_CONFIG_DIR")
-        .or_else(|| set("HOME").map(|home| home.join(".claude")))
-        .context("neither CLAUDE_CONFIG_DIR nor HOME is set, so there is no place to install to")?;
-    Ok(Place {
-        scope: Scope::User,
-        settings: std::path::absolute(dir.join("settings.json"))?,
-    })
-}
-
 /// The settings file of the project that the current directory is in.
-pub fn project_place() -> anyhow::Result<Place> {
+pub fn project_place(client: &'static Client) -> anyhow::Result<Place> {
     let dir = std::env::current_dir().context("the current directory is gone")?;
     let place = foreword_core::project::resolve(&dir, &crate::home::project_rules(false));
-    let settings = record::project_settings(&place.root.unwrap_or(dir));
+    let settings = client.settings_of(&place.root.unwrap_or(dir));
     // In the home directory itself the project's file is the user's.
-    let user = user_place()?;
+    let user = client.user_place()?;
     let folder = |path: &Path| std::fs::canonicalize(path.parent()?).ok();
     if user.settings == settings
         || folder(&user.settings).is_some_and(|it| folder(&settings) == Some(it))
@@ -65,6 +41,7 @@ pub fn project_place() -> anyhow::Result<Place> {
         return Ok(user);
     }
     Ok(Place {
+        client,
         scope: Scope::Project,
         settings,
     })
@@ -89,104 +66,47 @@ pub fn program() -> anyhow::Result<PathBuf> {
     Ok(program)
 }
 
-pub fn is_same_file(a: &Path, b: &Path) -> bool {
-    a == b || std::fs::canonicalize(a).is_ok_and(|a| std::fs::canonicalize(b).is_ok_and(|b| a == b))
-}
-
-fn is_called_foreword(program: &Path) -> bool {
-    program.file_stem().is_some_and(|name| name == "foreword")
-}
-
 /// The settings with all our hooks in them, each once and pointing at `program`; `clean`
 /// is what they are without us.
-pub fn connect(settings: &str, clean: &str, program: &Path) -> anyhow::Result<String> {
-    if connection(settings, program)? == Connection::Connected {
+pub fn connect(
+    client: &Client,
+    settings: &str,
+    clean: &str,
+    program: &Path,
+) -> anyhow::Result<String> {
+    if connection(client, settings, program)? == Connection::Connected {
         return Ok(settings.to_owned());
     }
-    insert::insert(clean, program)
+    (client.insert_hooks)(clean, program)
 }
 
-/// What the settings are without us: the very file as it was before install if
-/// nobody touched it since. None if there would be no file.
-pub fn without_us(settings: &str, record: Option<&Record>) -> anyhow::Result<Option<String>> {
-    let Some(record) = record else {
-        return disconnect(settings).map(Some);
-    };
-    match record.original() {
-        Some(original) if record.written == settings => Ok(original),
-        Some(Some(original)) => undo::undo(&original, &record.written, settings).map(Some),
-        Some(None) => {
-            let rest = disconnect(settings)?;
-            let is_empty = parse(&rest)?
-                .object_value()
-                .is_some_and(|top| top.properties().is_empty());
-            Ok((!is_empty).then_some(rest))
-        }
-        None => disconnect(settings).map(Some),
-    }
-}
-
-/// The settings without our hooks, and without the brackets that only held them.
-pub fn disconnect(settings: &str) -> anyhow::Result<String> {
-    let root = parse(settings)?;
-    let Some(hooks) = root
-        .object_value()
-        .and_then(|top| top.object_value("hooks"))
-    else {
-        return Ok(settings.to_owned());
-    };
-    let mut removed = false;
-    for event in hooks.properties() {
-        let Some(groups) = event.array_value() else {
-            continue;
-        };
-        let mut touched = false;
-        for group in groups.elements() {
-            let Some(entries) = group.as_object().and_then(|it| it.array_value("hooks")) else {
-                continue;
-            };
-            let (ours, others): (Vec<_>, Vec<_>) = entries
-                .elements()
-                .into_iter()
-                .partition(|it| ours(it).is_some());
-            touched |= !ours.is_empty();
-            if others.is_empty() && !ours.is_empty() {
-                group.remove();
-            } else {
-                ours.into_iter().for_each(CstNode::remove);
-            }
-        }
-        removed |= touched;
-        if touched && groups.elements().is_empty() {
-            event.remove();
-        }
-    }
-    if !removed {
-        return Ok(settings.to_owned());
-    }
-    let emptied = hooks.properties().is_empty();
-    if let Some(property) = root
-        .object_value()
-        .and_then(|top| top.get("hooks"))
-        .filter(|_| emptied)
+/// The settings without us: the file as it was before install, byte for byte, if nobody changed
+/// it since; else the file of today without our entries. None if there was no file before
+/// install and nothing else is in it.
+pub fn without_us(
+    client: &Client,
+    settings: &str,
+    record: Option<&Record>,
+) -> anyhow::Result<Option<String>> {
+    let original = record.and_then(Record::original);
+    if let Some(original) = &original
+        && record.is_some_and(|record| record.written == settings)
     {
-        property.remove();
+        return Ok(original.clone());
     }
-    Ok(root.to_string())
+    let rest = (client.remove_hooks)(settings)?;
+    let is_empty = host::is_empty(&rest)?;
+    Ok((!is_empty || original != Some(None)).then_some(rest))
 }
 
 /// Which of our hooks the settings hold.
-pub fn connection(settings: &str, program: &Path) -> anyhow::Result<Connection> {
+pub fn connection(client: &Client, settings: &str, program: &Path) -> anyhow::Result<Connection> {
     let mut problems = Vec::new();
     let mut found = 0;
-    let off = parse(settings)?
-        .object_value()
-        .and_then(|top| top.get("disableAllHooks")?.value()?.as_boolean_lit())
-        .is_some_and(|value| value.value());
-    if off {
-        problems.push("disableAllHooks is true, so no hook runs".to_owned());
+    if let Some(switch) = (client.hooks_off)(settings)? {
+        problems.push(format!("{switch} is true, so no hook runs"));
     }
-    for (event, programs) in programs(settings)? {
+    for (event, programs) in (client.programs)(settings)? {
         found += programs.len();
         match programs.as_slice() {
             [one] if is_same_file(Path::new(one), program) => {}
@@ -202,122 +122,39 @@ pub fn connection(settings: &str, program: &Path) -> anyhow::Result<Connection> 
     })
 }
 
-/// For each event that we want to hear of, the programs that our entries run.
-pub fn programs(settings: &str) -> anyhow::Result<Vec<(&'static str, Vec<String>)>> {
-    let root = parse(settings)?;
-    let hooks = root
-        .object_value()
-        .and_then(|top| top.object_value("hooks"));
-    let mut found = Vec::new();
-    for &hook in Hook::ALL {
-        for event in hook.host_events() {
-            let groups = hooks.as_ref().and_then(|hooks| hooks.array_value(event));
-            let programs = groups
-                .into_iter()
-                .flat_map(|groups| groups.elements())
-                .filter_map(|group| group.as_object()?.array_value("hooks"))
-                .flat_map(|entries| entries.elements())
-                .filter_map(|entry| ours(&entry))
-                .filter_map(|(program, name)| (name == hook.name()).then_some(program))
-                .collect();
-            found.push((*event, programs));
-        }
-    }
-    Ok(found)
+/// The list of MCP servers that goes with a settings file.
+pub fn servers(settings: &Place) -> anyhow::Result<Place> {
+    Ok(Place {
+        settings: std::path::absolute((settings.client.servers)(settings)?)?,
+        ..settings.clone()
+    })
 }
 
-/// What else the settings have Claude Code run: commands of hooks, and plugins that are on.
-pub fn others(settings: &str) -> anyhow::Result<Vec<String>> {
-    let mut others = Vec::new();
-    let root = parse(settings)?;
-    let top = root.object_value();
-    let hooks = top.as_ref().and_then(|top| top.object_value("hooks"));
-    for event in hooks.into_iter().flat_map(|hooks| hooks.properties()) {
-        let groups = event.array_value().into_iter();
-        let entries = groups
-            .flat_map(|groups| groups.elements())
-            .filter_map(|group| group.as_object()?.array_value("hooks"))
-            .flat_map(|entries| entries.elements())
-            .filter(|entry| ours(entry).is_none());
-        for entry in entries {
-            let command = || string(&entry.as_object()?.get("command")?.value()?);
-            others.extend(command());
-        }
-    }
-    let plugins = top.and_then(|top| top.object_value("enabledPlugins"));
-    for plugin in plugins.into_iter().flat_map(|it| it.properties()) {
-        let on = plugin
-            .value()
-            .and_then(|it| it.as_boolean_lit())
-            .is_some_and(|it| it.value());
-        if on {
-            others.extend(plugin.name().and_then(|name| name.decoded_value().ok()));
-        }
-    }
-    others.sort();
-    others.dedup();
-    Ok(others)
+/// The server that is listed beside these settings under our name.
+pub fn listed(settings: &Place) -> anyhow::Result<Listed> {
+    let list = servers(settings)?;
+    let file = SettingsFile::read(&list.settings, list.scope)?;
+    (settings.client.listed)(&file.text.unwrap_or_default())
 }
 
-/// Program and hook command of an entry, if it is one of ours.
-fn ours(entry: &CstNode) -> Option<(String, String)> {
-    let entry = entry.as_object()?;
-    let command = string(&entry.get("command")?.value()?)?;
-    let is_foreword = is_called_foreword(Path::new(&command));
-    let arguments = entry.array_value("args")?.elements();
-    let [argument] = arguments.as_slice() else {
-        return None;
-    };
-    let name = string(argument)?;
-    (is_foreword && Hook::parse(&name).is_some()).then_some((command, name))
-}
-
-fn string(node: &CstNode) -> Option<String> {
-    node.as_string_lit()?.decoded_value().ok()
-}
-
-fn parse(settings: &str) -> anyhow::Result<CstRootNode> {
-    let settings = if settings.trim().is_empty() {
-        "{}"
-    } else {
-        settings
-    };
-    let root = CstRootNode::parse(settings, &grammar()).map_err(broken)?;
-    if root.object_value().is_none() {
-        bail!("this file does not hold a JSON object; mend it first, nothing was changed");
-    }
-    Ok(root)
-}
-
-fn parse_value(settings: &str) -> anyhow::Result<ast::Value<'_>> {
-    let parsed = jsonc_parser::parse_to_ast(settings, &Default::default(), &grammar());
-    let value = parsed.map_err(broken)?.value;
-    value.context("this file is empty")
-}
-
-fn broken(error: impl std::fmt::Display) -> anyhow::Error {
-    anyhow::anyhow!("this file is not valid JSON: {error}; mend it first, nothing was changed")
-}
-
-/// JSON, and what people add to it: comments and a comma too many. All else is broken.
-fn grammar() -> ParseOptions {
-    ParseOptions {
-        allow_comments: true,
-        allow_loose_object_property_names: false,
-        allow_trailing_commas: true,
-        allow_missing_commas: false,
-        allow_single_quoted_strings: false,
-        allow_hexadecimal_numbers: false,
-        allow_unary_plus_numbers: false,
-        allow_bare_decimal_point_numbers: false,
-        allow_non_finite_numbers: false,
-        allow_extended_string_escapes: false,
-    }
+/// A list of MCP servers without ours; none if the file would not be there without us.
+pub fn unlisted(
+    client: &Client,
+    list: &str,
+    record: Option<&Record>,
+) -> anyhow::Result<Option<String>> {
+    let rest = (client.remove_server)(list)?;
+    Ok((!(record.is_some() && host::is_empty(&rest)?)).then_some(rest))
 }
 
 #[cfg(test)]
 mod tests {
     use super::*;
+    use crate::host::CLIENTS;
+
+    fn disconnect(settings: &str) -> anyhow::Result<String> {
+        (CLIENTS[0].remove_hooks)(settings)
+    }
 
     const PROGRAM: &str = "/opt/foreword";
 
@@ -327,7 +164,7 @@ mod tests {
 
     fn reconnected(settings: &str, program: &str) -> String {
         let clean = disconnect(settings).unwrap();
-        connect(settings, &clean, Path::new(program)).unwrap()
+        connect(&CLIENTS[0], settings, &clean, Path::new(program)).unwrap()
     }
 
     /// Files as people write them, each with a place where `"a"` can be changed.
@@ -349,12 +186,26 @@ mod tests {
         "{\n  \"hooks\": {\"Stop\": [{\"hooks\": [\n    {\"type\": \"command\", \"command\": \"say done\"}]}\n    ]},\n  \"a\": 1}\n",
     ];
 
+    /// What settings mean to Claude Code: an empty list or object under `hooks` means nothing.
+    fn meaning(settings: &str) -> serde_json::Value {
+        let mut value = host::value(settings).unwrap();
+        let top = value.as_object_mut().unwrap();
+        if let Some(hooks) = top.get_mut("hooks").and_then(|it| it.as_object_mut()) {
+            hooks.retain(|_, groups| groups.as_array().is_none_or(|it| !it.is_empty()));
+            if hooks.is_empty() {
+                top.remove("hooks");
+            }
+        }
+        value
+    }
+
     #[test]
-    fn install_only_adds_and_an_edit_elsewhere_survives_uninstall_to_the_byte() {
+    fn install_only_adds_and_an_edit_elsewhere_survives_uninstall() {
+        let mut to_the_byte = 0;
         for before in LAYOUTS {
             let written = connected(before);
             assert_eq!(
-                connection(&written, Path::new(PROGRAM)).unwrap(),
+                connection(&CLIENTS[0], &written, Path::new(PROGRAM)).unwrap(),
                 Connection::Connected,
                 "{written}"
             );
@@ -363,14 +214,16 @@ mod tests {
             assert!(kept, "something of {before:?} is gone:\n{written}");
 
             let edit = |text: &str| text.replace("\"a\"", "\"new\": [1,  2], \"a\"");
-            let after = undo::undo(before, &written, &edit(&written)).unwrap();
-            assert_eq!(after, edit(before), "{written}");
-            // Without what install wrote down, the meaning survives.
-            let value = |text: &str| serde_json::Value::from(parse_value(text).unwrap());
             let after = disconnect(&edit(&written)).unwrap();
-            assert_eq!(value(&after)["new"], value("[1, 2]"), "{after}");
+            assert_eq!(meaning(&after), meaning(&edit(before)), "{after}");
+            let comments = ["// why", "// because, well", "/* end, of it */", "// last"];
+            for comment in comments.iter().filter(|it| before.contains(**it)) {
+                assert!(after.contains(comment), "{after}");
+            }
             assert_eq!(disconnect(&after).unwrap(), after);
+            to_the_byte += usize::from(after == edit(before));
         }
+        assert_eq!((to_the_byte, LAYOUTS.len()), (11, 15));
     }
 
     #[test]
@@ -378,20 +231,18 @@ mod tests {
         let before = "{\n  \"a\": 1\n}\n";
         let written = connected(before);
         let behind = written.replacen("\n}\n", ",\n  \"b\": 2\n}\n", 1);
-        assert_eq!(
-            undo::undo(before, &written, &behind).unwrap(),
-            "{\n  \"a\": 1,\n  \"b\": 2\n}\n"
-        );
         let between = written.replace(
             "  \"hooks\": {\n    \"Sess",
             "  \"b\": 2,\n  \"hooks\": {\n    \"Sess",
         );
-        assert_eq!(
-            undo::undo(before, &written, &between).unwrap(),
-            "{\n  \"a\": 1,\n  \"b\": 2\n}\n"
-        );
+        for edited in [behind, between] {
+            assert_eq!(
+                disconnect(&edited).unwrap(),
+                "{\n  \"a\": 1,\n  \"b\": 2\n}\n"
+            );
+        }
         let slower = written.replace("\"timeout\": 5", "\"timeout\": 9");
-        assert_eq!(undo::undo(before, &written, &slower).unwrap(), before);
+        assert_eq!(disconnect(&slower).unwrap(), before);
     }
 
     #[test]
@@ -423,7 +274,7 @@ mod tests {
         ];
         assert_eq!(lines, expected);
         assert_eq!(
-            connection(&text, Path::new(PROGRAM)).unwrap(),
+            connection(&CLIENTS[0], &text, Path::new(PROGRAM)).unwrap(),
             Connection::Connected
         );
     }
@@ -462,7 +313,7 @@ mod tests {
     #[test]
     fn hooks_that_are_all_switched_off_are_no_connection() {
         let text = connected("{\n  \"disableAllHooks\": true\n}\n");
-        let found = connection(&text, Path::new(PROGRAM)).unwrap();
+        let found = connection(&CLIENTS[0], &text, Path::new(PROGRAM)).unwrap();
         let expected = "disableAllHooks is true, so no hook runs".to_owned();
         assert_eq!(found, Connection::Partly(vec![expected]));
     }
@@ -477,7 +328,7 @@ mod tests {
             "{\"hooks\": []}",
             "{\"hooks\": {\"Stop\": {}}}",
         ] {
-            let refused = connect(broken, broken, Path::new(PROGRAM)).is_err();
+            let refused = connect(&CLIENTS[0], broken, broken, Path::new(PROGRAM)).is_err();
             assert!(refused, "{broken}");
         }
     }

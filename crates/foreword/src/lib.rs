@@ -14,6 +14,8 @@ mod log;
 mod notice;
 mod switch;
 
+mod host;
+
 pub mod start;
 
 pub mod hook;

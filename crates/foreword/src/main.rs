@@ -6,18 +6,26 @@
 use std::process::ExitCode;
 
 use foreword::{cli, hook};
-use foreword_core::capture::Hook;
+use foreword_core::host::{self, HOSTS, Hook, Host};
 
 fn main() -> ExitCode {
     arm_failure_point();
-    let mut arguments = std::env::args_os().skip(1);
-    if let (Some(first), None) = (arguments.next(), arguments.next())
-        && let Some(hook) = first.to_str().and_then(Hook::parse)
-    {
-        hook::run(hook);
+    if let Some((hook, host)) = hook_command() {
+        hook::run(hook, host);
         return ExitCode::SUCCESS;
     }
     cli::run()
+}
+
+/// `foreword HOOK`, or `foreword HOOK --host NAME` for another host than the first one.
+fn hook_command() -> Option<(Hook, &'static Host)> {
+    let arguments: Vec<_> = std::env::args_os().skip(1).take(4).collect();
+    let arguments: Option<Vec<&str>> = arguments.iter().map(|it| it.to_str()).collect();
+    match arguments?.as_slice() {
+        [hook] => Some((Hook::parse(hook)?, &HOSTS[0])),
+        [hook, "--host", name] => Some((Hook::parse(hook)?, host::named(name)?)),
+        _ => None,
+    }
 }
 
 /// In test builds, `FOREWORD_FAULT` names a point at which the process kills itself.

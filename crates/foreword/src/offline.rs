@@ -49,7 +49,7 @@ struct Story<'a> {
 struct Words<'a> {
     prompt_id: Option<&'a str>,
     prompt: Option<&'a Event>,
-    /// The last one: Stop or StopFailure.
+    /// The last event of the turn: it stopped or failed.
     stop: Option<&'a Event>,
 }
 

@@ -26,10 +26,11 @@ use foreword_core::project::{self, Place};
 use foreword_core::queue::Queue;
 use foreword_core::search::{Filter, Hit, Sort, freshen, timeline};
 use foreword_core::spool;
-use foreword_core::store::{Item, Store};
+use foreword_core::store::{HostSession, Item, Store};
 
 use crate::config::{self, HookSettings};
 use crate::home::{self, Home};
+use crate::host;
 use crate::log::Log;
 use crate::platform::{self, Lock};
 use crate::start;
@@ -119,7 +120,7 @@ pub struct Reader {
     /// Empty if the directory was deleted.
     pub place: Place,
     /// As it was when this process started: the host does not report when the user clears it.
-    pub session: Option<String>,
+    pub session: Option<HostSession>,
     /// None if they cannot be read; then the project may be excluded.
     pub settings: Option<HookSettings>,
     pub now: Millis,
@@ -133,9 +134,7 @@ impl Reader {
 
     /// The MCP server: it reads for the directory that the host names, else the current one.
     pub fn of_host() -> anyhow::Result<Reader> {
-        let named = std::env::var_os("CLAUDE_PROJECT_DIR").filter(|it| !it.is_empty());
-        let dir = named.map(PathBuf::from);
-        let dir = dir.or_else(|| std::env::current_dir().ok());
+        let dir = host::project_dir().or_else(|| std::env::current_dir().ok());
         Ok(Reader::at(home_to_look_at()?, dir))
     }
 
@@ -143,10 +142,13 @@ impl Reader {
         let (settings, _) = config::hook_settings(&home);
         let separate = settings.as_ref().is_some_and(|it| it.separate_worktrees);
         let rules = home::project_rules(separate);
-        let session = std::env::var("CLAUDE_CODE_SESSION_ID").ok();
+        let session = host::session_here().map(|(client, id)| HostSession {
+            host: client.host.name.to_owned(),
+            id,
+        });
         Reader {
             place: dir.map_or_else(Place::default, |dir| project::resolve(&dir, &rules)),
-            session: session.filter(|id| !id.is_empty()),
+            session,
             settings,
             now: home::now(),
             home,
@@ -159,7 +161,7 @@ impl Reader {
 
     /// Whether Foreword is switched off for this project or session.
     pub fn is_off(&self) -> bool {
-        let session = self.session.as_deref().unwrap_or_default();
+        let session = self.session.as_ref().map_or("", |it| &it.id);
         switches::off_in_environment() || Switches::read(&self.home).covers(self.project(), session)
     }
 
@@ -181,7 +183,7 @@ impl Reader {
         let store = memory(&self.home)?;
         // If the notes cannot be mirrored (a newer memory, a busy one), the last known are found.
         if !self.is_off()
-            && let Err(error) = self.mirror_notes()
+            && let Err(error) = self.mirror_notes(store.as_ref())
         {
             let line = format!("notes could not be taken in: {error:#}");
             Log::Worker.line(&self.home, &line);
@@ -192,12 +194,12 @@ impl Reader {
         }
     }
 
-    fn mirror_notes(&self) -> anyhow::Result<()> {
+    fn mirror_notes(&self, store: Option<&Store>) -> anyhow::Result<()> {
         let (Some(project), Some(root)) = (self.project(), &self.place.root) else {
             return Ok(());
         };
         let seen = mirror::seen(root);
-        match Store::look(&self.home.memory())? {
+        match store {
             Some(store) if !store.notes_differ(project, &seen)? => return Ok(()),
             None if seen.is_empty() => return Ok(()),
             _ => {}

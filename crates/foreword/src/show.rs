@@ -14,8 +14,8 @@ pub use beside::{mark, related};
 pub use consent::{consent, provider_chosen};
 pub use files::{backed_up, model_status, restored, vacuumed};
 pub use found::{
-    ALL_PROJECTS, facts, found, hits_json, kind, marks, no_hits, notes, ranking, session_title,
-    sessions, sessions_json, timeline, title, waiting,
+    ALL_PROJECTS, facts, found, hits_json, item_title, kind, marks, no_hits, notes, ranking,
+    session_title, sessions, sessions_json, timeline, title, waiting,
 };
 pub use money::{bill, bill_json, pause_json, redo_plan, redone, stand_in, usd};
 pub use why::{preview, receipts, receipts_json, why};
@@ -284,7 +284,7 @@ pub fn status(status: &Status) -> String {
         );
     }
     line("home", status.home.dir().display().to_string());
-    line("host", connection(&status.connection));
+    line("host", connection(status));
     if let Some(listed) = status.server {
         let listed = if listed {
             "listed: the agent can search, remember and forget"
@@ -388,17 +388,18 @@ fn why_pending(status: &Status, pending: u64) -> String {
     }
 }
 
-fn connection(connection: &Result<Connection, String>) -> String {
-    match connection {
-        Ok(Connection::Connected) => "Claude Code is connected".into(),
-        Ok(Connection::None) => "Claude Code is not connected; run `foreword install`".into(),
+fn connection(status: &Status) -> String {
+    let client = status.client;
+    match &status.connection {
+        Ok(Connection::Connected) => format!("{client} is connected"),
+        Ok(Connection::None) => format!("{client} is not connected; run `foreword install`"),
         Ok(Connection::Partly(problems)) => {
             format!(
-                "Claude Code is not fully connected ({}); run `foreword install`",
+                "{client} is not fully connected ({}); run `foreword install`",
                 problems.join("; ")
             )
         }
-        Err(error) => format!("Claude Code's settings could not be read: {error}"),
+        Err(error) => format!("{client}'s settings could not be read: {error}"),
     }
 }
 
@@ -434,7 +435,7 @@ pub fn unknown_fields(unknown: &[(String, u64)]) -> String {
     });
     let fields: Vec<_> = fields.collect();
     format!(
-        "Claude Code also sends what this version does not know: {}\n",
+        "The coding agent also sends what this version does not know: {}\n",
         fields.join(", ")
     )
 }

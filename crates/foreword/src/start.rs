@@ -17,6 +17,7 @@ use foreword_core::model::Millis;
 use crate::config::Config;
 use crate::config::provider;
 use crate::home::{self, Home};
+use crate::host::claude_code::environment::{BACK_ENDS, LOGIN};
 use crate::platform::{self, Lock};
 
 /// The word that wakes a worker.
@@ -85,32 +86,6 @@ const FOR_ALL: &[&str] = &[
     "FOREWORD_*",
 ];
 
-/// Which login the claude CLI has, and where it is told to send what.
-const FOR_CLAUDE: &[&str] = &[
-    "CLAUDE_CONFIG_DIR",
-    "ANTHROPIC_*",
-    "CLAUDE_CODE_USE_*",
-    "CLAUDE_CODE_OAUTH_TOKEN",
-    "DISABLE_*",
-];
-
-/// Only with the back end that they belong to.
-const FOR_BACK_ENDS: &[(&str, &[&str])] = &[
-    (
-        "CLAUDE_CODE_USE_BEDROCK",
-        &["AWS_*", "CLAUDE_CODE_SKIP_BEDROCK_AUTH"],
-    ),
-    (
-        "CLAUDE_CODE_USE_VERTEX",
-        &[
-            "GOOGLE_*",
-            "CLOUD_ML_*",
-            "VERTEX_REGION_*",
-            "CLAUDE_CODE_SKIP_VERTEX_AUTH",
-        ],
-    ),
-];
-
 fn allowed(
     provider: provider::Name,
     mut environment: Vec<(OsString, OsString)>,
@@ -118,8 +93,8 @@ fn allowed(
     let mut patterns = FOR_ALL.to_vec();
     match provider {
         provider::Name::Claude => {
-            patterns.extend(FOR_CLAUDE);
-            for (switch, names) in FOR_BACK_ENDS {
+            patterns.extend(LOGIN);
+            for (switch, names) in BACK_ENDS {
                 let on = |value: &OsString| !value.is_empty() && value != "0";
                 if environment
                     .iter()

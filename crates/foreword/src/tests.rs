@@ -10,19 +10,21 @@ use std::path::Path;
 
 use foreword_core::capture::{self, Captured, Hook, World};
 use foreword_core::db::OpenError;
+use foreword_core::host::HOSTS;
 use foreword_core::model::Event;
 use foreword_core::project::Rules;
 use foreword_core::queue::{Portion, Queue, Readiness};
 use foreword_core::safety::recover::{self, Recovered};
 use foreword_core::search::{self, Filter, Query, Sort};
 use foreword_core::store::Store;
-use foreword_core::{redact, spool, transcript};
+use foreword_core::{redact, spool};
 use uuid::Uuid;
 
 use crate::agent::{repair, reply};
 use crate::config::Config;
+use crate::host::CLIENTS;
 use crate::install::record::Record;
-use crate::install::{self, Connection, server};
+use crate::install::{self, Connection};
 use crate::service::embed_client::{self, EmbedReply, NoMeaning, Question};
 use mutator::{files, folder, fuzz};
 
@@ -39,6 +41,7 @@ fn saved(name: &str) -> String {
 
 fn captured(hook: Hook, input: &[u8]) -> Captured {
     let world = World {
+        host: &HOSTS[0],
         now: NOW,
         event_id: Uuid::from_u128(1),
         project_dir: None,
@@ -84,7 +87,7 @@ fn transcripts() {
     let mut understood = 0;
     fuzz("transcripts", vec![whole.concat().into()], 150, |input| {
         std::fs::write(&path, input).unwrap();
-        let read = transcript::read(&path, session, |told| {
+        let read = HOSTS[0].replay(&path, session, |told| {
             understood += 1;
             match captured(told.hook, told.input.as_bytes()) {
                 Captured::Event(event) if event.host_session_id == session => Ok(()),
@@ -209,21 +212,21 @@ fn settings_of_the_host() {
         let Ok(settings) = std::str::from_utf8(input) else {
             return;
         };
-        let Ok(clean) = install::without_us(settings, None) else {
-            assert!(install::connect(settings, settings, program).is_err());
+        let Ok(clean) = install::without_us(&CLIENTS[0], settings, None) else {
+            assert!(install::connect(&CLIENTS[0], settings, settings, program).is_err());
             return;
         };
         let clean = clean.unwrap();
-        let Ok(written) = install::connect(settings, &clean, program) else {
+        let Ok(written) = install::connect(&CLIENTS[0], settings, &clean, program) else {
             return;
         };
-        let connection = install::connection(&written, program).unwrap();
+        let connection = install::connection(&CLIENTS[0], &written, program).unwrap();
         assert!(matches!(
             connection,
             Connection::Connected | Connection::Partly(_)
         ));
         assert_eq!(
-            install::connect(&written, &clean, program).unwrap(),
+            install::connect(&CLIENTS[0], &written, &clean, program).unwrap(),
             written,
             "once is enough"
         );
@@ -234,7 +237,7 @@ fn settings_of_the_host() {
             backup: Some(backup.clone()),
             folders: Vec::new(),
         };
-        let undone = install::without_us(&written, Some(&record(&written))).unwrap();
+        let undone = install::without_us(&CLIENTS[0], &written, Some(&record(&written))).unwrap();
         assert_eq!(
             undone.as_ref(),
             Some(&clean),
@@ -242,8 +245,10 @@ fn settings_of_the_host() {
         );
 
         // Edited since, out of all recognition: by what the last round wrote.
-        if let Ok(Some(undone)) = install::without_us(&before_last, Some(&record(&written))) {
-            let left = install::connection(&undone, program).unwrap();
+        if let Ok(Some(undone)) =
+            install::without_us(&CLIENTS[0], &before_last, Some(&record(&written)))
+        {
+            let left = install::connection(&CLIENTS[0], &undone, program).unwrap();
             assert_eq!(left, Connection::None, "{undone}");
         }
         before_last = written;
@@ -256,12 +261,12 @@ fn the_hosts_list_of_servers() {
         let Ok(list) = std::str::from_utf8(input) else {
             return;
         };
-        let Ok(written) = server::connect(list, Path::new("/opt/foreword")) else {
+        let Ok(written) = (CLIENTS[0].insert_server)(list, Path::new("/opt/foreword")) else {
             return;
         };
-        let again = server::connect(&written, Path::new("/opt/foreword")).unwrap();
+        let again = (CLIENTS[0].insert_server)(&written, Path::new("/opt/foreword")).unwrap();
         assert_eq!(again, written, "once is enough");
-        server::without_us(&written, None).unwrap();
+        install::unlisted(&CLIENTS[0], &written, None).unwrap();
     });
 }
 

@@ -1,5 +1,5 @@
 # A working day: eleven turns and 150 tool uses on a time tracker. The benchmark of the
-# memory agent (`foreword bench agent`) is fed with it; no other test reads it.
+# memory agent (`foreword-bench agent`) is fed with it; no other test reads it.
 
 PROJECT = "tempo"
 LEAN = True

@@ -4,6 +4,9 @@
 //! A token is four characters of what a model would read: the instructions and the
 //! messages, not the JSON around them. What is counted is also what the answer says
 //! was used, so a ledger has to come to the same sums.
+//!
+//! It is not scripted, unlike `testdata/claude-code/fake_anthropic.py` of the tests with a real client:
+//! its answer is made of the question, and it needs neither Python nor a checkout.
 
 use std::io::{self, BufReader, Write as _};
 use std::net::{SocketAddr, TcpListener, TcpStream};

@@ -9,7 +9,7 @@ use std::collections::BTreeMap;
 use serde_json::Value;
 use serde_json::value::RawValue;
 
-use super::wire::{self, HookInput, Subject};
+use crate::host::{HookInput, Host, Subject, json};
 use crate::model::{EventKind, Payload};
 use crate::redact::{self, files};
 
@@ -34,24 +34,13 @@ impl Default for Limits {
     }
 }
 
-/// Parts of a tool's response that only repeat its input or the file on disk.
-const REPEATED: &[(&str, &str)] = &[
-    ("Write", "content"),
-    ("Write", "originalFile"),
-    ("Edit", "originalFile"),
-    ("Edit", "oldString"),
-    ("Edit", "newString"),
-    ("MultiEdit", "originalFile"),
-    ("NotebookEdit", "original_file"),
-    ("NotebookEdit", "updated_file"),
-];
-
 /// What is nested deeper is kept as a text: whoever reads the event back gives up
 /// at 128 levels, of which spool and payload take some themselves.
 const DEPTH_MAX: usize = 64;
 
 /// The payload of an event of this kind.
 pub fn build(
+    host: &Host,
     kind: EventKind,
     input: &HookInput<'_>,
     subject: &Subject<'_>,
@@ -68,24 +57,23 @@ pub fn build(
             payload.prompt = input.prompt.as_deref().map(|text| work.redacted(text));
         }
         EventKind::ToolUse | EventKind::ToolFailure if shows_secrets(subject) => {
-            without_content(input, subject, &mut payload, &mut work);
+            without_content(host, input, subject, &mut payload, &mut work);
         }
         EventKind::ToolUse | EventKind::ToolFailure => {
-            let tool = input.tool_name.as_deref().unwrap_or_default();
-            payload.input = input
-                .tool_input
-                .map(|raw| work.value(raw, "", &mut Vec::new()));
-            payload.response = input
-                .tool_response
-                .map(|raw| work.value(raw, tool, &mut payload.left_out));
+            let tool = &input.tool;
+            let name = tool.name.as_deref().unwrap_or_default();
+            let repeated = |field: &str| host.repeated.contains(&(name, field));
+            payload.input = tool
+                .input
+                .map(|raw| work.value(raw, |_| false, &mut Vec::new()));
+            payload.response = tool
+                .response
+                .map(|raw| work.value(raw, repeated, &mut payload.left_out));
             payload.error = input.error.map(|raw| work.text(raw));
-            payload.interrupted = input.is_interrupt.is_some_and(|raw| raw.get() == "true");
+            payload.interrupted = input.interrupted;
         }
         EventKind::Stop | EventKind::StopFailure => {
-            payload.reply = input
-                .last_assistant_message
-                .as_deref()
-                .map(|text| work.redacted(text));
+            payload.reply = input.reply.as_deref().map(|text| work.redacted(text));
             payload.error = input.error.map(|raw| work.text(raw));
         }
         EventKind::Receipt => {}
@@ -100,32 +88,26 @@ pub fn build(
 
 /// Whether a tool use is about a file whose whole content is secret.
 fn shows_secrets(subject: &Subject<'_>) -> bool {
-    subject
-        .file_path
-        .as_deref()
-        .is_some_and(files::is_secret_file)
+    subject.paths.iter().any(|path| files::is_secret_file(path))
         || subject.command.as_deref().is_some_and(files::shows_secrets)
 }
 
 /// Keeps which file or command it was and how it ended, and nothing that it showed.
 fn without_content(
+    host: &Host,
     input: &HookInput<'_>,
     subject: &Subject<'_>,
     payload: &mut Payload,
     work: &mut Work,
 ) {
-    let mut kept = serde_json::Map::new();
-    let path = subject.file_path.as_deref().map(Cow::Borrowed);
-    // A command may say what it writes there.
+    let paths = subject.paths.iter().map(|path| work.redacted(path));
+    let paths = paths.collect();
+    // A command may hold the values that it writes to the file.
     let command = subject.command.as_deref().map(files::without_values);
-    for (name, text) in [("file_path", path), ("command", command.map(Cow::Owned))] {
-        if let Some(text) = text {
-            kept.insert(name.to_owned(), Value::String(work.redacted(&text)));
-        }
-    }
-    payload.input = Some(Value::Object(kept));
-    payload.interrupted = input.is_interrupt.is_some_and(|raw| raw.get() == "true");
-    for (name, raw) in [("response", input.tool_response), ("error", input.error)] {
+    let command = command.map(|command| work.redacted(&command));
+    payload.input = Some((host.bare_input)(paths, command));
+    payload.interrupted = input.interrupted;
+    for (name, raw) in [("response", input.tool.response), ("error", input.error)] {
         if let Some(raw) = raw {
             payload.left_out.push((
                 format!("{name}: contents of a secret file"),
@@ -150,21 +132,26 @@ impl Work {
 
     /// A field that is a text today, and may be something else tomorrow.
     fn text(&mut self, raw: &RawValue) -> String {
-        match wire::plain_text(raw) {
+        match json::plain_text(raw) {
             Some(text) => self.redacted(&text),
             None => self.redacted(raw.get()),
         }
     }
 
-    /// A redacted value. Top-level fields that `REPEATED` lists for `tool` are not even parsed.
-    fn value(&mut self, raw: &RawValue, tool: &str, left_out: &mut Vec<(String, u64)>) -> Value {
+    /// A redacted value. Top-level fields that are `repeated` elsewhere are not even parsed.
+    fn value(
+        &mut self,
+        raw: &RawValue,
+        repeated: impl Fn(&str) -> bool,
+        left_out: &mut Vec<(String, u64)>,
+    ) -> Value {
         let fields: Result<BTreeMap<Cow<'_, str>, &RawValue>, _> = serde_json::from_str(raw.get());
         let Ok(fields) = fields else {
             return self.any(raw);
         };
         let mut object = serde_json::Map::new();
         for (name, field) in fields {
-            if REPEATED.contains(&(tool, name.as_ref())) {
+            if repeated(&name) {
                 left_out.push((format!("response.{name}"), field.get().len() as u64));
                 continue;
             }
@@ -178,7 +165,7 @@ impl Work {
 
     fn any(&mut self, raw: &RawValue) -> Value {
         let parsed = serde_json::from_str(raw.get())
-            .or_else(|_| serde_json::from_str(&wire::mend(raw.get()).unwrap_or_default()));
+            .or_else(|_| serde_json::from_str(&json::mend(raw.get()).unwrap_or_default()));
         match parsed {
             Ok(mut value) => {
                 self.walk(&mut value, 0);

@@ -8,14 +8,15 @@ use std::convert::Infallible;
 use std::path::Path;
 
 use crate::fill::{self, Terms};
+use crate::host::{Host, ReplayedInput};
 use crate::model::{EventKind, Turn};
 use crate::store::uuid_at;
-use crate::transcript::{self, Told};
 
 /// The turns of a session, in order, without its subagents. `forgotten` has keys of events
 /// and ids of prompts.
 #[must_use]
 pub fn conversation(
+    host: &'static Host,
     path: &Path,
     session: &str,
     terms: &Terms<'_>,
@@ -23,8 +24,8 @@ pub fn conversation(
 ) -> Vec<Turn> {
     let ids = uuid::ContextV7::new();
     let mut turns: Vec<Turn> = Vec::new();
-    let take = |told: Told| -> Result<(), Infallible> {
-        let event = fill::event(&told, uuid_at(told.at, &ids), None, terms);
+    let take = |told: ReplayedInput| -> Result<(), Infallible> {
+        let event = fill::event(host, &told, uuid_at(told.at, &ids), None, terms);
         let event = event.filter(|it| {
             it.at >= terms.since && it.agent_id.is_none() && !(terms.is_off)(it.project.as_deref())
         });
@@ -40,7 +41,7 @@ pub fn conversation(
         }
         Ok(())
     };
-    let Ok(()) = transcript::read(path, session, take);
+    let Ok(()) = host.replay(path, session, take);
     for turn in &mut turns {
         let is_forgotten = |name: &str| forgotten.contains(name);
         turn.events.retain(|it| {

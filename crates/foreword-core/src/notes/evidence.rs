@@ -1,10 +1,10 @@
-//! Holds what notes say against what is really there: files that are gone or moved, and
-//! symbols that are gone from their file.
+//! Compares notes with the project as it is: marks paths that are gone or moved, and names in
+//! backticks that are gone from the file that the same statement names.
 //!
 //! A false alarm is worse than none, since it stands in a file that people trust. So a path
-//! counts only if it looks like one of this project or was there at the last synthesis, and a symbol only if it was in the file
-//! once, as the history tells (without a history: if nothing but code looks like it). What is
-//! found is said beside the word: `src/pay.rs (gone)`.
+//! counts only if it looks like one of this project or was there at the last synthesis, and a
+//! name only if git's history shows that the file had it once. The mark stands beside the
+//! word: `src/pay.rs (gone)`.
 
 use std::cell::RefCell;
 use std::collections::{BTreeSet, HashMap};
@@ -24,11 +24,11 @@ pub enum Fate {
     Unknown,
 }
 
-/// The project's past. Core never runs git, so the program tells.
+/// The project's history. Core never runs git; the program implements this.
 pub trait History {
     fn fate(&self, path: &str) -> Fate;
-    /// Whether a file had a word once; none if nobody can tell.
-    fn had(&self, file: &str, word: &str) -> Option<bool>;
+    /// Whether the history shows that a file had a word once.
+    fn had(&self, file: &str, word: &str) -> bool;
 }
 
 /// No history at all.
@@ -37,8 +37,8 @@ impl History for () {
         Fate::Unknown
     }
 
-    fn had(&self, _: &str, _: &str) -> Option<bool> {
-        None
+    fn had(&self, _: &str, _: &str) -> bool {
+        false
     }
 }
 
@@ -59,9 +59,8 @@ pub struct Finding {
     pub says: String,
 }
 
-/// Longer files are not looked into, and of no note more files than these.
+/// Files with more bytes are not read.
 const TEXT_MAX: u64 = 1 << 20;
-const FILES_MAX: usize = 12;
 const MARKS: [&str; 3] = [" (gone)", " (moved to ", " (gone from "];
 
 /// A word that may be a path or a symbol, and where it ends in its text.
@@ -156,16 +155,11 @@ impl<'a> Evidence<'a> {
                 files.push(path);
             }
         }
-        let is_named = !files.is_empty() || !marks.is_empty();
-        if !is_named {
-            let related = related.iter().filter(|it| self.text(it).is_some());
-            files.extend(related.take(FILES_MAX).cloned());
-        }
         let given_up = named_after(&text, GIVES_UP);
         for word in words.iter().filter(|it| it.is_code) {
             if let Some(symbol) = symbol_of(word.word)
                 && content(symbol).is_disjoint(&given_up)
-                && let Some(file) = self.lost(symbol, word.word, &files, is_named)
+                && let Some(file) = self.lost(symbol, &files)
             {
                 let what = format!("`{}`", word.word);
                 let says = format!("gone from {file}");
@@ -182,14 +176,8 @@ impl<'a> Evidence<'a> {
         (marked, marks.into_iter().map(|it| it.1).collect())
     }
 
-    /// The file that a symbol is gone from.
-    fn lost<'f>(
-        &self,
-        symbol: &str,
-        written: &str,
-        files: &'f [String],
-        is_named: bool,
-    ) -> Option<&'f String> {
+    /// The file that a symbol is gone from; none if one of the files has it.
+    fn lost<'f>(&self, symbol: &str, files: &'f [String]) -> Option<&'f String> {
         let between = |it: char| !it.is_alphanumeric() && it != '_';
         let has = |file: &String| {
             let text = self.text(file).unwrap_or_default();
@@ -198,13 +186,7 @@ impl<'a> Evidence<'a> {
         if files.iter().any(has) {
             return None;
         }
-        let is_code = written.contains(['_', '(', ':'])
-            || symbol.chars().skip(1).any(char::is_uppercase)
-                && symbol.chars().any(char::is_lowercase);
-        files.iter().find(|file| {
-            let had = self.history.had(file, symbol);
-            had.unwrap_or(is_named && is_code)
-        })
+        files.iter().find(|file| self.history.had(file, symbol))
     }
 
     /// Whatever of the path is there lies in the project, links followed.
@@ -327,8 +309,8 @@ mod tests {
             }
         }
 
-        fn had(&self, file: &str, word: &str) -> Option<bool> {
-            Some((file, word) == ("src/new.rs", "charge"))
+        fn had(&self, file: &str, word: &str) -> bool {
+            (file, word) == ("src/new.rs", "charge")
         }
     }
 
@@ -369,10 +351,6 @@ mod tests {
             assert_eq!(marked(&Past, text, &[]), expected);
         }
         assert_eq!(
-            marked(&Past, "`charge` rounds up", &["src/new.rs"]),
-            "`charge` (gone from src/new.rs) rounds up"
-        );
-        assert_eq!(
             marked(&Past, "src/own.rs", &["src/own.rs"]),
             "src/own.rs (gone)"
         );
@@ -387,6 +365,7 @@ mod tests {
             "`cargo test src/x.rs` with `npm` and `JWT` in `src/new.rs`",
             "../outside.rs, /etc/nothing.conf, out/nothing.conf, ~/x.rs",
             "Removed `charge` from `src/new.rs` (gone are the days)",
+            "`charge` rounds up",
             "Section 3.2 of notes.docx",
         ] {
             assert_eq!(marked(&Past, text, &[]), text);
@@ -395,14 +374,14 @@ mod tests {
     }
 
     #[test]
-    fn without_a_history_only_what_must_be_code_counts() {
+    fn without_a_history_only_paths_count() {
         assert_eq!(
             marked(
                 &(),
                 "`charge` and `chargeCard` in src/new.rs, src/a.rs",
                 &[]
             ),
-            "`charge` and `chargeCard` (gone from src/new.rs) in src/new.rs, src/a.rs (gone)"
+            "`charge` and `chargeCard` in src/new.rs, src/a.rs (gone)"
         );
     }
 

@@ -267,7 +267,7 @@ fn make_parents(
             "sessions",
             "session_id",
             "insert or ignore into sessions (id, host, host_session_id, state, started_at, last_event_at)
-             values (?1, 'claude-code', 'lost-' || ?1, 'interrupted', coalesce(?3, 0), coalesce(?3, 0))",
+             values (?1, 'unknown', 'lost-' || ?1, 'interrupted', coalesce(?3, 0), coalesce(?3, 0))",
         ),
         (
             "prompts",

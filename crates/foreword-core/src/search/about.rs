@@ -6,7 +6,7 @@
 //! left enough has to be found in one observation. The numbers were fitted to the labelled
 //! prompts in `testdata/need`.
 
-use super::choose::{Asked, Length, Matched, has};
+use super::choose::{Asked, Length, MatchedRow, has};
 use super::{Filter, Hit, list};
 use crate::model::Kind;
 use crate::store::Store;
@@ -107,7 +107,7 @@ impl Asked<'_> {
 }
 
 /// None if they have no more in common than chance would give.
-fn matched(candidate: &Matched, hit: &Hit, weighed: &[Weighed<'_>]) -> Option<Match> {
+fn matched(candidate: &MatchedRow, hit: &Hit, weighed: &[Weighed<'_>]) -> Option<Match> {
     let title = format!("{} {}", hit.title, hit.subtitle).to_lowercase();
     let common = weighed.iter().filter(|it| has(candidate.terms, it.bits));
     let common: Vec<&Weighed<'_>> = common.collect();

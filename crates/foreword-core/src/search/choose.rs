@@ -8,12 +8,13 @@
 //! the rest. But a row is at least as long as the places of its words say. So it is looked
 //! up only for rows that would be among the best if they were no longer than that.
 
-use std::collections::BTreeSet;
+use std::cmp::Ordering;
+use std::collections::{BTreeSet, HashMap};
 
 use rusqlite::{OptionalExtension as _, named_params};
 
 use super::rank::{self, Bm25};
-use super::{Answer, Filter, Hit, Query, Sort, best};
+use super::{Answer, Filter, Hit, Matched, Query, SUPERSEDED, Sort, list};
 use crate::store::Store;
 use crate::text::words::Word;
 
@@ -39,10 +40,10 @@ pub(super) struct Asked<'a> {
 }
 
 /// A row that has some of the terms.
-pub(super) struct Candidate {
-    pub id: i64,
-    pub score: f64,
-    pub has_all: bool,
+struct Candidate {
+    id: i64,
+    score: f64,
+    has_all: bool,
 }
 
 /// How long a row is taken for.
@@ -53,7 +54,7 @@ pub(super) enum Length {
 }
 
 /// The same when its length may not be known yet.
-pub(super) struct Matched {
+pub(super) struct MatchedRow {
     pub id: i64,
     /// Which of the terms it has, one bit each.
     pub terms: u64,
@@ -191,7 +192,7 @@ impl<'a> Asked<'a> {
         store: &Store,
         choosing: usize,
         length: Length,
-    ) -> rusqlite::Result<(Vec<Matched>, Vec<f64>)> {
+    ) -> rusqlite::Result<(Vec<MatchedRow>, Vec<f64>)> {
         let (mut matched, mut weights) = (Vec::new(), Vec::new());
         if self.terms.is_empty() {
             return Ok((matched, weights));
@@ -224,7 +225,7 @@ impl<'a> Asked<'a> {
             let of_row = &weights[at..];
             let terms = (0..).zip(of_row).filter(|(_, weight)| **weight > 0.0);
             let terms = terms.fold(0, |all, (number, _)| all | 1 << number);
-            matched.push(Matched {
+            matched.push(MatchedRow {
                 id: row.get(0)?,
                 terms,
                 has_all: has_all(terms),
@@ -233,7 +234,7 @@ impl<'a> Asked<'a> {
             });
         }
         matched.sort_unstable_by(|a, b| {
-            let order = |it: &Matched| (it.has_all, it.most, it.id);
+            let order = |it: &MatchedRow| (it.has_all, it.most, it.id);
             order(b)
                 .partial_cmp(&order(a))
                 .unwrap_or(std::cmp::Ordering::Equal)
@@ -246,7 +247,7 @@ impl<'a> Asked<'a> {
     fn measured(
         &self,
         store: &Store,
-        matched: &[Matched],
+        matched: &[MatchedRow],
         weights: &[f64],
         wanted: usize,
     ) -> rusqlite::Result<Vec<Candidate>> {
@@ -361,4 +362,69 @@ impl<'a> Counted<'a> {
 pub(super) fn any_of<'a>(terms: impl Iterator<Item = &'a str>) -> String {
     let quoted: Vec<_> = terms.map(|term| format!("\"{term}\"")).collect();
     quoted.join(" OR ")
+}
+
+/// As many of the best candidates as are wanted, if the filter lets so many through.
+fn best(
+    store: &Store,
+    candidates: &[Candidate],
+    query: &Query<'_>,
+    wanted: usize,
+) -> rusqlite::Result<(Vec<Hit>, Answer)> {
+    let mut hits: Vec<Hit> = Vec::new();
+    let mut answer = Answer::Nothing;
+    let mut with_all = 0;
+    let mut rest = candidates;
+    let mut next = wanted.max(8) * 2;
+    while !rest.is_empty() {
+        // By date every row that counts must be seen, and those with all words count alone.
+        let some = match query.sort {
+            Sort::Relevance => rest.len().min(next),
+            Sort::Date => rest
+                .iter()
+                .take_while(|it| it.has_all == rest[0].has_all)
+                .count(),
+        };
+        let (chunk, after) = rest.split_at(some);
+        let ids: Vec<i64> = chunk.iter().map(|it| it.id).collect();
+        let mut picked: HashMap<i64, Hit> = list::pick(store, &ids, &query.filter)?
+            .into_iter()
+            .map(|hit| (hit.id, hit))
+            .collect();
+        for candidate in chunk {
+            if let Some(mut hit) = picked.remove(&candidate.id) {
+                if answer == Answer::Nothing {
+                    answer = if candidate.has_all {
+                        Answer::AllWords
+                    } else {
+                        Answer::AnyWord
+                    };
+                }
+                let counts = hit.superseded_by.map_or(1.0, |_| SUPERSEDED);
+                hit.score = Some(candidate.score * counts);
+                hit.matched = Some(match candidate.has_all {
+                    true => Matched::AllWords,
+                    false => Matched::SomeWords,
+                });
+                with_all += usize::from(candidate.has_all);
+                hits.push(hit);
+            }
+        }
+        if hits.len() >= wanted || (query.sort == Sort::Date && !hits.is_empty()) {
+            break;
+        }
+        rest = after;
+        next *= 4;
+    }
+    match query.sort {
+        Sort::Date => hits.sort_by_key(|hit| std::cmp::Reverse((hit.at, hit.id))),
+        // What is superseded goes down among its like: those with all words, or the others.
+        Sort::Relevance => {
+            let (all, any) = hits.split_at_mut(with_all);
+            for hits in [all, any] {
+                hits.sort_by(|a, b| b.score.partial_cmp(&a.score).unwrap_or(Ordering::Equal));
+            }
+        }
+    }
+    Ok((hits, answer))
 }

@@ -3,16 +3,13 @@
 //! Both find candidates; each candidate has a score by its words (BM25) and by its records
 //! (cosine), and the weighted sum decides. The best of them often say what the question left
 //! out, so what is like them goes up. A name that is written as in code, or quoted, is
-//! meant as it stands: what has it comes first, however near the others are. A day that the
-//! question names, recency and the user's own word say a little.
+//! meant as it stands: what has it comes first, however near the others are.
 
 use std::collections::{HashMap, HashSet};
 
 use super::{
-    Answer, Found, Hit, Matched, Query, SUPERSEDED, Sort, about_words, dates, list, search,
-    search_for,
+    Answer, Found, Hit, Matched, Query, SUPERSEDED, Sort, about_words, list, search, search_for,
 };
-use crate::model::{Millis, Origin};
 use crate::search::vectors::{DIMENSIONS, Vector, Vectors};
 use crate::store::Store;
 use crate::text::words;
@@ -22,8 +19,6 @@ use crate::text::words;
 pub struct Meaning<'a> {
     pub vectors: &'a Vectors,
     pub question: &'a Vector,
-    /// "last week" is counted from here.
-    pub now: Millis,
 }
 
 // Fixed on the development half of the benchmark: bench/runs/2026-11-16-meaning.md.
@@ -38,13 +33,8 @@ const LIKE_BEST: f64 = 0.35;
 /// the question as a whole is better than one that touches on it.
 const NEAREST: f64 = 0.5;
 const AVERAGE: f64 = 0.5;
-const NAMED_DAY: f64 = 0.025;
-/// What breaks a tie, and no more: half of it is gone after so long.
-const RECENCY: f64 = 0.005;
-const RECENCY_HALF: f64 = 90.0 * 86_400_000.0;
-const USER_SAID: f64 = 0.005;
-/// Where the words leave no doubt.
-const ALL_WORDS: f64 = 0.1;
+/// Added to the score of an item that has every name of the question that is written as in code or
+/// quoted: more than any other item can reach.
 const EXACT: f64 = 2.0;
 /// What has none of the words, and is no nearer than this, or than this part of the nearest, is about
 /// something else. Two short texts that mean the same may be at 0.16.
@@ -102,23 +92,13 @@ pub fn search_by_meaning(
             all.map(|it| it.id).collect()
         }
     };
-    let day = dates::named(query.words, meaning.now);
     let vectors = meaning.vectors;
     let near = Near::new(vectors, meaning.question, hits.values());
     let counts = |hit: &Hit| hit.superseded_by.map_or(1.0, |_| SUPERSEDED);
     let score = |hit: &Hit| {
         let words = hit.score.unwrap_or_default() / all_words.max(f64::MIN_POSITIVE);
-        let day = day.as_ref().is_some_and(|it| it.contains(&hit.at));
-        let age = (meaning.now - hit.at).max(0) as f64 / RECENCY_HALF;
-        let bonus = |holds: bool, bonus: f64| if holds { bonus } else { 0.0 };
-        let score = BY_WORDS * words
-            + BY_MEANING * near.to(hit)
-            + bonus(hit.matched == Some(Matched::AllWords), ALL_WORDS)
-            + bonus(exact.contains(&hit.id), EXACT)
-            + bonus(day, NAMED_DAY)
-            + bonus(hit.origin == Some(Origin::User), USER_SAID)
-            + RECENCY * (-age).exp2();
-        score * counts(hit)
+        let exact = if exact.contains(&hit.id) { EXACT } else { 0.0 };
+        (BY_WORDS * words + BY_MEANING * near.to(hit) + exact) * counts(hit)
     };
     let ranked = hits.into_values().map(|hit| (score(&hit), hit));
     let mut ranked: Vec<(f64, Hit)> = ranked.collect();
@@ -156,9 +136,7 @@ fn nearest(
     meaning: Meaning<'_>,
     known: &HashMap<i64, Hit>,
 ) -> rusqlite::Result<Vec<Hit>> {
-    let Meaning {
-        vectors, question, ..
-    } = meaning;
+    let Meaning { vectors, question } = meaning;
     let count = query.limit as usize;
     let unknown = |near: &[(i64, f32)]| -> rusqlite::Result<Vec<Hit>> {
         let near = near.iter().filter(|(_, cosine)| *cosine >= NEAR);

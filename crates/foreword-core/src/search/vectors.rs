@@ -10,7 +10,6 @@
 //! damaged is an error, and whoever reads it has its owners embedded again.
 
 use std::collections::HashMap;
-use std::hash::{BuildHasherDefault, Hasher};
 
 /// What `foreword-embed` makes of a text: of length one.
 pub type Vector = [f32; DIMENSIONS];
@@ -23,12 +22,12 @@ const COMPARED: usize = 1000;
 /// or for each that is asked for.
 const COMPARED_EACH: usize = 20;
 
-const VERSION: u8 = 2;
+const VERSION: u8 = 3;
 /// The version and how many records there are.
 const HEAD: usize = 3;
 const CHECKSUM: usize = 8;
-/// What is smaller does not need them.
-const LARGE_PAGE: usize = 2 << 20;
+/// An odd number without a pattern in its bits.
+const FACTOR: u64 = 0x9e37_79b9_7f4a_7c15;
 /// An owner, a step and the codes.
 const RECORD: usize = 8 + 4 + DIMENSIONS;
 
@@ -48,31 +47,10 @@ pub struct Vectors {
     codes: Vec<[i8; DIMENSIONS]>,
     signs: Vec<Signs>,
     /// Where an owner's records begin; they lie side by side.
-    first: HashMap<i64, usize, BuildHasherDefault<ByNumber>>,
+    first: HashMap<i64, usize>,
 }
 
 type Signs = [u64; DIMENSIONS / 64];
-
-/// Owners are numbered one after the other, by us: spreading them is enough.
-#[derive(Default)]
-struct ByNumber(u64);
-
-impl Hasher for ByNumber {
-    fn write(&mut self, bytes: &[u8]) {
-        bytes.iter().for_each(|it| self.write_i64(i64::from(*it)));
-    }
-
-    fn write_i64(&mut self, number: i64) {
-        self.0 = (self.0 ^ number as u64).wrapping_mul(SPREAD);
-    }
-
-    fn finish(&self) -> u64 {
-        self.0.rotate_left(32)
-    }
-}
-
-/// An odd number of no pattern: a product with it is told apart from any other.
-const SPREAD: u64 = 0x9e37_79b9_7f4a_7c15;
 
 impl Vectors {
     /// Makes room for about so many records.
@@ -82,7 +60,6 @@ impl Vectors {
         self.codes.reserve(records);
         self.signs.reserve(records);
         self.first.reserve(records);
-        large_pages(&self.codes);
     }
 
     pub fn len(&self) -> usize {
@@ -215,7 +192,7 @@ impl Vectors {
             page.extend(self.steps[at].to_le_bytes());
             page.extend(self.codes[at].map(|code| code as u8));
         }
-        page.extend(checksum(&page).to_le_bytes());
+        page.extend(checksum(&page));
         page
     }
 
@@ -225,7 +202,7 @@ impl Vectors {
         let (&[version, low, high], records) =
             page.split_first_chunk().ok_or(PageError::Damaged)?;
         let count = usize::from(u16::from_le_bytes([low, high]));
-        if checksum(page) != u64::from_le_bytes(*sum) {
+        if checksum(page) != *sum {
             return Err(PageError::Damaged);
         }
         if version != VERSION {
@@ -285,43 +262,15 @@ fn product(query: &[i16; DIMENSIONS], codes: &[i8; DIMENSIONS]) -> i32 {
     sum
 }
 
-/// Against accidents, not against people. Each step maps different sums to different sums, so a
-/// change within eight bytes is always seen; and it is an order quicker than a hash. Four sums,
-/// since one has to wait for itself.
-fn checksum(bytes: &[u8]) -> u64 {
-    let step = |sum: u64, word: u64| (sum ^ word).wrapping_mul(SPREAD).rotate_left(29);
-    let (words, rest) = bytes.as_chunks::<8>();
-    let (fours, more) = words.as_chunks::<4>();
-    let mut sums = [bytes.len() as u64, 1, 2, 3];
-    for four in fours {
-        for (sum, word) in sums.iter_mut().zip(four) {
-            *sum = step(*sum, u64::from_le_bytes(*word));
-        }
-    }
-    let more = more.iter().map(|word| u64::from_le_bytes(*word));
+/// Notices accidental damage: each step maps different sums to different sums, so a change within
+/// eight bytes always shows. With BLAKE3 100,000 pages take 160 ms to load instead of 59.
+fn checksum(bytes: &[u8]) -> [u8; CHECKSUM] {
+    let step = |sum: u64, word: u64| (sum ^ word).wrapping_mul(FACTOR).rotate_left(29);
+    let (words, rest) = bytes.as_chunks();
+    let words = words.iter().map(|word| u64::from_le_bytes(*word));
     let rest = rest.iter().map(|byte| u64::from(*byte));
-    sums.into_iter().chain(more).chain(rest).fold(0, step)
-}
-
-/// Asks for large pages of memory: to be given the codes of 100,000 records in small ones takes as
-/// long as reading them. Where there are none, nothing is lost.
-fn large_pages(codes: &Vec<[i8; DIMENSIONS]>) {
-    #[cfg(target_os = "linux")]
-    #[expect(unsafe_code, reason = "madvise has no safe form in std")]
-    {
-        const MADV_HUGEPAGE: i32 = 14;
-        const PAGE: usize = 4096;
-        unsafe extern "C" {
-            fn madvise(start: *mut std::ffi::c_void, bytes: usize, advice: i32) -> i32;
-        }
-        let start = codes.as_ptr() as usize;
-        let from = start.next_multiple_of(PAGE);
-        let bytes = (start + codes.capacity() * DIMENSIONS).saturating_sub(from);
-        if bytes > LARGE_PAGE {
-            // SAFETY: the memory is the vector's own, and the advice changes nothing that is in it.
-            unsafe { madvise(from as *mut _, bytes, MADV_HUGEPAGE) };
-        }
-    }
+    let sum = words.chain(rest).fold(bytes.len() as u64, step);
+    sum.to_le_bytes()
 }
 
 #[cfg(test)]

@@ -5,6 +5,7 @@ use std::fmt::Write as _;
 use std::path::{Path, PathBuf};
 
 use foreword_core::capture::{Captured, Drop, Hook, Settings, World, capture};
+use foreword_core::host::HOSTS;
 use foreword_core::project::Rules;
 
 fn recorded() -> Vec<PathBuf> {
@@ -19,6 +20,7 @@ fn recorded() -> Vec<PathBuf> {
 
 fn world() -> World {
     World {
+        host: &HOSTS[0],
         now: 1_763_000_000_000,
         event_id: uuid::Uuid::nil(),
         project_dir: None,

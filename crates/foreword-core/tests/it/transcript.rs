@@ -2,7 +2,7 @@
 
 use std::path::Path;
 
-use foreword_core::transcript::{self, Told};
+use foreword_core::host::{HOSTS, ReplayedInput};
 use proptest::prelude::*;
 use serde_json::Value;
 
@@ -42,16 +42,16 @@ fn turn() -> Vec<u8> {
     lines.concat().into_bytes()
 }
 
-fn read(bytes: &[u8]) -> Vec<Told> {
+fn read(bytes: &[u8]) -> Vec<ReplayedInput> {
     let dir = tempfile::tempdir().unwrap();
     let path = dir.path().join("a.jsonl");
     std::fs::write(&path, bytes).unwrap();
     read_file(&path)
 }
 
-fn read_file(path: &Path) -> Vec<Told> {
+fn read_file(path: &Path) -> Vec<ReplayedInput> {
     let mut all = Vec::new();
-    let read: Result<(), ()> = transcript::read(path, SESSION, |told| {
+    let read: Result<(), ()> = HOSTS[0].replay(path, SESSION, |told| {
         all.push(told);
         Ok(())
     });
@@ -60,8 +60,8 @@ fn read_file(path: &Path) -> Vec<Told> {
 }
 
 /// What is told, in short.
-fn short(told: &[Told]) -> Vec<String> {
-    let word = |told: &Told| {
+fn short(told: &[ReplayedInput]) -> Vec<String> {
+    let word = |told: &ReplayedInput| {
         let input: Value = serde_json::from_str(&told.input).unwrap();
         assert_eq!(input["session_id"], SESSION);
         assert_eq!(input["prompt_id"], told.prompt_id.as_str());

@@ -4,6 +4,7 @@
 //! is recorded and of ids that nobody can know before: nothing in it can end the fence or
 //! pose as one. Each step has a number, by which an answer can name what it rests on.
 
+use foreword_core::host::{self, Output};
 use foreword_core::model::{Event, EventKind, Millis, Turn};
 use foreword_core::store::{Digest, DigestPrompt};
 use foreword_core::text;
@@ -176,13 +177,13 @@ fn input(event: &Event) -> String {
     let Some(input) = &event.payload.input else {
         return String::new();
     };
-    let field = |name: &str| input.get(name).and_then(Value::as_str);
-    if let Some(command) = field("command") {
+    let tool_use = host::tool_use(event);
+    if let Some(command) = tool_use.command {
         return command.to_owned();
     }
-    if let Some(path) = field("file_path") {
+    if let Some(path) = tool_use.path {
         let path = relative(path, event.root.as_deref());
-        return match (field("old_string"), field("new_string"), field("content")) {
+        return match (tool_use.before, tool_use.after, tool_use.content) {
             (Some(old), Some(new), _) => {
                 let old = middle_cut(old, INPUT_MAX / 3);
                 format!("{path}\n-- before\n{old}\n-- after\n{new}")
@@ -198,22 +199,15 @@ fn input(event: &Event) -> String {
 
 /// What came out. An edit or a written file says nothing that its input did not.
 fn output(event: &Event) -> String {
-    let Some(response) = &event.payload.response else {
-        return String::new();
-    };
-    let field = |pointer: &str| response.pointer(pointer).and_then(Value::as_str);
-    if let Some(content) = field("/file/content") {
-        return content.to_owned();
+    match host::tool_use(event).output {
+        Output::None | Output::Change => String::new(),
+        Output::File(content) => content.to_owned(),
+        Output::Printed(out, err) => {
+            let both = format!("{}\n{}", out.trim_end(), err.trim());
+            both.trim().to_owned()
+        }
+        Output::Other(response) => plain(response),
     }
-    if response.get("structuredPatch").is_some() {
-        return String::new();
-    }
-    if let Some(stdout) = field("/stdout") {
-        let stderr = field("/stderr").unwrap_or_default().trim();
-        let both = format!("{}\n{stderr}", stdout.trim_end());
-        return both.trim().to_owned();
-    }
-    plain(response)
 }
 
 /// A JSON value for reading: texts as they are, blocks of text one after the other.

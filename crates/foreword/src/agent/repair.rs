@@ -11,6 +11,7 @@ pub mod files;
 #[cfg(test)]
 mod tests;
 
+use foreword_core::host::{self, ToolKind};
 use foreword_core::model::{Event, EventKind, Observation, ObservationType, Origin, Summary};
 use foreword_core::text::{self, one_line, shorten};
 
@@ -180,9 +181,8 @@ fn cited<'a>(numbers: &[u32], events: &[&'a Event]) -> Vec<&'a Event> {
 
 /// The least trusted: what rests on one line of a foreign page is not the user's word.
 fn origin(events: &[&Event]) -> Origin {
-    let origins = events.iter().map(|event| match event.tool_name.as_deref() {
-        Some("Read" | "NotebookRead" | "WebFetch" | "WebSearch") => Origin::Read,
-        Some(tool) if tool.starts_with("mcp__") => Origin::Read,
+    let origins = events.iter().map(|event| match host::tool_kind(event) {
+        ToolKind::Read | ToolKind::Web | ToolKind::Mcp => Origin::Read,
         _ if event.kind == EventKind::Prompt => Origin::User,
         _ => Origin::Agent,
     });

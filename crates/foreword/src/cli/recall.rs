@@ -7,8 +7,8 @@ use foreword_core::notes::FOLDER;
 
 use super::notes::folder_here;
 use crate::home;
+use crate::host::{CLIENTS, Scope};
 use crate::install::SettingsFile;
-use crate::install::record::{Place, Scope};
 use crate::notes::recall;
 use crate::show;
 
@@ -17,7 +17,7 @@ pub struct Args {
     /// Of a sub-area: the folder of that name in `_memory/`
     #[arg(long)]
     scope: Option<String>,
-    /// Have Claude Code load it at the start of every session, by a line in CLAUDE.md
+    /// Have the coding agent load it at the start of every session, by a line in its instructions
     #[arg(long, value_name = "on|off", value_parser = ["on", "off"])]
     auto: Option<String>,
 }
@@ -35,21 +35,19 @@ pub fn run(args: &Args) -> anyhow::Result<()> {
 const BEGIN: &str = "<!-- foreword: loads the project's memory; `foreword recall --auto off` removes these three lines -->\n";
 const END: &str = "<!-- foreword: end -->\n";
 
-/// Adds the import at the top of CLAUDE.md, or removes it; every other byte stays.
+/// Adds the import at the top of the host's instructions, or removes it; every other byte stays.
 fn always(root: &Path, scope: Option<&str>, on: bool) -> anyhow::Result<()> {
-    let file = SettingsFile::read(&Place {
-        scope: Scope::Project,
-        settings: root.join("CLAUDE.md"),
-    })?;
+    let name = CLIENTS[0].instructions;
+    let file = SettingsFile::read(&root.join(name), Scope::Project)?;
     ensure!(
         file.target.starts_with(root),
-        "CLAUDE.md is a link to {}, which is not in this project; nothing was changed",
+        "{name} is a link to {}, which is not in this project; nothing was changed",
         file.target.display()
     );
     let before = file.text.clone().unwrap_or_default();
-    let mut after = without(&before).context(
-        "CLAUDE.md has the beginning of Foreword's lines but not their end; remove them by hand, nothing was changed",
-    )?;
+    let mut after = without(&before).with_context(|| {
+        format!("{name} has the beginning of Foreword's lines but not their end; remove them by hand, nothing was changed")
+    })?;
     let master = match scope {
         Some(scope) => format!("{FOLDER}/{scope}/master.md"),
         None => format!("{FOLDER}/master.md"),
@@ -59,7 +57,7 @@ fn always(root: &Path, scope: Option<&str>, on: bool) -> anyhow::Result<()> {
     }
     if after == before {
         let does = if on { "loads it" } else { "does not load it" };
-        println!("CLAUDE.md {does} already.");
+        println!("{name} {does} already.");
         return Ok(());
     }
     file.require_writable()?;
@@ -68,7 +66,8 @@ fn always(root: &Path, scope: Option<&str>, on: bool) -> anyhow::Result<()> {
     if after.is_empty() {
         file.remove(&[])?;
     } else {
-        file.replace(&after).context("could not write CLAUDE.md")?;
+        file.replace(&after)
+            .with_context(|| format!("could not write {name}"))?;
     }
     if on && !root.join(&master).exists() {
         println!("There is no {master} yet; `foreword synthesize` makes it.");

@@ -3,8 +3,9 @@
 use std::path::PathBuf;
 
 use super::notes::{folder_of, input, may_write};
-use crate::notes::summarize::{Source, find_transcript, summarize};
-use crate::{install, service, show};
+use crate::host::{self, CLIENTS};
+use crate::notes::summarize::{Source, summarize};
+use crate::{service, show};
 
 #[derive(clap::Args)]
 pub struct Args {
@@ -13,7 +14,7 @@ pub struct Args {
     /// Save this draft, which somebody approved, instead of reading the conversation; `-` is standard input
     #[arg(long, value_name = "FILE")]
     draft: Option<PathBuf>,
-    /// The transcript, if it is not where Claude Code keeps it
+    /// The transcript, if it is not where the coding agent keeps it
     #[arg(long, value_name = "FILE", conflicts_with = "draft")]
     transcript: Option<PathBuf>,
     /// A sub-area of the project with notes of its own
@@ -30,8 +31,9 @@ pub struct Args {
 pub fn run(args: &Args) -> anyhow::Result<()> {
     let place = service::current_place().unwrap_or_default();
     let folder = folder_of(&place, args.scope.as_deref())?;
-    let running_in = || std::env::var("CLAUDE_CODE_SESSION_ID").ok();
-    let named = args.session.clone().or_else(running_in);
+    let here = host::session_here();
+    let client = here.as_ref().map_or(&CLIENTS[0], |(client, _)| client);
+    let named = args.session.clone().or(here.map(|(_, session)| session));
     let (source, session) = match (&args.draft, &args.transcript) {
         (Some(file), _) => (Source::Draft(input("the draft", file)?), named),
         (None, Some(path)) => {
@@ -39,15 +41,13 @@ pub fn run(args: &Args) -> anyhow::Result<()> {
             (Source::Transcript { path, is_named }, args.session.clone())
         }
         (None, None) => {
-            let projects = install::user_place()?.settings;
-            let projects = projects.with_file_name("projects");
-            let path = find_transcript(&projects, named.as_deref(), &folder.root)?;
+            let path = (client.find_transcript)(named.as_deref(), &folder.root)?;
             let is_named = false;
             (Source::Transcript { path, is_named }, named)
         }
     };
     let say = |line: &str| eprintln!("{line}");
-    let summary = summarize(&place, &folder, session, &source, &say)?;
+    let summary = summarize(client.host, &place, &folder, session, &source, &say)?;
     let name = folder.name(&summary.path);
     let (shown, by_hand) = (name.display(), summary.by_hand());
     if summary.is_there() {

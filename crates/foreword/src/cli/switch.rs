@@ -4,6 +4,7 @@ use anyhow::{Context as _, bail};
 use foreword_core::text::one_line;
 
 use crate::home;
+use crate::host;
 use crate::service;
 use crate::switch::{self, Scope, Switches};
 
@@ -26,8 +27,8 @@ impl Args {
         }
         if let Some(id) = &self.session {
             let id = match id.as_str() {
-                "" => std::env::var("CLAUDE_CODE_SESSION_ID")
-                    .ok()
+                "" => host::session_here()
+                    .map(|(_, session)| session)
                     .context("which session? Write --session ID")?,
                 id => id.to_owned(),
             };

@@ -1,7 +1,7 @@
-//! Claude Code: what its settings have it run, and the client itself.
+//! The coding agent: what its settings have it run, and the client itself.
 
 use std::io::{Read as _, Write as _};
-use std::path::{Path, PathBuf};
+use std::path::Path;
 use std::process::{Command, Stdio};
 use std::sync::mpsc;
 use std::time::Duration;
@@ -9,9 +9,7 @@ use std::time::Duration;
 use foreword_core::text::shorten;
 
 use super::{Trouble, World};
-use crate::install::record::{Place, Scope};
-use crate::install::{self, is_same_file};
-use crate::platform;
+use crate::host::{Place, Scope, is_same_file};
 use foreword_core::text::shell_word;
 
 pub fn settings_broken(world: &World) -> Option<Trouble> {
@@ -75,7 +73,7 @@ impl Hooks {
             .settings
             .iter()
             .map(|(place, text)| {
-                let programs = install::programs(text.as_ref().ok()?).ok()?;
+                let programs = (place.client.programs)(text.as_ref().ok()?).ok()?;
                 let place = place.clone();
                 Some(Hooks { place, programs })
             })
@@ -107,7 +105,7 @@ impl Hooks {
 }
 
 fn plugin_is_on(world: &World) -> bool {
-    others(world).any(|(_, other)| other.starts_with("foreword@"))
+    others(world).any(|(place, other)| other.starts_with(place.client.plugin))
 }
 
 fn others(world: &World) -> impl Iterator<Item = (&Place, String)> {
@@ -115,7 +113,7 @@ fn others(world: &World) -> impl Iterator<Item = (&Place, String)> {
         let others = text
             .as_ref()
             .ok()
-            .and_then(|text| install::others(text).ok());
+            .and_then(|text| (place.client.others)(text).ok());
         others
             .unwrap_or_default()
             .into_iter()
@@ -158,50 +156,35 @@ fn is_memory_tool(command: &str) -> bool {
             || names.any(|name| name.contains("memory")))
 }
 
-pub const GET_CLIENT: &str = "npm install -g @anthropic-ai/claude-code";
-
-/// The client that the end-to-end tests drive; what an older one sends, nobody has seen.
-const TESTED: [u32; 3] = [2, 1, 325];
-
-pub fn client_missing(_world: &World) -> Option<Trouble> {
-    if client().is_some() {
+pub fn client_missing(world: &World) -> Option<Trouble> {
+    let client = Hooks::find(world)?.place.client;
+    if (client.find_program)().is_some() {
         return None;
     }
-    Trouble::cured_by(
-        GET_CLIENT.to_owned(),
-        "`claude` is not on the PATH".to_owned(),
-    )
+    let evidence = format!("`{}` is not on the PATH", client.command);
+    Trouble::cured_by(client.get.to_owned(), evidence)
 }
 
-pub fn client_old(_world: &World) -> Option<Trouble> {
-    let client = client()?;
-    let answer = version_of(&client)?;
+pub fn client_old(world: &World) -> Option<Trouble> {
+    let client = Hooks::find(world)?.place.client;
+    let program = (client.find_program)()?;
+    let answer = version_of(&program)?;
     let version = answer.split_whitespace().next()?;
     let numbers: Vec<u32> = version
         .split('.')
         .map_while(|number| number.parse().ok())
         .collect();
-    if numbers.len() < 3 || numbers.as_slice() >= &TESTED[..] {
+    if numbers.len() < 3 || numbers.as_slice() >= &client.tested[..] {
         return None;
     }
-    let [a, b, c] = TESTED;
+    let ([a, b, c], title) = (client.tested, client.host.title);
     Trouble::cured_by(
-        format!("{} update", shell_word(&client)),
-        format!("Claude Code {version} is older than {a}.{b}.{c}, the oldest that was tested"),
+        format!("{} {}", shell_word(&program), client.update),
+        format!("{title} {version} is older than {a}.{b}.{c}, the oldest that was tested"),
     )
 }
 
-fn client() -> Option<PathBuf> {
-    // Where its own installers put it, whether that is on this PATH or not.
-    let own = || {
-        let home = PathBuf::from(std::env::var_os("HOME")?);
-        let own = [".local/bin/claude", ".claude/local/claude"].map(|it| home.join(it));
-        own.into_iter().find(|client| client.is_file())
-    };
-    platform::find_program("claude").or_else(own)
-}
-
-/// What `claude --version` says, if it says so within a few seconds.
+/// What the client prints for `--version`, if it does so within a few seconds.
 fn version_of(client: &Path) -> Option<String> {
     let mut command = Command::new(client);
     said_by(command.arg("--version"), "", Duration::from_secs(10))

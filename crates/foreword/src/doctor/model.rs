@@ -4,10 +4,11 @@ use foreword_core::model::FailureKind;
 use foreword_core::store::Store;
 use foreword_core::text;
 
-use super::{Trouble, World, host};
+use super::{Trouble, World};
 use crate::agent::status::{AgentStatus, has_key};
 use crate::config::Config;
 use crate::config::provider::Name;
+use crate::host::CLIENTS;
 use crate::service::sentence_model::{self, Files};
 use foreword_core::text::shell_word;
 
@@ -35,14 +36,14 @@ pub fn provider_missing(world: &World) -> Option<Trouble> {
     let file = file.display();
     let advice = match name {
         Name::Claude if config.claude.command == "claude" => {
-            return Trouble::cured_by(host::GET_CLIENT.to_owned(), evidence);
+            return Trouble::cured_by(CLIENTS[0].get.to_owned(), evidence);
         }
         Name::Claude if custom => {
             return Trouble::cured_by("unset FOREWORD_CLAUDE_COMMAND".to_owned(), evidence);
         }
         Name::Claude => format!("set command under [claude] in {file} to where the claude CLI is"),
         Name::Anthropic => format!(
-            "set ANTHROPIC_API_KEY where Claude Code is started, and here; then run `{retry}`"
+            "set ANTHROPIC_API_KEY where the coding agent is started, and here; then run `{retry}`"
         ),
         Name::OpenAi | Name::Offline => {
             format!("set base_url and model under [openai] in {file}, then run `{retry}`")

@@ -8,12 +8,13 @@ use serde_json::{Value, json};
 
 use super::host::{Hooks, said_by};
 use super::{Trouble, World};
-use crate::install::server::{self, Listed};
+use crate::host::Listed;
+use crate::install;
 
 pub fn missing(world: &World) -> Option<Trouble> {
     let hooks = Hooks::find(world).filter(Hooks::any)?;
-    let listed = server::listed(&hooks.place).ok()?;
-    let list = server::place(&hooks.place).ok()?.settings;
+    let listed = install::listed(&hooks.place).ok()?;
+    let list = install::servers(&hooks.place).ok()?.settings;
     let list = list.display();
     match listed {
         Listed::Ours(_) => None,
@@ -30,7 +31,7 @@ pub fn missing(world: &World) -> Option<Trouble> {
 
 pub fn silent(world: &World) -> Option<Trouble> {
     let hooks = Hooks::find(world).filter(Hooks::any)?;
-    let Ok(Listed::Ours(program)) = server::listed(&hooks.place) else {
+    let Ok(Listed::Ours(program)) = install::listed(&hooks.place) else {
         return None;
     };
     let is_gone = !Path::new(&program).exists();

@@ -12,8 +12,7 @@ use foreword_core::store::{Store, Totals};
 use crate::agent::status::AgentStatus;
 use crate::config::Config;
 use crate::home::{self, Home};
-use crate::install::record::Place;
-use crate::install::server::{self, Listed};
+use crate::host::{CLIENTS, Client, Listed, Place};
 use crate::install::{self, Connection};
 use crate::log::{Fact, Log};
 use crate::platform::{self, Lock};
@@ -25,6 +24,8 @@ pub struct Status {
     pub home: Home,
     /// What is switched off; empty when nothing is.
     pub off: Vec<String>,
+    /// The name of the coding agent that is connected, or could be.
+    pub client: &'static str,
     pub connection: Result<Connection, String>,
     /// Whether the host's agent can call us; none if the host is not connected.
     pub server: Option<bool>,
@@ -97,8 +98,12 @@ pub fn gather(home: Home) -> anyhow::Result<Status> {
         unreadable: spool::unreadable(&home.spool()).unwrap_or_default() as u64,
         worker_pid,
         agent,
-        server: connection.as_ref().ok().and_then(|(_, server)| *server),
-        connection: connection.map(|(connection, _)| connection),
+        client: connection
+            .as_ref()
+            .map_or(CLIENTS[0].host, |it| it.0.host)
+            .title,
+        server: connection.as_ref().ok().and_then(|it| it.2),
+        connection: connection.map(|it| it.1),
         off: off(&home),
         hook_log: Log::Hook.tail(&home, 3),
         worker_log: Log::Worker.tail(&home, 3),
@@ -126,19 +131,20 @@ fn off(home: &Home) -> Vec<String> {
 
 /// By the user's settings, else by those of the project that we are in; and whether the server
 /// is listed beside them.
-fn connection() -> anyhow::Result<(Connection, Option<bool>)> {
+fn connection() -> anyhow::Result<(&'static Client, Connection, Option<bool>)> {
     let program = std::env::current_exe()?;
     let look = |place: &Place| {
         let settings = std::fs::read_to_string(&place.settings).unwrap_or_default();
-        install::connection(&settings, &program)
+        install::connection(place.client, &settings, &program)
     };
-    let mut place = install::user_place()?;
-    let mut connection = look(&place)?;
-    if connection == Connection::None {
-        place = install::project_place()?;
-        connection = look(&place)?;
+    for client in CLIENTS {
+        for place in [client.user_place()?, install::project_place(client)?] {
+            let connection = look(&place)?;
+            if connection != Connection::None {
+                let is_listed = matches!(install::listed(&place), Ok(Listed::Ours(_)));
+                return Ok((client, connection, Some(is_listed)));
+            }
+        }
     }
-    let is_listed = || matches!(server::listed(&place), Ok(Listed::Ours(_)));
-    let server = (connection != Connection::None).then(is_listed);
-    Ok((connection, server))
+    Ok((&CLIENTS[0], Connection::None, None))
 }

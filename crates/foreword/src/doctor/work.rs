@@ -190,7 +190,7 @@ pub fn unreleased_set_aside(world: &World) -> Option<Trouble> {
 }
 
 pub fn payloads_unexpected(world: &World) -> Option<Trouble> {
-    let what = "a hook did not understand what its host sent";
+    let what = "a hook did not understand what the coding agent sent";
     lately(world, Fact::PayloadUnexpected, what)
 }
 

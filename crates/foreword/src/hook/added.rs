@@ -15,17 +15,14 @@ use foreword_core::recall::index::{self, Fate, Request, Source};
 use foreword_core::recall::reminder::{self, Before, Occasion, Reminder};
 use foreword_core::spool;
 use foreword_core::store::Store;
-use serde_json::json;
 use uuid::Uuid;
 
 use super::program;
 use crate::config::Show;
 use crate::home::Home;
+use crate::host::Client;
 use crate::log::Log;
 use crate::notice;
-
-/// The host cuts what a hook prints at 10,000 characters; we stay below by choosing.
-const OUTPUT_MAX: usize = 9_500;
 
 /// An answer in the form that the host wants, and what it shows.
 pub struct Added {
@@ -42,29 +39,23 @@ impl Added {
 }
 
 /// What a hook has to add, if it has.
-pub fn added(home: &Home, hook: Hook, event: &Event, show: &Show) -> Option<Added> {
-    let (told, name) = match hook {
-        Hook::Context if show.index => (context(home, event), "SessionStart"),
-        Hook::New if show.prompts => (in_time(home, event, show), "UserPromptSubmit"),
-        Hook::FileContext if show.files => (in_time(home, event, show), "PreToolUse"),
-        _ => (None, ""),
+pub fn added(
+    home: &Home,
+    client: &Client,
+    hook: Hook,
+    event: &Event,
+    show: &Show,
+) -> Option<Added> {
+    let told = match hook {
+        Hook::Context if show.index => context(home, event),
+        Hook::New if show.prompts => in_time(home, event, show),
+        Hook::FileContext if show.files => in_time(home, event, show),
+        _ => None,
     };
-    let mut answer = serde_json::Map::new();
-    if let Some(told) = &told {
-        let context = json!({"hookEventName": name, "additionalContext": told.text});
-        answer.insert("hookSpecificOutput".to_owned(), context);
-    }
-    if let Some(notice) = (hook == Hook::Context)
-        .then(|| notice::take(home))
-        .flatten()
-    {
-        answer.insert("systemMessage".to_owned(), notice.into());
-    }
-    if answer.is_empty() {
-        return None;
-    }
-    let answer = serde_json::Value::Object(answer).to_string();
-    if answer.chars().count() > OUTPUT_MAX {
+    let notice = (hook == Hook::Context).then(|| notice::take(home));
+    let text = told.as_ref().map(|it| it.text.as_str());
+    let answer = (client.answer)(hook, text, notice.flatten())?;
+    if answer.chars().count() > client.answer_max {
         let line = format!(
             "{}: what came out was too long and was left out",
             hook.name()

@@ -8,7 +8,7 @@ use std::path::{Path, PathBuf};
 
 use anyhow::{Context as _, bail};
 
-use super::record::{Place, Scope};
+use crate::host::Scope;
 
 /// A settings file and what it said when it was read.
 #[derive(Debug)]
@@ -22,8 +22,8 @@ pub struct SettingsFile {
 }
 
 impl SettingsFile {
-    pub fn read(place: &Place) -> anyhow::Result<SettingsFile> {
-        let path = place.settings.clone();
+    pub fn read(path: &Path, scope: Scope) -> anyhow::Result<SettingsFile> {
+        let path = path.to_owned();
         let target = target(&path)?;
         let text = match std::fs::read_to_string(&target) {
             Ok(text) => Some(text),
@@ -34,7 +34,7 @@ impl SettingsFile {
                 });
             }
         };
-        let mode = match place.scope {
+        let mode = match scope {
             Scope::User => 0o600,
             Scope::Project => 0o644,
         };

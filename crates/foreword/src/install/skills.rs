@@ -8,33 +8,9 @@ use std::path::{Path, PathBuf};
 
 use anyhow::Context as _;
 
-use super::record::Place;
-use super::{Scope, SettingsFile};
+use super::SettingsFile;
+use crate::host::{Place, Scope};
 use foreword_core::text::shell_word;
-
-/// Where each goes below the folder of the settings.
-const FILES: [(&str, &str); 5] = [
-    (
-        "skills/summarize/SKILL.md",
-        include_str!("../../../../plugin/skills/summarize/SKILL.md"),
-    ),
-    (
-        "skills/synthesize/SKILL.md",
-        include_str!("../../../../plugin/skills/synthesize/SKILL.md"),
-    ),
-    (
-        "skills/recall/SKILL.md",
-        include_str!("../../../../plugin/skills/recall/SKILL.md"),
-    ),
-    (
-        "agents/summarize.md",
-        include_str!("../../../../plugin/agents/summarize.md"),
-    ),
-    (
-        "agents/synthesize.md",
-        include_str!("../../../../plugin/agents/synthesize.md"),
-    ),
-];
 
 const MARK: &str = "# written by `foreword install`, ";
 
@@ -49,12 +25,8 @@ pub enum Task<'a> {
 pub fn settle(settings: &Place, task: Task<'_>, only_show: bool) -> anyhow::Result<()> {
     let folder = settings.settings.parent().context("it has no folder")?;
     let mut written = 0;
-    for (name, text) in FILES {
-        let place = Place {
-            scope: settings.scope,
-            settings: folder.join(name),
-        };
-        let file = SettingsFile::read(&place)?;
+    for (name, text) in settings.client.skills {
+        let file = SettingsFile::read(&folder.join(name), settings.scope)?;
         let after = match task {
             Task::Write { program } => Some(marked(&worded(text, program, settings.scope))),
             Task::Remove => None,

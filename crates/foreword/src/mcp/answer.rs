@@ -134,11 +134,9 @@ pub fn related(related: &[Related]) -> String {
     }
 }
 
-/// What an item is about, and no more.
+/// An item's title and no more.
 pub fn title(item: &Item) -> Part {
-    let facts = show::facts(item);
-    let first = facts.lines().next().unwrap_or_default();
-    Part::new(item.id, format!("{first}\n"))
+    Part::new(item.id, show::item_title(item) + "\n")
 }
 
 /// `There is no #12, #40.`, or nothing.

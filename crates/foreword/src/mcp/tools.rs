@@ -102,10 +102,7 @@ pub fn remember(reader: &Reader, asked: &Remember) -> anyhow::Result<String> {
     );
     // Without a session of the host, what was said in a project has one of its own.
     let session = match &reader.session {
-        Some(id) => HostSession {
-            host: "claude-code".to_owned(),
-            id: id.clone(),
-        },
+        Some(session) => session.clone(),
         None => HostSession {
             host: "mcp".to_owned(),
             id: format!("said in {project}"),

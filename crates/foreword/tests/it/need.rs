@@ -239,8 +239,8 @@ fn receipts_say_what_was_shown_and_opened_and_why_says_why() {
 
     index now     shown; a bugfix +40, about files of the last work +8
     file          src/token.rs: fresh
-    search        “expires assertion” finds it as number 2 of 4, with a score of 0.00; the first has
-                  0.00
+    search        “expires assertion” finds it at rank 2; it has all the words; score 0.00, 87 % of the
+                  score at rank 1; ranked by words only: `foreword model install` adds search by meaning
     shown         DATE TIME opened second
     shown         DATE TIME opened second
     shown         DATE TIME prompt second because of: expiry, assertion, token (opened later)

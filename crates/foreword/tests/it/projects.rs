@@ -367,7 +367,7 @@ fn hits_of_several_projects_name_theirs_and_a_slip_of_the_hand_is_said() {
     let (_, listed) = ask(&["search", "--project", "b"]);
     assert!(listed.contains("canaryb"), "{listed}");
     let (_, beyond) = ask(&["search", "remember", "--offset", "50"]);
-    assert_eq!(beyond, "--offset 50 leaves out all hits\n");
+    assert_eq!(beyond, "there are no hits after the first 50\n");
     let (_, wordless) = ask(&["search", "🦀"]);
     assert!(
         wordless.contains("no searchable words; showing the newest"),

@@ -31,8 +31,12 @@ impl Sandbox {
             .unwrap();
         let sandbox = Sandbox {
             dir,
-            // A busy machine is no reason to leave a reminder out.
-            environment: BTreeMap::from([("FOREWORD_SHOW_WITHIN_MS".into(), "60000".into())]),
+            environment: BTreeMap::from([
+                // A busy machine is no reason to leave a reminder out.
+                ("FOREWORD_SHOW_WITHIN_MS".into(), "60000".into()),
+                // No test asks a model hub, unless it has one of its own on loopback.
+                ("FOREWORD_MODEL_HUB".into(), "".into()),
+            ]),
         };
         std::fs::create_dir_all(sandbox.user_home()).unwrap();
         sandbox

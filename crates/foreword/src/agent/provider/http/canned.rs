@@ -1,4 +1,8 @@
-//! A server on loopback for tests: it takes what is posted and says what it was told to.
+//! A server on loopback for tests that answers each connection with given bytes.
+//!
+//! These tests are about HTTP itself: a head without an end, a body that is cut off, a connection
+//! that hangs. The scripted models (`testdata/claude-code/fake_anthropic.py`, and the counting one of
+//! `foreword-bench`) always answer well-formed HTTP.
 
 use std::io::{Read as _, Write as _};
 use std::net::{TcpListener, TcpStream};

@@ -7,39 +7,17 @@
 //! `fill` asks for it.
 
 use std::collections::HashMap;
-use std::fs::File;
-use std::io::{self, BufRead as _, BufReader, Read as _, Seek as _, SeekFrom};
+use std::ops::ControlFlow;
 use std::path::{Path, PathBuf};
 
 use serde_json::{Value, json};
 
-use crate::capture::Hook;
-use crate::model::Millis;
+use crate::host::lines::Lines;
+use crate::host::{Hook, ReplayedInput, Take};
 
-/// Of a longer file only the end is read: what hooks missed is missing there, if anywhere.
-pub const FILE_MAX: u64 = 32 << 20;
-/// A longer line is left out.
-const LINE_MAX: u64 = 8 << 20;
-
-/// Something that a hook tells, or would have told.
-#[derive(Debug, Clone, PartialEq, Eq)]
-pub struct Told {
-    pub hook: Hook,
-    pub prompt_id: String,
-    pub tool_use_id: Option<String>,
-    /// The hook's standard input.
-    pub input: String,
-    pub branch: Option<String>,
-    pub at: Millis,
-}
-
-/// Hands over all that a session's transcript and those of its subagents tell, until
-/// somebody has had enough. A file that is not there tells nothing.
-pub fn read<E>(
-    path: &Path,
-    session: &str,
-    mut tell: impl FnMut(Told) -> Result<(), E>,
-) -> Result<(), E> {
+/// Hands over the inputs of a session's transcript and of its subagents' transcripts, until
+/// `take` breaks off. A file that is not there has none.
+pub fn read(path: &Path, session: &str, take: Take<'_>) {
     let name = path.to_string_lossy();
     for path in [path.to_owned()].into_iter().chain(subagents(path)) {
         let mut reader = Reader {
@@ -49,20 +27,21 @@ pub fn read<E>(
             calls: HashMap::new(),
             reply: None,
         };
-        // What cannot be read any more ends the file.
+        // An error while reading ends the file.
         let Ok(mut lines) = Lines::open(&path) else {
             continue;
         };
-        while let Ok(Some(line)) = lines.next() {
-            for told in reader.line(line).unwrap_or_default() {
-                tell(told)?;
+        while let Ok(Some(line)) = lines.next_line() {
+            for input in reader.line(line).unwrap_or_default() {
+                if take(input).is_break() {
+                    return;
+                }
             }
         }
-        if let Some(told) = reader.reply.take() {
-            tell(told)?;
+        if reader.reply.take().map(&mut *take) == Some(ControlFlow::Break(())) {
+            return;
         }
     }
-    Ok(())
 }
 
 /// `SESSION/subagents/agent-ID.jsonl` beside `SESSION.jsonl`.
@@ -77,46 +56,6 @@ fn subagents(path: &Path) -> Vec<PathBuf> {
         .collect()
 }
 
-/// The lines of a file, one at a time, as long as they are of a sane length.
-struct Lines {
-    file: BufReader<File>,
-    line: Vec<u8>,
-}
-
-impl Lines {
-    fn open(path: &Path) -> io::Result<Lines> {
-        // A pipe of this name would be waited for.
-        let metadata = std::fs::metadata(path)?;
-        if !metadata.is_file() {
-            return Err(io::ErrorKind::InvalidInput.into());
-        }
-        let mut file = File::open(path)?;
-        // What remains of the line that this falls into is no JSON, and is left out.
-        file.seek(SeekFrom::Start(metadata.len().saturating_sub(FILE_MAX)))?;
-        Ok(Lines {
-            file: BufReader::new(file),
-            line: Vec::new(),
-        })
-    }
-
-    fn next(&mut self) -> io::Result<Option<&[u8]>> {
-        let mut skipping = false;
-        loop {
-            self.line.clear();
-            let mut limited = self.file.by_ref().take(LINE_MAX);
-            let length = limited.read_until(b'\n', &mut self.line)? as u64;
-            if length == 0 {
-                return Ok(None);
-            }
-            let too_long = length == LINE_MAX && !self.line.ends_with(b"\n");
-            if !too_long && !skipping {
-                return Ok(Some(&self.line));
-            }
-            skipping = too_long;
-        }
-    }
-}
-
 /// What is known when the next line comes.
 struct Reader<'a> {
     /// The session's transcript, also in that of a subagent.
@@ -127,11 +66,11 @@ struct Reader<'a> {
     /// Tools that were called and did not answer yet: name and input.
     calls: HashMap<String, (Value, Value)>,
     /// The end of the turn, unless it goes on.
-    reply: Option<Told>,
+    reply: Option<ReplayedInput>,
 }
 
 impl Reader<'_> {
-    fn line(&mut self, line: &[u8]) -> Option<Vec<Told>> {
+    fn line(&mut self, line: &[u8]) -> Option<Vec<ReplayedInput>> {
         let mut line: Value = serde_json::from_slice(line).ok()?;
         if line["sessionId"] != self.session {
             return None;
@@ -151,7 +90,7 @@ impl Reader<'_> {
         }
     }
 
-    fn user(&mut self, line: &Value, said: &[Value]) -> Vec<Told> {
+    fn user(&mut self, line: &Value, said: &[Value]) -> Vec<ReplayedInput> {
         let turn = line["promptId"].as_str().map(str::to_owned);
         if said.iter().any(|it| it["type"] == "tool_result") {
             self.prompt_id = turn.or(self.prompt_id.take());
@@ -168,30 +107,31 @@ impl Reader<'_> {
         let text = texts.join("\n");
         let is_prompt = line["agentId"].is_null() && !is_of_the_host(&text);
         let input = json!({"hook_event_name": "UserPromptSubmit", "prompt": text});
-        let prompt = is_prompt.then(|| self.told(Hook::New, line, input));
+        let prompt = is_prompt.then(|| self.replayed(Hook::New, line, input));
         reply.into_iter().chain(prompt.flatten()).collect()
     }
 
     /// A tool that was not allowed to run, or could not, is none that hooks tell of.
-    fn result(&mut self, line: &Value, result: &Value) -> Option<Told> {
+    fn result(&mut self, line: &Value, result: &Value) -> Option<ReplayedInput> {
         let id = result["tool_use_id"].as_str().filter(|it| !it.is_empty())?;
-        let (name, input) = self.calls.remove(id)?;
+        let (name, arguments) = self.calls.remove(id)?;
         let failed = result["is_error"] == true;
         let ran = match &line["permissionDecision"]["decision"] {
             Value::Null => !failed,
             decision => decision == "accept",
         };
-        let mut told = json!({"tool_name": name, "tool_use_id": id, "tool_input": input});
+        let mut input = json!({"tool_name": name, "tool_use_id": id, "tool_input": arguments});
         if failed {
-            told["hook_event_name"] = "PostToolUseFailure".into();
-            told["error"] = result["content"].clone();
+            input["hook_event_name"] = "PostToolUseFailure".into();
+            input["error"] = result["content"].clone();
         } else {
             // A subagent's result has only the words that the model was given.
             let whole = Some(&line["toolUseResult"]).filter(|it| !it.is_null());
-            told["hook_event_name"] = "PostToolUse".into();
-            told["tool_response"] = whole.unwrap_or(&result["content"]).clone();
+            input["hook_event_name"] = "PostToolUse".into();
+            input["tool_response"] = whole.unwrap_or(&result["content"]).clone();
         }
-        ran.then(|| self.told(Hook::Save, line, told)).flatten()
+        ran.then(|| self.replayed(Hook::Save, line, input))
+            .flatten()
     }
 
     fn assistant(&mut self, line: &Value, said: Vec<Value>) {
@@ -209,13 +149,13 @@ impl Reader<'_> {
             } else if is_reply && block["text"].is_string() {
                 let text = block["text"].take();
                 let input = json!({"hook_event_name": "Stop", "last_assistant_message": text});
-                self.reply = self.told(Hook::Summary, line, input);
+                self.reply = self.replayed(Hook::Summary, line, input);
             }
         }
     }
 
     /// None outside of a turn: then nobody could tell whether a hook told the same.
-    fn told(&self, hook: Hook, line: &Value, mut input: Value) -> Option<Told> {
+    fn replayed(&self, hook: Hook, line: &Value, mut input: Value) -> Option<ReplayedInput> {
         let prompt_id = self.prompt_id.clone()?;
         input["session_id"] = self.session.into();
         input["transcript_path"] = self.name.into();
@@ -223,7 +163,7 @@ impl Reader<'_> {
         input["cwd"] = line["cwd"].clone();
         input["agent_id"] = line["agentId"].clone();
         let at: jiff::Timestamp = line["timestamp"].as_str()?.parse().ok()?;
-        Some(Told {
+        Some(ReplayedInput {
             hook,
             tool_use_id: input["tool_use_id"].as_str().map(str::to_owned),
             input: input.to_string(),

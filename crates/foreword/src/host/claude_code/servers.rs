@@ -1,4 +1,4 @@
-//! Our entry in the host's list of MCP servers.
+//! Our entry in Claude Code's list of MCP servers.
 //!
 //! The user's list is in `.claude.json`, where the host also keeps its own state, account
 //! and keys, and which it writes all the time. So no copy of that file is made and nothing
@@ -8,48 +8,32 @@
 use std::path::{Path, PathBuf};
 
 use anyhow::{Context as _, bail};
+use jsonc_parser::ast::Value;
+use jsonc_parser::common::Ranged;
 use jsonc_parser::cst::{CstObject, CstObjectProp, CstRootNode};
 
-use super::record::{Place, Record, Scope};
-use super::{SettingsFile, insert, is_called_foreword, is_same_file, parse, string};
+use super::CONFIG_DIR;
+use crate::host::json::{Page, apply, indent, parse, parse_value, string};
+use crate::host::{Listed, Place, Scope, is_called_foreword, is_same_file, set};
 
 const SERVERS: &str = "mcpServers";
 
 /// The list that goes with a settings file.
-pub fn place(settings: &Place) -> anyhow::Result<Place> {
+pub fn place(settings: &Place) -> anyhow::Result<PathBuf> {
     let folder = settings.settings.parent().context("it has no folder")?;
-    let set = |name| std::env::var_os(name).filter(|value| !value.is_empty());
-    let list = match settings.scope {
-        Scope::User if set("CLAUDE_CONFIG_DIR").is_some() => folder.join(".claude.json"),
-        Scope::User => {
-            let home = set("HOME").context("HOME is not set")?;
-            PathBuf::from(home).join(".claude.json")
-        }
+    Ok(match settings.scope {
+        Scope::User if set(CONFIG_DIR).is_some() => folder.join(".claude.json"),
+        Scope::User => set("HOME").context("HOME is not set")?.join(".claude.json"),
         Scope::Project => {
             let top = folder.parent().context("it has no folder")?;
             top.join(".mcp.json")
         }
-    };
-    Ok(Place {
-        scope: settings.scope,
-        settings: std::path::absolute(list)?,
     })
 }
 
-/// Who is called foreword in a list.
-#[derive(Debug, Clone, PartialEq, Eq)]
-pub enum Listed {
-    Nobody,
-    /// This program of ours.
-    Ours(String),
-    Another,
-}
-
-/// Who is listed beside these settings.
-pub fn listed(settings: &Place) -> anyhow::Result<Listed> {
-    let file = SettingsFile::read(&place(settings)?)?;
-    let root = parse(&file.text.unwrap_or_default())?;
-    Ok(match entry(&root) {
+/// Which server is listed under our name.
+pub fn listed(list: &str) -> anyhow::Result<Listed> {
+    Ok(match entry(&parse(list)?) {
         None => Listed::Nobody,
         Some(entry) => ours(&entry).map_or(Listed::Another, Listed::Ours),
     })
@@ -61,25 +45,51 @@ pub fn connect(list: &str, program: &Path) -> anyhow::Result<String> {
     match entry(&root) {
         Some(entry) => match ours(&entry) {
             Some(command) if is_same_file(Path::new(&command), program) => Ok(list.to_owned()),
-            Some(_) => insert::insert_server(&disconnect(list)?, program),
+            Some(_) => insert_server(&disconnect(list)?, program),
             None => {
                 bail!("another server is called foreword; rename it first, nothing was changed")
             }
         },
-        None => insert::insert_server(list, program),
+        None => insert_server(list, program),
     }
 }
 
-/// The list without us; none if there would be no file.
-pub fn without_us(list: &str, record: Option<&Record>) -> anyhow::Result<Option<String>> {
-    let rest = disconnect(list)?;
-    let root = parse(&rest)?;
-    let top = root.object_value();
-    let empty = top.is_some_and(|top| top.properties().is_empty());
-    Ok((!(empty && record.is_some())).then_some(rest))
+/// A list of MCP servers with ours added. It must not hold ours yet.
+fn insert_server(text: &str, program: &Path) -> anyhow::Result<String> {
+    if text.trim().is_empty() {
+        return Ok(insert_server("{}", program)? + "\n");
+    }
+    let value = parse_value(text)?;
+    let Value::Object(top) = &value else {
+        bail!("this file does not hold a JSON object; mend it first, nothing was changed");
+    };
+    let program = program.to_str();
+    let program = program.context("the path of this program is not valid UTF-8")?;
+    let program = serde_json::Value::from(program);
+    let entry = format!(
+        "\"foreword\": {{\n  \"type\": \"stdio\",\n  \"command\": {program},\n  \"args\": [\"mcp\"]\n}}"
+    );
+    let page = Page::new(text, top);
+    let top_list = page.list(top.range(), top.properties.iter().map(Ranged::range), true);
+    let mut properties = top.properties.iter();
+    let servers = properties.find(|it| it.name.as_str() == "mcpServers");
+    let insertions = match servers.map(|property| &property.value) {
+        None => {
+            let servers = format!("\"mcpServers\": {{\n{}\n}}", indent(&entry));
+            page.add(&top_list, &[servers])
+        }
+        Some(Value::Object(servers)) => {
+            let entries = servers.properties.iter().map(Ranged::range);
+            let list = page.list(servers.range(), entries, top_list.lines);
+            page.add(&list, &[entry])
+        }
+        Some(_) => bail!("\"mcpServers\" is not an object; nothing was changed"),
+    };
+    Ok(apply(text, insertions))
 }
 
-fn disconnect(list: &str) -> anyhow::Result<String> {
+/// The list without our server.
+pub fn disconnect(list: &str) -> anyhow::Result<String> {
     let root = parse(list)?;
     let Some(entry) = entry(&root).filter(|entry| ours(entry).is_some()) else {
         return Ok(list.to_owned());

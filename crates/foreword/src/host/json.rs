@@ -1,159 +1,81 @@
-//! Puts our hooks into a settings file by inserting text, and nothing else.
+//! Changes JSON files of the user's by inserting text, and nothing else.
 //!
 //! Every byte that was there stays, in its order: a syntax tree says where, the
 //! file's own layout says how. A list on one line stays on one line; a file with
-//! tabs gets tabs. So whatever the user wrote is still theirs to recognise, and
-//! `undo` has only our own bytes to take out.
+//! tabs gets tabs. So the user recognises the file.
 
 use std::ops::Range;
-use std::path::Path;
 
 use anyhow::{Context as _, bail};
-use foreword_core::capture::Hook;
-use jsonc_parser::ast::{Object, Value};
+use jsonc_parser::ParseOptions;
+use jsonc_parser::ast::{self, Object};
 use jsonc_parser::common::Ranged;
+use jsonc_parser::cst::{CstNode, CstRootNode};
 
-/// Seconds after which the host gives up on a hook. Ours take milliseconds.
-const TIMEOUT: u32 = 5;
+/// The value of a JSON text; none if it cannot be parsed.
+#[cfg(test)]
+pub fn value(text: &str) -> Option<serde_json::Value> {
+    parse_value(text).ok().map(Into::into)
+}
 
-/// The settings with all our hooks added. They must hold none of ours yet.
-pub fn insert(settings: &str, program: &Path) -> anyhow::Result<String> {
-    let program = program
-        .to_str()
-        .context("the path of this program is not valid UTF-8")?;
-    if settings.trim().is_empty() {
-        return Ok(insert("{}", Path::new(program))? + "\n");
-    }
-    let value = super::parse_value(settings)?;
-    let Value::Object(top) = &value else {
+/// Whether a JSON object has no keys.
+pub fn is_empty(text: &str) -> anyhow::Result<bool> {
+    let top = parse(text)?.object_value();
+    Ok(top.is_some_and(|top| top.properties().is_empty()))
+}
+
+pub fn string(node: &CstNode) -> Option<String> {
+    node.as_string_lit()?.decoded_value().ok()
+}
+
+pub fn parse(settings: &str) -> anyhow::Result<CstRootNode> {
+    let settings = if settings.trim().is_empty() {
+        "{}"
+    } else {
+        settings
+    };
+    let root = CstRootNode::parse(settings, &grammar()).map_err(broken)?;
+    if root.object_value().is_none() {
         bail!("this file does not hold a JSON object; mend it first, nothing was changed");
-    };
-    let page = Page::new(settings, top);
-    let mut insertions = Vec::new();
-    let top_list = page.list(top.range(), top.properties.iter().map(Ranged::range), true);
-    let hooks = top.properties.iter().find(|it| it.name.as_str() == "hooks");
-    match hooks.map(|property| &property.value) {
-        None => {
-            let events = events().map(|(event, hook)| property(event, program, hook));
-            let hooks = format!(
-                "\"hooks\": {{\n{}\n}}",
-                indent(&events.collect::<Vec<_>>().join(",\n"))
-            );
-            insertions.extend(page.add(&top_list, &[hooks]));
-        }
-        Some(Value::Object(hooks)) => {
-            insertions = into_hooks(&page, hooks, top_list.lines, program)?;
-        }
-        Some(_) => bail!("\"hooks\" in settings.json is not an object; nothing was changed"),
     }
-    Ok(apply(settings, insertions))
+    Ok(root)
 }
 
-/// A list of MCP servers with ours added. It must not hold ours yet.
-pub fn insert_server(text: &str, program: &Path) -> anyhow::Result<String> {
-    if text.trim().is_empty() {
-        return Ok(insert_server("{}", program)? + "\n");
+pub fn parse_value(settings: &str) -> anyhow::Result<ast::Value<'_>> {
+    let parsed = jsonc_parser::parse_to_ast(settings, &Default::default(), &grammar());
+    let value = parsed.map_err(broken)?.value;
+    value.context("this file is empty")
+}
+
+fn broken(error: impl std::fmt::Display) -> anyhow::Error {
+    anyhow::anyhow!("this file is not valid JSON: {error}; mend it first, nothing was changed")
+}
+
+/// JSON, and what people add to it: comments and a comma too many. All else is broken.
+fn grammar() -> ParseOptions {
+    ParseOptions {
+        allow_comments: true,
+        allow_loose_object_property_names: false,
+        allow_trailing_commas: true,
+        allow_missing_commas: false,
+        allow_single_quoted_strings: false,
+        allow_hexadecimal_numbers: false,
+        allow_unary_plus_numbers: false,
+        allow_bare_decimal_point_numbers: false,
+        allow_non_finite_numbers: false,
+        allow_extended_string_escapes: false,
     }
-    let value = super::parse_value(text)?;
-    let Value::Object(top) = &value else {
-        bail!("this file does not hold a JSON object; mend it first, nothing was changed");
-    };
-    let program = program.to_str();
-    let program = program.context("the path of this program is not valid UTF-8")?;
-    let program = serde_json::Value::from(program);
-    let entry = format!(
-        "\"foreword\": {{\n  \"type\": \"stdio\",\n  \"command\": {program},\n  \"args\": [\"mcp\"]\n}}"
-    );
-    let page = Page::new(text, top);
-    let top_list = page.list(top.range(), top.properties.iter().map(Ranged::range), true);
-    let mut properties = top.properties.iter();
-    let servers = properties.find(|it| it.name.as_str() == "mcpServers");
-    let insertions = match servers.map(|property| &property.value) {
-        None => {
-            let servers = format!("\"mcpServers\": {{\n{}\n}}", indent(&entry));
-            page.add(&top_list, &[servers])
-        }
-        Some(Value::Object(servers)) => {
-            let entries = servers.properties.iter().map(Ranged::range);
-            let list = page.list(servers.range(), entries, top_list.lines);
-            page.add(&list, &[entry])
-        }
-        Some(_) => bail!("\"mcpServers\" is not an object; nothing was changed"),
-    };
-    Ok(apply(text, insertions))
 }
 
-/// Adds to the hooks that are there: to the lists of some events, and lists for the others.
-fn into_hooks(
-    page: &Page<'_>,
-    hooks: &Object<'_>,
-    lines: bool,
-    program: &str,
-) -> anyhow::Result<Vec<Insertion>> {
-    let hooks_list = page.list(
-        hooks.range(),
-        hooks.properties.iter().map(Ranged::range),
-        lines,
-    );
-    let mut insertions = Vec::new();
-    let mut missing = Vec::new();
-    for (event, hook) in events() {
-        let present = hooks.properties.iter().find(|it| it.name.as_str() == event);
-        match present.map(|property| &property.value) {
-            None => missing.push(property(event, program, hook)),
-            Some(Value::Array(groups)) => {
-                let elements = groups.elements.iter().map(Ranged::range);
-                let groups = page.list(groups.range(), elements, hooks_list.lines);
-                insertions.extend(page.add(&groups, &[group(program, hook)]));
-            }
-            Some(_) => bail!("hooks.{event} in settings.json is not a list; nothing was changed"),
-        }
-    }
-    if !missing.is_empty() {
-        insertions.extend(page.add(&hooks_list, &missing));
-    }
-    Ok(insertions)
-}
-
-fn events() -> impl Iterator<Item = (&'static str, Hook)> {
-    Hook::ALL
-        .iter()
-        .flat_map(|&hook| hook.host_events().iter().map(move |&event| (event, hook)))
-}
-
-/// `"Stop": [GROUP]`, laid out with two spaces; `Page::lay_out` fits it in.
-fn property(event: &str, program: &str, hook: Hook) -> String {
-    format!("\"{event}\": [\n{}\n]", indent(&group(program, hook)))
-}
-
-fn group(program: &str, hook: Hook) -> String {
-    let program = serde_json::Value::from(program);
-    let name = hook.name();
-    let matcher = hook.matcher();
-    let matcher = matcher.map_or(String::new(), |it| format!("\n  \"matcher\": \"{it}\","));
-    format!(
-        r#"{{{matcher}
-  "hooks": [
-    {{
-      "type": "command",
-      "command": {program},
-      "args": ["{name}"],
-      "timeout": {TIMEOUT}
-    }}
-  ]
-}}"#
-    )
-}
-
-fn indent(text: &str) -> String {
+pub fn indent(text: &str) -> String {
     let lines: Vec<_> = text.lines().map(|line| format!("  {line}")).collect();
     lines.join("\n")
 }
 
 /// Text and where it goes.
-type Insertion = (usize, String);
+pub type Insertion = (usize, String);
 
-fn apply(settings: &str, mut insertions: Vec<Insertion>) -> String {
+pub fn apply(settings: &str, mut insertions: Vec<Insertion>) -> String {
     insertions.sort_by_key(|(at, _)| *at);
     let mut text = String::new();
     let mut from = 0;
@@ -167,23 +89,23 @@ fn apply(settings: &str, mut insertions: Vec<Insertion>) -> String {
 }
 
 /// A file and the layout that its author chose.
-struct Page<'a> {
+pub struct Page<'a> {
     text: &'a str,
     newline: &'static str,
     unit: String,
 }
 
 /// An object or a list: what is between its brackets.
-struct List {
+pub struct List {
     /// Behind the opening bracket, and before the closing one.
     inner: Range<usize>,
     last: Option<Range<usize>>,
     /// Each element on a line of its own.
-    lines: bool,
+    pub lines: bool,
 }
 
 impl<'a> Page<'a> {
-    fn new(text: &'a str, top: &Object<'_>) -> Page<'a> {
+    pub fn new(text: &'a str, top: &Object<'_>) -> Page<'a> {
         let mut page = Page {
             text,
             newline: if text.contains("\r\n") { "\r\n" } else { "\n" },
@@ -199,7 +121,7 @@ impl<'a> Page<'a> {
         page
     }
 
-    fn list(
+    pub fn list(
         &self,
         range: jsonc_parser::common::Range,
         elements: impl Iterator<Item = jsonc_parser::common::Range>,
@@ -218,8 +140,8 @@ impl<'a> Page<'a> {
         List { inner, last, lines }
     }
 
-    /// What it takes to add elements at the end of a list.
-    fn add(&self, list: &List, elements: &[String]) -> Vec<Insertion> {
+    /// The insertions that add elements at the end of a list.
+    pub fn add(&self, list: &List, elements: &[String]) -> Vec<Insertion> {
         let Some(last) = &list.last else {
             return vec![self.fill(list, elements)];
         };

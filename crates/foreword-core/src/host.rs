@@ -1,0 +1,269 @@
+//! The coding agents that Foreword can be connected to: its hosts.
+//!
+//! A host is one row of `HOSTS`: the names of its events as data, and plain functions that read
+//! what it writes (the standard input of a hook, a recorded tool use, a transcript). All of that
+//! stands in a folder of the host's own, here `claude_code`; everything else uses only the types
+//! of this file. The program's `host` has a second row for each host: its settings and answers.
+
+pub mod claude_code;
+pub mod json;
+pub mod lines;
+
+use std::borrow::Cow;
+use std::ops::ControlFlow;
+use std::path::Path;
+
+use serde_json::Value;
+use serde_json::value::RawValue;
+
+use crate::model::{Event, EventKind, FileRole, Millis};
+
+/// Every host. The first one is meant where a hook command names none.
+pub const HOSTS: &[Host] = &[claude_code::HOST];
+
+/// A coding agent: how it names things, and how its data are read.
+#[derive(Debug)]
+pub struct Host {
+    /// Its name in events and sessions.
+    pub name: &'static str,
+    /// Its name for people.
+    pub title: &'static str,
+    /// The events that our hook commands are connected to.
+    pub events: &'static [HostEvent],
+    /// Tools whose use says nothing about the work.
+    pub boring_tools: &'static [&'static str],
+    /// Fields of a tool's response that only repeat its input or the file on disk: tool, field.
+    pub repeated: &'static [(&'static str, &'static str)],
+    /// Decodes the standard input of a hook; none if it is not what this host writes.
+    pub read: for<'a> fn(&'a [u8]) -> Option<HookInput<'a>>,
+    /// Finds the files and the command in a tool's input. Parses the whole input: call it once.
+    pub subject: for<'a> fn(&HookInput<'a>) -> Subject<'a>,
+    /// A tool input that holds these paths and this command and nothing else.
+    pub bare_input: fn(Vec<String>, Option<String>) -> Value,
+    /// The kind of the tool that has this name.
+    pub tool_kind: fn(&str) -> ToolKind,
+    /// Reads the input and the response that an event recorded.
+    pub tool_use: for<'a> fn(&'a Event) -> ToolUse<'a>,
+    /// Reads a session's transcript and those of its subagents until `take` breaks off.
+    pub transcript: fn(&Path, &str, Take<'_>),
+}
+
+/// Takes one input at a time from a transcript.
+pub type Take<'a> = &'a mut dyn FnMut(ReplayedInput) -> ControlFlow<()>;
+
+/// An event of a host, and our hook command that is run for it.
+#[derive(Debug)]
+pub struct HostEvent {
+    pub name: &'static str,
+    pub hook: Hook,
+    pub kind: EventKind,
+    /// The tools whose events the command is run for, as the host's settings write it; all if none.
+    pub matcher: Option<&'static str>,
+}
+
+/// The hook commands.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum Hook {
+    Context,
+    New,
+    FileContext,
+    Save,
+    Summary,
+    Cleanup,
+}
+
+impl Hook {
+    pub const ALL: &[Hook] = &[
+        Hook::Context,
+        Hook::New,
+        Hook::FileContext,
+        Hook::Save,
+        Hook::Summary,
+        Hook::Cleanup,
+    ];
+
+    #[must_use]
+    pub fn name(self) -> &'static str {
+        match self {
+            Hook::Context => "context",
+            Hook::New => "new",
+            Hook::FileContext => "file-context",
+            Hook::Save => "save",
+            Hook::Summary => "summary",
+            Hook::Cleanup => "cleanup",
+        }
+    }
+
+    #[must_use]
+    pub fn parse(name: &str) -> Option<Hook> {
+        Hook::ALL.iter().copied().find(|hook| hook.name() == name)
+    }
+}
+
+/// The standard input of a hook, decoded. Every field may be missing.
+#[derive(Debug, Default)]
+pub struct HookInput<'a> {
+    /// The hook command that answers for the host's event, and the kind of event it becomes.
+    pub event: Option<(Hook, EventKind)>,
+    pub session_id: Option<Cow<'a, str>>,
+    pub prompt_id: Option<Cow<'a, str>>,
+    /// The subagent that acts, if it is one.
+    pub agent_id: Option<Cow<'a, str>>,
+    pub transcript_path: Option<Cow<'a, str>>,
+    pub cwd: Option<Cow<'a, str>>,
+    pub tool: ToolCall<'a>,
+    pub error: Option<&'a RawValue>,
+    pub interrupted: bool,
+    pub prompt: Option<Cow<'a, str>>,
+    /// The agent's last message of a turn.
+    pub reply: Option<Cow<'a, str>>,
+    /// Why a session starts: a new one, resumed, cleared, compacted.
+    pub source: Option<Cow<'a, str>>,
+    pub model: Option<Cow<'a, str>>,
+    /// Why a session ends.
+    pub reason: Option<Cow<'a, str>>,
+    /// Names of fields that we do not know: `doctor` counts them.
+    pub unknown: Vec<String>,
+}
+
+/// The tool use that a hook is run for.
+#[derive(Debug, Default)]
+pub struct ToolCall<'a> {
+    pub name: Option<Cow<'a, str>>,
+    pub kind: ToolKind,
+    /// The name of one of our own MCP tools, without the host's prefix.
+    pub own: Option<String>,
+    pub id: Option<Cow<'a, str>>,
+    /// Input and response stay text: they can be megabytes, and parts of them are not wanted.
+    pub input: Option<&'a RawValue>,
+    pub response: Option<&'a RawValue>,
+}
+
+/// The parts of a tool's input that say what it is about.
+#[derive(Debug, Default)]
+pub struct Subject<'a> {
+    pub paths: Vec<Cow<'a, str>>,
+    /// The command line that a shell is given.
+    pub command: Option<Cow<'a, str>>,
+}
+
+/// What a tool is for, whatever a host calls it.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
+pub enum ToolKind {
+    /// Shows a file.
+    Read,
+    /// Changes or writes files.
+    Edit,
+    /// Runs a command line.
+    Shell,
+    /// Fetches or searches pages of the web.
+    Web,
+    /// A tool of an MCP server.
+    Mcp,
+    #[default]
+    Other,
+}
+
+impl ToolKind {
+    /// What such a tool does to the files that it names; none if files are not its purpose.
+    #[must_use]
+    pub fn file_role(self) -> Option<FileRole> {
+        match self {
+            ToolKind::Read => Some(FileRole::Read),
+            ToolKind::Edit => Some(FileRole::Modified),
+            ToolKind::Shell | ToolKind::Web | ToolKind::Mcp | ToolKind::Other => None,
+        }
+    }
+}
+
+/// A recorded tool use, read for its meaning. Missing texts are empty where an empty one means
+/// the same.
+#[derive(Debug, Default)]
+pub struct ToolUse<'a> {
+    pub path: Option<&'a str>,
+    pub command: Option<&'a str>,
+    /// The agent's own description of the command.
+    pub description: &'a str,
+    /// The text that an edit replaces, and the text it is replaced by.
+    pub before: Option<&'a str>,
+    pub after: Option<&'a str>,
+    /// The whole file that is written.
+    pub content: Option<&'a str>,
+    /// Lines of the change, each with `-`, `+` or a space in front.
+    pub patch: Vec<&'a str>,
+    /// The file was not there before.
+    pub created: bool,
+    pub output: Output<'a>,
+    /// The exit code and the output of a command that failed.
+    pub exit_code: Option<&'a str>,
+    pub error: &'a str,
+    /// The user broke it off.
+    pub interrupted: bool,
+}
+
+/// The response of a tool that succeeded.
+#[derive(Debug, Default)]
+pub enum Output<'a> {
+    /// None was recorded.
+    #[default]
+    None,
+    /// The file that was read.
+    File(&'a str),
+    /// The change that was made: it repeats the input.
+    Change,
+    /// What a command printed, on standard output and standard error.
+    Printed(&'a str, &'a str),
+    Other(&'a Value),
+}
+
+/// An input that a hook was given, or should have been, made from a line of a transcript.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct ReplayedInput {
+    pub hook: Hook,
+    pub prompt_id: String,
+    pub tool_use_id: Option<String>,
+    /// The hook's standard input.
+    pub input: String,
+    pub branch: Option<String>,
+    pub at: Millis,
+}
+
+/// The host that has this name.
+#[must_use]
+pub fn named(name: &str) -> Option<&'static Host> {
+    HOSTS.iter().find(|host| host.name == name)
+}
+
+/// Reads the tool use of an event. An event of a host that this version does not know has none.
+#[must_use]
+pub fn tool_use(event: &Event) -> ToolUse<'_> {
+    named(&event.host).map_or_else(ToolUse::default, |host| (host.tool_use)(event))
+}
+
+/// The kind of tool that an event is about.
+#[must_use]
+pub fn tool_kind(event: &Event) -> ToolKind {
+    let kind = || Some((named(&event.host)?.tool_kind)(event.tool_name.as_deref()?));
+    kind().unwrap_or_default()
+}
+
+impl Host {
+    /// Hands over all inputs of a session's transcript, until `take` fails.
+    pub fn replay<E>(
+        &self,
+        path: &Path,
+        session: &str,
+        mut take: impl FnMut(ReplayedInput) -> Result<(), E>,
+    ) -> Result<(), E> {
+        let mut result = Ok(());
+        (self.transcript)(path, session, &mut |input| {
+            result = take(input);
+            if result.is_ok() {
+                ControlFlow::Continue(())
+            } else {
+                ControlFlow::Break(())
+            }
+        });
+        result
+    }
+}

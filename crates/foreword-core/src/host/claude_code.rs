@@ -1,0 +1,49 @@
+//! Claude Code: the names of its events and tools.
+//!
+//! `wire` decodes the input of its hooks, `tools` knows where a tool's input and response have
+//! path, command, output and change, `transcript` reads the file that it keeps of a session.
+
+mod tools;
+mod transcript;
+mod wire;
+
+use super::{Hook, Host, HostEvent};
+use crate::model::EventKind;
+
+pub const HOST: Host = Host {
+    name: "claude-code",
+    title: "Claude Code",
+    events: EVENTS,
+    boring_tools: tools::BORING,
+    repeated: tools::REPEATED,
+    read: wire::read,
+    subject: wire::subject,
+    bare_input: tools::bare_input,
+    tool_kind: tools::kind,
+    tool_use: tools::tool_use,
+    transcript: transcript::read,
+};
+
+const EVENTS: &[HostEvent] = &[
+    event("SessionStart", Hook::Context, EventKind::SessionStart),
+    event("UserPromptSubmit", Hook::New, EventKind::Prompt),
+    // Becomes an event only if a reminder is shown; the tool use itself comes afterwards.
+    HostEvent {
+        matcher: Some("Read|Edit|MultiEdit|Write|NotebookEdit"),
+        ..event("PreToolUse", Hook::FileContext, EventKind::Receipt)
+    },
+    event("PostToolUse", Hook::Save, EventKind::ToolUse),
+    event("PostToolUseFailure", Hook::Save, EventKind::ToolFailure),
+    event("Stop", Hook::Summary, EventKind::Stop),
+    event("StopFailure", Hook::Summary, EventKind::StopFailure),
+    event("SessionEnd", Hook::Cleanup, EventKind::SessionEnd),
+];
+
+const fn event(name: &'static str, hook: Hook, kind: EventKind) -> HostEvent {
+    HostEvent {
+        name,
+        hook,
+        kind,
+        matcher: None,
+    }
+}

@@ -1,0 +1,144 @@
+//! Claude Code: where its files are, how hooks answer it, and its client.
+//!
+//! `settings` has our hooks in its settings, `servers` our entry in its list of MCP servers,
+//! `environment` its variables for the `claude` provider; `played` stands in for it in the demo.
+
+pub mod environment;
+pub mod played;
+mod servers;
+pub mod settings;
+
+use std::fs;
+use std::path::{Path, PathBuf};
+
+use anyhow::Context as _;
+use foreword_core::host::{Hook, claude_code};
+use foreword_core::text::one_line;
+use serde_json::json;
+
+use super::{Client, set};
+use crate::platform;
+
+pub const CLIENT: Client = Client {
+    host: &claude_code::HOST,
+    user_settings,
+    project_settings: ".claude/settings.json",
+    insert_hooks: settings::insert,
+    remove_hooks: settings::disconnect,
+    programs: settings::programs,
+    hooks_off: settings::hooks_off,
+    others: settings::others,
+    plugin: "foreword@",
+    servers: servers::place,
+    listed: servers::listed,
+    insert_server: servers::connect,
+    remove_server: servers::disconnect,
+    skills: SKILLS,
+    instructions: "CLAUDE.md",
+    answer,
+    // The client cuts an answer at 10,000 characters.
+    answer_max: 9_500,
+    plain_answer,
+    session_variable: "CLAUDE_CODE_SESSION_ID",
+    project_variable: "CLAUDE_PROJECT_DIR",
+    plugin_variable: "CLAUDE_PLUGIN_ROOT",
+    find_transcript,
+    command: "claude",
+    find_program,
+    get: "npm install -g @anthropic-ai/claude-code",
+    update: "update",
+    // The client that the end-to-end tests drive.
+    tested: [2, 1, 325],
+};
+
+/// The folder of the user's settings, if it is not `~/.claude`.
+const CONFIG_DIR: &str = "CLAUDE_CONFIG_DIR";
+
+fn user_settings() -> anyhow::Result<PathBuf> {
+    let dir = set(CONFIG_DIR).or_else(|| set("HOME").map(|home| home.join(".claude")));
+    let dir = dir
+        .context("neither CLAUDE_CONFIG_DIR nor HOME is set, so there is no place to install to")?;
+    Ok(dir.join("settings.json"))
+}
+
+/// Skills and agents: path below the folder of the settings, text.
+const SKILLS: &[(&str, &str)] = &[
+    (
+        "skills/summarize/SKILL.md",
+        include_str!("../../../../plugin/skills/summarize/SKILL.md"),
+    ),
+    (
+        "skills/synthesize/SKILL.md",
+        include_str!("../../../../plugin/skills/synthesize/SKILL.md"),
+    ),
+    (
+        "skills/recall/SKILL.md",
+        include_str!("../../../../plugin/skills/recall/SKILL.md"),
+    ),
+    (
+        "agents/summarize.md",
+        include_str!("../../../../plugin/agents/summarize.md"),
+    ),
+    (
+        "agents/synthesize.md",
+        include_str!("../../../../plugin/agents/synthesize.md"),
+    ),
+];
+
+fn answer(hook: Hook, text: Option<&str>, notice: Option<String>) -> Option<String> {
+    let mut answer = serde_json::Map::new();
+    if let Some(text) = text {
+        let mut events = CLIENT.host.events.iter();
+        let event = events.find(|event| event.hook == hook)?.name;
+        let context = json!({"hookEventName": event, "additionalContext": text});
+        answer.insert("hookSpecificOutput".to_owned(), context);
+    }
+    if let Some(notice) = notice {
+        answer.insert("systemMessage".to_owned(), notice.into());
+    }
+    (!answer.is_empty()).then(|| serde_json::Value::Object(answer).to_string())
+}
+
+fn plain_answer(hook: Hook) -> &'static str {
+    match hook {
+        Hook::Save => r#"{"continue":true,"suppressOutput":true}"#,
+        // A Stop hook that prints prolongs the turn; a SessionEnd hook that prints is an error.
+        Hook::Context | Hook::New | Hook::FileContext | Hook::Summary | Hook::Cleanup => "",
+    }
+}
+
+/// `projects/FOLDER/SESSION.jsonl` beside the settings; the newest of the project if no session is named.
+fn find_transcript(session: Option<&str>, root: &Path) -> anyhow::Result<PathBuf> {
+    let projects = user_settings()?.with_file_name("projects");
+    // The client calls a folder after a path, with `-` for whatever is no letter or digit.
+    let slug = |name: &str| name.replace(|it: char| !it.is_ascii_alphanumeric(), "-");
+    let entries = |dir: &Path| fs::read_dir(dir).into_iter().flatten().flatten();
+    let ours = slug(&root.to_string_lossy());
+    let is_it = |path: &PathBuf| match session {
+        Some(session) => path.file_stem().is_some_and(|it| it == session),
+        None => true,
+    };
+    let mut found: Vec<_> = entries(&projects)
+        .filter(|it| session.is_some() || slug(&it.file_name().to_string_lossy()) == ours)
+        .flat_map(|folder| entries(&folder.path()))
+        .map(|it| it.path())
+        .filter(|path| path.extension().is_some_and(|it| it == "jsonl") && is_it(path))
+        .collect();
+    found.sort_by_key(|it| fs::metadata(it).and_then(|it| it.modified()).ok());
+    found.pop().with_context(|| {
+        let of = session.map(|it| format!("session {}", one_line(it)));
+        let of = of.unwrap_or("this project".to_owned());
+        let projects = projects.display();
+        format!("there is no transcript of {of} in {projects}; name it with --transcript FILE")
+    })
+}
+
+/// On the PATH, or where the client's own installers put it.
+fn find_program() -> Option<PathBuf> {
+    let own = || {
+        let home = set("HOME")?;
+        let own = [".local/bin/claude", ".claude/local/claude"].map(|it| home.join(it));
+        own.into_iter().find(|client| client.is_file())
+    };
+    platform::find_program(CLIENT.command).or_else(own)
+}

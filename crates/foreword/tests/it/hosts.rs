@@ -1,0 +1,112 @@
+//! A host's own names stand in its folder only: the next host is a folder and a row.
+
+use std::path::{Path, PathBuf};
+
+/// Names of events, tools, fields, files and variables of a host, as code and comments have them.
+/// Those with quotation marks are ordinary words without them.
+const NAMES: &[&str] = &[
+    "SessionStart",
+    "UserPromptSubmit",
+    "PreToolUse",
+    "PostToolUse",
+    "StopFailure",
+    "SessionEnd",
+    "SubagentStop",
+    "PreCompact",
+    "hook_event_name",
+    "hookEventName",
+    "hookSpecificOutput",
+    "additionalContext",
+    "systemMessage",
+    "tool_input",
+    "tool_response",
+    "toolUseResult",
+    "structuredPatch",
+    "file/content",
+    "\"file_path\"",
+    "\"old_string\"",
+    "\"new_string\"",
+    "notebook_path",
+    "last_assistant_message",
+    "task-notification",
+    "disableAllHooks",
+    "enabledPlugins",
+    "mcpServers",
+    "mcp__",
+    "settings.json",
+    "CLAUDE_",
+    "CLAUDE.md",
+    "/.claude",
+    "\".claude",
+    "`.claude",
+    "\"claude-code\"",
+    "\"Bash\"",
+    "\"Read\"",
+    "\"Edit\"",
+    "\"Write\"",
+    "\"Glob\"",
+    "\"Grep\"",
+    "\"LS\"",
+    "MultiEdit",
+    "NotebookEdit",
+    "NotebookRead",
+    "WebFetch",
+    "WebSearch",
+    "TodoWrite",
+    "AskUserQuestion",
+    "ExitPlanMode",
+];
+
+/// Our own kinds of events have some of the names, and so has one variable of ours.
+const OURS: &[&str] = &[
+    "EventKind::SessionStart",
+    "EventKind::StopFailure",
+    "EventKind::SessionEnd",
+    "SessionStart = \"session_start\"",
+    "StopFailure = \"stop_failure\"",
+    "SessionEnd = \"session_end\"",
+    "FOREWORD_CLAUDE_COMMAND",
+];
+
+#[test]
+fn names_of_a_host_stand_in_its_own_folder_only() {
+    let crates = Path::new(env!("CARGO_MANIFEST_DIR")).parent().unwrap();
+    let mut elsewhere = Vec::new();
+    let mut files = Vec::new();
+    for product in ["foreword", "foreword-core", "foreword-embed"] {
+        sources(&crates.join(product).join("src"), &mut files);
+    }
+    assert!(files.len() > 150, "{} files", files.len());
+    for file in files {
+        let text = std::fs::read_to_string(&file).unwrap();
+        // Inline tests stand at the end of a file.
+        let product = text.split("\n#[cfg(test)]\nmod tests {").next().unwrap();
+        for (number, line) in (1..).zip(product.lines()) {
+            let others = OURS
+                .iter()
+                .fold(line.to_owned(), |line, ours| line.replace(ours, ""));
+            for name in NAMES.iter().filter(|name| others.contains(*name)) {
+                let file = file.strip_prefix(crates).unwrap().display();
+                elsewhere.push(format!("{file}:{number}: {name}"));
+            }
+        }
+    }
+    assert!(
+        elsewhere.is_empty(),
+        "a host's names outside of host/:\n{}",
+        elsewhere.join("\n")
+    );
+}
+
+/// Rust sources of the product, without the hosts' folders, tests and benches.
+fn sources(folder: &Path, files: &mut Vec<PathBuf>) {
+    for entry in std::fs::read_dir(folder).unwrap() {
+        let path = entry.unwrap().path();
+        let name = path.file_name().unwrap().to_str().unwrap();
+        if path.is_dir() && !["host", "tests", "bench"].contains(&name) {
+            sources(&path, files);
+        } else if name.ends_with(".rs") && name != "tests.rs" {
+            files.push(path);
+        }
+    }
+}
