@@ -16,44 +16,14 @@ use foreword_core::model::{Event, EventKind, Observation, ObservationType, Origi
 use foreword_core::text::{self, one_line, shorten};
 
 use super::question::is_tool;
-use super::reply::{Block, without_bullet};
+use super::reply::{Block, numbers, without_bullet};
 
-/// The tags of each block and of its fields. Some models write `files_edited` in an
-/// observation and `files_modified` in a summary; `files` leaves open how they were touched,
-/// and `text` stands for title and narrative.
-pub const BLOCKS: [(&str, &[&str]); 2] = [
-    (
-        "observation",
-        &[
-            "type",
-            "title",
-            "subtitle",
-            "facts",
-            "narrative",
-            "concepts",
-            "files_read",
-            "files_modified",
-            "files_edited",
-            "files",
-            "events",
-            "text",
-        ],
-    ),
-    (
-        "summary",
-        &[
-            "request",
-            "investigated",
-            "learned",
-            "completed",
-            "next_steps",
-            "files_read",
-            "files_edited",
-            "files_modified",
-            "notes",
-        ],
-    ),
-];
+/// All tags that a reply can have: of its blocks and of their fields. Some models write
+/// `files_edited` in an observation and `files_modified` in a summary; `files` leaves open how
+/// they were touched, and `text` stands for title and narrative.
+pub const TAGS: &str = "observation summary nothing type title subtitle facts narrative concepts \
+    files_read files_modified files_edited files events text request investigated learned \
+    completed next_steps notes";
 
 // What is kept at most. The prompt asks for less; these only stop what gets out of hand.
 const TITLE_CHARACTERS: usize = 80;
@@ -70,18 +40,18 @@ const SUMMARY_FIELD_CHARACTERS: usize = 1500;
 /// `events` are those of the question, in the order in which it numbered them.
 pub fn observation(found: &Block, events: &[&Event], seed: String) -> Option<Observation> {
     let subtitle = found.short(&["subtitle"]);
-    let facts = facts(&found.list(&["facts"], "fact", &['\n']));
+    let facts = facts(&found.list(&["facts"], "fact"));
     let narrative = found.verbatim(&["narrative", "text"]);
     let said = [&subtitle, &narrative].into_iter().chain(&facts);
-    let cited = cited(&found.numbers(&["events"]), events);
+    let cited = cited(&numbers(&found.verbatim(&["events"])), events);
     Some(Observation {
         seed,
-        kind: kind(&found.short(&["type", "@type"])),
+        kind: kind(&found.short(&["type"])),
         title: title(&found.short(&["title"]), said)?,
         subtitle: cut::words(&one_line(without_marks(&subtitle)), SUBTITLE_WORDS),
         narrative: cut::words(&narrative, NARRATIVE_WORDS),
         facts,
-        concepts: concepts(&found.list(&["concepts"], "concept", &['\n', ','])),
+        concepts: concepts(&found.list(&["concepts"], "concept")),
         files: files::of_observation(found, events),
         origin: origin(&cited),
         agent_id: agent_id(&cited),
@@ -93,7 +63,7 @@ pub fn observation(found: &Block, events: &[&Event], seed: String) -> Option<Obs
 /// None if all of its fields are empty.
 pub fn summary(found: &Block, events: &[&Event]) -> Option<Summary> {
     let field = |name| plain(&found.short(&[name]));
-    let files = |names| files::of_summary(&found.files(names), events);
+    let files = |names| files::of_summary(&found.list(names, "file"), events);
     let summary = Summary {
         request: field("request"),
         investigated: field("investigated"),

@@ -2,8 +2,8 @@
 //!
 //! A model was asked for `<observation>`s, a `<summary>` or `<nothing>`, and answers with
 //! code in them, prose around them, our tags quoted and its own tags forgotten. This is not
-//! XML and no XML library would read it. `scan` decides which tags are structure, `list`
-//! takes lists apart, and `repair` makes observations and summaries of the fields.
+//! XML and no XML library would read it. `scan` decides which tags are structure, here
+//! their contents are read, and `repair` makes observations and summaries of them.
 //!
 //! Nothing panics and time is linear. A block on lines of its own is found among any text,
 //! and a tag in a sentence stays text. A narrative is kept byte for byte but for the
@@ -14,22 +14,13 @@
 //! Tags that are quoted exactly as they stand in a block (`</narrative>` on the line before
 //! `<facts>`) cannot be told from real ones: the field ends there.
 
-mod list;
 mod scan;
 #[cfg(test)]
 mod tests;
 
-pub use list::without_bullet;
-
-use super::repair::BLOCKS;
-use list::items;
-use scan::{End, Form};
+use super::repair::TAGS;
 
 const NOTHING: &str = "nothing";
-
-fn is_block(name: &str) -> bool {
-    BLOCKS.iter().any(|(block, _)| *block == name)
-}
 
 /// The blocks of a reply.
 #[derive(Debug, Clone, Default, PartialEq, Eq)]
@@ -50,92 +41,51 @@ pub struct Reply {
 #[derive(Debug, Clone, Default, PartialEq, Eq)]
 pub struct Block {
     name: &'static str,
-    /// Name and content, in the order of the reply. `@type` is the attribute of that name.
-    fields: Vec<(&'static str, String)>,
+    /// In the order of the reply.
+    fields: Vec<Field>,
     /// It has its end tag.
     closed: bool,
-    /// It lacks its opening tag, or one of its fields has no end tag.
-    ragged: bool,
+}
+
+#[derive(Debug, Clone, PartialEq, Eq)]
+struct Field {
+    name: &'static str,
+    content: String,
+    end: End,
+}
+
+/// How a field ends.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+enum End {
+    /// With its end tag.
+    Tag,
+    /// It has no end tag; the next field or the end of the block follows.
+    Missing,
+    /// The reply ends first, or another block begins.
+    Cut,
 }
 
 pub fn read(reply: &str) -> Reply {
+    let known: Vec<&'static str> = TAGS.split(' ').collect();
     let mut read = Reply::default();
-    for block in blocks(reply) {
-        read.open_end |= !block.closed;
+    for block in scan::blocks(reply, &known) {
+        let any = |end: End| block.fields.iter().any(|field| field.end == end);
         let has = |name| !block.verbatim(&[name]).is_empty();
         let has_main = (has("title") && has("narrative"))
             || has("text")
             || (has("request") && has("completed"));
+        let is_kept = block.closed || (has_main && !any(End::Missing));
+        read.open_end |= !block.closed && (!block.name.is_empty() || any(End::Cut));
+        // A cut reply might have gone on, so its "nothing" does not count.
+        let why = block.contents(&[NOTHING]).next().map(short);
+        read.nothing = read.nothing.or(why);
         match block.name {
-            _ if !block.closed && (block.ragged || !has_main) => {}
-            "observation" => read.observations.push(block),
-            "summary" => read.summary = Some(block),
-            _ => read.nothing = Some(block.short(&[NOTHING])),
+            "observation" if is_kept => read.observations.push(block),
+            "summary" if is_kept => read.summary = Some(block),
+            _ => {}
         }
     }
     read
-}
-
-fn blocks(reply: &str) -> Vec<Block> {
-    let known = BLOCKS
-        .iter()
-        .flat_map(|(block, fields)| [&[*block], *fields].concat());
-    let known: Vec<&'static str> = known.chain([NOTHING]).collect();
-    let mut blocks: Vec<Block> = Vec::new();
-    // Whether the last block still has to end.
-    let mut is_open = false;
-    for piece in scan::pieces(reply, &known) {
-        let block = |name| Block {
-            name,
-            ..Block::default()
-        };
-        match (piece.name, piece.form) {
-            // A cut reply might have gone on, so its "nothing" is not closed.
-            (NOTHING, _) => {
-                blocks.push(Block {
-                    fields: vec![(NOTHING, piece.content.to_owned())],
-                    closed: piece.end != End::Cut,
-                    ..block(NOTHING)
-                });
-                is_open = false;
-            }
-            (name, Form::Open) if is_block(name) => {
-                let kind = attribute(piece.tag, "type");
-                blocks.push(Block {
-                    fields: kind
-                        .map(|it| ("@type", it.to_owned()))
-                        .into_iter()
-                        .collect(),
-                    ..block(name)
-                });
-                is_open = true;
-            }
-            (name, Form::Open) => {
-                // Outside of all blocks, a whole field begins a block without opening tag.
-                let of = BLOCKS.iter().find(|(_, fields)| fields.contains(&name));
-                if let Some((of, _)) = of.filter(|_| !is_open && piece.end == End::Tag) {
-                    blocks.push(Block {
-                        ragged: true,
-                        ..block(of)
-                    });
-                    is_open = true;
-                }
-                let open = blocks.last_mut().filter(|_| is_open);
-                if let Some(block) = open.filter(|_| piece.end != End::Cut) {
-                    block.fields.push((name, piece.content.to_owned()));
-                    block.ragged |= piece.end == End::Missing;
-                }
-            }
-            (_, Form::Close) => {
-                if let Some(block) = blocks.last_mut().filter(|_| is_open) {
-                    block.closed = true;
-                }
-                is_open = false;
-            }
-            (_, Form::Empty) => {}
-        }
-    }
-    blocks
 }
 
 /// Fields are asked for by their names, the preferred one first.
@@ -149,28 +99,33 @@ impl Block {
 
     /// The same with its entities decoded.
     pub fn short(&self, names: &[&str]) -> String {
-        decoded(&self.verbatim(names))
+        short(&self.verbatim(names))
     }
 
-    /// The items of all lists of these names.
-    pub fn list(&self, names: &[&str], child: &'static str, separators: &[char]) -> Vec<String> {
-        let lists = self.contents(names);
-        let items = lists.flat_map(|content| items(content, child, separators));
-        items.map(|item| decoded(verbatim(item))).collect()
-    }
-
-    pub fn files(&self, names: &[&str]) -> Vec<String> {
-        self.list(names, "file", &['\n', ','])
-    }
-
-    pub fn numbers(&self, names: &[&str]) -> Vec<u32> {
-        self.contents(names).flat_map(numbers).collect()
+    /// The items of all lists of these names, however the model wrote them down: as child
+    /// elements, or else as lines; words and paths also with commas between them.
+    pub fn list(&self, names: &[&str], child: &'static str) -> Vec<String> {
+        let separators = if child == "fact" { "\n" } else { "\n," };
+        let mut items = Vec::new();
+        for content in self.contents(names) {
+            let blocks = scan::blocks(content, &[child, "item"]);
+            let children: Vec<&Field> = blocks.iter().flat_map(|block| &block.fields).collect();
+            if children.is_empty() {
+                let lines = content.split(|c| separators.contains(c));
+                items.extend(lines.map(|line| short(without_bullet(line))));
+            }
+            items.extend(children.iter().map(|child| short(&child.content)));
+        }
+        items.retain(|item| !item.is_empty());
+        items
     }
 
     fn contents(&self, names: &[&str]) -> impl Iterator<Item = &str> {
         names.iter().flat_map(|name| {
-            let named = self.fields.iter().filter(move |(field, _)| field == name);
-            named.map(|(_, content)| content.as_str())
+            let named = self.fields.iter().filter(move |field| field.name == *name);
+            named
+                .filter(|field| field.end != End::Cut)
+                .map(|field| field.content.as_str())
         })
     }
 }
@@ -184,30 +139,19 @@ fn verbatim(content: &str) -> &str {
 }
 
 /// With the five entities of XML as what they stand for; all others are left.
-fn decoded(text: &str) -> String {
-    const ENTITIES: [(&str, char); 6] = [
-        ("&lt;", '<'),
-        ("&gt;", '>'),
-        ("&quot;", '"'),
-        ("&apos;", '\''),
-        ("&#39;", '\''),
-        ("&amp;", '&'),
-    ];
-    let mut plain = String::with_capacity(text.len());
-    let mut rest = text;
-    while let Some(at) = rest.find('&') {
-        plain.push_str(&rest[..at]);
-        rest = &rest[at..];
-        let entity = ENTITIES.iter().find(|(name, _)| rest.starts_with(name));
-        let (name, character) = entity.copied().unwrap_or(("&", '&'));
-        plain.push(character);
-        rest = &rest[name.len()..];
-    }
-    plain + rest
+fn short(content: &str) -> String {
+    // The ampersand last, so that `&amp;lt;` becomes `&lt;` and no more.
+    let text = verbatim(content);
+    text.replace("&lt;", "<")
+        .replace("&gt;", ">")
+        .replace("&quot;", "\"")
+        .replace("&apos;", "'")
+        .replace("&#39;", "'")
+        .replace("&amp;", "&")
 }
 
 /// `1, 3`, `#1 and #3`, `<event>1</event>`; also `2-4`.
-fn numbers(content: &str) -> Vec<u32> {
+pub fn numbers(content: &str) -> Vec<u32> {
     // More than a batch has; it keeps `1-4000000000` harmless.
     const LONGEST_RANGE: u32 = 200;
     let mut numbers = Vec::new();
@@ -221,8 +165,15 @@ fn numbers(content: &str) -> Vec<u32> {
     numbers
 }
 
-fn attribute<'a>(tag: &'a str, name: &str) -> Option<&'a str> {
-    let (_, rest) = tag.split_once(&format!(" {name}="))?;
-    let quote = rest.chars().next().filter(|c| matches!(c, '"' | '\''))?;
-    rest[1..].split(quote).next()
+/// A line without what marks it as an item of a list.
+pub fn without_bullet(line: &str) -> &str {
+    let line = line.trim();
+    let digits = line.bytes().take_while(u8::is_ascii_digit).count();
+    let rest = match digits {
+        0 => line.strip_prefix(['-', '*', '•', '+', '–']),
+        1 | 2 => line[digits..].strip_prefix(['.', ')']),
+        _ => None,
+    };
+    let rest = rest.filter(|rest| rest.is_empty() || rest.starts_with(' '));
+    rest.map_or(line, str::trim_start)
 }

@@ -18,11 +18,11 @@ pub fn of_observation(found: &reply::Block, events: &[&Event]) -> Vec<TouchedFil
     // In this order, so that a file that is named in both lists is a modified one.
     let lists = [
         (
-            found.files(&["files_modified", "files_edited"]),
+            found.list(&["files_modified", "files_edited"], "file"),
             Some(FileRole::Modified),
         ),
-        (found.files(&["files"]), None),
-        (found.files(&["files_read"]), Some(FileRole::Read)),
+        (found.list(&["files"], "file"), None),
+        (found.list(&["files_read"], "file"), Some(FileRole::Read)),
     ];
     let mut files: Vec<TouchedFile> = Vec::new();
     for (written, role) in lists {

@@ -42,19 +42,22 @@ fn shown(reply: &Reply) -> String {
     };
     for it in &reply.observations {
         line("observation", "(begins)");
-        line("  type", &it.short(&["type", "@type"]));
+        line("  type", &it.short(&["type"]));
         line("  title", &it.short(&["title"]));
         line("  subtitle", &it.short(&["subtitle"]));
-        let facts = it.list(&["facts"], "fact", &['\n']);
+        let facts = it.list(&["facts"], "fact");
         facts.iter().for_each(|fact| line("  fact", fact));
         line("  narrative", &it.verbatim(&["narrative"]));
-        let concepts = it.list(&["concepts"], "concept", &['\n', ',']);
+        let concepts = it.list(&["concepts"], "concept");
         line("  concepts", &concepts.join(" | "));
-        line("  files read", &it.files(&["files_read"]).join(" | "));
-        let modified = it.files(&["files_modified", "files_edited"]);
+        line(
+            "  files read",
+            &it.list(&["files_read"], "file").join(" | "),
+        );
+        let modified = it.list(&["files_modified", "files_edited"], "file");
         line("  files modified", &modified.join(" | "));
-        line("  files", &it.files(&["files"]).join(" | "));
-        let events = it.numbers(&["events"]);
+        line("  files", &it.list(&["files"], "file").join(" | "));
+        let events = numbers(&it.verbatim(&["events"]));
         events
             .iter()
             .for_each(|it| line("  event", &it.to_string()));
@@ -67,8 +70,11 @@ fn shown(reply: &Reply) -> String {
         line("  learned", &it.short(&["learned"]));
         line("  completed", &it.short(&["completed"]));
         line("  next steps", &it.short(&["next_steps"]));
-        line("  files read", &it.files(&["files_read"]).join(" | "));
-        let edited = it.files(&["files_edited", "files_modified"]);
+        line(
+            "  files read",
+            &it.list(&["files_read"], "file").join(" | "),
+        );
+        let edited = it.list(&["files_edited", "files_modified"], "file");
         line("  files edited", &edited.join(" | "));
         line("  notes", &it.short(&["notes"]));
     }
@@ -106,7 +112,7 @@ fn a_megabyte_of_tags_is_read_in_linear_time() {
         " ",
     ];
     for tag in tags {
-        let reply = tag.repeat(1_000_000 / tag.len());
+        let reply = " ".repeat(500_000) + &tag.repeat(500_000 / tag.len());
         assert_eq!(read(&reply).observations, [], "{tag}");
         let quoted = format!("<observation>\n<narrative>{reply}</narrative>\n</observation>");
         assert!(read(&quoted).observations.len() <= 1, "{tag}");
@@ -114,7 +120,7 @@ fn a_megabyte_of_tags_is_read_in_linear_time() {
     let facts = "<fact>".repeat(100_000);
     let nested = format!("<observation><facts>{facts}</facts></observation>");
     let read = &read(&nested).observations[0];
-    assert_eq!(read.list(&["facts"], "fact", &['\n']).len(), 1);
+    assert_eq!(read.list(&["facts"], "fact").len(), 1);
 }
 
 #[test]
@@ -135,8 +141,7 @@ fn every_tag_of_the_prompts_is_known() {
     for line in prompts.iter().flat_map(|prompt| prompt.lines()) {
         let tag = line.strip_prefix('<').and_then(|it| it.split_once('>'));
         let name = tag.map_or("observation", |(name, _)| name.trim_start_matches('/'));
-        let of_list = ["fact", "concept", "file"].contains(&name);
-        let known = |(block, fields): &(&str, &[&str])| *block == name || fields.contains(&name);
-        assert!(of_list || BLOCKS.iter().any(known), "{name}");
+        let known = format!("{TAGS} fact concept file");
+        assert!(known.split(' ').any(|it| it == name), "{name}");
     }
 }

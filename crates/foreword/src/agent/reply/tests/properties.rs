@@ -165,13 +165,13 @@ fn observations(reply: &str) -> Vec<Observation> {
         kind: it.short(&["type"]),
         title: it.short(&["title"]),
         subtitle: it.short(&["subtitle"]),
-        facts: it.list(&["facts"], "fact", &['\n']),
+        facts: it.list(&["facts"], "fact"),
         narrative: it.verbatim(&["narrative"]),
-        concepts: it.list(&["concepts"], "concept", &['\n', ',']),
-        files_read: it.files(&["files_read"]),
-        files_modified: it.files(&["files_modified"]),
-        files: it.files(&["files"]),
-        events: it.numbers(&["events"]),
+        concepts: it.list(&["concepts"], "concept"),
+        files_read: it.list(&["files_read"], "file"),
+        files_modified: it.list(&["files_modified"], "file"),
+        files: it.list(&["files"], "file"),
+        events: numbers(&it.verbatim(&["events"])),
     };
     read(reply).observations.iter().map(observation).collect()
 }
