@@ -34,7 +34,7 @@ pub use fuse::{Meaning, search_by_meaning};
 pub use list::timeline;
 pub use rank::WEIGHTS;
 pub use sessions::{HITS_PER_SESSION, SessionTitle, SummaryLine, sessions, sessions_of};
-pub(crate) use words::{Word, register as register_parts, words};
+pub(crate) use words::{Word, register as register_parts};
 
 use self::choose::{Asked, Candidate};
 use self::list::Order;

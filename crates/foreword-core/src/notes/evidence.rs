@@ -11,7 +11,6 @@ use std::collections::{BTreeSet, HashMap};
 use std::path::{Component, Path, PathBuf};
 
 use super::real;
-use crate::store::kin::words::{GIVES_UP, content, named_after};
 
 /// What became of a path that is not there.
 #[derive(Debug, Clone, PartialEq, Eq)]
@@ -161,10 +160,8 @@ impl<'a> Evidence<'a> {
             let related = related.iter().filter(|it| self.text(it).is_some());
             files.extend(related.take(FILES_MAX).cloned());
         }
-        let given_up = named_after(&text, GIVES_UP);
         for word in words.iter().filter(|it| it.is_code) {
             if let Some(symbol) = symbol_of(word.word)
-                && content(symbol).is_disjoint(&given_up)
                 && let Some(file) = self.lost(symbol, word.word, &files, is_named)
             {
                 let what = format!("`{}`", word.word);
@@ -386,7 +383,7 @@ mod tests {
             "`src/**/*.rs` and `src/{a,b}.rs`, `src/<name>.rs`, path/to/file.rs",
             "`cargo test src/x.rs` with `npm` and `JWT` in `src/new.rs`",
             "../outside.rs, /etc/nothing.conf, out/nothing.conf, ~/x.rs",
-            "Removed `charge` from `src/new.rs` (gone are the days)",
+            "Nothing is left of `src/new.rs` (gone are the days)",
             "Section 3.2 of notes.docx",
         ] {
             assert_eq!(marked(&Past, text, &[]), text);

@@ -8,7 +8,7 @@ use rusqlite::named_params;
 
 use super::commit::{SessionRow, Told, upsert_project};
 use super::forgotten;
-use super::kin::{Candidates, keep_observation};
+use super::kin::keep_observation;
 use super::{HostSession, Store};
 use crate::model::{Derived, Millis, Observation, ObservationType, Origin, Provenance, Turn};
 use crate::text;
@@ -71,9 +71,7 @@ impl Store {
             },
         };
         let observation = observation(said);
-        let mut candidates = Candidates::default();
-        candidates.look_up(&tx, &observation.narrative)?;
-        let id = keep_observation(&tx, &mut candidates, &session, None, &observation, &told)?;
+        let id = keep_observation(&tx, &session, None, &observation, &told)?;
         tx.commit()?;
         Ok(id)
     }

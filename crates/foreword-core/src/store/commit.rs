@@ -8,7 +8,7 @@
 use rusqlite::{Connection, Transaction, named_params};
 use uuid::{ClockSequence, Uuid};
 
-use super::kin::{self, Candidates, keep_observation};
+use super::kin::{self, keep_observation};
 use super::taken::{keep_events, mark_again, mark_processed};
 use super::turns::prompt_identity;
 use super::{SILENCE, Store};
@@ -73,7 +73,6 @@ impl Store {
             .connection
             .transaction_with_behavior(rusqlite::TransactionBehavior::Immediate)?;
 
-        let mut candidates = Candidates::of(&tx, batch.told)?;
         let session = upsert_session(&tx, batch, first)?;
         let mut outcome = Outcome::Nothing;
         for event in batch
@@ -94,7 +93,7 @@ impl Store {
                 if is_forgotten(&tx, &session, observation)? {
                     continue;
                 }
-                keep_observation(&tx, &mut candidates, &session, prompt, observation, told)?;
+                keep_observation(&tx, &session, prompt, observation, told)?;
                 outcome = Outcome::Stored;
             }
             if let (Some(prompt), Some(summary)) = (prompt, &told.derived.summary) {
