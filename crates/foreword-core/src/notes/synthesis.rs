@@ -51,7 +51,7 @@ impl Section {
     }
 }
 
-/// How labels begin, the section that each belongs to, and whether the statement repeats its
+/// The beginning of a label (`deci` is of `Decision` and `Decided`), the section that each belongs to, and whether the statement repeats its
 /// label: `Next: …` does, `Decision: …` does not. Any other label is repeated, under learnings.
 /// These are the labels that the forms of notes name; they cover 46 of the 50 points in
 /// `testdata/notes`.
@@ -59,9 +59,9 @@ impl Section {
 const LABELS: [(&str, &str, bool); 10] = [
     ("question", QUESTIONS, false),
     ("open", QUESTIONS, false),
-    ("decision", DECISIONS, false),
+    ("deci", DECISIONS, false),
     ("discovery", LEARNINGS, false),
-    ("learning", LEARNINGS, false),
+    ("learn", LEARNINGS, false),
     ("status", STATUS, false),
     ("next", STATUS, true),
     ("todo", STATUS, true),

@@ -64,7 +64,7 @@ fn the_labelled_pairs_are_judged_as_the_readme_says() {
     ");
     insta::assert_snapshot!(table("held_out.jsonl"), @r"
     true \ said    repeat  unrelated
-    duplicate           3         10
+    duplicate           2         11
     supersedes          0         13
     unrelated           0         14
     ");
