@@ -161,7 +161,6 @@ fn candidates(
     observation: &Observation,
     files: &[String],
 ) -> rusqlite::Result<BTreeSet<i64>> {
-    let mut ids = BTreeSet::new();
     let mut by_title = tx.prepare_cached(
         "select id
          from observations
@@ -169,15 +168,6 @@ fn candidates(
          order by id desc
          limit :max",
     )?;
-    let parameters = named_params! {
-        ":project": session.project_id,
-        ":type": observation.kind,
-        ":title": observation.title,
-        ":max": COMPARED_MAX,
-    };
-    for id in by_title.query_map(parameters, |row| row.get(0))? {
-        ids.insert(id?);
-    }
     let mut by_file = tx.prepare_cached(
         "select o.id
          from observation_files f
@@ -189,17 +179,18 @@ fn candidates(
          order by f.observation_id desc
          limit :max",
     )?;
+    let (project, kind, max) = (session.project_id, observation.kind, COMPARED_MAX);
+    let title = &observation.title;
+    let parameters =
+        named_params! {":project": project, ":type": kind, ":title": title, ":max": max};
+    let rows = by_title.query_map(parameters, |row| row.get(0))?;
+    let mut ids = rows.collect::<rusqlite::Result<BTreeSet<i64>>>()?;
     for path in files.iter().take(FILES_MAX) {
         let parameters = named_params! {
-            ":path": path,
-            ":items": ITEMS_MAX,
-            ":project": session.project_id,
-            ":type": observation.kind,
-            ":max": COMPARED_MAX,
+            ":path": path, ":items": ITEMS_MAX, ":project": project, ":type": kind, ":max": max,
         };
-        for id in by_file.query_map(parameters, |row| row.get(0))? {
-            ids.insert(id?);
-        }
+        let rows = by_file.query_map(parameters, |row| row.get(0))?;
+        ids.extend(rows.collect::<rusqlite::Result<Vec<i64>>>()?);
     }
     Ok(ids)
 }
@@ -223,24 +214,22 @@ fn mark_superseded(
 ) -> rusqlite::Result<()> {
     tx.prepare_cached("update observations set superseded_by = null where superseded_by = :id")?
         .execute(named_params! {":id": id})?;
-    let mut mark = tx.prepare_cached(
+    tx.prepare_cached(
         "update observations
          set superseded_by = :by
-         where id = :id
+         where id in (select value from json_each(:named))
            and id <> :by
            and project_id = :project
            and superseded_by is null
            and (origin <> 'user' or :may_overrule_user)",
-    )?;
-    for older in named {
-        mark.execute(named_params! {
-            ":id": older,
-            ":by": id,
-            ":project": session.project_id,
-            // A text that was merely read does not overrule the user.
-            ":may_overrule_user": observation.origin <= Origin::Agent,
-        })?;
-    }
+    )?
+    .execute(named_params! {
+        ":named": json(&named)?,
+        ":by": id,
+        ":project": session.project_id,
+        // A text that was merely read does not overrule the user.
+        ":may_overrule_user": observation.origin <= Origin::Agent,
+    })?;
     Ok(())
 }
 

@@ -177,10 +177,13 @@ fn a_backup_and_what_can_be_read_make_up_for_any_one_page_but_the_newest_rows() 
 fn a_truncated_memory_keeps_what_the_rest_and_the_backup_hold() {
     let scene = Scene::new(20, 10);
     let truth = scene.truth();
-    for part in [2, 3] {
-        let recovered = scene.recover(&truth[..truth.len() / part]).unwrap();
+    for part in [3, 2] {
+        let recovered = scene
+            .recover(&truth[..truth.len() * (part - 1) / part])
+            .unwrap();
         let salvaged = recovered.salvaged;
-        assert!(salvaged.lost > 0, "{salvaged:?}");
+        // Rows of a table that cannot be read at all are not counted.
+        assert!(salvaged.lost > 0 || salvaged.tables > 0, "{salvaged:?}");
         let totals = scene.open().totals().unwrap();
         assert!((20..=30).contains(&totals.observations), "{totals:?}");
     }
