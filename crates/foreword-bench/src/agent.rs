@@ -20,13 +20,13 @@ use foreword_core::search::{Filter, Query, Sort, search};
 use foreword_core::store::{ItemBody, Store};
 use serde_json::{Value, json};
 
+use super::sandbox::BenchSandbox;
 use super::spawn::spawn;
 use super::system;
-use super::world::World;
 use super::{database, machine, process, report};
 use foreword::platform::{self, Lock};
 use foreword::start::control::wait_for_lock;
-use model::Model;
+use model::CountingModel;
 use recording::Recording;
 
 #[derive(clap::Args)]
@@ -54,9 +54,9 @@ const GOALS: [(&str, &str, RangeInclusive<f64>, &str); 7] = [
 ];
 
 #[derive(Clone, Copy, PartialEq, Eq)]
-enum Worker {
-    FollowsTheTurns,
-    ComesAtTheEnd,
+enum WorkerTiming {
+    EachTurn,
+    AtTheEnd,
 }
 
 pub fn run(args: &Args) -> anyhow::Result<()> {
@@ -65,19 +65,19 @@ pub fn run(args: &Args) -> anyhow::Result<()> {
     let program = machine::program(args.program.as_deref())?;
     let recording = Recording::read(&args.session)?;
     let one = |worker| -> anyhow::Result<Value> {
-        let model = Model::start()?;
-        let mut world = World::new(&program.path)?;
-        world.environment = model.environment().into();
+        let model = CountingModel::start()?;
+        let mut sandbox = BenchSandbox::new(&program.path)?;
+        sandbox.environment = model.environment().into();
         // It ends soon when idle, so that its end can be waited for.
-        world
+        sandbox
             .environment
             .push(("FOREWORD_WORKER_IDLE_SECONDS", "1".to_owned()));
-        live_through(&world, &recording, &model, worker)
+        live_through(&sandbox, &recording, &model, worker)
     };
     eprintln!("turn by turn …");
-    let turn_by_turn = one(Worker::FollowsTheTurns)?;
+    let turn_by_turn = one(WorkerTiming::EachTurn)?;
     eprintln!("all at once …");
-    let at_once = one(Worker::ComesAtTheEnd)?;
+    let at_once = one(WorkerTiming::AtTheEnd)?;
     let met = |run: &Value, key, goal: &RangeInclusive<f64>| {
         let number: Option<f64> = Value::as_f64(&run[key]);
         number.is_some_and(|it| goal.contains(&it))
@@ -102,43 +102,44 @@ pub fn run(args: &Args) -> anyhow::Result<()> {
 
 /// One session, from its first event until the worker is gone.
 fn live_through(
-    world: &World,
+    sandbox: &BenchSandbox,
     recording: &Recording,
-    model: &Model,
-    worker: Worker,
+    model: &CountingModel,
+    worker: WorkerTiming,
 ) -> anyhow::Result<Value> {
-    if worker == Worker::ComesAtTheEnd {
-        world.keep_workers_away()?;
+    if worker == WorkerTiming::AtTheEnd {
+        sandbox.keep_workers_away()?;
     }
-    let mut seen = Seen::default();
+    let mut seen = WorkerPeak::default();
     let mut events = 0;
-    for (hook, input) in recording.lines(world) {
+    for (hook, input) in recording.lines(sandbox) {
         ensure!(!system::interrupted(), "interrupted");
-        let told = spawn(world.command(&world.program, &[hook]), &input)?;
+        let told = spawn(sandbox.command(&sandbox.program, &[hook]), &input)?;
         ensure!(told.success, "the hook {hook} failed");
         events += 1;
-        if hook == "summary" && worker == Worker::FollowsTheTurns {
-            seen.work_off(world)?;
+        if hook == "summary" && worker == WorkerTiming::EachTurn {
+            seen.work_off(sandbox)?;
         }
     }
-    seen.work_off(world)?;
+    seen.work_off(sandbox)?;
 
     let counted = model.counted();
-    wait_for_its_end(world)?;
+    wait_for_its_end(sandbox)?;
     // Nothing to do: neither a worker that waits nor one that comes up has a question.
-    world.start_worker()?;
-    wait_for_its_end(world)?;
-    let left_over = process::left_over(world.home.dir(), Duration::from_secs(1));
+    sandbox.start_worker()?;
+    wait_for_its_end(sandbox)?;
+    let left_over = process::left_over(sandbox.home.dir(), Duration::from_secs(1));
 
-    let store = Store::look(&world.home.memory())?.context("there is no memory of the session")?;
+    let store =
+        Store::look(&sandbox.home.memory())?.context("there is no memory of the session")?;
     let totals = store.totals()?;
-    let ledger: Value = serde_json::from_str(&world.run(&["cost", "--json"])?)?;
+    let ledger: Value = serde_json::from_str(&sandbox.run(&["cost", "--json"])?)?;
     let number = |name: &str| ledger[name].as_u64().unwrap_or_default();
     let [calls, input, output] = ["calls", "input_tokens", "output_tokens"].map(number);
     let part = |number: u64, of: u64| (number as f64 / of as f64 * 100.0).round() / 100.0;
     Ok(json!({
         "events": events,
-        "stored": database::processed(&database::look(&world.home.memory())?)?.processed,
+        "stored": database::processed(&database::look(&sandbox.home.memory())?)?.processed,
         "calls": counted.calls,
         "input_tokens": counted.input,
         "instruction_tokens": counted.instructions,
@@ -166,16 +167,16 @@ fn live_through(
 
 /// The most that a worker had, after any of its batches.
 #[derive(Default)]
-struct Seen {
+struct WorkerPeak {
     peak_kilobytes: u64,
     children: usize,
 }
 
-impl Seen {
+impl WorkerPeak {
     /// Has the worker do all that waits, and looks at it before it ends.
-    fn work_off(&mut self, world: &World) -> anyhow::Result<()> {
-        world.drain()?;
-        if let Some(pid) = Lock::holder(&world.home.lock())? {
+    fn work_off(&mut self, sandbox: &BenchSandbox) -> anyhow::Result<()> {
+        sandbox.drain()?;
+        if let Some(pid) = Lock::holder(&sandbox.home.lock())? {
             self.peak_kilobytes = self.peak_kilobytes.max(process::peak_kilobytes(pid));
             self.children = self.children.max(process::children(pid));
         }
@@ -183,9 +184,9 @@ impl Seen {
     }
 }
 
-fn wait_for_its_end(world: &World) -> anyhow::Result<()> {
-    wait_for_lock(&world.home, |holder| holder.is_none())?;
-    let holder = Lock::holder(&world.home.lock())?;
+fn wait_for_its_end(sandbox: &BenchSandbox) -> anyhow::Result<()> {
+    wait_for_lock(&sandbox.home, |holder| holder.is_none())?;
+    let holder = Lock::holder(&sandbox.home.lock())?;
     ensure!(holder.is_none(), "the idle worker does not end");
     Ok(())
 }

@@ -12,8 +12,8 @@ use serde_json::{Value, json};
 
 use super::plot::{self, Series};
 use super::process;
+use super::sandbox::BenchSandbox;
 use super::statistics::percentile;
-use super::world::World;
 use foreword::platform::Lock;
 use foreword::service;
 
@@ -54,8 +54,8 @@ impl Census {
     }
 
     /// Looks at a home that was told so many events.
-    pub fn take(&mut self, world: &World, told: u32) -> anyhow::Result<()> {
-        let home = &world.home;
+    pub fn take(&mut self, sandbox: &BenchSandbox, told: u32) -> anyhow::Result<()> {
+        let home = &sandbox.home;
         let seconds = self.began.elapsed().as_secs_f64();
         let worker = Lock::holder(&home.lock())?;
         // Hooks are our children, and gone in a moment.

@@ -15,13 +15,13 @@ use anyhow::{Context as _, ensure};
 use foreword_core::fault::{self, POINTS};
 use serde_json::json;
 
-use super::agent::model::Model;
+use super::agent::model::CountingModel;
 use super::machine;
 use super::process::pass;
 use super::random::Random;
 use super::report::{self, with};
 use super::system;
-use super::trial::{Audit, Process, Trial, was_killed};
+use super::trial::{Audit, ChildGuard, Trial, was_killed};
 use foreword::platform;
 
 #[derive(clap::Args)]
@@ -59,7 +59,7 @@ pub fn run(args: &Args) -> anyhow::Result<()> {
     let mut crash = Crash {
         random: Random::new(seed),
         plant: args.plant.clone(),
-        model: Model::start()?,
+        model: CountingModel::start()?,
         trial: Trial::with_kills(&program, args.plant.as_deref())?,
         program,
         hook_takes: Duration::from_millis(20),
@@ -96,7 +96,7 @@ pub fn run(args: &Args) -> anyhow::Result<()> {
 struct Crash {
     random: Random,
     plant: Option<String>,
-    model: Model,
+    model: CountingModel,
     trial: Trial,
     program: PathBuf,
     /// How long the last hook and the last worker took: random moments lie within.
@@ -111,7 +111,7 @@ struct Crash {
 
 /// A process, and when it is killed if it lives so long.
 struct Victim {
-    process: Process,
+    process: ChildGuard,
     mark: Option<u32>,
     dies_after: Option<Duration>,
 }
@@ -134,7 +134,7 @@ impl Crash {
         if stale || point.is_some_and(is_at_the_start) {
             self.close()?;
         }
-        self.trial.world.keep_workers_away()?;
+        self.trial.sandbox.keep_workers_away()?;
         if let Some(point) = point {
             self.visit(point)?;
         }
@@ -172,7 +172,7 @@ impl Crash {
             if road == "provider" {
                 command.envs(self.model.environment());
             }
-            Process::start(command)?
+            ChildGuard::start(command)?
         };
         if was_killed(victim.end()?) {
             self.kills += 1;
@@ -187,8 +187,8 @@ impl Crash {
             self.drain()?;
         }
         if road == "recover" {
-            self.trial.world.run(&["backup"])?;
-            self.trial.world.keep_workers_away()?;
+            self.trial.sandbox.run(&["backup"])?;
+            self.trial.sandbox.keep_workers_away()?;
             self.tell()?;
             self.trial.damage()?;
         }
@@ -199,7 +199,7 @@ impl Crash {
     fn scuffle(&mut self) -> anyhow::Result<()> {
         // Mostly this worker is the only one; else hooks start another.
         if self.random.below(4) > 0 {
-            self.trial.world.keep_workers_away()?;
+            self.trial.sandbox.keep_workers_away()?;
         }
         let action = ["run", "drain"][self.random.below(2) as usize];
         let roads = [
@@ -212,7 +212,7 @@ impl Crash {
         let (fault, dies_after) = self.fate(&roads, self.worker_takes);
         let command = self.trial.command(&["worker", action], fault.as_deref());
         let mut victims = vec![Victim {
-            process: Process::start(command)?,
+            process: ChildGuard::start(command)?,
             mark: None,
             dies_after: dies_after.or(Some(self.worker_takes * 2)),
         }];

@@ -12,12 +12,12 @@ use anyhow::ensure;
 use foreword_core::capture::Hook;
 use serde_json::{Map, Value, json};
 
-use super::host::Host;
+use super::host::FakeHost;
 use super::machine::{self, Linkage};
+use super::sandbox::BenchSandbox;
 use super::spawn::{REFERENCE, Spawned, spawn};
 use super::statistics::{PERCENTILES, Rounds, by_percentile, percentile};
 use super::system;
-use super::world::World;
 use super::{burst, memories, report};
 use foreword::platform;
 use foreword::service;
@@ -46,7 +46,7 @@ pub struct Args {
 
 /// What the worker does while the hooks run.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-enum Worker {
+enum WorkerState {
     Idle,
     Draining,
     /// There is none: the hook starts one.
@@ -56,7 +56,7 @@ enum Worker {
 struct Scenario {
     key: &'static str,
     hook: Hook,
-    worker: Worker,
+    worker: WorkerState,
     /// So many are made before it, in the project whose index `context` makes.
     observations: u32,
     /// Takes only one out of so many samples.
@@ -64,7 +64,7 @@ struct Scenario {
     /// The most that the percentiles may be, as a multiple of `/bin/true`. For what happens
     /// seldom, or is as large as it is, only the median.
     goal: &'static [f64],
-    input: fn(&mut Host) -> String,
+    input: fn(&mut FakeHost) -> String,
     /// What the hook's answer begins with.
     answer: &'static str,
 }
@@ -87,23 +87,23 @@ pub fn run(args: &Args) -> anyhow::Result<()> {
     let program = machine::program(args.program.as_deref())?;
     let wanted = |key: &str| args.only.as_ref().is_none_or(|only| key.contains(only));
     let mut measured = Map::new();
-    let mut world = World::new(&program.path)?;
+    let mut sandbox = BenchSandbox::new(&program.path)?;
     for scenario in scenarios(program.linkage) {
         let large = scenario.observations >= LARGE;
         if wanted(scenario.key) && (args.large || !large) {
             eprintln!("measuring {} …", scenario.key);
             if large {
-                world = World::new(&program.path)?;
+                sandbox = BenchSandbox::new(&program.path)?;
             }
-            let figures = measure(&mut world, &scenario, args)?;
+            let figures = measure(&mut sandbox, &scenario, args)?;
             measured.insert(scenario.key.to_owned(), figures);
         }
     }
-    drop(world);
+    drop(sandbox);
     let mut lossless = true;
     if wanted("burst") {
         eprintln!("measuring burst …");
-        let burst = burst::run(&mut World::new(&program.path)?)?;
+        let burst = burst::run(&mut BenchSandbox::new(&program.path)?)?;
         lossless = burst["met"] == true;
         measured.insert("burst".to_owned(), burst);
     }
@@ -139,17 +139,17 @@ fn scenarios(linkage: Linkage) -> Vec<Scenario> {
         ..scenario(
             key,
             Hook::Context,
-            Worker::Idle,
+            WorkerState::Idle,
             1,
             goal,
-            Host::start,
+            FakeHost::start,
             INDEX,
         )
     };
     // They look into the memory.
     let reminding: &[f64] = &[8.0];
     use Hook::{Cleanup, FileContext, New, Save, Summary};
-    use Worker::{Draining, Gone, Idle};
+    use WorkerState::{Draining, Gone, Idle};
     #[rustfmt::skip]
     let scenarios = vec![
         scenario("save_5k_worker_idle", Save, Idle, 1, save, |host| host.bash(5_000), SAVED),
@@ -157,10 +157,10 @@ fn scenarios(linkage: Linkage) -> Vec<Scenario> {
         scenario("save_5k_no_worker", Save, Gone, 10, &[6.0], |host| host.bash(5_000), SAVED),
         scenario("save_200k", Save, Idle, 3, &[5.0], |host| host.bash(200_000), SAVED),
         scenario("save_5m", Save, Idle, 15, &[40.0], |host| host.bash(5_000_000), SAVED),
-        scenario("new", New, Idle, 1, reminding, Host::prompt, ""),
-        scenario("file_context", FileContext, Idle, 1, reminding, Host::read, ""),
-        scenario("summary", Summary, Idle, 1, save, Host::stop, ""),
-        scenario("cleanup", Cleanup, Idle, 1, save, Host::end, ""),
+        scenario("new", New, Idle, 1, reminding, FakeHost::prompt, ""),
+        scenario("file_context", FileContext, Idle, 1, reminding, FakeHost::read, ""),
+        scenario("summary", Summary, Idle, 1, save, FakeHost::stop, ""),
+        scenario("cleanup", Cleanup, Idle, 1, save, FakeHost::end, ""),
         context("context_10k", 10_000, &[8.0]),
         context("context_100k", LARGE, &[10.0]),
     ];
@@ -169,12 +169,12 @@ fn scenarios(linkage: Linkage) -> Vec<Scenario> {
 
 /// One of the two that are compared: its samples, round by round.
 #[derive(Default)]
-struct Side {
+struct SpawnSamples {
     times: Rounds,
     minor_faults: Vec<u64>,
 }
 
-impl Side {
+impl SpawnSamples {
     fn add_round(&mut self, samples: &[Spawned]) {
         let times = samples.iter().map(|it| it.milliseconds);
         self.times.0.push(times.collect());
@@ -189,24 +189,29 @@ impl Side {
     }
 }
 
-fn measure(world: &mut World, scenario: &Scenario, args: &Args) -> anyhow::Result<Value> {
+fn measure(sandbox: &mut BenchSandbox, scenario: &Scenario, args: &Args) -> anyhow::Result<Value> {
     if scenario.observations > 0 {
-        world.end_worker()?;
-        let project = world.project_key();
-        memories::fill(&world.home, &project, scenario.observations, memories::WORK)?;
+        sandbox.end_worker()?;
+        let project = sandbox.project_key();
+        memories::fill(
+            &sandbox.home,
+            &project,
+            scenario.observations,
+            memories::WORK,
+        )?;
     }
     let samples = (args.samples / scenario.slow).max(1);
-    let (mut reference, mut hook) = (Side::default(), Side::default());
+    let (mut reference, mut hook) = (SpawnSamples::default(), SpawnSamples::default());
     let mut note = None;
     for _ in 0..args.rounds {
-        prepare(world, scenario.worker, samples)?;
-        let (references, hooks) = one_round(world, scenario, samples)?;
+        prepare(sandbox, scenario.worker, samples)?;
+        let (references, hooks) = one_round(sandbox, scenario, samples)?;
         reference.add_round(&references);
         hook.add_round(&hooks);
         // The backlog came before this round's events: if less is left than
         // they are, the worker had nothing else to do at some time.
-        if scenario.worker == Worker::Draining
-            && service::waiting(&world.home) <= u64::from(samples)
+        if scenario.worker == WorkerState::Draining
+            && service::waiting(&sandbox.home) <= u64::from(samples)
         {
             note = Some("the worker was done before the round was");
         }
@@ -240,38 +245,38 @@ fn measure(world: &mut World, scenario: &Scenario, args: &Args) -> anyhow::Resul
     }))
 }
 
-fn prepare(world: &mut World, worker: Worker, samples: u32) -> anyhow::Result<()> {
-    world.drain()?;
+fn prepare(sandbox: &mut BenchSandbox, worker: WorkerState, samples: u32) -> anyhow::Result<()> {
+    sandbox.drain()?;
     match worker {
-        Worker::Idle => Ok(()),
-        Worker::Draining => world.pile_up(samples * BACKLOG_PER_SAMPLE),
-        Worker::Gone => world.end_worker(),
+        WorkerState::Idle => Ok(()),
+        WorkerState::Draining => sandbox.pile_up(samples * BACKLOG_PER_SAMPLE),
+        WorkerState::Gone => sandbox.end_worker(),
     }
 }
 
 fn one_round(
-    world: &mut World,
+    sandbox: &mut BenchSandbox,
     scenario: &Scenario,
     samples: u32,
 ) -> anyhow::Result<(Vec<Spawned>, Vec<Spawned>)> {
     let (mut references, mut hooks) = (Vec::new(), Vec::new());
     for number in 0..samples {
         ensure!(!system::interrupted(), "interrupted");
-        let input = (scenario.input)(&mut world.host);
+        let input = (scenario.input)(&mut sandbox.host);
         let arguments = &[scenario.hook.name()];
-        let reference = || spawn(world.command(REFERENCE.as_ref(), arguments), &input);
+        let reference = || spawn(sandbox.command(REFERENCE.as_ref(), arguments), &input);
         // Whatever the last hook left running (a worker that looks at the queue)
         // must not always fall on the same side.
         let first = number % 2 == 0;
         references.extend(first.then(reference).transpose()?);
-        hooks.push(hook(world, scenario, &input)?);
+        hooks.push(hook(sandbox, scenario, &input)?);
         references.extend((!first).then(reference).transpose()?);
     }
     Ok((references, hooks))
 }
 
-fn hook(world: &World, scenario: &Scenario, input: &str) -> anyhow::Result<Spawned> {
-    let command = world.command(&world.program, &[scenario.hook.name()]);
+fn hook(sandbox: &BenchSandbox, scenario: &Scenario, input: &str) -> anyhow::Result<Spawned> {
+    let command = sandbox.command(&sandbox.program, &[scenario.hook.name()]);
     let spawned = spawn(command, input)?;
     let answer = &spawned.answer;
     let right =
@@ -281,8 +286,8 @@ fn hook(world: &World, scenario: &Scenario, input: &str) -> anyhow::Result<Spawn
         "{}: a hook answered wrongly: “{answer}”",
         scenario.key
     );
-    if scenario.worker == Worker::Gone {
-        world.end_started_worker()?;
+    if scenario.worker == WorkerState::Gone {
+        sandbox.end_started_worker()?;
     }
     Ok(spawned)
 }

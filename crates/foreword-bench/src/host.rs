@@ -6,7 +6,7 @@ use serde_json::{Value, json};
 
 use super::report::with;
 
-pub struct Host {
+pub struct FakeHost {
     pub project: PathBuf,
     events: u64,
 }
@@ -16,9 +16,9 @@ const EVENTS_PER_SESSION: u64 = 200;
 /// What a tool use is beside its output, in bytes.
 const AROUND: usize = 580;
 
-impl Host {
-    pub fn new(project: PathBuf) -> Host {
-        Host { project, events: 0 }
+impl FakeHost {
+    pub fn new(project: PathBuf) -> FakeHost {
+        FakeHost { project, events: 0 }
     }
 
     /// A command of the agent's; the whole input has about `size` bytes.

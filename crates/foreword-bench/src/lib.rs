@@ -1,6 +1,6 @@
 //! The library of `foreword-bench`: measures Foreword on this machine.
 //!
-//! Everything happens in a throw-away home (`world`) with made-up input (`host`) and made-up
+//! Everything happens in a throw-away home (`sandbox`) with made-up input (`host`) and made-up
 //! memories (`memories`, in made-up words: `speech`); only `mine` reads the user's own memory. Times are
 //! given as multiples of spawning `/bin/true` in the same run (`spawn`), so that they mean
 //! something on another machine. A bench gathers data, and `report` prints it. The program that is
@@ -32,6 +32,7 @@ mod process;
 mod random;
 mod report;
 mod retrieval;
+pub mod sandbox;
 mod search;
 mod server;
 mod size;
@@ -42,7 +43,6 @@ mod statistics;
 mod system;
 pub mod trial;
 mod vectors;
-pub mod world;
 
 use clap::Subcommand;
 
@@ -51,11 +51,11 @@ use clap::Subcommand;
 #[command(name = "foreword-bench", version, max_term_width = 100)]
 pub struct Args {
     #[command(subcommand)]
-    what: What,
+    bench: Bench,
 }
 
 #[derive(Subcommand)]
-enum What {
+enum Bench {
     /// The hooks: their time from spawn to exit, and 32 of them at once
     Hooks(hooks::Args),
     /// The memory agent: what a recorded session costs with a model that counts
@@ -79,16 +79,16 @@ enum What {
 }
 
 pub fn run(args: &Args) -> anyhow::Result<()> {
-    match &args.what {
-        What::Hooks(args) => hooks::run(args),
-        What::Agent(args) => agent::run(args),
-        What::Search(args) => search::run(args),
-        What::Retrieval(args) => retrieval::run(args),
-        What::Vectors(args) => vectors::run(args),
-        What::Mine(args) => mine::run(args),
-        What::Crash(args) => crash::run(args),
-        What::Load(args) => load::run(args),
-        What::Soak(args) => soak::run(args),
-        What::Size(args) => size::run(args),
+    match &args.bench {
+        Bench::Hooks(args) => hooks::run(args),
+        Bench::Agent(args) => agent::run(args),
+        Bench::Search(args) => search::run(args),
+        Bench::Retrieval(args) => retrieval::run(args),
+        Bench::Vectors(args) => vectors::run(args),
+        Bench::Mine(args) => mine::run(args),
+        Bench::Crash(args) => crash::run(args),
+        Bench::Load(args) => load::run(args),
+        Bench::Soak(args) => soak::run(args),
+        Bench::Size(args) => size::run(args),
     }
 }

@@ -45,7 +45,7 @@ const OUTPUT: usize = 4_000;
 const YARDSTICKS: u32 = 5;
 
 /// What one hook came to.
-struct Told {
+struct SentEvent {
     mark: u32,
     accepted: bool,
     milliseconds: f64,
@@ -57,10 +57,10 @@ pub fn run(args: &Args) -> anyhow::Result<()> {
     let mut trial = Trial::new(&machine::beside()?, args.sessions, OUTPUT)?;
     let mut census = Census::new();
     let mut yardstick = Vec::new();
-    let spawned = |program: &Path, mark: u32| -> anyhow::Result<Told> {
+    let spawned = |program: &Path, mark: u32| -> anyhow::Result<SentEvent> {
         let (hook, input) = trial.event(mark);
-        let spawned = spawn(trial.world.command(program, &[hook]), &input)?;
-        Ok(Told {
+        let spawned = spawn(trial.sandbox.command(program, &[hook]), &input)?;
+        Ok(SentEvent {
             mark,
             accepted: spawned.success,
             milliseconds: spawned.milliseconds,
@@ -70,19 +70,19 @@ pub fn run(args: &Args) -> anyhow::Result<()> {
     let all = trial.live(
         args.minutes,
         args.rate,
-        |mark| spawned(&trial.world.program, mark),
+        |mark| spawned(&trial.sandbox.program, mark),
         |told| {
             for mark in 0..YARDSTICKS {
                 yardstick.push(spawned(REFERENCE.as_ref(), mark)?);
             }
-            census.take(&trial.world, told)
+            census.take(&trial.sandbox, told)
         },
     )?;
     let rate = all.len() as f64 / began.elapsed().as_secs_f64();
     let accepted = all.iter().filter(|it| it.accepted).map(|it| it.mark);
     trial.accepted.extend(accepted);
     let failed = all.len() - trial.accepted.len();
-    trial.world.run(&["worker", "drain"])?;
+    trial.sandbox.run(&["worker", "drain"])?;
     let audit = trial.audit()?;
     if let Some(path) = &args.plot {
         let title = format!("{rate:.0} events a second of {} sessions", args.sessions);
@@ -105,7 +105,7 @@ pub fn run(args: &Args) -> anyhow::Result<()> {
     Ok(())
 }
 
-fn times(told: &[Told]) -> Value {
+fn times(told: &[SentEvent]) -> Value {
     let all: Vec<f64> = told.iter().map(|it| it.milliseconds).collect();
     let mut times = by_percentile(|percent| percentile(&all, percent));
     times.insert("max".to_owned(), json!(percentile(&all, 100)));

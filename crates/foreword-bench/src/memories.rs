@@ -36,7 +36,7 @@ pub fn fill(home: &Home, project: &str, observations: u32, shape: Shape) -> anyh
     let sessions = observations.div_ceil(shape.prompts * shape.observations);
     for number in 0..sessions {
         let ago = Millis::from(sessions - number) * SESSION_EVERY;
-        let session = Session {
+        let session = MadeSession {
             number,
             project,
             at: now - ago,
@@ -60,13 +60,13 @@ pub fn fill(home: &Home, project: &str, observations: u32, shape: Shape) -> anyh
     Ok(())
 }
 
-pub struct Session<'a> {
+pub struct MadeSession<'a> {
     pub number: u32,
     pub project: &'a str,
     pub at: Millis,
 }
 
-impl Session<'_> {
+impl MadeSession<'_> {
     fn turn(&self, prompt: u32, shape: Shape, speech: &mut Speech) -> DerivedTurn {
         let prompt_id = format!("prompt-{}-{prompt}", self.number);
         let asked = Payload {

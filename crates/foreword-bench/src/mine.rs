@@ -14,7 +14,7 @@ use foreword_core::store::Store;
 use foreword_embed::Model;
 
 use super::database::{self, Return};
-use super::retrieval::{self, Asked};
+use super::retrieval::{self, RankedQuestion};
 use foreword::service;
 use foreword::service::{embed_client, sentence_model};
 
@@ -64,7 +64,7 @@ fn by_meaning<'a>(
     store: &Store,
     model: &Model,
     returns: &'a [Return],
-) -> anyhow::Result<Vec<Asked<'a>>> {
+) -> anyhow::Result<Vec<RankedQuestion<'a>>> {
     let mut loaded = Loaded::default();
     store.load_vectors(sentence_model::NAME, &mut loaded)?;
     all(returns, |it| {
@@ -79,10 +79,10 @@ fn by_meaning<'a>(
 fn all<'a>(
     returns: &'a [Return],
     ask: impl Fn(&Return) -> anyhow::Result<foreword_core::search::Found>,
-) -> anyhow::Result<Vec<Asked<'a>>> {
+) -> anyhow::Result<Vec<RankedQuestion<'a>>> {
     let asked = returns.iter().map(|it| {
         let gold: BTreeSet<String> = it.sessions.iter().cloned().collect();
-        Asked::of("mine", &gold, || ask(it))
+        RankedQuestion::of("mine", &gold, || ask(it))
     });
     asked.collect()
 }

@@ -8,7 +8,7 @@
 use foreword_core::model::{EventKind, Millis, Payload};
 use foreword_core::store::{Batch, Replaces, Store};
 
-use super::memories::{self, Session};
+use super::memories::{self, MadeSession};
 use foreword::config::Config;
 use foreword::home::{self, Home};
 use foreword::service;
@@ -68,7 +68,7 @@ fn measured(observations: u32, events: u32) -> anyhow::Result<[f64; 2]> {
     };
     for day in (0..DAYS).rev() {
         let (number, at) = (1_000_000 + day, now - Millis::from(day) * DAY);
-        let session = Session {
+        let session = MadeSession {
             number,
             project,
             at,

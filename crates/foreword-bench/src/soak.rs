@@ -12,7 +12,7 @@ use std::time::{Duration, Instant};
 use anyhow::ensure;
 use serde_json::json;
 
-use super::agent::model::Model;
+use super::agent::model::CountingModel;
 use super::census::Census;
 use super::machine;
 use super::process::{self, pass};
@@ -59,9 +59,9 @@ pub fn run(args: &Args) -> anyhow::Result<()> {
     system::note_interrupts();
     platform::make_files_private();
     let seed = args.seed;
-    let model = Model::start()?;
+    let model = CountingModel::start()?;
     let mut trial = Trial::new(&machine::beside()?, args.sessions, OUTPUT)?;
-    trial.world.environment = environment(&model);
+    trial.sandbox.environment = environment(&model);
     let mut weather = Weather::new(&model, args.minutes, Random::new(seed));
     let mut census = Census::new();
     let rate = f64::from(args.sessions) / SECONDS_PER_EVENT;
@@ -70,18 +70,18 @@ pub fn run(args: &Args) -> anyhow::Result<()> {
         rate,
         |mark| tell(&trial, mark, seed),
         |told| {
-            weather.change(&trial.world.home)?;
-            census.take(&trial.world, told)
+            weather.change(&trial.sandbox.home)?;
+            census.take(&trial.sandbox, told)
         },
     )?;
     model.set_down(false);
     let accepted = ended.iter().filter(|(_, status)| status.success());
     trial.accepted.extend(accepted.map(|(mark, _)| mark));
     let killed = ended.iter().filter(|(_, status)| was_killed(*status));
-    trial.world.run(&["worker", "drain"])?;
+    trial.sandbox.run(&["worker", "drain"])?;
     let audit = trial.audit()?;
-    trial.world.end_worker()?;
-    let left_over = process::left_over(trial.world.home.dir(), PATIENCE);
+    trial.sandbox.end_worker()?;
+    let left_over = process::left_over(trial.sandbox.home.dir(), PATIENCE);
     if let Some(path) = &args.plot {
         let sessions = args.sessions;
         let title = format!("{sessions} sessions, kills, and outages of the model (grey)");
@@ -106,7 +106,7 @@ pub fn run(args: &Args) -> anyhow::Result<()> {
 }
 
 /// The model may cost whatever it likes.
-fn environment(model: &Model) -> Vec<(&'static str, String)> {
+fn environment(model: &CountingModel) -> Vec<(&'static str, String)> {
     let budgets = [
         ("FOREWORD_BUDGET_DAILY_USD", "1000000.0"),
         ("FOREWORD_BUDGET_SESSION_USD", "1000000.0"),
@@ -136,7 +136,7 @@ fn tell(trial: &Trial, mark: u32, seed: u64) -> anyhow::Result<(u32, ExitStatus)
 
 /// What comes over the worker.
 struct Weather<'a> {
-    model: &'a Model,
+    model: &'a CountingModel,
     random: Random,
     began: Instant,
     /// From when to when, in seconds.
@@ -147,7 +147,7 @@ struct Weather<'a> {
 }
 
 impl Weather<'_> {
-    fn new(model: &Model, minutes: f64, random: Random) -> Weather<'_> {
+    fn new(model: &CountingModel, minutes: f64, random: Random) -> Weather<'_> {
         let share = minutes * 60.0 / f64::from(OUTAGES);
         let outages = (0..OUTAGES).map(f64::from);
         Weather {

@@ -8,14 +8,14 @@ use std::sync::atomic::{AtomicBool, Ordering};
 
 /// How a child ended, and what it cost.
 #[derive(Debug, Clone, Copy)]
-pub struct Ended {
+pub struct ChildExit {
     pub status: ExitStatus,
     /// Pages that the kernel mapped for the child without reading them from disk.
     pub minor_faults: u64,
 }
 
 /// Waits for a child and returns what the kernel counted for it. The child's pipes must be closed before.
-pub fn wait_counting(child: &Child) -> io::Result<Ended> {
+pub fn wait_counting(child: &Child) -> io::Result<ChildExit> {
     let pid = i32::try_from(child.id()).map_err(|_| io::ErrorKind::InvalidInput)?;
     let mut status = 0;
     // SAFETY: all zeroes is a valid rusage; both it and the status outlive the call.
@@ -32,7 +32,7 @@ pub fn wait_counting(child: &Child) -> io::Result<Ended> {
     if ended < 0 {
         return Err(io::Error::last_os_error());
     }
-    Ok(Ended {
+    Ok(ChildExit {
         status: ExitStatus::from_raw(status),
         minor_faults: u64::try_from(usage.ru_minflt).unwrap_or(0),
     })

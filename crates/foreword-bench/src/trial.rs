@@ -2,7 +2,7 @@
 //! real hooks, and an audit that looks for every accepted event in both databases.
 //!
 //! A mark decides all of its event, so a mark that is sent again is the same event. Hooks and
-//! workers are processes of their own in a throw-away home (`world`), and end with the trial.
+//! workers are processes of their own in a throw-away home (`sandbox`), and end with the trial.
 
 use std::collections::BTreeSet;
 use std::io::Write as _;
@@ -25,8 +25,8 @@ use serde_json::{Value, json};
 use super::database::{self, Marks, Processed};
 use super::host;
 use super::process::{self, pass};
+use super::sandbox::BenchSandbox;
 use super::system;
-use super::world::World;
 use foreword::{platform, start};
 
 /// A turn has a prompt, six tool uses and a stop.
@@ -37,7 +37,7 @@ const EVENTS_PER_SESSION: u32 = 8 * EVENTS_PER_TURN;
 const LOOKS: f64 = 240.0;
 
 pub struct Trial {
-    pub world: World,
+    pub sandbox: BenchSandbox,
     /// How many sessions there are at a time.
     pub sessions: u32,
     /// Bytes of a tool's output.
@@ -55,7 +55,7 @@ const KILLED_OUTPUT: usize = 300;
 impl Trial {
     pub fn new(program: &Path, sessions: u32, output: usize) -> anyhow::Result<Trial> {
         Ok(Trial {
-            world: World::new(program)?,
+            sandbox: BenchSandbox::new(program)?,
             sessions,
             output,
             accepted: BTreeSet::new(),
@@ -67,12 +67,12 @@ impl Trial {
     /// further events. `plant` names a defect that all of its processes have.
     pub fn with_kills(program: &Path, plant: Option<&str>) -> anyhow::Result<Trial> {
         let mut trial = Trial::new(program, KILLED_SESSIONS, KILLED_OUTPUT)?;
-        let environment = &mut trial.world.environment;
+        let environment = &mut trial.sandbox.environment;
         environment.push(("FOREWORD_WORKER_BATCH_WAIT_SECONDS", "0".to_owned()));
         if let Some(plant) = plant {
             environment.push((FAULT, format!("plant:{plant}")));
         }
-        trial.world.keep_workers_away()?;
+        trial.sandbox.keep_workers_away()?;
         Ok(trial)
     }
 
@@ -91,18 +91,18 @@ impl Trial {
 
     /// Runs a command of the program, to its end or to the point at which it dies.
     pub fn run(&self, arguments: &[&str], fault: Option<&str>) -> anyhow::Result<ExitStatus> {
-        Process::start(self.command(arguments, fault))?.end()
+        ChildGuard::start(self.command(arguments, fault))?.end()
     }
 
     /// Has a worker process everything, and keeps hooks from starting another.
     pub fn drain(&self) -> anyhow::Result<()> {
-        self.world.run(&["worker", "drain"])?;
-        self.world.keep_workers_away()
+        self.sandbox.run(&["worker", "drain"])?;
+        self.sandbox.keep_workers_away()
     }
 
     /// Overwrites the first bytes of both databases.
     pub fn damage(&self) -> anyhow::Result<()> {
-        let home = &self.world.home;
+        let home = &self.sandbox.home;
         Queue::open(&home.queue(), &home.backups())?.vacuum()?;
         Store::open(&home.memory(), &home.backups())?.vacuum()?;
         for path in [home.queue(), home.memory()] {
@@ -148,11 +148,11 @@ impl Trial {
         let (place, number) = (mark % self.sessions, self.number(mark));
         let session = format!("session-{place}-{}", number / EVENTS_PER_SESSION);
         let turn = format!("{session}-prompt-{}", number / EVENTS_PER_TURN);
-        host::input(&self.world.host.project, &session, &turn, event, own)
+        host::input(&self.sandbox.host.project, &session, &turn, event, own)
     }
 
     /// Starts the hook of a session's begin or end, whose event carries no mark.
-    pub fn border(&self, hook: &str, mark: u32) -> anyhow::Result<Process> {
+    pub fn border(&self, hook: &str, mark: u32) -> anyhow::Result<ChildGuard> {
         let input = match hook {
             "context" => self.input(mark, "SessionStart", json!({"source": "startup"})),
             _ => self.input(mark, "SessionEnd", json!({"reason": "other"})),
@@ -170,13 +170,13 @@ impl Trial {
     }
 
     /// Starts the hook that sends a mark.
-    pub fn tell(&self, mark: u32, fault: Option<&str>) -> anyhow::Result<Process> {
+    pub fn tell(&self, mark: u32, fault: Option<&str>) -> anyhow::Result<ChildGuard> {
         let (hook, input) = self.event(mark);
         self.start(hook, &input, fault)
     }
 
-    fn start(&self, hook: &str, input: &str, fault: Option<&str>) -> anyhow::Result<Process> {
-        let mut process = Process::start(self.command(&[hook], fault))?;
+    fn start(&self, hook: &str, input: &str, fault: Option<&str>) -> anyhow::Result<ChildGuard> {
+        let mut process = ChildGuard::start(self.command(&[hook], fault))?;
         // A hook that was killed does not read its input.
         if let Some(mut stdin) = process.0.stdin.take() {
             let _ = stdin.write_all(input.as_bytes());
@@ -229,14 +229,14 @@ impl Trial {
 
     /// The program, armed to die at a point if one is named.
     pub fn command(&self, arguments: &[&str], fault: Option<&str>) -> Command {
-        let world = &self.world;
-        let mut command = world.command(&world.program, arguments);
+        let sandbox = &self.sandbox;
+        let mut command = sandbox.command(&sandbox.program, arguments);
         command
             .stdin(Stdio::piped())
             .stdout(Stdio::null())
             .stderr(Stdio::null());
         if let Some(point) = fault {
-            let planted = world.environment.iter().find(|(name, _)| *name == FAULT);
+            let planted = sandbox.environment.iter().find(|(name, _)| *name == FAULT);
             let planted = planted.map(|(_, plant)| format!("{plant},"));
             command.env(FAULT, planted.unwrap_or_default() + point);
         }
@@ -245,11 +245,11 @@ impl Trial {
 
     /// Kills the workers that hooks have started and waits until they are gone; returns how many.
     pub fn kill_workers(&self) -> u32 {
-        let workers = process::that_know(self.world.home.dir());
+        let workers = process::that_know(self.sandbox.home.dir());
         for &worker in &workers {
             platform::kill_group(worker);
         }
-        process::left_over(self.world.home.dir(), Duration::from_secs(1));
+        process::left_over(self.sandbox.home.dir(), Duration::from_secs(1));
         workers.len() as u32
     }
 
@@ -262,7 +262,7 @@ impl Trial {
 
     /// The same, beside what was found in other homes.
     pub fn add_to(&self, audit: &mut Audit) -> anyhow::Result<()> {
-        let home = &self.world.home;
+        let home = &self.sandbox.home;
         let queue = audit.open(Queue::look(&home.queue()))?;
         let store = audit.open(Store::look(&home.memory()))?;
         let (mut stored, mut queued) = (Marks::new(), Marks::new());
@@ -312,7 +312,7 @@ impl Drop for Trial {
     fn drop(&mut self) {
         // No worker is starting: the stamp was left by `keep_workers_away`.
         self.kill_workers();
-        start::clear_stamp(&self.world.home);
+        start::clear_stamp(&self.sandbox.home);
     }
 }
 
@@ -383,11 +383,11 @@ impl Audit {
 }
 
 /// A child of ours that does not outlive us.
-pub struct Process(Child);
+pub struct ChildGuard(Child);
 
-impl Process {
-    pub fn start(mut command: Command) -> anyhow::Result<Process> {
-        Ok(Process(command.spawn()?))
+impl ChildGuard {
+    pub fn start(mut command: Command) -> anyhow::Result<ChildGuard> {
+        Ok(ChildGuard(command.spawn()?))
     }
 
     pub fn kill(&mut self) {
@@ -404,7 +404,7 @@ impl Process {
     }
 }
 
-impl Drop for Process {
+impl Drop for ChildGuard {
     fn drop(&mut self) {
         self.kill();
         let _ = self.0.wait();

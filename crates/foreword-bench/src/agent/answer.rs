@@ -9,7 +9,7 @@ use super::super::random::Random;
 const MUCH: usize = 4_000;
 
 pub fn to(question: &str, number: u64) -> String {
-    let mut words = Words::of(question, number);
+    let mut words = QuestionWords::of(question, number);
     let mut answer = observation(&mut words);
     if text::tokens(question) > MUCH {
         answer += &observation(&mut words);
@@ -20,7 +20,7 @@ pub fn to(question: &str, number: u64) -> String {
     answer
 }
 
-fn observation(words: &mut Words<'_>) -> String {
+fn observation(words: &mut QuestionWords<'_>) -> String {
     let kinds = ["decision", "bugfix", "feature", "refactor", "discovery"];
     let kind = kinds[words.random.below(kinds.len() as u32) as usize];
     let facts = 3 + words.random.below(3);
@@ -42,7 +42,7 @@ fn observation(words: &mut Words<'_>) -> String {
     )
 }
 
-fn summary(words: &mut Words<'_>) -> String {
+fn summary(words: &mut QuestionWords<'_>) -> String {
     let fields = [
         "request",
         "investigated",
@@ -59,17 +59,17 @@ fn summary(words: &mut Words<'_>) -> String {
     )
 }
 
-/// Words of a question, in an order of its own for each question.
-struct Words<'a> {
+/// QuestionWords of a question, in an order of its own for each question.
+struct QuestionWords<'a> {
     words: Vec<&'a str>,
     random: Random,
 }
 
-impl<'a> Words<'a> {
-    fn of(question: &'a str, number: u64) -> Words<'a> {
+impl<'a> QuestionWords<'a> {
+    fn of(question: &'a str, number: u64) -> QuestionWords<'a> {
         let long = |word: &&str| (4..=12).contains(&word.len());
         let words = question.split(|it: char| !it.is_ascii_alphabetic());
-        Words {
+        QuestionWords {
             words: words.filter(long).chain(["nothing"]).collect(),
             random: Random::new(number * 2 + 1),
         }

@@ -20,7 +20,7 @@ use serde_json::{Value, json};
 use super::answer;
 
 #[derive(Debug, Clone, Default)]
-pub struct Counted {
+pub struct CallCounts {
     pub calls: u64,
     pub input: u64,
     /// Of the input, the instructions that are the same each time.
@@ -35,31 +35,31 @@ pub struct Counted {
     pub strange: u64,
 }
 
-pub struct Model {
+pub struct CountingModel {
     address: SocketAddr,
-    state: Arc<State>,
+    state: Arc<ServerState>,
 }
 
 #[derive(Default)]
-struct State {
-    counted: Mutex<Counted>,
+struct ServerState {
+    counted: Mutex<CallCounts>,
     ended: AtomicBool,
     /// Whether it is out of order.
     down: AtomicBool,
 }
 
-impl State {
-    fn counted(&self) -> MutexGuard<'_, Counted> {
+impl ServerState {
+    fn counted(&self) -> MutexGuard<'_, CallCounts> {
         self.counted.lock().unwrap_or_else(PoisonError::into_inner)
     }
 }
 
-impl Model {
-    pub fn start() -> anyhow::Result<Model> {
+impl CountingModel {
+    pub fn start() -> anyhow::Result<CountingModel> {
         let listener = TcpListener::bind("127.0.0.1:0").context("could not listen on loopback")?;
         let address = listener.local_addr()?;
-        let state = Arc::<State>::default();
-        let model = Model {
+        let state = Arc::<ServerState>::default();
+        let model = CountingModel {
             address,
             state: Arc::clone(&state),
         };
@@ -91,12 +91,12 @@ impl Model {
         self.state.down.store(down, Ordering::Relaxed);
     }
 
-    pub fn counted(&self) -> Counted {
+    pub fn counted(&self) -> CallCounts {
         self.state.counted().clone()
     }
 }
 
-impl Drop for Model {
+impl Drop for CountingModel {
     fn drop(&mut self) {
         self.state.ended.store(true, Ordering::Relaxed);
         // The listener looks up once more, and ends.
@@ -105,7 +105,7 @@ impl Drop for Model {
 }
 
 /// Requests of one connection until it is closed.
-fn serve(stream: TcpStream, state: &State) -> io::Result<()> {
+fn serve(stream: TcpStream, state: &ServerState) -> io::Result<()> {
     let mut answers = stream.try_clone()?;
     let mut requests = BufReader::new(stream);
     while let Some((path, body)) = next_request(&mut requests)? {
@@ -153,7 +153,7 @@ fn next_request(requests: &mut impl io::BufRead) -> io::Result<Option<(String, V
     Ok(Some((path, body)))
 }
 
-fn reply(question: &Value, counted: &mut Counted) -> Value {
+fn reply(question: &Value, counted: &mut CallCounts) -> Value {
     let instructions = words(&question["system"]);
     let messages = question["messages"].as_array().into_iter().flatten();
     let messages: Vec<String> = messages.map(|it| words(&it["content"])).collect();
@@ -206,7 +206,7 @@ mod tests {
 
     #[test]
     fn two_questions_on_one_connection_are_answered_and_counted() {
-        let model = Model::start().unwrap();
+        let model = CountingModel::start().unwrap();
         let mut stream = TcpStream::connect(model.address).unwrap();
         let question = json!({
             "model": "some-model",

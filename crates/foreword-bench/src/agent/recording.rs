@@ -7,14 +7,14 @@ use serde::Deserialize;
 use serde_json::Value;
 use serde_json::value::RawValue;
 
-use super::super::world::{World, captured};
+use super::super::sandbox::{BenchSandbox, captured};
 
 pub struct Recording {
-    lines: Vec<Line>,
+    lines: Vec<RecordedLine>,
 }
 
 #[derive(Deserialize)]
-struct Line {
+struct RecordedLine {
     hook: String,
     /// As the client wrote it, but for the folders.
     input: Box<RawValue>,
@@ -33,10 +33,10 @@ impl Recording {
         Ok(Recording { lines })
     }
 
-    /// The hooks in turn, and what they are told in this world.
-    pub fn lines(&self, world: &World) -> impl Iterator<Item = (&str, String)> {
+    /// The hooks in turn, and what they are told in this sandbox.
+    pub fn lines(&self, sandbox: &BenchSandbox) -> impl Iterator<Item = (&str, String)> {
         let lines = self.lines.iter();
-        lines.map(|line| (line.hook.as_str(), world.with_folders(line.input.get())))
+        lines.map(|line| (line.hook.as_str(), sandbox.with_folders(line.input.get())))
     }
 
     pub fn count(&self, hook: &str) -> usize {

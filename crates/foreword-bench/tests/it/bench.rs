@@ -4,7 +4,7 @@ use std::io::Write as _;
 use std::process::{Command, Stdio};
 
 use foreword_bench::host;
-use foreword_bench::world::World;
+use foreword_bench::sandbox::BenchSandbox;
 use foreword_core::fault::POINTS;
 use serde_json::{Value, json};
 
@@ -128,12 +128,12 @@ fn vectors_are_found_as_by_an_exact_comparison() {
 
 #[test]
 fn mine_asks_what_prompts_came_back_to_and_refuses_where_there_are_too_few() {
-    let world = World::new(&program()).unwrap();
+    let sandbox = BenchSandbox::new(&program()).unwrap();
     let session = |number: usize| {
         let tell = |hook: &str, event: &str, own: Value| {
             let (session, turn) = (format!("s{number}"), format!("s{number}-prompt"));
-            let input = host::input(&world.host.project, &session, &turn, event, own);
-            let mut command = world.command(&world.program, &[hook]);
+            let input = host::input(&sandbox.host.project, &session, &turn, event, own);
+            let mut command = sandbox.command(&sandbox.program, &[hook]);
             let mut child = command
                 .stdin(Stdio::piped())
                 .stdout(Stdio::null())
@@ -149,7 +149,7 @@ fn mine_asks_what_prompts_came_back_to_and_refuses_where_there_are_too_few() {
         };
         let prompt = json!({"prompt": "Make the token check stricter"});
         tell("new", "UserPromptSubmit", prompt);
-        let file = world.host.project.join("src/token.rs");
+        let file = sandbox.host.project.join("src/token.rs");
         let (old, new) = (
             format!("limit = {number}"),
             format!("limit = {}", number + 1),
@@ -171,11 +171,11 @@ fn mine_asks_what_prompts_came_back_to_and_refuses_where_there_are_too_few() {
     };
     let mine = || {
         let bench = env!("CARGO_BIN_EXE_foreword-bench");
-        let mut command = world.command(bench.as_ref(), &["mine", "--json"]);
+        let mut command = sandbox.command(bench.as_ref(), &["mine", "--json"]);
         command.output().unwrap()
     };
     (0..5).for_each(session);
-    world.run(&["worker", "drain"]).unwrap();
+    sandbox.run(&["worker", "drain"]).unwrap();
     let refused = mine();
     assert_eq!(refused.status.code(), Some(1));
     let why = String::from_utf8(refused.stderr).unwrap();
@@ -185,7 +185,7 @@ fn mine_asks_what_prompts_came_back_to_and_refuses_where_there_are_too_few() {
     );
 
     (5..22).for_each(session);
-    world.run(&["worker", "drain"]).unwrap();
+    sandbox.run(&["worker", "drain"]).unwrap();
     let report: Value = serde_json::from_slice(&mine().stdout).unwrap();
     let found = (&report["n"], &report["recall_any@5"]);
     assert_eq!(found, (&json!(21), &json!(1.0)), "{report}");

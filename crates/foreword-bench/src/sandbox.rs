@@ -1,7 +1,7 @@
 //! A throw-away home with a project, and the program in it.
 //!
 //! The worker here is the program's own, started and ended as a user would. It is
-//! ended when the world goes, so that a bench leaves no process and no folder.
+//! ended when the sandbox goes, so that a bench leaves no process and no folder.
 
 use std::os::unix::net::UnixDatagram;
 use std::path::{Path, PathBuf};
@@ -14,23 +14,23 @@ use foreword_core::project::{self, Rules};
 use foreword_core::queue::Queue;
 use uuid::Uuid;
 
-use super::host::Host;
+use super::host::FakeHost;
 use foreword::home::{self, Home};
 use foreword::platform::{self, Lock};
 use foreword::start;
 use foreword::start::control::wait_for_lock;
 
-pub struct World {
+pub struct BenchSandbox {
     pub program: PathBuf,
     pub home: Home,
-    pub host: Host,
+    pub host: FakeHost,
     /// What every program gets to know besides.
     pub environment: Vec<(&'static str, String)>,
     dir: tempfile::TempDir,
 }
 
-impl World {
-    pub fn new(program: &Path) -> anyhow::Result<World> {
+impl BenchSandbox {
+    pub fn new(program: &Path) -> anyhow::Result<BenchSandbox> {
         let dir = tempfile::Builder::new()
             .prefix("foreword-")
             .tempdir()
@@ -38,10 +38,10 @@ impl World {
         let project = std::fs::canonicalize(dir.path())?.join("user/work/pay");
         std::fs::create_dir_all(&project)?;
         make_repository(&project)?;
-        Ok(World {
+        Ok(BenchSandbox {
             program: program.to_owned(),
             home: Home::at(dir.path().join("user/.foreword")),
-            host: Host::new(project),
+            host: FakeHost::new(project),
             environment: Vec::new(),
             dir,
         })
@@ -67,7 +67,7 @@ impl World {
         self.dir.path().join("user")
     }
 
-    /// Recorded input, with this world's folders in it.
+    /// Recorded input, with this sandbox's folders in it.
     pub fn with_folders(&self, input: &str) -> String {
         let text = |path: &Path| path.to_string_lossy().into_owned();
         input
@@ -148,7 +148,7 @@ impl World {
     }
 }
 
-impl Drop for World {
+impl Drop for BenchSandbox {
     fn drop(&mut self) {
         // A hook may have started a worker that does not hold the lock yet.
         if self.home.start_stamp().exists() {
@@ -160,14 +160,14 @@ impl Drop for World {
 
 /// What a hook would make of an input, with the default settings.
 pub fn captured(input: &str, project: Option<&Path>) -> anyhow::Result<Event> {
-    let world = capture::World {
+    let sandbox = capture::World {
         host: &foreword_core::host::HOSTS[0],
         now: home::now(),
         event_id: Uuid::now_v7(),
         project_dir: project.map(Path::to_owned),
         rules: Rules::default(),
     };
-    match capture::capture(Hook::Save, input.as_bytes(), &world, &Settings::default()) {
+    match capture::capture(Hook::Save, input.as_bytes(), &sandbox, &Settings::default()) {
         Captured::Event(event) => Ok(*event),
         Captured::Dropped(reason) => bail!("an input of ours was dropped: {reason}"),
     }
