@@ -1,10 +1,10 @@
-//! `foreword-bench agent`: what it costs to have a model remember a working day.
+//! `foreword-bench agent`: calls and tokens that a model needs to remember a working day.
 //!
-//! A recorded session (`recording`) is told to the real hooks; the real worker asks a
+//! A recorded session (`recording`) is replayed through the real hooks; the real worker asks a
 //! model that is a server in this process (`model`), which answers in the right form
-//! (`answer`) and counts. Once the worker follows the session turn by turn, as in
-//! life, and once it comes when everything has happened. These are counts, not times:
-//! from run to run and from machine to machine they differ by a word here and there,
+//! (`answer`) and counts. There are two runs: the worker processes the session turn by turn, as
+//! in daily use, or all at once after its end. These are counts, not times:
+//! from run to run and from machine to machine they differ by some tokens,
 //! since questions hold paths and hashes. Only the worker's memory is measured (`process`).
 
 mod answer;
@@ -34,7 +34,7 @@ pub struct Args {
     /// Print JSON
     #[arg(long)]
     json: bool,
-    /// A session that `scripts/record` wrote down
+    /// A session that `scripts/record` recorded
     #[arg(long, default_value = "testdata/sessions/long.jsonl")]
     session: PathBuf,
     /// Measure another build of Foreword than the one that runs
@@ -42,7 +42,7 @@ pub struct Args {
     program: Option<PathBuf>,
 }
 
-/// What both runs should come to: its name, where a run has it, from where to where, and in words.
+/// Goals for both runs: the name, the key in a run's report, the allowed range, and the range as text.
 const GOALS: [(&str, &str, RangeInclusive<f64>, &str); 7] = [
     ("calls", "calls", 1.0..=15.0, "≤ 15"),
     ("input / kept", "input_per_kept", 0.01..=1.5, "≤ 1.5"),
@@ -53,6 +53,7 @@ const GOALS: [(&str, &str, RangeInclusive<f64>, &str); 7] = [
     ("calls when idle", "calls_when_idle", 0.0..=0.0, "0"),
 ];
 
+/// When the worker processes the session.
 #[derive(Clone, Copy, PartialEq, Eq)]
 enum WorkerTiming {
     EachTurn,
@@ -64,27 +65,27 @@ pub fn run(args: &Args) -> anyhow::Result<()> {
     platform::make_files_private();
     let program = machine::program(args.program.as_deref())?;
     let recording = Recording::read(&args.session)?;
-    let one = |worker| -> anyhow::Result<Value> {
+    let one_run = |timing| -> anyhow::Result<Value> {
         let model = CountingModel::start()?;
         let mut sandbox = BenchSandbox::new(&program.path)?;
         sandbox.environment = model.environment().into();
-        // It ends soon when idle, so that its end can be waited for.
+        // The worker ends after a second without work, so that the bench can wait for its end.
         sandbox
             .environment
             .push(("FOREWORD_WORKER_IDLE_SECONDS", "1".to_owned()));
-        live_through(&sandbox, &recording, &model, worker)
+        replay(&sandbox, &recording, &model, timing)
     };
     eprintln!("turn by turn …");
-    let turn_by_turn = one(WorkerTiming::EachTurn)?;
+    let turn_by_turn = one_run(WorkerTiming::EachTurn)?;
     eprintln!("all at once …");
-    let at_once = one(WorkerTiming::AtTheEnd)?;
+    let at_once = one_run(WorkerTiming::AtTheEnd)?;
     let met = |run: &Value, key, goal: &RangeInclusive<f64>| {
         let number: Option<f64> = Value::as_f64(&run[key]);
         number.is_some_and(|it| goal.contains(&it))
     };
-    let goals = GOALS.iter().map(|(name, key, goal, words)| {
+    let goals = GOALS.iter().map(|(name, key, goal, text)| {
         let met = met(&turn_by_turn, *key, goal) && met(&at_once, *key, goal);
-        ((*name).to_owned(), json!({"goal": words, "met": met}))
+        ((*name).to_owned(), json!({"goal": text, "met": met}))
     });
     let report = json!({
         "program": program,
@@ -100,34 +101,34 @@ pub fn run(args: &Args) -> anyhow::Result<()> {
     Ok(())
 }
 
-/// One session, from its first event until the worker is gone.
-fn live_through(
+/// Replays one session, from its first event until the worker has ended.
+fn replay(
     sandbox: &BenchSandbox,
     recording: &Recording,
     model: &CountingModel,
-    worker: WorkerTiming,
+    timing: WorkerTiming,
 ) -> anyhow::Result<Value> {
-    if worker == WorkerTiming::AtTheEnd {
+    if timing == WorkerTiming::AtTheEnd {
         sandbox.keep_workers_away()?;
     }
-    let mut seen = WorkerPeak::default();
+    let mut peak = WorkerPeak::default();
     let mut events = 0;
     for (hook, input) in recording.lines(sandbox) {
         ensure!(!system::interrupted(), "interrupted");
-        let told = spawn(sandbox.command(&sandbox.program, &[hook]), &input)?;
-        ensure!(told.success, "the hook {hook} failed");
+        let spawned = spawn(sandbox.command(&sandbox.program, &[hook]), &input)?;
+        ensure!(spawned.success, "the hook {hook} failed");
         events += 1;
-        if hook == "summary" && worker == WorkerTiming::EachTurn {
-            seen.work_off(sandbox)?;
+        if hook == "summary" && timing == WorkerTiming::EachTurn {
+            peak.process_all(sandbox)?;
         }
     }
-    seen.work_off(sandbox)?;
+    peak.process_all(sandbox)?;
 
     let counted = model.counted();
-    wait_for_its_end(sandbox)?;
-    // Nothing to do: neither a worker that waits nor one that comes up has a question.
+    wait_for_workers_end(sandbox)?;
+    // Without new events, neither an idle worker nor a starting one may ask the model.
     sandbox.start_worker()?;
-    wait_for_its_end(sandbox)?;
+    wait_for_workers_end(sandbox)?;
     let left_over = process::left_over(sandbox.home.dir(), Duration::from_secs(1));
 
     let store =
@@ -158,40 +159,40 @@ fn live_through(
         "ledger_differs_by": calls.abs_diff(counted.calls)
             + input.abs_diff(counted.input)
             + output.abs_diff(counted.output),
-        "worker_peak_kilobytes": seen.peak_kilobytes,
-        "worker_peak_mb": part(seen.peak_kilobytes * 1024, 1_000_000),
-        "processes_left_over": left_over.max(seen.children),
+        "worker_peak_kilobytes": peak.kilobytes,
+        "worker_peak_mb": part(peak.kilobytes * 1024, 1_000_000),
+        "processes_left_over": left_over.max(peak.children),
         "calls_when_idle": model.counted().calls - counted.calls,
     }))
 }
 
-/// The most that a worker had, after any of its batches.
+/// The most memory and child processes that a worker had after any of its batches.
 #[derive(Default)]
 struct WorkerPeak {
-    peak_kilobytes: u64,
+    kilobytes: u64,
     children: usize,
 }
 
 impl WorkerPeak {
-    /// Has the worker do all that waits, and looks at it before it ends.
-    fn work_off(&mut self, sandbox: &BenchSandbox) -> anyhow::Result<()> {
+    /// Has the worker process all waiting events, and measures it before it ends.
+    fn process_all(&mut self, sandbox: &BenchSandbox) -> anyhow::Result<()> {
         sandbox.drain()?;
         if let Some(pid) = Lock::holder(&sandbox.home.lock())? {
-            self.peak_kilobytes = self.peak_kilobytes.max(process::peak_kilobytes(pid));
+            self.kilobytes = self.kilobytes.max(process::peak_kilobytes(pid));
             self.children = self.children.max(process::children(pid));
         }
         Ok(())
     }
 }
 
-fn wait_for_its_end(sandbox: &BenchSandbox) -> anyhow::Result<()> {
+fn wait_for_workers_end(sandbox: &BenchSandbox) -> anyhow::Result<()> {
     wait_for_lock(&sandbox.home, |holder| holder.is_none())?;
     let holder = Lock::holder(&sandbox.home.lock())?;
     ensure!(holder.is_none(), "the idle worker does not end");
     Ok(())
 }
 
-/// How many observations are a model's.
+/// The number of observations that a model derived.
 fn by_a_model(store: &Store) -> anyhow::Result<usize> {
     let everything = Query {
         words: "",

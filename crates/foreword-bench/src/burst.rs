@@ -1,8 +1,8 @@
-//! Many hooks at once, on a home where nothing exists yet: none may fail, and
+//! Many hooks at once, in an empty home: none may fail, and
 //! every event must be stored exactly once.
 //!
-//! This goes down every road: the first hooks spool and start the worker, later
-//! ones queue, and all of them meet the worker taking in and deriving.
+//! The first hooks write to the spool and start the worker, later
+//! ones write to the queue, all while the worker takes events in and derives.
 
 use std::time::Instant;
 
@@ -23,7 +23,7 @@ pub fn run(sandbox: &mut BenchSandbox) -> anyhow::Result<Value> {
     let inputs: Vec<String> = (0..EVENTS).map(|_| sandbox.host.bash(5_000)).collect();
     let sandbox = &*sandbox;
     let start = Instant::now();
-    let tell = |inputs: &[String]| -> Vec<f64> {
+    let send = |inputs: &[String]| -> Vec<f64> {
         let inputs = inputs.iter().take_while(|_| !system::interrupted());
         let spawned =
             inputs.filter_map(|it| spawn(sandbox.command(&sandbox.program, &["save"]), it).ok());
@@ -32,7 +32,7 @@ pub fn run(sandbox: &mut BenchSandbox) -> anyhow::Result<Value> {
     };
     let times: Vec<f64> = std::thread::scope(|scope| {
         let shares = inputs.chunks(EVENTS.div_ceil(AT_ONCE));
-        let threads: Vec<_> = shares.map(|it| scope.spawn(move || tell(it))).collect();
+        let threads: Vec<_> = shares.map(|it| scope.spawn(move || send(it))).collect();
         let times = threads.into_iter().map(|it| it.join().unwrap_or_default());
         times.flatten().collect()
     });

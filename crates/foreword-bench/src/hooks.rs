@@ -1,4 +1,4 @@
-//! `foreword-bench hooks`: what a hook costs the session that waits for it.
+//! `foreword-bench hooks`: how long a session waits for a hook.
 //!
 //! A scenario is a hook, its input and the state that the worker is in. In each
 //! round `/bin/true` and the hook are spawned in turn, with the same input on
@@ -44,12 +44,12 @@ pub struct Args {
     large: bool,
 }
 
-/// What the worker does while the hooks run.
+/// The worker's state while the hooks run.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 enum WorkerState {
     Idle,
     Draining,
-    /// There is none: the hook starts one.
+    /// No worker runs: the hook starts one.
     Gone,
 }
 
@@ -57,28 +57,28 @@ struct Scenario {
     key: &'static str,
     hook: Hook,
     worker: WorkerState,
-    /// So many are made before it, in the project whose index `context` makes.
+    /// Observations that are made before the scenario, in the project that the hooks run in.
     observations: u32,
-    /// Takes only one out of so many samples.
+    /// Divides the number of samples, for slow scenarios.
     slow: u32,
-    /// The most that the percentiles may be, as a multiple of `/bin/true`. For what happens
-    /// seldom, or is as large as it is, only the median.
+    /// Upper limits of the percentiles, as multiples of `/bin/true`. Rare and large events have a
+    /// limit for the median only.
     goal: &'static [f64],
     input: fn(&mut FakeHost) -> String,
-    /// What the hook's answer begins with.
+    /// The beginning of the right answer; empty if the hook answers nothing.
     answer: &'static str,
 }
 
-/// So many events keep the worker busy for a round.
+/// Events queued for each sample, enough to keep the worker busy for a round.
 const BACKLOG_PER_SAMPLE: u32 = 20;
 
-/// So many observations take a minute to make, and a home of their own.
+/// From this many observations on, a scenario has a home of its own and runs only with `--large`.
 const LARGE: u32 = 100_000;
 
-/// What `context` answers, when it has something to say, begins so.
+/// The beginning of `context`'s answer when there are memories to show.
 const INDEX: &str = r#"{"hookSpecificOutput":{"additionalContext":"<foreword-memory"#;
 
-/// What `save` answers.
+/// The whole answer of `save`.
 pub const SAVED: &str = r#"{"continue":true,"suppressOutput":true}"#;
 
 pub fn run(args: &Args) -> anyhow::Result<()> {
@@ -115,7 +115,10 @@ pub fn run(args: &Args) -> anyhow::Result<()> {
         "scenarios": measured,
     });
     report::print("hooks", report, args.json);
-    ensure!(lossless, "the burst lost, doubled or failed something");
+    ensure!(
+        lossless,
+        "in the burst an event was lost or stored twice, or a hook failed"
+    );
     Ok(())
 }
 
@@ -146,7 +149,7 @@ fn scenarios(linkage: Linkage) -> Vec<Scenario> {
             INDEX,
         )
     };
-    // They look into the memory.
+    // Hooks that search the memory for a reminder.
     let reminding: &[f64] = &[8.0];
     use Hook::{Cleanup, FileContext, New, Save, Summary};
     use WorkerState::{Draining, Gone, Idle};
@@ -167,7 +170,7 @@ fn scenarios(linkage: Linkage) -> Vec<Scenario> {
     scenarios
 }
 
-/// One of the two that are compared: its samples, round by round.
+/// Samples of one of the two programs that are compared, round by round.
 #[derive(Default)]
 struct SpawnSamples {
     times: Rounds,
@@ -208,12 +211,12 @@ fn measure(sandbox: &mut BenchSandbox, scenario: &Scenario, args: &Args) -> anyh
         let (references, hooks) = one_round(sandbox, scenario, samples)?;
         reference.add_round(&references);
         hook.add_round(&hooks);
-        // The backlog came before this round's events: if less is left than
-        // they are, the worker had nothing else to do at some time.
+        // The backlog was queued before this round's events. If fewer events are left than this
+        // round sent, the worker finished the backlog and was idle for a while.
         if scenario.worker == WorkerState::Draining
             && service::waiting(&sandbox.home) <= u64::from(samples)
         {
-            note = Some("the worker was done before the round was");
+            note = Some("the worker finished its backlog before the round ended");
         }
     }
     let ratio = |percent| hook.times.ratio(percent, &reference.times, percent);
@@ -230,14 +233,14 @@ fn measure(sandbox: &mut BenchSandbox, scenario: &Scenario, args: &Args) -> anyh
         "hook_ms": hook.times.percentiles(),
         "reference_ms": reference.times.percentiles(),
         "ratio": by_percentile(ratio),
-        // What is left when only the hook is slow.
+        // Ratio to the reference's median: unlike `ratio`, a slow reference cannot hide a slow hook.
         "ratio_to_reference_p50": by_percentile(|it| hook.times.ratio(it, &reference.times, 50)),
         "minor_faults": percentile(&hook.minor_faults, 50),
         "minor_faults_least": hook.minor_faults.iter().min(),
         "reference_minor_faults": percentile(&reference.minor_faults, 50),
         "goal": by_percentile(goal),
         "met": PERCENTILES.iter().all(met),
-        // What a reader must know to trust the numbers.
+        // A reason to doubt the numbers, if there is one.
         "note": note,
         "raw": rounds
             .map(|it| json!({"reference_us": reference.raw(it), "hook_us": hook.raw(it)}))
@@ -265,8 +268,8 @@ fn one_round(
         let input = (scenario.input)(&mut sandbox.host);
         let arguments = &[scenario.hook.name()];
         let reference = || spawn(sandbox.command(REFERENCE.as_ref(), arguments), &input);
-        // Whatever the last hook left running (a worker that looks at the queue)
-        // must not always fall on the same side.
+        // Work that the last hook caused (a worker reading the queue) must not always
+        // slow down the same side, so the two take turns at going first.
         let first = number % 2 == 0;
         references.extend(first.then(reference).transpose()?);
         hooks.push(hook(sandbox, scenario, &input)?);
@@ -283,7 +286,7 @@ fn hook(sandbox: &BenchSandbox, scenario: &Scenario, input: &str) -> anyhow::Res
         answer.starts_with(scenario.answer) && answer.is_empty() == scenario.answer.is_empty();
     ensure!(
         spawned.success && right,
-        "{}: a hook answered wrongly: “{answer}”",
+        "{}: a hook gave a wrong answer: “{answer}”",
         scenario.key
     );
     if scenario.worker == WorkerState::Gone {

@@ -6,14 +6,15 @@
 //! something on another machine. A bench gathers data, and `report` prints it. The program that is
 //! measured is the `foreword` beside this one (`machine`).
 //!
-//! `agent` counts what the memory agent costs, with a model that is a server here. `search` measures
-//! the speed of search (a picture: `plot`; the MCP server's memory: `server`; by meaning: `hybrid`), `vectors` that
-//! of search by meaning, `retrieval` what is found, `size` the disk space of a year.
+//! `agent` counts the calls and tokens of the memory agent; its model is a server in this process.
+//! `search` measures the speed of search (`plot` draws it, `server` measures the MCP server's memory,
+//! `hybrid` search by meaning), `vectors` the vector index alone, `retrieval` and `mine` the quality
+//! of the results, `size` the disk space of a year.
 //!
-//! Three more look at what holds when things go wrong: `crash` kills processes, `load` sends more
-//! events than anybody would, `soak` does everything for a while. They and the crash tests share
-//! `trial`, the one harness for killing and auditing, and `census`. Rows that the store has no
-//! function for are read by `database`.
+//! Three more test reliability: `crash` kills processes, `load` sends many events a second, `soak`
+//! combines sessions, kills and outages. They and the crash tests share `trial`, which starts, kills
+//! and audits; `load` and `soak` also use `census`, which samples processes, memory and files.
+//! `database` reads rows that the store has no function for.
 
 pub mod agent;
 mod burst;
@@ -56,23 +57,23 @@ pub struct Args {
 
 #[derive(Subcommand)]
 enum Bench {
-    /// The hooks: their time from spawn to exit, and 32 of them at once
+    /// Hooks: their time from spawn to exit, and 32 of them at once
     Hooks(hooks::Args),
-    /// The memory agent: what a recorded session costs with a model that counts
+    /// The memory agent: calls and tokens for a recorded session
     Agent(agent::Args),
-    /// Search: its time on made-up memories, beside FTS5's own ranking
+    /// Search: its time on made-up memories, compared with FTS5's own ranking
     Search(search::Args),
-    /// Search: whether it finds what answers a question, on a benchmark's data
+    /// Search: whether it finds the sessions that answer a benchmark's questions
     Retrieval(retrieval::Args),
     /// Search by meaning: loading, finding and making vectors
     Vectors(vectors::Args),
-    /// Search: whether it finds, in your own memory, what later prompts came back to
+    /// Search in your own memory: whether a prompt finds the earlier sessions with the same files
     Mine(mine::Args),
-    /// Kills hooks and workers, and looks whether anything is lost, doubled or stuck
+    /// Kills hooks and workers, then checks that no event is lost, stored twice or stuck
     Crash(crash::Args),
-    /// Many events a second for a while: what hooks take, and what the worker
+    /// Many events a second for some minutes: times of hooks, memory and files of the worker
     Load(load::Args),
-    /// Sessions, kills and outages for a while: processes, memory, files and disk
+    /// Sessions, kills and outages for some minutes: processes, memory, files and disk
     Soak(soak::Args),
     /// How large the data directory gets in a year of heavy use
     Size(size::Args),

@@ -2,8 +2,8 @@
 //!
 //! The data is a file of questions, one JSON object a line, each with its own haystack
 //! of sessions. All of them go into one fresh memory on disk, a project for each
-//! question, as prompts; then each question is searched for in its project: by words, by
-//! vectors alone if the model is installed, and as `search` does, by both.
+//! question, as prompts; then each question is a query in its project: by words, by
+//! vectors alone if the model is installed, and by both as the command `search` does.
 
 use std::collections::{BTreeMap, BTreeSet, HashMap};
 use std::path::PathBuf;
@@ -31,7 +31,7 @@ pub struct Args {
     /// Questions and their sessions: {"id", "type", "question", "gold": [session id], "sessions": [{"id", "date", "text"}]} a line
     #[arg(long, value_name = "FILE")]
     data: PathBuf,
-    /// By words alone
+    /// Search by words alone
     #[arg(long)]
     no_model: bool,
     /// Keep the memory with its vectors in this folder, and use the one that is there
@@ -59,8 +59,8 @@ struct DataSession {
     text: String,
 }
 
-/// Where the gold sessions of a question stand among the found ones, from 0, and how long
-/// it took to find them.
+/// A question's result: the ranks of its gold sessions among the found ones, from 0, and the time
+/// of the search.
 pub struct RankedQuestion<'a> {
     kind: &'a str,
     gold: usize,
@@ -68,9 +68,9 @@ pub struct RankedQuestion<'a> {
     took: Duration,
 }
 
-/// A session is stored as prompts of about this size: a whole turn, or several short ones.
+/// The size of the prompts that a session is stored as: a whole turn, or several short ones.
 const PROMPT_CHARACTERS: usize = 2_000;
-/// A session can be hit in several of its prompts: enough for ten different ones.
+/// Hits for each query; several may be of one session, and ten sessions are wanted.
 const HITS: u32 = 100;
 
 pub fn run(args: &Args) -> anyhow::Result<()> {
@@ -79,7 +79,7 @@ pub fn run(args: &Args) -> anyhow::Result<()> {
     let questions = serde_json::Deserializer::from_slice(&data)
         .into_iter()
         .collect::<Result<Vec<DataQuestion>, _>>()
-        .context("the data has not the shape that `--help` shows")?;
+        .context("the data does not have the fields that `--help` shows")?;
     let dir = tempfile::Builder::new()
         .prefix("foreword-bench-")
         .tempdir()?;
@@ -138,7 +138,7 @@ pub fn run(args: &Args) -> anyhow::Result<()> {
     Ok(())
 }
 
-/// As JSON, or the figures beside those of words alone.
+/// Prints the report as JSON, or as lines with the figures of words alone beside them.
 pub fn print(report: &Map<String, Value>, as_json: bool) {
     if as_json {
         println!("{:#}", Value::from(report.clone()));
@@ -153,7 +153,7 @@ pub fn print(report: &Map<String, Value>, as_json: bool) {
     }
 }
 
-/// What both find, what words alone do, and how often one was better than the other.
+/// The figures of both kinds of search, and how often each ranked a question better.
 pub fn compared(
     fused: &[RankedQuestion<'_>],
     by_words: &[RankedQuestion<'_>],
@@ -186,7 +186,7 @@ pub fn report(asked: &[RankedQuestion<'_>]) -> Map<String, Value> {
     report
 }
 
-/// As the worker does, but on two threads and with a word on how far it is.
+/// Embeds everything as the worker does, but on two threads, and prints its progress.
 pub fn embed(store: &mut Store, model: &Model) -> anyhow::Result<()> {
     loop {
         let items = store.unembedded(sentence_model::NAME, 1_000)?;
@@ -282,7 +282,7 @@ fn host_session_id(question: &DataQuestion, session: &str) -> String {
     format!("{}/{session}", question.id)
 }
 
-/// `2023/05/26 (Fri) 04:41`, as far as the day.
+/// The day of a date such as `2023/05/26 (Fri) 04:41`.
 fn date(text: &str) -> Option<Millis> {
     let day = text.split(' ').next()?.replace('/', "-");
     let date: jiff::civil::Date = day.parse().ok()?;
@@ -309,7 +309,7 @@ fn query(question: &DataQuestion) -> Query<'_> {
     }
 }
 
-/// The nearest records alone, which `search` never goes by.
+/// Ranks all items of the project by the distance of their vectors alone.
 fn by_vectors(
     store: &Store,
     vectors: &Vectors,
@@ -334,7 +334,7 @@ fn by_vectors(
 }
 
 impl<'a> RankedQuestion<'a> {
-    /// Asks, and looks for sessions with these ids of the host's.
+    /// Runs a search and finds the ranks of the gold sessions, given by the host's ids.
     pub fn of(
         kind: &'a str,
         gold: &BTreeSet<String>,

@@ -1,4 +1,4 @@
-//! System calls that only benches make: what a child cost, and a note of Ctrl-C.
+//! System calls that only benches make: waiting for a child with its page faults, and handling Ctrl-C.
 #![expect(unsafe_code, reason = "system calls that std does not offer")]
 
 use std::io;
@@ -6,7 +6,7 @@ use std::os::unix::process::ExitStatusExt as _;
 use std::process::{Child, ExitStatus};
 use std::sync::atomic::{AtomicBool, Ordering};
 
-/// How a child ended, and what it cost.
+/// How a child ended, and its page faults.
 #[derive(Debug, Clone, Copy)]
 pub struct ChildExit {
     pub status: ExitStatus,
@@ -40,8 +40,8 @@ pub fn wait_counting(child: &Child) -> io::Result<ChildExit> {
 
 static INTERRUPTED: AtomicBool = AtomicBool::new(false);
 
-/// From here on Ctrl-C only sets a flag, and a closed pipe is an error like others: a bench has
-/// processes to end and folders to remove first.
+/// Makes Ctrl-C only set a flag, and a closed pipe an ordinary error: a bench must end its processes
+/// and remove its folders first.
 pub fn note_interrupts() {
     extern "C" fn note(_signal: libc::c_int) {
         INTERRUPTED.store(true, Ordering::Relaxed);
@@ -54,7 +54,7 @@ pub fn note_interrupts() {
     }
 }
 
-/// Whether someone asked this process to end since `note_interrupts`.
+/// Whether Ctrl-C or SIGTERM arrived since `note_interrupts`.
 pub fn interrupted() -> bool {
     INTERRUPTED.load(Ordering::Relaxed)
 }

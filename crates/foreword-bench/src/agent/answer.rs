@@ -1,17 +1,17 @@
-//! What the scripted model says: well-formed observations of words that the question
-//! holds, so that no two are alike, and as long as a model's are.
+//! Answers of the counting model: well-formed observations made of the question's own words,
+//! so that no two are alike, and as long as a real model's.
 
 use foreword_core::text;
 
 use super::super::random::Random;
 
-/// A question of more than so many tokens is worth a second observation.
-const MUCH: usize = 4_000;
+/// The number of tokens above which a question gets a second observation.
+const LONG_QUESTION: usize = 4_000;
 
 pub fn to(question: &str, number: u64) -> String {
     let mut words = QuestionWords::of(question, number);
     let mut answer = observation(&mut words);
-    if text::tokens(question) > MUCH {
+    if text::tokens(question) > LONG_QUESTION {
         answer += &observation(&mut words);
     }
     if question.contains("<summary>") {
@@ -59,7 +59,7 @@ fn summary(words: &mut QuestionWords<'_>) -> String {
     )
 }
 
-/// QuestionWords of a question, in an order of its own for each question.
+/// The words of a question, drawn at random; each question has a seed of its own.
 struct QuestionWords<'a> {
     words: Vec<&'a str>,
     random: Random,
@@ -100,7 +100,7 @@ mod tests {
     }
 
     #[test]
-    fn who_asks_for_a_summary_gets_one() {
+    fn a_question_that_asks_for_a_summary_gets_one() {
         assert!(!to("What happened?", 0).contains("<summary>"));
         let answer = to("Add a <summary> of it.", 0);
         for field in [

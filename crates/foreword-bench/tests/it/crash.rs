@@ -2,7 +2,7 @@
 //! stays claimed.
 //!
 //! The process kills itself at an instruction that `FOREWORD_FAULT` names, so a scenario is the
-//! same every time. Kills at random moments are the task of `foreword-bench crash` (`bench`).
+//! same every time. `foreword-bench crash` kills at random moments (`bench`).
 
 use std::os::unix::process::ExitStatusExt as _;
 use std::process::ExitStatus;
@@ -16,15 +16,15 @@ use rusqlite::{Connection, OpenFlags};
 
 use crate::program;
 
-/// A home, three sessions in it, and what was accepted of what they sent.
+/// A trial with three sessions, and the model that its worker asks.
 struct Scene {
     trial: Trial,
-    /// The worker is offline if there is none.
+    /// Kept running while the scene lasts; none if the worker works offline.
     _model: Option<CountingModel>,
 }
 
 impl Scene {
-    /// No worker has been here: events go to the spool.
+    /// No worker has run yet: events go to the spool.
     fn fresh() -> Scene {
         Scene {
             trial: Trial::with_kills(&program(), None).unwrap(),
@@ -32,14 +32,14 @@ impl Scene {
         }
     }
 
-    /// The databases are there: events go to the queue.
+    /// A worker has made the databases: events go to the queue.
     fn settled() -> Scene {
         let scene = Scene::fresh();
         scene.trial.drain().unwrap();
         scene
     }
 
-    /// The worker asks a model, and the model answers.
+    /// The worker asks a model.
     fn asking() -> Scene {
         let mut scene = Scene::settled();
         let model = CountingModel::start().unwrap();
@@ -86,7 +86,7 @@ fn assert_killed(status: ExitStatus, fault: &str) {
     assert_eq!(status.signal(), Some(9), "{fault}");
 }
 
-/// Kills at a point, and looks at what is left before and after the next worker.
+/// Kills a process at a point, then checks the events after the next worker.
 fn visit(point: &str) {
     match point {
         "hook:before-insert" => a_hook_dies(Scene::settled(), point, Written::No),
@@ -133,7 +133,7 @@ fn a_hook_dies(mut scene: Scene, point: &str, written: Written) {
     scene.expect_intact(point);
     assert_eq!(scene.is_stored(mark), written == Written::Yes, "{point}");
 
-    let again = scene.trial.tell(mark, None).unwrap().end().unwrap();
+    let again = scene.trial.start_marked(mark, None).unwrap().end().unwrap();
     assert!(again.success());
     scene.trial.accepted.insert(mark);
     scene.expect_intact("the host sent the same event again");
