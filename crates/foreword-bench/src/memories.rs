@@ -118,9 +118,9 @@ impl MadeSession<'_> {
         let kinds = ObservationType::ALL;
         // Texts of the same length would often have the same score.
         let length = 20 + speech.random.below(40);
+        let seed = format!("filled-{number}");
+        let kind = kinds[(self.number + number) as usize % kinds.len()];
         Observation {
-            seed: format!("filled-{number}"),
-            kind: kinds[(self.number + number) as usize % kinds.len()],
             title: speech.words(7),
             subtitle: speech.words(10),
             facts: (0..3).map(|_| speech.words(10)).collect(),
@@ -133,10 +133,9 @@ impl MadeSession<'_> {
                 mtime: Some(self.at),
                 hash: None,
             }],
-            origin: Origin::Agent,
-            agent_id: None,
             events: vec![event.id],
             at: event.at,
+            ..Observation::blank(seed, kind, Origin::Agent)
         }
     }
 }
