@@ -112,14 +112,14 @@ fn load(store: &Store) -> anyhow::Result<f64> {
     Ok(median(&times))
 }
 
-/// Gives every record a vector in no direction.
+/// Gives every chunk a vector in no direction.
 fn make_up(store: &mut Store) -> anyhow::Result<()> {
     let mut random = Random::new(1);
     loop {
         let items = store.unembedded(sentence_model::NAME, 4096)?;
         let made = items.into_iter().map(|it| {
             let vectors = it
-                .records
+                .chunks
                 .iter()
                 .map(|_| near(&mut random, &[0.0; DIMENSIONS], 1.0))
                 .collect();

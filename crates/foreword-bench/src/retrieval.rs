@@ -189,13 +189,13 @@ pub fn embed(store: &mut Store, model: &Model) -> anyhow::Result<()> {
         let items = store.unembedded(sentence_model::NAME, 1_000)?;
         let texts: Vec<&str> = items
             .iter()
-            .flat_map(|it| &it.records)
+            .flat_map(|it| &it.chunks)
             .map(String::as_str)
             .collect();
         let mut vectors = model.embed_all(&texts, 2).into_iter();
         let made: Vec<_> = items
             .into_iter()
-            .map(|it| (vectors.by_ref().take(it.records.len()).collect(), it))
+            .map(|it| (vectors.by_ref().take(it.chunks.len()).collect(), it))
             .map(|(vectors, it)| (it, vectors))
             .collect();
         if made.is_empty() {
