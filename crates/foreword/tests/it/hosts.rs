@@ -1,4 +1,4 @@
-//! A host's own names stand in its folder only: the next host is a folder and a row.
+//! The names of a host's events, tools and files occur in its own folder only.
 
 use std::path::{Path, PathBuf};
 
@@ -57,7 +57,7 @@ const NAMES: &[&str] = &[
     "ExitPlanMode",
 ];
 
-/// Our own kinds of events have some of the names, and so has one variable of ours.
+/// Names that are allowed: our own kinds of events and one variable have them too.
 const OURS: &[&str] = &[
     "EventKind::SessionStart",
     "EventKind::StopFailure",
