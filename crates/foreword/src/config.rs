@@ -19,41 +19,41 @@ const DEFAULTS: &str = include_str!("default.toml");
 #[derive(Debug, Clone, PartialEq, Deserialize)]
 pub struct Config {
     pub provider: String,
-    pub claude: Claude,
-    pub anthropic: Anthropic,
-    pub openai: OpenAi,
-    pub model: Model,
-    pub budget: Budget,
-    pub worker: Worker,
-    pub capture: Capture,
-    pub show: Show,
-    pub project: Project,
-    pub backup: Backup,
-    pub notes: Notes,
-    pub retention: Retention,
+    pub claude: ClaudeSection,
+    pub anthropic: AnthropicSection,
+    pub openai: OpenAiSection,
+    pub model: ModelSection,
+    pub budget: BudgetSection,
+    pub worker: WorkerSection,
+    pub capture: CaptureSection,
+    pub show: ShowSection,
+    pub project: ProjectSection,
+    pub backup: BackupSection,
+    pub notes: NotesSection,
+    pub retention: RetentionSection,
 }
 
 #[derive(Debug, Clone, PartialEq, Eq, Deserialize)]
-pub struct Claude {
+pub struct ClaudeSection {
     pub command: String,
     pub model: String,
 }
 
 #[derive(Debug, Clone, PartialEq, Eq, Deserialize)]
-pub struct Anthropic {
+pub struct AnthropicSection {
     pub base_url: String,
     pub model: String,
 }
 
 #[derive(Debug, Clone, PartialEq, Eq, Deserialize)]
-pub struct OpenAi {
+pub struct OpenAiSection {
     pub base_url: String,
     pub model: String,
 }
 
 /// What holds for every provider that has a model.
 #[derive(Debug, Clone, PartialEq, Eq, Deserialize)]
-pub struct Model {
+pub struct ModelSection {
     pub timeout_seconds: u32,
     pub answer_max_tokens: u32,
     pub batch_max_tokens: u32,
@@ -63,7 +63,7 @@ pub struct Model {
 }
 
 #[derive(Debug, Clone, PartialEq, Deserialize)]
-pub struct Budget {
+pub struct BudgetSection {
     pub daily_usd: f64,
     pub session_usd: f64,
     pub daily_tokens: u64,
@@ -71,14 +71,14 @@ pub struct Budget {
 }
 
 #[derive(Debug, Clone, PartialEq, Eq, Deserialize)]
-pub struct Worker {
+pub struct WorkerSection {
     pub idle_seconds: u32,
     pub batch_max: u32,
     pub batch_wait_seconds: u32,
 }
 
 #[derive(Debug, Clone, PartialEq, Eq, Deserialize)]
-pub struct Capture {
+pub struct CaptureSection {
     pub boring_tools: Vec<String>,
     pub exclude_projects: Vec<String>,
     pub exclude_paths: Vec<String>,
@@ -89,16 +89,16 @@ pub struct Capture {
 
 /// What an agent is told unasked.
 #[derive(Debug, Clone, PartialEq, Eq, Deserialize)]
-pub struct Show {
+pub struct ShowSection {
     pub index: bool,
     pub prompts: bool,
     pub files: bool,
     pub within_ms: u64,
 }
 
-impl Default for Show {
-    fn default() -> Show {
-        Show {
+impl Default for ShowSection {
+    fn default() -> ShowSection {
+        ShowSection {
             index: true,
             prompts: true,
             files: true,
@@ -108,31 +108,31 @@ impl Default for Show {
 }
 
 #[derive(Debug, Clone, PartialEq, Eq, Deserialize)]
-pub struct Project {
+pub struct ProjectSection {
     pub separate_worktrees: bool,
 }
 
 #[derive(Debug, Clone, PartialEq, Eq, Deserialize)]
-pub struct Backup {
+pub struct BackupSection {
     pub daily: usize,
     pub weekly: usize,
 }
 
-impl Backup {
+impl BackupSection {
     pub fn kept(&self) -> Kept {
-        let Backup { daily, weekly } = *self;
+        let BackupSection { daily, weekly } = *self;
         Kept { daily, weekly }
     }
 }
 
 #[derive(Debug, Clone, PartialEq, Eq, Deserialize)]
-pub struct Notes {
+pub struct NotesSection {
     pub master_max_tokens: usize,
     pub auto_synthesize_after: u32,
 }
 
 #[derive(Debug, Clone, PartialEq, Eq, Deserialize)]
-pub struct Retention {
+pub struct RetentionSection {
     pub events_days: u32,
 }
 
@@ -192,7 +192,7 @@ impl Config {
         let from_file = single_changes(file).into_iter().map(|change| {
             let of_money = change.as_ref().map_or(true, may_be_of_money);
             let change = move |settings: &mut Table| merge(settings, change?, "");
-            (of_money, Box::new(change) as Change)
+            (of_money, Box::new(change) as SettingChange)
         });
         let from_environment = environment.iter().cloned().map(|variable| {
             let of_money = ["FOREWORD_PROVIDER", "FOREWORD_BUDGET_"]
@@ -200,7 +200,7 @@ impl Config {
                 .any(|start| variable.0.starts_with(start));
             let change =
                 move |settings: &mut Table| override_from(settings, &vec![variable], "FOREWORD_");
-            (of_money, Box::new(change) as Change)
+            (of_money, Box::new(change) as SettingChange)
         });
         for (of_money, change) in from_file.chain(from_environment) {
             let mut changed = settings.clone();
@@ -245,7 +245,7 @@ impl Config {
                 config.provider
             );
         }
-        let Budget {
+        let BudgetSection {
             daily_usd,
             session_usd,
             ..
@@ -265,7 +265,7 @@ impl Config {
 }
 
 /// One step from the defaults to what the user wants.
-type Change = Box<dyn FnOnce(&mut Table) -> anyhow::Result<()>>;
+type SettingChange = Box<dyn FnOnce(&mut Table) -> anyhow::Result<()>>;
 
 fn defaults() -> Table {
     DEFAULTS.parse().expect("default.toml is valid")
@@ -330,7 +330,7 @@ fn environment() -> Environment {
 #[derive(Debug, Clone, Default, PartialEq, Eq)]
 pub struct HookSettings {
     pub capture: capture::Settings,
-    pub show: Show,
+    pub show: ShowSection,
     pub separate_worktrees: bool,
 }
 
@@ -386,8 +386,8 @@ fn exclusions_hold(text: &str) -> bool {
         })
 }
 
-impl From<Capture> for capture::Settings {
-    fn from(capture: Capture) -> capture::Settings {
+impl From<CaptureSection> for capture::Settings {
+    fn from(capture: CaptureSection) -> capture::Settings {
         capture::Settings {
             boring_tools: capture.boring_tools,
             exclude_projects: capture

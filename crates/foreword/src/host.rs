@@ -42,7 +42,7 @@ pub struct Client {
     pub plugin: &'static str,
 
     /// The file that lists MCP servers beside a settings file.
-    pub servers: fn(&Place) -> anyhow::Result<PathBuf>,
+    pub servers: fn(&SettingsPlace) -> anyhow::Result<PathBuf>,
     /// Which server is listed under our name.
     pub listed: fn(&str) -> anyhow::Result<Listed>,
     /// Lists our server once, as this program.
@@ -94,16 +94,16 @@ impl Eq for Client {}
 
 /// Whose settings an install changes.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub enum Scope {
+pub enum InstallScope {
     User,
     Project,
 }
 
 /// A settings file of a host.
 #[derive(Debug, Clone, PartialEq, Eq)]
-pub struct Place {
+pub struct SettingsPlace {
     pub client: &'static Client,
-    pub scope: Scope,
+    pub scope: InstallScope,
     pub settings: PathBuf,
 }
 
@@ -146,10 +146,10 @@ impl Client {
         named(host.name).unwrap_or(&CLIENTS[0])
     }
 
-    pub fn user_place(&'static self) -> anyhow::Result<Place> {
-        Ok(Place {
+    pub fn user_place(&'static self) -> anyhow::Result<SettingsPlace> {
+        Ok(SettingsPlace {
             client: self,
-            scope: Scope::User,
+            scope: InstallScope::User,
             settings: std::path::absolute((self.user_settings)()?)?,
         })
     }
@@ -180,12 +180,12 @@ impl Client {
     }
 }
 
-impl Place {
+impl SettingsPlace {
     /// The name of the file in which install records what it did here.
     pub fn mark(&self) -> String {
         match self.scope {
-            Scope::User => format!("{USER_MARK}{}.json", hash(&self.settings)),
-            Scope::Project => project_mark(&self.settings),
+            InstallScope::User => format!("{USER_MARK}{}.json", hash(&self.settings)),
+            InstallScope::Project => project_mark(&self.settings),
         }
     }
 }

@@ -14,9 +14,11 @@ use std::path::{Path, PathBuf};
 
 use anyhow::{Context as _, bail};
 
-use crate::host::{self, Client, Listed, Place, Scope, is_called_foreword, is_same_file};
+use crate::host::{
+    self, Client, InstallScope, Listed, SettingsPlace, is_called_foreword, is_same_file,
+};
 pub use file::SettingsFile;
-use record::Record;
+use record::InstallRecord;
 
 /// Whether a host's settings run this program.
 #[derive(Debug, Clone, PartialEq, Eq)]
@@ -28,7 +30,7 @@ pub enum Connection {
 }
 
 /// The settings file of the project that the current directory is in.
-pub fn project_place(client: &'static Client) -> anyhow::Result<Place> {
+pub fn project_place(client: &'static Client) -> anyhow::Result<SettingsPlace> {
     let dir = std::env::current_dir().context("the current directory is gone")?;
     let place = foreword_core::project::resolve(&dir, &crate::home::project_rules(false));
     let settings = client.settings_of(&place.root.unwrap_or(dir));
@@ -40,9 +42,9 @@ pub fn project_place(client: &'static Client) -> anyhow::Result<Place> {
     {
         return Ok(user);
     }
-    Ok(Place {
+    Ok(SettingsPlace {
         client,
-        scope: Scope::Project,
+        scope: InstallScope::Project,
         settings,
     })
 }
@@ -86,9 +88,9 @@ pub fn connect(
 pub fn without_us(
     client: &Client,
     settings: &str,
-    record: Option<&Record>,
+    record: Option<&InstallRecord>,
 ) -> anyhow::Result<Option<String>> {
-    let original = record.and_then(Record::original);
+    let original = record.and_then(InstallRecord::original);
     if let Some(original) = &original
         && record.is_some_and(|record| record.written == settings)
     {
@@ -123,15 +125,15 @@ pub fn connection(client: &Client, settings: &str, program: &Path) -> anyhow::Re
 }
 
 /// The list of MCP servers that goes with a settings file.
-pub fn servers(settings: &Place) -> anyhow::Result<Place> {
-    Ok(Place {
+pub fn servers(settings: &SettingsPlace) -> anyhow::Result<SettingsPlace> {
+    Ok(SettingsPlace {
         settings: std::path::absolute((settings.client.servers)(settings)?)?,
         ..settings.clone()
     })
 }
 
 /// The server that is listed beside these settings under our name.
-pub fn listed(settings: &Place) -> anyhow::Result<Listed> {
+pub fn listed(settings: &SettingsPlace) -> anyhow::Result<Listed> {
     let list = servers(settings)?;
     let file = SettingsFile::read(&list.settings, list.scope)?;
     (settings.client.listed)(&file.text.unwrap_or_default())
@@ -141,7 +143,7 @@ pub fn listed(settings: &Place) -> anyhow::Result<Listed> {
 pub fn unlisted(
     client: &Client,
     list: &str,
-    record: Option<&Record>,
+    record: Option<&InstallRecord>,
 ) -> anyhow::Result<Option<String>> {
     let rest = (client.remove_server)(list)?;
     Ok((!(record.is_some() && host::is_empty(&rest)?)).then_some(rest))

@@ -49,16 +49,16 @@ pub fn run() -> anyhow::Result<()> {
 }
 
 async fn serve() -> anyhow::Result<()> {
-    match Server.serve(rmcp::transport::io::stdio_pipes()).await {
+    match McpServer.serve(rmcp::transport::io::stdio_pipes()).await {
         Ok(running) => running.waiting().await.map(drop).map_err(Into::into),
         Err(ServerInitializeError::ConnectionClosed(_)) => Ok(()),
         Err(error) => Err(error).context("the client did not begin as MCP asks for"),
     }
 }
 
-struct Server;
+struct McpServer;
 
-impl ServerHandler for Server {
+impl ServerHandler for McpServer {
     fn get_info(&self) -> ServerConfig {
         let capabilities = ServerCapabilities::builder().enable_tools().build();
         InitializeResult::new(capabilities)
@@ -95,7 +95,7 @@ impl ServerHandler for Server {
     }
 }
 
-type Call = fn(JsonObject) -> anyhow::Result<String>;
+type ToolFunction = fn(JsonObject) -> anyhow::Result<String>;
 
 /// All tools; the first ones are wanted in every session, so the host is told to have them at hand.
 fn all_tools() -> Vec<Tool> {
@@ -129,7 +129,7 @@ fn all_tools() -> Vec<Tool> {
     ]
 }
 
-fn call(name: &str) -> Option<Call> {
+fn call(name: &str) -> Option<ToolFunction> {
     Some(match name {
         "search" => |arguments| tools::search(&reader()?, &parse(arguments)?),
         "get_observations" => |arguments| tools::get_observations(&reader()?, &parse(arguments)?),

@@ -12,28 +12,30 @@ use crate::home::Home;
 
 /// What can be switched off.
 #[derive(Debug, Clone, PartialEq, Eq)]
-pub enum Scope {
+pub enum SwitchScope {
     Everywhere,
     Project(String),
     Session(String),
 }
 
-impl Scope {
+impl SwitchScope {
     fn line(&self) -> String {
         match self {
-            Scope::Everywhere => "everywhere".to_owned(),
+            SwitchScope::Everywhere => "everywhere".to_owned(),
             // Quoted as JSON: a folder's name may hold anything, a line's end too.
-            Scope::Project(key) => format!("project {}", serde_json::Value::from(key.as_str())),
-            Scope::Session(id) => format!("session {}", serde_json::Value::from(id.as_str())),
+            SwitchScope::Project(key) => {
+                format!("project {}", serde_json::Value::from(key.as_str()))
+            }
+            SwitchScope::Session(id) => format!("session {}", serde_json::Value::from(id.as_str())),
         }
     }
 
-    fn parse(line: &str) -> Option<Scope> {
+    fn parse(line: &str) -> Option<SwitchScope> {
         let quoted = |text| serde_json::from_str(text).ok();
         match line.split_once(' ') {
-            None if line == "everywhere" => Some(Scope::Everywhere),
-            Some(("project", key)) => quoted(key).map(Scope::Project),
-            Some(("session", id)) => quoted(id).map(Scope::Session),
+            None if line == "everywhere" => Some(SwitchScope::Everywhere),
+            Some(("project", key)) => quoted(key).map(SwitchScope::Project),
+            Some(("session", id)) => quoted(id).map(SwitchScope::Session),
             _ => None,
         }
     }
@@ -41,12 +43,12 @@ impl Scope {
 
 /// Everything that is switched off.
 #[derive(Debug, Default, PartialEq, Eq)]
-pub struct Switches(Vec<Scope>);
+pub struct Switches(Vec<SwitchScope>);
 
 impl Switches {
     pub fn read(home: &Home) -> Switches {
         let text = std::fs::read_to_string(path(home)).unwrap_or_default();
-        Switches(text.lines().filter_map(Scope::parse).collect())
+        Switches(text.lines().filter_map(SwitchScope::parse).collect())
     }
 
     pub fn is_empty(&self) -> bool {
@@ -54,24 +56,24 @@ impl Switches {
     }
 
     pub fn everywhere(&self) -> bool {
-        self.0.contains(&Scope::Everywhere)
+        self.0.contains(&SwitchScope::Everywhere)
     }
 
     /// Whether this session, in this project, is to be left alone.
     pub fn covers(&self, project: Option<&str>, session: &str) -> bool {
         self.0.iter().any(|scope| match scope {
-            Scope::Everywhere => true,
-            Scope::Project(key) => Some(key.as_str()) == project,
-            Scope::Session(id) => id == session,
+            SwitchScope::Everywhere => true,
+            SwitchScope::Project(key) => Some(key.as_str()) == project,
+            SwitchScope::Session(id) => id == session,
         })
     }
 
     /// As people read it.
     pub fn lines(&self) -> Vec<String> {
-        self.0.iter().map(Scope::line).collect()
+        self.0.iter().map(SwitchScope::line).collect()
     }
 
-    pub fn set_off(&mut self, scope: Scope) -> bool {
+    pub fn set_off(&mut self, scope: SwitchScope) -> bool {
         let new = !self.0.contains(&scope);
         if new {
             self.0.push(scope);
@@ -79,7 +81,7 @@ impl Switches {
         new
     }
 
-    pub fn set_on(&mut self, scope: &Scope) -> bool {
+    pub fn set_on(&mut self, scope: &SwitchScope) -> bool {
         let before = self.0.len();
         self.0.retain(|it| it != scope);
         self.0.len() < before
@@ -160,9 +162,9 @@ mod tests {
         let home = Home::at(dir.path());
         let mut switches = Switches::read(&home);
         assert!(!switches.covers(Some("p"), "s"));
-        assert!(switches.set_off(Scope::Project("a project/with\nspaces".into())));
-        assert!(switches.set_off(Scope::Session("s".into())));
-        assert!(!switches.set_off(Scope::Session("s".into())));
+        assert!(switches.set_off(SwitchScope::Project("a project/with\nspaces".into())));
+        assert!(switches.set_off(SwitchScope::Session("s".into())));
+        assert!(!switches.set_off(SwitchScope::Session("s".into())));
         switches.write(&home).unwrap();
 
         let mut again = Switches::read(&home);
@@ -170,8 +172,8 @@ mod tests {
         assert!(again.covers(Some("a project/with\nspaces"), "other"));
         assert!(again.covers(None, "s"));
         assert!(!again.covers(Some("b"), "other"));
-        again.set_on(&Scope::Session("s".into()));
-        again.set_on(&Scope::Project("a project/with\nspaces".into()));
+        again.set_on(&SwitchScope::Session("s".into()));
+        again.set_on(&SwitchScope::Project("a project/with\nspaces".into()));
         again.write(&home).unwrap();
         assert!(!path(&home).exists());
     }

@@ -23,9 +23,9 @@ use uuid::Uuid;
 use crate::agent::{repair, reply};
 use crate::config::Config;
 use crate::host::CLIENTS;
-use crate::install::record::Record;
+use crate::install::record::InstallRecord;
 use crate::install::{self, Connection};
-use crate::service::embed_client::{self, EmbedReply, NoMeaning, Question};
+use crate::service::embed_client::{self, EmbedQuestion, EmbedReply, NoMeaning};
 use mutator::{files, folder, fuzz};
 
 /// Later than anything that is told.
@@ -231,7 +231,7 @@ fn settings_of_the_host() {
             "once is enough"
         );
         std::fs::write(&backup, &clean).unwrap();
-        let record = |written: &str| Record {
+        let record = |written: &str| InstallRecord {
             settings: "/settings.json".into(),
             written: written.to_owned(),
             backup: Some(backup.clone()),
@@ -452,7 +452,7 @@ fn queries() {
 #[test]
 fn questions_and_answers_of_the_embed_socket() {
     let samples = vec![
-        embed_client::line(&Question::Related(7)),
+        embed_client::line(&EmbedQuestion::Related(7)),
         br#"{"v":2,"it":{"search":{"words":"login expiry","filter":{"kind":"note"},"limit":10,"offset":0}}}
 "#
         .to_vec(),

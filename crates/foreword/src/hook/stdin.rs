@@ -16,25 +16,25 @@ const SIZE_MAX: usize = 64 << 20;
 #[derive(Debug)]
 pub struct Input {
     pub bytes: Vec<u8>,
-    pub ending: Ending,
+    pub ending: InputEnding,
 }
 
 /// Why reading stopped.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub enum Ending {
+pub enum InputEnding {
     Complete,
     Closed,
     TooLarge,
     TimeOver,
 }
 
-impl fmt::Display for Ending {
+impl fmt::Display for InputEnding {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         f.write_str(match self {
-            Ending::Complete => "complete",
-            Ending::Closed => "input ended early",
-            Ending::TooLarge => "too large",
-            Ending::TimeOver => "not complete after one second",
+            InputEnding::Complete => "complete",
+            InputEnding::Closed => "input ended early",
+            InputEnding::TooLarge => "too large",
+            InputEnding::TimeOver => "not complete after one second",
         })
     }
 }
@@ -47,20 +47,20 @@ pub fn read() -> Input {
     let ending = loop {
         let left = deadline.saturating_duration_since(Instant::now());
         if left.is_zero() || !platform::wait_readable(descriptor, left) {
-            break Ending::TimeOver;
+            break InputEnding::TimeOver;
         }
         let start = bytes.len();
         match platform::read_some(descriptor, &mut bytes) {
-            Ok(0) => break Ending::Closed,
+            Ok(0) => break InputEnding::Closed,
             Ok(_) => {}
             Err(error) if error.kind() == std::io::ErrorKind::Interrupted => continue,
-            Err(_) => break Ending::Closed,
+            Err(_) => break InputEnding::Closed,
         }
         if object.ends_in(&bytes[start..]) {
-            break Ending::Complete;
+            break InputEnding::Complete;
         }
         if bytes.len() > SIZE_MAX {
-            break Ending::TooLarge;
+            break InputEnding::TooLarge;
         }
     };
     Input { bytes, ending }

@@ -89,7 +89,7 @@ pub fn apply(settings: &str, mut insertions: Vec<Insertion>) -> String {
 }
 
 /// A file and the layout that its author chose.
-pub struct Page<'a> {
+pub struct JsonPage<'a> {
     text: &'a str,
     newline: &'static str,
     unit: String,
@@ -104,9 +104,9 @@ pub struct List {
     pub lines: bool,
 }
 
-impl<'a> Page<'a> {
-    pub fn new(text: &'a str, top: &Object<'_>) -> Page<'a> {
-        let mut page = Page {
+impl<'a> JsonPage<'a> {
+    pub fn new(text: &'a str, top: &Object<'_>) -> JsonPage<'a> {
+        let mut page = JsonPage {
             text,
             newline: if text.contains("\r\n") { "\r\n" } else { "\n" },
             unit: "  ".to_owned(),

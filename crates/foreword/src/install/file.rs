@@ -8,7 +8,7 @@ use std::path::{Path, PathBuf};
 
 use anyhow::{Context as _, bail};
 
-use crate::host::Scope;
+use crate::host::InstallScope;
 
 /// A settings file and what it said when it was read.
 #[derive(Debug)]
@@ -22,7 +22,7 @@ pub struct SettingsFile {
 }
 
 impl SettingsFile {
-    pub fn read(path: &Path, scope: Scope) -> anyhow::Result<SettingsFile> {
+    pub fn read(path: &Path, scope: InstallScope) -> anyhow::Result<SettingsFile> {
         let path = path.to_owned();
         let target = target(&path)?;
         let text = match std::fs::read_to_string(&target) {
@@ -35,8 +35,8 @@ impl SettingsFile {
             }
         };
         let mode = match scope {
-            Scope::User => 0o600,
-            Scope::Project => 0o644,
+            InstallScope::User => 0o600,
+            InstallScope::Project => 0o644,
         };
         Ok(SettingsFile {
             path,

@@ -11,11 +11,11 @@ use anyhow::Context as _;
 use serde::{Deserialize, Serialize};
 
 use crate::home::Home;
-use crate::host::Place;
+use crate::host::SettingsPlace;
 
 /// What one install did.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
-pub struct Record {
+pub struct InstallRecord {
     pub settings: PathBuf,
     /// The file as install left it: if it still is, uninstall puts the copy back.
     pub written: String,
@@ -25,18 +25,18 @@ pub struct Record {
     pub folders: Vec<PathBuf>,
 }
 
-fn path(home: &Home, place: &Place) -> PathBuf {
+fn path(home: &Home, place: &SettingsPlace) -> PathBuf {
     home.installs().join(place.mark())
 }
 
-impl Record {
+impl InstallRecord {
     /// One that cannot be read is none: taking out our entries needs no record.
-    pub fn load(home: &Home, place: &Place) -> Option<Record> {
+    pub fn load(home: &Home, place: &SettingsPlace) -> Option<InstallRecord> {
         let text = std::fs::read(path(home, place)).ok()?;
         serde_json::from_slice(&text).ok()
     }
 
-    pub fn save(&self, home: &Home, place: &Place) -> anyhow::Result<()> {
+    pub fn save(&self, home: &Home, place: &SettingsPlace) -> anyhow::Result<()> {
         let write = || {
             std::fs::create_dir_all(home.installs())?;
             let mut file = tempfile::NamedTempFile::new_in(home.installs())?;
@@ -57,7 +57,7 @@ impl Record {
 }
 
 /// Removes the record, and with it the mark.
-pub fn forget(home: &Home, place: &Place) -> anyhow::Result<()> {
+pub fn forget(home: &Home, place: &SettingsPlace) -> anyhow::Result<()> {
     match std::fs::remove_file(path(home, place)) {
         Err(error) if error.kind() != std::io::ErrorKind::NotFound => {
             Err(error).context("could not remove the record of the install")

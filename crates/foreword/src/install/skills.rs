@@ -9,7 +9,7 @@ use std::path::{Path, PathBuf};
 use anyhow::Context as _;
 
 use super::SettingsFile;
-use crate::host::{Place, Scope};
+use crate::host::{InstallScope, SettingsPlace};
 use foreword_core::text::shell_word;
 
 const MARK: &str = "# written by `foreword install`, ";
@@ -22,7 +22,7 @@ pub enum Task<'a> {
 }
 
 /// Says what it does, or with `only_show` would do; what is not ours stays.
-pub fn settle(settings: &Place, task: Task<'_>, only_show: bool) -> anyhow::Result<()> {
+pub fn settle(settings: &SettingsPlace, task: Task<'_>, only_show: bool) -> anyhow::Result<()> {
     let folder = settings.settings.parent().context("it has no folder")?;
     let mut written = 0;
     for (name, text) in settings.client.skills {
@@ -70,11 +70,11 @@ fn emptied(path: &Path, end: &Path) -> Vec<PathBuf> {
 }
 
 /// A project's files are for everybody who works on it, wherever they have the program.
-fn worded(text: &str, program: &Path, scope: Scope) -> String {
+fn worded(text: &str, program: &Path, scope: InstallScope) -> String {
     let text = text.replace("agent: foreword:", "agent: ");
     let program = match scope {
-        Scope::User => shell_word(program).to_string(),
-        Scope::Project => "foreword".to_owned(),
+        InstallScope::User => shell_word(program).to_string(),
+        InstallScope::Project => "foreword".to_owned(),
     };
     ["summarize", "synthesize", "recall"]
         .iter()

@@ -34,14 +34,15 @@ const VERSION: u32 = 2;
 
 /// One line of JSON on the socket, in either direction.
 #[derive(Debug, Serialize, Deserialize)]
-struct Message<T> {
+struct EmbedMessage<T> {
     v: u32,
-    it: T,
+    #[serde(rename = "it")]
+    body: T,
 }
 
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "snake_case")]
-pub enum Question {
+pub enum EmbedQuestion {
     Search {
         words: String,
         filter: Filter,
@@ -124,7 +125,7 @@ pub fn search(home: &Home, store: &Store, query: &Query<'_>) -> rusqlite::Result
     if query.sort == Sort::Date || !query.words.contains(char::is_alphanumeric) {
         return Ok((by_words()?, Ranking::Words));
     }
-    let question = Question::Search {
+    let question = EmbedQuestion::Search {
         words: query.words.to_owned(),
         filter: query.filter.clone(),
         limit: query.limit,
@@ -143,7 +144,7 @@ pub fn search(home: &Home, store: &Store, query: &Query<'_>) -> rusqlite::Result
 /// The observations that have to do with one: by files and concepts and, if the worker replies at
 /// once, by meaning.
 pub fn related(home: &Home, store: &Store, id: i64) -> rusqlite::Result<Vec<Related>> {
-    match ask(home, &Question::Related(id)) {
+    match ask(home, &EmbedQuestion::Related(id)) {
         EmbedReply::Related(related) => Ok(related),
         _ => store.related(id),
     }
@@ -167,7 +168,7 @@ pub fn is_installed(home: &Home) -> bool {
 }
 
 /// Asks the worker, and starts one if there is none.
-fn ask(home: &Home, question: &Question) -> EmbedReply {
+fn ask(home: &Home, question: &EmbedQuestion) -> EmbedReply {
     if !is_installed(home) {
         return EmbedReply::Refused(NoMeaning::NotInstalled);
     }
@@ -225,8 +226,9 @@ fn exchange(path: &Path, question: &[u8]) -> std::io::Result<Vec<u8>> {
 }
 
 /// A question or a reply as it is sent.
-pub fn line(it: &impl Serialize) -> Vec<u8> {
-    let mut line = serde_json::to_vec(&Message { v: VERSION, it }).unwrap_or_default();
+pub fn line(body: &impl Serialize) -> Vec<u8> {
+    let message = EmbedMessage { v: VERSION, body };
+    let mut line = serde_json::to_vec(&message).unwrap_or_default();
     line.push(b'\n');
     line
 }
@@ -234,11 +236,11 @@ pub fn line(it: &impl Serialize) -> Vec<u8> {
 /// A question or a reply as it was sent; none if it is cut, of another version, or something else.
 fn read<T: serde::de::DeserializeOwned>(bytes: &[u8]) -> Option<T> {
     let line = bytes.strip_suffix(b"\n")?;
-    let message: Message<T> = serde_json::from_slice(line).ok()?;
-    (message.v == VERSION).then_some(message.it)
+    let message: EmbedMessage<T> = serde_json::from_slice(line).ok()?;
+    (message.v == VERSION).then_some(message.body)
 }
 
-pub fn read_question(bytes: &[u8]) -> Option<Question> {
+pub fn read_question(bytes: &[u8]) -> Option<EmbedQuestion> {
     read(bytes)
 }
 
@@ -253,7 +255,7 @@ pub fn read_answer(bytes: &[u8]) -> EmbedReply {
 }
 
 /// Reads a question within `PATIENCE`; none if the client sends anything else, or nothing.
-pub fn receive(stream: &mut UnixStream) -> Option<Question> {
+pub fn receive(stream: &mut UnixStream) -> Option<EmbedQuestion> {
     let deadline = Instant::now() + PATIENCE;
     let mut bytes = Vec::new();
     let mut part = [0; QUESTION_MAX];
@@ -276,8 +278,8 @@ mod tests {
 
     use super::*;
 
-    fn question(words: &str) -> Question {
-        Question::Search {
+    fn question(words: &str) -> EmbedQuestion {
+        EmbedQuestion::Search {
             words: words.to_owned(),
             filter: Filter {
                 since: Some(1),
@@ -290,7 +292,7 @@ mod tests {
 
     #[test]
     fn a_question_and_its_answer_are_read_as_they_were_sent() {
-        for asked in [question("why \"so\"\n?"), Question::Related(7)] {
+        for asked in [question("why \"so\"\n?"), EmbedQuestion::Related(7)] {
             assert_eq!(read_question(&line(&asked)), Some(asked));
         }
         let found = Found {

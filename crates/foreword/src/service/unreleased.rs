@@ -6,7 +6,7 @@ use foreword_core::safety::unreleased::{self, SetAside};
 
 use crate::home::{self, Home};
 use crate::log::Log;
-use crate::notice::Matter;
+use crate::notice::Notice;
 use crate::platform::{self, Lock};
 use crate::start;
 use crate::start::control::{anything_waits, end_running, wait_for_lock};
@@ -17,7 +17,7 @@ pub fn set_aside(home: &Home) -> anyhow::Result<()> {
         .context("could not set aside what an unreleased Foreword wrote")?;
     if let Some(set) = set {
         Log::Worker.line(home, &line(&set));
-        Matter::Unreleased.tell(home, &line(&set));
+        Notice::Unreleased.post(home, &line(&set));
     }
     Ok(())
 }

@@ -13,18 +13,18 @@ use jsonc_parser::common::Ranged;
 use jsonc_parser::cst::{CstObject, CstObjectProp, CstRootNode};
 
 use super::CONFIG_DIR;
-use crate::host::json::{Page, apply, indent, parse, parse_value, string};
-use crate::host::{Listed, Place, Scope, is_called_foreword, is_same_file, set};
+use crate::host::json::{JsonPage, apply, indent, parse, parse_value, string};
+use crate::host::{InstallScope, Listed, SettingsPlace, is_called_foreword, is_same_file, set};
 
 const SERVERS: &str = "mcpServers";
 
 /// The list that goes with a settings file.
-pub fn place(settings: &Place) -> anyhow::Result<PathBuf> {
+pub fn place(settings: &SettingsPlace) -> anyhow::Result<PathBuf> {
     let folder = settings.settings.parent().context("it has no folder")?;
     Ok(match settings.scope {
-        Scope::User if set(CONFIG_DIR).is_some() => folder.join(".claude.json"),
-        Scope::User => set("HOME").context("HOME is not set")?.join(".claude.json"),
-        Scope::Project => {
+        InstallScope::User if set(CONFIG_DIR).is_some() => folder.join(".claude.json"),
+        InstallScope::User => set("HOME").context("HOME is not set")?.join(".claude.json"),
+        InstallScope::Project => {
             let top = folder.parent().context("it has no folder")?;
             top.join(".mcp.json")
         }
@@ -69,7 +69,7 @@ fn insert_server(text: &str, program: &Path) -> anyhow::Result<String> {
     let entry = format!(
         "\"foreword\": {{\n  \"type\": \"stdio\",\n  \"command\": {program},\n  \"args\": [\"mcp\"]\n}}"
     );
-    let page = Page::new(text, top);
+    let page = JsonPage::new(text, top);
     let top_list = page.list(top.range(), top.properties.iter().map(Ranged::range), true);
     let mut properties = top.properties.iter();
     let servers = properties.find(|it| it.name.as_str() == "mcpServers");

@@ -12,7 +12,7 @@ use jsonc_parser::common::Ranged;
 use jsonc_parser::cst::{CstBooleanLit, CstNode};
 
 use super::CLIENT;
-use crate::host::json::{Insertion, Page, apply, indent, parse, parse_value, string};
+use crate::host::json::{Insertion, JsonPage, apply, indent, parse, parse_value, string};
 use crate::host::{Programs, is_called_foreword};
 
 const HOST_EVENTS: &[HostEvent] = CLIENT.host.events;
@@ -32,7 +32,7 @@ pub fn insert(settings: &str, program: &Path) -> anyhow::Result<String> {
     let Value::Object(top) = &value else {
         bail!("this file does not hold a JSON object; mend it first, nothing was changed");
     };
-    let page = Page::new(settings, top);
+    let page = JsonPage::new(settings, top);
     let mut insertions = Vec::new();
     let top_list = page.list(top.range(), top.properties.iter().map(Ranged::range), true);
     let hooks = top.properties.iter().find(|it| it.name.as_str() == "hooks");
@@ -55,7 +55,7 @@ pub fn insert(settings: &str, program: &Path) -> anyhow::Result<String> {
 
 /// Adds to the hooks that are there: to the lists of some events, and lists for the others.
 fn into_hooks(
-    page: &Page<'_>,
+    page: &JsonPage<'_>,
     hooks: &Object<'_>,
     lines: bool,
     program: &str,
@@ -89,7 +89,7 @@ fn into_hooks(
     Ok(insertions)
 }
 
-/// `"Stop": [GROUP]`, laid out with two spaces; `Page::lay_out` fits it in.
+/// `"Stop": [GROUP]`, laid out with two spaces; `JsonPage::lay_out` fits it in.
 fn property(event: &HostEvent, program: &str) -> String {
     let group = indent(&group(event, program));
     format!("\"{}\": [\n{group}\n]", event.name)
