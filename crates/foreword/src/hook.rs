@@ -67,7 +67,7 @@ fn capture_and_answer(hook: Hook, host: &'static Host) {
 /// Reads the hook's input. Returns the event and the settings that apply to it, or none if nothing
 /// may be stored.
 fn read_event(hook: Hook, client: &Client, home: &Home) -> Option<(Event, HookSettings)> {
-    if switch::off_in_environment() || client.is_second(home, host::project_dir().as_deref()) {
+    if switch::off_in_environment() || client.is_duplicate(home, host::project_dir().as_deref()) {
         return None;
     }
     let switches = Switches::read(home);

@@ -1,8 +1,8 @@
 //! The off switch: everywhere, in a project, or for one session.
 //!
-//! One small file in the data directory, `off`, a line for each thing that is
-//! switched off. It is not there in the usual case, so looking costs a hook one
-//! failed `open`. Off means: nothing is written and nothing is injected.
+//! The file `off` in the data directory has one line for each scope that is switched off. Usually
+//! there is no such file, so the check costs a hook one failed `open`. Where Foreword is off,
+//! nothing is stored and nothing is added to the session.
 
 use std::path::PathBuf;
 
@@ -10,7 +10,7 @@ use foreword_core::model::Millis;
 
 use crate::home::Home;
 
-/// What can be switched off.
+/// A scope that can be switched off.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub enum SwitchScope {
     Everywhere,
@@ -22,7 +22,7 @@ impl SwitchScope {
     fn line(&self) -> String {
         match self {
             SwitchScope::Everywhere => "everywhere".to_owned(),
-            // Quoted as JSON: a folder's name may hold anything, a line's end too.
+            // Quoted as JSON, because the name of a folder may contain anything, even a line break.
             SwitchScope::Project(key) => {
                 format!("project {}", serde_json::Value::from(key.as_str()))
             }
@@ -41,7 +41,7 @@ impl SwitchScope {
     }
 }
 
-/// Everything that is switched off.
+/// All scopes that are switched off.
 #[derive(Debug, Default, PartialEq, Eq)]
 pub struct Switches(Vec<SwitchScope>);
 
@@ -59,7 +59,7 @@ impl Switches {
         self.0.contains(&SwitchScope::Everywhere)
     }
 
-    /// Whether this session, in this project, is to be left alone.
+    /// Whether Foreword is off for this session in this project.
     pub fn covers(&self, project: Option<&str>, session: &str) -> bool {
         self.0.iter().any(|scope| match scope {
             SwitchScope::Everywhere => true,
@@ -68,7 +68,7 @@ impl Switches {
         })
     }
 
-    /// As people read it.
+    /// One line for each scope, as `status` shows them and the file holds them.
     pub fn lines(&self) -> Vec<String> {
         self.0.iter().map(SwitchScope::line).collect()
     }
@@ -87,7 +87,7 @@ impl Switches {
         self.0.len() < before
     }
 
-    /// Whole or not at all; no file when everything is on.
+    /// Replaces the file atomically, or removes it if nothing is switched off.
     pub fn write(&self, home: &Home) -> std::io::Result<()> {
         let path = path(home);
         if self.0.is_empty() {
@@ -106,21 +106,21 @@ fn path(home: &Home) -> PathBuf {
     home.dir().join("off")
 }
 
-/// Notes that something was switched on again. What happened until then stays untold, also
-/// where the host has it in writing.
-pub fn note_on(home: &Home, now: Millis) -> std::io::Result<()> {
+/// Records the time at which a scope was switched on again. Nothing that happened before is taken
+/// from the host's transcripts later.
+pub fn record_on(home: &Home, now: Millis) -> std::io::Result<()> {
     std::fs::write(home.dir().join("on"), now.to_string())
 }
 
-/// When something was last switched on again.
+/// The time at which a scope was last switched on again; 0 if never.
 pub fn on_since(home: &Home) -> Millis {
     let text = std::fs::read_to_string(home.dir().join("on")).unwrap_or_default();
     text.trim().parse().unwrap_or(0)
 }
 
-/// Notes that something of a session is not to be kept, for a reason that only this hook
-/// may know: then nothing of it is taken from its transcript either. Without its name or
-/// any content, and only where there is a data directory.
+/// Marks a session of which a hook may not store something, for a reason that only this hook may
+/// know: then nothing is taken from the session's transcript either. The mark is an empty file named
+/// by a hash of the session. It is only written if there is a data directory.
 pub fn withhold(home: &Home, session: &str) {
     let path = withheld(home, session);
     if home.dir().exists() && !path.exists() {
@@ -138,12 +138,12 @@ fn withheld(home: &Home, session: &str) -> PathBuf {
     home.withheld().join(&hash[..32])
 }
 
-/// Set in the environment: this process and its children are left alone.
+/// Whether `FOREWORD_OFF` switches Foreword off for this process and its children.
 pub fn off_in_environment() -> bool {
     is_set("FOREWORD_OFF")
 }
 
-/// Inside one of Foreword's own agent runs, which must not be remembered.
+/// Whether this process belongs to a run of Foreword's own memory agent, which must not be stored.
 pub fn own_child() -> bool {
     is_set("FOREWORD_AGENT")
 }

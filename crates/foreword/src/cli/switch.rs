@@ -64,7 +64,7 @@ pub fn on(args: &Args) -> anyhow::Result<()> {
     let mut switches = Switches::read(&home);
     let was_off = switches.set_on(&scope);
     if was_off {
-        switch::note_on(&home, home::now()).context("could not note the time")?;
+        switch::record_on(&home, home::now()).context("could not note the time")?;
     }
     switches
         .write(&home)

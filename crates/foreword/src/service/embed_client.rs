@@ -1,8 +1,8 @@
 //! Asks the worker to search by meaning.
 //!
-//! Only the worker loads the model and the vectors; it is asked over a socket, and
-//! `worker/embed.rs` replies. If anything is missing, the search goes by words at once and
-//! gives the reason: it never fails, and waits no longer than `PATIENCE`.
+//! Only the worker loads the model and the vectors. The client sends a question over a socket, and
+//! `worker/embed.rs` replies. If that is not possible, the search goes by words and returns the
+//! reason. It never fails because of this, and waits no longer than `PATIENCE`.
 
 use std::io::{ErrorKind, Read as _, Write as _};
 use std::os::unix::net::UnixStream;
@@ -28,8 +28,8 @@ const PATIENCE: Duration = Duration::from_millis(150);
 pub const QUESTION_MAX: usize = 16 << 10;
 /// The longest reply in bytes.
 const ANSWER_MAX: u64 = 4 << 20;
-/// The version of the types below. Client and worker may be of different releases, so it goes up
-/// with each change of these types.
+/// The version of the messages, which goes up with each change of their types: client and worker
+/// may be of different releases.
 const VERSION: u32 = 2;
 
 /// One line of JSON on the socket, in either direction.
@@ -94,13 +94,11 @@ impl NoMeaning {
             NoMeaning::NotInstalled => "`foreword model install` adds search by meaning",
             NoMeaning::Off => "the setting `model.embed` is off",
             NoMeaning::SwitchedOff => "Foreword is switched off",
-            NoMeaning::NotRunning => {
-                "the worker was not running; in a moment it goes by meaning too"
-            }
-            NoMeaning::Loading => "the worker loads its model; in a moment it goes by meaning too",
+            NoMeaning::NotRunning => "the worker was not running; search again in a moment",
+            NoMeaning::Loading => "the worker loads its model; search again in a moment",
             NoMeaning::Long => "the question is too long",
             NoMeaning::Slow => "the worker did not answer in time",
-            NoMeaning::NothingEmbedded => "the worker has not embedded anything yet",
+            NoMeaning::NothingEmbedded => "the worker has not indexed anything by meaning yet",
             NoMeaning::Broken => "the model cannot be used; `foreword model status` says why",
             NoMeaning::Failed => "the worker could not search; `foreword logs` says why",
         }
@@ -113,7 +111,7 @@ pub enum Ranking {
     /// By words or by date; meaning was not asked for.
     #[default]
     Words,
-    /// By words, because the worker could not be asked for the meaning.
+    /// By words, because the worker could not search by meaning.
     WordsOnly(NoMeaning),
     /// By both, with the share of the memory that is indexed by meaning.
     WordsAndMeaning { percent: u64 },
@@ -141,8 +139,8 @@ pub fn search(home: &Home, store: &Store, query: &Query<'_>) -> rusqlite::Result
     Ok((by_words()?, Ranking::WordsOnly(reason)))
 }
 
-/// The observations that have to do with one: by files and concepts and, if the worker replies at
-/// once, by meaning.
+/// The observations related to one: by files and concepts and, if the worker replies at once, by
+/// meaning.
 pub fn related(home: &Home, store: &Store, id: i64) -> rusqlite::Result<Vec<Related>> {
     match ask(home, &EmbedQuestion::Related(id)) {
         EmbedReply::Related(related) => Ok(related),
@@ -182,7 +180,7 @@ fn ask(home: &Home, question: &EmbedQuestion) -> EmbedReply {
         start::wake_worker(home);
         return EmbedReply::Refused(NoMeaning::NotRunning);
     }
-    // One that was idle when the model came does not listen yet.
+    // A worker that was idle when the model was installed does not listen on the socket yet.
     if !home.embed_socket().exists() {
         start::wake_worker(home);
         return EmbedReply::Refused(NoMeaning::Loading);
@@ -192,7 +190,7 @@ fn ask(home: &Home, question: &EmbedQuestion) -> EmbedReply {
         return EmbedReply::Refused(NoMeaning::Long);
     }
     let (sender, receiver) = mpsc::channel();
-    // On a thread: to connect to a worker that hangs may take forever.
+    // On a thread, because connecting to a worker that hangs may take forever.
     std::thread::spawn(move || {
         let answer = match exchange(&path, &question) {
             Ok(answer) => read_answer(&answer),
@@ -213,7 +211,8 @@ fn ask(home: &Home, question: &EmbedQuestion) -> EmbedReply {
 
 fn exchange(path: &Path, question: &[u8]) -> std::io::Result<Vec<u8>> {
     let mut stream = UnixStream::connect(path)?;
-    // Where the data directory's path is too long, the socket lies where others may put one.
+    // If the path of the data directory is too long, the socket is in a folder where other users
+    // may create one, too.
     if !platform::is_our_user(&stream) {
         return Err(ErrorKind::PermissionDenied.into());
     }
@@ -244,14 +243,15 @@ pub fn read_question(bytes: &[u8]) -> Option<EmbedQuestion> {
     read(bytes)
 }
 
-/// A worker of another version hangs up.
+/// The worker's reply. It is empty if the worker closed the connection, as one of another version
+/// does.
 pub fn read_answer(bytes: &[u8]) -> EmbedReply {
-    let none = if bytes.is_empty() {
+    let reason = if bytes.is_empty() {
         NoMeaning::Slow
     } else {
         NoMeaning::Failed
     };
-    read(bytes).unwrap_or(EmbedReply::Refused(none))
+    read(bytes).unwrap_or(EmbedReply::Refused(reason))
 }
 
 /// Reads a question within `PATIENCE`; none if the client sends anything else, or nothing.

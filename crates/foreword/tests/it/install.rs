@@ -531,7 +531,7 @@ fn skills_and_agents_come_and_go_and_what_is_not_ours_stays() {
     let before = tree(&config);
 
     let said = sandbox.run(&["install"]);
-    let stays = "was edited or is somebody else's: it stays as it is.";
+    let stays = "was edited or is not ours, so it was not changed.";
     assert!(
         said.contains(&format!("{} {stays}", theirs.display())),
         "{said}"

@@ -361,14 +361,14 @@ fn what_does_not_fit_is_said_and_the_next_call_is_answered() {
         (
             "search",
             json!({"since": "yesterday"}),
-            "'yesterday' is no time",
+            "'yesterday' is not a time",
         ),
         ("get_observations", json!({}), "missing field `ids`"),
         ("get_observations", json!({"ids": []}), "ids is empty"),
         (
             "get_observations",
             json!({"ids": ["twelve"]}),
-            "\"twelve\" is no number such as 12",
+            "\"twelve\" is not a number such as 12",
         ),
         (
             "search",

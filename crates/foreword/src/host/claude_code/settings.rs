@@ -1,7 +1,7 @@
 //! Our hooks in Claude Code's `settings.json`.
 //!
 //! An entry is ours if it runs a program called `foreword` with one of our hook commands.
-//! Entries are added as text by the parent's `json`, so that all else stays as it is.
+//! Entries are inserted as text by `host/json.rs`, so that all else stays as it is.
 
 use std::path::Path;
 
@@ -17,7 +17,7 @@ use crate::host::{Programs, is_called_foreword};
 
 const HOST_EVENTS: &[HostEvent] = CLIENT.host.events;
 
-/// Seconds after which the host gives up on a hook. Ours take milliseconds.
+/// Seconds after which the host ends a hook. Ours take milliseconds.
 const TIMEOUT: u32 = 5;
 
 /// The settings with all our hooks added. They must hold none of ours yet.
@@ -53,7 +53,8 @@ pub fn insert(settings: &str, program: &Path) -> anyhow::Result<String> {
     Ok(apply(settings, insertions))
 }
 
-/// Adds to the hooks that are there: to the lists of some events, and lists for the others.
+/// The insertions that add our hooks to an existing `hooks` object: to the lists of events that
+/// have one, and new lists for the others.
 fn into_hooks(
     page: &JsonPage<'_>,
     hooks: &Object<'_>,
@@ -89,7 +90,7 @@ fn into_hooks(
     Ok(insertions)
 }
 
-/// `"Stop": [GROUP]`, laid out with two spaces; `JsonPage::lay_out` fits it in.
+/// `"Stop": [GROUP]`, indented by two spaces; `JsonPage::lay_out` adapts it to the file.
 fn property(event: &HostEvent, program: &str) -> String {
     let group = indent(&group(event, program));
     format!("\"{}\": [\n{group}\n]", event.name)
@@ -232,7 +233,7 @@ fn ours(entry: &CstNode) -> Option<(String, String)> {
     (is_foreword && Hook::parse(&name).is_some()).then_some((command, name))
 }
 
-/// The setting that switches all hooks off, if it does.
+/// The name of the setting that switches off all hooks, if it is true.
 pub fn hooks_off(settings: &str) -> anyhow::Result<Option<&'static str>> {
     let top = parse(settings)?.object_value();
     let off = top.and_then(|top| top.get(OFF)?.value()?.as_boolean_lit());
