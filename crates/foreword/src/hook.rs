@@ -2,7 +2,8 @@
 //!
 //! A hook reads its input, makes an event of it, writes the event, prints an answer, wakes the
 //! worker and exits. It has no async runtime, no network and no migration. Whatever goes wrong,
-//! the exit code is 0 and the session goes on; the failure is logged for `foreword status`. `answer` builds what a hook adds to the session from the memory.
+//! the exit code is 0 and the session goes on; the failure is logged for `foreword status`.
+//! `answer` builds the text that a hook adds to the session from the memory.
 
 mod answer;
 mod stdin;
@@ -151,7 +152,7 @@ fn settings(hook: Hook, home: &Home) -> Option<HookSettings> {
     if let Some(problem) = problem {
         let consequence = match settings {
             Some(_) => "the other settings hold",
-            None => "nothing is kept until it is mended, since something may be excluded",
+            None => "nothing is stored until that is corrected, because something may be excluded",
         };
         Log::Hook.line(home, &format!("{}: {problem}; {consequence}", hook.name()));
     }

@@ -104,7 +104,7 @@ fn all_tools() -> Vec<Tool> {
     vec![
         always_loaded(tool::<Search>(
             "search",
-            "Find what earlier sessions learned: lines of #id type title, (changed) or (gone) if its files are since.",
+            "Find what earlier sessions learned: lines of #id type title, with (changed) or (gone) if its files are since then.",
             reads(),
         )),
         always_loaded(tool::<Observations>(

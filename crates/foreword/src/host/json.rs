@@ -35,7 +35,7 @@ pub fn parse(settings: &str) -> anyhow::Result<CstRootNode> {
     };
     let root = CstRootNode::parse(settings, &grammar()).map_err(broken)?;
     if root.object_value().is_none() {
-        bail!("this file does not hold a JSON object; mend it first, nothing was changed");
+        bail!("this file does not hold a JSON object; correct it first; nothing was changed");
     }
     Ok(root)
 }
@@ -47,7 +47,7 @@ pub fn parse_value(settings: &str) -> anyhow::Result<ast::Value<'_>> {
 }
 
 fn broken(error: impl std::fmt::Display) -> anyhow::Error {
-    anyhow::anyhow!("this file is not valid JSON: {error}; mend it first, nothing was changed")
+    anyhow::anyhow!("this file is not valid JSON: {error}; correct it first; nothing was changed")
 }
 
 /// JSON with comments and trailing commas, which people use in settings. All else is an error.

@@ -81,7 +81,10 @@ impl SettingsFile {
     }
 
     fn write(&self, text: &str, missing_folders: &[PathBuf]) -> anyhow::Result<()> {
-        let folder = self.target.parent().context("it has no folder")?;
+        let folder = self
+            .target
+            .parent()
+            .context("the settings file is in no folder")?;
         std::fs::create_dir_all(folder)?;
         // Everybody who may read the file may also enter its folder.
         let folder_mode = self.mode | ((self.mode & 0o444) >> 2);

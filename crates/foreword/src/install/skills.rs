@@ -25,7 +25,10 @@ pub enum Task<'a> {
 /// Writes or removes the files, or with `only_show` only prints what would be done. Files that are
 /// not ours stay.
 pub fn settle(settings: &SettingsPlace, task: Task<'_>, only_show: bool) -> anyhow::Result<()> {
-    let folder = settings.settings.parent().context("it has no folder")?;
+    let folder = settings
+        .settings
+        .parent()
+        .context("the settings file is in no folder")?;
     let mut written = 0;
     for (name, text) in settings.client.skills {
         let file = SettingsFile::read(&folder.join(name), settings.scope)?;

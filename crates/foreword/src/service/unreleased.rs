@@ -14,7 +14,7 @@ use crate::start::control::{anything_waits, end_running, wait_for_lock};
 /// For a caller that holds the worker's lock.
 pub fn set_aside(home: &Home) -> anyhow::Result<()> {
     let set = unreleased::set_aside(home.dir(), home::now())
-        .context("could not set aside what an unreleased Foreword wrote")?;
+        .context("could not set aside the databases from before the first release")?;
     if let Some(set) = set {
         Log::Worker.line(home, &line(&set));
         Notice::Unreleased.post(home, &line(&set));

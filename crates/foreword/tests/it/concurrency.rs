@@ -11,7 +11,7 @@ use crate::support::{Host, Sandbox, wait_until};
 
 const SAVED: &str = r#"{"continue":true,"suppressOutput":true}"#;
 
-/// Starts so many threads at the same moment.
+/// Starts this many threads at the same moment.
 fn at_once(threads: u32, work: impl Fn(u32) + Sync) {
     let barrier = Barrier::new(threads as usize);
     std::thread::scope(|scope| {
@@ -32,7 +32,7 @@ fn expect_answer(hook: &str, output: &Output) {
     assert_eq!(output.stdout, answer.as_bytes(), "{hook}");
 }
 
-/// So many hooks at once, each thread a session of its own with one after another.
+/// Runs hooks on many threads. Each thread is a session, with one hook after another.
 fn storm(sandbox: &Sandbox, threads: u32, each: u32) {
     let project = sandbox.project("app");
     at_once(threads, |thread| {

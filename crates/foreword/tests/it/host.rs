@@ -1,10 +1,9 @@
 //! A host that misbehaves: sessions that are resumed, forked, cleared and mixed up, events
-//! that come twice, late or half. Whatever it tells, no hook fails, nothing is there twice
-//! and nothing is filed where it does not belong.
+//! that come twice, late or in part. Whatever it sends, no hook fails, nothing is stored twice
+//! and nothing is stored in the wrong session or project.
 //!
-//! A sequence is a line for each thing that the host tells: the session, a recorded
-//! payload, and what is different about it. `client/fill.rs` has what only the real client
-//! can do.
+//! A sequence has a line for each input that the host sends: the session, a recorded payload, and
+//! the changes to it. `client/fill.rs` has the cases that need the real client.
 
 use std::path::Path;
 
@@ -13,7 +12,7 @@ use serde_json::Value;
 
 use crate::support::{Sandbox, feed, signal};
 
-/// What is told, and what is known afterwards: a line for each session, with its state,
+/// The inputs that are sent, and what is stored afterwards: a line for each session, with its state,
 /// its project and its events.
 struct Sequence {
     name: &'static str,
@@ -177,7 +176,7 @@ const SEQUENCES: &[Sequence] = &[
     },
 ];
 
-/// A line of a sequence: the hook that is run, and where with what.
+/// A line of a sequence: the hook that is run, its folder and its input.
 struct Step {
     hook: &'static str,
     project: Option<String>,
@@ -212,7 +211,7 @@ fn steps(sandbox: &Sandbox, told: &str) -> Vec<Step> {
         }
         let event = input["hook_event_name"].as_str().unwrap();
         let mut events = HOSTS[0].events.iter();
-        // What no hook is connected to is told to one all the same.
+        // An event that no hook is connected to is sent to one all the same.
         let hook = events
             .find(|it| it.name == event)
             .map_or(Hook::Save, |it| it.hook);
@@ -225,7 +224,7 @@ fn steps(sandbox: &Sandbox, told: &str) -> Vec<Step> {
     told.lines().map(step).collect()
 }
 
-/// `none` takes a field away, `-` empties it.
+/// `none` removes a field, `-` empties it.
 fn set(input: &mut Value, field: &str, value: &str) {
     match value {
         "none" => drop(input.as_object_mut().unwrap().remove(field)),
@@ -251,7 +250,7 @@ fn tell(sandbox: &Sandbox, step: &Step) {
     assert_eq!(String::from_utf8_lossy(&output.stderr), "");
 }
 
-/// What is known of each session.
+/// What is stored of each session.
 fn known(sandbox: &Sandbox) -> String {
     let memory = sandbox.database("memory.db");
     let mut statement = memory
@@ -278,7 +277,7 @@ fn trimmed(text: &str) -> String {
 fn words(text: &str) -> Vec<Vec<String>> {
     let sorted = |line: &str| {
         let mut words: Vec<_> = line.split_whitespace().map(str::to_owned).collect();
-        // How a session stands depends on what came last.
+        // The state of a session depends on its last event.
         words.remove(1);
         words.sort();
         words
@@ -286,7 +285,7 @@ fn words(text: &str) -> Vec<Vec<String>> {
     text.lines().map(sorted).collect()
 }
 
-/// Tells the steps to a new world; gives what is known after all is taken in.
+/// Sends the steps to the hooks in a new sandbox, and returns what is stored after all are processed.
 fn replay(told: &str, order: impl Fn(Vec<Step>) -> Vec<Step>) -> String {
     let sandbox = Sandbox::new();
     sandbox.keep_workers_away();
@@ -294,7 +293,7 @@ fn replay(told: &str, order: impl Fn(Vec<Step>) -> Vec<Step>) -> String {
         tell(&sandbox, &step);
     }
     sandbox.drain();
-    // Of a thing that was told more than once, one is there; and all is in one piece.
+    // An event that was sent more than once is stored once, and the databases are intact.
     let doubled = "select count(*) from (select 1 from events group by key having count(*) > 1)";
     assert_eq!(sandbox.count("memory.db", doubled), 0);
     assert_eq!(sandbox.run(&["check"]), "9 checks, nothing found\n");
@@ -312,7 +311,7 @@ fn every_sequence_ends_up_where_it_belongs() {
 #[test]
 fn told_backwards_nothing_is_lost_doubled_or_misfiled() {
     for Sequence { name, told, known } in SEQUENCES {
-        // There, the first that is told decides.
+        // In this sequence the input that comes first decides.
         if name.contains("goes elsewhere") {
             continue;
         }
@@ -328,7 +327,7 @@ fn told_backwards_nothing_is_lost_doubled_or_misfiled() {
 fn told_twice_it_is_there_once() {
     let with_ids = |sequence: &&Sequence| !sequence.told.contains("prompt=none");
     for Sequence { name, told, known } in SEQUENCES.iter().filter(with_ids) {
-        // Starts and ends have no id: those told again much later are others.
+        // Starts and ends have no id: those sent again much later count as others.
         let twice: Vec<_> = told.lines().flat_map(|line| [line, line]).collect();
         let mut after: Vec<String> = Vec::new();
         for line in replay(&twice.join("\n"), |steps| steps).lines() {
@@ -345,7 +344,7 @@ fn a_late_event_does_not_bring_an_ended_session_back_to_life() {
     let sandbox = Sandbox::new();
     sandbox.keep_workers_away();
     let steps = steps(&sandbox, SEQUENCES[0].told);
-    // One event waits in the spool while the others are taken in.
+    // One event waits in the spool while the others are processed.
     let late = 2;
     let aside = sandbox.user_home().join("aside");
     for (number, step) in steps.iter().enumerate() {
@@ -387,7 +386,7 @@ fn a_goodbye_that_was_killed_leaves_a_session_that_is_finished_all_the_same() {
     for step in before {
         tell(&sandbox, step);
     }
-    // The host's second is over before the hook has heard what it is about.
+    // The second that a hook waits is over before its input is complete.
     let mut hook = sandbox
         .hook_command(goodbye.hook, &sandbox.project("app"))
         .spawn()

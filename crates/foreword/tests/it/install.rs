@@ -11,7 +11,7 @@ use crate::support::{Host, Sandbox, assert_same, tree};
 
 const PROGRAM: &str = env!("CARGO_BIN_EXE_foreword");
 
-/// The user's settings file, with this in it.
+/// Writes the user's settings file with this text.
 fn settings(sandbox: &Sandbox, text: &str) -> PathBuf {
     let path = sandbox.user_home().join(".claude/settings.json");
     std::fs::create_dir_all(path.parent().unwrap()).unwrap();
@@ -34,7 +34,7 @@ fn run_in(sandbox: &Sandbox, dir: &Path, arguments: &[&str]) {
     assert!(output.status.success(), "{output:?}");
 }
 
-/// A command must fail, say so in these words, and leave every file as it was.
+/// The command must fail with a message that contains these texts, and leave every file as it was.
 fn refuses(sandbox: &Sandbox, arguments: &[&str], words: &[&str]) {
     let before = tree(&sandbox.user_home());
     let output = sandbox.command(arguments).output().unwrap();
@@ -228,7 +228,7 @@ fn without_an_edit_uninstall_gives_back_the_very_bytes_and_modes() {
         let before = tree(&sandbox.user_home().join(".claude"));
         sandbox.run(&["install"]);
         assert_ne!(read(&path), text);
-        // Once more, by a program that moved: the first copy is still the one that counts.
+        // Install again with a program that moved: the first backup is still the one that counts.
         let moved = sandbox.moved_program();
         let mut again = Command::new(&moved);
         sandbox.isolate(&mut again);
@@ -284,7 +284,7 @@ fn the_hosts_list_of_servers_holds_ours_and_nothing_of_it_is_copied() {
         let copied = bytes.windows(9).any(|it| it == b"hush-hush");
         assert!(!copied, "{}", path.display());
     }
-    // The host writes it all the time.
+    // The host rewrites the file meanwhile.
     let edit = |text: &str| text.replace("4", "5");
     std::fs::write(&list, edit(&read(&list))).unwrap();
     sandbox.run(&["uninstall"]);
@@ -292,7 +292,7 @@ fn the_hosts_list_of_servers_holds_ours_and_nothing_of_it_is_copied() {
     run_in(&sandbox, &project, &["uninstall", "--project"]);
     assert!(!project.join(".mcp.json").exists());
 
-    // Somebody else's server of that name is theirs.
+    // Another server with our name is left alone.
     std::fs::write(
         &list,
         "{\"mcpServers\": {\"foreword\": {\"command\": \"mine\"}}}",
@@ -342,7 +342,7 @@ fn what_cannot_be_changed_safely_is_refused_and_not_touched() {
             refuses(
                 &sandbox,
                 &[command],
-                &[&name, "mend it first", "nothing was changed"],
+                &[&name, "correct it first", "nothing was changed"],
             );
         }
     }

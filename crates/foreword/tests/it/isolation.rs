@@ -1,4 +1,4 @@
-//! Foreword's own agent runs are not remembered, even if their mark was lost on the way.
+//! Runs of Foreword's own memory agent are not stored, even if the variable that marks them was lost.
 
 use std::path::Path;
 
@@ -6,7 +6,7 @@ use serde_json::{Value, json};
 
 use crate::support::{Host, Sandbox};
 
-/// A session whose prompt could not be told from a user's, but for where it runs.
+/// A session that differs from a user's only by the folder it runs in.
 fn session(sandbox: &Sandbox, folder: &Path) {
     let host = Host::new("s", folder);
     sandbox.told("context", folder, &host.start("startup"));

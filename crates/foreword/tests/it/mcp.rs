@@ -1,4 +1,4 @@
-//! The MCP server as a client meets it: the real program, spoken to line by line.
+//! The MCP server: the real program, driven by messages on its standard input, line by line.
 
 #[cfg(feature = "full-tests")]
 mod clients;
@@ -11,7 +11,7 @@ use serde_json::{Value, json};
 
 use crate::support::{Host, Sandbox};
 
-/// A client of a server of its own.
+/// A client and the server that it started.
 pub struct Client {
     server: Child,
     stdin: ChildStdin,
@@ -20,7 +20,7 @@ pub struct Client {
 }
 
 impl Client {
-    /// Starts a server in a project, and nothing more.
+    /// Starts a server in a project without sending anything.
     fn silent(mut command: Command, project: &Path) -> Client {
         let mut server = command
             .current_dir(project)
@@ -58,7 +58,7 @@ impl Client {
         writeln!(self.stdin, "{message}").unwrap();
     }
 
-    /// The next line; whatever the server prints has to be a message.
+    /// Reads the next message. Every line that the server prints has to be one.
     fn hear(&mut self) -> Value {
         let mut line = String::new();
         self.stdout.read_line(&mut line).unwrap();
@@ -81,21 +81,21 @@ impl Client {
         self.ask("tools/call", json!({"name": tool, "arguments": arguments}))["result"].clone()
     }
 
-    /// What a tool says; the call has to go well.
+    /// Calls a tool and returns its text. The call has to succeed.
     pub fn says(&mut self, tool: &str, arguments: Value) -> String {
         let result = self.call(tool, arguments);
         assert_eq!(result["isError"], false, "{result}");
         result["content"][0]["text"].as_str().unwrap().to_owned()
     }
 
-    /// Why a tool could not do it.
+    /// Calls a tool that has to fail, and returns its error.
     fn refuses(&mut self, tool: &str, arguments: Value) -> String {
         let result = self.call(tool, arguments);
         assert_eq!(result["isError"], true, "{result}");
         result["content"][0]["text"].as_str().unwrap().to_owned()
     }
 
-    /// Closes standard input; the server has to end well, having said nothing else.
+    /// Closes standard input. The server has to exit with code 0 and print nothing more.
     pub fn end(self) {
         drop(self.stdin);
         let rest: Vec<_> = self.stdout.lines().map(Result::unwrap).collect();
@@ -106,7 +106,7 @@ impl Client {
     }
 }
 
-/// A session that mended a test; gives the number of what was learned.
+/// Runs a session that repaired a test, and returns the id of its observation.
 fn remember(sandbox: &Sandbox, project: &Path) -> i64 {
     let host = Host::new("s1", project);
     let tell = |hook, input: &Value| sandbox.told(hook, project, input);
@@ -220,7 +220,7 @@ fn ten_hits_cost_at_most_250_tokens() {
         );
         client.says("remember", json!({"text": text}));
     }
-    // Numbers as they are after years.
+    // Ids as large as they are after years.
     let later = "update sqlite_sequence set seq = 999000 where name = 'items'";
     sandbox.database("memory.db").execute(later, []).unwrap();
     for number in 12..24 {
@@ -297,7 +297,7 @@ fn what_the_user_says_is_found_at_once_and_gone_for_good_when_forgotten() {
     );
     client.end();
 
-    // Neither the next event of the same turn nor a second look at all of it brings it back.
+    // Neither the next event of the same turn nor deriving the turn again brings it back.
     let titles = || -> String {
         let titles = "select group_concat(title) from observations";
         let database = sandbox.database("memory.db");
@@ -471,7 +471,7 @@ fn several_servers_answer_side_by_side() {
         let found = client.says("search", json!({"query": "expires"}));
         assert!(found.contains(&format!("#{id} bugfix")), "{found}");
     }
-    // Another project is told nothing of it, unless it asks.
+    // Another project does not find it, unless it searches all projects.
     let mut elsewhere = Client::new(&sandbox, &sandbox.project("other"));
     let none = elsewhere.says("search", json!({"query": "expires"}));
     assert!(none.contains("hits with projects [\"*\"]"), "{none}");

@@ -1,5 +1,5 @@
-//! Search by meaning, end to end: the real model in the worker, asked over its socket. And by words,
-//! at once and with a reason, whenever anything of that is missing.
+//! Search by meaning, end to end, with the real model in the worker and its socket. If any of that
+//! is missing, the search goes by words at once and gives the reason.
 
 use std::io::{Read as _, Write as _};
 use std::os::unix::fs::{MetadataExt as _, PermissionsExt as _};
@@ -64,7 +64,7 @@ impl World {
         serde_json::from_str(&self.sandbox.run(&["model", "status", "--json"])).unwrap()
     }
 
-    /// Has a worker embed everything, and be asked until it answers in time.
+    /// Has a worker index everything, and searches until it replies in time.
     fn embedded(&self) {
         self.sandbox.run(&["worker", "start"]);
         wait_until("all is embedded", || self.status()["embedded"] == 1.0);
@@ -127,7 +127,7 @@ fn what_was_said_in_other_words_is_found_by_command_and_by_agent() {
         world.sandbox.log("work.log")
     );
 
-    // Newer memories are embedded by the same worker, which is told of them.
+    // Newer memories are indexed by the same worker, which is woken for them.
     world
         .client()
         .says("remember", json!({"text": "the invoice rounds down"}));
@@ -180,7 +180,7 @@ fn a_search_without_a_worker_goes_by_words_says_so_and_starts_one() {
     wait_until("search goes by meaning", || {
         world.search(ASKED).contains(TOLD)
     });
-    // Off is off: nothing is started.
+    // While Foreword is off, no worker is started.
     world.sandbox.run(&["worker", "stop"]);
     world.sandbox.run(&["off", "--everywhere"]);
     let found = world.search("tokens rejected loudly");
@@ -225,14 +225,14 @@ fn without_a_model_with_a_broken_one_or_switched_off_search_goes_by_words() {
         found.contains(TOLD) && found.contains("by words only"),
         "{found}"
     );
-    // The worker works on, and takes the right one when it is there.
+    // The worker goes on, and loads the right model when it is installed.
     world.install(model::folder());
     wait_until("what was missing is made", || {
         world.search(ASKED);
         world.sandbox.run(&["worker", "drain"]);
         world.status()["embedded"] == 1.0
     });
-    // Removed under its hands: by words again, and no error.
+    // The model is removed while the worker runs: the search goes by words again, without an error.
     std::fs::remove_file(world.sandbox.home().join("models/all-MiniLM-L6-v2")).unwrap();
     let found = world.search("tokens early");
     assert!(
@@ -271,7 +271,8 @@ fn a_worker_that_hangs_is_not_waited_for() {
 fn the_worker_keeps_its_locks_on_the_memory() {
     let world = World::new();
     world.embedded();
-    // Without them, whoever opens the memory and closes it takes the log away from under the worker.
+    // Without them, a process that opens and closes the memory removes the write-ahead log while the
+    // worker uses it.
     let pid = world.sandbox.worker_pid().unwrap().to_string();
     let memory = std::fs::metadata(world.sandbox.home().join("memory.db")).unwrap();
     let inode = format!(":{}", memory.ino());
@@ -364,7 +365,7 @@ fn the_socket_is_no_way_in() {
     ] {
         assert_eq!(send(garbage), b"");
     }
-    // Somebody who connects and says nothing holds nobody up for long.
+    // A client that connects and sends nothing does not hold up others for long.
     let _silent = UnixStream::connect(world.embed_socket()).unwrap();
     wait_until("it answers", || {
         send(b"{\"v\":2,\"it\":{\"related\":1}}\n") == b"{\"v\":2,\"it\":{\"related\":[]}}\n"

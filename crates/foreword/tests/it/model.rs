@@ -1,7 +1,7 @@
-//! `foreword model`: the sentence model is there whole and checked, or not at all.
+//! `foreword model`: the sentence model is installed complete and checked, or not at all.
 //!
-//! The model comes from `scripts/model`, or from `FOREWORD_TEST_MODEL`. No test asks anybody but
-//! this machine: pip is given a folder to look in, the hub is a server of ours or none.
+//! The model comes from `scripts/model`, or from `FOREWORD_TEST_MODEL`. No test uses the
+//! network: pip gets a local folder, and the hub is a server of the test or none.
 
 use std::collections::VecDeque;
 use std::io::{Read as _, Write as _};
@@ -52,7 +52,7 @@ fn status(sandbox: &Sandbox) -> Value {
     serde_json::from_str(&sandbox.run(&["model", "status", "--json"])).unwrap()
 }
 
-/// What a command that fails says; a path of the sandbox is `HOME`.
+/// The message of a command that fails, with `HOME` for the sandbox's path.
 fn fails(sandbox: &Sandbox, arguments: &[&str]) -> String {
     let output = sandbox.command(arguments).output().unwrap();
     assert_eq!(output.status.code(), Some(1), "{output:?}");
@@ -102,7 +102,7 @@ fn assert_installed(sandbox: &Sandbox) {
     assert_eq!(status(sandbox), expected);
 }
 
-/// Neither the model nor anything that it left.
+/// Asserts that neither the model nor a rest of it is there.
 #[track_caller]
 fn assert_nothing_there(sandbox: &Sandbox) {
     assert_eq!(names(&models(sandbox)), [".lock"]);
@@ -210,7 +210,7 @@ fn pip_gets_the_model() {
     assert_installed(&sandbox);
 }
 
-/// Stands for uv: gives what is in a folder.
+/// Stands in for uv: copies the files of a folder.
 const UV: &str = r#"#!/bin/sh
 [ "$1 $2" = "pip install" ] || exit 2
 while [ "$1" != --target ]; do shift; done
@@ -229,7 +229,7 @@ fn uv_gets_the_model_where_there_is_no_pip_and_a_download_broke_off() {
     assert_eq!(hub.asked(), asked(&[(TOKENIZER, 0), (TOKENIZER, 1000)]));
     assert_installed(&sandbox);
 
-    // Without asking the hub.
+    // No request is made to the hub.
     sandbox.run(&["model", "remove"]);
     let said = sandbox.run(&["model", "install", "--package"]);
     assert_eq!((said.as_str(), hub.asked().len()), (FROM_PACKAGE, 2));
@@ -248,7 +248,7 @@ fn without_pip_and_hub_it_is_said_what_to_do() {
     assert_eq!(said, format!("{no_hub}{no_pip}{what_to_do}"));
 
     let mut sandbox = world_without_pip();
-    // Nobody listens there.
+    // Nothing listens at this address.
     sandbox.set("FOREWORD_MODEL_HUB", "http://127.0.0.1:1");
     let said = fails(&sandbox, &["model", "install"]);
     let hub = "foreword: nothing was installed: could not get http://127.0.0.1:1/sentence-transformers/all-MiniLM-L6-v2/resolve/main/tokenizer.json: Connection refused; ";
@@ -258,7 +258,7 @@ fn without_pip_and_hub_it_is_said_what_to_do() {
     assert_eq!(status(&sandbox)["installed"], false);
 }
 
-/// Stands for pip and never ends.
+/// Stands in for pip and never ends.
 const ENDLESS: &str = "#!/bin/sh\necho $$ > \"$HOME/pid\"\nexec sleep 600\n";
 
 #[test]
@@ -289,27 +289,27 @@ fn pip_ends_with_us_and_what_it_left_is_removed() {
     assert_installed(&sandbox);
 }
 
-/// How the hub treats one request, of which it was asked for some bytes.
+/// How the hub answers one request for a range of bytes.
 #[derive(Clone, Copy)]
 enum Treat {
     Whole,
-    /// Closes after so many bytes.
+    /// Closes the connection after this many bytes.
     Cut(usize),
-    /// Sends so many, then nothing until the other side goes.
+    /// Sends this many bytes, then nothing until the client closes the connection.
     Hang(usize),
-    /// Sends everything, whatever part was asked for.
+    /// Ignores the range and sends the whole file.
     FromTheBeginning,
     Missing,
-    /// Another address has it.
+    /// Redirects to another address.
     Elsewhere,
-    /// As many bytes, but others.
+    /// Sends the right number of wrong bytes.
     Wrong,
 }
 
-/// A model hub on loopback. It treats requests as it is told, then all of them well.
+/// A model hub on loopback. It answers the first requests as given, then all others correctly.
 struct Hub {
     url: String,
-    /// For each request, the file and from which byte on.
+    /// For each request, the file and the first byte.
     asked: Arc<Mutex<Vec<(String, usize)>>>,
 }
 
@@ -322,7 +322,7 @@ impl Hub {
         std::thread::spawn(move || {
             for stream in listener.incoming() {
                 let treat = treats.pop_front().unwrap_or(Treat::Whole);
-                // Who is gone cannot be answered.
+                // The client may have closed the connection.
                 let _ = answer(stream.unwrap(), treat, &noted);
             }
         });

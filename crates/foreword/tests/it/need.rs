@@ -1,4 +1,4 @@
-//! What an agent is told unasked: once, where it is of use, and never at the session's cost.
+//! Unsolicited reminders: each is shown once, where it is of use, and never delays the session.
 
 use std::path::PathBuf;
 
@@ -8,7 +8,7 @@ use crate::support::{Host, Sandbox, feed};
 
 const ABOUT_IT: &str = "the expiry assertion in the token check fails again, `now <= expires`";
 
-/// A project in which the first session mended `src/token.rs`.
+/// A project in which the first session repaired `src/token.rs`.
 fn remembered() -> (Sandbox, PathBuf) {
     let sandbox = Sandbox::new();
     sandbox.keep_workers_away();
@@ -28,7 +28,7 @@ fn remembered() -> (Sandbox, PathBuf) {
     (sandbox, project)
 }
 
-/// What the agent is told, if the answer is of the form that the host wants.
+/// The text for the agent, if the answer has the form that the host expects.
 fn context(answer: &str, event: &str) -> String {
     let answer: Value = serde_json::from_str(answer).unwrap();
     assert_eq!(answer["hookSpecificOutput"]["hookEventName"], event);
@@ -112,7 +112,7 @@ fn a_file_brings_what_is_known_about_it_once_in_a_session() {
     std::fs::remove_file(project.join("src/token.rs")).unwrap();
     let gone = context(&look("fourth", "Write", "src/token.rs"), "PreToolUse");
     assert!(gone.contains("(~112 tokens, files gone since)"), "{gone}");
-    // Nothing but receipts: what is about to happen is told when it has happened.
+    // Only receipts are stored: the event before a tool runs is not, the one after it will be.
     let events = "select count(*) from events where kind not in ('receipt', 'prompt')";
     assert_eq!(sandbox.count("queue.db", events), 0);
 }
@@ -251,6 +251,6 @@ fn receipts_say_what_was_shown_and_opened_and_why_says_why() {
         serde_json::from_str(&sandbox.run(&["receipts", "--all-projects", "--json"])).unwrap();
     assert_eq!(json.as_array().unwrap().len(), 4);
     assert_eq!(json[2]["because"], "expiry, assertion, token");
-    // What was only looked at is not worked on.
+    // Files that were only read do not count as worked on.
     assert_eq!(sandbox.status()["pending"], 0);
 }

@@ -1,6 +1,6 @@
 //! Whatever the host does with a hook's pipes and whatever it writes into them:
 //! exit code 0, an empty stderr, exactly the answer that the host expects, and
-//! nothing lost that was told whole.
+//! every complete input stored.
 
 use std::io::Write as _;
 use std::path::Path;
@@ -23,7 +23,7 @@ fn hooks(host: &Host) -> [(&'static str, &'static str, Value); 5] {
     ]
 }
 
-/// What a case does with a hook's pipes; by default they are as the host has them.
+/// How a case sets up a hook's pipes; by default as the host does.
 struct Case<'a> {
     name: &'a str,
     /// How the shell starts the program.
@@ -31,7 +31,7 @@ struct Case<'a> {
     input: &'a dyn Fn(Value) -> Vec<u8>,
     /// How many of the five inputs are to be stored.
     stored: i64,
-    /// What the log says of each hook that could not store.
+    /// The log line of each hook that could not store its input.
     noted: &'a str,
 }
 
@@ -79,7 +79,7 @@ fn check(case: &Case<'_>) {
     );
 }
 
-/// Writes and closes, as the host does. A hook that reads no further ends the writing.
+/// Writes the input and closes the pipe, as the host does. Stops if the hook closes its end.
 fn feed(mut command: Command, input: &[u8]) -> Output {
     let mut child = command.stdin(Stdio::piped()).spawn().unwrap();
     let _ = child.stdin.take().unwrap().write_all(input);
@@ -202,7 +202,7 @@ fn a_whole_input_is_enough_even_if_the_pipe_stays_open() {
         assert_eq!(output.stdout, answer.as_bytes());
         drop(held_open);
     }
-    // Had one waited until its time was over, it would say so here.
+    // A hook that had waited until its time was over would have logged it.
     assert_eq!(sandbox.log("hook.log"), "");
     sandbox.drain();
     assert_eq!(sandbox.count("memory.db", "select count(*) from events"), 5);
@@ -490,7 +490,7 @@ fn a_secret_in_ten_megabytes_is_in_no_file() {
     let project = sandbox.project("app");
     let host = Host::new("s1", &project);
     let secret = &secret();
-    // Wherever a cut falls, a secret is near.
+    // There is a secret near each place where the text may be cut.
     let long = format!("{secret} and so on, ").repeat(10 * (1 << 20) / (secret.len() + 12));
     let inputs = [
         ("new", host.prompt(&long)),

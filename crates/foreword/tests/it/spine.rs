@@ -1,4 +1,4 @@
-//! The whole road without the host: from what hooks are told to the next session's first lines.
+//! The whole way without the host: from the input of hooks to the first lines of the next session.
 
 use serde_json::Value;
 

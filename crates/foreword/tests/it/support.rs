@@ -42,22 +42,22 @@ impl Sandbox {
         sandbox
     }
 
-    /// From here on every command has this in its environment; gives what it had before.
+    /// Sets a variable for every further command, and returns its value before.
     pub fn set(&mut self, name: &str, value: impl Into<OsString>) -> Option<OsString> {
         self.environment.insert(name.to_owned(), value.into())
     }
 
-    /// From here on no command has it.
+    /// Removes a variable for every further command.
     pub fn unset(&mut self, name: &str) {
         self.environment.remove(name);
     }
 
-    /// What the program is told is the user's home directory.
+    /// The user's home directory, as the program sees it.
     pub fn user_home(&self) -> PathBuf {
         self.dir.path().join("user")
     }
 
-    /// Foreword's data directory; not made before the program makes it.
+    /// Foreword's data directory, which only the program creates.
     pub fn home(&self) -> PathBuf {
         self.user_home().join(".foreword")
     }
@@ -110,14 +110,14 @@ impl Sandbox {
             .stderr(Stdio::piped());
     }
 
-    /// Runs a command to its end and gives what it printed; it must succeed.
+    /// Runs a command to its end and returns its output. It must succeed.
     pub fn run(&self, arguments: &[&str]) -> String {
         let output = self.command(arguments).output().unwrap();
         assert!(output.status.success(), "{arguments:?}: {output:?}");
         String::from_utf8(output.stdout).unwrap()
     }
 
-    /// A hook, as the host starts it: its input is still to be written.
+    /// Starts a hook as the host does. Its input is still to be written.
     pub fn hook_command(&self, name: &str, project: &Path) -> Command {
         let mut command = self.command(&[name]);
         command
@@ -131,7 +131,7 @@ impl Sandbox {
         feed(self.hook_command(name, project), input)
     }
 
-    /// Runs a hook with a JSON input and expects the one exit code that there is.
+    /// Runs a hook with a JSON input and returns its answer. The exit code must be 0.
     pub fn told(&self, name: &str, project: &Path, input: &Value) -> String {
         let output = self.hook(name, project, input.to_string().as_bytes());
         assert_eq!(output.status.code(), Some(0), "{output:?}");
@@ -147,13 +147,13 @@ impl Sandbox {
         serde_json::from_str(&self.run(&["status", "--json"])).unwrap()
     }
 
-    /// One number out of a database, behind the program's back.
+    /// Reads one number from a database directly.
     pub fn count(&self, database: &str, sql: &str) -> i64 {
         let connection = self.database(database);
         connection.query_row(sql, [], |row| row.get(0)).unwrap()
     }
 
-    /// One of the databases, opened behind the program's back.
+    /// Opens one of the databases directly.
     pub fn database(&self, name: &str) -> rusqlite::Connection {
         #[expect(clippy::disallowed_methods, reason = "tests look from outside")]
         let connection = rusqlite::Connection::open(self.home().join(name)).unwrap();
@@ -161,15 +161,15 @@ impl Sandbox {
         connection
     }
 
-    /// Has hooks believe that a worker was started just now and failed often, so
-    /// that they start none. A worker that comes up forgets this.
+    /// Keeps hooks from starting a worker, by a stamp of many failed starts. A worker that comes up
+    /// removes it.
     pub fn keep_workers_away(&self) {
         std::fs::create_dir_all(self.home()).unwrap();
         let now = std::time::UNIX_EPOCH.elapsed().unwrap().as_millis();
         std::fs::write(self.home().join("worker.starting"), format!("10 {now}")).unwrap();
     }
 
-    /// The process that holds the worker's lock, as the kernel tells it.
+    /// The process that holds the worker's lock, from the kernel's list of locks.
     pub fn worker_pid(&self) -> Option<u32> {
         let inode = std::fs::metadata(self.home().join("worker.lock"))
             .ok()?
@@ -192,7 +192,7 @@ impl Sandbox {
         pids
     }
 
-    /// Everything that runs for this home: workers, and what they have started.
+    /// All processes of this home: workers, and those that they have started.
     pub fn processes(&self) -> Vec<u32> {
         let home = [b"FOREWORD_HOME=", self.home().as_os_str().as_bytes()].concat();
         let of_this_home = |pid: &u32| {
@@ -217,7 +217,7 @@ impl Sandbox {
         moved
     }
 
-    /// What the program itself noted about hooks or the worker.
+    /// The text of a log file of the program.
     pub fn log(&self, name: &str) -> String {
         let log = std::fs::read_to_string(self.home().join("logs").join(name));
         log.unwrap_or_default().trim_start().to_owned()
@@ -328,7 +328,7 @@ pub fn tree(folder: &Path) -> Tree {
     tree
 }
 
-/// Two looks at the same folder show the same.
+/// Asserts that two snapshots of a folder are equal.
 #[track_caller]
 pub fn assert_same(before: &Tree, after: &Tree) {
     let differs = |path: &&PathBuf| before.get(*path) != after.get(*path);
@@ -341,7 +341,7 @@ pub fn environment_of(environ: &[u8]) -> impl Iterator<Item = &[u8]> {
     environ.split(|&byte| byte == 0)
 }
 
-/// Looks until it is so. The one place where tests wait without something to wait on.
+/// Polls until the condition holds. The only place where tests poll.
 pub fn wait_until(what: &str, mut so: impl FnMut() -> bool) {
     let deadline = Instant::now() + Duration::from_secs(60);
     while !so() {

@@ -1,4 +1,4 @@
-//! The off switch and the limits: off means zero bytes written and zero injected.
+//! The off switch and the limits: while off, nothing is written and nothing is added to a session.
 
 use std::path::Path;
 
@@ -22,7 +22,7 @@ fn contents(dir: &Path) -> Vec<(String, Vec<u8>)> {
     all
 }
 
-/// A whole session through every hook; gives everything that they printed.
+/// Runs a whole session through every hook, and returns everything that they printed.
 fn session(sandbox: &Sandbox, host: &Host) -> String {
     let project = &host.project;
     let mut printed = sandbox.told("context", project, &host.start("startup"));
@@ -37,7 +37,7 @@ fn session(sandbox: &Sandbox, host: &Host) -> String {
     printed + &sandbox.told("cleanup", project, &host.end())
 }
 
-/// A memory that has something to say about the project, and no worker at work.
+/// Makes a memory with something about the project, and ends the worker.
 fn remembered() -> (Sandbox, Host) {
     let sandbox = Sandbox::new();
     let project = sandbox.project("app");

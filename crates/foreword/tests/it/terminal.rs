@@ -1,5 +1,5 @@
-//! Captured text cannot steer a terminal: whatever a session said, what Foreword prints
-//! holds no control characters.
+//! Captured text cannot control a terminal: whatever a session contained, Foreword prints no control
+//! characters.
 
 use crate::support::{Host, Sandbox};
 
@@ -104,7 +104,7 @@ fn nothing_that_was_captured_reaches_the_terminal_as_it_was() {
             seen += &printed;
         }
     }
-    // It was there to be shown.
+    // The text was stored and could be shown.
     assert!(seen.contains("red [31m"), "{seen}");
 
     let context = sandbox.told(

@@ -12,12 +12,12 @@ pub struct Transcript {
     session: String,
     prompt: String,
     cwd: PathBuf,
-    /// How long ago the lines are said to be written, in milliseconds.
+    /// The age of the lines in milliseconds.
     pub ago: i64,
 }
 
 impl Transcript {
-    /// Where hooks of this session say that it is; there is no file before the first line.
+    /// The path that hooks of this session send. There is no file before the first line.
     pub fn of(sandbox: &Sandbox, host: &mut Host) -> Transcript {
         let folder = sandbox.user_home().join(".claude/projects/p");
         std::fs::create_dir_all(&folder).unwrap();
@@ -58,12 +58,12 @@ impl Transcript {
         });
     }
 
-    /// A tool use, from what its hook is told.
+    /// Adds a tool use, made from the input of its hook.
     pub fn tool(&self, told: &Value) {
         self.tool_but(told, |_| {});
     }
 
-    /// The same, with something else about its result.
+    /// Adds a tool use with a changed result.
     pub fn tool_but(&self, told: &Value, change: impl FnOnce(&mut Value)) {
         let id = &told["tool_use_id"];
         self.line("assistant.tool_use", |line| {
@@ -94,7 +94,7 @@ impl Transcript {
     }
 }
 
-/// A time so many milliseconds ago, as the host writes it.
+/// The time this many milliseconds ago, as the host writes it.
 pub fn time(ago: i64) -> String {
     let now = std::time::UNIX_EPOCH.elapsed().unwrap().as_millis();
     let at = i64::try_from(now).unwrap() - ago;

@@ -20,12 +20,17 @@ const SERVERS: &str = "mcpServers";
 
 /// The path of the list that belongs to a settings file.
 pub fn place(settings: &SettingsPlace) -> anyhow::Result<PathBuf> {
-    let folder = settings.settings.parent().context("it has no folder")?;
+    let folder = settings
+        .settings
+        .parent()
+        .context("the settings file is in no folder")?;
     Ok(match settings.scope {
         InstallScope::User if set(CONFIG_DIR).is_some() => folder.join(".claude.json"),
         InstallScope::User => set("HOME").context("HOME is not set")?.join(".claude.json"),
         InstallScope::Project => {
-            let top = folder.parent().context("it has no folder")?;
+            let top = folder
+                .parent()
+                .context("the settings file is in no folder")?;
             top.join(".mcp.json")
         }
     })
@@ -47,7 +52,7 @@ pub fn connect(list: &str, program: &Path) -> anyhow::Result<String> {
             Some(command) if is_same_file(Path::new(&command), program) => Ok(list.to_owned()),
             Some(_) => insert_server(&disconnect(list)?, program),
             None => {
-                bail!("another server is called foreword; rename it first, nothing was changed")
+                bail!("another server is called foreword; rename it first; nothing was changed")
             }
         },
         None => insert_server(list, program),
@@ -61,7 +66,7 @@ fn insert_server(text: &str, program: &Path) -> anyhow::Result<String> {
     }
     let value = parse_value(text)?;
     let Value::Object(top) = &value else {
-        bail!("this file does not hold a JSON object; mend it first, nothing was changed");
+        bail!("this file does not hold a JSON object; correct it first; nothing was changed");
     };
     let program = program.to_str();
     let program = program.context("the path of this program is not valid UTF-8")?;

@@ -30,7 +30,7 @@ pub fn insert(settings: &str, program: &Path) -> anyhow::Result<String> {
     }
     let value = parse_value(settings)?;
     let Value::Object(top) = &value else {
-        bail!("this file does not hold a JSON object; mend it first, nothing was changed");
+        bail!("this file does not hold a JSON object; correct it first; nothing was changed");
     };
     let page = JsonPage::new(settings, top);
     let mut insertions = Vec::new();

@@ -18,7 +18,7 @@ const TOOLS: [&str; 6] = [
     "recall",
 ];
 
-/// Where the clients are; none on a machine that could not run them.
+/// The folder of the clients; none on a machine that cannot run them.
 fn clients() -> Option<PathBuf> {
     if let Some(path) = std::env::var_os("FOREWORD_TEST_MCP_CLIENTS") {
         return Some(path.into());
@@ -37,7 +37,7 @@ fn clients() -> Option<PathBuf> {
     Some(path.trim_end().into())
 }
 
-/// What a client prints, run in this world and project.
+/// Runs a client in this sandbox and project, and returns its output.
 fn run(sandbox: &Sandbox, project: &Path, mut client: Command) -> Value {
     sandbox.isolate(&mut client);
     let output = client.current_dir(project).output().unwrap();
