@@ -28,9 +28,10 @@ use crate::platform;
 use crate::start;
 use crate::switch::{self, Switches};
 
+/// The reason that is logged for an event of the memory agent.
 const OWN_RUN: &str = "one of Foreword's own agent runs";
 
-/// Runs a hook. It never fails: even a panic ends in exit code 0 and no output.
+/// Runs a hook. It never fails: even a panic ends in exit code 0 and prints nothing.
 pub fn run(hook: Hook, host: &'static Host) {
     std::panic::set_hook(Box::new(|_| {}));
     let _ = std::panic::catch_unwind(|| capture_and_answer(hook, host));
