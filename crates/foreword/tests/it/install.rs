@@ -537,7 +537,7 @@ fn skills_and_agents_come_and_go_and_what_is_not_ours_stays() {
         "{said}"
     );
     assert!(
-        said.contains("/summarize, /synthesize and /recall are there"),
+        said.contains("/summarize, /synthesize and /recall are installed"),
         "{said}"
     );
     let skill = read(&config.join("skills/summarize/SKILL.md"));
