@@ -11,12 +11,12 @@ use std::path::Path;
 use foreword_core::capture::{self, Captured, Hook, World};
 use foreword_core::db::OpenError;
 use foreword_core::host::HOSTS;
-use foreword_core::model::Event;
+use foreword_core::model::{Event, Turn};
 use foreword_core::project::Rules;
 use foreword_core::queue::{Portion, Queue, Readiness};
 use foreword_core::safety::recover::{self, Recovered};
 use foreword_core::search::{self, Filter, Query, Sort};
-use foreword_core::store::Store;
+use foreword_core::store::{Batch, DerivedTurn, Replaces, Store};
 use foreword_core::{redact, spool};
 use uuid::Uuid;
 
@@ -25,6 +25,7 @@ use crate::config::Config;
 use crate::host::CLIENTS;
 use crate::install::record::InstallRecord;
 use crate::install::{self, Connection};
+use crate::offline;
 use crate::service::embed_client::{self, EmbedQuestion, EmbedReply, NoMeaning};
 use mutator::{files, folder, fuzz};
 
@@ -35,8 +36,27 @@ fn recorded() -> Vec<Vec<u8>> {
     files(&folder().join("../claude-code/hooks"))
 }
 
-fn saved(name: &str) -> String {
-    std::fs::read_to_string(folder().join("../databases/6").join(name)).unwrap()
+/// The recorded hook inputs as events of one turn, in order of time.
+fn recorded_turn() -> Turn {
+    let inputs = recorded();
+    let events = inputs.iter().filter_map(|input| {
+        let (hook, _) = (HOSTS[0].read)(input)?.event?;
+        match captured(hook, input) {
+            Captured::Event(event) => Some(*event),
+            Captured::Dropped(_) => None,
+        }
+    });
+    let events = (1..).zip(events).map(|(number, event)| Event {
+        id: Uuid::from_u128(number),
+        key: format!("event:{number}"),
+        host_session_id: "s1".to_owned(),
+        prompt_id: Some("p1".to_owned()),
+        ..event
+    });
+    Turn {
+        prompt_id: Some("p1".to_owned()),
+        events: events.collect(),
+    }
 }
 
 fn captured(hook: Hook, input: &[u8]) -> Captured {
@@ -109,7 +129,7 @@ fn spooled_events_are_taken_in_or_set_aside() {
     );
     std::fs::create_dir_all(&unreadable).unwrap();
     let mut queue = Queue::open(&dir.path().join("queue.db"), &dir.path().join("backups")).unwrap();
-    let sample = std::fs::read(folder().join("../databases/6/spool.json")).unwrap();
+    let sample = serde_json::to_vec(&recorded_turn().events[0]).unwrap();
     fuzz("spool", vec![sample], 800, |input| {
         std::fs::write(spool.join("it.json"), input).unwrap();
         assert_eq!(spool::take_in(&spool, &queue).unwrap(), 1);
@@ -289,23 +309,51 @@ fn damaged(sound: &[u8], recipe: &[u8]) -> Vec<u8> {
     bytes
 }
 
+/// A database of one turn, which a test damages again and again.
 struct Database {
     dir: tempfile::TempDir,
     name: &'static str,
+    /// The file before any damage.
     sound: Vec<u8>,
     tables: Vec<String>,
+    /// Rows of all tables before any damage.
     rows: u64,
 }
 
 impl Database {
-    fn new(name: &'static str) -> Database {
+    fn memory() -> Database {
+        Database::new("memory.db", |path, backups| {
+            let turn = recorded_turn();
+            let events = turn.events.clone();
+            let derived = offline::derive(std::slice::from_ref(&turn)).remove(0);
+            let mut store = Store::open(path, backups).unwrap();
+            store
+                .commit(&Batch {
+                    events: &events,
+                    turns: &[DerivedTurn::offline(turn, derived)],
+                    replaces: Replaces::Turns,
+                    provider: "offline",
+                    now: NOW,
+                })
+                .unwrap();
+            store.vacuum().unwrap();
+        })
+    }
+
+    fn queue() -> Database {
+        Database::new("queue.db", |path, backups| {
+            let queue = Queue::open(path, backups).unwrap();
+            for event in recorded_turn().events {
+                assert!(queue.push(&event).unwrap());
+            }
+            queue.vacuum().unwrap();
+        })
+    }
+
+    fn new(name: &'static str, make: fn(&Path, &Path)) -> Database {
         let dir = tempfile::tempdir().unwrap();
         let path = dir.path().join(name);
-        let database = connect(&path);
-        database
-            .execute_batch(&saved(&name.replace(".db", ".sql")))
-            .unwrap();
-        drop(database);
+        make(&path, &dir.path().join("backups"));
         let database = connect(&path);
         let mut tables = database
             .prepare("select name from sqlite_schema where type = 'table' and name not like 'texts%' and name not like 'sqlite%'")
@@ -316,6 +364,7 @@ impl Database {
             .map(Result::unwrap)
             .collect();
         let rows = count(&database, &tables).unwrap();
+        assert!(rows > 20, "{rows}");
         let sound = std::fs::read(&path).unwrap();
         Database {
             dir,
@@ -372,7 +421,7 @@ fn count(database: &rusqlite::Connection, tables: &[String]) -> rusqlite::Result
 
 #[test]
 fn a_damaged_memory() {
-    let database = Database::new("memory.db");
+    let database = Database::memory();
     let backups = database.dir.path().join("backups");
     fuzz("databases", Vec::new(), 80, |recipe| {
         let bytes = damaged(&database.sound, recipe);
@@ -404,7 +453,7 @@ fn a_damaged_memory() {
 
 #[test]
 fn a_damaged_queue() {
-    let database = Database::new("queue.db");
+    let database = Database::queue();
     let backups = database.dir.path().join("backups");
     fuzz("databases", Vec::new(), 15, |recipe| {
         let bytes = damaged(&database.sound, recipe);
@@ -440,7 +489,7 @@ fn query(words: &str) -> Query<'_> {
 
 #[test]
 fn queries() {
-    let database = Database::new("memory.db");
+    let database = Database::memory();
     let store = Store::look(&database.path()).unwrap().unwrap();
     fuzz("queries", Vec::new(), 250, |input| {
         let words = String::from_utf8_lossy(input);

@@ -338,12 +338,12 @@ impl Shared {
         };
         let mut made: Vec<(Unembedded, Vec<_>)> = Vec::new();
         for item in items {
-            let texts = item.records.iter();
+            let texts = item.chunks.iter();
             let vectors: Vec<_> = texts
                 .take_while(|_| !self.yields())
                 .map(|it| model.embed(it))
                 .collect();
-            if vectors.len() < item.records.len() {
+            if vectors.len() < item.chunks.len() {
                 break;
             }
             made.push((item, vectors));

@@ -10,7 +10,7 @@ use std::process::{Child, Stdio};
 use serde_json::{Value, json};
 
 use crate::audit::audit;
-use crate::support::Sandbox;
+use crate::support::{Host, Sandbox};
 use mutator::{files, folder, fuzz};
 
 #[test]
@@ -147,11 +147,20 @@ fn an_mcp_server_survives_every_line() {
 #[test]
 fn a_worker_deals_with_whatever_is_in_the_spool() {
     let sandbox = Sandbox::new();
+    let project = sandbox.project("app");
+    // Without a worker there is no queue yet, so the hook writes its event to the spool.
+    sandbox.keep_workers_away();
+    let host = Host::new("s1", &project);
+    sandbox.told(
+        "save",
+        &project,
+        &host.bash("ls persimmon", "persimmon.txt"),
+    );
     let spool = sandbox.home().join("spool");
-    std::fs::create_dir_all(&spool).unwrap();
-    let sample = std::fs::read(folder().join("../databases/6/spool.json")).unwrap();
-    let mut number = 0;
-    fuzz("spool", vec![sample], 100, |input| {
+    let samples = files(&spool);
+    assert_eq!(samples.len(), 1);
+    let mut number = 1;
+    fuzz("spool", samples, 100, |input| {
         number += 1;
         // Else all would be one event.
         let text = String::from_utf8_lossy(input);
