@@ -20,9 +20,9 @@ use crate::project::{self, Place, Rules};
 use crate::redact::{self, files::is_secret_file};
 pub use payload::Limits;
 
-/// The world around a hook, as far as capture needs to know it.
+/// The circumstances of a hook run that decide what its event contains.
 #[derive(Debug, Clone)]
-pub struct World {
+pub struct CaptureContext {
     /// The host that runs the hook.
     pub host: &'static Host,
     pub now: Millis,
@@ -34,7 +34,7 @@ pub struct World {
 
 /// What the user may set about capturing.
 #[derive(Debug, Clone, PartialEq, Eq)]
-pub struct Settings {
+pub struct CaptureSettings {
     pub boring_tools: Vec<String>,
     /// Patterns of projects and paths of which nothing is kept.
     pub exclude_projects: Vec<String>,
@@ -42,9 +42,9 @@ pub struct Settings {
     pub limits: Limits,
 }
 
-impl Default for Settings {
-    fn default() -> Settings {
-        Settings {
+impl Default for CaptureSettings {
+    fn default() -> CaptureSettings {
+        CaptureSettings {
             boring_tools: boring_tools(),
             exclude_projects: Vec::new(),
             exclude_paths: Vec::new(),
@@ -107,8 +107,13 @@ pub fn session_of(host: &Host, input: &[u8]) -> Option<String> {
 
 /// Makes an event of what the host wrote to `hook`'s standard input.
 #[must_use]
-pub fn capture(hook: Hook, input: &[u8], world: &World, settings: &Settings) -> Captured {
-    match try_capture(hook, input, world, settings) {
+pub fn capture(
+    hook: Hook,
+    input: &[u8],
+    context: &CaptureContext,
+    settings: &CaptureSettings,
+) -> Captured {
+    match try_capture(hook, input, context, settings) {
         Ok(event) => Captured::Event(Box::new(event)),
         Err(drop) => Captured::Dropped(drop),
     }
@@ -117,13 +122,13 @@ pub fn capture(hook: Hook, input: &[u8], world: &World, settings: &Settings) -> 
 fn try_capture(
     hook: Hook,
     input: &[u8],
-    world: &World,
-    settings: &Settings,
+    context: &CaptureContext,
+    settings: &CaptureSettings,
 ) -> Result<Event, Drop> {
     if input.trim_ascii().is_empty() {
         return Err(Drop::Empty);
     }
-    let mut input = (world.host.read)(input).ok_or(Drop::NotJson)?;
+    let mut input = (context.host.read)(input).ok_or(Drop::NotJson)?;
     let mut kind = match input.event {
         Some((answering, kind)) if answering == hook => kind,
         _ => return Err(Drop::OtherEvent),
@@ -135,7 +140,7 @@ fn try_capture(
         return Err(Drop::BoringTool);
     }
 
-    let subject = (world.host.subject)(&input);
+    let subject = (context.host.subject)(&input);
     let mut receipt = None;
     if input.tool.own.is_some() || subject.command.as_deref().is_some_and(runs_foreword) {
         receipt = Some(opened(kind, &input, &subject).ok_or(Drop::OwnTool)?);
@@ -146,16 +151,16 @@ fn try_capture(
         return Err(Drop::ExcludedPath);
     }
     let cwd = present(&input.cwd);
-    let place = world
+    let place = context
         .project_dir
         .as_deref()
         .or(cwd.as_deref().map(Path::new))
-        .map(|dir| project::resolve(dir, &world.rules))
+        .map(|dir| project::resolve(dir, &context.rules))
         .unwrap_or_default();
     if is_excluded(&place, &settings.exclude_projects) {
         return Err(Drop::ExcludedProject);
     }
-    let mut payload = payload::build(world.host, kind, &input, &subject, &settings.limits);
+    let mut payload = payload::build(context.host, kind, &input, &subject, &settings.limits);
     payload.unknown = std::mem::take(&mut input.unknown);
     payload.receipt = receipt;
     let prompt_id = present(&input.prompt_id);
@@ -166,14 +171,14 @@ fn try_capture(
         prompt_id.as_deref(),
         tool_use_id.as_deref(),
         &payload,
-        world.now,
+        context.now,
     );
 
     Ok(Event {
-        id: world.event_id,
+        id: context.event_id,
         key,
         kind,
-        host: world.host.name.to_owned(),
+        host: context.host.name.to_owned(),
         host_session_id,
         prompt_id,
         agent_id: present(&input.agent_id),
@@ -181,7 +186,7 @@ fn try_capture(
         tool_name,
         tool_use_id,
         cwd,
-        project_dir: world
+        project_dir: context
             .project_dir
             .as_ref()
             .map(|dir| dir.to_string_lossy().into_owned()),
@@ -191,7 +196,7 @@ fn try_capture(
         branch: place.head.branch,
         commit: place.head.commit,
         payload,
-        at: world.now,
+        at: context.now,
     })
 }
 

@@ -329,7 +329,7 @@ fn environment() -> Environment {
 /// What a hook needs to know.
 #[derive(Debug, Clone, Default, PartialEq, Eq)]
 pub struct HookSettings {
-    pub capture: capture::Settings,
+    pub capture: capture::CaptureSettings,
     pub show: Show,
     pub separate_worktrees: bool,
 }
@@ -386,9 +386,9 @@ fn exclusions_hold(text: &str) -> bool {
         })
 }
 
-impl From<Capture> for capture::Settings {
-    fn from(capture: Capture) -> capture::Settings {
-        capture::Settings {
+impl From<Capture> for capture::CaptureSettings {
+    fn from(capture: Capture) -> capture::CaptureSettings {
+        capture::CaptureSettings {
             boring_tools: capture.boring_tools,
             exclude_projects: capture
                 .exclude_projects
@@ -513,8 +513,8 @@ mod tests {
     fn the_hooks_defaults_are_those_of_default_toml() {
         let config = Config::from("", &Vec::new()).unwrap();
         assert_eq!(
-            capture::Settings::from(config.capture),
-            capture::Settings::default()
+            capture::CaptureSettings::from(config.capture),
+            capture::CaptureSettings::default()
         );
     }
 

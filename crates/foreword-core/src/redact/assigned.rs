@@ -33,7 +33,7 @@ pub const SECRET_NAMES: &[&str] = &[
 
 /// How a value ends.
 #[derive(Clone, Copy)]
-enum Ending {
+enum ValueEnding {
     /// With the quote that it began with, as deep in backslashes.
     Quote(u8, usize),
     /// With a space or a quote: a `.env` or a shell.
@@ -45,9 +45,9 @@ enum Ending {
 }
 
 /// Where a value ends, looking at no more than so many bytes.
-fn ending(bytes: &[u8], start: usize, ending: Ending, max: usize) -> usize {
+fn ending(bytes: &[u8], start: usize, ending: ValueEnding, max: usize) -> usize {
     match ending {
-        Ending::Quote(quote, depth) => {
+        ValueEnding::Quote(quote, depth) => {
             let until = bytes.len().min(start.saturating_add(max));
             let mut slashes = 0;
             for (at, &byte) in (start..until).zip(&bytes[start..until]) {
@@ -68,10 +68,10 @@ fn ending(bytes: &[u8], start: usize, ending: Ending, max: usize) -> usize {
             // Inside a character only if the look ended there, and then it goes on.
             until
         }
-        Ending::Space => run_max(bytes, start, max, |byte| {
+        ValueEnding::Space => run_max(bytes, start, max, |byte| {
             byte > b' ' && byte != 0x7f && !matches!(byte, b'"' | b'\'' | b'\\' | b'`')
         }),
-        Ending::Code => run_max(bytes, start, max, |byte| {
+        ValueEnding::Code => run_max(bytes, start, max, |byte| {
             byte.is_ascii_graphic()
                 && !matches!(
                     byte,
@@ -88,7 +88,7 @@ fn ending(bytes: &[u8], start: usize, ending: Ending, max: usize) -> usize {
                         | b']'
                 )
         }),
-        Ending::Tag => run_max(bytes, start, max, |byte| byte != b'<' && byte != b'\n'),
+        ValueEnding::Tag => run_max(bytes, start, max, |byte| byte != b'<' && byte != b'\n'),
     }
 }
 
@@ -105,14 +105,14 @@ enum Form {
 
 struct Assigned {
     start: usize,
-    ending: Ending,
+    ending: ValueEnding,
     form: Form,
     colon: bool,
 }
 
 impl Assigned {
     fn quoted(&self) -> bool {
-        !matches!(self.ending, Ending::Space | Ending::Code)
+        !matches!(self.ending, ValueEnding::Space | ValueEnding::Code)
     }
 
     fn seen<'a>(&self, bytes: &'a [u8]) -> &'a [u8] {
@@ -121,7 +121,7 @@ impl Assigned {
 
     fn span(&self, bytes: &[u8]) -> Range<usize> {
         let mut end = ending(bytes, self.start, self.ending, usize::MAX);
-        if matches!(self.ending, Ending::Space) {
+        if matches!(self.ending, ValueEnding::Space) {
             while end > self.start + 1 && matches!(bytes[end - 1], b',' | b';' | b')' | b'}') {
                 end -= 1;
             }
@@ -131,7 +131,7 @@ impl Assigned {
 }
 
 /// The quote that begins here, with its backslashes, and where the value behind it begins.
-fn opened(bytes: &[u8], at: usize) -> Option<(usize, Ending)> {
+fn opened(bytes: &[u8], at: usize) -> Option<(usize, ValueEnding)> {
     let quote_at = run_max(bytes, at, 3, |byte| byte == b'\\');
     let quote = *bytes.get(quote_at)?;
     if !matches!(quote, b'"' | b'\'' | b'`') {
@@ -139,7 +139,7 @@ fn opened(bytes: &[u8], at: usize) -> Option<(usize, Ending)> {
     }
     let triple = bytes.get(quote_at..quote_at + 3) == Some(&[quote; 3]);
     let start = quote_at + if triple { 3 } else { 1 };
-    Some((start, Ending::Quote(quote, quote_at - at)))
+    Some((start, ValueEnding::Quote(quote, quote_at - at)))
 }
 
 /// The value behind a name that ends here; `env` if the name is one of an environment.
@@ -161,7 +161,7 @@ fn assigned(bytes: &[u8], name_end: usize, env: bool) -> Option<Assigned> {
         _ if separator > closed && closed == name_end => {
             let is = if rest.starts_with(b"is ") { 3 } else { 0 };
             let at = separator + is;
-            let (start, ending) = opened(bytes, at).unwrap_or((at, Ending::Space));
+            let (start, ending) = opened(bytes, at).unwrap_or((at, ValueEnding::Space));
             return Some(Assigned {
                 start,
                 ending,
@@ -178,9 +178,9 @@ fn assigned(bytes: &[u8], name_end: usize, env: bool) -> Option<Assigned> {
         at = typed(bytes, at).or_else(|| block(bytes, at)).unwrap_or(at);
     }
     let plain = if tight && env {
-        Ending::Space
+        ValueEnding::Space
     } else {
-        Ending::Code
+        ValueEnding::Code
     };
     let (start, ending) = opened(bytes, at).unwrap_or((at, plain));
     Some(Assigned {
@@ -193,10 +193,10 @@ fn assigned(bytes: &[u8], name_end: usize, env: bool) -> Option<Assigned> {
 
 /// `<password>…</password>`: only an element that holds nothing but the value.
 fn element(bytes: &[u8], start: usize) -> Option<Assigned> {
-    let end = ending(bytes, start, Ending::Tag, WINDOW);
+    let end = ending(bytes, start, ValueEnding::Tag, WINDOW);
     bytes[end..].starts_with(b"</").then_some(Assigned {
         start,
-        ending: Ending::Tag,
+        ending: ValueEnding::Tag,
         form: Form::Assigned,
         colon: false,
     })
@@ -306,7 +306,7 @@ pub fn option(bytes: &[u8], at: usize, body: usize) -> Option<Range<usize>> {
     let gap = run_max(bytes, body, 2, |byte| {
         byte == b' ' || is_long && byte == b'='
     });
-    let (start, ends) = opened(bytes, gap).unwrap_or((gap, Ending::Space));
+    let (start, ends) = opened(bytes, gap).unwrap_or((gap, ValueEnding::Space));
     let end = ending(bytes, start, ends, WINDOW);
     let word = &bytes[start..end];
     let start = if is_user {

@@ -23,10 +23,10 @@ struct Rule {
     /// Whether `begins` matches in any case (its words are given in lower case).
     any_case: bool,
     label: &'static str,
-    check: Check,
+    check: RuleCheck,
 }
 
-enum Check {
+enum RuleCheck {
     /// A word of its own with at least so many token characters after its beginning.
     Token(usize),
     /// The same, with a digit and a letter in it: its beginning also begins ordinary words.
@@ -51,24 +51,24 @@ impl Rule {
         })?;
         let body = at + begin.len();
         let span = match self.check {
-            Check::Token(least) => token(bytes, at, body, least),
-            Check::MixedToken(_) if !begins_a_word(bytes, at) => None,
-            Check::MixedToken(least) => {
+            RuleCheck::Token(least) => token(bytes, at, body, least),
+            RuleCheck::MixedToken(_) if !begins_a_word(bytes, at) => None,
+            RuleCheck::MixedToken(least) => {
                 let seen = &bytes[body..run_max(bytes, body, WINDOW, is_token_byte)];
                 is_mixed(seen).then(|| token(bytes, at, body, least))?
             }
-            Check::Exactly(length, fits) => {
+            RuleCheck::Exactly(length, fits) => {
                 let end = run_max(bytes, body, length + 1, fits);
                 let ends = bytes.get(end).is_none_or(|&byte| !is_token_byte(byte));
                 (begins_a_word(bytes, at) && end - body == length && ends).then_some(at..end)
             }
-            Check::Look(look) => look(bytes, at, body),
+            RuleCheck::Look(look) => look(bytes, at, body),
         }?;
         Some((span, self.label))
     }
 }
 
-const fn prefixed(begins: &'static [&'static str], label: &'static str, check: Check) -> Rule {
+const fn prefixed(begins: &'static [&'static str], label: &'static str, check: RuleCheck) -> Rule {
     Rule {
         begins,
         any_case: false,
@@ -94,170 +94,210 @@ const RULES: &[Rule] = &[
         begins: &["<private"],
         any_case: true,
         label: "[private]",
-        check: Check::Look(private_span),
+        check: RuleCheck::Look(private_span),
     },
     // What we told an agent is not news when it comes back.
     Rule {
         begins: &["<foreword-memory project="],
         any_case: true,
         label: "[from Foreword's memory]",
-        check: Check::Look(own_words),
+        check: RuleCheck::Look(own_words),
     },
     prefixed(
         &["-----BEGIN "],
         "[redacted:private-key]",
-        Check::Look(private_key_block),
+        RuleCheck::Look(private_key_block),
     ),
-    prefixed(&["sk-ant-"], "[redacted:anthropic-key]", Check::Token(16)),
+    prefixed(
+        &["sk-ant-"],
+        "[redacted:anthropic-key]",
+        RuleCheck::Token(16),
+    ),
     prefixed(
         &["sk-or-v1-"],
         "[redacted:openrouter-key]",
-        Check::Token(20),
+        RuleCheck::Token(20),
     ),
     prefixed(
         &["sk-proj-", "sk-svcacct-", "sk-admin-", "sk-"],
         "[redacted:openai-key]",
-        Check::MixedToken(20),
+        RuleCheck::MixedToken(20),
     ),
     prefixed(
         &["sk_live_", "rk_live_", "sk_test_", "rk_test_", "whsec_"],
         "[redacted:stripe-key]",
-        Check::Token(16),
+        RuleCheck::Token(16),
     ),
     prefixed(
         &["ghp_", "gho_", "ghu_", "ghs_", "ghr_", "github_pat_"],
         "[redacted:github-token]",
-        Check::Token(30),
+        RuleCheck::Token(30),
     ),
     prefixed(
         &["glpat-", "gldt-", "glrt-", "glcbt-", "glptt-"],
         "[redacted:gitlab-token]",
-        Check::Token(20),
+        RuleCheck::Token(20),
     ),
     prefixed(
         &["AKIA", "ASIA", "ABIA", "ACCA"],
         "[redacted:aws-key-id]",
-        Check::Look(aws_key_id),
+        RuleCheck::Look(aws_key_id),
     ),
     prefixed(
         &[
             "xoxb-", "xoxp-", "xoxa-", "xoxr-", "xoxs-", "xoxe-", "xapp-",
         ],
         "[redacted:slack-token]",
-        Check::Token(16),
+        RuleCheck::Token(16),
     ),
     prefixed(
         &["hooks.slack.com/services/"],
         "[redacted:slack-webhook]",
-        Check::Look(webhook),
+        RuleCheck::Look(webhook),
     ),
     prefixed(
         &["discord.com/api/webhooks/", "discordapp.com/api/webhooks/"],
         "[redacted:discord-webhook]",
-        Check::Look(webhook),
+        RuleCheck::Look(webhook),
     ),
-    prefixed(&["AIza"], "[redacted:google-key]", Check::Token(35)),
-    prefixed(&["GOCSPX-"], "[redacted:google-secret]", Check::Token(20)),
-    prefixed(&["ya29."], "[redacted:google-token]", Check::Token(30)),
+    prefixed(&["AIza"], "[redacted:google-key]", RuleCheck::Token(35)),
+    prefixed(
+        &["GOCSPX-"],
+        "[redacted:google-secret]",
+        RuleCheck::Token(20),
+    ),
+    prefixed(&["ya29."], "[redacted:google-token]", RuleCheck::Token(30)),
     prefixed(
         &["npm_"],
         "[redacted:npm-token]",
-        Check::Exactly(36, is_alphanumeric),
+        RuleCheck::Exactly(36, is_alphanumeric),
     ),
-    prefixed(&["pypi-"], "[redacted:pypi-token]", Check::MixedToken(50)),
+    prefixed(
+        &["pypi-"],
+        "[redacted:pypi-token]",
+        RuleCheck::MixedToken(50),
+    ),
     prefixed(
         &["hf_"],
         "[redacted:huggingface-token]",
-        Check::MixedToken(30),
+        RuleCheck::MixedToken(30),
     ),
-    prefixed(&["SG."], "[redacted:sendgrid-key]", Check::Look(sendgrid)),
-    prefixed(&["SK"], "[redacted:twilio-key]", Check::Exactly(32, is_hex)),
+    prefixed(
+        &["SG."],
+        "[redacted:sendgrid-key]",
+        RuleCheck::Look(sendgrid),
+    ),
+    prefixed(
+        &["SK"],
+        "[redacted:twilio-key]",
+        RuleCheck::Exactly(32, is_hex),
+    ),
     prefixed(
         &["key-"],
         "[redacted:mailgun-key]",
-        Check::Exactly(32, is_hex),
+        RuleCheck::Exactly(32, is_hex),
     ),
     prefixed(
         &["dop_v1_", "doo_v1_", "dor_v1_"],
         "[redacted:digitalocean-token]",
-        Check::Token(40),
+        RuleCheck::Token(40),
     ),
     prefixed(
         &["dapi"],
         "[redacted:databricks-token]",
-        Check::Exactly(32, is_hex),
+        RuleCheck::Exactly(32, is_hex),
     ),
     prefixed(
         &["shpat_", "shpss_", "shpca_", "shppa_"],
         "[redacted:shopify-token]",
-        Check::Token(32),
+        RuleCheck::Token(32),
     ),
     prefixed(
         &["sq0atp-", "sq0csp-"],
         "[redacted:square-token]",
-        Check::Token(20),
+        RuleCheck::Token(20),
     ),
     prefixed(
         &["lin_api_", "lin_oauth_"],
         "[redacted:linear-key]",
-        Check::Token(30),
+        RuleCheck::Token(30),
     ),
-    prefixed(&["ntn_"], "[redacted:notion-token]", Check::MixedToken(40)),
+    prefixed(
+        &["ntn_"],
+        "[redacted:notion-token]",
+        RuleCheck::MixedToken(40),
+    ),
     prefixed(
         &["hvs.", "hvb.", "hvr."],
         "[redacted:vault-token]",
-        Check::Token(24),
+        RuleCheck::Token(24),
     ),
     prefixed(
         &["AGE-SECRET-KEY-1"],
         "[redacted:age-key]",
-        Check::Token(40),
+        RuleCheck::Token(40),
     ),
-    prefixed(&["dckr_pat_"], "[redacted:docker-token]", Check::Token(20)),
+    prefixed(
+        &["dckr_pat_"],
+        "[redacted:docker-token]",
+        RuleCheck::Token(20),
+    ),
     prefixed(
         &["glsa_", "glc_"],
         "[redacted:grafana-token]",
-        Check::MixedToken(30),
+        RuleCheck::MixedToken(30),
     ),
-    prefixed(&["PMAK-"], "[redacted:postman-key]", Check::Token(40)),
-    prefixed(&["NRAK-"], "[redacted:newrelic-key]", Check::Token(24)),
+    prefixed(&["PMAK-"], "[redacted:postman-key]", RuleCheck::Token(40)),
+    prefixed(&["NRAK-"], "[redacted:newrelic-key]", RuleCheck::Token(24)),
     prefixed(
         &["sntrys_", "sntryu_"],
         "[redacted:sentry-token]",
-        Check::Token(40),
+        RuleCheck::Token(40),
     ),
     prefixed(
         &["sbp_"],
         "[redacted:supabase-token]",
-        Check::Exactly(40, is_hex),
+        RuleCheck::Exactly(40, is_hex),
     ),
-    prefixed(&["figd_"], "[redacted:figma-token]", Check::Token(30)),
-    prefixed(&[":AA"], "[redacted:telegram-token]", Check::Look(telegram)),
-    prefixed(&["eyJ"], "[redacted:jwt]", Check::Look(jwt)),
-    prefixed(&["://"], "[redacted:password]", Check::Look(url_password)),
+    prefixed(&["figd_"], "[redacted:figma-token]", RuleCheck::Token(30)),
+    prefixed(
+        &[":AA"],
+        "[redacted:telegram-token]",
+        RuleCheck::Look(telegram),
+    ),
+    prefixed(&["eyJ"], "[redacted:jwt]", RuleCheck::Look(jwt)),
+    prefixed(
+        &["://"],
+        "[redacted:password]",
+        RuleCheck::Look(url_password),
+    ),
     Rule {
         begins: &["bearer "],
         any_case: true,
         label: "[redacted:bearer-token]",
-        check: Check::Look(bearer),
+        check: RuleCheck::Look(bearer),
     },
     Rule {
         begins: &["authorization"],
         any_case: true,
         label: "[redacted:authorization]",
-        check: Check::Look(authorization),
+        check: RuleCheck::Look(authorization),
     },
     Rule {
         begins: &["cookie:"],
         any_case: true,
         label: "[redacted:cookie]",
-        check: Check::Look(cookie),
+        check: RuleCheck::Look(cookie),
     },
-    prefixed(&["sig="], "[redacted:signature]", Check::Look(signature)),
+    prefixed(
+        &["sig="],
+        "[redacted:signature]",
+        RuleCheck::Look(signature),
+    ),
     prefixed(
         &["MT", "Mj", "Mz", "ND", "NT", "Nj", "Nz", "OD", "OT"],
         "[redacted:discord-token]",
-        Check::Look(discord),
+        RuleCheck::Look(discord),
     ),
     prefixed(
         &[
@@ -271,41 +311,41 @@ const RULES: &[Rule] = &[
             "nfp_",
         ],
         "[redacted:token]",
-        Check::Look(wide_token),
+        RuleCheck::Look(wide_token),
     ),
-    prefixed(&["tskey-"], "[redacted:token]", Check::MixedToken(20)),
+    prefixed(&["tskey-"], "[redacted:token]", RuleCheck::MixedToken(20)),
     prefixed(
         &["dp.st.", "dp.pt.", "dp.ct.", "dp.sa."],
         "[redacted:token]",
-        Check::Look(doppler),
+        RuleCheck::Look(doppler),
     ),
     prefixed(
         &["diff --git ", "+++ "],
         "[redacted:secret-file]",
-        Check::Look(secret_hunk),
+        RuleCheck::Look(secret_hunk),
     ),
     prefixed(
         &[" -p", " -u", " --user"],
         "[redacted:password]",
-        Check::Look(assigned::option),
+        RuleCheck::Look(assigned::option),
     ),
     Rule {
         begins: assigned::SECRET_NAMES,
         any_case: true,
         label: "[redacted:value]",
-        check: Check::Look(assigned::value),
+        check: RuleCheck::Look(assigned::value),
     },
     Rule {
         begins: &["pass"],
         any_case: true,
         label: "[redacted:value]",
-        check: Check::Look(assigned::pass),
+        check: RuleCheck::Look(assigned::pass),
     },
     Rule {
         begins: &["_key", "-key"],
         any_case: true,
         label: "[redacted:value]",
-        check: Check::Look(assigned::key),
+        check: RuleCheck::Look(assigned::key),
     },
 ];
 

@@ -9,13 +9,13 @@ use serde::Deserialize;
 
 #[derive(Deserialize)]
 struct Pair {
-    older: Told,
-    newer: Told,
+    older: LabelledInsight,
+    newer: LabelledInsight,
     relation: String,
 }
 
 #[derive(Deserialize)]
-struct Told {
+struct LabelledInsight {
     r#type: ObservationType,
     title: String,
     subtitle: String,
@@ -25,7 +25,7 @@ struct Told {
     files: Vec<String>,
 }
 
-impl Told {
+impl LabelledInsight {
     fn insight(&self) -> Insight<'_> {
         Insight {
             kind: self.r#type,

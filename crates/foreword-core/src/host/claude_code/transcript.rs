@@ -20,7 +20,7 @@ use crate::host::{Hook, ReplayedInput, Take};
 pub fn read(path: &Path, session: &str, take: Take<'_>) {
     let name = path.to_string_lossy();
     for path in [path.to_owned()].into_iter().chain(subagents(path)) {
-        let mut reader = Reader {
+        let mut reader = TranscriptReader {
             name: &name,
             session,
             prompt_id: None,
@@ -57,7 +57,7 @@ fn subagents(path: &Path) -> Vec<PathBuf> {
 }
 
 /// What is known when the next line comes.
-struct Reader<'a> {
+struct TranscriptReader<'a> {
     /// The session's transcript, also in that of a subagent.
     name: &'a str,
     session: &'a str,
@@ -69,7 +69,7 @@ struct Reader<'a> {
     reply: Option<ReplayedInput>,
 }
 
-impl Reader<'_> {
+impl TranscriptReader<'_> {
     fn line(&mut self, line: &[u8]) -> Option<Vec<ReplayedInput>> {
         let mut line: Value = serde_json::from_slice(line).ok()?;
         if line["sessionId"] != self.session {
