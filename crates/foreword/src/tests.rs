@@ -46,7 +46,7 @@ fn captured(hook: Hook, input: &[u8]) -> Captured {
         event_id: Uuid::from_u128(1),
         project_dir: None,
         rules: Rules {
-            nowhere: Vec::new(),
+            not_projects: Vec::new(),
             separate_worktrees: false,
         },
     };

@@ -11,6 +11,8 @@
 
 use std::ops::Range;
 
+use RuleCheck::{Exactly, Look, MixedToken, Token};
+
 use super::assigned;
 use super::files::is_secret_file;
 
@@ -51,18 +53,18 @@ impl Rule {
         })?;
         let body = at + begin.len();
         let span = match self.check {
-            RuleCheck::Token(least) => token(bytes, at, body, least),
-            RuleCheck::MixedToken(_) if !begins_a_word(bytes, at) => None,
-            RuleCheck::MixedToken(least) => {
+            Token(least) => token(bytes, at, body, least),
+            MixedToken(_) if !begins_a_word(bytes, at) => None,
+            MixedToken(least) => {
                 let seen = &bytes[body..run_max(bytes, body, WINDOW, is_token_byte)];
                 is_mixed(seen).then(|| token(bytes, at, body, least))?
             }
-            RuleCheck::Exactly(length, fits) => {
+            Exactly(length, fits) => {
                 let end = run_max(bytes, body, length + 1, fits);
                 let ends = bytes.get(end).is_none_or(|&byte| !is_token_byte(byte));
                 (begins_a_word(bytes, at) && end - body == length && ends).then_some(at..end)
             }
-            RuleCheck::Look(look) => look(bytes, at, body),
+            Look(look) => look(bytes, at, body),
         }?;
         Some((span, self.label))
     }
@@ -94,210 +96,150 @@ const RULES: &[Rule] = &[
         begins: &["<private"],
         any_case: true,
         label: "[private]",
-        check: RuleCheck::Look(private_span),
+        check: Look(private_span),
     },
     // What we told an agent is not news when it comes back.
     Rule {
         begins: &["<foreword-memory project="],
         any_case: true,
         label: "[from Foreword's memory]",
-        check: RuleCheck::Look(own_words),
+        check: Look(own_words),
     },
     prefixed(
         &["-----BEGIN "],
         "[redacted:private-key]",
-        RuleCheck::Look(private_key_block),
+        Look(private_key_block),
     ),
-    prefixed(
-        &["sk-ant-"],
-        "[redacted:anthropic-key]",
-        RuleCheck::Token(16),
-    ),
-    prefixed(
-        &["sk-or-v1-"],
-        "[redacted:openrouter-key]",
-        RuleCheck::Token(20),
-    ),
+    prefixed(&["sk-ant-"], "[redacted:anthropic-key]", Token(16)),
+    prefixed(&["sk-or-v1-"], "[redacted:openrouter-key]", Token(20)),
     prefixed(
         &["sk-proj-", "sk-svcacct-", "sk-admin-", "sk-"],
         "[redacted:openai-key]",
-        RuleCheck::MixedToken(20),
+        MixedToken(20),
     ),
     prefixed(
         &["sk_live_", "rk_live_", "sk_test_", "rk_test_", "whsec_"],
         "[redacted:stripe-key]",
-        RuleCheck::Token(16),
+        Token(16),
     ),
     prefixed(
         &["ghp_", "gho_", "ghu_", "ghs_", "ghr_", "github_pat_"],
         "[redacted:github-token]",
-        RuleCheck::Token(30),
+        Token(30),
     ),
     prefixed(
         &["glpat-", "gldt-", "glrt-", "glcbt-", "glptt-"],
         "[redacted:gitlab-token]",
-        RuleCheck::Token(20),
+        Token(20),
     ),
     prefixed(
         &["AKIA", "ASIA", "ABIA", "ACCA"],
         "[redacted:aws-key-id]",
-        RuleCheck::Look(aws_key_id),
+        Look(aws_key_id),
     ),
     prefixed(
         &[
             "xoxb-", "xoxp-", "xoxa-", "xoxr-", "xoxs-", "xoxe-", "xapp-",
         ],
         "[redacted:slack-token]",
-        RuleCheck::Token(16),
+        Token(16),
     ),
     prefixed(
         &["hooks.slack.com/services/"],
         "[redacted:slack-webhook]",
-        RuleCheck::Look(webhook),
+        Look(webhook),
     ),
     prefixed(
         &["discord.com/api/webhooks/", "discordapp.com/api/webhooks/"],
         "[redacted:discord-webhook]",
-        RuleCheck::Look(webhook),
+        Look(webhook),
     ),
-    prefixed(&["AIza"], "[redacted:google-key]", RuleCheck::Token(35)),
-    prefixed(
-        &["GOCSPX-"],
-        "[redacted:google-secret]",
-        RuleCheck::Token(20),
-    ),
-    prefixed(&["ya29."], "[redacted:google-token]", RuleCheck::Token(30)),
+    prefixed(&["AIza"], "[redacted:google-key]", Token(35)),
+    prefixed(&["GOCSPX-"], "[redacted:google-secret]", Token(20)),
+    prefixed(&["ya29."], "[redacted:google-token]", Token(30)),
     prefixed(
         &["npm_"],
         "[redacted:npm-token]",
-        RuleCheck::Exactly(36, is_alphanumeric),
+        Exactly(36, is_alphanumeric),
     ),
-    prefixed(
-        &["pypi-"],
-        "[redacted:pypi-token]",
-        RuleCheck::MixedToken(50),
-    ),
-    prefixed(
-        &["hf_"],
-        "[redacted:huggingface-token]",
-        RuleCheck::MixedToken(30),
-    ),
-    prefixed(
-        &["SG."],
-        "[redacted:sendgrid-key]",
-        RuleCheck::Look(sendgrid),
-    ),
-    prefixed(
-        &["SK"],
-        "[redacted:twilio-key]",
-        RuleCheck::Exactly(32, is_hex),
-    ),
-    prefixed(
-        &["key-"],
-        "[redacted:mailgun-key]",
-        RuleCheck::Exactly(32, is_hex),
-    ),
+    prefixed(&["pypi-"], "[redacted:pypi-token]", MixedToken(50)),
+    prefixed(&["hf_"], "[redacted:huggingface-token]", MixedToken(30)),
+    prefixed(&["SG."], "[redacted:sendgrid-key]", Look(sendgrid)),
+    prefixed(&["SK"], "[redacted:twilio-key]", Exactly(32, is_hex)),
+    prefixed(&["key-"], "[redacted:mailgun-key]", Exactly(32, is_hex)),
     prefixed(
         &["dop_v1_", "doo_v1_", "dor_v1_"],
         "[redacted:digitalocean-token]",
-        RuleCheck::Token(40),
+        Token(40),
     ),
     prefixed(
         &["dapi"],
         "[redacted:databricks-token]",
-        RuleCheck::Exactly(32, is_hex),
+        Exactly(32, is_hex),
     ),
     prefixed(
         &["shpat_", "shpss_", "shpca_", "shppa_"],
         "[redacted:shopify-token]",
-        RuleCheck::Token(32),
+        Token(32),
     ),
     prefixed(
         &["sq0atp-", "sq0csp-"],
         "[redacted:square-token]",
-        RuleCheck::Token(20),
+        Token(20),
     ),
     prefixed(
         &["lin_api_", "lin_oauth_"],
         "[redacted:linear-key]",
-        RuleCheck::Token(30),
+        Token(30),
     ),
-    prefixed(
-        &["ntn_"],
-        "[redacted:notion-token]",
-        RuleCheck::MixedToken(40),
-    ),
+    prefixed(&["ntn_"], "[redacted:notion-token]", MixedToken(40)),
     prefixed(
         &["hvs.", "hvb.", "hvr."],
         "[redacted:vault-token]",
-        RuleCheck::Token(24),
+        Token(24),
     ),
-    prefixed(
-        &["AGE-SECRET-KEY-1"],
-        "[redacted:age-key]",
-        RuleCheck::Token(40),
-    ),
-    prefixed(
-        &["dckr_pat_"],
-        "[redacted:docker-token]",
-        RuleCheck::Token(20),
-    ),
+    prefixed(&["AGE-SECRET-KEY-1"], "[redacted:age-key]", Token(40)),
+    prefixed(&["dckr_pat_"], "[redacted:docker-token]", Token(20)),
     prefixed(
         &["glsa_", "glc_"],
         "[redacted:grafana-token]",
-        RuleCheck::MixedToken(30),
+        MixedToken(30),
     ),
-    prefixed(&["PMAK-"], "[redacted:postman-key]", RuleCheck::Token(40)),
-    prefixed(&["NRAK-"], "[redacted:newrelic-key]", RuleCheck::Token(24)),
+    prefixed(&["PMAK-"], "[redacted:postman-key]", Token(40)),
+    prefixed(&["NRAK-"], "[redacted:newrelic-key]", Token(24)),
     prefixed(
         &["sntrys_", "sntryu_"],
         "[redacted:sentry-token]",
-        RuleCheck::Token(40),
+        Token(40),
     ),
-    prefixed(
-        &["sbp_"],
-        "[redacted:supabase-token]",
-        RuleCheck::Exactly(40, is_hex),
-    ),
-    prefixed(&["figd_"], "[redacted:figma-token]", RuleCheck::Token(30)),
-    prefixed(
-        &[":AA"],
-        "[redacted:telegram-token]",
-        RuleCheck::Look(telegram),
-    ),
-    prefixed(&["eyJ"], "[redacted:jwt]", RuleCheck::Look(jwt)),
-    prefixed(
-        &["://"],
-        "[redacted:password]",
-        RuleCheck::Look(url_password),
-    ),
+    prefixed(&["sbp_"], "[redacted:supabase-token]", Exactly(40, is_hex)),
+    prefixed(&["figd_"], "[redacted:figma-token]", Token(30)),
+    prefixed(&[":AA"], "[redacted:telegram-token]", Look(telegram)),
+    prefixed(&["eyJ"], "[redacted:jwt]", Look(jwt)),
+    prefixed(&["://"], "[redacted:password]", Look(url_password)),
     Rule {
         begins: &["bearer "],
         any_case: true,
         label: "[redacted:bearer-token]",
-        check: RuleCheck::Look(bearer),
+        check: Look(bearer),
     },
     Rule {
         begins: &["authorization"],
         any_case: true,
         label: "[redacted:authorization]",
-        check: RuleCheck::Look(authorization),
+        check: Look(authorization),
     },
     Rule {
         begins: &["cookie:"],
         any_case: true,
         label: "[redacted:cookie]",
-        check: RuleCheck::Look(cookie),
+        check: Look(cookie),
     },
-    prefixed(
-        &["sig="],
-        "[redacted:signature]",
-        RuleCheck::Look(signature),
-    ),
+    prefixed(&["sig="], "[redacted:signature]", Look(signature)),
     prefixed(
         &["MT", "Mj", "Mz", "ND", "NT", "Nj", "Nz", "OD", "OT"],
         "[redacted:discord-token]",
-        RuleCheck::Look(discord),
+        Look(discord),
     ),
     prefixed(
         &[
@@ -311,41 +253,41 @@ const RULES: &[Rule] = &[
             "nfp_",
         ],
         "[redacted:token]",
-        RuleCheck::Look(wide_token),
+        Look(wide_token),
     ),
-    prefixed(&["tskey-"], "[redacted:token]", RuleCheck::MixedToken(20)),
+    prefixed(&["tskey-"], "[redacted:token]", MixedToken(20)),
     prefixed(
         &["dp.st.", "dp.pt.", "dp.ct.", "dp.sa."],
         "[redacted:token]",
-        RuleCheck::Look(doppler),
+        Look(doppler),
     ),
     prefixed(
         &["diff --git ", "+++ "],
         "[redacted:secret-file]",
-        RuleCheck::Look(secret_hunk),
+        Look(secret_hunk),
     ),
     prefixed(
         &[" -p", " -u", " --user"],
         "[redacted:password]",
-        RuleCheck::Look(assigned::option),
+        Look(assigned::option),
     ),
     Rule {
         begins: assigned::SECRET_NAMES,
         any_case: true,
         label: "[redacted:value]",
-        check: RuleCheck::Look(assigned::value),
+        check: Look(assigned::value),
     },
     Rule {
         begins: &["pass"],
         any_case: true,
         label: "[redacted:value]",
-        check: RuleCheck::Look(assigned::pass),
+        check: Look(assigned::pass),
     },
     Rule {
         begins: &["_key", "-key"],
         any_case: true,
         label: "[redacted:value]",
-        check: RuleCheck::Look(assigned::key),
+        check: Look(assigned::key),
     },
 ];
 

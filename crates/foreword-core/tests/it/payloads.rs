@@ -25,7 +25,7 @@ fn context() -> CaptureContext {
         event_id: uuid::Uuid::nil(),
         project_dir: None,
         rules: Rules {
-            nowhere: vec![PathBuf::from("/home/dev")],
+            not_projects: vec![PathBuf::from("/home/dev")],
             separate_worktrees: false,
         },
     }
