@@ -38,7 +38,7 @@ pub fn arm(specs: &str) {
 /// Whether this build contains points and deliberate defects.
 pub const BUILT_IN: bool = cfg!(any(debug_assertions, feature = "faults"));
 
-/// Every point that a worker or hook reaches in normal operation; the crash tests kill at each.
+/// The points that hooks and workers reach; the crash tests kill the process at each of them.
 pub const POINTS: &[&str] = &[
     "hook:before-insert",
     "hook:after-insert",
@@ -61,7 +61,7 @@ pub const POINTS: &[&str] = &[
     "recover:after-salvage",
 ];
 
-/// Points that are not reached in normal operation: in commands that write into a project's
+/// Points that an ordinary run of a worker does not reach: in commands that write into a project's
 /// `_memory/`, and where the databases of unreleased versions are set aside.
 pub const OF_COMMANDS: &[&str] = &[
     "notes:before-rename",
