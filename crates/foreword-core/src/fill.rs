@@ -12,7 +12,7 @@ use std::path::{Path, PathBuf};
 use rusqlite::{Connection, named_params};
 use uuid::Uuid;
 
-use crate::capture::{self, Captured, Settings, World};
+use crate::capture::{self, CaptureContext, CaptureSettings, Captured};
 use crate::host::{self, Hook, Host, ReplayedInput};
 use crate::model::{Event, EventKind, Millis};
 use crate::project::Rules;
@@ -20,19 +20,19 @@ use crate::queue::Queue;
 use crate::store::{PROCESSED_KEPT, Store, uuid_at};
 
 /// What may be taken.
-pub struct Terms<'a> {
+pub struct FillRules<'a> {
     pub now: Millis,
     /// Nothing from before this time.
     pub since: Millis,
-    pub rules: &'a Rules,
-    pub settings: &'a Settings,
+    pub project_rules: &'a Rules,
+    pub settings: &'a CaptureSettings,
     /// Whether Foreword is switched off in this project, or for this session.
     pub is_off: &'a dyn Fn(Option<&str>) -> bool,
 }
 
 /// What hooks have told of a session.
 #[derive(Default)]
-struct Heard {
+struct KnownEvents {
     since: Option<Millis>,
     host: Option<String>,
     transcript: Option<String>,
@@ -45,29 +45,29 @@ pub fn fill(
     queue: &Queue,
     store: &Store,
     session: &str,
-    terms: &Terms<'_>,
+    rules: &FillRules<'_>,
 ) -> rusqlite::Result<usize> {
-    let heard = Heard::of(queue, store, session)?;
-    let host = heard.host.as_deref().and_then(host::named);
-    let (Some(first), Some(host), Some(transcript)) = (heard.since, host, &heard.transcript) else {
+    let known = KnownEvents::of(queue, store, session)?;
+    let host = known.host.as_deref().and_then(host::named);
+    let (Some(first), Some(host), Some(transcript)) = (known.since, host, &known.transcript) else {
         return Ok(0);
     };
     // A fork's transcript begins with a copy of another session's, in the fork's name. And what is
     // older than keys are known might be taken in a second time.
-    let since = first.max(terms.since).max(terms.now - PROCESSED_KEPT / 2);
+    let since = first.max(rules.since).max(rules.now - PROCESSED_KEPT / 2);
     // Of what happened in the same millisecond, the first in the file comes first.
     let ids = uuid::ContextV7::new();
     let mut count = 0;
     let take = |told: ReplayedInput| -> rusqlite::Result<()> {
         if told.at < since
-            || !heard.turns.contains(&told.prompt_id)
+            || !known.turns.contains(&told.prompt_id)
             || is_known(queue, store, session, &told)?
         {
             return Ok(());
         }
         let id = uuid_at(told.at, &ids);
-        let event = event(host, &told, id, heard.project_dir.as_deref(), terms);
-        let Some(event) = event.filter(|it| !(terms.is_off)(it.project.as_deref())) else {
+        let event = event(host, &told, id, known.project_dir.as_deref(), rules);
+        let Some(event) = event.filter(|it| !(rules.is_off)(it.project.as_deref())) else {
             return Ok(());
         };
         // Whatever its key may be: what was taken in must not be new again, for ever.
@@ -85,16 +85,16 @@ pub(crate) fn event(
     told: &ReplayedInput,
     id: Uuid,
     project_dir: Option<&str>,
-    terms: &Terms<'_>,
+    rules: &FillRules<'_>,
 ) -> Option<Event> {
-    let world = World {
+    let context = CaptureContext {
         host,
         now: told.at,
         event_id: id,
         project_dir: project_dir.map(PathBuf::from),
-        rules: terms.rules.clone(),
+        rules: rules.project_rules.clone(),
     };
-    let captured = capture::capture(told.hook, told.input.as_bytes(), &world, terms.settings);
+    let captured = capture::capture(told.hook, told.input.as_bytes(), &context, rules.settings);
     let Captured::Event(event) = captured else {
         return None;
     };
@@ -150,10 +150,10 @@ fn is_known(
     Ok(false)
 }
 
-impl Heard {
-    fn of(queue: &Queue, store: &Store, session: &str) -> rusqlite::Result<Heard> {
-        let mut heard = Heard::default();
-        heard.add(
+impl KnownEvents {
+    fn of(queue: &Queue, store: &Store, session: &str) -> rusqlite::Result<KnownEvents> {
+        let mut known = KnownEvents::default();
+        known.add(
             &store.connection,
             session,
             "select started_at, transcript_path, root, null, host
@@ -168,7 +168,7 @@ impl Heard {
              from events
              where session_id in (select id from sessions where host_session_id = :session)",
         )?;
-        heard.add(
+        known.add(
             &queue.connection,
             session,
             "select at, event ->> '$.transcript_path',
@@ -177,7 +177,7 @@ impl Heard {
              from events
              where host_session_id = :session and json_valid(event)",
         )?;
-        Ok(heard)
+        Ok(known)
     }
 
     fn add(&mut self, connection: &Connection, session: &str, sql: &str) -> rusqlite::Result<()> {
