@@ -23,10 +23,10 @@ use uuid::Uuid;
 use crate::agent::{repair, reply};
 use crate::config::Config;
 use crate::host::CLIENTS;
-use crate::install::record::Record;
+use crate::install::record::InstallRecord;
 use crate::install::{self, Connection};
 use crate::offline;
-use crate::service::embed_client::{self, EmbedReply, NoMeaning, Question};
+use crate::service::embed_client::{self, EmbedQuestion, EmbedReply, NoMeaning};
 use mutator::{files, folder, fuzz};
 
 /// A time later than that of any event.
@@ -255,7 +255,7 @@ fn settings_of_the_host() {
             "a second time changes nothing"
         );
         std::fs::write(&backup, &clean).unwrap();
-        let record = |written: &str| Record {
+        let record = |written: &str| InstallRecord {
             settings: "/settings.json".into(),
             written: written.to_owned(),
             backup: Some(backup.clone()),
@@ -505,7 +505,7 @@ fn queries() {
 #[test]
 fn questions_and_answers_of_the_embed_socket() {
     let samples = vec![
-        embed_client::line(&Question::Related(7)),
+        embed_client::line(&EmbedQuestion::Related(7)),
         br#"{"v":2,"it":{"search":{"words":"login expiry","filter":{"kind":"note"},"limit":10,"offset":0}}}
 "#
         .to_vec(),

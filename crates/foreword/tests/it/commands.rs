@@ -102,7 +102,7 @@ fn what_cannot_be_done_is_1_with_a_line_that_says_why() {
     assert!(
         sandbox
             .log("hook.log")
-            .contains("nothing is kept until it is mended")
+            .contains("nothing is stored until that is corrected")
     );
     // Nor if an exclusion is written wrongly.
     for mistake in [

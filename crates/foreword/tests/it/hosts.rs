@@ -2,7 +2,7 @@
 
 use std::path::{Path, PathBuf};
 
-/// Names of events, tools, fields, files and variables of a host, as code and comments have them.
+/// Names of events, tools, fields, files and variables of a host, as they appear in code and comments.
 /// Those with quotation marks are ordinary words without them.
 const NAMES: &[&str] = &[
     "SessionStart",

@@ -11,7 +11,7 @@ use crate::support::{Host, Sandbox, assert_same, tree};
 
 const PROGRAM: &str = env!("CARGO_BIN_EXE_foreword");
 
-/// The user's settings file, with this in it.
+/// Writes the user's settings file with this text.
 fn settings(sandbox: &Sandbox, text: &str) -> PathBuf {
     let path = sandbox.user_home().join(".claude/settings.json");
     std::fs::create_dir_all(path.parent().unwrap()).unwrap();
@@ -342,7 +342,7 @@ fn what_cannot_be_changed_safely_is_refused_and_not_touched() {
             refuses(
                 &sandbox,
                 &[command],
-                &[&name, "mend it first", "nothing was changed"],
+                &[&name, "correct it first", "nothing was changed"],
             );
         }
     }

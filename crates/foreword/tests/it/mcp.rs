@@ -220,7 +220,7 @@ fn ten_hits_cost_at_most_250_tokens() {
         );
         client.text_of("remember", json!({"text": text}));
     }
-    // Numbers as they are after years.
+    // Ids as large as they are after years.
     let later = "update sqlite_sequence set seq = 999000 where name = 'items'";
     sandbox.database("memory.db").execute(later, []).unwrap();
     for number in 12..24 {
@@ -300,7 +300,7 @@ fn what_the_user_says_is_found_at_once_and_gone_for_good_when_forgotten() {
     );
     client.end();
 
-    // Neither the next event of the same turn nor a second look at all of it brings it back.
+    // Neither the next event of the same turn nor deriving the turn again brings it back.
     let titles = || -> String {
         let titles = "select group_concat(title) from observations";
         let database = sandbox.database("memory.db");
@@ -364,14 +364,14 @@ fn what_does_not_fit_is_said_and_the_next_call_is_answered() {
         (
             "search",
             json!({"since": "yesterday"}),
-            "'yesterday' is no time",
+            "'yesterday' is not a time",
         ),
         ("get_observations", json!({}), "missing field `ids`"),
         ("get_observations", json!({"ids": []}), "ids is empty"),
         (
             "get_observations",
             json!({"ids": ["twelve"]}),
-            "\"twelve\" is no number such as 12",
+            "\"twelve\" is not a number such as 12",
         ),
         (
             "search",

