@@ -28,7 +28,7 @@ use std::time::Duration;
 use crate::fault;
 use crate::text::is_in;
 pub use conversation::conversation;
-pub use keep::{Kept, keep};
+pub use keep::{MergedNote, keep};
 pub use note::{Note, Point, Problem};
 
 /// Where the memory lies below a project's root.

@@ -4,13 +4,13 @@
 //! and a row that has one of them can be found. Rows with every word come first, then
 //! those with any, each by BM25 (`rank`).
 //!
-//! `choose` says which rows are looked at, `filter` narrows a search, `list` reads what was
+//! `candidates` chooses the rows that are ranked, `filter` narrows a search, `list` reads what was
 //! found. Where a model can say how near two texts are, `fuse` puts both into one order; `chunks`
 //! and `embedded` keep the vectors that this needs. `related` finds observations near another one,
 //! `receipts` lists what agents were shown.
 
 mod about;
-mod choose;
+mod candidates;
 pub mod chunks;
 mod embedded;
 mod filter;
@@ -37,7 +37,7 @@ pub use receipts::ShownItem;
 pub use related::Related;
 pub use sessions::{HITS_PER_SESSION, SessionTitle, SummaryLine, sessions, sessions_of};
 
-use self::choose::Asked;
+use self::candidates::WordQuery;
 use self::list::Order;
 use crate::model::{Freshness, Kind, Millis, ObservationType, Origin};
 use crate::store::Store;
@@ -66,7 +66,7 @@ pub enum Sort {
 #[derive(Debug, Clone, Default, PartialEq, Serialize, Deserialize)]
 pub struct Found {
     pub hits: Vec<Hit>,
-    pub answer: Answer,
+    pub answer: MatchKind,
     /// Words that are in no row at all.
     pub unknown: Vec<String>,
     /// When there are no hits: what a looser query would find.
@@ -74,7 +74,7 @@ pub struct Found {
 }
 
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq, Serialize, Deserialize)]
-pub enum Answer {
+pub enum MatchKind {
     /// There were no words: everything that the filter lets through.
     Listed,
     /// The first hits have every word.
@@ -160,7 +160,7 @@ fn search_for(
     let mut found = Found::default();
     let mut worth = 0.0;
     for words in [words, [words::characters(&others), others].concat()] {
-        let asked = Asked::new(store, &words)?;
+        let asked = WordQuery::new(store, &words)?;
         (found.hits, found.answer) = asked.hits(store, query)?;
         worth = asked.worth();
         if found.unknown.is_empty() {
@@ -184,7 +184,7 @@ fn listed(store: &Store, query: &Query<'_>) -> rusqlite::Result<Found> {
     )?;
     Ok(Found {
         hits,
-        answer: Answer::Listed,
+        answer: MatchKind::Listed,
         ..Found::default()
     })
 }
@@ -198,7 +198,7 @@ fn looser(store: &Store, query: &Query<'_>, words: &[Word]) -> rusqlite::Result<
             offset: 0,
             ..query.clone()
         };
-        let (hits, _) = Asked::new(store, words)?.hits(store, &query)?;
+        let (hits, _) = WordQuery::new(store, words)?.hits(store, &query)?;
         Ok(hits.len())
     };
     let mut looser = Vec::new();

@@ -6,7 +6,7 @@
 //! compiled three times: for processors with AVX-512, for those with AVX2 and FMA, and for any.
 
 use crate::weights::Weights;
-use crate::{DIMENSIONS, ModelError, Vector};
+use crate::{DIMENSIONS, Embedding, ModelError};
 
 pub const VOCABULARY: usize = 30_522;
 const LAYERS: usize = 6;
@@ -22,7 +22,7 @@ const LANES: usize = 16;
 type Lanes = [f32; LANES];
 
 pub struct Network {
-    words: Words,
+    words: TokenEmbeddings,
     positions: Vec<f32>,
     norm: Norm,
     layers: Vec<Layer>,
@@ -53,7 +53,7 @@ struct Norm {
 }
 
 /// The table of words is half of the file.
-struct Words {
+struct TokenEmbeddings {
     numbers: Vec<i16>,
     /// By word, what one step is.
     steps: Vec<f32>,
@@ -73,7 +73,7 @@ impl Network {
         }
         let layers = (0..LAYERS).map(|number| Layer::read(weights, number));
         Ok(Network {
-            words: Words::read(weights)?,
+            words: TokenEmbeddings::read(weights)?,
             positions,
             norm: Norm::read(weights, "embeddings")?,
             layers: layers.collect::<Result<_, _>>()?,
@@ -81,12 +81,12 @@ impl Network {
     }
 
     /// At most `TOKENS_MAX` tokens of the vocabulary.
-    pub fn run(&self, tokens: &[u32]) -> Vector {
+    pub fn run(&self, tokens: &[u32]) -> Embedding {
         self.run_within(16, tokens)
     }
 
     /// With registers of at most so many numbers.
-    pub fn run_within(&self, width: usize, tokens: &[u32]) -> Vector {
+    pub fn run_within(&self, width: usize, tokens: &[u32]) -> Embedding {
         let run = compiled(width);
         #[expect(unsafe_code, reason = "the one call that needs a certain processor")]
         // SAFETY: the processor was just asked whether it has what this one needs.
@@ -101,7 +101,7 @@ impl Network {
     not(target_arch = "x86_64"),
     expect(unused_variables, reason = "there it is compiled once")
 )]
-fn compiled(width: usize) -> unsafe fn(&Network, &[u32]) -> Vector {
+fn compiled(width: usize) -> unsafe fn(&Network, &[u32]) -> Embedding {
     #[cfg(target_arch = "x86_64")]
     if width >= 16 && is_x86_feature_detected!("avx512f") {
         return run_512;
@@ -113,13 +113,13 @@ fn compiled(width: usize) -> unsafe fn(&Network, &[u32]) -> Vector {
 
 #[cfg(target_arch = "x86_64")]
 #[target_feature(enable = "avx512f")]
-fn run_512(network: &Network, tokens: &[u32]) -> Vector {
+fn run_512(network: &Network, tokens: &[u32]) -> Embedding {
     run::<16>(network, tokens)
 }
 
 #[cfg(target_arch = "x86_64")]
 #[target_feature(enable = "avx2,fma")]
-fn run_256(network: &Network, tokens: &[u32]) -> Vector {
+fn run_256(network: &Network, tokens: &[u32]) -> Embedding {
     run::<8>(network, tokens)
 }
 
@@ -127,7 +127,7 @@ fn run_256(network: &Network, tokens: &[u32]) -> Vector {
 // many numbers a register holds.
 
 #[inline(always)]
-fn run<const WIDTH: usize>(network: &Network, tokens: &[u32]) -> Vector {
+fn run<const WIDTH: usize>(network: &Network, tokens: &[u32]) -> Embedding {
     let mut x = vec![0.0; tokens.len() * DIMENSIONS];
     let rows = x.chunks_exact_mut(DIMENSIONS).zip(tokens);
     for ((row, &token), position) in rows.zip(network.positions.chunks_exact(DIMENSIONS)) {
@@ -279,9 +279,9 @@ impl Norm {
     }
 }
 
-impl Words {
-    fn read(weights: &Weights) -> Result<Words, ModelError> {
-        let mut words = Words {
+impl TokenEmbeddings {
+    fn read(weights: &Weights) -> Result<TokenEmbeddings, ModelError> {
+        let mut words = TokenEmbeddings {
             numbers: Vec::with_capacity(VOCABULARY * DIMENSIONS),
             steps: Vec::with_capacity(VOCABULARY),
         };

@@ -25,7 +25,7 @@ pub const DIMENSIONS: usize = 384;
 pub const TOKENS_MAX: usize = 256;
 
 /// Of length one, so that the product of two is the cosine between them.
-pub type Vector = [f32; DIMENSIONS];
+pub type Embedding = [f32; DIMENSIONS];
 
 /// The files that make up the model, as they are published.
 pub const WEIGHTS: &str = "model.safetensors";
@@ -57,12 +57,12 @@ impl Model {
         Ok(Model { wordpiece, network })
     }
 
-    pub fn embed(&self, text: &str) -> Vector {
+    pub fn embed(&self, text: &str) -> Embedding {
         self.network.run(&self.wordpiece.tokens(text))
     }
 
     /// In the order of the texts. Each thread takes the next text, so a long one holds up none.
-    pub fn embed_all(&self, texts: &[&str], threads: usize) -> Vec<Vector> {
+    pub fn embed_all(&self, texts: &[&str], threads: usize) -> Vec<Embedding> {
         let next = AtomicUsize::new(0);
         let work = || {
             let mut made = Vec::new();

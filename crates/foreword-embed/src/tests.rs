@@ -24,7 +24,7 @@ fn model() -> &'static Model {
 }
 
 /// Texts with their tokens and vectors, as the reference has them.
-fn reference() -> Vec<(String, Vec<u32>, Vector)> {
+fn reference() -> Vec<(String, Vec<u32>, Embedding)> {
     let texts = include_str!("../../../testdata/embed/texts.json");
     let texts: Vec<(String, Vec<u32>)> = serde_json::from_str(texts).unwrap();
     let (numbers, _) = include_bytes!("../../../testdata/embed/vectors.i16").as_chunks();
@@ -33,15 +33,15 @@ fn reference() -> Vec<(String, Vec<u32>, Vector)> {
         .map(|it| i16::from_le_bytes(*it).into())
         .collect();
     let vectors = numbers.chunks_exact(DIMENSIONS);
-    let vectors = vectors.map(|it| Vector::try_from(it).unwrap().map(|it| it / 32767.0));
+    let vectors = vectors.map(|it| Embedding::try_from(it).unwrap().map(|it| it / 32767.0));
     assert_eq!((texts.len(), vectors.len()), (200, 200));
     let both = texts.into_iter().zip(vectors);
     both.map(|((text, tokens), vector)| (text, tokens, vector))
         .collect()
 }
 
-fn cosine(a: &Vector, b: &Vector) -> f64 {
-    let dot = |a: &Vector, b: &Vector| -> f64 {
+fn cosine(a: &Embedding, b: &Embedding) -> f64 {
+    let dot = |a: &Embedding, b: &Embedding| -> f64 {
         a.iter()
             .zip(b)
             .map(|(a, b)| f64::from(*a) * f64::from(*b))

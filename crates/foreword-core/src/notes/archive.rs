@@ -20,14 +20,14 @@ pub struct Archive {
     /// Which program wrote it, and when.
     foreword: String,
     date: String,
-    pub files: Vec<Entry>,
+    pub files: Vec<ArchivedFile>,
     /// Secrets that were replaced on the way out.
     #[serde(skip)]
     pub redacted: u32,
 }
 
 #[derive(Debug, Serialize, Deserialize)]
-pub struct Entry {
+pub struct ArchivedFile {
     /// Below `_memory/`.
     path: String,
     size: usize,
@@ -75,7 +75,7 @@ impl Archive {
                 (Ok(Some(text)), Some(name)) if name != "README.md" => {
                     let redacted = redact(&text);
                     archive.redacted += redacted.count;
-                    archive.files.push(Entry {
+                    archive.files.push(ArchivedFile {
                         path: name.to_owned(),
                         size: redacted.text.len(),
                         hash: hash(&redacted.text),
@@ -119,7 +119,7 @@ impl Archive {
     pub fn import(&self, folder: &Folder, overwrite: bool) -> Result<Imported, NotesError> {
         let mut imported = Imported::default();
         let mut wanted = Vec::new();
-        for Entry { path, text, .. } in &self.files {
+        for ArchivedFile { path, text, .. } in &self.files {
             let path = folder.path.join(path);
             wanted.push((folder.read(&path)?, path, text));
         }

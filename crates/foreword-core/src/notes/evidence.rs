@@ -15,7 +15,7 @@ use crate::store::kin::words::{GIVES_UP, content, named_after};
 
 /// What became of a path that is not there.
 #[derive(Debug, Clone, PartialEq, Eq)]
-pub enum Fate {
+pub enum MentionFate {
     Gone,
     Moved(String),
     /// The history does not know it.
@@ -26,15 +26,15 @@ pub enum Fate {
 
 /// The project's history. Core never runs git; the program implements this.
 pub trait History {
-    fn fate(&self, path: &str) -> Fate;
+    fn fate(&self, path: &str) -> MentionFate;
     /// Whether the history shows that a file had a word once.
     fn had(&self, file: &str, word: &str) -> bool;
 }
 
 /// No history at all.
 impl History for () {
-    fn fate(&self, _: &str) -> Fate {
-        Fate::Unknown
+    fn fate(&self, _: &str) -> MentionFate {
+        MentionFate::Unknown
     }
 
     fn had(&self, _: &str, _: &str) -> bool {
@@ -54,7 +54,7 @@ pub struct Evidence<'a> {
 
 /// A mark of ours: `src/pay.rs`, `gone`.
 #[derive(Debug, Clone, PartialEq, Eq, PartialOrd, Ord)]
-pub struct Finding {
+pub struct EvidenceFinding {
     pub what: String,
     pub says: String,
 }
@@ -64,7 +64,7 @@ const TEXT_MAX: u64 = 1 << 20;
 const MARKS: [&str; 3] = [" (gone)", " (moved to ", " (gone from "];
 
 /// A word that may be a path or a symbol, and where it ends in its text.
-struct Word<'a> {
+struct Mention<'a> {
     word: &'a str,
     end: usize,
     is_code: bool,
@@ -111,7 +111,7 @@ impl<'a> Evidence<'a> {
 
     /// What became of a path; none if it is there, or nobody can tell.
     #[must_use]
-    pub fn path(&self, path: &str, is_related: bool) -> Option<Finding> {
+    pub fn path(&self, path: &str, is_related: bool) -> Option<EvidenceFinding> {
         if !self.is_inside(path) || self.root.join(path).symlink_metadata().is_ok() {
             return None;
         }
@@ -123,26 +123,26 @@ impl<'a> Evidence<'a> {
         });
         let fate = self.history.fate(path);
         let is_gone = match fate {
-            Fate::Gone | Fate::Moved(_) => true,
-            Fate::Never => is_related && looks_so || self.known.contains(path),
-            Fate::Unknown => looks_so || self.known.contains(path),
+            MentionFate::Gone | MentionFate::Moved(_) => true,
+            MentionFate::Never => is_related && looks_so || self.known.contains(path),
+            MentionFate::Unknown => looks_so || self.known.contains(path),
         };
         let says = match fate {
             _ if !is_gone => return None,
-            Fate::Moved(to) => format!("moved to {to}"),
+            MentionFate::Moved(to) => format!("moved to {to}"),
             _ => "gone".to_owned(),
         };
         let what = path.to_owned();
-        Some(Finding { what, says })
+        Some(EvidenceFinding { what, says })
     }
 
     /// A statement with marks beside what is no longer so. `related`: the paths of its notes.
     #[must_use]
-    pub fn mark(&self, text: &str, related: &[String]) -> (String, Vec<Finding>) {
+    pub fn mark(&self, text: &str, related: &[String]) -> (String, Vec<EvidenceFinding>) {
         let text = unmarked(text);
         let words = words(&text);
         let mut files: Vec<String> = Vec::new();
-        let mut marks: Vec<(usize, Finding)> = Vec::new();
+        let mut marks: Vec<(usize, EvidenceFinding)> = Vec::new();
         for word in &words {
             let is_meant = |it: &String| self.is_known(it) || word.is_code || it.contains('/');
             let Some(path) = path_of(word.word).filter(is_meant) else {
@@ -163,7 +163,7 @@ impl<'a> Evidence<'a> {
             {
                 let what = format!("`{}`", word.word);
                 let says = format!("gone from {file}");
-                marks.push((word.end, Finding { what, says }));
+                marks.push((word.end, EvidenceFinding { what, says }));
             }
         }
         let mut seen = BTreeSet::new();
@@ -236,7 +236,7 @@ pub fn unmarked(text: &str) -> String {
 }
 
 /// Code spans, and words outside of them.
-fn words<'a>(text: &'a str) -> Vec<Word<'a>> {
+fn words<'a>(text: &'a str) -> Vec<Mention<'a>> {
     let mut words = Vec::new();
     let mut start = 0;
     for (number, piece) in text.split('`').enumerate() {
@@ -245,7 +245,7 @@ fn words<'a>(text: &'a str) -> Vec<Word<'a>> {
             let at = word.as_ptr() as usize - text.as_ptr() as usize;
             // After the closing quote.
             let end = at + word.len() + usize::from(is_code);
-            words.push(Word { word, end, is_code });
+            words.push(Mention { word, end, is_code });
         };
         start += piece.len() + 1;
         if is_code {
@@ -301,11 +301,11 @@ mod tests {
     struct Past;
 
     impl History for Past {
-        fn fate(&self, path: &str) -> Fate {
+        fn fate(&self, path: &str) -> MentionFate {
             match path {
-                "src/pay.rs" => Fate::Gone,
-                "src/old.rs" => Fate::Moved("src/new.rs".into()),
-                _ => Fate::Never,
+                "src/pay.rs" => MentionFate::Gone,
+                "src/old.rs" => MentionFate::Moved("src/new.rs".into()),
+                _ => MentionFate::Never,
             }
         }
 

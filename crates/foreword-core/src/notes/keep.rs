@@ -10,12 +10,13 @@
 use std::collections::BTreeMap;
 
 use super::note::{
-    CONTEXT, Line, Note, POINTS, Point, SECTIONS, item, lines, recorded, section_name, summarized,
+    CONTEXT, Note, NoteLine, POINTS, Point, SECTIONS, item, lines, recorded, section_name,
+    summarized,
 };
 
 /// A note as it is to be written.
 #[derive(Debug, Clone, PartialEq, Eq)]
-pub struct Kept {
+pub struct MergedNote {
     /// The text that was there, to the byte, if the draft says nothing new.
     pub text: String,
     /// How many items and sections of a person's stay.
@@ -26,11 +27,11 @@ pub struct Kept {
 
 /// Brings a draft into the note that is there. `now` is a time, or a day.
 #[must_use]
-pub fn keep(draft: &Note, there: Option<&str>, now: &str) -> Kept {
+pub fn keep(draft: &Note, there: Option<&str>, now: &str) -> MergedNote {
     let today = now.get(..10).unwrap_or(now);
-    let mut page = Page::read(there.unwrap_or_default());
+    let mut page = NotePage::read(there.unwrap_or_default());
     let before = page.body();
-    let new = Page::read(&draft.to_string());
+    let new = NotePage::read(&draft.to_string());
     if page.first.is_some() || page.record.contains_key("") {
         now.clone_into(&mut page.added);
     }
@@ -59,7 +60,7 @@ pub fn keep(draft: &Note, there: Option<&str>, now: &str) -> Kept {
             None if is_empty => {}
             None => {
                 let heading = format!("## {name}");
-                page.sections.insert(at, Section { heading, lines });
+                page.sections.insert(at, NoteSection { heading, lines });
                 at += 1;
             }
         }
@@ -70,7 +71,7 @@ pub fn keep(draft: &Note, there: Option<&str>, now: &str) -> Kept {
         Some(there) if page.body() == before => there.to_owned(),
         _ => page.written(today),
     };
-    Kept {
+    MergedNote {
         text,
         theirs,
         left_out: page.left_out,
@@ -79,10 +80,10 @@ pub fn keep(draft: &Note, there: Option<&str>, now: &str) -> Kept {
 
 /// A note as lines: nothing of it is lost, be it of our form or not.
 #[derive(Default)]
-struct Page {
+struct NotePage {
     /// The title, and whatever stands before the first section.
     top: Vec<String>,
-    sections: Vec<Section>,
+    sections: Vec<NoteSection>,
     first: Option<String>,
     /// What was written, and what will have been.
     record: BTreeMap<String, String>,
@@ -92,40 +93,40 @@ struct Page {
     left_out: Vec<String>,
 }
 
-struct Section {
+struct NoteSection {
     /// The line as it stands there.
     heading: String,
     lines: Vec<String>,
 }
 
-impl Section {
+impl NoteSection {
     fn name(&self) -> Option<&'static str> {
         section_name(self.heading.strip_prefix("## ")?.trim())
     }
 }
 
-impl Page {
-    fn read(text: &str) -> Page {
-        let mut page = Page::default();
+impl NotePage {
+    fn read(text: &str) -> NotePage {
+        let mut page = NotePage::default();
         for (line, whole) in lines(text).into_iter().zip(text.lines()) {
             match line {
                 // A merge may have left two of each.
-                Line::Record(record) => {
+                NoteLine::Record(record) => {
                     for (hash, time) in recorded(record) {
                         let known = page.record.entry(hash.to_owned());
                         let known = known.or_insert_with(|| time.to_owned());
                         *known = time.min(known).to_owned();
                     }
                 }
-                Line::Dates(first, _) => {
+                NoteLine::Dates(first, _) => {
                     let earlier = page.first.take().filter(|it| it.as_str() < first);
                     page.first = earlier.or_else(|| Some(first.to_owned()));
                 }
-                Line::Heading(_) => page.sections.push(Section {
+                NoteLine::Heading(_) => page.sections.push(NoteSection {
                     heading: whole.to_owned(),
                     lines: Vec::new(),
                 }),
-                Line::Title(_) | Line::Text(_) => match page.sections.last_mut() {
+                NoteLine::Title(_) | NoteLine::Text(_) => match page.sections.last_mut() {
                     Some(section) => section.lines.push(whole.to_owned()),
                     None => page.top.push(whole.to_owned()),
                 },
@@ -146,7 +147,7 @@ impl Page {
 
     fn body(&self) -> String {
         let mut body = self.top.join("\n");
-        for Section { heading, lines } in &self.sections {
+        for NoteSection { heading, lines } in &self.sections {
             body.push_str(&format!("\n\n{heading}\n{}", lines.join("\n")));
         }
         body
@@ -194,7 +195,7 @@ impl Page {
 
     fn items(&mut self, name: &str, old: &[String], draft: &[String]) -> Vec<String> {
         let draft = blocks(name, draft);
-        let mut kept: Vec<(Block, bool)> = Vec::new();
+        let mut kept: Vec<(NoteBlock, bool)> = Vec::new();
         // Where something of ours was that the draft has no more.
         let mut gap = None;
         for block in blocks(name, old) {
@@ -236,13 +237,13 @@ impl Page {
 }
 
 /// An item of a list with the lines that belong to it, or other text between items.
-struct Block {
+struct NoteBlock {
     hash: String,
     lines: Vec<String>,
 }
 
 /// An item goes on with what is indented, or follows at once.
-fn blocks(name: &str, lines: &[String]) -> Vec<Block> {
+fn blocks(name: &str, lines: &[String]) -> Vec<NoteBlock> {
     let mut blocks: Vec<Vec<String>> = Vec::new();
     let mut gap = true;
     for line in lines {
@@ -263,7 +264,7 @@ fn blocks(name: &str, lines: &[String]) -> Vec<Block> {
             (Point { label, text }, true) if name == POINTS => format!("{label}: {text}"),
             _ => said.to_owned(),
         };
-        Block {
+        NoteBlock {
             hash: hash(&format!("{name}: {said}")),
             lines,
         }

@@ -7,8 +7,8 @@
 use std::collections::{BTreeMap, BTreeSet};
 use std::fmt::Write as _;
 
-use super::evidence::{Evidence, Finding, unmarked};
-use super::record::{Record, hash};
+use super::evidence::{Evidence, EvidenceFinding, unmarked};
+use super::record::{SynthesisRecord, hash};
 use super::synthesis::{Section, Statement, Taken};
 
 pub const STATUS: &str = "Current Status";
@@ -109,7 +109,7 @@ impl Master {
 
     /// The sections that are ours by name, in the master's order; the usual ones if there are none.
     #[must_use]
-    pub fn names(&self, record: &Record) -> Vec<String> {
+    pub fn names(&self, record: &SynthesisRecord) -> Vec<String> {
         let ours = self.parts.iter().filter(|it| record.knows_section(&it.0));
         let mut names: Vec<_> = ours.map(|it| it.0.clone()).collect();
         // Else somebody asked for sections of their own.
@@ -129,8 +129,8 @@ impl Master {
     pub fn renew(
         &mut self,
         fresh: &[(String, String)],
-        record: &Record,
-        now: &mut Record,
+        record: &SynthesisRecord,
+        now: &mut SynthesisRecord,
     ) -> Vec<String> {
         let is_fresh = |name: &str| fresh.iter().any(|it| it.0 == name);
         self.parts
@@ -230,7 +230,7 @@ pub fn mark(
     evidence: &Evidence<'_>,
     notes: &[Taken],
     labels: &BTreeMap<String, String>,
-) -> BTreeSet<Finding> {
+) -> BTreeSet<EvidenceFinding> {
     let mut found = BTreeSet::new();
     for (_, text) in &mut *parts {
         let lines = text.lines().filter(|it| !it.starts_with(BESIDE));
@@ -247,7 +247,7 @@ pub fn mark(
         });
         *text = lines.collect::<Vec<_>>().join("\n").trim().to_owned();
     }
-    let mut beside: BTreeMap<Finding, BTreeSet<&str>> = BTreeMap::new();
+    let mut beside: BTreeMap<EvidenceFinding, BTreeSet<&str>> = BTreeMap::new();
     for taken in notes {
         let related = taken.related.iter();
         let findings = related.filter_map(|it| evidence.path(it, true));

@@ -64,16 +64,16 @@ impl Note {
             let mut problem = |what: String| problems.push(Problem { line: at + 1, what });
             match line {
                 // What was written is for `keep` to know.
-                Line::Record(record) => {
+                NoteLine::Record(record) => {
                     let times = recorded(record).filter(|it| !it.1.is_empty());
                     let times = times.map(|(hash, time)| (hash.to_owned(), time.to_owned()));
                     note.times.extend(times);
                 }
-                Line::Dates(first, last) => {
+                NoteLine::Dates(first, last) => {
                     note.first = Some(first.to_owned());
                     note.last = Some(last.to_owned());
                 }
-                Line::Heading(heading) => {
+                NoteLine::Heading(heading) => {
                     let name = section_name(heading);
                     if name.is_none() {
                         let known = SECTIONS.join(", ");
@@ -82,11 +82,11 @@ impl Note {
                     }
                     section = Some(name.unwrap_or(heading).to_owned());
                 }
-                Line::Title(title) if note.title.is_empty() && section.is_none() => {
+                NoteLine::Title(title) if note.title.is_empty() && section.is_none() => {
                     title.clone_into(&mut note.title);
                 }
-                Line::Title(_) => problem("a second title".to_owned()),
-                Line::Text(line) => {
+                NoteLine::Title(_) => problem("a second title".to_owned()),
+                NoteLine::Text(line) => {
                     if let Some(what) = note.line(section.as_deref(), line) {
                         problem(what);
                     }
@@ -213,7 +213,7 @@ impl std::fmt::Display for Note {
 
 /// A line of a note, whoever wrote it.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub(super) enum Line<'a> {
+pub(super) enum NoteLine<'a> {
     /// `# …`
     Title(&'a str),
     /// `## …`
@@ -226,7 +226,7 @@ pub(super) enum Line<'a> {
 }
 
 /// Each line for what it is. Code is text; a fence that is never closed fences nothing.
-pub(super) fn lines(text: &str) -> Vec<Line<'_>> {
+pub(super) fn lines(text: &str) -> Vec<NoteLine<'_>> {
     let is_fence = |line: &&str| line.trim_start().starts_with("```");
     let mut closing = text.lines().filter(is_fence).count();
     let mut in_code = false;
@@ -235,26 +235,28 @@ pub(super) fn lines(text: &str) -> Vec<Line<'_>> {
             closing -= 1;
             in_code = !in_code && closing > 0;
         } else if !in_code {
-            return Line::of(line);
+            return NoteLine::of(line);
         }
-        Line::Text(line)
+        NoteLine::Text(line)
     };
     text.lines().map(of).collect()
 }
 
-impl<'a> Line<'a> {
-    fn of(line: &'a str) -> Line<'a> {
+impl<'a> NoteLine<'a> {
+    fn of(line: &'a str) -> NoteLine<'a> {
         if let Some(title) = line.strip_prefix("# ") {
-            return Line::Title(title.trim());
+            return NoteLine::Title(title.trim());
         }
         if let Some(heading) = line.strip_prefix("## ") {
-            return Line::Heading(heading.trim());
+            return NoteLine::Heading(heading.trim());
         }
         let record = line.trim_end().strip_prefix("<!-- foreword ");
         if let Some(record) = record.and_then(|it| it.strip_suffix("-->")) {
-            return Line::Record(record);
+            return NoteLine::Record(record);
         }
-        dates(line).map_or(Line::Text(line), |(first, last)| Line::Dates(first, last))
+        dates(line).map_or(NoteLine::Text(line), |(first, last)| {
+            NoteLine::Dates(first, last)
+        })
     }
 }
 

@@ -9,7 +9,7 @@ use std::collections::{BTreeMap, BTreeSet};
 use std::fmt;
 
 #[derive(Debug, Clone, Default, PartialEq, Eq)]
-pub struct Record {
+pub struct SynthesisRecord {
     /// `2026-11-16`
     pub date: Option<String>,
     pub head: Option<String>,
@@ -32,10 +32,10 @@ pub fn hash(text: &str) -> String {
     blake3::hash(text.as_bytes()).to_hex()[..16].to_owned()
 }
 
-impl Record {
+impl SynthesisRecord {
     #[must_use]
-    pub fn read(text: &str) -> Record {
-        let mut record = Record::default();
+    pub fn read(text: &str) -> SynthesisRecord {
+        let mut record = SynthesisRecord::default();
         let mut in_conflict = false;
         for line in text.lines() {
             // Two sides that nobody decided between: what they took in is taken in again.
@@ -83,7 +83,7 @@ impl Record {
     }
 }
 
-impl fmt::Display for Record {
+impl fmt::Display for SynthesisRecord {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         let one = [
             ("date", &self.date),
@@ -115,7 +115,7 @@ mod tests {
     #[test]
     fn what_is_written_is_read_and_what_a_merge_left_is_passed_over() {
         let (a, b) = (hash("a"), hash("b"));
-        let record = Record {
+        let record = SynthesisRecord {
             date: Some("2026-11-16".into()),
             head: Some("0123".into()),
             by: Some("model".into()),
@@ -126,13 +126,13 @@ mod tests {
             master: None,
         };
         let text = record.to_string();
-        assert_eq!(Record::read(&text), record);
+        assert_eq!(SynthesisRecord::read(&text), record);
         let merged = format!(
             "{text}<<<<<<< ours\nnote s3 {b}\n=======\nnote s4 {b}\n>>>>>>> x\nnote s2 {b}\nnote\njunk x\n"
         );
         let mut both = record.clone();
         both.notes.insert("s2".into(), b);
-        assert_eq!(Record::read(&merged), both);
+        assert_eq!(SynthesisRecord::read(&merged), both);
         assert!(record.is_ours("Key Decisions", "a") && !record.is_ours("Key Decisions", "b"));
         assert_eq!(record.news(&both.notes), ["s2".to_owned()].into());
     }

@@ -35,7 +35,7 @@ fn written() -> String {
 }
 
 /// The same draft again, two days later, in a note that somebody has edited.
-fn again(there: &str) -> Kept {
+fn again(there: &str) -> MergedNote {
     keep(&draft(DRAFT), Some(there), "2026-11-18")
 }
 

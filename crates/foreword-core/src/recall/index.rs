@@ -24,7 +24,7 @@ pub use worth::{Fate, Reason, Weighed};
 
 /// Why a session starts, as far as it decides what it should be told.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub enum Source {
+pub enum StartReason {
     Startup,
     Resume,
     Clear,
@@ -33,26 +33,26 @@ pub enum Source {
     Fork,
 }
 
-impl Source {
+impl StartReason {
     /// Unknown sources are treated as a fresh start.
     #[must_use]
-    pub fn parse(word: Option<&str>) -> Source {
+    pub fn parse(word: Option<&str>) -> StartReason {
         match word {
-            Some("resume") => Source::Resume,
-            Some("clear") => Source::Clear,
-            Some("compact") => Source::Compact,
-            Some("fork") => Source::Fork,
-            _ => Source::Startup,
+            Some("resume") => StartReason::Resume,
+            Some("clear") => StartReason::Clear,
+            Some("compact") => StartReason::Compact,
+            Some("fork") => StartReason::Fork,
+            _ => StartReason::Startup,
         }
     }
 }
 
 /// Who asks for an index.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub struct Request<'a> {
+pub struct IndexRequest<'a> {
     pub project: Option<&'a str>,
     pub host_session_id: &'a str,
-    pub source: Source,
+    pub source: StartReason,
     pub branch: Option<&'a str>,
     /// The working tree's top, to look at files.
     pub root: Option<&'a Path>,
@@ -87,10 +87,10 @@ pub struct Index {
 }
 
 /// What to tell the session, or nothing if there is nothing to say.
-pub fn index(store: Option<&Store>, request: &Request<'_>) -> rusqlite::Result<Option<Index>> {
+pub fn index(store: Option<&Store>, request: &IndexRequest<'_>) -> rusqlite::Result<Option<Index>> {
     let session = text::one_line(request.host_session_id);
     let id_line = format!("Foreword session id: {session}");
-    if request.source == Source::Fork {
+    if request.source == StartReason::Fork {
         let (text, weighed) = (id_line, Vec::new());
         return Ok(Some(Index { text, weighed }));
     }
@@ -103,7 +103,7 @@ pub fn index(store: Option<&Store>, request: &Request<'_>) -> rusqlite::Result<O
     }
     let name = project_name(store, project)?;
     let budget = match request.source {
-        Source::Compact => BUDGET_COMPACT,
+        StartReason::Compact => BUDGET_COMPACT,
         _ => BUDGET,
     };
     let notes = new_notes(store, request.root)?;
@@ -113,7 +113,7 @@ pub fn index(store: Option<&Store>, request: &Request<'_>) -> rusqlite::Result<O
 }
 
 #[derive(Debug, Clone, PartialEq, Eq)]
-struct Session {
+struct IndexSession {
     id: i64,
     title: String,
     at: Millis,
@@ -133,13 +133,17 @@ pub(crate) fn project_name(store: &Store, key: &str) -> rusqlite::Result<String>
         .query_row(named_params! {":key": key}, |row| row.get(0))
 }
 
-fn sessions(store: &Store, project: &str, request: &Request<'_>) -> rusqlite::Result<Vec<Session>> {
+fn sessions(
+    store: &Store,
+    project: &str,
+    request: &IndexRequest<'_>,
+) -> rusqlite::Result<Vec<IndexSession>> {
     let (limit, with_this) = match request.source {
-        Source::Compact => (20, true),
-        Source::Resume => (1, true),
+        StartReason::Compact => (20, true),
+        StartReason::Resume => (1, true),
         _ => (10, false),
     };
-    let only_this = request.source == Source::Resume;
+    let only_this = request.source == StartReason::Resume;
     // Of a session the newest turn that says something: "Thanks!" must not hide what was done.
     let mut statement = store.connection.prepare_cached(
         "with latest as (
@@ -180,7 +184,7 @@ fn sessions(store: &Store, project: &str, request: &Request<'_>) -> rusqlite::Re
         ":limit": limit,
     };
     let rows = statement.query_map(parameters, |row| {
-        Ok(Session {
+        Ok(IndexSession {
             id: row.get("id")?,
             title: row.get("title")?,
             at: row.get("at")?,
@@ -205,7 +209,7 @@ fn sessions(store: &Store, project: &str, request: &Request<'_>) -> rusqlite::Re
 fn look_at_files(
     store: &Store,
     root: Option<&Path>,
-    sessions: &mut [Session],
+    sessions: &mut [IndexSession],
 ) -> rusqlite::Result<()> {
     let mut lines = Vec::new();
     for (ago, session) in sessions.iter_mut().enumerate() {
@@ -221,7 +225,7 @@ fn look_at_files(
 
 /// The files that the latest summary which names some says were edited, as JSON. Looked for
 /// session by session: there is no way through all summaries of a project that is short.
-fn last_work(store: &Store, sessions: &[Session]) -> rusqlite::Result<String> {
+fn last_work(store: &Store, sessions: &[IndexSession]) -> rusqlite::Result<String> {
     let mut statement = store.connection.prepare_cached(
         "select files_edited
          from summaries
@@ -273,7 +277,7 @@ fn new_notes(store: &Store, root: Option<&Path>) -> rusqlite::Result<u64> {
 fn render(
     project: &str,
     program: &str,
-    sessions: &[Session],
+    sessions: &[IndexSession],
     new_notes: u64,
     budget: usize,
 ) -> Index {
@@ -356,7 +360,7 @@ pub(crate) fn attribute(project: &str) -> String {
     field(project, 60).replace('"', "'")
 }
 
-fn heading(session: &Session) -> String {
+fn heading(session: &IndexSession) -> String {
     let mut heading = format!("{} {}\n", text::date(session.at), field(&session.title, 90));
     if !session.completed.is_empty() {
         heading.push_str(&format!("  {}\n", field(&session.completed, 160)));
@@ -369,8 +373,8 @@ mod tests {
     use super::*;
     use crate::model::Origin;
 
-    fn session(id: i64, lines: Vec<Line>) -> Session {
-        Session {
+    fn session(id: i64, lines: Vec<Line>) -> IndexSession {
+        IndexSession {
             id,
             title: format!("Session {id}"),
             at: 1_763_000_000_000 - id * 86_400_000,

@@ -28,7 +28,7 @@ pub struct Occasion<'a> {
 
 /// What could be shown, the best first, each with what brought it up.
 #[derive(Debug, Clone, Default, PartialEq, Eq)]
-pub struct Candidates {
+pub struct ReminderCandidates {
     lines: Vec<(Line, String)>,
     project: String,
 }
@@ -72,7 +72,7 @@ const WORTH_MIN: i64 = 20;
 /// Of an observation that touches many files, none is what it is about.
 const FILES_MAX: usize = 4;
 
-impl Candidates {
+impl ReminderCandidates {
     pub fn is_empty(&self) -> bool {
         self.lines.is_empty()
     }
@@ -115,7 +115,7 @@ pub fn for_prompt(
     store: &Store,
     occasion: &Occasion<'_>,
     prompt: &str,
-) -> rusqlite::Result<Candidates> {
+) -> rusqlite::Result<ReminderCandidates> {
     let matches = search::about(store, prompt, occasion.project)?.into_iter();
     let found = matches.map(|it| (it.id, it.words.join(", ")));
     candidates(store, occasion, found.collect())
@@ -126,7 +126,7 @@ pub fn for_file(
     store: &Store,
     occasion: &Occasion<'_>,
     path: &str,
-) -> rusqlite::Result<Candidates> {
+) -> rusqlite::Result<ReminderCandidates> {
     let below = |root| Path::new(path).strip_prefix(root).ok()?.to_str();
     let relative = occasion.root.and_then(below);
     let mut statement = store.connection.prepare_cached(
@@ -172,8 +172,8 @@ fn candidates(
     store: &Store,
     occasion: &Occasion<'_>,
     found: Vec<(i64, String)>,
-) -> rusqlite::Result<Candidates> {
-    let mut candidates = Candidates::default();
+) -> rusqlite::Result<ReminderCandidates> {
+    let mut candidates = ReminderCandidates::default();
     if found.is_empty() {
         return Ok(candidates);
     }

@@ -34,7 +34,7 @@ impl Backup {
 
 /// How many backups are kept; without any, none is made.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub struct Kept {
+pub struct BackupRetention {
     /// Of so many days the last one,
     pub daily: usize,
     /// and of so many weeks.
@@ -124,7 +124,7 @@ pub fn is_good(backup: &Path) -> bool {
 }
 
 /// Removes what need not be kept: of each day and each week the newest stays.
-pub fn rotate(backups: &Path, kept: Kept, now: Millis) -> io::Result<()> {
+pub fn rotate(backups: &Path, kept: BackupRetention, now: Millis) -> io::Result<()> {
     let (dated, before): (Vec<_>, Vec<_>) = all(backups, now)?
         .into_iter()
         .partition(|backup| backup.at.is_some());

@@ -6,7 +6,7 @@
 //! left enough has to be found in one observation. The numbers were fitted to the labelled
 //! prompts in `testdata/need`.
 
-use super::choose::{Asked, Length, MatchedRow, has};
+use super::candidates::{Length, MatchedRow, WordQuery, has};
 use super::{Filter, Hit, list};
 use crate::model::Kind;
 use crate::store::Store;
@@ -45,7 +45,7 @@ const ROWS_MIN: f64 = 500.0;
 pub fn about(store: &Store, text: &str, project: &str) -> rusqlite::Result<Vec<Match>> {
     let text = telling_part(text);
     let words = telling(&text);
-    let asked = Asked::new(store, &words)?;
+    let asked = WordQuery::new(store, &words)?;
     let (mut candidates, _) = asked.matched(store, asked.choosing(), Length::AtLeast)?;
     let filter = Filter {
         projects: Some(vec![project.to_owned()]),
@@ -65,7 +65,7 @@ pub fn about(store: &Store, text: &str, project: &str) -> rusqlite::Result<Vec<M
     }
     candidates.truncate(looked_at);
 
-    let weighed: Vec<Weighed<'_>> = words.iter().map(|word| asked.weigh(word)).collect();
+    let weighed: Vec<WeighedWord<'_>> = words.iter().map(|word| asked.weigh(word)).collect();
     let mut matches: Vec<Match> = candidates
         .iter()
         .filter_map(|it| matched(it, hits.iter().find(|hit| hit.id == it.id)?, &weighed))
@@ -76,16 +76,16 @@ pub fn about(store: &Store, text: &str, project: &str) -> rusqlite::Result<Vec<M
 }
 
 /// A word of the text, with what it counts.
-struct Weighed<'a> {
+struct WeighedWord<'a> {
     word: &'a Word,
     bits: Option<(u64, u64)>,
     is_plain: bool,
     weight: f64,
 }
 
-impl Asked<'_> {
+impl WordQuery<'_> {
     /// The rarer a word, the more it counts, up to one.
-    fn weigh<'a>(&self, word: &'a Word) -> Weighed<'a> {
+    fn weigh<'a>(&self, word: &'a Word) -> WeighedWord<'a> {
         let rows_with = |term: &String| {
             let known = self.terms.iter().find(|(known, _)| known == term);
             known.map(|&(_, rows)| rows)
@@ -97,7 +97,7 @@ impl Asked<'_> {
             .map_or(UNKNOWN, |with| (rows / with).ln() / rows.ln());
         let is_plain = is_in(PLAIN_WORDS, &word.whole.to_lowercase());
         let plain = if is_plain { PLAIN } else { 1.0 };
-        Weighed {
+        WeighedWord {
             word,
             bits: self.bits(word),
             is_plain,
@@ -107,10 +107,10 @@ impl Asked<'_> {
 }
 
 /// None if they have no more in common than chance would give.
-fn matched(candidate: &MatchedRow, hit: &Hit, weighed: &[Weighed<'_>]) -> Option<Match> {
+fn matched(candidate: &MatchedRow, hit: &Hit, weighed: &[WeighedWord<'_>]) -> Option<Match> {
     let title = format!("{} {}", hit.title, hit.subtitle).to_lowercase();
     let common = weighed.iter().filter(|it| has(candidate.terms, it.bits));
-    let common: Vec<&Weighed<'_>> = common.collect();
+    let common: Vec<&WeighedWord<'_>> = common.collect();
     let specific = common.iter().any(|it| !it.is_plain);
     if common.len() < if specific { 2 } else { 3 } {
         return None;

@@ -8,7 +8,7 @@
 use std::collections::{HashMap, HashSet};
 
 use super::{
-    Answer, Found, Hit, Matched, Query, SUPERSEDED, Sort, about_words, list, search, search_for,
+    Found, Hit, MatchKind, Matched, Query, SUPERSEDED, Sort, about_words, list, search, search_for,
 };
 use crate::search::vectors::{DIMENSIONS, Vector, Vectors};
 use crate::store::Store;
@@ -116,11 +116,11 @@ pub fn search_by_meaning(
     found.hits = ranked.into_iter().map(|(_, hit)| hit).collect();
     let any = |how| found.hits.iter().any(|it| it.matched == Some(how));
     found.answer = if any(Matched::AllWords) {
-        Answer::AllWords
+        MatchKind::AllWords
     } else if any(Matched::SomeWords) {
-        Answer::AnyWord
+        MatchKind::AnyWord
     } else {
-        Answer::Meaning
+        MatchKind::Meaning
     };
     found.hits.truncate(wanted);
     found

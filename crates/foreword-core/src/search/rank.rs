@@ -169,7 +169,7 @@ unsafe fn reply(answer: *mut ffi::sqlite3_context, numbers: Option<Vec<f64>>) {
 }
 
 /// The rows of a term, as far as they were counted.
-struct Counted {
+struct TermCounts {
     rows: i64,
     last: i64,
     max: i64,
@@ -183,7 +183,7 @@ unsafe fn count_rows(api: &ffi::Fts5ExtensionApi, row: *mut ffi::Fts5Context) ->
         let max = COUNTED_MIN.max(rows / COUNTED_PART);
         let mut numbers = vec![rows as f64, words as f64];
         for term in 0..api.xPhraseCount?(row) {
-            let mut counted = Counted {
+            let mut counted = TermCounts {
                 rows: 0,
                 last: 0,
                 max,
@@ -206,7 +206,7 @@ unsafe extern "C" fn count_one(
     counted: *mut c_void,
 ) -> c_int {
     unsafe {
-        let counted = &mut *counted.cast::<Counted>();
+        let counted = &mut *counted.cast::<TermCounts>();
         let Some(row_id) = (*api).xRowid else {
             return ffi::SQLITE_ERROR;
         };

@@ -1,7 +1,7 @@
 //! The same insight again is counted, and a decision that was overtaken is marked.
 
 use foreword_core::model::{Derived, Event, EventKind, Observation, ObservationType, Payload};
-use foreword_core::recall::index::{Request, Source, index};
+use foreword_core::recall::index::{IndexRequest, StartReason, index};
 use foreword_core::search::{Filter, Query, Sort, search};
 use foreword_core::store::{
     Batch, DerivedTurn, HostSession, ItemBody, Replaces, Store, ToRemember,
@@ -273,10 +273,10 @@ fn a_newer_decision_marks_the_older_which_is_still_found_below_it() {
     assert_eq!(hits(&any), [(4, None)]);
     assert_eq!(hits(&query), [(2, Some(4))], "it alone has all the words");
 
-    let request = Request {
+    let request = IndexRequest {
         project: Some("/p"),
         host_session_id: "new",
-        source: Source::Startup,
+        source: StartReason::Startup,
         branch: None,
         root: None,
         program: "foreword",
@@ -386,10 +386,10 @@ fn what_was_told_again_stands_where_it_was_told_last() {
         );
     }
     session_finds(&mut memory, "k", 900, SEEN);
-    let request = Request {
+    let request = IndexRequest {
         project: Some("/p"),
         host_session_id: "new",
-        source: Source::Startup,
+        source: StartReason::Startup,
         branch: None,
         root: None,
         program: "foreword",

@@ -4,7 +4,7 @@
 use foreword_core::model::{Event, EventKind, Millis, Observation};
 use foreword_core::search::vectors::{DIMENSIONS, Vector, Vectors};
 use foreword_core::search::{
-    Answer, Filter, Found, Matched, Meaning, Query, Sort, search_by_meaning,
+    Filter, Found, MatchKind, Matched, Meaning, Query, Sort, search_by_meaning,
 };
 use foreword_core::search::{Loaded, Unembedded};
 use foreword_core::store::Store;
@@ -89,7 +89,7 @@ fn what_has_none_of_the_words_is_found_by_what_it_means() {
     );
     let found = found_by(&memory, &query("zeta eta"));
     assert_eq!(titles(&found), ["alpha beta", "gamma delta"]);
-    assert_eq!(found.answer, Answer::Meaning);
+    assert_eq!(found.answer, MatchKind::Meaning);
     assert_eq!(found.unknown, ["zeta", "eta"]);
     let found = found_by(&memory, &query("gamma"));
     assert_eq!(titles(&found), ["gamma delta", "alpha beta"]);
@@ -246,7 +246,7 @@ fn what_is_not_embedded_yet_is_ranked_by_its_words() {
     });
     let found = found_by(&memory, &query("alpha beta gamma"));
     assert_eq!(titles(&found)[0], "alpha beta gamma");
-    assert_eq!(found.answer, Answer::AllWords);
+    assert_eq!(found.answer, MatchKind::AllWords);
 }
 
 #[test]
@@ -265,7 +265,7 @@ fn pages_of_hits_follow_on_each_other() {
         words: "",
         ..page(0)
     };
-    assert_eq!(found_by(&memory, &listed).answer, Answer::Listed);
+    assert_eq!(found_by(&memory, &listed).answer, MatchKind::Listed);
     let dated = Query {
         sort: Sort::Date,
         ..query("a")

@@ -11,7 +11,7 @@ use std::time::{Duration, Instant};
 use foreword_core::capture::{self, Hook};
 use foreword_core::model::{Event, EventKind, Receipt, Shown};
 use foreword_core::queue::Inlet;
-use foreword_core::recall::index::{self, Fate, Request, Source};
+use foreword_core::recall::index::{self, Fate, IndexRequest, StartReason};
 use foreword_core::recall::reminder::{self, Before, Occasion, Reminder};
 use foreword_core::spool;
 use foreword_core::store::Store;
@@ -74,11 +74,11 @@ fn context(home: &Home, event: &Event) -> Option<Reminder> {
     // A memory that we cannot read (newer, damaged) is one that says nothing.
     let store = Store::look(&home.memory()).ok().flatten();
     let program = program();
-    let request = Request {
+    let request = IndexRequest {
         program: &program,
         project: event.project.as_deref(),
         host_session_id: &event.host_session_id,
-        source: Source::parse(event.payload.source.as_deref()),
+        source: StartReason::parse(event.payload.source.as_deref()),
         branch: event.branch.as_deref(),
         root: event.root.as_deref().map(Path::new),
     };

@@ -272,7 +272,7 @@ pub fn receive(stream: &mut UnixStream) -> Option<Question> {
 
 #[cfg(test)]
 mod tests {
-    use foreword_core::search::Answer;
+    use foreword_core::search::MatchKind;
 
     use super::*;
 
@@ -295,7 +295,7 @@ mod tests {
         }
         let found = Found {
             hits: Vec::new(),
-            answer: Answer::Meaning,
+            answer: MatchKind::Meaning,
             unknown: vec!["so".into()],
             looser: Vec::new(),
         };

@@ -14,7 +14,7 @@ use std::collections::{BTreeSet, HashMap};
 use rusqlite::{OptionalExtension as _, named_params};
 
 use super::rank::{self, Bm25};
-use super::{Answer, Filter, Hit, Matched, Query, SUPERSEDED, Sort, list};
+use super::{Filter, Hit, MatchKind, Matched, Query, SUPERSEDED, Sort, list};
 use crate::store::Store;
 use crate::text::words::Word;
 
@@ -29,7 +29,7 @@ const CHOSEN_MAX: f64 = 10_000.0;
 const USUAL_WORTH: f64 = 1.2;
 
 /// Words, and in how many rows each of the terms is that they are looked for by.
-pub(super) struct Asked<'a> {
+pub(super) struct WordQuery<'a> {
     words: &'a [Word],
     /// The rarest first, with its rows; those in no row are left out.
     pub terms: Vec<(&'a str, f64)>,
@@ -65,19 +65,19 @@ pub(super) struct MatchedRow {
     at: usize,
 }
 
-impl<'a> Asked<'a> {
-    pub fn new(store: &Store, words: &'a [Word]) -> rusqlite::Result<Asked<'a>> {
+impl<'a> WordQuery<'a> {
+    pub fn new(store: &Store, words: &'a [Word]) -> rusqlite::Result<WordQuery<'a>> {
         if store.ranks.get().is_none() {
             rank::register(&store.connection)?;
             let _ = store.ranks.set(());
         }
         let terms: BTreeSet<&str> = words.iter().flat_map(Word::terms).collect();
         let terms: Vec<&str> = terms.into_iter().collect();
-        let mut counted = Counted::default();
+        let mut counted = MemoryCounts::default();
         for terms in terms.chunks(rank::TERMS_MAX) {
             counted.add(store, terms)?;
         }
-        let Counted {
+        let MemoryCounts {
             rows,
             average_size,
             mut terms,
@@ -90,7 +90,7 @@ impl<'a> Asked<'a> {
         terms.sort_by(|a, b| a.1.total_cmp(&b.1));
         terms.truncate(rank::TERMS_MAX);
         let rarities = terms.iter().map(|&(_, with)| rank::rarity(with, rows));
-        Ok(Asked {
+        Ok(WordQuery {
             words,
             rows,
             bm25: Bm25 {
@@ -108,7 +108,11 @@ impl<'a> Asked<'a> {
     }
 
     /// The best hits: chosen by the rarest terms, and by all if those are too few.
-    pub fn hits(&self, store: &Store, query: &Query<'_>) -> rusqlite::Result<(Vec<Hit>, Answer)> {
+    pub fn hits(
+        &self,
+        store: &Store,
+        query: &Query<'_>,
+    ) -> rusqlite::Result<(Vec<Hit>, MatchKind)> {
         let wanted = query.offset as usize + query.limit as usize;
         let mut choosing = self.choosing();
         loop {
@@ -116,7 +120,7 @@ impl<'a> Asked<'a> {
             let complete = choosing == self.terms.len();
             let enough = match query.sort {
                 Sort::Relevance => hits.len() >= wanted,
-                Sort::Date => answer == Answer::AllWords,
+                Sort::Date => answer == MatchKind::AllWords,
             };
             let choosing_more = if enough {
                 choosing.max(self.needed(query.sort, &hits, wanted))
@@ -162,7 +166,7 @@ impl<'a> Asked<'a> {
         store: &Store,
         query: &Query<'_>,
         choosing: usize,
-    ) -> rusqlite::Result<(Vec<Hit>, Answer)> {
+    ) -> rusqlite::Result<(Vec<Hit>, MatchKind)> {
         // A filter may let one row in a hundred through, and by date a row may stand anywhere:
         // then all must be in order, and FTS5 looks the lengths up soonest.
         let few = query.filter == Filter::default() && query.sort == Sort::Relevance;
@@ -315,14 +319,14 @@ pub(super) fn has(terms: u64, word: Option<(u64, u64)>) -> bool {
 
 /// What FTS5 says of the whole memory.
 #[derive(Default)]
-struct Counted<'a> {
+struct MemoryCounts<'a> {
     rows: f64,
     average_size: f64,
     /// Those that are in some row, and in how many.
     terms: Vec<(&'a str, f64)>,
 }
 
-impl<'a> Counted<'a> {
+impl<'a> MemoryCounts<'a> {
     /// Counts the rows of some terms. Of a common one the first rows are counted; how far
     /// they reach says how many there are.
     fn add(&mut self, store: &Store, terms: &[&'a str]) -> rusqlite::Result<()> {
@@ -370,9 +374,9 @@ fn best(
     candidates: &[Candidate],
     query: &Query<'_>,
     wanted: usize,
-) -> rusqlite::Result<(Vec<Hit>, Answer)> {
+) -> rusqlite::Result<(Vec<Hit>, MatchKind)> {
     let mut hits: Vec<Hit> = Vec::new();
-    let mut answer = Answer::Nothing;
+    let mut answer = MatchKind::Nothing;
     let mut with_all = 0;
     let mut rest = candidates;
     let mut next = wanted.max(8) * 2;
@@ -393,11 +397,11 @@ fn best(
             .collect();
         for candidate in chunk {
             if let Some(mut hit) = picked.remove(&candidate.id) {
-                if answer == Answer::Nothing {
+                if answer == MatchKind::Nothing {
                     answer = if candidate.has_all {
-                        Answer::AllWords
+                        MatchKind::AllWords
                     } else {
-                        Answer::AnyWord
+                        MatchKind::AnyWord
                     };
                 }
                 let counts = hit.superseded_by.map_or(1.0, |_| SUPERSEDED);
