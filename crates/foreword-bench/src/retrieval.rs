@@ -11,7 +11,7 @@ use std::time::{Duration, Instant};
 
 use anyhow::Context as _;
 use foreword_core::model::{Event, EventKind, Millis, Payload};
-use foreword_core::search::Loaded;
+use foreword_core::search::LoadedVectors;
 use foreword_core::search::vectors::Vectors;
 use foreword_core::search::{Filter, Found, Hit, Meaning, Query, Sort, search, search_by_meaning};
 use foreword_core::store::{Batch, Replaces, Store};
@@ -111,7 +111,7 @@ pub fn run(args: &Args) -> anyhow::Result<()> {
         None => report(&by_words),
         Some(model) => {
             embed(&mut store, model)?;
-            let mut loaded = Loaded::default();
+            let mut loaded = LoadedVectors::default();
             store.load_vectors(sentence_model::NAME, &mut loaded)?;
             let vectors = &loaded.vectors;
             let by_vectors = all(&|it| by_vectors(&store, vectors, model, it))?;
@@ -189,13 +189,13 @@ pub fn embed(store: &mut Store, model: &Model) -> anyhow::Result<()> {
         let items = store.unembedded(sentence_model::NAME, 1_000)?;
         let texts: Vec<&str> = items
             .iter()
-            .flat_map(|it| &it.records)
+            .flat_map(|it| &it.chunks)
             .map(String::as_str)
             .collect();
         let mut vectors = model.embed_all(&texts, 2).into_iter();
         let made: Vec<_> = items
             .into_iter()
-            .map(|it| (vectors.by_ref().take(it.records.len()).collect(), it))
+            .map(|it| (vectors.by_ref().take(it.chunks.len()).collect(), it))
             .map(|(vectors, it)| (it, vectors))
             .collect();
         if made.is_empty() {

@@ -52,7 +52,7 @@ impl StartReason {
 pub struct IndexRequest<'a> {
     pub project: Option<&'a str>,
     pub host_session_id: &'a str,
-    pub source: StartReason,
+    pub start_reason: StartReason,
     pub branch: Option<&'a str>,
     /// The working tree's top, to look at files.
     pub root: Option<&'a Path>,
@@ -90,7 +90,7 @@ pub struct Index {
 pub fn index(store: Option<&Store>, request: &IndexRequest<'_>) -> rusqlite::Result<Option<Index>> {
     let session = text::one_line(request.host_session_id);
     let id_line = format!("Foreword session id: {session}");
-    if request.source == StartReason::Fork {
+    if request.start_reason == StartReason::Fork {
         let (text, weighed) = (id_line, Vec::new());
         return Ok(Some(Index { text, weighed }));
     }
@@ -102,7 +102,7 @@ pub fn index(store: Option<&Store>, request: &IndexRequest<'_>) -> rusqlite::Res
         return Ok(None);
     }
     let name = project_name(store, project)?;
-    let budget = match request.source {
+    let budget = match request.start_reason {
         StartReason::Compact => BUDGET_COMPACT,
         _ => BUDGET,
     };
@@ -138,12 +138,12 @@ fn sessions(
     project: &str,
     request: &IndexRequest<'_>,
 ) -> rusqlite::Result<Vec<IndexSession>> {
-    let (limit, with_this) = match request.source {
+    let (limit, with_this) = match request.start_reason {
         StartReason::Compact => (20, true),
         StartReason::Resume => (1, true),
         _ => (10, false),
     };
-    let only_this = request.source == StartReason::Resume;
+    let only_this = request.start_reason == StartReason::Resume;
     // Of a session the newest turn that says something: "Thanks!" must not hide what was done.
     let mut statement = store.connection.prepare_cached(
         "with latest as (
@@ -243,12 +243,12 @@ fn last_work(store: &Store, sessions: &[IndexSession]) -> rusqlite::Result<Strin
 }
 
 /// A session as the index shows it.
-struct Shown<'a> {
+struct ShownSession<'a> {
     heading: String,
     lines: Vec<&'a Line>,
 }
 
-impl Shown<'_> {
+impl ShownSession<'_> {
     /// Why there is no room for a line here; none if there is.
     fn refuses(&self, line: &Line) -> Option<Fate> {
         let is_decision = |line: &Line| line.kind == ObservationType::Decision;
@@ -309,11 +309,11 @@ fn render(
 
     // Every session's heading first, then the lines that are worth most.
     let headings = sessions.iter().map(heading).take_while(|it| take(it));
-    let shown = headings.map(|heading| Shown {
+    let shown = headings.map(|heading| ShownSession {
         heading,
         lines: Vec::new(),
     });
-    let mut shown: Vec<Shown<'_>> = shown.collect();
+    let mut shown: Vec<ShownSession<'_>> = shown.collect();
     let mut candidates: Vec<(usize, &Line, Vec<Reason>)> = Vec::new();
     for (ago, session) in sessions.iter().take(shown.len()).enumerate() {
         let lines = session.lines.iter();
@@ -341,7 +341,7 @@ fn render(
 
     let mut out = head;
     out.push_str(&next);
-    for Shown { heading, mut lines } in shown {
+    for ShownSession { heading, mut lines } in shown {
         out.push_str(&heading);
         lines.sort_by_key(|line| line.id);
         out.extend(lines.into_iter().map(Line::text));
@@ -395,7 +395,7 @@ mod tests {
             on_this_branch: false,
             about_last_work: false,
             superseded_by: None,
-            told_again: false,
+            repeated: false,
             freshness: None,
         }
     }
@@ -461,7 +461,7 @@ Anything else: `search`, or `foreword search WORDS`.
         lines[0].origin = Origin::User;
         lines[1].by_subagent = true;
         lines[2].superseded_by = Some(9);
-        lines[3].told_again = true;
+        lines[3].repeated = true;
         let index = render("pay", "foreword", &[session(1, lines)], 0, 800);
         let first = &index.weighed[0];
         assert_eq!((first.id, first.worth(), first.fate), (1, 50, Fate::Shown));

@@ -20,7 +20,7 @@ pub(crate) struct Line {
     /// It touches a file that the latest summary of the project says was edited.
     pub about_last_work: bool,
     pub superseded_by: Option<i64>,
-    pub told_again: bool,
+    pub repeated: bool,
     /// None if it was not looked at, or nobody can tell.
     pub freshness: Option<Freshness>,
 }
@@ -61,7 +61,7 @@ const COLUMNS: &str = "o.id, o.type, o.title, o.origin, o.agent_id is not null a
         join json_each(:last_work) as edited on edited.value = f.path
         where f.observation_id = o.id
     ) as about_last_work,
-    o.superseded_by, exists (select 1 from repeats where observation_id = o.id) as told_again,
+    o.superseded_by, exists (select 1 from repeats where observation_id = o.id) as repeated,
     (length(o.title) + length(o.subtitle) + length(o.facts) + length(o.narrative) + 3) / 4 as cost";
 
 /// The lines that a session could have, the newest first.
@@ -129,7 +129,7 @@ fn from_row(row: &Row<'_>) -> rusqlite::Result<Line> {
         on_this_branch: row.get("on_this_branch")?,
         about_last_work: row.get("about_last_work")?,
         superseded_by: row.get("superseded_by")?,
-        told_again: row.get("told_again")?,
+        repeated: row.get("repeated")?,
         freshness: None,
     })
 }

@@ -35,15 +35,15 @@ pub struct ReminderCandidates {
 
 /// What a session was shown before, beside its index.
 #[derive(Debug, Clone, Default, PartialEq, Eq)]
-pub struct Before {
+pub struct ShownBefore {
     items: HashSet<i64>,
     /// Files that it was reminded of.
     files: HashSet<String>,
 }
 
-impl FromIterator<Receipt> for Before {
-    fn from_iter<T: IntoIterator<Item = Receipt>>(receipts: T) -> Before {
-        let mut before = Before::default();
+impl FromIterator<Receipt> for ShownBefore {
+    fn from_iter<T: IntoIterator<Item = Receipt>>(receipts: T) -> ShownBefore {
+        let mut before = ShownBefore::default();
         // A line of the index is no more than a title among many.
         for receipt in receipts.into_iter().filter(|it| it.shown != Shown::Index) {
             for (id, because) in receipt.items {
@@ -83,7 +83,7 @@ impl ReminderCandidates {
         self,
         shown: Shown,
         occasion: &Occasion<'_>,
-        before: &Before,
+        before: &ShownBefore,
     ) -> Option<Reminder> {
         let is_new = |(line, because): &(Line, String)| {
             let reminded = shown == Shown::File && before.files.contains(because);

@@ -23,7 +23,7 @@ pub(super) fn reasons(line: &Line, sessions_ago: usize) -> Vec<Reason> {
         (line.origin == Origin::User, ("the user said so", 10)),
         (line.about_last_work, ("about files of the last work", 8)),
         (line.on_this_branch, ("on this branch", 6)),
-        (line.told_again, ("told more than once", 4)),
+        (line.repeated, ("recorded more than once", 4)),
         (line.by_subagent, ("by a subagent", -30)),
         // Below any line that still holds.
         (line.superseded_by.is_some(), ("superseded", -40)),

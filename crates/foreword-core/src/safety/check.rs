@@ -13,14 +13,14 @@ use crate::text::count;
 
 /// One thing that is wrong: its id, which stays, and what was seen.
 #[derive(Debug, Clone, PartialEq, Eq)]
-pub struct Wrong {
+pub struct Defect {
     pub id: &'static str,
     pub what: String,
 }
 
 impl Store {
     /// Everything that is wrong with the memory; it may take seconds.
-    pub fn check(&self) -> rusqlite::Result<Vec<Wrong>> {
+    pub fn check(&self) -> rusqlite::Result<Vec<Defect>> {
         let mut wrong = damage(&self.connection, "memory-damaged")?;
         // What else would be said of it rests on pages that cannot be relied on.
         if !wrong.is_empty() {
@@ -29,7 +29,7 @@ impl Store {
         let mut see = |id, rows: u64, one: &str, many: &str| {
             if rows > 0 {
                 let what = format!("memory.db: {}", count(rows, one, many));
-                wrong.push(Wrong { id, what });
+                wrong.push(Defect { id, what });
             }
         };
         let rows = |sql| {
@@ -89,7 +89,7 @@ impl Store {
 
 impl Queue {
     /// Everything that is wrong with the queue; `worker` is whether one lives.
-    pub fn check(&self, worker: bool) -> rusqlite::Result<Vec<Wrong>> {
+    pub fn check(&self, worker: bool) -> rusqlite::Result<Vec<Defect>> {
         let mut wrong = damage(&self.connection, "queue-damaged")?;
         if worker || !wrong.is_empty() {
             return Ok(wrong);
@@ -101,7 +101,7 @@ impl Queue {
         )?;
         if claimed > 0 {
             let events = count(claimed, "event is", "events are");
-            wrong.push(Wrong {
+            wrong.push(Defect {
                 id: "claim-left",
                 what: format!("queue.db: {events} claimed by a worker that is gone"),
             });
@@ -122,7 +122,7 @@ fn vacuum(connection: &Connection) -> rusqlite::Result<()> {
 }
 
 /// Each page, index and full text, as SQLite itself checks them.
-fn damage(connection: &Connection, id: &'static str) -> rusqlite::Result<Vec<Wrong>> {
+fn damage(connection: &Connection, id: &'static str) -> rusqlite::Result<Vec<Defect>> {
     let mut statement = connection.prepare("pragma integrity_check(3)")?;
     let rows = statement.query_map([], |row| row.get::<_, String>(0))?;
     let answers: Vec<_> = rows
@@ -132,7 +132,7 @@ fn damage(connection: &Connection, id: &'static str) -> rusqlite::Result<Vec<Wro
     let file = id.replace("-damaged", ".db");
     let what = format!("{file} is damaged: {}", answers.join("; "));
     Ok((!answers.is_empty())
-        .then_some(Wrong { id, what })
+        .then_some(Defect { id, what })
         .into_iter()
         .collect())
 }

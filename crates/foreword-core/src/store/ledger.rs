@@ -42,7 +42,7 @@ pub struct Failed {
 /// A row that is still to be completed.
 #[derive(Debug)]
 #[must_use]
-pub struct Open(i64);
+pub struct OpenCall(i64);
 
 /// How a provider has been doing since it last answered.
 #[derive(Debug, Clone, Default, PartialEq, Eq)]
@@ -106,7 +106,7 @@ pub struct StoodIn {
 
 impl Store {
     /// Writes down that a question goes out.
-    pub fn ask(&self, entry: &Entry<'_>) -> rusqlite::Result<Open> {
+    pub fn ask(&self, entry: &Entry<'_>) -> rusqlite::Result<OpenCall> {
         self.connection.execute(
             "insert into ledger
                  (at, provider, host_session_id, events, raw_tokens, requests, state)
@@ -120,11 +120,11 @@ impl Store {
                 ":raw_tokens": entry.raw_tokens as i64,
             },
         )?;
-        Ok(Open(self.connection.last_insert_rowid()))
+        Ok(OpenCall(self.connection.last_insert_rowid()))
     }
 
     /// Completes the row.
-    pub fn answered(&self, open: Open, answered: &Answered) -> rusqlite::Result<()> {
+    pub fn answered(&self, open: OpenCall, answered: &Answered) -> rusqlite::Result<()> {
         let failure = answered.failure.as_ref();
         self.connection.execute(
             "update ledger
@@ -151,7 +151,7 @@ impl Store {
     }
 
     /// Questions that a dead worker left open: they went out, and nothing more is known.
-    pub fn close_calls_of_the_dead(&self) -> rusqlite::Result<()> {
+    pub fn close_abandoned_calls(&self) -> rusqlite::Result<()> {
         self.connection.execute(
             "update ledger
              set state = 'failed', failure = :broken, note = 'the worker ended before the answer came'

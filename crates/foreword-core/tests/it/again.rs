@@ -276,7 +276,7 @@ fn a_newer_decision_marks_the_older_which_is_still_found_below_it() {
     let request = IndexRequest {
         project: Some("/p"),
         host_session_id: "new",
-        source: StartReason::Startup,
+        start_reason: StartReason::Startup,
         branch: None,
         root: None,
         program: "foreword",
@@ -389,7 +389,7 @@ fn what_was_told_again_stands_where_it_was_told_last() {
     let request = IndexRequest {
         project: Some("/p"),
         host_session_id: "new",
-        source: StartReason::Startup,
+        start_reason: StartReason::Startup,
         branch: None,
         root: None,
         program: "foreword",
@@ -398,7 +398,7 @@ fn what_was_told_again_stands_where_it_was_told_last() {
     let line = index.weighed.iter().find(|it| it.id == 2).unwrap();
     assert_eq!(
         line.reasons,
-        [("a discovery", 24), ("told more than once", 4)]
+        [("a discovery", 24), ("recorded more than once", 4)]
     );
     assert_eq!(index.text.matches(SEEN).count(), 1);
 }

@@ -56,7 +56,7 @@ fn told(store: &Store, session: &str, source: &str) -> Option<String> {
     let request = IndexRequest {
         project: Some("/p"),
         host_session_id: session,
-        source: StartReason::parse(Some(source)),
+        start_reason: StartReason::parse(Some(source)),
         branch: None,
         root: None,
         program: "foreword",
@@ -191,7 +191,7 @@ fn another_project_or_none_is_told_nothing() {
         let request = IndexRequest {
             project,
             host_session_id: "x",
-            source: StartReason::Startup,
+            start_reason: StartReason::Startup,
             branch: None,
             root: None,
             program: "foreword",

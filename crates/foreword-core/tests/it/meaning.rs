@@ -6,7 +6,7 @@ use foreword_core::search::vectors::{DIMENSIONS, Vector, Vectors};
 use foreword_core::search::{
     Filter, Found, MatchKind, Matched, Meaning, Query, Sort, search_by_meaning,
 };
-use foreword_core::search::{Loaded, Unembedded};
+use foreword_core::search::{LoadedVectors, Unembedded};
 use foreword_core::store::Store;
 
 use crate::queue::event;
@@ -49,7 +49,7 @@ fn memory(dir: &tempfile::TempDir, titles: &[(&str, f32)]) -> Store {
 fn embed(memory: &mut Store, near: impl Fn(&str) -> Vector) {
     let items = memory.unembedded(MODEL, 1000).unwrap();
     let vectors = |item: Unembedded| {
-        let vectors = item.records.iter().map(|it| near(it)).collect();
+        let vectors = item.chunks.iter().map(|it| near(it)).collect();
         (item, vectors)
     };
     let made: Vec<_> = items.into_iter().map(vectors).collect();
@@ -67,7 +67,7 @@ fn query(words: &str) -> Query<'_> {
 }
 
 fn found_by(memory: &Store, query: &Query<'_>) -> Found {
-    let mut loaded = Loaded::default();
+    let mut loaded = LoadedVectors::default();
     memory.load_vectors(MODEL, &mut loaded).unwrap();
     let meaning = Meaning {
         vectors: &loaded.vectors,
@@ -330,13 +330,13 @@ fn vectors_of_a_text_that_changed_meanwhile_are_not_kept() {
     let items = memory.unembedded(MODEL, 10).unwrap();
     tell_again(&mut memory, 2, "alpha, said better");
     let made = |it: Unembedded| {
-        let vectors = vec![towards(0.5); it.records.len()];
+        let vectors = vec![towards(0.5); it.chunks.len()];
         (it, vectors)
     };
     let made: Vec<_> = items.into_iter().map(made).collect();
     memory.put_vectors(MODEL, &made).unwrap();
     let left = memory.unembedded(MODEL, 10).unwrap();
-    let left: Vec<_> = left.into_iter().map(|it| it.records.concat()).collect();
+    let left: Vec<_> = left.into_iter().map(|it| it.chunks.concat()).collect();
     assert_eq!(left, ["alpha, said better"]);
 }
 
@@ -366,7 +366,7 @@ fn damaged_vectors_and_those_of_another_model_are_left_out_dropped_and_made_agai
 fn loaded_vectors_take_in_what_was_made_since() {
     let dir = tempfile::tempdir().unwrap();
     let mut memory = memory(&dir, &[("alpha", 0.9)]);
-    let mut loaded = Loaded::default();
+    let mut loaded = LoadedVectors::default();
     memory.load_vectors(MODEL, &mut loaded).unwrap();
     let before = loaded.vectors.clone();
     memory.load_vectors(MODEL, &mut loaded).unwrap();
@@ -384,7 +384,7 @@ fn loaded_vectors_take_in_what_was_made_since() {
     let count = |vectors: &Vectors| vectors.nearest(&towards(1.0), 100).len();
     assert_eq!(count(&loaded.vectors), count(&before));
     assert_ne!(loaded.vectors.of(last), before.of(last));
-    let mut anew = Loaded::default();
+    let mut anew = LoadedVectors::default();
     memory.load_vectors(MODEL, &mut anew).unwrap();
     assert_eq!(loaded.vectors.of(last), anew.vectors.of(last));
     // One that lacks its vectors yet counts.
@@ -422,7 +422,7 @@ fn what_is_close_in_meaning_is_related_and_what_says_nearly_the_same_comes_first
             _ => 0.1,
         })
     });
-    let mut loaded = Loaded::default();
+    let mut loaded = LoadedVectors::default();
     memory.load_vectors(MODEL, &mut loaded).unwrap();
     let found = found_by(&memory, &query("rejected")).hits[0].id;
     let related = memory.related_by_meaning(found, &loaded.vectors).unwrap();
@@ -433,7 +433,7 @@ fn what_is_close_in_meaning_is_related_and_what_says_nearly_the_same_comes_first
     assert_eq!(
         related,
         [
-            ("too soon", "says nearly the same"),
+            ("too soon", "nearly the same"),
             ("somewhat like it", "close in meaning")
         ]
     );

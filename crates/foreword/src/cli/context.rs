@@ -48,7 +48,7 @@ pub fn run(args: &Args) -> anyhow::Result<()> {
     let request = IndexRequest {
         project: place.project.as_deref(),
         host_session_id: &args.session,
-        source: StartReason::parse(Some(&args.source)),
+        start_reason: StartReason::parse(Some(&args.source)),
         branch: place.head.branch.as_deref(),
         root: place.root.as_deref(),
         program: &program,

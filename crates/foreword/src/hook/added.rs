@@ -12,7 +12,7 @@ use foreword_core::capture::{self, Hook};
 use foreword_core::model::{Event, EventKind, Receipt, Shown};
 use foreword_core::queue::Inlet;
 use foreword_core::recall::index::{self, Fate, IndexRequest, StartReason};
-use foreword_core::recall::reminder::{self, Before, Occasion, Reminder};
+use foreword_core::recall::reminder::{self, Occasion, Reminder, ShownBefore};
 use foreword_core::spool;
 use foreword_core::store::Store;
 use uuid::Uuid;
@@ -78,7 +78,7 @@ fn context(home: &Home, event: &Event) -> Option<Reminder> {
         program: &program,
         project: event.project.as_deref(),
         host_session_id: &event.host_session_id,
-        source: StartReason::parse(event.payload.source.as_deref()),
+        start_reason: StartReason::parse(event.payload.source.as_deref()),
         branch: event.branch.as_deref(),
         root: event.root.as_deref().map(Path::new),
     };
@@ -158,7 +158,7 @@ fn remind(home: &Home, event: &Event) -> Option<Reminder> {
 }
 
 /// What this session was shown: taken in, queued or spooled. None if nobody can tell.
-fn shown_before(home: &Home, store: &Store, session: &str) -> Option<Before> {
+fn shown_before(home: &Home, store: &Store, session: &str) -> Option<ShownBefore> {
     let mut shown = store.shown_in(session).ok()?;
     if let Ok(inlet) = Inlet::open(&home.queue()) {
         shown.extend(inlet.shown_in(session).ok()?);

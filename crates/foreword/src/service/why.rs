@@ -47,7 +47,7 @@ pub fn why(reader: &Reader, id: i64, words: &str) -> anyhow::Result<Explanation>
         program: &hook::program(),
         project: reader.project(),
         host_session_id: "",
-        source: StartReason::Startup,
+        start_reason: StartReason::Startup,
         branch: reader.place.head.branch.as_deref(),
         root,
     };
