@@ -1,12 +1,11 @@
 //! The index: the few lines that a session starts with.
 //!
-//! It is a table of contents, not the memory: what was done lately, one line per
-//! insight with its number and what reading it would cost. Lines are chosen by
-//! worth until the budget is used; nothing is cut in the middle. While nothing
-//! changed it is byte for byte the same (absolute dates, the session id on the
-//! last line only), so that the host's prompt cache holds. Recalled text is data:
-//! it stands in a frame that it cannot close. `line` reads and words a line, `worth` says what it
-//! is worth and why.
+//! It is a table of contents, not the memory: the latest sessions, and one line per
+//! observation with its number and the tokens that reading it would cost. Lines are chosen by
+//! worth until the budget is used; no line is cut. While nothing changed the text is byte for
+//! byte the same (absolute dates, the session id on the last line only), so that the host's
+//! prompt cache holds. Recalled text is data: it is framed by a tag that it cannot close. `line`
+//! reads and formats a line, `worth` scores it with reasons.
 
 use std::collections::HashSet;
 use std::path::Path;
@@ -22,22 +21,22 @@ use crate::text;
 pub(crate) use line::{Line, lines};
 pub use worth::{Fate, Reason, Weighed};
 
-/// Why a session starts, as far as it decides what it should be told.
+/// Why a session starts; it decides what the index contains.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum StartReason {
     Startup,
     Resume,
     Clear,
     Compact,
-    /// The conversation already carries everything but its new id.
+    /// The conversation already contains everything but its new id.
     Fork,
 }
 
 impl StartReason {
-    /// Unknown sources are treated as a fresh start.
+    /// Reads the host's `source` field. Unknown values are treated as a fresh start.
     #[must_use]
-    pub fn parse(word: Option<&str>) -> StartReason {
-        match word {
+    pub fn parse(source: Option<&str>) -> StartReason {
+        match source {
             Some("resume") => StartReason::Resume,
             Some("clear") => StartReason::Clear,
             Some("compact") => StartReason::Compact,
@@ -47,46 +46,46 @@ impl StartReason {
     }
 }
 
-/// Who asks for an index.
+/// The session that an index is made for.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct IndexRequest<'a> {
     pub project: Option<&'a str>,
     pub host_session_id: &'a str,
     pub start_reason: StartReason,
     pub branch: Option<&'a str>,
-    /// The working tree's top, to look at files.
+    /// The top of the working tree, to check files.
     pub root: Option<&'a Path>,
     /// How the agent can run this program.
     pub program: &'a str,
 }
 
-/// Tokens that the index may use at a start.
+/// The most tokens of the index at the start of a session.
 const BUDGET: usize = 800;
-/// After a compaction the conversation has lost its memory, so more is worth it.
+/// The most tokens after a compaction, when the conversation has lost its details.
 const BUDGET_COMPACT: usize = 1_600;
-/// Lines per session, so that one long day does not push out the week.
+/// The most lines of one session, so that one long session does not fill the index.
 const LINES_PER_SESSION: usize = 6;
-
-/// Next steps older than so many sessions have been taken or forgotten.
-const NEXT_STEPS_FROM: usize = 3;
-/// And decisions per session, so that what was done is seen too.
+/// The most decisions of one session, so that other kinds of observations are shown too.
 const DECISIONS_PER_SESSION: usize = 3;
 
-/// So many lines at most have their files looked at: about as many as can be shown.
+/// Next steps are taken from this many of the latest sessions; older ones are outdated.
+const NEXT_STEPS_FROM: usize = 3;
+
+/// The files of this many lines are checked, about as many as can be shown.
 const LOOKED_AT: usize = 24;
 
-/// The tag that recalled text stands in, wherever an agent sees it.
+/// The tag around recalled text, wherever an agent sees it.
 pub const FRAME: &str = "foreword-memory";
 
-/// What a session is told, and how that was chosen.
+/// The text for a session, and how its lines were chosen.
 #[derive(Debug, Clone, Default, PartialEq, Eq)]
 pub struct Index {
     pub text: String,
-    /// Every line that was weighed, the worthiest first.
+    /// Every line that was considered, the worthiest first.
     pub weighed: Vec<Weighed>,
 }
 
-/// What to tell the session, or nothing if there is nothing to say.
+/// The index for a session; none if there is nothing to show.
 pub fn index(store: Option<&Store>, request: &IndexRequest<'_>) -> rusqlite::Result<Option<Index>> {
     let session = text::one_line(request.host_session_id);
     let id_line = format!("Foreword session id: {session}");
@@ -122,7 +121,7 @@ struct IndexSession {
     lines: Vec<Line>,
 }
 
-/// What people call the project.
+/// The name of a project, by its key.
 pub(crate) fn project_name(store: &Store, key: &str) -> rusqlite::Result<String> {
     store
         .connection
@@ -144,7 +143,7 @@ fn sessions(
         _ => (10, false),
     };
     let only_this = request.start_reason == StartReason::Resume;
-    // Of a session the newest turn that says something: "Thanks!" must not hide what was done.
+    // The newest summary that is not empty: one of "Thanks!" must not hide the work before it.
     let mut statement = store.connection.prepare_cached(
         "with latest as (
              select s.id, coalesce(s.title, '') as title, s.last_event_at as at
@@ -195,7 +194,7 @@ fn sessions(
     })?;
     let mut sessions = rows.collect::<rusqlite::Result<Vec<_>>>()?;
     let last_work = last_work(store, &sessions)?;
-    // What was told again stands where it was told last.
+    // A repeated observation is listed under the latest session that derived it.
     let mut seen = HashSet::new();
     for session in &mut sessions {
         session.lines = line::of_session(store, session.id, request.branch, &last_work)?;
@@ -205,7 +204,7 @@ fn sessions(
     Ok(sessions)
 }
 
-/// Looks whether what the likeliest lines are about is still there.
+/// Checks the files of the lines that are worth most.
 fn look_at_files(
     store: &Store,
     root: Option<&Path>,
@@ -223,8 +222,8 @@ fn look_at_files(
     Ok(())
 }
 
-/// The files that the latest summary which names some says were edited, as JSON. Looked for
-/// session by session: there is no way through all summaries of a project that is short.
+/// The edited files of the latest summary that names some, as JSON. Searched session by session,
+/// since no index leads to the latest summaries of a project.
 fn last_work(store: &Store, sessions: &[IndexSession]) -> rusqlite::Result<String> {
     let mut statement = store.connection.prepare_cached(
         "select files_edited
@@ -249,7 +248,7 @@ struct ShownSession<'a> {
 }
 
 impl ShownSession<'_> {
-    /// Why there is no room for a line here; none if there is.
+    /// Why this session takes no further line like this; none if it does.
     fn refuses(&self, line: &Line) -> Option<Fate> {
         let is_decision = |line: &Line| line.kind == ObservationType::Decision;
         let decisions = self.lines.iter().filter(|it| is_decision(it)).count();
@@ -260,8 +259,8 @@ impl ShownSession<'_> {
     }
 }
 
-/// How many notes of sessions that we know are newer than the project's master. Those that came
-/// with a clone are somebody else's, and nobody asked for them here.
+/// How many notes are newer than the project's master, counting only sessions in this memory: notes
+/// that came with a clone are somebody else's.
 fn new_notes(store: &Store, root: Option<&Path>) -> rusqlite::Result<u64> {
     let folder = root.and_then(|root| Folder::at(root, None).ok());
     let folder = folder.filter(|it| it.master().exists());
@@ -307,7 +306,7 @@ fn render(
     });
     let next = next.filter(|line| take(line)).unwrap_or_default();
 
-    // Every session's heading first, then the lines that are worth most.
+    // The budget goes to the headings of all sessions first, then to the lines that are worth most.
     let headings = sessions.iter().map(heading).take_while(|it| take(it));
     let shown = headings.map(|heading| ShownSession {
         heading,
@@ -323,7 +322,7 @@ fn render(
     let mut weighed = Vec::new();
     for (ago, line, reasons) in candidates {
         let fate = match shown[ago].refuses(line) {
-            Some(refused) => refused,
+            Some(refusal) => refusal,
             None if take(&line.text()) => Fate::Shown,
             None => Fate::NoRoom,
         };
@@ -350,12 +349,12 @@ fn render(
     Index { text: out, weighed }
 }
 
-/// The tool is there where Foreword was installed, the program wherever it runs.
+/// Names the MCP tool, which exists where Foreword is installed, and the command, which works anywhere.
 pub(crate) fn how_to_get_more(program: &str) -> String {
     format!("More on a line: `get_observations`, or `{program} show NUMBER`.\n")
 }
 
-/// The name of a project in the frame's first line.
+/// The name of a project as an attribute of the frame's tag.
 pub(crate) fn attribute(project: &str) -> String {
     field(project, 60).replace('"', "'")
 }

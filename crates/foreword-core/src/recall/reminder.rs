@@ -1,8 +1,8 @@
-//! What is worth saying at the point of need: beside a prompt, or before a file is opened.
+//! Reminders: a few lines beside a prompt, or before a file is opened.
 //!
-//! Silence is normal. A reminder has at most three lines, each about an observation of an
-//! earlier session, and none is shown twice in a session: whoever asks says what was shown
-//! before. The lines look like those of the index, and stand in the same frame.
+//! Mostly there is none. A reminder has at most three lines, each about an observation of an
+//! earlier session, and none is shown twice in a session: the caller passes in what was shown
+//! before. The lines and the frame are those of the index.
 
 use std::collections::HashSet;
 use std::path::Path;
@@ -20,31 +20,31 @@ pub struct Occasion<'a> {
     /// The project's key.
     pub project: &'a str,
     pub host_session_id: &'a str,
-    /// The working tree's top, to look at files.
+    /// The top of the working tree, to check files.
     pub root: Option<&'a Path>,
     /// How the agent can run this program.
     pub program: &'a str,
 }
 
-/// What could be shown, the best first, each with what brought it up.
+/// The lines that could be shown, the best first, each with the words or the file that matched.
 #[derive(Debug, Clone, Default, PartialEq, Eq)]
 pub struct ReminderCandidates {
     lines: Vec<(Line, String)>,
     project: String,
 }
 
-/// What a session was shown before, beside its index.
+/// The items that a session was shown before, except in its index.
 #[derive(Debug, Clone, Default, PartialEq, Eq)]
 pub struct ShownBefore {
     items: HashSet<i64>,
-    /// Files that it was reminded of.
+    /// The files that it was reminded about.
     files: HashSet<String>,
 }
 
 impl FromIterator<Receipt> for ShownBefore {
     fn from_iter<T: IntoIterator<Item = Receipt>>(receipts: T) -> ShownBefore {
         let mut before = ShownBefore::default();
-        // A line of the index is no more than a title among many.
+        // The index does not count: there an item is one title among many.
         for receipt in receipts.into_iter().filter(|it| it.shown != Shown::Index) {
             for (id, because) in receipt.items {
                 before.items.insert(id);
@@ -57,7 +57,7 @@ impl FromIterator<Receipt> for ShownBefore {
     }
 }
 
-/// A few lines to put before an agent, and the receipt for them.
+/// A text for an agent, and the receipt of the items in it.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Reminder {
     pub text: String,
@@ -66,10 +66,10 @@ pub struct Reminder {
 
 const LINES_MAX: usize = 3;
 
-/// A discovery about a file that has changed since is worth less.
+/// The least worth of a line about a file; a discovery whose file has changed is below it.
 const WORTH_MIN: i64 = 20;
 
-/// Of an observation that touches many files, none is what it is about.
+/// An observation that touches more files is not about any one of them.
 const FILES_MAX: usize = 4;
 
 impl ReminderCandidates {
@@ -77,7 +77,7 @@ impl ReminderCandidates {
         self.lines.is_empty()
     }
 
-    /// The first few that were not shown before; none if nothing is left.
+    /// A reminder of the first few lines that were not shown before; none if no line is left.
     #[must_use]
     pub fn remind(
         self,
@@ -110,7 +110,7 @@ impl ReminderCandidates {
     }
 }
 
-/// What a prompt is about.
+/// The observations that a prompt is about.
 pub fn for_prompt(
     store: &Store,
     occasion: &Occasion<'_>,
@@ -121,7 +121,7 @@ pub fn for_prompt(
     candidates(store, occasion, found.collect())
 }
 
-/// What is known about a file.
+/// The observations about a file.
 pub fn for_file(
     store: &Store,
     occasion: &Occasion<'_>,
@@ -155,19 +155,19 @@ pub fn for_file(
     let found = statement.query_map(parameters, |row| Ok((row.get(0)?, name.to_owned())))?;
     let found = found.collect::<rusqlite::Result<Vec<_>>>()?;
     let mut candidates = candidates(store, occasion, found)?;
-    // How something was rearranged that has changed since is history.
-    let is_history = |line: &Line| {
+    // A refactoring is outdated once its file has changed again.
+    let is_outdated = |line: &Line| {
         line.kind == ObservationType::Refactor && line.freshness != Some(Freshness::Fresh)
     };
     let lines = &mut candidates.lines;
-    lines.retain(|(line, _)| line.worth() >= WORTH_MIN && !is_history(line));
-    // Of a file much may be known: what is worth most comes first, and the newest of that.
+    lines.retain(|(line, _)| line.worth() >= WORTH_MIN && !is_outdated(line));
+    // The lines that are worth most come first; of equal ones the newest.
     lines.sort_by_key(|(line, _)| (-line.worth(), -line.id));
     Ok(candidates)
 }
 
-/// The lines of these observations, but for those of this session, of subagents, and of
-/// other projects.
+/// The lines of these observations, except those of this session, of subagents, and of other
+/// projects.
 fn candidates(
     store: &Store,
     occasion: &Occasion<'_>,
@@ -178,7 +178,7 @@ fn candidates(
         return Ok(candidates);
     }
     let lines = index::lines(store, occasion, found.iter().map(|&(id, _)| id))?;
-    // What was overtaken is no news; what overtook it is.
+    // For a superseded observation, the superseding one is shown instead.
     let newer = lines.iter().filter_map(|line| line.superseded_by);
     let newer = index::lines(store, occasion, newer)?;
     for (id, because) in found {

@@ -6,8 +6,8 @@ use crate::model::{Freshness, ObservationType, Origin};
 /// One reason, and how much it counts.
 pub type Reason = (&'static str, i64);
 
-/// Decisions outlive the code around them, yesterday matters more than last month, what the
-/// work is about now matters more than what it was about, and subagents are chatty.
+/// The reasons for and against a line. Decisions outlive the code around them, recent sessions and
+/// the current work matter more, and subagents record too much.
 pub(super) fn reasons(line: &Line, sessions_ago: usize) -> Vec<Reason> {
     let by_type = match line.kind {
         ObservationType::Decision => ("a decision", 50),

@@ -1,14 +1,14 @@
-//! The ledger: every question to a model, what it cost and how it went.
+//! The ledger: every call to a model, its cost and its outcome.
 //!
-//! It is also the worker's memory of how a provider has been doing: a streak of
-//! failures and the time until which it is left alone outlive the worker.
+//! The worker also reads from it how a provider has been doing: a streak of failures, and the
+//! time until which the provider is not called, outlive the worker.
 
 use rusqlite::named_params;
 
 use super::Store;
 use crate::model::{FailureKind, Millis};
 
-/// A question about to be asked.
+/// A call that is about to be made.
 #[derive(Debug, Clone, Copy)]
 pub struct Entry<'a> {
     pub at: Millis,
@@ -18,7 +18,7 @@ pub struct Entry<'a> {
     pub raw_tokens: u64,
 }
 
-/// What became of it.
+/// The outcome of a call.
 #[derive(Debug, Clone, Default, PartialEq)]
 pub struct Answered {
     pub requests: u32,
@@ -35,11 +35,11 @@ pub struct Answered {
 pub struct Failed {
     pub kind: FailureKind,
     pub note: String,
-    /// Until when nobody is asked.
+    /// Until when the provider is not called.
     pub retry_at: Option<Millis>,
 }
 
-/// A row that is still to be completed.
+/// A call that was recorded and whose outcome is not known yet.
 #[derive(Debug)]
 #[must_use]
 pub struct OpenCall(i64);
@@ -49,22 +49,23 @@ pub struct OpenCall(i64);
 pub struct Streak {
     /// Failed calls in a row.
     pub failures: u32,
-    /// Those of them after which nobody was to be asked, and when the first of these was. A
-    /// batch that could not be answered, or a worker that was ended, says nothing here.
+    /// Those of them after which the provider was not to be called for a while. A batch that could
+    /// not be answered, or a worker that ended, does not count here.
     pub pauses: u32,
+    /// When the first of these pauses began.
     pub since: Option<Millis>,
-    /// The last of those that paused, else of all.
+    /// The last failure with a pause, or else the last failure.
     pub last: Option<Failed>,
 }
 
-/// What was spent: in money where prices are known, else in tokens.
+/// The cost of calls: in money if the price is known, otherwise in tokens.
 #[derive(Debug, Clone, Copy, Default, PartialEq)]
 pub struct Spent {
     pub usd: f64,
     pub unpriced_tokens: u64,
 }
 
-/// Everything about a time, for people.
+/// The totals since a time, to be shown to the user.
 #[derive(Debug, Clone, Default, PartialEq)]
 pub struct Cost {
     pub calls: u64,
@@ -73,17 +74,17 @@ pub struct Cost {
     pub output_tokens: u64,
     pub cache_read_tokens: u64,
     pub cache_write_tokens: u64,
-    /// None if there were answers and not one has a known price.
+    /// None if there were answers and none of them has a known price.
     pub usd: Option<f64>,
-    /// Calls whose price is not known, beside those that are in `usd`.
+    /// Calls whose price is not known and that are not in `usd`.
     pub unpriced: u64,
-    /// Tokens of what the host sent, of batches that were answered.
+    /// Tokens of the events in batches that were answered.
     pub raw_tokens: u64,
     /// Tokens of the observations and summaries that models wrote.
     pub memory_tokens: u64,
 }
 
-/// What one model of a provider was asked and cost.
+/// The calls to one model of a provider, and their cost.
 #[derive(Debug, Clone, PartialEq)]
 pub struct ModelCost {
     pub provider: String,
@@ -96,7 +97,7 @@ pub struct ModelCost {
     pub usd: Option<f64>,
 }
 
-/// Batches that `offline` answered in a model's stead.
+/// Batches that the offline provider processed in place of a model.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct StoodIn {
     pub batches: u64,
@@ -105,7 +106,7 @@ pub struct StoodIn {
 }
 
 impl Store {
-    /// Writes down that a question goes out.
+    /// Records a call before it is made.
     pub fn ask(&self, entry: &Entry<'_>) -> rusqlite::Result<OpenCall> {
         self.connection.execute(
             "insert into ledger
@@ -123,7 +124,7 @@ impl Store {
         Ok(OpenCall(self.connection.last_insert_rowid()))
     }
 
-    /// Completes the row.
+    /// Records the outcome of a call.
     pub fn answered(&self, open: OpenCall, answered: &Answered) -> rusqlite::Result<()> {
         let failure = answered.failure.as_ref();
         self.connection.execute(
@@ -150,7 +151,8 @@ impl Store {
         Ok(())
     }
 
-    /// Questions that a dead worker left open: they went out, and nothing more is known.
+    /// Marks the calls that a dead worker left open as failed: they were made, and nothing more is
+    /// known.
     pub fn close_abandoned_calls(&self) -> rusqlite::Result<()> {
         self.connection.execute(
             "update ledger
@@ -161,7 +163,7 @@ impl Store {
         Ok(())
     }
 
-    /// Writes down that `offline` answered in a model's stead.
+    /// Records that the offline provider processed a batch in place of a model.
     pub fn stood_in(&self, entry: &Entry<'_>, why: &str) -> rusqlite::Result<()> {
         self.connection.execute(
             "insert into ledger
@@ -179,7 +181,7 @@ impl Store {
         Ok(())
     }
 
-    /// Has a provider asked again at once, whatever happened before.
+    /// Ends a provider's streak of failures, so that it is called again at once.
     pub fn forgive(&self, provider: &str, now: Millis) -> rusqlite::Result<()> {
         self.connection.execute(
             "insert into ledger
@@ -210,7 +212,7 @@ impl Store {
                 streak.pauses += 1;
                 streak.since.get_or_insert(row.get("at")?);
             }
-            // One that was broken off says nothing about a pause that there was before.
+            // A failure without a pause does not replace an earlier one with a pause.
             let paused = streak.last.as_ref().is_some_and(|it| it.retry_at.is_some());
             if paused && retry_at.is_none() {
                 continue;
@@ -224,7 +226,7 @@ impl Store {
         Ok(streak)
     }
 
-    /// Since a time, by all sessions or by one.
+    /// The cost since a time, of all sessions or of one.
     pub fn spent(&self, since: Millis, session: Option<&str>) -> rusqlite::Result<Spent> {
         self.connection
             .prepare_cached(
@@ -277,7 +279,7 @@ impl Store {
         })
     }
 
-    /// What models wrote, in tokens: characters by four.
+    /// The size of what models wrote, in tokens of four characters.
     fn memory_tokens(&self, since: Millis) -> rusqlite::Result<u64> {
         self.connection.query_row(
             "select (
@@ -296,7 +298,7 @@ impl Store {
         )
     }
 
-    /// The same by provider and model, the busiest first.
+    /// The cost by provider and model, the one with most calls first.
     pub fn cost_by_model(&self, since: Millis) -> rusqlite::Result<Vec<ModelCost>> {
         let mut statement = self.connection.prepare_cached(
             "select provider, model,
@@ -324,7 +326,7 @@ impl Store {
         rows.collect()
     }
 
-    /// How often `offline` answered in a model's stead, by reason, the latest first.
+    /// How often the offline provider stood in for a model, by reason, the latest first.
     pub fn stand_ins(&self, since: Millis) -> rusqlite::Result<Vec<StoodIn>> {
         let mut statement = self.connection.prepare_cached(
             "select count(*) as batches, max(at) as last_at, coalesce(note, '') as why
