@@ -13,7 +13,7 @@ use std::path::{Component, Path, PathBuf};
 use super::real;
 use crate::store::kin::words::{GIVES_UP, content, named_after};
 
-/// What became of a path that is not there.
+/// The history of a path that no longer exists.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub enum MentionFate {
     Gone,
@@ -27,7 +27,7 @@ pub enum MentionFate {
 /// The project's history. Core never runs git; the program implements this.
 pub trait History {
     fn fate(&self, path: &str) -> MentionFate;
-    /// Whether the history shows that a file had a word once.
+    /// Whether an earlier version of a file contained a word.
     fn had(&self, file: &str, word: &str) -> bool;
 }
 
@@ -52,7 +52,7 @@ pub struct Evidence<'a> {
     named: RefCell<BTreeSet<String>>,
 }
 
-/// A mark of ours: `src/pay.rs`, `gone`.
+/// A path or name and the mark beside it: `src/pay.rs`, `gone`.
 #[derive(Debug, Clone, PartialEq, Eq, PartialOrd, Ord)]
 pub struct EvidenceFinding {
     pub what: String,
@@ -63,7 +63,7 @@ pub struct EvidenceFinding {
 const TEXT_MAX: u64 = 1 << 20;
 const MARKS: [&str; 3] = [" (gone)", " (moved to ", " (gone from "];
 
-/// A word that may be a path or a symbol, and where it ends in its text.
+/// A word that may be a path or a symbol, and its end in the text.
 struct Mention<'a> {
     word: &'a str,
     end: usize,
@@ -109,7 +109,7 @@ impl<'a> Evidence<'a> {
         words.filter_map(|it| path_of(it.word)).collect()
     }
 
-    /// What became of a path; none if it is there, or nobody can tell.
+    /// A mark for a path; none if it exists, or if its history is not clear.
     #[must_use]
     pub fn path(&self, path: &str, is_related: bool) -> Option<EvidenceFinding> {
         if !self.is_inside(path) || self.root.join(path).symlink_metadata().is_ok() {
@@ -136,7 +136,8 @@ impl<'a> Evidence<'a> {
         Some(EvidenceFinding { what, says })
     }
 
-    /// A statement with marks beside what is no longer so. `related`: the paths of its notes.
+    /// A statement with marks beside paths and names that are gone or moved. `related`: the paths
+    /// of its notes.
     #[must_use]
     pub fn mark(&self, text: &str, related: &[String]) -> (String, Vec<EvidenceFinding>) {
         let text = unmarked(text);
@@ -189,7 +190,7 @@ impl<'a> Evidence<'a> {
         files.iter().find(|file| self.history.had(file, symbol))
     }
 
-    /// Whatever of the path is there lies in the project, links followed.
+    /// Whether the existing part of the path, with links followed, is inside the project.
     fn is_inside(&self, path: &str) -> bool {
         let plain = |it| matches!(it, Component::Normal(_));
         Path::new(path).components().all(plain)
@@ -211,7 +212,7 @@ impl<'a> Evidence<'a> {
     }
 }
 
-/// Without our marks.
+/// The text without marks.
 #[must_use]
 pub fn unmarked(text: &str) -> String {
     let mut out = String::new();
@@ -219,7 +220,8 @@ pub fn unmarked(text: &str) -> String {
     while let Some(at) = MARKS.iter().filter_map(|it| rest.find(it)).min() {
         out.push_str(&rest[..at]);
         rest = &rest[at..];
-        // A mark stands right after a path or a symbol and names one; all else is somebody's words.
+        // A mark directly follows a path or a symbol and has at most three words; anything else in
+        // parentheses is text.
         let end = rest.find(')').filter(|end| {
             let inner = rest[2..*end].split(' ').count();
             inner <= 3 && out.ends_with(|it: char| !it.is_whitespace())

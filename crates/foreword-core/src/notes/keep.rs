@@ -1,11 +1,11 @@
-//! How a note is written again without losing what a person did to it.
+//! Updates a note with a new draft without losing a person's edits.
 //!
-//! The note itself has the record of what was written: its last line, a comment with the time
-//! of the first writing and a short hash of each item, with its own time if it was added
-//! later. So whatever is not in the record is a person's and stays where it
-//! stands, and whatever is in it but gone from the page was removed by one and does not come
-//! back in the same words. A note without a record is a person's as a whole. Nothing here
-//! needs the page to be in order: what is not of our form is text, and text stays.
+//! The last line of a note is a comment that records what Foreword wrote: the time of the first
+//! writing and a short hash of each item, with its own time if it was added later. So an item
+//! that is not recorded is a person's and stays where it is, and a recorded item that is no longer
+//! in the note was removed by a person and is not written again in the same words. A note without
+//! a record is a person's as a whole. The note need not be well formed: unknown parts are kept as
+//! text.
 
 use std::collections::BTreeMap;
 
@@ -14,18 +14,18 @@ use super::note::{
     summarized,
 };
 
-/// A note as it is to be written.
+/// A note merged with a draft, to be written.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct MergedNote {
-    /// The text that was there, to the byte, if the draft says nothing new.
+    /// The existing text, unchanged to the byte, if the draft has nothing new.
     pub text: String,
-    /// How many items and sections of a person's stay.
+    /// How many items and sections of a person were kept.
     pub theirs: usize,
-    /// Items of the draft that a person had removed.
+    /// Items of the draft that were left out, since a person had removed them.
     pub left_out: Vec<String>,
 }
 
-/// Brings a draft into the note that is there. `now` is a time, or a day.
+/// Merges a draft into the existing note, if there is one. `now` is a time, or a day.
 #[must_use]
 pub fn keep(draft: &Note, there: Option<&str>, now: &str) -> MergedNote {
     let today = now.get(..10).unwrap_or(now);
@@ -40,7 +40,7 @@ pub fn keep(draft: &Note, there: Option<&str>, now: &str) -> MergedNote {
     page.put_title(&draft.title);
     let mut at = 0;
     for name in SECTIONS {
-        // Another one of the same name is a person's.
+        // A second section of the same name is a person's.
         let place = page.sections.iter().position(|it| it.name() == Some(name));
         let (old, draft) = (page.lines(name).to_vec(), new.lines(name));
         let lines = match name {
@@ -78,23 +78,25 @@ pub fn keep(draft: &Note, there: Option<&str>, now: &str) -> MergedNote {
     }
 }
 
-/// A note as lines: nothing of it is lost, be it of our form or not.
+/// A note as lines; no line is lost, even if it does not have the form of a note.
 #[derive(Default)]
 struct NotePage {
-    /// The title, and whatever stands before the first section.
+    /// The title, and all lines before the first section.
     top: Vec<String>,
     sections: Vec<NoteSection>,
+    /// The date of the first writing.
     first: Option<String>,
-    /// What was written, and what will have been.
+    /// The hashes of items that Foreword wrote, each with the time if it was added later.
     record: BTreeMap<String, String>,
-    /// The time of what is new, unless all is.
+    /// The time to record for new items; empty if the whole note is new.
     added: String,
+    /// How many items of a person were kept.
     theirs: usize,
     left_out: Vec<String>,
 }
 
 struct NoteSection {
-    /// The line as it stands there.
+    /// The line as it is in the file.
     heading: String,
     lines: Vec<String>,
 }
@@ -110,7 +112,7 @@ impl NotePage {
         let mut page = NotePage::default();
         for (line, whole) in lines(text).into_iter().zip(text.lines()) {
             match line {
-                // A merge may have left two of each.
+                // After a merge there may be two records or two lines of dates.
                 NoteLine::Record(record) => {
                     for (hash, time) in recorded(record) {
                         let known = page.record.entry(hash.to_owned());
@@ -139,7 +141,7 @@ impl NotePage {
         page
     }
 
-    /// What stands under a heading, if that is there.
+    /// The lines of a section; empty if it does not exist.
     fn lines(&self, name: &str) -> &[String] {
         let section = self.sections.iter().find(|it| it.name() == Some(name));
         section.map_or(&[], |it| &it.lines)
@@ -154,20 +156,20 @@ impl NotePage {
     }
 
     fn written(&self, today: &str) -> String {
-        let hashes = self
-            .record
-            .iter()
-            .map(|(hash, time)| match time.is_empty() {
-                true => hash.clone(),
-                false => format!("{hash}:{time}").trim_start_matches(':').to_owned(),
-            });
+        let hashes = self.record.iter().map(|(hash, time)| {
+            if time.is_empty() {
+                hash.clone()
+            } else {
+                format!("{hash}:{time}").trim_start_matches(':').to_owned()
+            }
+        });
         let hashes = hashes.collect::<Vec<_>>().join(" ");
         let dates = summarized(self.first.as_deref().unwrap_or(today), today);
         let body = self.body();
         format!("{body}\n\n{dates}\n\n<!-- foreword 1: {hashes} -->\n")
     }
 
-    /// Whether a title or context is to be written anew: one of a person's stays.
+    /// Whether a title or context is replaced by the new one; a person's is not.
     fn replaces(&mut self, old: &str, new: &str) -> bool {
         let (was, is) = (hash(old), hash(new));
         let is_there = !old.trim().is_empty();
@@ -196,7 +198,7 @@ impl NotePage {
     fn items(&mut self, name: &str, old: &[String], draft: &[String]) -> Vec<String> {
         let draft = blocks(name, draft);
         let mut kept: Vec<(NoteBlock, bool)> = Vec::new();
-        // Where something of ours was that the draft has no more.
+        // The place of the first recorded item that the draft no longer has.
         let mut gap = None;
         for block in blocks(name, old) {
             let ours = self.record.contains_key(&block.hash);
@@ -213,7 +215,7 @@ impl NotePage {
         let mut next = start;
         for block in draft {
             if let Some(at) = kept.iter().position(|(it, _)| it.hash == block.hash) {
-                // What a person wrote below it stays below it.
+                // A person's lines below it stay below it.
                 let below = kept[at + 1..].iter().take_while(|(_, ours)| !ours);
                 next = at + 1 + below.count();
             } else if self.record.contains_key(&block.hash) {
@@ -242,7 +244,8 @@ struct NoteBlock {
     lines: Vec<String>,
 }
 
-/// An item goes on with what is indented, or follows at once.
+/// Splits a section into items. An item continues with indented lines, or lines that follow
+/// without a blank one.
 fn blocks(name: &str, lines: &[String]) -> Vec<NoteBlock> {
     let mut blocks: Vec<Vec<String>> = Vec::new();
     let mut gap = true;
@@ -258,26 +261,26 @@ fn blocks(name: &str, lines: &[String]) -> Vec<NoteBlock> {
     }
     let block = |lines: Vec<String>| {
         let text = lines.join(" ");
-        let said = item(&text).unwrap_or(&text);
+        let content = item(&text).unwrap_or(&text);
         // A label in bold is the same label.
-        let said = match Point::read(said) {
+        let content = match Point::read(content) {
             (Point { label, text }, true) if name == POINTS => format!("{label}: {text}"),
-            _ => said.to_owned(),
+            _ => content.to_owned(),
         };
         NoteBlock {
-            hash: hash(&format!("{name}: {said}")),
+            hash: hash(&format!("{name}: {content}")),
             lines,
         }
     };
     blocks.into_iter().map(block).collect()
 }
 
-/// What the record calls a point.
+/// The hash of a point in the record.
 pub(super) fn point_hash(Point { label, text }: &Point) -> String {
     hash(&format!("{POINTS}: {label}: {text}"))
 }
 
-/// However its words are spread over lines.
+/// The hash of a text, regardless of its line breaks and spaces.
 fn hash(text: &str) -> String {
     let words: Vec<_> = text.split_whitespace().collect();
     blake3::hash(words.join(" ").as_bytes()).to_hex()[..8].to_owned()

@@ -1,4 +1,4 @@
-//! Notes: what is read, what is refused, and what a person's hand did to them.
+//! Notes: reading, checking drafts, and keeping a person's edits.
 
 use std::os::unix::fs::symlink;
 

@@ -11,7 +11,7 @@ use super::Store;
 use super::prompts::owner;
 use crate::model::{Event, EventKind, Millis, Turn};
 
-/// How many earlier turns of a session are derived from again when it goes on.
+/// How many earlier turns of a session are read along with new events.
 const EARLIER_TURNS: usize = 12;
 
 impl Store {
