@@ -8,7 +8,7 @@ pub mod provider;
 
 use anyhow::{Context as _, bail};
 use foreword_core::capture::{self, Limits};
-use foreword_core::safety::backup::Kept;
+use foreword_core::safety::backup::BackupRetention;
 use serde::Deserialize;
 use toml::{Table, Value};
 
@@ -119,9 +119,9 @@ pub struct BackupSection {
 }
 
 impl BackupSection {
-    pub fn kept(&self) -> Kept {
+    pub fn kept(&self) -> BackupRetention {
         let BackupSection { daily, weekly } = *self;
-        Kept { daily, weekly }
+        BackupRetention { daily, weekly }
     }
 }
 

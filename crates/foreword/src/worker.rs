@@ -177,7 +177,7 @@ impl<'a> Worker<'a> {
             .free_claims_of_the_dead()
             .context("could not free old claims")?;
         store
-            .close_calls_of_the_dead()
+            .close_abandoned_calls()
             .context("could not complete the ledger")?;
         platform::kill_orphans([
             b"FOREWORD_AGENT=1",
@@ -454,7 +454,7 @@ impl<'a> Worker<'a> {
             Some(Err(failure)) => return self.failed(claim, failure),
             None => {
                 // The call is broken off; what it was about is asked again later.
-                let _ = self.deriver.store.close_calls_of_the_dead();
+                let _ = self.deriver.store.close_abandoned_calls();
                 self.give_back(claim)?;
                 return Ok(Step::Asked);
             }

@@ -1,7 +1,7 @@
-//! A conversation as its transcript tells it, for a note about it.
+//! Reads a conversation from its transcript, for a note about it.
 //!
-//! Here a person asks, so nothing needs to have come by a hook. But what Foreword may not
-//! know, because it was switched off, excluded or forgotten, it does not learn this way either.
+//! A person asked for the note, so no hook need have seen the conversation. But parts that Foreword
+//! may not know, because it was switched off or they were excluded or forgotten, are left out.
 
 use std::collections::HashSet;
 use std::convert::Infallible;

@@ -12,7 +12,7 @@ use foreword_core::capture::is_excluded;
 use foreword_core::fill::FillRules;
 use foreword_core::host::{Host, lines};
 use foreword_core::model::Turn;
-use foreword_core::notes::{Folder, Kept, Note, conversation, keep};
+use foreword_core::notes::{Folder, MergedNote, Note, conversation, keep};
 use foreword_core::project::Place;
 use foreword_core::redact::redact;
 use foreword_core::text::{self, count, one_line};
@@ -40,7 +40,7 @@ pub struct Summary {
     pub path: PathBuf,
     /// The note's text so far.
     pub before: Option<String>,
-    pub kept: Kept,
+    pub kept: MergedNote,
 }
 
 /// `say` shows a line about the progress, or about something left out.
