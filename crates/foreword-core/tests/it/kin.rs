@@ -1,4 +1,4 @@
-//! How often two insights are judged rightly: the labelled pairs of `testdata/kin`.
+//! Measures how many labelled pairs of insights in `testdata/kin` are judged right.
 
 use std::collections::BTreeMap;
 use std::path::Path;
@@ -39,13 +39,13 @@ impl LabelledInsight {
     }
 }
 
-/// What is true, what was said, and how often.
+/// A table of the labelled relations against the judged ones, with counts.
 fn table(file: &str) -> String {
     let path = Path::new(env!("CARGO_MANIFEST_DIR"))
         .join("../../testdata/kin")
         .join(file);
     let text = std::fs::read_to_string(path).unwrap();
-    let mut said = BTreeMap::new();
+    let mut judged = BTreeMap::new();
     let mut wrong = 0;
     for line in text.lines() {
         let pair: Pair = serde_json::from_str(line).unwrap();
@@ -57,12 +57,13 @@ fn table(file: &str) -> String {
         if answer != pair.relation {
             wrong += if answer == "supersedes" { 2 } else { 1 };
         }
-        *said.entry((pair.relation, answer)).or_insert(0) += 1;
+        *judged.entry((pair.relation, answer)).or_insert(0) += 1;
     }
     let relations = ["supersedes", "duplicate", "unrelated"];
     let mut out = String::from("true \\ said    supersedes  duplicate  unrelated\n");
     let count = |relation: &str, answer| {
-        said.get(&(relation.to_owned(), answer))
+        judged
+            .get(&(relation.to_owned(), answer))
             .copied()
             .unwrap_or(0)
     };
