@@ -61,7 +61,7 @@ pub struct HostEvent {
     pub matcher: Option<&'static str>,
 }
 
-/// The hook commands of Foreword: `foreword hook NAME`.
+/// The hook commands: `foreword NAME`, run by a host for its events.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Hook {
     Context,

@@ -174,7 +174,7 @@ impl<'a> Worker<'a> {
         let store =
             Store::open(&home.memory(), &home.backups()).context("could not open memory.db")?;
         queue
-            .free_claims_of_the_dead()
+            .free_claims_of_dead_worker()
             .context("could not free old claims")?;
         store
             .close_abandoned_calls()

@@ -1,5 +1,5 @@
-//! Every recorded payload of Claude Code, through every hook command: which event
-//! comes of it, with which fields, or why none does.
+//! Every recorded payload of Claude Code, given to every hook command: the event that it
+//! becomes, with its fields, or the reason why there is none.
 
 use std::fmt::Write as _;
 use std::path::{Path, PathBuf};
@@ -64,7 +64,7 @@ fn every_recorded_payload_becomes_the_event_it_is_or_nothing() {
 }
 
 #[test]
-fn the_same_payload_told_twice_has_one_key_and_a_resume_has_another() {
+fn the_same_payload_received_twice_has_one_key_and_a_resume_has_another() {
     let folder = Path::new(env!("CARGO_MANIFEST_DIR")).join("../../testdata/claude-code/hooks");
     for (name, hook) in [
         ("SessionStart.resume.json", Hook::Context),
@@ -140,7 +140,7 @@ fn no_cut_shows_a_part_of_any_kind_of_secret() {
     let mut settings = CaptureSettings::default();
     settings.limits.field_max = 256;
     for kind in kinds {
-        // Every place around where the head ends, and, from the other side, the tail begins.
+        // Every position around the end of the head and the beginning of the tail.
         for at in 0..300 {
             for (before, after) in [(at, 400), (400, at)] {
                 let text = format!("{}\n{kind}\n{}", ". ".repeat(before), ". ".repeat(after));
