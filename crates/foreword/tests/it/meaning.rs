@@ -322,7 +322,7 @@ fn damaged_vectors_are_made_again() {
     world.embedded();
     world.sandbox.run(&["worker", "stop"]);
     let harm =
-        "update vectors set records = x'00' where item_id in (select item_id from vectors limit 2)";
+        "update vectors set chunks = x'00' where item_id in (select item_id from vectors limit 2)";
     assert_eq!(
         world
             .sandbox
@@ -332,7 +332,7 @@ fn damaged_vectors_are_made_again() {
         2
     );
     world.embedded();
-    let whole = "select count(*) from vectors where length(records) > 300";
+    let whole = "select count(*) from vectors where length(chunks) > 300";
     wait_until("they are whole", || {
         world.sandbox.count("memory.db", whole) == 4
     });
