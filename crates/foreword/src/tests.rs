@@ -1,8 +1,8 @@
-//! Everything that reads from outside, given what nobody would send.
+//! Malformed input for every reader of outside data.
 //!
-//! One test for each reader: it never panics, and keeps its own promise. `mutator` makes
-//! the inputs. The program as a whole is tried in `tests/it/fuzz.rs`. Queries have a property of
-//! their own in core's `search.rs`, replies in `compress/reply/tests`.
+//! One test for each reader: it never panics, and keeps its own invariant. `mutator` makes
+//! the inputs. The program as a whole is tested in `tests/it/fuzz.rs`. Queries have a property test
+//! in core's `search.rs`, replies in `agent/reply/tests`.
 
 mod mutator;
 
@@ -29,7 +29,7 @@ use crate::offline;
 use crate::service::embed_client::{self, EmbedQuestion, EmbedReply, NoMeaning};
 use mutator::{files, folder, fuzz};
 
-/// Later than anything that is told.
+/// A time later than that of any event.
 const NOW: i64 = 4_000_000_000_000;
 
 fn recorded() -> Vec<Vec<u8>> {
@@ -89,7 +89,11 @@ fn hooks() {
         }
         let text = String::from_utf8_lossy(input);
         let once = redact::redact(&text).text;
-        assert_eq!(redact::redact(&once).text, once, "redacted once is enough");
+        assert_eq!(
+            redact::redact(&once).text,
+            once,
+            "a second redaction changes nothing"
+        );
     });
 }
 
@@ -107,12 +111,12 @@ fn transcripts() {
     let mut understood = 0;
     fuzz("transcripts", vec![whole.concat().into()], 150, |input| {
         std::fs::write(&path, input).unwrap();
-        let read = HOSTS[0].replay(&path, session, |told| {
+        let read = HOSTS[0].replay(&path, session, |replayed| {
             understood += 1;
-            match captured(told.hook, told.input.as_bytes()) {
+            match captured(replayed.hook, replayed.input.as_bytes()) {
                 Captured::Event(event) if event.host_session_id == session => Ok(()),
                 Captured::Dropped(drop) if drop.is_intended() => Ok(()),
-                other => Err(format!("{other:?} of {told:?}")),
+                other => Err(format!("{other:?} of {replayed:?}")),
             }
         });
         assert_eq!(read, Ok(()));
@@ -140,7 +144,7 @@ fn spooled_events_are_taken_in_or_set_aside() {
             batch_wait: 3000,
         };
         let due = queue.next_due(NOW, patient).unwrap();
-        assert_eq!(due.is_some(), !aside, "it will be looked at some day");
+        assert_eq!(due.is_some(), !aside, "a queued event has a due time");
         assert_eq!(queue.counts().unwrap().pending, u64::from(!aside));
         let ready = queue.claim(NOW, patient, |_| Portion::ALL).unwrap();
         let now = Readiness {
@@ -151,10 +155,10 @@ fn spooled_events_are_taken_in_or_set_aside() {
             None => queue.claim(NOW, now, |_| Portion::ALL).unwrap(),
             ready => ready,
         };
-        assert_eq!(claim.is_some(), !aside, "one or the other");
+        assert_eq!(claim.is_some(), !aside, "it is claimed or was set aside");
         if let Some(claim) = claim {
-            let told: Event = serde_json::from_slice(input).unwrap();
-            assert_eq!(claim.events, [told]);
+            let event: Event = serde_json::from_slice(input).unwrap();
+            assert_eq!(claim.events, [event]);
             queue.finish(claim).unwrap();
         }
     });
@@ -248,7 +252,7 @@ fn settings_of_the_host() {
         assert_eq!(
             install::connect(&CLIENTS[0], &written, &clean, program).unwrap(),
             written,
-            "once is enough"
+            "a second time changes nothing"
         );
         std::fs::write(&backup, &clean).unwrap();
         let record = |written: &str| InstallRecord {
@@ -264,7 +268,7 @@ fn settings_of_the_host() {
             "uninstall gives the bytes back"
         );
 
-        // Edited since, out of all recognition: by what the last round wrote.
+        // The settings were replaced since: by those of the last round.
         if let Ok(Some(undone)) =
             install::without_us(&CLIENTS[0], &before_last, Some(&record(&written)))
         {
@@ -285,12 +289,13 @@ fn the_hosts_list_of_servers() {
             return;
         };
         let again = (CLIENTS[0].insert_server)(&written, Path::new("/opt/foreword")).unwrap();
-        assert_eq!(again, written, "once is enough");
+        assert_eq!(again, written, "a second time changes nothing");
         install::unlisted(&CLIENTS[0], &written, None).unwrap();
     });
 }
 
-/// Damage as a recipe: where, what, which byte; three and one and one bytes.
+/// Damages bytes by a recipe of five-byte steps: three bytes for the place, one for the kind of
+/// damage, one for the value.
 fn damaged(sound: &[u8], recipe: &[u8]) -> Vec<u8> {
     let mut bytes = sound.to_vec();
     for step in recipe.chunks_exact(5) {
@@ -389,14 +394,13 @@ impl Database {
         std::fs::write(self.path(), bytes).unwrap();
     }
 
-    /// What is not there any more was said to be lost. (How many is exact where one thing is
-    /// damaged: core's `recover.rs`.)
+    /// Expects that missing rows were reported as lost. (Core's `recover.rs` tests the exact number.)
     fn assert_nothing_went_silently(&self, recovered: Option<&Recovered>) {
         let there = count(&connect(&self.path()), &self.tables).unwrap();
         let salvaged = recovered.map(|it| it.salvaged).unwrap_or_default();
-        let said = salvaged.lost > 0 || salvaged.tables > 0;
+        let reported = salvaged.lost > 0 || salvaged.tables > 0;
         assert!(
-            there >= self.rows || said,
+            there >= self.rows || reported,
             "{there} of {}: {recovered:?}",
             self.rows
         );
@@ -426,11 +430,11 @@ fn a_damaged_memory() {
     fuzz("databases", Vec::new(), 80, |recipe| {
         let bytes = damaged(&database.sound, recipe);
         if bytes.is_empty() {
-            return; // As good as new.
+            return; // An empty file counts as no database.
         }
         database.put(&bytes);
         let path = database.path();
-        // Whoever only reads meets the damage first.
+        // Readers must not panic on the damage either.
         if let Ok(Some(store)) = Store::look(&path) {
             let _ = (store.totals(), store.check());
             let _ = search::search(&store, &query("kumquat limit"));
@@ -458,7 +462,7 @@ fn a_damaged_queue() {
     fuzz("databases", Vec::new(), 15, |recipe| {
         let bytes = damaged(&database.sound, recipe);
         if bytes.is_empty() {
-            return; // As good as new.
+            return; // An empty file counts as no database.
         }
         database.put(&bytes);
         let path = database.path();

@@ -104,6 +104,30 @@ fn every_path_that_a_document_names_exists() {
 }
 
 #[test]
+fn every_test_that_the_reliability_page_names_exists() {
+    let mut sources = String::new();
+    let mut folders = vec![root().join("crates")];
+    while let Some(folder) = folders.pop() {
+        for entry in folder.read_dir().unwrap() {
+            let path = entry.unwrap().path();
+            if path.is_dir() {
+                folders.push(path);
+            } else if path.extension().is_some_and(|extension| extension == "rs") {
+                sources += &std::fs::read_to_string(path).unwrap();
+            }
+        }
+    }
+    let page = read("docs/reliability.md");
+    let words = page.split('`').skip(1).step_by(2);
+    let names = words.filter_map(|word| word.rsplit_once("::")?.1.strip_suffix('…'));
+    let names: Vec<&str> = names.collect();
+    for name in &names {
+        assert!(sources.contains(&format!("fn {name}")), "no test {name}…");
+    }
+    assert!(names.len() > 40);
+}
+
+#[test]
 fn the_architecture_stays_short() {
     assert!(read("ARCHITECTURE.md").lines().count() < 200);
 }

@@ -1,9 +1,10 @@
 //! A host that misbehaves: sessions that are resumed, forked, cleared and mixed up, events
-//! that come twice, late or in part. Whatever it sends, no hook fails, nothing is stored twice
-//! and nothing is stored in the wrong session or project.
+//! that come twice, late or incomplete. Whatever it sends, no hook fails, nothing is stored twice
+//! or under the wrong session or project.
 //!
-//! A sequence has a line for each input that the host sends: the session, a recorded payload, and
-//! the changes to it. `client/fill.rs` has the cases that need the real client.
+//! A sequence has a line for each input that the host sends: the session, a recorded
+//! payload, and changed fields. `client/fill.rs` tests what only the real client
+//! can do.
 
 use std::path::Path;
 
@@ -12,18 +13,18 @@ use serde_json::Value;
 
 use crate::support::{Sandbox, feed, signal};
 
-/// The inputs that are sent, and what is stored afterwards: a line for each session, with its state,
+/// The inputs, and the sessions afterwards: a line for each, with its state,
 /// its project and its events.
 struct Sequence {
     name: &'static str,
-    told: &'static str,
+    sent: &'static str,
     known: &'static str,
 }
 
 const SEQUENCES: &[Sequence] = &[
     Sequence {
         name: "a session from its start to its end",
-        told: "s1 SessionStart.startup
+        sent: "s1 SessionStart.startup
                s1 UserPromptSubmit prompt=p1
                s1 PostToolUse.Bash prompt=p1 tool=t1
                s1 PostToolUseFailure.Bash prompt=p1 tool=t2
@@ -33,7 +34,7 @@ const SEQUENCES: &[Sequence] = &[
     },
     Sequence {
         name: "resumed",
-        told: "s1 SessionStart.startup
+        sent: "s1 SessionStart.startup
                s1 UserPromptSubmit prompt=p1
                s1 Stop prompt=p1
                s1 SessionEnd.prompt_input_exit
@@ -44,7 +45,7 @@ const SEQUENCES: &[Sequence] = &[
     },
     Sequence {
         name: "resumed and ended again within seconds",
-        told: "s1 SessionStart.startup
+        sent: "s1 SessionStart.startup
                s1 UserPromptSubmit prompt=p1
                s1 SessionEnd.other prompt=p1
                s1 SessionStart.resume
@@ -53,8 +54,8 @@ const SEQUENCES: &[Sequence] = &[
         known: "s1 completed app: session_start prompt session_end session_start prompt session_end",
     },
     Sequence {
-        name: "forked: another id, and the calls of the first turn are not told again",
-        told: "s1 SessionStart.startup
+        name: "forked: another id, and the calls of the first turn are not sent again",
+        sent: "s1 SessionStart.startup
                s1 UserPromptSubmit prompt=p1
                s1 PostToolUse.Bash prompt=p1 tool=t1
                s1 SessionEnd.other
@@ -67,7 +68,7 @@ const SEQUENCES: &[Sequence] = &[
     },
     Sequence {
         name: "cleared: the old session ends and a new one begins in the same process",
-        told: "s1 SessionStart.startup
+        sent: "s1 SessionStart.startup
                s1 UserPromptSubmit prompt=p1
                s1 Stop prompt=p1
                s1 SessionEnd.clear
@@ -79,7 +80,7 @@ const SEQUENCES: &[Sequence] = &[
     },
     Sequence {
         name: "compacted: a subagent without a name stops that never started",
-        told: "s1 UserPromptSubmit prompt=p1
+        sent: "s1 UserPromptSubmit prompt=p1
                s1 PreCompact.auto
                s1 SubagentStop@compact prompt=p1
                s1 SessionStart.compact
@@ -90,7 +91,7 @@ const SEQUENCES: &[Sequence] = &[
     },
     Sequence {
         name: "two sessions by turns, in two projects",
-        told: "s1 UserPromptSubmit prompt=p1
+        sent: "s1 UserPromptSubmit prompt=p1
                s2 UserPromptSubmit prompt=p2 in=other
                s1 PostToolUse.Bash prompt=p1 tool=t1
                s2 PostToolUse.Bash prompt=p2 tool=t1 in=other
@@ -101,13 +102,13 @@ const SEQUENCES: &[Sequence] = &[
     },
     Sequence {
         name: "a session that goes elsewhere stays with the project it began in",
-        told: "s1 UserPromptSubmit prompt=p1
+        sent: "s1 UserPromptSubmit prompt=p1
                s1 PostToolUse.Bash prompt=p1 tool=t1 in=other",
         known: "s1 active app: prompt tool_use",
     },
     Sequence {
         name: "no id, or an empty one",
-        told: "- UserPromptSubmit prompt=p1
+        sent: "- UserPromptSubmit prompt=p1
                none UserPromptSubmit prompt=p1
                s1 UserPromptSubmit prompt=p2
                - PostToolUse.Bash prompt=p2 tool=t1
@@ -116,21 +117,21 @@ const SEQUENCES: &[Sequence] = &[
     },
     Sequence {
         name: "no prompt id and no tool id",
-        told: "s1 UserPromptSubmit prompt=none
+        sent: "s1 UserPromptSubmit prompt=none
                s1 PostToolUse.Bash prompt=none tool=none
                s1 Stop prompt=-",
         known: "s1 active app: prompt tool_use stop",
     },
     Sequence {
         name: "no cwd: where the host says the project is",
-        told: "s1 UserPromptSubmit prompt=p1 cwd=none
+        sent: "s1 UserPromptSubmit prompt=p1 cwd=none
                s1 PostToolUse.Bash prompt=p1 tool=t1 cwd=-
                s1 Stop prompt=p1 cwd=gone",
         known: "s1 active app: prompt tool_use stop",
     },
     Sequence {
         name: "neither cwd nor project: nobody's, rather than somebody else's",
-        told: "s1 UserPromptSubmit prompt=p1 cwd=none in=nowhere
+        sent: "s1 UserPromptSubmit prompt=p1 cwd=none in=nowhere
                s1 Stop prompt=p1 cwd=none in=nowhere
                s2 UserPromptSubmit prompt=p2",
         known: "s1 active -: prompt stop
@@ -138,7 +139,7 @@ const SEQUENCES: &[Sequence] = &[
     },
     Sequence {
         name: "subagents that nobody announced",
-        told: "s1 UserPromptSubmit prompt=p1
+        sent: "s1 UserPromptSubmit prompt=p1
                s1 PostToolUse.Read.in-subagent prompt=p1 tool=t1 agent=never-started
                s1 SubagentStop prompt=p1 agent=another
                s1 PostToolUse.Bash prompt=unheard tool=t2 agent=a3
@@ -148,19 +149,19 @@ const SEQUENCES: &[Sequence] = &[
     },
     Sequence {
         name: "a tool, a stop and an end before there was a prompt, or ever will be",
-        told: "s1 PostToolUse.Bash prompt=p1 tool=t1
+        sent: "s1 PostToolUse.Bash prompt=p1 tool=t1
                s1 Stop prompt=p1
                s1 SessionEnd.other",
         known: "s1 completed app: tool_use stop session_end",
     },
     Sequence {
         name: "an end alone",
-        told: "s1 SessionEnd.other",
+        sent: "s1 SessionEnd.other",
         known: "s1 completed app: session_end",
     },
     Sequence {
         name: "a stop that failed, and the session went on",
-        told: "s1 UserPromptSubmit prompt=p1
+        sent: "s1 UserPromptSubmit prompt=p1
                s1 StopFailure prompt=p1
                s1 UserPromptSubmit prompt=p2
                s1 Stop prompt=p2",
@@ -168,7 +169,7 @@ const SEQUENCES: &[Sequence] = &[
     },
     Sequence {
         name: "what a hook does not answer for",
-        told: "s1 Notification.permission_prompt
+        sent: "s1 Notification.permission_prompt
                s1 PostToolBatch
                s1 MessageDisplay
                s1 UserPromptSubmit prompt=p1",
@@ -176,14 +177,14 @@ const SEQUENCES: &[Sequence] = &[
     },
 ];
 
-/// A line of a sequence: the hook that is run, its folder and its input.
+/// A line of a sequence: the hook, the folder it runs in, and its input.
 struct Step {
     hook: &'static str,
     project: Option<String>,
     input: Value,
 }
 
-fn steps(sandbox: &Sandbox, told: &str) -> Vec<Step> {
+fn steps(sandbox: &Sandbox, sent: &str) -> Vec<Step> {
     let step = |line: &str| {
         let mut words = line.split_whitespace();
         let session = words.next().unwrap();
@@ -221,7 +222,7 @@ fn steps(sandbox: &Sandbox, told: &str) -> Vec<Step> {
             input,
         }
     };
-    told.lines().map(step).collect()
+    sent.lines().map(step).collect()
 }
 
 /// `none` removes a field, `-` empties it.
@@ -239,7 +240,7 @@ fn recorded(name: &str) -> Value {
     serde_json::from_str(&text).unwrap()
 }
 
-fn tell(sandbox: &Sandbox, step: &Step) {
+fn send(sandbox: &Sandbox, step: &Step) {
     let mut command = sandbox.hook_command(step.hook, Path::new(""));
     match &step.project {
         Some(project) => command.env("CLAUDE_PROJECT_DIR", sandbox.project(project)),
@@ -250,7 +251,7 @@ fn tell(sandbox: &Sandbox, step: &Step) {
     assert_eq!(String::from_utf8_lossy(&output.stderr), "");
 }
 
-/// What is stored of each session.
+/// A line for each stored session.
 fn known(sandbox: &Sandbox) -> String {
     let memory = sandbox.database("memory.db");
     let mut statement = memory
@@ -273,7 +274,7 @@ fn trimmed(text: &str) -> String {
     lines.join("\n")
 }
 
-/// The same words in any order.
+/// The words of each line, sorted.
 fn words(text: &str) -> Vec<Vec<String>> {
     let sorted = |line: &str| {
         let mut words: Vec<_> = line.split_whitespace().map(str::to_owned).collect();
@@ -285,15 +286,15 @@ fn words(text: &str) -> Vec<Vec<String>> {
     text.lines().map(sorted).collect()
 }
 
-/// Sends the steps to the hooks in a new sandbox, and returns what is stored after all are processed.
-fn replay(told: &str, order: impl Fn(Vec<Step>) -> Vec<Step>) -> String {
+/// Sends the steps to a new sandbox; returns the stored sessions after all is processed.
+fn replay(sent: &str, order: impl Fn(Vec<Step>) -> Vec<Step>) -> String {
     let sandbox = Sandbox::new();
     sandbox.keep_workers_away();
-    for step in order(steps(&sandbox, told)) {
-        tell(&sandbox, &step);
+    for step in order(steps(&sandbox, sent)) {
+        send(&sandbox, &step);
     }
     sandbox.drain();
-    // An event that was sent more than once is stored once, and the databases are intact.
+    // An event that was sent more than once is stored once, and the databases are whole.
     let doubled = "select count(*) from (select 1 from events group by key having count(*) > 1)";
     assert_eq!(sandbox.count("memory.db", doubled), 0);
     assert_eq!(sandbox.run(&["check"]), "9 checks, nothing found\n");
@@ -303,19 +304,19 @@ fn replay(told: &str, order: impl Fn(Vec<Step>) -> Vec<Step>) -> String {
 
 #[test]
 fn every_sequence_ends_up_where_it_belongs() {
-    for Sequence { name, told, known } in SEQUENCES {
-        assert_eq!(replay(told, |steps| steps), trimmed(known), "{name}");
+    for Sequence { name, sent, known } in SEQUENCES {
+        assert_eq!(replay(sent, |steps| steps), trimmed(known), "{name}");
     }
 }
 
 #[test]
 fn told_backwards_nothing_is_lost_doubled_or_misfiled() {
-    for Sequence { name, told, known } in SEQUENCES {
-        // In this sequence the input that comes first decides.
+    for Sequence { name, sent, known } in SEQUENCES {
+        // Here the first event that is sent decides.
         if name.contains("goes elsewhere") {
             continue;
         }
-        let backwards = replay(told, |mut steps| {
+        let backwards = replay(sent, |mut steps| {
             steps.reverse();
             steps
         });
@@ -325,10 +326,10 @@ fn told_backwards_nothing_is_lost_doubled_or_misfiled() {
 
 #[test]
 fn told_twice_it_is_there_once() {
-    let with_ids = |sequence: &&Sequence| !sequence.told.contains("prompt=none");
-    for Sequence { name, told, known } in SEQUENCES.iter().filter(with_ids) {
-        // Starts and ends have no id: those sent again much later count as others.
-        let twice: Vec<_> = told.lines().flat_map(|line| [line, line]).collect();
+    let with_ids = |sequence: &&Sequence| !sequence.sent.contains("prompt=none");
+    for Sequence { name, sent, known } in SEQUENCES.iter().filter(with_ids) {
+        // Starts and ends have no id: sent again much later they are new events.
+        let twice: Vec<_> = sent.lines().flat_map(|line| [line, line]).collect();
         let mut after: Vec<String> = Vec::new();
         for line in replay(&twice.join("\n"), |steps| steps).lines() {
             let mut words: Vec<_> = line.split(' ').collect();
@@ -343,12 +344,12 @@ fn told_twice_it_is_there_once() {
 fn a_late_event_does_not_bring_an_ended_session_back_to_life() {
     let sandbox = Sandbox::new();
     sandbox.keep_workers_away();
-    let steps = steps(&sandbox, SEQUENCES[0].told);
-    // One event waits in the spool while the others are processed.
+    let steps = steps(&sandbox, SEQUENCES[0].sent);
+    // One event waits in the spool while the others are taken in.
     let late = 2;
     let aside = sandbox.user_home().join("aside");
     for (number, step) in steps.iter().enumerate() {
-        tell(&sandbox, step);
+        send(&sandbox, step);
         if number == late {
             std::fs::create_dir_all(&aside).unwrap();
             let newest = spooled(&sandbox).pop().unwrap();
@@ -381,12 +382,12 @@ fn spooled(sandbox: &Sandbox) -> Vec<std::ffi::OsString> {
 fn a_goodbye_that_was_killed_leaves_a_session_that_is_finished_all_the_same() {
     let sandbox = Sandbox::new();
     sandbox.keep_workers_away();
-    let steps = steps(&sandbox, SEQUENCES[0].told);
+    let steps = steps(&sandbox, SEQUENCES[0].sent);
     let (goodbye, before) = steps.split_last().unwrap();
     for step in before {
-        tell(&sandbox, step);
+        send(&sandbox, step);
     }
-    // The second that a hook waits is over before its input is complete.
+    // The hook's time ends before it has read its input.
     let mut hook = sandbox
         .hook_command(goodbye.hook, &sandbox.project("app"))
         .spawn()
@@ -394,8 +395,8 @@ fn a_goodbye_that_was_killed_leaves_a_session_that_is_finished_all_the_same() {
     signal(hook.id(), "KILL");
     hook.wait().unwrap();
     sandbox.drain();
-    let told = SEQUENCES[0].known.replace(" session_end", "");
-    assert_eq!(known(&sandbox), told.replace("completed", "active"));
+    let expected = SEQUENCES[0].known.replace(" session_end", "");
+    assert_eq!(known(&sandbox), expected.replace("completed", "active"));
     assert_eq!(sandbox.status()["summaries"], 1);
 
     // A day later.
@@ -403,5 +404,8 @@ fn a_goodbye_that_was_killed_leaves_a_session_that_is_finished_all_the_same() {
     sandbox.database("memory.db").execute_batch(ago).unwrap();
     sandbox.run(&["worker", "stop"]);
     sandbox.drain();
-    assert_eq!(known(&sandbox), told.replace("completed", "interrupted"));
+    assert_eq!(
+        known(&sandbox),
+        expected.replace("completed", "interrupted")
+    );
 }

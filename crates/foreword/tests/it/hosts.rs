@@ -1,4 +1,4 @@
-//! The names of a host are used only in its own folder, so that another host is one more folder and row.
+//! The names of a host's events, tools and files occur in its own folder only.
 
 use std::path::{Path, PathBuf};
 
@@ -57,7 +57,7 @@ const NAMES: &[&str] = &[
     "ExitPlanMode",
 ];
 
-/// Places where such a name is our own: some of our kinds of events, and one of our variables.
+/// Names that are allowed: our own kinds of events and one variable have them too.
 const OURS: &[&str] = &[
     "EventKind::SessionStart",
     "EventKind::StopFailure",

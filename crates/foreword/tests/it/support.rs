@@ -1,4 +1,4 @@
-//! A private world for one test: a data directory, a user's home, a project.
+//! A sandbox for one test: a data directory, a user's home, a project.
 
 use std::collections::{BTreeMap, BTreeSet};
 use std::ffi::OsString;
@@ -32,9 +32,9 @@ impl Sandbox {
         let sandbox = Sandbox {
             dir,
             environment: BTreeMap::from([
-                // A busy machine is no reason to leave a reminder out.
+                // Else a hook on a busy machine would leave a reminder out.
                 ("FOREWORD_SHOW_WITHIN_MS".into(), "60000".into()),
-                // No test asks a model hub, unless it has one of its own on loopback.
+                // No test asks the real model hub; some start one on loopback.
                 ("FOREWORD_MODEL_HUB".into(), "".into()),
             ]),
         };
@@ -42,22 +42,22 @@ impl Sandbox {
         sandbox
     }
 
-    /// Sets a variable for every further command, and returns its value before.
+    /// Sets a variable for all later commands; returns its value before.
     pub fn set(&mut self, name: &str, value: impl Into<OsString>) -> Option<OsString> {
         self.environment.insert(name.to_owned(), value.into())
     }
 
-    /// Removes a variable for every further command.
+    /// Removes a variable for all later commands.
     pub fn unset(&mut self, name: &str) {
         self.environment.remove(name);
     }
 
-    /// The user's home directory, as the program sees it.
+    /// The user's home directory, for the program.
     pub fn user_home(&self) -> PathBuf {
         self.dir.path().join("user")
     }
 
-    /// Foreword's data directory, which only the program creates.
+    /// Foreword's data directory, which the program makes itself.
     pub fn home(&self) -> PathBuf {
         self.user_home().join(".foreword")
     }
@@ -96,7 +96,7 @@ impl Sandbox {
         self.shell(&format!("exec {drop} \"$0\" \"$@\""), arguments)
     }
 
-    /// Gives a command this world's environment, and nothing of ours.
+    /// Gives a command this sandbox's environment, and nothing of the test's own.
     pub fn isolate(&self, command: &mut Command) {
         command
             .env_clear()
@@ -110,7 +110,7 @@ impl Sandbox {
             .stderr(Stdio::piped());
     }
 
-    /// Runs a command to its end and returns its output. It must succeed.
+    /// Runs a command, which must succeed; returns its output.
     pub fn run(&self, arguments: &[&str]) -> String {
         let output = self.command(arguments).output().unwrap();
         assert!(output.status.success(), "{arguments:?}: {output:?}");
@@ -131,8 +131,8 @@ impl Sandbox {
         feed(self.hook_command(name, project), input)
     }
 
-    /// Runs a hook with a JSON input and returns its answer. The exit code must be 0.
-    pub fn told(&self, name: &str, project: &Path, input: &Value) -> String {
+    /// Runs a hook with a JSON input; it must exit with 0 and write no error. Returns its answer.
+    pub fn run_hook(&self, name: &str, project: &Path, input: &Value) -> String {
         let output = self.hook(name, project, input.to_string().as_bytes());
         assert_eq!(output.status.code(), Some(0), "{output:?}");
         assert_eq!(String::from_utf8_lossy(&output.stderr), "");
@@ -161,15 +161,15 @@ impl Sandbox {
         connection
     }
 
-    /// Keeps hooks from starting a worker, by a stamp of many failed starts. A worker that comes up
-    /// removes it.
+    /// Writes the stamp of a worker that just failed for the tenth time, so that hooks start none.
+    /// A worker that starts removes the stamp.
     pub fn keep_workers_away(&self) {
         std::fs::create_dir_all(self.home()).unwrap();
         let now = std::time::UNIX_EPOCH.elapsed().unwrap().as_millis();
         std::fs::write(self.home().join("worker.starting"), format!("10 {now}")).unwrap();
     }
 
-    /// The process that holds the worker's lock, from the kernel's list of locks.
+    /// The process that holds the worker's lock, from /proc/locks.
     pub fn worker_pid(&self) -> Option<u32> {
         let inode = std::fs::metadata(self.home().join("worker.lock"))
             .ok()?
@@ -217,7 +217,7 @@ impl Sandbox {
         moved
     }
 
-    /// The text of a log file of the program.
+    /// The content of one of the program's log files.
     pub fn log(&self, name: &str) -> String {
         let log = std::fs::read_to_string(self.home().join("logs").join(name));
         log.unwrap_or_default().trim_start().to_owned()
@@ -242,7 +242,7 @@ impl Sandbox {
         files
     }
 
-    /// How many events wait in the spool.
+    /// The number of events in the spool.
     pub fn spooled(&self) -> usize {
         let Ok(entries) = std::fs::read_dir(self.home().join("spool")) else {
             return 0;
@@ -276,8 +276,8 @@ pub fn claude_client() -> &'static Path {
     })
 }
 
-/// A test that this machine cannot run is listed by `scripts/test` in its last line; where nobody
-/// would list it, the test fails.
+/// Records that this machine cannot run a test, for the last line of `scripts/test`; without
+/// `scripts/test` the test fails.
 pub fn not_run(test: &str, why: &str) {
     let list = std::env::var_os("FOREWORD_TEST_NOT_RUN");
     let list = list.unwrap_or_else(|| panic!("{test} cannot be run: {why}"));
@@ -285,7 +285,7 @@ pub fn not_run(test: &str, why: &str) {
     writeln!(list, "{test} ({why})").unwrap();
 }
 
-/// Runs a command whose standard input is a pipe, with this in it.
+/// Runs a command with `input` on its standard input, which is a pipe.
 pub fn feed(mut command: Command, input: &[u8]) -> Output {
     let mut child = command.spawn().unwrap();
     // A hook that does not read its input to the end closes the pipe early.
@@ -303,7 +303,7 @@ impl Drop for Sandbox {
 /// Mode and content by path.
 pub type Tree = BTreeMap<PathBuf, (u32, String)>;
 
-/// What is in a folder, however deep: modes, and bytes or where a link leads.
+/// The mode of each file below a folder, with its bytes or the target of a link.
 pub fn tree(folder: &Path) -> Tree {
     let mut tree = BTreeMap::new();
     let mut folders = vec![folder.to_owned()];
@@ -328,7 +328,7 @@ pub fn tree(folder: &Path) -> Tree {
     tree
 }
 
-/// Asserts that two snapshots of a folder are equal.
+/// Expects two listings of a folder to be equal.
 #[track_caller]
 pub fn assert_same(before: &Tree, after: &Tree) {
     let differs = |path: &&PathBuf| before.get(*path) != after.get(*path);
@@ -341,7 +341,7 @@ pub fn environment_of(environ: &[u8]) -> impl Iterator<Item = &[u8]> {
     environ.split(|&byte| byte == 0)
 }
 
-/// Polls until the condition holds. The only place where tests poll.
+/// Checks a condition until it holds. The only place where tests poll.
 pub fn wait_until(what: &str, mut so: impl FnMut() -> bool) {
     let deadline = Instant::now() + Duration::from_secs(60);
     while !so() {
@@ -357,11 +357,11 @@ pub fn signal(pid: u32, name: &str) {
         .args([&format!("-{name}"), &pid.to_string()])
         .output()
         .unwrap();
-    // It may have ended by itself meanwhile.
+    // Fails if the process has ended meanwhile.
     drop(sent);
 }
 
-/// A process that is gone when the test is, however that ends: also a halted one.
+/// A process that is killed when the test ends, also if it is stopped.
 pub struct Leashed(pub Child);
 
 impl Drop for Leashed {

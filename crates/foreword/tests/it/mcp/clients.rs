@@ -1,4 +1,4 @@
-//! The server with clients that others wrote: the official inspector and the official libraries
+//! The MCP server with clients of others: the official inspector and the official libraries
 //! for TypeScript and Python. The real Claude Code calls it in `client::recall`.
 
 use std::path::{Path, PathBuf};
@@ -27,17 +27,17 @@ fn clients() -> Option<PathBuf> {
         .stdin(Stdio::null())
         .output()
         .unwrap();
-    let said = String::from_utf8_lossy(&output.stderr);
+    let printed = String::from_utf8_lossy(&output.stderr);
     if output.status.code() == Some(3) {
-        not_run("MCP clients of others", said.trim());
+        not_run("MCP clients of others", printed.trim());
         return None;
     }
-    assert!(output.status.success(), "{said}");
+    assert!(output.status.success(), "{printed}");
     let path = String::from_utf8(output.stdout).unwrap();
     Some(path.trim_end().into())
 }
 
-/// Runs a client in this sandbox and project, and returns its output.
+/// Runs a client in this sandbox and project; returns its output.
 fn run(sandbox: &Sandbox, project: &Path, mut client: Command) -> Value {
     sandbox.isolate(&mut client);
     let output = client.current_dir(project).output().unwrap();
