@@ -190,8 +190,8 @@ mod tests {
         "{\n  \"hooks\": {\"Stop\": [{\"hooks\": [\n    {\"type\": \"command\", \"command\": \"say done\"}]}\n    ]},\n  \"a\": 1}\n",
     ];
 
-    /// What settings mean to Claude Code: an empty list or object under `hooks` means nothing.
-    fn meaning(settings: &str) -> serde_json::Value {
+    /// The settings as the host reads them, without empty lists and objects under `hooks`.
+    fn effective(settings: &str) -> serde_json::Value {
         let mut value = host::value(settings).unwrap();
         let top = value.as_object_mut().unwrap();
         if let Some(hooks) = top.get_mut("hooks").and_then(|it| it.as_object_mut()) {
@@ -219,7 +219,7 @@ mod tests {
 
             let edit = |text: &str| text.replace("\"a\"", "\"new\": [1,  2], \"a\"");
             let after = disconnect(&edit(&written)).unwrap();
-            assert_eq!(meaning(&after), meaning(&edit(before)), "{after}");
+            assert_eq!(effective(&after), effective(&edit(before)), "{after}");
             let comments = ["// why", "// because, well", "/* end, of it */", "// last"];
             for comment in comments.iter().filter(|it| before.contains(**it)) {
                 assert!(after.contains(comment), "{after}");
