@@ -54,7 +54,7 @@ macro_rules! words {
 }
 
 words! {
-    /// What kind of thing a hook told us.
+    /// The kind of an event.
     EventKind {
         SessionStart = "session_start",
         Prompt = "prompt",
@@ -203,11 +203,11 @@ words! {
     }
 }
 
-/// What a hook told us, redacted and cut to size.
+/// What the host sent a hook, redacted and cut to size.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 pub struct Event {
     pub id: Uuid,
-    /// The same thing told twice has the same key.
+    /// The same thing sent twice has the same key.
     pub key: String,
     pub kind: EventKind,
     pub host: String,

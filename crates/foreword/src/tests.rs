@@ -11,12 +11,12 @@ use std::path::Path;
 use foreword_core::capture::{self, Captured, Hook, World};
 use foreword_core::db::OpenError;
 use foreword_core::host::HOSTS;
-use foreword_core::model::Event;
+use foreword_core::model::{Event, ObservationType};
 use foreword_core::project::Rules;
 use foreword_core::queue::{Portion, Queue, Readiness};
 use foreword_core::safety::recover::{self, Recovered};
 use foreword_core::search::{self, Filter, Query, Sort};
-use foreword_core::store::Store;
+use foreword_core::store::{Batch, DerivedTurn, HostSession, Replaces, Store, ToRemember};
 use foreword_core::{redact, spool};
 use uuid::Uuid;
 
@@ -25,6 +25,7 @@ use crate::config::Config;
 use crate::host::CLIENTS;
 use crate::install::record::Record;
 use crate::install::{self, Connection};
+use crate::offline;
 use crate::service::embed_client::{self, EmbedReply, NoMeaning, Question};
 use mutator::{files, folder, fuzz};
 
@@ -33,10 +34,6 @@ const NOW: i64 = 4_000_000_000_000;
 
 fn recorded() -> Vec<Vec<u8>> {
     files(&folder().join("../claude-code/hooks"))
-}
-
-fn saved(name: &str) -> String {
-    std::fs::read_to_string(folder().join("../databases/6").join(name)).unwrap()
 }
 
 fn captured(hook: Hook, input: &[u8]) -> Captured {
@@ -109,7 +106,7 @@ fn spooled_events_are_taken_in_or_set_aside() {
     );
     std::fs::create_dir_all(&unreadable).unwrap();
     let mut queue = Queue::open(&dir.path().join("queue.db"), &dir.path().join("backups")).unwrap();
-    let sample = std::fs::read(folder().join("../databases/6/spool.json")).unwrap();
+    let sample = std::fs::read(folder().join("../databases/unreleased/spool.json")).unwrap();
     fuzz("spool", vec![sample], 800, |input| {
         std::fs::write(spool.join("it.json"), input).unwrap();
         assert_eq!(spool::take_in(&spool, &queue).unwrap(), 1);
@@ -301,12 +298,11 @@ impl Database {
     fn new(name: &'static str) -> Database {
         let dir = tempfile::tempdir().unwrap();
         let path = dir.path().join(name);
+        fill(&path);
         let database = connect(&path);
         database
-            .execute_batch(&saved(&name.replace(".db", ".sql")))
+            .pragma_update(None, "journal_mode", "delete")
             .unwrap();
-        drop(database);
-        let database = connect(&path);
         let mut tables = database
             .prepare("select name from sqlite_schema where type = 'table' and name not like 'texts%' and name not like 'sqlite%'")
             .unwrap();
@@ -351,6 +347,63 @@ impl Database {
             "{there} of {}: {recovered:?}",
             self.rows
         );
+    }
+}
+
+/// Makes a database and puts every recorded input into it.
+fn fill(path: &Path) {
+    let backups = path.with_file_name("backups");
+    let mut events: Vec<Event> = Vec::new();
+    for (input, &hook) in recorded()
+        .iter()
+        .flat_map(|it| Hook::ALL.iter().map(move |hook| (it, hook)))
+    {
+        if let Captured::Event(event) = captured(hook, input)
+            && events.iter().all(|it| it.key != event.key)
+        {
+            let id = Uuid::from_u128(events.len() as u128 + 1);
+            events.push(Event { id, ..*event });
+        }
+    }
+    if path.ends_with("queue.db") {
+        let queue = Queue::open(path, &backups).unwrap();
+        for event in &events {
+            assert!(queue.push(event).unwrap());
+        }
+        return;
+    }
+    events.sort_by(|a, b| a.host_session_id.cmp(&b.host_session_id));
+    let mut store = Store::open(path, &backups).unwrap();
+    for events in events.chunk_by(|a, b| a.host_session_id == b.host_session_id) {
+        let turns = store.turns(events).unwrap();
+        let derived = offline::derive(&turns);
+        let turns = turns.into_iter().zip(derived);
+        let turns: Vec<_> = turns
+            .map(|(turn, it)| DerivedTurn::offline(turn, it))
+            .collect();
+        let batch = Batch {
+            events,
+            turns: &turns,
+            replaces: Replaces::Turns,
+            provider: "offline",
+            now: NOW,
+        };
+        store.commit(&batch).unwrap();
+    }
+    let session = HostSession {
+        host: HOSTS[0].name.to_owned(),
+        id: "s".to_owned(),
+    };
+    for number in 0..5 {
+        let request = ToRemember {
+            text: &format!("The limit of kumquats is {number}"),
+            kind: ObservationType::Decision,
+            project: "github.com/acme/pay",
+            session: &session,
+            seed: number.to_string(),
+            now: NOW,
+        };
+        store.remember(&request).unwrap();
     }
 }
 

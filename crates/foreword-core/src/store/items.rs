@@ -70,7 +70,7 @@ pub enum ItemBody {
         /// The newer decision on the same matter.
         superseded_by: Option<i64>,
         supersedes: Vec<i64>,
-        /// How often it was told.
+        /// How often it was derived.
         times: u32,
     },
     Summary {

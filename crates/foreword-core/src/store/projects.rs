@@ -2,7 +2,7 @@
 //!
 //! A project is known by its keys, which the resolver gives; its name is for people.
 //! Merging moves everything over and leaves the old keys pointing at the new
-//! project, so that the next session there is told the shared memory.
+//! project, so that the next session there is shown the shared memory.
 
 use std::path::PathBuf;
 

@@ -303,7 +303,7 @@ async fn a_subagents_work_lands_with_its_parent_marked() {
         world.assert_all_is_stored();
 
         assert_eq!(world.memory("select host_session_id from sessions"), ["s1"]);
-        let marked = "select tool_name || ' ' || coalesce(agent_id, 'itself') from events \
+        let marked = "select event ->> '$.tool_name' || ' ' || coalesce(event ->> '$.agent_id', 'itself') from events \
                       where kind = 'tool_use' order by at, row";
         assert_eq!(world.memory(marked), ["Bash agent-7", "Bash itself"]);
         if world.asks_a_model() {

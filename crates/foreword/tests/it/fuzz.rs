@@ -149,7 +149,7 @@ fn a_worker_deals_with_whatever_is_in_the_spool() {
     let sandbox = Sandbox::new();
     let spool = sandbox.home().join("spool");
     std::fs::create_dir_all(&spool).unwrap();
-    let sample = std::fs::read(folder().join("../databases/6/spool.json")).unwrap();
+    let sample = std::fs::read(folder().join("../databases/unreleased/spool.json")).unwrap();
     let mut number = 0;
     fuzz("spool", vec![sample], 100, |input| {
         number += 1;
