@@ -118,17 +118,9 @@ impl Store {
 
 fn observation(request: &ToRemember<'_>) -> Observation {
     Observation {
-        seed: request.seed.clone(),
-        kind: request.kind,
         title: text::title(request.text),
-        subtitle: String::new(),
-        facts: Vec::new(),
         narrative: request.text.to_owned(),
-        concepts: Vec::new(),
-        files: Vec::new(),
-        origin: Origin::User,
-        agent_id: None,
-        events: Vec::new(),
         at: request.now,
+        ..Observation::blank(request.seed.clone(), request.kind, Origin::User)
     }
 }

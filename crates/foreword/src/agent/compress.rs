@@ -25,7 +25,7 @@ pub struct Compressor {
     pub provider: &'static str,
     pub model: Model,
     pub prompts: Prompts,
-    pub settings: config::Model,
+    pub settings: config::ModelSection,
 }
 
 /// What a model made of a batch.

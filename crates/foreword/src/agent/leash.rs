@@ -28,7 +28,7 @@ const DAY: Millis = 24 * 3_600_000;
 
 pub struct Leash {
     pub provider: Name,
-    budget: config::Budget,
+    budget: config::BudgetSection,
     offline_after: Millis,
     /// Somebody asked for everything to be done now: a pause is not waited for, once.
     lifted: bool,
@@ -167,7 +167,7 @@ pub fn day(now: Millis) -> Millis {
 /// The daily limit that was reached, in words.
 pub fn used_up_today(
     store: &Store,
-    budget: &config::Budget,
+    budget: &config::BudgetSection,
     now: Millis,
 ) -> rusqlite::Result<Option<String>> {
     let today = store.spent(day(now), None)?;

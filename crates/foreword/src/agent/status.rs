@@ -7,13 +7,13 @@ use foreword_core::store::ledger::{Cost, StoodIn};
 
 use crate::agent::leash;
 use crate::config::provider::{self, Choice, Name};
-use crate::config::{Budget, Config};
+use crate::config::{BudgetSection, Config};
 use crate::home::Home;
 use crate::platform;
 
 pub struct AgentStatus {
     pub choice: Choice,
-    pub budget: Budget,
+    pub budget: BudgetSection,
     /// Why it cannot be used at all.
     pub problem: Option<String>,
     pub pause: Option<Pause>,

@@ -9,7 +9,7 @@ use std::time::Duration;
 use foreword_core::text::shorten;
 
 use super::{Trouble, World};
-use crate::host::{Place, Scope, is_same_file};
+use crate::host::{InstallScope, SettingsPlace, is_same_file};
 use foreword_core::text::shell_word;
 
 pub fn settings_broken(world: &World) -> Option<Trouble> {
@@ -20,8 +20,8 @@ pub fn settings_broken(world: &World) -> Option<Trouble> {
     let file = shell_word(&place.settings);
     let aside = format!("mv {file} {file}.broken");
     let cure = match place.scope {
-        Scope::User => format!("{aside} && {}", world.foreword("install")),
-        Scope::Project => aside,
+        InstallScope::User => format!("{aside} && {}", world.foreword("install")),
+        InstallScope::Project => aside,
     };
     let path = place.settings.display();
     Trouble::cured_by(cure, format!("{path} cannot be understood: {error}"))
@@ -62,7 +62,7 @@ pub fn hooks_other_binary(world: &World) -> Option<Trouble> {
 
 /// Our hooks where they are: in the user's settings, else in the project's.
 pub struct Hooks {
-    pub place: Place,
+    pub place: SettingsPlace,
     programs: Vec<(&'static str, Vec<String>)>,
 }
 
@@ -98,8 +98,8 @@ impl Hooks {
 
     pub fn install(&self, world: &World) -> String {
         match self.place.scope {
-            Scope::User => world.foreword("install"),
-            Scope::Project => world.foreword("install --project"),
+            InstallScope::User => world.foreword("install"),
+            InstallScope::Project => world.foreword("install --project"),
         }
     }
 }
@@ -108,7 +108,7 @@ fn plugin_is_on(world: &World) -> bool {
     others(world).any(|(place, other)| other.starts_with(place.client.plugin))
 }
 
-fn others(world: &World) -> impl Iterator<Item = (&Place, String)> {
+fn others(world: &World) -> impl Iterator<Item = (&SettingsPlace, String)> {
     world.settings.iter().flat_map(|(place, text)| {
         let others = text
             .as_ref()

@@ -28,7 +28,7 @@ use foreword_embed::{Model, WEIGHTS};
 use crate::home::{self, Home};
 use crate::log::Log;
 use crate::platform;
-use crate::service::embed_client::{self, EmbedReply, NoMeaning, Question};
+use crate::service::embed_client::{self, EmbedQuestion, EmbedReply, NoMeaning};
 use crate::service::sentence_model;
 
 /// So many texts at least make a batch, and a transaction.
@@ -204,7 +204,7 @@ impl Shared {
         ));
     }
 
-    fn reply(&self, model: &Model, question: &Question) -> Result<EmbedReply, NoMeaning> {
+    fn reply(&self, model: &Model, question: &EmbedQuestion) -> Result<EmbedReply, NoMeaning> {
         let mut memory = self.memory();
         let reply = self.load(&mut memory).and_then(|()| match &memory.store {
             Some(store) if !memory.loaded.vectors.is_empty() || memory.loaded.percent == 100 => {
@@ -357,15 +357,15 @@ fn answer(
     store: &Store,
     loaded: &Loaded,
     model: &Model,
-    question: &Question,
+    question: &EmbedQuestion,
 ) -> anyhow::Result<EmbedReply> {
     let (words, filter, limit, offset) = match question {
-        Question::Related(id) => {
+        EmbedQuestion::Related(id) => {
             return Ok(EmbedReply::Related(
                 store.related_by_meaning(*id, &loaded.vectors)?,
             ));
         }
-        Question::Search {
+        EmbedQuestion::Search {
             words,
             filter,
             limit,
