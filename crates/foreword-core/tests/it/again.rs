@@ -1,4 +1,4 @@
-//! The same insight again is counted, and a decision that was overtaken is marked.
+//! An observation that is derived again is counted, and a superseded decision is marked.
 
 use foreword_core::model::{Derived, Event, EventKind, Observation, ObservationType, Payload};
 use foreword_core::recall::index::{IndexRequest, StartReason, index};
@@ -43,7 +43,7 @@ fn turn(session: &str, at: i64) -> Vec<Event> {
     vec![prompt, more(session, at, 1)]
 }
 
-/// What comes later of the turn that began at a time.
+/// A later event of the turn that began at a time.
 fn more(session: &str, at: i64, after: i64) -> Event {
     Event {
         prompt_id: Some(format!("{session}{at}")),
@@ -67,7 +67,7 @@ fn tell(store: &mut Store, events: &[Event], observations: &[Observation], repla
     store.commit(&batch).unwrap();
 }
 
-/// A session of one turn, in which this was found.
+/// A session of one turn with this observation.
 fn session_finds(store: &mut Store, session: &str, at: i64, title: &str) -> Vec<Event> {
     let events = turn(session, at);
     tell(
@@ -90,7 +90,7 @@ fn session_decides(store: &mut Store, session: &str, at: i64, title: &str) -> Ve
     events
 }
 
-/// Number, session, what superseded it and how often it was told, of every observation.
+/// Number, session, superseding observation and count of every observation.
 fn state(store: &Store) -> Vec<(i64, String, Option<i64>, u32)> {
     (1..40)
         .filter_map(|id| {
@@ -137,7 +137,7 @@ fn told_twice_is_one_observation_with_a_count() {
         Replaces::Turns,
     );
     assert_eq!(state(&memory), [row(2, "a", None, 2)]);
-    // And by `redo`, twice.
+    // `redo` twice changes nothing.
     for _ in 0..2 {
         tell(
             &mut memory,
@@ -172,11 +172,11 @@ fn an_insight_that_its_teller_takes_back_goes_to_who_told_it_next() {
     session_finds(&mut memory, "b", 20, SEEN);
     tell(&mut memory, &[more("a", 10, 3)], &[], Replaces::Turns);
     assert_eq!(state(&memory), [row(2, "b", None, 1)]);
-    // Another provider words it anew, and finds it told.
+    // Another provider derives the same observation in other words.
     let reworded = found("x/0", SEEN, &first);
     tell(&mut memory, &first, &[reworded], Replaces::Events);
     assert_eq!(state(&memory), [row(2, "b", None, 2)]);
-    // Now the second takes it back too.
+    // Now the second provider no longer derives it either.
     tell(&mut memory, &[more("b", 20, 3)], &[], Replaces::Turns);
     assert_eq!(state(&memory), [row(2, "a", None, 1)]);
 }
@@ -245,7 +245,7 @@ fn a_newer_decision_marks_the_older_which_is_still_found_below_it() {
     let newer = session_decides(&mut memory, "b", 20, SECONDS_90);
     let marked = [row(2, "a", Some(4), 1), row(4, "b", None, 1)];
     assert_eq!(state(&memory), marked);
-    // Derived again it is the same.
+    // Deriving again changes nothing.
     tell(
         &mut memory,
         &newer,
@@ -287,7 +287,7 @@ fn a_newer_decision_marks_the_older_which_is_still_found_below_it() {
         "{text}"
     );
 
-    // A title that changed makes its links anew, and what is forgotten supersedes nothing.
+    // A changed title is compared again, and a forgotten decision supersedes nothing.
     tell(
         &mut memory,
         &newer,
@@ -319,7 +319,7 @@ fn who_comes_back_to_a_decision_that_was_overtaken_decides_anew() {
         row(6, "c", None, 1),
     ];
     assert_eq!(state(&memory), expected);
-    // The first, worded by somebody else later, is what holds again.
+    // The first value, decided again later in other words, supersedes.
     tell(
         &mut memory,
         &first,
@@ -370,7 +370,7 @@ fn what_is_said_again_keeps_its_number_and_projects_do_not_mix() {
 }
 
 #[test]
-fn what_was_told_again_stands_where_it_was_told_last() {
+fn a_repeated_observation_is_listed_under_its_latest_session() {
     let dir = tempfile::tempdir().unwrap();
     let mut memory = open(&dir);
     session_finds(&mut memory, "a", 10, SEEN);
