@@ -1,4 +1,4 @@
-//! An observation that is derived again is counted, and a superseded decision is marked.
+//! The same insight again is counted, and a decision that was overtaken is marked.
 
 use foreword_core::model::{Derived, Event, EventKind, Observation, ObservationType, Payload};
 use foreword_core::recall::index::{IndexRequest, StartReason, index};
@@ -245,7 +245,7 @@ fn a_newer_decision_marks_the_older_which_is_still_found_below_it() {
     let newer = session_decides(&mut memory, "b", 20, SECONDS_90);
     let marked = [row(2, "a", Some(4), 1), row(4, "b", None, 1)];
     assert_eq!(state(&memory), marked);
-    // Deriving again changes nothing.
+    // Derived again it is the same.
     tell(
         &mut memory,
         &newer,
@@ -287,7 +287,7 @@ fn a_newer_decision_marks_the_older_which_is_still_found_below_it() {
         "{text}"
     );
 
-    // A changed title is compared again, and a forgotten decision supersedes nothing.
+    // A title that changed makes its links anew, and what is forgotten supersedes nothing.
     tell(
         &mut memory,
         &newer,
@@ -319,7 +319,7 @@ fn who_comes_back_to_a_decision_that_was_overtaken_decides_anew() {
         row(6, "c", None, 1),
     ];
     assert_eq!(state(&memory), expected);
-    // The first value, decided again later in other words, supersedes.
+    // The first, worded by somebody else later, is what holds again.
     tell(
         &mut memory,
         &first,
