@@ -1,4 +1,4 @@
-//! Against the reference (testdata/embed), and against files that are not the model.
+//! Compares with the reference (testdata/embed), and opens files that are not the model.
 
 use std::io::Read as _;
 use std::os::unix::fs::FileExt as _;
@@ -7,7 +7,7 @@ use std::sync::OnceLock;
 
 use super::*;
 
-/// The model's folder. Without it these tests prove nothing, so they fail.
+/// The model's folder. Without it these tests fail.
 fn folder() -> PathBuf {
     if let Some(path) = std::env::var_os("FOREWORD_TEST_MODEL") {
         return PathBuf::from(path);
@@ -92,8 +92,7 @@ fn threads_change_nothing() {
     assert!(model().embed_all(&[], 2).is_empty());
 }
 
-/// Makes a model of the right shape with all weights zero, changes it, and returns the error of
-/// opening it.
+/// Makes a model of the right shape with all weights zero, changes it, and opens it.
 fn opened(change: impl FnOnce(&mut Vec<u8>, &mut Vec<u8>)) -> Result<Model, String> {
     let dir = tempfile::tempdir().unwrap();
     let (weights, tokenizer) = (dir.path().join(WEIGHTS), dir.path().join(TOKENIZER));
@@ -115,7 +114,7 @@ fn opened(change: impl FnOnce(&mut Vec<u8>, &mut Vec<u8>)) -> Result<Model, Stri
     Model::open(dir.path()).map_err(|error| error.to_string().replace(&folder, "DIR"))
 }
 
-/// In place of the first `from`, of the same length.
+/// Replaces the first `from` by `to`, which has the same length.
 fn replace(bytes: &mut [u8], from: &str, to: &str) {
     assert_eq!(from.len(), to.len());
     let mut places = bytes.windows(from.len());

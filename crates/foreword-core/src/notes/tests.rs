@@ -34,7 +34,7 @@ fn written() -> String {
     keep(&draft(DRAFT), None, "2026-11-16").text
 }
 
-/// The same draft again, two days later, in a note that somebody has edited.
+/// The same draft merged two days later into a note that a person has edited.
 fn again(there: &str) -> MergedNote {
     keep(&draft(DRAFT), Some(there), "2026-11-18")
 }
@@ -130,13 +130,13 @@ fn what_a_person_removed_does_not_come_back_in_the_same_words() {
     let gone = "- Status: `retry.rs` is done";
     let edited = written().replace(&format!("{gone}\n"), "");
     assert_eq!(again(&edited).left_out, [gone]);
-    // Nor after another draft, and not even then.
+    // Nor after another draft without the item.
     let other = draft(&DRAFT.replace(gone, "- Status: released"));
     let later = keep(&other, Some(&edited), "2026-11-17").text;
     assert!(later.contains("- Status: released"), "{later}");
     let last = again(&later).text;
     assert!(!last.contains(gone) && !last.contains("released"), "{last}");
-    // What only the draft has dropped may come back.
+    // An item that only the draft dropped may come back.
     assert!(
         again(&keep(&other, Some(&written()), "2026-11-17").text)
             .text
@@ -270,7 +270,7 @@ fn everything_that_is_wrong_with_a_draft_is_said_by_line() {
     insta::assert_snapshot!(problems(all), @"
     line 1: text before the first section
     line 3: a second title
-    line 5: `## Notes` is none of the sections (Context, Tracking Points, Related Files/Artifacts)
+    line 5: `## Notes` is not one of the sections (Context, Tracking Points, Related Files/Artifacts)
     line 7: a point is `- Label: text`, this is `- no label`
     line 8: a point begins with `- Label: `
     line 10: each related file is a line `- path`
@@ -314,7 +314,7 @@ proptest! {
         }
     }
 
-    /// Whatever the page is: no line of a person's is lost, and a second run changes nothing.
+    /// For any page: no line of a person is lost, and a second run changes nothing.
     #[test]
     fn nothing_is_lost(text in page(), other in page()) {
         let text = keep(&draft(DRAFT), Some(&text), "2026-11-16").text;
@@ -332,7 +332,7 @@ proptest! {
     }
 }
 
-/// Pages that are nearly notes.
+/// Pages that are similar to notes.
 fn page() -> impl Strategy<Value = String> {
     let line = prop_oneof![
         Just("# A title"),
@@ -384,18 +384,18 @@ fn the_folder_refuses_what_is_not_safe_and_says_why() {
         seen += &format!("{}\n", note(id).escape_debug());
     }
     insta::assert_snapshot!(seen.replace(&"x".repeat(129), "xxx…"), @r"
-    `Archive` cannot be a scope: the name is one of the memory's own
-    `synthesis` cannot be a scope: the name is one of the memory's own
+    `Archive` cannot be a scope: this name is reserved
+    `synthesis` cannot be a scope: this name is reserved
     `../up` cannot be a scope: use letters, digits, `-` and `_`
     `` cannot be a scope: use letters, digits, `-` and `_`
     `.hidden` cannot be a scope: use letters, digits, `-` and `_`
-    `` is no session id: letters, digits, `-`, `_` and `.` only
-    `../../etc/passwd` is no session id: letters, digits, `-`, `_` and `.` only
-    `a/b` is no session id: letters, digits, `-`, `_` and `.` only
-    `.hidden` is no session id: letters, digits, `-`, `_` and `.` only
-    `a b` is no session id: letters, digits, `-`, `_` and `.` only
-    `a\nb` is no session id: letters, digits, `-`, `_` and `.` only
-    `xxx…` is no session id: letters, digits, `-`, `_` and `.` only
+    `` is not a session id: use letters, digits, `-`, `_` and `.`
+    `../../etc/passwd` is not a session id: use letters, digits, `-`, `_` and `.`
+    `a/b` is not a session id: use letters, digits, `-`, `_` and `.`
+    `.hidden` is not a session id: use letters, digits, `-`, `_` and `.`
+    `a b` is not a session id: use letters, digits, `-`, `_` and `.`
+    `a\nb` is not a session id: use letters, digits, `-`, `_` and `.`
+    `xxx…` is not a session id: use letters, digits, `-`, `_` and `.`
     ");
 
     let elsewhere = dir.path().join("elsewhere");
@@ -418,7 +418,7 @@ fn the_folder_refuses_what_is_not_safe_and_says_why() {
         ("archive", None),
         ("web", Some("web")),
     ] {
-        // Also to another place in the project.
+        // Also if the link leads to another place in the project.
         symlink(&root, root.join(FOLDER).join(name)).unwrap();
         assert!(
             at(scope).contains(&format!("_memory/{name} leads out")),
@@ -458,9 +458,9 @@ fn a_file_that_is_no_note_is_left_alone_and_named() {
         .map(|it| it.to_string().replace(&root, "…"))
         .collect();
     insta::assert_snapshot!(errors.join("\n"), @"
-    …/_memory/conversations/bytes.md is not UTF-8; mend or move it, it was left alone
+    …/_memory/conversations/bytes.md is not UTF-8; fix or move it, it was left alone
     …/_memory/conversations/conflict.md holds conflict markers of a merge; resolve them first, it was left alone
-    …/_memory/conversations/folder.md: this is no file
+    …/_memory/conversations/folder.md: this is not a regular file
     …/_memory/conversations/link.md leads out of the project; Foreword writes nothing there
     …/_memory/conversations/long.md is longer than 1 MB; it was left alone
     ");

@@ -42,7 +42,7 @@ fn turn(session: &str, at: i64) -> Vec<Event> {
     vec![prompt, more(session, at, 1)]
 }
 
-/// What comes later of the turn that began at a time.
+/// A later event of the turn that began at a time.
 fn more(session: &str, at: i64, after: i64) -> Event {
     Event {
         prompt_id: Some(format!("{session}{at}")),
@@ -66,7 +66,7 @@ fn tell(store: &mut Store, events: &[Event], observations: &[Observation], repla
     store.commit(&batch).unwrap();
 }
 
-/// A session of one turn, in which this was found.
+/// A session of one turn with this observation.
 fn session_finds(store: &mut Store, session: &str, at: i64, title: &str) -> Vec<Event> {
     let events = turn(session, at);
     tell(
@@ -89,7 +89,7 @@ fn session_decides(store: &mut Store, session: &str, at: i64, title: &str) -> Ve
     events
 }
 
-/// Number, session, what superseded it and how often it was told, of every observation.
+/// Number, session, superseding observation and count of every observation.
 fn state(store: &Store) -> Vec<(i64, String, Option<i64>, u32)> {
     (1..40)
         .filter_map(|id| {
@@ -136,7 +136,7 @@ fn told_twice_is_one_observation_with_a_count() {
         Replaces::Turns,
     );
     assert_eq!(state(&memory), [row(2, "a", None, 2)]);
-    // And by `redo`, twice.
+    // `redo` twice changes nothing.
     for _ in 0..2 {
         tell(
             &mut memory,
@@ -171,11 +171,11 @@ fn an_insight_that_its_teller_takes_back_goes_to_who_told_it_next() {
     session_finds(&mut memory, "b", 20, SEEN);
     tell(&mut memory, &[more("a", 10, 3)], &[], Replaces::Turns);
     assert_eq!(state(&memory), [row(2, "b", None, 1)]);
-    // Another provider words it anew, and finds it told.
+    // Another provider derives the same observation in other words.
     let reworded = found("x/0", SEEN, &first);
     tell(&mut memory, &first, &[reworded], Replaces::Events);
     assert_eq!(state(&memory), [row(2, "b", None, 2)]);
-    // Now the second takes it back too.
+    // Now the second provider no longer derives it either.
     tell(&mut memory, &[more("b", 20, 3)], &[], Replaces::Turns);
     assert_eq!(state(&memory), [row(2, "a", None, 1)]);
 }
@@ -373,7 +373,7 @@ fn what_is_said_again_keeps_its_number_and_projects_do_not_mix() {
 }
 
 #[test]
-fn what_was_told_again_stands_where_it_was_told_last() {
+fn a_repeated_observation_is_listed_under_its_latest_session() {
     let dir = tempfile::tempdir().unwrap();
     let mut memory = open(&dir);
     session_finds(&mut memory, "a", 10, SEEN);

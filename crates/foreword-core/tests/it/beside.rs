@@ -1,4 +1,4 @@
-//! What is known beside an observation: how its files are now, and what else is about the same.
+//! Freshness of an observation's files, and related observations.
 
 use std::path::Path;
 
@@ -10,7 +10,7 @@ use foreword_core::store::Store;
 
 use crate::store::{observation, open, prompt, store};
 
-/// Something learned in a session of its own.
+/// An observation in a session of its own.
 fn learn(memory: &mut Store, session: &str, root: &Path, observation: &Observation) {
     let event = Event {
         host_session_id: session.into(),
@@ -49,7 +49,7 @@ fn what_no_longer_fits_its_files_is_marked_and_moves_down() {
     std::fs::write(root.join("changed.rs"), "other").unwrap();
     let mut memory = open(&dir);
     for (session, path) in [("a", "same.rs"), ("b", "changed.rs"), ("c", "gone.rs")] {
-        // The later of two that fit as well comes first.
+        // Of two with the same points the later comes first.
         let one = about("kumquat", &[(path, FileRole::Modified)], &[]);
         learn(&mut memory, session, &root, &one);
     }
@@ -76,7 +76,7 @@ fn what_no_longer_fits_its_files_is_marked_and_moves_down() {
         row("b", Freshness::Changed, 90.0),
         row("c", Freshness::Gone, 75.0),
     ];
-    // Seen from elsewhere, it is the tree that the session was in.
+    // From outside the project, paths are below the session's working tree.
     let elsewhere = Place::default();
     assert_eq!(found(&elsewhere, Sort::Relevance), ranked);
     let by_date: Vec<_> = found(&elsewhere, Sort::Date)
@@ -86,7 +86,7 @@ fn what_no_longer_fits_its_files_is_marked_and_moves_down() {
     let rows = ["c", "b", "a"].map(|it| (it.to_owned(), 100.0));
     assert_eq!(by_date, rows);
 
-    // Seen from another tree of the project, it is that tree.
+    // From another working tree of the project, paths are below that one.
     let other = dir.path().join("other");
     std::fs::create_dir(&other).unwrap();
     let here = Place {

@@ -1,4 +1,4 @@
-//! What a session is told when it starts, by why it starts.
+//! The index at the start of a session, by the reason for the start.
 
 use foreword_core::model::{Derived, Event, EventKind, Payload, Summary};
 use foreword_core::recall::index::{IndexRequest, StartReason, index};
@@ -64,7 +64,7 @@ fn told(store: &Store, session: &str, source: &str) -> Option<String> {
     index(Some(store), &request).unwrap().map(|it| it.text)
 }
 
-/// The numbers of the things that are listed, in order.
+/// The numbers of the listed items, in order.
 fn things(text: &str) -> Vec<i64> {
     text.lines()
         .filter_map(|line| line.split("Do thing ").nth(1)?.parse().ok())

@@ -1,5 +1,5 @@
-//! What was said in other words is found, and what was meant as it stands comes first. The vectors
-//! here are made up: what a model makes of real words is tested with the worker.
+//! Search by meaning: items with other words are found, and items with a literal name come first.
+//! The vectors here are made up; the worker's tests use a real model.
 
 use foreword_core::model::{Event, EventKind, Millis, Observation};
 use foreword_core::search::vectors::{DIMENSIONS, Vector, Vectors};
@@ -15,7 +15,7 @@ use crate::store::{observation, open, outside, prompt, store};
 const MODEL: &str = "made-up";
 const NOW: Millis = 1_800_000_000_000;
 
-/// So near to `towards(1.0)`.
+/// A vector with this cosine to `towards(1.0)`.
 fn towards(cosine: f32) -> Vector {
     let mut vector = [0.0; DIMENSIONS];
     vector[0] = cosine;
@@ -33,7 +33,7 @@ fn told(title: &str) -> Observation {
     }
 }
 
-/// A memory of one turn with these observations, each as near as it says.
+/// A memory of one turn with these observations, each with its cosine to the query.
 fn memory(dir: &tempfile::TempDir, titles: &[(&str, f32)]) -> Store {
     let mut memory = open(dir);
     store(&mut memory, &[prompt(1, "p1", "unasked")], |_| {
@@ -273,7 +273,7 @@ fn pages_of_hits_follow_on_each_other() {
     assert_eq!(titles(&found_by(&memory, &dated)), ["a"]);
 }
 
-/// More came of the first turn, and alpha is told so.
+/// Stores the first turn again, with another text for alpha.
 fn tell_again(memory: &mut Store, at: Millis, title: &str) {
     let more = Event {
         prompt_id: Some("p1".into()),
@@ -306,7 +306,7 @@ fn a_text_that_changes_or_goes_takes_its_vectors_along() {
         let left = memory.unembedded(MODEL, 10).unwrap();
         left.into_iter().map(|it| it.id).collect::<Vec<_>>()
     };
-    // Who says the same again keeps its vectors.
+    // An item that is derived again with the same text keeps its vectors.
     assert_eq!(again(&mut memory, 2, "alpha"), [0; 0]);
     assert_eq!(again(&mut memory, 3, "alpha, said better"), [alpha]);
     memory.forget(&[beta], NOW).unwrap();
@@ -371,7 +371,7 @@ fn loaded_vectors_take_in_what_was_made_since() {
     let before = loaded.vectors.clone();
     memory.load_vectors(MODEL, &mut loaded).unwrap();
     assert_eq!((&loaded.vectors, loaded.percent), (&before, 100));
-    // Another vector in place of the last, as many as before.
+    // One vector is replaced; their number stays the same.
     let last: i64 = outside(&dir)
         .query_row(
             "delete from vectors where made = (select max(made) from vectors) returning item_id",
@@ -387,7 +387,7 @@ fn loaded_vectors_take_in_what_was_made_since() {
     let mut anew = LoadedVectors::default();
     memory.load_vectors(MODEL, &mut anew).unwrap();
     assert_eq!(loaded.vectors.of(last), anew.vectors.of(last));
-    // One that lacks its vectors yet counts.
+    // An item without vectors counts.
     store(&mut memory, &[prompt(9, "p9", "asked")], |_| Vec::new());
     memory.load_vectors(MODEL, &mut loaded).unwrap();
     assert_eq!(loaded.percent, 60);

@@ -1,4 +1,4 @@
-//! What models write: in parts, replaced on demand, and paid for in the ledger.
+//! Observations and summaries by models, the ledger, and claiming parts of a turn.
 
 use foreword_core::model::{
     Derived, Event, EventKind, FailureKind, Observation, ObservationType, Origin, Payload,
@@ -25,7 +25,7 @@ fn of_turn(at: i64, prompt: &str, kind: EventKind) -> Event {
     }
 }
 
-/// Stores what a model made of events: one observation of them all, and a summary if it completed something.
+/// Stores one observation of all these events by a model, and a summary if `completed` is not empty.
 fn by_model(store: &mut Store, events: &[Event], title: &str, completed: &str, replaces: Replaces) {
     let turn = store.turns(events).unwrap().pop().unwrap();
     let seed = format!("{}/0", events[0].id);
@@ -113,7 +113,7 @@ fn parts_of_a_turn_add_up_and_the_session_is_named_by_its_first_summary() {
     );
     let item = store.item(titles(&store)[0].0).unwrap().unwrap();
     assert_eq!(item.session_title.as_deref(), Some("Have it done"));
-    // Before a time, only what was there then.
+    // Before a time, only items that existed then.
     let before = store.digest("claude-code", "s", 3).unwrap();
     assert_eq!((before.observations.len(), before.completed), (1, None));
 }
@@ -146,7 +146,7 @@ fn what_is_derived_again_replaces_what_was_there_and_keeps_its_number() {
     let kept = store.whole_turns(&session, None).unwrap();
     assert_eq!((kept.turns, kept.events.len()), (2, 4));
 
-    // Cut in other places, it is another observation, and the old one goes.
+    // Split differently, it is another observation, and the old one is deleted.
     by_model(&mut store, &events[1..], "anew", "Anew", Replaces::Events);
     let seen: Vec<String> = titles(&store).into_iter().map(|(_, title)| title).collect();
     assert_eq!(seen, ["other", "anew"]);
@@ -234,7 +234,7 @@ fn a_streak_of_failures_outlives_the_worker_and_ends_with_an_answer() {
     assert_eq!(store.streak("openai").unwrap(), two);
     assert_eq!(store.streak("claude").unwrap(), Streak::default());
 
-    // One that a dead worker left open counts, but ends no pause.
+    // A call that a dead worker left open counts as a failure, but does not end a pause.
     let _ = store.ask(&entry(30, "a")).unwrap();
     store.close_abandoned_calls().unwrap();
     let streak = store.streak("openai").unwrap();
@@ -264,7 +264,7 @@ fn portion(events: u32) -> Portion {
     }
 }
 
-/// The times of what is claimed, and whether its turn is over.
+/// The times of the claimed events, and whether their turn is over.
 fn claim(queue: &mut Queue, now: i64, readiness: Readiness, events: u32) -> (Vec<i64>, bool) {
     let claim = queue
         .claim(now, readiness, |_| portion(events))
@@ -297,9 +297,9 @@ fn a_batch_for_a_model_ends_with_its_turn() {
         event("s", 7, EventKind::SessionEnd),
     ];
     let mut queue = queue_with(&dir, &events);
-    // Without a Stop, the next prompt says that the turn is over.
+    // Without a stop event, the next prompt ends the turn.
     assert_eq!(claim(&mut queue, 10, PATIENT, 10), (vec![1, 2, 3], true));
-    // A full batch says nothing of the kind, as long as more of the turn is there.
+    // A full batch does not end the turn while more of its events are waiting.
     assert_eq!(claim(&mut queue, 10, PATIENT, 2), (vec![4, 5], false));
     assert_eq!(claim(&mut queue, 10, PATIENT, 1), (vec![6], true));
 }

@@ -1,4 +1,4 @@
-//! What is put before an agent unasked: what a prompt is about, and nothing else.
+//! Reminders: only of observations that a prompt is about.
 
 use foreword_core::model::{
     Event, FileRole, Observation, ObservationType, Origin, Shown, TouchedFile,
@@ -35,7 +35,7 @@ fn lines<T: serde::de::DeserializeOwned>(file: &str) -> Vec<T> {
         .collect()
 }
 
-/// The memory of the labelled set, and its ids by their numbers here.
+/// The memory of the labelled set, and the item numbers by the ids of the set.
 fn memory(dir: &tempfile::TempDir) -> (Store, Vec<(i64, usize)>) {
     let remembered: Vec<Remembered> = lines("memory.jsonl");
     let observations: Vec<_> = remembered.iter().map(observation).collect();
@@ -80,8 +80,8 @@ fn observation(it: &Remembered) -> Observation {
     }
 }
 
-/// How many of the prompts that nothing is about are left alone, how many of the others
-/// bring what they are about, and how many lines there are too many.
+/// How many of the prompts without a match get no reminder, how many of the others get the right
+/// one, and how many wrong lines are shown.
 fn rates(file: &str) -> String {
     let dir = tempfile::tempdir().unwrap();
     let (memory, ids) = memory(&dir);
@@ -118,7 +118,7 @@ fn a_prompt_brings_what_it_is_about_and_nothing_else() {
     insta::assert_snapshot!(rates("held_out.jsonl"), @"50 of 50 left alone; 38 of 50 brought, 2 lines beside it");
 }
 
-/// Many observations like the one that is looked for, of a project and a session.
+/// Many observations similar to the expected one, of a project and a session.
 fn crowd(memory: &mut Store, project: &str, at: i64, title: &str, many: usize) {
     let session = &format!("session at {at}");
     let prompt = Event {

@@ -1,4 +1,4 @@
-//! Damage of every kind to real files, compared with the truth: a copy made before.
+//! Damages real files in many ways, recovers them, and compares with a copy from before.
 
 use std::collections::BTreeSet;
 use std::path::{Path, PathBuf};
@@ -19,7 +19,7 @@ const DAY: i64 = 24 * 3_600_000;
 struct Scene(tempfile::TempDir);
 
 impl Scene {
-    /// So many turns are in a backup, and so many came after it.
+    /// A memory with this many turns in a backup, and this many after it.
     fn new(before: i64, after: i64) -> Scene {
         let scene = Scene(tempfile::tempdir().unwrap());
         let mut memory = scene.open();
@@ -49,7 +49,7 @@ impl Scene {
         Store::open(&self.memory(), &self.backups()).unwrap()
     }
 
-    /// Puts these bytes in place of the memory, and recovers.
+    /// Replaces the memory's file by these bytes, and recovers it.
     fn recover(&self, damaged: &[u8]) -> Option<Recovered> {
         for suffix in ["", "-wal", "-shm"] {
             let _ = std::fs::remove_file(self.path(&format!("memory.db{suffix}")));
@@ -64,7 +64,7 @@ impl Scene {
         std::fs::read(self.path("truth.db")).unwrap()
     }
 
-    /// Rows of the truth that are not in the memory now.
+    /// Rows of the original that are not in the recovered memory.
     fn missing(&self) -> u64 {
         let now = rows(&self.memory());
         let missing = rows(&self.path("truth.db"));
@@ -95,7 +95,7 @@ fn connect(path: &Path) -> Connection {
     Connection::open(path).unwrap()
 }
 
-/// Every row of every table, as text. What follows from others is not counted twice.
+/// Every row of every table, as text, without tables that are derived from others.
 fn rows(path: &Path) -> BTreeSet<String> {
     let database = connect(path);
     let mut rows = BTreeSet::new();
@@ -115,7 +115,7 @@ fn rows(path: &Path) -> BTreeSet<String> {
         let columns = statement.column_count();
         let mut found = statement.query([]).unwrap();
         while let Some(row) = found.next().unwrap() {
-            // A number that had to be made anew has another UUID.
+            // A placeholder item has another UUID.
             let values = (0..columns).filter(|&it| (table, it) != ("items", 1));
             let values = values.map(|it| format!("{:?}", row.get_ref(it).unwrap()));
             rows.insert(format!("{table} {}", values.collect::<Vec<_>>().join(" ")));
@@ -136,13 +136,13 @@ fn a_memory_with_any_one_page_overwritten_loses_what_was_on_it_and_counts_that()
         let mut bytes = truth.clone();
         bytes[page * 4096..][..4096].fill(0xa5);
         let Some(recovered) = scene.recover(&bytes) else {
-            // A page that nothing is on.
+            // An unused page.
             assert_eq!(scene.missing(), 0, "page {page}");
             continue;
         };
         damaged += 1;
         if recovered.salvaged.tables > 0 {
-            // A part of the schema: nobody can say what was in the tables that it names.
+            // A page of the schema: the rows of its tables cannot be counted.
             continue;
         }
         let lost = recovered.salvaged.lost;
@@ -150,7 +150,7 @@ fn a_memory_with_any_one_page_overwritten_loses_what_was_on_it_and_counts_that()
         most_lost = most_lost.max(scene.missing());
     }
     assert!(damaged > pages / 2, "{damaged} of {pages}");
-    // The page that leads to all events, which are six a turn.
+    // The root page of the events, of which each turn has six.
     assert_eq!(most_lost, 180);
 }
 
@@ -163,7 +163,7 @@ fn a_backup_and_what_can_be_read_make_up_for_any_one_page_but_the_newest_rows() 
         bytes[page * 4096..][..4096].fill(0xa5);
         if let Some(recovered) = scene.recover(&bytes) {
             assert!(recovered.backup.is_some());
-            // Some rows are there as they were when the backup was made.
+            // Some rows have their state at the time of the backup.
             let salvaged = recovered.salvaged;
             let missing = scene.missing();
             assert!(salvaged.lost <= missing, "page {page}: {recovered:?}");
@@ -187,11 +187,11 @@ fn a_truncated_memory_keeps_what_the_rest_and_the_backup_hold() {
         let totals = scene.open().totals().unwrap();
         assert!((20..=30).contains(&totals.observations), "{totals:?}");
     }
-    // Not even a page is left.
+    // Less than one page is left.
     let recovered = scene.recover(&truth[..2000]).unwrap();
     assert_eq!(recovered.salvaged.rows, 0);
     assert_eq!(scene.open().totals().unwrap().observations, 20);
-    // Nor a byte: to SQLite that is a new database.
+    // An empty file: for SQLite that is a new database.
     scene.recover(b"").unwrap();
     assert_eq!(scene.open().totals().unwrap().observations, 20);
 }
@@ -258,7 +258,7 @@ fn a_damaged_memory_brings_nothing_back_that_was_forgotten_and_gives_no_number_t
     assert!(after > before);
     drop(memory);
 
-    // Also where nothing of the memory can be read, and the backup has it still.
+    // Also if nothing of the memory can be read and the backup still has the item.
     let recovered = scene.recover(&[0x5a; 8192]).unwrap();
     assert!(recovered.backup.is_some());
     let memory = scene.open();
@@ -325,7 +325,7 @@ fn the_last_of_each_day_and_of_each_week_is_kept() {
     let memory = Store::open(&dir.path().join("memory.db"), &backups).unwrap();
     // 1970-02-02 was a Monday.
     let monday = 32 * DAY;
-    let kept = BackupRetention {
+    let retention = BackupRetention {
         daily: 3,
         weekly: 2,
     };
@@ -333,7 +333,7 @@ fn the_last_of_each_day_and_of_each_week_is_kept() {
         memory
             .back_up(&backups, monday + hours * 3_600_000)
             .unwrap();
-        backup::rotate(&backups, kept, monday + hours * 3_600_000).unwrap();
+        backup::rotate(&backups, retention, monday + hours * 3_600_000).unwrap();
     }
     let names = |now| -> Vec<String> {
         let all = backup::all(&backups, now).unwrap();
@@ -348,7 +348,7 @@ fn the_last_of_each_day_and_of_each_week_is_kept() {
             "memory.1970-02-15T120000Z.db",
         ]
     );
-    // One from the future was made by a wrong clock.
+    // A backup with a time in the future was made with a wrong clock.
     assert_eq!(
         names(monday + 18 * DAY + DAY / 2)[0],
         "memory.1970-02-20T120000Z.db"

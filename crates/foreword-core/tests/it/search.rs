@@ -1,4 +1,4 @@
-//! What was stored is found again, by whatever somebody types.
+//! Search by words: every query works, and stored items are found again.
 
 use foreword_core::model::{Kind, Observation, ObservationType, Origin};
 use foreword_core::search::{Filter, Found, Looser, MatchKind, Query, Sort, search, timeline};
@@ -300,8 +300,8 @@ fn by_date_the_newest_comes_first_and_pages_do_not_overlap() {
     assert_eq!(relevant.len(), 3);
 }
 
-/// A row's length is looked up only if the row could be one of the best: where its words
-/// stand says how long it is at least.
+/// A row's length is looked up only if the row could be one of the best: the positions of its
+/// words show how long it is at least.
 #[test]
 fn a_shorter_row_comes_first_wherever_its_word_stands() {
     let dir = tempfile::tempdir().unwrap();

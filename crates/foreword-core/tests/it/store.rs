@@ -13,7 +13,7 @@ pub fn open(dir: &tempfile::TempDir) -> Store {
     Store::open(&dir.path().join("memory.db"), &dir.path().join("backups")).unwrap()
 }
 
-/// The same file, looked at from outside.
+/// Opens the same file with SQLite alone.
 pub fn outside(dir: &tempfile::TempDir) -> rusqlite::Connection {
     #[expect(clippy::disallowed_methods, reason = "tests look from outside")]
     rusqlite::Connection::open(dir.path().join("memory.db")).unwrap()
@@ -56,7 +56,7 @@ pub fn observation(seed: &str, title: &str) -> Observation {
     }
 }
 
-/// Stores these events; each turn gives the observations that `derive` says.
+/// Stores these events, with the observations that `derive` returns for each turn.
 pub fn store(
     store: &mut Store,
     events: &[Event],
@@ -317,7 +317,7 @@ fn a_session_is_its_new_turns_and_the_whole_ones_before() {
         shapes.collect()
     };
     assert_eq!(shape(&memory), [turn("p1", 2), turn("p2", 2)]);
-    // Half a turn would tell another story.
+    // A part of a turn would give other results.
     outside(&dir)
         .execute("delete from events where kind = 'prompt'", [])
         .unwrap();
