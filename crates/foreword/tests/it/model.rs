@@ -171,7 +171,7 @@ fn what_is_not_the_model_is_not_installed() {
     weights[50_000_000] ^= 1;
     std::fs::write(other.join(WEIGHTS), weights).unwrap();
     fails_with(
-        "model.safetensors is not the published one: its SHA-256 is another; try again, or from elsewhere with --from DIR",
+        "model.safetensors is not the published one: its SHA-256 differs; try again, or use files from elsewhere with --from DIR",
     );
     assert_nothing_there(&sandbox);
 }
@@ -472,7 +472,7 @@ fn a_hub_that_has_something_else_installs_nothing() {
     sandbox.set("FOREWORD_MODEL_HUB", hub.url.as_str());
     let printed = fails(&sandbox, &["model", "install"]);
     assert!(
-        printed.contains("/resolve/main/tokenizer.json: the answer was 404; "),
+        printed.contains("/resolve/main/tokenizer.json: the server answered with status 404; "),
         "{printed}"
     );
     let printed = fails(&sandbox, &["model", "install"]);
