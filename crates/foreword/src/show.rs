@@ -342,10 +342,10 @@ pub fn status(status: &Status) -> String {
     line("worker", worker);
     match &status.agent {
         Ok(agent) => {
-            let (name, reason) = (agent.choice.name.as_str(), agent.choice.reason);
+            let (name, reason) = (agent.choice.name.as_str(), &agent.choice.reason);
             line("provider", format!("{name} ({reason})"));
             if let Some(problem) = &agent.problem {
-                line("", format!("cannot be used: {}", one_line(problem)));
+                line("", format!("cannot be used: {}", one_line(&problem.reason)));
             }
             if let Some(pause) = &agent.pause {
                 line("paused", money::pause(pause));

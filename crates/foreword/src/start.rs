@@ -17,7 +17,6 @@ use foreword_core::model::Millis;
 use crate::config::Config;
 use crate::config::provider;
 use crate::home::{self, Home};
-use crate::host::claude_code::environment::{BACK_ENDS, LOGIN};
 use crate::platform::{self, Lock};
 
 /// The word that wakes a worker.
@@ -90,23 +89,17 @@ fn allowed(
     provider: provider::Name,
     mut environment: Vec<(OsString, OsString)>,
 ) -> Vec<(OsString, OsString)> {
-    let mut patterns = FOR_ALL.to_vec();
-    match provider {
-        provider::Name::Claude => {
-            patterns.extend(LOGIN);
-            for (switch, names) in BACK_ENDS {
-                let on = |value: &OsString| !value.is_empty() && value != "0";
-                if environment
-                    .iter()
-                    .any(|(it, value)| it == switch && on(value))
-                {
-                    patterns.extend(*names);
-                }
-            }
+    let row = provider.row();
+    let is_on = |switch: &str| {
+        environment
+            .iter()
+            .any(|(name, value)| name == switch && !value.is_empty() && value != "0")
+    };
+    let mut patterns = [FOR_ALL, row.inherits].concat();
+    for (switch, names) in row.inherits_if {
+        if is_on(switch) {
+            patterns.extend(*names);
         }
-        provider::Name::Anthropic => patterns.push("ANTHROPIC_API_KEY"),
-        provider::Name::OpenAi => patterns.push("OPENAI_API_KEY"),
-        provider::Name::Offline => {}
     }
     let wanted = |name: &str| {
         patterns

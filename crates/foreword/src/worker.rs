@@ -143,7 +143,7 @@ struct Worker<'a> {
     /// Sessions that were heard of and did not say goodbye, of which hooks may have missed something.
     open: BTreeSet<String>,
     /// What it came up with.
-    settings: provider::Settings,
+    settings: provider::ProviderFiles,
     /// Once there is a model, and nothing else to do.
     embedder: Option<Embedder>,
 }
@@ -213,7 +213,7 @@ impl<'a> Worker<'a> {
             backup_looked_at: 0,
             limits: HashMap::new(),
             open: BTreeSet::new(),
-            settings: provider::Settings::read(home),
+            settings: provider::ProviderFiles::read(home),
             embedder: None,
         })
     }
@@ -297,7 +297,7 @@ impl<'a> Worker<'a> {
             return None;
         }
         // A user who switches a model off means the next call, not the next worker.
-        if provider::Settings::read(self.home) != self.settings {
+        if provider::ProviderFiles::read(self.home) != self.settings {
             return Some(End::Outdated);
         }
         let replaced = platform::program().is_ok_and(|(_, replaced)| replaced);

@@ -6,16 +6,16 @@ use foreword_core::store::Store;
 use foreword_core::store::ledger::{Cost, StoodIn};
 
 use crate::agent::leash;
-use crate::config::provider::{self, Choice, Name};
+use crate::config::provider::{self, Choice, Name, Problem};
 use crate::config::{Budget, Config};
 use crate::home::Home;
-use crate::platform;
 
 pub struct AgentStatus {
     pub choice: Choice,
     pub budget: Budget,
-    /// Why it cannot be used at all.
-    pub problem: Option<String>,
+    /// Why the provider cannot be used. A key that is missing here may be there for the worker, so
+    /// it is no problem yet.
+    pub problem: Option<Problem>,
     pub pause: Option<Pause>,
     pub today: Cost,
     /// When offline stood in for it today, and why.
@@ -42,10 +42,11 @@ impl AgentStatus {
         now: Millis,
     ) -> rusqlite::Result<AgentStatus> {
         let choice = provider::choose(config, home);
+        let name = choice.name;
         let mut agent = AgentStatus {
             choice,
             budget: config.budget.clone(),
-            problem: problem(choice.name, config),
+            problem: (name.row().problem)(config, home),
             pause: None,
             today: Cost {
                 usd: Some(0.0),
@@ -55,7 +56,7 @@ impl AgentStatus {
             used_up: None,
         };
         if let Some(store) = store {
-            agent.pause = pause(store, choice.name, now)?;
+            agent.pause = pause(store, name, now)?;
             agent.today = store.cost(leash::day(now))?;
             agent.stand_ins = store.stand_ins(leash::day(now))?;
             agent.used_up = leash::used_up_today(store, &config.budget, now)?;
@@ -84,32 +85,4 @@ pub fn pause(store: &Store, provider: Name, now: Millis) -> rusqlite::Result<Opt
             reason: last.note,
         })
     }))
-}
-
-pub fn has_key() -> bool {
-    std::env::var_os("ANTHROPIC_API_KEY").is_some_and(|key| !key.is_empty())
-}
-
-/// What keeps a provider from being asked, as far as one can tell without asking. A key may
-/// well be where the worker is started, and not here.
-pub fn problem(provider: Name, config: &Config) -> Option<String> {
-    match provider {
-        Name::Claude => platform::find_program(&config.claude.command)
-            .is_none()
-            .then(|| format!("`{}` is not on the PATH", config.claude.command)),
-        Name::OpenAi => {
-            let settings = [
-                ("openai.base_url", &config.openai.base_url),
-                ("openai.model", &config.openai.model),
-            ];
-            let unset = settings.iter().filter(|(_, value)| value.trim().is_empty());
-            let unset: Vec<_> = unset.map(|(name, _)| *name).collect();
-            match unset.len() {
-                0 => None,
-                1 => Some(format!("{} is not set", unset[0])),
-                _ => Some(format!("{} are not set", unset.join(" and "))),
-            }
-        }
-        Name::Anthropic | Name::Offline => None,
-    }
 }

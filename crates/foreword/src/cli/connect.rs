@@ -3,9 +3,10 @@
 use std::path::{Path, PathBuf};
 
 use anyhow::Context as _;
+use clap::builder::PossibleValuesParser;
 
 use super::consent;
-use crate::config::provider::{self};
+use crate::config::provider;
 use crate::home::{self, Home};
 use crate::host::{self, CLIENTS, Client, Place, Scope};
 use crate::install::record::{self, Record};
@@ -19,7 +20,7 @@ pub struct InstallArgs {
     #[command(flatten)]
     which: Which,
     /// Who writes the memory: your claude CLI, a model over HTTP, or no model at all
-    #[arg(long, value_name = "NAME", value_parser = consent::NAMES)]
+    #[arg(long, value_name = "NAME", value_parser = PossibleValuesParser::new(provider::names()))]
     provider: Option<String>,
 }
 

@@ -14,8 +14,6 @@ use crate::home::Home;
 use crate::platform;
 use crate::show;
 
-pub const NAMES: [&str; 4] = ["claude", "anthropic", "openai", "offline"];
-
 /// Keeps what was chosen, by option or by answer, and tells who writes the memory.
 pub fn settle(home: &Home, wanted: Option<Name>) -> anyhow::Result<()> {
     let (config, _) = Config::tolerant(home);

@@ -5,51 +5,37 @@ use foreword_core::store::Store;
 use foreword_core::text;
 
 use super::{Trouble, World};
-use crate::agent::status::{AgentStatus, has_key};
+use crate::agent::status::AgentStatus;
 use crate::config::Config;
-use crate::config::provider::Name;
-use crate::host::CLIENTS;
+use crate::config::provider::{Cure, Name, Problem};
 use crate::service::sentence_model::{self, Files};
 use foreword_core::text::shell_word;
 
 pub fn provider_missing(world: &World) -> Option<Trouble> {
-    let (agent, config) = agent(world)?;
+    let (agent, _) = agent(world)?;
     let name = agent.choice.name;
-    // Here one only hears that a call failed for want of a key; the hooks may have another
-    // environment.
-    let no_key = name == Name::Anthropic
-        && !has_key()
-        && agent
-            .pause
-            .as_ref()
-            .is_some_and(|it| it.kind == FailureKind::Auth);
-    let problem = match agent.problem {
-        Some(problem) => problem,
-        None if no_key => {
-            "ANTHROPIC_API_KEY is not set, neither here nor for the worker".to_owned()
-        }
-        None => return None,
+    let retry = world.foreword("retry");
+    // The worker may have a key that this process has not: a missing one is a finding only if a
+    // call was refused.
+    let refused = agent
+        .pause
+        .as_ref()
+        .is_some_and(|pause| pause.kind == FailureKind::Auth);
+    let problem = match (agent.problem, name.missing_key()) {
+        (Some(problem), _) => problem,
+        (None, Some(key)) if refused => Problem {
+            reason: format!("{key} is not set, neither here nor for the worker"),
+            cure: Cure::Advice(format!(
+                "set {key} where the coding agent is started, and here"
+            )),
+        },
+        _ => return None,
     };
-    let evidence = format!("{} cannot be used: {problem}", name.as_str());
-    let custom = std::env::var_os("FOREWORD_CLAUDE_COMMAND").is_some();
-    let (file, retry) = (world.home.config(), world.foreword("retry"));
-    let file = file.display();
-    let advice = match name {
-        Name::Claude if config.claude.command == "claude" => {
-            return Trouble::cured_by(CLIENTS[0].get.to_owned(), evidence);
-        }
-        Name::Claude if custom => {
-            return Trouble::cured_by("unset FOREWORD_CLAUDE_COMMAND".to_owned(), evidence);
-        }
-        Name::Claude => format!("set command under [claude] in {file} to where the claude CLI is"),
-        Name::Anthropic => format!(
-            "set ANTHROPIC_API_KEY where the coding agent is started, and here; then run `{retry}`"
-        ),
-        Name::OpenAi | Name::Offline => {
-            format!("set base_url and model under [openai] in {file}, then run `{retry}`")
-        }
-    };
-    Trouble::advised(advice, evidence)
+    let evidence = format!("{} cannot be used: {}", name.as_str(), problem.reason);
+    match problem.cure {
+        Cure::Command(command) => Trouble::cured_by(command, evidence),
+        Cure::Advice(advice) => Trouble::advised(format!("{advice}; then run `{retry}`"), evidence),
+    }
 }
 
 /// The files that search by meaning needs.
@@ -85,16 +71,13 @@ pub fn provider_paused(world: &World) -> Option<Trouble> {
 
 /// What is to be done before the provider is asked again.
 fn first(provider: Name, kind: FailureKind) -> &'static str {
-    match (kind, provider) {
-        (FailureKind::Auth, Name::Claude) => "start `claude` and log in",
-        (FailureKind::Auth, _) => "see to it that the key is right",
-        (FailureKind::Billing, _) => "see to it that there is credit",
-        (FailureKind::RateLimit, _) => "wait until the limit is reset",
-        (FailureKind::Model, _) => "set a model that there is",
-        (FailureKind::Missing, _) => "see to it that it is there",
-        (FailureKind::Outage | FailureKind::Timeout | FailureKind::Broken, _) => {
-            "wait until it answers"
-        }
+    match kind {
+        FailureKind::Auth => provider.row().after_auth_failure,
+        FailureKind::Billing => "see to it that there is credit",
+        FailureKind::RateLimit => "wait until the limit is reset",
+        FailureKind::Model => "set a model that there is",
+        FailureKind::Missing => "see to it that it is there",
+        FailureKind::Outage | FailureKind::Timeout | FailureKind::Broken => "wait until it answers",
         _ => "try another model if it goes on so",
     }
 }
