@@ -1,5 +1,5 @@
-//! The memory agent as its user sees it: who writes the memory and why, whether it can be
-//! asked, and what it cost today. `status`, `cost` and `doctor` all tell the same.
+//! The state of the memory agent for `status`, `cost` and `doctor`: which provider is used and why,
+//! whether it can be used, and its cost today.
 
 use foreword_core::model::{FailureKind, Millis};
 use foreword_core::store::Store;
@@ -18,13 +18,13 @@ pub struct AgentStatus {
     pub problem: Option<Problem>,
     pub pause: Option<Pause>,
     pub today: Cost,
-    /// When offline stood in for it today, and why.
+    /// The batches of today that offline derived in the provider's place, with the reason.
     pub stand_ins: Vec<StoodIn>,
-    /// The limit that was reached today, in words.
+    /// Today's limit if it was reached: `$1.00` or `3000000 tokens`.
     pub used_up: Option<String>,
 }
 
-/// Nobody is asked for a while.
+/// A time in which the provider is not asked, after a failure.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Pause {
     pub since: Millis,
@@ -34,7 +34,7 @@ pub struct Pause {
 }
 
 impl AgentStatus {
-    /// No store: there is no memory yet.
+    /// `store` is none if there is no memory yet.
     pub fn look(
         home: &Home,
         config: &Config,
@@ -68,13 +68,13 @@ impl AgentStatus {
         self.choice.name != Name::Offline
     }
 
-    /// How many batches offline answered today in its stead.
+    /// The number of batches that offline derived today in the provider's place.
     pub fn stood_in(&self) -> u64 {
         self.stand_ins.iter().map(|it| it.batches).sum()
     }
 }
 
-/// The pause that a failure left, if it is not over.
+/// The pause that follows from the last failure, if it is not over.
 pub fn pause(store: &Store, provider: Name, now: Millis) -> rusqlite::Result<Option<Pause>> {
     let streak = store.streak(provider.as_str())?;
     Ok(streak.last.and_then(|last| {

@@ -3,7 +3,7 @@
 use foreword_core::model::{Kind, ObservationType, Origin};
 use foreword_core::search::{Filter, Sort};
 
-use super::scope::Scope;
+use super::filters::ScopeFlags;
 use crate::service::Reader;
 use crate::service::search::{Format, LIMIT, SearchRequest, named, search};
 use crate::show;
@@ -28,11 +28,11 @@ pub struct Args {
     /// The number of a prompt in its session
     #[arg(long, value_name = "NUMBER")]
     prompt: Option<u32>,
-    /// Whose word it rests on: user, agent, read or import
+    /// Where it comes from: user, agent, read or import
     #[arg(long, value_parser = named::<Origin>)]
     origin: Option<Origin>,
     #[command(flatten)]
-    scope: Scope,
+    scope: ScopeFlags,
     /// How many hits at most
     #[arg(long, default_value_t = LIMIT, value_parser = clap::value_parser!(u32).range(1..))]
     limit: u32,

@@ -1,4 +1,4 @@
-//! `foreword status`: one screen on what was captured, what is pending and what failed.
+//! `foreword status`: shows what was captured, what is pending and what failed.
 
 use serde_json::json;
 

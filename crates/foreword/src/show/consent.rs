@@ -1,4 +1,4 @@
-//! What `install` says about models: the question, and who writes the memory from now on.
+//! The texts of `install` about providers: the question, and which provider writes the memory.
 
 use std::fmt::Write as _;
 
@@ -35,7 +35,7 @@ pub fn provider_chosen(config: &Config, home: &Home, chosen: Option<Name>) -> St
     if let Some(chosen) = chosen.filter(|it| *it != choice.name) {
         let _ = writeln!(
             out,
-            "  {} was chosen, but the settings go over it: {}",
+            "  {} was chosen, but the settings override it: {}",
             chosen.as_str(),
             choice.reason
         );

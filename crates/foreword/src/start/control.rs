@@ -25,7 +25,7 @@ pub fn anything_waits(home: &Home) -> bool {
     spooled || queued
 }
 
-/// What came of ending the running worker.
+/// The result of ending the running worker.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Ended {
     Nobody,
@@ -42,7 +42,7 @@ pub fn end_running(home: &Home) -> anyhow::Result<Ended> {
         pid != 0,
         "a worker runs where this process cannot see it, such as in a container; end it there"
     );
-    // The kernel names the lock's holder, so this is no stale or reused number.
+    // The kernel reports the holder of the lock, so this process id is neither stale nor reused.
     platform::terminate(pid).with_context(|| format!("could not end process {pid}"))?;
     if let Some(pid) = wait_for_lock(home, |holder| holder != Some(pid))? {
         Ok(Ended::Replaced(pid))
@@ -53,8 +53,7 @@ pub fn end_running(home: &Home) -> anyhow::Result<Ended> {
     }
 }
 
-/// Does something that nobody else may write meanwhile: a running worker is ended first, and
-/// this process holds its lock.
+/// Does something while no worker runs: ends a running worker and holds its lock meanwhile.
 pub fn alone<T>(home: &Home, work: impl FnOnce() -> anyhow::Result<T>) -> anyhow::Result<T> {
     let lock = take_lock(home)?;
     let done = work();
@@ -65,7 +64,7 @@ pub fn alone<T>(home: &Home, work: impl FnOnce() -> anyhow::Result<T>) -> anyhow
     done
 }
 
-/// A hook may start another worker in the moment between.
+/// The attempts to get the lock: a hook may start another worker after the first was ended.
 const TRIES: u32 = 5;
 
 fn take_lock(home: &Home) -> anyhow::Result<Lock> {
@@ -78,7 +77,7 @@ fn take_lock(home: &Home) -> anyhow::Result<Lock> {
     bail!("workers are started again and again; try once more when no session runs")
 }
 
-/// Looks at the lock until its holder is as wanted.
+/// Polls the lock until its holder is as wanted.
 pub fn wait_for_lock(
     home: &Home,
     wanted: impl Fn(Option<u32>) -> bool,
@@ -90,7 +89,7 @@ pub fn wait_for_lock(
     Ok(holder.flatten())
 }
 
-/// Looks until there is an answer or patience ends; there is nothing to wait on.
+/// Polls until `look` returns a value or `PATIENCE` is over.
 pub fn wait_until<T>(
     mut look: impl FnMut() -> anyhow::Result<Option<T>>,
 ) -> anyhow::Result<Option<T>> {

@@ -59,7 +59,7 @@ fn batch() -> Vec<Event> {
 }
 
 /// The observation with these fields.
-fn found(fields: &[(&str, &str)]) -> Block {
+fn found(fields: &[(&str, &str)]) -> ReplyBlock {
     let tags = |(name, content): &(&str, &str)| format!("<{name}>{content}</{name}>\n");
     let fields: String = fields.iter().map(tags).collect();
     let read = reply::read(&format!("<observation>\n{fields}</observation>"));
@@ -334,5 +334,5 @@ fn a_summary_is_plain_text() {
             ..Summary::default()
         })
     );
-    assert_eq!(summary(&Block::default(), &events), None);
+    assert_eq!(summary(&ReplyBlock::default(), &events), None);
 }

@@ -84,9 +84,10 @@ fn shown(reply: &Reply) -> String {
     if reply.open_end {
         line("open end", "yes");
     }
-    match out.is_empty() {
-        true => "(no block)".to_owned(),
-        false => out,
+    if out.is_empty() {
+        "(no block)".to_owned()
+    } else {
+        out
     }
 }
 

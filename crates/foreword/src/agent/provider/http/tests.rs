@@ -4,7 +4,7 @@ use std::io::{Read as _, Write as _};
 
 use serde_json::json;
 
-use super::canned::{Canned, Server, block_on, says};
+use super::canned::{Canned, CannedServer, block_on, says};
 use super::*;
 
 const KEY: &str = "a-key-that-nobody-may-see";
@@ -30,7 +30,7 @@ fn ask(canned: Canned) -> Result<Value, (u32, Failure)> {
         Canned::Hangs => Duration::from_millis(200),
         _ => Duration::from_secs(20),
     };
-    let server = Server::start(vec![canned]);
+    let server = CannedServer::start(vec![canned]);
     let mut endpoint = Endpoint::new(SERVICE, &format!("{}/v1", server.url)).unwrap();
     let outcome = match block_on(endpoint.post(post(patience))) {
         Ok(answer) => answer.reply().cloned().map_err(|failure| (1, failure)),
@@ -48,7 +48,7 @@ fn failed(requests: u32, kind: FailureKind, text: &str) -> Result<Value, (u32, F
 
 #[test]
 fn a_question_goes_out_as_json_with_who_asks_and_the_answer_comes_back() {
-    let server = Server::start(vec![says(200, &[], r#"{"answer": 2, "error": null}"#)]);
+    let server = CannedServer::start(vec![says(200, &[], r#"{"answer": 2, "error": null}"#)]);
     let mut endpoint = Endpoint::new(SERVICE, &format!("{}/v1/x", server.url)).unwrap();
     let answer = block_on(endpoint.post(post(Duration::from_secs(20)))).unwrap();
     assert_eq!(answer.reply(), Ok(&json!({"answer": 2, "error": null})));
@@ -345,7 +345,7 @@ fn a_key_is_not_in_debug_output_either() {
 
 #[test]
 fn a_placeholder_for_a_key_takes_no_words_away() {
-    let server = Server::start(vec![says(401, &[], r#"{"error": "x marks"}"#)]);
+    let server = CannedServer::start(vec![says(401, &[], r#"{"error": "x marks"}"#)]);
     let mut endpoint = Endpoint::new(SERVICE, &server.url).unwrap();
     let post = Post {
         key: Some(Secret("x")),

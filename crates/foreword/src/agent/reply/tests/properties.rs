@@ -161,7 +161,7 @@ struct Observation {
 }
 
 fn observations(reply: &str) -> Vec<Observation> {
-    let observation = |it: &Block| Observation {
+    let observation = |it: &ReplyBlock| Observation {
         kind: it.short(&["type"]),
         title: it.short(&["title"]),
         subtitle: it.short(&["subtitle"]),
