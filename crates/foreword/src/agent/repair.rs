@@ -41,12 +41,12 @@ pub fn observation(found: &ReplyBlock, events: &[&Event], seed: String) -> Optio
     let subtitle = found.short(&["subtitle"]);
     let facts = facts(&found.list(&["facts"], "fact"));
     let narrative = found.verbatim(&["narrative", "text"]);
-    let said = [&subtitle, &narrative].into_iter().chain(&facts);
+    let other_texts = [&subtitle, &narrative].into_iter().chain(&facts);
     let cited = cited(&numbers(&found.verbatim(&["events"])), events);
     Some(Observation {
         seed,
         kind: kind(&found.short(&["type"])),
-        title: title(&found.short(&["title"]), said)?,
+        title: title(&found.short(&["title"]), other_texts)?,
         subtitle: cut::words(&one_line(without_marks(&subtitle)), SUBTITLE_WORDS),
         narrative: cut::words(&narrative, NARRATIVE_WORDS),
         facts,
@@ -76,9 +76,9 @@ pub fn summary(found: &ReplyBlock, events: &[&Event]) -> Option<Summary> {
     (summary != Summary::default()).then_some(summary)
 }
 
-fn kind(said: &str) -> ObservationType {
-    let said = said.to_lowercase();
-    let word: String = said.chars().filter(|it| it.is_alphanumeric()).collect();
+fn kind(field: &str) -> ObservationType {
+    let lower = field.to_lowercase();
+    let word: String = lower.chars().filter(|it| it.is_alphanumeric()).collect();
     match word.as_str() {
         "bug" | "fix" | "bugfixes" | "hotfix" => ObservationType::Bugfix,
         "feat" | "features" | "newfeature" | "enhancement" => ObservationType::Feature,
@@ -89,12 +89,12 @@ fn kind(said: &str) -> ObservationType {
 }
 
 /// The given title, or else the first sentence of the other texts.
-fn title<'a>(given: &str, said: impl Iterator<Item = &'a String>) -> Option<String> {
+fn title<'a>(given: &str, others: impl Iterator<Item = &'a String>) -> Option<String> {
     let given = one_line(without_marks(given));
     if given.chars().any(char::is_alphanumeric) {
         return Some(shorten(&given, TITLE_CHARACTERS).into_owned());
     }
-    let mut titles = said.map(|said| text::title(said));
+    let mut titles = others.map(|other| text::title(other));
     titles.find(|title| !title.is_empty())
 }
 

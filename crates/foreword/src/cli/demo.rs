@@ -57,7 +57,7 @@ fn perform() -> anyhow::Result<()> {
     std::fs::create_dir(stage.project.join("src"))?;
     say!("Two recorded sessions of a coding agent, sent to Foreword's real hooks.\n");
     for line in SESSION.lines() {
-        tell(
+        send(
             &stage,
             &serde_json::from_str(line).context("the recording is damaged")?,
         )?;
@@ -82,13 +82,13 @@ fn show(stage: &Stage, arguments: &[&str]) -> anyhow::Result<()> {
     Ok(())
 }
 
-fn tell(stage: &Stage, told: &RecordedEvent) -> anyhow::Result<()> {
-    if let Some(Write { path, content }) = &told.write {
+fn send(stage: &Stage, event: &RecordedEvent) -> anyhow::Result<()> {
+    if let Some(Write { path, content }) = &event.write {
         std::fs::write(stage.project.join(path), content)?;
     }
-    let (_, took) = stage.run_with(&[&told.hook], &told.input.to_string())?;
+    let (_, took) = stage.run_with(&[&event.hook], &event.input.to_string())?;
     let took = took.as_secs_f64() * 1000.0;
-    say!("  {took:5.1} ms  {:<8} {}", told.hook, told.says);
+    say!("  {took:5.1} ms  {:<8} {}", event.hook, event.says);
     Ok(())
 }
 
@@ -103,7 +103,7 @@ fn first_bugfix(stage: &Stage) -> anyhow::Result<String> {
 fn next_session(stage: &Stage) -> anyhow::Result<String> {
     let start = played::start("a-session-that-starts-now", &stage.project);
     let (answer, _) = stage.run_with(&["context"], &start.to_string())?;
-    played::added(&answer).context("the next session was told nothing")
+    played::added(&answer).context("the next session was shown nothing")
 }
 
 fn heading(text: &str) -> anyhow::Result<()> {

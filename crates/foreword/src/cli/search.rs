@@ -10,13 +10,13 @@ use crate::show;
 
 #[derive(clap::Args)]
 pub struct Args {
-    /// What to look for; without words, everything that the filters let through
+    /// Words to search for; without words, everything that passes the filters
     #[arg(required_unless_present_any = FILTERS)]
     words: Vec<String>,
     /// decision, bugfix, feature, refactor or discovery
     #[arg(long = "type", value_name = "TYPE", value_parser = named::<ObservationType>)]
     observation_type: Option<ObservationType>,
-    /// What it is about, as in "concepts" of `foreword show`
+    /// A concept, as in "concepts" of `foreword show`
     #[arg(long)]
     concept: Option<String>,
     /// A file by its path or the end of it, or a folder
@@ -33,10 +33,10 @@ pub struct Args {
     origin: Option<Origin>,
     #[command(flatten)]
     scope: ScopeFlags,
-    /// How many hits at most
+    /// The most hits to show
     #[arg(long, default_value_t = LIMIT, value_parser = clap::value_parser!(u32).range(1..))]
     limit: u32,
-    /// How many of the best to leave out
+    /// The number of best hits to leave out
     #[arg(long, default_value_t = 0)]
     offset: u32,
     /// relevance, or date: the newest first

@@ -16,7 +16,7 @@ pub enum Name {
     Offline,
 }
 
-/// What the program has to know about a provider.
+/// The facts about a provider that differ from others'.
 pub struct Row {
     pub name: Name,
     /// The name in the settings and for `install --provider`.

@@ -25,7 +25,7 @@ use crate::home::{self, Home};
 use crate::switch::{self, Switches};
 use crate::{offline, platform, service};
 
-/// What a note is made of.
+/// The source of a note.
 pub enum NoteSource {
     Draft(String),
     Transcript {
@@ -84,7 +84,7 @@ pub fn summarize(
 }
 
 impl NoteToWrite {
-    /// Whether the file says all of it already.
+    /// Whether the file already has this text.
     pub fn is_there(&self) -> bool {
         self.before.as_deref() == Some(self.kept.text.as_str())
     }

@@ -31,7 +31,7 @@ fn first_words(text: &str, max: usize) -> Option<&str> {
     let mut words = text.split_whitespace();
     let last = words.by_ref().take(max).last()?;
     words.next()?;
-    // Both are slices of the same text, so their addresses say where the word ends.
+    // Both are slices of the same text, so the word's end follows from their addresses.
     let end = last.as_ptr() as usize - text.as_ptr() as usize + last.len();
     text.get(..end)
 }

@@ -1,4 +1,4 @@
-//! The Messages API's shapes, sent and received.
+//! Requests and answers of the Messages API.
 
 use std::time::Duration;
 
@@ -47,7 +47,7 @@ fn message(content: Value, stop_reason: &str) -> Canned {
     says(200, &[], &message.to_string())
 }
 
-/// With the model, the usage and the cost that `message` has.
+/// A call with the model, the usage and the cost of `message`.
 fn paid(answer: Result<String, Failure>) -> Call {
     Call {
         requests: 1,

@@ -167,9 +167,9 @@ impl StreamReader {
         let answer = if outcome.is_error {
             Err(self.failure(&outcome, now))
         } else {
-            let told = outcome.result.unwrap_or_default();
+            let result = outcome.result.unwrap_or_default();
             let answer = if self.answer.is_empty() {
-                told
+                result
             } else {
                 std::mem::take(&mut self.answer)
             };

@@ -85,17 +85,17 @@ impl<'a> HttpAnswer<'a> {
             (Body::Text(_), FailureKind::Model) if status == 404 => FailureKind::Missing,
             (_, kind) => kind,
         };
-        let said = match self.headers.get(LOCATION).and_then(|to| to.to_str().ok()) {
+        let reason = match self.headers.get(LOCATION).and_then(|to| to.to_str().ok()) {
             Some(to) if (300..400).contains(&status) => format!("it is now at {to}"),
             _ => complaint.message,
         };
-        let said = match self.scene.quote(&said) {
-            said if said.is_empty() => "no reason given".to_owned(),
-            said => said,
+        let reason = match self.scene.quote(&reason) {
+            quote if quote.is_empty() => "no reason given".to_owned(),
+            quote => quote,
         };
         let address = &self.scene.address;
         let hint = self.hint(kind);
-        let text = format!("{address} answered {}: {said}{hint}", self.status);
+        let text = format!("{address} answered {}: {reason}{hint}", self.status);
         Failure {
             retry_at: again::retry_at(kind, &self.headers, self.scene.now),
             ..Failure::new(kind, text)
@@ -171,10 +171,11 @@ impl Complaint {
         named.or(code).unwrap_or(500)
     }
 
-    fn says(&self, phrases: &[&str]) -> bool {
-        let said = self.words.iter().chain([&self.message]);
-        let mut said = said.map(|words| words.to_lowercase());
-        said.any(|words| phrases.iter().any(|phrase| words.contains(phrase)))
+    /// Whether the error contains one of these phrases.
+    fn has(&self, phrases: &[&str]) -> bool {
+        let texts = self.words.iter().chain([&self.message]);
+        let mut lower = texts.map(|words| words.to_lowercase());
+        lower.any(|words| phrases.iter().any(|phrase| words.contains(phrase)))
     }
 }
 
@@ -206,16 +207,16 @@ const BAD_KEY: &[&str] = &[
 fn kind(status: u16, complaint: &Complaint) -> FailureKind {
     match status {
         402 => FailureKind::Billing,
-        400 | 403 if complaint.says(BILLING) => FailureKind::Billing,
-        429 if complaint.says(OUT_OF_CREDIT) => FailureKind::Billing,
+        400 | 403 if complaint.has(BILLING) => FailureKind::Billing,
+        429 if complaint.has(OUT_OF_CREDIT) => FailureKind::Billing,
         // One question exceeds the allowance of a minute, so waiting does not help.
-        429 if complaint.says(&["request too large"]) => FailureKind::TooLong,
+        429 if complaint.has(&["request too large"]) => FailureKind::TooLong,
         429 => FailureKind::RateLimit,
         413 => FailureKind::TooLong,
         // Older versions of llama.cpp answer 500.
-        400 | 422 | 500 if complaint.says(TOO_LONG) => FailureKind::TooLong,
-        400 if complaint.says(NO_MODEL) => FailureKind::Model,
-        400 if complaint.says(BAD_KEY) => FailureKind::Auth,
+        400 | 422 | 500 if complaint.has(TOO_LONG) => FailureKind::TooLong,
+        400 if complaint.has(NO_MODEL) => FailureKind::Model,
+        400 if complaint.has(BAD_KEY) => FailureKind::Auth,
         401 | 403 => FailureKind::Auth,
         404 => FailureKind::Model,
         // The address is wrong; the question is not at fault.

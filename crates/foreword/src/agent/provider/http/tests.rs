@@ -1,4 +1,4 @@
-//! What every POST has in common, whoever it goes to.
+//! Requests and failures that are the same for all providers over HTTP.
 
 use std::io::{Read as _, Write as _};
 
@@ -24,7 +24,7 @@ fn post(patience: Duration) -> Post<'static> {
     }
 }
 
-/// What comes of one canned answer; the server's address is written as `URL`.
+/// The outcome of one canned answer, with the server's address as `URL`.
 fn ask(canned: Canned) -> Result<Value, (u32, Failure)> {
     let patience = match canned {
         Canned::Hangs => Duration::from_millis(200),
@@ -115,7 +115,7 @@ fn no_answer_says_why() {
 
 #[test]
 fn an_address_where_nobody_listens_is_an_outage_that_cost_no_request() {
-    // No server is given this port, and none was asked for.
+    // No server listens on this port.
     let url = "http://127.0.0.1:1";
     let mut endpoint = Endpoint::new(SERVICE, url).unwrap();
     let unanswered = block_on(endpoint.post(post(Duration::from_secs(20)))).unwrap_err();
@@ -320,7 +320,7 @@ fn a_failure_tells_what_was_said_and_what_to_do() {
 fn a_key_that_a_server_echoes_is_never_shown() {
     let echo = format!("who is {KEY}?");
     let json = json!({"error": {"message": echo, "code": KEY}}).to_string();
-    // Where the text is cut, half a key would be as bad.
+    // A key at the place where the text is cut must not be shown in part.
     let cut = format!("{}{KEY}", "x".repeat(QUOTE_MAX - 10));
     let canned = [
         says(401, &[], &json),

@@ -1,4 +1,4 @@
-//! The shapes of chat completions, and the edges at which servers differ.
+//! Requests and answers of chat completions, and the differences between servers.
 
 use std::time::Duration;
 
@@ -45,7 +45,7 @@ fn completion(message: Value, finish_reason: &str) -> Canned {
     says(200, &[], &completion.to_string())
 }
 
-/// With the model and the usage that `completion` has.
+/// A call with the model and the usage of `completion`.
 fn counted(requests: u32, answer: Result<String, Failure>) -> Call {
     Call {
         requests,
