@@ -1,10 +1,10 @@
-//! Links the program without PIE on Linux with glibc, and tells it its commit.
+//! Links the program without PIE on Linux with glibc, and compiles in the commit it is built from.
 //!
-//! A hook lives for about a millisecond, and most of that is page faults: relocating a
-//! position-independent image touches hundreds of pages. A plain link took a quarter off a
-//! hook's life in a prototype. What it costs is address-space randomisation of the program's own image
-//! (libraries, heap and stack keep theirs); ARCHITECTURE.md says so. The static archive
-//! (`scripts/dist`) brings its own flags.
+//! A hook runs for about a millisecond, and most of that is page faults: relocating a
+//! position-independent image touches hundreds of pages. Linking without PIE took a quarter off a
+//! hook's time in a prototype. The price is address-space randomisation of the program's own image
+//! (libraries, heap and stack keep theirs), as ARCHITECTURE.md states. On other systems, and in the
+//! static archive (`scripts/dist`, which sets its own flags), the linker's default stays.
 
 use std::path::Path;
 use std::process::Command;
@@ -17,18 +17,18 @@ fn main() {
     if linux_gnu && !is_static {
         println!("cargo:rustc-link-arg-bins=-no-pie");
     }
-    tell_commit();
+    set_commit();
 }
 
-/// The commit that is built from; nothing without git, or in an unpacked archive, even if
-/// that lies in somebody's repository.
-fn tell_commit() {
+/// Sets `FOREWORD_COMMIT` for the compiler. Does nothing without git, or in an unpacked archive,
+/// even if that lies inside some other repository.
+fn set_commit() {
     let top = Path::new(env!("CARGO_MANIFEST_DIR")).join("../..");
     let same = |a: &Path, b: &Path| a.canonicalize().ok() == b.canonicalize().ok();
-    if !git(&["rev-parse", "--show-toplevel"]).is_some_and(|it| same(Path::new(&it), &top)) {
+    if !git(&["rev-parse", "--show-toplevel"]).is_some_and(|root| same(Path::new(&root), &top)) {
         return;
     }
-    // HEAD says which branch; its log grows with each commit on it.
+    // HEAD changes with the branch, its log with each commit.
     for file in ["HEAD", "logs/HEAD"] {
         if let Some(path) = git(&["rev-parse", "--git-path", file])
             && Path::new(&path).exists()

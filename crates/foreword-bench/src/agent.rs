@@ -1,10 +1,10 @@
-//! `foreword-bench agent`: what it costs to have a model remember a working day.
+//! `foreword-bench agent`: calls and tokens that a model needs to remember a working day.
 //!
-//! A recorded session (`recording`) is told to the real hooks; the real worker asks a
+//! A recorded session (`recording`) is replayed through the real hooks; the real worker asks a
 //! model that is a server in this process (`model`), which answers in the right form
-//! (`answer`) and counts. Once the worker follows the session turn by turn, as in
-//! life, and once it comes when everything has happened. These are counts, not times:
-//! from run to run and from machine to machine they differ by a word here and there,
+//! (`answer`) and counts. There are two runs: the worker processes the session turn by turn, as
+//! in daily use, or all at once after its end. These are counts, not times:
+//! from run to run and from machine to machine they differ by some tokens,
 //! since questions hold paths and hashes. Only the worker's memory is measured (`process`).
 
 mod answer;
@@ -20,13 +20,13 @@ use foreword_core::search::{Filter, Query, Sort, search};
 use foreword_core::store::{ItemBody, Store};
 use serde_json::{Value, json};
 
+use super::sandbox::BenchSandbox;
 use super::spawn::spawn;
 use super::system;
-use super::world::World;
 use super::{database, machine, process, report};
 use foreword::platform::{self, Lock};
 use foreword::start::control::wait_for_lock;
-use model::Model;
+use model::CountingModel;
 use recording::Recording;
 
 #[derive(clap::Args)]
@@ -34,7 +34,7 @@ pub struct Args {
     /// Print JSON
     #[arg(long)]
     json: bool,
-    /// A session that `scripts/record` wrote down
+    /// A session that `scripts/record` recorded
     #[arg(long, default_value = "testdata/sessions/long.jsonl")]
     session: PathBuf,
     /// Measure another build of Foreword than the one that runs
@@ -42,7 +42,7 @@ pub struct Args {
     program: Option<PathBuf>,
 }
 
-/// What both runs should come to: its name, where a run has it, from where to where, and in words.
+/// Goals for both runs: the name, the key in a run's report, the allowed range, and the range as text.
 const GOALS: [(&str, &str, RangeInclusive<f64>, &str); 7] = [
     ("calls", "calls", 1.0..=15.0, "≤ 15"),
     ("input / kept", "input_per_kept", 0.01..=1.5, "≤ 1.5"),
@@ -53,10 +53,11 @@ const GOALS: [(&str, &str, RangeInclusive<f64>, &str); 7] = [
     ("calls when idle", "calls_when_idle", 0.0..=0.0, "0"),
 ];
 
+/// When the worker processes the session.
 #[derive(Clone, Copy, PartialEq, Eq)]
-enum Worker {
-    FollowsTheTurns,
-    ComesAtTheEnd,
+enum WorkerTiming {
+    EachTurn,
+    AtTheEnd,
 }
 
 pub fn run(args: &Args) -> anyhow::Result<()> {
@@ -64,27 +65,27 @@ pub fn run(args: &Args) -> anyhow::Result<()> {
     platform::make_files_private();
     let program = machine::program(args.program.as_deref())?;
     let recording = Recording::read(&args.session)?;
-    let one = |worker| -> anyhow::Result<Value> {
-        let model = Model::start()?;
-        let mut world = World::new(&program.path)?;
-        world.environment = model.environment().into();
-        // It ends soon when idle, so that its end can be waited for.
-        world
+    let one_run = |timing| -> anyhow::Result<Value> {
+        let model = CountingModel::start()?;
+        let mut sandbox = BenchSandbox::new(&program.path)?;
+        sandbox.environment = model.environment().into();
+        // The worker ends after a second without work, so that the bench can wait for its end.
+        sandbox
             .environment
             .push(("FOREWORD_WORKER_IDLE_SECONDS", "1".to_owned()));
-        live_through(&world, &recording, &model, worker)
+        replay(&sandbox, &recording, &model, timing)
     };
     eprintln!("turn by turn …");
-    let turn_by_turn = one(Worker::FollowsTheTurns)?;
+    let turn_by_turn = one_run(WorkerTiming::EachTurn)?;
     eprintln!("all at once …");
-    let at_once = one(Worker::ComesAtTheEnd)?;
+    let at_once = one_run(WorkerTiming::AtTheEnd)?;
     let met = |run: &Value, key, goal: &RangeInclusive<f64>| {
         let number: Option<f64> = Value::as_f64(&run[key]);
         number.is_some_and(|it| goal.contains(&it))
     };
-    let goals = GOALS.iter().map(|(name, key, goal, words)| {
+    let goals = GOALS.iter().map(|(name, key, goal, text)| {
         let met = met(&turn_by_turn, *key, goal) && met(&at_once, *key, goal);
-        ((*name).to_owned(), json!({"goal": words, "met": met}))
+        ((*name).to_owned(), json!({"goal": text, "met": met}))
     });
     let report = json!({
         "program": program,
@@ -100,45 +101,46 @@ pub fn run(args: &Args) -> anyhow::Result<()> {
     Ok(())
 }
 
-/// One session, from its first event until the worker is gone.
-fn live_through(
-    world: &World,
+/// Replays one session, from its first event until the worker has ended.
+fn replay(
+    sandbox: &BenchSandbox,
     recording: &Recording,
-    model: &Model,
-    worker: Worker,
+    model: &CountingModel,
+    timing: WorkerTiming,
 ) -> anyhow::Result<Value> {
-    if worker == Worker::ComesAtTheEnd {
-        world.keep_workers_away()?;
+    if timing == WorkerTiming::AtTheEnd {
+        sandbox.keep_workers_away()?;
     }
-    let mut seen = Seen::default();
+    let mut peak = WorkerPeak::default();
     let mut events = 0;
-    for (hook, input) in recording.lines(world) {
+    for (hook, input) in recording.lines(sandbox) {
         ensure!(!system::interrupted(), "interrupted");
-        let told = spawn(world.command(&world.program, &[hook]), &input)?;
-        ensure!(told.success, "the hook {hook} failed");
+        let spawned = spawn(sandbox.command(&sandbox.program, &[hook]), &input)?;
+        ensure!(spawned.success, "the hook {hook} failed");
         events += 1;
-        if hook == "summary" && worker == Worker::FollowsTheTurns {
-            seen.work_off(world)?;
+        if hook == "summary" && timing == WorkerTiming::EachTurn {
+            peak.process_all(sandbox)?;
         }
     }
-    seen.work_off(world)?;
+    peak.process_all(sandbox)?;
 
     let counted = model.counted();
-    wait_for_its_end(world)?;
-    // Nothing to do: neither a worker that waits nor one that comes up has a question.
-    world.start_worker()?;
-    wait_for_its_end(world)?;
-    let left_over = process::left_over(world.home.dir(), Duration::from_secs(1));
+    wait_for_workers_end(sandbox)?;
+    // Without new events, neither an idle worker nor a starting one may ask the model.
+    sandbox.start_worker()?;
+    wait_for_workers_end(sandbox)?;
+    let left_over = process::left_over(sandbox.home.dir(), Duration::from_secs(1));
 
-    let store = Store::look(&world.home.memory())?.context("there is no memory of the session")?;
+    let store =
+        Store::look(&sandbox.home.memory())?.context("there is no memory of the session")?;
     let totals = store.totals()?;
-    let ledger: Value = serde_json::from_str(&world.run(&["cost", "--json"])?)?;
+    let ledger: Value = serde_json::from_str(&sandbox.run(&["cost", "--json"])?)?;
     let number = |name: &str| ledger[name].as_u64().unwrap_or_default();
     let [calls, input, output] = ["calls", "input_tokens", "output_tokens"].map(number);
     let part = |number: u64, of: u64| (number as f64 / of as f64 * 100.0).round() / 100.0;
     Ok(json!({
         "events": events,
-        "stored": database::processed(&database::look(&world.home.memory())?)?.processed,
+        "stored": database::processed(&database::look(&sandbox.home.memory())?)?.processed,
         "calls": counted.calls,
         "input_tokens": counted.input,
         "instruction_tokens": counted.instructions,
@@ -157,40 +159,40 @@ fn live_through(
         "ledger_differs_by": calls.abs_diff(counted.calls)
             + input.abs_diff(counted.input)
             + output.abs_diff(counted.output),
-        "worker_peak_kilobytes": seen.peak_kilobytes,
-        "worker_peak_mb": part(seen.peak_kilobytes * 1024, 1_000_000),
-        "processes_left_over": left_over.max(seen.children),
+        "worker_peak_kilobytes": peak.kilobytes,
+        "worker_peak_mb": part(peak.kilobytes * 1024, 1_000_000),
+        "processes_left_over": left_over.max(peak.children),
         "calls_when_idle": model.counted().calls - counted.calls,
     }))
 }
 
-/// The most that a worker had, after any of its batches.
+/// The most memory and child processes that a worker had after any of its batches.
 #[derive(Default)]
-struct Seen {
-    peak_kilobytes: u64,
+struct WorkerPeak {
+    kilobytes: u64,
     children: usize,
 }
 
-impl Seen {
-    /// Has the worker do all that waits, and looks at it before it ends.
-    fn work_off(&mut self, world: &World) -> anyhow::Result<()> {
-        world.drain()?;
-        if let Some(pid) = Lock::holder(&world.home.lock())? {
-            self.peak_kilobytes = self.peak_kilobytes.max(process::peak_kilobytes(pid));
+impl WorkerPeak {
+    /// Has the worker process all waiting events, and measures it before it ends.
+    fn process_all(&mut self, sandbox: &BenchSandbox) -> anyhow::Result<()> {
+        sandbox.drain()?;
+        if let Some(pid) = Lock::holder(&sandbox.home.lock())? {
+            self.kilobytes = self.kilobytes.max(process::peak_kilobytes(pid));
             self.children = self.children.max(process::children(pid));
         }
         Ok(())
     }
 }
 
-fn wait_for_its_end(world: &World) -> anyhow::Result<()> {
-    wait_for_lock(&world.home, |holder| holder.is_none())?;
-    let holder = Lock::holder(&world.home.lock())?;
+fn wait_for_workers_end(sandbox: &BenchSandbox) -> anyhow::Result<()> {
+    wait_for_lock(&sandbox.home, |holder| holder.is_none())?;
+    let holder = Lock::holder(&sandbox.home.lock())?;
     ensure!(holder.is_none(), "the idle worker does not end");
     Ok(())
 }
 
-/// How many observations are a model's.
+/// The number of observations that a model derived.
 fn by_a_model(store: &Store) -> anyhow::Result<usize> {
     let everything = Query {
         words: "",

@@ -1,9 +1,9 @@
-//! What a home takes over time, for `load` and `soak`: processes, the worker's memory and open
-//! files, bytes on disk, events that wait.
+//! Samples a home over time, for `load` and `soak`: processes, the worker's memory and open
+//! files, bytes on disk, waiting events.
 //!
-//! What does not leak is flat: the last quarter of the time takes no more than the first, but
-//! for a little that is allowed to each. The memory itself grows with what it is told, so that is
-//! looked at by event.
+//! A series is flat, and so shows no leak, if the median of its last quarter is at most that of its
+//! first quarter plus an allowance. memory.db grows with every event, so its bytes per event are
+//! looked at instead.
 
 use std::path::Path;
 use std::time::Instant;
@@ -12,19 +12,19 @@ use serde_json::{Value, json};
 
 use super::plot::{self, Series};
 use super::process;
+use super::sandbox::BenchSandbox;
 use super::statistics::percentile;
-use super::world::World;
 use foreword::platform::Lock;
 use foreword::service;
 
-/// Everything that is looked at, with how much more of it is still flat; none if growing is
-/// its nature.
+/// The sampled series, each with the growth that still counts as flat; none if it is expected to
+/// grow.
 pub struct Census {
     began: Instant,
     series: Vec<(Series, Option<f64>)>,
 }
 
-/// A quarter more than before is chance.
+/// Growth by up to a quarter counts as chance.
 const CHANCE: f64 = 1.25;
 
 impl Census {
@@ -34,7 +34,7 @@ impl Census {
             ("worker: MB of memory", Some(4.0)),
             ("worker: open files", Some(4.0)),
             ("events that wait", Some(500.0)),
-            // Its log keeps up to four of them.
+            // The write-ahead log alone may keep four MB.
             ("queue.db: MB", Some(8.0)),
             ("spool: MB", Some(1.0)),
             ("logs: MB", Some(1.0)),
@@ -53,14 +53,14 @@ impl Census {
         }
     }
 
-    /// Looks at a home that was told so many events.
-    pub fn take(&mut self, world: &World, told: u32) -> anyhow::Result<()> {
-        let home = &world.home;
+    /// Adds a sample of a home to which `sent` events were sent.
+    pub fn take(&mut self, sandbox: &BenchSandbox, sent: u32) -> anyhow::Result<()> {
+        let home = &sandbox.home;
         let seconds = self.began.elapsed().as_secs_f64();
         let worker = Lock::holder(&home.lock())?;
-        // Hooks are our children, and gone in a moment.
+        // Hooks are children of this process and end at once; they are not counted.
         let ours = Some(std::process::id());
-        let background = process::that_know(home.dir()).into_iter();
+        let background = process::started_for(home.dir()).into_iter();
         let background = background.filter_map(process::parent).map(Some);
         let background = background.filter(|parent| *parent != ours).count();
         let megabytes = |bytes: u64| Some(bytes as f64 / 1e6);
@@ -78,17 +78,17 @@ impl Census {
             megabytes(folder(&home.backups())),
             memory,
             memory
-                .filter(|_| told > 0)
-                .map(|it| it * 1000.0 / f64::from(told)),
+                .filter(|_| sent > 0)
+                .map(|it| it * 1000.0 / f64::from(sent)),
         ];
         for ((series, _), value) in self.series.iter_mut().zip(values) {
-            // While no worker lives it has no memory to speak of.
+            // Without a worker there is no value.
             series.points.extend(value.map(|value| (seconds, value)));
         }
         Ok(())
     }
 
-    /// What it came to, as two fields of a report.
+    /// The result as two fields of a report.
     pub fn json(&self) -> Value {
         let all = self.series.iter();
         let flat = all
@@ -129,17 +129,17 @@ fn is_flat(series: &Series, allowed: Option<f64>) -> Option<bool> {
     Some(last <= first * CHANCE + allowed?)
 }
 
-/// A database with what stands beside it.
+/// Bytes of a database, its write-ahead log and its shared memory.
 fn database(path: &Path) -> u64 {
-    let beside = |end: &str| {
+    let size_of = |end: &str| {
         let mut name = path.as_os_str().to_owned();
         name.push(end);
         std::fs::metadata(name).map_or(0, |it| it.len())
     };
-    beside("") + beside("-wal") + beside("-shm")
+    size_of("") + size_of("-wal") + size_of("-shm")
 }
 
-/// All files in a folder, however deep; some may go while we look.
+/// Bytes of all files below a folder. A file that is removed meanwhile counts as none.
 fn folder(path: &Path) -> u64 {
     let entries = std::fs::read_dir(path).into_iter().flatten().flatten();
     let sizes = entries.map(|entry| match entry.metadata() {
@@ -162,7 +162,7 @@ mod tests {
     }
 
     #[test]
-    fn what_grows_is_not_flat_and_what_only_moves_is() {
+    fn a_growing_series_is_not_flat_and_an_oscillating_one_is() {
         assert_eq!(is_flat(&series(|at| 10.0 + at), Some(4.0)), Some(false));
         assert_eq!(
             is_flat(&series(|at| 10.0 + at % 4.0), Some(4.0)),

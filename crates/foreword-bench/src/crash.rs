@@ -1,11 +1,11 @@
-//! `foreword-bench crash`: kills hooks and workers, and looks whether anything is lost,
-//! doubled or stuck.
+//! `foreword-bench crash`: kills hooks and workers, then checks that no event is lost,
+//! stored twice or stuck.
 //!
 //! In each round some hooks and a worker run at once and are killed at random moments; in a
-//! build with failure points also at a point, each in its turn. Then everything is
+//! build with failure points also at a named point, each in its turn. Then everything is
 //! processed and audited (`trial`). Only events of hooks that ended well count as accepted: a hook
 //! that was killed may have written its event or not, but never twice. A planted defect shows that
-//! the audit would notice. The seed is fixed unless one is given.
+//! the audit notices losses and duplicates. The seed is fixed unless one is given.
 
 use std::collections::BTreeMap;
 use std::path::PathBuf;
@@ -15,13 +15,13 @@ use anyhow::{Context as _, ensure};
 use foreword_core::fault::{self, POINTS};
 use serde_json::json;
 
-use super::agent::model::Model;
+use super::agent::model::CountingModel;
 use super::machine;
-use super::process::pass;
+use super::process::sleep;
 use super::random::Random;
 use super::report::{self, with};
 use super::system;
-use super::trial::{Audit, Process, Trial, was_killed};
+use super::trial::{Audit, ChildGuard, Trial, was_killed};
 use foreword::platform;
 
 #[derive(clap::Args)]
@@ -32,8 +32,8 @@ pub struct Args {
     /// Decides which processes are killed, and when
     #[arg(long, default_value_t = 1)]
     seed: u64,
-    /// Plant a defect, which must be found: nobody remembers which events were taken in, or
-    /// events leave the queue before what came of them is stored
+    /// Plant a defect, which must be found: the ids of processed events are not recorded, or
+    /// events leave the queue before their results are stored
     #[arg(long, value_parser = ["processed-events-off", "ack-before-commit"])]
     plant: Option<String>,
     /// Print JSON
@@ -41,7 +41,7 @@ pub struct Args {
     json: bool,
 }
 
-/// A new home now and then, so that the spool and the first start are met too.
+/// Rounds after which a new home begins, so that the spool and the first start are tested too.
 const ROUNDS_PER_HOME: u32 = 20;
 const HOOKS_AT_ONCE: u32 = 3;
 
@@ -59,7 +59,7 @@ pub fn run(args: &Args) -> anyhow::Result<()> {
     let mut crash = Crash {
         random: Random::new(seed),
         plant: args.plant.clone(),
-        model: Model::start()?,
+        model: CountingModel::start()?,
         trial: Trial::with_kills(&program, args.plant.as_deref())?,
         program,
         hook_takes: Duration::from_millis(20),
@@ -89,43 +89,48 @@ pub fn run(args: &Args) -> anyhow::Result<()> {
     if !fault::BUILT_IN {
         eprintln!("at random moments only: named points need a build with `--features faults`");
     }
-    ensure!(audit.is_clean(), "the memory cannot be relied on");
+    ensure!(
+        audit.is_clean(),
+        "the audit found lost, doubled, stuck or damaged events"
+    );
     Ok(())
 }
 
 struct Crash {
     random: Random,
     plant: Option<String>,
-    model: Model,
+    model: CountingModel,
     trial: Trial,
     program: PathBuf,
-    /// How long the last hook and the last worker took: random moments lie within.
+    /// How long the last hook took; hooks are killed within this time.
     hook_takes: Duration,
+    /// How long the last worker took; workers are killed within this time.
     worker_takes: Duration,
     kills: u32,
-    /// How often a process died at each.
+    /// How often a process died at each point.
     points: BTreeMap<&'static str, u32>,
-    /// Of all homes.
+    /// Findings of all homes.
     audit: Audit,
 }
 
-/// A process, and when it is killed if it lives so long.
+/// A process, the mark of its event if it is a hook, and the time after which it is killed.
 struct Victim {
-    process: Process,
+    process: ChildGuard,
     mark: Option<u32>,
     dies_after: Option<Duration>,
 }
 
-/// There is no second migration of a database that the bench could make.
+/// Whether the bench can reach a point. It cannot make a database of an older schema, so there
+/// is nothing to migrate after a backup.
 fn can_be_visited(point: &str) -> bool {
     point != "migration:after-backup"
 }
 
-/// Points that only a home without databases has.
+/// Whether only a home without databases passes a point.
 fn is_at_the_start(point: &str) -> bool {
     ["spool", "intake", "migration"]
         .iter()
-        .any(|road| point.starts_with(road))
+        .any(|area| point.starts_with(area))
 }
 
 impl Crash {
@@ -134,13 +139,13 @@ impl Crash {
         if stale || point.is_some_and(is_at_the_start) {
             self.close()?;
         }
-        self.trial.world.keep_workers_away()?;
+        self.trial.sandbox.keep_workers_away()?;
         if let Some(point) = point {
             self.visit(point)?;
         }
-        self.scuffle()?;
+        self.kill_at_random()?;
         self.drain()?;
-        // One that was only about to start when the others were killed is in the way later.
+        // A worker that was still starting when the others were killed would disturb the next round.
         self.kills += self.trial.kill_workers();
         if !self.trial.audit()?.is_clean() {
             self.close()?;
@@ -148,31 +153,31 @@ impl Crash {
         Ok(())
     }
 
-    /// Audits a home for the last time, and goes on in another.
+    /// Audits the home for the last time and makes a new one.
     fn close(&mut self) -> anyhow::Result<()> {
         self.trial.add_to(&mut self.audit)?;
         self.trial = Trial::with_kills(&self.program, self.plant.as_deref())?;
         Ok(())
     }
 
-    /// Has the process die at a point that passes it.
+    /// Starts the process that passes a point and has it die there.
     fn visit(&mut self, point: &'static str) -> anyhow::Result<()> {
-        let road = point.split(':').next().unwrap_or(point);
-        let mut victim = if matches!(road, "hook" | "spool") {
+        let area = point.split(':').next().unwrap_or(point);
+        let mut victim = if matches!(area, "hook" | "spool") {
             let mark = self.trial.next_mark();
-            self.trial.tell(mark, Some(point))?
+            self.trial.start_marked(mark, Some(point))?
         } else {
-            self.tell()?;
-            self.prepare(road)?;
-            let arguments: &[&str] = match road {
+            self.send()?;
+            self.prepare(area)?;
+            let arguments: &[&str] = match area {
                 "backup" => &["backup"],
                 _ => &["worker", "drain"],
             };
             let mut command = self.trial.command(arguments, Some(point));
-            if road == "provider" {
+            if area == "provider" {
                 command.envs(self.model.environment());
             }
-            Process::start(command)?
+            ChildGuard::start(command)?
         };
         if was_killed(victim.end()?) {
             self.kills += 1;
@@ -181,50 +186,50 @@ impl Crash {
         Ok(())
     }
 
-    /// Has what some points need.
-    fn prepare(&mut self, road: &str) -> anyhow::Result<()> {
-        if matches!(road, "backup" | "recover") {
+    /// Makes the state that some points need: a backup, damaged databases.
+    fn prepare(&mut self, area: &str) -> anyhow::Result<()> {
+        if matches!(area, "backup" | "recover") {
             self.drain()?;
         }
-        if road == "recover" {
-            self.trial.world.run(&["backup"])?;
-            self.trial.world.keep_workers_away()?;
-            self.tell()?;
+        if area == "recover" {
+            self.trial.sandbox.run(&["backup"])?;
+            self.trial.sandbox.keep_workers_away()?;
+            self.send()?;
             self.trial.damage()?;
         }
         Ok(())
     }
 
-    /// Three hooks and a worker at once; each may be killed.
-    fn scuffle(&mut self) -> anyhow::Result<()> {
-        // Mostly this worker is the only one; else hooks start another.
+    /// Runs three hooks and a worker at once; each may be killed.
+    fn kill_at_random(&mut self) -> anyhow::Result<()> {
+        // In three of four rounds this worker is the only one; else hooks may start another.
         if self.random.below(4) > 0 {
-            self.trial.world.keep_workers_away()?;
+            self.trial.sandbox.keep_workers_away()?;
         }
         let action = ["run", "drain"][self.random.below(2) as usize];
-        let roads = [
+        let areas = [
             "intake",
             "claim",
             "store",
             "queue",
             "migration:before-commit",
         ];
-        let (fault, dies_after) = self.fate(&roads, self.worker_takes);
+        let (fault, dies_after) = self.fate(&areas, self.worker_takes);
         let command = self.trial.command(&["worker", action], fault.as_deref());
         let mut victims = vec![Victim {
-            process: Process::start(command)?,
+            process: ChildGuard::start(command)?,
             mark: None,
             dies_after: dies_after.or(Some(self.worker_takes * 2)),
         }];
         for _ in 0..HOOKS_AT_ONCE {
-            // Now and then the host tells something again.
+            // One in five events was sent before: a host may send an event again.
             let mark = match self.random.below(5) {
                 0 => self.random.below(self.trial.marks),
                 _ => self.trial.next_mark(),
             };
             let (fault, dies_after) = self.fate(&["hook", "spool"], self.hook_takes);
             victims.push(Victim {
-                process: self.trial.tell(mark, fault.as_deref())?,
+                process: self.trial.start_marked(mark, fault.as_deref())?,
                 mark: Some(mark),
                 dies_after,
             });
@@ -246,17 +251,17 @@ impl Crash {
                 alive.push(victim);
             }
             victims = alive;
-            pass(Duration::from_micros(100));
+            sleep(Duration::from_micros(100));
         }
         self.kills += self.trial.kill_workers();
         Ok(())
     }
 
-    /// The point at which a process dies, or after which time; neither if it lives.
-    fn fate(&mut self, roads: &[&str], takes: Duration) -> (Option<String>, Option<Duration>) {
+    /// Draws the point or the time at which a process dies; neither if it is not killed.
+    fn fate(&mut self, areas: &[&str], takes: Duration) -> (Option<String>, Option<Duration>) {
         let points: Vec<_> = POINTS
             .iter()
-            .filter(|point| roads.iter().any(|road| point.starts_with(road)))
+            .filter(|point| areas.iter().any(|area| point.starts_with(area)))
             .collect();
         match self.random.below(3) {
             0 => (None, None),
@@ -269,8 +274,8 @@ impl Crash {
         }
     }
 
-    /// A hook that nobody kills.
-    fn tell(&mut self) -> anyhow::Result<()> {
+    /// Sends one event through a hook that is not killed.
+    fn send(&mut self) -> anyhow::Result<()> {
         let began = Instant::now();
         let (_, status) = self.trial.send(None)?;
         self.hook_takes = began.elapsed();

@@ -1,4 +1,4 @@
-//! Reads rows of memory.db and queue.db that only benches and crash tests ask for.
+//! Reads rows of memory.db and queue.db that only benches and crash tests need.
 //!
 //! Benches that kill processes give each event a mark, `mark-12-`, somewhere in its payload. An
 //! event that was processed twice shows in what was derived from it: the same prompt,
@@ -19,10 +19,10 @@ pub fn look(path: &Path) -> rusqlite::Result<Connection> {
     open(path, OpenFlags::SQLITE_OPEN_READ_ONLY)
 }
 
-/// Opens one of Foreword's databases, be it to change it behind the program's back.
+/// Opens one of Foreword's databases; with other flags also to change it.
 #[expect(
     clippy::disallowed_methods,
-    reason = "benches look at rows that the store has no function for"
+    reason = "benches read rows that the store has no function for"
 )]
 pub fn open(path: &Path, flags: OpenFlags) -> rusqlite::Result<Connection> {
     let connection = Connection::open_with_flags(path, flags)?;
@@ -30,7 +30,7 @@ pub fn open(path: &Path, flags: OpenFlags) -> rusqlite::Result<Connection> {
     Ok(connection)
 }
 
-/// The marks among the events of a database, be it the queue or the memory.
+/// The marks of the events in a database: the queue or the memory.
 pub fn marks(connection: &Connection) -> rusqlite::Result<Marks> {
     let mut marks = Marks::new();
     // A receipt quotes what was shown to an agent, and that may hold the mark of another event.
@@ -119,7 +119,7 @@ pub fn rank_as_fts5_does(
     rows.collect()
 }
 
-/// A prompt whose turn touched files that earlier sessions of the project knew.
+/// A prompt whose turn touched files that earlier sessions of the project had touched.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Return {
     pub prompt: String,
@@ -130,7 +130,7 @@ pub struct Return {
     pub sessions: Vec<String>,
 }
 
-/// The latest prompts that came back to files of an earlier session, the newest first.
+/// The latest prompts whose turns touched files of an earlier session, the newest first.
 pub fn returns(memory: &Connection, limit: u32) -> anyhow::Result<Vec<Return>> {
     let mut statement = memory.prepare(
         "select q.text, p.name as project, s.started_at,

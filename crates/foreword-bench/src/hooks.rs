@@ -1,4 +1,4 @@
-//! `foreword-bench hooks`: what a hook costs the session that waits for it.
+//! `foreword-bench hooks`: how long a session waits for a hook.
 //!
 //! A scenario is a hook, its input and the state that the worker is in. In each
 //! round `/bin/true` and the hook are spawned in turn, with the same input on
@@ -12,12 +12,12 @@ use anyhow::ensure;
 use foreword_core::capture::Hook;
 use serde_json::{Map, Value, json};
 
-use super::host::Host;
+use super::host::FakeHost;
 use super::machine::{self, Linkage};
+use super::sandbox::BenchSandbox;
 use super::spawn::{REFERENCE, Spawned, spawn};
 use super::statistics::{PERCENTILES, Rounds, by_percentile, percentile};
 use super::system;
-use super::world::World;
 use super::{burst, memories, report};
 use foreword::platform;
 use foreword::service;
@@ -44,41 +44,41 @@ pub struct Args {
     large: bool,
 }
 
-/// What the worker does while the hooks run.
+/// The worker's state while the hooks run.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-enum Worker {
+enum WorkerState {
     Idle,
     Draining,
-    /// There is none: the hook starts one.
+    /// No worker runs: the hook starts one.
     Gone,
 }
 
 struct Scenario {
     key: &'static str,
     hook: Hook,
-    worker: Worker,
-    /// So many are made before it, in the project whose index `context` makes.
+    worker: WorkerState,
+    /// Observations that are made before the scenario, in the project that the hooks run in.
     observations: u32,
-    /// Takes only one out of so many samples.
+    /// Divides the number of samples, for slow scenarios.
     slow: u32,
-    /// The most that the percentiles may be, as a multiple of `/bin/true`. For what happens
-    /// seldom, or is as large as it is, only the median.
+    /// Upper limits of the percentiles, as multiples of `/bin/true`. Rare and large events have a
+    /// limit for the median only.
     goal: &'static [f64],
-    input: fn(&mut Host) -> String,
-    /// What the hook's answer begins with.
+    input: fn(&mut FakeHost) -> String,
+    /// The beginning of the right answer; empty if the hook answers nothing.
     answer: &'static str,
 }
 
-/// So many events keep the worker busy for a round.
+/// Events queued for each sample, enough to keep the worker busy for a round.
 const BACKLOG_PER_SAMPLE: u32 = 20;
 
-/// So many observations take a minute to make, and a home of their own.
+/// From this many observations on, a scenario has a home of its own and runs only with `--large`.
 const LARGE: u32 = 100_000;
 
-/// What `context` answers, when it has something to say, begins so.
+/// The beginning of `context`'s answer when there are memories to show.
 const INDEX: &str = r#"{"hookSpecificOutput":{"additionalContext":"<foreword-memory"#;
 
-/// What `save` answers.
+/// The whole answer of `save`.
 pub const SAVED: &str = r#"{"continue":true,"suppressOutput":true}"#;
 
 pub fn run(args: &Args) -> anyhow::Result<()> {
@@ -87,23 +87,23 @@ pub fn run(args: &Args) -> anyhow::Result<()> {
     let program = machine::program(args.program.as_deref())?;
     let wanted = |key: &str| args.only.as_ref().is_none_or(|only| key.contains(only));
     let mut measured = Map::new();
-    let mut world = World::new(&program.path)?;
+    let mut sandbox = BenchSandbox::new(&program.path)?;
     for scenario in scenarios(program.linkage) {
         let large = scenario.observations >= LARGE;
         if wanted(scenario.key) && (args.large || !large) {
             eprintln!("measuring {} …", scenario.key);
             if large {
-                world = World::new(&program.path)?;
+                sandbox = BenchSandbox::new(&program.path)?;
             }
-            let figures = measure(&mut world, &scenario, args)?;
+            let figures = measure(&mut sandbox, &scenario, args)?;
             measured.insert(scenario.key.to_owned(), figures);
         }
     }
-    drop(world);
+    drop(sandbox);
     let mut lossless = true;
     if wanted("burst") {
         eprintln!("measuring burst …");
-        let burst = burst::run(&mut World::new(&program.path)?)?;
+        let burst = burst::run(&mut BenchSandbox::new(&program.path)?)?;
         lossless = burst["met"] == true;
         measured.insert("burst".to_owned(), burst);
     }
@@ -115,7 +115,10 @@ pub fn run(args: &Args) -> anyhow::Result<()> {
         "scenarios": measured,
     });
     report::print("hooks", report, args.json);
-    ensure!(lossless, "the burst lost, doubled or failed something");
+    ensure!(
+        lossless,
+        "in the burst an event was lost or stored twice, or a hook failed"
+    );
     Ok(())
 }
 
@@ -139,17 +142,17 @@ fn scenarios(linkage: Linkage) -> Vec<Scenario> {
         ..scenario(
             key,
             Hook::Context,
-            Worker::Idle,
+            WorkerState::Idle,
             1,
             goal,
-            Host::start,
+            FakeHost::start,
             INDEX,
         )
     };
-    // They look into the memory.
+    // Hooks that search the memory for a reminder.
     let reminding: &[f64] = &[8.0];
     use Hook::{Cleanup, FileContext, New, Save, Summary};
-    use Worker::{Draining, Gone, Idle};
+    use WorkerState::{Draining, Gone, Idle};
     #[rustfmt::skip]
     let scenarios = vec![
         scenario("save_5k_worker_idle", Save, Idle, 1, save, |host| host.bash(5_000), SAVED),
@@ -157,24 +160,24 @@ fn scenarios(linkage: Linkage) -> Vec<Scenario> {
         scenario("save_5k_no_worker", Save, Gone, 10, &[6.0], |host| host.bash(5_000), SAVED),
         scenario("save_200k", Save, Idle, 3, &[5.0], |host| host.bash(200_000), SAVED),
         scenario("save_5m", Save, Idle, 15, &[40.0], |host| host.bash(5_000_000), SAVED),
-        scenario("new", New, Idle, 1, reminding, Host::prompt, ""),
-        scenario("file_context", FileContext, Idle, 1, reminding, Host::read, ""),
-        scenario("summary", Summary, Idle, 1, save, Host::stop, ""),
-        scenario("cleanup", Cleanup, Idle, 1, save, Host::end, ""),
+        scenario("new", New, Idle, 1, reminding, FakeHost::prompt, ""),
+        scenario("file_context", FileContext, Idle, 1, reminding, FakeHost::read, ""),
+        scenario("summary", Summary, Idle, 1, save, FakeHost::stop, ""),
+        scenario("cleanup", Cleanup, Idle, 1, save, FakeHost::end, ""),
         context("context_10k", 10_000, &[8.0]),
         context("context_100k", LARGE, &[10.0]),
     ];
     scenarios
 }
 
-/// One of the two that are compared: its samples, round by round.
+/// Samples of one of the two programs that are compared, round by round.
 #[derive(Default)]
-struct Side {
+struct SpawnSamples {
     times: Rounds,
     minor_faults: Vec<u64>,
 }
 
-impl Side {
+impl SpawnSamples {
     fn add_round(&mut self, samples: &[Spawned]) {
         let times = samples.iter().map(|it| it.milliseconds);
         self.times.0.push(times.collect());
@@ -189,26 +192,31 @@ impl Side {
     }
 }
 
-fn measure(world: &mut World, scenario: &Scenario, args: &Args) -> anyhow::Result<Value> {
+fn measure(sandbox: &mut BenchSandbox, scenario: &Scenario, args: &Args) -> anyhow::Result<Value> {
     if scenario.observations > 0 {
-        world.end_worker()?;
-        let project = world.project_key();
-        memories::fill(&world.home, &project, scenario.observations, memories::WORK)?;
+        sandbox.end_worker()?;
+        let project = sandbox.project_key();
+        memories::fill(
+            &sandbox.home,
+            &project,
+            scenario.observations,
+            memories::WORK,
+        )?;
     }
     let samples = (args.samples / scenario.slow).max(1);
-    let (mut reference, mut hook) = (Side::default(), Side::default());
+    let (mut reference, mut hook) = (SpawnSamples::default(), SpawnSamples::default());
     let mut note = None;
     for _ in 0..args.rounds {
-        prepare(world, scenario.worker, samples)?;
-        let (references, hooks) = one_round(world, scenario, samples)?;
+        prepare(sandbox, scenario.worker, samples)?;
+        let (references, hooks) = one_round(sandbox, scenario, samples)?;
         reference.add_round(&references);
         hook.add_round(&hooks);
-        // The backlog came before this round's events: if less is left than
-        // they are, the worker had nothing else to do at some time.
-        if scenario.worker == Worker::Draining
-            && service::waiting(&world.home) <= u64::from(samples)
+        // The backlog was queued before this round's events. If fewer events are left than this
+        // round sent, the worker finished the backlog and was idle for a while.
+        if scenario.worker == WorkerState::Draining
+            && service::waiting(&sandbox.home) <= u64::from(samples)
         {
-            note = Some("the worker was done before the round was");
+            note = Some("the worker finished its backlog before the round ended");
         }
     }
     let ratio = |percent| hook.times.ratio(percent, &reference.times, percent);
@@ -225,14 +233,14 @@ fn measure(world: &mut World, scenario: &Scenario, args: &Args) -> anyhow::Resul
         "hook_ms": hook.times.percentiles(),
         "reference_ms": reference.times.percentiles(),
         "ratio": by_percentile(ratio),
-        // What is left when only the hook is slow.
+        // Ratio to the reference's median: unlike `ratio`, a slow reference cannot hide a slow hook.
         "ratio_to_reference_p50": by_percentile(|it| hook.times.ratio(it, &reference.times, 50)),
         "minor_faults": percentile(&hook.minor_faults, 50),
         "minor_faults_least": hook.minor_faults.iter().min(),
         "reference_minor_faults": percentile(&reference.minor_faults, 50),
         "goal": by_percentile(goal),
         "met": PERCENTILES.iter().all(met),
-        // What a reader must know to trust the numbers.
+        // A reason to doubt the numbers, if there is one.
         "note": note,
         "raw": rounds
             .map(|it| json!({"reference_us": reference.raw(it), "hook_us": hook.raw(it)}))
@@ -240,49 +248,49 @@ fn measure(world: &mut World, scenario: &Scenario, args: &Args) -> anyhow::Resul
     }))
 }
 
-fn prepare(world: &mut World, worker: Worker, samples: u32) -> anyhow::Result<()> {
-    world.drain()?;
+fn prepare(sandbox: &mut BenchSandbox, worker: WorkerState, samples: u32) -> anyhow::Result<()> {
+    sandbox.drain()?;
     match worker {
-        Worker::Idle => Ok(()),
-        Worker::Draining => world.pile_up(samples * BACKLOG_PER_SAMPLE),
-        Worker::Gone => world.end_worker(),
+        WorkerState::Idle => Ok(()),
+        WorkerState::Draining => sandbox.pile_up(samples * BACKLOG_PER_SAMPLE),
+        WorkerState::Gone => sandbox.end_worker(),
     }
 }
 
 fn one_round(
-    world: &mut World,
+    sandbox: &mut BenchSandbox,
     scenario: &Scenario,
     samples: u32,
 ) -> anyhow::Result<(Vec<Spawned>, Vec<Spawned>)> {
     let (mut references, mut hooks) = (Vec::new(), Vec::new());
     for number in 0..samples {
         ensure!(!system::interrupted(), "interrupted");
-        let input = (scenario.input)(&mut world.host);
+        let input = (scenario.input)(&mut sandbox.host);
         let arguments = &[scenario.hook.name()];
-        let reference = || spawn(world.command(REFERENCE.as_ref(), arguments), &input);
-        // Whatever the last hook left running (a worker that looks at the queue)
-        // must not always fall on the same side.
+        let reference = || spawn(sandbox.command(REFERENCE.as_ref(), arguments), &input);
+        // Work that the last hook caused (a worker reading the queue) must not always
+        // slow down the same side, so the two take turns at going first.
         let first = number % 2 == 0;
         references.extend(first.then(reference).transpose()?);
-        hooks.push(hook(world, scenario, &input)?);
+        hooks.push(hook(sandbox, scenario, &input)?);
         references.extend((!first).then(reference).transpose()?);
     }
     Ok((references, hooks))
 }
 
-fn hook(world: &World, scenario: &Scenario, input: &str) -> anyhow::Result<Spawned> {
-    let command = world.command(&world.program, &[scenario.hook.name()]);
+fn hook(sandbox: &BenchSandbox, scenario: &Scenario, input: &str) -> anyhow::Result<Spawned> {
+    let command = sandbox.command(&sandbox.program, &[scenario.hook.name()]);
     let spawned = spawn(command, input)?;
     let answer = &spawned.answer;
     let right =
         answer.starts_with(scenario.answer) && answer.is_empty() == scenario.answer.is_empty();
     ensure!(
         spawned.success && right,
-        "{}: a hook answered wrongly: “{answer}”",
+        "{}: a hook gave a wrong answer: “{answer}”",
         scenario.key
     );
-    if scenario.worker == Worker::Gone {
-        world.end_started_worker()?;
+    if scenario.worker == WorkerState::Gone {
+        sandbox.end_started_worker()?;
     }
     Ok(spawned)
 }

@@ -1,4 +1,4 @@
-//! What a host would send: made-up sessions whose inputs are all different.
+//! A fake host: makes hook inputs of made-up sessions, all of them different.
 
 use std::path::{Path, PathBuf};
 
@@ -6,22 +6,23 @@ use serde_json::{Value, json};
 
 use super::report::with;
 
-pub struct Host {
+/// Makes the inputs that a host sends to hooks.
+pub struct FakeHost {
     pub project: PathBuf,
     events: u64,
 }
 
-/// A long session; the worker reads a turn as a whole.
+/// Events after which a new session begins; all tool uses of a session are one turn.
 const EVENTS_PER_SESSION: u64 = 200;
-/// What a tool use is beside its output, in bytes.
+/// Bytes of a tool use without its output.
 const AROUND: usize = 580;
 
-impl Host {
-    pub fn new(project: PathBuf) -> Host {
-        Host { project, events: 0 }
+impl FakeHost {
+    pub fn new(project: PathBuf) -> FakeHost {
+        FakeHost { project, events: 0 }
     }
 
-    /// A command of the agent's; the whole input has about `size` bytes.
+    /// A shell command that the agent ran; the whole input has about `size` bytes.
     pub fn bash(&mut self, size: usize) -> String {
         let own = json!({
             "permission_mode": "default",
@@ -84,7 +85,7 @@ impl Host {
     }
 }
 
-/// What every hook is told, and what this one is told besides.
+/// The fields that every hook gets, and this one's own.
 pub fn input(project: &Path, session: &str, turn: &str, event: &str, own: Value) -> String {
     let input = json!({
         "session_id": session,
@@ -96,8 +97,8 @@ pub fn input(project: &Path, session: &str, turn: &str, event: &str, own: Value)
     with(input, own).to_string()
 }
 
-/// Output as tools print it, which fills `size` bytes of JSON: code, test results,
-/// words that sound like secrets, and now and then one that is.
+/// Output of a tool that fills `size` bytes of JSON: a line with a secret, then code and test
+/// results with words that sound like secrets.
 pub fn code(size: usize) -> String {
     const LINES: &[&str] = &[
         "running 14 tests",

@@ -1,8 +1,8 @@
-//! What search by meaning costs: through a worker that has the model and the vectors, asked by one
-//! who stays, and by a command that starts, asks and is gone.
+//! Times of search by meaning, through a worker that has the model and the vectors: from a process
+//! that keeps the memory open, and from a command that starts, searches and ends (`cold_ms`).
 //!
-//! The vectors are made up: to embed a hundred thousand texts takes half an hour, and a search takes
-//! as long whatever they say. The questions are embedded by the real model.
+//! The vectors are random: embedding a hundred thousand texts takes half an hour, and the time of a
+//! search does not depend on their values. The queries are embedded by the real model.
 
 use std::process::{Command, Stdio};
 use std::time::{Duration, Instant};
@@ -14,7 +14,7 @@ use foreword_core::search::vectors::DIMENSIONS;
 use foreword_core::store::Store;
 use serde_json::{Value, json};
 
-use super::process::pass;
+use super::process::sleep;
 use super::random::Random;
 use super::statistics::{median, milliseconds, percentile};
 use super::vectors::near;
@@ -26,7 +26,7 @@ use foreword::service::home_to_look_at;
 use foreword::service::sentence_model;
 use foreword::start::control::end_running;
 
-/// None without the model.
+/// Measures all queries; none if the sentence model is not installed.
 pub fn measure(
     home: &Home,
     queries: &[String],
@@ -70,7 +70,7 @@ fn with_worker(
     while !ask("are you there")?.1 {
         let waited = started.elapsed() < Duration::from_secs(60);
         ensure!(waited, "the worker does not answer in time on this machine");
-        pass(Duration::from_millis(50));
+        sleep(Duration::from_millis(50));
     }
     let (mut times, mut cold, mut by_words) = (Vec::new(), Vec::new(), 0);
     for words in queries {
@@ -95,13 +95,13 @@ fn with_worker(
         "load_ms": load(&store)?,
         "cold_ms": {"p50": percentile(&cold, 50), "p95": percentile(&cold, 95)},
         "by_words_only": by_words,
-        "mcp_peak_bytes": server::most_memory(home, queries)?,
+        "mcp_peak_bytes": server::peak_memory(home, queries)?,
         "worker_peak_bytes": process::peak_kilobytes(worker) * 1024,
         "raw_ms": {"ours": times, "cold": cold},
     }))
 }
 
-/// How long the worker takes to read all vectors.
+/// Milliseconds to read all vectors, as the worker does at its start.
 fn load(store: &Store) -> anyhow::Result<f64> {
     let mut times = Vec::new();
     for _ in 0..9 {
@@ -112,14 +112,14 @@ fn load(store: &Store) -> anyhow::Result<f64> {
     Ok(median(&times))
 }
 
-/// Gives every record a vector in no direction.
+/// Gives every chunk a random vector.
 fn make_up(store: &mut Store) -> anyhow::Result<()> {
     let mut random = Random::new(1);
     loop {
         let items = store.unembedded(sentence_model::NAME, 4096)?;
         let made = items.into_iter().map(|it| {
             let vectors = it
-                .records
+                .chunks
                 .iter()
                 .map(|_| near(&mut random, &[0.0; DIMENSIONS], 1.0))
                 .collect();

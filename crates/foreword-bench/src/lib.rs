@@ -1,19 +1,20 @@
 //! The library of `foreword-bench`: measures Foreword on this machine.
 //!
-//! Everything happens in a throw-away home (`world`) with made-up input (`host`) and made-up
+//! Everything happens in a throw-away home (`sandbox`) with made-up input (`host`) and made-up
 //! memories (`memories`, in made-up words: `speech`); only `mine` reads the user's own memory. Times are
 //! given as multiples of spawning `/bin/true` in the same run (`spawn`), so that they mean
 //! something on another machine. A bench gathers data, and `report` prints it. The program that is
 //! measured is the `foreword` beside this one (`machine`).
 //!
-//! `agent` counts what the memory agent costs, with a model that is a server here. `search` measures
-//! the speed of search (a picture: `plot`; the MCP server's memory: `server`; by meaning: `hybrid`), `vectors` that
-//! of search by meaning, `retrieval` what is found, `size` the disk space of a year.
+//! `agent` counts the calls and tokens of the memory agent; its model is a server in this process.
+//! `search` measures the speed of search (`plot` draws it, `server` measures the MCP server's memory,
+//! `hybrid` search by meaning), `vectors` the vector index alone, `retrieval` and `mine` the quality
+//! of the results, `size` the disk space of a year.
 //!
-//! Three more look at what holds when things go wrong: `crash` kills processes, `load` sends more
-//! events than anybody would, `soak` does everything for a while. They and the crash tests share
-//! `trial`, the one harness for killing and auditing, and `census`. Rows that the store has no
-//! function for are read by `database`.
+//! Three more test reliability: `crash` kills processes, `load` sends many events a second, `soak`
+//! combines sessions, kills and outages. They and the crash tests share `trial`, which starts, kills
+//! and audits; `load` and `soak` also use `census`, which samples processes, memory and files.
+//! `database` reads rows that the store has no function for.
 
 pub mod agent;
 mod burst;
@@ -32,6 +33,7 @@ mod process;
 mod random;
 mod report;
 mod retrieval;
+pub mod sandbox;
 mod search;
 mod server;
 mod size;
@@ -42,7 +44,6 @@ mod statistics;
 mod system;
 pub mod trial;
 mod vectors;
-pub mod world;
 
 use clap::Subcommand;
 
@@ -51,44 +52,44 @@ use clap::Subcommand;
 #[command(name = "foreword-bench", version, max_term_width = 100)]
 pub struct Args {
     #[command(subcommand)]
-    what: What,
+    bench: Bench,
 }
 
 #[derive(Subcommand)]
-enum What {
-    /// The hooks: their time from spawn to exit, and 32 of them at once
+enum Bench {
+    /// Hooks: their time from spawn to exit, and 32 of them at once
     Hooks(hooks::Args),
-    /// The memory agent: what a recorded session costs with a model that counts
+    /// The memory agent: calls and tokens for a recorded session
     Agent(agent::Args),
-    /// Search: its time on made-up memories, beside FTS5's own ranking
+    /// Search: its time on made-up memories, compared with FTS5's own ranking
     Search(search::Args),
-    /// Search: whether it finds what answers a question, on a benchmark's data
+    /// Search: whether it finds the sessions that answer a benchmark's questions
     Retrieval(retrieval::Args),
     /// Search by meaning: loading, finding and making vectors
     Vectors(vectors::Args),
-    /// Search: whether it finds, in your own memory, what later prompts came back to
+    /// Search in your own memory: whether a prompt finds the earlier sessions with the same files
     Mine(mine::Args),
-    /// Kills hooks and workers, and looks whether anything is lost, doubled or stuck
+    /// Kills hooks and workers, then checks that no event is lost, stored twice or stuck
     Crash(crash::Args),
-    /// Many events a second for a while: what hooks take, and what the worker
+    /// Many events a second for some minutes: times of hooks, memory and files of the worker
     Load(load::Args),
-    /// Sessions, kills and outages for a while: processes, memory, files and disk
+    /// Sessions, kills and outages for some minutes: processes, memory, files and disk
     Soak(soak::Args),
     /// How large the data directory gets in a year of heavy use
     Size(size::Args),
 }
 
 pub fn run(args: &Args) -> anyhow::Result<()> {
-    match &args.what {
-        What::Hooks(args) => hooks::run(args),
-        What::Agent(args) => agent::run(args),
-        What::Search(args) => search::run(args),
-        What::Retrieval(args) => retrieval::run(args),
-        What::Vectors(args) => vectors::run(args),
-        What::Mine(args) => mine::run(args),
-        What::Crash(args) => crash::run(args),
-        What::Load(args) => load::run(args),
-        What::Soak(args) => soak::run(args),
-        What::Size(args) => size::run(args),
+    match &args.bench {
+        Bench::Hooks(args) => hooks::run(args),
+        Bench::Agent(args) => agent::run(args),
+        Bench::Search(args) => search::run(args),
+        Bench::Retrieval(args) => retrieval::run(args),
+        Bench::Vectors(args) => vectors::run(args),
+        Bench::Mine(args) => mine::run(args),
+        Bench::Crash(args) => crash::run(args),
+        Bench::Load(args) => load::run(args),
+        Bench::Soak(args) => soak::run(args),
+        Bench::Size(args) => size::run(args),
     }
 }

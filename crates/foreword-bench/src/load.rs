@@ -2,9 +2,9 @@
 //!
 //! Each session is a thread that runs real hooks, one after the other as a host does, at its
 //! share of the rate; the worker that they start works beside them. `/bin/true` is spawned in the
-//! same minutes, as the yardstick. In the end everything is processed and audited (`trial`),
-//! and it shows what the home took over time (`census`). Of an event only a number and its time
-//! are kept.
+//! same minutes, for comparison. In the end everything is processed and audited (`trial`),
+//! and the report has samples of the home over time (`census`). The bench keeps only the number
+//! and the time of each event.
 
 use std::path::{Path, PathBuf};
 use std::time::Instant;
@@ -32,7 +32,7 @@ pub struct Args {
     /// Sessions at once
     #[arg(long, default_value_t = 20, value_parser = clap::value_parser!(u32).range(1..))]
     sessions: u32,
-    /// Draw what the home took over time, as SVG
+    /// Draw processes, memory and files over time, as SVG
     #[arg(long, value_name = "FILE")]
     plot: Option<PathBuf>,
     /// Print JSON
@@ -40,12 +40,13 @@ pub struct Args {
     json: bool,
 }
 
+/// Bytes of a tool's output.
 const OUTPUT: usize = 4_000;
-/// So often `/bin/true` is spawned whenever the home is looked at.
-const YARDSTICKS: u32 = 5;
+/// Spawns of `/bin/true` at each sample of the home.
+const REFERENCES: u32 = 5;
 
-/// What one hook came to.
-struct Told {
+/// The event that one hook sent, and how the hook ended.
+struct SentEvent {
     mark: u32,
     accepted: bool,
     milliseconds: f64,
@@ -56,11 +57,11 @@ pub fn run(args: &Args) -> anyhow::Result<()> {
     platform::make_files_private();
     let mut trial = Trial::new(&machine::beside()?, args.sessions, OUTPUT)?;
     let mut census = Census::new();
-    let mut yardstick = Vec::new();
-    let spawned = |program: &Path, mark: u32| -> anyhow::Result<Told> {
+    let mut references = Vec::new();
+    let spawned = |program: &Path, mark: u32| -> anyhow::Result<SentEvent> {
         let (hook, input) = trial.event(mark);
-        let spawned = spawn(trial.world.command(program, &[hook]), &input)?;
-        Ok(Told {
+        let spawned = spawn(trial.sandbox.command(program, &[hook]), &input)?;
+        Ok(SentEvent {
             mark,
             accepted: spawned.success,
             milliseconds: spawned.milliseconds,
@@ -70,19 +71,19 @@ pub fn run(args: &Args) -> anyhow::Result<()> {
     let all = trial.live(
         args.minutes,
         args.rate,
-        |mark| spawned(&trial.world.program, mark),
-        |told| {
-            for mark in 0..YARDSTICKS {
-                yardstick.push(spawned(REFERENCE.as_ref(), mark)?);
+        |mark| spawned(&trial.sandbox.program, mark),
+        |sent| {
+            for mark in 0..REFERENCES {
+                references.push(spawned(REFERENCE.as_ref(), mark)?);
             }
-            census.take(&trial.world, told)
+            census.take(&trial.sandbox, sent)
         },
     )?;
     let rate = all.len() as f64 / began.elapsed().as_secs_f64();
     let accepted = all.iter().filter(|it| it.accepted).map(|it| it.mark);
     trial.accepted.extend(accepted);
     let failed = all.len() - trial.accepted.len();
-    trial.world.run(&["worker", "drain"])?;
+    trial.sandbox.run(&["worker", "drain"])?;
     let audit = trial.audit()?;
     if let Some(path) = &args.plot {
         let title = format!("{rate:.0} events a second of {} sessions", args.sessions);
@@ -96,17 +97,20 @@ pub fn run(args: &Args) -> anyhow::Result<()> {
         "failed": failed,
         "hook_ms": times(&all),
         "reference": REFERENCE,
-        "reference_ms": times(&yardstick),
+        "reference_ms": times(&references),
         "audit": audit,
     });
     report::print("load", with(report, census.json()), args.json);
     ensure!(failed == 0, "{failed} hooks failed");
-    ensure!(audit.is_clean(), "the memory cannot be relied on");
+    ensure!(
+        audit.is_clean(),
+        "the audit found lost, doubled, stuck or damaged events"
+    );
     Ok(())
 }
 
-fn times(told: &[Told]) -> Value {
-    let all: Vec<f64> = told.iter().map(|it| it.milliseconds).collect();
+fn times(sent: &[SentEvent]) -> Value {
+    let all: Vec<f64> = sent.iter().map(|it| it.milliseconds).collect();
     let mut times = by_percentile(|percent| percentile(&all, percent));
     times.insert("max".to_owned(), json!(percentile(&all, 100)));
     times.insert("count".to_owned(), all.len().into());

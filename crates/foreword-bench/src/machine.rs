@@ -1,4 +1,5 @@
-//! Where and what was measured, as far as it explains the numbers. No names, no paths.
+//! The machine and the program that were measured, as far as they explain the numbers, without
+//! names and paths.
 
 use std::path::{Path, PathBuf};
 
@@ -30,6 +31,7 @@ pub enum Linkage {
     Dynamic,
 }
 
+/// The machine that this process runs on.
 pub fn this() -> Machine {
     let read = |path| std::fs::read_to_string(path).unwrap_or_default();
     let cpu = read("/proc/cpuinfo")
@@ -71,7 +73,7 @@ pub fn program(named: Option<&Path>) -> anyhow::Result<Program> {
     })
 }
 
-/// A program that is not static names its loader at its very beginning.
+/// A dynamic program names its loader (`/lib64/ld-…`) in its first bytes.
 fn linkage(image: &[u8]) -> Linkage {
     let beginning = &image[..image.len().min(4096)];
     match memchr::memmem::find(beginning, b"/ld-") {

@@ -1,4 +1,4 @@
-//! The program `foreword-bench`; what it measures is in the library.
+//! The program `foreword-bench`; the benches are in the library.
 
 use std::process::ExitCode;
 

@@ -1,4 +1,4 @@
-//! Fills a memory with made-up sessions, through the same door as the worker.
+//! Fills a memory with made-up sessions, with the same function as the worker (`Store::commit`).
 
 use foreword_core::model::{
     Derived, Event, EventKind, FileRole, Millis, Observation, ObservationType, Origin, Payload,
@@ -10,11 +10,11 @@ use uuid::Uuid;
 use super::speech::Speech;
 use foreword::home::{self, Home};
 
-/// How much a session has.
+/// The size of a session.
 #[derive(Clone, Copy)]
 pub struct Shape {
     pub prompts: u32,
-    /// For each prompt.
+    /// Observations of each prompt.
     pub observations: u32,
 }
 
@@ -23,20 +23,21 @@ pub const WORK: Shape = Shape {
     prompts: 5,
     observations: 2,
 };
+/// Time from one session to the next.
 const SESSION_EVERY: Millis = 3 * 3_600_000;
-/// Where chance begins.
-const WRITTEN: u64 = 0x9e37_79b9_7f4a_7c15;
+/// The seed of the made-up texts.
+const SEED: u64 = 0x9e37_79b9_7f4a_7c15;
 
 /// Adds about `observations` observations to a project, in sessions up to now.
 pub fn fill(home: &Home, project: &str, observations: u32, shape: Shape) -> anyhow::Result<()> {
     std::fs::create_dir_all(home.dir())?;
     let mut store = Store::open(&home.memory(), &home.backups())?;
-    let mut speech = Speech::new(WRITTEN);
+    let mut speech = Speech::new(SEED);
     let now = home::now();
     let sessions = observations.div_ceil(shape.prompts * shape.observations);
     for number in 0..sessions {
         let ago = Millis::from(sessions - number) * SESSION_EVERY;
-        let session = Session {
+        let session = MadeSession {
             number,
             project,
             at: now - ago,
@@ -47,7 +48,7 @@ pub fn fill(home: &Home, project: &str, observations: u32, shape: Shape) -> anyh
             .collect();
         let events: Vec<Event> = turns
             .iter()
-            .flat_map(|told| told.turn.events.clone())
+            .flat_map(|derived| derived.turn.events.clone())
             .collect();
         store.commit(&Batch {
             events: &events,
@@ -60,13 +61,14 @@ pub fn fill(home: &Home, project: &str, observations: u32, shape: Shape) -> anyh
     Ok(())
 }
 
-pub struct Session<'a> {
+/// A made-up session.
+pub struct MadeSession<'a> {
     pub number: u32,
     pub project: &'a str,
     pub at: Millis,
 }
 
-impl Session<'_> {
+impl MadeSession<'_> {
     fn turn(&self, prompt: u32, shape: Shape, speech: &mut Speech) -> DerivedTurn {
         let prompt_id = format!("prompt-{}-{prompt}", self.number);
         let asked = Payload {
@@ -114,11 +116,11 @@ impl Session<'_> {
 
     fn observation(&self, number: u32, event: &Event, speech: &mut Speech) -> Observation {
         let kinds = ObservationType::ALL;
-        // Rows of one length would often tie.
+        // Texts of the same length would often have the same score.
         let length = 20 + speech.random.below(40);
+        let seed = format!("filled-{number}");
+        let kind = kinds[(self.number + number) as usize % kinds.len()];
         Observation {
-            seed: format!("filled-{number}"),
-            kind: kinds[(self.number + number) as usize % kinds.len()],
             title: speech.words(7),
             subtitle: speech.words(10),
             facts: (0..3).map(|_| speech.words(10)).collect(),
@@ -131,10 +133,9 @@ impl Session<'_> {
                 mtime: Some(self.at),
                 hash: None,
             }],
-            origin: Origin::Agent,
-            agent_id: None,
             events: vec![event.id],
             at: event.at,
+            ..Observation::blank(seed, kind, Origin::Agent)
         }
     }
 }

@@ -1,9 +1,9 @@
-//! `foreword-bench mine`: does search find, in your own memory, what you came back to?
+//! `foreword-bench mine`: does search find, in your own memory, the sessions that a prompt went back to?
 //!
-//! Each prompt whose turn touched files that earlier sessions had touched is asked as a question, as
-//! if nothing had been remembered since its session began. Those earlier sessions should be
-//! found. That is a stand-in for what would have helped, not a judgement of it: so the figures are
-//! recall of those sessions, and compare search by words with search by meaning too.
+//! Each prompt whose turn touched files that earlier sessions had touched is used as a query, limited
+//! to memories from before its own session. Those earlier sessions should be
+//! found. Touching the same files stands in for being helpful, which nobody has judged. The figures
+//! are the recall of those sessions, by words and, with the model, by words and meaning.
 
 use std::collections::BTreeSet;
 
@@ -14,7 +14,7 @@ use foreword_core::store::Store;
 use foreword_embed::Model;
 
 use super::database::{self, Return};
-use super::retrieval::{self, Asked};
+use super::retrieval::{self, RankedQuestion};
 use foreword::service;
 use foreword::service::{embed_client, sentence_model};
 
@@ -28,9 +28,9 @@ pub struct Args {
     json: bool,
 }
 
-/// With fewer a figure is chance.
-const LEAST: usize = 20;
-/// A session can be hit in many of its items: enough for ten different ones.
+/// The least number of prompts; figures of fewer would be chance.
+const PROMPTS_MIN: usize = 20;
+/// Hits for each query; several may be of one session, and ten sessions are wanted.
 const HITS: u32 = 100;
 
 pub fn run(args: &Args) -> anyhow::Result<()> {
@@ -39,21 +39,20 @@ pub fn run(args: &Args) -> anyhow::Result<()> {
     let mut returns = database::returns(&database::look(&home.memory())?, args.prompts)?;
     returns.retain(|it| it.prompt.split_whitespace().nth(2).is_some());
     ensure!(
-        returns.len() >= LEAST,
-        "too little to measure: {} of your prompts came back to files of an earlier session, and {LEAST} are needed",
+        returns.len() >= PROMPTS_MIN,
+        "too little to measure: {} of your prompts came back to files of an earlier session, and {PROMPTS_MIN} are needed",
         returns.len()
     );
     let by_words = all(&returns, |it| Ok(search(&store, &query(it))?))?;
-    let mut report = match embed_client::is_installed(&home) {
-        false => retrieval::report(&by_words),
-        true => {
-            let model = Model::open(&home.model()).context("the sentence model cannot be used")?;
-            let fused = by_meaning(&store, &model, &returns)?;
-            let mut report = retrieval::compared(&fused, &by_words);
-            report.insert("embedded".into(), embed_client::share(&home, &store).into());
-            report.insert("model".into(), sentence_model::NAME.into());
-            report
-        }
+    let mut report = if embed_client::is_installed(&home) {
+        let model = Model::open(&home.model()).context("the sentence model cannot be used")?;
+        let fused = by_meaning(&store, &model, &returns)?;
+        let mut report = retrieval::compared(&fused, &by_words);
+        report.insert("embedded".into(), embed_client::share(&home, &store).into());
+        report.insert("model".into(), sentence_model::NAME.into());
+        report
+    } else {
+        retrieval::report(&by_words)
     };
     report.remove("by_type");
     retrieval::print(&report, args.json);
@@ -64,7 +63,7 @@ fn by_meaning<'a>(
     store: &Store,
     model: &Model,
     returns: &'a [Return],
-) -> anyhow::Result<Vec<Asked<'a>>> {
+) -> anyhow::Result<Vec<RankedQuestion<'a>>> {
     let mut loaded = Loaded::default();
     store.load_vectors(sentence_model::NAME, &mut loaded)?;
     all(returns, |it| {
@@ -79,15 +78,15 @@ fn by_meaning<'a>(
 fn all<'a>(
     returns: &'a [Return],
     ask: impl Fn(&Return) -> anyhow::Result<foreword_core::search::Found>,
-) -> anyhow::Result<Vec<Asked<'a>>> {
+) -> anyhow::Result<Vec<RankedQuestion<'a>>> {
     let asked = returns.iter().map(|it| {
         let gold: BTreeSet<String> = it.sessions.iter().cloned().collect();
-        Asked::of("mine", &gold, || ask(it))
+        RankedQuestion::of("mine", &gold, || ask(it))
     });
     asked.collect()
 }
 
-/// As if its own session had not begun.
+/// The prompt as a query for memories from before its own session.
 fn query(it: &Return) -> Query<'_> {
     Query {
         words: &it.prompt,

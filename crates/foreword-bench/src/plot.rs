@@ -1,5 +1,5 @@
-//! Draws numbers that grow or stay: over time (`foreword-bench load`, `foreword-bench soak`), or with the
-//! size of a memory (`foreword-bench search`). An SVG is text and needs nothing to make.
+//! Draws series of numbers as SVG: over time (`foreword-bench load`, `foreword-bench soak`), or by the
+//! size of a memory (`foreword-bench search`). SVG is text, so no library is needed.
 
 use std::fmt::Write as _;
 use std::path::Path;
@@ -10,14 +10,14 @@ const WIDTH: f64 = 640.0;
 const MARGIN: f64 = 60.0;
 const PANEL: f64 = 86.0;
 
-/// One number, at each moment or size.
+/// One figure at several moments or sizes.
 pub struct Series {
     pub name: &'static str,
     pub points: Vec<(f64, f64)>,
 }
 
-/// Writes a panel for each series, one below the other, from zero to its most. Stretches
-/// that were different are grey.
+/// Writes a panel for each series, one below the other, from zero to its largest value. The
+/// stretches in `grey` have a grey background.
 pub fn write<'a>(
     path: &Path,
     title: &str,

@@ -1,27 +1,28 @@
-//! What the kernel knows of a worker and of those around it: for `agent`, `crash`, `load` and `soak`.
+//! Reads the memory, files, parents and environments of processes from /proc, for `agent`, `crash`,
+//! `load` and `soak`.
 
 use std::fs;
 use std::os::unix::ffi::OsStrExt as _;
 use std::path::Path;
 use std::time::{Duration, Instant};
 
-/// The most memory that a process ever had.
+/// The most memory that a process had since its start.
 pub fn peak_kilobytes(pid: u32) -> u64 {
-    noted(pid, "VmHWM:").unwrap_or(0)
+    status_field(pid, "VmHWM:").unwrap_or(0)
 }
 
-/// The memory that a process has; none if it is gone.
+/// The memory that a process has now; none if it has ended.
 pub fn kilobytes(pid: u32) -> Option<u64> {
-    noted(pid, "VmRSS:")
+    status_field(pid, "VmRSS:")
 }
 
-fn noted(pid: u32, what: &str) -> Option<u64> {
+fn status_field(pid: u32, name: &str) -> Option<u64> {
     let status = fs::read_to_string(format!("/proc/{pid}/status")).ok()?;
-    let noted = status.lines().find_map(|line| line.strip_prefix(what))?;
-    noted.trim().trim_end_matches(" kB").parse().ok()
+    let value = status.lines().find_map(|line| line.strip_prefix(name))?;
+    value.trim().trim_end_matches(" kB").parse().ok()
 }
 
-/// How many files a process has open; none if it is gone.
+/// How many files a process has open; none if it has ended.
 pub fn open_files(pid: u32) -> Option<usize> {
     Some(fs::read_dir(format!("/proc/{pid}/fd")).ok()?.count())
 }
@@ -30,42 +31,42 @@ pub fn children(pid: u32) -> usize {
     all().filter(|&other| parent(other) == Some(pid)).count()
 }
 
-/// None if the process is gone.
+/// The process that started it; none if it has ended.
 pub fn parent(pid: u32) -> Option<u32> {
     let stat = fs::read_to_string(format!("/proc/{pid}/stat")).ok()?;
-    // A program's name stands in brackets and may hold anything.
+    // The program's name is in brackets and may hold any character.
     let (_, rest) = stat.rsplit_once(')')?;
     rest.split_whitespace().nth(1)?.parse().ok()
 }
 
-/// Processes that were started for a home: its path is in their environment.
-pub fn that_know(home: &Path) -> Vec<u32> {
+/// The processes that have the path of a home in their environment.
+pub fn started_for(home: &Path) -> Vec<u32> {
     let home = home.as_os_str().as_bytes();
-    let knows = |pid: &u32| {
+    let has_path = |pid: &u32| {
         let environment = fs::read(format!("/proc/{pid}/environ")).unwrap_or_default();
         memchr::memmem::find(&environment, home).is_some()
     };
-    all().filter(knows).collect()
+    all().filter(has_path).collect()
 }
 
-/// Waits until no process of a home is left; says how many still are after that time.
+/// Waits until no process of a home is left, at most for `patience`; returns how many are left.
 pub fn left_over(home: &Path, patience: Duration) -> usize {
     let deadline = Instant::now() + patience;
     loop {
-        let left = that_know(home).len();
+        let left = started_for(home).len();
         if left == 0 || Instant::now() > deadline {
             return left;
         }
-        pass(Duration::from_millis(5));
+        sleep(Duration::from_millis(5));
     }
 }
 
-/// The one place where a bench waits for time to pass.
+/// The only sleep of the benches.
 #[expect(
     clippy::disallowed_methods,
-    reason = "a random moment is nothing that could be waited on"
+    reason = "there is no event to wait for at a random moment"
 )]
-pub fn pass(time: Duration) {
+pub fn sleep(time: Duration) {
     std::thread::sleep(time);
 }
 
@@ -86,12 +87,12 @@ mod tests {
             .env("FOREWORD_HOME", dir.path())
             .spawn()
             .unwrap();
-        // Other tests of this process may have children, too.
+        // Other tests of this process may have children too.
         assert!(children(std::process::id()) > 0);
-        assert_eq!(that_know(dir.path()), [child.id()]);
+        assert_eq!(started_for(dir.path()), [child.id()]);
         assert!(peak_kilobytes(child.id()) > 0);
         child.kill().unwrap();
         child.wait().unwrap();
-        assert_eq!(that_know(dir.path()), [0; 0]);
+        assert_eq!(started_for(dir.path()), [0; 0]);
     }
 }

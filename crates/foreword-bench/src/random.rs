@@ -1,4 +1,4 @@
-//! Chance that can be repeated: small, seeded and good enough (xorshift64*).
+//! A small seeded generator of random numbers (xorshift64*): the same seed gives the same numbers.
 
 use std::time::Duration;
 
@@ -9,21 +9,22 @@ impl Random {
         Random(seed | 1)
     }
 
+    /// A whole number from zero up to, but without, `limit`.
     pub fn below(&mut self, limit: u32) -> u32 {
         self.next() % limit.max(1)
     }
 
-    /// From zero up to one.
+    /// A number from zero up to one.
     pub fn part(&mut self) -> f64 {
         f64::from(self.next()) / (f64::from(u32::MAX) + 1.0)
     }
 
-    /// From minus one up to one.
+    /// A number from minus one up to one.
     pub fn sign(&mut self) -> f32 {
         (self.part() * 2.0 - 1.0) as f32
     }
 
-    /// A moment before this time is over.
+    /// A time from zero up to `within`.
     pub fn moment(&mut self, within: Duration) -> Duration {
         within.mul_f64(self.part())
     }

@@ -1,6 +1,4 @@
-//! How the result of a bench looks: as JSON, or as lines for people.
-//!
-//! A bench gathers its result as data, and nothing here knows which one it is.
+//! Prints the result of a bench, as JSON or as lines for people. It is the same for every bench.
 
 use foreword_core::text::{self, one_line};
 use serde_json::{Value, json};
@@ -8,7 +6,7 @@ use serde_json::{Value, json};
 use super::machine;
 use foreword::home;
 
-/// Prints what a bench has measured, with when and where that was.
+/// Prints the measurements of a bench, with the time and the machine.
 pub fn print(bench: &str, measured: Value, as_json: bool) {
     let head = json!({
         "bench": bench,
@@ -23,7 +21,7 @@ pub fn print(bench: &str, measured: Value, as_json: bool) {
     }
 }
 
-/// An object with the fields of another.
+/// The object with the fields of `more` added.
 pub fn with(mut object: Value, more: Value) -> Value {
     if let (Value::Object(fields), Value::Object(more)) = (&mut object, more) {
         fields.extend(more);
@@ -31,7 +29,7 @@ pub fn with(mut object: Value, more: Value) -> Value {
     object
 }
 
-/// A line for each number, or for some that belong together. Samples are left out.
+/// A line for each value, or for an object of plain values. Lists of samples are left out.
 fn lines(object: &Value, indent: &str) -> String {
     let fields = object.as_object().into_iter().flatten();
     let fields = fields.filter(|(_, value)| !are_samples(value));
@@ -50,15 +48,15 @@ fn lines(object: &Value, indent: &str) -> String {
             }
             Value::Object(fields) => {
                 let fields = fields.iter().filter(|(_, value)| !are_samples(value));
-                let words = fields.map(|(name, value)| Some(format!("{name} {}", word(value)?)));
-                let words: Option<Vec<String>> = words.collect();
-                match words {
-                    Some(words) if words.is_empty() => String::new(),
-                    Some(words) => line(words.join(", ")),
+                let texts = fields.map(|(name, value)| Some(format!("{name} {}", plain(value)?)));
+                let texts: Option<Vec<String>> = texts.collect();
+                match texts {
+                    Some(texts) if texts.is_empty() => String::new(),
+                    Some(texts) => line(texts.join(", ")),
                     None => below(value),
                 }
             }
-            value => line(word(value).unwrap_or_default()),
+            value => line(plain(value).unwrap_or_default()),
         }
     });
     lines.collect()
@@ -69,8 +67,8 @@ fn are_samples(value: &Value) -> bool {
     value.as_array().is_some_and(numbers)
 }
 
-/// None if it is more than a word.
-fn word(value: &Value) -> Option<String> {
+/// A plain value as text; none if it is a list or an object.
+fn plain(value: &Value) -> Option<String> {
     match value {
         Value::Null => Some("-".to_owned()),
         Value::String(text) => Some(one_line(text)),

@@ -2,8 +2,8 @@
 //!
 //! The data is a file of questions, one JSON object a line, each with its own haystack
 //! of sessions. All of them go into one fresh memory on disk, a project for each
-//! question, as prompts; then each question is searched for in its project: by words, by
-//! vectors alone if the model is installed, and as `search` does, by both.
+//! question, as prompts; then each question is a query in its project: by words, by
+//! vectors alone if the model is installed, and by both as the command `search` does.
 
 use std::collections::{BTreeMap, BTreeSet, HashMap};
 use std::path::PathBuf;
@@ -31,7 +31,7 @@ pub struct Args {
     /// Questions and their sessions: {"id", "type", "question", "gold": [session id], "sessions": [{"id", "date", "text"}]} a line
     #[arg(long, value_name = "FILE")]
     data: PathBuf,
-    /// By words alone
+    /// Search by words alone
     #[arg(long)]
     no_model: bool,
     /// Keep the memory with its vectors in this folder, and use the one that is there
@@ -43,34 +43,34 @@ pub struct Args {
 }
 
 #[derive(Deserialize)]
-struct Question {
+struct DataQuestion {
     id: String,
     #[serde(rename = "type")]
     kind: String,
     question: String,
     gold: BTreeSet<String>,
-    sessions: Vec<Session>,
+    sessions: Vec<DataSession>,
 }
 
 #[derive(Deserialize)]
-struct Session {
+struct DataSession {
     id: String,
     date: Option<String>,
     text: String,
 }
 
-/// Where the gold sessions of a question stand among the found ones, from 0, and how long
-/// it took to find them.
-pub struct Asked<'a> {
+/// A question's result: the ranks of its gold sessions among the found ones, from 0, and the time
+/// of the search.
+pub struct RankedQuestion<'a> {
     kind: &'a str,
     gold: usize,
     ranks: Vec<usize>,
     took: Duration,
 }
 
-/// A session is stored as prompts of about this size: a whole turn, or several short ones.
+/// The size of the prompts that a session is stored as: a whole turn, or several short ones.
 const PROMPT_CHARACTERS: usize = 2_000;
-/// A session can be hit in several of its prompts: enough for ten different ones.
+/// Hits for each query; several may be of one session, and ten sessions are wanted.
 const HITS: u32 = 100;
 
 pub fn run(args: &Args) -> anyhow::Result<()> {
@@ -78,8 +78,8 @@ pub fn run(args: &Args) -> anyhow::Result<()> {
         .with_context(|| format!("could not read {}", args.data.display()))?;
     let questions = serde_json::Deserializer::from_slice(&data)
         .into_iter()
-        .collect::<Result<Vec<Question>, _>>()
-        .context("the data has not the shape that `--help` shows")?;
+        .collect::<Result<Vec<DataQuestion>, _>>()
+        .context("the data does not have the fields that `--help` shows")?;
     let dir = tempfile::Builder::new()
         .prefix("foreword-bench-")
         .tempdir()?;
@@ -98,11 +98,11 @@ pub fn run(args: &Args) -> anyhow::Result<()> {
     let model = model
         .transpose()
         .context("the sentence model cannot be used")?;
-    let all = |ask: &dyn Fn(&Question) -> anyhow::Result<Found>| {
+    let all = |ask: &dyn Fn(&DataQuestion) -> anyhow::Result<Found>| {
         let asked = questions.iter().map(|question| {
             let gold = question.gold.iter();
             let gold = gold.map(|id| host_session_id(question, id)).collect();
-            Asked::of(&question.kind, &gold, || ask(question))
+            RankedQuestion::of(&question.kind, &gold, || ask(question))
         });
         asked.collect::<anyhow::Result<Vec<_>>>()
     };
@@ -138,7 +138,7 @@ pub fn run(args: &Args) -> anyhow::Result<()> {
     Ok(())
 }
 
-/// As JSON, or the figures beside those of words alone.
+/// Prints the report as JSON, or as lines with the figures of words alone beside them.
 pub fn print(report: &Map<String, Value>, as_json: bool) {
     if as_json {
         println!("{:#}", Value::from(report.clone()));
@@ -153,9 +153,12 @@ pub fn print(report: &Map<String, Value>, as_json: bool) {
     }
 }
 
-/// What both find, what words alone do, and how often one was better than the other.
-pub fn compared(fused: &[Asked<'_>], by_words: &[Asked<'_>]) -> Map<String, Value> {
-    let better = |a: &[Asked<'_>], b: &[Asked<'_>]| {
+/// The figures of both kinds of search, and how often each ranked a question better.
+pub fn compared(
+    fused: &[RankedQuestion<'_>],
+    by_words: &[RankedQuestion<'_>],
+) -> Map<String, Value> {
+    let better = |a: &[RankedQuestion<'_>], b: &[RankedQuestion<'_>]| {
         let both = a.iter().zip(b);
         both.filter(|(a, b)| a.ndcg() > b.ndcg()).count()
     };
@@ -167,9 +170,9 @@ pub fn compared(fused: &[Asked<'_>], by_words: &[Asked<'_>]) -> Map<String, Valu
 }
 
 /// Figures of all questions, and by their type.
-pub fn report(asked: &[Asked<'_>]) -> Map<String, Value> {
+pub fn report(asked: &[RankedQuestion<'_>]) -> Map<String, Value> {
     let mut report = figures(&asked.iter().collect::<Vec<_>>());
-    let mut types: BTreeMap<&str, Vec<&Asked<'_>>> = BTreeMap::new();
+    let mut types: BTreeMap<&str, Vec<&RankedQuestion<'_>>> = BTreeMap::new();
     for it in asked {
         types.entry(it.kind).or_default().push(it);
     }
@@ -183,19 +186,19 @@ pub fn report(asked: &[Asked<'_>]) -> Map<String, Value> {
     report
 }
 
-/// As the worker does, but on two threads and with a word on how far it is.
+/// Embeds everything as the worker does, but on two threads, and prints its progress.
 pub fn embed(store: &mut Store, model: &Model) -> anyhow::Result<()> {
     loop {
         let items = store.unembedded(sentence_model::NAME, 1_000)?;
         let texts: Vec<&str> = items
             .iter()
-            .flat_map(|it| &it.records)
+            .flat_map(|it| &it.chunks)
             .map(String::as_str)
             .collect();
         let mut vectors = model.embed_all(&texts, 2).into_iter();
         let made: Vec<_> = items
             .into_iter()
-            .map(|it| (vectors.by_ref().take(it.records.len()).collect(), it))
+            .map(|it| (vectors.by_ref().take(it.chunks.len()).collect(), it))
             .map(|(vectors, it)| (it, vectors))
             .collect();
         if made.is_empty() {
@@ -207,7 +210,11 @@ pub fn embed(store: &mut Store, model: &Model) -> anyhow::Result<()> {
     }
 }
 
-fn remember(store: &mut Store, question: &Question, session: &Session) -> anyhow::Result<()> {
+fn remember(
+    store: &mut Store,
+    question: &DataQuestion,
+    session: &DataSession,
+) -> anyhow::Result<()> {
     let at = session.at().unwrap_or_default();
     let mut prompts = vec![String::new()];
     for line in session.text.lines() {
@@ -233,7 +240,13 @@ fn remember(store: &mut Store, question: &Question, session: &Session) -> anyhow
     Ok(())
 }
 
-fn event(question: &Question, session: &Session, at: Millis, number: i64, prompt: String) -> Event {
+fn event(
+    question: &DataQuestion,
+    session: &DataSession,
+    at: Millis,
+    number: i64,
+    prompt: String,
+) -> Event {
     let host_session_id = host_session_id(question, &session.id);
     Event {
         id: Uuid::now_v7(),
@@ -261,15 +274,15 @@ fn event(question: &Question, session: &Session, at: Millis, number: i64, prompt
     }
 }
 
-fn project(question: &Question) -> String {
+fn project(question: &DataQuestion) -> String {
     format!("/bench/{}", question.id)
 }
 
-fn host_session_id(question: &Question, session: &str) -> String {
+fn host_session_id(question: &DataQuestion, session: &str) -> String {
     format!("{}/{session}", question.id)
 }
 
-/// `2023/05/26 (Fri) 04:41`, as far as the day.
+/// The day of a date such as `2023/05/26 (Fri) 04:41`.
 fn date(text: &str) -> Option<Millis> {
     let day = text.split(' ').next()?.replace('/', "-");
     let date: jiff::civil::Date = day.parse().ok()?;
@@ -277,13 +290,13 @@ fn date(text: &str) -> Option<Millis> {
     Some(start.timestamp().as_millisecond())
 }
 
-impl Session {
+impl DataSession {
     fn at(&self) -> Option<Millis> {
         self.date.as_deref().and_then(date)
     }
 }
 
-fn query(question: &Question) -> Query<'_> {
+fn query(question: &DataQuestion) -> Query<'_> {
     Query {
         words: &question.question,
         filter: Filter {
@@ -296,12 +309,12 @@ fn query(question: &Question) -> Query<'_> {
     }
 }
 
-/// The nearest records alone, which `search` never goes by.
+/// Ranks all items of the project by the distance of their vectors alone.
 fn by_vectors(
     store: &Store,
     vectors: &Vectors,
     model: &Model,
-    question: &Question,
+    question: &DataQuestion,
 ) -> anyhow::Result<Found> {
     let everything = Query {
         words: "",
@@ -320,13 +333,13 @@ fn by_vectors(
     Ok(found)
 }
 
-impl<'a> Asked<'a> {
-    /// Asks, and looks for sessions with these ids of the host's.
+impl<'a> RankedQuestion<'a> {
+    /// Runs a search and finds the ranks of the gold sessions, given by the host's ids.
     pub fn of(
         kind: &'a str,
         gold: &BTreeSet<String>,
         ask: impl FnOnce() -> anyhow::Result<Found>,
-    ) -> anyhow::Result<Asked<'a>> {
+    ) -> anyhow::Result<RankedQuestion<'a>> {
         let started = Instant::now();
         let found = ask()?;
         let took = started.elapsed();
@@ -341,7 +354,7 @@ impl<'a> Asked<'a> {
             .filter(|(_, it)| gold.contains(*it))
             .map(|(rank, _)| rank)
             .collect();
-        Ok(Asked {
+        Ok(RankedQuestion {
             kind,
             gold: gold.len(),
             ranks,
@@ -350,8 +363,8 @@ impl<'a> Asked<'a> {
     }
 }
 
-fn figures(asked: &[&Asked<'_>]) -> Map<String, Value> {
-    let mean = |figure: &dyn Fn(&Asked<'_>) -> f64| {
+fn figures(asked: &[&RankedQuestion<'_>]) -> Map<String, Value> {
+    let mean = |figure: &dyn Fn(&RankedQuestion<'_>) -> f64| {
         let sum: f64 = asked.iter().map(|it| figure(it)).sum();
         let mean = sum / asked.len().max(1) as f64;
         Value::from((mean * 10_000.0).round() / 10_000.0)
@@ -359,21 +372,21 @@ fn figures(asked: &[&Asked<'_>]) -> Map<String, Value> {
     let mut figures = Map::new();
     figures.insert("n".into(), asked.len().into());
     for top in [1, 5, 10] {
-        let any = |it: &Asked<'_>| f64::from(u8::from(it.within(top) > 0));
+        let any = |it: &RankedQuestion<'_>| f64::from(u8::from(it.within(top) > 0));
         figures.insert(format!("recall_any@{top}"), mean(&any));
     }
     for top in [5, 10] {
-        let all = |it: &Asked<'_>| f64::from(u8::from(it.within(top) == it.gold));
+        let all = |it: &RankedQuestion<'_>| f64::from(u8::from(it.within(top) == it.gold));
         figures.insert(format!("recall_all@{top}"), mean(&all));
     }
-    let share = |it: &Asked<'_>| it.within(1) as f64 / it.gold.max(1) as f64;
+    let share = |it: &RankedQuestion<'_>| it.within(1) as f64 / it.gold.max(1) as f64;
     figures.insert("recall@1".into(), mean(&share));
     figures.insert("ndcg@10".into(), mean(&|it| it.ndcg()));
     figures.insert("mrr".into(), mean(&|it| it.reciprocal_rank()));
     figures
 }
 
-impl Asked<'_> {
+impl RankedQuestion<'_> {
     fn within(&self, top: usize) -> usize {
         self.ranks.iter().filter(|rank| **rank < top).count()
     }
@@ -398,7 +411,7 @@ mod tests {
 
     #[test]
     fn figures_of_a_question_with_two_gold_sessions() {
-        let asked = Asked {
+        let asked = RankedQuestion {
             kind: "k",
             gold: 2,
             ranks: vec![1, 7],

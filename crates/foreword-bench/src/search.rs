@@ -1,13 +1,12 @@
-//! `foreword-bench search`: what finding costs as the memory grows.
+//! `foreword-bench search`: the time of a search as the memory grows.
 //!
-//! Made-up observations (`memories`) go into a memory on disk. The same queries are then asked of
-//! Foreword and of FTS5 as it comes (`order by bm25()`, any word), in turn, so that both see
-//! the same machine. What FTS5 says is taken as the truth that Foreword's first ten are held
-//! against.
+//! Made-up observations (`memories`) go into a memory on disk. The same queries are then run
+//! by Foreword and by plain FTS5 (`order by bm25()`, any word), in turn, so that both see
+//! the same machine. Foreword's first ten hits are compared with those of FTS5.
 //!
-//! Nothing is kept from one query to the next but what SQLite keeps by itself: read pages and
+//! Only SQLite's own caches last from one query to the next: read pages and
 //! prepared statements. A command and a call of the MCP server open the memory anew, so each
-//! query is also asked that way, with the opening counted (`first`).
+//! query is also run that way, with the opening included (`first`).
 
 use std::path::PathBuf;
 
@@ -31,7 +30,7 @@ pub struct Args {
     /// How many queries
     #[arg(long, default_value_t = 100)]
     queries: u32,
-    /// How often all of them are asked
+    /// How often all of them are run
     #[arg(long, default_value_t = 5)]
     rounds: u32,
     /// Keep the made-up memories in this folder, and use those that are there
@@ -45,13 +44,14 @@ pub struct Args {
     json: bool,
 }
 
+/// Hits that are compared.
 const TOP: usize = 10;
-/// A memory is made quickly if it has few and large sessions.
+/// Few and large sessions, which are quickly made.
 const SHAPE: Shape = Shape {
     prompts: 1,
     observations: 500,
 };
-/// What grows, and where the report has it.
+/// The drawn series: the title, and the place of the figure in the report.
 const DRAWN: [(&str, &str); 3] = [
     ("Foreword, ms", "/ms/p50"),
     ("Foreword, memory opened anew, ms", "/first_ms/p50"),
@@ -91,7 +91,7 @@ fn measure(rows: u32, args: &Args) -> anyhow::Result<Value> {
     if !home.memory().exists() {
         memories::fill(&home, "/bench", rows, SHAPE)?;
     }
-    // As a worker leaves it.
+    // A worker merges the full text when it is idle.
     Store::open(&home.memory(), &home.backups())?.merge_texts()?;
     let open = || -> anyhow::Result<Store> {
         Store::look(&home.memory())?.context("the memory that was made is gone")
@@ -117,7 +117,7 @@ fn measure(rows: u32, args: &Args) -> anyhow::Result<Value> {
     }
     let (mut strict, mut with_ties) = (Vec::new(), Vec::new());
     for words in &queries {
-        // Enough to see the rows that tie with the tenth.
+        // Includes the rows that have the same score as the tenth.
         let truth = rank_as_fts5_does(&memory, words, TOP as u32 * 10)?;
         let (strictly, with_tied) = recall(&ask(&store, words)?, &truth);
         strict.push(strictly);
@@ -132,7 +132,7 @@ fn measure(rows: u32, args: &Args) -> anyhow::Result<Value> {
         "ratio_p50": ours.ratio(50, &stock, 50),
         "recall@10": mean(&strict),
         "recall_with_ties@10": mean(&with_ties),
-        "mcp_peak_bytes": server::most_memory(&home, &queries)?,
+        "mcp_peak_bytes": server::peak_memory(&home, &queries)?,
         "by_meaning": hybrid::measure(&home, &queries, query)?,
         "raw_ms": {"ours": ours.0, "first": first.0, "stock": stock.0},
     }))
@@ -148,8 +148,8 @@ fn query(words: &str) -> Query<'_> {
     }
 }
 
-/// How many of the first ten of the truth are among the hits; and how many of the hits score
-/// there as much as the tenth. FTS5 might as well have chosen any of those.
+/// The share of FTS5's first ten that are among the hits; and the same, counting every row that
+/// scores at least as much as the tenth, since FTS5 chooses among equals at will.
 fn recall(hits: &[i64], truth: &[(i64, f64)]) -> (f64, f64) {
     let ten = truth.len().min(TOP);
     let Some(&(_, tenth)) = truth[..ten].last() else {

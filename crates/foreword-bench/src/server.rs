@@ -1,7 +1,6 @@
-//! How much memory the MCP server takes: a real one, asked what `foreword-bench search` asks.
+//! The memory of the MCP server: a real one, which answers the queries of `foreword-bench search`.
 //!
-//! The kernel notes the most that a process ever had, so it is enough to look once, when all
-//! queries are answered.
+//! The kernel records the peak of a process, so it is read once, after the last answer.
 
 use std::io::{BufRead as _, BufReader, Write as _};
 use std::process::{Child, Command, Stdio};
@@ -13,7 +12,7 @@ use super::{machine, process};
 use foreword::home::Home;
 
 /// The most memory in bytes that a server had while it answered these queries.
-pub fn most_memory(home: &Home, queries: &[String]) -> anyhow::Result<u64> {
+pub fn peak_memory(home: &Home, queries: &[String]) -> anyhow::Result<u64> {
     let mut server = Command::new(machine::beside()?)
         .arg("mcp")
         .current_dir(home.dir())
@@ -24,7 +23,7 @@ pub fn most_memory(home: &Home, queries: &[String]) -> anyhow::Result<u64> {
         .spawn()
         .context("could not run the MCP server")?;
     let peak = converse(&mut server, queries);
-    // It ends with its client, whose end of the pipe is gone.
+    // The server ends when its client closes the pipe.
     server.wait()?;
     peak
 }

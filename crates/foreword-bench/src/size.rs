@@ -1,14 +1,15 @@
 //! How large the data directory gets in a year, computed from measured rows.
 //!
 //! A heavy day is eight sessions with ten observations each and a thousand tool uses of
-//! 5 KB. What grows with the years is observations, summaries and prompts; events, their
-//! marks and backups are kept for a time and stay as many. Three small memories are made
-//! up and kept house for; what one observation and one tool use a day add is the difference.
+//! 5 KB. Observations, summaries and prompts grow with the years; events, the ids of
+//! processed events and backups are kept for a time, so their number stays the same. Three small
+//! memories are made, with housekeeping; the differences of their sizes give the bytes of one observation
+//! and of one tool use a day.
 
 use foreword_core::model::{EventKind, Millis, Payload};
 use foreword_core::store::{Batch, Replaces, Store};
 
-use super::memories::{self, Session};
+use super::memories::{self, MadeSession};
 use foreword::config::Config;
 use foreword::home::{self, Home};
 use foreword::service;
@@ -25,10 +26,12 @@ pub struct Args {
 }
 
 const DAY: Millis = 24 * 3_600_000;
-/// The marks of events are kept the longest of what does not stay.
+/// The days that are made: the ids of processed events, kept longest of all that expires, are kept
+/// this long.
 const DAYS: u32 = 30;
-/// Of the smallest memory; the others have one of them more often.
+/// Observations in the smallest memory.
 const OBSERVATIONS: u32 = 500;
+/// Tool uses a day in the smallest memory.
 const EVENTS: u32 = 20;
 
 pub fn run(args: &Args) -> anyhow::Result<()> {
@@ -68,7 +71,7 @@ fn measured(observations: u32, events: u32) -> anyhow::Result<[f64; 2]> {
     };
     for day in (0..DAYS).rev() {
         let (number, at) = (1_000_000 + day, now - Millis::from(day) * DAY);
-        let session = Session {
+        let session = MadeSession {
             number,
             project,
             at,

@@ -1,8 +1,8 @@
-//! `foreword-bench soak`: fifty sessions come and go for a while, hooks and workers are
-//! killed at random moments, and the model is out of order again and again.
+//! `foreword-bench soak`: fifty sessions come and go for some minutes, hooks and workers are
+//! killed at random moments, and the model has outages.
 //!
 //! The model is a server of this process (`agent/model`); hooks and workers are real processes.
-//! What the home takes is looked at all the while (`census`). In the end the model is back,
+//! The home is sampled all the time (`census`). In the end the model is back,
 //! everything is processed and audited (`trial`), and no process may be left.
 
 use std::path::PathBuf;
@@ -12,10 +12,10 @@ use std::time::{Duration, Instant};
 use anyhow::ensure;
 use serde_json::json;
 
-use super::agent::model::Model;
+use super::agent::model::CountingModel;
 use super::census::Census;
 use super::machine;
-use super::process::{self, pass};
+use super::process::{self, sleep};
 use super::random::Random;
 use super::report::{self, with};
 use super::system;
@@ -34,7 +34,7 @@ pub struct Args {
     /// Decides which processes are killed, and when
     #[arg(long, default_value_t = 1)]
     seed: u64,
-    /// Draw what the home took over time, as SVG
+    /// Draw processes, memory and files over time, as SVG
     #[arg(long, value_name = "FILE")]
     plot: Option<PathBuf>,
     /// Print JSON
@@ -42,50 +42,52 @@ pub struct Args {
     json: bool,
 }
 
+/// Bytes of a tool's output.
 const OUTPUT: usize = 1_000;
-/// A session does something every so many seconds.
+/// Seconds from one event of a session to the next.
 const SECONDS_PER_EVENT: f64 = 1.5;
-/// Of so many hooks one is killed, within this time.
+/// One of this many hooks is killed.
 const HOOKS_PER_KILL: u32 = 20;
+/// The time within which a hook is killed.
 const HOOK_TAKES: Duration = Duration::from_millis(10);
-/// So many outages there are, each for a quarter of its share of the time;
+/// The number of outages of the model; each lasts a quarter of its share of the time.
 const OUTAGES: u32 = 8;
-/// and so many workers are killed in the time of one.
+/// The mean number of workers that are killed in an outage's share of the time.
 const KILLS_PER_OUTAGE: f64 = 6.0;
-/// After the end a process has this long to go.
+/// The time that processes have to end after the run.
 const PATIENCE: Duration = Duration::from_secs(15);
 
 pub fn run(args: &Args) -> anyhow::Result<()> {
     system::note_interrupts();
     platform::make_files_private();
     let seed = args.seed;
-    let model = Model::start()?;
+    let model = CountingModel::start()?;
     let mut trial = Trial::new(&machine::beside()?, args.sessions, OUTPUT)?;
-    trial.world.environment = environment(&model);
-    let mut weather = Weather::new(&model, args.minutes, Random::new(seed));
+    trial.sandbox.environment = environment(&model);
+    let mut disturbances = Disturbances::new(&model, args.minutes, Random::new(seed));
     let mut census = Census::new();
     let rate = f64::from(args.sessions) / SECONDS_PER_EVENT;
     let ended = trial.live(
         args.minutes,
         rate,
-        |mark| tell(&trial, mark, seed),
-        |told| {
-            weather.change(&trial.world.home)?;
-            census.take(&trial.world, told)
+        |mark| send(&trial, mark, seed),
+        |sent| {
+            disturbances.apply(&trial.sandbox.home)?;
+            census.take(&trial.sandbox, sent)
         },
     )?;
     model.set_down(false);
     let accepted = ended.iter().filter(|(_, status)| status.success());
     trial.accepted.extend(accepted.map(|(mark, _)| mark));
     let killed = ended.iter().filter(|(_, status)| was_killed(*status));
-    trial.world.run(&["worker", "drain"])?;
+    trial.sandbox.run(&["worker", "drain"])?;
     let audit = trial.audit()?;
-    trial.world.end_worker()?;
-    let left_over = process::left_over(trial.world.home.dir(), PATIENCE);
+    trial.sandbox.end_worker()?;
+    let left_over = process::left_over(trial.sandbox.home.dir(), PATIENCE);
     if let Some(path) = &args.plot {
         let sessions = args.sessions;
         let title = format!("{sessions} sessions, kills, and outages of the model (grey)");
-        census.plot(path, &title, &weather.outages)?;
+        census.plot(path, &title, &disturbances.outages)?;
     }
     let report = json!({
         "seed": seed,
@@ -93,20 +95,23 @@ pub fn run(args: &Args) -> anyhow::Result<()> {
         "sessions": args.sessions,
         "accepted": trial.accepted.len(),
         "hooks_killed": killed.count(),
-        "workers_killed": weather.killed,
-        "outages": weather.outages,
+        "workers_killed": disturbances.killed,
+        "outages": disturbances.outages,
         "calls": model.counted().calls,
         "audit": audit,
         "processes_left": left_over,
     });
     report::print("soak", with(report, census.json()), args.json);
     ensure!(left_over == 0, "{left_over} processes are left");
-    ensure!(audit.is_clean(), "the memory cannot be relied on");
+    ensure!(
+        audit.is_clean(),
+        "the audit found lost, doubled, stuck or damaged events"
+    );
     Ok(())
 }
 
-/// The model may cost whatever it likes.
-fn environment(model: &Model) -> Vec<(&'static str, String)> {
+/// The worker asks the model, without any limit on cost.
+fn environment(model: &CountingModel) -> Vec<(&'static str, String)> {
     let budgets = [
         ("FOREWORD_BUDGET_DAILY_USD", "1000000.0"),
         ("FOREWORD_BUDGET_SESSION_USD", "1000000.0"),
@@ -117,40 +122,40 @@ fn environment(model: &Model) -> Vec<(&'static str, String)> {
     model.environment().into_iter().chain(budgets).collect()
 }
 
-/// Tells a mark; if it is the first of its session, the last one ends and this one begins.
-fn tell(trial: &Trial, mark: u32, seed: u64) -> anyhow::Result<(u32, ExitStatus)> {
+/// Sends a mark; if it is the first of its session, the session before ends and this one begins.
+fn send(trial: &Trial, mark: u32, seed: u64) -> anyhow::Result<(u32, ExitStatus)> {
     if trial.is_first_of_session(mark) {
         if let Some(last) = mark.checked_sub(trial.sessions) {
-            trial.border("cleanup", last)?.end()?;
+            trial.start_unmarked("cleanup", last)?.end()?;
         }
-        trial.border("context", mark)?.end()?;
+        trial.start_unmarked("context", mark)?.end()?;
     }
-    let mut hook = trial.tell(mark, None)?;
+    let mut hook = trial.start_marked(mark, None)?;
     let mut random = Random::new(seed.wrapping_mul(u64::from(mark) + 3));
     if random.below(HOOKS_PER_KILL) == 0 {
-        pass(random.moment(HOOK_TAKES));
+        sleep(random.moment(HOOK_TAKES));
         hook.kill();
     }
     Ok((mark, hook.end()?))
 }
 
-/// What comes over the worker.
-struct Weather<'a> {
-    model: &'a Model,
+/// Kills workers and interrupts the model while the sessions run.
+struct Disturbances<'a> {
+    model: &'a CountingModel,
     random: Random,
     began: Instant,
-    /// From when to when, in seconds.
+    /// The start and the end of each outage, in seconds since the beginning.
     outages: Vec<(f64, f64)>,
     kill_within: Duration,
     next_kill: Instant,
     killed: u32,
 }
 
-impl Weather<'_> {
-    fn new(model: &Model, minutes: f64, random: Random) -> Weather<'_> {
+impl Disturbances<'_> {
+    fn new(model: &CountingModel, minutes: f64, random: Random) -> Disturbances<'_> {
         let share = minutes * 60.0 / f64::from(OUTAGES);
         let outages = (0..OUTAGES).map(f64::from);
-        Weather {
+        Disturbances {
             model,
             random,
             began: Instant::now(),
@@ -163,7 +168,7 @@ impl Weather<'_> {
         }
     }
 
-    fn change(&mut self, home: &home::Home) -> anyhow::Result<()> {
+    fn apply(&mut self, home: &home::Home) -> anyhow::Result<()> {
         let now = self.began.elapsed().as_secs_f64();
         let down = |&(from, to): &(f64, f64)| (from..to).contains(&now);
         self.model.set_down(self.outages.iter().any(down));

@@ -1,4 +1,4 @@
-//! One sample: a program from spawn to exit, with its input ready in a pipe.
+//! Takes one sample: the time of a program from spawn to exit, with its input ready in a pipe.
 
 use std::io::{Read as _, Write as _, pipe};
 use std::process::{Command, Stdio};
@@ -9,12 +9,13 @@ use anyhow::Context as _;
 use super::statistics;
 use super::system;
 
-/// What everything is compared to: the cheapest program that there is.
+/// The program that times are compared with, because it does nothing.
 pub const REFERENCE: &str = "/bin/true";
 
-/// So much fits into a pipe that nobody reads yet.
+/// Bytes that a pipe holds before anybody reads from it.
 const PIPE_ROOM: usize = 64 << 10;
 
+/// How a program ended: its time, page faults and output.
 pub struct Spawned {
     pub milliseconds: f64,
     pub minor_faults: u64,
@@ -22,7 +23,7 @@ pub struct Spawned {
     pub answer: String,
 }
 
-/// Runs a command to its end. The clock stands while pipes are made and read.
+/// Runs a command to its end. The time of making and reading the pipes is not included.
 pub fn spawn(mut command: Command, input: &str) -> anyhow::Result<Spawned> {
     let (stdin, mut to_stdin) = pipe()?;
     let (mut from_stdout, stdout) = pipe()?;
@@ -34,9 +35,9 @@ pub fn spawn(mut command: Command, input: &str) -> anyhow::Result<Spawned> {
     let child = command
         .spawn()
         .with_context(|| format!("could not run {command:?}"))?;
-    // Our copies of the child's ends: one that stayed open would hide its end.
+    // Closes this process's copies of the child's pipe ends; else reading would never end.
     drop(command);
-    // `/bin/true` leaves without reading; so may a hook that has seen enough.
+    // `/bin/true` ends without reading its input, and a hook may; the write then fails.
     let _ = to_stdin.write_all(rest);
     drop(to_stdin);
     let ended = system::wait_counting(&child)?;

@@ -1,35 +1,38 @@
-//! Made-up words, for what is remembered and for what is asked.
+//! Made-up words for memories and queries, the same in every run.
 //!
-//! They are as unevenly spread as those of a language: the second is half as common as the first,
-//! the third a third, and so on (Zipf). The same ones in every run.
+//! They are distributed as in a language (Zipf): the second word is half as common as the first,
+//! the third a third as common, and so on.
 
 use super::random::Random;
 
+/// The number of different words.
 const VOCABULARY: usize = 20_000;
-const ASKED: u64 = 0xd1b5_4a32_d192_ed03;
+/// The seed of the queries.
+const QUERY_SEED: u64 = 0xd1b5_4a32_d192_ed03;
 
 /// Queries of six words.
 pub fn queries(count: u32) -> Vec<String> {
-    let mut speech = Speech::new(ASKED);
+    let mut speech = Speech::new(QUERY_SEED);
     (0..count).map(|_| speech.words(6)).collect()
 }
 
+/// Draws made-up words.
 pub struct Speech {
-    /// How common each word and all before it are together.
-    heights: Vec<f64>,
+    /// For each word, the sum of the frequencies up to it.
+    cumulative: Vec<f64>,
     pub random: Random,
 }
 
 impl Speech {
     pub fn new(seed: u64) -> Speech {
-        let mut height = 0.0;
-        // A little flatter: the words that every sentence has are stop words and not here.
-        let heights = (1..=VOCABULARY).map(|rank| {
-            height += 1.0 / (rank as f64 + 20.0);
-            height
+        let mut sum = 0.0;
+        // Flatter than Zipf by the 20: a language's most common words are stop words, left out here.
+        let cumulative = (1..=VOCABULARY).map(|rank| {
+            sum += 1.0 / (rank as f64 + 20.0);
+            sum
         });
         Speech {
-            heights: heights.collect(),
+            cumulative: cumulative.collect(),
             random: Random::new(seed),
         }
     }
@@ -40,9 +43,9 @@ impl Speech {
     }
 
     pub fn word(&mut self) -> String {
-        let height = self.random.part() * self.heights[VOCABULARY - 1];
-        let mut rank = self.heights.partition_point(|it| *it < height);
-        // Syllables that no stemmer takes for an ending.
+        let sum = self.random.part() * self.cumulative[VOCABULARY - 1];
+        let mut rank = self.cumulative.partition_point(|it| *it < sum);
+        // The syllables and the final k make no ending that a stemmer would remove.
         let mut word = String::new();
         loop {
             word.push(char::from(b"bdfgklmnprtvz"[rank % 13]));

@@ -1,4 +1,4 @@
-//! From samples to the few numbers that are reported.
+//! Percentiles and ratios of samples.
 
 use std::time::{Duration, Instant};
 
@@ -7,7 +7,7 @@ use serde_json::{Map, Value, json};
 /// The percentiles that are reported.
 pub const PERCENTILES: [u32; 3] = [50, 95, 99];
 
-/// The smallest value that so many percent of all are not above.
+/// The smallest value that at least `percent` percent of the values do not exceed.
 pub fn percentile<T: Copy + PartialOrd>(values: &[T], percent: u32) -> Option<T> {
     let mut values = values.to_vec();
     values.sort_by(|a, b| a.partial_cmp(b).unwrap_or(std::cmp::Ordering::Equal));
@@ -32,15 +32,15 @@ pub fn by_percentile(number: impl Fn(u32) -> Option<f64>) -> Map<String, Value> 
         .collect()
 }
 
-/// Milliseconds by round, in the order in which they were taken.
+/// Samples in milliseconds, round by round, in the order in which they were taken.
 ///
-/// A percentile is that of each round, and of those the median: a busy moment of the machine
-/// spoils one round and not the result.
+/// A reported percentile is the median over the rounds of each round's percentile, so that a busy
+/// moment of the machine spoils one round and not the result.
 #[derive(Default)]
 pub struct Rounds(pub Vec<Vec<f64>>);
 
 impl Rounds {
-    /// Times something, in the round that was begun last.
+    /// Runs a function and adds its time to the last round.
     pub fn add<T>(&mut self, ask: impl FnOnce() -> anyhow::Result<T>) -> anyhow::Result<()> {
         let started = Instant::now();
         let answer = ask()?;
@@ -53,20 +53,20 @@ impl Rounds {
     pub fn percentiles(&self) -> Map<String, Value> {
         by_percentile(|percent| {
             let rounds = self.0.iter();
-            over(rounds.filter_map(|it| percentile(it, percent)))
+            median_over(rounds.filter_map(|it| percentile(it, percent)))
         })
     }
 
-    /// A percentile as a multiple of one of the reference, which was taken in the same rounds.
+    /// A percentile divided by a percentile of the reference, which was sampled in the same rounds.
     pub fn ratio(&self, percent: u32, reference: &Rounds, of_reference: u32) -> Option<f64> {
         let rounds = self.0.iter().zip(&reference.0);
-        over(rounds.filter_map(|(ours, reference)| {
+        median_over(rounds.filter_map(|(ours, reference)| {
             Some(percentile(ours, percent)? / percentile(reference, of_reference)?)
         }))
     }
 }
 
-fn over(rounds: impl Iterator<Item = f64>) -> Option<f64> {
+fn median_over(rounds: impl Iterator<Item = f64>) -> Option<f64> {
     percentile(&rounds.collect::<Vec<f64>>(), 50)
 }
 

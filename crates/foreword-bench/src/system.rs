@@ -1,4 +1,4 @@
-//! System calls that only benches make: what a child cost, and a note of Ctrl-C.
+//! System calls that only benches make: waiting for a child with its page faults, and handling Ctrl-C.
 #![expect(unsafe_code, reason = "system calls that std does not offer")]
 
 use std::io;
@@ -6,16 +6,16 @@ use std::os::unix::process::ExitStatusExt as _;
 use std::process::{Child, ExitStatus};
 use std::sync::atomic::{AtomicBool, Ordering};
 
-/// How a child ended, and what it cost.
+/// How a child ended, and its page faults.
 #[derive(Debug, Clone, Copy)]
-pub struct Ended {
+pub struct ChildExit {
     pub status: ExitStatus,
     /// Pages that the kernel mapped for the child without reading them from disk.
     pub minor_faults: u64,
 }
 
 /// Waits for a child and returns what the kernel counted for it. The child's pipes must be closed before.
-pub fn wait_counting(child: &Child) -> io::Result<Ended> {
+pub fn wait_counting(child: &Child) -> io::Result<ChildExit> {
     let pid = i32::try_from(child.id()).map_err(|_| io::ErrorKind::InvalidInput)?;
     let mut status = 0;
     // SAFETY: all zeroes is a valid rusage; both it and the status outlive the call.
@@ -32,7 +32,7 @@ pub fn wait_counting(child: &Child) -> io::Result<Ended> {
     if ended < 0 {
         return Err(io::Error::last_os_error());
     }
-    Ok(Ended {
+    Ok(ChildExit {
         status: ExitStatus::from_raw(status),
         minor_faults: u64::try_from(usage.ru_minflt).unwrap_or(0),
     })
@@ -40,8 +40,8 @@ pub fn wait_counting(child: &Child) -> io::Result<Ended> {
 
 static INTERRUPTED: AtomicBool = AtomicBool::new(false);
 
-/// From here on Ctrl-C only sets a flag, and a closed pipe is an error like others: a bench has
-/// processes to end and folders to remove first.
+/// Makes Ctrl-C only set a flag, and a closed pipe an ordinary error: a bench must end its processes
+/// and remove its folders first.
 pub fn note_interrupts() {
     extern "C" fn note(_signal: libc::c_int) {
         INTERRUPTED.store(true, Ordering::Relaxed);
@@ -54,7 +54,7 @@ pub fn note_interrupts() {
     }
 }
 
-/// Whether someone asked this process to end since `note_interrupts`.
+/// Whether Ctrl-C or SIGTERM arrived since `note_interrupts`.
 pub fn interrupted() -> bool {
     INTERRUPTED.load(Ordering::Relaxed)
 }

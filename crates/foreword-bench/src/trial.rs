@@ -1,8 +1,8 @@
 //! The harness of `crash`, `load`, `soak` and the crash tests: sessions that send marked events to
 //! real hooks, and an audit that looks for every accepted event in both databases.
 //!
-//! A mark decides all of its event, so a mark that is sent again is the same event. Hooks and
-//! workers are processes of their own in a throw-away home (`world`), and end with the trial.
+//! A mark is a number that determines its whole event, so sending a mark again sends the same event.
+//! Hooks and workers are processes of their own in a throw-away home (`sandbox`), and end with the trial.
 
 use std::collections::BTreeSet;
 use std::io::Write as _;
@@ -24,38 +24,41 @@ use serde_json::{Value, json};
 
 use super::database::{self, Marks, Processed};
 use super::host;
-use super::process::{self, pass};
+use super::process::{self, sleep};
+use super::sandbox::BenchSandbox;
 use super::system;
-use super::world::World;
 use foreword::{platform, start};
 
 /// A turn has a prompt, six tool uses and a stop.
 const EVENTS_PER_TURN: u32 = 8;
-/// After eight turns the session ends, and another takes its place.
+/// A session has eight turns, then another session takes its place.
 const EVENTS_PER_SESSION: u32 = 8 * EVENTS_PER_TURN;
-/// How often `live` calls its watcher in the whole time, within sensible limits.
-const LOOKS: f64 = 240.0;
+/// How often `live` calls its watcher, unless that is oftener than four times a second or rarer than
+/// every five seconds.
+const WATCHES: f64 = 240.0;
 
+/// A sandbox, and the marks that were sent in it.
 pub struct Trial {
-    pub world: World,
+    pub sandbox: BenchSandbox,
     /// How many sessions there are at a time.
     pub sessions: u32,
     /// Bytes of a tool's output.
     pub output: usize,
-    /// The marks whose hook ended well.
+    /// The marks whose hook exited successfully.
     pub accepted: BTreeSet<u32>,
     /// How many marks were sent with `send`.
     pub marks: u32,
 }
 
-/// Sessions and size of a tool's output in a trial whose processes are killed.
+/// Sessions in a trial whose processes are killed.
 const KILLED_SESSIONS: u32 = 3;
+/// Bytes of a tool's output in a trial whose processes are killed.
 const KILLED_OUTPUT: usize = 300;
 
 impl Trial {
     pub fn new(program: &Path, sessions: u32, output: usize) -> anyhow::Result<Trial> {
         Ok(Trial {
-            world: World::new(program)?,
+            sandbox: BenchSandbox::new(program)?,
             sessions,
             output,
             accepted: BTreeSet::new(),
@@ -63,16 +66,16 @@ impl Trial {
         })
     }
 
-    /// A trial whose processes are killed: workers start when they are told to, and wait for no
+    /// A trial whose processes are killed: hooks start no workers, and workers do not wait for
     /// further events. `plant` names a defect that all of its processes have.
     pub fn with_kills(program: &Path, plant: Option<&str>) -> anyhow::Result<Trial> {
         let mut trial = Trial::new(program, KILLED_SESSIONS, KILLED_OUTPUT)?;
-        let environment = &mut trial.world.environment;
+        let environment = &mut trial.sandbox.environment;
         environment.push(("FOREWORD_WORKER_BATCH_WAIT_SECONDS", "0".to_owned()));
         if let Some(plant) = plant {
             environment.push((FAULT, format!("plant:{plant}")));
         }
-        trial.world.keep_workers_away()?;
+        trial.sandbox.keep_workers_away()?;
         Ok(trial)
     }
 
@@ -81,28 +84,28 @@ impl Trial {
         self.marks - 1
     }
 
-    /// Runs a hook with the next mark, to its end or to the point at which it dies.
+    /// Runs the hook of the next mark, to its end or to the point at which it dies.
     pub fn send(&mut self, fault: Option<&str>) -> anyhow::Result<(u32, ExitStatus)> {
         let mark = self.next_mark();
-        let status = self.tell(mark, fault)?.end()?;
+        let status = self.start_marked(mark, fault)?.end()?;
         self.accepted.extend(status.success().then_some(mark));
         Ok((mark, status))
     }
 
     /// Runs a command of the program, to its end or to the point at which it dies.
     pub fn run(&self, arguments: &[&str], fault: Option<&str>) -> anyhow::Result<ExitStatus> {
-        Process::start(self.command(arguments, fault))?.end()
+        ChildGuard::start(self.command(arguments, fault))?.end()
     }
 
     /// Has a worker process everything, and keeps hooks from starting another.
     pub fn drain(&self) -> anyhow::Result<()> {
-        self.world.run(&["worker", "drain"])?;
-        self.world.keep_workers_away()
+        self.sandbox.run(&["worker", "drain"])?;
+        self.sandbox.keep_workers_away()
     }
 
     /// Overwrites the first bytes of both databases.
     pub fn damage(&self) -> anyhow::Result<()> {
-        let home = &self.world.home;
+        let home = &self.sandbox.home;
         Queue::open(&home.queue(), &home.backups())?.vacuum()?;
         Store::open(&home.memory(), &home.backups())?.vacuum()?;
         for path in [home.queue(), home.memory()] {
@@ -148,11 +151,11 @@ impl Trial {
         let (place, number) = (mark % self.sessions, self.number(mark));
         let session = format!("session-{place}-{}", number / EVENTS_PER_SESSION);
         let turn = format!("{session}-prompt-{}", number / EVENTS_PER_TURN);
-        host::input(&self.world.host.project, &session, &turn, event, own)
+        host::input(&self.sandbox.host.project, &session, &turn, event, own)
     }
 
-    /// Starts the hook of a session's begin or end, whose event carries no mark.
-    pub fn border(&self, hook: &str, mark: u32) -> anyhow::Result<Process> {
+    /// Starts the hook of a session's start or end, whose event has no mark.
+    pub fn start_unmarked(&self, hook: &str, mark: u32) -> anyhow::Result<ChildGuard> {
         let input = match hook {
             "context" => self.input(mark, "SessionStart", json!({"source": "startup"})),
             _ => self.input(mark, "SessionEnd", json!({"reason": "other"})),
@@ -164,46 +167,47 @@ impl Trial {
         self.number(mark).is_multiple_of(EVENTS_PER_SESSION)
     }
 
-    /// Which event of its place this is. Not all sessions change at once.
+    /// The number of a mark's event among those of its place. The places are offset, so that not all
+    /// sessions end at once.
     fn number(&self, mark: u32) -> u32 {
         mark / self.sessions + mark % self.sessions * EVENTS_PER_TURN
     }
 
     /// Starts the hook that sends a mark.
-    pub fn tell(&self, mark: u32, fault: Option<&str>) -> anyhow::Result<Process> {
+    pub fn start_marked(&self, mark: u32, fault: Option<&str>) -> anyhow::Result<ChildGuard> {
         let (hook, input) = self.event(mark);
         self.start(hook, &input, fault)
     }
 
-    fn start(&self, hook: &str, input: &str, fault: Option<&str>) -> anyhow::Result<Process> {
-        let mut process = Process::start(self.command(&[hook], fault))?;
-        // A hook that was killed does not read its input.
+    fn start(&self, hook: &str, input: &str, fault: Option<&str>) -> anyhow::Result<ChildGuard> {
+        let mut process = ChildGuard::start(self.command(&[hook], fault))?;
+        // Writing fails if the hook was killed before it read its input.
         if let Some(mut stdin) = process.0.stdin.take() {
             let _ = stdin.write_all(input.as_bytes());
         }
         Ok(process)
     }
 
-    /// Tells marks at a rate a second until the time is over, each session in a thread of its own,
-    /// while somebody watches how many were told.
+    /// Sends marks at a rate a second until the time is over, each session in a thread of its own.
+    /// `watch` is called at intervals with the number of marks that were sent.
     pub fn live<T: Send>(
         &self,
         minutes: f64,
         rate: f64,
-        tell: impl Fn(u32) -> anyhow::Result<T> + Sync,
+        send: impl Fn(u32) -> anyhow::Result<T> + Sync,
         mut watch: impl FnMut(u32) -> anyhow::Result<()>,
     ) -> anyhow::Result<Vec<T>> {
         let began = Instant::now();
         let end = began + Duration::from_secs_f64(minutes * 60.0);
-        let every = Duration::from_secs_f64((minutes * 60.0 / LOOKS).clamp(0.25, 5.0));
-        let told = AtomicU32::new(0);
-        let (tell, told) = (&tell, &told);
+        let every = Duration::from_secs_f64((minutes * 60.0 / WATCHES).clamp(0.25, 5.0));
+        let sent = AtomicU32::new(0);
+        let (send, sent) = (&send, &sent);
         let live = |place: u32| -> anyhow::Result<Vec<T>> {
             let marks = (place..).step_by(self.sessions as usize);
             let turn = |mark| began + Duration::from_secs_f64(f64::from(mark) / rate);
             let marks = marks.take_while(|mark| wait_until(turn(*mark), end));
-            let tell = |mark| tell(mark).inspect(|_| _ = told.fetch_add(1, Ordering::Relaxed));
-            marks.map(tell).collect()
+            let send = |mark| send(mark).inspect(|_| _ = sent.fetch_add(1, Ordering::Relaxed));
+            marks.map(send).collect()
         };
         std::thread::scope(|scope| {
             let sessions = 0..self.sessions;
@@ -213,13 +217,13 @@ impl Trial {
             let mut watched = Ok(());
             let mut next = began;
             while watched.is_ok() && wait_until(next, end) {
-                watched = watch(told.load(Ordering::Relaxed));
+                watched = watch(sent.load(Ordering::Relaxed));
                 next = Instant::now() + every;
             }
             let mut all = Vec::new();
             for session in sessions {
-                let told = session.join();
-                all.extend(told.map_err(|_| anyhow!("a thread of the bench panicked"))??);
+                let results = session.join();
+                all.extend(results.map_err(|_| anyhow!("a thread of the bench panicked"))??);
             }
             watched?;
             ensure!(!system::interrupted(), "interrupted");
@@ -227,16 +231,16 @@ impl Trial {
         })
     }
 
-    /// The program, armed to die at a point if one is named.
+    /// A command of the program, which dies at the point `fault` if one is given.
     pub fn command(&self, arguments: &[&str], fault: Option<&str>) -> Command {
-        let world = &self.world;
-        let mut command = world.command(&world.program, arguments);
+        let sandbox = &self.sandbox;
+        let mut command = sandbox.command(&sandbox.program, arguments);
         command
             .stdin(Stdio::piped())
             .stdout(Stdio::null())
             .stderr(Stdio::null());
         if let Some(point) = fault {
-            let planted = world.environment.iter().find(|(name, _)| *name == FAULT);
+            let planted = sandbox.environment.iter().find(|(name, _)| *name == FAULT);
             let planted = planted.map(|(_, plant)| format!("{plant},"));
             command.env(FAULT, planted.unwrap_or_default() + point);
         }
@@ -245,24 +249,24 @@ impl Trial {
 
     /// Kills the workers that hooks have started and waits until they are gone; returns how many.
     pub fn kill_workers(&self) -> u32 {
-        let workers = process::that_know(self.world.home.dir());
+        let workers = process::started_for(self.sandbox.home.dir());
         for &worker in &workers {
             platform::kill_group(worker);
         }
-        process::left_over(self.world.home.dir(), Duration::from_secs(1));
+        process::left_over(self.sandbox.home.dir(), Duration::from_secs(1));
         workers.len() as u32
     }
 
-    /// Looks for everything that was accepted, when all is processed.
+    /// Checks that every accepted event is stored once. All events must be processed by then.
     pub fn audit(&self) -> anyhow::Result<Audit> {
         let mut audit = Audit::default();
         self.add_to(&mut audit)?;
         Ok(audit)
     }
 
-    /// The same, beside what was found in other homes.
+    /// The same; adds to the findings of other homes.
     pub fn add_to(&self, audit: &mut Audit) -> anyhow::Result<()> {
-        let home = &self.world.home;
+        let home = &self.sandbox.home;
         let queue = audit.open(Queue::look(&home.queue()))?;
         let store = audit.open(Store::look(&home.memory()))?;
         let (mut stored, mut queued) = (Marks::new(), Marks::new());
@@ -279,7 +283,7 @@ impl Trial {
             audit.lost += 1;
             audit.see(format!("mark {mark} is lost"));
         }
-        // An event that was stored and came back is stored twice, or is in both databases.
+        // An event that was processed twice is stored twice, or is in both databases.
         for mark in stored.keys().filter(|mark| count(mark) > 1) {
             audit.doubled += 1;
             audit.see(format!("mark {mark} is there {} times", count(mark)));
@@ -310,15 +314,16 @@ impl Trial {
 
 impl Drop for Trial {
     fn drop(&mut self) {
-        // No worker is starting: the stamp was left by `keep_workers_away`.
+        // The stamp is that of `keep_workers_away`: no worker is starting, so none is waited for.
         self.kill_workers();
-        start::clear_stamp(&self.world.home);
+        start::clear_stamp(&self.sandbox.home);
     }
 }
 
+/// The variable that names a point to die at, or a planted defect.
 const FAULT: &str = "FOREWORD_FAULT";
 
-/// What is wrong; all zero and nothing seen if nothing is.
+/// Counts of stored events and of faults, with a text for each fault.
 #[derive(Debug, Default, Serialize)]
 pub struct Audit {
     pub stored: u64,
@@ -344,7 +349,7 @@ impl Audit {
         }
     }
 
-    /// What was derived a second time, and events that are processed but not stored.
+    /// Adds results that were derived twice, and events that are processed but not stored.
     fn add_repeated(&mut self, memory: &Connection) -> anyhow::Result<()> {
         let twice = database::derived_twice(memory)?;
         self.doubled += twice;
@@ -369,7 +374,7 @@ impl Audit {
         }
     }
 
-    /// A file that is too damaged to be opened is a finding, not an error of ours.
+    /// Counts a file that is too damaged to be opened as a finding, not as an error of the audit.
     fn open<T>(&mut self, opened: Result<Option<T>, OpenError>) -> anyhow::Result<Option<T>> {
         match opened {
             Err(error) if error.is_damage() => {
@@ -382,16 +387,16 @@ impl Audit {
     }
 }
 
-/// A child of ours that does not outlive us.
-pub struct Process(Child);
+/// A child process that is killed when this is dropped.
+pub struct ChildGuard(Child);
 
-impl Process {
-    pub fn start(mut command: Command) -> anyhow::Result<Process> {
-        Ok(Process(command.spawn()?))
+impl ChildGuard {
+    pub fn start(mut command: Command) -> anyhow::Result<ChildGuard> {
+        Ok(ChildGuard(command.spawn()?))
     }
 
     pub fn kill(&mut self) {
-        // It may have ended by itself meanwhile.
+        // Fails if the process has ended meanwhile.
         let _ = self.0.kill();
     }
 
@@ -404,7 +409,7 @@ impl Process {
     }
 }
 
-impl Drop for Process {
+impl Drop for ChildGuard {
     fn drop(&mut self) {
         self.kill();
         let _ = self.0.wait();
@@ -415,9 +420,9 @@ pub fn was_killed(status: ExitStatus) -> bool {
     status.signal() == Some(9)
 }
 
-/// Waits for a moment; false if the time is over before.
+/// Waits for a moment; false if the end comes first.
 fn wait_until(moment: Instant, end: Instant) -> bool {
-    const LOOK_UP: Duration = Duration::from_millis(100);
+    const CHECK_EVERY: Duration = Duration::from_millis(100);
     loop {
         let now = Instant::now();
         if now >= end || moment >= end || system::interrupted() {
@@ -426,6 +431,6 @@ fn wait_until(moment: Instant, end: Instant) -> bool {
         if moment <= now {
             return true;
         }
-        pass((moment - now).min(LOOK_UP));
+        sleep((moment - now).min(CHECK_EVERY));
     }
 }

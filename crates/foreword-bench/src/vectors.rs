@@ -1,9 +1,9 @@
-//! `foreword-bench vectors`: what search by meaning costs below the database.
+//! `foreword-bench vectors`: the vector index alone, without the database.
 //!
-//! Vectors are made up: around a few hundred centres, as subjects have neighbours. With the
-//! installed model the centres are vectors of made-up texts, else chance alone; with `--data`
-//! all are of real texts. They are read from pages as the database has them, asked for the
-//! nearest of others of their kind, and held against an exact comparison. With the model,
+//! Vectors are made up around a few hundred centres, since texts on one subject are near each other.
+//! With the installed model the centres are vectors of made-up texts, else they are random; with
+//! `--data` all vectors are of real texts. They are read from pages as the database stores them,
+//! searched for the nearest of similar queries, and compared with an exact search. With the model,
 //! embedding is measured too.
 
 use std::collections::BTreeSet;
@@ -31,7 +31,7 @@ pub struct Args {
     /// How many queries
     #[arg(long, default_value_t = 100)]
     queries: usize,
-    /// Of real texts: the questions and sessions that `foreword-bench retrieval` takes
+    /// Embed real texts: the questions and sessions that `foreword-bench retrieval` takes
     #[arg(long, value_name = "FILE")]
     data: Option<PathBuf>,
     /// Print JSON
@@ -39,8 +39,11 @@ pub struct Args {
     json: bool,
 }
 
+/// The number of centres that made-up vectors are near to.
 const CENTRES: u32 = 400;
+/// Hits that are compared.
 const TOP: usize = 20;
+/// How often loading and embedding are timed.
 const ROUNDS: usize = 10;
 
 pub fn run(args: &Args) -> anyhow::Result<()> {
@@ -68,7 +71,7 @@ pub fn run(args: &Args) -> anyhow::Result<()> {
     Ok(())
 }
 
-/// Vectors, and queries of their kind.
+/// The vectors of the index, and those of the queries.
 fn vectors(args: &Args, model: Option<&Model>) -> anyhow::Result<[Vec<Vector>; 2]> {
     if let Some(file) = &args.data {
         let model = model.context("real texts need the model: `foreword model install`")?;
@@ -100,7 +103,7 @@ fn vectors(args: &Args, model: Option<&Model>) -> anyhow::Result<[Vec<Vector>; 2
             .collect(),
     };
     let mut neighbour = |centre| {
-        // From nearly the same to hardly alike.
+        // From nearly equal to barely similar.
         let far = 0.05 + 0.045 * random.sign();
         near(&mut random, centre, far)
     };
@@ -159,7 +162,7 @@ fn index(args: &Args, model: Option<&Model>) -> anyhow::Result<Value> {
         "vectors": all.len(),
         "of": match (&args.data, model) {
             (Some(_), _) => "real texts",
-            (None, Some(_)) => "what is near texts of made-up words",
+            (None, Some(_)) => "near texts of made-up words",
             (None, None) => "chance",
         },
         "load_ms": median(&loads),
@@ -171,7 +174,7 @@ fn index(args: &Args, model: Option<&Model>) -> anyhow::Result<Value> {
 }
 
 fn embedding(model: &Model) -> Value {
-    // A word that is one token, and the two at both ends.
+    // `word` is one token; one token is added at each end.
     let text = |tokens: usize| "word ".repeat(tokens - 2);
     let one = |tokens: usize| {
         let text = text(tokens);
@@ -195,7 +198,7 @@ fn embedding(model: &Model) -> Value {
     })
 }
 
-/// A vector of length one, that far from another.
+/// A vector of length one, at about the distance `far` from another.
 pub fn near(random: &mut Random, centre: &Vector, far: f32) -> Vector {
     let vector = centre.map(|number| number + far * random.sign());
     let length = vector

@@ -100,7 +100,7 @@ pub fn open_guest(path: &Path, guest: Guest, schema: i64) -> Result<Connection, 
     connection.set_db_config(DbConfig::SQLITE_DBCONFIG_NO_CKPT_ON_CLOSE, true)?;
     connection.busy_handler(Some(wait_briefly))?;
     if guest == Guest::Writes {
-        // Where no worker comes there is an end: with its log this is about a gigabyte.
+        // Without a worker the queue ends at this many pages: with its log about a gigabyte.
         connection.execute_batch(
             "pragma synchronous = normal;
              pragma wal_autocheckpoint = 0;
@@ -197,7 +197,7 @@ fn percent_encoded(path: &Path) -> String {
     encoded
 }
 
-/// What SQLite finds wrong with a database; none if it is sound.
+/// The damage that SQLite finds in a database; none if it is sound.
 pub(crate) fn damage(connection: &Connection) -> Option<String> {
     let check = connection.query_row("pragma quick_check(1)", [], |row| row.get::<_, String>(0));
     match check {
@@ -216,8 +216,9 @@ pub fn open_owner(
     backups: &Path,
 ) -> Result<Connection, OpenError> {
     check_length(path, backups)?;
-    // Only now: to close a file drops all locks that this process has on it, those of SQLite
-    // too, and whoever comes next takes the log away from under another connection of ours.
+    // The header is read only after a failure: closing a file drops all locks that this process
+    // has on it, SQLite's too, and another process would then take the log from under a
+    // connection of ours.
     owned(path, migrations, backups).map_err(|error| check_header(path).err().unwrap_or(error))
 }
 
@@ -235,7 +236,7 @@ fn owned(path: &Path, migrations: &[Migration], backups: &Path) -> Result<Connec
     )?;
     register_parts(&connection)?;
     migrate(path, &connection, migrations, backups)?;
-    // So it calls a format that it does not know.
+    // SQLite opens a file of a format that it does not know as read-only.
     if connection.is_readonly("main")? {
         check_header(path)?;
     }
@@ -253,11 +254,11 @@ fn register_parts(connection: &Connection) -> rusqlite::Result<()> {
     })
 }
 
-/// The first bytes of a database say what it is.
+/// The length of a database's header.
 pub(crate) const HEADER: usize = 100;
 
-/// Whether they are as SQLite writes them for us. What it cannot make sense of there it calls
-/// read-only or of another format, and not damaged.
+/// Whether a header is as SQLite writes it for us. An overwritten one SQLite calls read-only or
+/// of another format, not damaged.
 pub(crate) fn is_header(bytes: &[u8; HEADER]) -> bool {
     bytes.starts_with(b"SQLite format 3\0")
         && bytes[18..20]
@@ -282,7 +283,7 @@ fn check_header(path: &Path) -> Result<(), OpenError> {
     }
 }
 
-/// An empty one is as good as new to SQLite.
+/// An empty file is a new database to SQLite. With backups beside it, it is a damaged one.
 fn check_length(path: &Path, backups: &Path) -> Result<(), OpenError> {
     let is_empty = std::fs::metadata(path).is_ok_and(|it| it.len() == 0);
     let stem = path.file_stem().unwrap_or_default().as_encoded_bytes();
@@ -299,7 +300,7 @@ fn damaged(what: &str) -> OpenError {
     rusqlite::Error::SqliteFailure(corrupt, Some(what.to_owned())).into()
 }
 
-/// A step that finds its own work done: the schema's number is overwritten.
+/// If a migration finds its own tables, the schema's number was overwritten.
 fn misnumbered(error: rusqlite::Error) -> OpenError {
     let text = error.to_string();
     if text.contains(" already exists") || text.contains("duplicate column name") {
@@ -335,7 +336,7 @@ fn wait_briefly(attempt: i32) -> bool {
     true
 }
 
-/// Leaves the write lock free for long enough that a hook that waits finds it so.
+/// Leaves the write lock free for a moment, so that a waiting hook gets it.
 pub fn let_others_write() {
     #[expect(clippy::disallowed_methods, reason = "a hook polls for the lock")]
     std::thread::sleep(Duration::from_micros(300));
@@ -395,8 +396,8 @@ fn step(connection: &Connection, migration: &Migration) -> Result<(), OpenError>
     Ok(tx.commit()?)
 }
 
-/// Copies the database as it is before migration `number`, whole or not at all; says
-/// where to.
+/// Copies the database as it is before migration `number`, whole or not at all; returns the
+/// copy's path.
 fn backup(
     path: &Path,
     connection: &Connection,
@@ -418,8 +419,10 @@ fn backup(
 
 /// Copies a database into a new file: whole, looked at and on the disk, or not at all.
 pub(crate) fn copy_to(connection: &Connection, target: &Path) -> Result<(), OpenError> {
-    // Two may make the same copy at once: whoever is last has made it.
-    let partial = beside(target, &format!(".{}.partial", Uuid::now_v7()));
+    // Two processes may make the same copy at once; the last one's stays. The name is random, with
+    // no time in it, since core does not read the clock.
+    let random = Uuid::new_v7(uuid::Timestamp::from_unix(uuid::NoContext, 0, 0));
+    let partial = beside(target, &format!(".{random}.partial"));
     let copied = connection.execute("vacuum into ?1", [partial.to_string_lossy()]);
     copied.inspect_err(|_| {
         for suffix in ["", "-journal"] {
@@ -445,8 +448,8 @@ pub(crate) fn empty_log(path: &Path) -> Result<(), OpenError> {
     Ok(())
 }
 
-/// Puts the content of one database in place of another's, in one transaction: whoever has
-/// that one open sees the old content or the new.
+/// Puts the content of one database in place of another's, in one transaction: a process that
+/// has that one open sees the old content or the new.
 pub(crate) fn copy_over(from: &Path, into: &mut Connection) -> Result<(), OpenError> {
     let from = connect(from, OpenFlags::SQLITE_OPEN_READ_ONLY)?;
     let copying = rusqlite::backup::Backup::new(&from, into)?;
@@ -464,7 +467,7 @@ pub(crate) fn open_wreck(path: &Path) -> Result<Connection, OpenError> {
     Ok(wreck)
 }
 
-/// A file whose name begins like another's: its log, or a copy of it.
+/// The path of a file that belongs to another: its log, or a copy.
 pub(crate) fn beside(path: &Path, suffix: &str) -> PathBuf {
     let mut name = path.as_os_str().to_owned();
     name.push(suffix);

@@ -338,6 +338,27 @@ pub struct Observation {
     pub at: Millis,
 }
 
+impl Observation {
+    /// An observation with no text, files or events yet.
+    #[must_use]
+    pub fn blank(seed: String, kind: ObservationType, origin: Origin) -> Observation {
+        Observation {
+            seed,
+            kind,
+            title: String::new(),
+            subtitle: String::new(),
+            facts: Vec::new(),
+            narrative: String::new(),
+            concepts: Vec::new(),
+            files: Vec::new(),
+            origin,
+            agent_id: None,
+            events: Vec::new(),
+            at: 0,
+        }
+    }
+}
+
 /// What one prompt came to.
 #[derive(Debug, Clone, Default, PartialEq, Eq, Serialize)]
 pub struct Summary {

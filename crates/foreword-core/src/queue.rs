@@ -25,19 +25,19 @@ pub(crate) const MIGRATIONS: &[Migration] = &[Migration {
 }];
 const SCHEMA: i64 = 100;
 
-/// An event that failed this often by itself is skipped, visibly.
+/// An event that failed this often by itself is skipped; `status` names it.
 pub const FAILURES_MAX: u32 = 3;
 
-/// So many pages are let pile up in the write-ahead log: a megabyte.
+/// The log is checkpointed when it has this many pages (1 MB).
 const LOG_MAX: u32 = 256;
 
-/// So many events are claimed or removed in one transaction: less than a millisecond.
+/// Events that are claimed or removed in one transaction, which takes less than a millisecond.
 const STEP: usize = 16;
 
-/// After this many crashes with an event in hand, events go one by one.
+/// An event that was claimed at this many crashes is claimed alone from then on.
 const CRASHES_BEFORE_ALONE: u32 = 3;
 
-/// And after this many, the event that kills workers is skipped.
+/// An event that was claimed at this many crashes is skipped.
 const CRASHES_MAX: u32 = 6;
 
 /// The hook's side: it may only append.
@@ -49,12 +49,12 @@ impl Inlet {
         db::open_guest(path, Guest::Writes, SCHEMA).map(Inlet)
     }
 
-    /// Appends an event. The same thing told twice stays one; says whether it is new.
+    /// Appends an event, unless one with its key is there; returns whether it is new.
     pub fn push(&self, event: &Event) -> rusqlite::Result<bool> {
         insert(&self.0, event)
     }
 
-    /// A session's receipts, as far as nobody took them in yet.
+    /// A session's receipts that the worker has not taken in yet.
     pub fn shown_in(&self, host_session_id: &str) -> rusqlite::Result<Vec<Receipt>> {
         let mut statement = self.0.prepare_cached(
             "select event
@@ -109,7 +109,7 @@ pub struct Claim {
     pub turn_over: bool,
 }
 
-/// What is in the queue, for `status` and for deciding when to end.
+/// How much is in the queue, for `status` and for deciding when to end.
 #[derive(Debug, Clone, Default, PartialEq, Eq)]
 pub struct Counts {
     pub pending: u64,
@@ -154,7 +154,7 @@ impl Queue {
         }
     }
 
-    /// What is wrong with the file itself; none if it is sound.
+    /// The damage that SQLite finds in the file; none if it is sound.
     #[must_use]
     pub fn damage(&self) -> Option<String> {
         db::damage(&self.connection)
@@ -165,7 +165,7 @@ impl Queue {
         insert(&self.connection, event)
     }
 
-    /// Frees what the last worker had claimed: whoever holds the lock knows it is dead.
+    /// Frees the claims of the last worker, which is dead: its lock is held by this one.
     pub fn free_claims_of_the_dead(&self) -> rusqlite::Result<()> {
         self.connection.execute(
             "update events
@@ -351,7 +351,7 @@ impl Queue {
         rows.next()?.map(|row| row.get(0)).transpose()
     }
 
-    /// Has skipped events tried again, as if for the first time. Says how many.
+    /// Has skipped events tried again, as if for the first time; returns how many.
     pub fn retry_skipped(&self) -> rusqlite::Result<usize> {
         self.connection.execute(
             "update events

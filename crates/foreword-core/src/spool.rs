@@ -20,10 +20,10 @@ pub enum IntakeError {
     Sqlite(#[from] rusqlite::Error),
 }
 
-/// No hook takes this long to write one file.
+/// A partial file that is older than this was left by a hook that was killed.
 const PARTIAL_KEPT: Millis = 3_600_000;
 
-/// More files than this wait only if no worker can come, and then none would ever stop.
+/// Hooks stop spooling at this many files: so many wait only if no worker can come.
 pub const FILES_MAX: usize = 20_000;
 
 /// Writes one event as one file, whole or not at all.
@@ -88,7 +88,7 @@ pub fn shown_in(spool: &Path, host_session_id: &str) -> io::Result<Vec<Receipt>>
     Ok(shown)
 }
 
-/// Removes what hooks that were killed while they wrote have left: it was never accepted.
+/// Removes partial files that killed hooks have left: their events were never accepted.
 pub fn sweep(spool: &Path, now: Millis) -> io::Result<()> {
     let entries = match std::fs::read_dir(spool) {
         Ok(entries) => entries,
@@ -116,7 +116,7 @@ pub fn sweep(spool: &Path, now: Millis) -> io::Result<()> {
     Ok(())
 }
 
-/// What could not be read, kept for a person to look at.
+/// How many files could not be read; they are kept for a person to look at.
 pub fn unreadable(spool: &Path) -> io::Result<usize> {
     match std::fs::read_dir(spool.join("unreadable")) {
         Ok(entries) => Ok(entries.count()),
@@ -125,7 +125,7 @@ pub fn unreadable(spool: &Path) -> io::Result<usize> {
     }
 }
 
-/// Moves waiting events into the queue. Says how many.
+/// Moves waiting events into the queue; returns how many.
 pub fn take_in(spool: &Path, queue: &Queue) -> Result<usize, IntakeError> {
     let files = waiting(spool)?;
     for file in &files {
@@ -156,7 +156,7 @@ pub fn take_in(spool: &Path, queue: &Queue) -> Result<usize, IntakeError> {
     Ok(files.len())
 }
 
-/// A pipe of this name would be waited for: it is no more a file than a folder is.
+/// Only regular files are read: opening a pipe would wait for a writer.
 fn read(file: &Path) -> io::Result<Vec<u8>> {
     if !std::fs::symlink_metadata(file)?.is_file() {
         return Err(io::ErrorKind::IsADirectory.into());

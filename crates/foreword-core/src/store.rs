@@ -49,14 +49,14 @@ pub(crate) const MIGRATIONS: &[Migration] = &[Migration {
 }];
 const SCHEMA: i64 = 100;
 
-/// A session that said nothing for this long was interrupted.
+/// A session without an event for this long was interrupted.
 pub(crate) const SILENCE: Millis = 24 * 3_600_000;
 
-/// So long an event is known that was taken in. A crash brings one back with the next worker,
-/// a host that fires a hook again within the session.
+/// The mark of an event that was taken in is kept this long. A crash brings the event back with
+/// the next worker, a host that fires a hook again within the session.
 pub(crate) const PROCESSED_KEPT: Millis = 30 * 24 * 3_600_000;
 
-/// What agents were shown is looked at for a while after.
+/// Receipts are kept this long.
 const RECEIPTS_KEPT: Millis = 90 * 24 * 3_600_000;
 
 pub struct Store {
@@ -103,13 +103,13 @@ impl Store {
         }
     }
 
-    /// What is wrong with the file itself; none if it is sound.
+    /// The damage that SQLite finds in the file; none if it is sound.
     #[must_use]
     pub fn damage(&self) -> Option<String> {
         db::damage(&self.connection)
     }
 
-    /// What time alone changes: silent sessions, and what is past its keeping.
+    /// Marks silent sessions as interrupted, and removes rows that are past their keeping.
     pub fn keep_house(&self, now: Millis, events_kept: Millis) -> rusqlite::Result<()> {
         self.connection.execute(
             "update sessions

@@ -112,6 +112,20 @@ pub fn one_line(text: &str) -> String {
     line
 }
 
+/// A text for comparison: lower case, without markup, and without the punctuation and quotes
+/// around its words. Signs that stand alone stay, so that `a != b` is not `a == b`.
+#[must_use]
+pub fn normalised(text: &str) -> String {
+    let bare = |word: &'_ str| {
+        let word = word.trim_start_matches(|it: char| "`*_~\"'“‘([".contains(it));
+        let end = |it: char| "`*_~\"'”’)].,;:!?".contains(it);
+        word.trim_end_matches(end).to_lowercase()
+    };
+    let words = text.split_whitespace().map(bare);
+    let words: Vec<String> = words.filter(|word| !word.is_empty()).collect();
+    words.join(" ")
+}
+
 /// Text in which nothing reads as a tag, so that it can neither close the frame that
 /// recalled text stands in nor open or close one of the host's. `a < b` stays as it is.
 #[must_use]

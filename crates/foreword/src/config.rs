@@ -1,8 +1,8 @@
-//! Settings: embedded defaults, then `config.toml`, then the environment.
+//! Settings: embedded defaults, overridden by `config.toml`, overridden by the environment.
 //!
-//! `default.toml` is the one list of settings, with their meaning. A mistake in
-//! `config.toml` is an error that names the nearest known key; only a hook goes on
-//! with the defaults and leaves word.
+//! `default.toml` lists all settings and explains them. For commands, a mistake in `config.toml` is
+//! an error that names the nearest known key. Hooks and the worker log the mistake and go on with
+//! the settings that are correct.
 
 pub mod provider;
 
@@ -19,41 +19,41 @@ const DEFAULTS: &str = include_str!("default.toml");
 #[derive(Debug, Clone, PartialEq, Deserialize)]
 pub struct Config {
     pub provider: String,
-    pub claude: Claude,
-    pub anthropic: Anthropic,
-    pub openai: OpenAi,
-    pub model: Model,
-    pub budget: Budget,
-    pub worker: Worker,
-    pub capture: Capture,
-    pub show: Show,
-    pub project: Project,
-    pub backup: Backup,
-    pub notes: Notes,
-    pub retention: Retention,
+    pub claude: ClaudeSection,
+    pub anthropic: AnthropicSection,
+    pub openai: OpenAiSection,
+    pub model: ModelSection,
+    pub budget: BudgetSection,
+    pub worker: WorkerSection,
+    pub capture: CaptureSection,
+    pub show: ShowSection,
+    pub project: ProjectSection,
+    pub backup: BackupSection,
+    pub notes: NotesSection,
+    pub retention: RetentionSection,
 }
 
 #[derive(Debug, Clone, PartialEq, Eq, Deserialize)]
-pub struct Claude {
+pub struct ClaudeSection {
     pub command: String,
     pub model: String,
 }
 
 #[derive(Debug, Clone, PartialEq, Eq, Deserialize)]
-pub struct Anthropic {
+pub struct AnthropicSection {
     pub base_url: String,
     pub model: String,
 }
 
 #[derive(Debug, Clone, PartialEq, Eq, Deserialize)]
-pub struct OpenAi {
+pub struct OpenAiSection {
     pub base_url: String,
     pub model: String,
 }
 
-/// What holds for every provider that has a model.
+/// Settings for every provider that has a model, and for the sentence model.
 #[derive(Debug, Clone, PartialEq, Eq, Deserialize)]
-pub struct Model {
+pub struct ModelSection {
     pub timeout_seconds: u32,
     pub answer_max_tokens: u32,
     pub batch_max_tokens: u32,
@@ -63,7 +63,7 @@ pub struct Model {
 }
 
 #[derive(Debug, Clone, PartialEq, Deserialize)]
-pub struct Budget {
+pub struct BudgetSection {
     pub daily_usd: f64,
     pub session_usd: f64,
     pub daily_tokens: u64,
@@ -71,14 +71,14 @@ pub struct Budget {
 }
 
 #[derive(Debug, Clone, PartialEq, Eq, Deserialize)]
-pub struct Worker {
+pub struct WorkerSection {
     pub idle_seconds: u32,
     pub batch_max: u32,
     pub batch_wait_seconds: u32,
 }
 
 #[derive(Debug, Clone, PartialEq, Eq, Deserialize)]
-pub struct Capture {
+pub struct CaptureSection {
     pub boring_tools: Vec<String>,
     pub exclude_projects: Vec<String>,
     pub exclude_paths: Vec<String>,
@@ -87,18 +87,18 @@ pub struct Capture {
     pub hash_max_bytes: u64,
 }
 
-/// What an agent is told unasked.
+/// What hooks add to a session without being asked.
 #[derive(Debug, Clone, PartialEq, Eq, Deserialize)]
-pub struct Show {
+pub struct ShowSection {
     pub index: bool,
     pub prompts: bool,
     pub files: bool,
     pub within_ms: u64,
 }
 
-impl Default for Show {
-    fn default() -> Show {
-        Show {
+impl Default for ShowSection {
+    fn default() -> ShowSection {
+        ShowSection {
             index: true,
             prompts: true,
             files: true,
@@ -108,38 +108,38 @@ impl Default for Show {
 }
 
 #[derive(Debug, Clone, PartialEq, Eq, Deserialize)]
-pub struct Project {
+pub struct ProjectSection {
     pub separate_worktrees: bool,
 }
 
 #[derive(Debug, Clone, PartialEq, Eq, Deserialize)]
-pub struct Backup {
+pub struct BackupSection {
     pub daily: usize,
     pub weekly: usize,
 }
 
-impl Backup {
+impl BackupSection {
     pub fn kept(&self) -> Kept {
-        let Backup { daily, weekly } = *self;
+        let BackupSection { daily, weekly } = *self;
         Kept { daily, weekly }
     }
 }
 
 #[derive(Debug, Clone, PartialEq, Eq, Deserialize)]
-pub struct Notes {
+pub struct NotesSection {
     pub master_max_tokens: usize,
     pub auto_synthesize_after: u32,
 }
 
 #[derive(Debug, Clone, PartialEq, Eq, Deserialize)]
-pub struct Retention {
+pub struct RetentionSection {
     pub events_days: u32,
 }
 
-/// The environment's settings, apart from the names that mean something else.
+/// Variables that begin with `FOREWORD_`. Names that are no setting are ignored.
 type Environment = Vec<(String, String)>;
 
-/// Where a mistake in the settings is.
+/// A mistake in the settings, by where it is.
 #[derive(Debug, PartialEq, Eq)]
 pub enum Mistake {
     File(String),
@@ -152,7 +152,7 @@ impl Config {
             .with_context(|| format!("in the settings ({})", home.config().display()))
     }
 
-    /// The first mistake, and whether it is the file's or a variable's.
+    /// The first mistake in the file, else in a variable.
     pub fn mistake(home: &Home) -> Option<Mistake> {
         let file = match file(home) {
             Ok(file) => file,
@@ -169,8 +169,8 @@ impl Config {
         })
     }
 
-    /// For hooks and the worker, which go on: whatever can be understood holds, and the
-    /// first mistake is said.
+    /// The settings without those that are wrong, and the first mistake. For hooks and the worker,
+    /// which go on in spite of a mistake.
     pub fn tolerant(home: &Home) -> (Config, Option<String>) {
         Config::tolerant_of(&file(home))
     }
@@ -188,40 +188,41 @@ impl Config {
     pub fn tolerant_from(file: &str, environment: &Environment) -> (Config, Option<String>) {
         let mut mistake = None;
         let mut settings = defaults();
-        let mut says_what_may_be_spent = true;
+        let mut spending_is_clear = true;
         let from_file = single_changes(file).into_iter().map(|change| {
-            let of_money = change.as_ref().map_or(true, may_be_of_money);
+            let about_spending = change.as_ref().map_or(true, may_be_about_spending);
             let change = move |settings: &mut Table| merge(settings, change?, "");
-            (of_money, Box::new(change) as Change)
+            (about_spending, Box::new(change) as SettingChange)
         });
         let from_environment = environment.iter().cloned().map(|variable| {
-            let of_money = ["FOREWORD_PROVIDER", "FOREWORD_BUDGET_"]
+            let about_spending = ["FOREWORD_PROVIDER", "FOREWORD_BUDGET_"]
                 .iter()
                 .any(|start| variable.0.starts_with(start));
             let change =
                 move |settings: &mut Table| override_from(settings, &vec![variable], "FOREWORD_");
-            (of_money, Box::new(change) as Change)
+            (about_spending, Box::new(change) as SettingChange)
         });
-        for (of_money, change) in from_file.chain(from_environment) {
+        for (about_spending, change) in from_file.chain(from_environment) {
             let mut changed = settings.clone();
             let accepted = change(&mut changed).and_then(|()| Config::checked(changed.clone()));
             match accepted {
                 Ok(_) => settings = changed,
                 Err(error) => {
-                    says_what_may_be_spent &= !of_money;
+                    spending_is_clear &= !about_spending;
                     mistake.get_or_insert_with(|| format!("{error:#}"));
                 }
             }
         }
         let config = Config::checked(settings).expect("each change was checked");
-        if says_what_may_be_spent {
+        if spending_is_clear {
             (config, mistake)
         } else {
             (config.without_a_model(), mistake)
         }
     }
 
-    /// Where the user's word on spending cannot be understood, nothing is spent.
+    /// The same settings with the offline provider: if a setting about spending has a mistake,
+    /// nothing is spent.
     fn without_a_model(self) -> Config {
         let provider = provider::Name::Offline.as_str().to_owned();
         Config { provider, ..self }
@@ -247,7 +248,7 @@ impl Config {
                 known.join(", ")
             );
         }
-        let Budget {
+        let BudgetSection {
             daily_usd,
             session_usd,
             ..
@@ -255,7 +256,7 @@ impl Config {
         if daily_usd.is_nan() || session_usd.is_nan() {
             bail!("budget.daily_usd and budget.session_usd have to be numbers");
         }
-        // Calls that cannot go well, yet cost.
+        // With 0, every call would cost something and fail.
         if config.model.timeout_seconds == 0 || config.model.answer_max_tokens == 0 {
             bail!("model.timeout_seconds and model.answer_max_tokens have to be at least 1");
         }
@@ -266,14 +267,14 @@ impl Config {
     }
 }
 
-/// One step from the defaults to what the user wants.
-type Change = Box<dyn FnOnce(&mut Table) -> anyhow::Result<()>>;
+/// Applies one setting of the user to the table of settings.
+type SettingChange = Box<dyn FnOnce(&mut Table) -> anyhow::Result<()>>;
 
 fn defaults() -> Table {
     DEFAULTS.parse().expect("default.toml is valid")
 }
 
-/// The file as one change per setting, so that a mistake in one does not cost the others.
+/// Splits the file into one table per setting, so that a mistake in one does not affect the others.
 fn single_changes(file: &str) -> Vec<anyhow::Result<Table>> {
     let table: Table = match file
         .parse::<Table>()
@@ -299,7 +300,7 @@ fn single_changes(file: &str) -> Vec<anyhow::Result<Table>> {
 
 /// Whether a change may be about spending: it is unless it stands in a known section other than
 /// `[budget]`.
-fn may_be_of_money(change: &Table) -> bool {
+fn may_be_about_spending(change: &Table) -> bool {
     let defaults = defaults();
     change.keys().any(|key| {
         let is_section = defaults.get(key).is_some_and(Value::is_table);
@@ -320,19 +321,19 @@ fn environment() -> Environment {
         .collect()
 }
 
-/// What a hook needs to know.
+/// The settings that hooks need.
 #[derive(Debug, Clone, Default, PartialEq, Eq)]
 pub struct HookSettings {
     pub capture: capture::Settings,
-    pub show: Show,
+    pub show: ShowSection,
     pub separate_worktrees: bool,
 }
 
-/// Reads nothing but one file's absence in the usual case. A mistake in the settings is
-/// said; what can be understood holds. None when there might be exclusions that
-/// cannot be read: then it is safer to keep nothing.
+/// The settings for a hook, and the first mistake in them. Usually there is no `config.toml`, and
+/// nothing is read. The settings are none if there may be exclusions that cannot be understood: then
+/// it is safer to store nothing.
 pub fn hook_settings(home: &Home) -> (Option<HookSettings>, Option<String>) {
-    let matters = |name: &[u8]| {
+    let is_for_hooks = |name: &[u8]| {
         [
             &b"FOREWORD_CAPTURE_"[..],
             b"FOREWORD_SHOW_",
@@ -342,7 +343,7 @@ pub fn hook_settings(home: &Home) -> (Option<HookSettings>, Option<String>) {
         .any(|section| name.starts_with(section))
     };
     let changed = home.config().exists()
-        || std::env::vars_os().any(|(name, _)| matters(name.as_encoded_bytes()));
+        || std::env::vars_os().any(|(name, _)| is_for_hooks(name.as_encoded_bytes()));
     if !changed {
         return (Some(HookSettings::default()), None);
     }
@@ -357,9 +358,9 @@ pub fn hook_settings(home: &Home) -> (Option<HookSettings>, Option<String>) {
     (readable.unwrap_or(false).then_some(settings), mistake)
 }
 
-/// Whether everything in the settings that looks like an exclusion is one.
+/// Whether every key in the settings that looks like an exclusion is a valid one.
 fn exclusions_hold(text: &str) -> bool {
-    // Nothing more to pay for on the hook road.
+    // Saves parsing the file in most hooks.
     if !text.contains("exclu") {
         return true;
     }
@@ -374,14 +375,15 @@ fn exclusions_hold(text: &str) -> bool {
     sections
         .filter(|(_, key, _)| key.contains("exclu"))
         .all(|(section, key, value)| {
-            let known = section == "capture" && matches!(key, "exclude_projects" | "exclude_paths");
+            let is_known =
+                section == "capture" && matches!(key, "exclude_projects" | "exclude_paths");
             let patterns = value.as_array();
-            known && patterns.is_some_and(|it| it.iter().all(Value::is_str))
+            is_known && patterns.is_some_and(|it| it.iter().all(Value::is_str))
         })
 }
 
-impl From<Capture> for capture::Settings {
-    fn from(capture: Capture) -> capture::Settings {
+impl From<CaptureSection> for capture::Settings {
+    fn from(capture: CaptureSection) -> capture::Settings {
         capture::Settings {
             boring_tools: capture.boring_tools,
             exclude_projects: capture
@@ -399,7 +401,7 @@ impl From<Capture> for capture::Settings {
     }
 }
 
-/// `~/x` as the path it stands for.
+/// Replaces `~/` at the start of a pattern by the home directory.
 fn below_home(pattern: String) -> String {
     match (pattern.strip_prefix("~/"), std::env::var("HOME")) {
         (Some(rest), Ok(home)) => format!("{home}/{rest}"),
@@ -419,7 +421,7 @@ fn merge(settings: &mut Table, changes: Table, within: &str) -> anyhow::Result<(
             }
             (Value::Table(_), _) => bail!("{within}{key} is a section: write [{within}{key}]"),
             (setting, change) if setting.type_str() == change.type_str() => *setting = change,
-            // `daily_usd = 2` is as good as 2.0.
+            // An integer is accepted for a float: `daily_usd = 2`.
             (setting @ Value::Float(_), Value::Integer(whole)) => {
                 *setting = Value::Float(whole as f64);
             }
@@ -433,6 +435,7 @@ fn merge(settings: &mut Table, changes: Table, within: &str) -> anyhow::Result<(
     Ok(())
 }
 
+/// Replaces settings by the variables named after them: `FOREWORD_SECTION_KEY`.
 fn override_from(
     settings: &mut Table,
     environment: &Environment,
@@ -480,6 +483,7 @@ fn nearest<'a>(key: &str, known: impl Iterator<Item = &'a String>) -> &'a str {
         .map_or("", String::as_str)
 }
 
+/// The edit distance (Levenshtein) between two keys.
 fn distance(a: &str, b: &str) -> usize {
     let b: Vec<char> = b.chars().collect();
     let mut row: Vec<usize> = (0..=b.len()).collect();

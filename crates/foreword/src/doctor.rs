@@ -17,7 +17,7 @@ use std::path::PathBuf;
 use serde::Serialize;
 
 use crate::home::{self, Home};
-use crate::host::{CLIENTS, Place};
+use crate::host::{CLIENTS, SettingsPlace};
 use crate::install::{self, SettingsFile};
 use crate::service;
 use foreword_core::text::shell_word;
@@ -110,7 +110,7 @@ struct Examination {
     now: i64,
     program: PathBuf,
     /// The host's settings files of the user and of the current project, with their text.
-    settings: Vec<(Place, Result<String, String>)>,
+    settings: Vec<(SettingsPlace, Result<String, String>)>,
 }
 
 impl Examination {
@@ -120,7 +120,7 @@ impl Examination {
             places.extend([client.user_place()?, install::project_place(client)?]);
         }
         places.dedup();
-        let read = |place: Place| {
+        let read = |place: SettingsPlace| {
             let text = SettingsFile::read(&place.settings, place.scope)
                 .map(|file| file.text.unwrap_or_default())
                 .and_then(|text| (place.client.programs)(&text).map(|_| text))

@@ -1,4 +1,4 @@
-//! Where Foreword's data lives: `$FOREWORD_HOME`, else `~/.foreword`.
+//! The data directory: `$FOREWORD_HOME`, else `~/.foreword`.
 
 use std::path::{Path, PathBuf};
 
@@ -18,7 +18,8 @@ pub const SENTENCE_MODEL: &str = "all-MiniLM-L6-v2";
 const SOCKET_PATH_MAX: usize = 100;
 
 impl Home {
-    /// None when the environment names no home at all.
+    /// The data directory that the environment names; none if neither `FOREWORD_HOME` nor `HOME` is
+    /// set.
     pub fn from_env() -> Option<Home> {
         let set = |name| std::env::var_os(name).filter(|value| !value.is_empty());
         let dir = match set("FOREWORD_HOME") {
@@ -28,7 +29,7 @@ impl Home {
         Some(Home { dir })
     }
 
-    /// A home that the environment does not name: a test's, or a throw-away one.
+    /// A data directory at a given path, for tests and temporary homes.
     pub fn at(dir: impl Into<PathBuf>) -> Home {
         Home { dir: dir.into() }
     }
@@ -53,7 +54,7 @@ impl Home {
         self.dir.join("models")
     }
 
-    /// The sentence model, if it is installed.
+    /// The folder of the sentence model. It exists only if the model is installed.
     pub fn model(&self) -> PathBuf {
         self.models().join(SENTENCE_MODEL)
     }
@@ -62,22 +63,22 @@ impl Home {
         self.dir.join("backups")
     }
 
-    /// What installs did, and the marks that they stand.
+    /// Records of what `foreword install` changed, one file for each settings file.
     pub fn installs(&self) -> PathBuf {
         self.dir.join("installs")
     }
 
-    /// Which provider was chosen at install: one word.
+    /// A file with the name of the provider that was chosen at install.
     pub fn chosen_provider(&self) -> PathBuf {
         self.dir.join("provider")
     }
 
-    /// Where the memory agent runs: no project, and nothing to read.
+    /// The empty folder that the memory agent runs in, which belongs to no project.
     pub fn agent(&self) -> PathBuf {
         self.dir.join("agent")
     }
 
-    /// Prompts that the user put in place of ours.
+    /// Prompts by which the user replaces the built-in ones.
     pub fn prompts(&self) -> PathBuf {
         self.dir.join("prompts")
     }
@@ -98,7 +99,8 @@ impl Home {
         self.dir.join("worker.lock")
     }
 
-    /// Says when hooks last started a worker that has not come up yet.
+    /// A file that counts how often in a row hooks started a worker that did not come up, with the
+    /// time of the last start.
     pub fn start_stamp(&self) -> PathBuf {
         self.dir.join("worker.starting")
     }
@@ -107,12 +109,13 @@ impl Home {
         self.socket_called("worker.sock")
     }
 
-    /// Where the worker is asked for the vector of a question.
+    /// The socket on which the worker searches by meaning.
     pub fn embed_socket(&self) -> PathBuf {
         self.socket_called("embed.sock")
     }
 
-    /// A socket of the worker's; under a hashed name elsewhere if the path would be too long.
+    /// The path of a socket of the worker; if it would be too long, a hashed name in the runtime
+    /// directory.
     fn socket_called(&self, name: &str) -> PathBuf {
         let path = self.dir.join(name);
         let bytes = path.as_os_str().as_encoded_bytes();
@@ -134,7 +137,7 @@ pub fn now() -> Millis {
     })
 }
 
-/// How projects are told apart, in this user's environment.
+/// The rules by which a directory is assigned to a project, for this user's environment.
 pub fn project_rules(separate_worktrees: bool) -> Rules {
     let home = std::env::var_os("HOME").map(PathBuf::from);
     let temporary = [

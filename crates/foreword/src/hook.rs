@@ -1,11 +1,11 @@
-//! The short road: the commands that a host runs at every prompt and tool use.
+//! Hooks: the commands that a host runs at every prompt and tool use, and waits for.
 //!
-//! Read the input, make an event of it, write it down, answer, wake the worker,
-//! leave. No runtime, no network, no migration; whatever goes wrong, the exit code
-//! is 0 and the session goes on. What could not be done is left as a line for
-//! `foreword status`. `added` is what a hook tells the agent from the memory.
+//! A hook reads its input, makes an event of it, writes the event, prints an answer, wakes the
+//! worker and exits. It has no async runtime, no network and no migration. Whatever goes wrong,
+//! the exit code is 0 and the session goes on; the failure is logged for `foreword status`.
+//! `answer` builds the text that a hook adds to the session from the memory.
 
-mod added;
+mod answer;
 mod stdin;
 
 use std::io::Write as _;
@@ -27,54 +27,56 @@ use crate::log::{Fact, Log};
 use crate::platform;
 use crate::start;
 use crate::switch::{self, Switches};
-use added::added;
 
+/// The reason that is logged for an event of the memory agent.
 const OWN_RUN: &str = "one of Foreword's own agent runs";
 
-/// Runs a hook. There is no way for it to fail.
+/// Runs a hook. It never fails: even a panic ends in exit code 0 and prints nothing.
 pub fn run(hook: Hook, host: &'static Host) {
     std::panic::set_hook(Box::new(|_| {}));
-    let _ = std::panic::catch_unwind(|| road(hook, host));
+    let _ = std::panic::catch_unwind(|| capture_and_answer(hook, host));
 }
 
-fn road(hook: Hook, host: &'static Host) {
+fn capture_and_answer(hook: Hook, host: &'static Host) {
     platform::make_files_private();
     let client = Client::of(host);
     let home = Home::from_env();
-    let told = home
+    let captured = home
         .as_ref()
-        .and_then(|home| Some((home, take(hook, client, home)?)));
-    let Some((home, (event, settings))) = told else {
+        .and_then(|home| Some((home, read_event(hook, client, home)?)));
+    let Some((home, (event, settings))) = captured else {
         print((client.plain_answer)(hook));
         return;
     };
-    // What is about to happen to a file is told when it has happened.
-    let mut kept = hook != Hook::FileContext && keep(home, hook, &event) != Kept::Lost;
+    // The event before a tool runs is not stored; the one after it will be.
+    let event_saved = hook != Hook::FileContext && save(home, hook, &event) != Saved::Lost;
     fault::point("hook:after-insert");
-    let added = added(home, client, hook, &event, &settings.show);
-    let receipt = added.as_ref().and_then(|it| it.receipt(&event));
-    // First the receipt: of two hooks at once, one reminds.
-    let written = receipt.map(|receipt| keep(home, hook, &receipt));
-    kept |= written == Some(Kept::New);
-    match added {
-        Some(added) if hook == Hook::Context || written == Some(Kept::New) => print(&added.answer),
+    let answer = answer::answer(home, client, hook, &event, &settings.show);
+    let receipt = answer.as_ref().and_then(|answer| answer.receipt(&event));
+    // The receipt is written before the reminder is printed: of two hooks that run at the same
+    // time, only the one whose receipt is new shows the reminder.
+    let receipt_saved = receipt.map(|receipt| save(home, hook, &receipt));
+    let is_new_receipt = receipt_saved == Some(Saved::New);
+    match answer {
+        Some(answer) if hook == Hook::Context || is_new_receipt => print(&answer.text),
         _ => print((client.plain_answer)(hook)),
     }
-    if kept {
+    if event_saved || is_new_receipt {
         start::wake_worker(home);
     }
 }
 
-/// What this hook was told, if it is to be kept, and by which settings.
-fn take(hook: Hook, client: &Client, home: &Home) -> Option<(Event, HookSettings)> {
-    if switch::off_in_environment() || client.is_second(home, host::project_dir().as_deref()) {
+/// Reads the hook's input. Returns the event and the settings that apply to it, or none if nothing
+/// may be stored.
+fn read_event(hook: Hook, client: &Client, home: &Home) -> Option<(Event, HookSettings)> {
+    if switch::off_in_environment() || client.is_duplicate(home, host::project_dir().as_deref()) {
         return None;
     }
     let switches = Switches::read(home);
     if switches.everywhere() {
         return None;
     }
-    // While something is switched off, nothing is counted: it might be just that.
+    // While anything is switched off, nothing is counted as dropped: this event may belong to it.
     let count = |reason: &str| {
         if switches.is_empty() {
             Log::Dropped.line(home, reason);
@@ -128,14 +130,14 @@ fn withhold(host: &Host, home: &Home, input: &stdin::Input) {
     }
 }
 
-/// Where the memory agent runs, nobody else does: this holds also if the mark in the
-/// environment was lost on the way.
+/// Whether the event comes from the memory agent, by the folder that only it runs in. This holds
+/// also if the variable that marks its processes was lost on the way.
 fn is_own_run(event: &Event, home: &Home) -> bool {
     let agent = home.agent();
     let cwd = event.cwd.as_deref().map(PathBuf::from);
     cwd.into_iter()
         .chain(host::project_dir())
-        // The host tells paths with their links resolved.
+        // The host sends paths with their links resolved.
         .any(|dir| {
             let resolved = || {
                 agent
@@ -149,11 +151,11 @@ fn is_own_run(event: &Event, home: &Home) -> bool {
 fn settings(hook: Hook, home: &Home) -> Option<HookSettings> {
     let (settings, problem) = config::hook_settings(home);
     if let Some(problem) = problem {
-        let went_on = match settings {
+        let consequence = match settings {
             Some(_) => "the other settings hold",
-            None => "nothing is kept until it is mended, since something may be excluded",
+            None => "nothing is stored until that is corrected, because something may be excluded",
         };
-        Log::Hook.line(home, &format!("{}: {problem}; {went_on}", hook.name()));
+        Log::Hook.line(home, &format!("{}: {problem}; {consequence}", hook.name()));
     }
     settings
 }
@@ -174,28 +176,28 @@ fn capture_event(
     capture::capture(hook, &input.bytes, &world, &settings.capture)
 }
 
-/// What became of an event.
+/// The result of writing an event.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-enum Kept {
+enum Saved {
     New,
-    /// It was in the queue already.
+    /// The event was in the queue already.
     Known,
     Lost,
 }
 
-/// Writes the event down: in the queue, else in the spool.
-fn keep(home: &Home, hook: Hook, event: &Event) -> Kept {
+/// Writes an event into the queue, or into the spool if the queue cannot be written.
+fn save(home: &Home, hook: Hook, event: &Event) -> Saved {
     fault::point("hook:before-insert");
     let queued = Inlet::open(&home.queue()).and_then(|inlet| {
         let is_new = inlet.push(event)?;
         inlet.leave();
-        Ok(if is_new { Kept::New } else { Kept::Known })
+        Ok(if is_new { Saved::New } else { Saved::Known })
     });
     let error = match queued {
-        Ok(kept) => return kept,
+        Ok(saved) => return saved,
         Err(error) => error,
     };
-    // On a fresh home there is no queue yet: nothing to mention.
+    // A new data directory has no queue yet; that is not logged.
     if !matches!(error, OpenError::Missing(_)) {
         Log::Hook.line(
             home,
@@ -203,18 +205,19 @@ fn keep(home: &Home, hook: Hook, event: &Event) -> Kept {
         );
     }
     match spool::write(&home.spool(), event) {
-        Ok(()) => Kept::New,
+        Ok(()) => Saved::New,
         Err(error) => {
             Fact::EventLost.record(
                 home,
                 &format!("{}: spool: {error}; an event was lost", hook.name()),
             );
-            Kept::Lost
+            Saved::Lost
         }
     }
 }
 
-/// How the agent can run this program from a shell: it need not be on its PATH.
+/// The command by which the agent can run this program from a shell. It is a path, since the
+/// program need not be on the PATH; below the home directory it starts with `~/`.
 pub fn program() -> String {
     let Ok(program) = std::env::current_exe() else {
         return "foreword".to_owned();
@@ -228,7 +231,7 @@ pub fn program() -> String {
 
 fn print(answer: &str) {
     if !answer.is_empty() {
-        // The host may have closed its end already; that is its business.
+        // The host may have closed its end of the pipe already; that is no error.
         let mut out = std::io::stdout().lock();
         let _ = out.write_all(answer.as_bytes()).and_then(|()| out.flush());
     }

@@ -1,9 +1,9 @@
-//! The program's side of each host: its settings, its answers, its variables and its client.
+//! What this program knows about each host: its settings, its answers, its variables and its client.
 //!
-//! `CLIENTS` has one row for each host of core's `HOSTS`: data and plain functions. All that is
-//! particular to one host stands in its own file or folder, here `claude_code`; `json` changes
-//! JSON files of the user's without touching a byte that is theirs. `install` and `doctor` use the
-//! rows; hooks use the answers and variables.
+//! `CLIENTS` has one row for each host of core's `HOSTS`, with data and plain functions. Everything
+//! that is specific to one host is in its own file or folder, here `claude_code`. `json` adds text to
+//! the user's JSON files without changing what is there. `install` and `doctor` use the rows; hooks
+//! use the answers and variables.
 
 pub mod claude_code;
 mod json;
@@ -19,7 +19,7 @@ pub use json::value;
 
 pub static CLIENTS: &[Client] = &[claude_code::CLIENT];
 
-/// How this program and a host's client work together.
+/// The functions and names by which this program works with a host's client.
 #[derive(Debug)]
 pub struct Client {
     pub host: &'static Host,
@@ -34,50 +34,53 @@ pub struct Client {
     pub remove_hooks: fn(&str) -> anyhow::Result<String>,
     /// For each event of ours, the programs that our entries run.
     pub programs: fn(&str) -> anyhow::Result<Programs>,
-    /// The setting by which all hooks are switched off, if they are.
+    /// The name of the setting that switches off all hooks, if it is set.
     pub hooks_off: fn(&str) -> anyhow::Result<Option<&'static str>>,
     /// Commands of other hooks, and plugins that are on.
     pub others: fn(&str) -> anyhow::Result<Vec<String>>,
-    /// The name of our own plugin among `others`, up to its source.
+    /// The start of the name of our own plugin among `others`; its source follows.
     pub plugin: &'static str,
 
     /// The file that lists MCP servers beside a settings file.
-    pub servers: fn(&Place) -> anyhow::Result<PathBuf>,
-    /// Which server is listed under our name.
+    pub servers: fn(&SettingsPlace) -> anyhow::Result<PathBuf>,
+    /// The server that is listed under our name.
     pub listed: fn(&str) -> anyhow::Result<Listed>,
-    /// Lists our server once, as this program.
+    /// Adds our server to the list, or replaces it by one that runs this program.
     pub insert_server: fn(&str, &Path) -> anyhow::Result<String>,
-    /// Takes our server out.
+    /// Removes our server from the list.
     pub remove_server: fn(&str) -> anyhow::Result<String>,
 
-    /// Skills and agents: path below the folder of the settings, text.
+    /// Skills and agents, each with its path below the folder of the settings and its text.
     pub skills: &'static [(&'static str, &'static str)],
     /// The file of a project whose content every session loads.
     pub instructions: &'static str,
 
-    /// The answer of a hook that adds something: a text for the agent, a notice for the user.
+    /// Builds the answer of a hook that adds a text for the agent, a notice for the user, or both.
     pub answer: fn(Hook, Option<&str>, Option<String>) -> Option<String>,
-    /// The longest answer that the host takes whole, in characters.
+    /// The longest answer that the host does not cut, in characters.
     pub answer_max: usize,
     /// The answer of a hook that adds nothing.
     pub plain_answer: fn(Hook) -> &'static str,
 
-    /// Variables that the client sets for the programs it runs: the session, the project's folder,
-    /// and one that only the hooks of a plugin have.
+    /// The variable with the id of the session, for programs that the client runs.
     pub session_variable: &'static str,
+    /// The variable with the project's folder, for programs that the client runs.
     pub project_variable: &'static str,
+    /// A variable that the client sets only for the hooks of a plugin.
     pub plugin_variable: &'static str,
 
-    /// The transcript of a session, or the newest one of a project.
+    /// Finds the transcript of a session, or the newest one of a project.
     pub find_transcript: fn(Option<&str>, &Path) -> anyhow::Result<PathBuf>,
 
-    /// The client's command, and a function that finds its program.
+    /// The name of the client's program.
     pub command: &'static str,
+    /// Finds the client's program.
     pub find_program: fn() -> Option<PathBuf>,
-    /// The shell command that installs the client, and the argument with which it updates itself.
+    /// The shell command that installs the client.
     pub get: &'static str,
+    /// The argument with which the client updates itself.
     pub update: &'static str,
-    /// The oldest client that was tested.
+    /// The oldest version of the client that was tested.
     pub tested: [u32; 3],
 }
 
@@ -94,16 +97,16 @@ impl Eq for Client {}
 
 /// Whose settings an install changes.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub enum Scope {
+pub enum InstallScope {
     User,
     Project,
 }
 
 /// A settings file of a host.
 #[derive(Debug, Clone, PartialEq, Eq)]
-pub struct Place {
+pub struct SettingsPlace {
     pub client: &'static Client,
-    pub scope: Scope,
+    pub scope: InstallScope,
     pub settings: PathBuf,
 }
 
@@ -111,7 +114,7 @@ pub struct Place {
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub enum Listed {
     Nobody,
-    /// This program of ours.
+    /// A program of ours, by its path.
     Ours(String),
     Another,
 }
@@ -121,7 +124,7 @@ pub fn named(name: &str) -> Option<&'static Client> {
     CLIENTS.iter().find(|client| client.host.name == name)
 }
 
-/// The client that runs this process, and the session it is for.
+/// The client that runs this process, and the id of its session.
 pub fn session_here() -> Option<(&'static Client, String)> {
     CLIENTS.iter().find_map(|client| {
         let session = std::env::var(client.session_variable).ok();
@@ -135,7 +138,7 @@ pub fn project_dir() -> Option<PathBuf> {
     dirs.find_map(|dir| dir)
 }
 
-/// A variable that is set and not empty, as a path.
+/// The value of a variable as a path; none if it is empty or not set.
 pub fn set(variable: &str) -> Option<PathBuf> {
     let value = std::env::var_os(variable).filter(|value| !value.is_empty());
     value.map(PathBuf::from)
@@ -146,10 +149,10 @@ impl Client {
         named(host.name).unwrap_or(&CLIENTS[0])
     }
 
-    pub fn user_place(&'static self) -> anyhow::Result<Place> {
-        Ok(Place {
+    pub fn user_place(&'static self) -> anyhow::Result<SettingsPlace> {
+        Ok(SettingsPlace {
             client: self,
-            scope: Scope::User,
+            scope: InstallScope::User,
             settings: std::path::absolute((self.user_settings)()?)?,
         })
     }
@@ -160,10 +163,10 @@ impl Client {
         root.join(self.project_settings)
     }
 
-    /// Whether this is a hook of the plugin beside hooks from settings, which do the same work:
-    /// those of the user, or the project's own. Only a plugin's hook pays for the look, and it
-    /// looks only at the names of install's records.
-    pub fn is_second(&self, home: &Home, project_dir: Option<&Path>) -> bool {
+    /// Whether this is a hook of the plugin while hooks in the settings of the user or the project do
+    /// the same work. Only a plugin's hook checks this, and it reads only the names of the install
+    /// records.
+    pub fn is_duplicate(&self, home: &Home, project_dir: Option<&Path>) -> bool {
         if std::env::var_os(self.plugin_variable).is_none() {
             return false;
         }
@@ -180,16 +183,17 @@ impl Client {
     }
 }
 
-impl Place {
-    /// The name of the file in which install records what it did here.
+impl SettingsPlace {
+    /// The name of the install record for this settings file.
     pub fn mark(&self) -> String {
         match self.scope {
-            Scope::User => format!("{USER_MARK}{}.json", hash(&self.settings)),
-            Scope::Project => project_mark(&self.settings),
+            InstallScope::User => format!("{USER_MARK}{}.json", hash(&self.settings)),
+            InstallScope::Project => project_mark(&self.settings),
         }
     }
 }
 
+/// The start of the names of install records for the user's settings.
 const USER_MARK: &str = "user-";
 
 fn project_mark(settings: &Path) -> String {
@@ -205,7 +209,7 @@ pub fn is_same_file(a: &Path, b: &Path) -> bool {
     a == b || std::fs::canonicalize(a).is_ok_and(|a| std::fs::canonicalize(b).is_ok_and(|b| a == b))
 }
 
-/// Entries of ours are recognised by the name of the program that they run.
+/// Whether a program is ours, by its file name. Our entries in settings are recognised by it.
 pub fn is_called_foreword(program: &Path) -> bool {
     program.file_stem().is_some_and(|name| name == "foreword")
 }

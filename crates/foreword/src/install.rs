@@ -1,9 +1,10 @@
-//! Connects a host: our hooks in its settings, and out of them again.
+//! Connects a host, by adding our hooks to its settings, and disconnects it again.
 //!
-//! The file is the user's: other keys, their order, comments and white space stay as
-//! they are, and what we cannot understand we do not touch. The host's row in `host` knows the
-//! form of its settings and which entries are ours; `skills` writes the files of `/summarize` and
-//! its like; `file` reads and replaces a file, `record` remembers what was done.
+//! The settings file belongs to the user: other keys, their order, comments and white space stay as
+//! they are, and a file that cannot be parsed is not touched. The host's row in `host` knows the form
+//! of its settings and which entries are ours. `skills` writes the files of `/summarize` and the
+//! other skills, `file` reads and replaces a file, `record` stores what an install did, and
+//! `sentence_model` installs the model for search by meaning.
 
 mod file;
 pub mod record;
@@ -14,9 +15,11 @@ use std::path::{Path, PathBuf};
 
 use anyhow::{Context as _, bail};
 
-use crate::host::{self, Client, Listed, Place, Scope, is_called_foreword, is_same_file};
+use crate::host::{
+    self, Client, InstallScope, Listed, SettingsPlace, is_called_foreword, is_same_file,
+};
 pub use file::SettingsFile;
-use record::Record;
+use record::InstallRecord;
 
 /// Whether a host's settings run this program.
 #[derive(Debug, Clone, PartialEq, Eq)]
@@ -28,11 +31,11 @@ pub enum Connection {
 }
 
 /// The settings file of the project that the current directory is in.
-pub fn project_place(client: &'static Client) -> anyhow::Result<Place> {
+pub fn project_place(client: &'static Client) -> anyhow::Result<SettingsPlace> {
     let dir = std::env::current_dir().context("the current directory is gone")?;
     let place = foreword_core::project::resolve(&dir, &crate::home::project_rules(false));
     let settings = client.settings_of(&place.root.unwrap_or(dir));
-    // In the home directory itself the project's file is the user's.
+    // In the home directory, the project's settings file is that of the user.
     let user = client.user_place()?;
     let folder = |path: &Path| std::fs::canonicalize(path.parent()?).ok();
     if user.settings == settings
@@ -40,15 +43,15 @@ pub fn project_place(client: &'static Client) -> anyhow::Result<Place> {
     {
         return Ok(user);
     }
-    Ok(Place {
+    Ok(SettingsPlace {
         client,
-        scope: Scope::Project,
+        scope: InstallScope::Project,
         settings,
     })
 }
 
-/// This program, by the name that will still lead to it after an upgrade: a package
-/// manager moves the file and keeps the link that is on the PATH.
+/// The path of this program that stays valid after an upgrade: the link on the PATH if there is one,
+/// since a package manager moves the file and keeps the link.
 pub fn program() -> anyhow::Result<PathBuf> {
     let program = std::env::current_exe().context("could not find out where this program is")?;
     let path = std::env::var_os("PATH").unwrap_or_default();
@@ -66,8 +69,8 @@ pub fn program() -> anyhow::Result<PathBuf> {
     Ok(program)
 }
 
-/// The settings with all our hooks in them, each once and pointing at `program`; `clean`
-/// is what they are without us.
+/// The settings with each of our hooks in them once, running `program`. `clean` is the same settings
+/// without our hooks.
 pub fn connect(
     client: &Client,
     settings: &str,
@@ -80,15 +83,15 @@ pub fn connect(
     (client.insert_hooks)(clean, program)
 }
 
-/// The settings without us: the file as it was before install, byte for byte, if nobody changed
-/// it since; else the file of today without our entries. None if there was no file before
-/// install and nothing else is in it.
+/// The settings after an uninstall: the file as it was before the install, byte for byte, if it was
+/// not changed since; else the current file without our entries. None if there was no file before
+/// the install and nothing else is in it.
 pub fn without_us(
     client: &Client,
     settings: &str,
-    record: Option<&Record>,
+    record: Option<&InstallRecord>,
 ) -> anyhow::Result<Option<String>> {
-    let original = record.and_then(Record::original);
+    let original = record.and_then(InstallRecord::original);
     if let Some(original) = &original
         && record.is_some_and(|record| record.written == settings)
     {
@@ -99,7 +102,7 @@ pub fn without_us(
     Ok((!is_empty || original != Some(None)).then_some(rest))
 }
 
-/// Which of our hooks the settings hold.
+/// Whether the settings run all our hooks with this program.
 pub fn connection(client: &Client, settings: &str, program: &Path) -> anyhow::Result<Connection> {
     let mut problems = Vec::new();
     let mut found = 0;
@@ -122,26 +125,27 @@ pub fn connection(client: &Client, settings: &str, program: &Path) -> anyhow::Re
     })
 }
 
-/// The list of MCP servers that goes with a settings file.
-pub fn servers(settings: &Place) -> anyhow::Result<Place> {
-    Ok(Place {
+/// The file with the list of MCP servers that belongs to a settings file.
+pub fn servers(settings: &SettingsPlace) -> anyhow::Result<SettingsPlace> {
+    Ok(SettingsPlace {
         settings: std::path::absolute((settings.client.servers)(settings)?)?,
         ..settings.clone()
     })
 }
 
-/// The server that is listed beside these settings under our name.
-pub fn listed(settings: &Place) -> anyhow::Result<Listed> {
+/// The server that is listed under our name in the list that belongs to these settings.
+pub fn listed(settings: &SettingsPlace) -> anyhow::Result<Listed> {
     let list = servers(settings)?;
     let file = SettingsFile::read(&list.settings, list.scope)?;
     (settings.client.listed)(&file.text.unwrap_or_default())
 }
 
-/// A list of MCP servers without ours; none if the file would not be there without us.
+/// A list of MCP servers without ours; none if there was no file before the install and nothing else
+/// is in it.
 pub fn unlisted(
     client: &Client,
     list: &str,
-    record: Option<&Record>,
+    record: Option<&InstallRecord>,
 ) -> anyhow::Result<Option<String>> {
     let rest = (client.remove_server)(list)?;
     Ok((!(record.is_some() && host::is_empty(&rest)?)).then_some(rest))

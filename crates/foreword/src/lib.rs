@@ -1,9 +1,8 @@
 //! The program `foreword`: hooks, commands, worker and MCP server around `foreword_core`.
 //!
-//! The modules stand in floors: a module uses only modules that stand above it here, and the
-//! test `floors` keeps it so. The first group is what everything else stands on, `hook` the short
-//! road that a coding agent waits for, `service` what every reader of the memory needs; nobody
-//! imports `cli`.
+//! The modules are listed in floors: a module uses only modules listed above it, which the test
+//! `floors` checks. Everything else uses the first group. `hook` is the short path that a coding
+//! agent waits for. `service` has what every reader of the memory needs. No module uses `cli`.
 
 pub mod platform;
 

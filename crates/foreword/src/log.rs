@@ -1,7 +1,7 @@
-//! Short lines about what happened, for `status`, `logs` and a person who wonders.
+//! The log files: short lines about what happened, for `status`, `doctor` and `logs`.
 //!
-//! Never the content of prompts or tool output. A line is one small write to a
-//! file opened for appending, so lines of several processes do not mix.
+//! They never hold the content of prompts or tool output. Each line is one small write to a file
+//! opened for appending, so that the lines of several processes do not mix.
 
 use std::fs::{File, OpenOptions};
 use std::io::Write as _;
@@ -12,23 +12,23 @@ use foreword_core::text;
 
 use crate::home::{self, Home};
 
-/// A log file that grew past this is kept once under another name.
+/// The size in bytes from which a log file is renamed to `.log.1`, in place of the one before.
 const SIZE_MAX: u64 = 256 << 10;
 
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Log {
-    /// What a hook could not do as it should.
+    /// Problems of hooks.
     Hook,
-    /// The same of a worker.
+    /// Problems of the worker.
     Worker,
-    /// What the worker did.
+    /// The work that the worker has done.
     Work,
-    /// One line for each thing that was not kept: its reason, never its content.
+    /// One line for each event or part of one that was not stored: the reason, never the content.
     Dropped,
 }
 
-/// A log line that `status` and `doctor` look for. It is written with its code in brackets, so that
-/// its wording can change without anybody missing it.
+/// A kind of log line that `status` and `doctor` search for. Each line begins with the code of its
+/// kind in brackets, so that its text can change freely.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Fact {
     /// A hook could neither queue nor spool an event.
@@ -48,7 +48,7 @@ impl Fact {
         }
     }
 
-    /// The log that it is written to.
+    /// The log that lines of this kind are written to.
     pub fn log(self) -> Log {
         match self {
             Fact::EventLost | Fact::PayloadUnexpected => Log::Hook,
@@ -61,14 +61,14 @@ impl Fact {
     }
 
     /// The lines of this kind since a time, oldest first, each with its time and without its code.
-    /// A log that was moved aside counts as read.
+    /// Lines in the renamed log (`.log.1`) are not included.
     pub fn since(self, home: &Home, since: Millis) -> Vec<String> {
         let since = text::rfc3339(since);
         let log = std::fs::read_to_string(self.log().path(home)).unwrap_or_default();
         let lines = log.lines().filter_map(|line| {
             let (at, rest) = line.split_once(' ')?;
-            let words = rest.strip_prefix(self.code())?;
-            (*at >= *since).then(|| format!("{at}{words}"))
+            let message = rest.strip_prefix(self.code())?;
+            (*at >= *since).then(|| format!("{at}{message}"))
         });
         lines.collect()
     }
@@ -90,8 +90,8 @@ impl Log {
         home.logs().join(format!("{}.log", self.name()))
     }
 
-    /// Begins the file if there is none: what has begun a block of the disk has room in it for a
-    /// line when the disk is full, which is when there is something to say.
+    /// Creates the file with one empty line if there is none. It then occupies a block on the disk,
+    /// so that a few lines can still be written when the disk is full.
     pub fn begin(self, home: &Home) {
         let made = std::fs::create_dir_all(home.logs());
         if let Ok(mut file) = made.and_then(|()| File::create_new(self.path(home))) {
@@ -99,7 +99,7 @@ impl Log {
         }
     }
 
-    /// Adds a line. What goes wrong here has nowhere to be said.
+    /// Adds a line with the current time. Errors are ignored, since there is nowhere to log them.
     pub fn line(self, home: &Home, line: &str) {
         let path = self.path(home);
         if std::fs::metadata(&path).is_ok_and(|it| it.len() > SIZE_MAX) {
@@ -116,7 +116,7 @@ impl Log {
         }
     }
 
-    /// Every line there is, oldest first.
+    /// All lines, those of the renamed log included, oldest first.
     pub fn all(self, home: &Home) -> Vec<String> {
         let path = self.path(home);
         let older = std::fs::read_to_string(path.with_extension("log.1")).unwrap_or_default();
@@ -129,7 +129,7 @@ impl Log {
             .collect()
     }
 
-    /// The last lines, oldest first.
+    /// The last lines of the current log file, oldest first.
     pub fn tail(self, home: &Home, count: usize) -> Vec<String> {
         let log = std::fs::read_to_string(self.path(home)).unwrap_or_default();
         let lines: Vec<_> = log.lines().filter(|line| !line.is_empty()).collect();

@@ -1,7 +1,7 @@
-//! Chooses the road: a hook takes the short one, everything else is a command.
+//! The entry point: runs a hook, or else a command.
 //!
-//! A hook is by far the most frequent way in, and its time is the user's time. So it is
-//! looked for first, before an argument parser or a runtime exist.
+//! Hooks are by far the most frequent, and the user waits for them. So their arguments are checked
+//! first, before there is an argument parser or an async runtime.
 
 use std::process::ExitCode;
 
@@ -17,7 +17,7 @@ fn main() -> ExitCode {
     cli::run()
 }
 
-/// `foreword HOOK`, or `foreword HOOK --host NAME` for another host than the first one.
+/// Parses `foreword HOOK`, or `foreword HOOK --host NAME` for another host than the first one.
 fn hook_command() -> Option<(Hook, &'static Host)> {
     let arguments: Vec<_> = std::env::args_os().skip(1).take(4).collect();
     let arguments: Option<Vec<&str>> = arguments.iter().map(|it| it.to_str()).collect();

@@ -1,7 +1,10 @@
-//! What differs from system to system: locks, waiting, detaching, signals.
+//! Everything that depends on the operating system: locks, waiting, detaching, signals, file
+//! systems.
 //!
-//! The only place with `unsafe`, each use a single system call. Linux is tested;
-//! the calls are POSIX except where a comment says otherwise.
+//! All `unsafe` code of this crate is here, each block around a few system calls; other crates have
+//! their own (core: `search/rank.rs`, `search/vectors.rs`, `fault.rs`; foreword-embed:
+//! `forward.rs`). Only Linux is tested. The calls are POSIX; where one is not, a comment describes
+//! what happens on other systems.
 #![expect(unsafe_code, reason = "system calls that std does not offer")]
 
 use std::ffi::{CString, OsStr, OsString};
@@ -14,23 +17,23 @@ use std::os::unix::net::UnixStream;
 use std::path::{Path, PathBuf};
 use std::time::Duration;
 
-/// Files that we make are for the user alone.
+/// From now on, files that this process creates can be read by the user alone.
 pub fn make_files_private() {
     // SAFETY: umask only sets a number in the kernel.
     unsafe { libc::umask(0o077) };
 }
 
-/// Does something after which files that we make are again for whom they were before.
+/// Runs `work` with private files, then restores the umask that was set before.
 pub fn keep_umask<T>(work: impl FnOnce() -> T) -> T {
     // SAFETY: as above.
     let before = unsafe { libc::umask(0o077) };
-    let done = work();
+    let result = work();
     // SAFETY: as above.
     unsafe { libc::umask(before) };
-    done
+    result
 }
 
-/// Whether this user may make files in a folder.
+/// Whether this user may create files in a folder.
 pub fn may_write(folder: &Path) -> bool {
     let Ok(folder) = CString::new(folder.as_os_str().as_bytes()) else {
         return false;
@@ -39,17 +42,17 @@ pub fn may_write(folder: &Path) -> bool {
     unsafe { libc::access(folder.as_ptr(), libc::W_OK | libc::X_OK) == 0 }
 }
 
-/// How wide the terminal is; none if the output goes elsewhere.
+/// The width of the terminal in columns; none if standard output is not a terminal.
 pub fn terminal_width() -> Option<usize> {
     // SAFETY: the struct outlives the call, and is only read if it succeeded.
     unsafe {
         let mut size: libc::winsize = std::mem::zeroed();
-        let asked = libc::ioctl(libc::STDOUT_FILENO, libc::TIOCGWINSZ, &raw mut size);
-        (asked == 0 && size.ws_col > 0).then(|| usize::from(size.ws_col))
+        let status = libc::ioctl(libc::STDOUT_FILENO, libc::TIOCGWINSZ, &raw mut size);
+        (status == 0 && size.ws_col > 0).then(|| usize::from(size.ws_col))
     }
 }
 
-/// A program by its name on the PATH, or by its path.
+/// Finds a program by its name on the PATH, or by its path.
 pub fn find_program(command: &str) -> Option<PathBuf> {
     let path = Path::new(command);
     if path.components().count() > 1 {
@@ -61,30 +64,32 @@ pub fn find_program(command: &str) -> Option<PathBuf> {
         .find(|program| program.is_file())
 }
 
-/// The program that this process runs, and whether another was put in its place since.
+/// The path of the running program, and whether another file has replaced it since. On systems other
+/// than Linux a replacement is not noticed.
 pub fn program() -> io::Result<(PathBuf, bool)> {
     let path = std::env::current_exe()?;
-    // How Linux names a file that is gone.
-    let Some(gone) = path.as_os_str().as_bytes().strip_suffix(b" (deleted)") else {
+    // Linux adds this suffix if the file was deleted or replaced.
+    let Some(deleted) = path.as_os_str().as_bytes().strip_suffix(b" (deleted)") else {
         return Ok((path, false));
     };
-    let path = PathBuf::from(OsStr::from_bytes(gone));
+    let path = PathBuf::from(OsStr::from_bytes(deleted));
     let replaced = path.exists();
     Ok((path, replaced))
 }
 
-/// The lock that says that a worker lives. The kernel drops it with its holder.
+/// A lock on a file, held by the running worker among others. The kernel releases it when the
+/// holding process ends.
 ///
-/// A POSIX record lock: it can be asked for its holder without being touched, so
-/// that a hook that looks never gets in the way of a worker that starts; and it is
-/// not inherited, so that no child keeps it. Closing *any* descriptor of the file
-/// in the holding process drops it: only this type opens the file.
+/// It is a POSIX record lock. Its holder can be read without taking the lock, so a hook that checks
+/// for a worker never gets in the way of one that starts. It is not inherited, so no child keeps it.
+/// Closing *any* descriptor of the file in the holding process releases it, so only this type may
+/// open the file.
 pub struct Lock {
     _file: File,
 }
 
 impl Lock {
-    /// Takes the lock, or says who has it.
+    /// Takes the lock, or returns the id of the process that holds it (see `holder`).
     pub fn acquire(path: &Path) -> io::Result<Result<Lock, u32>> {
         let file = OpenOptions::new()
             .create(true)
@@ -104,7 +109,8 @@ impl Lock {
         }
     }
 
-    /// The process that holds the lock. Never ask from the holding process itself.
+    /// The id of the process that holds the lock; 0 if that process is in another container. Must
+    /// not be called by the holding process, whose lock it would release.
     pub fn holder(path: &Path) -> io::Result<Option<u32>> {
         match File::open(path) {
             Ok(file) => holder_of(&file),
@@ -117,8 +123,8 @@ impl Lock {
 fn holder_of(file: &File) -> io::Result<Option<u32>> {
     let mut request = whole_file(libc::F_WRLCK);
     // SAFETY: the descriptor is open and the struct outlives the call.
-    let asked = unsafe { libc::fcntl(file.as_raw_fd(), libc::F_GETLK, &raw mut request) };
-    if asked != 0 {
+    let status = unsafe { libc::fcntl(file.as_raw_fd(), libc::F_GETLK, &raw mut request) };
+    if status != 0 {
         return Err(io::Error::last_os_error());
     }
     let held = i32::from(request.l_type) != libc::F_UNLCK;
@@ -133,12 +139,13 @@ fn whole_file(kind: libc::c_int) -> libc::flock {
     request
 }
 
-/// Reads what is there into the vector's spare room: pages that are not needed are not touched.
+/// Reads the available bytes directly into the vector's spare capacity, so that memory pages that
+/// are not needed are not touched.
 pub fn read_some(descriptor: RawFd, bytes: &mut Vec<u8>) -> io::Result<usize> {
     bytes.reserve((16 << 10).max(bytes.len()));
     let room = bytes.spare_capacity_mut();
-    // SAFETY: the pointer and length are those of the vector's spare room, and only
-    // as many bytes are added to its length as the kernel says it wrote.
+    // SAFETY: the pointer and length are those of the vector's spare capacity, and its length
+    // grows only by the number of bytes that the kernel wrote.
     unsafe {
         let count = libc::read(descriptor, room.as_mut_ptr().cast(), room.len());
         let count = usize::try_from(count).map_err(|_| io::Error::last_os_error())?;
@@ -147,7 +154,7 @@ pub fn read_some(descriptor: RawFd, bytes: &mut Vec<u8>) -> io::Result<usize> {
     }
 }
 
-/// Waits until there is something to read; false when the time is over.
+/// Waits until there is something to read; false if there is nothing in time.
 pub fn wait_readable(descriptor: RawFd, within: Duration) -> bool {
     let mut poll = libc::pollfd {
         fd: descriptor,
@@ -159,7 +166,8 @@ pub fn wait_readable(descriptor: RawFd, within: Duration) -> bool {
     unsafe { libc::poll(&raw mut poll, 1, milliseconds) > 0 }
 }
 
-/// Whether who is at the other end is this user. Linux, and macOS.
+/// Whether the process at the other end of a socket belongs to this user. Systems other than Linux
+/// use `getpeereid`, which macOS and the BSDs have.
 pub fn is_our_user(stream: &UnixStream) -> bool {
     #[cfg(target_os = "linux")]
     // SAFETY: all zeroes is a valid ucred; it and its length outlive the call, and it is only
@@ -167,26 +175,26 @@ pub fn is_our_user(stream: &UnixStream) -> bool {
     unsafe {
         let mut peer: libc::ucred = std::mem::zeroed();
         let mut length = size_of_val(&peer) as libc::socklen_t;
-        let asked = libc::getsockopt(
+        let status = libc::getsockopt(
             stream.as_raw_fd(),
             libc::SOL_SOCKET,
             libc::SO_PEERCRED,
             (&raw mut peer).cast(),
             &raw mut length,
         );
-        asked == 0 && peer.uid == libc::geteuid()
+        status == 0 && peer.uid == libc::geteuid()
     }
     #[cfg(not(target_os = "linux"))]
     // SAFETY: both numbers outlive the call.
     unsafe {
         let (mut user, mut group) = (0, 0);
-        let asked = libc::getpeereid(stream.as_raw_fd(), &raw mut user, &raw mut group);
-        asked == 0 && user == libc::geteuid()
+        let status = libc::getpeereid(stream.as_raw_fd(), &raw mut user, &raw mut group);
+        status == 0 && user == libc::geteuid()
     }
 }
 
-/// Has this thread give way to whatever else wants to run. Elsewhere than on Linux it would be the
-/// whole process, which stays as it is.
+/// Lowers the priority of this thread. Does nothing on systems other than Linux, where the call
+/// would lower that of the whole process.
 pub fn lower_our_priority() {
     #[cfg(target_os = "linux")]
     // SAFETY: sets a number in the kernel; 0 is the calling thread.
@@ -195,11 +203,11 @@ pub fn lower_our_priority() {
     }
 }
 
-/// Starts a program that outlives us: a session of its own, silent, with just this
-/// environment. Gives its process id.
+/// Starts a program that outlives this process, and returns its process id. It runs in its own
+/// session, with input and output on `/dev/null` and only the given environment.
 ///
-/// It is re-parented when the caller ends, which a hook does at once. The rest
-/// (directory, descriptors) the program settles itself, see `settle_detached`.
+/// It is re-parented when this process ends; a hook ends at once. The program itself then calls
+/// `settle_detached` for its directory and descriptors.
 pub fn spawn_detached(
     program: &Path,
     arguments: &[&str],
@@ -262,7 +270,8 @@ pub fn spawn_detached(
     }
 }
 
-/// The detached program's own half: keeps no directory and no inherited descriptor in use.
+/// Called by a detached program when it starts: leaves the current directory and closes inherited
+/// descriptors. On systems other than Linux the descriptors stay open.
 pub fn settle_detached() {
     let _ = std::env::set_current_dir("/");
     #[cfg(target_os = "linux")]
@@ -272,10 +281,12 @@ pub fn settle_detached() {
     }
 }
 
-/// A child that does not outlive us, in a group of its own, with nothing open but its pipes.
+/// Prepares a child process that does not outlive this one, in its own process group, with no
+/// descriptors open but its pipes.
 ///
-/// Start it from a thread that lives as long as we do: the kernel tells the death of the
-/// thread that started it. Elsewhere than on Linux only the end of its input tells it.
+/// Start it from a thread that lives as long as this process: the kernel kills the child when that
+/// thread ends. On systems other than Linux the child only sees its input end, and inherits
+/// descriptors.
 pub fn bind_to_us(command: &mut tokio::process::Command) {
     command.process_group(0);
     #[cfg(target_os = "linux")]
@@ -289,7 +300,7 @@ pub fn bind_to_us(command: &mut tokio::process::Command) {
                 if libc::getppid() != parent {
                     return Err(io::Error::from_raw_os_error(libc::ESRCH));
                 }
-                // Marked, not closed: std itself still needs one to tell that exec failed.
+                // Marked, not closed: std still needs one of them to report that exec failed.
                 let mark = libc::CLOSE_RANGE_CLOEXEC;
                 libc::syscall(libc::SYS_close_range, 3_u32, u32::MAX, mark);
                 Ok(())
@@ -298,8 +309,8 @@ pub fn bind_to_us(command: &mut tokio::process::Command) {
     }
 }
 
-/// Ends when the process that started us has: a server must not outlive its client, even if
-/// somebody else holds the client's end of the pipe. Elsewhere than on Linux it never ends.
+/// Completes when the parent process has ended: a server must not outlive its client, even if
+/// another process holds the client's end of the pipe. Never completes on systems other than Linux.
 pub async fn parent_gone() {
     #[cfg(target_os = "linux")]
     {
@@ -315,7 +326,7 @@ pub async fn parent_gone() {
             let watched = descriptor.map(|it| watch(OwnedFd::from_raw_fd(it)));
             (parent, watched)
         };
-        // SAFETY: as above. It may have ended before it was watched.
+        // SAFETY: as above. The parent may have ended before it was watched.
         if unsafe { libc::getppid() } != parent {
             return;
         }
@@ -328,22 +339,22 @@ pub async fn parent_gone() {
     std::future::pending::<()>().await;
 }
 
-/// Ends a process that was started by `bind_to_us` or `spawn_detached`, with all of its group.
+/// Kills a process that was started by `bind_to_us` or `spawn_detached`, with its whole group.
 pub fn kill_group(pid: u32) {
     if let Ok(pid) = i32::try_from(pid)
         && pid > 1
     {
-        // SAFETY: kill touches no memory of ours. An id is not given away again while
-        // anything is left in the group of that name.
+        // SAFETY: kill touches no memory of ours. The kernel does not reuse the id while any
+        // process is left in the group.
         unsafe { libc::kill(-pid, libc::SIGKILL) };
     }
 }
 
-/// Kills what a dead worker's agent left behind: a wrapper around the claude CLI dies with the
-/// worker, but not what it had started. Every such process carries both marks. Only the
-/// holder of the worker's lock may call this: no agent of its own lives yet.
+/// Kills processes that a dead worker's agent left behind: a wrapper around the claude CLI dies with
+/// the worker, but not the processes that it had started. Each of them has both marks
+/// (`NAME=value`) in its environment. Only the holder of the worker's lock may call this, before it
+/// starts an agent. Does nothing on systems other than Linux, which have no `/proc`.
 pub fn kill_orphans(marks: [&[u8]; 2]) {
-    // There is no /proc elsewhere; then nothing is found.
     let processes = std::fs::read_dir("/proc").into_iter().flatten().flatten();
     for process in processes {
         let name = process.file_name();
@@ -360,7 +371,7 @@ pub fn kill_orphans(marks: [&[u8]; 2]) {
     }
 }
 
-/// How a child of ours ended: whether well; none while it lives.
+/// Whether a child process exited with code 0; none while it runs.
 pub fn child_ended(pid: u32) -> Option<bool> {
     let pid = i32::try_from(pid).ok()?;
     let mut status = 0;
@@ -369,14 +380,16 @@ pub fn child_ended(pid: u32) -> Option<bool> {
     ended.then_some(status == 0)
 }
 
-/// Whether a process is halted: it keeps what it holds and does nothing. Linux.
+/// Whether a process is stopped by a signal, so that it keeps its locks and does nothing. Always
+/// false on systems other than Linux.
 pub fn is_halted(pid: u32) -> bool {
     let stat = std::fs::read_to_string(format!("/proc/{pid}/stat")).unwrap_or_default();
     let state = stat.rsplit_once(") ").map_or("", |(_, rest)| rest);
     state.starts_with(['T', 't'])
 }
 
-/// Whether a process runs the very file that this one runs. Linux.
+/// Whether a process runs the same program file as this one. Always false on systems other than
+/// Linux, where each running worker is taken for one of another version.
 pub fn runs_this_program(pid: u32) -> bool {
     let file = |of: &str| {
         let file = std::fs::metadata(format!("/proc/{of}/exe")).ok()?;
@@ -385,9 +398,10 @@ pub fn runs_this_program(pid: u32) -> bool {
     file("self").is_some_and(|this| file(&pid.to_string()) == Some(this))
 }
 
-/// Asks a process to end.
+/// Sends a process the signal to end.
 pub fn terminate(pid: u32) -> io::Result<()> {
-    // 0 would be this process's whole group: the kernel says it of a holder that cannot be seen.
+    // 0 would signal our whole process group; `Lock::holder` returns it for a process in another
+    // container.
     let pid = i32::try_from(pid).ok().filter(|pid| *pid > 0);
     let pid = pid.ok_or_else(|| io::Error::from(io::ErrorKind::InvalidInput))?;
     // SAFETY: kill touches no memory of ours; the caller took the pid from a lock's holder.
@@ -399,12 +413,13 @@ pub fn terminate(pid: u32) -> io::Result<()> {
     }
 }
 
-/// What a directory is on, if SQLite's write-ahead log is not safe there; none if it is.
+/// The name of the network or synced file system that a directory is on, where SQLite's write-ahead
+/// log is not safe; none if it is safe.
 pub fn unsafe_filesystem(path: &Path) -> Option<&'static str> {
     network_filesystem(path).or_else(|| synced_folder(path))
 }
 
-/// A folder that some program copies to other machines, file by file.
+/// The name of the program that copies a folder to other machines, file by file.
 fn synced_folder(path: &Path) -> Option<&'static str> {
     let named = path.components().find_map(|part| {
         let name = part.as_os_str().to_str()?;
@@ -417,12 +432,12 @@ fn synced_folder(path: &Path) -> Option<&'static str> {
             _ => None,
         }
     });
-    // Syncthing marks the top of what it copies.
+    // Syncthing puts this folder into each folder that it copies.
     let marked = || path.ancestors().any(|dir| dir.join(".stfolder").exists());
     named.or_else(|| marked().then_some("Syncthing"))
 }
 
-/// Bytes that are still free where a directory is.
+/// The free bytes on the file system of a directory.
 pub fn free_bytes(path: &Path) -> Option<u64> {
     let path = CString::new(path.as_os_str().as_bytes()).ok()?;
     // SAFETY: the struct outlives the call, and is only read if it succeeded.
@@ -452,6 +467,7 @@ fn network_filesystem(path: &Path) -> Option<&'static str> {
     }
 }
 
+/// On systems other than Linux no network file system is recognised.
 #[cfg(not(target_os = "linux"))]
 fn network_filesystem(_path: &Path) -> Option<&'static str> {
     None

@@ -1,10 +1,10 @@
-//! Everything that a reader of the memory needs, be it a command or the MCP server.
+//! Reading the memory, for the commands and the MCP server.
 //!
 //! `Reader` opens the memory and knows the project and the settings. `search` is the one way to
-//! search, `why` explains its order. `frame` is how recalled text is given to an agent,
-//! `embed_client` asks the worker to search by meaning, `sentence_model` knows the model's
-//! files, `recover` mends a damaged database, `unreleased` sets one aside that
-//! was written before the first release.
+//! search, `why` explains its order. `frame` formats recalled text for an agent, `embed_client` asks
+//! the worker to search by meaning, `sentence_model` checks the model's files, `recover` repairs a
+//! damaged database, and `unreleased` sets databases aside that were written before the first
+//! release.
 
 pub mod embed_client;
 pub mod frame;
@@ -37,12 +37,12 @@ use crate::start;
 use crate::start::control::{Ended, end_running};
 use crate::switch::{self as switches, Switches};
 
-/// The data directory, for a command that only looks: it need not be there.
+/// The data directory, for a command that only reads. It need not exist.
 pub fn home_to_look_at() -> anyhow::Result<Home> {
     Home::from_env().context("neither FOREWORD_HOME nor HOME is set; set one of them")
 }
 
-/// The data directory, for a command that may write there.
+/// The data directory, for a command that may write there. Creates it.
 pub fn home_to_write() -> anyhow::Result<Home> {
     let home = home_to_look_at()?;
     platform::make_files_private();
@@ -58,14 +58,14 @@ pub fn home_to_write() -> anyhow::Result<Home> {
     Ok(home)
 }
 
-/// The memory, for a command that reads it; none if there is none yet. An older program's
-/// is brought up to date first; a newer one's is read as far as it is still as we know it.
+/// The memory, for a command that reads it; none if there is none yet. A memory with an older schema
+/// is migrated first; one with a newer schema is opened read-only.
 pub fn memory(home: &Home) -> anyhow::Result<Option<Store>> {
     match Store::look(&home.memory()) {
         Err(OpenError::OtherSchema { found, known, .. }) if found < known => {
-            // One of the older program would go on in a memory that it does not know.
-            let ours = Lock::holder(&home.lock())?.is_some_and(platform::runs_this_program);
-            let ended = if ours {
+            // A worker of the older program must not go on writing after the migration.
+            let is_ours = Lock::holder(&home.lock())?.is_some_and(platform::runs_this_program);
+            let ended = if is_ours {
                 Ended::Nobody
             } else {
                 end_running(home)?
@@ -86,11 +86,11 @@ pub fn memory(home: &Home) -> anyhow::Result<Option<Store>> {
             eprintln!("foreword: {error}; until then it is only read");
             Ok(Store::look_at(&home.memory(), found)?)
         }
-        looked => Ok(looked?),
+        opened => Ok(opened?),
     }
 }
 
-/// Events that no memory was made of yet; zero if the queue cannot be read.
+/// The number of events that are not processed yet. The queue counts as empty if it cannot be read.
 pub fn waiting(home: &Home) -> u64 {
     let queue = Queue::look(&home.queue()).ok().flatten();
     let queued = queue.and_then(|queue| Some(queue.counts().ok()?.pending));
@@ -98,13 +98,13 @@ pub fn waiting(home: &Home) -> u64 {
     queued.unwrap_or_default() + spooled
 }
 
-/// The project that a directory belongs to, by the rules that hooks go by.
+/// The project that a directory belongs to, by the same rules as in hooks.
 pub fn project_of(dir: &Path) -> Option<String> {
     let home = Home::from_env()?;
     Reader::at(home, Some(dir.to_owned())).place.project
 }
 
-/// Where the current directory belongs, with its branch.
+/// The project and branch of the current directory.
 pub fn current_place() -> Option<Place> {
     Some(Reader::here().ok()?.place)
 }
@@ -119,7 +119,8 @@ pub struct Reader {
     pub home: Home,
     /// Empty if the directory was deleted.
     pub place: Place,
-    /// As it was when this process started: the host does not report when the user clears it.
+    /// The session in which this process was started. The user may have cleared it since, which the
+    /// host does not report.
     pub session: Option<HostSession>,
     /// None if they cannot be read; then the project may be excluded.
     pub settings: Option<HookSettings>,
@@ -127,12 +128,13 @@ pub struct Reader {
 }
 
 impl Reader {
-    /// A command: it reads for the current directory.
+    /// The reader for a command: of the current directory's project.
     pub fn here() -> anyhow::Result<Reader> {
         Ok(Reader::at(home_to_look_at()?, std::env::current_dir().ok()))
     }
 
-    /// The MCP server: it reads for the directory that the host names, else the current one.
+    /// The reader for the MCP server: of the project whose folder the host names, else of the current
+    /// directory's.
     pub fn of_host() -> anyhow::Result<Reader> {
         let dir = host::project_dir().or_else(|| std::env::current_dir().ok());
         Ok(Reader::at(home_to_look_at()?, dir))
@@ -177,15 +179,15 @@ impl Reader {
         memory(&self.home)?.context("nothing is remembered yet")
     }
 
-    /// The memory, for a search: with the project's notes as they are now. None if there is
-    /// none yet.
+    /// The memory with the current notes of the project, for a search. None if there is none yet.
     fn memory_with_notes(&self) -> anyhow::Result<Option<Store>> {
         let store = memory(&self.home)?;
-        // If the notes cannot be mirrored (a newer memory, a busy one), the last known are found.
+        // If the notes cannot be copied into the memory (it is newer, or busy), the search finds
+        // those that were copied last.
         if !self.is_off()
             && let Err(error) = self.mirror_notes(store.as_ref())
         {
-            let line = format!("notes could not be taken in: {error:#}");
+            let line = format!("the project's notes could not be read: {error:#}");
             Log::Worker.line(&self.home, &line);
         }
         match store {
@@ -194,6 +196,7 @@ impl Reader {
         }
     }
 
+    /// Copies the project's notes into the memory if they changed.
     fn mirror_notes(&self, store: Option<&Store>) -> anyhow::Result<()> {
         let (Some(project), Some(root)) = (self.project(), &self.place.root) else {
             return Ok(());
@@ -220,7 +223,7 @@ impl Reader {
         }
     }
 
-    /// The items with these ids, with what is known of their files, and the ids that do not exist.
+    /// The items with these ids, with the state of their files, and the ids that do not exist.
     pub fn items(
         &self,
         store: &Store,
@@ -242,7 +245,7 @@ impl Reader {
         item.with_context(|| no_item(id))
     }
 
-    /// The items before and after one, with what became of their files.
+    /// The items before and after one, with the state of their files.
     pub fn timeline(&self, store: &Store, id: i64, around: u32) -> anyhow::Result<Vec<Hit>> {
         let mut hits = timeline(store, id, around)?;
         ensure!(!hits.is_empty(), no_item(id));

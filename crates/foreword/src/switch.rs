@@ -1,8 +1,8 @@
 //! The off switch: everywhere, in a project, or for one session.
 //!
-//! One small file in the data directory, `off`, a line for each thing that is
-//! switched off. It is not there in the usual case, so looking costs a hook one
-//! failed `open`. Off means: nothing is written and nothing is injected.
+//! The file `off` in the data directory has one line for each scope that is switched off. Usually
+//! there is no such file, so the check costs a hook one failed `open`. Where Foreword is off,
+//! nothing is stored and nothing is added to the session.
 
 use std::path::PathBuf;
 
@@ -10,43 +10,45 @@ use foreword_core::model::Millis;
 
 use crate::home::Home;
 
-/// What can be switched off.
+/// A scope that can be switched off.
 #[derive(Debug, Clone, PartialEq, Eq)]
-pub enum Scope {
+pub enum SwitchScope {
     Everywhere,
     Project(String),
     Session(String),
 }
 
-impl Scope {
+impl SwitchScope {
     fn line(&self) -> String {
         match self {
-            Scope::Everywhere => "everywhere".to_owned(),
-            // Quoted as JSON: a folder's name may hold anything, a line's end too.
-            Scope::Project(key) => format!("project {}", serde_json::Value::from(key.as_str())),
-            Scope::Session(id) => format!("session {}", serde_json::Value::from(id.as_str())),
+            SwitchScope::Everywhere => "everywhere".to_owned(),
+            // Quoted as JSON, because the name of a folder may contain anything, even a line break.
+            SwitchScope::Project(key) => {
+                format!("project {}", serde_json::Value::from(key.as_str()))
+            }
+            SwitchScope::Session(id) => format!("session {}", serde_json::Value::from(id.as_str())),
         }
     }
 
-    fn parse(line: &str) -> Option<Scope> {
+    fn parse(line: &str) -> Option<SwitchScope> {
         let quoted = |text| serde_json::from_str(text).ok();
         match line.split_once(' ') {
-            None if line == "everywhere" => Some(Scope::Everywhere),
-            Some(("project", key)) => quoted(key).map(Scope::Project),
-            Some(("session", id)) => quoted(id).map(Scope::Session),
+            None if line == "everywhere" => Some(SwitchScope::Everywhere),
+            Some(("project", key)) => quoted(key).map(SwitchScope::Project),
+            Some(("session", id)) => quoted(id).map(SwitchScope::Session),
             _ => None,
         }
     }
 }
 
-/// Everything that is switched off.
+/// All scopes that are switched off.
 #[derive(Debug, Default, PartialEq, Eq)]
-pub struct Switches(Vec<Scope>);
+pub struct Switches(Vec<SwitchScope>);
 
 impl Switches {
     pub fn read(home: &Home) -> Switches {
         let text = std::fs::read_to_string(path(home)).unwrap_or_default();
-        Switches(text.lines().filter_map(Scope::parse).collect())
+        Switches(text.lines().filter_map(SwitchScope::parse).collect())
     }
 
     pub fn is_empty(&self) -> bool {
@@ -54,24 +56,24 @@ impl Switches {
     }
 
     pub fn everywhere(&self) -> bool {
-        self.0.contains(&Scope::Everywhere)
+        self.0.contains(&SwitchScope::Everywhere)
     }
 
-    /// Whether this session, in this project, is to be left alone.
+    /// Whether Foreword is off for this session in this project.
     pub fn covers(&self, project: Option<&str>, session: &str) -> bool {
         self.0.iter().any(|scope| match scope {
-            Scope::Everywhere => true,
-            Scope::Project(key) => Some(key.as_str()) == project,
-            Scope::Session(id) => id == session,
+            SwitchScope::Everywhere => true,
+            SwitchScope::Project(key) => Some(key.as_str()) == project,
+            SwitchScope::Session(id) => id == session,
         })
     }
 
-    /// As people read it.
+    /// One line for each scope, as `status` shows them and the file holds them.
     pub fn lines(&self) -> Vec<String> {
-        self.0.iter().map(Scope::line).collect()
+        self.0.iter().map(SwitchScope::line).collect()
     }
 
-    pub fn set_off(&mut self, scope: Scope) -> bool {
+    pub fn set_off(&mut self, scope: SwitchScope) -> bool {
         let new = !self.0.contains(&scope);
         if new {
             self.0.push(scope);
@@ -79,13 +81,13 @@ impl Switches {
         new
     }
 
-    pub fn set_on(&mut self, scope: &Scope) -> bool {
+    pub fn set_on(&mut self, scope: &SwitchScope) -> bool {
         let before = self.0.len();
         self.0.retain(|it| it != scope);
         self.0.len() < before
     }
 
-    /// Whole or not at all; no file when everything is on.
+    /// Replaces the file atomically, or removes it if nothing is switched off.
     pub fn write(&self, home: &Home) -> std::io::Result<()> {
         let path = path(home);
         if self.0.is_empty() {
@@ -104,21 +106,21 @@ fn path(home: &Home) -> PathBuf {
     home.dir().join("off")
 }
 
-/// Notes that something was switched on again. What happened until then stays untold, also
-/// where the host has it in writing.
-pub fn note_on(home: &Home, now: Millis) -> std::io::Result<()> {
+/// Records the time at which a scope was switched on again. Nothing that happened before is taken
+/// from the host's transcripts later.
+pub fn record_on(home: &Home, now: Millis) -> std::io::Result<()> {
     std::fs::write(home.dir().join("on"), now.to_string())
 }
 
-/// When something was last switched on again.
+/// The time at which a scope was last switched on again; 0 if never.
 pub fn on_since(home: &Home) -> Millis {
     let text = std::fs::read_to_string(home.dir().join("on")).unwrap_or_default();
     text.trim().parse().unwrap_or(0)
 }
 
-/// Notes that something of a session is not to be kept, for a reason that only this hook
-/// may know: then nothing of it is taken from its transcript either. Without its name or
-/// any content, and only where there is a data directory.
+/// Marks a session of which a hook may not store something, for a reason that only this hook may
+/// know: then nothing is taken from the session's transcript either. The mark is an empty file named
+/// by a hash of the session. It is only written if there is a data directory.
 pub fn withhold(home: &Home, session: &str) {
     let path = withheld(home, session);
     if home.dir().exists() && !path.exists() {
@@ -136,12 +138,12 @@ fn withheld(home: &Home, session: &str) -> PathBuf {
     home.withheld().join(&hash[..32])
 }
 
-/// Set in the environment: this process and its children are left alone.
+/// Whether `FOREWORD_OFF` switches Foreword off for this process and its children.
 pub fn off_in_environment() -> bool {
     is_set("FOREWORD_OFF")
 }
 
-/// Inside one of Foreword's own agent runs, which must not be remembered.
+/// Whether this process belongs to a run of Foreword's own memory agent, which must not be stored.
 pub fn own_child() -> bool {
     is_set("FOREWORD_AGENT")
 }
@@ -160,9 +162,9 @@ mod tests {
         let home = Home::at(dir.path());
         let mut switches = Switches::read(&home);
         assert!(!switches.covers(Some("p"), "s"));
-        assert!(switches.set_off(Scope::Project("a project/with\nspaces".into())));
-        assert!(switches.set_off(Scope::Session("s".into())));
-        assert!(!switches.set_off(Scope::Session("s".into())));
+        assert!(switches.set_off(SwitchScope::Project("a project/with\nspaces".into())));
+        assert!(switches.set_off(SwitchScope::Session("s".into())));
+        assert!(!switches.set_off(SwitchScope::Session("s".into())));
         switches.write(&home).unwrap();
 
         let mut again = Switches::read(&home);
@@ -170,8 +172,8 @@ mod tests {
         assert!(again.covers(Some("a project/with\nspaces"), "other"));
         assert!(again.covers(None, "s"));
         assert!(!again.covers(Some("b"), "other"));
-        again.set_on(&Scope::Session("s".into()));
-        again.set_on(&Scope::Project("a project/with\nspaces".into()));
+        again.set_on(&SwitchScope::Session("s".into()));
+        again.set_on(&SwitchScope::Project("a project/with\nspaces".into()));
         again.write(&home).unwrap();
         assert!(!path(&home).exists());
     }

@@ -1,8 +1,8 @@
-//! Everything that reads from outside, given what nobody would send.
+//! Malformed input for every reader of outside data.
 //!
-//! One test for each reader: it never panics, and keeps its own promise. `mutator` makes
-//! the inputs. The program as a whole is tried in `tests/it/fuzz.rs`. Queries have a property of
-//! their own in core's `search.rs`, replies in `compress/reply/tests`.
+//! One test for each reader: it never panics, and keeps its own invariant. `mutator` makes
+//! the inputs. The program as a whole is tested in `tests/it/fuzz.rs`. Queries have a property test
+//! in core's `search.rs`, replies in `agent/reply/tests`.
 
 mod mutator;
 
@@ -11,32 +11,52 @@ use std::path::Path;
 use foreword_core::capture::{self, Captured, Hook, World};
 use foreword_core::db::OpenError;
 use foreword_core::host::HOSTS;
-use foreword_core::model::Event;
+use foreword_core::model::{Event, Turn};
 use foreword_core::project::Rules;
 use foreword_core::queue::{Portion, Queue, Readiness};
 use foreword_core::safety::recover::{self, Recovered};
 use foreword_core::search::{self, Filter, Query, Sort};
-use foreword_core::store::Store;
+use foreword_core::store::{Batch, DerivedTurn, Replaces, Store};
 use foreword_core::{redact, spool};
 use uuid::Uuid;
 
 use crate::agent::{repair, reply};
 use crate::config::Config;
 use crate::host::CLIENTS;
-use crate::install::record::Record;
+use crate::install::record::InstallRecord;
 use crate::install::{self, Connection};
-use crate::service::embed_client::{self, EmbedReply, NoMeaning, Question};
+use crate::offline;
+use crate::service::embed_client::{self, EmbedQuestion, EmbedReply, NoMeaning};
 use mutator::{files, folder, fuzz};
 
-/// Later than anything that is told.
+/// A time later than that of any event.
 const NOW: i64 = 4_000_000_000_000;
 
 fn recorded() -> Vec<Vec<u8>> {
     files(&folder().join("../claude-code/hooks"))
 }
 
-fn saved(name: &str) -> String {
-    std::fs::read_to_string(folder().join("../databases/6").join(name)).unwrap()
+/// The recorded hook inputs as events of one turn, in order of time.
+fn recorded_turn() -> Turn {
+    let inputs = recorded();
+    let events = inputs.iter().filter_map(|input| {
+        let (hook, _) = (HOSTS[0].read)(input)?.event?;
+        match captured(hook, input) {
+            Captured::Event(event) => Some(*event),
+            Captured::Dropped(_) => None,
+        }
+    });
+    let events = (1..).zip(events).map(|(number, event)| Event {
+        id: Uuid::from_u128(number),
+        key: format!("event:{number}"),
+        host_session_id: "s1".to_owned(),
+        prompt_id: Some("p1".to_owned()),
+        ..event
+    });
+    Turn {
+        prompt_id: Some("p1".to_owned()),
+        events: events.collect(),
+    }
 }
 
 fn captured(hook: Hook, input: &[u8]) -> Captured {
@@ -69,7 +89,11 @@ fn hooks() {
         }
         let text = String::from_utf8_lossy(input);
         let once = redact::redact(&text).text;
-        assert_eq!(redact::redact(&once).text, once, "redacted once is enough");
+        assert_eq!(
+            redact::redact(&once).text,
+            once,
+            "a second redaction changes nothing"
+        );
     });
 }
 
@@ -87,12 +111,12 @@ fn transcripts() {
     let mut understood = 0;
     fuzz("transcripts", vec![whole.concat().into()], 150, |input| {
         std::fs::write(&path, input).unwrap();
-        let read = HOSTS[0].replay(&path, session, |told| {
+        let read = HOSTS[0].replay(&path, session, |replayed| {
             understood += 1;
-            match captured(told.hook, told.input.as_bytes()) {
+            match captured(replayed.hook, replayed.input.as_bytes()) {
                 Captured::Event(event) if event.host_session_id == session => Ok(()),
                 Captured::Dropped(drop) if drop.is_intended() => Ok(()),
-                other => Err(format!("{other:?} of {told:?}")),
+                other => Err(format!("{other:?} of {replayed:?}")),
             }
         });
         assert_eq!(read, Ok(()));
@@ -109,7 +133,7 @@ fn spooled_events_are_taken_in_or_set_aside() {
     );
     std::fs::create_dir_all(&unreadable).unwrap();
     let mut queue = Queue::open(&dir.path().join("queue.db"), &dir.path().join("backups")).unwrap();
-    let sample = std::fs::read(folder().join("../databases/6/spool.json")).unwrap();
+    let sample = serde_json::to_vec(&recorded_turn().events[0]).unwrap();
     fuzz("spool", vec![sample], 800, |input| {
         std::fs::write(spool.join("it.json"), input).unwrap();
         assert_eq!(spool::take_in(&spool, &queue).unwrap(), 1);
@@ -120,7 +144,7 @@ fn spooled_events_are_taken_in_or_set_aside() {
             batch_wait: 3000,
         };
         let due = queue.next_due(NOW, patient).unwrap();
-        assert_eq!(due.is_some(), !aside, "it will be looked at some day");
+        assert_eq!(due.is_some(), !aside, "a queued event has a due time");
         assert_eq!(queue.counts().unwrap().pending, u64::from(!aside));
         let ready = queue.claim(NOW, patient, |_| Portion::ALL).unwrap();
         let now = Readiness {
@@ -131,10 +155,10 @@ fn spooled_events_are_taken_in_or_set_aside() {
             None => queue.claim(NOW, now, |_| Portion::ALL).unwrap(),
             ready => ready,
         };
-        assert_eq!(claim.is_some(), !aside, "one or the other");
+        assert_eq!(claim.is_some(), !aside, "it is claimed or was set aside");
         if let Some(claim) = claim {
-            let told: Event = serde_json::from_slice(input).unwrap();
-            assert_eq!(claim.events, [told]);
+            let event: Event = serde_json::from_slice(input).unwrap();
+            assert_eq!(claim.events, [event]);
             queue.finish(claim).unwrap();
         }
     });
@@ -228,10 +252,10 @@ fn settings_of_the_host() {
         assert_eq!(
             install::connect(&CLIENTS[0], &written, &clean, program).unwrap(),
             written,
-            "once is enough"
+            "a second time changes nothing"
         );
         std::fs::write(&backup, &clean).unwrap();
-        let record = |written: &str| Record {
+        let record = |written: &str| InstallRecord {
             settings: "/settings.json".into(),
             written: written.to_owned(),
             backup: Some(backup.clone()),
@@ -244,7 +268,7 @@ fn settings_of_the_host() {
             "uninstall gives the bytes back"
         );
 
-        // Edited since, out of all recognition: by what the last round wrote.
+        // The settings were replaced since: by those of the last round.
         if let Ok(Some(undone)) =
             install::without_us(&CLIENTS[0], &before_last, Some(&record(&written)))
         {
@@ -265,12 +289,13 @@ fn the_hosts_list_of_servers() {
             return;
         };
         let again = (CLIENTS[0].insert_server)(&written, Path::new("/opt/foreword")).unwrap();
-        assert_eq!(again, written, "once is enough");
+        assert_eq!(again, written, "a second time changes nothing");
         install::unlisted(&CLIENTS[0], &written, None).unwrap();
     });
 }
 
-/// Damage as a recipe: where, what, which byte; three and one and one bytes.
+/// Damages bytes by a recipe of five-byte steps: three bytes for the place, one for the kind of
+/// damage, one for the value.
 fn damaged(sound: &[u8], recipe: &[u8]) -> Vec<u8> {
     let mut bytes = sound.to_vec();
     for step in recipe.chunks_exact(5) {
@@ -289,23 +314,51 @@ fn damaged(sound: &[u8], recipe: &[u8]) -> Vec<u8> {
     bytes
 }
 
+/// A database of one turn, which a test damages again and again.
 struct Database {
     dir: tempfile::TempDir,
     name: &'static str,
+    /// The file before any damage.
     sound: Vec<u8>,
     tables: Vec<String>,
+    /// Rows of all tables before any damage.
     rows: u64,
 }
 
 impl Database {
-    fn new(name: &'static str) -> Database {
+    fn memory() -> Database {
+        Database::new("memory.db", |path, backups| {
+            let turn = recorded_turn();
+            let events = turn.events.clone();
+            let derived = offline::derive(std::slice::from_ref(&turn)).remove(0);
+            let mut store = Store::open(path, backups).unwrap();
+            store
+                .commit(&Batch {
+                    events: &events,
+                    turns: &[DerivedTurn::offline(turn, derived)],
+                    replaces: Replaces::Turns,
+                    provider: "offline",
+                    now: NOW,
+                })
+                .unwrap();
+            store.vacuum().unwrap();
+        })
+    }
+
+    fn queue() -> Database {
+        Database::new("queue.db", |path, backups| {
+            let queue = Queue::open(path, backups).unwrap();
+            for event in recorded_turn().events {
+                assert!(queue.push(&event).unwrap());
+            }
+            queue.vacuum().unwrap();
+        })
+    }
+
+    fn new(name: &'static str, make: fn(&Path, &Path)) -> Database {
         let dir = tempfile::tempdir().unwrap();
         let path = dir.path().join(name);
-        let database = connect(&path);
-        database
-            .execute_batch(&saved(&name.replace(".db", ".sql")))
-            .unwrap();
-        drop(database);
+        make(&path, &dir.path().join("backups"));
         let database = connect(&path);
         let mut tables = database
             .prepare("select name from sqlite_schema where type = 'table' and name not like 'texts%' and name not like 'sqlite%'")
@@ -316,6 +369,7 @@ impl Database {
             .map(Result::unwrap)
             .collect();
         let rows = count(&database, &tables).unwrap();
+        assert!(rows > 20, "{rows}");
         let sound = std::fs::read(&path).unwrap();
         Database {
             dir,
@@ -340,14 +394,13 @@ impl Database {
         std::fs::write(self.path(), bytes).unwrap();
     }
 
-    /// What is not there any more was said to be lost. (How many is exact where one thing is
-    /// damaged: core's `recover.rs`.)
+    /// Expects that missing rows were reported as lost. (Core's `recover.rs` tests the exact number.)
     fn assert_nothing_went_silently(&self, recovered: Option<&Recovered>) {
         let there = count(&connect(&self.path()), &self.tables).unwrap();
         let salvaged = recovered.map(|it| it.salvaged).unwrap_or_default();
-        let said = salvaged.lost > 0 || salvaged.tables > 0;
+        let reported = salvaged.lost > 0 || salvaged.tables > 0;
         assert!(
-            there >= self.rows || said,
+            there >= self.rows || reported,
             "{there} of {}: {recovered:?}",
             self.rows
         );
@@ -372,16 +425,16 @@ fn count(database: &rusqlite::Connection, tables: &[String]) -> rusqlite::Result
 
 #[test]
 fn a_damaged_memory() {
-    let database = Database::new("memory.db");
+    let database = Database::memory();
     let backups = database.dir.path().join("backups");
     fuzz("databases", Vec::new(), 80, |recipe| {
         let bytes = damaged(&database.sound, recipe);
         if bytes.is_empty() {
-            return; // As good as new.
+            return; // An empty file counts as no database.
         }
         database.put(&bytes);
         let path = database.path();
-        // Whoever only reads meets the damage first.
+        // Readers must not panic on the damage either.
         if let Ok(Some(store)) = Store::look(&path) {
             let _ = (store.totals(), store.check());
             let _ = search::search(&store, &query("kumquat limit"));
@@ -404,12 +457,12 @@ fn a_damaged_memory() {
 
 #[test]
 fn a_damaged_queue() {
-    let database = Database::new("queue.db");
+    let database = Database::queue();
     let backups = database.dir.path().join("backups");
     fuzz("databases", Vec::new(), 15, |recipe| {
         let bytes = damaged(&database.sound, recipe);
         if bytes.is_empty() {
-            return; // As good as new.
+            return; // An empty file counts as no database.
         }
         database.put(&bytes);
         let path = database.path();
@@ -440,7 +493,7 @@ fn query(words: &str) -> Query<'_> {
 
 #[test]
 fn queries() {
-    let database = Database::new("memory.db");
+    let database = Database::memory();
     let store = Store::look(&database.path()).unwrap().unwrap();
     fuzz("queries", Vec::new(), 250, |input| {
         let words = String::from_utf8_lossy(input);
@@ -452,7 +505,7 @@ fn queries() {
 #[test]
 fn questions_and_answers_of_the_embed_socket() {
     let samples = vec![
-        embed_client::line(&Question::Related(7)),
+        embed_client::line(&EmbedQuestion::Related(7)),
         br#"{"v":2,"it":{"search":{"words":"login expiry","filter":{"kind":"note"},"limit":10,"offset":0}}}
 "#
         .to_vec(),

@@ -28,7 +28,7 @@ use crate::config::provider;
 use crate::home::{self, Home};
 use crate::log::Log;
 use crate::notes::synthesize::auto;
-use crate::notice::Matter;
+use crate::notice::Notice;
 use crate::platform::{self, Lock};
 use crate::service::{recover, unreleased};
 use crate::start;
@@ -436,8 +436,8 @@ impl<'a> Worker<'a> {
             derived = self.deriver.derive(&claim, now) => Some(derived),
         };
         match self.deriver.leash.notice(&self.deriver.store, now) {
-            Ok(Some(line)) => Matter::Provider.tell(self.home, &line),
-            Ok(None) => Matter::Provider.take_back(self.home),
+            Ok(Some(line)) => Notice::Provider.post(self.home, &line),
+            Ok(None) => Notice::Provider.withdraw(self.home),
             Err(_) => {}
         }
         match derived {

@@ -1,17 +1,17 @@
-//! What the scripted model says: well-formed observations of words that the question
-//! holds, so that no two are alike, and as long as a model's are.
+//! Answers of the counting model: well-formed observations made of the question's own words,
+//! so that no two are alike, and as long as a real model's.
 
 use foreword_core::text;
 
 use super::super::random::Random;
 
-/// A question of more than so many tokens is worth a second observation.
-const MUCH: usize = 4_000;
+/// The number of tokens above which a question gets a second observation.
+const LONG_QUESTION: usize = 4_000;
 
 pub fn to(question: &str, number: u64) -> String {
-    let mut words = Words::of(question, number);
+    let mut words = QuestionWords::of(question, number);
     let mut answer = observation(&mut words);
-    if text::tokens(question) > MUCH {
+    if text::tokens(question) > LONG_QUESTION {
         answer += &observation(&mut words);
     }
     if question.contains("<summary>") {
@@ -20,7 +20,7 @@ pub fn to(question: &str, number: u64) -> String {
     answer
 }
 
-fn observation(words: &mut Words<'_>) -> String {
+fn observation(words: &mut QuestionWords<'_>) -> String {
     let kinds = ["decision", "bugfix", "feature", "refactor", "discovery"];
     let kind = kinds[words.random.below(kinds.len() as u32) as usize];
     let facts = 3 + words.random.below(3);
@@ -42,7 +42,7 @@ fn observation(words: &mut Words<'_>) -> String {
     )
 }
 
-fn summary(words: &mut Words<'_>) -> String {
+fn summary(words: &mut QuestionWords<'_>) -> String {
     let fields = [
         "request",
         "investigated",
@@ -59,17 +59,17 @@ fn summary(words: &mut Words<'_>) -> String {
     )
 }
 
-/// Words of a question, in an order of its own for each question.
-struct Words<'a> {
+/// The words of a question, drawn at random; each question has a seed of its own.
+struct QuestionWords<'a> {
     words: Vec<&'a str>,
     random: Random,
 }
 
-impl<'a> Words<'a> {
-    fn of(question: &'a str, number: u64) -> Words<'a> {
+impl<'a> QuestionWords<'a> {
+    fn of(question: &'a str, number: u64) -> QuestionWords<'a> {
         let long = |word: &&str| (4..=12).contains(&word.len());
         let words = question.split(|it: char| !it.is_ascii_alphabetic());
-        Words {
+        QuestionWords {
             words: words.filter(long).chain(["nothing"]).collect(),
             random: Random::new(number * 2 + 1),
         }
@@ -100,7 +100,7 @@ mod tests {
     }
 
     #[test]
-    fn who_asks_for_a_summary_gets_one() {
+    fn a_question_that_asks_for_a_summary_gets_one() {
         assert!(!to("What happened?", 0).contains("<summary>"));
         let answer = to("Add a <summary> of it.", 0);
         for field in [

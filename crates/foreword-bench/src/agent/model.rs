@@ -1,12 +1,12 @@
 //! A model that is a server in this process: it answers `POST /v1/messages` as
 //! Anthropic's API does, and counts.
 //!
-//! A token is four characters of what a model would read: the instructions and the
-//! messages, not the JSON around them. What is counted is also what the answer says
-//! was used, so a ledger has to come to the same sums.
+//! A token is four characters of the text that a model would read: the instructions and the
+//! messages, not the JSON around them. The answer reports the same counts as its usage, so
+//! Foreword's ledger must arrive at the same sums.
 //!
-//! It is not scripted, unlike `testdata/claude-code/fake_anthropic.py` of the tests with a real client:
-//! its answer is made of the question, and it needs neither Python nor a checkout.
+//! Unlike `testdata/claude-code/fake_anthropic.py`, which the tests with a real client use, it has no
+//! script: it makes its answer of the question, and needs neither Python nor a checkout.
 
 use std::io::{self, BufReader, Write as _};
 use std::net::{SocketAddr, TcpListener, TcpStream};
@@ -19,47 +19,49 @@ use serde_json::{Value, json};
 
 use super::answer;
 
+/// Calls and tokens since the model was started.
 #[derive(Debug, Clone, Default)]
-pub struct Counted {
+pub struct CallCounts {
     pub calls: u64,
     pub input: u64,
-    /// Of the input, the instructions that are the same each time.
+    /// Tokens of the input that are instructions, the same in each call.
     pub instructions: u64,
     pub output: u64,
-    /// What the answers held.
+    /// Observations in the answers.
     pub observations: u64,
+    /// Summaries in the answers.
     pub summaries: u64,
-    /// The input of each call.
+    /// Tokens of input, call by call.
     pub inputs: Vec<u64>,
-    /// Requests that were none of ours.
+    /// Requests to another path than `/v1/messages`.
     pub strange: u64,
 }
 
-pub struct Model {
+pub struct CountingModel {
     address: SocketAddr,
-    state: Arc<State>,
+    state: Arc<ServerState>,
 }
 
 #[derive(Default)]
-struct State {
-    counted: Mutex<Counted>,
+struct ServerState {
+    counted: Mutex<CallCounts>,
     ended: AtomicBool,
-    /// Whether it is out of order.
+    /// Whether requests are answered with “overloaded”.
     down: AtomicBool,
 }
 
-impl State {
-    fn counted(&self) -> MutexGuard<'_, Counted> {
+impl ServerState {
+    fn counted(&self) -> MutexGuard<'_, CallCounts> {
         self.counted.lock().unwrap_or_else(PoisonError::into_inner)
     }
 }
 
-impl Model {
-    pub fn start() -> anyhow::Result<Model> {
+impl CountingModel {
+    pub fn start() -> anyhow::Result<CountingModel> {
         let listener = TcpListener::bind("127.0.0.1:0").context("could not listen on loopback")?;
         let address = listener.local_addr()?;
-        let state = Arc::<State>::default();
-        let model = Model {
+        let state = Arc::<ServerState>::default();
+        let model = CountingModel {
             address,
             state: Arc::clone(&state),
         };
@@ -69,14 +71,14 @@ impl Model {
                     break;
                 }
                 let state = Arc::clone(&state);
-                // A broken connection is the other side's to complain about.
+                // The client reports a broken connection; it is no error here.
                 std::thread::spawn(move || stream.and_then(|stream| serve(stream, &state)));
             }
         });
         Ok(model)
     }
 
-    /// What has a worker ask this model.
+    /// The variables that make a worker ask this model.
     pub fn environment(&self) -> [(&'static str, String); 3] {
         let address = format!("http://{}", self.address);
         [
@@ -86,26 +88,26 @@ impl Model {
         ]
     }
 
-    /// From here on it answers that it is overloaded, or as it should again.
+    /// Answers every request with “overloaded” from now on, or normally again.
     pub fn set_down(&self, down: bool) {
         self.state.down.store(down, Ordering::Relaxed);
     }
 
-    pub fn counted(&self) -> Counted {
+    pub fn counted(&self) -> CallCounts {
         self.state.counted().clone()
     }
 }
 
-impl Drop for Model {
+impl Drop for CountingModel {
     fn drop(&mut self) {
         self.state.ended.store(true, Ordering::Relaxed);
-        // The listener looks up once more, and ends.
+        // The listener accepts this connection, sees the flag and ends.
         let _ = TcpStream::connect(self.address);
     }
 }
 
-/// Requests of one connection until it is closed.
-fn serve(stream: TcpStream, state: &State) -> io::Result<()> {
+/// Answers the requests of one connection until it is closed.
+fn serve(stream: TcpStream, state: &ServerState) -> io::Result<()> {
     let mut answers = stream.try_clone()?;
     let mut requests = BufReader::new(stream);
     while let Some((path, body)) = next_request(&mut requests)? {
@@ -129,7 +131,7 @@ fn serve(stream: TcpStream, state: &State) -> io::Result<()> {
     Ok(())
 }
 
-/// The path and the body; none when the connection is over.
+/// The path and the body of the next request; none when the connection is closed.
 fn next_request(requests: &mut impl io::BufRead) -> io::Result<Option<(String, Vec<u8>)>> {
     let mut line = String::new();
     if requests.read_line(&mut line)? == 0 {
@@ -153,10 +155,10 @@ fn next_request(requests: &mut impl io::BufRead) -> io::Result<Option<(String, V
     Ok(Some((path, body)))
 }
 
-fn reply(question: &Value, counted: &mut Counted) -> Value {
-    let instructions = words(&question["system"]);
+fn reply(question: &Value, counted: &mut CallCounts) -> Value {
+    let instructions = text_of(&question["system"]);
     let messages = question["messages"].as_array().into_iter().flatten();
-    let messages: Vec<String> = messages.map(|it| words(&it["content"])).collect();
+    let messages: Vec<String> = messages.map(|it| text_of(&it["content"])).collect();
     let messages = messages.join("\n");
 
     let answer = answer::to(&messages, counted.calls);
@@ -187,7 +189,7 @@ fn reply(question: &Value, counted: &mut Counted) -> Value {
 }
 
 /// A text, or the texts of a list of blocks.
-fn words(content: &Value) -> String {
+fn text_of(content: &Value) -> String {
     match content {
         Value::String(text) => text.clone(),
         Value::Array(blocks) => {
@@ -206,7 +208,7 @@ mod tests {
 
     #[test]
     fn two_questions_on_one_connection_are_answered_and_counted() {
-        let model = Model::start().unwrap();
+        let model = CountingModel::start().unwrap();
         let mut stream = TcpStream::connect(model.address).unwrap();
         let question = json!({
             "model": "some-model",

@@ -1,4 +1,4 @@
-//! A session that was recorded with the real client: what it told the hooks.
+//! A session that was recorded with the real client: each hook and its input.
 
 use std::path::Path;
 
@@ -7,16 +7,16 @@ use serde::Deserialize;
 use serde_json::Value;
 use serde_json::value::RawValue;
 
-use super::super::world::{World, captured};
+use super::super::sandbox::{BenchSandbox, captured};
 
 pub struct Recording {
-    lines: Vec<Line>,
+    lines: Vec<RecordedLine>,
 }
 
 #[derive(Deserialize)]
-struct Line {
+struct RecordedLine {
     hook: String,
-    /// As the client wrote it, but for the folders.
+    /// The hook's input as the client wrote it, with placeholders for folders.
     input: Box<RawValue>,
 }
 
@@ -29,14 +29,14 @@ impl Recording {
             )
         })?;
         let lines: Result<_, _> = text.lines().map(serde_json::from_str).collect();
-        let lines = lines.with_context(|| format!("{} is no recording", path.display()))?;
+        let lines = lines.with_context(|| format!("{} is not a recording", path.display()))?;
         Ok(Recording { lines })
     }
 
-    /// The hooks in turn, and what they are told in this world.
-    pub fn lines(&self, world: &World) -> impl Iterator<Item = (&str, String)> {
+    /// The hooks in order, each with its input for this sandbox.
+    pub fn lines(&self, sandbox: &BenchSandbox) -> impl Iterator<Item = (&str, String)> {
         let lines = self.lines.iter();
-        lines.map(|line| (line.hook.as_str(), world.with_folders(line.input.get())))
+        lines.map(|line| (line.hook.as_str(), sandbox.with_folders(line.input.get())))
     }
 
     pub fn count(&self, hook: &str) -> usize {
@@ -52,7 +52,7 @@ impl Recording {
         tokens(fields.flatten())
     }
 
-    /// What capture leaves of it, with the default settings.
+    /// Tokens of the same fields after capture, with the default settings.
     pub fn kept_tokens(&self) -> anyhow::Result<u64> {
         let mut kept = Vec::new();
         for input in self.tool_uses() {

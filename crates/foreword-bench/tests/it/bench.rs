@@ -1,27 +1,27 @@
-//! The benches that kill processes and that last: they find nothing, unless something is planted.
+//! Short runs of the benches. Those that kill processes report no fault, unless a defect is planted.
 
 use std::io::Write as _;
 use std::process::{Command, Stdio};
 
 use foreword_bench::host;
-use foreword_bench::world::World;
+use foreword_bench::sandbox::BenchSandbox;
 use foreword_core::fault::POINTS;
 use serde_json::{Value, json};
 
 use crate::program;
 
-/// Each point is visited several times.
+/// Enough rounds to visit each failure point several times.
 const ROUNDS: u64 = 200;
 
 /// Rounds after which a planted defect must have been found: each point once.
 const PLANTED_ROUNDS: u64 = POINTS.len() as u64;
 
-/// What a bench reports, and whether it was content.
+/// Runs a bench; returns its report, and whether it succeeded.
 fn bench(arguments: &[&str]) -> (Value, bool) {
     program();
     let mut command = Command::new(env!("CARGO_BIN_EXE_foreword-bench"));
     command.args(arguments).arg("--json");
-    // A bench neither touches nor needs anything of the user's.
+    // Shows that a bench needs nothing of the user's environment.
     let command = command.env_clear().env("HOME", "/nowhere");
     let output = command.current_dir("/").output().unwrap();
     let Ok(report) = serde_json::from_slice(&output.stdout) else {
@@ -43,9 +43,9 @@ fn assert_nothing_is_wrong(audit: &Value) {
 
 #[test]
 fn two_hundred_rounds_of_kills_at_every_point_and_at_random_moments_lose_and_double_nothing() {
-    let (report, content) = crash(ROUNDS, &[]);
+    let (report, succeeded) = crash(ROUNDS, &[]);
     assert_nothing_is_wrong(&report);
-    assert!(content);
+    assert!(succeeded);
     assert_eq!(report["rounds"], ROUNDS);
     // A bench cannot make a database of an older schema; the test in foreword_core::db does.
     let unvisited = |point: &&&str| report["points"][**point].as_u64().unwrap() == 0;
@@ -57,9 +57,9 @@ fn two_hundred_rounds_of_kills_at_every_point_and_at_random_moments_lose_and_dou
 
 #[test]
 fn an_event_that_is_taken_in_again_is_found_doubled() {
-    let (report, content) = crash(PLANTED_ROUNDS, &["--plant", "processed-events-off"]);
+    let (report, succeeded) = crash(PLANTED_ROUNDS, &["--plant", "processed-events-off"]);
     assert!(
-        report["doubled"].as_u64().unwrap() > 0 && !content,
+        report["doubled"].as_u64().unwrap() > 0 && !succeeded,
         "{report}"
     );
     assert_eq!(report["lost"], json!(0), "{report}");
@@ -67,8 +67,11 @@ fn an_event_that_is_taken_in_again_is_found_doubled() {
 
 #[test]
 fn an_event_that_leaves_the_queue_before_it_is_stored_is_found_lost() {
-    let (report, content) = crash(PLANTED_ROUNDS, &["--plant", "ack-before-commit"]);
-    assert!(report["lost"].as_u64().unwrap() > 0 && !content, "{report}");
+    let (report, succeeded) = crash(PLANTED_ROUNDS, &["--plant", "ack-before-commit"]);
+    assert!(
+        report["lost"].as_u64().unwrap() > 0 && !succeeded,
+        "{report}"
+    );
     assert_eq!(
         (&report["doubled"], &report["stuck"]),
         (&json!(0), &json!(0)),
@@ -80,7 +83,7 @@ fn an_event_that_leaves_the_queue_before_it_is_stored_is_found_lost() {
 fn under_load_everything_that_is_sent_is_stored() {
     let plot = tempfile::NamedTempFile::new().unwrap();
     let path = plot.path().to_str().unwrap();
-    let (report, content) = bench(&[
+    let (report, succeeded) = bench(&[
         "load",
         "--minutes",
         "0.05",
@@ -90,7 +93,7 @@ fn under_load_everything_that_is_sent_is_stored() {
         path,
     ]);
     assert_nothing_is_wrong(&report["audit"]);
-    assert!(content);
+    assert!(succeeded);
     assert!(report["sent"].as_u64().unwrap() > 0, "{report}");
     assert_eq!(report["audit"]["stored"], report["sent"]);
     assert_eq!(report["hook_ms"]["count"], report["sent"]);
@@ -100,9 +103,10 @@ fn under_load_everything_that_is_sent_is_stored() {
 
 #[test]
 fn a_soak_leaves_no_process_and_loses_nothing() {
-    let (report, content) = bench(&["soak", "--minutes", "0.1", "--sessions", "6", "--seed", "7"]);
+    let (report, succeeded) =
+        bench(&["soak", "--minutes", "0.1", "--sessions", "6", "--seed", "7"]);
     assert_nothing_is_wrong(&report["audit"]);
-    assert!(content);
+    assert!(succeeded);
     assert_eq!(report["processes_left"], 0);
     let stored = report["audit"]["stored"].as_u64().unwrap();
     assert!(stored > 0 && stored >= report["accepted"].as_u64().unwrap());
@@ -112,8 +116,8 @@ fn a_soak_leaves_no_process_and_loses_nothing() {
 
 #[test]
 fn vectors_are_found_as_by_an_exact_comparison() {
-    let (report, content) = bench(&["vectors", "--count", "3000", "--queries", "5"]);
-    assert!(content);
+    let (report, succeeded) = bench(&["vectors", "--count", "3000", "--queries", "5"]);
+    assert!(succeeded);
     assert_eq!(report["embedding"], Value::Null);
     let index = &report["index"];
     assert_eq!(
@@ -127,13 +131,13 @@ fn vectors_are_found_as_by_an_exact_comparison() {
 }
 
 #[test]
-fn mine_asks_what_prompts_came_back_to_and_refuses_where_there_are_too_few() {
-    let world = World::new(&program()).unwrap();
+fn mine_searches_for_the_sessions_that_prompts_went_back_to_and_refuses_where_there_are_too_few() {
+    let sandbox = BenchSandbox::new(&program()).unwrap();
     let session = |number: usize| {
-        let tell = |hook: &str, event: &str, own: Value| {
+        let run_hook = |hook: &str, event: &str, own: Value| {
             let (session, turn) = (format!("s{number}"), format!("s{number}-prompt"));
-            let input = host::input(&world.host.project, &session, &turn, event, own);
-            let mut command = world.command(&world.program, &[hook]);
+            let input = host::input(&sandbox.host.project, &session, &turn, event, own);
+            let mut command = sandbox.command(&sandbox.program, &[hook]);
             let mut child = command
                 .stdin(Stdio::piped())
                 .stdout(Stdio::null())
@@ -148,8 +152,8 @@ fn mine_asks_what_prompts_came_back_to_and_refuses_where_there_are_too_few() {
             assert!(child.wait().unwrap().success());
         };
         let prompt = json!({"prompt": "Make the token check stricter"});
-        tell("new", "UserPromptSubmit", prompt);
-        let file = world.host.project.join("src/token.rs");
+        run_hook("new", "UserPromptSubmit", prompt);
+        let file = sandbox.host.project.join("src/token.rs");
         let (old, new) = (
             format!("limit = {number}"),
             format!("limit = {}", number + 1),
@@ -162,8 +166,8 @@ fn mine_asks_what_prompts_came_back_to_and_refuses_where_there_are_too_few() {
             "tool_input": edit,
             "tool_response": {"filePath": file, "structuredPatch": [patch]},
         });
-        tell("save", "PostToolUse", call);
-        tell(
+        run_hook("save", "PostToolUse", call);
+        run_hook(
             "summary",
             "Stop",
             json!({"last_assistant_message": "Done."}),
@@ -171,21 +175,21 @@ fn mine_asks_what_prompts_came_back_to_and_refuses_where_there_are_too_few() {
     };
     let mine = || {
         let bench = env!("CARGO_BIN_EXE_foreword-bench");
-        let mut command = world.command(bench.as_ref(), &["mine", "--json"]);
+        let mut command = sandbox.command(bench.as_ref(), &["mine", "--json"]);
         command.output().unwrap()
     };
     (0..5).for_each(session);
-    world.run(&["worker", "drain"]).unwrap();
+    sandbox.run(&["worker", "drain"]).unwrap();
     let refused = mine();
     assert_eq!(refused.status.code(), Some(1));
-    let why = String::from_utf8(refused.stderr).unwrap();
+    let error = String::from_utf8(refused.stderr).unwrap();
     assert!(
-        why.contains("too little to measure: 4 of your prompts"),
-        "{why}"
+        error.contains("too little to measure: 4 of your prompts"),
+        "{error}"
     );
 
     (5..22).for_each(session);
-    world.run(&["worker", "drain"]).unwrap();
+    sandbox.run(&["worker", "drain"]).unwrap();
     let report: Value = serde_json::from_slice(&mine().stdout).unwrap();
     let found = (&report["n"], &report["recall_any@5"]);
     assert_eq!(found, (&json!(21), &json!(1.0)), "{report}");

@@ -2,13 +2,13 @@
 //! stays claimed.
 //!
 //! The process kills itself at an instruction that `FOREWORD_FAULT` names, so a scenario is the
-//! same every time. Kills at random moments are the task of `foreword-bench crash` (`bench`).
+//! same every time. `foreword-bench crash` kills at random moments (`bench`).
 
 use std::os::unix::process::ExitStatusExt as _;
 use std::process::ExitStatus;
 
 use foreword::platform::Lock;
-use foreword_bench::agent::model::Model;
+use foreword_bench::agent::model::CountingModel;
 use foreword_bench::database;
 use foreword_bench::trial::{Audit, Trial};
 use foreword_core::fault::POINTS;
@@ -16,15 +16,15 @@ use rusqlite::{Connection, OpenFlags};
 
 use crate::program;
 
-/// A home, three sessions in it, and what was accepted of what they sent.
+/// A trial with three sessions, and the model that its worker asks.
 struct Scene {
     trial: Trial,
-    /// The worker is offline if there is none.
-    _model: Option<Model>,
+    /// Kept running while the scene lasts; none if the worker works offline.
+    _model: Option<CountingModel>,
 }
 
 impl Scene {
-    /// No worker has been here: events go to the spool.
+    /// No worker has run yet: events go to the spool.
     fn fresh() -> Scene {
         Scene {
             trial: Trial::with_kills(&program(), None).unwrap(),
@@ -32,19 +32,19 @@ impl Scene {
         }
     }
 
-    /// The databases are there: events go to the queue.
+    /// A worker has made the databases: events go to the queue.
     fn settled() -> Scene {
         let scene = Scene::fresh();
         scene.trial.drain().unwrap();
         scene
     }
 
-    /// The worker asks a model, and the model answers.
+    /// The worker asks a model.
     fn asking() -> Scene {
         let mut scene = Scene::settled();
-        let model = Model::start().unwrap();
+        let model = CountingModel::start().unwrap();
         let environment = model.environment();
-        scene.trial.world.environment.extend(environment);
+        scene.trial.sandbox.environment.extend(environment);
         scene._model = Some(model);
         scene
     }
@@ -58,7 +58,7 @@ impl Scene {
     fn expect_death(&self, arguments: &[&str], fault: &str) {
         let status = self.trial.run(arguments, Some(fault)).unwrap();
         assert_killed(status, fault);
-        let worker = Lock::holder(&self.trial.world.home.lock()).unwrap();
+        let worker = Lock::holder(&self.trial.sandbox.home.lock()).unwrap();
         assert_eq!(worker, None, "after {fault}");
     }
 
@@ -74,7 +74,7 @@ impl Scene {
     }
 
     fn memory(&self) -> Connection {
-        database::look(&self.trial.world.home.memory()).unwrap()
+        database::look(&self.trial.sandbox.home.memory()).unwrap()
     }
 
     fn is_stored(&self, mark: u32) -> bool {
@@ -86,7 +86,7 @@ fn assert_killed(status: ExitStatus, fault: &str) {
     assert_eq!(status.signal(), Some(9), "{fault}");
 }
 
-/// Kills at a point, and looks at what is left before and after the next worker.
+/// Kills a process at a point, then checks the events after the next worker.
 fn visit(point: &str) {
     match point {
         "hook:before-insert" => a_hook_dies(Scene::settled(), point, Written::No),
@@ -133,7 +133,7 @@ fn a_hook_dies(mut scene: Scene, point: &str, written: Written) {
     scene.expect_intact(point);
     assert_eq!(scene.is_stored(mark), written == Written::Yes, "{point}");
 
-    let again = scene.trial.tell(mark, None).unwrap().end().unwrap();
+    let again = scene.trial.start_marked(mark, None).unwrap().end().unwrap();
     assert!(again.success());
     scene.trial.accepted.insert(mark);
     scene.expect_intact("the host sent the same event again");
@@ -145,7 +145,7 @@ fn a_worker_dies(scene: fn() -> Scene, point: &str) {
             let mut scene = scene();
             scene.send(12);
             scene.expect_death(&["worker", action], &format!("{point}:{passing}"));
-            scene.trial.world.keep_workers_away().unwrap();
+            scene.trial.sandbox.keep_workers_away().unwrap();
             scene.send(1);
             scene.expect_intact(&format!("{action} died at {point}:{passing}"));
         }
@@ -159,12 +159,12 @@ fn a_backup_dies(point: &str) {
     scene.trial.drain().unwrap();
     scene.expect_death(&["backup"], point);
     let backups = || {
-        let entries = std::fs::read_dir(scene.trial.world.home.backups()).unwrap();
+        let entries = std::fs::read_dir(scene.trial.sandbox.home.backups()).unwrap();
         let names = entries.map(|it| it.unwrap().file_name().into_string().unwrap());
         names.filter(|name| name.ends_with("Z.db")).count()
     };
     assert_eq!(backups(), usize::from(point == "backup:after-rename"));
-    scene.trial.world.run(&["backup"]).unwrap();
+    scene.trial.sandbox.run(&["backup"]).unwrap();
     assert!(backups() > 0);
     scene.expect_intact(point);
 }
@@ -175,12 +175,12 @@ fn a_recovery_dies(point: &str) {
         let mut scene = Scene::settled();
         scene.send(12);
         scene.trial.drain().unwrap();
-        scene.trial.world.run(&["backup"]).unwrap();
-        scene.trial.world.keep_workers_away().unwrap();
+        scene.trial.sandbox.run(&["backup"]).unwrap();
+        scene.trial.sandbox.keep_workers_away().unwrap();
         scene.send(12);
         scene.trial.damage().unwrap();
         scene.expect_death(&["worker", "drain"], &format!("{point}:{passing}"));
-        scene.trial.world.keep_workers_away().unwrap();
+        scene.trial.sandbox.keep_workers_away().unwrap();
         scene.send(1);
         scene.expect_intact(&format!("a recovery died at {point}:{passing}"));
     }
@@ -199,7 +199,7 @@ fn a_worker_killed_between_the_two_databases_leaves_its_events_in_both_and_they_
     scene.trial.sessions = 1;
     scene.send(5);
     scene.expect_death(&["worker", "drain"], "store:after-commit");
-    let queue = database::look(&scene.trial.world.home.queue()).unwrap();
+    let queue = database::look(&scene.trial.sandbox.home.queue()).unwrap();
     let claimed = "select count(*) from events where state = 'claimed'";
     let claimed: u64 = queue.query_row(claimed, [], |row| row.get(0)).unwrap();
     let stored = database::processed(&scene.memory()).unwrap();
@@ -228,7 +228,7 @@ fn the_audit_notices_what_is_lost_and_what_is_out_of_step() {
     let mut scene = Scene::settled();
     scene.send(8);
     scene.expect_intact("nothing");
-    let path = scene.trial.world.home.memory();
+    let path = scene.trial.sandbox.home.memory();
     let memory = database::open(&path, OpenFlags::SQLITE_OPEN_READ_WRITE).unwrap();
     memory
         .execute_batch(

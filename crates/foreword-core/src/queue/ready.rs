@@ -10,9 +10,9 @@ use crate::model::{Event, EventKind, Millis};
 pub struct Readiness {
     /// Nothing waits: everything that is due is taken.
     pub drain: bool,
-    /// So many events are enough for a batch.
+    /// This many events make a batch.
     pub batch_max: u32,
-    /// So long a session has to be silent.
+    /// Or this much silence of a session.
     pub batch_wait: Millis,
 }
 
@@ -28,7 +28,7 @@ pub struct Portion {
 }
 
 impl Portion {
-    /// All that is ready. There is a limit: what a backlog costs in memory is bounded.
+    /// All that is ready, up to a limit that bounds the memory which a backlog takes.
     pub const ALL: Portion = Portion {
         events: 1_000,
         bytes: usize::MAX,
@@ -37,14 +37,14 @@ impl Portion {
     };
 }
 
-/// An event that is later than now by this much was told before the clock was put back:
-/// nobody waits until then for its session to fall silent.
+/// An event that is later than now by this much came before the clock was put back: its session
+/// counts as silent.
 pub(super) const FUTURE: Millis = 60_000;
 
 /// A session to take up.
 pub(super) struct Ready {
     pub host_session_id: String,
-    /// Nothing has come for as long as a batch waits.
+    /// No event has come for as long as a batch waits.
     pub silent: bool,
 }
 

@@ -1,19 +1,19 @@
 //! The texts that an item is embedded as.
 //!
 //! A vector says one thing well and many things badly. So a long item becomes several
-//! *records*, each about as long as a turn or a few facts, with the title in front.
+//! *chunks*, each about as long as a turn or a few facts, with the title in front.
 
 use crate::notes::Note;
 use crate::store::ItemBody;
 use crate::text;
 
 /// So much of an item is looked at; what comes later is found by its words.
-pub const RECORDS_MAX: usize = 8;
+pub const CHUNKS_MAX: usize = 8;
 
-/// Counts up when an item would become other records: then all are embedded anew.
+/// Counts up when an item would become other chunks: then all are embedded anew.
 pub const VERSION: u32 = 1;
 
-/// So many words of an observation or a note make a record: it is about one thing anyway.
+/// So many words of an observation or a note make a chunk: it is about one thing anyway.
 const GROUP: usize = 60;
 /// A prompt is about several: each line of about a sentence is one, unless there are so many that
 /// they have to be put together.
@@ -23,9 +23,9 @@ const WORDS_MAX: usize = 120;
 /// The head of a reply says what came of it.
 const REPLY_MAX: usize = 600;
 
-/// Never empty strings, at most `RECORDS_MAX`, in the order of the text.
+/// Never empty strings, at most `CHUNKS_MAX`, in the order of the text.
 #[must_use]
-pub fn records(body: &ItemBody) -> Vec<String> {
+pub fn chunks(body: &ItemBody) -> Vec<String> {
     match body {
         ItemBody::Observation {
             title,
@@ -46,7 +46,7 @@ pub fn records(body: &ItemBody) -> Vec<String> {
         } => pieces(&text::title(request), [learned.as_str(), completed], GROUP),
         ItemBody::Prompt { text, reply } => {
             let reply = text::shorten(reply.as_deref().unwrap_or_default(), REPLY_MAX);
-            let words = words(&[text, &reply]) / RECORDS_MAX;
+            let words = words(&[text, &reply]) / CHUNKS_MAX;
             pieces("", [text.as_str(), &reply], words.clamp(TURN, WORDS_MAX))
         }
         ItemBody::Note { title, text, .. } => {
@@ -74,17 +74,17 @@ fn sentences<'a>(parts: impl IntoIterator<Item = &'a str>) -> String {
 fn pieces<'a>(head: &str, parts: impl IntoIterator<Item = &'a str>, enough: usize) -> Vec<String> {
     let head = head.trim();
     let head: Vec<&str> = Some(head).filter(|it| !it.is_empty()).into_iter().collect();
-    let mut records: Vec<Vec<&str>> = vec![head.clone()];
+    let mut chunks: Vec<Vec<&str>> = vec![head.clone()];
     for line in parts.into_iter().flat_map(lines) {
-        let count = records.len();
-        match records.last_mut() {
+        let count = chunks.len();
+        match chunks.last_mut() {
             Some(last) if words(&last[head.len()..]) < enough => last.push(line),
-            _ if count == RECORDS_MAX => break,
-            _ => records.push([head.as_slice(), &[line]].concat()),
+            _ if count == CHUNKS_MAX => break,
+            _ => chunks.push([head.as_slice(), &[line]].concat()),
         }
     }
-    let records = records.into_iter().filter(|it| !it.is_empty());
-    records.map(|record| record.join("\n")).collect()
+    let chunks = chunks.into_iter().filter(|it| !it.is_empty());
+    chunks.map(|chunk| chunk.join("\n")).collect()
 }
 
 fn words(units: &[&str]) -> usize {
@@ -133,7 +133,7 @@ mod tests {
     use super::*;
 
     fn prompt(text: &str) -> Vec<String> {
-        records(&ItemBody::Prompt {
+        chunks(&ItemBody::Prompt {
             text: text.to_owned(),
             reply: None,
         })
@@ -146,7 +146,7 @@ mod tests {
     }
 
     #[test]
-    fn each_line_of_a_prompt_is_a_record_if_it_is_long_enough() {
+    fn each_line_of_a_prompt_is_a_chunk_if_it_is_long_enough() {
         let [a, b] = [many("a", 20), many("b", 12)];
         assert_eq!(
             prompt(&format!("{a}\n\n {b} \nyes\nno")),
@@ -158,10 +158,10 @@ mod tests {
     #[test]
     fn a_long_prompt_is_read_evenly_and_as_far_as_there_is_room() {
         let lines = |count: usize| (0..count).map(|at| many(&format!("{at}x"), 20));
-        let records = prompt(&lines(40).collect::<Vec<_>>().join("\n"));
-        assert_eq!(records.len(), RECORDS_MAX);
-        assert_eq!(records.join(" ").split_whitespace().count(), 800);
-        assert_eq!(prompt(&many("word", 10_000)).len(), RECORDS_MAX);
+        let chunks = prompt(&lines(40).collect::<Vec<_>>().join("\n"));
+        assert_eq!(chunks.len(), CHUNKS_MAX);
+        assert_eq!(chunks.join(" ").split_whitespace().count(), 800);
+        assert_eq!(prompt(&many("word", 10_000)).len(), CHUNKS_MAX);
     }
 
     #[test]
@@ -171,15 +171,15 @@ mod tests {
             prompt(&line),
             [format!("{}.", many("a", 80)), many("b", 80)]
         );
-        let records = prompt(&many("a", 250));
-        let words: Vec<_> = records.iter().map(|it| it.split(' ').count()).collect();
+        let chunks = prompt(&many("a", 250));
+        let words: Vec<_> = chunks.iter().map(|it| it.split(' ').count()).collect();
         assert_eq!(words, [120, 120, 10]);
         // No spaces: one word, however long.
         assert_eq!(prompt(&"全文検索".repeat(500)).len(), 1);
     }
 
     #[test]
-    fn a_note_has_its_title_before_each_record() {
+    fn a_note_has_its_title_before_each_chunk() {
         let point = many("p", 60);
         let text = format!(
             "# Login\n\n## Context\nWhy.\n\n## Tracking Points\n- Decision: {point}\n- Fix: {point}\n"
@@ -191,7 +191,7 @@ mod tests {
             foreign: false,
         };
         assert_eq!(
-            records(&note),
+            chunks(&note),
             [
                 format!("Login\nWhy.\nDecision: {point}"),
                 format!("Login\nFix: {point}"),
@@ -203,6 +203,6 @@ mod tests {
             text: "Free words.".into(),
             foreign: false,
         };
-        assert_eq!(records(&page), ["Page\nFree words."]);
+        assert_eq!(chunks(&page), ["Page\nFree words."]);
     }
 }

@@ -6,7 +6,7 @@
 
 use rusqlite::{TransactionBehavior, named_params};
 
-use super::chunks::{self, records};
+use super::chunks;
 use super::vectors::{Vector, Vectors};
 use crate::store::{ItemBody, Store};
 
@@ -14,7 +14,7 @@ use crate::store::{ItemBody, Store};
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Unembedded {
     pub id: i64,
-    pub records: Vec<String>,
+    pub chunks: Vec<String>,
 }
 
 /// All vectors of a model, as far as they were made when they were last looked for.
@@ -35,15 +35,15 @@ const ALL: &str = "select id from observations
                    union all select id from prompts
                    union all select id from notes";
 
-/// What the vectors of this model are stored under: records that are made otherwise are as bad
-/// as another model's.
+/// The model's name in the table. It has the version of `chunks` in it: vectors of items that were
+/// cut otherwise are as useless as another model's.
 fn stored_as(model: &str) -> String {
     format!("{model}/{}", chunks::VERSION)
 }
 
 impl Store {
-    /// The newest items without vectors of this model, as many as have about so many records.
-    pub fn unembedded(&self, model: &str, records_max: usize) -> rusqlite::Result<Vec<Unembedded>> {
+    /// The newest items without vectors of this model, as many as have about this many chunks together.
+    pub fn unembedded(&self, model: &str, chunks_max: usize) -> rusqlite::Result<Vec<Unembedded>> {
         let mut statement = self.connection.prepare_cached(&format!(
             "select id
              from ({ALL})
@@ -53,20 +53,20 @@ impl Store {
         ))?;
         let model = stored_as(model);
         let ids = statement.query_map(
-            named_params! {":model": model, ":limit": records_max as i64},
+            named_params! {":model": model, ":limit": chunks_max as i64},
             |row| row.get(0),
         )?;
         let mut unembedded: Vec<Unembedded> = Vec::new();
         let mut count = 0;
         for id in ids.collect::<rusqlite::Result<Vec<i64>>>()? {
-            if count >= records_max {
+            if count >= chunks_max {
                 break;
             }
             // None if it was forgotten just now.
             if let Some(body) = self.body(id)? {
-                let records = records(&body);
-                count += records.len();
-                unembedded.push(Unembedded { id, records });
+                let chunks = chunks::chunks(&body);
+                count += chunks.len();
+                unembedded.push(Unembedded { id, chunks });
             }
         }
         Ok(unembedded)
@@ -89,8 +89,8 @@ impl Store {
         for (item, vectors) in made {
             let unchanged = self
                 .body(item.id)?
-                .is_some_and(|it| records(&it) == item.records);
-            if !unchanged || vectors.len() != item.records.len() {
+                .is_some_and(|it| chunks::chunks(&it) == item.chunks);
+            if !unchanged || vectors.len() != item.chunks.len() {
                 continue;
             }
             let mut page = Vectors::default();

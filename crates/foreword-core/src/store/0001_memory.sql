@@ -83,6 +83,8 @@ create table observations (
 
 create index observations_by_project on observations (project_id, at);
 create index observations_by_type on observations (type, at);
+-- Finds an observation that says the same again.
+create index observations_by_title on observations (project_id, type, lower(title));
 create index observations_by_prompt on observations (prompt_id);
 create index observations_by_successor on observations (superseded_by) where superseded_by is not null;
 

@@ -9,7 +9,7 @@ use rusqlite::{Transaction, named_params};
 
 use super::events::{keep_events, mark_processed};
 use super::forgotten::is_forgotten;
-use super::kin::{self, Candidates, keep_observation};
+use super::kin::{self, keep_observation};
 use super::prompts::{insert_prompt, number_prompts, prompt_row, set_reply};
 use super::sessions::{SessionRow, name_session, upsert_session};
 use super::summaries::upsert_summary;
@@ -70,7 +70,6 @@ impl Store {
             .connection
             .transaction_with_behavior(rusqlite::TransactionBehavior::Immediate)?;
 
-        let mut candidates = Candidates::of(&tx, batch.turns)?;
         let session = upsert_session(&tx, batch, first)?;
         let mut outcome = Outcome::Nothing;
         for event in batch
@@ -90,7 +89,7 @@ impl Store {
                 if is_forgotten(&tx, &session, observation)? {
                     continue;
                 }
-                keep_observation(&tx, &mut candidates, &session, prompt, observation, derived)?;
+                keep_observation(&tx, &session, prompt, observation, derived)?;
                 outcome = Outcome::Stored;
             }
             if let (Some(prompt), Some(summary)) = (prompt, &derived.derived.summary) {

@@ -1,18 +1,16 @@
-//! Knows an insight again, and what has overtaken what. `crate::store::kin::judge` judges two of them;
-//! this finds whom to judge, and writes down what follows.
+//! Stores an observation, or counts it as a repeat of one that says the same, and marks what
+//! it supersedes. `judge` compares two observations; this looks up which ones to compare.
 //!
-//! The same insight told again is a row of `repeats`, not an observation. Such a row stands
-//! for the observation that it would have been: it goes when its turn is derived again
-//! without it, and if the first teller takes the insight back, the next one who told it has
-//! it. A decision that a newer one supersedes is marked. Called by `commit` and `remember`
-//! within their transactions, so that deriving again comes to the same.
+//! A repeat is a row of `repeats`, not an observation. It goes when its turn is derived again
+//! without it. When the observation itself is withdrawn, its oldest repeat takes its place and
+//! its number. `commit` and `remember` call this within their transactions, so that deriving
+//! the same again leaves the same rows.
 
 pub mod judge;
-pub mod words;
 
-use std::collections::{BTreeSet, HashMap};
+use std::collections::BTreeSet;
 
-use rusqlite::{OptionalExtension as _, Params, Row, Transaction, named_params};
+use rusqlite::{OptionalExtension as _, Params, Transaction, named_params};
 
 use super::commit::DerivedTurn;
 use super::items::next_item;
@@ -20,80 +18,19 @@ use super::observations::upsert_observation;
 use super::sessions::SessionRow;
 use super::{json, list};
 use crate::model::{Kind, Millis, Observation, Origin};
-use crate::text::words::{Word, words};
-use judge::{Insight, Kinship, kinship};
+use judge::{Insight, is_repeat, superseded_ids};
 
-/// Titles are looked for by so many of their rarest words,
-const TERMS_MAX: usize = 4;
-/// which are counted up to here.
-const COUNTED_MAX: usize = 64;
-/// Only so many of the newest numbers are looked through, a year of heavy use, so that it takes
-/// little longer as the memory grows: FTS5 has to find where they begin.
-const LOOKED_THROUGH_MAX: i64 = 20_000;
-/// So many of the newest are compared.
-const COMPARED_MAX: usize = 30;
+/// Of the observations with the same title, or with a file in common, the newest are compared.
+const COMPARED_MAX: usize = 16;
+/// Other observations are looked up by this many of an observation's files.
+const FILES_MAX: usize = 4;
+/// Observations with a file in common are looked for among this many of the newest items, a
+/// year of heavy use, so that a file which every project has stays cheap to look up.
+const ITEMS_MAX: i64 = 20_000;
 
-/// Whom the observations of a batch may be kin to. They are looked up before anything is
-/// written: after each write, a full-text query has FTS5 put on disk what it holds back,
-/// which takes longer than all the rest.
-#[derive(Default)]
-pub(super) struct Candidates {
-    by_title: HashMap<String, Vec<i64>>,
-    /// What the batch itself brought, with the words of its titles.
-    stored: Vec<(BTreeSet<String>, i64)>,
-}
-
-impl Candidates {
-    pub fn of(tx: &Transaction<'_>, turns: &[DerivedTurn]) -> rusqlite::Result<Candidates> {
-        let mut candidates = Candidates::default();
-        for derived in turns {
-            for observation in &derived.derived.observations {
-                candidates.look_up(tx, title(observation, derived))?;
-            }
-        }
-        Ok(candidates)
-    }
-
-    pub fn look_up(&mut self, tx: &Transaction<'_>, title: &str) -> rusqlite::Result<()> {
-        let mut newest = tx.prepare_cached("select ifnull(max(id), 0) from items")?;
-        let after = newest.query_row([], |row| row.get::<_, i64>(0))? - LOOKED_THROUGH_MAX;
-        let Some(expression) = rarest_words(tx, title, after)? else {
-            return Ok(());
-        };
-        let mut statement = tx.prepare_cached(
-            "select rowid from texts where texts match :expression and rowid > :after
-             order by rowid desc limit :max",
-        )?;
-        let parameters =
-            named_params! {":expression": expression, ":after": after, ":max": COMPARED_MAX};
-        let rows = statement.query_map(parameters, |row| row.get(0))?;
-        let ids = rows.collect::<rusqlite::Result<_>>()?;
-        self.by_title.insert(title.to_owned(), ids);
-        Ok(())
-    }
-
-    /// Two titles that are kin have two words in common.
-    fn of_title(&self, title: &str) -> BTreeSet<i64> {
-        let terms = terms(title);
-        let stored = self.stored.iter();
-        let stored = stored.filter(|(others, _)| terms.intersection(others).nth(1).is_some());
-        let known = self.by_title.get(title).into_iter().flatten();
-        known.chain(stored.map(|(_, id)| id)).copied().collect()
-    }
-}
-
-/// What was said outright has no title of its own: all of it must be the same.
-fn title<'a>(observation: &'a Observation, derived: &DerivedTurn) -> &'a str {
-    match derived.provenance.provider == Origin::User.as_str() {
-        true => &observation.narrative,
-        false => &observation.title,
-    }
-}
-
-/// Stores an observation and gives its number: that of an older one if it says the same.
+/// Stores an observation and returns its number: that of an older one if that says the same.
 pub(super) fn keep_observation(
     tx: &Transaction<'_>,
-    candidates: &mut Candidates,
     session: &SessionRow,
     prompt: Option<i64>,
     observation: &Observation,
@@ -101,16 +38,13 @@ pub(super) fn keep_observation(
 ) -> rusqlite::Result<i64> {
     let known = known(tx, session, observation)?;
     if let Some((id, true)) = known {
-        // Its links are as they should be.
+        // Neither a repeat nor a mark can have changed with the title the same.
         upsert_observation(tx, id, session, prompt, observation, derived)?;
         return Ok(id);
     }
-    let id = known.map(|(id, _)| id);
-    let relatives = relatives(tx, candidates, session, id, observation, derived)?;
-    let twin = relatives
-        .iter()
-        .find(|it| it.is_twin_of(observation, derived));
-    if let (None, Some(twin)) = (id, twin) {
+    if known.is_none()
+        && let Some(twin) = twin(tx, session, observation, derived)?
+    {
         tx.prepare_cached(
             "insert into repeats (session_id, prompt_id, seed, observation_id, provider, events, at)
              values (:session, :prompt, :seed, :twin, :provider, :events, :at)
@@ -122,27 +56,32 @@ pub(super) fn keep_observation(
             ":session": session.id,
             ":prompt": prompt,
             ":seed": observation.seed,
-            ":twin": twin.id,
+            ":twin": twin,
             ":provider": derived.provenance.provider,
             ":events": json(&observation.events)?,
             ":at": observation.at,
         })?;
-        return Ok(twin.id);
+        return Ok(twin);
     }
     tx.prepare_cached("delete from repeats where session_id = :session and seed = :seed")?
         .execute(named_params! {":session": session.id, ":seed": observation.seed})?;
-    let id = match id {
-        Some(id) => id,
+    let id = match known {
+        Some((id, _)) => id,
         None => next_item(tx, Kind::Observation, observation.at)?,
     };
     upsert_observation(tx, id, session, prompt, observation, derived)?;
-    link(tx, id, observation, &relatives)?;
-    let title = title(observation, derived);
-    candidates.stored.push((terms(title), id));
+    mark_superseded(
+        tx,
+        id,
+        session,
+        observation,
+        &named_ids(observation, derived),
+    )?;
     Ok(id)
 }
 
-/// The observation that is stored under the same session and seed, and whether it reads the same.
+/// The observation that is stored under the same session and seed, and whether its type and
+/// title are the same.
 fn known(
     tx: &Transaction<'_>,
     session: &SessionRow,
@@ -163,173 +102,139 @@ fn known(
     known.optional()
 }
 
-/// Another observation of the project that is kin to the one to be stored.
-struct Relative {
-    id: i64,
-    kinship: Kinship,
-    /// Which of the two was told first.
-    is_older: bool,
-    has_same_facts: bool,
-    origin: Origin,
-    at: Millis,
-    /// When it was superseded.
-    superseded_at: Option<Millis>,
-}
-
-impl Relative {
-    fn stood_at(&self, at: Millis) -> bool {
-        self.superseded_at.is_none_or(|since| since > at)
-    }
-
-    fn is_twin_of(&self, observation: &Observation, derived: &DerivedTurn) -> bool {
-        // What the extractor tells of work is what was done: done otherwise it is news.
-        let is_news = derived.provenance.provider == "offline"
-            && observation.kind.is_work()
-            && !self.has_same_facts;
-        // Who comes back to a decision that was overtaken decides anew.
-        let stood = self.stood_at(observation.at);
-        // The user's word is not lost in somebody else's.
-        let weighs_less = observation.origin == Origin::User && self.origin != Origin::User;
-        self.kinship == Kinship::Duplicate && stood && !weighs_less && !is_news
-    }
-}
-
-/// Those that are kin to an observation, the oldest number first.
-fn relatives(
+/// The oldest observation of the project that says the same and was not superseded by then.
+fn twin(
     tx: &Transaction<'_>,
-    candidates: &Candidates,
     session: &SessionRow,
-    id: Option<i64>,
     observation: &Observation,
     derived: &DerivedTurn,
-) -> rusqlite::Result<Vec<Relative>> {
-    let title = title(observation, derived);
-    let paths: Vec<String> = observation.files.iter().map(|it| it.path.clone()).collect();
+) -> rusqlite::Result<Option<i64>> {
+    let files: Vec<String> = observation.files.iter().map(|it| it.path.clone()).collect();
     let this = Insight {
         kind: observation.kind,
-        title,
-        subtitle: &observation.subtitle,
+        // The title of a remembered text is its beginning; all of it must be the same.
+        title: match derived.provenance.provider == Origin::User.as_str() {
+            true => &observation.narrative,
+            false => &observation.title,
+        },
         facts: &observation.facts,
-        narrative: &observation.narrative,
-        concepts: &observation.concepts,
-        files: &paths,
+        files: &files,
     };
     let mut statement = tx.prepare_cached(
-        "select o.id, iif(o.provider = 'user', o.narrative, o.title) as title,
-                o.subtitle, o.facts, o.narrative, o.concepts,
-                (select json_group_array(distinct path) from observation_files where observation_id = o.id) as files,
-                o.origin, o.at, successor.at as superseded_at
-         from json_each(:ids) as candidate
-         cross join observations o on o.id = candidate.value
+        "select iif(o.provider = 'user', o.narrative, o.title) as title, o.facts, o.origin,
+                (select json_group_array(distinct path)
+                 from observation_files
+                 where observation_id = o.id) as files,
+                successor.at as superseded_at
+         from observations o
          left join observations successor on successor.id = o.superseded_by
-         where o.project_id = :project and o.type = :type and o.id is not :id
-         order by o.id",
+         where o.id = :id",
     )?;
-    let parameters = named_params! {
-        ":ids": json(&candidates.of_title(title))?,
-        ":project": session.project_id,
-        ":type": observation.kind,
-        ":id": id,
-    };
-    let relative = |row: &Row<'_>| {
-        let text = |column| row.get::<_, String>(column);
-        let (title, subtitle, narrative) = (text("title")?, text("subtitle")?, text("narrative")?);
-        let facts = list(row, "facts")?;
-        let (concepts, files) = (list(row, "concepts")?, list(row, "files")?);
-        let that = Insight {
-            kind: observation.kind,
-            title: &title,
-            subtitle: &subtitle,
-            facts: &facts,
-            narrative: &narrative,
-            concepts: &concepts,
-            files: &files,
-        };
-        let order = (row.get("at")?, row.get("id")?);
-        let is_older = order < (observation.at, id.unwrap_or(i64::MAX));
-        let kinship = match is_older {
-            true => kinship(&that, &this),
-            false => kinship(&this, &that),
-        };
-        Ok(Relative {
-            id: order.1,
-            kinship,
-            is_older,
-            has_same_facts: facts == observation.facts
-                && (!facts.is_empty() || text("title")? == observation.title),
-            origin: row.get("origin")?,
-            at: order.0,
-            superseded_at: row.get("superseded_at")?,
-        })
-    };
-    let rows = statement.query_map(parameters, relative)?;
-    let mut relatives = rows.collect::<rusqlite::Result<Vec<_>>>()?;
-    relatives.retain(|it| it.kinship != Kinship::Unrelated);
-    Ok(relatives)
-}
-
-/// What a title is looked for by.
-fn terms(title: &str) -> BTreeSet<String> {
-    let words = words(title);
-    let words = words.iter().filter(|word| !word.is_stop_word());
-    words.flat_map(Word::terms).map(str::to_owned).collect()
-}
-
-/// What to ask FTS5 for; none if no two words of a title are known.
-fn rarest_words(tx: &Transaction<'_>, title: &str, after: i64) -> rusqlite::Result<Option<String>> {
-    // Wherever they stand: to look at titles alone would take longer for a common word.
-    let mut statement = tx.prepare_cached(
-        "select count(*)
-         from (select 1 from texts where texts match :term and rowid > :after limit :max)",
-    )?;
-    let mut counted: Vec<(usize, String)> = Vec::new();
-    for term in terms(title).iter().map(|term| format!("\"{term}\"")) {
-        let parameters = named_params! {":term": term, ":after": after, ":max": COUNTED_MAX};
-        counted.push((statement.query_row(parameters, |row| row.get(0))?, term));
-    }
-    counted.retain(|(rows, _)| *rows > 0);
-    counted.sort();
-    counted.truncate(TERMS_MAX);
-    let terms: Vec<&str> = counted.iter().map(|(_, term)| term.as_str()).collect();
-    let pairs = (1..terms.len()).map(|at| {
-        let rarer = terms[..at].join(" OR ");
-        format!("({} AND ({rarer}))", terms[at])
-    });
-    let pairs: Vec<String> = pairs.collect();
-    Ok((!pairs.is_empty()).then(|| format!("{{title parts}} : ({})", pairs.join(" OR "))))
-}
-
-/// Marks what an observation supersedes, and what supersedes it if it was told late.
-fn link(
-    tx: &Transaction<'_>,
-    id: i64,
-    observation: &Observation,
-    relatives: &[Relative],
-) -> rusqlite::Result<()> {
-    tx.prepare_cached(
-        "update observations set superseded_by = null where superseded_by = :id or id = :id",
-    )?
-    .execute(named_params! {":id": id})?;
-    let mut mark =
-        tx.prepare_cached("update observations set superseded_by = :by where id = :id")?;
-    // What was merely read does not overtake what the user said.
-    let weighs = |older: Origin, newer: Origin| older != Origin::User || newer <= Origin::Agent;
-    let supersede = |it: &&Relative| it.kinship == Kinship::Supersedes;
-    for it in relatives.iter().filter(supersede) {
-        if it.is_older && it.stood_at(observation.at) && weighs(it.origin, observation.origin) {
-            mark.execute(named_params! {":id": it.id, ":by": id})?;
+    for id in candidates(tx, session, observation, &files)? {
+        let says_the_same = statement.query_row(named_params! {":id": id}, |row| {
+            let title: String = row.get("title")?;
+            let that = Insight {
+                kind: observation.kind,
+                title: &title,
+                facts: &list(row, "facts")?,
+                files: &list(row, "files")?,
+            };
+            let superseded_at: Option<Millis> = row.get("superseded_at")?;
+            // Who comes back to a superseded decision decides anew.
+            let stood = superseded_at.is_none_or(|since| since > observation.at);
+            // The user's own words are not counted as a repeat of anybody else's.
+            let weighs_less = observation.origin == Origin::User
+                && row.get::<_, Origin>("origin")? != Origin::User;
+            Ok(stood && !weighs_less && is_repeat(&that, &this))
+        })?;
+        if says_the_same {
+            return Ok(Some(id));
         }
     }
-    let newer = relatives.iter().filter(supersede);
-    let newer = newer.filter(|it| !it.is_older && weighs(observation.origin, it.origin));
-    if let Some(newer) = newer.min_by_key(|it| (it.at, it.id)) {
-        mark.execute(named_params! {":id": id, ":by": newer.id})?;
+    Ok(None)
+}
+
+/// Observations of the project and type with the same title or a file in common, oldest first.
+fn candidates(
+    tx: &Transaction<'_>,
+    session: &SessionRow,
+    observation: &Observation,
+    files: &[String],
+) -> rusqlite::Result<BTreeSet<i64>> {
+    let mut by_title = tx.prepare_cached(
+        "select id
+         from observations
+         where project_id = :project and type = :type and lower(title) = lower(:title)
+         order by id desc
+         limit :max",
+    )?;
+    let mut by_file = tx.prepare_cached(
+        "select o.id
+         from observation_files f
+         cross join observations o on o.id = f.observation_id
+         where f.path = :path
+           and f.observation_id > (select ifnull(max(id), 0) from items) - :items
+           and o.project_id = :project
+           and o.type = :type
+         order by f.observation_id desc
+         limit :max",
+    )?;
+    let (project, kind, max) = (session.project_id, observation.kind, COMPARED_MAX);
+    let title = &observation.title;
+    let parameters =
+        named_params! {":project": project, ":type": kind, ":title": title, ":max": max};
+    let rows = by_title.query_map(parameters, |row| row.get(0))?;
+    let mut ids = rows.collect::<rusqlite::Result<BTreeSet<i64>>>()?;
+    for path in files.iter().take(FILES_MAX) {
+        let parameters = named_params! {
+            ":path": path, ":items": ITEMS_MAX, ":project": project, ":type": kind, ":max": max,
+        };
+        let rows = by_file.query_map(parameters, |row| row.get(0))?;
+        ids.extend(rows.collect::<rusqlite::Result<Vec<i64>>>()?);
     }
+    Ok(ids)
+}
+
+/// The older observations that this one names as superseded. Only a text that was remembered
+/// outright is read for them: `supersedes #12` in a commit message is about a pull request.
+fn named_ids(observation: &Observation, derived: &DerivedTurn) -> Vec<i64> {
+    match derived.provenance.provider == Origin::User.as_str() {
+        true => superseded_ids(&observation.narrative),
+        false => Vec::new(),
+    }
+}
+
+/// Marks the observations of the project that this one names, and no others.
+fn mark_superseded(
+    tx: &Transaction<'_>,
+    id: i64,
+    session: &SessionRow,
+    observation: &Observation,
+    named: &[i64],
+) -> rusqlite::Result<()> {
+    tx.prepare_cached("update observations set superseded_by = null where superseded_by = :id")?
+        .execute(named_params! {":id": id})?;
+    tx.prepare_cached(
+        "update observations
+         set superseded_by = :by
+         where id in (select value from json_each(:named))
+           and id <> :by
+           and project_id = :project
+           and superseded_by is null
+           and (origin <> 'user' or :may_overrule_user)",
+    )?
+    .execute(named_params! {
+        ":named": json(&named)?,
+        ":by": id,
+        ":project": session.project_id,
+        // A text that was merely read does not overrule the user.
+        ":may_overrule_user": observation.origin <= Origin::Agent,
+    })?;
     Ok(())
 }
 
-/// Takes back what a condition names, in `repeats` and in `observations`. An insight that
-/// somebody else told too goes over to who told it next, and keeps its number.
+/// Deletes the repeats and observations that a condition selects. An observation that has a
+/// repeat is not deleted: it becomes that of the oldest repeat, and keeps its number.
 pub(super) fn withdraw<P: Params + Copy>(
     tx: &Transaction<'_>,
     outdated: &str,

@@ -105,22 +105,30 @@ pub struct StoodIn {
 }
 
 impl Store {
-    /// Writes down that a question goes out.
+    /// Adds the row of a question that goes out.
     pub fn ask(&self, entry: &Entry<'_>) -> rusqlite::Result<Open> {
+        self.add(entry, None)?;
+        Ok(Open(self.connection.last_insert_rowid()))
+    }
+
+    /// Adds a row that is open; with a note it is of no question and complete.
+    fn add(&self, entry: &Entry<'_>, note: Option<&str>) -> rusqlite::Result<()> {
         self.connection.execute(
             "insert into ledger
-                 (at, provider, host_session_id, events, raw_tokens, requests, state)
+                 (at, provider, host_session_id, events, raw_tokens, requests, cost_usd, state, note)
              values
-                 (:at, :provider, :session, :events, :raw_tokens, 1, 'open')",
+                 (:at, :provider, :session, :events, :raw_tokens, :note is null,
+                  iif(:note is null, null, 0), iif(:note is null, 'open', 'answered'), :note)",
             named_params! {
                 ":at": entry.at,
                 ":provider": entry.provider,
                 ":session": entry.host_session_id,
                 ":events": entry.events as i64,
                 ":raw_tokens": entry.raw_tokens as i64,
+                ":note": note,
             },
         )?;
-        Ok(Open(self.connection.last_insert_rowid()))
+        Ok(())
     }
 
     /// Completes the row.
@@ -161,34 +169,22 @@ impl Store {
         Ok(())
     }
 
-    /// Writes down that `offline` answered in a model's stead.
+    /// Records that `offline` answered in a model's stead.
     pub fn stood_in(&self, entry: &Entry<'_>, why: &str) -> rusqlite::Result<()> {
-        self.connection.execute(
-            "insert into ledger
-                 (at, provider, host_session_id, events, raw_tokens, requests, cost_usd, state, note)
-             values
-                 (:at, 'offline', :session, :events, :raw_tokens, 0, 0, 'answered', :why)",
-            named_params! {
-                ":at": entry.at,
-                ":session": entry.host_session_id,
-                ":events": entry.events as i64,
-                ":raw_tokens": entry.raw_tokens as i64,
-                ":why": why,
-            },
-        )?;
-        Ok(())
+        let provider = "offline";
+        self.add(&Entry { provider, ..*entry }, Some(why))
     }
 
     /// Has a provider asked again at once, whatever happened before.
     pub fn forgive(&self, provider: &str, now: Millis) -> rusqlite::Result<()> {
-        self.connection.execute(
-            "insert into ledger
-                 (at, provider, host_session_id, events, raw_tokens, requests, cost_usd, state, note)
-             values
-                 (:at, :provider, '', 0, 0, 0, 0, 'answered', 'asked to try again')",
-            named_params! {":at": now, ":provider": provider},
-        )?;
-        Ok(())
+        let nothing = Entry {
+            at: now,
+            provider,
+            host_session_id: "",
+            events: 0,
+            raw_tokens: 0,
+        };
+        self.add(&nothing, Some("asked to try again"))
     }
 
     pub fn streak(&self, provider: &str) -> rusqlite::Result<Streak> {

@@ -9,7 +9,7 @@ use rusqlite::named_params;
 use super::Store;
 use super::commit::DerivedTurn;
 use super::forgotten;
-use super::kin::{Candidates, keep_observation};
+use super::kin::keep_observation;
 use super::projects::upsert_project;
 use super::sessions::{HostSession, SessionRow};
 use crate::model::{Derived, Millis, Observation, ObservationType, Origin, Provenance, Turn};
@@ -73,9 +73,7 @@ impl Store {
             },
         };
         let observation = observation(request);
-        let mut candidates = Candidates::default();
-        candidates.look_up(&tx, &observation.narrative)?;
-        let id = keep_observation(&tx, &mut candidates, &session, None, &observation, &derived)?;
+        let id = keep_observation(&tx, &session, None, &observation, &derived)?;
         tx.commit()?;
         Ok(id)
     }
@@ -120,17 +118,9 @@ impl Store {
 
 fn observation(request: &ToRemember<'_>) -> Observation {
     Observation {
-        seed: request.seed.clone(),
-        kind: request.kind,
         title: text::title(request.text),
-        subtitle: String::new(),
-        facts: Vec::new(),
         narrative: request.text.to_owned(),
-        concepts: Vec::new(),
-        files: Vec::new(),
-        origin: Origin::User,
-        agent_id: None,
-        events: Vec::new(),
         at: request.now,
+        ..Observation::blank(request.seed.clone(), request.kind, Origin::User)
     }
 }

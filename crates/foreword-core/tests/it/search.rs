@@ -308,7 +308,7 @@ fn a_shorter_row_comes_first_wherever_its_word_stands() {
     // Lengths are looked up for 4 rows, then 8, 16, 32, 64: the longer ones fill that up.
     let told: Vec<Observation> = (0..5 + 64)
         .map(|number| {
-            let mut it = observation(&number.to_string(), "Unrelated");
+            let mut it = observation(&number.to_string(), &format!("Unrelated {number}"));
             it.narrative = if number < 5 {
                 "other ".repeat(30) + "token"
             } else {

@@ -39,8 +39,6 @@ fn tool(at: i64, prompt: &str) -> Event {
 
 pub fn observation(seed: &str, title: &str) -> Observation {
     Observation {
-        seed: seed.into(),
-        kind: ObservationType::Bugfix,
         title: title.into(),
         subtitle: "outcome".into(),
         facts: vec!["a fact".into()],
@@ -53,10 +51,8 @@ pub fn observation(seed: &str, title: &str) -> Observation {
             mtime: Some(1),
             hash: Some("h".into()),
         }],
-        origin: Origin::Agent,
-        agent_id: None,
-        events: Vec::new(),
         at: 5,
+        ..Observation::blank(seed.into(), ObservationType::Bugfix, Origin::Agent)
     }
 }
 

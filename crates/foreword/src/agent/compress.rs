@@ -24,7 +24,7 @@ pub struct Compressor {
     pub provider: &'static str,
     pub model: Model,
     pub prompts: Prompts,
-    pub settings: config::Model,
+    pub settings: config::ModelSection,
 }
 
 /// The observations and the summary that a model derived from a batch.

@@ -31,7 +31,7 @@ const DAY: Millis = 24 * 3_600_000;
 /// Decides whether the provider may be asked.
 pub struct Leash {
     pub provider: Name,
-    budget: config::Budget,
+    budget: config::BudgetSection,
     offline_after: Millis,
     /// The user asked for everything to be done now: the present pause is ignored.
     lifted: bool,
@@ -180,7 +180,7 @@ pub fn day(now: Millis) -> Millis {
 /// Today's limit if it was reached: `$1.00` or `3000000 tokens`.
 pub fn used_up_today(
     store: &Store,
-    budget: &config::Budget,
+    budget: &config::BudgetSection,
     now: Millis,
 ) -> rusqlite::Result<Option<String>> {
     let today = store.spent(day(now), None)?;

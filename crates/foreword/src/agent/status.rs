@@ -7,12 +7,12 @@ use foreword_core::store::ledger::{Cost, StoodIn};
 
 use crate::agent::leash;
 use crate::config::provider::{self, Choice, Name, Problem};
-use crate::config::{Budget, Config};
+use crate::config::{BudgetSection, Config};
 use crate::home::Home;
 
 pub struct AgentStatus {
     pub choice: Choice,
-    pub budget: Budget,
+    pub budget: BudgetSection,
     /// Why the provider cannot be used. A key that is missing here may be there for the worker, so
     /// it is no problem yet.
     pub problem: Option<Problem>,

@@ -8,8 +8,8 @@ use clap::builder::PossibleValuesParser;
 use super::consent;
 use crate::config::provider;
 use crate::home::{self, Home};
-use crate::host::{self, CLIENTS, Client, Place, Scope};
-use crate::install::record::{self, Record};
+use crate::host::{self, CLIENTS, Client, InstallScope, SettingsPlace};
+use crate::install::record::{self, InstallRecord};
 use crate::install::skills::{self, Task};
 use crate::install::{self, SettingsFile};
 use crate::service;
@@ -49,7 +49,7 @@ fn client(name: &str) -> Result<&'static Client, String> {
 }
 
 impl Which {
-    fn place(&self) -> anyhow::Result<Place> {
+    fn place(&self) -> anyhow::Result<SettingsPlace> {
         let client = self.host.unwrap_or(&CLIENTS[0]);
         if self.project {
             install::project_place(client)
@@ -80,16 +80,16 @@ pub fn install(args: &InstallArgs) -> anyhow::Result<()> {
 
 /// A file of the host's that will be changed.
 struct Target {
-    place: Place,
+    place: SettingsPlace,
     file: SettingsFile,
-    record: Option<Record>,
+    record: Option<InstallRecord>,
 }
 
 impl Target {
-    fn read(place: Place) -> anyhow::Result<Target> {
+    fn read(place: SettingsPlace) -> anyhow::Result<Target> {
         Ok(Target {
             file: SettingsFile::read(&place.settings, place.scope)?,
-            record: Record::load(&service::home_to_look_at()?, &place),
+            record: InstallRecord::load(&service::home_to_look_at()?, &place),
             place,
         })
     }
@@ -166,7 +166,7 @@ fn connect(settings: &Target, program: &Path, dry_run: bool) -> anyhow::Result<(
     }
 
     let home = service::home_to_write()?;
-    let earlier_original = earlier.as_ref().and_then(Record::original);
+    let earlier_original = earlier.as_ref().and_then(InstallRecord::original);
     let backup = match (&clean, earlier) {
         (None, _) => None,
         (Some(_), Some(earlier)) if earlier_original.as_ref() == Some(&clean) => {
@@ -179,7 +179,7 @@ fn connect(settings: &Target, program: &Path, dry_run: bool) -> anyhow::Result<(
     } else {
         settings.write(after.as_deref())?
     };
-    let record = Record {
+    let record = InstallRecord {
         settings: file.path.clone(),
         written,
         folders: match earlier {
@@ -194,7 +194,7 @@ fn connect(settings: &Target, program: &Path, dry_run: bool) -> anyhow::Result<(
     if let Some(backup) = &record.backup {
         println!("  the file as it was: {}", backup.display());
     }
-    if place.scope == Scope::Project {
+    if place.scope == InstallScope::Project {
         println!("  in this project only, on this machine: others have the program elsewhere");
     }
     println!("Start a new session; `foreword status` shows what was captured.");
@@ -213,7 +213,7 @@ fn relist(list: &Target, after: Option<String>, dry_run: bool) -> anyhow::Result
     let folders = list.write(after.as_deref())?;
     // If the file is new, record that, so that `uninstall` can remove it.
     if let Some(written) = after.filter(|_| list.file.text.is_none()) {
-        let record = Record {
+        let record = InstallRecord {
             settings: list.file.path.clone(),
             written,
             backup: None,
@@ -245,7 +245,7 @@ pub fn uninstall(args: &UninstallArgs) -> anyhow::Result<()> {
     disconnect(&settings, after, dry_run)
 }
 
-type WithoutUs = fn(&Client, &str, Option<&Record>) -> anyhow::Result<Option<String>>;
+type WithoutUs = fn(&Client, &str, Option<&InstallRecord>) -> anyhow::Result<Option<String>>;
 
 fn disconnect(settings: &Target, after: Option<String>, dry_run: bool) -> anyhow::Result<()> {
     let Target {
@@ -268,7 +268,7 @@ fn disconnect(settings: &Target, after: Option<String>, dry_run: bool) -> anyhow
         return Ok(());
     }
 
-    let original = record.as_ref().and_then(Record::original);
+    let original = record.as_ref().and_then(InstallRecord::original);
     let restored = original.as_ref() == Some(&after);
     // The current file is copied first, unless removing our hooks gives exactly the original file.
     let backup = match &file.text {
@@ -300,15 +300,15 @@ fn disconnect(settings: &Target, after: Option<String>, dry_run: bool) -> anyhow
 const DRY_RUN: &str = "Nothing was changed: this was a dry run.";
 
 /// Removes the record of an install. For the user's settings this includes the chosen provider.
-fn forget(home: &Home, place: &Place) -> anyhow::Result<()> {
-    if place.scope == Scope::User {
+fn forget(home: &Home, place: &SettingsPlace) -> anyhow::Result<()> {
+    if place.scope == InstallScope::User {
         consent::withdraw(home)?;
     }
     record::forget(home, place)
 }
 
 /// Keeps a copy in the data directory.
-fn back_up(home: &Home, place: &Place, text: &str) -> anyhow::Result<PathBuf> {
+fn back_up(home: &Home, place: &SettingsPlace, text: &str) -> anyhow::Result<PathBuf> {
     let write = || {
         std::fs::create_dir_all(home.backups())?;
         let path = (home::now()..)

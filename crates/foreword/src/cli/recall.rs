@@ -7,7 +7,7 @@ use foreword_core::notes::FOLDER;
 
 use super::notes::folder_here;
 use crate::home;
-use crate::host::{CLIENTS, Scope};
+use crate::host::{CLIENTS, InstallScope};
 use crate::install::SettingsFile;
 use crate::notes::recall;
 use crate::show;
@@ -38,7 +38,7 @@ const END: &str = "<!-- foreword: end -->\n";
 /// Adds the import at the top of the host's instructions, or removes it; every other byte stays.
 fn always(root: &Path, scope: Option<&str>, on: bool) -> anyhow::Result<()> {
     let name = CLIENTS[0].instructions;
-    let file = SettingsFile::read(&root.join(name), Scope::Project)?;
+    let file = SettingsFile::read(&root.join(name), InstallScope::Project)?;
     ensure!(
         file.target.starts_with(root),
         "{name} is a link to {}, which is not in this project; nothing was changed",

@@ -6,7 +6,7 @@ use foreword_core::text::one_line;
 use crate::home;
 use crate::host;
 use crate::service;
-use crate::switch::{self, Scope, Switches};
+use crate::switch::{self, SwitchScope, Switches};
 
 /// The scope of the switch; by default the current project.
 #[derive(clap::Args)]
@@ -21,9 +21,9 @@ pub struct Args {
 }
 
 impl Args {
-    fn scope(&self) -> anyhow::Result<Scope> {
+    fn scope(&self) -> anyhow::Result<SwitchScope> {
         if self.everywhere {
-            return Ok(Scope::Everywhere);
+            return Ok(SwitchScope::Everywhere);
         }
         if let Some(id) = &self.session {
             let id = match id.as_str() {
@@ -35,10 +35,10 @@ impl Args {
             if id.contains(char::is_whitespace) {
                 bail!("'{}' is not a session id", one_line(&id));
             }
-            return Ok(Scope::Session(id));
+            return Ok(SwitchScope::Session(id));
         }
         service::current_project()
-            .map(Scope::Project)
+            .map(SwitchScope::Project)
             .context("not a project directory; write --everywhere or --session ID")
     }
 }
@@ -64,7 +64,7 @@ pub fn on(args: &Args) -> anyhow::Result<()> {
     let mut switches = Switches::read(&home);
     let was_off = switches.set_on(&scope);
     if was_off {
-        switch::note_on(&home, home::now()).context("could not note the time")?;
+        switch::record_on(&home, home::now()).context("could not note the time")?;
     }
     switches
         .write(&home)
@@ -77,10 +77,10 @@ pub fn on(args: &Args) -> anyhow::Result<()> {
     Ok(())
 }
 
-fn words(scope: &Scope) -> String {
+fn words(scope: &SwitchScope) -> String {
     match scope {
-        Scope::Everywhere => "everywhere".to_owned(),
-        Scope::Project(key) => format!("in the project {}", one_line(key)),
-        Scope::Session(id) => format!("for session {}", one_line(id)),
+        SwitchScope::Everywhere => "everywhere".to_owned(),
+        SwitchScope::Project(key) => format!("in the project {}", one_line(key)),
+        SwitchScope::Session(id) => format!("for session {}", one_line(id)),
     }
 }

@@ -9,7 +9,7 @@ use std::time::Duration;
 use foreword_core::text::shorten;
 
 use super::{Examination, Trouble};
-use crate::host::{Place, Scope, is_same_file};
+use crate::host::{InstallScope, SettingsPlace, is_same_file};
 use foreword_core::text::shell_word;
 
 pub fn settings_broken(exam: &Examination) -> Option<Trouble> {
@@ -20,8 +20,8 @@ pub fn settings_broken(exam: &Examination) -> Option<Trouble> {
     let file = shell_word(&place.settings);
     let aside = format!("mv {file} {file}.broken");
     let cure = match place.scope {
-        Scope::User => format!("{aside} && {}", exam.foreword("install")),
-        Scope::Project => aside,
+        InstallScope::User => format!("{aside} && {}", exam.foreword("install")),
+        InstallScope::Project => aside,
     };
     let path = place.settings.display();
     Trouble::cured_by(cure, format!("{path} cannot be understood: {error}"))
@@ -62,7 +62,7 @@ pub fn hooks_other_binary(exam: &Examination) -> Option<Trouble> {
 
 /// The settings that contain our hooks: the user's, else the project's.
 pub struct Hooks {
-    pub place: Place,
+    pub place: SettingsPlace,
     programs: Vec<(&'static str, Vec<String>)>,
 }
 
@@ -98,8 +98,8 @@ impl Hooks {
 
     pub fn install(&self, exam: &Examination) -> String {
         match self.place.scope {
-            Scope::User => exam.foreword("install"),
-            Scope::Project => exam.foreword("install --project"),
+            InstallScope::User => exam.foreword("install"),
+            InstallScope::Project => exam.foreword("install --project"),
         }
     }
 }
@@ -108,7 +108,7 @@ fn plugin_is_on(exam: &Examination) -> bool {
     others(exam).any(|(place, other)| other.starts_with(place.client.plugin))
 }
 
-fn others(exam: &Examination) -> impl Iterator<Item = (&Place, String)> {
+fn others(exam: &Examination) -> impl Iterator<Item = (&SettingsPlace, String)> {
     exam.settings.iter().flat_map(|(place, text)| {
         let others = text
             .as_ref()

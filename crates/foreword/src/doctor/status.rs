@@ -12,7 +12,7 @@ use foreword_core::store::{Store, Totals};
 use crate::agent::status::AgentStatus;
 use crate::config::Config;
 use crate::home::{self, Home};
-use crate::host::{CLIENTS, Client, Listed, Place};
+use crate::host::{CLIENTS, Client, Listed, SettingsPlace};
 use crate::install::{self, Connection};
 use crate::log::{Fact, Log};
 use crate::platform::{self, Lock};
@@ -137,7 +137,7 @@ fn off(home: &Home) -> Vec<String> {
 /// our MCP server is listed there.
 fn connection() -> anyhow::Result<(&'static Client, Connection, Option<bool>)> {
     let program = std::env::current_exe()?;
-    let look = |place: &Place| {
+    let look = |place: &SettingsPlace| {
         let settings = std::fs::read_to_string(&place.settings).unwrap_or_default();
         install::connection(place.client, &settings, &program)
     };

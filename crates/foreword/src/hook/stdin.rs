@@ -1,8 +1,7 @@
 //! Reads a hook's input from a pipe that may be slow, endless or never closed.
 //!
-//! The host writes one JSON object. Reading stops where that object ends, at the
-//! end of the pipe, at a size no tool use has, or when the time is over: a hook
-//! must not wait for somebody who forgot to close a pipe.
+//! The host writes one JSON object. Reading stops at the end of that object, at the end of the
+//! pipe, at `SIZE_MAX`, or after `TIME_MAX`: a hook must not hang because a pipe was left open.
 
 use std::fmt;
 use std::os::fd::AsRawFd as _;
@@ -10,31 +9,33 @@ use std::time::{Duration, Instant};
 
 use crate::platform;
 
+/// The longest time that a hook waits for its input.
 const TIME_MAX: Duration = Duration::from_secs(1);
+/// The largest input in bytes, more than any tool use has.
 const SIZE_MAX: usize = 64 << 20;
 
 #[derive(Debug)]
 pub struct Input {
     pub bytes: Vec<u8>,
-    pub ending: Ending,
+    pub ending: InputEnding,
 }
 
 /// Why reading stopped.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub enum Ending {
+pub enum InputEnding {
     Complete,
     Closed,
     TooLarge,
     TimeOver,
 }
 
-impl fmt::Display for Ending {
+impl fmt::Display for InputEnding {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         f.write_str(match self {
-            Ending::Complete => "complete",
-            Ending::Closed => "input ended early",
-            Ending::TooLarge => "too large",
-            Ending::TimeOver => "not complete after one second",
+            InputEnding::Complete => "complete",
+            InputEnding::Closed => "input ended early",
+            InputEnding::TooLarge => "too large",
+            InputEnding::TimeOver => "not complete after one second",
         })
     }
 }
@@ -47,26 +48,26 @@ pub fn read() -> Input {
     let ending = loop {
         let left = deadline.saturating_duration_since(Instant::now());
         if left.is_zero() || !platform::wait_readable(descriptor, left) {
-            break Ending::TimeOver;
+            break InputEnding::TimeOver;
         }
         let start = bytes.len();
         match platform::read_some(descriptor, &mut bytes) {
-            Ok(0) => break Ending::Closed,
+            Ok(0) => break InputEnding::Closed,
             Ok(_) => {}
             Err(error) if error.kind() == std::io::ErrorKind::Interrupted => continue,
-            Err(_) => break Ending::Closed,
+            Err(_) => break InputEnding::Closed,
         }
         if object.ends_in(&bytes[start..]) {
-            break Ending::Complete;
+            break InputEnding::Complete;
         }
         if bytes.len() > SIZE_MAX {
-            break Ending::TooLarge;
+            break InputEnding::TooLarge;
         }
     };
     Input { bytes, ending }
 }
 
-/// Follows brackets and strings just far enough to see where the value ends.
+/// Scans for the end of a JSON value by its brackets and strings, without parsing it.
 #[derive(Default)]
 struct Object {
     depth: u32,
@@ -75,9 +76,10 @@ struct Object {
 }
 
 impl Object {
+    /// Scans the next piece of input; true if the value ends in it.
     fn ends_in(&mut self, piece: &[u8]) -> bool {
-        // Not `memchr2`: it asks the processor what it can do, and under a hypervisor
-        // each such question costs some microseconds (measured: 8, and it asks ten).
+        // Not `memchr2`: it queries the features of the processor, and under a hypervisor each
+        // query costs some microseconds (measured: 8, for ten queries).
         let quote_or_escape = memchr::arch::all::memchr::Two::new(b'"', b'\\');
         let mut at = 0;
         while at < piece.len() {

@@ -1,7 +1,7 @@
-//! Claude Code: where its files are, how hooks answer it, and its client.
+//! Claude Code: the paths of its files, the form of a hook's answer, and its client.
 //!
-//! `settings` has our hooks in its settings, `servers` our entry in its list of MCP servers,
-//! `environment` its variables for the `claude` provider; `played` stands in for it in the demo.
+//! `settings` adds our hooks to its settings, `servers` our entry to its list of MCP servers.
+//! `environment` lists its variables for the `claude` provider. `played` stands in for it in the demo.
 
 pub mod environment;
 pub mod played;
@@ -36,7 +36,7 @@ pub const CLIENT: Client = Client {
     skills: SKILLS,
     instructions: "CLAUDE.md",
     answer,
-    // The client cuts an answer at 10,000 characters.
+    // The client cuts an answer after 10,000 characters.
     answer_max: 9_500,
     plain_answer,
     session_variable: "CLAUDE_CODE_SESSION_ID",
@@ -51,7 +51,7 @@ pub const CLIENT: Client = Client {
     tested: [2, 1, 325],
 };
 
-/// The folder of the user's settings, if it is not `~/.claude`.
+/// The variable that names the folder of the user's settings, if it is not `~/.claude`.
 const CONFIG_DIR: &str = "CLAUDE_CONFIG_DIR";
 
 fn user_settings() -> anyhow::Result<PathBuf> {
@@ -61,7 +61,7 @@ fn user_settings() -> anyhow::Result<PathBuf> {
     Ok(dir.join("settings.json"))
 }
 
-/// Skills and agents: path below the folder of the settings, text.
+/// Skills and agents, each with its path below the folder of the settings and its text.
 const SKILLS: &[(&str, &str)] = &[
     (
         "skills/summarize/SKILL.md",
@@ -107,33 +107,35 @@ fn plain_answer(hook: Hook) -> &'static str {
     }
 }
 
-/// `projects/FOLDER/SESSION.jsonl` beside the settings; the newest of the project if no session is named.
+/// Finds `projects/FOLDER/SESSION.jsonl` beside the settings; without a session, the newest transcript
+/// of the project.
 fn find_transcript(session: Option<&str>, root: &Path) -> anyhow::Result<PathBuf> {
     let projects = user_settings()?.with_file_name("projects");
-    // The client calls a folder after a path, with `-` for whatever is no letter or digit.
+    // The client names a folder after the project's path, with `-` for all but letters and digits.
     let slug = |name: &str| name.replace(|it: char| !it.is_ascii_alphanumeric(), "-");
     let entries = |dir: &Path| fs::read_dir(dir).into_iter().flatten().flatten();
-    let ours = slug(&root.to_string_lossy());
-    let is_it = |path: &PathBuf| match session {
+    let project_folder = slug(&root.to_string_lossy());
+    let is_wanted = |path: &PathBuf| match session {
         Some(session) => path.file_stem().is_some_and(|it| it == session),
         None => true,
     };
     let mut found: Vec<_> = entries(&projects)
-        .filter(|it| session.is_some() || slug(&it.file_name().to_string_lossy()) == ours)
+        .filter(|it| session.is_some() || slug(&it.file_name().to_string_lossy()) == project_folder)
         .flat_map(|folder| entries(&folder.path()))
         .map(|it| it.path())
-        .filter(|path| path.extension().is_some_and(|it| it == "jsonl") && is_it(path))
+        .filter(|path| path.extension().is_some_and(|it| it == "jsonl") && is_wanted(path))
         .collect();
     found.sort_by_key(|it| fs::metadata(it).and_then(|it| it.modified()).ok());
     found.pop().with_context(|| {
-        let of = session.map(|it| format!("session {}", one_line(it)));
-        let of = of.unwrap_or("this project".to_owned());
+        let wanted = session.map_or("this project".to_owned(), |session| {
+            format!("session {}", one_line(session))
+        });
         let projects = projects.display();
-        format!("there is no transcript of {of} in {projects}; name it with --transcript FILE")
+        format!("there is no transcript of {wanted} in {projects}; name it with --transcript FILE")
     })
 }
 
-/// On the PATH, or where the client's own installers put it.
+/// Finds the client on the PATH, or where its own installers put it.
 fn find_program() -> Option<PathBuf> {
     let own = || {
         let home = set("HOME")?;

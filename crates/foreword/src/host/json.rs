@@ -1,8 +1,7 @@
-//! Changes JSON files of the user's by inserting text, and nothing else.
+//! Adds entries to the user's JSON files by inserting text, so that every byte that was there stays.
 //!
-//! Every byte that was there stays, in its order: a syntax tree says where, the
-//! file's own layout says how. A list on one line stays on one line; a file with
-//! tabs gets tabs. So the user recognises the file.
+//! The place of an insertion comes from a syntax tree, its layout from the file itself: a list on
+//! one line stays on one line, and a file with tabs gets tabs.
 
 use std::ops::Range;
 
@@ -36,7 +35,7 @@ pub fn parse(settings: &str) -> anyhow::Result<CstRootNode> {
     };
     let root = CstRootNode::parse(settings, &grammar()).map_err(broken)?;
     if root.object_value().is_none() {
-        bail!("this file does not hold a JSON object; mend it first, nothing was changed");
+        bail!("this file does not hold a JSON object; correct it first; nothing was changed");
     }
     Ok(root)
 }
@@ -48,10 +47,10 @@ pub fn parse_value(settings: &str) -> anyhow::Result<ast::Value<'_>> {
 }
 
 fn broken(error: impl std::fmt::Display) -> anyhow::Error {
-    anyhow::anyhow!("this file is not valid JSON: {error}; mend it first, nothing was changed")
+    anyhow::anyhow!("this file is not valid JSON: {error}; correct it first; nothing was changed")
 }
 
-/// JSON, and what people add to it: comments and a comma too many. All else is broken.
+/// JSON with comments and trailing commas, which people use in settings. All else is an error.
 fn grammar() -> ParseOptions {
     ParseOptions {
         allow_comments: true,
@@ -72,7 +71,7 @@ pub fn indent(text: &str) -> String {
     lines.join("\n")
 }
 
-/// Text and where it goes.
+/// A text to insert, with its byte offset.
 pub type Insertion = (usize, String);
 
 pub fn apply(settings: &str, mut insertions: Vec<Insertion>) -> String {
@@ -88,25 +87,25 @@ pub fn apply(settings: &str, mut insertions: Vec<Insertion>) -> String {
     text
 }
 
-/// A file and the layout that its author chose.
-pub struct Page<'a> {
+/// A JSON file and the layout that its author chose: line ends and indentation.
+pub struct JsonPage<'a> {
     text: &'a str,
     newline: &'static str,
     unit: String,
 }
 
-/// An object or a list: what is between its brackets.
+/// The elements of an object or an array, by their byte offsets.
 pub struct List {
-    /// Behind the opening bracket, and before the closing one.
+    /// The text between the brackets.
     inner: Range<usize>,
     last: Option<Range<usize>>,
-    /// Each element on a line of its own.
+    /// Whether each element is on its own line.
     pub lines: bool,
 }
 
-impl<'a> Page<'a> {
-    pub fn new(text: &'a str, top: &Object<'_>) -> Page<'a> {
-        let mut page = Page {
+impl<'a> JsonPage<'a> {
+    pub fn new(text: &'a str, top: &Object<'_>) -> JsonPage<'a> {
+        let mut page = JsonPage {
             text,
             newline: if text.contains("\r\n") { "\r\n" } else { "\n" },
             unit: "  ".to_owned(),
@@ -131,7 +130,7 @@ impl<'a> Page<'a> {
         let last = elements.last().map(|it| it.start..it.end);
         let lines = match &last {
             Some(last) => {
-                // Not within the last element, which may be a block on its own.
+                // Line breaks within the last element do not count.
                 let around = [inner.start..last.start, last.end..inner.end];
                 around.into_iter().any(|it| self.text[it].contains('\n'))
             }
@@ -168,7 +167,7 @@ impl<'a> Page<'a> {
         }
     }
 
-    /// The first elements of an empty list, behind any comments in it.
+    /// The insertion that adds the first elements to an empty list, after any comments in it.
     fn fill(&self, list: &List, elements: &[String]) -> Insertion {
         let inside = &self.text[list.inner.clone()];
         let at = list.inner.start + inside.trim_end().len();
@@ -204,7 +203,7 @@ impl<'a> Page<'a> {
         lines.collect::<Vec<_>>().join(&break_line)
     }
 
-    /// The white space in front of `at`, if nothing else is before it on its line.
+    /// The white space before `at` on its line; empty if there is anything else.
     fn margin(&self, at: usize) -> &'a str {
         let line = self.text[..at].rfind('\n').map_or(0, |it| it + 1);
         let margin = &self.text[line..at];
@@ -221,8 +220,8 @@ impl<'a> Page<'a> {
         rest[..rest.len() - rest.trim_start_matches([' ', '\t']).len()].to_owned()
     }
 
-    /// Where the line ends on which `at` is, if only comments are left on it: a remark
-    /// stays beside what it is about.
+    /// The end of the line at `at` if only a comment follows on it, so that the comment stays beside
+    /// its element; else `at`.
     fn line_end(&self, at: usize, list: &List) -> usize {
         if !list.lines {
             return at;
@@ -248,7 +247,7 @@ impl<'a> Page<'a> {
     }
 }
 
-/// A line that is joined with the next: a comma wants a space behind it.
+/// A line as it is joined with the next one: after a comma follows a space.
 fn spaced(line: &str) -> String {
     let space = if line.ends_with(',') { " " } else { "" };
     format!("{line}{space}")

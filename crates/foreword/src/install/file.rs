@@ -1,4 +1,4 @@
-//! The settings file itself: read whole, replaced whole, or not touched at all.
+//! A settings file, which is read as a whole and replaced atomically, or not touched at all.
 
 use foreword_core::text::shell_word;
 use std::fs::Permissions;
@@ -8,21 +8,21 @@ use std::path::{Path, PathBuf};
 
 use anyhow::{Context as _, bail};
 
-use crate::host::Scope;
+use crate::host::InstallScope;
 
-/// A settings file and what it said when it was read.
+/// A settings file and its text when it was read.
 #[derive(Debug)]
 pub struct SettingsFile {
     pub path: PathBuf,
-    /// Where a link leads; the path itself if it is none.
+    /// The file that a link at `path` leads to; `path` itself if there is no link.
     pub target: PathBuf,
     pub text: Option<String>,
-    /// A project's files are for everybody who works on it; the user's own are not.
+    /// The permissions of a new file: a project's can be read by everybody, the user's own cannot.
     mode: u32,
 }
 
 impl SettingsFile {
-    pub fn read(path: &Path, scope: Scope) -> anyhow::Result<SettingsFile> {
+    pub fn read(path: &Path, scope: InstallScope) -> anyhow::Result<SettingsFile> {
         let path = path.to_owned();
         let target = target(&path)?;
         let text = match std::fs::read_to_string(&target) {
@@ -35,8 +35,8 @@ impl SettingsFile {
             }
         };
         let mode = match scope {
-            Scope::User => 0o600,
-            Scope::Project => 0o644,
+            InstallScope::User => 0o600,
+            InstallScope::Project => 0o644,
         };
         Ok(SettingsFile {
             path,
@@ -50,7 +50,7 @@ impl SettingsFile {
         self.path != self.target
     }
 
-    /// Renaming over a file that its owner made read-only would go through; so it is asked first.
+    /// An error if the file is read-only. Renaming another file over it would succeed even then.
     pub fn require_writable(&self) -> anyhow::Result<()> {
         let Ok(metadata) = std::fs::metadata(&self.target) else {
             return Ok(());
@@ -66,7 +66,7 @@ impl SettingsFile {
         Ok(())
     }
 
-    /// Writes the new text. Gives the folders that had to be made, the innermost first.
+    /// Writes the new text, and returns the folders that were created for it, the innermost first.
     pub fn replace(&self, text: &str) -> anyhow::Result<Vec<PathBuf>> {
         self.require_writable()?;
         let folders = self.missing_folders();
@@ -81,9 +81,12 @@ impl SettingsFile {
     }
 
     fn write(&self, text: &str, missing_folders: &[PathBuf]) -> anyhow::Result<()> {
-        let folder = self.target.parent().context("it has no folder")?;
+        let folder = self
+            .target
+            .parent()
+            .context("the settings file is in no folder")?;
         std::fs::create_dir_all(folder)?;
-        // Who may read a file may enter its folder.
+        // Everybody who may read the file may also enter its folder.
         let folder_mode = self.mode | ((self.mode & 0o444) >> 2);
         for folder in missing_folders {
             std::fs::set_permissions(folder, Permissions::from_mode(folder_mode))?;
@@ -99,7 +102,7 @@ impl SettingsFile {
         Ok(())
     }
 
-    /// Removes a file that would not be there without us, with its folders.
+    /// Removes a file that an install created, and its folders.
     pub fn remove(&self, folders: &[PathBuf]) -> anyhow::Result<()> {
         self.require_writable()?;
         self.require_unchanged()?;
@@ -110,16 +113,16 @@ impl SettingsFile {
             )
         })?;
         for folder in folders {
-            // Stays if somebody put something into it.
+            // This fails if there are other files in it, and the folder stays.
             let _ = std::fs::remove_dir(folder);
         }
         Ok(())
     }
 
-    /// The host writes this file, too.
+    /// An error if the file changed since it was read, because the host writes it, too.
     fn require_unchanged(&self) -> anyhow::Result<()> {
         if std::fs::read_to_string(&self.target).ok() != self.text {
-            bail!("it changed at this very moment; try again");
+            bail!("the file was changed by another program meanwhile; try again");
         }
         Ok(())
     }
@@ -133,18 +136,18 @@ impl SettingsFile {
     }
 }
 
-/// Follows links to the file that is written; a link that leads nowhere is left alone.
+/// The file that a link leads to, or the path itself; an error for a broken link.
 fn target(path: &Path) -> anyhow::Result<PathBuf> {
     let Ok(metadata) = std::fs::symlink_metadata(path) else {
         return Ok(path.to_owned());
     };
     if metadata.is_symlink() {
         return std::fs::canonicalize(path).with_context(|| {
-            let leads = std::fs::read_link(path).unwrap_or_default();
+            let link = std::fs::read_link(path).unwrap_or_default();
             format!(
                 "{} is a link to {}, which cannot be followed; nothing was changed",
                 path.display(),
-                leads.display()
+                link.display()
             )
         });
     }

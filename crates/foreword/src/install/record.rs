@@ -1,9 +1,8 @@
-//! What an install did, remembered in the data directory until it is taken back.
+//! Install records: what an install did, kept in the data directory until the uninstall.
 //!
-//! One file per settings file, so that the user's and several projects' installs
-//! stand side by side. The file is also the mark by which a hook of the plugin sees
-//! that hooks of the settings run for the same session: it then does nothing. The
-//! hook only looks at names; what is inside is for `uninstall`.
+//! There is one file for each settings file, since the user's settings and those of several projects
+//! can all be connected. By the name of the file, a hook of the plugin also sees that hooks from the
+//! settings run for the same session, and then does nothing. Only `uninstall` reads the content.
 
 use std::path::PathBuf;
 
@@ -11,32 +10,33 @@ use anyhow::Context as _;
 use serde::{Deserialize, Serialize};
 
 use crate::home::Home;
-use crate::host::Place;
+use crate::host::SettingsPlace;
 
-/// What one install did.
+/// The changes that one install made.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
-pub struct Record {
+pub struct InstallRecord {
     pub settings: PathBuf,
-    /// The file as install left it: if it still is, uninstall puts the copy back.
+    /// The text of the settings after the install. If it is still the same, uninstall restores the
+    /// backup.
     pub written: String,
-    /// A copy of the file as it was without us; none if there was no file.
+    /// A copy of the settings without our entries; none if there was no file.
     pub backup: Option<PathBuf>,
-    /// Folders that were made for it, the innermost first.
+    /// Folders that the install created, the innermost first.
     pub folders: Vec<PathBuf>,
 }
 
-fn path(home: &Home, place: &Place) -> PathBuf {
+fn path(home: &Home, place: &SettingsPlace) -> PathBuf {
     home.installs().join(place.mark())
 }
 
-impl Record {
-    /// One that cannot be read is none: taking out our entries needs no record.
-    pub fn load(home: &Home, place: &Place) -> Option<Record> {
+impl InstallRecord {
+    /// Reads the record; none if it cannot be read, since our entries can be removed without it.
+    pub fn load(home: &Home, place: &SettingsPlace) -> Option<InstallRecord> {
         let text = std::fs::read(path(home, place)).ok()?;
         serde_json::from_slice(&text).ok()
     }
 
-    pub fn save(&self, home: &Home, place: &Place) -> anyhow::Result<()> {
+    pub fn save(&self, home: &Home, place: &SettingsPlace) -> anyhow::Result<()> {
         let write = || {
             std::fs::create_dir_all(home.installs())?;
             let mut file = tempfile::NamedTempFile::new_in(home.installs())?;
@@ -44,10 +44,11 @@ impl Record {
             file.persist(path(home, place))?;
             Ok::<_, anyhow::Error>(())
         };
-        write().context("could not write down what was done")
+        write().context("could not write the record of the install")
     }
 
-    /// The file as it was: `Some(None)` if there was none, nothing if the copy is lost.
+    /// The settings before the install: `Some(None)` if there was no file, none if the backup is
+    /// lost.
     pub fn original(&self) -> Option<Option<String>> {
         match &self.backup {
             Some(backup) => std::fs::read_to_string(backup).ok().map(Some),
@@ -56,14 +57,14 @@ impl Record {
     }
 }
 
-/// Removes the record, and with it the mark.
-pub fn forget(home: &Home, place: &Place) -> anyhow::Result<()> {
+/// Removes the record. From then on, hooks of the plugin do their work.
+pub fn forget(home: &Home, place: &SettingsPlace) -> anyhow::Result<()> {
     match std::fs::remove_file(path(home, place)) {
         Err(error) if error.kind() != std::io::ErrorKind::NotFound => {
             Err(error).context("could not remove the record of the install")
         }
         _ => {
-            // The folder goes with the last record.
+            // This succeeds only if it was the last record.
             let _ = std::fs::remove_dir(home.installs());
             Ok(())
         }

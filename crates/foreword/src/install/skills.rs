@@ -1,34 +1,39 @@
-//! The skills and agents that the host finds beside its settings, under their plain names.
+//! Writes the skills and agents into the folder of the host's settings, and removes them.
 //!
-//! They are the plugin's own files, with this program's path in place of its name. A file
-//! that we wrote says so in its head, with a hash of all the rest: so one that somebody
-//! edited, or that was never ours, is told from ours without a record, and left alone.
+//! They are the plugin's own files, with this program's path in place of its name. The first lines
+//! of each file have a mark with a hash of the rest. A file without it, or with another hash, was
+//! edited or is not ours, and is left alone.
 
 use std::path::{Path, PathBuf};
 
 use anyhow::Context as _;
 
 use super::SettingsFile;
-use crate::host::{Place, Scope};
+use crate::host::{InstallScope, SettingsPlace};
 use foreword_core::text::shell_word;
 
+/// The start of the line that marks a file as ours; the hash follows.
 const MARK: &str = "# written by `foreword install`, ";
 
-/// What is to be done with the files.
+/// Whether the files are written or removed.
 #[derive(Clone, Copy)]
 pub enum Task<'a> {
     Write { program: &'a Path },
     Remove,
 }
 
-/// Says what it does, or with `only_show` would do; what is not ours stays.
-pub fn settle(settings: &Place, task: Task<'_>, only_show: bool) -> anyhow::Result<()> {
-    let folder = settings.settings.parent().context("it has no folder")?;
+/// Writes or removes the files, or with `only_show` only prints what would be done. Files that are
+/// not ours stay.
+pub fn settle(settings: &SettingsPlace, task: Task<'_>, only_show: bool) -> anyhow::Result<()> {
+    let folder = settings
+        .settings
+        .parent()
+        .context("the settings file is in no folder")?;
     let mut written = 0;
     for (name, text) in settings.client.skills {
         let file = SettingsFile::read(&folder.join(name), settings.scope)?;
         let after = match task {
-            Task::Write { program } => Some(marked(&worded(text, program, settings.scope))),
+            Task::Write { program } => Some(marked(&with_program(text, program, settings.scope))),
             Task::Remove => None,
         };
         if file.text == after {
@@ -36,7 +41,7 @@ pub fn settle(settings: &Place, task: Task<'_>, only_show: bool) -> anyhow::Resu
         }
         if file.text.as_deref().is_some_and(|text| !is_ours(text)) {
             let path = file.path.display();
-            println!("{path} was edited or is somebody else's: it stays as it is.");
+            println!("{path} was edited or is not ours, so it was not changed.");
             continue;
         }
         if only_show {
@@ -56,25 +61,26 @@ pub fn settle(settings: &Place, task: Task<'_>, only_show: bool) -> anyhow::Resu
     }
     if written > 0 && matches!(task, Task::Write { .. }) {
         println!(
-            "/summarize, /synthesize and /recall are there: {}",
+            "/summarize, /synthesize and /recall are installed: {}",
             folder.join("skills").display()
         );
     }
     Ok(())
 }
 
-/// The folders that may hold nothing else, the innermost first.
+/// The folders between a file and `end`, the innermost first. They are removed if they are empty.
 fn emptied(path: &Path, end: &Path) -> Vec<PathBuf> {
     let folders = path.ancestors().skip(1).take_while(|it| *it != end);
     folders.map(Path::to_owned).collect()
 }
 
-/// A project's files are for everybody who works on it, wherever they have the program.
-fn worded(text: &str, program: &Path, scope: Scope) -> String {
+/// The text with the command that runs this program: its path for the user, its name for a project,
+/// whose files are shared with people who have the program elsewhere.
+fn with_program(text: &str, program: &Path, scope: InstallScope) -> String {
     let text = text.replace("agent: foreword:", "agent: ");
     let program = match scope {
-        Scope::User => shell_word(program).to_string(),
-        Scope::Project => "foreword".to_owned(),
+        InstallScope::User => shell_word(program).to_string(),
+        InstallScope::Project => "foreword".to_owned(),
     };
     ["summarize", "synthesize", "recall"]
         .iter()

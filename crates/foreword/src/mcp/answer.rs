@@ -1,7 +1,4 @@
-//! How an answer is worded for an agent: in the frame of recalled text, and bounded.
-//!
-//! An answer is a list of parts. As many as there is room for are shown whole; the others
-//! are named, so that the agent can ask for them.
+//! Formats the answers of the tools for an agent, as parts that `service/frame.rs` puts together.
 
 use std::fmt::Write as _;
 
@@ -15,12 +12,13 @@ use crate::service::frame::{self, Part, framed};
 use crate::service::search::{Format, SearchAnswer, SearchRequest};
 use crate::show;
 
-/// Ten hits are to cost at most 250 tokens, with all that is around them.
+/// The longest title in characters, such that an answer with ten hits has at most 250 tokens.
 const TITLE_MAX: usize = 66;
-/// A prompt leaves one or two observations at the least; what it came to is to cost less.
+/// The longest outcome of a prompt in characters, such that it costs less than the one or two
+/// observations that a prompt leaves.
 const OUTCOME_MAX: usize = 90;
 
-/// How an agent asks for hits of all projects.
+/// The argument by which an agent searches all projects, as hints show it.
 const ALL_PROJECTS: &str = "projects [\"*\"]";
 
 /// The answer to a search.
@@ -46,7 +44,7 @@ pub fn found(request: &SearchRequest, answer: &SearchAnswer) -> String {
     framed(&parts, &show::notes(request, answer))
 }
 
-/// No best hit for a timeline.
+/// The answer to a timeline whose query found nothing.
 pub fn no_hits(request: &SearchRequest, answer: &SearchAnswer) -> String {
     show::no_hits(request, answer, ALL_PROJECTS) + &show::ranking(answer)
 }
@@ -57,7 +55,7 @@ fn line(hit: &Hit, with_project: bool) -> Part {
     if hit.kind == Kind::Note {
         title.insert_str(0, &format!("{} ", text::date(hit.at)));
     }
-    // A few letters of a subtitle would say nothing.
+    // No subtitle if only a few letters of it would fit.
     if !hit.subtitle.is_empty() && title.chars().count() + 30 < TITLE_MAX {
         let _ = write!(title, " — {}", hit.subtitle);
     }
@@ -90,8 +88,8 @@ fn session(session: &SessionTitle, format: Format, with_project: bool) -> Vec<Pa
     std::iter::once(title).chain(summaries).collect()
 }
 
-/// The hits as the commands print them, for whoever wants to compute with them: as many as
-/// there is room for. JSON is a frame of its own, which no string in it can close.
+/// The hits as JSON, in the form that the commands print, as many as fit. JSON needs no tags around
+/// it: no string in it can end it.
 fn json(hits: &[Hit]) -> String {
     let mut left = frame::BUDGET;
     let hits = hits.iter().map(|hit| {
@@ -108,7 +106,7 @@ fn json(hits: &[Hit]) -> String {
     format!("[{}]\n", hits.join(",\n"))
 }
 
-/// A line of a timeline, whose middle is marked.
+/// A line of a timeline; `>` marks the item in its middle.
 pub fn dated_line(hit: &Hit, middle: i64) -> Part {
     let mark = if hit.id == middle { "> " } else { "" };
     let Part { name, text } = line(hit, false);
@@ -116,7 +114,7 @@ pub fn dated_line(hit: &Hit, middle: i64) -> Part {
     Part { name, text }
 }
 
-/// An item in full; only its facts if it is too long for one answer by itself.
+/// An item in full, or only its facts if it is too long for one answer.
 pub fn item(item: &Item, format: Format) -> Part {
     let full = show::item(item);
     if format == Format::Facts || text::tokens(&full) > frame::BUDGET {
@@ -126,7 +124,7 @@ pub fn item(item: &Item, format: Format) -> Part {
     }
 }
 
-/// `Related: #12, #40`, which the agent can ask for.
+/// `Related: #12, #40`, or nothing.
 pub fn related(related: &[Related]) -> String {
     match related {
         [] => String::new(),
@@ -134,7 +132,7 @@ pub fn related(related: &[Related]) -> String {
     }
 }
 
-/// An item's title and no more.
+/// An item's title.
 pub fn title(item: &Item) -> Part {
     Part::new(item.id, show::item_title(item) + "\n")
 }

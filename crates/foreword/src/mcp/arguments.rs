@@ -1,4 +1,5 @@
-//! What an agent may send. A field's comment is what the agent is told about it, and paid for.
+//! The arguments of the tools. The comment of a field is part of the schema that the agent gets, so
+//! each word costs tokens.
 
 use anyhow::Context as _;
 use foreword_core::model::{Kind, ObservationType};
@@ -57,7 +58,7 @@ impl Search {
         })
     }
 
-    /// In the reader's project unless others are named.
+    /// The filter of this search: in the reader's project unless others are named.
     pub fn filter(&self, reader: &Reader) -> anyhow::Result<Filter> {
         let time = |text: &Option<String>| {
             let when = text.as_deref().map(when).transpose();
@@ -77,7 +78,8 @@ impl Search {
     }
 }
 
-/// A model writes null, one for a list of one, or `"#12"` for 12; what it means is plain.
+/// Accepts null for a missing value. Models also write one element for a list of one, and `"#12"`
+/// for 12, which the functions below accept.
 fn or_default<'de, D: Deserializer<'de>, T: Deserialize<'de> + Default>(
     source: D,
 ) -> Result<T, D::Error> {
@@ -108,7 +110,7 @@ fn numbers<'de, D: Deserializer<'de>>(source: D) -> Result<Vec<i64>, D::Error> {
         other => other.as_i64(),
     };
     let read = numbers.iter().map(|it| {
-        number(it).ok_or_else(|| D::Error::custom(format!("{it} is no number such as 12")))
+        number(it).ok_or_else(|| D::Error::custom(format!("{it} is not a number such as 12")))
     });
     read.collect()
 }

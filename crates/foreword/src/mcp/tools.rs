@@ -1,4 +1,4 @@
-//! What each tool does.
+//! The tools: each takes its arguments and returns the text for the agent.
 
 use anyhow::{Context as _, bail, ensure};
 use foreword_core::model::{Kind, ObservationType};
@@ -13,7 +13,7 @@ use crate::service::search::{Format, SearchRequest};
 use crate::service::{self, Reader, embed_client};
 use crate::{show, start};
 
-/// The reader of one call; an error where Foreword is switched off.
+/// The reader for one call; an error if Foreword is switched off.
 pub fn reader() -> anyhow::Result<Reader> {
     let reader = Reader::of_host()?;
     ensure!(
@@ -23,26 +23,26 @@ pub fn reader() -> anyhow::Result<Reader> {
     Ok(reader)
 }
 
-/// The memory, to be written.
+/// Opens the memory for writing.
 fn store_to_write() -> anyhow::Result<Store> {
-    // Makes the data directory, and refuses one on which SQLite is not safe.
+    // This creates the data directory, and refuses one where SQLite is not safe.
     let home = service::home_to_write()?;
     Ok(Store::open(&home.memory(), &home.backups())?)
 }
 
-pub fn search(reader: &Reader, asked: &Search) -> anyhow::Result<String> {
-    let request = asked.request(reader)?;
+pub fn search(reader: &Reader, arguments: &Search) -> anyhow::Result<String> {
+    let request = arguments.request(reader)?;
     let answer = service::search::search(reader, &request)?;
     Ok(answer::found(&request, &answer))
 }
 
-/// Ids that one call may ask for.
+/// The most ids in one call.
 const IDS_MAX: usize = 50;
 
-pub fn get_observations(reader: &Reader, asked: &Observations) -> anyhow::Result<String> {
-    check_ids(&asked.ids)?;
+pub fn get_observations(reader: &Reader, arguments: &Observations) -> anyhow::Result<String> {
+    check_ids(&arguments.ids)?;
     let store = reader.memory()?;
-    let (items, missing) = reader.items(&store, asked.ids.iter().copied())?;
+    let (items, missing) = reader.items(&store, arguments.ids.iter().copied())?;
     let parts = items.iter().map(|item| {
         let related = embed_client::related(&reader.home, &store, item.id)?;
         Ok(answer::item(item, Format::Full).with(&answer::related(&related)))
@@ -57,9 +57,9 @@ fn check_ids(ids: &[i64]) -> anyhow::Result<()> {
     Ok(())
 }
 
-pub fn timeline(reader: &Reader, asked: &Timeline) -> anyhow::Result<String> {
+pub fn timeline(reader: &Reader, arguments: &Timeline) -> anyhow::Result<String> {
     let mut note = String::new();
-    let id = match (asked.id, &asked.query) {
+    let id = match (arguments.id, &arguments.query) {
         (Some(id), _) => id,
         (None, Some(words)) => {
             let filter = Search::default().filter(reader)?;
@@ -73,21 +73,21 @@ pub fn timeline(reader: &Reader, asked: &Timeline) -> anyhow::Result<String> {
         }
         (None, None) => bail!("give an id or a query"),
     };
-    let hits = reader.timeline(&reader.memory()?, id, asked.around())?;
+    let hits = reader.timeline(&reader.memory()?, id, arguments.around())?;
     let parts: Vec<Part> = hits.iter().map(|hit| answer::dated_line(hit, id)).collect();
     Ok(framed(&parts, &note))
 }
 
-/// A memory is a few sentences; a document belongs into the repository.
-const SAID_MAX: usize = 4_000;
+/// The longest text to remember, in characters. A document belongs in the repository.
+const TEXT_MAX: usize = 4_000;
 
-pub fn remember(reader: &Reader, asked: &Remember) -> anyhow::Result<String> {
-    let kind = asked.r#type.unwrap_or(ObservationType::Decision);
-    let length = asked.text.chars().count();
-    ensure!(!asked.text.trim().is_empty(), "text is empty");
+pub fn remember(reader: &Reader, arguments: &Remember) -> anyhow::Result<String> {
+    let kind = arguments.r#type.unwrap_or(ObservationType::Decision);
+    let length = arguments.text.chars().count();
+    ensure!(!arguments.text.trim().is_empty(), "text is empty");
     ensure!(
-        length <= SAID_MAX,
-        "text has {length} characters, more than {SAID_MAX}; say it shorter"
+        length <= TEXT_MAX,
+        "text has {length} characters, more than {TEXT_MAX}; shorten it"
     );
     let project = reader.project();
     let project = project.context("not a project directory, so there is nowhere to remember it")?;
@@ -95,12 +95,12 @@ pub fn remember(reader: &Reader, asked: &Remember) -> anyhow::Result<String> {
         !reader.is_excluded(),
         "the user's settings exclude this project; nothing is written here"
     );
-    let redacted = redact(&asked.text);
+    let redacted = redact(&arguments.text);
     ensure!(
         !redacted.text.replace("[private]", "").trim().is_empty(),
         "all of it is private, so nothing was kept"
     );
-    // Without a session of the host, what was said in a project has one of its own.
+    // Without a session of the host, each project has one session for all that is remembered.
     let session = match &reader.session {
         Some(session) => session.clone(),
         None => HostSession {
@@ -117,7 +117,7 @@ pub fn remember(reader: &Reader, asked: &Remember) -> anyhow::Result<String> {
         seed: format!("said:{}", &hash[..16]),
         now: reader.now,
     })?;
-    // The worker sees to its vectors.
+    // The worker indexes it by meaning.
     if embed_client::is_installed(&reader.home) {
         start::wake_worker(&reader.home);
     }
@@ -127,14 +127,14 @@ pub fn remember(reader: &Reader, asked: &Remember) -> anyhow::Result<String> {
     })
 }
 
-pub fn forget(reader: &Reader, asked: &Forget) -> anyhow::Result<String> {
-    check_ids(&asked.ids)?;
+pub fn forget(reader: &Reader, arguments: &Forget) -> anyhow::Result<String> {
+    check_ids(&arguments.ids)?;
     let store = reader.memory()?;
-    let (items, missing) = reader.items(&store, asked.ids.iter().copied())?;
+    let (items, missing) = reader.items(&store, arguments.ids.iter().copied())?;
     let missing = answer::missing(&missing);
-    // A prompt holds its turn together, and what came of it quotes it.
-    let kept = |it: &&Item| matches!(it.body.kind(), Kind::Prompt | Kind::Note);
-    if let Some(item) = items.iter().find(kept) {
+    // A prompt cannot be forgotten: observations of its turn refer to it and quote it.
+    let is_permanent = |it: &&Item| matches!(it.body.kind(), Kind::Prompt | Kind::Note);
+    if let Some(item) = items.iter().find(is_permanent) {
         bail!(
             "#{} is a {}; only observations and summaries can be forgotten{}",
             item.id,
@@ -145,14 +145,15 @@ pub fn forget(reader: &Reader, asked: &Forget) -> anyhow::Result<String> {
             }
         );
     }
-    if !asked.confirm {
+    if !arguments.confirm {
         let parts: Vec<Part> = items.iter().map(answer::title).collect();
-        let note =
-            format!("{missing}Nothing is forgotten yet: with confirm these are, for good.\n");
+        let note = format!(
+            "{missing}Nothing is forgotten yet. Call this again with confirm to forget these for good.\n"
+        );
         return Ok(framed(&parts, &note));
     }
     drop(store);
-    let gone = store_to_write()?.forget(&asked.ids, reader.now)?;
+    let gone = store_to_write()?.forget(&arguments.ids, reader.now)?;
     Ok(match gone.as_slice() {
         [] => missing,
         gone => {
@@ -162,8 +163,8 @@ pub fn forget(reader: &Reader, asked: &Forget) -> anyhow::Result<String> {
     })
 }
 
-pub fn recall(reader: &Reader, asked: &Recall) -> anyhow::Result<String> {
+pub fn recall(reader: &Reader, arguments: &Recall) -> anyhow::Result<String> {
     let root = reader.place.root.as_deref();
     let root = root.context("not a project directory, so there is no master.md")?;
-    recall::recall(root, asked.scope.as_deref(), reader.now)
+    recall::recall(root, arguments.scope.as_deref(), reader.now)
 }

@@ -10,7 +10,7 @@ use foreword_core::text::{capitalised, one_line, shorten};
 use super::findings::Trouble;
 use super::request::{self, Asked};
 use super::runs::failed_sentence;
-use super::teller::{Teller, blank};
+use super::teller::Teller;
 use super::undone::Commit;
 use super::{changes, code, concepts, output, quote, quotes, said};
 
@@ -120,7 +120,7 @@ impl Teller<'_> {
                 facts,
                 narrative: narrative.join(" "),
                 files: self.files(&all, here.first().copied()),
-                ..blank(seed, kind, Origin::Agent)
+                ..Observation::blank(seed, kind, Origin::Agent)
             },
         )
     }
@@ -163,7 +163,7 @@ impl Teller<'_> {
                 facts,
                 narrative: narrative.join(" "),
                 files: self.files(&edits, Some(repair.runs[0])),
-                ..blank(seed, ObservationType::Bugfix, Origin::Agent)
+                ..Observation::blank(seed, ObservationType::Bugfix, Origin::Agent)
             },
         ))
     }
@@ -218,7 +218,7 @@ impl Teller<'_> {
                 facts,
                 narrative: narrative.join(" "),
                 files: self.files(&edits, at.first().copied()),
-                ..blank(seed, kind, Origin::Agent)
+                ..Observation::blank(seed, kind, Origin::Agent)
             },
         )
     }
@@ -269,7 +269,7 @@ impl Teller<'_> {
                 facts,
                 narrative: narrative.join(" "),
                 files: self.files(&edits, Some(trouble.runs[0])),
-                ..blank(seed, ObservationType::Discovery, Origin::Agent)
+                ..Observation::blank(seed, ObservationType::Discovery, Origin::Agent)
             },
         ))
     }

@@ -5,7 +5,7 @@ use foreword_core::model::{Event, FileRole, Observation, ObservationType, Origin
 use foreword_core::text::{shorten, title};
 
 use super::steps::{Command, Edit, Step};
-use super::teller::{Rejected, Teller, blank, files_once};
+use super::teller::{Rejected, Teller, files_once};
 use super::{changes, code, decisions, quote, said, speech};
 
 /// Of one turn; a text with more of them is an essay.
@@ -86,7 +86,7 @@ impl Teller<'_> {
                 facts,
                 narrative: narrative.join(" "),
                 files: files_as_read(&edits),
-                ..blank(seed, ObservationType::Decision, rejected.origin)
+                ..Observation::blank(seed, ObservationType::Decision, rejected.origin)
             },
         )
     }
@@ -121,7 +121,7 @@ impl Teller<'_> {
             },
             facts: vec![format!("{whose}: {}", quote(sentence, 300))],
             narrative: self.asked(160).join(" "),
-            ..blank(seed, ObservationType::Decision, who)
+            ..Observation::blank(seed, ObservationType::Decision, who)
         }
     }
 
@@ -144,7 +144,7 @@ impl Teller<'_> {
             facts: sentences.map(|it| quote(it, 320)).collect(),
             narrative: narrative.join(" "),
             files: if named.is_empty() { read } else { named },
-            ..blank(seed, ObservationType::Discovery, Origin::Read)
+            ..Observation::blank(seed, ObservationType::Discovery, Origin::Read)
         }
     }
 

@@ -3,7 +3,7 @@
 
 use std::ops::Range;
 
-use foreword_core::model::{FileRole, Observation, ObservationType, Origin, TouchedFile};
+use foreword_core::model::{FileRole, Observation, Origin, TouchedFile};
 use foreword_core::text::{one_line, shorten};
 
 use super::findings::Trouble;
@@ -248,22 +248,4 @@ impl<'a> Teller<'a> {
 
 pub fn files_once(files: impl Iterator<Item = TouchedFile>) -> Vec<TouchedFile> {
     once(files, |a, b| a.path == b.path)
-}
-
-/// An observation that says nothing yet.
-pub fn blank(seed: String, kind: ObservationType, origin: Origin) -> Observation {
-    Observation {
-        seed,
-        kind,
-        title: String::new(),
-        subtitle: String::new(),
-        facts: Vec::new(),
-        narrative: String::new(),
-        concepts: Vec::new(),
-        files: Vec::new(),
-        origin,
-        agent_id: None,
-        events: Vec::new(),
-        at: 0,
-    }
 }

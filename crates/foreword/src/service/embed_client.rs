@@ -1,8 +1,8 @@
 //! Asks the worker to search by meaning.
 //!
-//! Only the worker loads the model and the vectors; it is asked over a socket, and
-//! `worker/embed.rs` replies. If anything is missing, the search goes by words at once and
-//! gives the reason: it never fails, and waits no longer than `PATIENCE`.
+//! Only the worker loads the model and the vectors. The client sends a question over a socket, and
+//! `worker/embed.rs` replies. If that is not possible, the search goes by words and returns the
+//! reason. It never fails because of this, and waits no longer than `PATIENCE`.
 
 use std::io::{ErrorKind, Read as _, Write as _};
 use std::os::unix::net::UnixStream;
@@ -28,20 +28,21 @@ const PATIENCE: Duration = Duration::from_millis(150);
 pub const QUESTION_MAX: usize = 16 << 10;
 /// The longest reply in bytes.
 const ANSWER_MAX: u64 = 4 << 20;
-/// The version of the types below. Client and worker may be of different releases, so it goes up
-/// with each change of these types.
+/// The version of the messages, which goes up with each change of their types: client and worker
+/// may be of different releases.
 const VERSION: u32 = 2;
 
 /// One line of JSON on the socket, in either direction.
 #[derive(Debug, Serialize, Deserialize)]
-struct Message<T> {
+struct EmbedMessage<T> {
     v: u32,
-    it: T,
+    #[serde(rename = "it")]
+    body: T,
 }
 
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "snake_case")]
-pub enum Question {
+pub enum EmbedQuestion {
     Search {
         words: String,
         filter: Filter,
@@ -93,13 +94,11 @@ impl NoMeaning {
             NoMeaning::NotInstalled => "`foreword model install` adds search by meaning",
             NoMeaning::Off => "the setting `model.embed` is off",
             NoMeaning::SwitchedOff => "Foreword is switched off",
-            NoMeaning::NotRunning => {
-                "the worker was not running; in a moment it goes by meaning too"
-            }
-            NoMeaning::Loading => "the worker loads its model; in a moment it goes by meaning too",
+            NoMeaning::NotRunning => "the worker was not running; search again in a moment",
+            NoMeaning::Loading => "the worker loads its model; search again in a moment",
             NoMeaning::Long => "the question is too long",
             NoMeaning::Slow => "the worker did not answer in time",
-            NoMeaning::NothingEmbedded => "the worker has not embedded anything yet",
+            NoMeaning::NothingEmbedded => "the worker has not indexed anything by meaning yet",
             NoMeaning::Broken => "the model cannot be used; `foreword model status` says why",
             NoMeaning::Failed => "the worker could not search; `foreword logs` says why",
         }
@@ -112,7 +111,7 @@ pub enum Ranking {
     /// By words or by date; meaning was not asked for.
     #[default]
     Words,
-    /// By words, because the worker could not be asked for the meaning.
+    /// By words, because the worker could not search by meaning.
     WordsOnly(NoMeaning),
     /// By both, with the share of the memory that is indexed by meaning.
     WordsAndMeaning { percent: u64 },
@@ -124,7 +123,7 @@ pub fn search(home: &Home, store: &Store, query: &Query<'_>) -> rusqlite::Result
     if query.sort == Sort::Date || !query.words.contains(char::is_alphanumeric) {
         return Ok((by_words()?, Ranking::Words));
     }
-    let question = Question::Search {
+    let question = EmbedQuestion::Search {
         words: query.words.to_owned(),
         filter: query.filter.clone(),
         limit: query.limit,
@@ -140,10 +139,10 @@ pub fn search(home: &Home, store: &Store, query: &Query<'_>) -> rusqlite::Result
     Ok((by_words()?, Ranking::WordsOnly(reason)))
 }
 
-/// The observations that have to do with one: by files and concepts and, if the worker replies at
-/// once, by meaning.
+/// The observations related to one: by files and concepts and, if the worker replies at once, by
+/// meaning.
 pub fn related(home: &Home, store: &Store, id: i64) -> rusqlite::Result<Vec<Related>> {
-    match ask(home, &Question::Related(id)) {
+    match ask(home, &EmbedQuestion::Related(id)) {
         EmbedReply::Related(related) => Ok(related),
         _ => store.related(id),
     }
@@ -167,7 +166,7 @@ pub fn is_installed(home: &Home) -> bool {
 }
 
 /// Asks the worker, and starts one if there is none.
-fn ask(home: &Home, question: &Question) -> EmbedReply {
+fn ask(home: &Home, question: &EmbedQuestion) -> EmbedReply {
     if !is_installed(home) {
         return EmbedReply::Refused(NoMeaning::NotInstalled);
     }
@@ -181,7 +180,7 @@ fn ask(home: &Home, question: &Question) -> EmbedReply {
         start::wake_worker(home);
         return EmbedReply::Refused(NoMeaning::NotRunning);
     }
-    // One that was idle when the model came does not listen yet.
+    // A worker that was idle when the model was installed does not listen on the socket yet.
     if !home.embed_socket().exists() {
         start::wake_worker(home);
         return EmbedReply::Refused(NoMeaning::Loading);
@@ -191,7 +190,7 @@ fn ask(home: &Home, question: &Question) -> EmbedReply {
         return EmbedReply::Refused(NoMeaning::Long);
     }
     let (sender, receiver) = mpsc::channel();
-    // On a thread: to connect to a worker that hangs may take forever.
+    // On a thread, because connecting to a worker that hangs may take forever.
     std::thread::spawn(move || {
         let answer = match exchange(&path, &question) {
             Ok(answer) => read_answer(&answer),
@@ -212,7 +211,8 @@ fn ask(home: &Home, question: &Question) -> EmbedReply {
 
 fn exchange(path: &Path, question: &[u8]) -> std::io::Result<Vec<u8>> {
     let mut stream = UnixStream::connect(path)?;
-    // Where the data directory's path is too long, the socket lies where others may put one.
+    // If the path of the data directory is too long, the socket is in a folder where other users
+    // may create one, too.
     if !platform::is_our_user(&stream) {
         return Err(ErrorKind::PermissionDenied.into());
     }
@@ -225,8 +225,9 @@ fn exchange(path: &Path, question: &[u8]) -> std::io::Result<Vec<u8>> {
 }
 
 /// A question or a reply as it is sent.
-pub fn line(it: &impl Serialize) -> Vec<u8> {
-    let mut line = serde_json::to_vec(&Message { v: VERSION, it }).unwrap_or_default();
+pub fn line(body: &impl Serialize) -> Vec<u8> {
+    let message = EmbedMessage { v: VERSION, body };
+    let mut line = serde_json::to_vec(&message).unwrap_or_default();
     line.push(b'\n');
     line
 }
@@ -234,26 +235,27 @@ pub fn line(it: &impl Serialize) -> Vec<u8> {
 /// A question or a reply as it was sent; none if it is cut, of another version, or something else.
 fn read<T: serde::de::DeserializeOwned>(bytes: &[u8]) -> Option<T> {
     let line = bytes.strip_suffix(b"\n")?;
-    let message: Message<T> = serde_json::from_slice(line).ok()?;
-    (message.v == VERSION).then_some(message.it)
+    let message: EmbedMessage<T> = serde_json::from_slice(line).ok()?;
+    (message.v == VERSION).then_some(message.body)
 }
 
-pub fn read_question(bytes: &[u8]) -> Option<Question> {
+pub fn read_question(bytes: &[u8]) -> Option<EmbedQuestion> {
     read(bytes)
 }
 
-/// A worker of another version hangs up.
+/// The worker's reply. It is empty if the worker closed the connection, as one of another version
+/// does.
 pub fn read_answer(bytes: &[u8]) -> EmbedReply {
-    let none = if bytes.is_empty() {
+    let reason = if bytes.is_empty() {
         NoMeaning::Slow
     } else {
         NoMeaning::Failed
     };
-    read(bytes).unwrap_or(EmbedReply::Refused(none))
+    read(bytes).unwrap_or(EmbedReply::Refused(reason))
 }
 
 /// Reads a question within `PATIENCE`; none if the client sends anything else, or nothing.
-pub fn receive(stream: &mut UnixStream) -> Option<Question> {
+pub fn receive(stream: &mut UnixStream) -> Option<EmbedQuestion> {
     let deadline = Instant::now() + PATIENCE;
     let mut bytes = Vec::new();
     let mut part = [0; QUESTION_MAX];
@@ -276,8 +278,8 @@ mod tests {
 
     use super::*;
 
-    fn question(words: &str) -> Question {
-        Question::Search {
+    fn question(words: &str) -> EmbedQuestion {
+        EmbedQuestion::Search {
             words: words.to_owned(),
             filter: Filter {
                 since: Some(1),
@@ -290,7 +292,7 @@ mod tests {
 
     #[test]
     fn a_question_and_its_answer_are_read_as_they_were_sent() {
-        for asked in [question("why \"so\"\n?"), Question::Related(7)] {
+        for asked in [question("why \"so\"\n?"), EmbedQuestion::Related(7)] {
             assert_eq!(read_question(&line(&asked)), Some(asked));
         }
         let found = Found {

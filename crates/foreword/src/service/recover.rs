@@ -1,5 +1,5 @@
-//! Puts a damaged database right, for the worker and for `foreword restore`: whoever holds
-//! the worker's lock. How it is done is `foreword_core::safety::recover`.
+//! Recovers damaged databases, for the worker and `foreword restore`. The caller holds the worker's
+//! lock. The work itself is done by `foreword_core::safety::recover`.
 
 use std::fmt::Write as _;
 
@@ -10,7 +10,7 @@ use foreword_core::text::{count, one_line};
 
 use crate::home::{self, Home};
 
-/// Recovers both databases as far as they are damaged; a line on each.
+/// Recovers each database that is damaged, and returns a line for each of them.
 pub fn recover(home: &Home) -> anyhow::Result<Vec<String>> {
     let (queue, memory, now) = (home.queue(), home.memory(), home::now());
     let queue = recover::queue(&queue, &home.backups(), now)?;
@@ -20,22 +20,22 @@ pub fn recover(home: &Home) -> anyhow::Result<Vec<String>> {
     Ok(queue.into_iter().chain(memory).collect())
 }
 
-/// One line on a database that was damaged and is whole again.
+/// The line about a database that was recovered.
 fn recovered(file: &str, recovered: &Recovered) -> String {
     let damage = recovered.damage.as_deref().unwrap_or("found earlier");
     let mut line = format!("{file} was damaged ({}): ", one_line(damage));
     if let Some(backup) = &recovered.backup {
         let _ = write!(line, "restored from backups/{}, ", backup.name());
     }
-    let it = recovered.salvaged;
+    let salvaged = recovered.salvaged;
     let _ = write!(
         line,
         "{} recovered, {} known to be lost",
-        count(it.rows, "row", "rows"),
-        count(it.lost, "row", "rows"),
+        count(salvaged.rows, "row", "rows"),
+        count(salvaged.lost, "row", "rows"),
     );
-    if it.tables > 0 {
-        let tables = count(it.tables, "table", "tables");
+    if salvaged.tables > 0 {
+        let tables = count(salvaged.tables, "table", "tables");
         let _ = write!(line, ", {tables} could not be read whole");
     }
     let aside = recovered.aside.file_name().unwrap_or_default();
@@ -43,12 +43,12 @@ fn recovered(file: &str, recovered: &Recovered) -> String {
     line
 }
 
-/// Whether a recovery was killed.
+/// Whether a recovery was interrupted before its end.
 pub fn is_unfinished(home: &Home) -> bool {
     recover::is_unfinished(&home.queue()) || recover::is_unfinished(&home.memory())
 }
 
-/// Whether this went wrong because a file is damaged, rather than locked, newer or full.
+/// Whether the cause of an error is a damaged file, rather than a locked or newer one or a full disk.
 pub fn is_damage(error: &anyhow::Error) -> bool {
     error.chain().any(|cause| {
         let opening = cause.downcast_ref::<OpenError>();

@@ -1,7 +1,7 @@
 //! The one way to search the memory: for the commands, the MCP server and `why`.
 //!
-//! All of them get the same hits in the same order for the same question. Only the wording
-//! differs: `show/found.rs` for people, `mcp/answer.rs` for agents.
+//! All of them get the same hits in the same order for the same request. Only the text differs:
+//! `show/found.rs` formats it for people, `mcp/answer.rs` for agents.
 
 use clap::ValueEnum;
 use foreword_core::search::{
@@ -14,7 +14,7 @@ use serde::de::{DeserializeOwned, IntoDeserializer as _, value::Error};
 use super::Reader;
 use super::embed_client::{self, Ranking};
 
-/// Hits that are shown if the caller does not say how many.
+/// The number of hits if the request does not give one.
 pub const LIMIT: u32 = 10;
 
 /// How much of each hit is shown, the cheapest first.
@@ -23,25 +23,25 @@ pub const LIMIT: u32 = 10;
 pub enum Format {
     /// The sessions that the hits are from
     Sessions,
-    /// And what their prompts came to
+    /// The sessions, with the outcome of each prompt
     Summaries,
-    /// One line each
+    /// One line for each hit
     #[default]
     Index,
-    /// The facts of each
+    /// The facts of each hit
     Facts,
-    /// Everything about each
+    /// Everything about each hit
     Full,
     Json,
 }
 
 pub struct SearchRequest {
-    /// May be empty: then everything that the filter lets through is listed.
+    /// If empty, everything that the filter lets through is listed.
     pub words: String,
     pub filter: Filter,
     pub sort: Sort,
     pub format: Format,
-    /// Hits, or sessions if the format is about sessions.
+    /// The number of hits, or of sessions for a format that shows sessions.
     pub limit: u32,
     pub offset: u32,
 }
@@ -54,9 +54,9 @@ pub struct SearchAnswer {
     pub sessions: Vec<SessionTitle>,
     /// The hits in full, for the formats that show them.
     pub items: Vec<Item>,
-    /// Events that could not be searched: no memory was made of them yet.
+    /// The number of events that are not processed yet, and so cannot be found.
     pub waiting: u64,
-    /// Only the reader's project was searched.
+    /// Whether only the reader's project was searched.
     pub in_current_project: bool,
 }
 
@@ -117,7 +117,7 @@ pub fn search(reader: &Reader, request: &SearchRequest) -> anyhow::Result<Search
     Ok(answer)
 }
 
-/// A type, kind, origin or sort order by its name, as in JSON.
+/// Parses a type, kind, origin or sort order by its name in JSON.
 pub fn named<T: DeserializeOwned>(name: &str) -> Result<T, String> {
     T::deserialize(name.into_deserializer()).map_err(|error: Error| error.to_string())
 }

@@ -1,4 +1,4 @@
-//! The sentence model's files in the data directory, and whether they are the published ones.
+//! Checks whether the sentence model's files in the data directory are the published ones.
 //! `install/sentence_model.rs` puts them there.
 
 use std::fs::File;
@@ -10,14 +10,15 @@ use sha2::{Digest as _, Sha256};
 
 pub use crate::home::SENTENCE_MODEL as NAME;
 
-/// A file as it is published.
+/// A file of the published model, by which an installed one is checked.
 pub struct Published {
     pub name: &'static str,
     pub bytes: u64,
     sha256: &'static str,
 }
 
-/// The small one first: who cannot get it does not get the other either.
+/// The files of the model. The small one comes first: if it cannot be downloaded, the large one is
+/// not tried.
 pub const FILES: [Published; 2] = [
     Published {
         name: TOKENIZER,
@@ -31,31 +32,32 @@ pub const FILES: [Published; 2] = [
     },
 ];
 
-/// Of both.
+/// The size of both files.
 pub fn bytes() -> u64 {
     FILES.iter().map(|file| file.bytes).sum()
 }
 
-/// What a look at the files says.
+/// The result of checking the files.
 #[derive(Debug, PartialEq, Eq)]
 pub enum Files {
     Good,
     None,
-    /// And what is wrong with them.
+    /// With what is wrong, as text for people.
     Bad(String),
 }
 
-/// Reads every byte, which takes a good part of a second.
+/// Checks the SHA-256 of both files, which takes a good part of a second.
 pub fn check(folder: &Path) -> Files {
     if !folder.exists() {
         return Files::None;
     }
-    let wrong = FILES.iter().find_map(|file| file.wrong(folder));
-    wrong.map_or(Files::Good, Files::Bad)
+    let problem = FILES.iter().find_map(|file| file.problem(folder));
+    problem.map_or(Files::Good, Files::Bad)
 }
 
 impl Published {
-    fn wrong(&self, folder: &Path) -> Option<String> {
+    /// What is wrong with this file in a folder; none if it is the published one.
+    fn problem(&self, folder: &Path) -> Option<String> {
         let mut hash = Sha256::new();
         let read = File::open(folder.join(self.name))
             .and_then(|mut file| std::io::copy(&mut file, &mut hash));
@@ -65,7 +67,7 @@ impl Published {
             }
             Err(error) => Some(format!("{} cannot be read: {error}", self.name)),
             Ok(_) if format!("{:x}", hash.finalize()) != self.sha256 => Some(format!(
-                "{} is not the published one: its SHA-256 is another",
+                "{} is not the published one: its SHA-256 differs",
                 self.name
             )),
             Ok(_) => None,

@@ -1,35 +1,35 @@
-//! Sets databases aside that were written before the first release: for the worker, and for the
-//! first command that finds one. How it is done is `foreword_core::safety::unreleased`.
+//! Sets databases aside that were written before the first release, for the worker and for the
+//! first command that finds one. The work itself is done by `foreword_core::safety::unreleased`.
 
 use anyhow::Context as _;
 use foreword_core::safety::unreleased::{self, SetAside};
 
 use crate::home::{self, Home};
 use crate::log::Log;
-use crate::notice::Matter;
+use crate::notice::Notice;
 use crate::platform::{self, Lock};
 use crate::start;
 use crate::start::control::{anything_waits, end_running, wait_for_lock};
 
-/// For whoever holds the worker's lock.
+/// For a caller that holds the worker's lock.
 pub fn set_aside(home: &Home) -> anyhow::Result<()> {
     let set = unreleased::set_aside(home.dir(), home::now())
-        .context("could not set aside what an unreleased Foreword wrote")?;
+        .context("could not set aside the databases from before the first release")?;
     if let Some(set) = set {
         Log::Worker.line(home, &line(&set));
-        Matter::Unreleased.tell(home, &line(&set));
+        Notice::Unreleased.post(home, &line(&set));
     }
     Ok(())
 }
 
-/// For a command. A worker of the older program is ended first: it finishes what it has in hand.
+/// For a command, which does not hold the lock. A worker of the older program is ended first.
 pub fn set_aside_alone(home: &Home) -> anyhow::Result<()> {
     let mut ended = false;
     while unreleased::is_there(home.dir()) {
         let lock = Lock::acquire(&home.lock()).context("could not take the worker's lock")?;
         match lock {
             Ok(_lock) => set_aside(home)?,
-            // It does the same.
+            // A worker of this program sets them aside itself.
             Err(holder) if platform::runs_this_program(holder) => {
                 wait_for_lock(home, |now| now != Some(holder))?;
             }
@@ -45,7 +45,7 @@ pub fn set_aside_alone(home: &Home) -> anyhow::Result<()> {
     Ok(())
 }
 
-/// What `status`, `doctor` and a session's first lines show of it.
+/// The line that `status`, `doctor` and the notice at the start of a session show.
 pub fn line(set: &SetAside) -> String {
     let files = set.files.iter().map(|file| file.display().to_string());
     format!(

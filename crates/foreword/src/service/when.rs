@@ -1,4 +1,4 @@
-//! A time as people write it: `30d`, `12h`, `today`, `2026-11-01`.
+//! Parses times as people write them: `30d`, `12h`, `today`, `2026-11-01`.
 
 use foreword_core::model::Millis;
 
@@ -25,7 +25,7 @@ pub fn when(text: &str) -> Result<When, String> {
         let start = date.to_zoned(jiff::tz::TimeZone::UTC).ok()?;
         Some(When::Day(start.timestamp().as_millisecond()))
     };
-    // As `--format json` prints it.
+    // The form in which `--format json` prints times.
     let moment = || {
         let moment: jiff::Timestamp = text.parse().ok()?;
         Some(When::Moment(moment.as_millisecond()))
@@ -38,7 +38,7 @@ pub fn when(text: &str) -> Result<When, String> {
             .or_else(moment)
             .or_else(day),
     }
-    .ok_or_else(|| format!("'{text}' is no time; write 30d, 12h, today or 2026-11-01"))
+    .ok_or_else(|| format!("'{text}' is not a time; write 30d, 12h, today or 2026-11-01"))
 }
 
 impl When {

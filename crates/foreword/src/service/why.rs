@@ -1,4 +1,4 @@
-//! Why an item is shown, ranked or marked as it is: by the index, a search, reminders.
+//! Explains why the index, a search or a reminder shows, ranks or marks an item as it does.
 
 use foreword_core::model::Freshness;
 use foreword_core::recall::freshness;
@@ -12,31 +12,31 @@ use super::embed_client::Ranking;
 use super::search::{SearchRequest, search};
 use crate::hook;
 
-/// Everything that bears on how an item is treated.
+/// All reasons for how an item is shown, ranked and marked.
 pub struct Explanation {
     pub item: Item,
-    /// None if the index here does not weigh it.
+    /// The item's weight in the index; none if the index of this project does not consider it.
     pub weighed: Option<Weighed>,
     pub files: Vec<(Option<Freshness>, String)>,
     pub rank: Option<Rank>,
     pub receipts: Vec<ShownItem>,
 }
 
-/// Where a search shows an item.
+/// The rank of an item in a search.
 pub struct Rank {
     pub words: String,
-    /// Counted from 1, with the hit as it was shown; none if it was not found.
+    /// The rank from 1, and the hit; none if it was not found.
     pub place: Option<(usize, Hit)>,
     /// The score of the first hit.
     pub best_score: f64,
-    /// How many hits were looked through.
+    /// The number of hits that were searched for the item.
     pub seen: usize,
     pub ranking: Ranking,
 }
 
-/// How many hits are looked through for the item.
+/// The most hits that are searched for the item.
 const RANKS_MAX: usize = 100;
-/// How many receipts are shown.
+/// The most receipts that are shown.
 const RECEIPTS_MAX: u32 = 10;
 
 pub fn why(reader: &Reader, id: i64, words: &str) -> anyhow::Result<Explanation> {

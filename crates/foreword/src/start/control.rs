@@ -1,5 +1,4 @@
-//! The worker's lock, for commands: whether events wait for a worker, ending the running one,
-//! and doing something while none runs.
+//! What commands do with the running worker: end it, wait for its lock, or work while none runs.
 
 use std::time::{Duration, Instant};
 
@@ -11,7 +10,7 @@ use super::wake_worker;
 use crate::home::Home;
 use crate::platform::{self, Lock};
 
-/// How long `start` and `stop` wait for the lock to change hands.
+/// How long `start` and `stop` wait for the lock to be taken or released.
 const PATIENCE: Duration = Duration::from_secs(15);
 
 /// Whether there are events in the queue or the spool that are still to be processed.
@@ -28,8 +27,11 @@ pub fn anything_waits(home: &Home) -> bool {
 /// The result of ending the running worker.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Ended {
+    /// No worker was running.
     Nobody,
+    /// The worker has ended.
     Gone,
+    /// The worker has ended, and this process has taken its place.
     Replaced(u32),
 }
 
@@ -53,18 +55,20 @@ pub fn end_running(home: &Home) -> anyhow::Result<Ended> {
     }
 }
 
-/// Does something while no worker runs: ends a running worker and holds its lock meanwhile.
+/// Runs `work` while no worker runs: ends a running worker first and holds its lock meanwhile. Wakes
+/// a worker afterwards if events wait.
 pub fn alone<T>(home: &Home, work: impl FnOnce() -> anyhow::Result<T>) -> anyhow::Result<T> {
     let lock = take_lock(home)?;
-    let done = work();
+    let result = work();
     drop(lock);
     if anything_waits(home) {
         wake_worker(home);
     }
-    done
+    result
 }
 
-/// The attempts to get the lock: a hook may start another worker after the first was ended.
+/// How often a worker is ended before giving up. A hook may start another one before this process
+/// takes the lock.
 const TRIES: u32 = 5;
 
 fn take_lock(home: &Home) -> anyhow::Result<Lock> {
@@ -77,7 +81,7 @@ fn take_lock(home: &Home) -> anyhow::Result<Lock> {
     bail!("workers are started again and again; try once more when no session runs")
 }
 
-/// Polls the lock until its holder is as wanted.
+/// Waits until the holder of the lock is as wanted, and returns it.
 pub fn wait_for_lock(
     home: &Home,
     wanted: impl Fn(Option<u32>) -> bool,
@@ -89,15 +93,15 @@ pub fn wait_for_lock(
     Ok(holder.flatten())
 }
 
-/// Polls until `look` returns a value or `PATIENCE` is over.
+/// Calls `look` again and again until it returns something or `PATIENCE` is over.
 pub fn wait_until<T>(
     mut look: impl FnMut() -> anyhow::Result<Option<T>>,
 ) -> anyhow::Result<Option<T>> {
     let deadline = Instant::now() + PATIENCE;
     loop {
-        let seen = look()?;
-        if seen.is_some() || Instant::now() > deadline {
-            return Ok(seen);
+        let found = look()?;
+        if found.is_some() || Instant::now() > deadline {
+            return Ok(found);
         }
         #[expect(
             clippy::disallowed_methods,

@@ -1,21 +1,21 @@
-//! Makes bad inputs of good ones, the same ones for the same seed, and has each tried.
+//! Makes malformed inputs of good ones, the same for the same seed, and runs a test with each.
 //!
-//! Used by `tests.rs` and by `tests/it/fuzz.rs`. The good ones are recorded samples and what is
-//! kept in the folder of this name: `testdata/fuzz/TARGET`. An input that once went wrong is
-//! added there, so it is tried first ever after. `scripts/fuzz` runs longer.
+//! Used by `tests.rs` and by `tests/it/fuzz.rs`. The good ones are recorded samples and the files in
+//! `testdata/fuzz/TARGET`. An input that once failed is
+//! added there, so that it is tried first from then on. `scripts/fuzz` runs longer.
 
 use std::panic::{AssertUnwindSafe, catch_unwind, resume_unwind};
 use std::path::{Path, PathBuf};
 
-/// Tries every input of the corpus and then so many that are made of them, unless
-/// `FOREWORD_FUZZ_ITERATIONS` says how many. What fails is left in a file.
+/// Tries every input of the corpus and then `times` that are made of them, or as many as
+/// `FOREWORD_FUZZ_ITERATIONS` sets. An input that fails is left in a file.
 pub fn fuzz(target: &str, samples: Vec<Vec<u8>>, times: u64, mut attempt: impl FnMut(&[u8])) {
-    let told = |name| std::env::var(name).ok()?.parse::<u64>().ok();
-    let times = told("FOREWORD_FUZZ_ITERATIONS").unwrap_or(times);
-    let seed = told("FOREWORD_FUZZ_SEED").unwrap_or(1);
+    let number = |name| std::env::var(name).ok()?.parse::<u64>().ok();
+    let times = number("FOREWORD_FUZZ_ITERATIONS").unwrap_or(times);
+    let seed = number("FOREWORD_FUZZ_SEED").unwrap_or(1);
     let corpus = [samples, files(&folder().join(target))].concat();
     assert!(!corpus.is_empty(), "nothing to begin with for {target}");
-    // Written before it is tried: a stack that overflows leaves no time for it.
+    // Written before the attempt, since a stack overflow would end the process.
     let last = std::env::temp_dir().join(format!("foreword-fuzz-{target}-{}", std::process::id()));
     let mut attempt = |input: &[u8], number: u64| {
         std::fs::write(&last, input).unwrap();
@@ -41,12 +41,12 @@ pub fn fuzz(target: &str, samples: Vec<Vec<u8>>, times: u64, mut attempt: impl F
     let _ = std::fs::remove_file(last);
 }
 
-/// Where the corpora are.
+/// The folder of the corpora.
 pub fn folder() -> PathBuf {
     Path::new(env!("CARGO_MANIFEST_DIR")).join("../../testdata/fuzz")
 }
 
-/// What is in the files of a folder, in order of their names; nothing if there is none.
+/// The contents of the files of a folder, in order of their names; none if there is no folder.
 pub fn files(folder: &Path) -> Vec<Vec<u8>> {
     let Ok(entries) = std::fs::read_dir(folder) else {
         return Vec::new();

@@ -27,7 +27,7 @@ use foreword_embed::{Model, WEIGHTS};
 use crate::home::{self, Home};
 use crate::log::Log;
 use crate::platform;
-use crate::service::embed_client::{self, EmbedReply, NoMeaning, Question};
+use crate::service::embed_client::{self, EmbedQuestion, EmbedReply, NoMeaning};
 use crate::service::sentence_model;
 
 /// The number of texts that are embedded in one transaction, at least.
@@ -203,7 +203,7 @@ impl Shared {
         ));
     }
 
-    fn reply(&self, model: &Model, question: &Question) -> Result<EmbedReply, NoMeaning> {
+    fn reply(&self, model: &Model, question: &EmbedQuestion) -> Result<EmbedReply, NoMeaning> {
         let mut memory = self.memory();
         let reply = self.load(&mut memory).and_then(|()| match &memory.store {
             Some(store) if !memory.loaded.vectors.is_empty() || memory.loaded.percent == 100 => {
@@ -336,12 +336,12 @@ impl Shared {
         };
         let mut made: Vec<(Unembedded, Vec<_>)> = Vec::new();
         for item in items {
-            let texts = item.records.iter();
+            let texts = item.chunks.iter();
             let vectors: Vec<_> = texts
                 .take_while(|_| !self.yields())
                 .map(|it| model.embed(it))
                 .collect();
-            if vectors.len() < item.records.len() {
+            if vectors.len() < item.chunks.len() {
                 break;
             }
             made.push((item, vectors));
@@ -355,15 +355,15 @@ fn answer(
     store: &Store,
     loaded: &Loaded,
     model: &Model,
-    question: &Question,
+    question: &EmbedQuestion,
 ) -> anyhow::Result<EmbedReply> {
     let (words, filter, limit, offset) = match question {
-        Question::Related(id) => {
+        EmbedQuestion::Related(id) => {
             return Ok(EmbedReply::Related(
                 store.related_by_meaning(*id, &loaded.vectors)?,
             ));
         }
-        Question::Search {
+        EmbedQuestion::Search {
             words,
             filter,
             limit,

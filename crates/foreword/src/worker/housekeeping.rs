@@ -13,7 +13,7 @@ use super::embed::Embedder;
 use super::{Until, Worker};
 use crate::home::Home;
 use crate::log::Fact;
-use crate::notice::Matter;
+use crate::notice::Notice;
 use crate::service::embed_client;
 use crate::service::recover;
 use crate::switch::Switches;
@@ -28,7 +28,7 @@ const BACKUP_LOOK: Millis = 3_600_000;
 pub fn recover(home: &Home) -> anyhow::Result<()> {
     for line in recover::recover(home).context("could not recover a damaged database")? {
         Fact::Recovered.record(home, &line);
-        Matter::Recovered.tell(home, &line);
+        Notice::Recovered.post(home, &line);
     }
     Ok(())
 }

@@ -1,6 +1,6 @@
-//! A worker round by round, with a scripted model and a clock that the test moves: what becomes of
-//! events however the model answers, and how long it is waited for. Real providers, processes and
-//! signals are in `tests/it/agent`.
+//! A worker step by step, with a scripted model and a clock that the test moves: which events are
+//! stored, wait or are skipped for each answer of the model, and how long the worker waits. Tests
+//! with real providers, processes and signals are in `tests/it/agent`.
 
 use std::cell::{Cell, RefCell};
 use std::collections::BTreeSet;
@@ -42,10 +42,10 @@ struct World {
     home: Home,
     config: Config,
     model: Scripted,
-    told: RefCell<BTreeSet<Uuid>>,
+    sent: RefCell<BTreeSet<Uuid>>,
 }
 
-/// Where the events are that hooks were told, in numbers.
+/// The number of sent events in each state.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
 struct Events {
     stored: i64,
@@ -69,7 +69,7 @@ impl World {
         World {
             config: Config::from(&settings, &Vec::new()).unwrap(),
             model: Scripted::new(|_| Ok(observed("Kumquat limit raised to seven"))),
-            told: RefCell::default(),
+            sent: RefCell::default(),
             dir,
             home,
         }
@@ -85,8 +85,8 @@ impl World {
         Host::new(session, &self.project())
     }
 
-    /// What a hook does with its input, a second after the one before.
-    fn tell(&self, input: &Value) {
+    /// Captures and queues an input as a hook does, a second after the one before.
+    fn send(&self, input: &Value) {
         let hook = match input["hook_event_name"].as_str().unwrap() {
             "SessionStart" => Hook::Context,
             "UserPromptSubmit" => Hook::New,
@@ -110,21 +110,21 @@ impl World {
         };
         let queue = Queue::open(&self.home.queue(), &self.home.backups()).unwrap();
         assert!(queue.push(&event).unwrap());
-        self.told.borrow_mut().insert(id);
+        self.sent.borrow_mut().insert(id);
     }
 
-    /// A turn of five events that breaks something and mends it.
-    fn tell_turn(&self, session: &str) {
+    /// Sends a turn of five events that breaks something and repairs it.
+    fn send_turn(&self, session: &str) {
         let host = self.host(session);
-        self.tell(&host.prompt("Make the check pass"));
+        self.send(&host.prompt("Make the check pass"));
         let error = "Exit code 3\nerror: the kumquat limit is 6, not 7";
-        self.tell(&host.bash_failed("sh check.sh", error));
-        self.tell(&host.edit("limit.txt", "6", "7"));
-        self.tell(&host.bash("sh check.sh", "ok"));
-        self.tell(&host.stop("The limit is 7 now."));
+        self.send(&host.bash_failed("sh check.sh", error));
+        self.send(&host.edit("limit.txt", "6", "7"));
+        self.send(&host.bash("sh check.sh", "ok"));
+        self.send(&host.stop("The limit is 7 now."));
     }
 
-    /// Runs a worker to its end. Where it would wait, the clock is put forward instead.
+    /// Runs a worker to its end. Where it would wait, the clock is moved forward instead.
     async fn run(&self, until: Until) -> WorkerEnd {
         let mut worker = Worker::come_up(&self.home, &self.config, until).unwrap();
         worker.deriver.clock = now;
@@ -142,7 +142,7 @@ impl World {
         }
     }
 
-    /// Has everything done now; how many events are left.
+    /// Runs a worker that does not wait; returns the number of events left.
     async fn drain(&self) -> u64 {
         let WorkerEnd::Done { left } = self.run(Until::Drained).await else {
             panic!("a drain ends when it is done");
@@ -177,12 +177,12 @@ impl World {
         }
     }
 
-    /// Every event that was told is stored, waits, or was set aside; the ledger has every question.
+    /// Expects every sent event to be stored, waiting or skipped, and every question in the ledger.
     #[track_caller]
     fn assert_nothing_is_missing(&self) {
         let events = self.events();
         let everywhere = events.stored + events.waiting + events.skipped;
-        assert_eq!(everywhere, self.told.borrow().len() as i64, "{events:?}");
+        assert_eq!(everywhere, self.sent.borrow().len() as i64, "{events:?}");
         let asked = self.count(self.home.memory(), "ledger where provider <> 'offline'");
         assert_eq!(asked, self.model.questions().len() as i64);
     }
@@ -196,7 +196,7 @@ impl World {
         assert_eq!((waiting, skipped), (0, 0), "{:?}", self.memory(LEDGER));
     }
 
-    /// By whom what is remembered was made, without repeats.
+    /// The providers of the stored observations and summaries, without repeats.
     fn providers(&self, table: &str) -> Vec<String> {
         self.memory(&format!("select distinct provider from {table} order by 1"))
     }
@@ -215,7 +215,7 @@ impl World {
     }
 }
 
-/// An answer as it should be.
+/// A correct answer.
 fn observed(title: &str) -> String {
     format!(
         "<observation><type>bugfix</type><title>{title}</title><subtitle>The check passes</subtitle>\
@@ -228,7 +228,7 @@ fn observed(title: &str) -> String {
 #[tokio::test]
 async fn a_turn_becomes_an_observation_and_a_summary_once() {
     let world = World::new("");
-    world.tell_turn("s1");
+    world.send_turn("s1");
     assert_eq!(world.drain().await, 0);
     assert_eq!(world.drain().await, 0);
     world.assert_all_is_stored();
@@ -240,7 +240,7 @@ async fn a_turn_becomes_an_observation_and_a_summary_once() {
     assert_eq!(world.providers("summaries"), ["anthropic"]);
 }
 
-/// With a model and without one.
+/// A home with a model, and one without.
 fn worlds() -> [World; 2] {
     ["anthropic", "offline"].map(|provider| World::of(provider, ""))
 }
@@ -254,14 +254,14 @@ async fn two_sessions_at_once_land_where_they_belong() {
         });
         let (one, two) = (world.host("s1"), world.host("s2"));
         // Turn by turn, as two windows do it.
-        world.tell(&one.prompt("Look at the first"));
-        world.tell(&two.prompt("Look at the second"));
+        world.send(&one.prompt("Look at the first"));
+        world.send(&two.prompt("Look at the second"));
         for part in ["a", "b"] {
-            world.tell(&one.edit(&format!("first-{part}.txt"), "0", "1"));
-            world.tell(&two.edit(&format!("second-{part}.txt"), "0", "1"));
+            world.send(&one.edit(&format!("first-{part}.txt"), "0", "1"));
+            world.send(&two.edit(&format!("second-{part}.txt"), "0", "1"));
         }
-        world.tell(&one.stop("The first is done."));
-        world.tell(&two.stop("The second is done."));
+        world.send(&one.stop("The first is done."));
+        world.send(&two.stop("The second is done."));
         world.drain().await;
         world.assert_all_is_stored();
 
@@ -292,18 +292,19 @@ async fn two_sessions_at_once_land_where_they_belong() {
 async fn a_subagents_work_lands_with_its_parent_marked() {
     for world in worlds() {
         let host = world.host("s1");
-        world.tell(&host.prompt("Have the check looked at"));
+        world.send(&host.prompt("Have the check looked at"));
         let mut input = host.bash("sh check.sh", "ok");
         input["agent_id"] = "agent-7".into();
         input["agent_type"] = "general-purpose".into();
-        world.tell(&input);
-        world.tell(&host.bash("git status --short", " M limit.txt"));
-        world.tell(&host.stop("It was looked at."));
+        world.send(&input);
+        world.send(&host.bash("git status --short", " M limit.txt"));
+        world.send(&host.stop("It was looked at."));
         world.drain().await;
         world.assert_all_is_stored();
 
         assert_eq!(world.memory("select host_session_id from sessions"), ["s1"]);
-        let marked = "select tool_name || ' ' || coalesce(agent_id, 'itself') from events \
+        let marked = "select event ->> '$.tool_name' || ' ' || \
+                      coalesce(event ->> '$.agent_id', 'itself') from events \
                       where kind = 'tool_use' order by at, row";
         assert_eq!(world.memory(marked), ["Bash agent-7", "Bash itself"]);
         if world.asks_a_model() {
@@ -328,16 +329,16 @@ async fn resume_and_compact_go_on_while_clear_and_fork_begin() {
         for (session, source, prompt) in turns {
             let mut host = world.host(session);
             host.prompt = format!("{session}-{source}");
-            world.tell(&host.start(source));
-            world.tell(&host.prompt(prompt));
+            world.send(&host.start(source));
+            world.send(&host.prompt(prompt));
             let mut edit = host.edit(&format!("{source}.txt"), "0", "1");
             edit["tool_use_id"] = format!("{session}-{source}-call").into();
-            world.tell(&edit);
-            world.tell(&host.stop(&format!("Done after {source}.")));
+            world.send(&edit);
+            world.send(&host.stop(&format!("Done after {source}.")));
             let mut end = host.end();
-            // The same end told twice within seconds is one.
+            // The same end sent twice within seconds is one event.
             end["reason"] = format!("after {source}").into();
-            world.tell(&end);
+            world.send(&end);
             world.drain().await;
         }
         world.assert_all_is_stored();
@@ -354,7 +355,7 @@ async fn resume_and_compact_go_on_while_clear_and_fork_begin() {
         assert_eq!(world.memory(prompts), expected);
         assert_eq!(world.count(world.home.memory(), "summaries"), 5);
         if world.asks_a_model() {
-            // A session that goes on is told what is known of it; one that begins is not.
+            // The question about a continued session has its earlier observations; that of a new one has none.
             let questions = world.model.questions();
             let known = questions
                 .iter()
@@ -374,18 +375,18 @@ async fn a_turn_without_a_stop_still_gets_its_summary() {
             host
         };
         let work = |host: &Host| {
-            world.tell(&host.prompt("Raise the limit"));
+            world.send(&host.prompt("Raise the limit"));
             let mut edit = host.edit("limit.txt", "6", "7");
             edit["tool_use_id"] = format!("{}-call", host.prompt).into();
-            world.tell(&edit);
+            world.send(&edit);
         };
         // The next prompt comes, as after an interrupt.
         work(&host("s1", "first"));
         work(&host("s1", "second"));
-        world.tell(&host("s1", "second").stop("The limit is 7."));
+        world.send(&host("s1", "second").stop("The limit is 7."));
         // The session ends.
         work(&host("s2", "only"));
-        world.tell(&host("s2", "only").end());
+        world.send(&host("s2", "only").end());
         // Nothing more comes.
         work(&host("s3", "only"));
         world.drain().await;
@@ -402,7 +403,7 @@ async fn a_turn_without_a_stop_still_gets_its_summary() {
 #[tokio::test]
 async fn an_outage_is_waited_for_longer_each_time_and_then_all_is_stored() {
     let world = World::new("");
-    world.tell_turn("s1");
+    world.send_turn("s1");
     let mut outages = 2;
     world.model.answer(move |_| {
         outages -= 1;
@@ -434,7 +435,7 @@ async fn no_kind_of_failure_costs_an_event() {
     ];
     for kind in wait {
         let world = World::new("");
-        world.tell_turn("s1");
+        world.send_turn("s1");
         world.fails(kind);
         // A slow model is asked about fewer and fewer events, until the prompt is alone: a prompt
         // alone is stored without a question.
@@ -458,7 +459,7 @@ async fn no_kind_of_failure_costs_an_event() {
     ];
     for kind in split {
         let world = World::new("");
-        world.tell_turn("s1");
+        world.send_turn("s1");
         world.fails(kind);
         assert_eq!(world.drain().await, 0, "{kind}");
         world.assert_nothing_is_missing();
@@ -488,11 +489,11 @@ async fn no_kind_of_failure_costs_an_event() {
 async fn one_poisoned_event_does_not_take_its_batch_along() {
     let world = World::new("");
     let host = world.host("s1");
-    world.tell(&host.prompt("Make the check pass"));
-    world.tell(&host.edit("limit.txt", "6", "7"));
-    world.tell(&host.bash("sh check.sh", "POISON"));
-    world.tell(&host.bash("git diff --stat", "limit.txt | 2 +-"));
-    world.tell(&host.stop("The limit is 7 now."));
+    world.send(&host.prompt("Make the check pass"));
+    world.send(&host.edit("limit.txt", "6", "7"));
+    world.send(&host.bash("sh check.sh", "POISON"));
+    world.send(&host.bash("git diff --stat", "limit.txt | 2 +-"));
+    world.send(&host.stop("The limit is 7 now."));
     world.model.answer(|question| {
         Ok(if question.contains("POISON") {
             "I would rather talk about the weather.".to_owned()
@@ -529,7 +530,7 @@ async fn one_poisoned_event_does_not_take_its_batch_along() {
 #[tokio::test]
 async fn what_only_a_person_can_mend_is_tried_again_when_a_person_asks() {
     let world = World::new("");
-    world.tell_turn("s1");
+    world.send_turn("s1");
     world.fails(FailureKind::Auth);
     assert_eq!((world.drain().await, world.drain().await), (5, 5));
     world.assert_nothing_is_missing();
@@ -542,10 +543,10 @@ async fn what_only_a_person_can_mend_is_tried_again_when_a_person_asks() {
 #[tokio::test]
 async fn a_worker_does_not_stay_for_what_only_a_person_can_mend() {
     let world = World::new("");
-    world.tell_turn("s1");
+    world.send_turn("s1");
     world.fails(FailureKind::Auth);
     assert_eq!(world.run(Until::Idle).await, WorkerEnd::Done { left: 5 });
-    // Nor does the next one ask, as long as the pause lasts.
+    // The next worker does not ask either while the pause lasts.
     assert_eq!(world.run(Until::Idle).await, WorkerEnd::Done { left: 5 });
     assert_eq!(world.model.questions().len(), 1);
     world.assert_nothing_is_missing();
@@ -554,7 +555,7 @@ async fn a_worker_does_not_stay_for_what_only_a_person_can_mend() {
 #[tokio::test]
 async fn after_an_hour_memory_goes_on_offline_and_says_so() {
     let world = World::new("");
-    world.tell_turn("s1");
+    world.send_turn("s1");
     world.fails(FailureKind::Auth);
     world.drain().await;
     let_pass(HOUR - 60_000);
@@ -578,40 +579,40 @@ async fn a_week_without_a_model_is_told_once_and_over_when_it_answers() {
         overloaded.retry_at = Some(now() + 120_000);
         Err(overloaded)
     });
-    world.tell_turn("s1");
+    world.send_turn("s1");
     world.drain().await;
     assert_eq!(world.events().waiting, 5);
     assert_eq!(notice::take(&world.home), None);
     let mut notices = Vec::new();
     for day in 1..=7 {
         let_pass(24 * HOUR);
-        world.tell_turn(&format!("day {day}"));
+        world.send_turn(&format!("day {day}"));
         // The first question of a day is asked again; while that is paused, offline goes on.
         world.drain().await;
         assert_eq!(world.drain().await, 0, "day {day}");
         notices.extend(notice::take(&world.home));
     }
     world.assert_all_is_stored();
-    let told = "Foreword: anthropic has not answered for long, so memory is made without it for now; \
+    let expected = "Foreword: anthropic has not answered for long, so memory is made without it for now; \
                 `foreword status` says more";
-    assert_eq!(notices, [told]);
+    assert_eq!(notices, [expected]);
     let sessions = "select host_session_id from sessions join summaries s on s.session_id = sessions.id order by s.id";
     assert_eq!(world.memory(sessions)[..3], ["s1", "day 1", "day 2"]);
 
     world.answers_well();
     let_pass(HOUR);
-    world.tell_turn("afterwards");
+    world.send_turn("afterwards");
     assert_eq!(world.drain().await, 0);
     let by = "select distinct provider from observations where session_id = \
               (select id from sessions where host_session_id = 'afterwards')";
     assert_eq!(world.memory(by), ["anthropic"]);
-    // The next outage is told of again.
+    // The next outage causes a notice again.
     world.fails(FailureKind::Auth);
-    world.tell_turn("later");
+    world.send_turn("later");
     world.drain().await;
-    let told = "Foreword: anthropic cannot be asked (auth), and only you can mend that; \
+    let expected = "Foreword: anthropic cannot be asked (auth), and only you can mend that; \
                 `foreword status` says more";
-    assert_eq!(notice::take(&world.home).as_deref(), Some(told));
+    assert_eq!(notice::take(&world.home).as_deref(), Some(expected));
     world.answers_well();
     world.drain().await;
     let notices = std::fs::read_dir(world.home.dir().join("notices")).unwrap();
@@ -625,14 +626,14 @@ async fn an_answer_that_was_no_use_hours_ago_does_not_make_an_outage_older() {
         .model
         .answer(|_| Ok("Sure, happy to help!".to_owned()));
     let host = world.host("s1");
-    world.tell(&host.prompt("Make the check pass"));
-    world.tell(&host.edit("limit.txt", "6", "7"));
+    world.send(&host.prompt("Make the check pass"));
+    world.send(&host.edit("limit.txt", "6", "7"));
     world.drain().await;
     let_pass(2 * HOUR);
     let before = world.events();
 
     world.fails(FailureKind::Auth);
-    world.tell_turn("s2");
+    world.send_turn("s2");
     world.drain().await;
     let all_wait = Events {
         waiting: 5,
@@ -645,7 +646,7 @@ async fn an_answer_that_was_no_use_hours_ago_does_not_make_an_outage_older() {
 #[tokio::test]
 async fn when_the_budget_is_used_up_nobody_is_asked() {
     let world = World::new("[budget]\ndaily_usd = 0.0");
-    world.tell_turn("s1");
+    world.send_turn("s1");
     world.drain().await;
     world.assert_all_is_stored();
     assert!(world.model.questions().is_empty());
@@ -658,20 +659,20 @@ async fn when_the_budget_is_used_up_nobody_is_asked() {
 async fn what_a_model_told_is_not_told_again_when_offline_goes_on() {
     let mut world = World::new("");
     let host = world.host("s1");
-    world.tell(&host.prompt("Make the check pass"));
-    world.tell(&host.bash_failed("sh check.sh", "Exit code 3\nerror: the limit is 6, not 7"));
-    world.tell(&host.edit("limit.txt", "6", "7"));
-    world.tell(&host.bash("sh check.sh", "ok"));
+    world.send(&host.prompt("Make the check pass"));
+    world.send(&host.bash_failed("sh check.sh", "Exit code 3\nerror: the limit is 6, not 7"));
+    world.send(&host.edit("limit.txt", "6", "7"));
+    world.send(&host.bash("sh check.sh", "ok"));
     world.drain().await;
     world.config.budget.daily_usd = 0.0;
-    world.tell(&host.stop("The limit is 7 now."));
+    world.send(&host.stop("The limit is 7 now."));
     world.drain().await;
     world.assert_all_is_stored();
     assert_eq!(world.providers("observations"), ["anthropic"]);
     assert_eq!(world.providers("summaries"), ["offline"]);
 
-    // The next turn is offline's own.
-    world.tell_turn("s2");
+    // The next turn is derived offline.
+    world.send_turn("s2");
     world.drain().await;
     assert_eq!(world.model.questions().len(), 1);
     assert_eq!(world.providers("observations"), ["anthropic", "offline"]);
@@ -684,9 +685,9 @@ async fn a_very_long_turn_is_summed_up_on_the_way() {
         .model
         .answer(|_| Ok("<nothing>only parts</nothing>".to_owned()));
     let host = world.host("s1");
-    world.tell(&host.prompt("Look at everything"));
+    world.send(&host.prompt("Look at everything"));
     for number in 0..130 {
-        world.tell(&host.bash(&format!("cat part{number}"), "x"));
+        world.send(&host.bash(&format!("cat part{number}"), "x"));
     }
     world.drain().await;
     let questions = world.model.questions();
@@ -708,7 +709,7 @@ async fn a_model_that_is_too_slow_for_a_turn_is_asked_about_half_of_it() {
             Ok(observed("In two parts"))
         }
     });
-    world.tell_turn("s1");
+    world.send_turn("s1");
     world.drain().await;
     world.assert_all_is_stored();
     let failures = "select coalesce(failure, 'none') from ledger";
@@ -718,12 +719,12 @@ async fn a_model_that_is_too_slow_for_a_turn_is_asked_about_half_of_it() {
 #[tokio::test]
 async fn what_a_model_summed_up_stays_when_a_background_task_reports() {
     let world = World::new("");
-    world.tell_turn("s1");
+    world.send_turn("s1");
     world.drain().await;
     let host = world.host("s1");
     let mut report = host.prompt("<task-notification>task 7 is done</task-notification>");
     report["prompt_id"] = "s1-task".into();
-    world.tell(&report);
+    world.send(&report);
     world.drain().await;
     world.assert_all_is_stored();
     assert_eq!(world.providers("summaries"), ["anthropic"]);
@@ -732,7 +733,7 @@ async fn what_a_model_summed_up_stays_when_a_background_task_reports() {
 #[tokio::test]
 async fn a_worker_ends_after_its_idle_time_and_not_before() {
     let world = World::new("[worker]\nidle_seconds = 900");
-    world.tell_turn("s1");
+    world.send_turn("s1");
     let begun = now();
     assert_eq!(world.run(Until::Idle).await, WorkerEnd::Done { left: 0 });
     assert!(now() >= begun + 900_000, "{}", now() - begun);

@@ -1,11 +1,10 @@
-//! The memory agent from end to end: what hooks are told goes through the worker to a
-//! provider, and comes back as memory. Only the model is replaced: `anthropic` and
+//! The memory agent from end to end: events go from hooks through the worker to a
+//! provider, and come back as memory. Only the model is replaced: `anthropic` and
 //! `openai` ask scripted servers over real HTTP, `claude` runs the real client.
 //!
-//! `conformance` are sentences that hold for every provider, `calls` those that need a
-//! call to look at, `logs` what is noted of it all, and `table` everything that can go wrong, with
-//! what becomes of the events. What does not depend on a provider or a process is tested round by
-//! round in `src/worker/tests.rs`.
+//! `conformance` has tests that every provider must pass, `calls` looks at the requests to the
+//! model, `logs` at the log files, and `table` lists every failure of a call with its effect on
+//! the events. Tests that need neither a provider nor a process are in `src/worker/tests.rs`.
 
 #[cfg(feature = "full-tests")]
 mod calls;
@@ -18,7 +17,7 @@ pub mod server;
 mod table;
 pub mod world;
 
-/// Makes a test of each sentence for each provider.
+/// Makes one test for each function and each provider.
 #[cfg(feature = "full-tests")]
 macro_rules! for_each {
     ($providers:tt $sentences:tt) => {

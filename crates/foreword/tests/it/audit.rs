@@ -1,8 +1,10 @@
-//! Is everything there, once, and in one piece?
+//! Checks that every accepted event is stored exactly once and that the databases are whole, for
+//! the crash and concurrency tests.
 //!
-//! The judge of the crash and concurrency tests. Each input carries a mark; after
-//! all is processed, an accepted mark must be in memory.db exactly once. An event that was
-//! taken in and came back is refused there by its id, so its second copy is left in the queue.
+//! Each input carries a mark; after all is processed, an accepted mark must be in memory.db exactly
+//! once. memory.db refuses an event whose id it has already, so a second copy would be left in the
+//! queue. (`foreword-bench` has an audit of its own, through the product's code; this one reads the
+//! tables.)
 
 use std::collections::BTreeMap;
 
@@ -11,7 +13,7 @@ use serde_json::Value;
 
 use crate::support::{Host, Sandbox};
 
-/// What is wrong; all empty if nothing is.
+/// The faults that were found; all lists are empty if there are none.
 #[derive(Debug, Default, PartialEq, Eq)]
 pub struct Audit {
     pub lost: Vec<u32>,
@@ -19,7 +21,7 @@ pub struct Audit {
     pub damage: Vec<String>,
 }
 
-/// The input of a hook that carries a mark: three kinds in turn.
+/// The hook and the input that carry a mark: a prompt, a tool use or a stop, depending on the mark.
 pub fn marked(host: &Host, mark: u32) -> (&'static str, Value) {
     match mark % 8 {
         0 => {
@@ -35,7 +37,7 @@ pub fn marked(host: &Host, mark: u32) -> (&'static str, Value) {
     }
 }
 
-/// Compares what was accepted with what is stored. Call it when all is processed.
+/// Compares the accepted marks with the stored ones. All events must be processed by then.
 pub fn audit(sandbox: &Sandbox, accepted: impl IntoIterator<Item = u32>) -> Audit {
     let memory = sandbox.database("memory.db");
     let queue = sandbox.database("queue.db");
@@ -54,7 +56,7 @@ pub fn audit(sandbox: &Sandbox, accepted: impl IntoIterator<Item = u32>) -> Audi
     }
 }
 
-/// How often each mark is among the events of a database.
+/// The number of events with each mark in a database.
 pub fn counts_of_marks(database: &Connection) -> BTreeMap<u32, u32> {
     let mut counts = BTreeMap::new();
     for payload in texts(database, "select event -> '$.payload' from events") {
@@ -120,7 +122,7 @@ fn damage(sandbox: &Sandbox, memory: &Connection, queue: &Connection) -> Vec<Str
         texts(queue, "select state || ' ' || key from events"),
     );
     see(
-        "not said to be processed",
+        "stored but not marked as processed",
         texts(
             memory,
             "select id from events except select event_id from processed_events",

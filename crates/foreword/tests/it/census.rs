@@ -1,9 +1,9 @@
-//! Who runs, and who does not: one worker whatever was left behind, none that cannot come
-//! up, and nobody else's process touched.
+//! Which processes run: one worker whatever files were left behind, none that cannot
+//! start, and processes of others are left alone.
 //!
-//! More of it stands where it belongs: thirty cold launchers in `concurrency.rs`; a worker that
-//! ends when idle, or was killed, in `worker.rs`; what a killed worker's agent leaves in
-//! `agent/calls.rs`; a server whose client is gone in `mcp.rs`; versions in `skew.rs`.
+//! Related tests: thirty cold launchers in `concurrency.rs`; a worker that
+//! ends when idle, or was killed, in `worker.rs`; the agent of a killed worker in
+//! `agent/calls.rs`; a server whose client has ended in `mcp.rs`; versions in `skew.rs`.
 
 use std::ffi::OsStr;
 use std::path::Path;
@@ -13,17 +13,17 @@ use std::sync::Barrier;
 use crate::audit::{Audit, audit, marked};
 use crate::support::{Host, Leashed, Sandbox, signal, wait_until};
 
-/// Sends events with these marks; each hook must end well.
+/// Sends events with these marks; each hook must succeed.
 fn send(sandbox: &Sandbox, marks: std::ops::Range<u32>) {
     let project = sandbox.project("app");
     let host = Host::new(&format!("s{}", marks.start), &project);
     for mark in marks {
         let (hook, input) = marked(&host, mark);
-        sandbox.told(hook, &project, &input);
+        sandbox.run_hook(hook, &project, &input);
     }
 }
 
-/// A process that is none of Foreword's business.
+/// A process that is not Foreword's.
 fn bystander(marks: &[(&str, &OsStr)]) -> Leashed {
     let mut sleep = Command::new("sleep");
     sleep.arg("600").env_clear();
@@ -45,7 +45,7 @@ fn what_a_dead_worker_left_names_nobody_who_is_signalled_or_believed() {
     let pid = bystander.0.id();
     let sandbox = Sandbox::new();
     std::fs::create_dir_all(sandbox.home()).unwrap();
-    // The lock's file with a number that is somebody else's by now, and a socket that nobody hears.
+    // The lock's file with a number that is somebody else's by now, and a socket that nobody reads.
     std::fs::write(sandbox.home().join("worker.lock"), format!("{pid}\n")).unwrap();
     std::fs::write(sandbox.home().join("worker.pid"), format!("{pid}\n")).unwrap();
     drop(std::os::unix::net::UnixDatagram::bind(sandbox.home().join("worker.sock")).unwrap());
@@ -64,8 +64,8 @@ fn what_a_dead_worker_left_names_nobody_who_is_signalled_or_believed() {
 
 #[test]
 fn a_worker_ends_no_process_that_only_shares_its_home() {
-    // As a shell has it in which the user works: the home, but not the agent's mark; and an
-    // agent of another home.
+    // Processes like a user's shell, which has the home but not the variable of Foreword's agent,
+    // and like an agent of another home.
     let sandbox = Sandbox::new();
     let (home, elsewhere) = (sandbox.home(), sandbox.home().join("elsewhere"));
     let with = |home: &Path, mark: &str| {
@@ -90,7 +90,7 @@ fn a_halted_worker_keeps_no_hook_waiting_and_is_pointed_out() {
     let pid = worker.0.id();
     wait_until("it is up", || is_up(&sandbox));
     signal(pid, "STOP");
-    // More than its socket has room for.
+    // More wake-ups than its socket can hold.
     send(&sandbox, 0..200);
     assert_eq!(sandbox.worker_pid(), Some(pid), "nobody took its place");
     assert_eq!(sandbox.background_workers(), [0; 0]);
@@ -157,7 +157,7 @@ fn thirty_hooks_at_once_that_find_no_worker_can_come_up_start_few() {
             scope.spawn(move || {
                 let host = Host::new(&format!("s{number}"), project);
                 barrier.wait();
-                sandbox.told("new", project, &host.prompt("Hello"));
+                sandbox.run_hook("new", project, &host.prompt("Hello"));
             });
         }
     });
@@ -179,7 +179,7 @@ fn thirty_hooks_at_once_that_find_no_worker_can_come_up_start_few() {
 fn a_hook_whose_host_was_killed_ends_by_itself() {
     let sandbox = Sandbox::new();
     sandbox.keep_workers_away();
-    // The host is gone, and yet somebody keeps the hook's input open and says nothing.
+    // The host has ended, but another process keeps the hook's input open and writes nothing.
     let mut host = sandbox
         .shell("exec 3<&0; \"$0\" \"$@\" <&3 & wait", &["save"])
         .stdin(Stdio::piped())

@@ -1,8 +1,8 @@
-//! The whole road with the real host: Claude Code runs our hooks, only its model is
-//! replaced. What an agent was told is read from the model's side alone.
+//! End to end with the real host: Claude Code runs our hooks, only its model is
+//! replaced. The text that an agent got is read from the requests to the model alone.
 //!
-//! A test that cannot fail proves nothing, so the main one is also run with a part
-//! of the road taken out, and has to fail for the right reason each time.
+//! The main test is also run with one part removed at a time,
+//! and must then fail for the right reason.
 //! The client comes from `scripts/client`, or from `FOREWORD_TEST_CLAUDE`.
 #![expect(clippy::unwrap_used, reason = "a test that cannot go on has failed")]
 
@@ -25,10 +25,10 @@ use model::Request;
 
 const PROMPT: &str = "Make the check pass";
 const REPLY: &str = "The limit is 7 now.\n\nNext steps:\n- cover the burst case";
-/// What came of it, in the words of the offline provider.
+/// The observation that the offline provider makes of it.
 const LINE: &str = "bugfix: Fixed “error: the kumquat limit is 6, not 7” in limit.txt (~";
 
-/// The model's part of a session that fails and mends it.
+/// The model's turns in a session that breaks something and repairs it.
 fn repair(app: &Path) -> Value {
     let limit = app.join("limit.txt");
     let edit = |old: &str, new: &str| json!({"tool": "Edit", "input": {"file_path": limit, "old_string": old, "new_string": new}});
@@ -42,7 +42,7 @@ fn repair(app: &Path) -> Value {
     ])
 }
 
-/// A model that only ever says "OK.".
+/// A model that always answers "OK.".
 fn nothing(_app: &Path) -> Value {
     json!([])
 }
@@ -67,14 +67,14 @@ fn remembers(requests: &[Request]) -> Result<(), String> {
 
 /// Whether a session's first request shows nothing of Foreword or of what `repair` did.
 fn knows_nothing(requests: &[Request]) -> bool {
-    let told = [
+    let traces = [
         "<foreword-memory",
         "Foreword session id",
         "kumquat",
         "burst case",
     ];
     requests.first().is_some_and(|first| {
-        first.contexts().is_empty() && !told.iter().any(|words| first.says(words))
+        first.contexts().is_empty() && !traces.iter().any(|words| first.contains(words))
     })
 }
 
@@ -99,7 +99,7 @@ fn without_the_save_hooks_the_main_test_fails() {
     claude.unhook("save");
     claude.sandbox.keep_workers_away();
     claude.ask(&claude.app, PROMPT);
-    // The transcript would make up for them.
+    // Else the missing events would be taken from the transcript.
     std::fs::remove_dir_all(claude.config_dir().join("projects")).unwrap();
     claude.sandbox.drain();
     let next = claude.ask(&claude.app, "What now?");
@@ -113,8 +113,8 @@ fn without_the_save_hooks_the_main_test_fails() {
 fn without_the_drain_the_main_test_fails() {
     let claude = Claude::new(repair);
     // Hooks start a worker, which would do the drain's work at the end of the turn.
-    // They leave one alone that holds the lock: so one comes up before the session
-    // and is halted. What they accept then waits, as behind a worker that is busy.
+    // They start none while one holds the lock: so one is started before the session
+    // and stopped (SIGSTOP). Accepted events then wait, as behind a busy worker.
     let worker = HaltedWorker::new(&claude);
     claude.ask(&claude.app, PROMPT);
     let next = claude.ask(&claude.app, "What now?");
@@ -153,7 +153,7 @@ fn the_hooks_at_the_end_of_a_turn_and_of_a_session_add_nothing() {
     assert_eq!(run.requests.len(), turns.as_array().unwrap().len());
     assert_eq!(run.reply, REPLY);
     claude.sandbox.drain();
-    // They did run.
+    // The hooks did run.
     let completed = "select count(*) from sessions where state = 'completed'";
     assert_eq!(claude.sandbox.count("memory.db", completed), 1);
     assert_eq!(claude.sandbox.status()["summaries"], 1);
@@ -170,7 +170,7 @@ fn a_resumed_session_is_told_of_itself_and_a_fork_only_its_id() {
     let resumed = claude.run(&mut claude.command(&claude.app, &resume));
     assert_eq!(resumed.session, first.session);
     assert_eq!(remembers(&resumed.requests), Ok(()));
-    assert!(!resumed.requests[0].says("Name the colours"));
+    assert!(!resumed.requests[0].contains("Name the colours"));
 
     let fork = ["--resume", &first.session, "--fork-session", "Go elsewhere"];
     let forked = claude.run(&mut claude.command(&claude.app, &fork));
@@ -217,7 +217,7 @@ fn switched_off_it_writes_nothing_and_adds_nothing() {
     assert!(knows_nothing(&run.requests), "{:?}", run.requests);
     assert!(files(&claude.sandbox.home()) == before);
 
-    // There was something to add.
+    // Switched on again, the same prompt gets the index.
     let run = claude.ask(&claude.app, "What now?");
     assert_eq!(remembers(&run.requests), Ok(()));
 }
@@ -226,7 +226,7 @@ fn switched_off_it_writes_nothing_and_adds_nothing() {
 fn a_data_directory_that_cannot_be_written_costs_the_session_nothing() {
     let claude = Claude::new(repair);
     let turns = repair(&claude.app);
-    // No permission stops root; that a file is no folder does.
+    // Permissions do not stop root; a file in place of the folder does.
     let file = claude.sandbox.user_home().join("file");
     std::fs::write(&file, "mine").unwrap();
     let before = files(&claude.sandbox.home());
@@ -236,26 +236,26 @@ fn a_data_directory_that_cannot_be_written_costs_the_session_nothing() {
     assert_eq!(run.reply, REPLY);
     assert!(knows_nothing(&run.requests), "{:?}", run.requests);
     assert_eq!(std::fs::read_to_string(file).unwrap(), "mine");
-    // Nor is the usual place taken instead.
+    // The default data directory is not used instead.
     assert_eq!(files(&claude.sandbox.home()), before);
 }
 
-/// What `repair` leaves in the memory, told to the hooks without the client.
+/// Stores the events of `repair` through the hooks, without the client.
 fn remember(claude: &Claude) {
     let host = Host::new("s1", &claude.app);
-    let tell = |hook, input: &Value| claude.sandbox.told(hook, &claude.app, input);
-    tell("new", &host.prompt(PROMPT));
+    let send = |hook, input: &Value| claude.sandbox.run_hook(hook, &claude.app, input);
+    send("new", &host.prompt(PROMPT));
     let error = "Exit code 3\nerror: the kumquat limit is 6, not 7";
-    tell("save", &host.bash_failed("sh check.sh", error));
-    tell("save", &host.edit("limit.txt", "6", "7"));
-    tell("save", &host.bash("sh check.sh", ""));
-    tell("summary", &host.stop(REPLY));
-    tell("cleanup", &host.end());
+    send("save", &host.bash_failed("sh check.sh", error));
+    send("save", &host.edit("limit.txt", "6", "7"));
+    send("save", &host.bash("sh check.sh", ""));
+    send("summary", &host.stop(REPLY));
+    send("cleanup", &host.end());
     claude.sandbox.drain();
     claude.sandbox.run(&["worker", "stop"]);
 }
 
-/// Everything in a folder, name and content; a socket has none.
+/// The names and contents of all files in a folder; a socket has no content.
 fn files(folder: &Path) -> BTreeMap<PathBuf, Vec<u8>> {
     let mut found = BTreeMap::new();
     for entry in std::fs::read_dir(folder).unwrap() {
@@ -269,7 +269,7 @@ fn files(folder: &Path) -> BTreeMap<PathBuf, Vec<u8>> {
     found
 }
 
-/// A worker that has come up and is then kept from doing anything until dropped.
+/// A worker that is stopped (SIGSTOP) after its start, until this is dropped.
 struct HaltedWorker {
     pid: u64,
 }
@@ -277,7 +277,7 @@ struct HaltedWorker {
 impl HaltedWorker {
     fn new(claude: &Claude) -> HaltedWorker {
         claude.sandbox.run(&["worker", "start"]);
-        // It has the lock; once it has answered it is through with its databases, too.
+        // It has the lock; once it answers, it has opened its databases too.
         claude.sandbox.drain();
         let pid = claude.sandbox.status()["worker"]["pid"].as_u64().unwrap();
         let worker = HaltedWorker { pid };

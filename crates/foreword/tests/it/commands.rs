@@ -1,5 +1,5 @@
-//! The stable interface: exit codes, JSON keys, and what install does to a file
-//! that belongs to somebody else.
+//! The stable interface: exit codes, JSON keys, and how install changes a file
+//! that belongs to the user.
 
 use std::path::PathBuf;
 use std::process::{Output, Stdio};
@@ -87,24 +87,24 @@ fn what_cannot_be_done_is_1_with_a_line_that_says_why() {
         assert_eq!(output.status.code(), Some(1), "{arguments:?}: {error}");
         assert!(error.contains(why) && error.lines().count() == 1, "{error}");
     }
-    // A hook goes on with what can be understood and leaves word.
+    // A hook uses the settings that it can read, and logs the error.
     let project = sandbox.project("app");
     sandbox.keep_workers_away();
-    sandbox.told("new", &project, &Host::new("s1", &project).prompt("Hello"));
+    sandbox.run_hook("new", &project, &Host::new("s1", &project).prompt("Hello"));
     let log = sandbox.log("hook.log");
     assert!(log.contains("the other settings hold"), "{log}");
     assert_eq!(sandbox.spooled(), 1);
-    // But what may be excluded is not kept while the file cannot be read.
+    // But an input that an exclusion might cover is not stored while the settings cannot be read.
     let broken = "[capture\nexclude_projects = ['*']\n";
     std::fs::write(sandbox.home().join("config.toml"), broken).unwrap();
-    sandbox.told("new", &project, &Host::new("s2", &project).prompt("Hello"));
+    sandbox.run_hook("new", &project, &Host::new("s2", &project).prompt("Hello"));
     assert_eq!(sandbox.spooled(), 1);
     assert!(
         sandbox
             .log("hook.log")
-            .contains("nothing is kept until it is mended")
+            .contains("nothing is stored until that is corrected")
     );
-    // Nor where an exclusion is not written as one.
+    // Nor if an exclusion is written wrongly.
     for mistake in [
         "[capture]\nexclude_projects = '/p'\n",
         "[capture]\nexclude_project = ['/p']\n",
@@ -112,7 +112,7 @@ fn what_cannot_be_done_is_1_with_a_line_that_says_why() {
         "exclude_paths = ['*.env']\n",
     ] {
         std::fs::write(sandbox.home().join("config.toml"), mistake).unwrap();
-        sandbox.told("new", &project, &Host::new("s3", &project).prompt("Hello"));
+        sandbox.run_hook("new", &project, &Host::new("s3", &project).prompt("Hello"));
         assert_eq!(sandbox.spooled(), 1, "{mistake}");
     }
 }
@@ -187,7 +187,7 @@ fn a_session(sandbox: &Sandbox) -> PathBuf {
         ("save", host.bash("cargo test", "test result: ok")),
         ("summary", host.stop("Fixed the expiry check.")),
     ] {
-        sandbox.told(hook, &project, &input);
+        sandbox.run_hook(hook, &project, &input);
     }
     project
 }
@@ -241,7 +241,7 @@ fn search_json_has_every_key_in_every_hit() {
             assert_eq!(hit["title"], "Fix the expiry test");
         }
     }
-    // The default scope is the project that one stands in.
+    // The default scope is the project of the current folder.
     let elsewhere = sandbox.project("other");
     assert_eq!(search("expiry", &elsewhere, &[]), [Value::Null; 0]);
     assert_eq!(
@@ -355,7 +355,7 @@ fn switched_off_nothing_is_written_and_nothing_said() {
         ] {
             let mut command = sandbox.hook_command(hook, &project);
             let mut child = command.env(name, "1").spawn().unwrap();
-            // Switched off, it need not even read.
+            // Switched off, a hook need not read its input.
             let _ = serde_json::to_writer(child.stdin.take().unwrap(), &input);
             let output = child.wait_with_output().unwrap();
             assert_eq!(output.status.code(), Some(0), "{output:?}");
@@ -364,7 +364,7 @@ fn switched_off_nothing_is_written_and_nothing_said() {
                 (answer.as_bytes(), &b""[..])
             );
         }
-        // Its own agent's runs are counted, and nothing else of them is kept.
+        // Foreword's own agent sessions are counted and not stored.
         let expected = name == "FOREWORD_AGENT";
         assert_eq!(sandbox.home().join("logs/dropped.log").exists(), expected);
         assert!(
@@ -564,35 +564,36 @@ fn the_preview_is_what_the_hook_says_and_then_why() {
     let sandbox = Sandbox::new();
     let project = sandbox.project("app");
     let host = Host::new("s1", &project);
-    sandbox.told("new", &project, &host.prompt("Mend the limit"));
+    sandbox.run_hook("new", &project, &host.prompt("Mend the limit"));
     let error = "Exit code 3\nerror: the limit is 6, not 7";
-    sandbox.told("save", &project, &host.bash_failed("sh check.sh", error));
-    sandbox.told("save", &project, &host.edit("limit.txt", "6", "7"));
-    sandbox.told("save", &project, &host.bash("sh check.sh", ""));
-    sandbox.told("summary", &project, &host.stop("It is 7 now."));
+    sandbox.run_hook("save", &project, &host.bash_failed("sh check.sh", error));
+    sandbox.run_hook("save", &project, &host.edit("limit.txt", "6", "7"));
+    sandbox.run_hook("save", &project, &host.bash("sh check.sh", ""));
+    sandbox.run_hook("summary", &project, &host.stop("It is 7 now."));
     sandbox.drain();
 
     let start = Host::new("s2", &project).start("startup");
-    let told: Value = serde_json::from_str(&sandbox.told("context", &project, &start)).unwrap();
-    let told = told["hookSpecificOutput"]["additionalContext"]
+    let index: Value =
+        serde_json::from_str(&sandbox.run_hook("context", &project, &start)).unwrap();
+    let index = index["hookSpecificOutput"]["additionalContext"]
         .as_str()
         .unwrap();
     let mut command = sandbox.command(&["context", "--preview", "--session", "s2"]);
     let output = command.current_dir(&project).output().unwrap();
     let preview = String::from_utf8(output.stdout).unwrap();
-    let why = preview.strip_prefix(told).unwrap();
+    let why = preview.strip_prefix(index).unwrap();
     assert!(why.starts_with("\n\nWhy each line is there"), "{why}");
     assert!(why.contains("shown; a bugfix +40"), "{why}");
-    assert!(!told.contains("since"), "{told}");
+    assert!(!index.contains("since"), "{index}");
 
-    // What the file says now is not what was remembered of it.
+    // The file has changed since it was remembered.
     for (change, mark) in [("700", "files changed since"), ("", "files gone since")] {
         let limit = project.join("limit.txt");
         match change {
             "" => std::fs::remove_file(limit).unwrap(),
             change => std::fs::write(limit, change).unwrap(),
         }
-        let told = sandbox.told("context", &project, &start);
-        assert!(told.contains(mark), "{told}");
+        let index = sandbox.run_hook("context", &project, &start);
+        assert!(index.contains(mark), "{index}");
     }
 }

@@ -1,5 +1,5 @@
 //! Many hooks at once: a busy host runs one per parallel tool call, and several
-//! hosts share a home. None fails, each event is stored once, one worker lives.
+//! hosts share a home. None fails, each event is stored once, one worker runs.
 
 use std::process::Output;
 use std::sync::Barrier;
@@ -11,7 +11,7 @@ use crate::support::{Host, Sandbox, wait_until};
 
 const SAVED: &str = r#"{"continue":true,"suppressOutput":true}"#;
 
-/// Starts so many threads at the same moment.
+/// Runs a function in `count` threads that start at the same moment.
 fn at_once(threads: u32, work: impl Fn(u32) + Sync) {
     let barrier = Barrier::new(threads as usize);
     std::thread::scope(|scope| {
@@ -32,7 +32,7 @@ fn expect_answer(hook: &str, output: &Output) {
     assert_eq!(output.stdout, answer.as_bytes(), "{hook}");
 }
 
-/// So many hooks at once, each thread a session of its own with one after another.
+/// Runs hooks in several threads at once; each thread is a session and runs one hook after another.
 fn storm(sandbox: &Sandbox, threads: u32, each: u32) {
     let project = sandbox.project("app");
     at_once(threads, |thread| {
@@ -106,7 +106,7 @@ fn thirty_cold_launchers_at_once_leave_one_worker() {
     let project = sandbox.project("app");
     at_once(30, |thread| {
         let host = Host::new(&format!("s{thread}"), &project);
-        sandbox.told("new", &project, &host.prompt("Hello"));
+        sandbox.run_hook("new", &project, &host.prompt("Hello"));
     });
     // All that were started exist by now; all but one find the lock taken and end.
     wait_until("one worker, and it holds the lock", || {

@@ -1,5 +1,5 @@
-//! The user's side of the memory agent: what it costs, what stops it, who chose it, and
-//! how to have it try again. The model is scripted, and keeps its own count.
+//! The memory agent for its user: cost, budgets, the choice of a provider, and
+//! deriving again. The model is scripted and counts its calls itself.
 
 use std::os::unix::fs::PermissionsExt as _;
 use std::path::PathBuf;
@@ -57,7 +57,7 @@ impl Desk {
         serde_json::from_str(&self.run(arguments)).unwrap()
     }
 
-    /// One line of why not.
+    /// The one line with which a command fails.
     fn refuses(&self, arguments: &[&str]) -> String {
         let output = self.output(arguments);
         assert_eq!(output.status.code(), Some(1), "{arguments:?}: {output:?}");
@@ -65,17 +65,18 @@ impl Desk {
         String::from_utf8(output.stderr).unwrap()
     }
 
-    /// A turn of three events, which nobody takes up yet.
+    /// Sends a turn of three events; no worker processes them yet.
     fn turn(&self, session: &str, prompt: &str) {
         self.sandbox.keep_workers_away();
         let mut host = Host::new(session, &self.project);
         host.prompt = prompt.to_owned();
         let mut check = host.bash("sh check.sh", "the kumquat limit is 7");
         check["tool_use_id"] = format!("{session}-{prompt}").into();
-        let told = |hook: &str, input: &Value| self.sandbox.told(hook, &self.project, input);
-        told("new", &host.prompt("Raise the kumquat limit"));
-        told("save", &check);
-        told("summary", &host.stop("The limit is 7 now."));
+        let run_hook =
+            |hook: &str, input: &Value| self.sandbox.run_hook(hook, &self.project, input);
+        run_hook("new", &host.prompt("Raise the kumquat limit"));
+        run_hook("save", &check);
+        run_hook("summary", &host.stop("The limit is 7 now."));
     }
 
     /// Number and title of all observations.
@@ -94,7 +95,7 @@ impl Desk {
     }
 }
 
-/// An answer with these observations and a summary, and what it is said to have used.
+/// An answer with these observations and a summary, and the tokens that it reports as used.
 fn answer(titles: &[&str]) -> Value {
     let observations: String = titles
         .iter()
@@ -265,15 +266,15 @@ fn redo_replaces_what_was_made_and_keeps_its_numbers() {
     );
     assert_eq!(desk.model.requests().len(), 1);
 
-    let said = desk.run(&["redo", "5e55"]);
-    assert!(said.starts_with("session 5e55-one: 1 turn derived from again by anthropic, 3 events in 1 batch\n  replaced: "), "{said}");
+    let printed = desk.run(&["redo", "5e55"]);
+    assert!(printed.starts_with("session 5e55-one: 1 turn derived from again by anthropic, 3 events in 1 batch\n  replaced: "), "{printed}");
     assert_eq!(
         desk.observations(),
         [(*id, "Kumquat limit is seven".to_owned())]
     );
 
-    let said = desk.run(&["redo", &format!("#{id}")]);
-    assert!(said.contains("\n  new: #"), "{said}");
+    let printed = desk.run(&["redo", &format!("#{id}")]);
+    assert!(printed.contains("\n  new: #"), "{printed}");
     let made = desk.observations();
     assert_eq!((made.len(), made[0].0), (2, *id));
     assert_eq!(desk.json(&["cost", "--json"])["calls"], 3);
@@ -305,11 +306,11 @@ fn redo_leaves_a_turn_alone_of_which_only_half_is_kept() {
     }
     let before = desk.observations();
     desk.forget_events("turn = 'p1' and kind = 'prompt'");
-    let said = desk.run(&["redo", "s1"]);
-    assert!(said.contains("s1: 1 turn derived"), "{said}");
+    let printed = desk.run(&["redo", "s1"]);
+    assert!(printed.contains("s1: 1 turn derived"), "{printed}");
     assert!(
-        said.ends_with("  1 turn stays as it is: its events are gone\n"),
-        "{said}"
+        printed.ends_with("  1 turn stays as it is: its events are gone\n"),
+        "{printed}"
     );
     let after = desk.observations();
     assert_eq!(after[0], before[0]);
@@ -373,10 +374,11 @@ fn install_keeps_the_word_of_consent_and_uninstall_takes_it_back() {
     let chosen = sandbox.home().join("provider");
     sandbox.run(&["install", "--dry-run", "--provider", "claude"]);
     assert!(!chosen.exists());
-    let said = sandbox.run(&["install"]);
+    let printed = sandbox.run(&["install"]);
     assert!(
-        said.contains("written offline, without a model; `foreword install --provider claude` has"),
-        "{said}"
+        printed
+            .contains("written offline, without a model; `foreword install --provider claude` has"),
+        "{printed}"
     );
     assert!(!chosen.exists());
 
@@ -388,12 +390,12 @@ fn install_keeps_the_word_of_consent_and_uninstall_takes_it_back() {
         ("openai", "set base_url and model under [openai] in "),
         ("offline", "written offline, without a model.\n"),
     ] {
-        let said = sandbox.run(&["install", "--provider", name]);
+        let printed = sandbox.run(&["install", "--provider", name]);
         assert!(
-            said.starts_with("Claude Code is connected already"),
-            "{said}"
+            printed.starts_with("Claude Code is connected already"),
+            "{printed}"
         );
-        assert!(said.contains(needs), "{said}");
+        assert!(printed.contains(needs), "{printed}");
         assert_eq!(
             std::fs::read_to_string(&chosen).unwrap(),
             format!("{name}\n")
@@ -440,16 +442,16 @@ fn on_a_terminal_consent_is_asked_for_once_and_a_no_is_kept_too() {
     ] {
         let sandbox = Sandbox::new();
         let chosen = sandbox.home().join("provider");
-        let said = on_a_terminal(&sandbox, &["install", "--dry-run"], typed);
-        assert!(!said.contains(QUESTION) && !chosen.exists(), "{said}");
-        let said = on_a_terminal(&sandbox, &["install"], typed);
+        let printed = on_a_terminal(&sandbox, &["install", "--dry-run"], typed);
+        assert!(!printed.contains(QUESTION) && !chosen.exists(), "{printed}");
+        let printed = on_a_terminal(&sandbox, &["install"], typed);
         assert!(
-            said.contains(QUESTION) && said.contains("$1.00 a day"),
-            "{said}"
+            printed.contains(QUESTION) && printed.contains("$1.00 a day"),
+            "{printed}"
         );
         assert_eq!(std::fs::read_to_string(&chosen).unwrap(), kept);
-        let said = on_a_terminal(&sandbox, &["install"], "y\n");
-        assert!(!said.contains(QUESTION), "{said}");
+        let printed = on_a_terminal(&sandbox, &["install"], "y\n");
+        assert!(!printed.contains(QUESTION), "{printed}");
         assert_eq!(std::fs::read_to_string(&chosen).unwrap(), kept);
     }
 }

@@ -1,4 +1,4 @@
-//! What a hook does, counted rather than timed: counts are the same on a busy machine.
+//! System calls and page faults of a hook, which are the same on a busy machine, unlike times.
 //!
 //! Faults are counted in the optimised programs that users run: a plain release
 //! build, and the static one of the archive. `scripts/test` builds both and names
@@ -35,7 +35,7 @@ fn a_hook_starts_no_process_opens_no_network_and_waits_for_no_disk() {
                 .filter(|call| names.contains(&call.name()))
                 .count()
         };
-        // Else the rest proves nothing.
+        // Else the counts below would be those of a failed hook.
         assert!(
             count(&["execve"]) == 1 && count(&["pwrite64"]) > 0,
             "{calls:#?}"
@@ -54,8 +54,8 @@ fn a_hook_starts_no_process_opens_no_network_and_waits_for_no_disk() {
     }
 }
 
-/// Of one `save` of 5 KB beside a running worker. The least of some: what the kernel
-/// finds in its page cache and where it puts the stack adds a few, never takes some off.
+/// The page faults of one `save` of 5 KB beside a running worker: the least of several runs, since
+/// the page cache and the place of the stack only ever add some.
 ///
 /// Of a copy, as an installed program is one: what was written in one go lies in larger pieces
 /// in the page cache than what a linker wrote, and takes some twenty faults less.

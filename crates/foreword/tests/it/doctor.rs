@@ -1,5 +1,5 @@
-//! Each thing that doctor knows is broken, seen, cured by the very line that it prints,
-//! and seen to be well.
+//! For each finding of doctor: the test causes it, doctor reports it, the printed cure is run as it
+//! stands, and doctor no longer reports it.
 
 use std::io::Write as _;
 use std::os::unix::fs::{PermissionsExt as _, symlink};
@@ -10,7 +10,7 @@ use serde_json::{Value, json};
 
 use crate::support::{Host, Leashed, Sandbox, assert_same, signal, tree, wait_until};
 
-/// A machine on which all is well: connected, with a client and a memory.
+/// A machine without a problem: connected, with a client and a memory.
 struct Clinic {
     sandbox: Sandbox,
     project: PathBuf,
@@ -28,7 +28,7 @@ impl Clinic {
         };
         clinic.furnish();
         clinic.sandbox.run(&["install"]);
-        clinic.tell("done");
+        clinic.send("done");
         clinic.sandbox.drain();
         assert_eq!(clinic.ids(), [] as [&str; 0]);
         clinic
@@ -74,12 +74,12 @@ impl Clinic {
         assert!(writer.wait().unwrap().success());
     }
 
-    /// A hook writes an event down; no worker takes it up.
-    fn tell(&self, output: &str) {
+    /// Has a hook write an event; no worker processes it.
+    fn send(&self, output: &str) {
         self.sandbox.keep_workers_away();
         let host = Host::new("s1", &self.project);
         let input = host.bash("make", output);
-        self.sandbox.told("save", &self.project, &input);
+        self.sandbox.run_hook("save", &self.project, &input);
         std::fs::remove_file(self.file("worker.starting")).unwrap();
     }
 
@@ -92,7 +92,7 @@ impl Clinic {
         self.sandbox.user_home().join(".claude/settings.json")
     }
 
-    /// What doctor finds, without a byte of anybody's files changed by its looking.
+    /// The findings of doctor; no file may change by its looking.
     fn findings(&self) -> Vec<Value> {
         let before = tree(&self.sandbox.user_home());
         let mut command = self.sandbox.command(&["doctor", "--json"]);
@@ -108,7 +108,7 @@ impl Clinic {
         ids(&self.findings())
     }
 
-    /// Exactly this is found; what is printed as its cure, typed into a shell, is one.
+    /// Expects exactly this finding, runs its printed cure in a shell, and expects no finding then.
     fn is_cured_of(&self, id: &str) {
         let findings = self.findings();
         assert_eq!(ids(&findings), [id], "{findings:#?}");
@@ -128,7 +128,7 @@ impl Clinic {
         assert_eq!(ids(&left), [] as [&str; 0], "{cure}: {left:#?}");
     }
 
-    /// What doctor prints for people.
+    /// The text that doctor prints.
     fn text(&self) -> String {
         let mut command = self.sandbox.command(&["doctor"]);
         let output = command.envs(self.environment.clone()).output().unwrap();
@@ -153,8 +153,8 @@ fn set_mode(path: &Path, mode: u32) {
 #[test]
 fn a_machine_on_which_all_is_well_is_left_in_peace() {
     let clinic = Clinic::new();
-    insta::assert_snapshot!(clinic.text(), @"29 checks, nothing found");
-    clinic.tell("waiting, with a log beside the queue");
+    insta::assert_snapshot!(clinic.text(), @"30 checks, nothing found");
+    clinic.send("waiting, with a log beside the queue");
     assert!(clinic.file("queue.db-wal").exists());
     assert_eq!(clinic.ids(), [] as [&str; 0]);
 }
@@ -330,20 +330,20 @@ fn queue_damaged_and_memory_damaged() {
     let clinic = Clinic::new();
     let queue = clinic.file("queue.db");
     std::fs::write(&queue, "this was a database once").unwrap();
-    // What is in the log would heal it.
+    // Else the write-ahead log would repair the page.
     std::fs::remove_file(clinic.file("queue.db-wal")).unwrap();
     clinic.is_cured_of("queue-damaged");
 
     let memory = clinic.file("memory.db");
     let mut bytes = std::fs::read(&memory).unwrap();
     let whole = bytes.clone();
-    // The first page, which says what the file is, stays.
+    // The first page, with the header, stays.
     bytes[4096..].fill(0x55);
     std::fs::write(&memory, &bytes).unwrap();
     clinic.is_cured_of("memory-damaged");
     assert_ne!(whole, bytes);
 
-    clinic.tell("life goes on");
+    clinic.send("life goes on");
     clinic.sandbox.drain();
     assert_eq!(clinic.ids(), [] as [&str; 0]);
 }
@@ -353,7 +353,7 @@ fn recovered() {
     let clinic = Clinic::new();
     std::fs::write(clinic.file("memory.db"), [0x5a; 5000]).unwrap();
     let _ = std::fs::remove_file(clinic.file("memory.db-wal"));
-    clinic.tell("the worker puts it right");
+    clinic.send("the worker puts it right");
     clinic.sandbox.drain();
     clinic.is_cured_of("recovered");
 }
@@ -422,7 +422,7 @@ fn worker_halted() {
 #[test]
 fn queue_old() {
     let clinic = Clinic::new();
-    clinic.tell("long ago");
+    clinic.send("long ago");
     let hours = "update events set at = at - 2 * 3600 * 1000";
     let queue = clinic.sandbox.database("queue.db");
     assert_eq!(queue.execute(hours, []).unwrap(), 1);
@@ -441,7 +441,7 @@ fn queue_old() {
 #[test]
 fn events_skipped() {
     let clinic = Clinic::new();
-    clinic.tell("difficult");
+    clinic.send("difficult");
     let skip = "update events set state = 'skipped', attempts = 3, last_error = 'no\u{1b}[31m way'";
     let queue = clinic.sandbox.database("queue.db");
     assert_eq!(queue.execute(skip, []).unwrap(), 1);
@@ -461,7 +461,7 @@ fn events_lost() {
     std::fs::create_dir(&queue).unwrap();
     let _ = std::fs::remove_dir_all(&spool);
     std::fs::write(&spool, "").unwrap();
-    clinic.tell("nowhere to go");
+    clinic.send("nowhere to go");
     std::fs::remove_dir(&queue).unwrap();
     std::fs::rename(&aside, &queue).unwrap();
     std::fs::remove_file(&spool).unwrap();
@@ -523,7 +523,7 @@ fn provider_missing() {
     set_mode(&clinic.file("config.toml"), 0o600);
     assert_eq!(clinic.ids(), [] as [&str; 0]);
 
-    // That no key is here means nothing, as long as calls do not fail for want of one.
+    // A missing key here is no finding unless calls fail for want of one: the worker may have one.
     clinic.sandbox.run(&["install", "--provider", "anthropic"]);
     assert_eq!(clinic.ids(), [] as [&str; 0]);
     fail(&clinic, "auth");
@@ -556,7 +556,7 @@ fn budget_used_up() {
     let memory = clinic.sandbox.database("memory.db");
     assert_eq!(memory.execute(spend, []).unwrap(), 1);
     drop(memory);
-    // A budget of nothing was meant so.
+    // A budget of zero is intended and no finding.
     let variable = |value: &str| ("FOREWORD_BUDGET_DAILY_USD", value.to_owned());
     clinic.environment.push(variable("0"));
     assert_eq!(clinic.ids(), [] as [&str; 0]);
@@ -594,7 +594,7 @@ fn fields_of_a_newer_host_are_counted() {
     for number in 0..3 {
         let mut input = host.bash("make", "ok");
         input["mood"] = number.into();
-        clinic.sandbox.told("save", &clinic.project, &input);
+        clinic.sandbox.run_hook("save", &clinic.project, &input);
     }
     clinic.sandbox.drain();
     let output = clinic
@@ -604,9 +604,9 @@ fn fields_of_a_newer_host_are_counted() {
         .unwrap();
     let answer: Value = serde_json::from_slice(&output.stdout).unwrap();
     assert_eq!(answer["unknown_fields"], serde_json::json!({"mood": 3}));
-    let said = clinic.sandbox.command(&["doctor"]).output().unwrap().stdout;
+    let printed = clinic.sandbox.command(&["doctor"]).output().unwrap().stdout;
     assert!(
-        String::from_utf8(said)
+        String::from_utf8(printed)
             .unwrap()
             .contains("does not know: mood (3 events)")
     );
@@ -620,7 +620,7 @@ fn every_check_has_a_test_here() {
     let tests = include_str!("doctor.rs");
     for id in answer["checked"].as_array().unwrap() {
         let id = id.as_str().unwrap();
-        // A full disk is hard to have: `disk-full` is tested beside its code.
+        // `disk-full` is tested beside its code, without a full disk.
         let tested = id == "disk-full" || tests.contains(&format!("(\"{id}\")"));
         assert!(tested || tests.contains(&format!("[\"{id}\"]")), "{id}");
     }

@@ -1,5 +1,5 @@
-//! What hooks could not deliver is taken from the transcript: once, and never what was not
-//! to be kept. The same with the real client is in `client/fill.rs`.
+//! Events that hooks did not deliver are taken from the transcript, once, and never those that
+//! capture excludes. The same with the real client is in `client/fill.rs`.
 
 use foreword_core::store::Store;
 use serde_json::{Value, json};
@@ -7,7 +7,7 @@ use serde_json::{Value, json};
 use crate::support::{Host, Sandbox};
 use crate::transcript::{self, Transcript};
 
-/// A session that has begun: its start and its prompt were told, the transcript has the prompt.
+/// A session that has begun: hooks got its start and its prompt, the transcript has the prompt.
 struct Scene {
     sandbox: Sandbox,
     host: Host,
@@ -30,17 +30,17 @@ impl Scene {
             host,
             transcript,
         };
-        scene.tell("context", &scene.host.start("startup"));
-        scene.tell("new", &scene.host.prompt(PROMPT));
+        scene.send("context", &scene.host.start("startup"));
+        scene.send("new", &scene.host.prompt(PROMPT));
         scene.transcript.prompt(PROMPT);
         scene
     }
 
-    fn tell(&self, hook: &str, input: &Value) {
-        self.sandbox.told(hook, &self.host.project, input);
+    fn send(&self, hook: &str, input: &Value) {
+        self.sandbox.run_hook(hook, &self.host.project, input);
     }
 
-    /// The session says goodbye, and everything is taken in.
+    /// Ends the session, and has a worker process everything.
     fn end(&self) {
         self.end_after("s1-prompt");
     }
@@ -48,11 +48,11 @@ impl Scene {
     fn end_after(&self, prompt: &str) {
         let mut end = self.host.end();
         end["prompt_id"] = prompt.into();
-        self.tell("cleanup", &end);
+        self.send("cleanup", &end);
         self.sandbox.drain();
     }
 
-    /// Kind and words of everything that was taken in, in order of time.
+    /// The kind and text of every stored event, in order of time.
     fn events(&self) -> Vec<String> {
         let memory = self.sandbox.database("memory.db");
         let mut statement = memory
@@ -85,8 +85,8 @@ const WHOLE: [&str; 5] = [
     "stop Fixed it.",
 ];
 
-/// A turn of which only the first tool use is told.
-fn half_told() -> (Scene, [Value; 3]) {
+/// A turn of which hooks got only the first tool use.
+fn partly_sent() -> (Scene, [Value; 3]) {
     let scene = Scene::new();
     let host = &scene.host;
     let tools = [
@@ -94,7 +94,7 @@ fn half_told() -> (Scene, [Value; 3]) {
         host.bash_failed("make two", "Exit code 2"),
         host.bash("make three", "3"),
     ];
-    scene.tell("save", &tools[0]);
+    scene.send("save", &tools[0]);
     for tool in &tools {
         scene.transcript.tool(tool);
     }
@@ -104,7 +104,7 @@ fn half_told() -> (Scene, [Value; 3]) {
 
 #[test]
 fn what_hooks_missed_is_there_once_when_the_session_is_over() {
-    let (scene, tools) = half_told();
+    let (scene, tools) = partly_sent();
     scene.end();
     assert_eq!(scene.events(), WHOLE);
     assert_eq!(scene.state(), "completed");
@@ -121,12 +121,12 @@ fn what_hooks_missed_is_there_once_when_the_session_is_over() {
         "{log}"
     );
 
-    // Looked at again, and told by hooks after all: nothing is new.
-    scene.tell("context", &scene.host.start("resume"));
+    // Reading the transcript again, and hooks that arrive after all, add nothing.
+    scene.send("context", &scene.host.start("resume"));
     for tool in &tools {
-        scene.tell("save", tool);
+        scene.send("save", tool);
     }
-    scene.tell("summary", &scene.host.stop("Fixed it."));
+    scene.send("summary", &scene.host.stop("Fixed it."));
     scene.end_after("another");
     assert_eq!(scene.events(), WHOLE);
     assert_eq!(scene.sandbox.run(&["check"]), "9 checks, nothing found\n");
@@ -136,7 +136,7 @@ fn what_hooks_missed_is_there_once_when_the_session_is_over() {
 
 #[test]
 fn a_client_that_died_left_its_session_silent_and_that_is_enough() {
-    let (scene, _) = half_told();
+    let (scene, _) = partly_sent();
     scene.sandbox.drain();
     assert_eq!(scene.events(), WHOLE);
     assert_eq!(scene.state(), "active");
@@ -146,7 +146,7 @@ fn a_client_that_died_left_its_session_silent_and_that_is_enough() {
 
 #[test]
 fn an_idle_worker_looks_for_it_too() {
-    let (mut scene, _) = half_told();
+    let (mut scene, _) = partly_sent();
     scene.sandbox.set("FOREWORD_WORKER_IDLE_SECONDS", "0");
     scene.sandbox.set("FOREWORD_WORKER_BATCH_WAIT_SECONDS", "0");
     scene.sandbox.run(&["worker", "run"]);
@@ -184,10 +184,10 @@ fn a_missing_prompt_is_taken_where_something_else_of_its_turn_was_told() {
     sandbox.keep_workers_away();
     let mut host = Host::new("s1", &sandbox.project("app"));
     let transcript = Transcript::of(&sandbox, &mut host);
-    sandbox.told("context", &host.project, &host.start("startup"));
+    sandbox.run_hook("context", &host.project, &host.start("startup"));
     transcript.prompt(PROMPT);
-    sandbox.told("save", &host.project, &host.bash("make", ""));
-    sandbox.told("cleanup", &host.project, &host.end());
+    sandbox.run_hook("save", &host.project, &host.bash("make", ""));
+    sandbox.run_hook("cleanup", &host.project, &host.end());
     sandbox.drain();
     let numbered = "select count(*) from prompts where text = 'Fix the kumquat' and number = 1";
     assert_eq!(sandbox.count("memory.db", numbered), 1);
@@ -197,14 +197,14 @@ fn a_missing_prompt_is_taken_where_something_else_of_its_turn_was_told() {
 
 #[test]
 fn a_transcript_that_is_gone_costs_nothing_and_one_that_is_late_is_read_next_time() {
-    let (scene, _) = half_told();
+    let (scene, _) = partly_sent();
     let aside = scene.sandbox.user_home().join("aside");
     std::fs::rename(&scene.transcript.path, &aside).unwrap();
     scene.end();
     assert_eq!(scene.events(), WHOLE[..2]);
     assert_eq!(scene.state(), "completed");
     std::fs::rename(&aside, &scene.transcript.path).unwrap();
-    scene.tell("context", &scene.host.start("resume"));
+    scene.send("context", &scene.host.start("resume"));
     scene.end_after("another");
     assert_eq!(scene.events(), WHOLE);
     assert_eq!(scene.state(), "completed");
@@ -217,14 +217,14 @@ fn one_prompt_and_one_end_of_a_turn_are_enough_however_they_are_worded() {
         scene.transcript.prompt("the same, in other words");
         let mut stop = scene.host.stop("Fixed.");
         stop["hook_event_name"] = hook.into();
-        scene.tell("summary", &stop);
+        scene.send("summary", &stop);
         scene.transcript.reply("Fixed, in other words.");
         scene.end();
         assert_eq!(scene.events(), [WHOLE[0], &format!("{end} Fixed.")]);
     }
 }
 
-/// Has something happen that only the transcript knows of; nothing of it may be kept.
+/// Adds something to the transcript alone; nothing of it may be stored.
 #[track_caller]
 fn is_never_taken(what: &str, happens: impl FnOnce(&Scene)) {
     let mut sandbox = Sandbox::new();
@@ -254,7 +254,7 @@ fn what_only_a_hook_knows_is_not_to_be_kept_is_not_taken_either() {
             .host
             .tool("Read", json!({"file_path": file}), json!("canary"));
         scene.sandbox.set(name, value);
-        scene.tell("save", &read);
+        scene.send("save", &read);
         scene.sandbox.unset(name);
         scene.transcript.tool(&read);
         scene.transcript.reply("canary");
@@ -290,7 +290,7 @@ fn what_was_not_to_be_kept_is_never_taken() {
             line["permissionDecision"]["decision"] = "reject".into();
         });
     });
-    is_never_taken("a turn that no hook told of", |scene| {
+    is_never_taken("a turn that no hook sent", |scene| {
         for (recorded, words) in [("user.string", "canary"), ("user.string.meta", "x")] {
             scene.transcript.line(recorded, |line| {
                 line["promptId"] = "unheard".into();
@@ -327,7 +327,7 @@ fn what_was_not_to_be_kept_is_never_taken() {
 
 #[test]
 fn switched_off_in_the_project_nothing_is_taken() {
-    let (scene, _) = half_told();
+    let (scene, _) = partly_sent();
     let mut off = scene.sandbox.command(&["off"]);
     let off = off.current_dir(&scene.host.project).output().unwrap();
     assert!(off.status.success(), "{off:?}");
@@ -355,7 +355,7 @@ fn what_is_private_in_it_is_taken_out() {
 
 #[test]
 fn what_was_forgotten_stays_so() {
-    let (scene, _) = half_told();
+    let (scene, _) = partly_sent();
     scene
         .transcript
         .tool(&scene.host.edit("src/a.rs", "1", "2"));
@@ -366,7 +366,7 @@ fn what_was_forgotten_stays_so() {
     assert!(!store.forget(&ids, 1).unwrap().is_empty());
     drop(store);
     let before = scene.sandbox.status()["observations"].clone();
-    scene.tell("context", &scene.host.start("resume"));
+    scene.send("context", &scene.host.start("resume"));
     scene.end_after("another");
     assert_eq!(scene.sandbox.status()["observations"], before);
     assert_eq!(before, 0);

@@ -1,8 +1,8 @@
 //! A disk that is really full, at every write: the home is a small tmpfs with a little room
-//! left, a page more in each round. Hooks go on, what was accepted before is safe, and with
-//! room again everything is as it should be.
+//! left, a page more in each round. Hooks succeed, events accepted before are kept, and with
+//! room again everything is processed.
 //!
-//! A mount needs a namespace of its own, so the test runs itself once more inside of one.
+//! A mount needs a namespace of its own, so the test runs itself again inside of one.
 
 use std::fs::File;
 use std::io::Write as _;
@@ -15,7 +15,7 @@ use crate::support::{Host, Sandbox, not_run, wait_until};
 const INSIDE: &str = "FOREWORD_TEST_NAMESPACE";
 const PAGE: u64 = 4096;
 
-/// Runs a test where it may mount; true if it runs there already.
+/// Runs a test in a mount namespace of its own; true if it runs in one already.
 pub fn inside(test: &str) -> bool {
     if std::env::var_os(INSIDE).is_some() {
         return true;
@@ -32,10 +32,10 @@ pub fn inside(test: &str) -> bool {
         .env(INSIDE, "1")
         .output()
         .unwrap();
-    let said = String::from_utf8_lossy(&output.stdout);
+    let printed = String::from_utf8_lossy(&output.stdout);
     let errors = String::from_utf8_lossy(&output.stderr);
-    assert!(output.status.success(), "{said}\n{errors}");
-    assert!(said.contains("1 passed"), "{said}");
+    assert!(output.status.success(), "{printed}\n{errors}");
+    assert!(printed.contains("1 passed"), "{printed}");
     false
 }
 
@@ -60,7 +60,7 @@ impl Disk {
         disk
     }
 
-    /// Sends events; each hook must end as if all were well.
+    /// Sends events; each hook must succeed and print no error.
     fn send(&mut self, count: u32) {
         let project = self.sandbox.project("app");
         for _ in 0..count {
@@ -68,7 +68,7 @@ impl Disk {
             let (hook, mut input) = marked(&host, self.marks);
             input["tool_use_id"] = format!("call-{}", self.marks).into();
             self.marks += 1;
-            self.sandbox.told(hook, &project, &input);
+            self.sandbox.run_hook(hook, &project, &input);
         }
     }
 
@@ -76,7 +76,7 @@ impl Disk {
         self.sandbox.home().join("ballast")
     }
 
-    /// Leaves so much room, and no more.
+    /// Fills the disk but for `room` bytes.
     fn fill(&self, room: u64) {
         let mut file = File::create(self.ballast()).unwrap();
         while file.write_all(&[0; PAGE as usize]).is_ok() {}
@@ -88,7 +88,7 @@ impl Disk {
         std::fs::remove_file(self.ballast()).unwrap();
     }
 
-    /// A command that may fail for want of room, and then says so in a line.
+    /// Runs a command, which may fail for want of room with a one-line error.
     fn try_run(&self, arguments: &[&str]) -> bool {
         let output = self.sandbox.command(arguments).output().unwrap();
         let error = String::from_utf8(output.stderr).unwrap();
@@ -102,9 +102,9 @@ impl Disk {
         }
     }
 
-    /// Whether a worker gets everything done. One that waits for room is killed.
+    /// Whether a worker processes everything. One that waits for room is killed.
     fn drains(&self) -> bool {
-        // A log that has begun a page has room for a line.
+        // A log file has room for a line in its last page.
         let log = self.sandbox.home().join("logs/worker.log");
         assert!(log.exists(), "a worker begins its log");
         std::fs::write(&log, "\n").unwrap();
@@ -121,7 +121,7 @@ impl Disk {
         ended.is_some_and(|it| it.success())
     }
 
-    /// Everything is processed; all these marks and nothing twice?
+    /// Processes everything, then checks that all marks are stored once.
     fn expect(&self, marks: impl IntoIterator<Item = u32>, when: &str) {
         self.sandbox.drain();
         self.sandbox.keep_workers_away();
@@ -198,7 +198,7 @@ fn looking_after_the_files_needs_room_and_loses_nothing_without() {
             "{arguments:?}: {went_well:?}"
         );
     }
-    // A recovery that finds no room is taken up when there is some.
+    // A recovery that fails for want of room is repeated when there is room.
     disk.sandbox.run(&["backup"]);
     let mut recovered = Vec::new();
     for pages in (0..200).step_by(20) {

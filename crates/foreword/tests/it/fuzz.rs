@@ -1,5 +1,5 @@
-//! The program itself, told what nobody would send: hooks, the worker behind them, the MCP
-//! server. Each reader by itself is tried in `src/tests.rs`.
+//! The program with malformed input: hooks, the worker behind them, the MCP
+//! server. Each reader by itself is tested in `src/tests.rs`.
 
 #[path = "../../src/tests/mutator.rs"]
 mod mutator;
@@ -10,7 +10,7 @@ use std::process::{Child, Stdio};
 use serde_json::{Value, json};
 
 use crate::audit::audit;
-use crate::support::Sandbox;
+use crate::support::{Host, Sandbox};
 use mutator::{files, folder, fuzz};
 
 #[test]
@@ -18,7 +18,7 @@ fn a_hook_ends_well_and_a_worker_deals_with_whatever_it_kept() {
     let sandbox = Sandbox::new();
     let project = sandbox.project("app");
     let samples = files(&folder().join("../claude-code/hooks"));
-    let mut told = 0;
+    let mut sent = 0;
     fuzz("hooks", samples, 80, |input| {
         sandbox.keep_workers_away();
         let hooks = [
@@ -29,15 +29,15 @@ fn a_hook_ends_well_and_a_worker_deals_with_whatever_it_kept() {
             "summary",
             "cleanup",
         ];
-        told += 1;
-        // The right one for what it is, where that can be seen.
+        sent += 1;
+        // The right hook for the event, if the input still names its event.
         let text = String::from_utf8_lossy(input);
         let hook = match () {
             () if text.contains("\"SessionStart\"") => "context",
             () if text.contains("\"UserPromptSubmit\"") => "new",
             () if text.contains("\"PostToolUse") => "save",
             () if text.contains("\"Stop") => "summary",
-            () => hooks[told % hooks.len()],
+            () => hooks[sent % hooks.len()],
         };
         let output = sandbox.hook(hook, &project, input);
         assert_eq!(output.status.code(), Some(0), "{hook}: {output:?}");
@@ -50,16 +50,16 @@ fn a_hook_ends_well_and_a_worker_deals_with_whatever_it_kept() {
     });
     assert!(!sandbox.log("hook.log").contains("lost"));
     sandbox.drain();
-    // The same prompt with another id is another prompt, so nothing is called doubled here.
+    // The same prompt with another id is another prompt, so `doubled` is not checked.
     assert_eq!(audit(&sandbox, []).damage, [""; 0]);
     let taken = sandbox.count("memory.db", "select count(*) from events");
-    assert!(taken > 20, "{taken} of {told}");
+    assert!(taken > 20, "{taken} of {sent}");
     assert_eq!(sandbox.run(&["check"]), "9 checks, nothing found\n");
     let start = json!({"session_id": "after", "cwd": project, "hook_event_name": "SessionStart", "source": "startup"});
-    sandbox.told("context", &project, &start);
+    sandbox.run_hook("context", &project, &start);
 }
 
-/// A client that sends lines, sound or not.
+/// An MCP client that sends any lines.
 struct Client {
     server: Child,
     answers: BufReader<std::process::ChildStdout>,
@@ -91,8 +91,8 @@ impl Client {
         stdin.write_all(&[line, b"\n"].concat()).unwrap();
     }
 
-    /// Everything that is said until an answer shows that the server still listens.
-    fn hear_until_it_listens(&mut self) -> Vec<String> {
+    /// Sends a ping; returns the messages that come before its answer.
+    fn messages_until_ping(&mut self) -> Vec<String> {
         self.pings += 1;
         let id = format!("ping-{}", self.pings);
         self.send(
@@ -100,7 +100,7 @@ impl Client {
                 .to_string()
                 .as_bytes(),
         );
-        let mut said = Vec::new();
+        let mut messages = Vec::new();
         loop {
             let mut line = String::new();
             assert_ne!(
@@ -111,9 +111,9 @@ impl Client {
             let message: Value = serde_json::from_str(&line).unwrap();
             assert_eq!(message["jsonrpc"], "2.0", "{line}");
             if message["id"] == id.as_str() {
-                return said;
+                return messages;
             }
-            said.push(line);
+            messages.push(line);
         }
     }
 }
@@ -131,8 +131,8 @@ fn an_mcp_server_survives_every_line() {
             .filter(|byte| *byte != b'\n')
             .collect();
         client.send(&line);
-        for said in client.hear_until_it_listens() {
-            assert!(!said.contains("failed inside Foreword"), "{said}");
+        for messages in client.messages_until_ping() {
+            assert!(!messages.contains("failed inside Foreword"), "{messages}");
         }
     });
     drop(client.server.stdin.take());
@@ -147,13 +147,22 @@ fn an_mcp_server_survives_every_line() {
 #[test]
 fn a_worker_deals_with_whatever_is_in_the_spool() {
     let sandbox = Sandbox::new();
+    let project = sandbox.project("app");
+    // Without a worker there is no queue yet, so the hook writes its event to the spool.
+    sandbox.keep_workers_away();
+    let host = Host::new("s1", &project);
+    sandbox.run_hook(
+        "save",
+        &project,
+        &host.bash("ls persimmon", "persimmon.txt"),
+    );
     let spool = sandbox.home().join("spool");
-    std::fs::create_dir_all(&spool).unwrap();
-    let sample = std::fs::read(folder().join("../databases/6/spool.json")).unwrap();
-    let mut number = 0;
-    fuzz("spool", vec![sample], 100, |input| {
+    let samples = files(&spool);
+    assert_eq!(samples.len(), 1);
+    let mut number = 1;
+    fuzz("spool", samples, 100, |input| {
         number += 1;
-        // Else all would be one event.
+        // With equal ids all would be one event.
         let text = String::from_utf8_lossy(input);
         let input = match serde_json::from_str::<Value>(&text) {
             Ok(mut event) if event["id"].is_string() => {

@@ -1,9 +1,9 @@
 //! A host that misbehaves: sessions that are resumed, forked, cleared and mixed up, events
-//! that come twice, late or half. Whatever it tells, no hook fails, nothing is there twice
-//! and nothing is filed where it does not belong.
+//! that come twice, late or incomplete. Whatever it sends, no hook fails, nothing is stored twice
+//! or under the wrong session or project.
 //!
-//! A sequence is a line for each thing that the host tells: the session, a recorded
-//! payload, and what is different about it. `client/fill.rs` has what only the real client
+//! A sequence has a line for each input that the host sends: the session, a recorded
+//! payload, and changed fields. `client/fill.rs` tests what only the real client
 //! can do.
 
 use std::path::Path;
@@ -13,18 +13,18 @@ use serde_json::Value;
 
 use crate::support::{Sandbox, feed, signal};
 
-/// What is told, and what is known afterwards: a line for each session, with its state,
+/// The inputs, and the sessions afterwards: a line for each, with its state,
 /// its project and its events.
 struct Sequence {
     name: &'static str,
-    told: &'static str,
+    sent: &'static str,
     known: &'static str,
 }
 
 const SEQUENCES: &[Sequence] = &[
     Sequence {
         name: "a session from its start to its end",
-        told: "s1 SessionStart.startup
+        sent: "s1 SessionStart.startup
                s1 UserPromptSubmit prompt=p1
                s1 PostToolUse.Bash prompt=p1 tool=t1
                s1 PostToolUseFailure.Bash prompt=p1 tool=t2
@@ -34,7 +34,7 @@ const SEQUENCES: &[Sequence] = &[
     },
     Sequence {
         name: "resumed",
-        told: "s1 SessionStart.startup
+        sent: "s1 SessionStart.startup
                s1 UserPromptSubmit prompt=p1
                s1 Stop prompt=p1
                s1 SessionEnd.prompt_input_exit
@@ -45,7 +45,7 @@ const SEQUENCES: &[Sequence] = &[
     },
     Sequence {
         name: "resumed and ended again within seconds",
-        told: "s1 SessionStart.startup
+        sent: "s1 SessionStart.startup
                s1 UserPromptSubmit prompt=p1
                s1 SessionEnd.other prompt=p1
                s1 SessionStart.resume
@@ -54,8 +54,8 @@ const SEQUENCES: &[Sequence] = &[
         known: "s1 completed app: session_start prompt session_end session_start prompt session_end",
     },
     Sequence {
-        name: "forked: another id, and the calls of the first turn are not told again",
-        told: "s1 SessionStart.startup
+        name: "forked: another id, and the calls of the first turn are not sent again",
+        sent: "s1 SessionStart.startup
                s1 UserPromptSubmit prompt=p1
                s1 PostToolUse.Bash prompt=p1 tool=t1
                s1 SessionEnd.other
@@ -68,7 +68,7 @@ const SEQUENCES: &[Sequence] = &[
     },
     Sequence {
         name: "cleared: the old session ends and a new one begins in the same process",
-        told: "s1 SessionStart.startup
+        sent: "s1 SessionStart.startup
                s1 UserPromptSubmit prompt=p1
                s1 Stop prompt=p1
                s1 SessionEnd.clear
@@ -80,7 +80,7 @@ const SEQUENCES: &[Sequence] = &[
     },
     Sequence {
         name: "compacted: a subagent without a name stops that never started",
-        told: "s1 UserPromptSubmit prompt=p1
+        sent: "s1 UserPromptSubmit prompt=p1
                s1 PreCompact.auto
                s1 SubagentStop@compact prompt=p1
                s1 SessionStart.compact
@@ -91,7 +91,7 @@ const SEQUENCES: &[Sequence] = &[
     },
     Sequence {
         name: "two sessions by turns, in two projects",
-        told: "s1 UserPromptSubmit prompt=p1
+        sent: "s1 UserPromptSubmit prompt=p1
                s2 UserPromptSubmit prompt=p2 in=other
                s1 PostToolUse.Bash prompt=p1 tool=t1
                s2 PostToolUse.Bash prompt=p2 tool=t1 in=other
@@ -102,13 +102,13 @@ const SEQUENCES: &[Sequence] = &[
     },
     Sequence {
         name: "a session that goes elsewhere stays with the project it began in",
-        told: "s1 UserPromptSubmit prompt=p1
+        sent: "s1 UserPromptSubmit prompt=p1
                s1 PostToolUse.Bash prompt=p1 tool=t1 in=other",
         known: "s1 active app: prompt tool_use",
     },
     Sequence {
         name: "no id, or an empty one",
-        told: "- UserPromptSubmit prompt=p1
+        sent: "- UserPromptSubmit prompt=p1
                none UserPromptSubmit prompt=p1
                s1 UserPromptSubmit prompt=p2
                - PostToolUse.Bash prompt=p2 tool=t1
@@ -117,21 +117,21 @@ const SEQUENCES: &[Sequence] = &[
     },
     Sequence {
         name: "no prompt id and no tool id",
-        told: "s1 UserPromptSubmit prompt=none
+        sent: "s1 UserPromptSubmit prompt=none
                s1 PostToolUse.Bash prompt=none tool=none
                s1 Stop prompt=-",
         known: "s1 active app: prompt tool_use stop",
     },
     Sequence {
         name: "no cwd: where the host says the project is",
-        told: "s1 UserPromptSubmit prompt=p1 cwd=none
+        sent: "s1 UserPromptSubmit prompt=p1 cwd=none
                s1 PostToolUse.Bash prompt=p1 tool=t1 cwd=-
                s1 Stop prompt=p1 cwd=gone",
         known: "s1 active app: prompt tool_use stop",
     },
     Sequence {
         name: "neither cwd nor project: nobody's, rather than somebody else's",
-        told: "s1 UserPromptSubmit prompt=p1 cwd=none in=nowhere
+        sent: "s1 UserPromptSubmit prompt=p1 cwd=none in=nowhere
                s1 Stop prompt=p1 cwd=none in=nowhere
                s2 UserPromptSubmit prompt=p2",
         known: "s1 active -: prompt stop
@@ -139,7 +139,7 @@ const SEQUENCES: &[Sequence] = &[
     },
     Sequence {
         name: "subagents that nobody announced",
-        told: "s1 UserPromptSubmit prompt=p1
+        sent: "s1 UserPromptSubmit prompt=p1
                s1 PostToolUse.Read.in-subagent prompt=p1 tool=t1 agent=never-started
                s1 SubagentStop prompt=p1 agent=another
                s1 PostToolUse.Bash prompt=unheard tool=t2 agent=a3
@@ -149,19 +149,19 @@ const SEQUENCES: &[Sequence] = &[
     },
     Sequence {
         name: "a tool, a stop and an end before there was a prompt, or ever will be",
-        told: "s1 PostToolUse.Bash prompt=p1 tool=t1
+        sent: "s1 PostToolUse.Bash prompt=p1 tool=t1
                s1 Stop prompt=p1
                s1 SessionEnd.other",
         known: "s1 completed app: tool_use stop session_end",
     },
     Sequence {
         name: "an end alone",
-        told: "s1 SessionEnd.other",
+        sent: "s1 SessionEnd.other",
         known: "s1 completed app: session_end",
     },
     Sequence {
         name: "a stop that failed, and the session went on",
-        told: "s1 UserPromptSubmit prompt=p1
+        sent: "s1 UserPromptSubmit prompt=p1
                s1 StopFailure prompt=p1
                s1 UserPromptSubmit prompt=p2
                s1 Stop prompt=p2",
@@ -169,7 +169,7 @@ const SEQUENCES: &[Sequence] = &[
     },
     Sequence {
         name: "what a hook does not answer for",
-        told: "s1 Notification.permission_prompt
+        sent: "s1 Notification.permission_prompt
                s1 PostToolBatch
                s1 MessageDisplay
                s1 UserPromptSubmit prompt=p1",
@@ -177,14 +177,14 @@ const SEQUENCES: &[Sequence] = &[
     },
 ];
 
-/// A line of a sequence: the hook that is run, and where with what.
+/// A line of a sequence: the hook, the folder it runs in, and its input.
 struct Step {
     hook: &'static str,
     project: Option<String>,
     input: Value,
 }
 
-fn steps(sandbox: &Sandbox, told: &str) -> Vec<Step> {
+fn steps(sandbox: &Sandbox, sent: &str) -> Vec<Step> {
     let step = |line: &str| {
         let mut words = line.split_whitespace();
         let session = words.next().unwrap();
@@ -212,7 +212,7 @@ fn steps(sandbox: &Sandbox, told: &str) -> Vec<Step> {
         }
         let event = input["hook_event_name"].as_str().unwrap();
         let mut events = HOSTS[0].events.iter();
-        // What no hook is connected to is told to one all the same.
+        // An event that no hook is connected to is sent to one all the same.
         let hook = events
             .find(|it| it.name == event)
             .map_or(Hook::Save, |it| it.hook);
@@ -222,10 +222,10 @@ fn steps(sandbox: &Sandbox, told: &str) -> Vec<Step> {
             input,
         }
     };
-    told.lines().map(step).collect()
+    sent.lines().map(step).collect()
 }
 
-/// `none` takes a field away, `-` empties it.
+/// `none` removes a field, `-` empties it.
 fn set(input: &mut Value, field: &str, value: &str) {
     match value {
         "none" => drop(input.as_object_mut().unwrap().remove(field)),
@@ -240,7 +240,7 @@ fn recorded(name: &str) -> Value {
     serde_json::from_str(&text).unwrap()
 }
 
-fn tell(sandbox: &Sandbox, step: &Step) {
+fn send(sandbox: &Sandbox, step: &Step) {
     let mut command = sandbox.hook_command(step.hook, Path::new(""));
     match &step.project {
         Some(project) => command.env("CLAUDE_PROJECT_DIR", sandbox.project(project)),
@@ -251,7 +251,7 @@ fn tell(sandbox: &Sandbox, step: &Step) {
     assert_eq!(String::from_utf8_lossy(&output.stderr), "");
 }
 
-/// What is known of each session.
+/// A line for each stored session.
 fn known(sandbox: &Sandbox) -> String {
     let memory = sandbox.database("memory.db");
     let mut statement = memory
@@ -274,11 +274,11 @@ fn trimmed(text: &str) -> String {
     lines.join("\n")
 }
 
-/// The same words in any order.
+/// The words of each line, sorted.
 fn words(text: &str) -> Vec<Vec<String>> {
     let sorted = |line: &str| {
         let mut words: Vec<_> = line.split_whitespace().map(str::to_owned).collect();
-        // How a session stands depends on what came last.
+        // The state of a session depends on its last event.
         words.remove(1);
         words.sort();
         words
@@ -286,15 +286,15 @@ fn words(text: &str) -> Vec<Vec<String>> {
     text.lines().map(sorted).collect()
 }
 
-/// Tells the steps to a new world; gives what is known after all is taken in.
-fn replay(told: &str, order: impl Fn(Vec<Step>) -> Vec<Step>) -> String {
+/// Sends the steps to a new sandbox; returns the stored sessions after all is processed.
+fn replay(sent: &str, order: impl Fn(Vec<Step>) -> Vec<Step>) -> String {
     let sandbox = Sandbox::new();
     sandbox.keep_workers_away();
-    for step in order(steps(&sandbox, told)) {
-        tell(&sandbox, &step);
+    for step in order(steps(&sandbox, sent)) {
+        send(&sandbox, &step);
     }
     sandbox.drain();
-    // Of a thing that was told more than once, one is there; and all is in one piece.
+    // An event that was sent more than once is stored once, and the databases are whole.
     let doubled = "select count(*) from (select 1 from events group by key having count(*) > 1)";
     assert_eq!(sandbox.count("memory.db", doubled), 0);
     assert_eq!(sandbox.run(&["check"]), "9 checks, nothing found\n");
@@ -304,19 +304,19 @@ fn replay(told: &str, order: impl Fn(Vec<Step>) -> Vec<Step>) -> String {
 
 #[test]
 fn every_sequence_ends_up_where_it_belongs() {
-    for Sequence { name, told, known } in SEQUENCES {
-        assert_eq!(replay(told, |steps| steps), trimmed(known), "{name}");
+    for Sequence { name, sent, known } in SEQUENCES {
+        assert_eq!(replay(sent, |steps| steps), trimmed(known), "{name}");
     }
 }
 
 #[test]
 fn told_backwards_nothing_is_lost_doubled_or_misfiled() {
-    for Sequence { name, told, known } in SEQUENCES {
-        // There, the first that is told decides.
+    for Sequence { name, sent, known } in SEQUENCES {
+        // Here the first event that is sent decides.
         if name.contains("goes elsewhere") {
             continue;
         }
-        let backwards = replay(told, |mut steps| {
+        let backwards = replay(sent, |mut steps| {
             steps.reverse();
             steps
         });
@@ -326,10 +326,10 @@ fn told_backwards_nothing_is_lost_doubled_or_misfiled() {
 
 #[test]
 fn told_twice_it_is_there_once() {
-    let with_ids = |sequence: &&Sequence| !sequence.told.contains("prompt=none");
-    for Sequence { name, told, known } in SEQUENCES.iter().filter(with_ids) {
-        // Starts and ends have no id: those told again much later are others.
-        let twice: Vec<_> = told.lines().flat_map(|line| [line, line]).collect();
+    let with_ids = |sequence: &&Sequence| !sequence.sent.contains("prompt=none");
+    for Sequence { name, sent, known } in SEQUENCES.iter().filter(with_ids) {
+        // Starts and ends have no id: sent again much later they are new events.
+        let twice: Vec<_> = sent.lines().flat_map(|line| [line, line]).collect();
         let mut after: Vec<String> = Vec::new();
         for line in replay(&twice.join("\n"), |steps| steps).lines() {
             let mut words: Vec<_> = line.split(' ').collect();
@@ -344,12 +344,12 @@ fn told_twice_it_is_there_once() {
 fn a_late_event_does_not_bring_an_ended_session_back_to_life() {
     let sandbox = Sandbox::new();
     sandbox.keep_workers_away();
-    let steps = steps(&sandbox, SEQUENCES[0].told);
+    let steps = steps(&sandbox, SEQUENCES[0].sent);
     // One event waits in the spool while the others are taken in.
     let late = 2;
     let aside = sandbox.user_home().join("aside");
     for (number, step) in steps.iter().enumerate() {
-        tell(&sandbox, step);
+        send(&sandbox, step);
         if number == late {
             std::fs::create_dir_all(&aside).unwrap();
             let newest = spooled(&sandbox).pop().unwrap();
@@ -382,12 +382,12 @@ fn spooled(sandbox: &Sandbox) -> Vec<std::ffi::OsString> {
 fn a_goodbye_that_was_killed_leaves_a_session_that_is_finished_all_the_same() {
     let sandbox = Sandbox::new();
     sandbox.keep_workers_away();
-    let steps = steps(&sandbox, SEQUENCES[0].told);
+    let steps = steps(&sandbox, SEQUENCES[0].sent);
     let (goodbye, before) = steps.split_last().unwrap();
     for step in before {
-        tell(&sandbox, step);
+        send(&sandbox, step);
     }
-    // The host's second is over before the hook has heard what it is about.
+    // The hook's time ends before it has read its input.
     let mut hook = sandbox
         .hook_command(goodbye.hook, &sandbox.project("app"))
         .spawn()
@@ -395,8 +395,8 @@ fn a_goodbye_that_was_killed_leaves_a_session_that_is_finished_all_the_same() {
     signal(hook.id(), "KILL");
     hook.wait().unwrap();
     sandbox.drain();
-    let told = SEQUENCES[0].known.replace(" session_end", "");
-    assert_eq!(known(&sandbox), told.replace("completed", "active"));
+    let expected = SEQUENCES[0].known.replace(" session_end", "");
+    assert_eq!(known(&sandbox), expected.replace("completed", "active"));
     assert_eq!(sandbox.status()["summaries"], 1);
 
     // A day later.
@@ -404,5 +404,8 @@ fn a_goodbye_that_was_killed_leaves_a_session_that_is_finished_all_the_same() {
     sandbox.database("memory.db").execute_batch(ago).unwrap();
     sandbox.run(&["worker", "stop"]);
     sandbox.drain();
-    assert_eq!(known(&sandbox), told.replace("completed", "interrupted"));
+    assert_eq!(
+        known(&sandbox),
+        expected.replace("completed", "interrupted")
+    );
 }

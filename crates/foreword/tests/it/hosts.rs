@@ -1,8 +1,8 @@
-//! A host's own names stand in its folder only: the next host is a folder and a row.
+//! The names of a host's events, tools and files occur in its own folder only.
 
 use std::path::{Path, PathBuf};
 
-/// Names of events, tools, fields, files and variables of a host, as code and comments have them.
+/// Names of events, tools, fields, files and variables of a host, as they appear in code and comments.
 /// Those with quotation marks are ordinary words without them.
 const NAMES: &[&str] = &[
     "SessionStart",
@@ -57,7 +57,7 @@ const NAMES: &[&str] = &[
     "ExitPlanMode",
 ];
 
-/// Our own kinds of events have some of the names, and so has one variable of ours.
+/// Names that are allowed: our own kinds of events and one variable have them too.
 const OURS: &[&str] = &[
     "EventKind::SessionStart",
     "EventKind::StopFailure",

@@ -1,4 +1,4 @@
-//! Install and uninstall, as a user who cares about their settings file sees them.
+//! Install and uninstall, and every byte of the user's settings file.
 
 use std::fs::Permissions;
 use std::os::unix::fs::{PermissionsExt as _, symlink};
@@ -11,7 +11,7 @@ use crate::support::{Host, Sandbox, assert_same, tree};
 
 const PROGRAM: &str = env!("CARGO_BIN_EXE_foreword");
 
-/// The user's settings file, with this in it.
+/// Writes the user's settings file with this text.
 fn settings(sandbox: &Sandbox, text: &str) -> PathBuf {
     let path = sandbox.user_home().join(".claude/settings.json");
     std::fs::create_dir_all(path.parent().unwrap()).unwrap();
@@ -34,16 +34,16 @@ fn run_in(sandbox: &Sandbox, dir: &Path, arguments: &[&str]) {
     assert!(output.status.success(), "{output:?}");
 }
 
-/// A command must fail, say so in these words, and leave every file as it was.
+/// A command must fail with these words in its error, and leave every file as it was.
 fn refuses(sandbox: &Sandbox, arguments: &[&str], words: &[&str]) {
     let before = tree(&sandbox.user_home());
     let output = sandbox.command(arguments).output().unwrap();
-    let said = String::from_utf8_lossy(&output.stderr);
-    assert_eq!(output.status.code(), Some(1), "{said}");
+    let printed = String::from_utf8_lossy(&output.stderr);
+    assert_eq!(output.status.code(), Some(1), "{printed}");
     for word in words {
-        assert!(said.contains(word), "{word:?} is not in {said:?}");
+        assert!(printed.contains(word), "{word:?} is not in {printed:?}");
     }
-    assert_eq!(said.lines().count(), 1, "{said}");
+    assert_eq!(printed.lines().count(), 1, "{printed}");
     assert_same(&before, &tree(&sandbox.user_home()));
 }
 
@@ -184,8 +184,8 @@ fn install_use_edit_uninstall_leaves_the_users_edit_and_nothing_of_ours() {
     sandbox.run(&["install"]);
     let project = sandbox.project("pay");
     let host = Host::new("s1", &project);
-    sandbox.told("new", &project, &host.prompt("Fix the expiry test"));
-    sandbox.told("summary", &project, &host.stop("Fixed."));
+    sandbox.run_hook("new", &project, &host.prompt("Fix the expiry test"));
+    sandbox.run_hook("summary", &project, &host.stop("Fixed."));
     sandbox.drain();
 
     let edited = read(&path)
@@ -228,7 +228,7 @@ fn without_an_edit_uninstall_gives_back_the_very_bytes_and_modes() {
         let before = tree(&sandbox.user_home().join(".claude"));
         sandbox.run(&["install"]);
         assert_ne!(read(&path), text);
-        // Once more, by a program that moved: the first copy is still the one that counts.
+        // A second install by a moved program keeps the first backup.
         let moved = sandbox.moved_program();
         let mut again = Command::new(&moved);
         sandbox.isolate(&mut again);
@@ -284,7 +284,7 @@ fn the_hosts_list_of_servers_holds_ours_and_nothing_of_it_is_copied() {
         let copied = bytes.windows(9).any(|it| it == b"hush-hush");
         assert!(!copied, "{}", path.display());
     }
-    // The host writes it all the time.
+    // The host changes this file often.
     let edit = |text: &str| text.replace("4", "5");
     std::fs::write(&list, edit(&read(&list))).unwrap();
     sandbox.run(&["uninstall"]);
@@ -292,7 +292,7 @@ fn the_hosts_list_of_servers_holds_ours_and_nothing_of_it_is_copied() {
     run_in(&sandbox, &project, &["uninstall", "--project"]);
     assert!(!project.join(".mcp.json").exists());
 
-    // Somebody else's server of that name is theirs.
+    // Another program's server of that name is left alone.
     std::fs::write(
         &list,
         "{\"mcpServers\": {\"foreword\": {\"command\": \"mine\"}}}",
@@ -342,7 +342,7 @@ fn what_cannot_be_changed_safely_is_refused_and_not_touched() {
             refuses(
                 &sandbox,
                 &[command],
-                &[&name, "mend it first", "nothing was changed"],
+                &[&name, "correct it first", "nothing was changed"],
             );
         }
     }
@@ -388,9 +388,9 @@ fn a_linked_file_is_written_where_the_link_leads_and_stays_a_link() {
     symlink(&target, &path).unwrap();
     let before = path.symlink_metadata().unwrap().file_type();
 
-    let said = sandbox.run(&["install"]);
+    let printed = sandbox.run(&["install"]);
     let words = format!("a link; written to {}\n", target.display());
-    assert!(said.contains(&words), "{said}");
+    assert!(printed.contains(&words), "{printed}");
     assert!(read(&target).contains("\"hooks\""));
     assert_eq!(path.symlink_metadata().unwrap().file_type(), before);
 
@@ -530,15 +530,15 @@ fn skills_and_agents_come_and_go_and_what_is_not_ours_stays() {
     std::fs::write(&theirs, "---\nname: recall\n---\nmine\n").unwrap();
     let before = tree(&config);
 
-    let said = sandbox.run(&["install"]);
+    let printed = sandbox.run(&["install"]);
     let stays = "was edited or is somebody else's: it stays as it is.";
     assert!(
-        said.contains(&format!("{} {stays}", theirs.display())),
-        "{said}"
+        printed.contains(&format!("{} {stays}", theirs.display())),
+        "{printed}"
     );
     assert!(
-        said.contains("/summarize, /synthesize and /recall are there"),
-        "{said}"
+        printed.contains("/summarize, /synthesize and /recall are there"),
+        "{printed}"
     );
     let skill = read(&config.join("skills/summarize/SKILL.md"));
     let rule = format!("\nallowed-tools: Bash({PROGRAM} summarize:*)\n");
@@ -554,10 +554,10 @@ fn skills_and_agents_come_and_go_and_what_is_not_ours_stays() {
 
     let edited = config.join("agents/summarize.md");
     std::fs::write(&edited, read(&edited) + "and mine\n").unwrap();
-    let said = sandbox.run(&["uninstall"]);
+    let printed = sandbox.run(&["uninstall"]);
     assert!(
-        said.contains(&format!("{} {stays}", edited.display())),
-        "{said}"
+        printed.contains(&format!("{} {stays}", edited.display())),
+        "{printed}"
     );
     std::fs::remove_file(&edited).unwrap();
     std::fs::remove_dir(config.join("agents")).unwrap();

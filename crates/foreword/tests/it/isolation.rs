@@ -1,4 +1,4 @@
-//! Foreword's own agent runs are not remembered, even if their mark was lost on the way.
+//! Sessions of Foreword's own agent are not remembered, even if the variable that marks them is lost.
 
 use std::path::Path;
 
@@ -6,12 +6,12 @@ use serde_json::{Value, json};
 
 use crate::support::{Host, Sandbox};
 
-/// A session whose prompt could not be told from a user's, but for where it runs.
+/// A session that differs from a user's only in the folder it runs in.
 fn session(sandbox: &Sandbox, folder: &Path) {
     let host = Host::new("s", folder);
-    sandbox.told("context", folder, &host.start("startup"));
-    sandbox.told("new", folder, &host.prompt("What was done?"));
-    sandbox.told("summary", folder, &host.stop("Nothing."));
+    sandbox.run_hook("context", folder, &host.start("startup"));
+    sandbox.run_hook("new", folder, &host.prompt("What was done?"));
+    sandbox.run_hook("summary", folder, &host.stop("Nothing."));
 }
 
 fn dropped(sandbox: &Sandbox) -> Value {

@@ -1,4 +1,4 @@
-//! Looking back has five levels, and each costs less than the next on the same memory: titles
+//! `search --format` has five levels, and each prints less than the next on the same memory: titles
 //! of sessions, their summaries, titles of observations, facts, everything.
 
 use serde_json::{Value, json};
@@ -36,9 +36,9 @@ fn each_level_costs_less_than_the_next_on_both_roads() {
                 String::from_utf8(output.stdout).unwrap()
             });
             assert_each_costs_less_than_the_next(&printed);
-            let told =
-                LEVELS.map(|level| client.says("search", json!({"query": words, "format": level})));
-            assert_each_costs_less_than_the_next(&told);
+            let texts = LEVELS
+                .map(|level| client.text_of("search", json!({"query": words, "format": level})));
+            assert_each_costs_less_than_the_next(&texts);
         }
         client.end();
     }
@@ -62,9 +62,9 @@ fn hits_can_be_had_as_the_sessions_that_they_are_from() {
     ");
     let mut client = Client::new(&sandbox, &project);
     let arguments = json!({"query": "timestamps", "format": "summaries"});
-    let told = client.says("search", arguments);
-    let told = told.split_once("instructions.\n").unwrap().1;
-    insta::assert_snapshot!(plain(told.to_owned()), @r"
+    let texts = client.text_of("search", arguments);
+    let texts = texts.split_once("instructions.\n").unwrap().1;
+    insta::assert_snapshot!(plain(texts.to_owned()), @r"
     00000000  DATE  The March invoice for acme is 270 short: totals() puts part of it into February (5 observations)
       #5 `python3 -m unittest` passes again; tried and undone: dropping the `round` in `hours`…
       #11 “`month_of` in tally/months.py is the only place in the package that turns a timestamp…
@@ -90,7 +90,7 @@ fn command_agent_and_why_have_the_same_order() {
         let printed: Value = serde_json::from_str(&printed).unwrap();
         let hits = printed.as_array().unwrap();
         assert!(!hits.is_empty(), "{words}");
-        let array = client.says("search", json!({"query": words, "format": "json"}));
+        let array = client.text_of("search", json!({"query": words, "format": "json"}));
         assert_eq!(serde_json::from_str::<Value>(&array).unwrap(), printed);
         for (at, hit) in hits.iter().enumerate() {
             let why = run(&["why", &hit["id"].to_string(), words]);
@@ -101,7 +101,7 @@ fn command_agent_and_why_have_the_same_order() {
             assert!(why.contains(&score), "{score}\n{why}");
         }
     }
-    let none = client.says("search", json!({"query": "kumquat", "format": "json"}));
+    let none = client.text_of("search", json!({"query": "kumquat", "format": "json"}));
     assert_eq!(none, "[]\n");
     client.end();
 }

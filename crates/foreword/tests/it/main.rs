@@ -1,8 +1,8 @@
-//! Foreword as a user meets it: the real program, real files, real signals.
+//! Tests of the real program with real files and signals.
 //!
-//! In two tiers. `cargo test` runs what needs nothing but python3 and git. `scripts/test` sets the
-//! feature `full-tests` and runs the rest, too: with the real Claude Code client and other MCP
-//! clients, with the sentence model, with release builds, and what takes long.
+//! There are two tiers. `cargo test` runs the tests that need only python3 and git. `scripts/test`
+//! sets the feature `full-tests` and also runs those with the real Claude Code client, other MCP
+//! clients, the sentence model or release builds, and the slow ones.
 #![expect(clippy::unwrap_used, reason = "a test that cannot go on has failed")]
 #![cfg_attr(
     not(feature = "full-tests"),

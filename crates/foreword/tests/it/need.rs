@@ -1,4 +1,5 @@
-//! What an agent is told unasked: once, where it is of use, and never at the session's cost.
+//! Reminders that hooks show without being asked: each once, where it is relevant, and without
+//! delaying the session.
 
 use std::path::PathBuf;
 
@@ -8,27 +9,27 @@ use crate::support::{Host, Sandbox, feed};
 
 const ABOUT_IT: &str = "the expiry assertion in the token check fails again, `now <= expires`";
 
-/// A project in which the first session mended `src/token.rs`.
+/// A project in which the first session repaired `src/token.rs`.
 fn remembered() -> (Sandbox, PathBuf) {
     let sandbox = Sandbox::new();
     sandbox.keep_workers_away();
     let project = sandbox.project("pay");
     let host = Host::new("first", &project);
-    sandbox.told("new", &project, &host.prompt("Fix the expiry test"));
+    sandbox.run_hook("new", &project, &host.prompt("Fix the expiry test"));
     let failure = "Exit code 101\nthread 'expiry' panicked at src/token.rs:9:5:\nassertion failed: now <= expires";
     for input in [
         host.bash_failed("cargo test", failure),
         host.edit("src/token.rs", "now < expires", "now <= expires"),
         host.bash("cargo test", "test result: ok"),
     ] {
-        sandbox.told("save", &project, &input);
+        sandbox.run_hook("save", &project, &input);
     }
-    sandbox.told("summary", &project, &host.stop("Fixed."));
+    sandbox.run_hook("summary", &project, &host.stop("Fixed."));
     sandbox.drain();
     (sandbox, project)
 }
 
-/// What the agent is told, if the answer is of the form that the host wants.
+/// The text for the agent in a hook's answer; none if there is none. The answer must have the form that the host wants.
 fn context(answer: &str, event: &str) -> String {
     let answer: Value = serde_json::from_str(answer).unwrap();
     assert_eq!(answer["hookSpecificOutput"]["hookEventName"], event);
@@ -43,7 +44,7 @@ fn a_prompt_brings_what_it_is_about_once_in_a_session() {
     let prompt = |session: &str, id: &str, text: &str| {
         let mut input = Host::new(session, &project).prompt(text);
         input["prompt_id"] = id.into();
-        sandbox.told("new", &project, &input)
+        sandbox.run_hook("new", &project, &input)
     };
     insta::assert_snapshot!(context(&prompt("second", "p1", ABOUT_IT), "UserPromptSubmit"), @r#"
     <foreword-memory project="pay">
@@ -75,10 +76,13 @@ fn a_receipt_in_the_spool_counts_too() {
     let (sandbox, project) = remembered();
     std::fs::remove_file(sandbox.home().join("queue.db")).unwrap();
     let host = Host::new("second", &project);
-    assert_ne!(sandbox.told("new", &project, &host.prompt(ABOUT_IT)), "");
+    assert_ne!(
+        sandbox.run_hook("new", &project, &host.prompt(ABOUT_IT)),
+        ""
+    );
     assert_eq!(sandbox.spooled(), 2);
     let again = host.prompt(&format!("{ABOUT_IT}!"));
-    assert_eq!(sandbox.told("new", &project, &again), "");
+    assert_eq!(sandbox.run_hook("new", &project, &again), "");
 }
 
 #[test]
@@ -87,7 +91,7 @@ fn a_file_brings_what_is_known_about_it_once_in_a_session() {
     let look = |session: &str, tool: &str, path: &str| {
         let host = Host::new(session, &project);
         let input = host.before(tool, json!({"file_path": project.join(path)}));
-        sandbox.told("file-context", &project, &input)
+        sandbox.run_hook("file-context", &project, &input)
     };
     insta::assert_snapshot!(context(&look("second", "Read", "src/token.rs"), "PreToolUse"), @r#"
     <foreword-memory project="pay">
@@ -98,7 +102,11 @@ fn a_file_brings_what_is_known_about_it_once_in_a_session() {
     "#);
     assert_eq!(look("second", "Edit", "src/token.rs"), "");
     let prompt = Host::new("second", &project).prompt(ABOUT_IT);
-    assert_eq!(sandbox.told("new", &project, &prompt), "", "it was shown");
+    assert_eq!(
+        sandbox.run_hook("new", &project, &prompt),
+        "",
+        "it was shown"
+    );
     assert_eq!(look("second", "Read", "src/other.rs"), "");
     assert_eq!(look("second", "Bash", "src/token.rs"), "");
     assert_eq!(look("first", "Read", "src/token.rs"), "");
@@ -112,7 +120,7 @@ fn a_file_brings_what_is_known_about_it_once_in_a_session() {
     std::fs::remove_file(project.join("src/token.rs")).unwrap();
     let gone = context(&look("fourth", "Write", "src/token.rs"), "PreToolUse");
     assert!(gone.contains("(~112 tokens, files gone since)"), "{gone}");
-    // Nothing but receipts: what is about to happen is told when it has happened.
+    // Only receipts are stored: a tool use is stored after it has run, not before.
     let events = "select count(*) from events where kind not in ('receipt', 'prompt')";
     assert_eq!(sandbox.count("queue.db", events), 0);
 }
@@ -157,9 +165,9 @@ fn each_can_be_switched_off() {
         };
         let variable = format!("FOREWORD_SHOW_{name}");
         sandbox.set(&variable, "false");
-        assert_eq!(sandbox.told(hook, &project, &input), "", "{hook}");
+        assert_eq!(sandbox.run_hook(hook, &project, &input), "", "{hook}");
         sandbox.unset(&variable);
-        assert_ne!(sandbox.told(hook, &project, &input), "", "{hook}");
+        assert_ne!(sandbox.run_hook(hook, &project, &input), "", "{hook}");
     }
 }
 
@@ -168,7 +176,10 @@ fn what_takes_too_long_is_left_out_and_counted() {
     let (mut sandbox, project) = remembered();
     sandbox.set("FOREWORD_SHOW_WITHIN_MS", "0");
     let host = Host::new("second", &project);
-    assert_eq!(sandbox.told("new", &project, &host.prompt(ABOUT_IT)), "");
+    assert_eq!(
+        sandbox.run_hook("new", &project, &host.prompt(ABOUT_IT)),
+        ""
+    );
     let dropped = sandbox.run(&["dropped"]);
     assert!(
         dropped.contains("a reminder that was not found in time"),
@@ -186,25 +197,28 @@ fn a_memory_that_cannot_be_read_reminds_of_nothing() {
     }
     std::fs::write(sandbox.home().join("memory.db"), [0x5a; 8192]).unwrap();
     let host = Host::new("second", &project);
-    assert_eq!(sandbox.told("new", &project, &host.prompt(ABOUT_IT)), "");
+    assert_eq!(
+        sandbox.run_hook("new", &project, &host.prompt(ABOUT_IT)),
+        ""
+    );
     let read = host.before("Read", json!({"file_path": project.join("src/token.rs")}));
-    assert_eq!(sandbox.told("file-context", &project, &read), "");
+    assert_eq!(sandbox.run_hook("file-context", &project, &read), "");
 }
 
 #[test]
 fn receipts_say_what_was_shown_and_opened_and_why_says_why() {
     let (sandbox, project) = remembered();
     let host = Host::new("second", &project);
-    sandbox.told("context", &project, &host.start("startup"));
-    sandbox.told("new", &project, &host.prompt(ABOUT_IT));
+    sandbox.run_hook("context", &project, &host.start("startup"));
+    sandbox.run_hook("new", &project, &host.prompt(ABOUT_IT));
     let opened = host.tool(
         "mcp__foreword__get_observations",
         json!({"ids": [2, 4711]}),
         json!([]),
     );
-    sandbox.told("save", &project, &opened);
+    sandbox.run_hook("save", &project, &opened);
     let shown = host.bash("foreword show 2", "everything about it");
-    sandbox.told("save", &project, &shown);
+    sandbox.run_hook("save", &project, &shown);
     sandbox.drain();
     let run = |arguments: &[&str]| {
         let output = sandbox
@@ -251,6 +265,6 @@ fn receipts_say_what_was_shown_and_opened_and_why_says_why() {
         serde_json::from_str(&sandbox.run(&["receipts", "--all-projects", "--json"])).unwrap();
     assert_eq!(json.as_array().unwrap().len(), 4);
     assert_eq!(json[2]["because"], "expiry, assertion, token");
-    // What was only looked at is not worked on.
+    // A file that was only read does not count as worked on.
     assert_eq!(sandbox.status()["pending"], 0);
 }

@@ -1,8 +1,8 @@
-//! A project's memory in files, as a person meets it: drafts that are saved, conversations
-//! that are read from their transcripts, and notes that go to another place.
+//! A project's memory in files: drafts that are saved, conversations
+//! that are read from their transcripts, and notes that are moved.
 //!
-//! `bad` is what can be wrong with the folder or with what is handed in, `moving` how notes
-//! get elsewhere, `model` what is different when a model writes them.
+//! `bad` has broken folders and drafts, `moving` export, import and merging,
+//! `model` notes that a model writes.
 
 mod bad;
 mod model;
@@ -30,7 +30,7 @@ The client gave up at the first 503.
 - Status: `retry.rs` is done
 ";
 
-/// Somebody in a project.
+/// A user who runs commands in a project.
 pub struct Desk {
     pub sandbox: Sandbox,
     pub project: PathBuf,
@@ -50,20 +50,20 @@ impl Desk {
         command
     }
 
-    /// What it printed, and that it went well.
+    /// Runs a command, which must succeed; returns its output.
     #[track_caller]
     pub fn run(&self, arguments: &[&str]) -> String {
         let output = self.command(arguments).output().unwrap();
         assert_eq!(output.status.code(), Some(0), "{output:?}");
-        said(&output)
+        printed(&output)
     }
 
-    /// What it printed, and that it failed.
+    /// Runs a command, which must fail; returns its output.
     #[track_caller]
     pub fn fail(&self, arguments: &[&str]) -> String {
         let output = self.command(arguments).output().unwrap();
         assert_eq!(output.status.code(), Some(1), "{output:?}");
-        said(&output)
+        printed(&output)
     }
 
     pub fn draft(&self, session: &str, draft: &str) -> Output {
@@ -76,7 +76,7 @@ impl Desk {
     pub fn save(&self, session: &str, draft: &str) -> String {
         let output = self.draft(session, draft);
         assert_eq!(output.status.code(), Some(0), "{output:?}");
-        said(&output)
+        printed(&output)
     }
 
     pub fn file(&self, name: &str) -> PathBuf {
@@ -93,16 +93,18 @@ impl Desk {
     }
 }
 
-/// Both outputs, without what differs from day to day and from machine to machine.
-pub fn said(output: &Output) -> String {
-    let said = [output.stdout.as_slice(), &output.stderr].concat();
+/// Both outputs, with dates and paths replaced.
+pub fn printed(output: &Output) -> String {
+    let printed = [output.stdout.as_slice(), &output.stderr].concat();
     let today = foreword_core::text::date(
         i64::try_from(std::time::UNIX_EPOCH.elapsed().unwrap().as_millis()).unwrap(),
     );
-    let said = String::from_utf8(said).unwrap().replace(&today, "TODAY");
-    let mut parts = said.split("TODAYT");
+    let printed = String::from_utf8(printed).unwrap().replace(&today, "TODAY");
+    let mut parts = printed.split("TODAYT");
     let first = parts.next().unwrap().to_owned();
-    parts.fold(first, |said, it| said + "NOW" + &it["09:30:00Z".len()..])
+    parts.fold(first, |printed, it| {
+        printed + "NOW" + &it["09:30:00Z".len()..]
+    })
 }
 
 #[test]
@@ -152,9 +154,9 @@ fn a_draft_is_saved_and_a_hand_edit_survives_the_next_one() {
     +<!-- foreword 1: NOW 1a5cf048:NOW 330dc633 35541028 4282f238 -->
     Saved _memory/conversations/s1.md; 2 parts edited by hand stayed
     ");
-    let said = desk.save("s1", &next);
+    let printed = desk.save("s1", &next);
     assert_eq!(
-        said,
+        printed,
         "_memory/conversations/s1.md says all of this already; 2 parts edited by hand stayed\n"
     );
 }
@@ -190,7 +192,7 @@ fn only_the_memory_is_written_and_a_dry_run_writes_nothing() {
     );
     after.retain(|path, _| !of_memory(path));
     assert_same(&before, &after);
-    // The file memory stands by itself.
+    // Notes in files do not need the database.
     assert!(!desk.sandbox.home().exists());
 }
 
@@ -234,7 +236,7 @@ fn without_a_model_a_note_says_what_the_conversation_proves() {
     let desk = Desk::new();
     converse(&desk, "s1");
     let asked = desk.run(&["summarize", "s1"]);
-    assert!(!desk.file("").exists(), "nobody said yes");
+    assert!(!desk.file("").exists(), "nobody printed yes");
     insta::assert_snapshot!(asked, @"
     --- /dev/null
     +++ _memory/conversations/s1.md
@@ -265,12 +267,12 @@ fn without_a_model_a_note_says_what_the_conversation_proves() {
     for other in ["subagent", "compacted"] {
         assert!(!note.contains(other), "{note}");
     }
-    // Interchangeable: a draft goes into the same file.
+    // A draft of the same conversation goes into the same file.
     desk.edit("s1", "- Question:", "- Question: mine\n- Question:");
-    let said = desk.save("s1", DRAFT);
+    let printed = desk.save("s1", DRAFT);
     assert!(
-        said.ends_with("Saved _memory/conversations/s1.md; 1 part edited by hand stayed\n"),
-        "{said}"
+        printed.ends_with("Saved _memory/conversations/s1.md; 1 part edited by hand stayed\n"),
+        "{printed}"
     );
     let again = desk.run(&["summarize", "s1", "--yes"]);
     let gone = ["\n-#", "\n-- "].iter().any(|it| again.contains(it));
@@ -309,7 +311,7 @@ fn the_last_conversation_of_the_project_is_meant_if_none_is_named() {
     let fails = desk.fail(&["summarize", "elsewhere", "--yes"]);
     assert!(fails.contains("session elsewhere belongs to "), "{fails}");
     assert!(!desk.file("conversations/elsewhere.md").exists());
-    // Unless the transcript itself is named.
+    // Unless the path of the transcript is given.
     let path = transcript.path.to_str().unwrap();
     desk.run(&["summarize", "--transcript", path, "--yes"]);
     assert!(desk.note("elsewhere").contains("Something else"));
@@ -369,8 +371,8 @@ fn what_foreword_may_not_know_it_does_not_learn_from_a_transcript() {
             &["summarize", "s1", "--yes"][..],
             &["summarize", "s1", "--draft", "/dev/null"],
         ] {
-            let said = desk.fail(arguments);
-            assert!(said.contains(why), "{arguments:?}: {said}");
+            let printed = desk.fail(arguments);
+            assert!(printed.contains(why), "{arguments:?}: {printed}");
         }
         assert!(!desk.file("").exists());
     };
@@ -380,12 +382,12 @@ fn what_foreword_may_not_know_it_does_not_learn_from_a_transcript() {
         "Foreword is off here; `foreword on` switches it on again",
     );
     desk.run(&["on"]);
-    let said = desk.fail(&["summarize", "s1", "--yes"]);
+    let printed = desk.fail(&["summarize", "s1", "--yes"]);
     assert!(
-        said.contains("nothing in ") && said.contains("that may be used"),
-        "{said}"
+        printed.contains("nothing in ") && printed.contains("that may be used"),
+        "{printed}"
     );
-    // What was said since.
+    // The messages since the last summary.
     transcript.prompt("Raise the pomelo limit");
     desk.run(&["summarize", "s1", "--yes"]);
     let note = desk.note("s1");
@@ -416,11 +418,11 @@ fn private_words_and_secrets_stay_out_of_a_note() {
     ));
     transcript.reply(&format!("I used {token}."));
     desk.run(&["summarize", "s1", "--yes"]);
-    let said = desk.save(
+    let printed = desk.save(
         "s2",
         &DRAFT.replace("three times", &format!("with {token}")),
     );
-    assert!(said.ends_with("1 secret replaced\n"), "{said}");
+    assert!(printed.ends_with("1 secret replaced\n"), "{printed}");
     for session in ["s1", "s2"] {
         let note = desk.note(session);
         assert!(
@@ -437,8 +439,8 @@ fn what_was_forgotten_does_not_come_back() {
     let (host, transcript) = converse(&desk, "s1");
     let line = fs::read_to_string(&transcript.path).unwrap();
     let prompt: serde_json::Value = serde_json::from_str(line.lines().next().unwrap()).unwrap();
-    let told = host.prompt(prompt["message"]["content"].as_str().unwrap());
-    desk.sandbox.told("new", &desk.project, &told);
+    let input = host.prompt(prompt["message"]["content"].as_str().unwrap());
+    desk.sandbox.run_hook("new", &desk.project, &input);
     desk.sandbox.drain();
     let memory = desk.sandbox.home();
     let mut store = Store::open(&memory.join("memory.db"), &memory.join("backups")).unwrap();
@@ -456,7 +458,7 @@ fn what_was_forgotten_does_not_come_back() {
     );
 }
 
-/// Of a folder without the memory's record of versions.
+/// The files of a folder, without the memory's record of versions.
 pub fn git(folder: &Path, arguments: &[&str]) -> String {
     let output = Command::new("git")
         .args([
@@ -485,7 +487,7 @@ fn on_a_terminal_it_is_asked_before_anything_is_written() {
         let mut command = desk.sandbox.shell(line, &[]);
         command.current_dir(&desk.project);
         command.stdin(std::process::Stdio::piped());
-        said(&feed(command, answer))
+        printed(&feed(command, answer))
     };
     let no = ask(b"n\n");
     assert!(

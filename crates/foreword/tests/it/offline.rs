@@ -1,9 +1,9 @@
-//! Recorded sessions of the real client, and what a reader learns of them later.
+//! Recorded sessions of the real client, and the memory that is made of them offline.
 //!
-//! `scripts/record` made the recordings (testdata/sessions). Here they are told to
-//! the real hooks, the worker drains the queue without a model, and everything that
-//! is remembered is one snapshot per session: what `show` prints, and what the next
-//! session opens with. `docs/offline-memory.md` shows the same text.
+//! `scripts/record` made the recordings (testdata/sessions). Here they are sent to
+//! the real hooks, the worker drains the queue without a model, and one snapshot per session has
+//! everything that is remembered: the output of `show`, and the index that the next
+//! session gets. `docs/offline-memory.md` shows the same text.
 
 use std::fmt::Write as _;
 use std::path::{Path, PathBuf};
@@ -28,7 +28,7 @@ fn a_reader_of_the_observations_can_say_what_happened() {
     }
 }
 
-/// A worker that comes late sees several turns at once, and must not tell another story.
+/// A worker that starts late processes several turns at once, and must derive the same.
 #[test]
 fn it_does_not_matter_when_the_worker_comes() {
     for (name, project) in SESSIONS {
@@ -58,7 +58,7 @@ pub struct Replay {
 impl Replay {
     pub fn new(name: &str, project: &str) -> Replay {
         let sandbox = Sandbox::new();
-        // Only a drain derives, so that a batch is always the same events.
+        // Only a drain derives, so that every run has the same batches.
         sandbox.keep_workers_away();
         let recording = repository().join(format!("testdata/sessions/{name}.jsonl"));
         let recording = std::fs::read_to_string(recording).unwrap();
@@ -75,7 +75,7 @@ impl Replay {
     /// Drains after every turn, as the worker does.
     pub fn turn_by_turn(self) -> Replay {
         for line in &self.recording {
-            self.tell(line);
+            self.send(line);
             if line["hook"] == "summary" {
                 self.sandbox.drain();
                 self.sandbox.keep_workers_away();
@@ -87,13 +87,13 @@ impl Replay {
 
     fn at_once(self) -> Replay {
         for line in &self.recording {
-            self.tell(line);
+            self.send(line);
         }
         self.sandbox.drain();
         self
     }
 
-    fn tell(&self, line: &Value) {
+    fn send(&self, line: &Value) {
         if let Some(file) = line["file"].as_object() {
             let path = PathBuf::from(self.fill(&file["path"]));
             std::fs::create_dir_all(path.parent().unwrap()).unwrap();
@@ -101,7 +101,7 @@ impl Replay {
         }
         let input: Value = serde_json::from_str(&self.fill(&line["input"])).unwrap();
         let hook = line["hook"].as_str().unwrap();
-        self.sandbox.told(hook, &self.project, &input);
+        self.sandbox.run_hook(hook, &self.project, &input);
     }
 
     /// A recorded value as text, with this test's folders in it.
@@ -114,7 +114,7 @@ impl Replay {
             .replace("${USER}", self.sandbox.user_home().to_str().unwrap())
     }
 
-    /// What is remembered, without numbers: they tell when something was first known.
+    /// The remembered items without their ids, which depend on the order of processing.
     fn words(&self) -> Vec<String> {
         let database = self.sandbox.database("memory.db");
         let sql = "select type || title || subtitle || facts || narrative || concepts || origin || prompt.number
@@ -128,7 +128,7 @@ impl Replay {
         words.map(Result::unwrap).collect()
     }
 
-    /// Everything a person or an agent can read about the session afterwards.
+    /// The output of `show` for the session's items, and the index of the next session.
     fn memory(&self) -> String {
         let database = self.sandbox.database("memory.db");
         let mut statement = database
@@ -153,7 +153,7 @@ impl Replay {
 
     fn index(&self) -> String {
         let start = Host::new("next", &self.project).start("startup");
-        let answer = self.sandbox.told("context", &self.project, &start);
+        let answer = self.sandbox.run_hook("context", &self.project, &start);
         let answer: Value = serde_json::from_str(&answer).unwrap();
         let index = answer["hookSpecificOutput"]["additionalContext"].as_str();
         let mut index = index

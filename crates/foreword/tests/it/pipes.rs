@@ -1,6 +1,6 @@
 //! Whatever the host does with a hook's pipes and whatever it writes into them:
 //! exit code 0, an empty stderr, exactly the answer that the host expects, and
-//! nothing lost that was told whole.
+//! every complete input is stored.
 
 use std::io::Write as _;
 use std::path::Path;
@@ -12,7 +12,7 @@ use crate::support::{Host, Sandbox};
 
 const SAVED: &str = r#"{"continue":true,"suppressOutput":true}"#;
 
-/// Each hook command, what it must print, and an input that it answers for.
+/// Each hook command, its right output, and an input.
 fn hooks(host: &Host) -> [(&'static str, &'static str, Value); 5] {
     [
         ("context", "", host.start("startup")),
@@ -23,15 +23,15 @@ fn hooks(host: &Host) -> [(&'static str, &'static str, Value); 5] {
     ]
 }
 
-/// What a case does with a hook's pipes; by default they are as the host has them.
+/// One way of treating a hook's pipes; by default as the host does.
 struct Case<'a> {
     name: &'a str,
     /// How the shell starts the program.
     line: &'a str,
     input: &'a dyn Fn(Value) -> Vec<u8>,
-    /// How many of the five inputs are to be stored.
+    /// How many of the five inputs must be stored.
     stored: i64,
-    /// What the log says of each hook that could not store.
+    /// The log line of each hook that could not store its event.
     noted: &'a str,
 }
 
@@ -79,7 +79,7 @@ fn check(case: &Case<'_>) {
     );
 }
 
-/// Writes and closes, as the host does. A hook that reads no further ends the writing.
+/// Writes the input and closes the pipe, as the host does; stops when the hook reads no further.
 fn feed(mut command: Command, input: &[u8]) -> Output {
     let mut child = command.stdin(Stdio::piped()).spawn().unwrap();
     let _ = child.stdin.take().unwrap().write_all(input);
@@ -202,7 +202,7 @@ fn a_whole_input_is_enough_even_if_the_pipe_stays_open() {
         assert_eq!(output.stdout, answer.as_bytes());
         drop(held_open);
     }
-    // Had one waited until its time was over, it would say so here.
+    // A hook that waited until its timeout would have logged it.
     assert_eq!(sandbox.log("hook.log"), "");
     sandbox.drain();
     assert_eq!(sandbox.count("memory.db", "select count(*) from events"), 5);
@@ -282,7 +282,7 @@ fn a_ten_megabyte_input_leaves_a_small_event() {
         ("summary", "", host.stop(&long)),
         ("cleanup", "", end),
     ] {
-        assert_eq!(sandbox.told(hook, &project, &input), answer);
+        assert_eq!(sandbox.run_hook(hook, &project, &input), answer);
     }
     sandbox.drain();
     assert_eq!(sandbox.count("memory.db", "select count(*) from events"), 6);
@@ -293,7 +293,7 @@ fn a_ten_megabyte_input_leaves_a_small_event() {
 #[test]
 fn however_deep_an_input_is_nested_it_is_stored() {
     let nested = |depth: usize| format!("{}{}", "[".repeat(depth), "]".repeat(depth));
-    // By way of the spool, then by way of the queue.
+    // First through the spool, then through the queue.
     let sandbox = Sandbox::new();
     let project = sandbox.project("app");
     let mut sent = 0;
@@ -329,7 +329,7 @@ fn however_deep_an_input_is_nested_it_is_stored() {
     });
 }
 
-/// A key that is real enough to be taken out, and in no file of this repository.
+/// A key that redaction recognises, and that is in no file of this repository.
 fn secret() -> String {
     [
         "sk",
@@ -359,13 +359,13 @@ fn leaks(sandbox: &Sandbox) -> Vec<String> {
 }
 
 fn expect_redacted(sandbox: &Sandbox, project: &Path, inputs: &[(&str, Value)]) {
-    // By way of the spool, then by way of the queue.
+    // First through the spool, then through the queue.
     for road in ["spool", "queue"] {
         sandbox.keep_workers_away();
         for (number, (hook, input)) in inputs.iter().enumerate() {
             let mut input = input.clone();
             input["session_id"] = format!("{road}-{number}").into();
-            sandbox.told(hook, project, &input);
+            sandbox.run_hook(hook, project, &input);
         }
         assert_eq!(leaks(sandbox), [""; 0], "by {road}");
         sandbox.drain();
@@ -386,13 +386,13 @@ fn a_secret_is_in_no_file_wherever_it_was_said() {
     let project = sandbox.project("app");
     let host = Host::new("s1", &project);
     let secret = &secret();
-    let said = &format!("use {secret} for it");
+    let sentence = &format!("use {secret} for it");
     let mut end = host.end();
-    end["reason"] = said.clone().into();
-    let deep = format!("{}\"{said}\"{}", "[".repeat(300), "]".repeat(300));
+    end["reason"] = sentence.clone().into();
+    let deep = format!("{}\"{sentence}\"{}", "[".repeat(300), "]".repeat(300));
     let deep: Box<serde_json::value::RawValue> = serde_json::from_str(&deep).unwrap();
     let inputs = [
-        ("new", host.prompt(said)),
+        ("new", host.prompt(sentence)),
         (
             "save",
             host.bash(&format!("curl -H 'x-api-key: {secret}' localhost"), "ok"),
@@ -401,13 +401,13 @@ fn a_secret_is_in_no_file_wherever_it_was_said() {
             "save",
             host.bash("cat notes.txt", &format!("KEY={secret}\nPORT=80")),
         ),
-        ("save", host.bash_failed("deploy", said)),
+        ("save", host.bash_failed("deploy", sentence)),
         (
             "save",
             host.tool(
                 "Write",
-                json!({"file_path": "/p/a.txt", "content": said}),
-                json!({"content": said}),
+                json!({"file_path": "/p/a.txt", "content": sentence}),
+                json!({"content": sentence}),
             ),
         ),
         (
@@ -422,8 +422,8 @@ fn a_secret_is_in_no_file_wherever_it_was_said() {
             "save",
             host.tool(
                 "mcp__db__query",
-                json!({"a": [{"b": said}]}),
-                json!([{"type": "text", "text": said}]),
+                json!({"a": [{"b": sentence}]}),
+                json!([{"type": "text", "text": sentence}]),
             ),
         ),
         (
@@ -442,7 +442,7 @@ fn a_secret_is_in_no_file_wherever_it_was_said() {
                 Value::Null,
             ),
         ),
-        ("summary", host.stop(said)),
+        ("summary", host.stop(sentence)),
         ("cleanup", end),
     ];
     expect_redacted(&sandbox, &project, &inputs);
@@ -490,7 +490,7 @@ fn a_secret_in_ten_megabytes_is_in_no_file() {
     let project = sandbox.project("app");
     let host = Host::new("s1", &project);
     let secret = &secret();
-    // Wherever a cut falls, a secret is near.
+    // There is a secret near every place where the text may be cut.
     let long = format!("{secret} and so on, ").repeat(10 * (1 << 20) / (secret.len() + 12));
     let inputs = [
         ("new", host.prompt(&long)),

@@ -1,12 +1,12 @@
-//! The right project, one answer on every road: layouts of folders and repositories,
-//! a canary told in one, and who hears of it.
+//! Every command and hook agrees on the project of a folder: in many layouts of folders and
+//! repositories, a canary is stored in one folder and looked for in another.
 
 use std::path::{Path, PathBuf};
 use std::process::Command;
 
 use crate::support::{Host, Sandbox};
 
-/// A world of folders to stand in.
+/// A sandbox in which folders and repositories are made.
 struct Layouts {
     sandbox: Sandbox,
     canaries: std::cell::Cell<u32>,
@@ -44,26 +44,29 @@ impl Layouts {
     }
 
     /// A session in `dir` that leaves a canary in its memory.
-    fn tell(&self, dir: &Path, canary: &str) {
+    fn send(&self, dir: &Path, canary: &str) {
         let host = Host::new(&format!("session-{canary}"), dir);
-        self.sandbox.told("context", dir, &host.start("startup"));
         self.sandbox
-            .told("new", dir, &host.prompt(&format!("Remember the {canary}")));
-        self.sandbox.told(
+            .run_hook("context", dir, &host.start("startup"));
+        self.sandbox
+            .run_hook("new", dir, &host.prompt(&format!("Remember the {canary}")));
+        self.sandbox.run_hook(
             "save",
             dir,
             &host.bash_failed("make it", &format!("Exit code 2\nerror: {canary}")),
         );
-        self.sandbox.told("summary", dir, &host.stop("Noted."));
+        self.sandbox.run_hook("summary", dir, &host.stop("Noted."));
         self.sandbox.drain();
     }
 
-    /// Whether a session that starts in `dir`, and a search there, hear of the canary.
-    fn hears(&self, dir: &Path, canary: &str) -> bool {
+    /// Whether a session that starts in `dir` is shown the canary; a search there must agree.
+    fn finds(&self, dir: &Path, canary: &str) -> bool {
         let host = Host::new("listener", dir);
-        let context = self.sandbox.told("context", dir, &host.start("startup"));
+        let context = self
+            .sandbox
+            .run_hook("context", dir, &host.start("startup"));
         let in_context = context.contains(canary);
-        // A command has to stand somewhere that is there.
+        // A command can only run in a folder that exists.
         if dir.is_dir() {
             let found = self
                 .sandbox
@@ -75,7 +78,7 @@ impl Layouts {
             assert_eq!(
                 in_search,
                 in_context,
-                "two roads, two answers in {}",
+                "the search and the session disagree in {}",
                 dir.display()
             );
         }
@@ -83,16 +86,16 @@ impl Layouts {
     }
 
     #[track_caller]
-    fn check(&self, told: &Path, heard: &Path, expected: bool) {
+    fn check(&self, sent_in: &Path, searched_in: &Path, expected: bool) {
         self.canaries.set(self.canaries.get() + 1);
         let canary = format!("canary{}", self.canaries.get());
-        self.tell(told, &canary);
+        self.send(sent_in, &canary);
         assert_eq!(
-            self.hears(heard, &canary),
+            self.finds(searched_in, &canary),
             expected,
-            "told in {}, heard in {}",
-            told.display(),
-            heard.display()
+            "sent in {}, searched in {}",
+            sent_in.display(),
+            searched_in.display()
         );
     }
 }
@@ -206,12 +209,12 @@ fn a_working_tree_that_is_removed_leaves_its_memory_with_the_repository() {
     let main = layouts.repository("main", None);
     git(&main, &["worktree", "add", "-q", "../side", "-b", "side"]);
     let side = layouts.path("side");
-    layouts.tell(&side, "canaryone");
-    // The session goes on for a moment after its folder is gone.
+    layouts.send(&side, "canaryone");
+    // The session goes on for a moment after its folder was removed.
     git(&main, &["worktree", "remove", "--force", "../side"]);
-    layouts.tell(&side, "canaryone");
-    assert!(layouts.hears(&main, "canaryone"));
-    assert!(!layouts.hears(&side, "canaryone"));
+    layouts.send(&side, "canaryone");
+    assert!(layouts.finds(&main, "canaryone"));
+    assert!(!layouts.finds(&side, "canaryone"));
 }
 
 #[test]
@@ -262,7 +265,7 @@ fn home_and_temporary_directories_belong_to_nobody() {
         layouts.check(nowhere, nowhere, false);
         layouts.check(nowhere, &below, false);
     }
-    // What has no project is kept all the same, under none.
+    // An event without a project is stored, under no project.
     assert!(
         layouts.sandbox.count(
             "memory.db",
@@ -297,29 +300,29 @@ fn a_folder_that_was_deleted_still_belongs_to_its_repository() {
 fn a_moved_repository_is_found_again_when_told() {
     let layouts = Layouts::new();
     let before = layouts.repository("old/place", None);
-    layouts.tell(&before, "canarymoved");
+    layouts.send(&before, "canarymoved");
     std::fs::create_dir_all(layouts.path("new")).unwrap();
     let after = layouts.path("new/place");
     std::fs::rename(&before, &after).unwrap();
-    assert!(!layouts.hears(&after, "canarymoved"));
-    let said = layouts
+    assert!(!layouts.finds(&after, "canarymoved"));
+    let printed = layouts
         .sandbox
         .run(&["projects", "move", "place", after.to_str().unwrap()]);
-    assert!(said.contains("is found at"), "{said}");
-    assert!(layouts.hears(&after, "canarymoved"));
+    assert!(printed.contains("is found at"), "{printed}");
+    assert!(layouts.finds(&after, "canarymoved"));
 }
 
 #[test]
 fn merged_projects_share_and_renamed_ones_are_known_by_their_name() {
     let layouts = Layouts::new();
     let (a, b) = (layouts.folder("a"), layouts.folder("b"));
-    layouts.tell(&a, "canaryfirst");
-    layouts.tell(&b, "canarysecond");
+    layouts.send(&a, "canaryfirst");
+    layouts.send(&b, "canarysecond");
     layouts
         .sandbox
         .run(&["projects", "merge", "a", b.to_str().unwrap()]);
     for dir in [&a, &b] {
-        assert!(layouts.hears(dir, "canaryfirst") && layouts.hears(dir, "canarysecond"));
+        assert!(layouts.finds(dir, "canaryfirst") && layouts.finds(dir, "canarysecond"));
     }
     layouts.sandbox.run(&["projects", "rename", "b", "both"]);
     let listed: serde_json::Value =
@@ -327,42 +330,48 @@ fn merged_projects_share_and_renamed_ones_are_known_by_their_name() {
     assert_eq!(listed.as_array().unwrap().len(), 1);
     assert_eq!(listed[0]["name"], "both");
     assert_eq!(listed[0]["sessions"], 2);
-    // What comes later lands in the merged project too.
-    layouts.tell(&a, "canarythird");
-    assert!(layouts.hears(&b, "canarythird"));
+    // Later events are stored under the merged project too.
+    layouts.send(&a, "canarythird");
+    assert!(layouts.finds(&b, "canarythird"));
 }
 
 #[test]
 fn hits_of_several_projects_name_theirs_and_a_slip_of_the_hand_is_said() {
     let layouts = Layouts::new();
     for name in ["a", "b"] {
-        layouts.tell(&layouts.folder(name), &format!("canary{name}"));
+        layouts.send(&layouts.folder(name), &format!("canary{name}"));
     }
     let ask = |arguments: &[&str]| {
         let mut command = layouts.sandbox.command(arguments);
         let output = command.current_dir(layouts.path("a")).output().unwrap();
-        let told = [output.stdout, output.stderr].concat();
-        (output.status.code(), String::from_utf8(told).unwrap())
+        let printed = [output.stdout, output.stderr].concat();
+        (output.status.code(), String::from_utf8(printed).unwrap())
     };
     for format in ["index", "sessions"] {
         for scope in [
             &["--all-projects"][..],
             &["--project", "a", "--project", "b"],
         ] {
-            let (_, told) = ask(&[&["search", "remember", "--format", format], scope].concat());
-            assert!(told.contains("[a] ") && told.contains("[b] "), "{told}");
+            let (_, printed) = ask(&[&["search", "remember", "--format", format], scope].concat());
+            assert!(
+                printed.contains("[a] ") && printed.contains("[b] "),
+                "{printed}"
+            );
         }
-        let (_, told) = ask(&["search", "remember", "--format", format]);
-        assert!(!told.contains("[a] ") && !told.is_empty(), "{told}");
+        let (_, printed) = ask(&["search", "remember", "--format", format]);
+        assert!(
+            !printed.contains("[a] ") && !printed.is_empty(),
+            "{printed}"
+        );
     }
     for command in ["search", "sessions", "timeline"] {
         let arguments = match command {
             "sessions" => vec![command, "--project", "bb"],
             _ => vec![command, "remember", "--project", "bb"],
         };
-        let (code, told) = ask(&arguments);
+        let (code, printed) = ask(&arguments);
         assert_eq!(code, Some(1));
-        assert!(told.contains("no project is called 'bb'"), "{told}");
+        assert!(printed.contains("no project is called 'bb'"), "{printed}");
     }
     let (_, listed) = ask(&["search", "--project", "b"]);
     assert!(listed.contains("canaryb"), "{listed}");
@@ -379,8 +388,8 @@ fn hits_of_several_projects_name_theirs_and_a_slip_of_the_hand_is_said() {
 fn two_projects_of_one_name_are_told_apart_by_their_keys() {
     let layouts = Layouts::new();
     let (a, b) = (layouts.folder("a/app"), layouts.folder("b/app"));
-    layouts.tell(&a, "canarya");
-    layouts.tell(&b, "canaryb");
+    layouts.send(&a, "canarya");
+    layouts.send(&b, "canaryb");
     let refused = layouts
         .sandbox
         .command(&["projects", "rename", "app", "x"])

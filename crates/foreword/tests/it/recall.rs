@@ -1,4 +1,4 @@
-//! A project's memory in files, as it is loaded, found and counted.
+//! `_memory/master.md` and the notes: loaded into sessions, found by search, counted.
 
 use std::os::unix::fs::symlink;
 use std::path::{Path, PathBuf};
@@ -54,7 +54,7 @@ fn found(sandbox: &Sandbox, project: &Path, words: &str) -> Vec<Value> {
     serde_json::from_str(&json).unwrap()
 }
 
-/// A time in minutes after the beginning of all times.
+/// A time, in minutes after 1970 began.
 fn set_time(path: &Path, minutes: u64) {
     let file = std::fs::File::options().append(true).open(path).unwrap();
     let at = std::time::UNIX_EPOCH + std::time::Duration::from_secs(minutes * 60);
@@ -81,14 +81,14 @@ fn recall_says_what_there_is_how_old_it_is_and_what_is_newer() {
     write(project.join("_memory/frontend/master.md"), "# Frontend\n");
     set_time(&first, 10);
     set_time(&master, 10);
-    let said = recall(&[]);
-    // How long ago depends on today.
-    let age = said.lines().next().unwrap();
+    let printed = recall(&[]);
+    // The age depends on today's date.
+    let age = printed.lines().next().unwrap();
     assert!(
         age.starts_with("This project's memory, synthesised on 2026-11-14 ("),
-        "{said}"
+        "{printed}"
     );
-    insta::assert_snapshot!(said.replace(age, "AGE"), @"
+    insta::assert_snapshot!(printed.replace(age, "AGE"), @"
     AGE
     Scopes: frontend.
     <foreword-memory>
@@ -112,8 +112,8 @@ fn recall_says_what_there_is_how_old_it_is_and_what_is_newer() {
         ("archive", "one of the memory's own"),
         ("../x", "letters, digits"),
     ] {
-        let said = fails(&sandbox, &project, &["recall", "--scope", scope]);
-        assert!(said.contains(why), "{said}");
+        let printed = fails(&sandbox, &project, &["recall", "--scope", scope]);
+        assert!(printed.contains(why), "{printed}");
     }
     let nowhere = fails(&sandbox, &sandbox.user_home(), &["recall"]);
     assert!(nowhere.contains("not a project directory"), "{nowhere}");
@@ -210,12 +210,12 @@ fn notes_and_master_are_found_edited_and_gone_as_the_files_are() {
     );
     assert_same(&outside, &tree(&project));
 
-    // Edited by hand: the same number, the new words, and no longer the old ones.
+    // After an edit by hand, the note has the same id and is found by its new words only.
     std::fs::write(&path, NOTE.replace("Redis", "Valkey")).unwrap();
     set_time(&path, 5);
     assert_eq!(found(&sandbox, &project, "valkey")[0]["id"], id);
     assert_eq!(found(&sandbox, &project, "redis"), Vec::<Value>::new());
-    // A secret that somebody pasted stays in the file and goes nowhere else.
+    // A secret in the file is not copied into the database or any answer.
     let token = format!("ghp_{}", "a1B2c3D4e5F6".repeat(3));
     std::fs::write(&path, NOTE.replace("Redis", &token)).unwrap();
     set_time(&path, 6);
@@ -236,12 +236,12 @@ fn notes_and_master_are_found_edited_and_gone_as_the_files_are() {
         (&json!("Project memory"), &Value::Null)
     );
     let mut client = Client::new(&sandbox, &project);
-    let said = client.says("search", json!({"query": "signed ledger", "kind": "note"}));
+    let printed = client.text_of("search", json!({"query": "signed ledger", "kind": "note"}));
     assert!(
-        said.contains(" note 20") && said.contains(" Project memory"),
-        "{said}"
+        printed.contains(" note 20") && printed.contains(" Project memory"),
+        "{printed}"
     );
-    let item = client.says("get_observations", json!({"ids": [master["id"]]}));
+    let item = client.text_of("get_observations", json!({"ids": [master["id"]]}));
     assert!(item.contains("Ledger rows are signed"), "{item}");
     let kept = client.call("forget", json!({"ids": [master["id"]], "confirm": true}));
     assert!(
@@ -261,13 +261,13 @@ fn notes_that_came_with_a_clone_are_shown_as_such_and_not_counted() {
     let sandbox = Sandbox::new();
     let project = sandbox.project("pay");
     let host = Host::new("own-session", &project);
-    sandbox.told(
+    sandbox.run_hook(
         "new",
         &project,
         &host.prompt("Why do logins expire early? Please fix it."),
     );
-    sandbox.told("save", &project, &host.edit("src/a.rs", "1", "2"));
-    sandbox.told("summary", &project, &host.stop("Fixed."));
+    sandbox.run_hook("save", &project, &host.edit("src/a.rs", "1", "2"));
+    sandbox.run_hook("summary", &project, &host.stop("Fixed."));
     sandbox.drain();
     note(&project, "somebody-elses", NOTE);
     let master = project.join("_memory/master.md");
@@ -275,7 +275,7 @@ fn notes_that_came_with_a_clone_are_shown_as_such_and_not_counted() {
     set_time(&master, 1);
     let context = || {
         let host = Host::new("next", &project);
-        let printed = sandbox.told("context", &project, &host.start("startup"));
+        let printed = sandbox.run_hook("context", &project, &host.start("startup"));
         let printed: Value = serde_json::from_str(&printed).unwrap();
         printed["hookSpecificOutput"]["additionalContext"]
             .as_str()
@@ -287,10 +287,10 @@ fn notes_that_came_with_a_clone_are_shown_as_such_and_not_counted() {
     assert!(line.contains("— came with the project: "), "{line}");
 
     note(&project, "own-session", NOTE);
-    let told = context();
+    let index = context();
     assert!(
-        told.contains("1 note is newer than _memory/master.md; the user may /synthesize.\n"),
-        "{told}"
+        index.contains("1 note is newer than _memory/master.md; the user may /synthesize.\n"),
+        "{index}"
     );
-    assert_eq!(told, context(), "byte for byte");
+    assert_eq!(index, context(), "byte for byte");
 }

@@ -1,5 +1,5 @@
-//! Backups, and databases that turn out to be damaged under a running Foreword: the session
-//! does not notice, a worker puts it right, and one line says what that cost.
+//! Backups, and databases that are damaged while Foreword runs: hooks still succeed, a worker
+//! recovers the data, and one line reports what was lost.
 
 use std::collections::BTreeSet;
 use std::path::PathBuf;
@@ -20,7 +20,7 @@ fn send(sandbox: &Sandbox, marks: std::ops::Range<u32>) {
             let output = format!("mark-{mark}- {}", "more ".repeat(400));
             input["tool_response"]["stdout"] = output.into();
         }
-        sandbox.told(hook, &project, &input);
+        sandbox.run_hook(hook, &project, &input);
     }
 }
 
@@ -44,7 +44,7 @@ fn backups(sandbox: &Sandbox) -> Vec<String> {
     names.collect()
 }
 
-/// Changes the bytes of a database that nobody has open.
+/// Changes the bytes of a database that no process has open.
 fn change(sandbox: &Sandbox, name: &str, change: impl FnOnce(&mut Vec<u8>)) {
     let sql = "pragma wal_checkpoint(truncate)";
     let database = sandbox.database(name);
@@ -76,7 +76,7 @@ fn worker_log(sandbox: &Sandbox) -> String {
     line
 }
 
-/// The number before these words.
+/// The number that stands before a phrase in a text.
 fn number(line: &str, words: &str) -> u64 {
     let line = line.replace(" 1 row ", " 1 rows ");
     let (before, _) = line.split_once(words).unwrap_or_else(|| panic!("{line}"));
@@ -98,14 +98,14 @@ fn an_overwritten_page_costs_the_events_on_it_and_a_line_counts_them() {
     assert_eq!(found["findings"][0]["id"], "memory-damaged");
     assert_eq!(found["findings"][0]["cure"], "foreword restore");
 
-    // The session goes on; the next turn of it meets the damage.
-    let said = sandbox.run(&["restore"]);
-    assert_eq!(said.lines().count(), 1, "{said}");
+    // Only the events on the damaged page are lost.
+    let printed = sandbox.run(&["restore"]);
+    assert_eq!(printed.lines().count(), 1, "{printed}");
     let after = counts_of_marks(&sandbox.database("memory.db"));
     let lost = before.len() - after.len();
-    assert!((1..=3).contains(&lost), "{lost}: {said}");
-    assert_eq!(number(&said, " rows known to be lost"), lost as u64);
-    assert!(number(&said, " rows recovered") > 24, "{said}");
+    assert!((1..=3).contains(&lost), "{lost}: {printed}");
+    assert_eq!(number(&printed, " rows known to be lost"), lost as u64);
+    assert!(number(&printed, " rows recovered") > 24, "{printed}");
     assert_eq!(sandbox.run(&["check"]), "9 checks, nothing found\n");
 
     send(&sandbox, 48..56);
@@ -120,7 +120,7 @@ fn a_worker_recovers_a_truncated_memory_by_itself() {
     change(&sandbox, "memory.db", |bytes| {
         bytes.truncate(bytes.len() / 8192 * 4096);
     });
-    // Hooks do not notice.
+    // Hooks succeed.
     send(&sandbox, 48..52);
     sandbox.drain();
     let line = worker_log(&sandbox);
@@ -134,11 +134,11 @@ fn a_worker_recovers_a_truncated_memory_by_itself() {
     assert_eq!(sandbox.run(&["check"]), "9 checks, nothing found\n");
     let status = sandbox.run(&["status"]);
     assert!(status.contains("memory.db was damaged ("), "{status}");
-    // The next session tells the user, and the one after does not.
+    // The next session shows a notice, the one after does not.
     let project = sandbox.project("app");
     let start = |session| {
         let start = Host::new(session, &project).start("startup");
-        sandbox.told("context", &project, &start)
+        sandbox.run_hook("context", &project, &start)
     };
     assert!(start("next").contains(r#""systemMessage":"Foreword: memory.db was damaged ("#));
     assert!(!start("after").contains("systemMessage"));
@@ -156,7 +156,7 @@ fn a_log_that_is_gone_costs_what_was_in_it_and_nothing_else() {
     sandbox.drain();
     let log = sandbox.home().join("memory.db-wal");
     assert!(std::fs::metadata(&log).unwrap().len() > 0);
-    // As a careless tidying-up would do it, with nobody there to write it back.
+    // The database without its log, as if the log had been deleted by hand.
     let copies: Vec<_> = ["memory.db"]
         .map(|name| {
             let path = sandbox.home().join(name);
@@ -250,10 +250,10 @@ fn an_idle_worker_that_finds_damage_recovers_it() {
 fn a_restore_keeps_the_present_aside_and_can_be_taken_back() {
     let sandbox = with_backup();
     let before = sandbox.status();
-    let said = sandbox.run(&["restore"]);
-    assert!(said.contains(" gone that came after it\n"), "{said}");
+    let printed = sandbox.run(&["restore"]);
+    assert!(printed.contains(" gone that came after it\n"), "{printed}");
     assert_ne!(sandbox.status()["prompts"], before["prompts"]);
-    let aside = said.trim_end().rsplit(' ').next().unwrap();
+    let aside = printed.trim_end().rsplit(' ').next().unwrap();
     let aside: PathBuf = sandbox.home().join(aside);
     sandbox.run(&["restore", aside.to_str().unwrap()]);
     assert_eq!(sandbox.status()["prompts"], before["prompts"]);
@@ -360,7 +360,7 @@ fn twenty_writers_a_long_reader_a_backup_and_a_vacuum_get_along() {
                 let host = Host::new(&format!("w{writer}"), project);
                 for number in 0..10 {
                     let (hook, input) = marked(&host, 100 + writer * 10 + number);
-                    sandbox.told(hook, project, &input);
+                    sandbox.run_hook(hook, project, &input);
                 }
             });
         }
@@ -401,7 +401,7 @@ fn a_backup_on_a_full_disk_fails_in_one_line_and_leaves_nothing_behind() {
 #[test]
 fn a_clock_that_jumps_ahead_and_back_makes_nothing_old() {
     let sandbox = with_backup();
-    // An hour that comes in a year: what is kept is counted from the last event.
+    // Makes all stored events a year older; retention is counted from the last event.
     let year = 365 * 24 * 3_600_000_i64;
     let ahead =
         format!("update events set at = at - {year}; update processed_events set at = at - {year}");

@@ -1,5 +1,5 @@
-//! The secret hunt: every kind of secret, said in every place where a session can say
-//! it, and then looked for in every file that Foreword wrote.
+//! Every kind of secret is put into every field that a session can fill, and must then be in no
+//! file that Foreword wrote.
 
 use std::path::Path;
 
@@ -81,7 +81,7 @@ fn planted(salt: usize) -> Vec<(String, String)> {
             mixed(8),
             "</Private>",
         ),
-        // As they stand in files, commands and their output.
+        // Secrets as they occur in files, commands and output.
         inside("DB_HOST=x\nDB_PASS=", mixed(14), "\n"),
         inside("smtp_pass: \"", mixed(14), "\""),
         inside("auth: { user: 'me', pass: '", mixed(14), "' }"),
@@ -184,9 +184,9 @@ fn holds<'a>(files: &'a [(String, Vec<u8>)], secret: &str) -> Option<&'a str> {
     found.map(|(name, _)| name.as_str())
 }
 
-/// The places where a session can say something, each with the hook that hears it.
-fn places(host: &Host, said: &str) -> Vec<(&'static str, Value)> {
-    let text = format!("it is {said} as you know");
+/// The fields that a session can fill, each with the hook that gets it.
+fn places(host: &Host, phrase: &str) -> Vec<(&'static str, Value)> {
+    let text = format!("it is {phrase} as you know");
     vec![
         ("new", host.prompt(&text)),
         ("save", host.bash(&format!("deploy {text}"), "ok")),
@@ -222,14 +222,14 @@ fn no_planted_secret_is_found_in_any_file() {
     let project = sandbox.project("app");
     let mut secrets = Vec::new();
     for place in 0..7 {
-        for (number, (said, secret)) in planted(place + 1).into_iter().enumerate() {
+        for (number, (phrase, secret)) in planted(place + 1).into_iter().enumerate() {
             let mut host = Host::new(&format!("session-{place}-{number}"), &project);
             host.prompt = format!("prompt-{place}-{number}");
-            let (hook, input) = places(&host, &said).swap_remove(place);
-            sandbox.told(hook, &project, &input);
+            let (hook, input) = places(&host, &phrase).swap_remove(place);
+            sandbox.run_hook(hook, &project, &input);
             secrets.push(secret);
         }
-        // Some in the spool, some in the queue and its log, some in the memory.
+        // Some events are in the spool, some in the queue and its log, some in the memory.
         if place == 3 {
             sandbox.drain();
         }
@@ -244,7 +244,7 @@ fn no_planted_secret_is_found_in_any_file() {
     look("queued");
     sandbox.drain();
     look("stored");
-    // And nothing was lost with them: every event is there.
+    // Every event is stored, without its secret.
     let events = sandbox.count("memory.db", "select count(*) from events");
     assert_eq!(events, i64::try_from(secrets.len()).unwrap());
 }
@@ -254,7 +254,7 @@ fn what_a_secret_file_holds_is_not_kept_however_it_is_shown() {
     let sandbox = Sandbox::new();
     let project = sandbox.project("app");
     let host = Host::new("s", &project);
-    // Nothing about this value looks like a secret.
+    // This value does not look like a secret.
     let value = "plainvalue";
     let file = project.join(".env");
     std::fs::write(&file, format!("MODE={value}\n")).unwrap();
@@ -279,7 +279,7 @@ fn what_a_secret_file_holds_is_not_kept_however_it_is_shown() {
         host.bash(&format!("echo MODE {value} | tee .env"), value),
         host.bash_failed("source .env && deploy", &format!("Exit code 1\n{value}")),
     ] {
-        sandbox.told("save", &project, &input);
+        sandbox.run_hook("save", &project, &input);
     }
     sandbox.drain();
     assert_eq!(holds(&files(&sandbox.home()), value), None);

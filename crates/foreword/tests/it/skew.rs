@@ -1,9 +1,9 @@
-//! Two versions at work in one home: after an upgrade, after going back, and while a
+//! Two versions of the program in one home: after an upgrade, after going back, and while a
 //! session runs.
 //!
-//! `testdata/databases/unreleased` has what the last program before the first release wrote. A
-//! migration, and a kill during one, is met in core's `db.rs` and `store.rs`, a newer queue and a
-//! worker that must wait in `storage.rs`.
+//! `testdata/databases/unreleased` has the databases of the last program before the first release.
+//! Core's `db.rs` and `store.rs` test migrations and kills during one, `storage.rs` a newer queue
+//! and a worker that must wait.
 
 use std::os::unix::process::ExitStatusExt as _;
 use std::path::{Path, PathBuf};
@@ -38,7 +38,7 @@ fn unreleased() -> Sandbox {
 fn set_aside(sandbox: &Sandbox) -> Vec<(String, i64)> {
     let entries = std::fs::read_dir(sandbox.home()).unwrap();
     let names = entries.map(|it| it.unwrap().file_name().into_string().unwrap());
-    // A log that somebody had open is moved along.
+    // A write-ahead log is moved with its database.
     let is_one = |it: &String| it.contains(".unreleased-") && it.ends_with('Z');
     let mut names: Vec<_> = names.filter(is_one).collect();
     names.sort();
@@ -53,7 +53,7 @@ fn set_aside(sandbox: &Sandbox) -> Vec<(String, i64)> {
     names.iter().map(|it| (it.clone(), rows(it))).collect()
 }
 
-/// Both are kept whole, under their new names and nothing beside.
+/// Both databases are kept whole under their new names, without other files.
 fn assert_both_are_kept(sandbox: &Sandbox) {
     let aside = set_aside(sandbox);
     let [(memory, items), (queue, events)] = aside.as_slice() else {
@@ -87,7 +87,7 @@ fn what_an_unreleased_program_wrote_is_set_aside_and_said_once() {
     let project = sandbox.project("app");
     let host = Host::new("fourth", &project);
     let (hook, input) = marked(&host, 1);
-    sandbox.told(hook, &project, &input);
+    sandbox.run_hook(hook, &project, &input);
     assert_eq!(
         schema_of(&sandbox, "memory.db"),
         6,
@@ -98,7 +98,7 @@ fn what_an_unreleased_program_wrote_is_set_aside_and_said_once() {
     sandbox.drain();
     assert_eq!(schema_of(&sandbox, "memory.db"), present());
     assert_both_are_kept(&sandbox);
-    // What waited in the spool is taken in, whoever spooled it.
+    // An event in the spool is taken in, whichever program wrote it.
     assert_eq!(audit(&sandbox, [1]), Audit::default());
     let taken = "select count(*) from events where event like '%persimmon%'";
     assert_eq!(sandbox.count("memory.db", taken), 1);
@@ -111,7 +111,7 @@ fn what_an_unreleased_program_wrote_is_set_aside_and_said_once() {
     );
     let start = |session| {
         let start = Host::new(session, &project).start("startup");
-        sandbox.told("context", &project, &start)
+        sandbox.run_hook("context", &project, &start)
     };
     let first = start("fifth");
     assert!(
@@ -158,7 +158,7 @@ fn a_kill_while_files_are_set_aside_costs_nothing() {
     assert_eq!(problems.matches(".unreleased-").count(), 2, "{problems}");
 }
 
-/// Holds the worker's lock, and writes what it has in hand when it is asked to end.
+/// A process that holds the worker's lock, and finishes its work when it gets SIGTERM.
 const OLDER_WORKER: &str = "
 import fcntl, signal, sqlite3, sys
 lock = open('worker.lock', 'w')
@@ -197,11 +197,11 @@ fn a_newer_memory_is_only_read_and_each_command_says_so_in_one_line() {
     let project = sandbox.project("app");
     let host = Host::new("first", &project);
     sandbox.keep_workers_away();
-    sandbox.told("new", &project, &host.prompt("Raise the kumquat limit"));
-    sandbox.told("save", &project, &host.edit("src/limit.rs", "6", "7"));
-    sandbox.told("summary", &project, &host.stop("The limit is seven now."));
+    sandbox.run_hook("new", &project, &host.prompt("Raise the kumquat limit"));
+    sandbox.run_hook("save", &project, &host.edit("src/limit.rs", "6", "7"));
+    sandbox.run_hook("summary", &project, &host.stop("The limit is seven now."));
     sandbox.drain();
-    // As a newer program might leave it: with more in it than we know.
+    // A newer program may leave columns and tables that this one does not know.
     let newer = present() + 1;
     sandbox
         .database("memory.db")
@@ -225,10 +225,10 @@ fn a_newer_memory_is_only_read_and_each_command_says_so_in_one_line() {
         .command(&["search", "kumquat", "--all-projects"])
         .output()
         .unwrap();
-    let said = String::from_utf8(output.stderr).unwrap();
+    let printed = String::from_utf8(output.stderr).unwrap();
     let home = sandbox.home();
     assert_eq!(
-        said,
+        printed,
         format!(
             "foreword: {} has schema {newer}, this program knows {}: a newer Foreword wrote it; update this one; \
              until then it is only read\n",
@@ -237,12 +237,12 @@ fn a_newer_memory_is_only_read_and_each_command_says_so_in_one_line() {
         )
     );
 
-    // Hooks go on and wait; whoever would write is refused.
+    // Hooks accept events, which wait; a command that would write fails.
     sandbox.keep_workers_away();
     let host = Host::new("s0", &project);
     for mark in 0..4 {
         let (hook, input) = marked(&host, mark);
-        sandbox.told(hook, &project, &input);
+        sandbox.run_hook(hook, &project, &input);
     }
     for arguments in [
         &["worker", "drain"][..],
@@ -264,7 +264,7 @@ fn a_newer_memory_is_only_read_and_each_command_says_so_in_one_line() {
     assert_eq!(sandbox.status()["pending"], 4);
     assert_eq!(schema_of(&sandbox, "memory.db"), newer);
 
-    // The newer program is back. (It is this one, told that it knows the schema.)
+    // Stands for the newer program's return: the schema's number is set back, and this program goes on.
     sandbox
         .database("memory.db")
         .pragma_update(None, "user_version", present())
@@ -289,17 +289,17 @@ fn hooks_start_no_worker_again_and_again_on_a_newer_memory() {
             .matches("the worker could not go on")
             .count()
     };
-    let tell = |marks: std::ops::Range<u32>| {
+    let send = |marks: std::ops::Range<u32>| {
         for mark in marks {
             let (hook, input) = marked(&host, mark);
-            sandbox.told(hook, &project, &input);
+            sandbox.run_hook(hook, &project, &input);
         }
     };
-    tell(0..1);
+    send(0..1);
     wait_until("the first has failed", || failed() == 1);
     // Nine starts later the pause is minutes long.
     sandbox.keep_workers_away();
-    tell(1..30);
+    send(1..30);
     wait_until("none is left", || sandbox.background_workers().is_empty());
     assert_eq!(failed(), 1);
 
@@ -317,7 +317,7 @@ fn a_worker_gives_way_when_its_program_is_replaced_and_the_next_stays() {
     let program = copy_of_the_program(&sandbox, "foreword");
     let project = sandbox.project("app");
     let host = Host::new("s0", &project);
-    let tell = |mark| {
+    let send = |mark| {
         let (hook, input) = marked(&host, mark);
         let mut command = Command::new(&program);
         sandbox.isolate(&mut command);
@@ -332,7 +332,7 @@ fn a_worker_gives_way_when_its_program_is_replaced_and_the_next_stays() {
         let exe = pid.and_then(|pid| std::fs::read_link(format!("/proc/{pid}/exe")).ok());
         exe.is_some_and(|exe| exe == program)
     };
-    tell(0);
+    send(0);
     wait_until("a worker is up", || {
         sandbox.worker_pid().is_some() && !sandbox.home().join("worker.starting").exists()
     });
@@ -340,14 +340,14 @@ fn a_worker_gives_way_when_its_program_is_replaced_and_the_next_stays() {
     assert!(runs(old));
 
     std::fs::rename(copy_of_the_program(&sandbox, "foreword.new"), &program).unwrap();
-    // It is woken, ends, and starts the new one for what waits.
-    tell(1);
+    // The old worker is woken, ends, and starts the new one for the waiting events.
+    send(1);
     wait_until("the new one is up", || {
         sandbox.worker_pid() != old && runs(sandbox.worker_pid())
     });
     let new = sandbox.worker_pid();
     for mark in 2..12 {
-        tell(mark);
+        send(mark);
     }
     let drained = Command::new(&program)
         .args(["worker", "drain"])
@@ -372,7 +372,7 @@ fn a_worker_whose_program_was_removed_finishes_its_work() {
     let host = Host::new("s0", &project);
     for mark in 0..3 {
         let (hook, input) = marked(&host, mark);
-        sandbox.told(hook, &project, &input);
+        sandbox.run_hook(hook, &project, &input);
     }
     let mut worker = Command::new(&program);
     sandbox.isolate(&mut worker);

@@ -1,4 +1,4 @@
-//! The whole road without the host: from what hooks are told to the next session's first lines.
+//! End to end without the host: from the inputs of hooks to the index of the next session.
 
 use serde_json::Value;
 
@@ -10,32 +10,32 @@ fn what_one_session_did_opens_the_next() {
     let project = sandbox.project("pay");
     let host = Host::new("s1", &project);
     assert_eq!(
-        sandbox.told("context", &project, &host.start("startup")),
+        sandbox.run_hook("context", &project, &host.start("startup")),
         ""
     );
     assert_eq!(
-        sandbox.told("new", &project, &host.prompt("Fix the expiry test")),
+        sandbox.run_hook("new", &project, &host.prompt("Fix the expiry test")),
         ""
     );
     let save = |input: &Value| {
-        let answer = sandbox.told("save", &project, input);
+        let answer = sandbox.run_hook("save", &project, input);
         assert_eq!(answer, r#"{"continue":true,"suppressOutput":true}"#);
     };
     save(&host.bash_failed("cargo test", "Exit code 101\nthread 'expiry' panicked at src/token.rs:9:5:\nassertion failed: now <= expires"));
     save(&host.edit("src/token.rs", "now < expires", "now <= expires"));
     save(&host.bash("cargo test", "test result: ok"));
     assert_eq!(
-        sandbox.told(
+        sandbox.run_hook(
             "summary",
             &project,
             &host.stop("Fixed.\n\nNext steps:\n- cover refunds")
         ),
         ""
     );
-    assert_eq!(sandbox.told("cleanup", &project, &host.end()), "");
+    assert_eq!(sandbox.run_hook("cleanup", &project, &host.end()), "");
     sandbox.drain();
 
-    let answer = sandbox.told(
+    let answer = sandbox.run_hook(
         "context",
         &project,
         &Host::new("s2", &project).start("startup"),

@@ -1,6 +1,6 @@
-//! When the files themselves are the trouble: missing, busy, foreign, damaged,
-//! newer, read-only, full. Hooks go on, nothing that can be kept is lost, and
-//! `status` says in a line what is wrong.
+//! Problems with the files themselves: missing, busy, foreign, damaged,
+//! newer, read-only, full. Hooks still succeed, no event is lost that can be kept, and
+//! `status` shows the problem in one line.
 
 use std::os::unix::fs::PermissionsExt as _;
 use std::path::{Path, PathBuf};
@@ -21,18 +21,18 @@ fn settled() -> Sandbox {
     sandbox
 }
 
-/// Sends events with these marks; each hook must end as if all were well.
+/// Sends events with these marks; each hook must succeed.
 fn send(sandbox: &Sandbox, marks: std::ops::Range<u32>) {
     let project = sandbox.project("app");
     let host = Host::new(&format!("s{}", marks.start), &project);
     for mark in marks {
         let (hook, input) = marked(&host, mark);
         let answer = if hook == "save" { SAVED } else { "" };
-        assert_eq!(sandbox.told(hook, &project, &input), answer);
+        assert_eq!(sandbox.run_hook(hook, &project, &input), answer);
     }
 }
 
-/// The lines of `status` about what is wrong.
+/// The lines of `status` that name problems.
 fn problems(sandbox: &Sandbox) -> Vec<String> {
     let status = sandbox.run(&["status"]);
     let problems = status
@@ -101,24 +101,27 @@ fn a_queue_full_of_garbage_keeps_nobody_from_working() {
     replace(&sandbox, "queue.db", &[0x5a; 8192]);
     send(&sandbox, 3..6);
     assert_eq!(sandbox.spooled(), 3);
-    let said = problems(&sandbox);
-    assert_eq!(said.len(), 1, "{said:?}");
+    let problems_found = problems(&sandbox);
+    assert_eq!(problems_found.len(), 1, "{problems_found:?}");
     assert!(
-        said[0].starts_with("queue.db: ") && said[0].contains("not a database"),
-        "{said:?}"
+        problems_found[0].starts_with("queue.db: ") && problems_found[0].contains("not a database"),
+        "{problems_found:?}"
     );
     assert_eq!(sandbox.status()["pending"], 3);
     sandbox.drain();
     assert_eq!(audit(&sandbox, 0..6), Audit::default());
-    let said = problems(&sandbox);
-    assert_eq!(said.len(), 1, "{said:?}");
-    assert!(said[0].contains("queue.db was damaged ("), "{said:?}");
+    let problems_found = problems(&sandbox);
+    assert_eq!(problems_found.len(), 1, "{problems_found:?}");
+    assert!(
+        problems_found[0].contains("queue.db was damaged ("),
+        "{problems_found:?}"
+    );
 }
 
 #[test]
 fn a_damaged_queue_loses_no_new_event() {
     let sandbox = settled();
-    // The first page says what the file is; the table behind it is overwritten.
+    // The first page, with the header, stays; the tables behind it are overwritten.
     sandbox
         .database("queue.db")
         .execute_batch("pragma wal_checkpoint(truncate)")
@@ -147,11 +150,12 @@ fn a_queue_of_a_newer_program_is_left_alone() {
         .unwrap();
     send(&sandbox, 4..6);
     assert_eq!(sandbox.spooled(), 2);
-    let said = problems(&sandbox);
-    assert_eq!(said.len(), 1, "{said:?}");
+    let problems_found = problems(&sandbox);
+    assert_eq!(problems_found.len(), 1, "{problems_found:?}");
     assert!(
-        said[0].starts_with("queue.db: ") && said[0].contains("schema 999, this program knows 100"),
-        "{said:?}"
+        problems_found[0].starts_with("queue.db: ")
+            && problems_found[0].contains("schema 999, this program knows 100"),
+        "{problems_found:?}"
     );
     assert!(failure(&sandbox, &["worker", "run"]).contains("schema 999"));
 
@@ -168,12 +172,12 @@ fn a_memory_of_a_newer_program_is_not_read_and_events_wait() {
     let sandbox = settled();
     let project = sandbox.project("app");
     let host = Host::new("earlier", &project);
-    sandbox.told("new", &project, &host.prompt("Add a thing"));
-    sandbox.told("save", &project, &host.edit("src/a.rs", "1", "2"));
+    sandbox.run_hook("new", &project, &host.prompt("Add a thing"));
+    sandbox.run_hook("save", &project, &host.edit("src/a.rs", "1", "2"));
     sandbox.drain();
     sandbox.keep_workers_away();
     let start = Host::new("later", &project).start("startup");
-    assert_ne!(sandbox.told("context", &project, &start), "");
+    assert_ne!(sandbox.run_hook("context", &project, &start), "");
     sandbox
         .database("memory.db")
         .execute_batch("pragma user_version = 999")
@@ -181,7 +185,7 @@ fn a_memory_of_a_newer_program_is_not_read_and_events_wait() {
     sandbox.keep_workers_away();
     let before = sandbox.status()["pending"].as_i64().unwrap();
     assert_eq!(
-        sandbox.told(
+        sandbox.run_hook(
             "context",
             &project,
             &Host::new("later still", &project).start("startup")
@@ -195,12 +199,12 @@ fn a_memory_of_a_newer_program_is_not_read_and_events_wait() {
         "hooks keep queueing"
     );
     assert_eq!(sandbox.spooled(), 0);
-    let said = problems(&sandbox);
-    assert_eq!(said.len(), 1, "{said:?}");
+    let problems_found = problems(&sandbox);
+    assert_eq!(problems_found.len(), 1, "{problems_found:?}");
     assert!(
-        said[0].starts_with("memory.db: ")
-            && said[0].contains("schema 999, this program knows 100"),
-        "{said:?}"
+        problems_found[0].starts_with("memory.db: ")
+            && problems_found[0].contains("schema 999, this program knows 100"),
+        "{problems_found:?}"
     );
     assert_ne!(sandbox.status()["prompts"], 0, "what is there is counted");
     // Reading goes on: see `skew.rs`.
@@ -225,14 +229,14 @@ fn a_memory_full_of_garbage_says_nothing_and_loses_nothing() {
     sandbox.run(&["backup"]);
     replace(&sandbox, "memory.db", &[0x5a; 8192]);
     let start = Host::new("later", &project).start("startup");
-    assert_eq!(sandbox.told("context", &project, &start), "");
+    assert_eq!(sandbox.run_hook("context", &project, &start), "");
     send(&sandbox, 3..6);
     assert!(problems(&sandbox)[0].starts_with("memory.db: "));
     sandbox.drain();
-    let said = problems(&sandbox);
+    let problems_found = problems(&sandbox);
     assert!(
-        said[0].contains("restored from backups/memory."),
-        "{said:?}"
+        problems_found[0].contains("restored from backups/memory."),
+        "{problems_found:?}"
     );
     assert_eq!(audit(&sandbox, 0..6), Audit::default());
 }
@@ -361,7 +365,7 @@ fn a_home_that_is_read_only_does_not_break_the_session() {
     );
     drop(read_only);
 
-    // And one that cannot even be made.
+    // And a data directory that cannot be made.
     let nowhere = ReadOnly::new(&[sandbox.user_home()]);
     let mut command = sandbox.as_anyone(&["save"]);
     command.env("FOREWORD_HOME", sandbox.user_home().join("not/there"));
@@ -371,7 +375,7 @@ fn a_home_that_is_read_only_does_not_break_the_session() {
     assert_eq!(audit(&sandbox, 0..3), Audit::default());
 }
 
-/// The program where no file may grow past this: what a full disk does, without a mount.
+/// The program with a limit on the size of files: acts like a full disk, without a mount.
 fn on_a_full_disk(sandbox: &Sandbox, blocks: u32, arguments: &[&str]) -> Command {
     sandbox.shell(
         &format!("trap '' XFSZ; ulimit -f {blocks}; exec \"$0\" \"$@\""),
@@ -428,7 +432,7 @@ fn a_worker_that_cannot_come_up_on_a_full_disk_says_so_and_loses_nothing() {
 #[cfg_attr(not(feature = "full-tests"), ignore = "slow; scripts/test runs it")]
 fn a_worker_waits_while_the_disk_is_full_and_no_event_is_blamed() {
     let sandbox = settled();
-    // Ignoring the signal leaves the error, which is what a full disk gives.
+    // Ignoring SIGXFSZ makes a write fail with an error, as on a full disk.
     let mut worker = sandbox
         .shell("trap '' XFSZ; exec \"$0\" \"$@\"", &["worker", "run"])
         .spawn()
@@ -447,7 +451,7 @@ fn a_worker_waits_while_the_disk_is_full_and_no_event_is_blamed() {
     };
     // Enough for its log, too little for any database.
     limit("4096");
-    // A stop among them: the worker takes them up at once.
+    // With a stop among them, the worker processes them at once.
     send(&sandbox, 3..8);
     wait_until("the worker waits", || {
         sandbox.run(&["status"]).contains("; waiting 5 s")

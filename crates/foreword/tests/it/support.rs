@@ -1,4 +1,4 @@
-//! A private world for one test: a data directory, a user's home, a project.
+//! A sandbox for one test: a data directory, a user's home, a project.
 
 use std::collections::{BTreeMap, BTreeSet};
 use std::ffi::OsString;
@@ -32,9 +32,9 @@ impl Sandbox {
         let sandbox = Sandbox {
             dir,
             environment: BTreeMap::from([
-                // A busy machine is no reason to leave a reminder out.
+                // Else a hook on a busy machine would leave a reminder out.
                 ("FOREWORD_SHOW_WITHIN_MS".into(), "60000".into()),
-                // No test asks a model hub, unless it has one of its own on loopback.
+                // No test asks the real model hub; some start one on loopback.
                 ("FOREWORD_MODEL_HUB".into(), "".into()),
             ]),
         };
@@ -42,22 +42,22 @@ impl Sandbox {
         sandbox
     }
 
-    /// From here on every command has this in its environment; gives what it had before.
+    /// Sets a variable for all later commands; returns its value before.
     pub fn set(&mut self, name: &str, value: impl Into<OsString>) -> Option<OsString> {
         self.environment.insert(name.to_owned(), value.into())
     }
 
-    /// From here on no command has it.
+    /// Removes a variable for all later commands.
     pub fn unset(&mut self, name: &str) {
         self.environment.remove(name);
     }
 
-    /// What the program is told is the user's home directory.
+    /// The user's home directory, for the program.
     pub fn user_home(&self) -> PathBuf {
         self.dir.path().join("user")
     }
 
-    /// Foreword's data directory; not made before the program makes it.
+    /// Foreword's data directory, which the program makes itself.
     pub fn home(&self) -> PathBuf {
         self.user_home().join(".foreword")
     }
@@ -96,7 +96,7 @@ impl Sandbox {
         self.shell(&format!("exec {drop} \"$0\" \"$@\""), arguments)
     }
 
-    /// Gives a command this world's environment, and nothing of ours.
+    /// Gives a command this sandbox's environment, and nothing of the test's own.
     pub fn isolate(&self, command: &mut Command) {
         command
             .env_clear()
@@ -110,14 +110,14 @@ impl Sandbox {
             .stderr(Stdio::piped());
     }
 
-    /// Runs a command to its end and gives what it printed; it must succeed.
+    /// Runs a command, which must succeed; returns its output.
     pub fn run(&self, arguments: &[&str]) -> String {
         let output = self.command(arguments).output().unwrap();
         assert!(output.status.success(), "{arguments:?}: {output:?}");
         String::from_utf8(output.stdout).unwrap()
     }
 
-    /// A hook, as the host starts it: its input is still to be written.
+    /// Starts a hook as the host does. Its input is still to be written.
     pub fn hook_command(&self, name: &str, project: &Path) -> Command {
         let mut command = self.command(&[name]);
         command
@@ -131,8 +131,8 @@ impl Sandbox {
         feed(self.hook_command(name, project), input)
     }
 
-    /// Runs a hook with a JSON input and expects the one exit code that there is.
-    pub fn told(&self, name: &str, project: &Path, input: &Value) -> String {
+    /// Runs a hook with a JSON input; it must exit with 0 and write no error. Returns its answer.
+    pub fn run_hook(&self, name: &str, project: &Path, input: &Value) -> String {
         let output = self.hook(name, project, input.to_string().as_bytes());
         assert_eq!(output.status.code(), Some(0), "{output:?}");
         assert_eq!(String::from_utf8_lossy(&output.stderr), "");
@@ -147,13 +147,13 @@ impl Sandbox {
         serde_json::from_str(&self.run(&["status", "--json"])).unwrap()
     }
 
-    /// One number out of a database, behind the program's back.
+    /// Reads one number from a database directly.
     pub fn count(&self, database: &str, sql: &str) -> i64 {
         let connection = self.database(database);
         connection.query_row(sql, [], |row| row.get(0)).unwrap()
     }
 
-    /// One of the databases, opened behind the program's back.
+    /// Opens one of the databases directly.
     pub fn database(&self, name: &str) -> rusqlite::Connection {
         #[expect(clippy::disallowed_methods, reason = "tests look from outside")]
         let connection = rusqlite::Connection::open(self.home().join(name)).unwrap();
@@ -161,15 +161,15 @@ impl Sandbox {
         connection
     }
 
-    /// Has hooks believe that a worker was started just now and failed often, so
-    /// that they start none. A worker that comes up forgets this.
+    /// Writes the stamp of a worker that just failed for the tenth time, so that hooks start none.
+    /// A worker that starts removes the stamp.
     pub fn keep_workers_away(&self) {
         std::fs::create_dir_all(self.home()).unwrap();
         let now = std::time::UNIX_EPOCH.elapsed().unwrap().as_millis();
         std::fs::write(self.home().join("worker.starting"), format!("10 {now}")).unwrap();
     }
 
-    /// The process that holds the worker's lock, as the kernel tells it.
+    /// The process that holds the worker's lock, from /proc/locks.
     pub fn worker_pid(&self) -> Option<u32> {
         let inode = std::fs::metadata(self.home().join("worker.lock"))
             .ok()?
@@ -192,7 +192,7 @@ impl Sandbox {
         pids
     }
 
-    /// Everything that runs for this home: workers, and what they have started.
+    /// All processes of this home: workers, and those that they have started.
     pub fn processes(&self) -> Vec<u32> {
         let home = [b"FOREWORD_HOME=", self.home().as_os_str().as_bytes()].concat();
         let of_this_home = |pid: &u32| {
@@ -217,7 +217,7 @@ impl Sandbox {
         moved
     }
 
-    /// What the program itself noted about hooks or the worker.
+    /// The content of one of the program's log files.
     pub fn log(&self, name: &str) -> String {
         let log = std::fs::read_to_string(self.home().join("logs").join(name));
         log.unwrap_or_default().trim_start().to_owned()
@@ -242,7 +242,7 @@ impl Sandbox {
         files
     }
 
-    /// How many events wait in the spool.
+    /// The number of events in the spool.
     pub fn spooled(&self) -> usize {
         let Ok(entries) = std::fs::read_dir(self.home().join("spool")) else {
             return 0;
@@ -276,8 +276,8 @@ pub fn claude_client() -> &'static Path {
     })
 }
 
-/// A test that this machine cannot run is listed by `scripts/test` in its last line; where nobody
-/// would list it, the test fails.
+/// Records that this machine cannot run a test, for the last line of `scripts/test`; without
+/// `scripts/test` the test fails.
 pub fn not_run(test: &str, why: &str) {
     let list = std::env::var_os("FOREWORD_TEST_NOT_RUN");
     let list = list.unwrap_or_else(|| panic!("{test} cannot be run: {why}"));
@@ -285,7 +285,7 @@ pub fn not_run(test: &str, why: &str) {
     writeln!(list, "{test} ({why})").unwrap();
 }
 
-/// Runs a command whose standard input is a pipe, with this in it.
+/// Runs a command with `input` on its standard input, which is a pipe.
 pub fn feed(mut command: Command, input: &[u8]) -> Output {
     let mut child = command.spawn().unwrap();
     // A hook that does not read its input to the end closes the pipe early.
@@ -303,7 +303,7 @@ impl Drop for Sandbox {
 /// Mode and content by path.
 pub type Tree = BTreeMap<PathBuf, (u32, String)>;
 
-/// What is in a folder, however deep: modes, and bytes or where a link leads.
+/// The mode of each file below a folder, with its bytes or the target of a link.
 pub fn tree(folder: &Path) -> Tree {
     let mut tree = BTreeMap::new();
     let mut folders = vec![folder.to_owned()];
@@ -328,7 +328,7 @@ pub fn tree(folder: &Path) -> Tree {
     tree
 }
 
-/// Two looks at the same folder show the same.
+/// Expects two listings of a folder to be equal.
 #[track_caller]
 pub fn assert_same(before: &Tree, after: &Tree) {
     let differs = |path: &&PathBuf| before.get(*path) != after.get(*path);
@@ -341,7 +341,7 @@ pub fn environment_of(environ: &[u8]) -> impl Iterator<Item = &[u8]> {
     environ.split(|&byte| byte == 0)
 }
 
-/// Looks until it is so. The one place where tests wait without something to wait on.
+/// Checks a condition until it holds. The only place where tests poll.
 pub fn wait_until(what: &str, mut so: impl FnMut() -> bool) {
     let deadline = Instant::now() + Duration::from_secs(60);
     while !so() {
@@ -357,11 +357,11 @@ pub fn signal(pid: u32, name: &str) {
         .args([&format!("-{name}"), &pid.to_string()])
         .output()
         .unwrap();
-    // It may have ended by itself meanwhile.
+    // Fails if the process has ended meanwhile.
     drop(sent);
 }
 
-/// A process that is gone when the test is, however that ends: also a halted one.
+/// A process that is killed when the test ends, also if it is stopped.
 pub struct Leashed(pub Child);
 
 impl Drop for Leashed {

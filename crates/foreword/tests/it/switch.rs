@@ -1,4 +1,4 @@
-//! The off switch and the limits: off means zero bytes written and zero injected.
+//! The off switch and the limits: when off, nothing is written and nothing is shown to agents.
 
 use std::path::Path;
 
@@ -22,22 +22,22 @@ fn contents(dir: &Path) -> Vec<(String, Vec<u8>)> {
     all
 }
 
-/// A whole session through every hook; gives everything that they printed.
+/// Runs a whole session through every hook; returns everything that they printed.
 fn session(sandbox: &Sandbox, host: &Host) -> String {
     let project = &host.project;
-    let mut printed = sandbox.told("context", project, &host.start("startup"));
-    printed += &sandbox.told("new", project, &host.prompt("Remember the canary"));
-    sandbox.told("save", project, &host.edit("src/a.rs", "1", "2"));
-    sandbox.told(
+    let mut printed = sandbox.run_hook("context", project, &host.start("startup"));
+    printed += &sandbox.run_hook("new", project, &host.prompt("Remember the canary"));
+    sandbox.run_hook("save", project, &host.edit("src/a.rs", "1", "2"));
+    sandbox.run_hook(
         "save",
         project,
         &host.tool("Glob", serde_json::json!({}), serde_json::json!({})),
     );
-    printed += &sandbox.told("summary", project, &host.stop("Done."));
-    printed + &sandbox.told("cleanup", project, &host.end())
+    printed += &sandbox.run_hook("summary", project, &host.stop("Done."));
+    printed + &sandbox.run_hook("cleanup", project, &host.end())
 }
 
-/// A memory that has something to say about the project, and no worker at work.
+/// A memory with something about the project, and no running worker.
 fn remembered() -> (Sandbox, Host) {
     let sandbox = Sandbox::new();
     let project = sandbox.project("app");
@@ -60,8 +60,8 @@ fn command_in(sandbox: &Sandbox, dir: &Path, arguments: &[&str]) -> String {
 #[test]
 fn switched_off_in_a_project_it_is_silent_there_and_nowhere_else() {
     let (sandbox, host) = remembered();
-    let said = command_in(&sandbox, &host.project, &["off"]);
-    assert!(said.starts_with("off in the project"), "{said}");
+    let printed = command_in(&sandbox, &host.project, &["off"]);
+    assert!(printed.starts_with("off in the project"), "{printed}");
     let before = contents(&sandbox.home());
     assert_eq!(session(&sandbox, &host), "");
     assert_eq!(contents(&sandbox.home()), before, "not a byte was written");
@@ -137,17 +137,17 @@ fn what_is_excluded_is_counted_and_not_kept() {
 
     assert_eq!(session(&sandbox, &Host::new("c", &client)), "");
     let host = Host::new("a", &app);
-    sandbox.told("new", &app, &host.prompt("hello"));
-    sandbox.told("save", &app, &host.edit("secrets/a.txt", "1", "2"));
-    sandbox.told("save", &app, &host.edit("src/a.txt", "1", "2"));
-    sandbox.told(
+    sandbox.run_hook("new", &app, &host.prompt("hello"));
+    sandbox.run_hook("save", &app, &host.edit("secrets/a.txt", "1", "2"));
+    sandbox.run_hook("save", &app, &host.edit("src/a.txt", "1", "2"));
+    sandbox.run_hook(
         "save",
         &app,
         &host.tool("Read", serde_json::json!({}), serde_json::json!({})),
     );
     let secret = format!("use ghp_{} now", "a1B2".repeat(9));
-    sandbox.told("save", &app, &host.bash("deploy", &secret));
-    sandbox.told("save", &app, &host.bash("deploy", &"long ".repeat(20_000)));
+    sandbox.run_hook("save", &app, &host.bash("deploy", &secret));
+    sandbox.run_hook("save", &app, &host.bash("deploy", &"long ".repeat(20_000)));
     let mut child = sandbox.command(&["save"]);
     child.env("FOREWORD_AGENT", "1");
     assert!(child.output().unwrap().status.success());

@@ -1,4 +1,4 @@
-//! `foreword synthesize`, as a person in a project meets it: offline first, then with a model.
+//! `foreword synthesize` in a project: offline first, then with a model.
 
 use std::fs;
 use std::path::{Path, PathBuf};
@@ -122,26 +122,26 @@ impl World {
             .stdin(std::process::Stdio::piped());
         let output = feed(command, text.as_bytes());
         assert!(output.status.success(), "{output:?}");
-        said(&output)
+        printed(&output)
     }
 
-    /// What it says on both streams; it must succeed.
+    /// Runs it, which must succeed; returns both outputs.
     #[track_caller]
     fn run(&self, arguments: &[&str]) -> String {
         let output = self.output(arguments);
         assert_eq!(output.status.code(), Some(0), "{output:?}");
-        said(&output)
+        printed(&output)
     }
 
     #[track_caller]
     fn fails(&self, arguments: &[&str]) -> String {
         let output = self.output(arguments);
         assert_eq!(output.status.code(), Some(1), "{output:?}");
-        said(&output)
+        printed(&output)
     }
 }
 
-fn said(output: &Output) -> String {
+fn printed(output: &Output) -> String {
     let text = [&output.stdout[..], &output.stderr[..]].concat();
     String::from_utf8(text).unwrap()
 }
@@ -167,9 +167,9 @@ fn section<'a>(master: &'a str, heading: &str) -> &'a str {
 fn five_notes_make_the_master_of_the_manual_and_a_second_run_changes_nothing() {
     let world = World::shop();
     let before = tree(&world.project);
-    let said = world.run(&["--yes"]);
-    assert_has(&said, "+## Key Decisions");
-    assert_has(&said, "Wrote _memory/master.md");
+    let printed = world.run(&["--yes"]);
+    assert_has(&printed, "+## Key Decisions");
+    assert_has(&printed, "Wrote _memory/master.md");
 
     let master = world.master();
     HEADINGS.iter().for_each(|it| assert_has(&master, it));
@@ -229,8 +229,8 @@ fn what_is_gone_moved_or_back_is_marked_without_a_new_synthesis() {
     world.run(&["--yes"]);
     assert_has_not(&world.master(), "(gone");
     fs::remove_file(world.project.join("src/catalog/list.rs")).unwrap();
-    let said = world.run(&["--yes"]);
-    assert_has(&said, "src/catalog/list.rs (gone)");
+    let printed = world.run(&["--yes"]);
+    assert_has(&printed, "src/catalog/list.rs (gone)");
     assert_has(&world.master(), "`src/catalog/list.rs` (gone)");
     assert_has(&world.run(&["--yes"]), "nothing new");
 
@@ -239,9 +239,9 @@ fn what_is_gone_moved_or_back_is_marked_without_a_new_synthesis() {
     world.put("src/pay/webhook.rs", "fn on_event() {}\n");
     world.commit("Old tokens are legacy");
     fs::remove_file(world.project.join("tests/refunds.rs")).unwrap();
-    let said = world.run(&["--yes"]);
+    let printed = world.run(&["--yes"]);
     let master = world.master();
-    assert_has(&said, "`handle_webhook` (gone from src/pay/webhook.rs)");
+    assert_has(&printed, "`handle_webhook` (gone from src/pay/webhook.rs)");
     assert_has(&master, "`handle_webhook` (gone from src/pay/webhook.rs)");
     assert_has(&master, "`src/auth/jwt.rs` (moved to src/auth/legacy.rs)");
     assert_has_not(&master, "`src/catalog/list.rs` (gone)");
@@ -276,9 +276,9 @@ fn what_people_wrote_stays_and_conflicts_are_shown() {
         "2026-11-14",
         "Decision: Invoices are sent as PDF by mail\nStatus: Invoices are sent",
     );
-    let said = world.run(&["--yes"]);
-    assert_has(&said, "kept your `## Key Decisions`; new there:");
-    assert_has(&said, "Invoices are sent as PDF by mail [fresh-1]");
+    let printed = world.run(&["--yes"]);
+    assert_has(&printed, "kept your `## Key Decisions`; new there:");
+    assert_has(&printed, "Invoices are sent as PDF by mail [fresh-1]");
     let master = world.master();
     assert_has(&master, "# The shop's memory\n\nRead this first.\n");
     assert_has(&master, "- As we all know: use opaque tokens");
@@ -316,9 +316,10 @@ fn a_section_that_was_removed_does_not_come_back_by_itself() {
     world.run(&["--yes"]);
     assert_has(&world.master(), "(gone)");
     world.note("n1", "2026-11-14", "Decision: Orders are numbered by year");
-    let said = world.run(&["--yes"]);
+    world.note("n2", "2026-11-15", "Change: Numbers begin anew each year");
+    let printed = world.run(&["--yes"]);
     assert_has(
-        &said,
+        &printed,
         "left out, as you removed it: `## Evolution & Changes`; new there:",
     );
     assert_has_not(&world.master(), HEADINGS[3]);
@@ -332,8 +333,8 @@ fn without_the_record_a_master_is_all_a_persons() {
         "_memory/master.md",
         "# Mine\n\n## Key Decisions\n\nNone of your business.\n",
     );
-    let said = world.run(&["--yes"]);
-    assert_has(&said, "kept your `## Key Decisions`");
+    let printed = world.run(&["--yes"]);
+    assert_has(&printed, "kept your `## Key Decisions`");
     let master = world.master();
     assert_has(&master, "# Mine\n");
     assert_eq!(
@@ -354,8 +355,8 @@ fn a_look_writes_nothing_and_nobody_is_overruled() {
     assert!(!world.sandbox.home().exists());
 
     // Nobody can be asked here.
-    let said = world.run(&[]);
-    assert_has(&said, "foreword synthesize --accept");
+    let printed = world.run(&[]);
+    assert_has(&printed, "foreword synthesize --accept");
     assert!(!world.project.join("_memory/master.md").exists());
     let proposal = world.read("_memory/proposal.md");
     assert_has(&world.run(&["--accept"]), "Wrote _memory/master.md");
@@ -387,7 +388,7 @@ fn a_terminal_is_asked() {
         let mut shell = world
             .sandbox
             .shell(&line.replace("$0", env!("CARGO_BIN_EXE_foreword")), &[]);
-        said(&shell.current_dir(&world.project).output().unwrap())
+        printed(&shell.current_dir(&world.project).output().unwrap())
     };
     assert_has(&script("n"), "Write master.md? [y/N]");
     assert!(!world.project.join("_memory/master.md").exists());
@@ -404,8 +405,8 @@ fn secrets_do_not_get_in() {
         "2026-11-14",
         &format!("Decision: The bot signs in with {key} for now"),
     );
-    let said = world.run(&["--yes"]);
-    assert_has(&said, "1 secret was left out");
+    let printed = world.run(&["--yes"]);
+    assert_has(&printed, "1 secret was left out");
     assert_has(&world.master(), "signs in with [redacted:github-token]");
     for (path, (_, text)) in tree(&world.project) {
         assert!(
@@ -420,8 +421,8 @@ fn secrets_do_not_get_in() {
 fn what_no_longer_fits_goes_to_the_archive_once() {
     let mut world = World::shop();
     world.sandbox.set("FOREWORD_NOTES_MASTER_MAX_TOKENS", "600");
-    let said = world.run(&["--yes"]);
-    assert_has(&said, "master.md is full; to _memory/archive/: ");
+    let printed = world.run(&["--yes"]);
+    assert_has(&printed, "master.md is full; to _memory/archive/: ");
     let master = world.master();
     assert!(master.chars().count() / 4 <= 650, "{}", master.len());
     assert_has(&master, "Prices are integers in cents");
@@ -431,11 +432,11 @@ fn what_no_longer_fits_goes_to_the_archive_once() {
         texts.collect::<String>()
     };
     let once = archive(&world);
-    assert_has(&once, "- Should the cart survive a logout? → ");
+    assert_has(&once, "- Should the cart survive a logout? [4f0c2a1e]");
     for line in once.lines().filter(|it| it.starts_with("- ")) {
         assert_has_not(&master, line);
     }
-    let shown = said.lines().filter(|it| it.starts_with("  - "));
+    let shown = printed.lines().filter(|it| it.starts_with("  - "));
     assert_eq!(shown.map(|it| assert_has(&once, it.trim())).count(), 10);
     world.run(&["--yes", "--full"]);
     assert_eq!(archive(&world), once);
@@ -456,8 +457,8 @@ fn killed_anywhere_the_master_is_whole_and_the_next_run_is_right() {
         let is_new = between.contains("Orders are numbered by year");
         assert_eq!(is_new, *point == "synthesis:after-master");
         assert!(is_new || between == old);
-        let said = world.run(&["--yes"]);
-        assert_has_not(&said, "kept your");
+        let printed = world.run(&["--yes"]);
+        assert_has_not(&printed, "kept your");
         assert_has(&world.master(), "- Orders are numbered by year [n1]");
         assert_has(&world.run(&["--yes"]), "nothing new");
         // What was written then is still known as ours.
@@ -496,14 +497,14 @@ fn bad_folders_and_files_are_named_and_the_rest_is_taken_in() {
     );
     world.put("_memory/conversations/empty.md", "# Nothing\n");
     std::os::unix::fs::symlink("/etc/hostname", notes.join("out.md")).unwrap();
-    let said = world.run(&["--yes"]);
+    let printed = world.run(&["--yes"]);
     for (name, why) in [
         ("bytes.md", "is not UTF-8"),
         ("merge.md", "conflict markers"),
         ("empty.md", "has no points"),
         ("out.md", "leads out of the project"),
     ] {
-        let line = said.lines().find(|it| it.contains(name)).unwrap();
+        let line = printed.lines().find(|it| it.contains(name)).unwrap();
         assert_has(line, why);
     }
     assert_has(
@@ -552,7 +553,7 @@ fn a_folder_that_cannot_be_written_is_said_and_nothing_is_left_behind() {
     let mut command = world.sandbox.as_anyone(&["synthesize", "--yes"]);
     let output = command.current_dir(&world.project).output().unwrap();
     assert_eq!(output.status.code(), Some(1));
-    assert_has(&said(&output), "Permission denied");
+    assert_has(&printed(&output), "Permission denied");
     assert_same(&before, &tree(&world.project));
     allow(0o755);
 }
@@ -658,14 +659,14 @@ fn an_agent_gets_the_sources_and_its_draft_is_checked() {
             .current_dir(&world.project)
             .stdin(std::process::Stdio::piped());
         let output = feed(command, text.as_bytes());
-        (output.status.code(), said(&output))
+        (output.status.code(), printed(&output))
     };
     let (code, why) = draft("# Project memory\n\n## Current Status\n\n- Fine [4f0c2a1e]\n");
     assert_eq!(code, Some(1));
     assert_has(&why, "`## Key Decisions`");
-    let (code, said) = draft(&answer("The draft is in"));
-    assert_eq!(code, Some(0), "{said}");
-    assert_has(&said, "1 statement cites no note");
+    let (code, printed) = draft(&answer("The draft is in"));
+    assert_eq!(code, Some(0), "{printed}");
+    assert_has(&printed, "1 statement cites no note");
     assert_has(&world.master(), "- The draft is in [4f0c2a1e]");
     assert_has(&world.run(&[]), "nothing new");
     assert_has(&world.run(&["--sources"]), "nothing new to write");
@@ -689,7 +690,7 @@ fn a_worker_that_is_told_to_leaves_a_proposal_and_replaces_nothing() {
         // One that a hook starts would not end with the drain.
         world.sandbox.keep_workers_away();
         let start = host.start("startup");
-        world.sandbox.told("context", &world.project, &start);
+        world.sandbox.run_hook("context", &world.project, &start);
         world.sandbox.drain();
         world.project.join("_memory/proposal.md").exists()
     };
@@ -719,7 +720,7 @@ fn a_worker_asks_the_configured_model_for_its_proposal() {
         .set("FOREWORD_NOTES_AUTO_SYNTHESIZE_AFTER", "5");
     world.sandbox.keep_workers_away();
     let start = Host::new("s1", &world.project).start("startup");
-    world.sandbox.told("context", &world.project, &start);
+    world.sandbox.run_hook("context", &world.project, &start);
     for _ in 0..2 {
         world.sandbox.drain();
         let proposal = world.read("_memory/proposal.md");
@@ -760,8 +761,8 @@ fn asking(script: &Value) -> (World, Agent) {
 fn a_model_is_asked_once_and_its_answer_is_checked() {
     let (world, agent) = asking(&json!({"then": answer("All is well")}));
     let before = tree(&world.project.join("src"));
-    let said = world.run(&["--yes"]);
-    assert_has(&said, "1 statement cites no note");
+    let printed = world.run(&["--yes"]);
+    assert_has(&printed, "1 statement cites no note");
     let master = world.master();
     assert_eq!(
         section(&master, HEADINGS[0]).trim().lines().last(),
@@ -782,7 +783,7 @@ fn a_model_is_asked_once_and_its_answer_is_checked() {
         "The shop",
         "Rust (`Cargo.toml`)",
     ] {
-        assert!(questions[0].says(words), "{words}");
+        assert!(questions[0].contains(words), "{words}");
     }
     assert_has(&world.run(&["--yes"]), "nothing new");
     assert_eq!(agent.questions().len(), 1);
@@ -809,9 +810,9 @@ fn a_model_is_asked_once_and_its_answer_is_checked() {
     assert_has(&world.master(), "- Still well [4f0c2a1e]");
     let questions = agent.questions();
     assert_eq!(questions.len(), 2);
-    assert!(questions[1].says("Orders are numbered by year"));
-    assert!(questions[1].says("- All is well [4f0c2a1e]"));
-    assert!(!questions[1].says("Note [e5c92b77]"));
+    assert!(questions[1].contains("Orders are numbered by year"));
+    assert!(questions[1].contains("- All is well [4f0c2a1e]"));
+    assert!(!questions[1].contains("Note [e5c92b77]"));
 }
 
 #[test]
@@ -831,18 +832,21 @@ fn an_unusable_answer_is_asked_for_again_and_then_it_goes_on_offline() {
     let (world, agent) = asking(&json!({"turns": ["Sure!"], "then": answer("Second try")}));
     world.run(&["--yes"]);
     assert_has(&world.master(), "- Second try [4f0c2a1e]");
-    assert!(agent.questions()[1].says("could not be used"));
+    assert!(agent.questions()[1].contains("could not be used"));
 
     let (world, agent) = asking(&json!({"then": "I would rather not."}));
-    let said = world.run(&["--yes"]);
-    assert_has(&said, "made offline: its answer could not be used");
-    assert_has(&world.master(), "settled on opaque tokens");
+    let printed = world.run(&["--yes"]);
+    assert_has(&printed, "made offline: its answer could not be used");
+    assert_has(
+        &world.master(),
+        "- Use opaque tokens for sessions instead of JWT",
+    );
     assert_eq!(agent.questions().len(), 2);
 
     let (mut world, agent) = asking(&json!({"then": answer("Too dear")}));
     world.sandbox.set("FOREWORD_BUDGET_DAILY_TOKENS", "0");
-    let said = world.run(&["--yes"]);
-    assert_has(&said, "made offline: the daily budget");
+    let printed = world.run(&["--yes"]);
+    assert_has(&printed, "made offline: the daily budget");
     assert_eq!(agent.questions().len(), 0);
 }
 
@@ -856,9 +860,9 @@ fn what_an_agent_was_not_shown_is_left_for_the_next_run_and_what_it_passed_over_
     }
     let sources = world.output(&["--sources"]).stdout;
     assert!(sources.len() < 30_000, "a client shows no more at once");
-    let said = world.draft(&answer("All is well"));
-    assert_has(&said, "left for the next run");
-    assert_has(&said, "no statement cites ");
+    let printed = world.draft(&answer("All is well"));
+    assert_has(&printed, "left for the next run");
+    assert_has(&printed, "no statement cites ");
     let known = |world: &World| {
         world
             .read("_memory/synthesis")
@@ -900,9 +904,9 @@ fn what_was_new_in_a_section_of_ones_own_is_said_when_a_proposal_is_put_in_place
     world.put("_memory/master.md", &mine);
     world.note("n1", "2026-11-14", "Decision: Orders are numbered by year");
     world.run(&[]);
-    let said = world.run(&["--accept"]);
+    let printed = world.run(&["--accept"]);
     assert_has(
-        &said,
+        &printed,
         "kept your `## Key Decisions`; new there:\n  - Orders are numbered by year",
     );
 }
@@ -914,12 +918,12 @@ fn a_model_that_fails_does_not_cost_the_master_that_it_wrote() {
     world.run(&["--yes"]);
     let master = world.master();
     world.note("n1", "2026-11-14", "Decision: Orders are numbered by year");
-    let said = world.fails(&["--yes"]);
-    assert_has(&said, "master.md stays as it is. Run it again later");
+    let printed = world.fails(&["--yes"]);
+    assert_has(&printed, "master.md stays as it is. Run it again later");
     assert_eq!(world.master(), master);
     world.sandbox.set("FOREWORD_PROVIDER", "offline");
-    let said = world.fails(&["--yes"]);
-    assert_has(&said, "master.md was worded by a model");
+    let printed = world.fails(&["--yes"]);
+    assert_has(&printed, "master.md was worded by a model");
     assert_eq!(world.master(), master);
     world.run(&["--yes", "--full"]);
     assert_has(&world.master(), "numbered by year");
@@ -929,11 +933,16 @@ fn a_model_that_fails_does_not_cost_the_master_that_it_wrote() {
 fn many_notes_are_asked_about_in_pieces_that_carry_on() {
     let (mut world, agent) = asking(&json!({"then": answer("All is well")}));
     world.sandbox.set("FOREWORD_MODEL_BATCH_MAX_TOKENS", "500");
-    let said = world.run(&["--yes"]);
-    assert_has(&said, "asking the model: 2 of 3");
+    let printed = world.run(&["--yes"]);
+    assert_has(&printed, "asking the model: 2 of 3");
     let questions = agent.questions();
     assert_eq!(questions.len(), 3);
-    assert!(questions[0].says("Note [4f0c2a1e]") && !questions[0].says("The memory so far"));
-    assert!(questions[2].says("Note [e5c92b77]") && questions[2].says("- All is well [4f0c2a1e]"));
-    assert!(!questions[0].says("docs/runbook.md") && questions[2].says("docs/runbook.md"));
+    assert!(
+        questions[0].contains("Note [4f0c2a1e]") && !questions[0].contains("The memory so far")
+    );
+    assert!(
+        questions[2].contains("Note [e5c92b77]")
+            && questions[2].contains("- All is well [4f0c2a1e]")
+    );
+    assert!(!questions[0].contains("docs/runbook.md") && questions[2].contains("docs/runbook.md"));
 }

@@ -1,5 +1,5 @@
-//! Captured text cannot steer a terminal: whatever a session said, what Foreword prints
-//! holds no control characters.
+//! Captured text cannot control a terminal: Foreword prints no control characters, whatever a
+//! session contained.
 
 use crate::support::{Host, Sandbox};
 
@@ -17,12 +17,12 @@ fn nothing_that_was_captured_reaches_the_terminal_as_it_was() {
     let sandbox = Sandbox::new();
     let project = sandbox.project(&format!("app{}", HOSTILE.replace('\u{7}', "")));
     let host = Host::new("s1", &project);
-    sandbox.told(
+    sandbox.run_hook(
         "new",
         &project,
         &host.prompt(&format!("Fix hostile {HOSTILE}")),
     );
-    sandbox.told(
+    sandbox.run_hook(
         "save",
         &project,
         &host.bash_failed(
@@ -30,7 +30,7 @@ fn nothing_that_was_captured_reaches_the_terminal_as_it_was() {
             &format!("Exit code 2\nerror: {HOSTILE}"),
         ),
     );
-    sandbox.told(
+    sandbox.run_hook(
         "save",
         &project,
         &host.edit(
@@ -39,12 +39,12 @@ fn nothing_that_was_captured_reaches_the_terminal_as_it_was() {
             &format!("new {HOSTILE}"),
         ),
     );
-    sandbox.told(
+    sandbox.run_hook(
         "save",
         &project,
         &host.bash(&format!("make {HOSTILE}"), HOSTILE),
     );
-    sandbox.told(
+    sandbox.run_hook(
         "summary",
         &project,
         &host.stop(&format!("Done {HOSTILE}\n\nNext steps:\n- {HOSTILE}")),
@@ -104,10 +104,10 @@ fn nothing_that_was_captured_reaches_the_terminal_as_it_was() {
             seen += &printed;
         }
     }
-    // It was there to be shown.
+    // The text itself is shown.
     assert!(seen.contains("red [31m"), "{seen}");
 
-    let context = sandbox.told(
+    let context = sandbox.run_hook(
         "context",
         &project,
         &Host::new("s2", &project).start("startup"),

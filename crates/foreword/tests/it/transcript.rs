@@ -1,4 +1,4 @@
-//! Writes a session's transcript as the host does, out of recorded lines.
+//! Writes a session's transcript as the host does, from recorded lines.
 
 use std::io::Write as _;
 use std::path::{Path, PathBuf};
@@ -12,12 +12,12 @@ pub struct Transcript {
     session: String,
     prompt: String,
     cwd: PathBuf,
-    /// How long ago the lines are said to be written, in milliseconds.
+    /// The age of the lines, in milliseconds.
     pub ago: i64,
 }
 
 impl Transcript {
-    /// Where hooks of this session say that it is; there is no file before the first line.
+    /// The path that the inputs of this session's hooks name; the file is made with the first line.
     pub fn of(sandbox: &Sandbox, host: &mut Host) -> Transcript {
         let folder = sandbox.user_home().join(".claude/projects/p");
         std::fs::create_dir_all(&folder).unwrap();
@@ -31,7 +31,7 @@ impl Transcript {
         }
     }
 
-    /// A line as it was recorded, but of this session, of this turn and of now.
+    /// A recorded line with the ids of this session and turn, and a new time.
     pub fn line(&self, recorded: &str, change: impl FnOnce(&mut Value)) {
         let folder = Path::new(env!("CARGO_MANIFEST_DIR")).join("../../testdata/transcript");
         let text = std::fs::read_to_string(folder.join(format!("{recorded}.json"))).unwrap();
@@ -58,25 +58,25 @@ impl Transcript {
         });
     }
 
-    /// A tool use, from what its hook is told.
-    pub fn tool(&self, told: &Value) {
-        self.tool_but(told, |_| {});
+    /// Writes a tool use, given the input of its hook.
+    pub fn tool(&self, input: &Value) {
+        self.tool_but(input, |_| {});
     }
 
     /// The same, with something else about its result.
-    pub fn tool_but(&self, told: &Value, change: impl FnOnce(&mut Value)) {
-        let id = &told["tool_use_id"];
+    pub fn tool_but(&self, input: &Value, change: impl FnOnce(&mut Value)) {
+        let id = &input["tool_use_id"];
         self.line("assistant.tool_use", |line| {
             line["message"]["content"] = json!([{
-                "type": "tool_use", "id": id, "name": told["tool_name"], "input": told["tool_input"],
+                "type": "tool_use", "id": id, "name": input["tool_name"], "input": input["tool_input"],
             }]);
         });
         self.line("user.tool_result", |line| {
-            let failed = told["hook_event_name"] == "PostToolUseFailure";
+            let failed = input["hook_event_name"] == "PostToolUseFailure";
             let words = if failed {
-                &told["error"]
+                &input["error"]
             } else {
-                &told["tool_response"]
+                &input["tool_response"]
             };
             line["toolUseResult"] = words.clone();
             line["message"]["content"] = json!([{
@@ -94,7 +94,7 @@ impl Transcript {
     }
 }
 
-/// A time so many milliseconds ago, as the host writes it.
+/// The time `ago` milliseconds ago, as the host writes it.
 pub fn time(ago: i64) -> String {
     let now = std::time::UNIX_EPOCH.elapsed().unwrap().as_millis();
     let at = i64::try_from(now).unwrap() - ago;

@@ -1,4 +1,4 @@
-//! What a person reads who looks back, word by word, on one small memory.
+//! The exact output of the commands that show memory, on one small memory.
 
 use std::path::PathBuf;
 
@@ -18,39 +18,39 @@ impl Memory {
         let sandbox = Sandbox::new();
         let project = sandbox.project("pay");
         sandbox.keep_workers_away();
-        let tell = |hook, input| sandbox.told(hook, &project, &input);
+        let send = |hook, input| sandbox.run_hook(hook, &project, &input);
         let host = Host::new("5e5510a1-mended", &project);
-        tell("new", host.prompt("Fix the expiry test"));
+        send("new", host.prompt("Fix the expiry test"));
         let error = "Exit code 101\nthread 'expiry' panicked at src/token.rs:9:5:\nassertion failed: now <= expires";
-        tell("save", host.bash_failed("cargo test", error));
-        tell(
+        send("save", host.bash_failed("cargo test", error));
+        send(
             "save",
             host.edit("src/token.rs", "now < expires", "now <= expires"),
         );
-        tell("save", host.bash("cargo test", "test result: ok"));
-        tell(
+        send("save", host.bash("cargo test", "test result: ok"));
+        send(
             "summary",
             host.stop("Fixed the comparison.\n\nNext steps:\n- cover leap seconds"),
         );
         sandbox.drain();
         let host = Host::new("5e5510b2-added", &project);
-        tell("new", host.prompt("Tokens need a grace period of a minute"));
-        tell(
+        send("new", host.prompt("Tokens need a grace period of a minute"));
+        send(
             "save",
             host.edit("src/token.rs", "now <= expires", "now <= expires + GRACE"),
         );
-        tell(
+        send(
             "save",
             host.edit("src/grace.rs", "", "pub const GRACE: u64 = 60;"),
         );
-        tell(
+        send(
             "save",
             host.bash(
                 "git commit -am 'feat: tokens have a grace period'",
                 "[main 3f9c2ab] feat: tokens have a grace period\n 2 files changed",
             ),
         );
-        tell(
+        send(
             "summary",
             host.stop("Tokens are valid for a minute longer."),
         );
@@ -58,11 +58,11 @@ impl Memory {
         std::fs::remove_file(project.join("src/grace.rs")).unwrap();
         sandbox.keep_workers_away();
         let host = Host::new("5e5510c3-waits", &project);
-        sandbox.told("new", &project, &host.prompt("What is left?"));
+        sandbox.run_hook("new", &project, &host.prompt("What is left?"));
         Memory { sandbox, project }
     }
 
-    /// What each of these commands prints, without what changes from day to day.
+    /// The output of each command, with dates and times replaced.
     fn prints(&self, commands: &[&str]) -> String {
         let mut all = String::new();
         for line in commands {
@@ -143,8 +143,8 @@ fn an_agent_looking_back() {
         ("timeline", json!({"id": 2})),
         ("get_observations", json!({"ids": [2]})),
     ] {
-        let said = client.says(tool, arguments.clone());
-        all += &format!("{tool} {arguments}\n{said}\n");
+        let printed = client.text_of(tool, arguments.clone());
+        all += &format!("{tool} {arguments}\n{printed}\n");
     }
     client.end();
     insta::assert_snapshot!(without_times(&all));

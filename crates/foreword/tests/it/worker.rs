@@ -1,5 +1,5 @@
-//! The worker's life: one per home, started by whoever needs it, gone when idle,
-//! and a stranger to the session that started it.
+//! The worker's life: one per home, started by any hook or command that needs it, ended when idle,
+//! and without the environment of the session that started it.
 
 use std::os::unix::process::ExitStatusExt as _;
 use std::process::{Child, Command};
@@ -7,7 +7,7 @@ use std::process::{Child, Command};
 use crate::audit::{Audit, audit, marked};
 use crate::support::{Host, Sandbox, environment_of, signal, wait_until};
 
-/// A worker in the foreground that has come up.
+/// A worker in the foreground that has started.
 fn running(sandbox: &Sandbox, settings: &[(&str, &str)]) -> Child {
     sandbox.keep_workers_away();
     let mut command = sandbox.command(&["worker", "run"]);
@@ -16,12 +16,12 @@ fn running(sandbox: &Sandbox, settings: &[(&str, &str)]) -> Child {
     child
 }
 
-/// Up is: it has the lock and, its last act before work, removed the stamp.
+/// Whether a worker has started: it has the lock and has removed the stamp, its last step before work.
 fn is_up(sandbox: &Sandbox, pid: u32) -> bool {
     sandbox.worker_pid() == Some(pid) && !sandbox.home().join("worker.starting").exists()
 }
 
-fn said(child: Child) -> (Option<i32>, String) {
+fn printed(child: Child) -> (Option<i32>, String) {
     let output = child.wait_with_output().unwrap();
     let text = [output.stdout, output.stderr].concat();
     (output.status.code(), String::from_utf8(text).unwrap())
@@ -33,7 +33,7 @@ fn send(sandbox: &Sandbox, marks: std::ops::Range<u32>) {
     let host = Host::new(&format!("s{}", marks.start), &project);
     for mark in marks {
         let (hook, input) = marked(&host, mark);
-        sandbox.told(hook, &project, &input);
+        sandbox.run_hook(hook, &project, &input);
     }
 }
 
@@ -47,7 +47,7 @@ fn a_second_worker_says_who_the_first_is_and_leaves() {
         format!("another worker is running (pid {})\n", first.id())
     );
     signal(first.id(), "TERM");
-    assert_eq!(said(first), (Some(0), "ended as asked\n".into()));
+    assert_eq!(printed(first), (Some(0), "ended as asked\n".into()));
 }
 
 #[test]
@@ -91,7 +91,7 @@ fn an_ending_worker_finishes_its_batch_and_keeps_no_claim() {
                 && sandbox.count("memory.db", "select count(*) from events") > 0
         });
         signal(worker.id(), name);
-        assert_eq!(said(worker), (Some(0), "ended as asked\n".into()));
+        assert_eq!(printed(worker), (Some(0), "ended as asked\n".into()));
         assert_eq!(sandbox.worker_pid(), None);
         let claimed = "select count(*) from events where state = 'claimed' or crashes > 0";
         assert_eq!(sandbox.count("queue.db", claimed), 0);
@@ -126,7 +126,7 @@ fn a_worker_with_nothing_to_do_ends_and_the_next_hook_starts_one() {
         .env("FOREWORD_WORKER_IDLE_SECONDS", "1")
         .spawn()
         .unwrap();
-    assert_eq!(said(worker), (Some(0), "nothing left to do\n".into()));
+    assert_eq!(printed(worker), (Some(0), "nothing left to do\n".into()));
 }
 
 #[test]
@@ -149,7 +149,7 @@ fn what_a_killed_worker_had_claimed_is_freed_by_the_next() {
     sandbox.drain();
     assert_eq!(audit(&sandbox, 0..6), Audit::default());
     signal(next.id(), "TERM");
-    assert_eq!(said(next).0, Some(0));
+    assert_eq!(printed(next).0, Some(0));
 }
 
 #[test]
@@ -165,7 +165,7 @@ fn a_worker_that_cannot_come_up_is_not_started_by_every_hook() {
     assert!(log.contains("could not open memory.db"), "{log}");
     assert!(stamp.exists(), "a failed start is remembered");
 
-    // It failed often: the pause is long by now.
+    // After many failures the pause is long.
     sandbox.keep_workers_away();
     let before = std::fs::read(&stamp).unwrap();
     send(&sandbox, 1..20);
@@ -175,7 +175,7 @@ fn a_worker_that_cannot_come_up_is_not_started_by_every_hook() {
         "a start would be stamped"
     );
 
-    // People are not put off: they are told what is wrong.
+    // A command does not wait for the pause: it shows the error.
     for action in ["run", "drain", "start"] {
         let output = sandbox.command(&["worker", action]).output().unwrap();
         let error = String::from_utf8(output.stderr).unwrap();
@@ -189,7 +189,7 @@ fn a_worker_that_cannot_come_up_is_not_started_by_every_hook() {
 
     assert_eq!(sandbox.worker_pid(), None);
 
-    // Mended, one by hand comes up, and all is there.
+    // After the repair a worker started by hand processes everything.
     std::fs::remove_dir(sandbox.home().join("memory.db")).unwrap();
     sandbox.drain();
     assert_eq!(audit(&sandbox, 0..20), Audit::default());
@@ -267,6 +267,7 @@ fn a_background_worker_has_nothing_of_the_session_that_started_it() {
     names.sort_unstable();
     let expected = [
         "FOREWORD_HOME",
+        "FOREWORD_MODEL_HUB",
         "FOREWORD_PROVIDER",
         "FOREWORD_SHOW_WITHIN_MS",
         "HOME",
@@ -328,7 +329,7 @@ fn a_drain_is_done_by_the_running_worker_or_by_itself() {
     assert_eq!(audit(&sandbox, 0..6), Audit::default());
     assert_eq!(sandbox.worker_pid(), None);
 
-    // This one would rather wait for company; a drain does not let it.
+    // This event would wait for more events; a drain processes it at once.
     let worker = running(
         &sandbox,
         &[("FOREWORD_WORKER_BATCH_WAIT_SECONDS", "100000")],
@@ -338,7 +339,7 @@ fn a_drain_is_done_by_the_running_worker_or_by_itself() {
     assert_eq!(audit(&sandbox, (0..6).chain(8..14)), Audit::default());
     assert_eq!(sandbox.worker_pid(), Some(worker.id()));
     signal(worker.id(), "TERM");
-    assert_eq!(said(worker).0, Some(0));
+    assert_eq!(printed(worker).0, Some(0));
 }
 
 #[test]
@@ -350,7 +351,10 @@ fn two_drains_at_once_both_end_when_all_is_done() {
         .map(|_| sandbox.command(&["worker", "drain"]).spawn().unwrap())
         .collect();
     for drain in drains {
-        assert_eq!(said(drain), (Some(0), "everything is processed\n".into()));
+        assert_eq!(
+            printed(drain),
+            (Some(0), "everything is processed\n".into())
+        );
     }
     assert_eq!(audit(&sandbox, 0..30), Audit::default());
 }
@@ -381,7 +385,7 @@ fn a_drain_is_answered_by_whoever_comes_after_the_worker_that_was_asked() {
     let patient = [("FOREWORD_WORKER_BATCH_WAIT_SECONDS", "100000")];
     let mut first = running(&sandbox, &patient);
     send(&sandbox, 0..6);
-    // It hears the question and never gets to an answer.
+    // The worker gets the request and never answers.
     signal(first.id(), "STOP");
     let folder = sandbox.user_home().join("tmp");
     std::fs::create_dir(&folder).unwrap();
@@ -395,10 +399,13 @@ fn a_drain_is_answered_by_whoever_comes_after_the_worker_that_was_asked() {
     first.wait().unwrap();
     let mut second = sandbox.command(&["worker", "run"]);
     let second = second.envs(patient).spawn().unwrap();
-    assert_eq!(said(drain), (Some(0), "everything is processed\n".into()));
+    assert_eq!(
+        printed(drain),
+        (Some(0), "everything is processed\n".into())
+    );
     assert_eq!(audit(&sandbox, 0..6), Audit::default());
     signal(second.id(), "KILL");
-    said(second);
+    printed(second);
 }
 
 #[test]

@@ -1,4 +1,4 @@
-//! Builds the inputs of hooks as Claude Code sends them. Used by the unit tests of the worker, too.
+//! Builds the inputs of hooks as Claude Code sends them; also for the worker's unit tests.
 
 use std::path::{Path, PathBuf};
 
@@ -48,7 +48,7 @@ impl Host {
         )
     }
 
-    /// A tool use that went well. Each call has an id of its own.
+    /// A successful tool use. Each call has an id of its own.
     pub fn tool(&self, tool: &str, input: Value, response: Value) -> Value {
         self.calls.set(self.calls.get() + 1);
         let id = format!("{}-call-{}", self.session, self.calls.get());
@@ -82,7 +82,7 @@ impl Host {
         input
     }
 
-    /// An edit of one line, made on disk too.
+    /// An edit of one line, which is also made on disk.
     pub fn edit(&self, path: &str, old: &str, new: &str) -> Value {
         let file = self.project.join(path);
         std::fs::create_dir_all(file.parent().unwrap()).unwrap();

@@ -31,7 +31,7 @@ impl Provider for Anthropic {
 }
 
 impl Anthropic {
-    pub fn new(settings: &config::Anthropic) -> Anthropic {
+    pub fn new(settings: &config::AnthropicSection) -> Anthropic {
         Anthropic {
             model: settings.model.trim().to_owned(),
             endpoint: endpoint(settings),
@@ -61,7 +61,7 @@ impl Anthropic {
     }
 }
 
-fn endpoint(settings: &config::Anthropic) -> Result<Endpoint, Failure> {
+fn endpoint(settings: &config::AnthropicSection) -> Result<Endpoint, Failure> {
     if settings.model.trim().is_empty() {
         let text = "no model is set; set anthropic.model in config.toml";
         return Err(Failure::new(FailureKind::Missing, text));

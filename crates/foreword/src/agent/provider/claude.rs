@@ -38,12 +38,12 @@ const LAST_WORDS: Duration = Duration::from_millis(500);
 const COMPLAINT_MAX: usize = 4 << 10;
 
 pub struct Claude {
-    settings: config::Claude,
+    settings: config::ClaudeSection,
     home: Home,
 }
 
 impl Claude {
-    pub fn new(settings: &config::Claude, home: &Home) -> Claude {
+    pub fn new(settings: &config::ClaudeSection, home: &Home) -> Claude {
         Claude {
             settings: settings.clone(),
             home: home.clone(),

@@ -41,7 +41,7 @@ impl Provider for OpenAi {
 }
 
 impl OpenAi {
-    pub fn new(settings: &config::OpenAi) -> OpenAi {
+    pub fn new(settings: &config::OpenAiSection) -> OpenAi {
         OpenAi {
             model: settings.model.trim().to_owned(),
             endpoint: endpoint(settings),
@@ -80,7 +80,7 @@ impl OpenAi {
     }
 }
 
-fn endpoint(settings: &config::OpenAi) -> Result<Endpoint, Failure> {
+fn endpoint(settings: &config::OpenAiSection) -> Result<Endpoint, Failure> {
     let base_url = settings.base_url.trim().trim_end_matches('/');
     let missing = match (base_url.is_empty(), settings.model.trim().is_empty()) {
         (true, true) => "base_url and model are",

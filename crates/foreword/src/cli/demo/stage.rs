@@ -7,6 +7,8 @@ use std::time::{Duration, Instant};
 
 use anyhow::{Context as _, ensure};
 
+use crate::host::CLIENTS;
+
 pub struct Stage {
     pub project: PathBuf,
     user: PathBuf,
@@ -47,7 +49,7 @@ impl Stage {
             .env("LANG", "C.UTF-8")
             .env("HOME", &self.user)
             .env("FOREWORD_HOME", self.user.join(".foreword"))
-            .env("CLAUDE_PROJECT_DIR", &self.project)
+            .env(CLIENTS[0].project_variable, &self.project)
             .stdin(Stdio::piped())
             .stdout(Stdio::piped())
             .stderr(Stdio::piped());

@@ -1,7 +1,8 @@
-//! Variables of Claude Code's: those by which it finds its login, and those that keep it quiet
-//! when the `claude` provider runs it as a memory agent.
+//! Variables of Claude Code: those by which it finds its login, and those that restrict it to one
+//! plain request when the `claude` provider runs it as a memory agent.
 
-/// The login of the claude CLI, and the service it sends requests to. `*` stands for any end.
+/// Variables that the claude CLI needs for its login and to reach its service. `*` stands for any
+/// ending.
 pub const LOGIN: &[&str] = &[
     "CLAUDE_CONFIG_DIR",
     "ANTHROPIC_*",
@@ -10,7 +11,7 @@ pub const LOGIN: &[&str] = &[
     "DISABLE_*",
 ];
 
-/// Variables that are passed on only if the switch of their back end is on.
+/// For each back end, the variable that selects it and the variables that are passed on only then.
 pub const BACK_ENDS: &[(&str, &[&str])] = &[
     (
         "CLAUDE_CODE_USE_BEDROCK",
@@ -27,8 +28,8 @@ pub const BACK_ENDS: &[(&str, &[&str])] = &[
     ),
 ];
 
-/// Switch off everything but one plain request. Those with a comment were seen to matter; the
-/// others are documented by the client.
+/// Variables that switch off everything but one plain request. Those with a comment were observed to
+/// matter; the others are in the client's documentation.
 pub const QUIET: &[(&str, &str)] = &[
     // An `@path` anywhere in the question had the client read that file, wherever it was,
     // and send it along; also with no tools at all.
@@ -37,13 +38,13 @@ pub const QUIET: &[(&str, &str)] = &[
     // The user's own CLAUDE.md comes with `--setting-sources user`, as do their rules.
     ("CLAUDE_CODE_DISABLE_CLAUDE_MDS", "1"),
     ("CLAUDE_CODE_DISABLE_AUTO_MEMORY", "1"),
-    // One request is one request: it is us who try again, later, and count.
+    // The client must not retry: Foreword does so itself, later, and counts the calls.
     ("CLAUDE_CODE_MAX_RETRIES", "0"),
     ("CLAUDE_CODE_DISABLE_NONSTREAMING_FALLBACK", "1"),
     ("CLAUDE_CODE_DISABLE_REFUSAL_RETRY", "1"),
-    // Else any 400 is asked again without each of them.
+    // Otherwise the client repeats a request that failed with 400 without each beta in turn.
     ("CLAUDE_CODE_DISABLE_EXPERIMENTAL_BETAS", "1"),
-    // The first is not enough for models that choose themselves how long to think.
+    // `MAX_THINKING_TOKENS` is not enough for models that decide themselves how long to think.
     ("MAX_THINKING_TOKENS", "0"),
     ("CLAUDE_CODE_DISABLE_THINKING", "1"),
     ("CLAUDE_CODE_DISABLE_NONESSENTIAL_TRAFFIC", "1"),
@@ -52,5 +53,5 @@ pub const QUIET: &[(&str, &str)] = &[
     ("DISABLE_ERROR_REPORTING", "1"),
 ];
 
-/// Limits the tokens of an answer.
+/// The variable that limits the tokens of an answer.
 pub const ANSWER_MAX: &str = "CLAUDE_CODE_MAX_OUTPUT_TOKENS";

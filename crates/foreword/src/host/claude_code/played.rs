@@ -1,4 +1,4 @@
-//! Plays Claude Code at the start of a session, for `foreword demo`.
+//! Stands in for Claude Code at the start of a session, for `foreword demo`.
 
 use std::path::Path;
 
@@ -15,7 +15,7 @@ pub fn start(session: &str, project: &Path) -> Value {
 }
 
 /// The text for the agent in a hook's answer.
-pub fn added(answer: &str) -> Option<String> {
+pub fn added_context(answer: &str) -> Option<String> {
     let answer: Value = serde_json::from_str(answer).ok()?;
     let text = answer["hookSpecificOutput"]["additionalContext"].as_str();
     text.map(str::to_owned)

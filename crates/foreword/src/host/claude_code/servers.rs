@@ -1,9 +1,9 @@
 //! Our entry in Claude Code's list of MCP servers.
 //!
-//! The user's list is in `.claude.json`, where the host also keeps its own state, account
-//! and keys, and which it writes all the time. So no copy of that file is made and nothing
-//! of it is written down: our entry is put in and taken out by text, and only that the file
-//! was not there before is remembered. A project's list is `.mcp.json` at its top.
+//! The user's list is in `.claude.json`, where the host also keeps its own state, account and keys,
+//! and which it often rewrites. So nothing of that file is copied or recorded: our entry is inserted
+//! and removed as text, and the install record only holds whether there was a file before. A
+//! project's list is `.mcp.json` in its top folder.
 
 use std::path::{Path, PathBuf};
 
@@ -13,25 +13,30 @@ use jsonc_parser::common::Ranged;
 use jsonc_parser::cst::{CstObject, CstObjectProp, CstRootNode};
 
 use super::CONFIG_DIR;
-use crate::host::json::{Page, apply, indent, parse, parse_value, string};
-use crate::host::{Listed, Place, Scope, is_called_foreword, is_same_file, set};
+use crate::host::json::{JsonPage, apply, indent, parse, parse_value, string};
+use crate::host::{InstallScope, Listed, SettingsPlace, is_called_foreword, is_same_file, set};
 
 const SERVERS: &str = "mcpServers";
 
-/// The list that goes with a settings file.
-pub fn place(settings: &Place) -> anyhow::Result<PathBuf> {
-    let folder = settings.settings.parent().context("it has no folder")?;
+/// The path of the list that belongs to a settings file.
+pub fn place(settings: &SettingsPlace) -> anyhow::Result<PathBuf> {
+    let folder = settings
+        .settings
+        .parent()
+        .context("the settings file is in no folder")?;
     Ok(match settings.scope {
-        Scope::User if set(CONFIG_DIR).is_some() => folder.join(".claude.json"),
-        Scope::User => set("HOME").context("HOME is not set")?.join(".claude.json"),
-        Scope::Project => {
-            let top = folder.parent().context("it has no folder")?;
+        InstallScope::User if set(CONFIG_DIR).is_some() => folder.join(".claude.json"),
+        InstallScope::User => set("HOME").context("HOME is not set")?.join(".claude.json"),
+        InstallScope::Project => {
+            let top = folder
+                .parent()
+                .context("the settings file is in no folder")?;
             top.join(".mcp.json")
         }
     })
 }
 
-/// Which server is listed under our name.
+/// The server that is listed under our name.
 pub fn listed(list: &str) -> anyhow::Result<Listed> {
     Ok(match entry(&parse(list)?) {
         None => Listed::Nobody,
@@ -39,7 +44,7 @@ pub fn listed(list: &str) -> anyhow::Result<Listed> {
     })
 }
 
-/// The list with our server in it, once and as `program`.
+/// The list with our server in it once, running `program`.
 pub fn connect(list: &str, program: &Path) -> anyhow::Result<String> {
     let root = parse(list)?;
     match entry(&root) {
@@ -47,7 +52,7 @@ pub fn connect(list: &str, program: &Path) -> anyhow::Result<String> {
             Some(command) if is_same_file(Path::new(&command), program) => Ok(list.to_owned()),
             Some(_) => insert_server(&disconnect(list)?, program),
             None => {
-                bail!("another server is called foreword; rename it first, nothing was changed")
+                bail!("another server is called foreword; rename it first; nothing was changed")
             }
         },
         None => insert_server(list, program),
@@ -61,7 +66,7 @@ fn insert_server(text: &str, program: &Path) -> anyhow::Result<String> {
     }
     let value = parse_value(text)?;
     let Value::Object(top) = &value else {
-        bail!("this file does not hold a JSON object; mend it first, nothing was changed");
+        bail!("this file does not hold a JSON object; correct it first; nothing was changed");
     };
     let program = program.to_str();
     let program = program.context("the path of this program is not valid UTF-8")?;
@@ -69,7 +74,7 @@ fn insert_server(text: &str, program: &Path) -> anyhow::Result<String> {
     let entry = format!(
         "\"foreword\": {{\n  \"type\": \"stdio\",\n  \"command\": {program},\n  \"args\": [\"mcp\"]\n}}"
     );
-    let page = Page::new(text, top);
+    let page = JsonPage::new(text, top);
     let top_list = page.list(top.range(), top.properties.iter().map(Ranged::range), true);
     let mut properties = top.properties.iter();
     let servers = properties.find(|it| it.name.as_str() == "mcpServers");
@@ -95,7 +100,8 @@ pub fn disconnect(list: &str) -> anyhow::Result<String> {
         return Ok(list.to_owned());
     };
     entry.remove();
-    // Where there was no list, ours was put at the end; one elsewhere was empty before.
+    // If there was no list before, ours was added as the last property. An empty list elsewhere
+    // was there before and stays.
     let top = root.object_value();
     let last = top.and_then(|top| top.properties().pop());
     let emptied = last.filter(|last| {

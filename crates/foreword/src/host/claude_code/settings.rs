@@ -1,7 +1,7 @@
 //! Our hooks in Claude Code's `settings.json`.
 //!
 //! An entry is ours if it runs a program called `foreword` with one of our hook commands.
-//! Entries are added as text by the parent's `json`, so that all else stays as it is.
+//! Entries are inserted as text by `host/json.rs`, so that all else stays as it is.
 
 use std::path::Path;
 
@@ -12,12 +12,12 @@ use jsonc_parser::common::Ranged;
 use jsonc_parser::cst::{CstBooleanLit, CstNode};
 
 use super::CLIENT;
-use crate::host::json::{Insertion, Page, apply, indent, parse, parse_value, string};
+use crate::host::json::{Insertion, JsonPage, apply, indent, parse, parse_value, string};
 use crate::host::{Programs, is_called_foreword};
 
 const HOST_EVENTS: &[HostEvent] = CLIENT.host.events;
 
-/// Seconds after which the host gives up on a hook. Ours take milliseconds.
+/// Seconds after which the host ends a hook. Ours take milliseconds.
 const TIMEOUT: u32 = 5;
 
 /// The settings with all our hooks added. They must hold none of ours yet.
@@ -30,9 +30,9 @@ pub fn insert(settings: &str, program: &Path) -> anyhow::Result<String> {
     }
     let value = parse_value(settings)?;
     let Value::Object(top) = &value else {
-        bail!("this file does not hold a JSON object; mend it first, nothing was changed");
+        bail!("this file does not hold a JSON object; correct it first; nothing was changed");
     };
-    let page = Page::new(settings, top);
+    let page = JsonPage::new(settings, top);
     let mut insertions = Vec::new();
     let top_list = page.list(top.range(), top.properties.iter().map(Ranged::range), true);
     let hooks = top.properties.iter().find(|it| it.name.as_str() == "hooks");
@@ -53,9 +53,10 @@ pub fn insert(settings: &str, program: &Path) -> anyhow::Result<String> {
     Ok(apply(settings, insertions))
 }
 
-/// Adds to the hooks that are there: to the lists of some events, and lists for the others.
+/// The insertions that add our hooks to an existing `hooks` object: to the lists of events that
+/// have one, and new lists for the others.
 fn into_hooks(
-    page: &Page<'_>,
+    page: &JsonPage<'_>,
     hooks: &Object<'_>,
     lines: bool,
     program: &str,
@@ -89,7 +90,7 @@ fn into_hooks(
     Ok(insertions)
 }
 
-/// `"Stop": [GROUP]`, laid out with two spaces; `Page::lay_out` fits it in.
+/// `"Stop": [GROUP]`, indented by two spaces; `JsonPage::lay_out` adapts it to the file.
 fn property(event: &HostEvent, program: &str) -> String {
     let group = indent(&group(event, program));
     format!("\"{}\": [\n{group}\n]", event.name)
@@ -232,7 +233,7 @@ fn ours(entry: &CstNode) -> Option<(String, String)> {
     (is_foreword && Hook::parse(&name).is_some()).then_some((command, name))
 }
 
-/// The setting that switches all hooks off, if it does.
+/// The name of the setting that switches off all hooks, if it is true.
 pub fn hooks_off(settings: &str) -> anyhow::Result<Option<&'static str>> {
     let top = parse(settings)?.object_value();
     let off = top.and_then(|top| top.get(OFF)?.value()?.as_boolean_lit());

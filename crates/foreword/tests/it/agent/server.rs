@@ -1,5 +1,5 @@
-//! A scripted server on loopback in the place of a model, and its own count of what it
-//! was asked: the one witness that the ledger can be held against.
+//! A scripted server on loopback in place of a model. It counts its requests itself, to be compared
+//! with the ledger.
 
 use std::io::{BufRead as _, BufReader, Read as _, Write as _};
 use std::net::TcpStream;
@@ -43,13 +43,13 @@ impl Server {
         }
     }
 
-    /// Answers like this from now on; what was asked stays counted.
+    /// Answers like this from now on; the count of requests goes on.
     pub fn script(&self, script: &Value) {
         let answer = self.control("POST /__fake/script", &script.to_string());
         assert_eq!(answer, serde_json::json!({"ok": true}));
     }
 
-    /// Every question so far, as it came.
+    /// Every request so far.
     pub fn questions(&self) -> Vec<Question> {
         let entries = self.control("GET /__fake/requests", "");
         let is_question = |entry: &&Value| {
@@ -62,7 +62,7 @@ impl Server {
             .collect()
     }
 
-    /// Nothing listens any more, until it is started again.
+    /// Stops listening until it is started again.
     pub fn end(&mut self) {
         let _ = self.process.kill();
         let _ = self.process.wait();
@@ -98,19 +98,19 @@ impl Drop for Server {
 pub struct Question(pub Value);
 
 impl Question {
-    /// Whether these words stand anywhere in it.
-    pub fn says(&self, words: &str) -> bool {
+    /// Whether a text of the request contains these words.
+    pub fn contains(&self, words: &str) -> bool {
         texts(&self.0).iter().any(|text| text.contains(words))
     }
 
-    /// Our own words to the model, without what a client puts around them.
+    /// Foreword's own text to the model, without what a client adds.
     pub fn text(&self) -> String {
         let texts = texts(&self.0);
         let ours = texts.iter().find(|text| text.contains("Session: "));
         (*ours.expect("a question names its session")).to_owned()
     }
 
-    /// What stands between the fences, and what stands outside of them.
+    /// The text between the fences, and the text outside of them.
     pub fn fenced(&self) -> (Vec<String>, String) {
         let (mut inside, mut outside, mut fence) = (Vec::new(), String::new(), None);
         for line in self.text().lines() {

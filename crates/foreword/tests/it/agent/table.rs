@@ -1,6 +1,6 @@
-//! Everything that can go wrong when a model is asked, what kind of failure it is, and
-//! what becomes of the events: none is lost, none is stored as nothing, none is blamed for
-//! what is not its fault, and when the model answers well again, all of them are stored.
+//! Every failure of a call to a model, with its kind and its effect on the events: none is lost,
+//! none is stored without a result, an event is skipped only for failures of its own, and when
+//! the model answers well again, all of them are stored.
 
 use std::os::unix::fs::PermissionsExt as _;
 use std::panic::{AssertUnwindSafe, catch_unwind};
@@ -26,24 +26,24 @@ struct Case {
     then: Then,
 }
 
-/// What is wrong.
+/// The cause of a failure.
 enum Fault {
     /// The model answers every question like this.
     Reply(Value),
-    /// It does not answer within the time there is.
+    /// The model does not answer in time.
     Silence,
-    /// Nothing listens there.
+    /// No server listens.
     Gone,
-    /// A setting is another.
+    /// A setting is changed.
     Set(&'static str, &'static str),
-    /// In the place of the client there is this shell script.
+    /// A shell script in place of the client.
     Client(&'static str),
 }
 
-/// What is to become of the events.
+/// The expected effect on the events.
 #[derive(Clone, Copy, PartialEq, Eq)]
 enum Then {
-    /// Nobody's fault here: they wait, and nothing counts.
+    /// They wait, and no attempt is counted for them.
     Wait,
     /// They are asked about one by one, and skipped after three failures of their own.
     Split,
@@ -102,18 +102,18 @@ fn error(status: u16, kind: &str, message: &str) -> Fault {
     Fault::Reply(json!({"error": {"status": status, "type": kind, "message": message}}))
 }
 
-/// So many events are told: a prompt and what was done about it.
+/// The number of events in a case: a prompt and an edit.
 const TOLD: i64 = 2;
 
 impl Case {
-    /// Goes through it from the failure to the good end; gives its row of the table.
+    /// Runs the case from the failure to the repair; returns its row of the table.
     fn run(&self, provider: Provider) -> [String; 5] {
         let mut agent = Agent::new(provider);
         agent.sandbox.drain();
         agent.sandbox.keep_workers_away();
         let host = agent.host("s1");
-        agent.tell(&host.prompt("Make the check pass"));
-        agent.tell(&host.edit("limit.txt", "6", "7"));
+        agent.send(&host.prompt("Make the check pass"));
+        agent.send(&host.edit("limit.txt", "6", "7"));
 
         let mended = self.fault.befall(&mut agent);
         match self.then {
@@ -156,7 +156,7 @@ impl Case {
 type Mend = Box<dyn FnOnce(&mut Agent)>;
 
 impl Fault {
-    /// Has it happen, and says how it is mended.
+    /// Causes the failure; returns a function that ends it.
     fn befall(&self, agent: &mut Agent) -> Mend {
         match self {
             Fault::Reply(reply) => {
@@ -207,7 +207,7 @@ fn set(agent: &mut Agent, name: &'static str, value: std::ffi::OsString) -> Mend
     })
 }
 
-/// Has a worker try once, and ends it while the model is left alone.
+/// Has a worker try once, and ends it while it waits before asking again.
 fn first_attempt(agent: &Agent) {
     let mut worker = agent.worker();
     wait_until("the call has failed, and its events are free", || {
@@ -219,7 +219,7 @@ fn first_attempt(agent: &Agent) {
     assert!(worker.wait().unwrap().success());
 }
 
-/// Everything waits, and nothing counts. Says for how long.
+/// Expects that all events wait and no attempt is counted; returns a text for how long.
 fn waits(agent: &Agent) -> &'static str {
     let all_wait = Events {
         waiting: TOLD,
@@ -232,13 +232,13 @@ fn waits(agent: &Agent) -> &'static str {
     match agent.sandbox.count("memory.db", pause) {
         // As long as the call took, and two seconds.
         ..60 => "waits, for seconds at first",
-        110..200 => "waits as long as it was told to",
+        110..200 => "waits as long as the answer asked for",
         280.. => "waits, for minutes",
         other => panic!("a pause of {other} s"),
     }
 }
 
-/// The prompt is stored, what was done is skipped and says why.
+/// Expects that the prompt is stored and the edit is skipped with the error.
 fn splits(agent: &Agent) -> &'static str {
     let one_is_skipped = Events {
         stored: 1,
@@ -319,7 +319,7 @@ fn a_failure_costs_no_event_whatever_it_is() {
     }
 }
 
-/// Goes through one case alone: part of its name, or of its provider's.
+/// Runs only the cases whose name or provider contains this.
 const ONLY: &str = "FOREWORD_TEST_CASE";
 
 fn is_wanted(case: &Case, provider: Provider) -> bool {

@@ -1,4 +1,4 @@
-//! A user whose memory is kept by a certain provider: a sandbox, and the model behind it.
+//! A user with a certain provider: a sandbox, and the model that the provider asks.
 
 use std::cell::RefCell;
 use std::collections::BTreeSet;
@@ -44,11 +44,11 @@ pub struct Agent {
     server: Option<Server>,
     pub sandbox: Sandbox,
     pub project: PathBuf,
-    /// The key of each event that hooks were told: what is told again counts once.
-    told: RefCell<BTreeSet<String>>,
+    /// The inputs that were sent to hooks; one that is sent again counts once.
+    sent: RefCell<BTreeSet<String>>,
 }
 
-/// Where the events are that hooks were told, in numbers.
+/// The number of sent events in each state.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
 pub struct Events {
     pub stored: i64,
@@ -92,7 +92,7 @@ impl Agent {
             server,
             sandbox,
             project,
-            told: RefCell::default(),
+            sent: RefCell::default(),
         }
     }
 
@@ -104,7 +104,7 @@ impl Agent {
         self.server.is_some()
     }
 
-    /// Everything the model was asked so far; offline asks nobody.
+    /// Every request to the model so far; none offline.
     pub fn questions(&self) -> Vec<Question> {
         self.server
             .as_ref()
@@ -122,7 +122,7 @@ impl Agent {
         Host::new(session, &self.project)
     }
 
-    pub fn tell(&self, input: &Value) {
+    pub fn send(&self, input: &Value) {
         let hook = match input["hook_event_name"].as_str().unwrap() {
             "SessionStart" => "context",
             "UserPromptSubmit" => "new",
@@ -130,18 +130,19 @@ impl Agent {
             "SessionEnd" => "cleanup",
             _ => "save",
         };
-        self.sandbox.told(hook, &self.project, input);
-        self.told.borrow_mut().insert(input.to_string());
+        self.sandbox.run_hook(hook, &self.project, input);
+        self.sent.borrow_mut().insert(input.to_string());
     }
 
-    /// A turn that breaks something and mends it: offline has something to say of it, too.
-    pub fn tell_turn(&self, host: &Host) {
-        self.tell(&host.prompt("Make the check pass"));
+    /// Sends a turn that breaks something and repairs it, of which the offline provider also makes
+    /// an observation.
+    pub fn send_turn(&self, host: &Host) {
+        self.send(&host.prompt("Make the check pass"));
         let error = "Exit code 3\nerror: the kumquat limit is 6, not 7";
-        self.tell(&host.bash_failed("sh check.sh", error));
-        self.tell(&host.edit("limit.txt", "6", "7"));
-        self.tell(&host.bash("sh check.sh", "ok"));
-        self.tell(&host.stop("The limit is 7 now."));
+        self.send(&host.bash_failed("sh check.sh", error));
+        self.send(&host.edit("limit.txt", "6", "7"));
+        self.send(&host.bash("sh check.sh", "ok"));
+        self.send(&host.stop("The limit is 7 now."));
     }
 
     /// A worker in the foreground, to be ended by the test.
@@ -151,7 +152,7 @@ impl Agent {
         command.spawn().unwrap()
     }
 
-    /// Apart from receipts, which a start of a session may bring along.
+    /// Counts events without receipts, which the start of a session may add.
     pub fn events(&self) -> Events {
         let queued = |state: &str| {
             let sql = format!("select count(*) from events where {state}");
@@ -164,13 +165,13 @@ impl Agent {
         }
     }
 
-    /// How many rows a table of memory.db has, or a part of it.
+    /// The number of rows of a table of memory.db, given as `table` or `table where …`.
     pub fn count(&self, rows: &str) -> i64 {
         let sql = format!("select count(*) from {rows}");
         self.sandbox.count("memory.db", &sql)
     }
 
-    /// One column of memory.db.
+    /// The texts of one column of a query on memory.db.
     pub fn column(&self, sql: &str) -> Vec<String> {
         let memory = self.sandbox.database("memory.db");
         let mut statement = memory.prepare(sql).unwrap();
@@ -180,7 +181,7 @@ impl Agent {
             .collect()
     }
 
-    /// In = stored + visible, and the ledger has every request that the server has.
+    /// Expects every sent event to be stored, waiting or skipped, and the ledger to have every request of the server.
     #[track_caller]
     pub fn assert_nothing_is_missing(&self) {
         let Events {
@@ -191,7 +192,7 @@ impl Agent {
         assert_eq!(self.sandbox.spooled(), 0);
         assert_eq!(
             stored + waiting + skipped,
-            self.told.borrow().len() as i64,
+            self.sent.borrow().len() as i64,
             "{stored} stored, {waiting} waiting, {skipped} skipped"
         );
         let in_ledger = self
@@ -215,10 +216,10 @@ impl Agent {
     }
 }
 
-/// The ledger in short, for who reads a failed test.
+/// The ledger in short, for the message of a failed test.
 pub const LEDGER: &str = "select state || ' ' || coalesce(failure, '') || ' ' || requests || ' of ' || events || ' ' || coalesce(note, '') from ledger order by id";
 
-/// A model's answer as it should be.
+/// A correct answer of a model.
 pub fn answer(title: &str) -> Value {
     format!(
         "<observation><type>bugfix</type><title>{title}</title><subtitle>The check passes</subtitle>\

@@ -26,7 +26,7 @@ pub struct Claude {
 pub struct Run {
     pub session: String,
     pub reply: String,
-    /// What the main model was asked in it.
+    /// The requests to the main model during the run.
     pub requests: Vec<Request>,
 }
 
@@ -84,7 +84,7 @@ impl Claude {
         self.command_allowing(project, ALLOWED, arguments)
     }
 
-    /// The same with other tools that need not be asked for.
+    /// The same with other allowed tools.
     pub fn command_allowing(&self, project: &Path, allowed: &str, arguments: &[&str]) -> Command {
         let mut command = Command::new(checkout().join("testdata/claude-code/run_client"));
         command
@@ -97,7 +97,7 @@ impl Claude {
             .env("PATH", std::env::var_os("PATH").unwrap())
             .env("CLAUDE_BIN", claude_client())
             .env("FOREWORD_HOME", self.sandbox.home())
-            // However busy this machine is.
+            // Also on a busy machine.
             .env("FOREWORD_SHOW_WITHIN_MS", "60000")
             .current_dir(project)
             .stdin(Stdio::null())
@@ -106,7 +106,7 @@ impl Claude {
         command
     }
 
-    /// Runs the client to its end, which has to be a good one.
+    /// Runs the client to its end; it must succeed.
     pub fn run(&self, command: &mut Command) -> Run {
         let before = self.model.requests().len();
         let output = command.args(["--output-format", "json"]).output().unwrap();
@@ -159,7 +159,7 @@ pub struct Talk<'a> {
 }
 
 impl Talk<'_> {
-    /// Says something and waits for the end of the turn; gives what the model was asked in it.
+    /// Sends a prompt and waits for the end of the turn; returns the requests to the model in it.
     pub fn say(&mut self, text: &str) -> Vec<Request> {
         let before = self.claude.model.requests().len();
         let message = json!({"type": "user", "message": {"role": "user", "content": text}});
@@ -177,7 +177,7 @@ impl Talk<'_> {
         }
     }
 
-    /// Ends the session, which has to be a good end.
+    /// Ends the session; the client must succeed.
     pub fn end(self) {
         drop(self.stdin);
         drop(self.stdout);

@@ -1,5 +1,5 @@
-//! The real client, with hooks that do not come through: what it wrote down itself makes up
-//! for them. And clients that are ended in the middle of a tool.
+//! The real client with hooks that fail: their events are taken from its transcript. And clients
+//! that are killed in the middle of a tool.
 
 use std::path::Path;
 use std::process::{Child, Command};
@@ -10,7 +10,7 @@ use super::claude::Claude;
 use super::{LINE, PROMPT, remembers, repair};
 use crate::support::{signal, wait_until};
 
-/// Kind and words of all events of the last session, in order of time.
+/// The kind and text of all events of the last session, in order of time.
 fn events(claude: &Claude) -> Vec<String> {
     let memory = claude.sandbox.database("memory.db");
     let mut statement = memory
@@ -32,7 +32,7 @@ fn state(claude: &Claude) -> String {
     memory.query_row(sql, [], |row| row.get(0)).unwrap()
 }
 
-/// All keys, to compare what came by two ways.
+/// The keys of all events, to compare those from hooks with those from the transcript.
 fn keys(claude: &Claude) -> Vec<String> {
     let memory = claude.sandbox.database("memory.db");
     let sql = "select replace(e.key, s.host_session_id, '') from events e join sessions s on s.id = e.session_id
@@ -73,12 +73,12 @@ fn hooks_that_do_not_come_through_are_made_up_for_by_the_transcript() {
             expected.pop();
         }
         assert_eq!(events(&claude), expected, "without {lost:?}");
-        // The end is there again: nothing more comes of it.
+        // A second end of the session adds nothing.
         let end = json!({
             "session_id": run.session, "hook_event_name": "SessionEnd", "reason": "other",
             "cwd": claude.app,
         });
-        claude.sandbox.told("cleanup", &claude.app, &end);
+        claude.sandbox.run_hook("cleanup", &claude.app, &end);
         claude.sandbox.drain();
         assert_eq!(state(&claude), "completed");
         assert_eq!(
@@ -86,7 +86,7 @@ fn hooks_that_do_not_come_through_are_made_up_for_by_the_transcript() {
             expected,
             "without {lost:?}"
         );
-        // And the next session hears of it.
+        // The next session is shown it.
         let next = claude.ask(&claude.app, "What now?");
         assert_eq!(remembers(&next.requests), Ok(()), "{LINE}");
     }
@@ -99,7 +99,7 @@ fn what_comes_from_the_transcript_has_the_keys_that_the_hooks_have() {
     claude.sandbox.drain();
     let by_hooks = keys(&claude);
     assert_eq!(by_hooks.len(), 7);
-    // Forget that all but the start was told, and that it was taken in.
+    // Deletes all events but the start, and the record that they were processed.
     let memory = claude.sandbox.database("memory.db");
     memory
         .execute_batch(
@@ -114,7 +114,7 @@ fn what_comes_from_the_transcript_has_the_keys_that_the_hooks_have() {
         memory.query_row(session, [], |row| row.get(0)).unwrap()
     };
     let end = json!({"session_id": session, "hook_event_name": "SessionEnd", "reason": "other", "cwd": claude.app});
-    claude.sandbox.told("cleanup", &claude.app, &end);
+    claude.sandbox.run_hook("cleanup", &claude.app, &end);
     claude.sandbox.drain();
     assert_eq!(keys(&claude), by_hooks);
 }
@@ -137,7 +137,7 @@ fn in_the_middle(claude: &Claude) -> Child {
     client
 }
 
-/// Ends what a killed client leaves behind: its tool.
+/// Ends the tool that a killed client leaves running.
 fn end_tools(claude: &Claude) {
     for entry in std::fs::read_dir("/proc").unwrap().flatten() {
         let Some(pid) = entry.file_name().to_str().and_then(|it| it.parse().ok()) else {
@@ -154,7 +154,7 @@ fn end_tools(claude: &Claude) {
 #[test]
 fn a_client_that_is_killed_in_the_middle_of_a_tool_loses_that_tool_alone() {
     let claude = Claude::new(endless);
-    // Not even the tool that worked is told of.
+    // Without the hook of tool uses, not even the successful tool reaches Foreword through a hook.
     claude.unhook("save");
     let mut client = in_the_middle(&claude);
     signal(client.id(), "KILL");
@@ -187,7 +187,7 @@ fn a_client_that_is_interrupted_or_ended_says_goodbye_and_its_tool_is_no_tool_us
             "session_end ",
         ];
         let mut events = events(&claude);
-        // A client that is ended may still come to say how its tool did.
+        // A client that is ended may still run the hook of its tool.
         events.retain(|event| name == "INT" || !event.starts_with("tool_failure "));
         assert_eq!(events, expected, "{name}");
         assert_eq!(state(&claude), "completed", "{name}");

@@ -1,5 +1,5 @@
-//! The whole road with a model at its end: what the real client did is compressed by a
-//! provider, and opens the next session. With provider `claude` the real client is the
+//! End to end with a model: a provider derives memory from a session of the real client, and the
+//! next session is shown it. With provider `claude` the real client is the
 //! host and, isolated, the memory agent too.
 
 use std::process::Command;
@@ -11,7 +11,7 @@ use super::model::{Model, Request};
 use super::{PROMPT, repair};
 use crate::support::claude_client;
 
-/// How the memory agent's instructions begin; no other request has this.
+/// The beginning of the memory agent's instructions, which no other request has.
 const INSTRUCTIONS: &str = "You keep the memory of a coding agent";
 
 const MEMORY: &str = "<observation>
@@ -86,7 +86,7 @@ impl Remembering {
         );
     }
 
-    /// What the memory agent was asked.
+    /// The requests of the memory agent.
     fn asked(&self) -> Vec<Request> {
         match &self.other {
             Some(other) => other.requests(),
@@ -116,7 +116,7 @@ fn a_model_writes_what_opens_the_next_session(provider: &str) {
     // A call for each turn, and the ledger has what the server counted.
     let asked = user.asked();
     assert_eq!(asked.len(), 2);
-    assert!(asked[0].says("the kumquat limit is 6, not 7"));
+    assert!(asked[0].contains("the kumquat limit is 6, not 7"));
     let ledger = "select sum(requests) from ledger where state = 'answered'";
     assert_eq!(claude.sandbox.count("memory.db", ledger), 2);
 
@@ -145,7 +145,7 @@ fn a_model_of_any_make_writes_what_opens_the_next_session() {
 fn the_memory_agent_knows_nothing_of_the_users_that_is_live_in_the_session() {
     let user = Remembering::new("claude");
     let claude = &user.claude;
-    // A hook of somebody else's that tells what ran, and words for every session.
+    // Another program's hook that logs what ran, and instructions for every session.
     let settings = claude.config_dir().join("settings.json");
     let text = std::fs::read_to_string(&settings).unwrap();
     let mut connected: Value = serde_json::from_str(&text).unwrap();
@@ -185,7 +185,7 @@ fn the_memory_agent_knows_nothing_of_the_users_that_is_live_in_the_session() {
 
     let run = claude.ask(&claude.app, PROMPT);
     user.drain();
-    // All of it is live where the user works …
+    // All of these apply in the user's session …
     let host = &run.requests[0];
     for words in [
         "PAPAYA from a hook",
@@ -193,12 +193,12 @@ fn the_memory_agent_knows_nothing_of_the_users_that_is_live_in_the_session() {
         "PAPAYA in this project",
         "PAPAYA from a server",
     ] {
-        assert!(host.says(words), "not live: {words}");
+        assert!(host.contains(words), "not live: {words}");
     }
-    // … and none where the memory is written.
+    // … and none in the memory agent's.
     let asked = user.asked();
     assert_eq!(asked.len(), 1);
-    assert!(!asked[0].says("PAPAYA"), "{:?}", asked[0]);
+    assert!(!asked[0].contains("PAPAYA"), "{:?}", asked[0]);
     assert_eq!(asked[0].0["tools"], json!([]));
     let ran = std::fs::read_to_string(ran).unwrap();
     let elsewhere: Vec<&str> = ran

@@ -1,8 +1,7 @@
 //! The model that the client talks to: a scripted server on loopback, and its log.
 //!
-//! The log is the one witness of what an agent was really told. It is written by
-//! neither Foreword nor the client, before the answer goes out; so once the client
-//! has ended, it is whole.
+//! The log shows the text that an agent really got. The server writes it, not Foreword or the
+//! client, and before it answers; so the log is complete once the client has ended.
 
 use std::io::{BufRead as _, BufReader};
 use std::path::{Path, PathBuf};
@@ -12,7 +11,7 @@ use serde_json::Value;
 
 use crate::support::checkout;
 
-/// What the client puts in front of what a SessionStart hook adds.
+/// The text that the client puts before the context of a SessionStart hook.
 const ADDED: &str = "SessionStart hook additional context: ";
 
 pub struct Model {
@@ -58,12 +57,12 @@ impl Model {
         &self.port
     }
 
-    /// Everything the main model was asked so far.
+    /// Every request to the main model so far.
     pub fn requests(&self) -> Vec<Request> {
         self.asked("main")
     }
 
-    /// Everything that was asked in one lane so far.
+    /// Every request in one lane so far.
     pub fn asked(&self, lane: &str) -> Vec<Request> {
         let entries = self.entries(lane).into_iter();
         entries
@@ -71,7 +70,7 @@ impl Model {
             .collect()
     }
 
-    /// What the main lane's script says that it used, a cache included: tokens in and out.
+    /// The tokens in and out that the main lane's script reports, with those of the cache.
     pub fn usage(&self) -> (u64, u64) {
         let entries = self.entries("main");
         let sum = |field: &str| {
@@ -107,25 +106,25 @@ impl Drop for Model {
 pub struct Request(pub Value);
 
 impl Request {
-    /// The session that asks, as the client tells the model.
+    /// The session's id in the request.
     pub fn session(&self) -> String {
         let user = self.0["metadata"]["user_id"].as_str().unwrap();
         let user: Value = serde_json::from_str(user).unwrap();
         user["session_id"].as_str().unwrap().to_owned()
     }
 
-    /// Whether these words stand anywhere in the conversation or around it.
-    pub fn says(&self, words: &str) -> bool {
+    /// Whether a text of the request contains these words.
+    pub fn contains(&self, words: &str) -> bool {
         texts(&self.0).iter().any(|text| text.contains(words))
     }
 
-    /// How often it says so.
+    /// How often the request contains these words.
     pub fn count(&self, words: &str) -> usize {
         let texts = texts(&self.0);
         texts.iter().map(|text| text.matches(words).count()).sum()
     }
 
-    /// The names of the tools that the model is told of in full.
+    /// The names of the tools that the request describes.
     pub fn tools(&self) -> Vec<&str> {
         let tools = self.0["tools"].as_array();
         let names = tools
@@ -135,7 +134,7 @@ impl Request {
         names.map(Option::unwrap).collect()
     }
 
-    /// What the last tool answered.
+    /// The result of the last tool use.
     pub fn tool_result(&self) -> String {
         let messages = self.0["messages"].as_array().unwrap();
         let mut blocks = messages
@@ -146,8 +145,8 @@ impl Request {
         texts(&last["content"]).join("\n")
     }
 
-    /// What SessionStart hooks added to the conversation, oldest first. An index
-    /// has no empty line, so the first one is where the client's own words go on.
+    /// The contexts of SessionStart hooks in the conversation, oldest first. An index
+    /// has no empty line, so the first one ends it.
     pub fn contexts(&self) -> Vec<String> {
         texts(&self.0["messages"])
             .iter()

@@ -1,4 +1,4 @@
-//! The server with clients that others wrote: the official inspector and the official libraries
+//! The MCP server with clients of others: the official inspector and the official libraries
 //! for TypeScript and Python. The real Claude Code calls it in `client::recall`.
 
 use std::path::{Path, PathBuf};
@@ -18,7 +18,7 @@ const TOOLS: [&str; 6] = [
     "recall",
 ];
 
-/// Where the clients are; none on a machine that could not run them.
+/// The folder of the clients; none on a machine that cannot run them.
 fn clients() -> Option<PathBuf> {
     if let Some(path) = std::env::var_os("FOREWORD_TEST_MCP_CLIENTS") {
         return Some(path.into());
@@ -27,17 +27,17 @@ fn clients() -> Option<PathBuf> {
         .stdin(Stdio::null())
         .output()
         .unwrap();
-    let said = String::from_utf8_lossy(&output.stderr);
+    let printed = String::from_utf8_lossy(&output.stderr);
     if output.status.code() == Some(3) {
-        not_run("MCP clients of others", said.trim());
+        not_run("MCP clients of others", printed.trim());
         return None;
     }
-    assert!(output.status.success(), "{said}");
+    assert!(output.status.success(), "{printed}");
     let path = String::from_utf8(output.stdout).unwrap();
     Some(path.trim_end().into())
 }
 
-/// What a client prints, run in this world and project.
+/// Runs a client in this sandbox and project; returns its output.
 fn run(sandbox: &Sandbox, project: &Path, mut client: Command) -> Value {
     sandbox.isolate(&mut client);
     let output = client.current_dir(project).output().unwrap();
@@ -68,7 +68,7 @@ fn the_official_libraries_see_the_same_server() {
              #{id} bugfix Fixed “assertion failed: now <= expires” in src/token.rs\n\
              </foreword-memory>\n"
         );
-        let wrong = "these arguments do not fit: invalid type: integer `7`, expected a string";
+        let wrong = "the arguments are not valid: invalid type: integer `7`, expected a string";
         let expected = json!({
             "server": "foreword",
             "tools": TOOLS,
@@ -112,6 +112,6 @@ fn the_official_inspector_lists_the_tools_and_calls_them() {
     let (failed, found) = call("query=assertion");
     assert!(found.contains(&format!("#{id} bugfix Fixed")), "{found}");
     assert_eq!(failed, false);
-    let wrong = "these arguments do not fit: unknown variant `idea`, expected one of `decision`, `bugfix`, `feature`, `refactor`, `discovery`";
+    let wrong = "the arguments are not valid: unknown variant `idea`, expected one of `decision`, `bugfix`, `feature`, `refactor`, `discovery`";
     assert_eq!(call("type=idea"), (json!(true), wrong.to_owned()));
 }

@@ -1,4 +1,4 @@
-//! What can be wrong: the folder, the file that is there, the draft, the moment.
+//! Broken notes: the folder, an existing file, the draft, two writers at once.
 
 use std::fs;
 use std::os::unix::fs::{PermissionsExt as _, symlink};
@@ -6,7 +6,7 @@ use std::path::Path;
 
 use foreword_core::notes::Note;
 
-use super::{DRAFT, Desk, said};
+use super::{DRAFT, Desk, printed};
 use crate::support::{assert_same, tree};
 
 #[test]
@@ -16,7 +16,7 @@ fn a_draft_that_is_no_note_is_refused_with_every_reason() {
     let draft = "Sure, here it is:\n\n# A title\n\n## Context\n\n## Tracking Points\n\n- no label\n\n## Notes\n\u{1b}[31mred\n";
     let output = desk.draft("s1", draft);
     assert_eq!(output.status.code(), Some(1));
-    insta::assert_snapshot!(said(&output), @"
+    insta::assert_snapshot!(printed(&output), @"
     line 1: text before the first section
     line 9: a point is `- Label: text`, this is `- no label`
     line 11: `## Notes` is none of the sections (Context, Tracking Points, Related Files/Artifacts)
@@ -47,7 +47,7 @@ fn what_would_leave_the_folder_is_refused() {
         let output = desk.draft(session, DRAFT);
         assert_eq!(output.status.code(), Some(1), "{session}");
         assert!(
-            said(&output).contains("is no session id: letters, digits"),
+            printed(&output).contains("is no session id: letters, digits"),
             "{output:?}"
         );
         let fails = desk.fail(&["summarize", session, "--yes", "--transcript", "/nowhere"]);
@@ -73,7 +73,9 @@ fn a_link_out_of_the_project_is_not_followed() {
         let before = tree(&desk.sandbox.user_home());
         let output = desk.draft("s1", DRAFT);
         assert_eq!(output.status.code(), Some(1), "{output:?}");
-        assert!(said(&output).contains("leads out of the project; Foreword writes nothing there"));
+        assert!(
+            printed(&output).contains("leads out of the project; Foreword writes nothing there")
+        );
         assert_same(&before, &tree(&desk.sandbox.user_home()));
     };
     symlink(&outside, desk.project.join("_memory")).unwrap();
@@ -108,10 +110,10 @@ fn a_folder_that_cannot_be_written_is_named() {
     let output = command.current_dir(&desk.project).output().unwrap();
     fs::set_permissions(&folder, fs::Permissions::from_mode(0o755)).unwrap();
     assert_eq!(output.status.code(), Some(1), "{output:?}");
-    let said = said(&output);
+    let printed = printed(&output);
     assert!(
-        said.ends_with("conversations/s1.md: Permission denied (os error 13)\n"),
-        "{said}"
+        printed.ends_with("conversations/s1.md: Permission denied (os error 13)\n"),
+        "{printed}"
     );
     assert_same(&before, &tree(&desk.project));
 }
@@ -132,7 +134,7 @@ fn a_file_that_cannot_be_read_as_a_note_is_left_alone() {
         fs::write(&path, bytes).unwrap();
         let output = desk.draft("s1", DRAFT);
         assert_eq!(output.status.code(), Some(1));
-        assert!(said(&output).contains(why), "{output:?}");
+        assert!(printed(&output).contains(why), "{output:?}");
         assert_eq!(fs::read(&path).unwrap(), bytes);
         let list = desk.run(&["notes"]);
         assert!(list.contains(why), "{list}");
@@ -169,9 +171,9 @@ fn a_directory_that_is_no_project_is_told_so() {
             .output()
             .unwrap();
         assert_eq!(output.status.code(), Some(1));
-        let said = said(&output);
+        let printed = printed(&output);
         assert_eq!(
-            said,
+            printed,
             "foreword: not a project directory; go to one and run this there\n"
         );
     }
@@ -209,7 +211,7 @@ fn two_at_once_leave_one_whole_note() {
         for draft in &drafts {
             scope.spawn(|| {
                 let output = desk.draft("s1", draft);
-                let lost = said(&output).contains("was changed by somebody else meanwhile");
+                let lost = printed(&output).contains("was changed by somebody else meanwhile");
                 assert!(output.status.success() || lost, "{output:?}");
             });
         }

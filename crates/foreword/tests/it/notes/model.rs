@@ -7,7 +7,7 @@ use crate::agent::server::Server;
 use crate::support::Host;
 use crate::transcript::Transcript;
 
-/// A desk whose model answers like this, and the model.
+/// A user whose model answers like this, and the model.
 fn desk(script: &Value) -> (Server, Desk) {
     let server = Server::start("claude-code/fake_anthropic.py");
     server.script(script);
@@ -42,10 +42,10 @@ fn a_model_writes_the_note_and_the_ledger_knows() {
         line["message"]["content"] = words.into();
         line["promptId"] = "second".into();
     });
-    let said = desk.run(&["summarize", "s1", "--yes"]);
+    let printed = desk.run(&["summarize", "s1", "--yes"]);
     assert!(
-        said.ends_with("anthropic is asked: The conversation, step by step\n"),
-        "{said}"
+        printed.ends_with("anthropic is asked: The conversation, step by step\n"),
+        "{printed}"
     );
     let note = desk.note("s1");
     assert!(note.starts_with("# Retries in the client\n"), "{note}");
@@ -61,7 +61,7 @@ fn a_model_writes_the_note_and_the_ledger_knows() {
         (token.as_str(), false),
         ("plum", false),
     ] {
-        assert_eq!(questions[0].says(words), there, "{words}");
+        assert_eq!(questions[0].contains(words), there, "{words}");
     }
 }
 
@@ -75,14 +75,14 @@ fn an_answer_that_is_no_note_is_asked_for_once_more_and_then_done_without() {
     assert_eq!(questions.len(), 2);
     assert!(
         questions[1]
-            .says("your note could not be used:\n- line 1: text before the first section\n")
+            .contains("your note could not be used:\n- line 1: text before the first section\n")
     );
 
     server.script(&json!({"then": "Sure!"}));
     converse(&desk, "s2");
-    let said = desk.run(&["summarize", "s2", "--yes"]);
+    let printed = desk.run(&["summarize", "s2", "--yes"]);
     let why = "the model's answer has not the form of a note; the note is made without a model\n";
-    assert!(said.ends_with(why), "{said}");
+    assert!(printed.ends_with(why), "{printed}");
     assert!(
         desk.note("s2")
             .starts_with("# Make the kumquat check pass\n")
@@ -96,12 +96,12 @@ fn when_nobody_can_be_asked_it_is_said_and_done_without() {
     let (server, mut desk) = desk(&json!({"then": error}));
     converse(&desk, "s1");
     let summarize = |desk: &Desk| {
-        let said = desk.run(&["summarize", "s1", "--dry-run"]);
-        let why = said
+        let printed = desk.run(&["summarize", "s1", "--dry-run"]);
+        let why = printed
             .lines()
             .rev()
             .find(|it| it.ends_with("; the note is made without a model"));
-        why.unwrap_or_else(|| panic!("{said}")).to_owned()
+        why.unwrap_or_else(|| panic!("{printed}")).to_owned()
     };
     let failed = summarize(&desk);
     assert!(failed.starts_with("anthropic did not answer: "), "{failed}");
@@ -120,7 +120,7 @@ fn when_nobody_can_be_asked_it_is_said_and_done_without() {
     );
     assert_eq!(server.questions().len(), 1, "nobody was asked again");
     assert_eq!(ledger(&desk), ["failed auth summarize"]);
-    // Nor is a draft a reason to ask.
+    // A draft does not cause a question either.
     desk.save("s1", DRAFT);
     assert_eq!(server.questions().len(), 1);
 }
@@ -141,8 +141,8 @@ fn a_long_conversation_is_told_in_parts_and_put_together() {
             "all is well here ".repeat(60)
         ));
     }
-    let said = desk.run(&["summarize", "s1", "--yes"]);
-    let asked: Vec<_> = said
+    let printed = desk.run(&["summarize", "s1", "--yes"]);
+    let asked: Vec<_> = printed
         .lines()
         .filter(|it| it.starts_with("anthropic is asked: "))
         .collect();
@@ -154,9 +154,9 @@ fn a_long_conversation_is_told_in_parts_and_put_together() {
     ");
     let questions = server.questions();
     assert_eq!(questions.len(), asked.len());
-    assert!(questions[0].says("Question 0: ") && !questions[0].says("Question 3: "));
+    assert!(questions[0].contains("Question 0: ") && !questions[0].contains("Question 3: "));
     let merge = questions.last().unwrap();
-    assert!(merge.says("retry three times") && !merge.says("Question "));
+    assert!(merge.contains("retry three times") && !merge.contains("Question "));
     assert!(desk.note("s1").starts_with("# Retries"));
 }
 
@@ -175,5 +175,5 @@ fn a_conversation_of_any_length_costs_a_bounded_number_of_questions() {
     desk.run(&["summarize", "s1", "--yes"]);
     let questions = server.questions();
     assert_eq!(questions.len(), 13);
-    assert!(questions[0].says("Question 0: ") && questions[11].says("Question 399: "));
+    assert!(questions[0].contains("Question 0: ") && questions[11].contains("Question 399: "));
 }

@@ -1,10 +1,10 @@
-//! Notes are listed, carried to another place, and merged by git.
+//! Notes are listed, exported, imported and merged by git.
 
 use std::fs;
 
 use serde_json::{Value, json};
 
-use super::{DRAFT, Desk, git, said};
+use super::{DRAFT, Desk, git, printed};
 use crate::support::{assert_same, tree};
 
 #[test]
@@ -52,7 +52,7 @@ fn what_is_exported_comes_in_elsewhere_byte_by_byte() {
         here.run(&["notes", "export", archive]),
         "3 files exported\n"
     );
-    // An archive is not written over either.
+    // An archive is not overwritten either.
     assert!(
         here.fail(&["notes", "export", archive])
             .contains("File exists")
@@ -72,7 +72,7 @@ fn what_is_exported_comes_in_elsewhere_byte_by_byte() {
     assert_same(&below(&here), &below(&there));
     let again = there.run(&["notes", "import", archive]);
     assert_eq!(again, "0 new; 3 files were the same\n");
-    let web: Value = serde_json::from_str(&said_alone(
+    let web: Value = serde_json::from_str(&stdout_of(
         &here,
         &["notes", "export", "-", "--scope", "web"],
     ))
@@ -87,7 +87,7 @@ fn what_is_exported_comes_in_elsewhere_byte_by_byte() {
 }
 
 /// Standard output alone.
-fn said_alone(desk: &Desk, arguments: &[&str]) -> String {
+fn stdout_of(desk: &Desk, arguments: &[&str]) -> String {
     String::from_utf8(desk.command(arguments).output().unwrap().stdout).unwrap()
 }
 
@@ -128,7 +128,7 @@ fn an_archive_is_checked_whole_before_anything_is_written() {
     let (here, there) = (Desk::new(), Desk::new());
     here.save("s1", DRAFT);
     here.save("s2", DRAFT);
-    let good: Value = serde_json::from_str(&said_alone(&here, &["notes", "export", "-"])).unwrap();
+    let good: Value = serde_json::from_str(&stdout_of(&here, &["notes", "export", "-"])).unwrap();
     let before = tree(&there.sandbox.user_home());
     let refused = |change: &dyn Fn(&mut Value)| {
         let mut bad = good.clone();
@@ -188,9 +188,9 @@ fn an_export_replaces_secrets_and_says_what_it_left_out() {
     desk.edit("s1", "three times", &token);
     fs::write(desk.file("conversations/bad.md"), b"\xff").unwrap();
     let archive = desk.sandbox.user_home().join("notes.json");
-    let said = desk.fail(&["notes", "export", archive.to_str().unwrap()]);
-    let said = said.replace(desk.project.to_str().unwrap(), "PROJECT");
-    insta::assert_snapshot!(said, @"
+    let printed = desk.fail(&["notes", "export", archive.to_str().unwrap()]);
+    let printed = printed.replace(desk.project.to_str().unwrap(), "PROJECT");
+    insta::assert_snapshot!(printed, @"
     1 file exported, 1 secret replaced
     PROJECT/_memory/conversations/bad.md is not UTF-8; mend or move it, it was left alone
     foreword: 1 file was left out
@@ -232,7 +232,7 @@ fn notes_of_two_people_merge_without_a_conflict() {
     let list = desk.run(&["notes"]);
     assert_eq!(list.lines().count(), 2, "{list}");
     assert_eq!(
-        said(&desk.draft("s1", DRAFT)),
+        printed(&desk.draft("s1", DRAFT)),
         "_memory/conversations/s1.md says all of this already\n"
     );
 }

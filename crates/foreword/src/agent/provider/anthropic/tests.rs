@@ -16,7 +16,7 @@ const QUESTION: Question<'static> = Question {
 };
 
 fn provider(base_url: &str) -> Anthropic {
-    Anthropic::new(&config::Anthropic {
+    Anthropic::new(&config::AnthropicSection {
         base_url: base_url.to_owned(),
         model: "claude-haiku-4-5".to_owned(),
     })
@@ -190,7 +190,7 @@ fn an_error_is_a_call_that_failed() {
 fn what_is_missing_is_said_without_asking() {
     let server = CannedServer::start(vec![Canned::Closes]);
     let asked = |model: &str, key| {
-        let mut provider = Anthropic::new(&config::Anthropic {
+        let mut provider = Anthropic::new(&config::AnthropicSection {
             base_url: server.url.clone(),
             model: model.to_owned(),
         });

@@ -18,7 +18,7 @@ use crate::host::claude_code::{environment, settings};
 use crate::start;
 
 pub fn prepare(
-    settings: &config::Claude,
+    settings: &config::ClaudeSection,
     home: &Home,
     question: &Question<'_>,
 ) -> std::io::Result<Command> {

@@ -68,7 +68,7 @@ pub fn kind(error: Option<&str>, outcome: &Outcome) -> FailureKind {
 }
 
 /// The failure for a client that could not be started.
-pub fn of_start(error: &io::Error, settings: &config::Claude) -> Failure {
+pub fn of_start(error: &io::Error, settings: &config::ClaudeSection) -> Failure {
     let command = &settings.command;
     match error.kind() {
         io::ErrorKind::NotFound | io::ErrorKind::PermissionDenied => Failure::new(

@@ -87,7 +87,7 @@ impl User {
     }
 
     fn claude(&self) -> Claude {
-        let settings = config::Claude {
+        let settings = config::ClaudeSection {
             command: self.dir.path().join("claude").display().to_string(),
             model: "haiku".into(),
         };

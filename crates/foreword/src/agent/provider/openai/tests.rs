@@ -16,7 +16,7 @@ const QUESTION: Question<'static> = Question {
 };
 
 fn provider(base_url: &str) -> OpenAi {
-    OpenAi::new(&config::OpenAi {
+    OpenAi::new(&config::OpenAiSection {
         base_url: base_url.to_owned(),
         model: "gpt-4o-mini".to_owned(),
     })
@@ -292,7 +292,7 @@ fn what_is_missing_in_the_settings_is_said_without_asking() {
         ("http://127.0.0.1:1/v1", "", "model is"),
     ];
     for (base_url, model, missing) in cases {
-        let mut provider = OpenAi::new(&config::OpenAi {
+        let mut provider = OpenAi::new(&config::OpenAiSection {
             base_url: base_url.to_owned(),
             model: model.to_owned(),
         });

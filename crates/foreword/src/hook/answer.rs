@@ -1,8 +1,8 @@
-//! What a hook tells the agent from the memory: the index at a start, and a reminder beside a
-//! prompt or a file that something is known about.
+//! The text that a hook adds to a session from the memory: the index when a session starts, and a
+//! reminder with a prompt or a file that the memory knows something about.
 //!
-//! A reminder is stopped hard when it takes too long: the prompt goes on without it. What is
-//! shown has a receipt, an event like others.
+//! If a reminder takes too long, the hook goes on without it. For everything that is shown, a
+//! receipt is stored as an event.
 
 use std::path::Path;
 use std::sync::mpsc;
@@ -18,60 +18,58 @@ use foreword_core::store::Store;
 use uuid::Uuid;
 
 use super::program;
-use crate::config::Show;
+use crate::config::ShowSection;
 use crate::home::Home;
 use crate::host::Client;
 use crate::log::Log;
 use crate::notice;
 
-/// An answer in the form that the host wants, and what it shows.
-pub struct Added {
-    pub answer: String,
+/// A hook's answer to the host, and the receipt for the items in it.
+pub struct HookAnswer {
+    /// In the form that the host expects.
+    pub text: String,
     receipt: Option<Receipt>,
 }
 
-impl Added {
-    /// None if no item is shown.
+impl HookAnswer {
+    /// The receipt as an event; none if the answer shows no item.
     pub fn receipt(&self, occasion: &Event) -> Option<Event> {
         let receipt = self.receipt.as_ref().filter(|it| !it.items.is_empty());
         receipt.map(|it| capture::receipt(occasion, Uuid::now_v7(), it.clone()))
     }
 }
 
-/// What a hook has to add, if it has.
-pub fn added(
+/// The answer of a hook that adds a text or a notice; none if it adds nothing.
+pub fn answer(
     home: &Home,
     client: &Client,
     hook: Hook,
     event: &Event,
-    show: &Show,
-) -> Option<Added> {
-    let told = match hook {
+    show: &ShowSection,
+) -> Option<HookAnswer> {
+    let reminder = match hook {
         Hook::Context if show.index => context(home, event),
         Hook::New if show.prompts => in_time(home, event, show),
         Hook::FileContext if show.files => in_time(home, event, show),
         _ => None,
     };
     let notice = (hook == Hook::Context).then(|| notice::take(home));
-    let text = told.as_ref().map(|it| it.text.as_str());
-    let answer = (client.answer)(hook, text, notice.flatten())?;
-    if answer.chars().count() > client.answer_max {
-        let line = format!(
-            "{}: what came out was too long and was left out",
-            hook.name()
-        );
+    let reminder_text = reminder.as_ref().map(|it| it.text.as_str());
+    let text = (client.answer)(hook, reminder_text, notice.flatten())?;
+    if text.chars().count() > client.answer_max {
+        let line = format!("{}: the answer was too long and was left out", hook.name());
         Log::Hook.line(home, &line);
         return None;
     }
-    Some(Added {
-        answer,
-        receipt: told.map(|it| it.receipt),
+    Some(HookAnswer {
+        text,
+        receipt: reminder.map(|it| it.receipt),
     })
 }
 
-/// The index for a session that starts; nothing if there is nothing to say.
+/// The index for a session that starts; none if it would be empty.
 fn context(home: &Home, event: &Event) -> Option<Reminder> {
-    // A memory that we cannot read (newer, damaged) is one that says nothing.
+    // A memory that cannot be read (newer, damaged) counts as an empty one.
     let store = Store::look(&home.memory()).ok().flatten();
     let program = program();
     let request = Request {
@@ -94,21 +92,21 @@ fn context(home: &Home, event: &Event) -> Option<Reminder> {
     })
 }
 
-/// A reminder, if there is one and it is found in time. Whatever holds it up, a slow disk or
-/// a large memory, ends with this process.
-fn in_time(home: &Home, event: &Event, show: &Show) -> Option<Reminder> {
+/// A reminder, if there is one and it is found in time. A search that is held up, by a slow disk or
+/// a large memory, runs on in its thread until this process exits.
+fn in_time(home: &Home, event: &Event, show: &ShowSection) -> Option<Reminder> {
     if !may_be_of_use(event) {
         return None;
     }
     let until = Instant::now() + Duration::from_millis(show.within_ms);
     let (sender, receiver) = mpsc::channel();
     let (home_there, event) = (home.clone(), event.clone());
-    // `spawn` by itself would panic where no more threads may be had.
+    // `std::thread::spawn` would panic if no more threads can be created.
     let thread = std::thread::Builder::new();
     let spawned = thread.spawn(move || sender.send(remind(&home_there, &event)));
     spawned.ok()?;
     match receiver.recv_timeout(until.saturating_duration_since(Instant::now())) {
-        // This thread may have waited longer for its turn than it was to wait for the other.
+        // On a busy machine this thread may itself have been scheduled too late.
         Ok(reminder) if Instant::now() < until => reminder,
         _ => {
             Log::Dropped.line(home, "a reminder that was not found in time");
@@ -117,8 +115,8 @@ fn in_time(home: &Home, event: &Event, show: &Show) -> Option<Reminder> {
     }
 }
 
-/// Whether it is worth opening the memory: not for "go on", a command, or what nobody typed.
-/// A subagent would be told instead of the agent that it works for.
+/// Whether it is worth opening the memory: not for a few words such as "go on", not for a command,
+/// and not in a subagent, whose reminder the main agent would then miss.
 fn may_be_of_use(event: &Event) -> bool {
     const WORDS_MIN: usize = 3;
     if event.agent_id.is_some() {
@@ -157,7 +155,8 @@ fn remind(home: &Home, event: &Event) -> Option<Reminder> {
     candidates.remind(shown, &occasion, &before)
 }
 
-/// What this session was shown: taken in, queued or spooled. None if nobody can tell.
+/// The items that this session was shown: from the memory, the queue and the spool. None if one of
+/// them cannot be read.
 fn shown_before(home: &Home, store: &Store, session: &str) -> Option<Before> {
     let mut shown = store.shown_in(session).ok()?;
     if let Ok(inlet) = Inlet::open(&home.queue()) {

@@ -1,7 +1,7 @@
-//! A throw-away home with a project, and the program in it.
+//! A throw-away home with a project, in which benches run the program.
 //!
-//! The worker here is the program's own, started and ended as a user would. It is
-//! ended when the world goes, so that a bench leaves no process and no folder.
+//! The worker is a real one, started and ended as a user would. Dropping the sandbox ends it
+//! and removes the folder.
 
 use std::os::unix::net::UnixDatagram;
 use std::path::{Path, PathBuf};
@@ -14,23 +14,24 @@ use foreword_core::project::{self, Rules};
 use foreword_core::queue::Queue;
 use uuid::Uuid;
 
-use super::host::Host;
+use super::host::FakeHost;
 use foreword::home::{self, Home};
 use foreword::platform::{self, Lock};
 use foreword::start;
 use foreword::start::control::wait_for_lock;
 
-pub struct World {
+/// A data directory, a fake host with its project, and the program to run.
+pub struct BenchSandbox {
     pub program: PathBuf,
     pub home: Home,
-    pub host: Host,
-    /// What every program gets to know besides.
+    pub host: FakeHost,
+    /// Further variables for every program.
     pub environment: Vec<(&'static str, String)>,
     dir: tempfile::TempDir,
 }
 
-impl World {
-    pub fn new(program: &Path) -> anyhow::Result<World> {
+impl BenchSandbox {
+    pub fn new(program: &Path) -> anyhow::Result<BenchSandbox> {
         let dir = tempfile::Builder::new()
             .prefix("foreword-")
             .tempdir()
@@ -38,16 +39,16 @@ impl World {
         let project = std::fs::canonicalize(dir.path())?.join("user/work/pay");
         std::fs::create_dir_all(&project)?;
         make_repository(&project)?;
-        Ok(World {
+        Ok(BenchSandbox {
             program: program.to_owned(),
             home: Home::at(dir.path().join("user/.foreword")),
-            host: Host::new(project),
+            host: FakeHost::new(project),
             environment: Vec::new(),
             dir,
         })
     }
 
-    /// A program in the environment that hooks get; the same for the reference.
+    /// A command in the environment of a hook; `program` may be the reference.
     pub fn command(&self, program: &Path, arguments: &[&str]) -> Command {
         let mut command = Command::new(program);
         command
@@ -67,7 +68,7 @@ impl World {
         self.dir.path().join("user")
     }
 
-    /// Recorded input, with this world's folders in it.
+    /// Recorded input with its placeholders replaced by this sandbox's folders.
     pub fn with_folders(&self, input: &str) -> String {
         let text = |path: &Path| path.to_string_lossy().into_owned();
         input
@@ -75,28 +76,28 @@ impl World {
             .replace("${USER}", &text(&self.user()))
     }
 
-    /// What the resolver will call the project.
+    /// The key of the project.
     pub fn project_key(&self) -> String {
         let place = project::resolve(&self.host.project, &Rules::default());
         place.project.unwrap_or_default()
     }
 
-    /// Sees to it that a worker runs and has nothing left to do.
+    /// Starts a worker if none runs, and waits until it has processed everything.
     pub fn drain(&self) -> anyhow::Result<()> {
         self.start_worker()?;
-        let said = self.run(&["worker", "drain"])?;
-        ensure!(said.starts_with("everything is processed"), "{said}");
+        let printed = self.run(&["worker", "drain"])?;
+        ensure!(printed.starts_with("everything is processed"), "{printed}");
         Ok(())
     }
 
-    /// Queues so many events behind the worker's back, then wakes it.
+    /// Puts `count` events into the queue, then wakes the worker.
     pub fn pile_up(&mut self, count: u32) -> anyhow::Result<()> {
         let queue = Queue::open(&self.home.queue(), &self.home.backups())?;
         for _ in 0..count {
             let input = self.host.bash(5_000);
             queue.push(&captured(&input, Some(&self.host.project))?)?;
         }
-        // `start::wake_worker` would start this program as a worker if none lives.
+        // `start::wake_worker` would start this program as a worker if none runs.
         UnixDatagram::unbound()?.send_to(start::WAKE, self.home.socket())?;
         Ok(())
     }
@@ -105,14 +106,14 @@ impl World {
         self.run(&["worker", "start"]).map(drop)
     }
 
-    /// Has hooks believe that a worker was started just now and failed often.
+    /// Keeps hooks from starting a worker, with a stamp of one that just failed for the tenth time.
     pub fn keep_workers_away(&self) -> anyhow::Result<()> {
         std::fs::create_dir_all(self.home.dir())?;
         let stamp = format!("10 {}", home::now());
         Ok(std::fs::write(self.home.start_stamp(), stamp)?)
     }
 
-    /// Ends the worker, if there is one, and clears what would delay the next.
+    /// Ends the worker, if there is one, and removes the stamp that would delay the next.
     pub fn end_worker(&self) -> anyhow::Result<()> {
         if let Some(pid) = Lock::holder(&self.home.lock())? {
             platform::terminate(pid)?;
@@ -122,9 +123,9 @@ impl World {
         Ok(())
     }
 
-    /// Ends the worker that a hook has just started, once it has done its work. One that
-    /// is ended while it comes up dies without closing its files, and the next hook finds
-    /// a log there that an idle worker's end might have removed.
+    /// Ends the worker that a hook has just started, after it has processed everything. A worker
+    /// that is ended while it starts does not close its databases, so the next hook would find a
+    /// write-ahead log that an idle worker removes at its end.
     pub fn end_started_worker(&self) -> anyhow::Result<()> {
         let started = wait_for_lock(&self.home, |holder| holder.is_some())?;
         ensure!(started.is_some(), "the hook did not start a worker");
@@ -132,6 +133,7 @@ impl World {
         self.end_worker()
     }
 
+    /// Runs a command of the program, which must succeed; returns its output.
     pub fn run(&self, arguments: &[&str]) -> anyhow::Result<String> {
         let output = self
             .command(&self.program, arguments)
@@ -148,7 +150,7 @@ impl World {
     }
 }
 
-impl Drop for World {
+impl Drop for BenchSandbox {
     fn drop(&mut self) {
         // A hook may have started a worker that does not hold the lock yet.
         if self.home.start_stamp().exists() {
@@ -158,22 +160,22 @@ impl Drop for World {
     }
 }
 
-/// What a hook would make of an input, with the default settings.
+/// The event that a hook makes of an input, with the default settings.
 pub fn captured(input: &str, project: Option<&Path>) -> anyhow::Result<Event> {
-    let world = capture::World {
+    let sandbox = capture::World {
         host: &foreword_core::host::HOSTS[0],
         now: home::now(),
         event_id: Uuid::now_v7(),
         project_dir: project.map(Path::to_owned),
         rules: Rules::default(),
     };
-    match capture::capture(Hook::Save, input.as_bytes(), &world, &Settings::default()) {
+    match capture::capture(Hook::Save, input.as_bytes(), &sandbox, &Settings::default()) {
         Captured::Event(event) => Ok(*event),
-        Captured::Dropped(reason) => bail!("an input of ours was dropped: {reason}"),
+        Captured::Dropped(reason) => bail!("capture dropped the input of the bench: {reason}"),
     }
 }
 
-/// A repository as a hook sees it: the few files that it reads.
+/// Writes the few files of a git repository that a hook reads.
 fn make_repository(project: &Path) -> anyhow::Result<()> {
     let git = project.join(".git");
     std::fs::create_dir_all(git.join("refs/heads"))?;
