@@ -8,7 +8,7 @@ use std::process::{Command, Stdio};
 use std::time::{Duration, Instant};
 
 use anyhow::{Context as _, ensure};
-use foreword_core::search::Loaded;
+use foreword_core::search::LoadedVectors;
 use foreword_core::search::Query;
 use foreword_core::search::vectors::DIMENSIONS;
 use foreword_core::store::Store;
@@ -106,7 +106,7 @@ fn load(store: &Store) -> anyhow::Result<f64> {
     let mut times = Vec::new();
     for _ in 0..9 {
         let started = Instant::now();
-        store.load_vectors(sentence_model::NAME, &mut Loaded::default())?;
+        store.load_vectors(sentence_model::NAME, &mut LoadedVectors::default())?;
         times.push(milliseconds(started.elapsed()));
     }
     Ok(median(&times))

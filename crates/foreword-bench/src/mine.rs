@@ -8,7 +8,7 @@
 use std::collections::BTreeSet;
 
 use anyhow::{Context as _, ensure};
-use foreword_core::search::Loaded;
+use foreword_core::search::LoadedVectors;
 use foreword_core::search::{Filter, Meaning, Query, Sort, search, search_by_meaning};
 use foreword_core::store::Store;
 use foreword_embed::Model;
@@ -64,7 +64,7 @@ fn by_meaning<'a>(
     model: &Model,
     returns: &'a [Return],
 ) -> anyhow::Result<Vec<RankedQuestion<'a>>> {
-    let mut loaded = Loaded::default();
+    let mut loaded = LoadedVectors::default();
     store.load_vectors(sentence_model::NAME, &mut loaded)?;
     all(returns, |it| {
         let meaning = Meaning {

@@ -11,7 +11,7 @@ use std::time::{Duration, Instant};
 
 use anyhow::Context as _;
 use foreword_core::model::{Event, EventKind, Millis, Payload};
-use foreword_core::search::Loaded;
+use foreword_core::search::LoadedVectors;
 use foreword_core::search::vectors::Vectors;
 use foreword_core::search::{Filter, Found, Hit, Meaning, Query, Sort, search, search_by_meaning};
 use foreword_core::store::{Batch, Replaces, Store};
@@ -111,7 +111,7 @@ pub fn run(args: &Args) -> anyhow::Result<()> {
         None => report(&by_words),
         Some(model) => {
             embed(&mut store, model)?;
-            let mut loaded = Loaded::default();
+            let mut loaded = LoadedVectors::default();
             store.load_vectors(sentence_model::NAME, &mut loaded)?;
             let vectors = &loaded.vectors;
             let by_vectors = all(&|it| by_vectors(&store, vectors, model, it))?;

@@ -8,7 +8,7 @@ use std::path::{Path, PathBuf};
 use std::process::{Command, Stdio};
 
 use anyhow::{Context as _, bail, ensure};
-use foreword_core::capture::{self, Captured, Hook, Settings};
+use foreword_core::capture::{self, CaptureSettings, Captured, Hook};
 use foreword_core::model::Event;
 use foreword_core::project::{self, Rules};
 use foreword_core::queue::Queue;
@@ -162,14 +162,19 @@ impl Drop for BenchSandbox {
 
 /// The event that a hook makes of an input, with the default settings.
 pub fn captured(input: &str, project: Option<&Path>) -> anyhow::Result<Event> {
-    let sandbox = capture::World {
+    let context = capture::CaptureContext {
         host: &foreword_core::host::HOSTS[0],
         now: home::now(),
         event_id: Uuid::now_v7(),
         project_dir: project.map(Path::to_owned),
         rules: Rules::default(),
     };
-    match capture::capture(Hook::Save, input.as_bytes(), &sandbox, &Settings::default()) {
+    match capture::capture(
+        Hook::Save,
+        input.as_bytes(),
+        &context,
+        &CaptureSettings::default(),
+    ) {
         Captured::Event(event) => Ok(*event),
         Captured::Dropped(reason) => bail!("capture dropped the input of the bench: {reason}"),
     }

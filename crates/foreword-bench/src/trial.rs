@@ -15,7 +15,7 @@ use std::time::{Duration, Instant};
 use anyhow::{anyhow, ensure};
 use foreword_core::db::OpenError;
 use foreword_core::queue::Queue;
-use foreword_core::safety::check::Wrong;
+use foreword_core::safety::check::Defect;
 use foreword_core::spool;
 use foreword_core::store::Store;
 use rusqlite::Connection;
@@ -367,7 +367,7 @@ impl Audit {
         Ok(())
     }
 
-    fn damage(&mut self, wrong: Vec<Wrong>) {
+    fn damage(&mut self, wrong: Vec<Defect>) {
         self.damaged += wrong.len() as u64;
         for wrong in wrong {
             self.see(wrong.what);

@@ -1,8 +1,8 @@
-//! Makes an event of a hook's input, or gives the reason why there is none.
+//! Makes an event from a hook's input, or returns the reason why there is none.
 //!
-//! The `host` decodes what it wrote; `payload` keeps what the worker will need of it, redacted
-//! and cut. This file makes the event: of which session and project it is, which files it
-//! touches, and the key under which the same input received twice is one event.
+//! The `host` decodes its input; `payload` keeps the part that the worker needs, redacted
+//! and cut. This file adds the rest of the event: session, project, touched files, and the key
+//! that makes the same input received twice one event.
 
 mod exclude;
 mod payload;
@@ -20,31 +20,33 @@ use crate::project::{self, Place, Rules};
 use crate::redact::{self, files::is_secret_file};
 pub use payload::Limits;
 
-/// The world around a hook, as far as capture needs to know it.
+/// The circumstances of a hook run that decide what its event contains.
 #[derive(Debug, Clone)]
-pub struct World {
+pub struct CaptureContext {
     /// The host that runs the hook.
     pub host: &'static Host,
     pub now: Millis,
     pub event_id: Uuid,
-    /// The host's own idea of the project; `cwd` follows the agent's `cd`.
+    /// The project directory as the host gives it; the input's `cwd` changes with the agent's `cd`.
     pub project_dir: Option<PathBuf>,
     pub rules: Rules,
 }
 
-/// What the user may set about capturing.
+/// The user's settings for capturing.
 #[derive(Debug, Clone, PartialEq, Eq)]
-pub struct Settings {
+pub struct CaptureSettings {
+    /// Tools whose uses are not stored.
     pub boring_tools: Vec<String>,
-    /// Patterns of projects and paths of which nothing is kept.
+    /// Patterns of projects of which nothing is stored.
     pub exclude_projects: Vec<String>,
+    /// Patterns of paths; a tool use that names such a path is not stored.
     pub exclude_paths: Vec<String>,
     pub limits: Limits,
 }
 
-impl Default for Settings {
-    fn default() -> Settings {
-        Settings {
+impl Default for CaptureSettings {
+    fn default() -> CaptureSettings {
+        CaptureSettings {
             boring_tools: boring_tools(),
             exclude_projects: Vec::new(),
             exclude_paths: Vec::new(),
@@ -58,18 +60,18 @@ fn boring_tools() -> Vec<String> {
     tools.map(|&tool| tool.to_owned()).collect()
 }
 
-/// Session starts and ends repeat their payload at every resume, and an older host gives
-/// prompts no id; there, the same thing counts as told twice only within this time.
-const TOLD_TWICE_WITHIN: Millis = 10_000;
+/// An input without an id counts as received twice only within this time. Session starts and
+/// ends have the same payload at every resume, and older hosts give prompts no id.
+const SAME_INPUT_WITHIN: Millis = 10_000;
 
-/// What capture made of a hook's input.
+/// The result of capturing a hook's input.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub enum Captured {
     Event(Box<Event>),
     Dropped(Drop),
 }
 
-/// Why there is no event.
+/// The reason why an input did not become an event.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, thiserror::Error)]
 pub enum Drop {
     #[error("empty input")]
@@ -78,11 +80,11 @@ pub enum Drop {
     NotJson,
     #[error("no session id")]
     NoSession,
-    #[error("an event that this command does not answer for")]
+    #[error("an event that this command does not handle")]
     OtherEvent,
     #[error("a tool on the boring list")]
     BoringTool,
-    #[error("a call of Foreword itself")]
+    #[error("a call to Foreword itself")]
     OwnTool,
     #[error("an excluded project")]
     ExcludedProject,
@@ -91,7 +93,7 @@ pub enum Drop {
 }
 
 impl Drop {
-    /// Left out on purpose, rather than not understood.
+    /// Whether the input was dropped on purpose, rather than because it was not understood.
     #[must_use]
     pub fn is_intended(self) -> bool {
         !matches!(self, Drop::Empty | Drop::NotJson | Drop::NoSession)
@@ -105,10 +107,15 @@ pub fn session_of(host: &Host, input: &[u8]) -> Option<String> {
     input.session_id.map(Cow::into_owned)
 }
 
-/// Makes an event of what the host wrote to `hook`'s standard input.
+/// Makes an event from the input that the host wrote to `hook`'s standard input.
 #[must_use]
-pub fn capture(hook: Hook, input: &[u8], world: &World, settings: &Settings) -> Captured {
-    match try_capture(hook, input, world, settings) {
+pub fn capture(
+    hook: Hook,
+    input: &[u8],
+    context: &CaptureContext,
+    settings: &CaptureSettings,
+) -> Captured {
+    match try_capture(hook, input, context, settings) {
         Ok(event) => Captured::Event(Box::new(event)),
         Err(drop) => Captured::Dropped(drop),
     }
@@ -117,15 +124,15 @@ pub fn capture(hook: Hook, input: &[u8], world: &World, settings: &Settings) -> 
 fn try_capture(
     hook: Hook,
     input: &[u8],
-    world: &World,
-    settings: &Settings,
+    context: &CaptureContext,
+    settings: &CaptureSettings,
 ) -> Result<Event, Drop> {
     if input.trim_ascii().is_empty() {
         return Err(Drop::Empty);
     }
-    let mut input = (world.host.read)(input).ok_or(Drop::NotJson)?;
+    let mut input = (context.host.read)(input).ok_or(Drop::NotJson)?;
     let mut kind = match input.event {
-        Some((answering, kind)) if answering == hook => kind,
+        Some((handler, kind)) if handler == hook => kind,
         _ => return Err(Drop::OtherEvent),
     };
     let host_session_id = present(&input.session_id).ok_or(Drop::NoSession)?;
@@ -135,7 +142,7 @@ fn try_capture(
         return Err(Drop::BoringTool);
     }
 
-    let subject = (world.host.subject)(&input);
+    let subject = (context.host.subject)(&input);
     let mut receipt = None;
     if input.tool.own.is_some() || subject.command.as_deref().is_some_and(runs_foreword) {
         receipt = Some(opened(kind, &input, &subject).ok_or(Drop::OwnTool)?);
@@ -146,16 +153,16 @@ fn try_capture(
         return Err(Drop::ExcludedPath);
     }
     let cwd = present(&input.cwd);
-    let place = world
+    let place = context
         .project_dir
         .as_deref()
         .or(cwd.as_deref().map(Path::new))
-        .map(|dir| project::resolve(dir, &world.rules))
+        .map(|dir| project::resolve(dir, &context.rules))
         .unwrap_or_default();
     if is_excluded(&place, &settings.exclude_projects) {
         return Err(Drop::ExcludedProject);
     }
-    let mut payload = payload::build(world.host, kind, &input, &subject, &settings.limits);
+    let mut payload = payload::build(context.host, kind, &input, &subject, &settings.limits);
     payload.unknown = std::mem::take(&mut input.unknown);
     payload.receipt = receipt;
     let prompt_id = present(&input.prompt_id);
@@ -166,14 +173,14 @@ fn try_capture(
         prompt_id.as_deref(),
         tool_use_id.as_deref(),
         &payload,
-        world.now,
+        context.now,
     );
 
     Ok(Event {
-        id: world.event_id,
+        id: context.event_id,
         key,
         kind,
-        host: world.host.name.to_owned(),
+        host: context.host.name.to_owned(),
         host_session_id,
         prompt_id,
         agent_id: present(&input.agent_id),
@@ -181,7 +188,7 @@ fn try_capture(
         tool_name,
         tool_use_id,
         cwd,
-        project_dir: world
+        project_dir: context
             .project_dir
             .as_ref()
             .map(|dir| dir.to_string_lossy().into_owned()),
@@ -191,12 +198,12 @@ fn try_capture(
         branch: place.head.branch,
         commit: place.head.commit,
         payload,
-        at: world.now,
+        at: context.now,
     })
 }
 
-/// That items were shown on the occasion of an event. What the same hook, fired twice or
-/// beside another, shows of a session again has the same key.
+/// An event that records that items were shown on the occasion of another event. If the same hook
+/// runs twice, or at the same time as another, the same items shown in a session have one key.
 #[must_use]
 pub fn receipt(occasion: &Event, id: Uuid, receipt: Receipt) -> Event {
     let items: Vec<_> = receipt.items.iter().map(|(id, _)| id.to_string()).collect();
@@ -217,7 +224,7 @@ pub fn receipt(occasion: &Event, id: Uuid, receipt: Receipt) -> Event {
     }
 }
 
-/// What the agent looked up by its number: over MCP, or with `foreword show`.
+/// A receipt for the items that the agent opened by number, over MCP or with `foreword show`.
 fn opened(kind: EventKind, input: &HookInput<'_>, subject: &Subject<'_>) -> Option<Receipt> {
     const ITEMS_MAX: usize = 50;
     let over_mcp = input.tool.own.as_deref() == Some("get_observations");
@@ -244,7 +251,7 @@ fn opened(kind: EventKind, input: &HookInput<'_>, subject: &Subject<'_>) -> Opti
     })
 }
 
-/// The numbers that our own tool was given.
+/// The item numbers in the input of Foreword's own MCP tool.
 fn ids(input: &HookInput<'_>) -> Vec<i64> {
     #[derive(Default, Deserialize)]
     struct Ids {
@@ -255,7 +262,7 @@ fn ids(input: &HookInput<'_>) -> Vec<i64> {
     ids.unwrap_or_default().ids
 }
 
-/// A project is excluded by its key or by where it is.
+/// Whether a pattern matches the project's key or its root.
 #[must_use]
 pub fn is_excluded(place: &Place, patterns: &[String]) -> bool {
     let root = place.root.as_deref().map(Path::to_string_lossy);
@@ -265,13 +272,13 @@ pub fn is_excluded(place: &Place, patterns: &[String]) -> bool {
         .any(|name| exclude::covers(patterns, name))
 }
 
-/// Whether a command only looks into the memory: what it prints was remembered before.
-/// Going to a folder first, or having less of it shown, makes no difference.
+/// Whether a shell command only reads the memory, so that its output is nothing new. It may
+/// change the folder first and filter the output.
 fn runs_foreword(command: &str) -> bool {
-    const AROUND: &[&str] = &[
+    const ALLOWED_BESIDE: &[&str] = &[
         "cd", "head", "tail", "grep", "less", "cat", "jq", "sed", "wc", "sort", "true",
     ];
-    // What is fed to it on its standard input is no command.
+    // A here-document is input, not a command.
     let command = command.split("<<").next().unwrap_or_default();
     if !command.contains("foreword") {
         return false;
@@ -282,14 +289,14 @@ fn runs_foreword(command: &str) -> bool {
     };
     let parts = command.split(['&', '|', ';', '\n']).map(str::trim);
     let programs: Vec<String> = parts
-        // The `1` of `2>&1` is no program.
+        // The `1` of `2>&1` is not a program.
         .filter(|part| !part.chars().all(|it| it.is_ascii_digit()))
         .map(program)
         .collect();
     programs.iter().any(|it| it == "foreword")
         && programs
             .iter()
-            .all(|it| it == "foreword" || AROUND.contains(&it.as_str()))
+            .all(|it| it == "foreword" || ALLOWED_BESIDE.contains(&it.as_str()))
 }
 
 fn key(
@@ -305,15 +312,15 @@ fn key(
         let hex = blake3::hash(content.as_bytes()).to_hex();
         hex[..32].to_owned()
     };
-    // Without an id of the host's, the same content may well be said again later.
-    let bucket = now.div_euclid(TOLD_TWICE_WITHIN);
+    // Without an id from the host, the same content may also come again later, as a new event.
+    let bucket = now.div_euclid(SAME_INPUT_WITHIN);
     match (kind, tool_use_id, prompt_id) {
         (EventKind::Receipt, Some(id), _) => opened_key(session, id),
         (EventKind::ToolUse | EventKind::ToolFailure, Some(id), _) => tool_key(session, id),
         (EventKind::ToolUse | EventKind::ToolFailure, None, _) => {
             format!("tool:{session}:{}:{bucket}", hash())
         }
-        // A session that is resumed at once ends again, but after another turn.
+        // A session that is resumed at once ends again, but with another turn's id.
         (EventKind::SessionStart | EventKind::SessionEnd, _, Some(prompt_id)) => {
             let turn = turn_key(kind, session, prompt_id);
             format!("{turn}{}:{bucket}", hash())
@@ -331,12 +338,12 @@ pub(crate) fn opened_key(session: &str, id: &str) -> String {
     format!("receipt:{session}:{id}")
 }
 
-/// How the keys begin of a turn's prompt, and of each time that it stopped.
+/// The beginning of the keys of a turn's prompt, and of each of its stops.
 pub(crate) fn turn_key(kind: EventKind, session: &str, prompt_id: &str) -> String {
     format!("{kind}:{session}:{prompt_id}:")
 }
 
-/// The files that a tool use names, as they are right now.
+/// The files that a tool use names, with their current state.
 fn touched_files(
     kind: EventKind,
     input: &HookInput<'_>,
@@ -346,16 +353,16 @@ fn touched_files(
     let Some(role) = input.tool.kind.file_role() else {
         return Vec::new();
     };
-    let after_it = kind != EventKind::Receipt;
+    let after_tool_use = kind != EventKind::Receipt;
     let paths = subject.paths.iter();
     paths
-        .map(|path| touched_file(path, role, after_it, limits))
+        .map(|path| touched_file(path, role, after_tool_use, limits))
         .collect()
 }
 
-/// Only after the tool has run the state of the file counts.
-fn touched_file(path: &str, role: FileRole, after_it: bool, limits: &Limits) -> TouchedFile {
-    let metadata = after_it
+/// One file with its role; its size, time and hash are recorded only after the tool has run.
+fn touched_file(path: &str, role: FileRole, after_tool_use: bool, limits: &Limits) -> TouchedFile {
+    let metadata = after_tool_use
         .then(|| std::fs::metadata(path).ok())
         .flatten()
         .filter(std::fs::Metadata::is_file);
@@ -390,7 +397,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn a_look_into_the_memory_is_told_from_work() {
+    fn a_command_that_only_reads_the_memory_is_recognised() {
         for look in [
             "foreword show 12",
             "~/bin/foreword search limit 2>&1 | head -20",

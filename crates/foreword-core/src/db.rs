@@ -1,9 +1,8 @@
-//! The one door to SQLite.
+//! Opens SQLite databases; nothing else in Foreword does (a lint forbids it).
 //!
-//! Durability and hook latency hang on a handful of settings, so nothing else in
-//! Foreword opens a database (a lint sees to it). There are two ways in: as a
-//! guest (a hook: never migrates, never checkpoints) and as the owner (worker and
-//! CLI: migrates, with a backup before each step).
+//! Durability and hook latency depend on a handful of settings, which are set here. A
+//! database is opened as a guest (a hook: never migrates, never checkpoints) or as the
+//! owner (worker and CLI: migrates, with a backup before each step).
 
 use std::ffi::OsStr;
 use std::os::unix::fs::FileExt as _;
@@ -64,7 +63,7 @@ impl OpenError {
     }
 }
 
-/// Whether SQLite says that the file itself is damaged.
+/// Whether SQLite reports that the file itself is damaged.
 #[must_use]
 pub fn is_damage(error: &rusqlite::Error) -> bool {
     use rusqlite::ErrorCode::{DatabaseCorrupt, NotADatabase};
@@ -88,7 +87,7 @@ pub enum Guest {
     Writes,
 }
 
-/// Opens a database that exists, for a process that lives a millisecond.
+/// Opens an existing database for a short-lived process: a hook lives about a millisecond.
 pub fn open_guest(path: &Path, guest: Guest, schema: i64) -> Result<Connection, OpenError> {
     let access = match guest {
         Guest::Reads => OpenFlags::SQLITE_OPEN_READ_ONLY,
@@ -100,7 +99,8 @@ pub fn open_guest(path: &Path, guest: Guest, schema: i64) -> Result<Connection, 
     connection.set_db_config(DbConfig::SQLITE_DBCONFIG_NO_CKPT_ON_CLOSE, true)?;
     connection.busy_handler(Some(wait_briefly))?;
     if guest == Guest::Writes {
-        // Without a worker the queue ends at this many pages: with its log about a gigabyte.
+        // If no worker ever empties the queue, it stops growing at 192 MB; with its log that is
+        // about a gigabyte.
         connection.execute_batch(
             "pragma synchronous = normal;
              pragma wal_autocheckpoint = 0;
@@ -119,7 +119,7 @@ fn check_schema(
     known: i64,
 ) -> Result<(), OpenError> {
     let path = path.to_owned();
-    // A file without a schema is one that a worker is about to fill.
+    // A file without a schema was just created by a worker, which is about to fill it.
     if found == 0 {
         return Err(OpenError::Missing(path));
     }
@@ -132,11 +132,11 @@ fn check_schema(
     Ok(())
 }
 
-/// Lower schema numbers were given before the first release.
+/// The lowest schema number of a release; lower ones were used before the first release.
 const FIRST_SCHEMA: i64 = 100;
 
-/// Whether a program from before the first release wrote this: by its number and, since a number
-/// can be overwritten, by a column that only those had.
+/// Whether a program from before the first release wrote this database. The schema number could
+/// be overwritten by damage, so a column that only those programs used is checked too.
 fn is_unreleased(connection: &Connection, found: i64) -> rusqlite::Result<bool> {
     if !(1..FIRST_SCHEMA).contains(&found) {
         return Ok(false);
@@ -148,22 +148,22 @@ fn is_unreleased(connection: &Connection, found: i64) -> rusqlite::Result<bool> 
     )
 }
 
-/// Opens a database to look at it from outside, without leaving a trace: a plain
-/// reader makes files beside the database and writes its mark into them.
+/// Opens a database for reading without changing any file. A plain reader would create files
+/// beside the database and write to them.
 pub fn open_inspector(path: &Path, schema: i64) -> Result<Connection, OpenError> {
     let log = beside(path, "-wal");
     let has_log = std::fs::metadata(log).is_ok_and(|log| log.len() > 0);
     if !path.exists() {
         return Err(OpenError::Missing(path.to_owned()));
     }
-    // Without a log the file is complete; only a worker that checkpoints changes it.
-    let how = if has_log {
+    // Without a log the file is complete, and only a worker's checkpoint changes it.
+    let mode = if has_log {
         "mode=ro&readonly_shm=1"
     } else {
         "mode=ro&immutable=1"
     };
-    let uri = format!("file:{}?{how}", percent_encoded(path));
-    #[expect(clippy::disallowed_methods, reason = "this is the door")]
+    let uri = format!("file:{}?{mode}", percent_encoded(path));
+    #[expect(clippy::disallowed_methods, reason = "this module opens the databases")]
     let inspector = Connection::open_with_flags(
         uri,
         OpenFlags::SQLITE_OPEN_READ_ONLY
@@ -172,7 +172,7 @@ pub fn open_inspector(path: &Path, schema: i64) -> Result<Connection, OpenError>
     )?;
     inspector.busy_timeout(Duration::from_secs(2))?;
     match user_version(&inspector) {
-        // A log whose index was lost: only a reader that may build it anew can look.
+        // The log's index (`-shm`) is lost; only a connection that may rebuild it can read.
         Err(rusqlite::Error::SqliteFailure(error, _)) if needs_index(error) => {
             open_guest(path, Guest::Reads, schema)
         }
@@ -208,21 +208,26 @@ pub(crate) fn damage(connection: &Connection) -> Option<String> {
 
 /// Opens or creates a database and brings its schema up to date.
 ///
-/// A backup goes into `backups` before each migration of a database that holds
-/// something. A newer schema than ours is refused: it may only be read.
+/// A database that is not new is copied into `backups` before each migration. A schema newer
+/// than this program's is an error.
 pub fn open_owner(
     path: &Path,
     migrations: &[Migration],
     backups: &Path,
 ) -> Result<Connection, OpenError> {
     check_length(path, backups)?;
-    // The header is read only after a failure: closing a file drops all locks that this process
-    // has on it, SQLite's too, and another process would then take the log from under a
-    // connection of ours.
-    owned(path, migrations, backups).map_err(|error| check_header(path).err().unwrap_or(error))
+    // The header is read only after an error: closing any file handle drops all locks that this
+    // process has on the file, also those of SQLite, and another process could then remove the log
+    // that another connection of this process uses.
+    connect_owner(path, migrations, backups)
+        .map_err(|error| check_header(path).err().unwrap_or(error))
 }
 
-fn owned(path: &Path, migrations: &[Migration], backups: &Path) -> Result<Connection, OpenError> {
+fn connect_owner(
+    path: &Path,
+    migrations: &[Migration],
+    backups: &Path,
+) -> Result<Connection, OpenError> {
     let connection = connect(
         path,
         OpenFlags::SQLITE_OPEN_READ_WRITE | OpenFlags::SQLITE_OPEN_CREATE,
@@ -236,14 +241,14 @@ fn owned(path: &Path, migrations: &[Migration], backups: &Path) -> Result<Connec
     )?;
     register_parts(&connection)?;
     migrate(path, &connection, migrations, backups)?;
-    // SQLite opens a file of a format that it does not know as read-only.
+    // SQLite opens a file as read-only if its header names an unknown format version.
     if connection.is_readonly("main")? {
         check_header(path)?;
     }
     Ok(connection)
 }
 
-/// Makes `parts(text)` known to SQL: the triggers that keep the full text in step call it.
+/// Registers the SQL function `parts(text)`, which the triggers of the full-text index call.
 fn register_parts(connection: &Connection) -> rusqlite::Result<()> {
     let flags = FunctionFlags::SQLITE_UTF8
         | FunctionFlags::SQLITE_DETERMINISTIC
@@ -254,11 +259,11 @@ fn register_parts(connection: &Connection) -> rusqlite::Result<()> {
     })
 }
 
-/// The length of a database's header.
+/// The length of the header of a SQLite file.
 pub(crate) const HEADER: usize = 100;
 
-/// Whether a header is as SQLite writes it for us. An overwritten one SQLite calls read-only or
-/// of another format, not damaged.
+/// Whether a header is as SQLite writes it. For a broken header SQLite itself may report that the
+/// file is read-only or of another format, and not that it is damaged.
 pub(crate) fn is_header(bytes: &[u8; HEADER]) -> bool {
     bytes.starts_with(b"SQLite format 3\0")
         && bytes[18..20]
@@ -277,40 +282,42 @@ fn check_header(path: &Path) -> Result<(), OpenError> {
         Ok(()) => is_header(&bytes),
         Err(error) => error.kind() != std::io::ErrorKind::UnexpectedEof,
     };
-    match sound {
-        true => Ok(()),
-        false => Err(damaged("its first bytes are overwritten")),
+    if sound {
+        Ok(())
+    } else {
+        Err(damaged("its header is overwritten"))
     }
 }
 
-/// An empty file is a new database to SQLite. With backups beside it, it is a damaged one.
+/// Reports an empty file that has backups as damaged; SQLite would take it for a new database.
 fn check_length(path: &Path, backups: &Path) -> Result<(), OpenError> {
     let is_empty = std::fs::metadata(path).is_ok_and(|it| it.len() == 0);
     let stem = path.file_stem().unwrap_or_default().as_encoded_bytes();
-    let of_this = |name: &OsStr| name.as_encoded_bytes().starts_with(stem);
+    let is_backup_of_this = |name: &OsStr| name.as_encoded_bytes().starts_with(stem);
     let entries = || std::fs::read_dir(backups).into_iter().flatten().flatten();
-    if is_empty && entries().any(|entry| of_this(&entry.file_name())) {
+    if is_empty && entries().any(|entry| is_backup_of_this(&entry.file_name())) {
         return Err(damaged("it is empty, but has backups"));
     }
     Ok(())
 }
 
-fn damaged(what: &str) -> OpenError {
+fn damaged(damage: &str) -> OpenError {
     let corrupt = rusqlite::ffi::Error::new(rusqlite::ffi::SQLITE_CORRUPT);
-    rusqlite::Error::SqliteFailure(corrupt, Some(what.to_owned())).into()
+    rusqlite::Error::SqliteFailure(corrupt, Some(damage.to_owned())).into()
 }
 
-/// If a migration finds its own tables, the schema's number was overwritten.
+/// An error of a migration step whose tables or columns already exist means that the schema
+/// number was overwritten.
 fn misnumbered(error: rusqlite::Error) -> OpenError {
     let text = error.to_string();
     if text.contains(" already exists") || text.contains("duplicate column name") {
-        return damaged("its schema has another number");
+        return damaged("its schema number is wrong");
     }
     error.into()
 }
 
 fn connect(path: &Path, access: OpenFlags) -> Result<Connection, OpenError> {
-    #[expect(clippy::disallowed_methods, reason = "this is the door")]
+    #[expect(clippy::disallowed_methods, reason = "this module opens the databases")]
     let opened = Connection::open_with_flags(path, access | OpenFlags::SQLITE_OPEN_NO_MUTEX);
     opened.map_err(|error| {
         if path.exists() {
@@ -321,8 +328,8 @@ fn connect(path: &Path, access: OpenFlags) -> Result<Connection, OpenError> {
     })
 }
 
-/// Waits 0.2 ms, a little longer each time, for about 150 ms in all; then the
-/// hook spools. SQLite's own handler starts at 1 ms and climbs to 100.
+/// Sleeps 0.2 ms, a little longer at each attempt, for about 150 ms in all; then the hook
+/// spools its event. SQLite's own handler starts at 1 ms and goes up to 100 ms.
 fn wait_briefly(attempt: i32) -> bool {
     if attempt >= 40 {
         return false;
@@ -330,13 +337,13 @@ fn wait_briefly(attempt: i32) -> bool {
     let micros = 200 * u64::from(attempt.unsigned_abs() + 1);
     #[expect(
         clippy::disallowed_methods,
-        reason = "SQLite waits for its locks like this"
+        reason = "a busy handler waits for a lock by sleeping"
     )]
     std::thread::sleep(Duration::from_micros(micros));
     true
 }
 
-/// Leaves the write lock free for a moment, so that a waiting hook gets it.
+/// Sleeps long enough for a waiting hook to take the write lock.
 pub fn let_others_write() {
     #[expect(clippy::disallowed_methods, reason = "a hook polls for the lock")]
     std::thread::sleep(Duration::from_micros(300));
@@ -366,7 +373,7 @@ fn migrate(
     }
     let tables = "select count(*) from sqlite_schema";
     if found <= 0 && connection.query_row(tables, [], |row| row.get::<_, u64>(0))? > 0 {
-        return Err(damaged("its schema has no number"));
+        return Err(damaged("its schema number is missing"));
     }
     for migration in migrations.iter().filter(|step| step.number > found) {
         let mut copy = None;
@@ -375,7 +382,7 @@ fn migrate(
             fault::point("migration:after-backup");
         }
         step(connection, migration).inspect_err(|error| {
-            // A copy of what is damaged is no backup.
+            // A copy of a damaged database is not a backup.
             if let Some(copy) = copy.filter(|_| error.is_damage()) {
                 let _ = std::fs::remove_file(copy);
             }
@@ -396,8 +403,8 @@ fn step(connection: &Connection, migration: &Migration) -> Result<(), OpenError>
     Ok(tx.commit()?)
 }
 
-/// Copies the database as it is before migration `number`, whole or not at all; returns the
-/// copy's path.
+/// Copies the database before migration `number`, completely or not at all; returns the path of
+/// the copy.
 fn backup(
     path: &Path,
     connection: &Connection,
@@ -417,12 +424,11 @@ fn backup(
     Ok(target)
 }
 
-/// Copies a database into a new file: whole, looked at and on the disk, or not at all.
+/// Copies a database into a new file. The file appears only when the copy is complete, checked
+/// and flushed to disk.
 pub(crate) fn copy_to(connection: &Connection, target: &Path) -> Result<(), OpenError> {
-    // Two processes may make the same copy at once; the last one's stays. The name is random, with
-    // no time in it, since core does not read the clock.
-    let random = Uuid::new_v7(uuid::Timestamp::from_unix(uuid::NoContext, 0, 0));
-    let partial = beside(target, &format!(".{random}.partial"));
+    // A random name, since two processes may make the same copy at once; the last one wins.
+    let partial = beside(target, &format!(".{}.partial", Uuid::new_v4()));
     let copied = connection.execute("vacuum into ?1", [partial.to_string_lossy()]);
     copied.inspect_err(|_| {
         for suffix in ["", "-journal"] {
@@ -440,7 +446,7 @@ pub(crate) fn copy_to(connection: &Connection, target: &Path) -> Result<(), Open
     Ok(())
 }
 
-/// Moves a database's log into it, so that the file alone is all of it.
+/// Moves a database's write-ahead log into the file, so that the file alone is complete.
 pub(crate) fn empty_log(path: &Path) -> Result<(), OpenError> {
     let connection = connect(path, OpenFlags::SQLITE_OPEN_READ_WRITE)?;
     connection.busy_timeout(Duration::from_secs(2))?;
@@ -448,8 +454,8 @@ pub(crate) fn empty_log(path: &Path) -> Result<(), OpenError> {
     Ok(())
 }
 
-/// Puts the content of one database in place of another's, in one transaction: a process that
-/// has that one open sees the old content or the new.
+/// Replaces the content of a database with another's, in one transaction: other connections see
+/// the old content or the new.
 pub(crate) fn copy_over(from: &Path, into: &mut Connection) -> Result<(), OpenError> {
     let from = connect(from, OpenFlags::SQLITE_OPEN_READ_ONLY)?;
     let copying = rusqlite::backup::Backup::new(&from, into)?;
@@ -457,17 +463,17 @@ pub(crate) fn copy_over(from: &Path, into: &mut Connection) -> Result<(), OpenEr
     Ok(())
 }
 
-/// Opens a damaged database for reading what can still be read.
+/// Opens a damaged database to read the rows that are still readable.
 pub(crate) fn open_wreck(path: &Path) -> Result<Connection, OpenError> {
     let wreck = connect(path, OpenFlags::SQLITE_OPEN_READ_WRITE)?;
     wreck.set_db_config(DbConfig::SQLITE_DBCONFIG_NO_CKPT_ON_CLOSE, true)?;
     wreck.busy_timeout(Duration::from_secs(2))?;
-    // Else a file that is shorter than it says is refused as a whole.
+    // Without this, SQLite refuses a file that is shorter than its header states.
     wreck.execute_batch("pragma writable_schema = on")?;
     Ok(wreck)
 }
 
-/// The path of a file that belongs to another: its log, or a copy.
+/// The path with a suffix appended: a database's log, or a copy of it.
 pub(crate) fn beside(path: &Path, suffix: &str) -> PathBuf {
     let mut name = path.as_os_str().to_owned();
     name.push(suffix);
@@ -581,11 +587,11 @@ mod tests {
     fn a_kill_during_a_migration_leaves_the_old_schema_or_the_new_and_a_backup() {
         #[expect(
             clippy::disallowed_methods,
-            reason = "how this test tells its other half what to do"
+            reason = "how this test passes arguments to its child process"
         )]
-        let told = |name| std::env::var(name).ok();
-        // This very test, in a process of its own: the half that is killed.
-        if let (Some(path), Some(point)) = (told("MIGRATE"), told("POINT")) {
+        let argument = |name| std::env::var(name).ok();
+        // This same test runs in a child process, which is killed.
+        if let (Some(path), Some(point)) = (argument("MIGRATE"), argument("POINT")) {
             let path = PathBuf::from(path);
             fault::arm(&point);
             let _ = open_owner(&path, &[FIRST, SECOND], &path.with_file_name("backups"));

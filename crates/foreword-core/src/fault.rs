@@ -1,9 +1,9 @@
-//! Named failure points: places where a test may kill this very process.
+//! Named failure points: places where a test may kill the process.
 //!
-//! Crash safety is only as good as the instruction it was tested at. The points
-//! exist in builds with debug assertions or the `faults` feature; in a release
-//! build `point` is nothing at all. The program arms a point from its
-//! environment, since core does not read it.
+//! Crash tests need the process to die at an exact instruction, between two writes. The
+//! points exist in builds with debug assertions or the `faults` feature; in a release
+//! build `point` does nothing. The program arms points from an environment variable,
+//! since core does not read the environment.
 
 /// Ends the process with SIGKILL here if this point is armed.
 #[inline]
@@ -14,8 +14,8 @@ pub fn point(name: &str) {
     let _ = name;
 }
 
-/// Whether a planted defect is switched on, so that the crash harness can prove
-/// that it would notice one.
+/// Whether a deliberate defect is switched on. The crash tests switch one on to prove that
+/// they would notice it.
 #[inline]
 #[must_use]
 pub fn planted(name: &str) -> bool {
@@ -28,17 +28,17 @@ pub fn planted(name: &str) -> bool {
     }
 }
 
-/// Arms points, separated by commas: `name`, or `name:N` for its N-th passing;
-/// `plant:name` plants a defect.
+/// Arms points, separated by commas: `name`, or `name:N` to kill when it is reached for the
+/// N-th time; `plant:name` switches on a deliberate defect.
 #[cfg(any(debug_assertions, feature = "faults"))]
 pub fn arm(specs: &str) {
     armed::arm(specs);
 }
 
-/// Whether this build has points and planted defects at all.
+/// Whether this build contains points and deliberate defects.
 pub const BUILT_IN: bool = cfg!(any(debug_assertions, feature = "faults"));
 
-/// Every point that exists, so that a harness can visit them all.
+/// The points that hooks and workers reach; the crash tests kill the process at each of them.
 pub const POINTS: &[&str] = &[
     "hook:before-insert",
     "hook:after-insert",
@@ -61,8 +61,8 @@ pub const POINTS: &[&str] = &[
     "recover:after-salvage",
 ];
 
-/// Points that no worker passes on its usual road: of commands that write into a project's
-/// `_memory/`, and of setting the databases of unreleased programs aside.
+/// Points that an ordinary run of a worker does not reach: in commands that write into a project's
+/// `_memory/`, and where the databases of unreleased versions are set aside.
 pub const OF_COMMANDS: &[&str] = &[
     "notes:before-rename",
     "synthesis:before-master",
@@ -79,7 +79,7 @@ mod armed {
 
     struct Armed {
         name: String,
-        /// Passings until it goes off.
+        /// How many times the point is still to be reached before it kills.
         left: AtomicU32,
     }
 
@@ -117,8 +117,8 @@ mod armed {
         }
     }
 
-    // `kill` through the shell would be another process and another moment; the
-    // signal has to come at this instruction.
+    // Running `kill` would start another process and take effect later; the signal has to
+    // come at this instruction.
     #[expect(unsafe_code, reason = "raise(SIGKILL) has no safe form in std")]
     fn kill_self() {
         unsafe extern "C" {

@@ -1,10 +1,10 @@
-//! Takes from a session's transcript what its hooks could not deliver: a hook that was
-//! killed, a client that was. The worker asks for it when a session is over or silent.
+//! Queues the events of a session that its hooks did not deliver, from its transcript.
 //!
-//! What is taken goes the way of a hook's event: through `capture`, then the queue. It has
-//! the key that the hook's event has, so what came by one way is not taken by the other,
-//! however often it is looked for. Nothing is taken of a turn that no hook told anything
-//! of: Foreword may have been switched off in it, or not there yet.
+//! Events are missing if a hook or the client was killed. The worker looks for them when a
+//! session is over or silent. A missing event is handled like a hook's: by `capture`, then the
+//! queue. It has the key that the hook's event would have, so no event is stored twice,
+//! however often a transcript is read. A turn without any event from a hook is left out:
+//! Foreword may have been switched off then, or not installed yet.
 
 use std::collections::HashSet;
 use std::path::{Path, PathBuf};
@@ -12,27 +12,28 @@ use std::path::{Path, PathBuf};
 use rusqlite::{Connection, named_params};
 use uuid::Uuid;
 
-use crate::capture::{self, Captured, Settings, World};
+use crate::capture::{self, CaptureContext, CaptureSettings, Captured};
 use crate::host::{self, Hook, Host, ReplayedInput};
 use crate::model::{Event, EventKind, Millis};
 use crate::project::Rules;
 use crate::queue::Queue;
 use crate::store::{PROCESSED_KEPT, Store, uuid_at};
 
-/// What may be taken.
-pub struct Terms<'a> {
+/// The rules for taking events from a transcript.
+pub struct FillRules<'a> {
     pub now: Millis,
-    /// Nothing from before this time.
+    /// Events before this time are left out.
     pub since: Millis,
-    pub rules: &'a Rules,
-    pub settings: &'a Settings,
+    pub project_rules: &'a Rules,
+    pub settings: &'a CaptureSettings,
     /// Whether Foreword is switched off in this project, or for this session.
     pub is_off: &'a dyn Fn(Option<&str>) -> bool,
 }
 
-/// What hooks have told of a session.
+/// The part of a session that is known from events already queued or stored.
 #[derive(Default)]
-struct Heard {
+struct KnownEvents {
+    /// The time of the first event.
     since: Option<Millis>,
     host: Option<String>,
     transcript: Option<String>,
@@ -40,37 +41,39 @@ struct Heard {
     turns: HashSet<String>,
 }
 
-/// Queues what is missing of a session, and says how many events that were.
+/// Queues the missing events of a session; returns how many.
 pub fn fill(
     queue: &Queue,
     store: &Store,
     session: &str,
-    terms: &Terms<'_>,
+    rules: &FillRules<'_>,
 ) -> rusqlite::Result<usize> {
-    let heard = Heard::of(queue, store, session)?;
-    let host = heard.host.as_deref().and_then(host::named);
-    let (Some(first), Some(host), Some(transcript)) = (heard.since, host, &heard.transcript) else {
+    let known = KnownEvents::of(queue, store, session)?;
+    let host = known.host.as_deref().and_then(host::named);
+    let (Some(first), Some(host), Some(transcript)) = (known.since, host, &known.transcript) else {
         return Ok(0);
     };
-    // A fork's transcript begins with a copy of another session's, in the fork's name. And what is
-    // older than keys are known might be taken in a second time.
-    let since = first.max(terms.since).max(terms.now - PROCESSED_KEPT / 2);
-    // Of what happened in the same millisecond, the first in the file comes first.
+    // Not before the session's first event: the transcript of a fork begins with a copy of another
+    // session's, under the fork's id. Nor before the time for which keys are kept: an older event
+    // might be stored a second time.
+    let since = first.max(rules.since).max(rules.now - PROCESSED_KEPT / 2);
+    // Ids of the same millisecond follow the order of the file.
     let ids = uuid::ContextV7::new();
     let mut count = 0;
-    let take = |told: ReplayedInput| -> rusqlite::Result<()> {
-        if told.at < since
-            || !heard.turns.contains(&told.prompt_id)
-            || is_known(queue, store, session, &told)?
+    let take = |input: ReplayedInput| -> rusqlite::Result<()> {
+        if input.at < since
+            || !known.turns.contains(&input.prompt_id)
+            || is_known(queue, store, session, &input)?
         {
             return Ok(());
         }
-        let id = uuid_at(told.at, &ids);
-        let event = event(host, &told, id, heard.project_dir.as_deref(), terms);
-        let Some(event) = event.filter(|it| !(terms.is_off)(it.project.as_deref())) else {
+        let id = uuid_at(input.at, &ids);
+        let event = event(host, &input, id, known.project_dir.as_deref(), rules);
+        let Some(event) = event.filter(|it| !(rules.is_off)(it.project.as_deref())) else {
             return Ok(());
         };
-        // Whatever its key may be: what was taken in must not be new again, for ever.
+        // The event may have a key that `is_known` does not look for; it must not be queued again
+        // at each look.
         if !store.knows(&event)? {
             count += usize::from(queue.push(&event)?);
         }
@@ -82,49 +85,50 @@ pub fn fill(
 
 pub(crate) fn event(
     host: &'static Host,
-    told: &ReplayedInput,
+    input: &ReplayedInput,
     id: Uuid,
     project_dir: Option<&str>,
-    terms: &Terms<'_>,
+    rules: &FillRules<'_>,
 ) -> Option<Event> {
-    let world = World {
+    let context = CaptureContext {
         host,
-        now: told.at,
+        now: input.at,
         event_id: id,
         project_dir: project_dir.map(PathBuf::from),
-        rules: terms.rules.clone(),
+        rules: rules.project_rules.clone(),
     };
-    let captured = capture::capture(told.hook, told.input.as_bytes(), &world, terms.settings);
+    let captured = capture::capture(input.hook, input.input.as_bytes(), &context, rules.settings);
     let Captured::Event(event) = captured else {
         return None;
     };
     let mut event = *event;
-    // Capture looked at the repository and the file as they are now.
-    event.branch.clone_from(&told.branch);
+    // `capture` read the state of the repository and the files as they are now, not as they were
+    // then.
+    event.branch.clone_from(&input.branch);
     event.commit = None;
     for file in &mut event.files {
-        if file.mtime.is_some_and(|mtime| mtime > told.at) {
+        if file.mtime.is_some_and(|mtime| mtime > input.at) {
             (file.size, file.mtime, file.hash) = (None, None, None);
         }
     }
     Some(event)
 }
 
-/// Whether a hook told the same, or an earlier look at the transcript did. A turn's prompt and its
-/// end have their words in their keys; one of each is enough.
+/// Whether the event is queued or was processed already. The keys of a turn's prompt and stop
+/// contain a hash of the text, so any key of the turn with that kind counts.
 fn is_known(
     queue: &Queue,
     store: &Store,
     session: &str,
-    told: &ReplayedInput,
+    input: &ReplayedInput,
 ) -> rusqlite::Result<bool> {
     let turn = |kind| {
-        let from = capture::turn_key(kind, session, &told.prompt_id);
+        let from = capture::turn_key(kind, session, &input.prompt_id);
         let to = format!("{from}~");
         (from, to)
     };
     let exactly = |key: String| (key.clone(), key);
-    let keys = match (told.hook, &told.tool_use_id) {
+    let keys = match (input.hook, &input.tool_use_id) {
         (_, Some(id)) => [
             exactly(capture::tool_key(session, id)),
             exactly(capture::opened_key(session, id)),
@@ -150,10 +154,10 @@ fn is_known(
     Ok(false)
 }
 
-impl Heard {
-    fn of(queue: &Queue, store: &Store, session: &str) -> rusqlite::Result<Heard> {
-        let mut heard = Heard::default();
-        heard.add(
+impl KnownEvents {
+    fn of(queue: &Queue, store: &Store, session: &str) -> rusqlite::Result<KnownEvents> {
+        let mut known = KnownEvents::default();
+        known.add(
             &store.connection,
             session,
             "select started_at, transcript_path, root, null, host
@@ -168,7 +172,7 @@ impl Heard {
              from events
              where session_id in (select id from sessions where host_session_id = :session)",
         )?;
-        heard.add(
+        known.add(
             &queue.connection,
             session,
             "select at, event ->> '$.transcript_path',
@@ -177,7 +181,7 @@ impl Heard {
              from events
              where host_session_id = :session and json_valid(event)",
         )?;
-        Ok(heard)
+        Ok(known)
     }
 
     fn add(&mut self, connection: &Connection, session: &str, sql: &str) -> rusqlite::Result<()> {

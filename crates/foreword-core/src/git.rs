@@ -1,15 +1,15 @@
-//! What a repository's own files say: where it is, its branch, commit and remote.
+//! Reads the root, branch, commit and remote of a git repository from its own files.
 //!
-//! A hook never runs git (a process costs more than the whole hook), so the few
-//! small files that answer its questions are read directly. Anything unexpected is
-//! simply unknown.
+//! A hook never runs git, since starting a process costs more than the whole hook; the few
+//! small files that are needed are read directly. If a file is missing or has an unexpected
+//! format, the value counts as unknown.
 
 use std::path::{Path, PathBuf};
 
 /// A repository as found from a directory inside it.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Repository {
-    /// The working tree's top.
+    /// The top of the working tree.
     pub root: PathBuf,
     /// This working tree's own git directory (HEAD is here).
     pub git_dir: PathBuf,
@@ -17,18 +17,18 @@ pub struct Repository {
     pub common_dir: PathBuf,
 }
 
-/// Branch and commit that HEAD stands on.
+/// The branch and commit of HEAD.
 #[derive(Debug, Clone, Default, PartialEq, Eq)]
 pub struct Head {
     pub branch: Option<String>,
     pub commit: Option<String>,
 }
 
-/// Packed references larger than this are not read in a hook.
+/// A `packed-refs` file larger than this is not read.
 const PACKED_REFS_MAX: u64 = 4 << 20;
 
 impl Repository {
-    /// The repository that `dir` is in, looking upwards.
+    /// Finds the repository that contains `dir`, from `dir` upwards.
     #[must_use]
     pub fn find(dir: &Path) -> Option<Repository> {
         dir.ancestors().find_map(Repository::at)

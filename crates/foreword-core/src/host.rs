@@ -2,7 +2,7 @@
 //!
 //! A host is one row of `HOSTS`: the names of its events as data, and plain functions that read
 //! what it writes (the standard input of a hook, a recorded tool use, a transcript). All of that
-//! stands in a folder of the host's own, here `claude_code`; everything else uses only the types
+//! is in a folder of the host's own, here `claude_code`; everything else uses only the types
 //! of this file. The program's `host` has a second row for each host: its settings and answers.
 
 pub mod claude_code;
@@ -18,7 +18,7 @@ use serde_json::value::RawValue;
 
 use crate::model::{Event, EventKind, FileRole, Millis};
 
-/// Every host. The first one is meant where a hook command names none.
+/// Every host. A hook command that names no host means the first one.
 pub const HOSTS: &[Host] = &[claude_code::HOST];
 
 /// A coding agent: how it names things, and how its data are read.
@@ -28,9 +28,9 @@ pub struct Host {
     pub name: &'static str,
     /// Its name for people.
     pub title: &'static str,
-    /// The events that our hook commands are connected to.
+    /// The events that run one of Foreword's hook commands.
     pub events: &'static [HostEvent],
-    /// Tools whose use says nothing about the work.
+    /// Tools whose uses are not stored by default, since they do not describe the work.
     pub boring_tools: &'static [&'static str],
     /// Fields of a tool's response that only repeat its input or the file on disk: tool, field.
     pub repeated: &'static [(&'static str, &'static str)],
@@ -38,7 +38,7 @@ pub struct Host {
     pub read: for<'a> fn(&'a [u8]) -> Option<HookInput<'a>>,
     /// Finds the files and the command in a tool's input. Parses the whole input: call it once.
     pub subject: for<'a> fn(&HookInput<'a>) -> Subject<'a>,
-    /// A tool input that holds these paths and this command and nothing else.
+    /// Makes a tool input that contains these paths and this command and nothing else.
     pub bare_input: fn(Vec<String>, Option<String>) -> Value,
     /// The kind of the tool that has this name.
     pub tool_kind: fn(&str) -> ToolKind,
@@ -51,7 +51,7 @@ pub struct Host {
 /// Takes one input at a time from a transcript.
 pub type Take<'a> = &'a mut dyn FnMut(ReplayedInput) -> ControlFlow<()>;
 
-/// An event of a host, and our hook command that is run for it.
+/// An event of a host, and the hook command that is run for it.
 #[derive(Debug)]
 pub struct HostEvent {
     pub name: &'static str,
@@ -61,7 +61,7 @@ pub struct HostEvent {
     pub matcher: Option<&'static str>,
 }
 
-/// The hook commands.
+/// The hook commands: `foreword NAME`, run by a host for its events.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Hook {
     Context,
@@ -103,11 +103,11 @@ impl Hook {
 /// The standard input of a hook, decoded. Every field may be missing.
 #[derive(Debug, Default)]
 pub struct HookInput<'a> {
-    /// The hook command that answers for the host's event, and the kind of event it becomes.
+    /// The hook command that handles the host's event, and the kind of event it becomes.
     pub event: Option<(Hook, EventKind)>,
     pub session_id: Option<Cow<'a, str>>,
     pub prompt_id: Option<Cow<'a, str>>,
-    /// The subagent that acts, if it is one.
+    /// The subagent that the event is about, if it is one.
     pub agent_id: Option<Cow<'a, str>>,
     pub transcript_path: Option<Cow<'a, str>>,
     pub cwd: Option<Cow<'a, str>>,
@@ -122,7 +122,7 @@ pub struct HookInput<'a> {
     pub model: Option<Cow<'a, str>>,
     /// Why a session ends.
     pub reason: Option<Cow<'a, str>>,
-    /// Names of fields that we do not know: `doctor` counts them.
+    /// Names of fields that Foreword does not know; `doctor` counts them.
     pub unknown: Vec<String>,
 }
 
@@ -131,23 +131,23 @@ pub struct HookInput<'a> {
 pub struct ToolCall<'a> {
     pub name: Option<Cow<'a, str>>,
     pub kind: ToolKind,
-    /// The name of one of our own MCP tools, without the host's prefix.
+    /// The name of the tool, without the host's prefix, if it is one of Foreword's own MCP tools.
     pub own: Option<String>,
     pub id: Option<Cow<'a, str>>,
-    /// Input and response stay text: they can be megabytes, and parts of them are not wanted.
+    /// Input and response are not parsed here: they can be megabytes, and parts are not needed.
     pub input: Option<&'a RawValue>,
     pub response: Option<&'a RawValue>,
 }
 
-/// The parts of a tool's input that say what it is about.
+/// The files and the command that a tool use is about.
 #[derive(Debug, Default)]
 pub struct Subject<'a> {
     pub paths: Vec<Cow<'a, str>>,
-    /// The command line that a shell is given.
+    /// The command line, if the tool is a shell.
     pub command: Option<Cow<'a, str>>,
 }
 
-/// What a tool is for, whatever a host calls it.
+/// The purpose of a tool, independent of its name in a host.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
 pub enum ToolKind {
     /// Shows a file.
@@ -165,7 +165,7 @@ pub enum ToolKind {
 }
 
 impl ToolKind {
-    /// What such a tool does to the files that it names; none if files are not its purpose.
+    /// Whether such a tool reads or modifies the files that it names; none if it does not name any.
     #[must_use]
     pub fn file_role(self) -> Option<FileRole> {
         match self {
@@ -176,8 +176,8 @@ impl ToolKind {
     }
 }
 
-/// A recorded tool use, read for its meaning. Missing texts are empty where an empty one means
-/// the same.
+/// The fields of a recorded tool use, independent of the host. A missing text is empty where
+/// empty means the same.
 #[derive(Debug, Default)]
 pub struct ToolUse<'a> {
     pub path: Option<&'a str>,
@@ -191,32 +191,32 @@ pub struct ToolUse<'a> {
     pub content: Option<&'a str>,
     /// Lines of the change, each with `-`, `+` or a space in front.
     pub patch: Vec<&'a str>,
-    /// The file was not there before.
+    /// The file did not exist before.
     pub created: bool,
     pub output: Output<'a>,
     /// The exit code and the output of a command that failed.
     pub exit_code: Option<&'a str>,
     pub error: &'a str,
-    /// The user broke it off.
+    /// The user interrupted it.
     pub interrupted: bool,
 }
 
 /// The response of a tool that succeeded.
 #[derive(Debug, Default)]
 pub enum Output<'a> {
-    /// None was recorded.
+    /// No response was recorded.
     #[default]
     None,
-    /// The file that was read.
+    /// The content of the file that was read.
     File(&'a str),
-    /// The change that was made: it repeats the input.
+    /// The change that was made, which repeats the input.
     Change,
-    /// What a command printed, on standard output and standard error.
+    /// The standard output and standard error of a command.
     Printed(&'a str, &'a str),
     Other(&'a Value),
 }
 
-/// An input that a hook was given, or should have been, made from a line of a transcript.
+/// The input of a hook, rebuilt from a line of a transcript; the hook itself may have been lost.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct ReplayedInput {
     pub hook: Hook,
@@ -234,7 +234,7 @@ pub fn named(name: &str) -> Option<&'static Host> {
     HOSTS.iter().find(|host| host.name == name)
 }
 
-/// Reads the tool use of an event. An event of a host that this version does not know has none.
+/// Reads the tool use of an event. It is empty if this version does not know the event's host.
 #[must_use]
 pub fn tool_use(event: &Event) -> ToolUse<'_> {
     named(&event.host).map_or_else(ToolUse::default, |host| (host.tool_use)(event))
@@ -248,7 +248,7 @@ pub fn tool_kind(event: &Event) -> ToolKind {
 }
 
 impl Host {
-    /// Hands over all inputs of a session's transcript, until `take` fails.
+    /// Calls `take` with each input of a session's transcript, until it fails.
     pub fn replay<E>(
         &self,
         path: &Path,

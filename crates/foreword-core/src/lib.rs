@@ -1,10 +1,11 @@
-//! Foreword's memory, without the world around it.
+//! Foreword's memory as a library: it captures events, stores them and finds them again.
 //!
-//! Everything here is synchronous and offline: it does not print, read the environment or touch the
-//! network. Time, paths and settings are arguments. The modules stand in floors: a module uses only
-//! modules that stand above it here, and the test `floors` keeps it so. An event meets them in this
-//! order: it is *captured* (its project resolved, its secrets redacted), *queued* or spooled, and
-//! *stored* together with what was derived from it; *search*, *notes* and *recall* read it back.
+//! Everything here is synchronous and offline: it does not print, read the environment or the clock,
+//! or touch the network. Time, paths and settings are arguments. It sleeps only on account of a
+//! database lock (`db`, `safety::salvage`). A module uses only modules that are listed above it
+//! here; the test `floors` checks this. An event passes through them in this order: it is *captured*
+//! (its project resolved, its secrets redacted), *queued* or spooled, and *stored* together with the
+//! observations derived from it; *search*, *notes* and *recall* read it back.
 
 pub mod model;
 

@@ -1,7 +1,7 @@
-//! The nouns of Foreword. One word each; the glossary is in ARCHITECTURE.md.
+//! The types that the whole program shares; the glossary in ARCHITECTURE.md defines their names.
 //!
-//! These are what things mean, apart from how they are sent (`host`) or
-//! stored (`queue`, `store`).
+//! They hold the meaning of things and do not depend on how a host sends them (`host`) or how
+//! they are stored (`queue`, `store`).
 
 use serde::{Deserialize, Serialize};
 use uuid::Uuid;
@@ -9,24 +9,24 @@ use uuid::Uuid;
 /// Milliseconds since 1970, UTC.
 pub type Millis = i64;
 
-/// A closed set of words, the same in code, tables and JSON.
-macro_rules! words {
-    ($(#[$doc:meta])* $name:ident { $($(#[$vdoc:meta])* $variant:ident = $word:literal,)+ }) => {
+/// Defines an enum whose variants are stored as these strings, in tables and in JSON.
+macro_rules! string_enum {
+    ($(#[$doc:meta])* $name:ident { $($(#[$vdoc:meta])* $variant:ident = $string:literal,)+ }) => {
         $(#[$doc])*
         #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, PartialOrd, Ord, Serialize, Deserialize)]
-        pub enum $name { $($(#[$vdoc])* #[serde(rename = $word)] $variant,)+ }
+        pub enum $name { $($(#[$vdoc])* #[serde(rename = $string)] $variant,)+ }
 
         impl $name {
             pub const ALL: &[$name] = &[$($name::$variant,)+];
 
             #[must_use]
             pub fn as_str(self) -> &'static str {
-                match self { $($name::$variant => $word,)+ }
+                match self { $($name::$variant => $string,)+ }
             }
 
             #[must_use]
-            pub fn parse(word: &str) -> Option<$name> {
-                match word { $($word => Some($name::$variant),)+ _ => None }
+            pub fn parse(string: &str) -> Option<$name> {
+                match string { $($string => Some($name::$variant),)+ _ => None }
             }
         }
 
@@ -44,34 +44,35 @@ macro_rules! words {
 
         impl rusqlite::types::FromSql for $name {
             fn column_result(value: rusqlite::types::ValueRef<'_>) -> rusqlite::types::FromSqlResult<Self> {
-                let word = value.as_str()?;
-                $name::parse(word).ok_or_else(|| {
-                    rusqlite::types::FromSqlError::Other(format!("unknown {} '{word}'", stringify!($name)).into())
+                let string = value.as_str()?;
+                $name::parse(string).ok_or_else(|| {
+                    rusqlite::types::FromSqlError::Other(format!("unknown {} '{string}'", stringify!($name)).into())
                 })
             }
         }
     };
 }
 
-words! {
-    /// What kind of thing a hook told us.
+string_enum! {
+    /// The kind of an event.
     EventKind {
         SessionStart = "session_start",
         Prompt = "prompt",
-        /// A turn that the host started by itself (a background task reported back).
+        /// A turn that the host started by itself, because a background task has finished.
         Notification = "notification",
         ToolUse = "tool_use",
         ToolFailure = "tool_failure",
         Stop = "stop",
         StopFailure = "stop_failure",
         SessionEnd = "session_end",
-        /// Something of the memory was put before the agent, or opened by it.
+        /// Items of the memory were shown to the agent, or the agent opened some.
         Receipt = "receipt",
     }
 }
 
 impl EventKind {
-    /// Session starts and ends frame turns, and receipts are about us: none is part of one.
+    /// Whether the event is part of a turn. Session starts and ends lie outside of turns, and
+    /// receipts record what Foreword did, not the agent.
     #[must_use]
     pub fn is_of_a_turn(self) -> bool {
         !matches!(
@@ -81,7 +82,7 @@ impl EventKind {
     }
 }
 
-words! {
+string_enum! {
     SessionState {
         Active = "active",
         Completed = "completed",
@@ -90,7 +91,7 @@ words! {
     }
 }
 
-words! {
+string_enum! {
     ObservationType {
         Decision = "decision",
         Bugfix = "bugfix",
@@ -101,15 +102,15 @@ words! {
 }
 
 impl ObservationType {
-    /// Something that was done, rather than decided or found out.
+    /// Whether it describes work that was done, rather than a decision or a discovery.
     #[must_use]
     pub fn is_work(self) -> bool {
         !matches!(self, ObservationType::Decision | ObservationType::Discovery)
     }
 }
 
-words! {
-    /// Whose word an observation rests on, from most to least trusted.
+string_enum! {
+    /// The source that an observation was taken from, from most to least trusted.
     Origin {
         User = "user",
         Agent = "agent",
@@ -118,24 +119,24 @@ words! {
     }
 }
 
-words! {
-    /// What became of an event.
+string_enum! {
+    /// The result of processing an event.
     Outcome {
         Stored = "stored",
-        /// Taken in, but nothing about it was worth keeping.
+        /// The event was processed, and nothing was derived from it.
         Nothing = "nothing",
     }
 }
 
-words! {
+string_enum! {
     FileRole {
         Read = "read",
         Modified = "modified",
     }
 }
 
-words! {
-    /// How a file is now that something was remembered about, from best to worst.
+string_enum! {
+    /// The state of a file compared with when an observation recorded it, from best to worst.
     Freshness {
         Fresh = "fresh",
         Changed = "changed",
@@ -143,22 +144,22 @@ words! {
     }
 }
 
-words! {
-    /// Where an agent came to see something of the memory.
+string_enum! {
+    /// The occasion on which an agent was shown an item of the memory.
     Shown {
         /// At the start of a session.
         Index = "index",
-        /// Beside a prompt that it is about.
+        /// With a prompt that is about the same thing.
         Prompt = "prompt",
         /// Before a file was read or edited.
         File = "file",
-        /// The agent asked for it by its number.
+        /// The agent opened it by its number.
         Opened = "opened",
     }
 }
 
-words! {
-    /// What a search hit is.
+string_enum! {
+    /// The kind of item that a search finds.
     Kind {
         Observation = "observation",
         Summary = "summary",
@@ -167,8 +168,8 @@ words! {
     }
 }
 
-words! {
-    /// Everything that can go wrong when a model is asked.
+string_enum! {
+    /// The ways in which a request to a model can fail.
     FailureKind {
         /// 401, 403, not logged in.
         Auth = "auth",
@@ -178,36 +179,36 @@ words! {
         RateLimit = "rate_limit",
         /// There is no such model.
         Model = "model",
-        /// The program or the address is not there, or not set.
+        /// The provider's program or address does not exist or is not configured.
         Missing = "missing",
         /// 5xx, 529, connection refused.
         Outage = "outage",
-        /// No answer in time.
+        /// There was no answer in time.
         Timeout = "timeout",
-        /// The connection broke, or the process died, before the answer was whole.
+        /// The connection broke or the process died before the answer was complete.
         Broken = "broken",
-        /// The question is too long for the model.
+        /// The request is too long for the model.
         TooLong = "too_long",
-        /// The answer was longer than allowed and ends in the middle.
+        /// The answer reached its length limit and is incomplete.
         CutOff = "cut_off",
         /// The model declined.
         Refusal = "refusal",
-        /// An answer without any text.
+        /// The answer has no text.
         Empty = "empty",
-        /// An answer in which none of the known tags is.
+        /// The answer has none of the tags that were asked for.
         Prose = "prose",
-        /// Known tags, but nothing in them that could be kept.
+        /// The answer has known tags, but nothing usable in them.
         Schema = "schema",
-        /// Any other fault that the provider finds with the request.
+        /// The provider rejected the request for any other reason.
         Request = "request",
     }
 }
 
-/// What a hook told us, redacted and cut to size.
+/// One event of a session, made from a hook's input, redacted and cut to size.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 pub struct Event {
     pub id: Uuid,
-    /// The same thing told twice has the same key.
+    /// Identifies the input: the same input received twice has the same key.
     pub key: String,
     pub kind: EventKind,
     pub host: String,
@@ -218,9 +219,9 @@ pub struct Event {
     pub tool_use_id: Option<String>,
     pub cwd: Option<String>,
     pub project_dir: Option<String>,
-    /// What the resolver said while the directory was certainly there.
+    /// The project key, resolved in the hook, while the directory certainly exists.
     pub project: Option<String>,
-    /// The working tree's top, to which paths are shown relative.
+    /// The top of the working tree; paths are shown relative to it.
     pub root: Option<String>,
     pub transcript_path: Option<String>,
     pub branch: Option<String>,
@@ -249,18 +250,18 @@ impl rusqlite::types::FromSql for Event {
     }
 }
 
-/// A file named by a tool use, as it was right after it.
+/// A file that a tool use names, and its state right after the tool use.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 pub struct TouchedFile {
     pub path: String,
     pub role: FileRole,
     pub size: Option<u64>,
     pub mtime: Option<Millis>,
-    /// Of the content, when it is small enough to be read in a hook.
+    /// Hash of the content, if the file is small enough to be read in a hook.
     pub hash: Option<String>,
 }
 
-/// The content of an event: what the worker derives from.
+/// The content of an event, from which the worker derives observations.
 #[derive(Debug, Clone, Default, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(default)]
 pub struct Payload {
@@ -284,33 +285,33 @@ pub struct Payload {
     pub reason: Option<String>,
     #[serde(skip_serializing_if = "Option::is_none")]
     pub receipt: Option<Receipt>,
-    /// What was too large and therefore cut, and how much of it: field, bytes.
+    /// Fields that were too large and were cut: name, bytes removed.
     #[serde(skip_serializing_if = "Vec::is_empty")]
     pub cut: Vec<(String, u64)>,
-    /// What was left out because it repeats the input or is secret: field, bytes.
+    /// Fields that were left out because they repeat the input or are secret: name, bytes.
     #[serde(skip_serializing_if = "Vec::is_empty")]
     pub left_out: Vec<(String, u64)>,
-    /// How many secrets and private spans were taken out.
+    /// The number of secrets and private spans that were replaced.
     #[serde(skip_serializing_if = "is_zero")]
     pub redacted: u32,
-    /// Names of fields that the host sent and that we do not know.
+    /// Names of fields that the host sent and that Foreword does not know.
     #[serde(skip_serializing_if = "Vec::is_empty")]
     pub unknown: Vec<String>,
 }
 
 impl Payload {
-    /// How long it is as JSON.
+    /// The length of the payload as JSON.
     #[must_use]
     pub fn json_bytes(&self) -> usize {
         serde_json::to_string(self).map_or(0, |json| json.len())
     }
 }
 
-/// What an agent was shown, or opened.
+/// A record of the items that an agent was shown or has opened.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 pub struct Receipt {
     pub shown: Shown,
-    /// By their numbers, each with what brought it up.
+    /// The number of each item, and the reason why it was shown.
     pub items: Vec<(i64, String)>,
 }
 
@@ -319,10 +320,10 @@ fn is_zero(count: &u32) -> bool {
     *count == 0
 }
 
-/// One insight, before it has an id.
+/// One insight about the work, before it is stored and has an id.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize)]
 pub struct Observation {
-    /// Names the same insight when its turn is derived from again.
+    /// Identifies the same insight when its turn is derived again.
     pub seed: String,
     #[serde(rename = "type")]
     pub kind: ObservationType,
@@ -359,7 +360,7 @@ impl Observation {
     }
 }
 
-/// What one prompt came to.
+/// A summary of one turn.
 #[derive(Debug, Clone, Default, PartialEq, Eq, Serialize)]
 pub struct Summary {
     pub request: String,
@@ -372,7 +373,7 @@ pub struct Summary {
     pub notes: String,
 }
 
-/// Who derived something.
+/// The provider, model and prompt that an observation or a summary was derived with.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize)]
 pub struct Provenance {
     pub provider: String,
@@ -391,16 +392,16 @@ impl Provenance {
     }
 }
 
-/// What one user prompt set in motion, whole: also the events that were stored earlier.
+/// A user prompt and all events that followed from it, including those stored earlier.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Turn {
-    /// The host's id of the user's prompt; none when events came before any prompt.
+    /// The host's id of the prompt; none if the events came before any prompt.
     pub prompt_id: Option<String>,
     /// In order of time.
     pub events: Vec<Event>,
 }
 
-/// What was derived from one turn.
+/// The observations and the summary that were derived from one turn.
 #[derive(Debug, Clone, Default, PartialEq, Eq)]
 pub struct Derived {
     pub observations: Vec<Observation>,

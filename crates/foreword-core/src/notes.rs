@@ -1,13 +1,12 @@
 //! A project's memory in files: `_memory/`, plain markdown that people read, edit and commit.
 //!
-//! A *note* is about one conversation and is called after its session, so the same
-//! conversation is the same file, and two people's notes never meet in one. The *master*
-//! is what was synthesised from all of them. A *scope* is the same again for a sub-area.
-//! Everything here works without a database. `note` knows the form of a note, `keep` how
-//! a note is written again without losing what a person edited; `conversation` reads what
-//! a note can be made of, `archive` carries notes to another place. `synthesis` makes
-//! statements of all notes, `evidence` holds them against what is there, `master` and
-//! `record` keep them.
+//! A *note* is about one conversation and named after its session, so the same conversation is
+//! always the same file, and two people never write to the same one. The *master* is synthesised
+//! from all notes. A *scope* is a folder of notes and a master for a part of the project.
+//! All but `mirror` works without a database. `note` defines the form of a note, `keep` updates a
+//! note without losing a person's edits; `conversation` reads the turns that a note is made from,
+//! `archive` exports and imports notes. `synthesis` derives statements from all notes, `evidence`
+//! compares them with the project's files, `master` and `record` read and write the results.
 
 pub mod archive;
 mod conversation;
@@ -28,27 +27,27 @@ use std::time::Duration;
 use crate::fault;
 use crate::text::is_in;
 pub use conversation::conversation;
-pub use keep::{Kept, keep};
+pub use keep::{MergedNote, keep};
 pub use note::{Note, Point, Problem};
 
-/// Where the memory lies below a project's root.
+/// The folder of the memory below a project's root.
 pub const FOLDER: &str = "_memory";
 
-/// Longer files are nobody's note.
+/// Longer files are not read.
 const FILE_MAX: u64 = 1 << 20;
 
-/// Names in the folder that no scope may have.
+/// Names that no scope may have.
 const RESERVED: &str = "conversations archive master readme proposal synthesis";
 
 #[derive(Debug, thiserror::Error)]
 pub enum NotesError {
-    #[error("`{0}` is no session id: letters, digits, `-`, `_` and `.` only")]
+    #[error("`{0}` is not a session id: use letters, digits, `-`, `_` and `.`")]
     SessionId(String),
     #[error("`{0}` cannot be a scope: {1}")]
     Scope(String, &'static str),
     #[error("{0} leads out of the project; Foreword writes nothing there")]
     Outside(PathBuf),
-    #[error("{0} is not UTF-8; mend or move it, it was left alone")]
+    #[error("{0} is not UTF-8; fix or move it, it was left alone")]
     NotText(PathBuf),
     #[error("{0} is longer than 1 MB; it was left alone")]
     TooLong(PathBuf),
@@ -58,7 +57,7 @@ pub enum NotesError {
     Io { path: PathBuf, error: io::Error },
 }
 
-/// The memory of a project, or of one of its scopes. Nothing needs to be there yet.
+/// The memory of a project, or of one of its scopes. The folder need not exist yet.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Folder {
     /// The project's working tree, canonical.
@@ -68,7 +67,7 @@ pub struct Folder {
     pub scope: Option<String>,
 }
 
-/// A note as it lies there.
+/// A note's file.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct NoteFile {
     pub session: String,
@@ -77,7 +76,7 @@ pub struct NoteFile {
 }
 
 impl Folder {
-    /// Refuses a folder that a symbolic link leads out of the project with.
+    /// Fails if a symbolic link leads out of the project.
     pub fn at(root: &Path, scope: Option<&str>) -> Result<Folder, NotesError> {
         let root = root.canonicalize().map_err(io_at(root))?;
         let mut path = root.join(FOLDER);
@@ -111,13 +110,13 @@ impl Folder {
         self.path.join("master.md")
     }
 
-    /// A path as people call it: from the project's root.
+    /// A path relative to the project's root, to be shown to people.
     #[must_use]
     pub fn name<'a>(&self, path: &'a Path) -> &'a Path {
         path.strip_prefix(&self.root).unwrap_or(path)
     }
 
-    /// The file of a session's note, be it there or not.
+    /// The path of a session's note, whether or not it exists.
     pub fn note(&self, session: &str) -> Result<PathBuf, NotesError> {
         let is_plain = |it: char| it.is_ascii_alphanumeric() || "-_.".contains(it);
         let is_id = (1..=128).contains(&session.len())
@@ -141,7 +140,7 @@ impl Folder {
         names
     }
 
-    /// All notes by name, and what could not be read.
+    /// All notes by name, and the errors of those that could not be read.
     #[must_use]
     pub fn notes(&self) -> (Vec<NoteFile>, Vec<NotesError>) {
         let mut notes = Vec::new();
@@ -171,8 +170,8 @@ impl Folder {
         paths
     }
 
-    /// The sessions whose notes the master does not know yet, by names and times alone: a hook
-    /// asks. Notes of a fresh clone are as old as their master, give or take.
+    /// The sessions whose notes are not in the master yet. Compares names and times only, since a
+    /// hook calls this. In a fresh clone notes and master have about the same time.
     #[must_use]
     pub fn newer(&self) -> Vec<String> {
         const SAME: Duration = Duration::from_secs(60);
@@ -188,23 +187,23 @@ impl Folder {
             let Some(master) = master else {
                 return Some(session);
             };
-            // One that is older and not known was left out: it could not be read.
+            // An older note that is not in the record could not be read at the last synthesis.
             let since = changed(&path)?.duration_since(master).ok()?;
             (!known.contains(session.as_str()) || since > SAME).then_some(session)
         };
         self.note_paths().into_iter().filter_map(new).collect()
     }
 
-    /// A file of the memory; none if it is not there.
+    /// Reads a file of the memory; none if it does not exist.
     pub fn read(&self, path: &Path) -> Result<Option<String>, NotesError> {
         self.require_inside(path)?;
         let file = match fs::metadata(path) {
             Err(error) if error.kind() == io::ErrorKind::NotFound => return Ok(None),
             file => file.map_err(io_at(path))?,
         };
-        // A pipe of this name would be waited for.
+        // Reading a pipe would block.
         if !file.is_file() {
-            let error = io::Error::new(io::ErrorKind::InvalidInput, "this is no file");
+            let error = io::Error::new(io::ErrorKind::InvalidInput, "this is not a regular file");
             return Err(io_at(path)(error));
         }
         if file.len() > FILE_MAX {
@@ -215,12 +214,12 @@ impl Folder {
         if has_conflict(&text) {
             return Err(NotesError::Conflict(path.to_owned()));
         }
-        // Windows editors and old ones.
+        // Some editors write a byte order mark and Windows line ends.
         let text = text.trim_start_matches('\u{feff}').replace("\r\n", "\n");
         Ok(Some(text))
     }
 
-    /// Writes a file whole or not at all, and the README beside the first one.
+    /// Writes a file completely or not at all, and the README if there is none.
     pub fn write(&self, path: &Path, text: &str) -> Result<(), NotesError> {
         self.require_inside(path)?;
         let folder = path.parent().unwrap_or(&self.path);
@@ -232,8 +231,8 @@ impl Folder {
         put(path, text)
     }
 
-    /// Whatever of the path is there lies in the memory, links followed, and that in the
-    /// project, but not among what belongs to git.
+    /// Fails unless the existing part of the path, with links followed, is inside the memory's
+    /// folder, and that inside the project but not inside `.git`.
     fn require_inside(&self, path: &Path) -> Result<(), NotesError> {
         let memory = real(&self.root.join(FOLDER)).unwrap_or_default();
         let inside = memory.starts_with(&self.root)
@@ -249,7 +248,7 @@ impl Folder {
 fn check_scope(scope: &str) -> Result<(), NotesError> {
     let refuse = |why| Err(NotesError::Scope(scope.to_owned(), why));
     if is_in(RESERVED, &scope.to_ascii_lowercase()) {
-        return refuse("the name is one of the memory's own");
+        return refuse("this name is reserved");
     }
     let is_plain = |it: char| it.is_alphanumeric() || "-_".contains(it);
     if scope.is_empty() || scope.len() > 64 || !scope.chars().all(is_plain) {
@@ -258,7 +257,7 @@ fn check_scope(scope: &str) -> Result<(), NotesError> {
     Ok(())
 }
 
-/// Where whatever of a path is there really lies.
+/// The existing part of a path, with links followed.
 fn real(path: &Path) -> Option<PathBuf> {
     let there = path.ancestors().find(|it| it.symlink_metadata().is_ok())?;
     there.canonicalize().ok()
@@ -268,7 +267,7 @@ fn session_of(note: &Path) -> Option<String> {
     Some(note.file_stem()?.to_str()?.to_owned())
 }
 
-/// A text that a merge left unresolved.
+/// Whether a text has unresolved conflict markers of a merge.
 fn has_conflict(text: &str) -> bool {
     let begins = |mark: &str| text.lines().any(|line| line.starts_with(mark));
     begins("<<<<<<< ") && begins(">>>>>>> ")
@@ -282,7 +281,7 @@ fn entries(folder: &Path) -> impl Iterator<Item = PathBuf> {
 fn put(path: &Path, text: &str) -> Result<(), NotesError> {
     let name = path.file_name().unwrap_or_default().to_string_lossy();
     let beside = path.with_file_name(format!(".{name}.{}.tmp", std::process::id()));
-    // Never through a link that somebody put there.
+    // `create_new` below fails on anything that is there, so that no link is followed.
     let _ = fs::remove_file(&beside);
     let written = File::create_new(&beside)
         .and_then(|mut file| {

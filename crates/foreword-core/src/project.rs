@@ -1,46 +1,45 @@
-//! Which project something belongs to. The one resolver, for writing and reading.
+//! Resolves a directory to its project. Writing and reading use the same resolver.
 //!
-//! A folder's name is not a project: two repositories called `app` would share a
-//! memory. The key is the repository's remote, spelled one way, so clones and
-//! working trees share; without a remote it is the canonical path. The home and
-//! temporary directories themselves are never a project, though a repository
-//! below them is.
+//! The name of a folder is not enough: two repositories called `app` would share a
+//! memory. A project's key is the repository's remote in a normalised spelling, so clones
+//! and working trees share one project; without a remote it is the canonical path. The home
+//! and temporary directories themselves are never a project, but a folder below them is.
 
 use std::path::{Path, PathBuf};
 
 use crate::git::{Head, Repository};
 
-/// How projects are told apart.
+/// The settings of the resolver.
 #[derive(Debug, Clone, Default, PartialEq, Eq)]
 pub struct Rules {
-    /// Directories that are nobody's project: home and temporary ones.
-    pub nowhere: Vec<PathBuf>,
+    /// Directories that are never a project: home and temporary ones.
+    pub not_projects: Vec<PathBuf>,
     /// Whether each working tree of a repository is a project of its own.
     pub separate_worktrees: bool,
 }
 
 impl Rules {
-    fn is_nowhere(&self, dir: &Path) -> bool {
+    fn is_no_project(&self, dir: &Path) -> bool {
         dir.parent().is_none()
             || self
-                .nowhere
+                .not_projects
                 .iter()
                 .any(|it| it == dir || canonical(it) == dir)
     }
 }
 
-/// Where a directory belongs.
+/// The project, root and git HEAD of a directory.
 #[derive(Debug, Clone, Default, PartialEq, Eq)]
 pub struct Place {
-    /// Names the project; none for a directory that is nobody's.
+    /// The project's key; none for a directory that is not a project.
     pub project: Option<String>,
-    /// The working tree's top, or the folder itself.
+    /// The top of the working tree, or the folder itself outside of a repository.
     pub root: Option<PathBuf>,
     pub head: Head,
 }
 
 impl Place {
-    /// A file as the memory names it: by its path below the working tree. None for the top itself.
+    /// The name of a file in the memory: its path relative to the root. None for the root itself.
     #[must_use]
     pub fn name_of(&self, file: &str) -> Option<String> {
         let root = self.root.as_deref();
@@ -50,16 +49,16 @@ impl Place {
     }
 }
 
-/// Decides where `dir` belongs.
+/// Resolves the project that `dir` belongs to.
 #[must_use]
 pub fn resolve(dir: &Path, rules: &Rules) -> Place {
     let dir = canonical(dir);
-    // A directory that is gone still belongs to the repository it was in.
-    let there = dir.ancestors().find(|it| it.exists()).unwrap_or(&dir);
-    // A repository at home (dotfiles) does not swallow the folders below it.
-    let repository = Repository::find(there).filter(|it| !rules.is_nowhere(&it.root));
+    // A directory that was deleted still belongs to the repository it was in.
+    let existing = dir.ancestors().find(|it| it.exists()).unwrap_or(&dir);
+    // A repository in the home directory (dotfiles) does not include the folders below it.
+    let repository = Repository::find(existing).filter(|it| !rules.is_no_project(&it.root));
     let Some(repository) = repository else {
-        let project = (!rules.is_nowhere(&dir)).then(|| path_key(&dir));
+        let project = (!rules.is_no_project(&dir)).then(|| path_key(&dir));
         return Place {
             root: project.is_some().then_some(dir),
             project,
@@ -69,7 +68,7 @@ pub fn resolve(dir: &Path, rules: &Rules) -> Place {
     let mut project = repository
         .remote()
         .and_then(|url| normalise_remote(&url))
-        .unwrap_or_else(|| path_key(&home_of(&repository.common_dir)));
+        .unwrap_or_else(|| path_key(&folder_of(&repository.common_dir)));
     if rules.separate_worktrees
         && let Some(name) = repository.worktree_name()
     {
@@ -82,13 +81,13 @@ pub fn resolve(dir: &Path, rules: &Rules) -> Place {
     }
 }
 
-/// A short name for people: the last part of a key.
+/// A short name to show to people: the last part of a key.
 #[must_use]
 pub fn name(key: &str) -> &str {
     key.trim_end_matches('/').rsplit('/').next().unwrap_or(key)
 }
 
-/// `github.com/org/repo`, from any spelling of a remote's URL; none for a local path.
+/// Normalises a remote's URL to `github.com/org/repo`; none for a local path.
 #[must_use]
 pub fn normalise_remote(url: &str) -> Option<String> {
     let url = url.trim();
@@ -111,13 +110,13 @@ pub fn normalise_remote(url: &str) -> Option<String> {
     if host.is_empty() || path.is_empty() {
         return None;
     }
-    // Hosts ignore case, and so do the forges for names; a project split by a
-    // capital letter would be a surprise.
+    // Host names ignore case, and so do the forges in repository names; a capital letter
+    // must not split a project.
     Some(format!("{host}/{path}").to_lowercase())
 }
 
-/// The folder a person would call the repository's: the one that holds `.git`.
-fn home_of(common_dir: &Path) -> PathBuf {
+/// The folder of a repository: the one that contains `.git`.
+fn folder_of(common_dir: &Path) -> PathBuf {
     let common_dir = canonical(common_dir);
     match common_dir.parent() {
         Some(parent) if common_dir.ends_with(".git") => parent.to_owned(),
@@ -166,14 +165,14 @@ mod tests {
     #[test]
     fn two_folders_of_one_name_are_two_projects() {
         let dir = tempfile::tempdir().unwrap();
-        let nowhere = Rules::default();
+        let rules = Rules::default();
         let keys = ["a/app", "b/app"].map(|name| {
             let root = dir.path().join(name);
             fs::create_dir_all(root.join(".git")).unwrap();
             fs::write(root.join(".git/HEAD"), "ref: refs/heads/main\n").unwrap();
             fs::create_dir_all(root.join("src")).unwrap();
-            let project = resolve(&root.join("src"), &nowhere).project.unwrap();
-            assert_eq!(Some(project.clone()), resolve(&root, &nowhere).project);
+            let project = resolve(&root.join("src"), &rules).project.unwrap();
+            assert_eq!(Some(project.clone()), resolve(&root, &rules).project);
             project
         });
         assert_ne!(keys[0], keys[1]);
@@ -187,12 +186,12 @@ mod tests {
         fs::create_dir_all(home.join(".git")).unwrap();
         fs::write(home.join(".git/HEAD"), "ref: refs/heads/main\n").unwrap();
         fs::create_dir_all(home.join("work")).unwrap();
-        let nowhere = Rules {
-            nowhere: vec![home.clone()],
+        let rules = Rules {
+            not_projects: vec![home.clone()],
             ..Rules::default()
         };
-        assert_eq!(resolve(&home, &nowhere), Place::default());
-        let below = resolve(&home.join("work"), &nowhere);
+        assert_eq!(resolve(&home, &rules), Place::default());
+        let below = resolve(&home.join("work"), &rules);
         assert_eq!(below.root, Some(canonical(&home.join("work"))));
     }
 
@@ -213,9 +212,9 @@ mod tests {
         git(&main, &["init", "-q", "-b", "main"]);
         git(&main, &["commit", "-q", "--allow-empty", "-m", "x"]);
         git(&main, &["worktree", "add", "-q", "../side", "-b", "side"]);
-        let nowhere = Rules::default();
-        let main_place = resolve(&main, &nowhere);
-        let side_place = resolve(&dir.path().join("side"), &nowhere);
+        let rules = Rules::default();
+        let main_place = resolve(&main, &rules);
+        let side_place = resolve(&dir.path().join("side"), &rules);
         assert_eq!(main_place.project, side_place.project);
         assert_eq!(side_place.head.branch.as_deref(), Some("side"));
         assert_eq!(side_place.head.commit, main_place.head.commit);

@@ -1,10 +1,10 @@
 //! The queue between the hooks and the worker.
 //!
-//! Hooks push and leave; the worker claims, works and finishes. It is a database
-//! of its own, because a worker writing observations into the file that hooks
-//! write would make them wait (in a prototype: 431 ms at the 95th percentile, against
+//! Hooks push an event and exit; the worker claims events, processes them and removes them.
+//! The queue is a database of its own: if the worker wrote observations into the same
+//! file, hooks would have to wait (in a prototype 431 ms at the 95th percentile, against
 //! 2-3 ms). If the worker dies, its successor frees the events that it had claimed,
-//! so every job must be safe to run twice.
+//! so processing an event twice must be safe.
 
 mod ready;
 
@@ -25,36 +25,37 @@ pub(crate) const MIGRATIONS: &[Migration] = &[Migration {
 }];
 const SCHEMA: i64 = 100;
 
-/// An event that failed this often by itself is skipped; `status` names it.
+/// An event that fails this many times while processed alone is skipped; `status` shows it.
 pub const FAILURES_MAX: u32 = 3;
 
-/// The log is checkpointed when it has this many pages (1 MB).
+/// Checkpoint when the write-ahead log exceeds 256 pages (1 MB).
 const LOG_MAX: u32 = 256;
 
-/// Events that are claimed or removed in one transaction, which takes less than a millisecond.
+/// The number of events that are claimed or removed in one transaction, which takes less than a
+/// millisecond.
 const STEP: usize = 16;
 
-/// An event that was claimed at this many crashes is claimed alone from then on.
+/// An event that was claimed in this many crashes is processed alone.
 const CRASHES_BEFORE_ALONE: u32 = 3;
 
-/// An event that was claimed at this many crashes is skipped.
+/// An event that was claimed in this many crashes is skipped.
 const CRASHES_MAX: u32 = 6;
 
-/// The hook's side: it may only append.
+/// The hook's side of the queue: it can append events and read receipts.
 pub struct Inlet(Connection);
 
 impl Inlet {
-    /// Opens the queue if it is there and has the schema that we know.
+    /// Opens the queue if it exists and has the schema of this program.
     pub fn open(path: &Path) -> Result<Inlet, OpenError> {
         db::open_guest(path, Guest::Writes, SCHEMA).map(Inlet)
     }
 
-    /// Appends an event, unless one with its key is there; returns whether it is new.
+    /// Appends an event, unless one with its key is queued already; returns whether it is new.
     pub fn push(&self, event: &Event) -> rusqlite::Result<bool> {
         insert(&self.0, event)
     }
 
-    /// A session's receipts that the worker has not taken in yet.
+    /// The receipts of a session that are still in the queue.
     pub fn shown_in(&self, host_session_id: &str) -> rusqlite::Result<Vec<Receipt>> {
         let mut statement = self.0.prepare_cached(
             "select event
@@ -69,8 +70,8 @@ impl Inlet {
             .collect()
     }
 
-    /// Leaves the queue open: the process is about to end, and that closes it, as a
-    /// kill would. Closing it by hand costs as much as a fifth of the writing.
+    /// Leaves the connection open for the end of the process to close, which is as safe as a
+    /// kill. Closing it here would take a fifth as long as the write itself.
     pub fn leave(self) {
         std::mem::forget(self);
     }
@@ -93,23 +94,23 @@ fn insert(connection: &Connection, event: &Event) -> rusqlite::Result<bool> {
     Ok(inserted == 1)
 }
 
-/// The worker's side.
+/// The worker's side of the queue.
 pub struct Queue {
     pub(crate) connection: Connection,
 }
 
-/// Some events of one session, claimed by whoever holds this.
+/// Some events of one session that the worker has claimed.
 #[derive(Debug, PartialEq, Eq)]
 pub struct Claim {
     pub host_session_id: String,
     /// In order of time.
     pub events: Vec<Event>,
-    /// As far as the queue can tell, nothing more will come of the last event's turn: the
-    /// next prompt is there, or the session's end, or it has been silent, or nobody waits.
+    /// Whether the last event's turn is over: the next prompt or the session's end is queued, or
+    /// the session has been silent, or the queue is being drained.
     pub turn_over: bool,
 }
 
-/// How much is in the queue, for `status` and for deciding when to end.
+/// The number of events in the queue, for `status` and for deciding when the worker ends.
 #[derive(Debug, Clone, Default, PartialEq, Eq)]
 pub struct Counts {
     pub pending: u64,
@@ -117,7 +118,7 @@ pub struct Counts {
     pub oldest_at: Option<Millis>,
 }
 
-/// An event that is not tried any more, and why.
+/// An event that is no longer tried, and its last error.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Skipped {
     pub id: String,
@@ -129,14 +130,14 @@ impl Queue {
     /// Opens or creates the queue.
     pub fn open(path: &Path, backups: &Path) -> Result<Queue, OpenError> {
         let connection = db::open_owner(path, MIGRATIONS, backups)?;
-        // The log is kept short by `checkpoint` alone, and stays when the worker ends: a
-        // hook that has to make one waits for the disk twice (measured: 10 ms).
+        // Only `checkpoint` shortens the log, and it remains when the worker ends: a hook that
+        // has to create a log waits for the disk twice (measured: 10 ms).
         connection.execute_batch("pragma wal_autocheckpoint = 0")?;
         connection.set_db_config(DbConfig::SQLITE_DBCONFIG_NO_CKPT_ON_CLOSE, true)?;
         Ok(Queue { connection })
     }
 
-    /// Looks at the queue without taking part; none if it is not there.
+    /// Opens the queue for reading; none if it does not exist.
     pub fn look(path: &Path) -> Result<Option<Queue>, OpenError> {
         match db::open_guest(path, Guest::Reads, SCHEMA) {
             Ok(connection) => Ok(Some(Queue { connection })),
@@ -145,7 +146,7 @@ impl Queue {
         }
     }
 
-    /// Looks at the queue without leaving a trace beside it; none if it is not there.
+    /// Opens the queue for reading without changing any file; none if it does not exist.
     pub fn inspect(path: &Path) -> Result<Option<Queue>, OpenError> {
         match db::open_inspector(path, SCHEMA) {
             Ok(connection) => Ok(Some(Queue { connection })),
@@ -160,18 +161,19 @@ impl Queue {
         db::damage(&self.connection)
     }
 
-    /// Appends an event that came by way of the spool.
+    /// Appends an event from the spool or from a transcript; returns whether it is new.
     pub fn push(&self, event: &Event) -> rusqlite::Result<bool> {
         insert(&self.connection, event)
     }
 
-    /// Frees the claims of the last worker, which is dead: its lock is held by this one.
-    pub fn free_claims_of_the_dead(&self) -> rusqlite::Result<()> {
+    /// Frees the events that a dead worker had claimed, and counts a crash for each. Only for the
+    /// holder of the worker's lock, who knows that the other worker is dead.
+    pub fn free_claims_of_dead_worker(&self) -> rusqlite::Result<()> {
         self.connection.execute(
             "update events
              set state = case when crashes + 1 >= :max then 'skipped' else 'queued' end,
                  last_error = case
-                     when crashes + 1 >= :max then 'the worker died each time it took up this event'
+                     when crashes + 1 >= :max then 'the worker crashed each time it processed this event'
                      else last_error
                  end,
                  crashes = crashes + 1
@@ -181,8 +183,8 @@ impl Queue {
         Ok(())
     }
 
-    /// Takes back what a live worker claimed and, in an outage, could neither finish
-    /// nor give back. Nobody crashed, so nothing counts. Not while a batch is in hand.
+    /// Frees the events that this worker claimed and, in an outage, could neither finish nor give
+    /// back. No crash is counted. Not to be called while a batch is being processed.
     pub fn take_back_claims(&self) -> rusqlite::Result<()> {
         self.connection.execute(
             "update events set state = 'queued' where state = 'claimed'",
@@ -191,16 +193,17 @@ impl Queue {
         Ok(())
     }
 
-    /// Takes the next batch: events of the session that has waited longest among
-    /// those that are ready, as many as `portion` says of that session.
+    /// Claims the next batch: events of the ready session that has waited longest, as many as
+    /// `portion` allows for that session.
     pub fn claim(
         &mut self,
         now: Millis,
         readiness: Readiness,
         portion: impl FnOnce(&str) -> Portion,
     ) -> rusqlite::Result<Option<Claim>> {
-        // Looking takes as long as the queue is long, and must keep no hook waiting;
-        // what was seen stays true, since hooks only append and nobody else claims.
+        // Reading takes longer the longer the queue is, so it happens outside of a transaction,
+        // and no hook has to wait. The result stays valid: hooks only append, and only this worker
+        // claims.
         let Some(ready) = ready_session(&self.connection, now, readiness)? else {
             return Ok(None);
         };
@@ -225,9 +228,9 @@ impl Queue {
         }))
     }
 
-    /// Does something to each event, a few in a transaction, and stays out of the way
-    /// in between. A whole batch at once keeps hooks waiting for tens of milliseconds;
-    /// a kill between two steps is no worse than one before or after them all.
+    /// Runs `step` for each event, `STEP` events in a transaction, and lets hooks write in between.
+    /// One transaction for a whole batch would make hooks wait for tens of milliseconds. A kill
+    /// between two transactions does no harm.
     fn in_short_steps(
         &mut self,
         events: &[Event],
@@ -248,7 +251,7 @@ impl Queue {
         self.checkpoint()
     }
 
-    /// When the next event becomes ready; none if nothing waits.
+    /// The time when the next event becomes ready; none if the queue is empty.
     pub fn next_due(&self, now: Millis, readiness: Readiness) -> rusqlite::Result<Option<Millis>> {
         self.connection.query_row(
             "select min(due)
@@ -267,7 +270,7 @@ impl Queue {
         )
     }
 
-    /// Removes events whose results are stored, or were before.
+    /// Removes events whose results are stored.
     pub fn finish(&mut self, claim: Claim) -> rusqlite::Result<()> {
         self.delete(&claim.events)?;
         fault::point("queue:after-delete");
@@ -281,7 +284,7 @@ impl Queue {
         })
     }
 
-    /// Gives events back untouched: what went wrong was not theirs.
+    /// Gives events back unchanged, after a failure that they did not cause.
     pub fn give_back(&mut self, claim: Claim) -> rusqlite::Result<()> {
         let tx = self.connection.transaction()?;
         for event in &claim.events {
@@ -293,10 +296,11 @@ impl Queue {
         tx.commit()
     }
 
-    /// Gives events back after a failure: alone and later, or skipped if each had its tries.
+    /// Gives events back after a failure, to be tried again later and one by one; an event that has
+    /// failed `FAILURES_MAX` times is skipped.
     pub fn fail(&mut self, claim: Claim, error: &str, now: Millis) -> rusqlite::Result<()> {
-        // A batch that failed is tried again event by event, so that one poisoned
-        // event does not take the others along; only a failure alone counts.
+        // A batch that failed is tried again event by event, so that one bad event does not fail
+        // the others; only a failure of a single event counts.
         let alone = claim.events.len() == 1;
         let tx = self.connection.transaction()?;
         for event in &claim.events {
@@ -338,7 +342,7 @@ impl Queue {
         )
     }
 
-    /// Why the latest of the events that wait failed, if one has.
+    /// The last error of a queued event, if one has failed.
     pub fn last_error(&self) -> rusqlite::Result<Option<String>> {
         let mut statement = self.connection.prepare_cached(
             "select last_error
@@ -351,7 +355,7 @@ impl Queue {
         rows.next()?.map(|row| row.get(0)).transpose()
     }
 
-    /// Has skipped events tried again, as if for the first time; returns how many.
+    /// Queues skipped events again, with all counters at zero; returns how many.
     pub fn retry_skipped(&self) -> rusqlite::Result<usize> {
         self.connection.execute(
             "update events
@@ -378,8 +382,8 @@ impl Queue {
         rows.collect()
     }
 
-    /// Moves the write-ahead log into the file when it has grown, since hooks never do.
-    /// The passive kind keeps no writer waiting.
+    /// Moves the write-ahead log into the file when it has grown, since hooks never do it.
+    /// A passive checkpoint makes no writer wait.
     pub fn checkpoint(&self) -> rusqlite::Result<()> {
         let pages = |pragma| {
             self.connection
@@ -391,8 +395,8 @@ impl Queue {
         }
         let (in_log, moved) = pages("pragma wal_checkpoint(passive)")?;
         if moved == in_log {
-            // The next write begins the log anew, and waits for the disk to do so: some
-            // milliseconds. Rather us than a hook, so something is written that changes nothing.
+            // The next write restarts the log and waits some milliseconds for the disk. The worker
+            // does this instead of a hook, with a write that changes nothing.
             self.connection
                 .pragma_update(None, "user_version", SCHEMA)?;
         }
@@ -400,7 +404,7 @@ impl Queue {
     }
 }
 
-/// Sets an event aside, visibly: nothing else waits for it.
+/// Marks an event as skipped, so that it no longer holds up others; `status` shows it.
 fn skip(connection: &Connection, id: &str, error: &str) -> rusqlite::Result<()> {
     connection.execute(
         "update events set state = 'skipped', last_error = :error where id = :id",

@@ -1,6 +1,6 @@
-//! What an agent is shown of the memory without asking: the `index` at the start of a session, and a
-//! `reminder` beside a prompt or a file. `freshness` says whether an observation still fits its files,
-//! `worth` which observations come first.
+//! The texts that an agent is shown without asking: the `index` at the start of a session, and a
+//! `reminder` beside a prompt or a file. `freshness` checks whether the files of an observation
+//! have changed, `worth` scores which observations come first.
 
 pub mod freshness;
 pub mod index;

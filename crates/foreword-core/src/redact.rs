@@ -1,11 +1,11 @@
 //! Takes secrets and private spans out of a text, before its first write to disk.
 //!
-//! A hook pays for this on every event, so there is nothing to construct: constant
-//! tables over three bytes say which rules could begin here (mostly none), and a
-//! small hand-written check decides (`rules`, `assigned`). The regex crate costs 4-5 ms to build its
-//! automaton, several times the hook's whole life. `redact` sees a field whole;
-//! cutting comes after, so that no cut can hide half a secret from it. Files whose
-//! whole content is secret are known by their names (`files`).
+//! Every hook runs this on every event, so nothing is built at run time: constant tables
+//! over the next three bytes give the rules that could match here (mostly none), and a
+//! small hand-written check decides (`rules`, `assigned`). The regex crate takes 4-5 ms to
+//! build its automaton, several times as long as the whole hook. A field is redacted before
+//! it is cut, so that no cut can split a secret and hide it. Files whose whole content is
+//! secret are recognised by their names (`files`).
 
 mod assigned;
 pub mod files;
@@ -13,9 +13,9 @@ mod rules;
 
 use std::borrow::Cow;
 
-use rules::BEGINS;
+use rules::PREFIX_TABLE;
 
-/// A text without its secrets, and how many were taken out.
+/// A text without its secrets, and the number of replaced spans.
 #[derive(Debug, PartialEq, Eq)]
 pub struct Redacted<'a> {
     pub text: Cow<'a, str>,
@@ -27,26 +27,27 @@ pub struct Redacted<'a> {
 pub fn redact(text: &str) -> Redacted<'_> {
     let bytes = text.as_bytes();
     let mut out = String::new();
-    let mut kept = 0;
+    // Everything before this byte is already in `out`, or replaced.
+    let mut copied = 0;
     let mut count = 0;
     let mut at = 0;
     while let Some(&[a, b, c]) = bytes[at..].first_chunk() {
-        let candidates = BEGINS.candidates(a, b, c);
+        let candidates = PREFIX_TABLE.candidates(a, b, c);
         if candidates == 0 {
             at += 1;
             continue;
         }
-        // A span that begins before what was already taken out is part of it.
+        // A match that starts inside the last replaced span is part of it.
         let found = rules::find(candidates, bytes, at);
-        let Some((span, label)) = found.filter(|(span, _)| span.start >= kept) else {
+        let Some((span, label)) = found.filter(|(span, _)| span.start >= copied) else {
             at += 1;
             continue;
         };
-        // Every rule begins and ends a span beside ASCII or at the text's end, so
-        // both are character boundaries.
-        out.push_str(&text[kept..span.start]);
+        // Each end of a span is next to an ASCII byte or at an end of the text, so both
+        // are character boundaries.
+        out.push_str(&text[copied..span.start]);
         out.push_str(label);
-        kept = span.end;
+        copied = span.end;
         at = span.end.max(at + 1);
         count += 1;
     }
@@ -56,14 +57,15 @@ pub fn redact(text: &str) -> Redacted<'_> {
             count,
         };
     }
-    out.push_str(&text[kept..]);
+    out.push_str(&text[copied..]);
     Redacted {
         text: Cow::Owned(out),
         count,
     }
 }
 
-/// The value of a field whose name gives it away, taken out; none if it may stay.
+/// The replacement for the value of a field with a secret name (`password`); none if the value
+/// is not a secret.
 #[must_use]
 pub fn named(name: &str, value: &str) -> Option<String> {
     let clean = value.starts_with("[redacted:") || value.starts_with(['/', '~']);
@@ -120,8 +122,8 @@ mod tests {
     }
 
     #[test]
-    fn what_we_told_an_agent_is_not_news() {
-        // Put together here, so that this file is left alone by its own rule.
+    fn text_from_our_own_index_is_replaced() {
+        // Built from two parts, so that the rule does not match this file itself.
         let (begin, end) = ("<foreword-memory project=\"app\">", "</foreword-");
         let index = format!("{begin}\n#12 the limit is 7\n{end}memory>");
         assert_eq!(
@@ -134,7 +136,7 @@ mod tests {
     }
 
     #[test]
-    fn only_the_value_goes_where_a_name_gives_it_away() {
+    fn only_the_value_is_replaced_after_a_secret_name() {
         let secret = body(14);
         let cases = [
             (
@@ -194,7 +196,7 @@ mod tests {
     }
 
     #[test]
-    fn private_spans_go_nested_unclosed_and_in_any_case() {
+    fn private_spans_are_replaced_nested_unclosed_and_in_any_case() {
         for (text, expected) in [
             ("a <private>x</private> b", "a [private] b"),
             (
@@ -210,7 +212,7 @@ mod tests {
     }
 
     #[test]
-    fn a_private_key_goes_whole_even_when_its_end_is_missing() {
+    fn a_private_key_is_replaced_whole_even_when_its_end_is_missing() {
         let key = format!("-----BEGIN OPENSSH PRIVATE KEY-----\n{}\n", body(70));
         let whole = format!("x {key}-----END OPENSSH PRIVATE KEY----- y");
         assert_eq!(redact(&whole).text, "x [redacted:private-key] y");
@@ -218,16 +220,16 @@ mod tests {
     }
 
     #[test]
-    fn twice_the_text_is_twice_the_work_whatever_is_repeated() {
+    fn the_work_grows_linearly_with_the_text_whatever_is_repeated() {
         let after = [
             "", "a", "-", "_", " ", "=", ": ", ":\"", "a.", "a1-", "\\", "\n",
         ];
         let work = |unit: &str, length: usize| {
             let _ = redact(&unit.repeat(length / unit.len()));
-            rules::looked::take()
+            rules::bytes_read::take()
         };
-        for begin in rules::beginnings() {
-            for unit in after.iter().map(|it| format!("{begin}{it}")) {
+        for prefix in rules::prefixes() {
+            for unit in after.iter().map(|it| format!("{prefix}{it}")) {
                 for unit in [unit.clone(), format!("-{unit}"), format!("x{unit}")] {
                     let (once, twice) = (work(&unit, 2_000), work(&unit, 4_000));
                     assert!(twice <= once * 9 / 4 + 2000, "{unit:?}: {once}, {twice}");
@@ -237,7 +239,7 @@ mod tests {
     }
 
     #[test]
-    fn much_of_a_beginning_is_no_trouble() {
+    fn a_long_repetition_of_a_prefix_does_not_grow_the_text() {
         for unit in [
             "sk-",
             "eyJ",

@@ -1,6 +1,6 @@
-//! Keeps the databases whole: `backup` copies them, `check` looks at every page and row, `recover`
-//! puts a damaged one right with what `salvage` can still read; `unreleased` sets those aside that
-//! no migration leads on from.
+//! Keeps the databases intact: `backup` copies memory.db, `check` verifies every page and row,
+//! `recover` replaces a damaged file and brings over the rows that `salvage` can still read;
+//! `unreleased` sets aside databases that no migration applies to.
 
 pub mod backup;
 pub mod check;

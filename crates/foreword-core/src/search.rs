@@ -1,16 +1,16 @@
-//! Finds what was remembered, by its words and by its meaning.
+//! Searches the memory, by words and by meaning.
 //!
-//! No query is an error and none is swallowed: whatever was typed becomes words (`text::words`),
-//! and a row that has one of them can be found. Rows with every word come first, then
-//! those with any, each by BM25 (`rank`).
+//! Every query is valid: its text is split into words (`text::words`), and a row that has one of
+//! them can be found. Rows with every word come first, then rows with any of them, each group
+//! ranked by BM25 (`rank`).
 //!
-//! `choose` says which rows are looked at, `filter` narrows a search, `list` reads what was
-//! found. Where a model can say how near two texts are, `fuse` puts both into one order; `chunks`
-//! and `embedded` keep the vectors that this needs. `related` finds observations near another one,
-//! `receipts` lists what agents were shown.
+//! `candidates` chooses the rows that are ranked, `filter` narrows a search, `list` reads the rows
+//! that were found. If an embedding model is installed, `fuse` merges hits by words and hits by
+//! meaning into one order; `chunks` and `embedded` keep the vectors that this needs. `related`
+//! finds observations near another one, `receipts` lists what agents were shown.
 
 mod about;
-mod choose;
+mod candidates;
 pub mod chunks;
 mod embedded;
 mod filter;
@@ -27,7 +27,7 @@ use rusqlite::named_params;
 use serde::{Deserialize, Serialize};
 
 pub use about::{Match, about};
-pub use embedded::{Loaded, Unembedded};
+pub use embedded::{LoadedVectors, Unembedded};
 pub use filter::Filter;
 pub use fresh::{freshen, stale_factor};
 pub use fuse::{Meaning, search_by_meaning};
@@ -37,7 +37,7 @@ pub use receipts::ShownItem;
 pub use related::Related;
 pub use sessions::{HITS_PER_SESSION, SessionTitle, SummaryLine, sessions, sessions_of};
 
-use self::choose::Asked;
+use self::candidates::WordQuery;
 use self::list::Order;
 use crate::model::{Freshness, Kind, Millis, ObservationType, Origin};
 use crate::store::Store;
@@ -45,7 +45,7 @@ use crate::text::words::{self, Word};
 
 #[derive(Debug, Clone, PartialEq)]
 pub struct Query<'a> {
-    /// May be empty: then it is a list of what the filter lets through.
+    /// May be empty; the result is then a list of everything that passes the filter.
     pub words: &'a str,
     pub filter: Filter,
     pub sort: Sort,
@@ -62,26 +62,27 @@ pub enum Sort {
     Date,
 }
 
-/// What a search found and how.
+/// The result of a search.
 #[derive(Debug, Clone, Default, PartialEq, Serialize, Deserialize)]
 pub struct Found {
     pub hits: Vec<Hit>,
-    pub answer: Answer,
+    pub answer: MatchKind,
     /// Words that are in no row at all.
     pub unknown: Vec<String>,
-    /// When there are no hits: what a looser query would find.
+    /// Looser queries that would find something; only filled if there are no hits.
     pub looser: Vec<Looser>,
 }
 
+/// How the best hit of a search matches the query.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq, Serialize, Deserialize)]
-pub enum Answer {
-    /// There were no words: everything that the filter lets through.
+pub enum MatchKind {
+    /// The query has no words: the hits are everything that passes the filter.
     Listed,
     /// The first hits have every word.
     AllWords,
     /// No hit has every word.
     AnyWord,
-    /// No hit has any of the words, but some say the like.
+    /// No hit has any of the words, but some are close in meaning.
     Meaning,
     #[default]
     Nothing,
@@ -90,9 +91,9 @@ pub enum Answer {
 /// A query that is less strict, and how many hits it has (up to `LOOSER_MAX`).
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 pub enum Looser {
-    /// Words that begin so.
+    /// The words of the query match the beginnings of longer words.
     Beginnings(usize),
-    /// Without what narrows it within its projects.
+    /// No filter but the projects.
     NoFilter(usize),
     AllProjects(usize),
 }
@@ -105,23 +106,23 @@ pub struct Hit {
     pub kind: Kind,
     pub observation_type: Option<ObservationType>,
     pub title: String,
-    /// An observation's subtitle, what a summary came to; else empty.
+    /// The subtitle of an observation, the outcome of a summary; else empty.
     pub subtitle: String,
     pub project: Option<String>,
     pub session: String,
     pub at: Millis,
     /// The newer decision on the same matter.
     pub superseded_by: Option<i64>,
-    /// Whose word an observation rests on.
+    /// Who or what an observation comes from.
     pub origin: Option<Origin>,
-    /// Higher is better; none in a list.
+    /// Higher is better. None if the query has no words.
     pub score: Option<f64>,
     pub matched: Option<Matched>,
-    /// How its files are now; none until `freshen` looked, or if nobody can tell.
+    /// Whether its files have changed since; none before `freshen` ran, or if unknown.
     pub freshness: Option<Freshness>,
 }
 
-/// How a hit was found; none in a list.
+/// How a hit matches the words of the query.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
 pub enum Matched {
     AllWords,
@@ -138,7 +139,7 @@ pub fn search(store: &Store, query: &Query<'_>) -> rusqlite::Result<Found> {
     if all.is_empty() {
         return listed(store, query);
     }
-    // What the words are about, else whatever is there of them.
+    // First without stop words; with them if that finds nothing.
     let (mut found, _) = search_for(store, query, [about_words(&all), all.clone()])?;
     if found.hits.is_empty() {
         found.looser = looser(store, query, &all)?;
@@ -146,12 +147,14 @@ pub fn search(store: &Store, query: &Query<'_>) -> rusqlite::Result<Found> {
     Ok(found)
 }
 
+/// The words without stop words.
 fn about_words(words: &[Word]) -> Vec<Word> {
     let words = words.iter().filter(|word| !word.is_stop_word());
     words.cloned().collect()
 }
 
-/// What has the first words, else the others, or a character of them; and what they are worth.
+/// Searches for `words`; if nothing has one of them, for `others` and their single characters.
+/// Returns the hits and the score of an average row that has every term once.
 fn search_for(
     store: &Store,
     query: &Query<'_>,
@@ -160,11 +163,11 @@ fn search_for(
     let mut found = Found::default();
     let mut worth = 0.0;
     for words in [words, [words::characters(&others), others].concat()] {
-        let asked = Asked::new(store, &words)?;
-        (found.hits, found.answer) = asked.hits(store, query)?;
-        worth = asked.worth();
+        let word_query = WordQuery::new(store, &words)?;
+        (found.hits, found.answer) = word_query.hits(store, query)?;
+        worth = word_query.worth();
         if found.unknown.is_empty() {
-            found.unknown = asked.unknown;
+            found.unknown = word_query.unknown;
         }
         if !found.hits.is_empty() {
             break;
@@ -184,12 +187,12 @@ fn listed(store: &Store, query: &Query<'_>) -> rusqlite::Result<Found> {
     )?;
     Ok(Found {
         hits,
-        answer: Answer::Listed,
+        answer: MatchKind::Listed,
         ..Found::default()
     })
 }
 
-/// What could be asked instead, as far as it would find something.
+/// The looser queries that find something, with the number of their hits.
 fn looser(store: &Store, query: &Query<'_>, words: &[Word]) -> rusqlite::Result<Vec<Looser>> {
     let count = |filter: Filter| -> rusqlite::Result<usize> {
         let query = Query {
@@ -198,7 +201,7 @@ fn looser(store: &Store, query: &Query<'_>, words: &[Word]) -> rusqlite::Result<
             offset: 0,
             ..query.clone()
         };
-        let (hits, _) = Asked::new(store, words)?.hits(store, &query)?;
+        let (hits, _) = WordQuery::new(store, words)?.hits(store, &query)?;
         Ok(hits.len())
     };
     let mut looser = Vec::new();

@@ -1,9 +1,9 @@
-//! Where an event goes when the queue cannot take it.
+//! The folder where a hook leaves an event when it cannot write to the queue.
 //!
-//! One file per event, written under a temporary name and then renamed: a file
-//! that is there is whole. (Appending many events to one file tears them at a
-//! kill.) On a fresh home this is the normal first road, since a hook never
-//! creates a database. The worker takes the files into the queue.
+//! Each event is a file, written under a temporary name and then renamed, so that every
+//! file is complete. (If many events were appended to one file, a kill would tear them.)
+//! In a new data directory the first events come this way, since a hook never creates a
+//! database. The worker moves the events into the queue.
 
 use std::io;
 use std::path::{Path, PathBuf};
@@ -20,22 +20,23 @@ pub enum IntakeError {
     Sqlite(#[from] rusqlite::Error),
 }
 
-/// A partial file that is older than this was left by a hook that was killed.
+/// A partial file older than this was left by a killed hook; no hook takes that long to write.
 const PARTIAL_KEPT: Millis = 3_600_000;
 
-/// Hooks stop spooling at this many files: so many wait only if no worker can come.
+/// The spool accepts no more files than this. So many wait only if no worker can run, and the
+/// folder would grow without end.
 pub const FILES_MAX: usize = 20_000;
 
-/// Writes one event as one file, whole or not at all.
+/// Writes an event to a file of its own, completely or not at all.
 pub fn write(spool: &Path, event: &Event) -> io::Result<()> {
     if std::fs::read_dir(spool).is_ok_and(|files| files.count() >= FILES_MAX) {
-        let full = format!("{FILES_MAX} events wait; `foreword doctor` says why");
+        let full = format!("{FILES_MAX} events are waiting already; `foreword doctor` shows why");
         return Err(io::Error::new(io::ErrorKind::QuotaExceeded, full));
     }
     let partial = spool.join(format!(".{}.partial", event.id));
     let text = serde_json::to_vec(event)?;
     let written = std::fs::write(&partial, text).or_else(|error| {
-        // The folder is made by whoever comes first.
+        // The first event creates the folder.
         if error.kind() != io::ErrorKind::NotFound {
             return Err(error);
         }
@@ -52,7 +53,7 @@ pub fn write(spool: &Path, event: &Event) -> io::Result<()> {
     Ok(())
 }
 
-/// Events that wait in the spool, oldest first.
+/// The files of the events in the spool, oldest first.
 pub fn waiting(spool: &Path) -> io::Result<Vec<PathBuf>> {
     let entries = match std::fs::read_dir(spool) {
         Ok(entries) => entries,
@@ -74,7 +75,7 @@ pub fn waiting(spool: &Path) -> io::Result<Vec<PathBuf>> {
     Ok(files)
 }
 
-/// A session's receipts that wait here.
+/// The receipts of a session that are in the spool.
 pub fn shown_in(spool: &Path, host_session_id: &str) -> io::Result<Vec<Receipt>> {
     let mut shown = Vec::new();
     for file in waiting(spool)? {
@@ -88,7 +89,7 @@ pub fn shown_in(spool: &Path, host_session_id: &str) -> io::Result<Vec<Receipt>>
     Ok(shown)
 }
 
-/// Removes partial files that killed hooks have left: their events were never accepted.
+/// Removes the partial files of hooks that were killed while writing.
 pub fn sweep(spool: &Path, now: Millis) -> io::Result<()> {
     let entries = match std::fs::read_dir(spool) {
         Ok(entries) => entries,
@@ -116,7 +117,7 @@ pub fn sweep(spool: &Path, now: Millis) -> io::Result<()> {
     Ok(())
 }
 
-/// How many files could not be read; they are kept for a person to look at.
+/// The number of files that could not be read and were set aside for a person to look at.
 pub fn unreadable(spool: &Path) -> io::Result<usize> {
     match std::fs::read_dir(spool.join("unreadable")) {
         Ok(entries) => Ok(entries.count()),
@@ -125,15 +126,15 @@ pub fn unreadable(spool: &Path) -> io::Result<usize> {
     }
 }
 
-/// Moves waiting events into the queue; returns how many.
+/// Moves the events of the spool into the queue; returns the number of files.
 pub fn take_in(spool: &Path, queue: &Queue) -> Result<usize, IntakeError> {
     let files = waiting(spool)?;
     for file in &files {
         let text = match read(file) {
             Ok(text) => text,
-            // Another process took it in meanwhile.
+            // Another process has moved it meanwhile.
             Err(error) if error.kind() == io::ErrorKind::NotFound => continue,
-            // One that nobody can read must not keep the others waiting.
+            // A file that cannot be read must not block the others.
             Err(error)
                 if matches!(
                     error.kind(),
@@ -156,7 +157,7 @@ pub fn take_in(spool: &Path, queue: &Queue) -> Result<usize, IntakeError> {
     Ok(files.len())
 }
 
-/// Only regular files are read: opening a pipe would wait for a writer.
+/// Reads a file. Anything else is an error: opening a pipe, for example, would block.
 fn read(file: &Path) -> io::Result<Vec<u8>> {
     if !std::fs::symlink_metadata(file)?.is_file() {
         return Err(io::ErrorKind::IsADirectory.into());

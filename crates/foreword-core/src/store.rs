@@ -1,12 +1,12 @@
-//! The memory itself: memory.db, one file for each noun that has a table.
+//! The memory itself: memory.db, with one file for each table.
 //!
-//! The worker writes here. Commands and the MCP server do too: what a person asks for by name
-//! (`redo`, `retry`, `projects`, `remember`, `forget`), what a call to a model cost, and before a
-//! search the notes that changed (`crate::notes::mirror`). `turns` puts a claimed batch together
-//! with what is already known of its turns; `commit` stores what was derived, in one transaction
-//! with the ids and keys of the events it came from (`events`); `kin` recognises an insight that
-//! is derived once more, and marks a decision that was overtaken; `redo` knows what can be derived
-//! again; `items` reads everything that has a number. `docs/schema.md` shows the tables.
+//! The worker writes here. Commands and the MCP server write too: for `redo`, `retry`, `projects`,
+//! `remember` and `forget`, the cost of a call to a model, and before a search the notes that
+//! changed (`crate::notes::mirror`). `turns` completes a claimed batch with the stored events of
+//! its turns; `commit` stores what was derived, in one transaction with the ids and keys of the
+//! events it came from (`events`); `kin` recognises an observation that is derived once more, and
+//! marks a superseded decision; `redo` finds the turns that can be derived from again; `items`
+//! reads everything that has a number. `docs/schema.md` shows the tables.
 
 mod commit;
 mod digest;
@@ -49,19 +49,19 @@ pub(crate) const MIGRATIONS: &[Migration] = &[Migration {
 }];
 const SCHEMA: i64 = 100;
 
-/// A session without an event for this long was interrupted.
+/// A session without an event for this long counts as interrupted.
 pub(crate) const SILENCE: Millis = 24 * 3_600_000;
 
-/// The mark of an event that was taken in is kept this long. A crash brings the event back with
-/// the next worker, a host that fires a hook again within the session.
+/// How long a processed event is recognised if it comes again. A crash repeats one with the next
+/// worker; a host that fires a hook again does so within the session.
 pub(crate) const PROCESSED_KEPT: Millis = 30 * 24 * 3_600_000;
 
-/// Receipts are kept this long.
+/// How long receipts are kept.
 const RECEIPTS_KEPT: Millis = 90 * 24 * 3_600_000;
 
 pub struct Store {
     pub(crate) connection: Connection,
-    /// Whether this connection can rank what a search finds.
+    /// Set once the SQL functions for ranking are registered on this connection.
     pub(crate) ranks: OnceCell<()>,
 }
 
@@ -79,13 +79,13 @@ impl Store {
         }
     }
 
-    /// Opens the memory for reading, if it is there and has the schema that we know.
+    /// Opens the memory for reading; none if it does not exist. Fails on another schema.
     pub fn look(path: &Path) -> Result<Option<Store>, OpenError> {
         Store::look_at(path, SCHEMA)
     }
 
-    /// The same with a schema that we do not know: what a newer program added is not seen,
-    /// and what it changed fails.
+    /// `look` at a newer schema: columns that a newer program added are ignored, and queries on
+    /// columns that it changed fail.
     pub fn look_at(path: &Path, schema: i64) -> Result<Option<Store>, OpenError> {
         match db::open_guest(path, Guest::Reads, schema) {
             Ok(connection) => Ok(Some(Store::on(connection))),
@@ -94,7 +94,7 @@ impl Store {
         }
     }
 
-    /// Looks at the memory without leaving a trace beside it; none if it is not there.
+    /// Opens the memory for reading without creating files beside it; none if it does not exist.
     pub fn inspect(path: &Path) -> Result<Option<Store>, OpenError> {
         match db::open_inspector(path, SCHEMA) {
             Ok(connection) => Ok(Some(Store::on(connection))),
@@ -103,13 +103,14 @@ impl Store {
         }
     }
 
-    /// The damage that SQLite finds in the file; none if it is sound.
+    /// What is wrong with the file itself; none if it is undamaged.
     #[must_use]
     pub fn damage(&self) -> Option<String> {
         db::damage(&self.connection)
     }
 
-    /// Marks silent sessions as interrupted, and removes rows that are past their keeping.
+    /// Marks silent sessions as interrupted, and deletes events, marks and receipts that are past
+    /// their time.
     pub fn keep_house(&self, now: Millis, events_kept: Millis) -> rusqlite::Result<()> {
         self.connection.execute(
             "update sessions
@@ -117,8 +118,9 @@ impl Store {
              where state = 'active' and last_event_at < :before",
             named_params! {":before": now - SILENCE},
         )?;
-        // A clock that ran ahead must not make everything old at once: age is counted from
-        // the last event. So what a worker left half done long ago is still known, too.
+        // Age is counted from the last event, so that a clock that ran ahead does not make
+        // everything old at once, and the events of a batch that a worker left half done long ago
+        // are still recognised.
         let last = self.connection.query_row(
             "select min(:now, coalesce(max(at), 0)) from processed_events",
             named_params! {":now": now},
@@ -140,11 +142,11 @@ impl Store {
         self.merge_texts()
     }
 
-    /// FTS5 writes new rows beside the old ones, and every term of a search is looked up in each
-    /// of those parts. By itself it puts four of a size together; here two are enough. A
-    /// little at a time, so that nobody waits to write.
+    /// Merges the segments of the full-text index. FTS5 writes new rows into segments of their own,
+    /// and a search looks up every term in each of them. By itself it merges four of a size; here
+    /// two are enough. Done in small steps, so that other writers do not wait.
     pub fn merge_texts(&self) -> rusqlite::Result<()> {
-        // Only if it is not so already: a memory that nobody writes to needs no new backup.
+        // Only if it is not set already: any write would make a new backup due.
         self.connection.execute(
             "insert into texts (texts, rank)
              select 'usermerge', 2
@@ -157,7 +159,7 @@ impl Store {
         loop {
             let before = self.connection.total_changes();
             merge.execute([])?;
-            // As FTS5 says that nothing is left to be merged.
+            // FTS5's documented sign that nothing is left to merge.
             if self.connection.total_changes() - before < 2 {
                 return Ok(());
             }
@@ -165,7 +167,7 @@ impl Store {
     }
 }
 
-/// A list as JSON; the table's CHECK keeps it so.
+/// Reads a column that is a JSON list; a CHECK of the table ensures that.
 pub(crate) fn list<T: DeserializeOwned>(row: &Row<'_>, column: &str) -> rusqlite::Result<Vec<T>> {
     let json: String = row.get(column)?;
     Ok(serde_json::from_str(&json).unwrap_or_default())
@@ -181,7 +183,7 @@ mod tests {
     use super::*;
     use crate::model::ObservationType;
 
-    /// As a later program might have it.
+    /// A migration of a later program.
     const NEXT: Migration = Migration {
         number: SCHEMA + 1,
         sql: "alter table observations add column colour text not null default 'white';

@@ -1,4 +1,4 @@
-//! Small things about text that several roads need to agree on.
+//! Text functions that several modules share, so that they agree on titles, cuts and dates.
 
 pub(crate) mod words;
 
@@ -7,13 +7,13 @@ use std::path::Path;
 
 use crate::model::Millis;
 
-/// What a text costs a model, roughly: a quarter of its characters.
+/// An estimate of how many tokens a text has: a quarter of its characters.
 #[must_use]
 pub fn tokens(text: &str) -> usize {
     text.chars().count().div_ceil(4)
 }
 
-/// The first sentence that says something, short enough for a title.
+/// A title for a text: the first sentence that has a letter or digit, shortened to 80 characters.
 #[must_use]
 pub fn title(text: &str) -> String {
     let line = text
@@ -25,7 +25,8 @@ pub fn title(text: &str) -> String {
     shorten(first_sentence(&line), 80).into_owned()
 }
 
-/// Up to the first full stop, unless that is hardly begun ("Hi. Could you …").
+/// The text up to the first full stop that comes after at least 15 characters ("Hi. Could you …"
+/// goes on after "Hi").
 #[must_use]
 pub fn first_sentence(line: &str) -> &str {
     let ends = line.match_indices(['.', '!', '?']).map(|(at, _)| at);
@@ -35,7 +36,7 @@ pub fn first_sentence(line: &str) -> &str {
     end.map_or(line, |at| &line[..at])
 }
 
-/// With a capital letter in front, as a title has it.
+/// The text with its first letter in upper case.
 #[must_use]
 pub fn capitalised(text: &str) -> String {
     let mut characters = text.chars();
@@ -45,7 +46,7 @@ pub fn capitalised(text: &str) -> String {
     }
 }
 
-/// At most `max` characters, ended at a word, with an ellipsis if something is missing.
+/// At most `max` characters of a text, cut at the end of a word and marked with an ellipsis.
 #[must_use]
 pub fn shorten(text: &str, max: usize) -> Cow<'_, str> {
     if text.chars().count() <= max {
@@ -56,7 +57,7 @@ pub fn shorten(text: &str, max: usize) -> Cow<'_, str> {
         .nth(max - 1)
         .map_or(text.len(), |(at, _)| at);
     let head = &text[..end];
-    // A word boundary, unless that would throw half of it away (long paths, CJK).
+    // Cut at a word boundary, unless that would remove half of the text (long paths, CJK).
     let word_end = head
         .rfind(char::is_whitespace)
         .filter(|&at| at > end / 2)
@@ -86,14 +87,15 @@ pub fn size(bytes: u64) -> String {
 #[must_use]
 pub fn shell_word(path: &Path) -> String {
     let word = path.to_string_lossy();
-    let plain = |it: char| it.is_ascii_alphanumeric() || "/._-+@:,".contains(it);
+    let plain =
+        |character: char| character.is_ascii_alphanumeric() || "/._-+@:,".contains(character);
     if !word.is_empty() && word.chars().all(plain) {
         return word.into_owned();
     }
     format!("'{}'", word.replace('\'', r"'\''"))
 }
 
-/// One line, without control characters: safe in a list and on a terminal.
+/// The text on one line, without control characters: safe in a list and on a terminal.
 #[must_use]
 pub fn one_line(text: &str) -> String {
     let mut line = String::with_capacity(text.len());
@@ -126,8 +128,8 @@ pub fn normalised(text: &str) -> String {
     words.join(" ")
 }
 
-/// Text in which nothing reads as a tag, so that it can neither close the frame that
-/// recalled text stands in nor open or close one of the host's. `a < b` stays as it is.
+/// Replaces the `<` of each tag, so that recalled text can neither close the tag that it is
+/// wrapped in nor open or close one of the host's. `a < b` stays as it is.
 #[must_use]
 pub fn without_tags(text: &str) -> String {
     let mut out = String::with_capacity(text.len());
@@ -142,7 +144,7 @@ pub fn without_tags(text: &str) -> String {
     out
 }
 
-/// Characters that move a cursor, colour a terminal or turn text around.
+/// Whether a character can move the cursor, colour a terminal or reverse the direction of text.
 #[must_use]
 pub fn is_unsafe(character: char) -> bool {
     character.is_control()
@@ -165,9 +167,9 @@ fn timestamp(at: Millis) -> jiff::Timestamp {
     jiff::Timestamp::from_millisecond(at).unwrap_or(jiff::Timestamp::UNIX_EPOCH)
 }
 
-/// Whether a word stands in a list, which is written as one text.
+/// Whether a word is in a list that is written as one text, separated by spaces.
 pub(crate) fn is_in(list: &str, word: &str) -> bool {
-    // Most are in none, and to see that is quick.
+    // Most words are not in the list, and `contains` finds that out quickly.
     list.contains(word) && list.split_ascii_whitespace().any(|it| it == word)
 }
 
@@ -176,7 +178,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn a_title_is_the_first_sentence_that_says_something() {
+    fn a_title_is_the_first_sentence_with_a_letter_or_digit() {
         assert_eq!(title("\n---\n## Fix the  login\nmore"), "Fix the login");
         assert_eq!(
             title("Hi. Could you mend src/a.rs today? It broke."),

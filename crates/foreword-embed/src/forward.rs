@@ -1,28 +1,28 @@
-//! The six layers between tokens and vector: BERT, as it was published.
+//! The network between tokens and embedding: six layers of BERT, as it was published.
 //!
-//! Nearly all of the time goes into products of matrices, and all of those go through
-//! `multiply`. Weights are packed for it once: sixteen outputs lie side by side, so
-//! that a processor with wide registers takes them at a time. The code is plain Rust,
-//! compiled three times: for processors with AVX-512, for those with AVX2 and FMA, and for any.
+//! Nearly all of the time goes into matrix products, which all go through `multiply`. Weights are
+//! packed for it once: the weights of sixteen outputs lie side by side, so that a processor with
+//! wide registers handles them together. The code is plain Rust, compiled three times: for
+//! processors with AVX-512, for those with AVX2 and FMA, and for any.
 
 use crate::weights::Weights;
-use crate::{DIMENSIONS, ModelError, Vector};
+use crate::{DIMENSIONS, Embedding, ModelError};
 
 pub const VOCABULARY: usize = 30_522;
 const LAYERS: usize = 6;
 const HEADS: usize = 12;
-/// What one head sees of a token.
+/// How many numbers of a token one attention head uses.
 const HEAD: usize = DIMENSIONS / HEADS;
 const INNER: usize = 4 * DIMENSIONS;
 const POSITIONS: usize = 512;
 const EPSILON: f32 = 1e-12;
 
-/// So many outputs are worked on together.
+/// How many outputs are computed together.
 const LANES: usize = 16;
 type Lanes = [f32; LANES];
 
 pub struct Network {
-    words: Words,
+    token_embeddings: TokenEmbeddings,
     positions: Vec<f32>,
     norm: Norm,
     layers: Vec<Layer>,
@@ -30,7 +30,7 @@ pub struct Network {
 
 struct Layer {
     /// Queries, keys and values, beside each other.
-    asked: Dense,
+    projections: Dense,
     attended: Dense,
     attended_norm: Norm,
     wide: Dense,
@@ -38,10 +38,10 @@ struct Layer {
     norm: Norm,
 }
 
-/// `x · weightsᵀ + bias`. For each sixteen outputs, and in those for each input, sixteen weights.
+/// `x · weightsᵀ + bias`. The weights are packed as `pack` does it.
 struct Dense {
     weights: Vec<[i16; LANES]>,
-    /// By output, what one step is.
+    /// The value of one step of the weights, by output.
     steps: Vec<f32>,
     bias: Vec<f32>,
     inputs: usize,
@@ -52,10 +52,10 @@ struct Norm {
     bias: Vec<f32>,
 }
 
-/// The table of words is half of the file.
-struct Words {
+/// The vector of each token, before the first layer; half of the model's file.
+struct TokenEmbeddings {
     numbers: Vec<i16>,
-    /// By word, what one step is.
+    /// The value of one step of the numbers, by token.
     steps: Vec<f32>,
 }
 
@@ -66,42 +66,43 @@ impl Network {
             weights.tensor(&name, &[rows, DIMENSIONS])
         };
         let mut positions = table("position", POSITIONS)?;
-        // A text is never the second of a pair, so its kind is a part of each position.
+        // A text is never the second of a pair, so the vector of the first kind is added to each
+        // position once.
         let kinds = table("token_type", 2)?;
         for position in positions.chunks_exact_mut(DIMENSIONS) {
             add(position, &kinds[..DIMENSIONS]);
         }
         let layers = (0..LAYERS).map(|number| Layer::read(weights, number));
         Ok(Network {
-            words: Words::read(weights)?,
+            token_embeddings: TokenEmbeddings::read(weights)?,
             positions,
             norm: Norm::read(weights, "embeddings")?,
             layers: layers.collect::<Result<_, _>>()?,
         })
     }
 
-    /// At most `TOKENS_MAX` tokens of the vocabulary.
-    pub fn run(&self, tokens: &[u32]) -> Vector {
+    /// The embedding of at most `TOKENS_MAX` tokens of the vocabulary.
+    pub fn run(&self, tokens: &[u32]) -> Embedding {
         self.run_within(16, tokens)
     }
 
-    /// With registers of at most so many numbers.
-    pub fn run_within(&self, width: usize, tokens: &[u32]) -> Vector {
+    /// `run` with registers of at most `width` numbers.
+    pub fn run_within(&self, width: usize, tokens: &[u32]) -> Embedding {
         let run = compiled(width);
         #[expect(unsafe_code, reason = "the one call that needs a certain processor")]
-        // SAFETY: the processor was just asked whether it has what this one needs.
+        // SAFETY: `compiled` checks that the processor has the features that this function needs.
         unsafe {
             run(self, tokens)
         }
     }
 }
 
-/// `run`, as it was compiled for this processor.
+/// The version of `run` that was compiled for this processor.
 #[cfg_attr(
     not(target_arch = "x86_64"),
     expect(unused_variables, reason = "there it is compiled once")
 )]
-fn compiled(width: usize) -> unsafe fn(&Network, &[u32]) -> Vector {
+fn compiled(width: usize) -> unsafe fn(&Network, &[u32]) -> Embedding {
     #[cfg(target_arch = "x86_64")]
     if width >= 16 && is_x86_feature_detected!("avx512f") {
         return run_512;
@@ -113,32 +114,32 @@ fn compiled(width: usize) -> unsafe fn(&Network, &[u32]) -> Vector {
 
 #[cfg(target_arch = "x86_64")]
 #[target_feature(enable = "avx512f")]
-fn run_512(network: &Network, tokens: &[u32]) -> Vector {
+fn run_512(network: &Network, tokens: &[u32]) -> Embedding {
     run::<16>(network, tokens)
 }
 
 #[cfg(target_arch = "x86_64")]
 #[target_feature(enable = "avx2,fma")]
-fn run_256(network: &Network, tokens: &[u32]) -> Vector {
+fn run_256(network: &Network, tokens: &[u32]) -> Embedding {
     run::<8>(network, tokens)
 }
 
-// Everything below is inlined into one of the functions above, and so compiled for it. `WIDTH` is how
-// many numbers a register holds.
+// Everything below is inlined into one of the functions above, and so compiled for its processor.
+// `WIDTH` is how many numbers a register holds.
 
 #[inline(always)]
-fn run<const WIDTH: usize>(network: &Network, tokens: &[u32]) -> Vector {
+fn run<const WIDTH: usize>(network: &Network, tokens: &[u32]) -> Embedding {
     let mut x = vec![0.0; tokens.len() * DIMENSIONS];
     let rows = x.chunks_exact_mut(DIMENSIONS).zip(tokens);
     for ((row, &token), position) in rows.zip(network.positions.chunks_exact(DIMENSIONS)) {
-        network.words.unpack(token as usize, row);
+        network.token_embeddings.unpack(token as usize, row);
         add(row, position);
     }
     network.norm.apply(&mut x);
     for layer in &network.layers {
         layer.apply::<WIDTH>(&mut x, tokens.len());
     }
-    // The mean over all tokens, of length one: how long it was before does not matter.
+    // The mean over all tokens, as the sum scaled to length one.
     let mut vector = [0.0; DIMENSIONS];
     for row in x.chunks_exact(DIMENSIONS) {
         add(&mut vector, row);
@@ -154,10 +155,10 @@ impl Layer {
             let names: Vec<String> = parts.iter().map(|part| name(part)).collect();
             Dense::read(weights, &names, outputs, inputs)
         };
-        let asked = ["query", "key", "value"].map(|part| format!("attention.self.{part}"));
+        let projections = ["query", "key", "value"].map(|part| format!("attention.self.{part}"));
         Ok(Layer {
-            asked: dense(
-                &asked.each_ref().map(String::as_str),
+            projections: dense(
+                &projections.each_ref().map(String::as_str),
                 DIMENSIONS,
                 DIMENSIONS,
             )?,
@@ -171,8 +172,8 @@ impl Layer {
 
     #[inline(always)]
     fn apply<const WIDTH: usize>(&self, x: &mut [f32], tokens: usize) {
-        let seen = self.attend::<WIDTH>(x, tokens);
-        add(x, &self.attended.apply::<WIDTH>(&seen, tokens));
+        let attended = self.attend::<WIDTH>(x, tokens);
+        add(x, &self.attended.apply::<WIDTH>(&attended, tokens));
         self.attended_norm.apply(x);
         let mut inner = self.wide.apply::<WIDTH>(x, tokens);
         for number in &mut inner {
@@ -182,17 +183,17 @@ impl Layer {
         self.norm.apply(x);
     }
 
-    /// What each token sees in the others: each head by itself, its part of every row.
+    /// Self-attention: each head by itself, on its part of every row.
     #[inline(always)]
     fn attend<const WIDTH: usize>(&self, x: &[f32], tokens: usize) -> Vec<f32> {
         const ROW: usize = 3 * DIMENSIONS;
-        let asked = self.asked.apply::<WIDTH>(x, tokens);
-        let mut seen = vec![0.0; tokens * DIMENSIONS];
+        let projected = self.projections.apply::<WIDTH>(x, tokens);
+        let mut attended = vec![0.0; tokens * DIMENSIONS];
         let width = tokens.next_multiple_of(LANES);
         let mut shares = vec![0.0; tokens * width];
         for head in (0..DIMENSIONS).step_by(HEAD) {
-            let (queries, keys) = (&asked[head..], &asked[DIMENSIONS + head..]);
-            let values = &asked[2 * DIMENSIONS + head..];
+            let (queries, keys) = (&projected[head..], &projected[DIMENSIONS + head..]);
+            let values = &projected[2 * DIMENSIONS + head..];
             let packed = pack(tokens, HEAD, |token, at| keys[token * ROW + at]);
             let to = (shares.as_mut_slice(), width);
             multiply::<WIDTH, f32>((queries, ROW), &packed, HEAD, to, tokens);
@@ -200,15 +201,15 @@ impl Layer {
                 soften(&mut row[..tokens]);
             }
             let packed = pack(HEAD, tokens, |at, token| values[token * ROW + at]);
-            let to = (&mut seen[head..], DIMENSIONS);
+            let to = (&mut attended[head..], DIMENSIONS);
             multiply::<WIDTH, f32>((&shares, width), &packed, tokens, to, tokens);
         }
-        seen
+        attended
     }
 }
 
 impl Dense {
-    /// Tensors of the same shape become one, their outputs beside each other.
+    /// Reads tensors of the same shape as one, their outputs beside each other.
     fn read(
         weights: &Weights,
         names: &[String],
@@ -279,32 +280,32 @@ impl Norm {
     }
 }
 
-impl Words {
-    fn read(weights: &Weights) -> Result<Words, ModelError> {
-        let mut words = Words {
+impl TokenEmbeddings {
+    fn read(weights: &Weights) -> Result<TokenEmbeddings, ModelError> {
+        let mut table = TokenEmbeddings {
             numbers: Vec::with_capacity(VOCABULARY * DIMENSIONS),
             steps: Vec::with_capacity(VOCABULARY),
         };
         let name = "embeddings.word_embeddings.weight";
         weights.rows(name, &[VOCABULARY, DIMENSIONS], |_, row| {
             let (step, numbers) = narrow(row);
-            words.numbers.extend(numbers);
-            words.steps.push(step);
+            table.numbers.extend(numbers);
+            table.steps.push(step);
         })?;
-        Ok(words)
+        Ok(table)
     }
 
     #[inline(always)]
-    fn unpack(&self, word: usize, row: &mut [f32]) {
-        let numbers = &self.numbers[word * DIMENSIONS..][..DIMENSIONS];
+    fn unpack(&self, token: usize, row: &mut [f32]) {
+        let numbers = &self.numbers[token * DIMENSIONS..][..DIMENSIONS];
         for (number, packed) in row.iter_mut().zip(numbers) {
-            *number = f32::from(*packed) * self.steps[word];
+            *number = f32::from(*packed) * self.steps[token];
         }
     }
 }
 
-/// A row in 16 bits a number, and what one step is. That is half of the memory, and of what must be
-/// read from it for each text; the vectors differ by less than other processors' rounding does.
+/// A row as 16-bit numbers, and the value of one step. That halves the memory, and the reads from it
+/// for each text; embeddings change by less than by the rounding of another processor.
 fn narrow(row: &[f32]) -> (f32, impl Iterator<Item = i16>) {
     let most = row
         .iter()
@@ -317,7 +318,8 @@ fn narrow(row: &[f32]) -> (f32, impl Iterator<Item = i16>) {
     )
 }
 
-/// As `multiply` wants it: for each sixteen outputs, and in those for each input, sixteen weights.
+/// Packs weights for `multiply`: for each group of sixteen outputs, and in it for each input, sixteen
+/// weights.
 #[inline(always)]
 fn pack(outputs: usize, inputs: usize, weight: impl Fn(usize, usize) -> f32) -> Vec<Lanes> {
     let mut packed = vec![[0.0; LANES]; outputs.div_ceil(LANES) * inputs];
@@ -330,8 +332,8 @@ fn pack(outputs: usize, inputs: usize, weight: impl Fn(usize, usize) -> f32) -> 
     packed
 }
 
-/// The product of some rows with packed weights. Rows are numbers, and how far one begins after
-/// the other.
+/// Multiplies `count` rows by packed weights. Rows are given as numbers and the distance between the
+/// beginnings of two rows.
 #[inline(always)]
 fn multiply<const WIDTH: usize, W: Copy>(
     (numbers, stride): (&[f32], usize),
@@ -346,7 +348,7 @@ fn multiply<const WIDTH: usize, W: Copy>(
     while row < count {
         let from = (&numbers[row * stride..], stride);
         let to = (&mut out[row * out_stride..], out_stride);
-        // So many rows that their sums fit into the registers.
+        // As many rows at a time as have sums that fit into the registers.
         row += match (WIDTH, count - row) {
             (8.., 6..) => block::<WIDTH, 6, W>(from, packed, inputs, to),
             (_, 4..) => block::<WIDTH, 4, W>(from, packed, inputs, to),
@@ -356,7 +358,7 @@ fn multiply<const WIDTH: usize, W: Copy>(
     }
 }
 
-/// The product of so many rows, which it returns.
+/// Multiplies `COUNT` rows, and returns that number.
 #[inline(always)]
 fn block<const WIDTH: usize, const COUNT: usize, W: Copy>(
     (numbers, stride): (&[f32], usize),
@@ -367,7 +369,7 @@ fn block<const WIDTH: usize, const COUNT: usize, W: Copy>(
 where
     f32: From<W>,
 {
-    // Side by side, so that they are read by one pointer and not by one each.
+    // The rows side by side, so that they are read through one pointer instead of one each.
     let mut columns = vec![[0.0; COUNT]; inputs];
     for (row, numbers) in numbers.chunks(stride).take(COUNT).enumerate() {
         for (column, number) in columns.iter_mut().zip(numbers) {
@@ -383,9 +385,10 @@ where
             for (number, sums) in column.into_iter().zip(&mut sums) {
                 for (sum, weight) in sums.iter_mut().zip(&weights) {
                     // Without the instruction, `mul_add` is a slow function.
-                    *sum = match WIDTH > 4 {
-                        true => number.mul_add(*weight, *sum),
-                        false => number * weight + *sum,
+                    *sum = if WIDTH > 4 {
+                        number.mul_add(*weight, *sum)
+                    } else {
+                        number * weight + *sum
                     };
                 }
             }
@@ -404,7 +407,8 @@ fn add(to: &mut [f32], other: &[f32]) {
     }
 }
 
-/// In eight sums beside each other: the order of additions is what keeps a compiler from that.
+/// Adds into eight sums side by side. A compiler may not do so by itself, since it changes the order
+/// of additions.
 #[inline(always)]
 fn sum(numbers: &[f32], part: impl Fn(f32) -> f32) -> f32 {
     let mut sums = [0.0; 8];
@@ -417,7 +421,7 @@ fn sum(numbers: &[f32], part: impl Fn(f32) -> f32) -> f32 {
     sums.iter().sum::<f32>() + rest.iter().map(|number| part(*number)).sum::<f32>()
 }
 
-/// Products with keys become shares that add up to one.
+/// Softmax: turns products with keys into shares that add up to one.
 #[inline(always)]
 fn soften(row: &mut [f32]) {
     let scale = 1.0 / (HEAD as f32).sqrt();
@@ -431,8 +435,8 @@ fn soften(row: &mut [f32]) {
     }
 }
 
-/// By the error function, in the approximation of Abramowitz and Stegun 7.1.26 (off by at most
-/// 1.5e-7), which is made of what a processor does with many numbers at a time.
+/// GELU by the error function, in the approximation of Abramowitz and Stegun 7.1.26 (off by at most
+/// 1.5e-7), whose operations a processor does on many numbers at a time.
 #[inline(always)]
 fn gelu(x: f32) -> f32 {
     let z = x.abs() * std::f32::consts::FRAC_1_SQRT_2;
@@ -444,11 +448,11 @@ fn gelu(x: f32) -> f32 {
     0.5 * x * (1.0 + erf.copysign(x))
 }
 
-/// For what is not above zero. The whole part of the power of two goes into the exponent's bits, the rest
-/// into a series.
+/// The exponential function for numbers not above zero. The whole part of the power of two goes into
+/// the bits of the exponent, the rest into a series.
 #[inline(always)]
 fn exp(x: f32) -> f32 {
-    // Adding it rounds to a whole number, which then stands in the lowest bits.
+    // Adding this rounds to a whole number, which is then in the lowest bits.
     const ROUNDS: f32 = 12_582_912.0;
     let x = x.max(-87.0);
     let rounded = x * std::f32::consts::LOG2_E + ROUNDS;

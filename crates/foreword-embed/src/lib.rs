@@ -1,11 +1,12 @@
-//! From a text to a vector that says what it is about: all-MiniLM-L6-v2, in plain Rust.
+//! Embeds a text as a vector, so that texts can be compared by meaning: the model
+//! all-MiniLM-L6-v2, in plain Rust.
 //!
-//! A text becomes tokens (`wordpiece`), tokens become numbers by the model's weights
-//! (`weights`), and six layers (`forward`) mix them until their mean is the vector. Two texts
-//! that mean the same have vectors whose product is near one.
+//! A text is split into tokens (`wordpiece`); six layers (`forward`) with the model's weights
+//! (`weights`) turn the tokens into vectors, whose mean is the result. Two texts that mean the
+//! same have vectors whose product is near one.
 //!
 //! This is a crate of its own so that it is optimised in development builds too: without
-//! that its tests take minutes. Nothing on a hook's road knows it.
+//! that its tests take minutes. Hooks do not use it.
 
 mod forward;
 mod weights;
@@ -21,19 +22,20 @@ use wordpiece::WordPiece;
 /// How many numbers a vector has.
 pub const DIMENSIONS: usize = 384;
 
-/// What of a text is longer than this is not looked at; the model was not trained on more.
+/// The most tokens of a text; the rest is ignored, since the model was not trained on more.
 pub const TOKENS_MAX: usize = 256;
 
-/// Of length one, so that the product of two is the cosine between them.
-pub type Vector = [f32; DIMENSIONS];
+/// The embedding of a text: a vector of length one, so that the product of two is their cosine.
+pub type Embedding = [f32; DIMENSIONS];
 
-/// The files that make up the model, as they are published.
+/// The published file with the model's weights.
 pub const WEIGHTS: &str = "model.safetensors";
+/// The published file with the model's vocabulary.
 pub const TOKENIZER: &str = "tokenizer.json";
 
 #[derive(Debug, thiserror::Error)]
 pub enum ModelError {
-    #[error("{} is not there", .0.display())]
+    #[error("{} does not exist", .0.display())]
     Missing(PathBuf),
     #[error("{} is damaged: {what}", path.display())]
     Damaged { path: PathBuf, what: String },
@@ -57,12 +59,13 @@ impl Model {
         Ok(Model { wordpiece, network })
     }
 
-    pub fn embed(&self, text: &str) -> Vector {
+    pub fn embed(&self, text: &str) -> Embedding {
         self.network.run(&self.wordpiece.tokens(text))
     }
 
-    /// In the order of the texts. Each thread takes the next text, so a long one holds up none.
-    pub fn embed_all(&self, texts: &[&str], threads: usize) -> Vec<Vector> {
+    /// The embeddings in the order of the texts. Each thread takes the next text when it is done, so
+    /// a long text does not delay the others.
+    pub fn embed_all(&self, texts: &[&str], threads: usize) -> Vec<Embedding> {
         let next = AtomicUsize::new(0);
         let work = || {
             let mut made = Vec::new();
@@ -80,7 +83,7 @@ impl Model {
             let helpers: Vec<_> = helpers.collect();
             let mut made = work();
             for helper in helpers {
-                // A helper that panicked is as if we had.
+                // Passes on the panic of a helper thread.
                 made.extend(
                     helper
                         .join()

@@ -24,7 +24,7 @@ fn model() -> &'static Model {
 }
 
 /// Texts with their tokens and vectors, as the reference has them.
-fn reference() -> Vec<(String, Vec<u32>, Vector)> {
+fn reference() -> Vec<(String, Vec<u32>, Embedding)> {
     let texts = include_str!("../../../testdata/embed/texts.json");
     let texts: Vec<(String, Vec<u32>)> = serde_json::from_str(texts).unwrap();
     let (numbers, _) = include_bytes!("../../../testdata/embed/vectors.i16").as_chunks();
@@ -33,15 +33,15 @@ fn reference() -> Vec<(String, Vec<u32>, Vector)> {
         .map(|it| i16::from_le_bytes(*it).into())
         .collect();
     let vectors = numbers.chunks_exact(DIMENSIONS);
-    let vectors = vectors.map(|it| Vector::try_from(it).unwrap().map(|it| it / 32767.0));
+    let vectors = vectors.map(|it| Embedding::try_from(it).unwrap().map(|it| it / 32767.0));
     assert_eq!((texts.len(), vectors.len()), (200, 200));
     let both = texts.into_iter().zip(vectors);
     both.map(|((text, tokens), vector)| (text, tokens, vector))
         .collect()
 }
 
-fn cosine(a: &Vector, b: &Vector) -> f64 {
-    let dot = |a: &Vector, b: &Vector| -> f64 {
+fn cosine(a: &Embedding, b: &Embedding) -> f64 {
+    let dot = |a: &Embedding, b: &Embedding| -> f64 {
         a.iter()
             .zip(b)
             .map(|(a, b)| f64::from(*a) * f64::from(*b))
@@ -92,8 +92,8 @@ fn threads_change_nothing() {
     assert!(model().embed_all(&[], 2).is_empty());
 }
 
-/// A model of the right shape whose every weight is zero, changed as a test says; and what is
-/// said about it.
+/// Makes a model of the right shape with all weights zero, changes it, and returns the error of
+/// opening it.
 fn opened(change: impl FnOnce(&mut Vec<u8>, &mut Vec<u8>)) -> Result<Model, String> {
     let dir = tempfile::tempdir().unwrap();
     let (weights, tokenizer) = (dir.path().join(WEIGHTS), dir.path().join(TOKENIZER));
@@ -153,11 +153,11 @@ fn what_is_not_the_model_is_named() {
         ),
         (
             Box::new(move |it, _| *it = noise_there),
-            "DIR/model.safetensors is damaged: it does not begin like such a file",
+            "DIR/model.safetensors is damaged: it is not a safetensors file",
         ),
         (
             weights(|it| it[..8].fill(255)),
-            "DIR/model.safetensors is damaged: it does not begin like such a file",
+            "DIR/model.safetensors is damaged: it is not a safetensors file",
         ),
         (
             weights(|it| it[8] = b'x'),
@@ -165,7 +165,7 @@ fn what_is_not_the_model_is_named() {
         ),
         (
             weights(|it| replace(it, "[1536,384]", "[1536,385]")),
-            "DIR/model.safetensors is damaged: encoder.layer.0.intermediate.dense.weight is not there or of another shape",
+            "DIR/model.safetensors is damaged: encoder.layer.0.intermediate.dense.weight is missing or has another shape",
         ),
         (
             weights(|it| replace(it, "[796672,47678464]", "[1,1844674407370]")),
@@ -185,11 +185,11 @@ fn what_is_not_the_model_is_named() {
         ),
         (
             vocabulary(|it| replace(it, "\"[SEP]\":102", "\"[SEB]\":102")),
-            "DIR/tokenizer.json is damaged: [SEP] has no number that the model knows",
+            "DIR/tokenizer.json is damaged: [SEP] has no id in the model's vocabulary",
         ),
         (
             vocabulary(|it| replace(it, "\"##ing\":2075", "\"##ing\":9e99")),
-            "DIR/tokenizer.json is damaged: ##ing has no number that the model knows",
+            "DIR/tokenizer.json is damaged: ##ing has no id in the model's vocabulary",
         ),
     ];
     for (change, expected) in cases {
@@ -208,7 +208,7 @@ fn a_weight_that_is_no_number_is_damage() {
     file.write_all_at(&f32::NAN.to_le_bytes(), 60_000_000)
         .unwrap();
     let said = Model::open(dir.path()).err().unwrap().to_string();
-    assert!(said.ends_with("has something that is no number"), "{said}");
+    assert!(said.ends_with("has a value that is not a number"), "{said}");
 }
 
 #[test]

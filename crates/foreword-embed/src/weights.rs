@@ -1,8 +1,8 @@
-//! The model's numbers on disk: a safetensors file.
+//! Reads the model's weights: a safetensors file.
 //!
-//! Eight bytes say how long the header is; the header is JSON and says of each tensor its
-//! shape and where it lies. A tensor is read when it is asked for, with the shape that is
-//! expected of it, so a file that lies about itself costs an error and no memory.
+//! The first eight bytes are the length of the header; the header is JSON with the shape and the
+//! offsets of each tensor. A tensor is read on demand and must have the expected shape, so a
+//! wrong header causes an error and no large allocation.
 
 use std::fs::File;
 use std::io::{BufReader, ErrorKind, Read as _, Seek as _, SeekFrom};
@@ -12,16 +12,18 @@ use serde_json::{Value, json};
 
 use crate::ModelError;
 
-/// Ten times what the model's header takes.
+/// The largest header that is read, ten times the size of the model's.
 const HEADER_MAX: u64 = 128 * 1024;
+/// The size of the buffer for reading tensors.
 const BUFFER: usize = 64 * 1024;
 
 pub struct Weights {
     path: PathBuf,
     file: File,
     header: Value,
-    /// Where the tensors begin, and where the file ends.
+    /// Where the tensors begin in the file.
     start: u64,
+    /// The length of the file.
     end: u64,
 }
 
@@ -34,7 +36,7 @@ impl Weights {
         file.read_exact(&mut length).map_err(io)?;
         let length = u64::from_le_bytes(length);
         if length > HEADER_MAX {
-            return Err(damaged(path, "it does not begin like such a file"));
+            return Err(damaged(path, "it is not a safetensors file"));
         }
         let mut header = vec![0; length as usize];
         file.read_exact(&mut header).map_err(io)?;
@@ -48,8 +50,8 @@ impl Weights {
         })
     }
 
-    /// Hands over each row of the tensor of this name, which must have this shape. Row by row,
-    /// since the caller packs them: the largest tensor is never in memory whole.
+    /// Passes each row of a tensor, which must have this shape, to `take`. Row by row, since the
+    /// caller packs them: the largest tensor is never in memory as a whole.
     pub fn rows(
         &self,
         name: &str,
@@ -58,7 +60,7 @@ impl Weights {
     ) -> Result<(), ModelError> {
         let entry = &self.header[name];
         if entry["dtype"] != "F32" || entry["shape"] != json!(shape) {
-            return Err(self.damaged(&format!("{name} is not there or of another shape")));
+            return Err(self.damaged(&format!("{name} is missing or has another shape")));
         }
         let length = 4 * shape.iter().product::<usize>() as u64;
         let offsets = &entry["data_offsets"];
@@ -80,7 +82,7 @@ impl Weights {
                 *number = f32::from_le_bytes(*bytes);
             }
             if !row.iter().all(|number| number.is_finite()) {
-                return Err(self.damaged(&format!("{name} has something that is no number")));
+                return Err(self.damaged(&format!("{name} has a value that is not a number")));
             }
             take(number, &row);
         }

@@ -1,9 +1,9 @@
-//! From a text to the numbers of its pieces, as the model learnt them.
+//! Splits a text into tokens, the ids of the model's word pieces.
 //!
-//! Two steps, both as in the tokenizer that was used in training. The text is made plain: no
+//! Two steps, both as in the tokenizer that was used in training. The text is normalised: no
 //! control characters, no accents, lower case; and split at white space, around punctuation
-//! and around each Chinese character. Each word is then cut into the longest pieces
-//! that the vocabulary has. What looks like a special token in a text is text.
+//! and around each Chinese character. Each word is then cut into the longest pieces that the
+//! vocabulary has. Special tokens in a text are treated as text.
 
 use std::collections::HashMap;
 use std::fs::File;
@@ -19,16 +19,17 @@ use crate::forward::VOCABULARY;
 use crate::weights::{damaged, reading};
 use crate::{ModelError, TOKENS_MAX};
 
-/// A longer word is one that nobody wrote.
+/// A longer word becomes the unknown token.
 const WORD_MAX: usize = 100;
-/// Thirty times what the model's file takes.
+/// The most bytes of the vocabulary file that are read, thirty times the size of the model's.
 const FILE_MAX: u64 = 16 * 1024 * 1024;
 
 pub struct WordPiece {
-    /// Pieces that a word begins with, and those that it goes on with.
+    /// Pieces that a word begins with.
     first: Pieces,
+    /// Pieces that continue a word.
     further: Pieces,
-    /// No piece has more bytes.
+    /// The bytes of the longest piece.
     longest: usize,
     unknown: u32,
     opening: u32,
@@ -53,7 +54,10 @@ impl WordPiece {
                 .filter(|number| *number < VOCABULARY as u64)
                 .map(|number| number as u32)
                 .ok_or_else(|| {
-                    damaged(path, &format!("{piece} has no number that the model knows"))
+                    damaged(
+                        path,
+                        &format!("{piece} has no id in the model's vocabulary"),
+                    )
                 })
         };
         let (mut first, mut further) = (Pieces::new(), Pieces::new());
@@ -74,7 +78,7 @@ impl WordPiece {
         })
     }
 
-    /// At least the opening and the closing one, at most `TOKENS_MAX`.
+    /// The tokens of a text, between the opening and the closing one; at most `TOKENS_MAX`.
     pub fn tokens(&self, text: &str) -> Vec<u32> {
         let mut tokens = vec![self.opening];
         let mut word = String::new();
@@ -119,7 +123,7 @@ impl WordPiece {
     }
 }
 
-/// Without what is not seen, without accents, in lower case.
+/// The text without invisible characters and accents, in lower case.
 fn plain(text: &str) -> impl Iterator<Item = char> {
     let seen = text.chars().filter_map(|char| match char {
         '\t' | '\n' | '\r' => Some(' '),
@@ -140,14 +144,14 @@ fn is_punctuation(char: char) -> bool {
 }
 
 fn is_in(char: char, group: GeneralCategoryGroup) -> bool {
-    // Most of what is written.
+    // Skips the lookup for most characters.
     if char.is_ascii_alphanumeric() || char == ' ' {
         return false;
     }
     group.contains(CodePointMapData::<GeneralCategory>::new().get(char))
 }
 
-/// Not kana and not hangul: those are written with spaces or in longer words.
+/// Not kana and hangul, which the tokenizer does not split by character.
 fn is_chinese(char: char) -> bool {
     matches!(u32::from(char),
         0x3400..=0x4dbf | 0x4e00..=0x9fff | 0xf900..=0xfaff

@@ -8,7 +8,7 @@ pub mod provider;
 
 use anyhow::{Context as _, bail};
 use foreword_core::capture::{self, Limits};
-use foreword_core::safety::backup::Kept;
+use foreword_core::safety::backup::BackupRetention;
 use serde::Deserialize;
 use toml::{Table, Value};
 
@@ -119,9 +119,9 @@ pub struct BackupSection {
 }
 
 impl BackupSection {
-    pub fn kept(&self) -> Kept {
+    pub fn kept(&self) -> BackupRetention {
         let BackupSection { daily, weekly } = *self;
-        Kept { daily, weekly }
+        BackupRetention { daily, weekly }
     }
 }
 
@@ -324,7 +324,7 @@ fn environment() -> Environment {
 /// The settings that hooks need.
 #[derive(Debug, Clone, Default, PartialEq, Eq)]
 pub struct HookSettings {
-    pub capture: capture::Settings,
+    pub capture: capture::CaptureSettings,
     pub show: ShowSection,
     pub separate_worktrees: bool,
 }
@@ -382,9 +382,9 @@ fn exclusions_hold(text: &str) -> bool {
         })
 }
 
-impl From<CaptureSection> for capture::Settings {
-    fn from(capture: CaptureSection) -> capture::Settings {
-        capture::Settings {
+impl From<CaptureSection> for capture::CaptureSettings {
+    fn from(capture: CaptureSection) -> capture::CaptureSettings {
+        capture::CaptureSettings {
             boring_tools: capture.boring_tools,
             exclude_projects: capture
                 .exclude_projects
@@ -511,8 +511,8 @@ mod tests {
     fn the_hooks_defaults_are_those_of_default_toml() {
         let config = Config::from("", &Vec::new()).unwrap();
         assert_eq!(
-            capture::Settings::from(config.capture),
-            capture::Settings::default()
+            capture::CaptureSettings::from(config.capture),
+            capture::CaptureSettings::default()
         );
     }
 

@@ -146,7 +146,7 @@ pub fn project_rules(separate_worktrees: bool) -> Rules {
         PathBuf::from("/var/tmp"),
     ];
     Rules {
-        nowhere: home.into_iter().chain(temporary).collect(),
+        not_projects: home.into_iter().chain(temporary).collect(),
         separate_worktrees,
     }
 }

@@ -11,7 +11,7 @@ mod stdin;
 use std::io::Write as _;
 use std::path::PathBuf;
 
-use foreword_core::capture::{self, Captured, Drop, World};
+use foreword_core::capture::{self, CaptureContext, Captured, Drop};
 use foreword_core::db::OpenError;
 use foreword_core::fault;
 use foreword_core::host::{Hook, Host};
@@ -166,14 +166,14 @@ fn capture_event(
     input: &stdin::Input,
     settings: &HookSettings,
 ) -> Captured {
-    let world = World {
+    let context = CaptureContext {
         host,
         now: home::now(),
         event_id: Uuid::now_v7(),
         project_dir: host::project_dir(),
         rules: home::project_rules(settings.separate_worktrees),
     };
-    capture::capture(hook, &input.bytes, &world, &settings.capture)
+    capture::capture(hook, &input.bytes, &context, &settings.capture)
 }
 
 /// The result of writing an event.

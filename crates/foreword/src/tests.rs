@@ -8,7 +8,7 @@ mod mutator;
 
 use std::path::Path;
 
-use foreword_core::capture::{self, Captured, Hook, World};
+use foreword_core::capture::{self, CaptureContext, Captured, Hook};
 use foreword_core::db::OpenError;
 use foreword_core::host::HOSTS;
 use foreword_core::model::{Event, Turn};
@@ -60,17 +60,17 @@ fn recorded_turn() -> Turn {
 }
 
 fn captured(hook: Hook, input: &[u8]) -> Captured {
-    let world = World {
+    let context = CaptureContext {
         host: &HOSTS[0],
         now: NOW,
         event_id: Uuid::from_u128(1),
         project_dir: None,
         rules: Rules {
-            nowhere: Vec::new(),
+            not_projects: Vec::new(),
             separate_worktrees: false,
         },
     };
-    capture::capture(hook, input, &world, &capture::Settings::default())
+    capture::capture(hook, input, &context, &capture::CaptureSettings::default())
 }
 
 #[test]

@@ -174,10 +174,10 @@ impl<'a> Worker<'a> {
         let store =
             Store::open(&home.memory(), &home.backups()).context("could not open memory.db")?;
         queue
-            .free_claims_of_the_dead()
+            .free_claims_of_dead_worker()
             .context("could not free old claims")?;
         store
-            .close_calls_of_the_dead()
+            .close_abandoned_calls()
             .context("could not complete the ledger")?;
         platform::kill_orphans([
             b"FOREWORD_AGENT=1",
@@ -456,7 +456,7 @@ impl<'a> Worker<'a> {
             Some(Err(failure)) => return self.failed(claim, failure),
             None => {
                 // The call is cancelled; the next worker asks again about these events.
-                let _ = self.deriver.store.close_calls_of_the_dead();
+                let _ = self.deriver.store.close_abandoned_calls();
                 self.give_back(claim)?;
                 return Ok(WorkerStep::Asked);
             }

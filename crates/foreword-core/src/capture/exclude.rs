@@ -1,14 +1,14 @@
-//! What the user does not want to be remembered: projects and paths, by pattern.
+//! Matches projects and paths with the patterns that the user excludes from the memory.
 //!
-//! A pattern without `*` is a name or a folder and everything below it; `*` stands
-//! for any characters, slashes included.
+//! A pattern without `*` matches a name, or a folder and everything below it; `*` matches
+//! any characters, including slashes.
 
-/// Whether one of the patterns covers this project key or path.
+/// Whether one of the patterns matches this project key or path.
 pub fn covers(patterns: &[String], name: &str) -> bool {
     patterns.iter().any(|pattern| one_covers(pattern, name))
 }
 
-/// A path without `.` and `..`, as far as that can be told from its words.
+/// A path without `.` and `..`, resolved from its text alone, without the file system.
 pub fn straight(path: &str) -> String {
     let mut parts: Vec<&str> = Vec::new();
     for part in path.split('/') {

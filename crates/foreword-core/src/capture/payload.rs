@@ -1,7 +1,7 @@
-//! What the worker will need of an event: redacted first, then cut to size.
+//! Makes an event's payload, the part that the worker needs: redacted first, then cut to size.
 //!
-//! The order matters: a secret must be seen whole. What is cut or left out is
-//! said in the payload itself, so that nobody later takes a part for the whole.
+//! The order matters: half a secret would not be recognised. The payload records what was
+//! cut or left out, so that nobody later takes a part for the whole.
 
 use std::borrow::Cow;
 use std::collections::BTreeMap;
@@ -13,12 +13,12 @@ use crate::host::{HookInput, Host, Subject, json};
 use crate::model::{EventKind, Payload};
 use crate::redact::{self, files};
 
-/// How much of an event is kept, in bytes.
+/// The size limits of an event, in bytes.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct Limits {
-    /// Of one text; the middle is cut out of a longer one.
+    /// The longest text; the middle is cut out of a longer one.
     pub field_max: usize,
-    /// Of the whole payload; texts are cut harder until it fits.
+    /// The largest payload; texts are cut further until it fits.
     pub payload_max: usize,
     /// The largest file whose content a hook hashes.
     pub hash_max: u64,
@@ -34,11 +34,11 @@ impl Default for Limits {
     }
 }
 
-/// What is nested deeper is kept as a text: whoever reads the event back gives up
-/// at 128 levels, of which spool and payload take some themselves.
+/// A value nested deeper than this is stored as a text: serde_json reads at most 128 levels, of
+/// which event and payload take some themselves.
 const DEPTH_MAX: usize = 64;
 
-/// The payload of an event of this kind.
+/// Makes the payload of an event of this kind.
 pub fn build(
     host: &Host,
     kind: EventKind,
@@ -46,18 +46,18 @@ pub fn build(
     subject: &Subject<'_>,
     limits: &Limits,
 ) -> Payload {
-    let mut work = Work::default();
+    let mut redactor = Redactor::default();
     let mut payload = Payload::default();
     match kind {
         EventKind::SessionStart => {
-            payload.source = input.source.as_deref().map(|text| work.redacted(text));
-            payload.model = input.model.as_deref().map(|text| work.redacted(text));
+            payload.source = input.source.as_deref().map(|text| redactor.redact(text));
+            payload.model = input.model.as_deref().map(|text| redactor.redact(text));
         }
         EventKind::Prompt | EventKind::Notification => {
-            payload.prompt = input.prompt.as_deref().map(|text| work.redacted(text));
+            payload.prompt = input.prompt.as_deref().map(|text| redactor.redact(text));
         }
         EventKind::ToolUse | EventKind::ToolFailure if shows_secrets(subject) => {
-            without_content(host, input, subject, &mut payload, &mut work);
+            without_content(host, input, subject, &mut payload, &mut redactor);
         }
         EventKind::ToolUse | EventKind::ToolFailure => {
             let tool = &input.tool;
@@ -65,23 +65,23 @@ pub fn build(
             let repeated = |field: &str| host.repeated.contains(&(name, field));
             payload.input = tool
                 .input
-                .map(|raw| work.value(raw, |_| false, &mut Vec::new()));
+                .map(|raw| redactor.value(raw, |_| false, &mut Vec::new()));
             payload.response = tool
                 .response
-                .map(|raw| work.value(raw, repeated, &mut payload.left_out));
-            payload.error = input.error.map(|raw| work.text(raw));
+                .map(|raw| redactor.value(raw, repeated, &mut payload.left_out));
+            payload.error = input.error.map(|raw| redactor.text(raw));
             payload.interrupted = input.interrupted;
         }
         EventKind::Stop | EventKind::StopFailure => {
-            payload.reply = input.reply.as_deref().map(|text| work.redacted(text));
-            payload.error = input.error.map(|raw| work.text(raw));
+            payload.reply = input.reply.as_deref().map(|text| redactor.redact(text));
+            payload.error = input.error.map(|raw| redactor.text(raw));
         }
         EventKind::Receipt => {}
         EventKind::SessionEnd => {
-            payload.reason = input.reason.as_deref().map(|text| work.redacted(text));
+            payload.reason = input.reason.as_deref().map(|text| redactor.redact(text));
         }
     }
-    payload.redacted = work.redacted;
+    payload.redacted = redactor.count;
     cut(&mut payload, limits);
     payload
 }
@@ -92,19 +92,19 @@ fn shows_secrets(subject: &Subject<'_>) -> bool {
         || subject.command.as_deref().is_some_and(files::shows_secrets)
 }
 
-/// Keeps which file or command it was and how it ended, and nothing that it showed.
+/// Stores the file or command and whether it was interrupted, and nothing of the output.
 fn without_content(
     host: &Host,
     input: &HookInput<'_>,
     subject: &Subject<'_>,
     payload: &mut Payload,
-    work: &mut Work,
+    redactor: &mut Redactor,
 ) {
-    let paths = subject.paths.iter().map(|path| work.redacted(path));
+    let paths = subject.paths.iter().map(|path| redactor.redact(path));
     let paths = paths.collect();
     // A command may hold the values that it writes to the file.
     let command = subject.command.as_deref().map(files::without_values);
-    let command = command.map(|command| work.redacted(&command));
+    let command = command.map(|command| redactor.redact(&command));
     payload.input = Some((host.bare_input)(paths, command));
     payload.interrupted = input.interrupted;
     for (name, raw) in [("response", input.tool.response), ("error", input.error)] {
@@ -115,30 +115,31 @@ fn without_content(
             ));
         }
     }
-    work.redacted += 1;
+    redactor.count += 1;
 }
 
+/// Redacts the texts of a payload and counts the replaced spans.
 #[derive(Default)]
-struct Work {
-    redacted: u32,
+struct Redactor {
+    count: u32,
 }
 
-impl Work {
-    fn redacted(&mut self, text: &str) -> String {
+impl Redactor {
+    fn redact(&mut self, text: &str) -> String {
         let redacted = redact::redact(text);
-        self.redacted += redacted.count;
+        self.count += redacted.count;
         redacted.text.into_owned()
     }
 
-    /// A field that is a text today, and may be something else tomorrow.
+    /// The text of a field that is usually a text; otherwise its JSON.
     fn text(&mut self, raw: &RawValue) -> String {
         match json::plain_text(raw) {
-            Some(text) => self.redacted(&text),
-            None => self.redacted(raw.get()),
+            Some(text) => self.redact(&text),
+            None => self.redact(raw.get()),
         }
     }
 
-    /// A redacted value. Top-level fields that are `repeated` elsewhere are not even parsed.
+    /// A redacted value. Top-level fields that are `repeated` elsewhere are skipped unparsed.
     fn value(
         &mut self,
         raw: &RawValue,
@@ -156,7 +157,7 @@ impl Work {
                 continue;
             }
             let value = self.any(field);
-            object.insert(self.redacted(&name), value);
+            object.insert(self.redact(&name), value);
         }
         let mut value = Value::Object(object);
         self.named_secrets(&mut value);
@@ -171,8 +172,8 @@ impl Work {
                 self.walk(&mut value, 0);
                 value
             }
-            // Nested deeper than anyone means: kept as the text that it is.
-            Err(_) => Value::String(self.redacted(raw.get())),
+            // Nested too deeply to be parsed: stored as a text.
+            Err(_) => Value::String(self.redact(raw.get())),
         }
     }
 
@@ -180,7 +181,7 @@ impl Work {
         match value {
             Value::String(text) => {
                 let redacted = redact::redact(text);
-                self.redacted += redacted.count;
+                self.count += redacted.count;
                 if let Cow::Owned(clean) = redacted.text {
                     *text = clean;
                 }
@@ -204,18 +205,19 @@ impl Work {
         }
     }
 
-    /// A field's name is as much a text as its value.
+    /// Redacts the names of fields, which may contain secrets like their values.
     fn names(&mut self, fields: &mut serde_json::Map<String, Value>) {
         if fields.keys().all(|name| redact::redact(name).count == 0) {
             return;
         }
         *fields = std::mem::take(fields)
             .into_iter()
-            .map(|(name, field)| (self.redacted(&name), field))
+            .map(|(name, field)| (self.redact(&name), field))
             .collect();
     }
 
-    /// `{"password": "…"}`: the value alone would not look like a secret.
+    /// Redacts values by the name of their field: in `{"password": "…"}` the value alone need not
+    /// look like a secret.
     fn named_secrets(&mut self, value: &mut Value) {
         let Value::Object(fields) = value else {
             return;
@@ -225,7 +227,7 @@ impl Work {
                 && let Some(clean) = redact::named(name, text)
             {
                 *text = clean;
-                self.redacted += 1;
+                self.count += 1;
             }
         }
     }
@@ -241,7 +243,7 @@ fn cut(payload: &mut Payload, limits: &Limits) {
         }
         field_max /= 2;
     }
-    // So many small fields that cutting each is no help: keep them as one text.
+    // Too many small fields for cutting each to help: store input and response as one text each.
     payload.cut.clear();
     for (name, field) in [
         ("input", &mut payload.input),
@@ -310,23 +312,23 @@ fn cut_text(text: &mut String, name: &str, max: usize, cut: &mut Vec<(String, u6
         return;
     };
     *text = short;
-    let gone = before.saturating_sub(max) as u64;
+    let removed = before.saturating_sub(max) as u64;
     match cut.iter_mut().find(|(field, _)| field == name) {
-        Some((_, bytes)) => *bytes += gone,
-        None => cut.push((name.to_owned(), gone)),
+        Some((_, bytes)) => *bytes += removed,
+        None => cut.push((name.to_owned(), removed)),
     }
 }
 
-/// Beginning and end of a long text: a command's error stands at its end.
+/// The beginning and end of a long text. The end is kept since a command's error is there.
 fn middle_cut(text: &str, max: usize) -> Cow<'_, str> {
     if text.len() <= max {
         return Cow::Borrowed(text);
     }
     let head = text.floor_char_boundary(max / 2);
     let tail = text.ceil_char_boundary(text.len() - max / 2);
-    let gone = tail - head;
+    let removed = tail - head;
     Cow::Owned(format!(
-        "{}\n[… {gone} bytes cut …]\n{}",
+        "{}\n[… {removed} bytes cut …]\n{}",
         &text[..head],
         &text[tail..]
     ))

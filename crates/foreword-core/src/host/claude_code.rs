@@ -1,7 +1,7 @@
 //! Claude Code: the names of its events and tools.
 //!
-//! `wire` decodes the input of its hooks, `tools` knows where a tool's input and response have
-//! path, command, output and change, `transcript` reads the file that it keeps of a session.
+//! `wire` decodes the input of its hooks, `tools` finds path, command, output and change in a
+//! tool's input and response, `transcript` reads the file that it keeps of each session.
 
 mod tools;
 mod transcript;
@@ -27,7 +27,7 @@ pub const HOST: Host = Host {
 const EVENTS: &[HostEvent] = &[
     event("SessionStart", Hook::Context, EventKind::SessionStart),
     event("UserPromptSubmit", Hook::New, EventKind::Prompt),
-    // Becomes an event only if a reminder is shown; the tool use itself comes afterwards.
+    // Stored only if a reminder is shown; PostToolUse stores the tool use itself.
     HostEvent {
         matcher: Some("Read|Edit|MultiEdit|Write|NotebookEdit"),
         ..event("PreToolUse", Hook::FileContext, EventKind::Receipt)

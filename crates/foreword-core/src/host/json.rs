@@ -1,4 +1,4 @@
-//! Pieces of JSON that hosts write: texts that may not be texts, and halves of emoji.
+//! Reads JSON that hosts write: strings that may be of another type, and broken emoji.
 
 use std::borrow::Cow;
 
@@ -9,7 +9,7 @@ use serde_json::value::RawValue;
 #[derive(Deserialize)]
 pub struct Plain<'a>(#[serde(borrow)] pub Cow<'a, str>);
 
-/// The text that a JSON string stands for; none if it is something else.
+/// The text of a JSON string; none if the value has another type.
 #[must_use]
 pub fn plain_text(raw: &RawValue) -> Option<Cow<'_, str>> {
     match serde_json::from_str::<Plain<'_>>(raw.get()) {
@@ -18,8 +18,8 @@ pub fn plain_text(raw: &RawValue) -> Option<Cow<'_, str>> {
     }
 }
 
-/// Replaces half an emoji (an unpaired surrogate, from a host that counts in UTF-16), which is no
-/// text in Rust. None if there is none. Called only when something did not parse.
+/// Replaces unpaired surrogates: half an emoji, cut by a host that counts in UTF-16, which Rust
+/// does not accept in a text. None if there are none. Called only if the JSON did not parse.
 #[must_use]
 pub fn mend(json: &str) -> Option<String> {
     let input = json.as_bytes();
@@ -44,7 +44,7 @@ pub fn mend(json: &str) -> Option<String> {
     mended
 }
 
-/// The surrogate that is written as `\uXXXX` here.
+/// The surrogate that is written as `\uXXXX` at this position.
 fn surrogate(input: &[u8], at: usize) -> Option<u16> {
     let digits = input.get(at..at + 6)?.strip_prefix(b"\\u")?;
     let unit = u16::from_str_radix(std::str::from_utf8(digits).ok()?, 16).ok()?;

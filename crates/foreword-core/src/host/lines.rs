@@ -1,15 +1,15 @@
-//! Transcripts are files of lines that may be very long, or written to at this moment.
+//! Reads the lines of a transcript, which may be very long and may be written to meanwhile.
 
 use std::fs::File;
 use std::io::{self, BufRead as _, BufReader, Read as _, Seek as _, SeekFrom};
 use std::path::Path;
 
-/// Of a longer file only the end is read: events that hooks missed are usually there.
+/// Only this many bytes at the end of a file are read: events that hooks missed are usually there.
 pub const FILE_MAX: u64 = 32 << 20;
-/// A longer line is left out.
+/// A line longer than this is skipped.
 const LINE_MAX: u64 = 8 << 20;
 
-/// The lines of a file, one at a time, as long as they are of a sane length.
+/// The lines of a file, one at a time, without those that are too long.
 pub struct Lines {
     file: BufReader<File>,
     line: Vec<u8>,
@@ -17,13 +17,13 @@ pub struct Lines {
 
 impl Lines {
     pub fn open(path: &Path) -> io::Result<Lines> {
-        // A pipe of this name would be waited for.
+        // Opening a pipe would block.
         let metadata = std::fs::metadata(path)?;
         if !metadata.is_file() {
             return Err(io::ErrorKind::InvalidInput.into());
         }
         let mut file = File::open(path)?;
-        // What remains of the line that this falls into is no JSON, and is left out.
+        // The first line is then incomplete; it is not JSON, and the caller skips it.
         file.seek(SeekFrom::Start(metadata.len().saturating_sub(FILE_MAX)))?;
         Ok(Lines {
             file: BufReader::new(file),

@@ -1,7 +1,7 @@
-//! The memory of a project as one file, to be carried to another place.
+//! Exports the notes of a project into one file, and imports them elsewhere.
 //!
-//! JSON with a manifest: each file's path, size and hash beside its text. All of it is
-//! checked before anything is written, and nothing that lies there is replaced unasked.
+//! The file is JSON: each note's path, size, hash and text. All of it is checked before anything
+//! is written, and no existing file is replaced unless asked for.
 
 use std::collections::BTreeSet;
 use std::fs;
@@ -17,17 +17,17 @@ const VERSION: u32 = 1;
 #[derive(Debug, Serialize, Deserialize)]
 pub struct Archive {
     foreword_notes: u32,
-    /// Which program wrote it, and when.
+    /// The version of the program that wrote it.
     foreword: String,
     date: String,
-    pub files: Vec<Entry>,
-    /// Secrets that were replaced on the way out.
+    pub files: Vec<ArchivedFile>,
+    /// How many secrets were redacted in the export.
     #[serde(skip)]
     pub redacted: u32,
 }
 
 #[derive(Debug, Serialize, Deserialize)]
-pub struct Entry {
+pub struct ArchivedFile {
     /// Below `_memory/`.
     path: String,
     size: usize,
@@ -37,27 +37,29 @@ pub struct Entry {
 
 #[derive(Debug, thiserror::Error)]
 pub enum ArchiveError {
-    #[error("this is no archive of notes")]
+    #[error("this is not an archive of notes")]
     Form(#[from] serde_json::Error),
-    #[error("this archive has form {0}, and only {VERSION} is known; update Foreword")]
+    #[error(
+        "this archive has format {0}, and this program reads only format {VERSION}; update Foreword"
+    )]
     Version(u32),
-    #[error("`{0}` is no place in a project's memory; nothing was written")]
+    #[error("`{0}` is not a path in a project's memory; nothing was written")]
     Path(String),
-    #[error("`{0}` is not what the manifest says; nothing was written")]
+    #[error("`{0}` does not have the size and hash in the archive; nothing was written")]
     Damaged(String),
 }
 
-/// What became of the files of an archive.
+/// The result of an import.
 #[derive(Debug, Default, PartialEq, Eq)]
 pub struct Imported {
     pub new: Vec<PathBuf>,
     pub same: usize,
-    /// There is another text; it was left, or lies in `archive/` now.
+    /// Files that existed with another text; it was kept, or moved to `archive/`.
     pub differ: Vec<PathBuf>,
 }
 
 impl Archive {
-    /// Everything below a folder that can be read, and what cannot.
+    /// All files below a folder, and the errors of those that cannot be read.
     #[must_use]
     pub fn of(folder: &Folder, version: &str, date: &str) -> (Archive, Vec<NotesError>) {
         let mut archive = Archive {
@@ -75,7 +77,7 @@ impl Archive {
                 (Ok(Some(text)), Some(name)) if name != "README.md" => {
                     let redacted = redact(&text);
                     archive.redacted += redacted.count;
-                    archive.files.push(Entry {
+                    archive.files.push(ArchivedFile {
                         path: name.to_owned(),
                         size: redacted.text.len(),
                         hash: hash(&redacted.text),
@@ -90,7 +92,7 @@ impl Archive {
         (archive, errors)
     }
 
-    /// Every entry is looked at before one is used.
+    /// Reads an archive and checks every file in it.
     pub fn read(text: &str) -> Result<Archive, ArchiveError> {
         let archive: Archive = serde_json::from_str(text)?;
         if archive.foreword_notes != VERSION {
@@ -98,15 +100,15 @@ impl Archive {
         }
         let plain = |it: Component<'_>| matches!(it, Component::Normal(name) if !name.to_string_lossy().starts_with('.'));
         let mut paths = BTreeSet::new();
-        for entry in &archive.files {
-            let (path, text) = (&entry.path, &entry.text);
+        for file in &archive.files {
+            let (path, text) = (&file.path, &file.text);
             let is_ours = path.ends_with(".md") || path.rsplit('/').next() == Some("synthesis");
             let is_place =
                 is_ours && !path.contains('\\') && Path::new(path).components().all(plain);
             if !is_place || !paths.insert(path.to_lowercase()) {
                 return Err(ArchiveError::Path(path.clone()));
             }
-            let is_whole = text.len() == entry.size && hash(text) == entry.hash;
+            let is_whole = text.len() == file.size && hash(text) == file.hash;
             if !is_whole || text.len() as u64 > FILE_MAX {
                 return Err(ArchiveError::Damaged(path.clone()));
             }
@@ -114,12 +116,12 @@ impl Archive {
         Ok(archive)
     }
 
-    /// Writes what is not there yet, and with `overwrite` also what is there in other words;
-    /// the text that was there goes to `archive/`.
+    /// Writes the files that do not exist yet, and with `overwrite` also those that have another
+    /// text; the old text goes to `archive/`.
     pub fn import(&self, folder: &Folder, overwrite: bool) -> Result<Imported, NotesError> {
         let mut imported = Imported::default();
         let mut wanted = Vec::new();
-        for Entry { path, text, .. } in &self.files {
+        for ArchivedFile { path, text, .. } in &self.files {
             let path = folder.path.join(path);
             wanted.push((folder.read(&path)?, path, text));
         }
@@ -146,7 +148,7 @@ impl Archive {
     }
 }
 
-/// All files below a folder, by name, without hidden ones. Links to folders are not followed.
+/// All files below a folder, by name, except hidden ones. Links to folders are not followed.
 fn files(folder: &Path) -> Vec<PathBuf> {
     let mut files = Vec::new();
     for path in super::entries(folder) {

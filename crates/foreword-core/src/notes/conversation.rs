@@ -1,13 +1,13 @@
-//! A conversation as its transcript tells it, for a note about it.
+//! Reads a conversation from its transcript, for a note about it.
 //!
-//! Here a person asks, so nothing needs to have come by a hook. But what Foreword may not
-//! know, because it was switched off, excluded or forgotten, it does not learn this way either.
+//! A person asked for the note, so no hook need have seen the conversation. But parts that Foreword
+//! may not know, because it was switched off or they were excluded or forgotten, are left out.
 
 use std::collections::HashSet;
 use std::convert::Infallible;
 use std::path::Path;
 
-use crate::fill::{self, Terms};
+use crate::fill::{self, FillRules};
 use crate::host::{Host, ReplayedInput};
 use crate::model::{EventKind, Turn};
 use crate::store::uuid_at;
@@ -19,15 +19,15 @@ pub fn conversation(
     host: &'static Host,
     path: &Path,
     session: &str,
-    terms: &Terms<'_>,
+    rules: &FillRules<'_>,
     forgotten: &HashSet<String>,
 ) -> Vec<Turn> {
     let ids = uuid::ContextV7::new();
     let mut turns: Vec<Turn> = Vec::new();
-    let take = |told: ReplayedInput| -> Result<(), Infallible> {
-        let event = fill::event(host, &told, uuid_at(told.at, &ids), None, terms);
+    let take = |input: ReplayedInput| -> Result<(), Infallible> {
+        let event = fill::event(host, &input, uuid_at(input.at, &ids), None, rules);
         let event = event.filter(|it| {
-            it.at >= terms.since && it.agent_id.is_none() && !(terms.is_off)(it.project.as_deref())
+            it.at >= rules.since && it.agent_id.is_none() && !(rules.is_off)(it.project.as_deref())
         });
         let Some(event) = event else {
             return Ok(());

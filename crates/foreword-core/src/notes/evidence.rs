@@ -12,9 +12,9 @@ use std::path::{Component, Path, PathBuf};
 
 use super::real;
 
-/// What became of a path that is not there.
+/// The history of a path that no longer exists.
 #[derive(Debug, Clone, PartialEq, Eq)]
-pub enum Fate {
+pub enum MentionFate {
     Gone,
     Moved(String),
     /// The history does not know it.
@@ -25,15 +25,15 @@ pub enum Fate {
 
 /// The project's history. Core never runs git; the program implements this.
 pub trait History {
-    fn fate(&self, path: &str) -> Fate;
-    /// Whether the history shows that a file had a word once.
+    fn fate(&self, path: &str) -> MentionFate;
+    /// Whether an earlier version of a file contained a word.
     fn had(&self, file: &str, word: &str) -> bool;
 }
 
 /// No history at all.
 impl History for () {
-    fn fate(&self, _: &str) -> Fate {
-        Fate::Unknown
+    fn fate(&self, _: &str) -> MentionFate {
+        MentionFate::Unknown
     }
 
     fn had(&self, _: &str, _: &str) -> bool {
@@ -51,9 +51,9 @@ pub struct Evidence<'a> {
     named: RefCell<BTreeSet<String>>,
 }
 
-/// A mark of ours: `src/pay.rs`, `gone`.
+/// A path or name and the mark beside it: `src/pay.rs`, `gone`.
 #[derive(Debug, Clone, PartialEq, Eq, PartialOrd, Ord)]
-pub struct Finding {
+pub struct EvidenceFinding {
     pub what: String,
     pub says: String,
 }
@@ -62,8 +62,8 @@ pub struct Finding {
 const TEXT_MAX: u64 = 1 << 20;
 const MARKS: [&str; 3] = [" (gone)", " (moved to ", " (gone from "];
 
-/// A word that may be a path or a symbol, and where it ends in its text.
-struct Word<'a> {
+/// A word that may be a path or a symbol, and its end in the text.
+struct Mention<'a> {
     word: &'a str,
     end: usize,
     is_code: bool,
@@ -108,9 +108,9 @@ impl<'a> Evidence<'a> {
         words.filter_map(|it| path_of(it.word)).collect()
     }
 
-    /// What became of a path; none if it is there, or nobody can tell.
+    /// A mark for a path; none if it exists, or if its history is not clear.
     #[must_use]
-    pub fn path(&self, path: &str, is_related: bool) -> Option<Finding> {
+    pub fn path(&self, path: &str, is_related: bool) -> Option<EvidenceFinding> {
         if !self.is_inside(path) || self.root.join(path).symlink_metadata().is_ok() {
             return None;
         }
@@ -122,26 +122,27 @@ impl<'a> Evidence<'a> {
         });
         let fate = self.history.fate(path);
         let is_gone = match fate {
-            Fate::Gone | Fate::Moved(_) => true,
-            Fate::Never => is_related && looks_so || self.known.contains(path),
-            Fate::Unknown => looks_so || self.known.contains(path),
+            MentionFate::Gone | MentionFate::Moved(_) => true,
+            MentionFate::Never => is_related && looks_so || self.known.contains(path),
+            MentionFate::Unknown => looks_so || self.known.contains(path),
         };
         let says = match fate {
             _ if !is_gone => return None,
-            Fate::Moved(to) => format!("moved to {to}"),
+            MentionFate::Moved(to) => format!("moved to {to}"),
             _ => "gone".to_owned(),
         };
         let what = path.to_owned();
-        Some(Finding { what, says })
+        Some(EvidenceFinding { what, says })
     }
 
-    /// A statement with marks beside what is no longer so. `related`: the paths of its notes.
+    /// A statement with marks beside paths and names that are gone or moved. `related`: the paths
+    /// of its notes.
     #[must_use]
-    pub fn mark(&self, text: &str, related: &[String]) -> (String, Vec<Finding>) {
+    pub fn mark(&self, text: &str, related: &[String]) -> (String, Vec<EvidenceFinding>) {
         let text = unmarked(text);
         let words = words(&text);
         let mut files: Vec<String> = Vec::new();
-        let mut marks: Vec<(usize, Finding)> = Vec::new();
+        let mut marks: Vec<(usize, EvidenceFinding)> = Vec::new();
         for word in &words {
             let is_meant = |it: &String| self.is_known(it) || word.is_code || it.contains('/');
             let Some(path) = path_of(word.word).filter(is_meant) else {
@@ -160,7 +161,7 @@ impl<'a> Evidence<'a> {
             {
                 let what = format!("`{}`", word.word);
                 let says = format!("gone from {file}");
-                marks.push((word.end, Finding { what, says }));
+                marks.push((word.end, EvidenceFinding { what, says }));
             }
         }
         let mut seen = BTreeSet::new();
@@ -186,7 +187,7 @@ impl<'a> Evidence<'a> {
         files.iter().find(|file| self.history.had(file, symbol))
     }
 
-    /// Whatever of the path is there lies in the project, links followed.
+    /// Whether the existing part of the path, with links followed, is inside the project.
     fn is_inside(&self, path: &str) -> bool {
         let plain = |it| matches!(it, Component::Normal(_));
         Path::new(path).components().all(plain)
@@ -208,7 +209,7 @@ impl<'a> Evidence<'a> {
     }
 }
 
-/// Without our marks.
+/// The text without marks.
 #[must_use]
 pub fn unmarked(text: &str) -> String {
     let mut out = String::new();
@@ -216,7 +217,8 @@ pub fn unmarked(text: &str) -> String {
     while let Some(at) = MARKS.iter().filter_map(|it| rest.find(it)).min() {
         out.push_str(&rest[..at]);
         rest = &rest[at..];
-        // A mark stands right after a path or a symbol and names one; all else is somebody's words.
+        // A mark directly follows a path or a symbol and has at most three words; anything else in
+        // parentheses is text.
         let end = rest.find(')').filter(|end| {
             let inner = rest[2..*end].split(' ').count();
             inner <= 3 && out.ends_with(|it: char| !it.is_whitespace())
@@ -233,7 +235,7 @@ pub fn unmarked(text: &str) -> String {
 }
 
 /// Code spans, and words outside of them.
-fn words<'a>(text: &'a str) -> Vec<Word<'a>> {
+fn words<'a>(text: &'a str) -> Vec<Mention<'a>> {
     let mut words = Vec::new();
     let mut start = 0;
     for (number, piece) in text.split('`').enumerate() {
@@ -242,7 +244,7 @@ fn words<'a>(text: &'a str) -> Vec<Word<'a>> {
             let at = word.as_ptr() as usize - text.as_ptr() as usize;
             // After the closing quote.
             let end = at + word.len() + usize::from(is_code);
-            words.push(Word { word, end, is_code });
+            words.push(Mention { word, end, is_code });
         };
         start += piece.len() + 1;
         if is_code {
@@ -298,11 +300,11 @@ mod tests {
     struct Past;
 
     impl History for Past {
-        fn fate(&self, path: &str) -> Fate {
+        fn fate(&self, path: &str) -> MentionFate {
             match path {
-                "src/pay.rs" => Fate::Gone,
-                "src/old.rs" => Fate::Moved("src/new.rs".into()),
-                _ => Fate::Never,
+                "src/pay.rs" => MentionFate::Gone,
+                "src/old.rs" => MentionFate::Moved("src/new.rs".into()),
+                _ => MentionFate::Never,
             }
         }
 

@@ -1,36 +1,37 @@
-//! How a note is written again without losing what a person did to it.
+//! Updates a note with a new draft without losing a person's edits.
 //!
-//! The note itself has the record of what was written: its last line, a comment with the time
-//! of the first writing and a short hash of each item, with its own time if it was added
-//! later. So whatever is not in the record is a person's and stays where it
-//! stands, and whatever is in it but gone from the page was removed by one and does not come
-//! back in the same words. A note without a record is a person's as a whole. Nothing here
-//! needs the page to be in order: what is not of our form is text, and text stays.
+//! The last line of a note is a comment that records what Foreword wrote: the time of the first
+//! writing and a short hash of each item, with its own time if it was added later. So an item
+//! that is not recorded is a person's and stays where it is, and a recorded item that is no longer
+//! in the note was removed by a person and is not written again in the same words. A note without
+//! a record is a person's as a whole. The note need not be well formed: unknown parts are kept as
+//! text.
 
 use std::collections::BTreeMap;
 
 use super::note::{
-    CONTEXT, Line, Note, POINTS, Point, SECTIONS, item, lines, recorded, section_name, summarized,
+    CONTEXT, Note, NoteLine, POINTS, Point, SECTIONS, item, lines, recorded, section_name,
+    summarized,
 };
 
-/// A note as it is to be written.
+/// A note merged with a draft, to be written.
 #[derive(Debug, Clone, PartialEq, Eq)]
-pub struct Kept {
-    /// The text that was there, to the byte, if the draft says nothing new.
+pub struct MergedNote {
+    /// The existing text, unchanged to the byte, if the draft has nothing new.
     pub text: String,
-    /// How many items and sections of a person's stay.
+    /// How many items and sections of a person were kept.
     pub theirs: usize,
-    /// Items of the draft that a person had removed.
+    /// Items of the draft that were left out, since a person had removed them.
     pub left_out: Vec<String>,
 }
 
-/// Brings a draft into the note that is there. `now` is a time, or a day.
+/// Merges a draft into the existing note, if there is one. `now` is a time, or a day.
 #[must_use]
-pub fn keep(draft: &Note, there: Option<&str>, now: &str) -> Kept {
+pub fn keep(draft: &Note, there: Option<&str>, now: &str) -> MergedNote {
     let today = now.get(..10).unwrap_or(now);
-    let mut page = Page::read(there.unwrap_or_default());
+    let mut page = NotePage::read(there.unwrap_or_default());
     let before = page.body();
-    let new = Page::read(&draft.to_string());
+    let new = NotePage::read(&draft.to_string());
     if page.first.is_some() || page.record.contains_key("") {
         now.clone_into(&mut page.added);
     }
@@ -39,7 +40,7 @@ pub fn keep(draft: &Note, there: Option<&str>, now: &str) -> Kept {
     page.put_title(&draft.title);
     let mut at = 0;
     for name in SECTIONS {
-        // Another one of the same name is a person's.
+        // A second section of the same name is a person's.
         let place = page.sections.iter().position(|it| it.name() == Some(name));
         let (old, draft) = (page.lines(name).to_vec(), new.lines(name));
         let lines = match name {
@@ -59,7 +60,7 @@ pub fn keep(draft: &Note, there: Option<&str>, now: &str) -> Kept {
             None if is_empty => {}
             None => {
                 let heading = format!("## {name}");
-                page.sections.insert(at, Section { heading, lines });
+                page.sections.insert(at, NoteSection { heading, lines });
                 at += 1;
             }
         }
@@ -70,62 +71,64 @@ pub fn keep(draft: &Note, there: Option<&str>, now: &str) -> Kept {
         Some(there) if page.body() == before => there.to_owned(),
         _ => page.written(today),
     };
-    Kept {
+    MergedNote {
         text,
         theirs,
         left_out: page.left_out,
     }
 }
 
-/// A note as lines: nothing of it is lost, be it of our form or not.
+/// A note as lines; no line is lost, even if it does not have the form of a note.
 #[derive(Default)]
-struct Page {
-    /// The title, and whatever stands before the first section.
+struct NotePage {
+    /// The title, and all lines before the first section.
     top: Vec<String>,
-    sections: Vec<Section>,
+    sections: Vec<NoteSection>,
+    /// The date of the first writing.
     first: Option<String>,
-    /// What was written, and what will have been.
+    /// The hashes of items that Foreword wrote, each with the time if it was added later.
     record: BTreeMap<String, String>,
-    /// The time of what is new, unless all is.
+    /// The time to record for new items; empty if the whole note is new.
     added: String,
+    /// How many items of a person were kept.
     theirs: usize,
     left_out: Vec<String>,
 }
 
-struct Section {
-    /// The line as it stands there.
+struct NoteSection {
+    /// The line as it is in the file.
     heading: String,
     lines: Vec<String>,
 }
 
-impl Section {
+impl NoteSection {
     fn name(&self) -> Option<&'static str> {
         section_name(self.heading.strip_prefix("## ")?.trim())
     }
 }
 
-impl Page {
-    fn read(text: &str) -> Page {
-        let mut page = Page::default();
+impl NotePage {
+    fn read(text: &str) -> NotePage {
+        let mut page = NotePage::default();
         for (line, whole) in lines(text).into_iter().zip(text.lines()) {
             match line {
-                // A merge may have left two of each.
-                Line::Record(record) => {
+                // After a merge there may be two records or two lines of dates.
+                NoteLine::Record(record) => {
                     for (hash, time) in recorded(record) {
                         let known = page.record.entry(hash.to_owned());
                         let known = known.or_insert_with(|| time.to_owned());
                         *known = time.min(known).to_owned();
                     }
                 }
-                Line::Dates(first, _) => {
+                NoteLine::Dates(first, _) => {
                     let earlier = page.first.take().filter(|it| it.as_str() < first);
                     page.first = earlier.or_else(|| Some(first.to_owned()));
                 }
-                Line::Heading(_) => page.sections.push(Section {
+                NoteLine::Heading(_) => page.sections.push(NoteSection {
                     heading: whole.to_owned(),
                     lines: Vec::new(),
                 }),
-                Line::Title(_) | Line::Text(_) => match page.sections.last_mut() {
+                NoteLine::Title(_) | NoteLine::Text(_) => match page.sections.last_mut() {
                     Some(section) => section.lines.push(whole.to_owned()),
                     None => page.top.push(whole.to_owned()),
                 },
@@ -138,7 +141,7 @@ impl Page {
         page
     }
 
-    /// What stands under a heading, if that is there.
+    /// The lines of a section; empty if it does not exist.
     fn lines(&self, name: &str) -> &[String] {
         let section = self.sections.iter().find(|it| it.name() == Some(name));
         section.map_or(&[], |it| &it.lines)
@@ -146,27 +149,27 @@ impl Page {
 
     fn body(&self) -> String {
         let mut body = self.top.join("\n");
-        for Section { heading, lines } in &self.sections {
+        for NoteSection { heading, lines } in &self.sections {
             body.push_str(&format!("\n\n{heading}\n{}", lines.join("\n")));
         }
         body
     }
 
     fn written(&self, today: &str) -> String {
-        let hashes = self
-            .record
-            .iter()
-            .map(|(hash, time)| match time.is_empty() {
-                true => hash.clone(),
-                false => format!("{hash}:{time}").trim_start_matches(':').to_owned(),
-            });
+        let hashes = self.record.iter().map(|(hash, time)| {
+            if time.is_empty() {
+                hash.clone()
+            } else {
+                format!("{hash}:{time}").trim_start_matches(':').to_owned()
+            }
+        });
         let hashes = hashes.collect::<Vec<_>>().join(" ");
         let dates = summarized(self.first.as_deref().unwrap_or(today), today);
         let body = self.body();
         format!("{body}\n\n{dates}\n\n<!-- foreword 1: {hashes} -->\n")
     }
 
-    /// Whether a title or context is to be written anew: one of a person's stays.
+    /// Whether a title or context is replaced by the new one; a person's is not.
     fn replaces(&mut self, old: &str, new: &str) -> bool {
         let (was, is) = (hash(old), hash(new));
         let is_there = !old.trim().is_empty();
@@ -194,8 +197,8 @@ impl Page {
 
     fn items(&mut self, name: &str, old: &[String], draft: &[String]) -> Vec<String> {
         let draft = blocks(name, draft);
-        let mut kept: Vec<(Block, bool)> = Vec::new();
-        // Where something of ours was that the draft has no more.
+        let mut kept: Vec<(NoteBlock, bool)> = Vec::new();
+        // The place of the first recorded item that the draft no longer has.
         let mut gap = None;
         for block in blocks(name, old) {
             let ours = self.record.contains_key(&block.hash);
@@ -212,7 +215,7 @@ impl Page {
         let mut next = start;
         for block in draft {
             if let Some(at) = kept.iter().position(|(it, _)| it.hash == block.hash) {
-                // What a person wrote below it stays below it.
+                // A person's lines below it stay below it.
                 let below = kept[at + 1..].iter().take_while(|(_, ours)| !ours);
                 next = at + 1 + below.count();
             } else if self.record.contains_key(&block.hash) {
@@ -236,13 +239,14 @@ impl Page {
 }
 
 /// An item of a list with the lines that belong to it, or other text between items.
-struct Block {
+struct NoteBlock {
     hash: String,
     lines: Vec<String>,
 }
 
-/// An item goes on with what is indented, or follows at once.
-fn blocks(name: &str, lines: &[String]) -> Vec<Block> {
+/// Splits a section into items. An item continues with indented lines, or lines that follow
+/// without a blank one.
+fn blocks(name: &str, lines: &[String]) -> Vec<NoteBlock> {
     let mut blocks: Vec<Vec<String>> = Vec::new();
     let mut gap = true;
     for line in lines {
@@ -257,26 +261,26 @@ fn blocks(name: &str, lines: &[String]) -> Vec<Block> {
     }
     let block = |lines: Vec<String>| {
         let text = lines.join(" ");
-        let said = item(&text).unwrap_or(&text);
+        let content = item(&text).unwrap_or(&text);
         // A label in bold is the same label.
-        let said = match Point::read(said) {
+        let content = match Point::read(content) {
             (Point { label, text }, true) if name == POINTS => format!("{label}: {text}"),
-            _ => said.to_owned(),
+            _ => content.to_owned(),
         };
-        Block {
-            hash: hash(&format!("{name}: {said}")),
+        NoteBlock {
+            hash: hash(&format!("{name}: {content}")),
             lines,
         }
     };
     blocks.into_iter().map(block).collect()
 }
 
-/// What the record calls a point.
+/// The hash of a point in the record.
 pub(super) fn point_hash(Point { label, text }: &Point) -> String {
     hash(&format!("{POINTS}: {label}: {text}"))
 }
 
-/// However its words are spread over lines.
+/// The hash of a text, regardless of its line breaks and spaces.
 fn hash(text: &str) -> String {
     let words: Vec<_> = text.split_whitespace().collect();
     blake3::hash(words.join(" ").as_bytes()).to_hex()[..8].to_owned()

@@ -1,14 +1,14 @@
-//! The master as a file: sections of cited statements, and what people wrote between them.
+//! The file `master.md`: sections of cited statements, and text that people added.
 //!
-//! A section that is as it was last written (the record knows) is replaced by the fresh one;
-//! every other is a person's and stays, and what would have been new there is said instead.
-//! Citations are reference links to the notes, resolved in the last lines of the file.
+//! A section that is as Foreword last wrote it (see `record`) is replaced by the new one. Every
+//! other section is a person's and stays; its new statements are reported instead. Citations are
+//! reference links to the notes, which are defined in the last lines of the file.
 
 use std::collections::{BTreeMap, BTreeSet};
 use std::fmt::Write as _;
 
-use super::evidence::{Evidence, Finding, unmarked};
-use super::record::{Record, hash};
+use super::evidence::{Evidence, EvidenceFinding, unmarked};
+use super::record::{SynthesisRecord, hash};
 use super::synthesis::{Section, Statement, Taken};
 
 pub const STATUS: &str = "Current Status";
@@ -21,26 +21,29 @@ pub const SECTIONS: [&str; 5] = [STATUS, DECISIONS, LEARNINGS, EVOLUTION, QUESTI
 const LAST: &str = "*Last synthesized: ";
 const SOURCE: &str = "*Source: ";
 const LINK: &str = "]: conversations/";
-/// Begins the line about what only related files name; it names so many.
-const BESIDE: &str = "- Named by notes, but not there as they say: ";
+/// Begins the line about paths that only the related files of notes name.
+const BESIDE: &str = "- Named in notes, but gone or moved: ";
+/// The most paths in that line.
 const BESIDE_MAX: usize = 12;
-/// What an empty section says.
+/// The text of an empty section.
 const NOTHING: &str = "Nothing so far.";
 
 #[derive(Debug, Clone, Default, PartialEq, Eq)]
 pub struct Master {
-    /// The title and what stands before the first section.
+    /// The title and all text before the first section.
     pub head: String,
-    /// Heading, and what stands under it.
+    /// The heading and text of each section.
     pub parts: Vec<(String, String)>,
-    /// Label and session of the links that are there.
+    /// Label and session of each link.
     pub links: Vec<(String, String)>,
-    /// `2026-11-16`, `5 conversations, 2 docs`
+    /// `2026-11-16`
     pub date: String,
+    /// `5 conversations, 2 docs`
     pub source: String,
 }
 
-/// How each note is cited: by the first eight characters of its session, if no other has them.
+/// The label that each note is cited by: the first eight characters of its session, or the whole id
+/// if another session begins with them.
 #[must_use]
 pub fn labels<'a>(sessions: impl Iterator<Item = &'a str>) -> BTreeMap<String, String> {
     let mut having: BTreeMap<String, Vec<&str>> = BTreeMap::new();
@@ -107,15 +110,15 @@ impl Master {
         Some(&part.1)
     }
 
-    /// The sections that are ours by name, in the master's order; the usual ones if there are none.
+    /// The sections that Foreword writes, in the master's order; the usual ones if there are none.
     #[must_use]
-    pub fn names(&self, record: &Record) -> Vec<String> {
+    pub fn names(&self, record: &SynthesisRecord) -> Vec<String> {
         let ours = self.parts.iter().filter(|it| record.knows_section(&it.0));
         let mut names: Vec<_> = ours.map(|it| it.0.clone()).collect();
-        // Else somebody asked for sections of their own.
+        // Otherwise the user asked for other sections.
         let known = SECTIONS.iter().filter(|it| record.knows_section(it));
         let is_usual = names.is_empty() || known.count() >= 3;
-        // Those that a person removed, too: `renew` knows that they are not to come back.
+        // Includes sections that a person removed; `renew` does not write those again.
         for name in SECTIONS.map(str::to_owned) {
             if is_usual && !names.contains(&name) {
                 names.push(name);
@@ -124,13 +127,13 @@ impl Master {
         names
     }
 
-    /// Puts fresh sections, as texts, in the place of ours, and fills in which sections are ours
-    /// now. Gives lines about those that a person edited or removed: what would have been new there.
+    /// Replaces the sections that Foreword wrote by fresh ones, and adds them to the record `now`.
+    /// Returns lines about sections that a person edited or removed, with their new statements.
     pub fn renew(
         &mut self,
         fresh: &[(String, String)],
-        record: &Record,
-        now: &mut Record,
+        record: &SynthesisRecord,
+        now: &mut SynthesisRecord,
     ) -> Vec<String> {
         let is_fresh = |name: &str| fresh.iter().any(|it| it.0 == name);
         self.parts
@@ -171,7 +174,7 @@ impl Master {
         kept
     }
 
-    /// `labels` by session.
+    /// The text of the file. `labels` are by session.
     #[must_use]
     pub fn write(&self, labels: &BTreeMap<String, String>) -> String {
         let mut out = format!("{}\n", self.head);
@@ -222,15 +225,16 @@ pub fn line(statement: &Statement, labels: &BTreeMap<String, String>) -> String 
     format!("- {}{cited}", statement.text)
 }
 
-/// Sets marks beside what is no longer there, and takes away those that are no longer so. What
-/// only related files name is said in a line of the section `first`. Gives what was found.
+/// Marks paths and names that are gone or moved, and removes marks that no longer apply. Paths that
+/// only the related files of notes name are listed in a line of the section `first`. Returns all
+/// that were found.
 pub fn mark(
     parts: &mut [(String, String)],
     first: &str,
     evidence: &Evidence<'_>,
     notes: &[Taken],
     labels: &BTreeMap<String, String>,
-) -> BTreeSet<Finding> {
+) -> BTreeSet<EvidenceFinding> {
     let mut found = BTreeSet::new();
     for (_, text) in &mut *parts {
         let lines = text.lines().filter(|it| !it.starts_with(BESIDE));
@@ -247,7 +251,7 @@ pub fn mark(
         });
         *text = lines.collect::<Vec<_>>().join("\n").trim().to_owned();
     }
-    let mut beside: BTreeMap<Finding, BTreeSet<&str>> = BTreeMap::new();
+    let mut beside: BTreeMap<EvidenceFinding, BTreeSet<&str>> = BTreeMap::new();
     for taken in notes {
         let related = taken.related.iter();
         let findings = related.filter_map(|it| evidence.path(it, true));
@@ -274,7 +278,7 @@ pub fn mark(
     found
 }
 
-/// Whether a statement stands there, however it is cited or marked.
+/// Whether a text has a statement, regardless of citations and marks.
 fn has_statement(text: &str, line: &str) -> bool {
     let bare = |line: &str| {
         let line = unmarked(line);

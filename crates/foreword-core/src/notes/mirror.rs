@@ -1,7 +1,7 @@
-//! The mirror of a project's notes in memory.db, so that a search finds them by number.
+//! Copies a project's notes into memory.db, so that a search finds them and they have numbers.
 //!
-//! The files are the memory; the table `notes` has their content as of the last look. A search
-//! looks first: names, sizes and times show what changed, and only that is read.
+//! The files are the original; the table `notes` has their content as of the last update. A search
+//! updates it first: names, sizes and times show which files changed, and only those are read.
 
 use std::collections::HashMap;
 use std::path::Path;
@@ -14,10 +14,10 @@ use crate::model::{Kind, Millis};
 use crate::redact::redact;
 use crate::store::{Store, next_item, upsert_project};
 
-/// A note or a master that lies in a project.
+/// The file of a note or a master, by its metadata.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct SeenNote {
-    /// Below the project's root.
+    /// Relative to the project's root.
     pub path: String,
     /// None for a master.
     session: Option<String>,
@@ -25,7 +25,7 @@ pub struct SeenNote {
     mtime: Millis,
 }
 
-/// All that lies in a project's `_memory/` now, scopes too.
+/// All notes and masters in a project's `_memory/`, including scopes.
 #[must_use]
 pub fn seen(root: &Path) -> Vec<SeenNote> {
     let Ok(top) = Folder::at(root, None) else {
@@ -67,7 +67,7 @@ pub fn seen(root: &Path) -> Vec<SeenNote> {
 }
 
 impl Store {
-    /// Whether the mirror shows something else than what lies there.
+    /// Whether the table differs from the files.
     pub fn notes_differ(&self, project: &str, seen: &[SeenNote]) -> rusqlite::Result<bool> {
         let mirrored = self.mirrored(project)?;
         Ok(mirrored.len() != seen.len()
@@ -90,7 +90,7 @@ impl Store {
         rows.collect()
     }
 
-    /// Brings the mirror up to what lies there. What cannot be read keeps what it last said.
+    /// Updates the table from the files. A file that cannot be read keeps its last content.
     pub fn mirror_notes(
         &mut self,
         project: &str,
@@ -112,7 +112,7 @@ impl Store {
             let Ok(Some(text)) = folder.read(&folder.root.join(&note.path)) else {
                 continue;
             };
-            // People write notes too, and may not know what they paste.
+            // People edit notes, and may paste a secret.
             let text = redact(&text).text;
             let (read, _) = Note::read(&text);
             let day = read.last.as_deref().and_then(day);
@@ -153,7 +153,7 @@ impl Store {
     }
 }
 
-/// When a day begins.
+/// The time at which a day begins, in UTC.
 fn day(date: &str) -> Option<Millis> {
     let date: jiff::civil::Date = date.parse().ok()?;
     let begins = date.to_zoned(jiff::tz::TimeZone::UTC).ok()?;

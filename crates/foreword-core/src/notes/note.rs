@@ -1,14 +1,13 @@
-//! The form of a note: a title, its context, points with labels, and what it is about.
+//! The form of a note: a title, a context, points with labels, and related files.
 //!
-//! A draft is checked before it is saved, and what is wrong is said by line. A note that
-//! lies there may have been edited by anybody, so reading it never fails: what does not
-//! fit the form is kept where it stands, as a section of its own.
+//! A draft is checked before it is saved, and problems are reported by line. An existing note may
+//! have been edited by anybody, so reading it never fails: unknown sections are kept.
 
 use std::collections::BTreeMap;
 
 use super::keep::point_hash;
 
-/// What a note says.
+/// The content of a note.
 #[derive(Debug, Clone, Default, PartialEq, Eq)]
 pub struct Note {
     pub title: String,
@@ -16,13 +15,14 @@ pub struct Note {
     pub points: Vec<Point>,
     /// Files and other artifacts, as they were written.
     pub related: Vec<String>,
-    /// Sections that are not ours: heading, and what stands under it.
+    /// Sections that do not belong to the form: heading and text.
     pub others: Vec<(String, String)>,
-    /// `2026-11-16`: when the conversation was first summarised, and last.
+    /// The day when the conversation was first summarised: `2026-11-16`.
     pub first: Option<String>,
+    /// The day when it was last summarised.
     pub last: Option<String>,
-    /// When it was first written, under "", and when points were that came later, as the record
-    /// calls them.
+    /// The time of the first writing, under "", and the times of points that were added later, by
+    /// their hash.
     pub times: BTreeMap<String, String>,
 }
 
@@ -54,7 +54,7 @@ const POINTS_MAX: usize = 60;
 const LABEL_MAX: usize = 30;
 
 impl Note {
-    /// What stands there, and what of it a draft may not have.
+    /// Reads a note, and lists what is wrong with it as a draft.
     #[must_use]
     pub fn read(text: &str) -> (Note, Vec<Problem>) {
         let mut note = Note::default();
@@ -63,30 +63,32 @@ impl Note {
         for (at, line) in lines(text).into_iter().enumerate() {
             let mut problem = |what: String| problems.push(Problem { line: at + 1, what });
             match line {
-                // What was written is for `keep` to know.
-                Line::Record(record) => {
+                // The hashes themselves are for `keep`.
+                NoteLine::Record(record) => {
                     let times = recorded(record).filter(|it| !it.1.is_empty());
                     let times = times.map(|(hash, time)| (hash.to_owned(), time.to_owned()));
                     note.times.extend(times);
                 }
-                Line::Dates(first, last) => {
+                NoteLine::Dates(first, last) => {
                     note.first = Some(first.to_owned());
                     note.last = Some(last.to_owned());
                 }
-                Line::Heading(heading) => {
+                NoteLine::Heading(heading) => {
                     let name = section_name(heading);
                     if name.is_none() {
                         let known = SECTIONS.join(", ");
-                        problem(format!("`## {heading}` is none of the sections ({known})"));
+                        problem(format!(
+                            "`## {heading}` is not one of the sections ({known})"
+                        ));
                         note.others.push((heading.to_owned(), String::new()));
                     }
                     section = Some(name.unwrap_or(heading).to_owned());
                 }
-                Line::Title(title) if note.title.is_empty() && section.is_none() => {
+                NoteLine::Title(title) if note.title.is_empty() && section.is_none() => {
                     title.clone_into(&mut note.title);
                 }
-                Line::Title(_) => problem("a second title".to_owned()),
-                Line::Text(line) => {
+                NoteLine::Title(_) => problem("a second title".to_owned()),
+                NoteLine::Text(line) => {
                     if let Some(what) = note.line(section.as_deref(), line) {
                         problem(what);
                     }
@@ -100,12 +102,12 @@ impl Note {
         (note, problems)
     }
 
-    /// When a point came that an update added.
+    /// The time when an update added this point; none if the note began with it.
     pub(super) fn added(&self, point: &Point) -> Option<&String> {
         self.times.get(&point_hash(point))
     }
 
-    /// Puts a line where it belongs; says what is wrong with it.
+    /// Adds a line to its section. Returns what is wrong with it.
     fn line(&mut self, section: Option<&str>, line: &str) -> Option<String> {
         let is_blank = line.trim().is_empty();
         let is_text = |what: &str| (!is_blank).then(|| what.to_owned());
@@ -141,7 +143,7 @@ impl Note {
         None
     }
 
-    /// What a draft lacks, or has too much of.
+    /// What is wrong with a draft as a whole: missing parts, and parts that are too long.
     fn wrong(&self) -> Vec<String> {
         let mut wrong = Vec::new();
         let mut refuse = |is_so: bool, what: String| wrong.extend(is_so.then_some(what));
@@ -163,7 +165,7 @@ impl Note {
 }
 
 impl Point {
-    /// A point without a label is a status of some kind; says whether there was one.
+    /// Reads a point, and whether it has a label; without one it gets the label `Status`.
     #[must_use]
     pub fn read(text: &str) -> (Point, bool) {
         let is_plain = |it: char| it.is_alphabetic() || " -/".contains(it);
@@ -175,10 +177,10 @@ impl Point {
             let length = label.chars().count();
             (1..=LABEL_MAX).contains(&length) && label.chars().all(is_plain) && !text.is_empty()
         });
-        let (label, said) = labelled.unwrap_or(("Status", text));
+        let (label, content) = labelled.unwrap_or(("Status", text));
         let point = Point {
             label: label.to_owned(),
-            text: said.to_owned(),
+            text: content.to_owned(),
         };
         (point, labelled.is_some())
     }
@@ -211,22 +213,22 @@ impl std::fmt::Display for Note {
     }
 }
 
-/// A line of a note, whoever wrote it.
+/// A line of a note, by its form.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub(super) enum Line<'a> {
+pub(super) enum NoteLine<'a> {
     /// `# …`
     Title(&'a str),
     /// `## …`
     Heading(&'a str),
-    /// When it was first summarised, and last.
+    /// The days of the first and the last summary.
     Dates(&'a str, &'a str),
-    /// What was written: `<!-- foreword 1: … -->`
+    /// The record of what Foreword wrote: `<!-- foreword 1: … -->`
     Record(&'a str),
     Text(&'a str),
 }
 
-/// Each line for what it is. Code is text; a fence that is never closed fences nothing.
-pub(super) fn lines(text: &str) -> Vec<Line<'_>> {
+/// Classifies each line. Lines in a code fence are text; a fence that is never closed is ignored.
+pub(super) fn lines(text: &str) -> Vec<NoteLine<'_>> {
     let is_fence = |line: &&str| line.trim_start().starts_with("```");
     let mut closing = text.lines().filter(is_fence).count();
     let mut in_code = false;
@@ -235,30 +237,32 @@ pub(super) fn lines(text: &str) -> Vec<Line<'_>> {
             closing -= 1;
             in_code = !in_code && closing > 0;
         } else if !in_code {
-            return Line::of(line);
+            return NoteLine::of(line);
         }
-        Line::Text(line)
+        NoteLine::Text(line)
     };
     text.lines().map(of).collect()
 }
 
-impl<'a> Line<'a> {
-    fn of(line: &'a str) -> Line<'a> {
+impl<'a> NoteLine<'a> {
+    fn of(line: &'a str) -> NoteLine<'a> {
         if let Some(title) = line.strip_prefix("# ") {
-            return Line::Title(title.trim());
+            return NoteLine::Title(title.trim());
         }
         if let Some(heading) = line.strip_prefix("## ") {
-            return Line::Heading(heading.trim());
+            return NoteLine::Heading(heading.trim());
         }
         let record = line.trim_end().strip_prefix("<!-- foreword ");
         if let Some(record) = record.and_then(|it| it.strip_suffix("-->")) {
-            return Line::Record(record);
+            return NoteLine::Record(record);
         }
-        dates(line).map_or(Line::Text(line), |(first, last)| Line::Dates(first, last))
+        dates(line).map_or(NoteLine::Text(line), |(first, last)| {
+            NoteLine::Dates(first, last)
+        })
     }
 }
 
-/// Hashes with their times, either may be empty: `1: 2026-11-16T09:30:00Z 330dc633 4282f238:2026-11-18T…`
+/// The hashes of a record with their times, either of which may be empty: `1: 2026-11-16T09:30:00Z 330dc633 4282f238:2026-11-18T…`
 pub(super) fn recorded(record: &str) -> impl Iterator<Item = (&str, &str)> {
     let items = record.strip_prefix("1:").unwrap_or_default();
     items.split_whitespace().map(|it| match it.split_once(':') {
@@ -268,13 +272,13 @@ pub(super) fn recorded(record: &str) -> impl Iterator<Item = (&str, &str)> {
     })
 }
 
-/// The section that a heading names, if it is one of ours.
+/// The section of the form that a heading names, in any case of letters.
 pub(super) fn section_name(heading: &str) -> Option<&'static str> {
     let mut sections = SECTIONS.into_iter();
     sections.find(|it| it.eq_ignore_ascii_case(heading))
 }
 
-/// What a line of a list says.
+/// The text of a list item.
 pub(super) fn item(line: &str) -> Option<&str> {
     let rest = line.strip_prefix("- ").or_else(|| line.strip_prefix("* "));
     rest.map(str::trim)
@@ -282,13 +286,14 @@ pub(super) fn item(line: &str) -> Option<&str> {
 
 /// `*Summarized: 2026-11-16*`, `*Summarized: 2026-11-16, updated: 2026-11-18*`
 pub(super) fn summarized(first: &str, last: &str) -> String {
-    match first == last {
-        true => format!("*Summarized: {first}*"),
-        false => format!("*Summarized: {first}, updated: {last}*"),
+    if first == last {
+        format!("*Summarized: {first}*")
+    } else {
+        format!("*Summarized: {first}, updated: {last}*")
     }
 }
 
-/// What `summarized` says.
+/// Reads the line that `summarized` writes.
 fn dates(line: &str) -> Option<(&str, &str)> {
     let dates = line.trim().strip_prefix("*Summarized: ")?;
     let dates = dates.strip_suffix('*')?;

@@ -1,29 +1,32 @@
-//! What the last synthesis took in, kept beside the master as plain lines.
+//! The record of the last synthesis: its sources and results, as plain lines in the file
+//! `synthesis` beside the master.
 //!
-//! It tells what is new, and which sections are as they were last written: any other was
-//! edited by a person and is theirs. Two branches may both have changed the file, so lines are
-//! sorted and whatever is no line of ours is passed over. Without it the next synthesis starts
-//! afresh, and a master that is there is all a person's.
+//! It shows which notes are new, and which sections are as Foreword wrote them; all other sections
+//! were edited by a person and belong to them. Two branches may both have changed the file, so
+//! lines are sorted and unknown lines are ignored. Without the record the next synthesis reads
+//! everything again, and treats every section of an existing master as a person's.
 
 use std::collections::{BTreeMap, BTreeSet};
 use std::fmt;
 
 #[derive(Debug, Clone, Default, PartialEq, Eq)]
-pub struct Record {
+pub struct SynthesisRecord {
     /// `2026-11-16`
     pub date: Option<String>,
+    /// The git commit.
     pub head: Option<String>,
-    /// Who worded the master: `model` or `offline`.
+    /// Who wrote the master: `model` or `offline`.
     pub by: Option<String>,
-    /// Session and hash, path and hash.
+    /// The hash of each note, by session.
     pub notes: BTreeMap<String, String>,
+    /// The hash of each document, by path.
     pub docs: BTreeMap<String, String>,
-    /// Files that statements name and that were there.
+    /// Files that statements name and that existed.
     pub files: BTreeSet<String>,
-    /// Name and hash. While the master is written there are two of a name, so that it is ours
-    /// before and after.
+    /// Name and hash of each section that Foreword wrote. While the master is being written, both
+    /// the old and the new hash are recorded, so that a crash does not make it look edited.
     pub sections: BTreeSet<(String, String)>,
-    /// Of the master that a proposal would replace.
+    /// The hash of the master that a proposal would replace.
     pub master: Option<String>,
 }
 
@@ -32,24 +35,24 @@ pub fn hash(text: &str) -> String {
     blake3::hash(text.as_bytes()).to_hex()[..16].to_owned()
 }
 
-impl Record {
+impl SynthesisRecord {
     #[must_use]
-    pub fn read(text: &str) -> Record {
-        let mut record = Record::default();
+    pub fn read(text: &str) -> SynthesisRecord {
+        let mut record = SynthesisRecord::default();
         let mut in_conflict = false;
         for line in text.lines() {
-            // Two sides that nobody decided between: what they took in is taken in again.
+            // An unresolved conflict: its lines are ignored, so those notes are read again.
             in_conflict |= line.starts_with("<<<<<<< ");
             in_conflict &= !line.starts_with(">>>>>>> ");
             if in_conflict && !line.starts_with("section ") {
                 continue;
             }
-            let (word, rest) = line.trim().split_once(' ').unwrap_or_default();
+            let (key, rest) = line.trim().split_once(' ').unwrap_or_default();
             let pair = rest
                 .rsplit_once(' ')
                 .filter(|(_, hash)| hash.len() == 16)
                 .map(|(name, hash)| (name.to_owned(), hash.to_owned()));
-            match (word, pair) {
+            match (key, pair) {
                 ("date", _) => record.date = record.date.max(Some(rest.to_owned())),
                 ("file", _) => drop(record.files.insert(rest.to_owned())),
                 ("head", _) => record.head = Some(rest.to_owned()),
@@ -64,7 +67,7 @@ impl Record {
         record
     }
 
-    /// Whether a section is as it was last written.
+    /// Whether a section is as Foreword last wrote it.
     #[must_use]
     pub fn is_ours(&self, name: &str, text: &str) -> bool {
         self.sections.contains(&(name.to_owned(), hash(text)))
@@ -75,7 +78,7 @@ impl Record {
         self.sections.iter().any(|(it, _)| it == name)
     }
 
-    /// The notes that this knows otherwise, or not at all.
+    /// The sessions whose notes are new, or have changed since this record.
     #[must_use]
     pub fn news(&self, notes: &BTreeMap<String, String>) -> BTreeSet<String> {
         let is_new = |(session, hash): &(&String, &String)| self.notes.get(*session) != Some(hash);
@@ -83,7 +86,7 @@ impl Record {
     }
 }
 
-impl fmt::Display for Record {
+impl fmt::Display for SynthesisRecord {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         let one = [
             ("date", &self.date),
@@ -91,14 +94,14 @@ impl fmt::Display for Record {
             ("by", &self.by),
             ("master", &self.master),
         ];
-        for (word, value) in one {
+        for (key, value) in one {
             if let Some(value) = value {
-                writeln!(f, "{word} {value}")?;
+                writeln!(f, "{key} {value}")?;
             }
         }
-        for (word, pairs) in [("doc", &self.docs), ("note", &self.notes)] {
+        for (key, pairs) in [("doc", &self.docs), ("note", &self.notes)] {
             for (name, hash) in pairs {
-                writeln!(f, "{word} {name} {hash}")?;
+                writeln!(f, "{key} {name} {hash}")?;
             }
         }
         let mut files = self.files.iter();
@@ -115,7 +118,7 @@ mod tests {
     #[test]
     fn what_is_written_is_read_and_what_a_merge_left_is_passed_over() {
         let (a, b) = (hash("a"), hash("b"));
-        let record = Record {
+        let record = SynthesisRecord {
             date: Some("2026-11-16".into()),
             head: Some("0123".into()),
             by: Some("model".into()),
@@ -126,13 +129,13 @@ mod tests {
             master: None,
         };
         let text = record.to_string();
-        assert_eq!(Record::read(&text), record);
+        assert_eq!(SynthesisRecord::read(&text), record);
         let merged = format!(
             "{text}<<<<<<< ours\nnote s3 {b}\n=======\nnote s4 {b}\n>>>>>>> x\nnote s2 {b}\nnote\njunk x\n"
         );
         let mut both = record.clone();
         both.notes.insert("s2".into(), b);
-        assert_eq!(Record::read(&merged), both);
+        assert_eq!(SynthesisRecord::read(&merged), both);
         assert!(record.is_ours("Key Decisions", "a") && !record.is_ours("Key Decisions", "b"));
         assert_eq!(record.news(&both.notes), ["s2".to_owned()].into());
     }

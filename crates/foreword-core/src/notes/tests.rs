@@ -1,4 +1,4 @@
-//! Notes: what is read, what is refused, and what a person's hand did to them.
+//! Notes: reading, checking drafts, and keeping a person's edits.
 
 use std::os::unix::fs::symlink;
 
@@ -35,7 +35,7 @@ fn written() -> String {
 }
 
 /// The same draft again, two days later, in a note that somebody has edited.
-fn again(there: &str) -> Kept {
+fn again(there: &str) -> MergedNote {
     keep(&draft(DRAFT), Some(there), "2026-11-18")
 }
 

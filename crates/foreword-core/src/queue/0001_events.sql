@@ -1,7 +1,7 @@
 -- The queue between the hooks and the worker: one table, so that a hook has
--- little schema to parse and the worker only claims and deletes. The columns are for claiming;
--- `event` is all of it, the same JSON as in the spool. It stands last, since SQLite finds a
--- column behind a large one by reading all of it.
+-- little schema to parse and the worker only claims and deletes. The other columns are for claiming;
+-- `event` is the whole event, the same JSON as in the spool. It is the last column, since SQLite
+-- has to read through a large value to reach the columns after it.
 create table events (
     id text primary key,
     key text not null unique,

@@ -1,34 +1,34 @@
-//! Which session's events are taken up next, and how many of them at once.
+//! Chooses the session whose events are claimed next, and how many of them at once.
 
 use rusqlite::{Connection, named_params};
 
 use super::{CRASHES_BEFORE_ALONE, skip};
 use crate::model::{Event, EventKind, Millis};
 
-/// When a session's events are taken up.
+/// The conditions under which a session's events are claimed.
 #[derive(Debug, Clone, Copy)]
 pub struct Readiness {
-    /// Nothing waits: everything that is due is taken.
+    /// Claim everything that is due, without waiting for a batch.
     pub drain: bool,
-    /// This many events make a batch.
+    /// A session with this many events is ready.
     pub batch_max: u32,
-    /// Or this much silence of a session.
+    /// A session without a new event for this long is ready.
     pub batch_wait: Millis,
 }
 
-/// How much of what is ready goes into one claim.
+/// The limits of one claim.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct Portion {
     pub events: u32,
-    /// Of all payloads together, each counted up to `event_bytes`.
+    /// The most bytes of all payloads together, each counted up to `event_bytes`.
     pub bytes: usize,
     pub event_bytes: usize,
-    /// Nothing beyond the first turn.
+    /// Whether the claim ends with the first turn.
     pub one_turn: bool,
 }
 
 impl Portion {
-    /// All that is ready, up to a limit that bounds the memory which a backlog takes.
+    /// Everything that is ready, up to a number of events that bounds the use of memory.
     pub const ALL: Portion = Portion {
         events: 1_000,
         bytes: usize::MAX,
@@ -37,19 +37,19 @@ impl Portion {
     };
 }
 
-/// An event that is later than now by this much came before the clock was put back: its session
-/// counts as silent.
+/// An event whose time is further in the future than this was queued before the clock was set
+/// back; its session counts as silent, since waiting until then could take years.
 pub(super) const FUTURE: Millis = 60_000;
 
-/// A session to take up.
+/// A session whose events are ready.
 pub(super) struct Ready {
     pub host_session_id: String,
-    /// No event has come for as long as a batch waits.
+    /// No event has come for `batch_wait`.
     pub silent: bool,
 }
 
-/// The session to take up next. It is ready when its turn stopped, when enough has piled
-/// up, or when nothing more has come for a while.
+/// The session to process next. A session is ready when its turn stopped, when it has enough
+/// events for a batch, or when no event has come for a while.
 pub(super) fn ready_session(
     connection: &Connection,
     now: Millis,
@@ -83,9 +83,10 @@ pub(super) fn ready_session(
     }))
 }
 
+/// The events that a claim may take.
 pub(super) struct Claimable {
     pub events: Vec<Event>,
-    /// What kind of event comes after them.
+    /// The kind of the event after them.
     pub next: Option<EventKind>,
 }
 
@@ -105,7 +106,7 @@ pub(super) fn claimable(
     let mut rows = statement.query(named_params! {
         ":session": session,
         ":now": now,
-        // One more, to see what comes next.
+        // One more, to know the kind of the next event.
         ":limit": portion.events.saturating_add(1),
     })?;
     let mut unreadable = Vec::new();
@@ -119,7 +120,8 @@ pub(super) fn claimable(
             }
         };
         bytes = bytes.saturating_add(event.payload.json_bytes().min(portion.event_bytes));
-        // One that workers died of goes by itself: the first of a batch, or not in this one.
+        // An event that workers crashed on is claimed alone: if it is not the first of this batch,
+        // the batch ends before it.
         let alone = row.get::<_, u32>("crashes")? >= CRASHES_BEFORE_ALONE;
         let full = events.len() >= portion.events as usize || bytes > portion.bytes;
         let new_turn = portion.one_turn
@@ -135,7 +137,7 @@ pub(super) fn claimable(
             break;
         }
     }
-    // After the reading: a write in the middle of it fails if a hook wrote meanwhile.
+    // Only after the read has ended: a write during a read fails if a hook has written meanwhile.
     drop(rows);
     drop(statement);
     for (id, error) in unreadable {

@@ -1,7 +1,7 @@
-//! Whether what was remembered about a file still fits the file.
+//! Checks whether the files of an observation have changed since it was made.
 //!
-//! An observation keeps size, time and hash of its files as they were. Looking is a `stat`;
-//! only a file of the same size and another time is read, and only if it is small.
+//! An observation keeps the size, time and hash of its files. The check is a `stat`; only a file
+//! of the same size and another time is read, and only if it is small.
 
 use std::path::{Path, PathBuf};
 
@@ -14,7 +14,8 @@ use crate::store::{Item, ItemBody, ItemFreshness, Store};
 /// The largest file that is read to compare it. Larger ones have no hash.
 const HASH_MAX: u64 = 131_072;
 
-/// None if there is nothing to compare with. `root` is where relative paths begin.
+/// The state of a file now; none if there is nothing to compare with. Relative paths are below
+/// `root`.
 #[must_use]
 pub fn look(root: Option<&Path>, file: &TouchedFile) -> Option<Freshness> {
     let size = file.size?;
@@ -50,7 +51,7 @@ pub fn look(root: Option<&Path>, file: &TouchedFile) -> Option<Freshness> {
 }
 
 impl Store {
-    /// The files of an observation, as they were.
+    /// The files of an observation, as they were when it was made.
     pub fn touched(&self, observation: i64) -> rusqlite::Result<Vec<TouchedFile>> {
         let mut statement = self.connection.prepare_cached(
             "select path, role, size, mtime, hash
@@ -72,8 +73,8 @@ impl Store {
         rows.collect()
     }
 
-    /// Where an observation's relative paths begin, seen from `here`: this working tree if it is of
-    /// the same project, else the one that its session was in, if that is still there.
+    /// The folder that an observation's relative paths are below: the working tree `here` if it is
+    /// of the same project, else the working tree of its session, if that still exists.
     pub fn root_of(&self, observation: i64, here: &Place) -> rusqlite::Result<Option<PathBuf>> {
         let mut statement = self.connection.prepare_cached(
             "select s.root,
@@ -98,7 +99,7 @@ impl Store {
         )
     }
 
-    /// The thing with this number; of an observation with how its files are now, seen from `here`.
+    /// The item with this number; an observation with the freshness of its files.
     pub fn item_from(&self, id: i64, here: &Place) -> rusqlite::Result<Option<Item>> {
         let Some(mut item) = self.item(id)? else {
             return Ok(None);
@@ -121,7 +122,7 @@ impl Store {
         Ok(Some(item))
     }
 
-    /// How an observation's files are now: as bad as the worst of them. None if unknown.
+    /// The worst state of an observation's files; none if unknown.
     pub fn freshness(
         &self,
         observation: i64,
@@ -149,14 +150,14 @@ mod tests {
             hash: hash.map(|text| blake3::hash(text.as_bytes()).to_hex().to_string()),
         };
         let seen = |file: &TouchedFile| look(Some(dir.path()), file);
-        // Touched, but the same.
+        // Another time, but the same content.
         assert_eq!(seen(&file(Some("one"), Some(3))), Some(Freshness::Fresh));
         assert_eq!(seen(&file(Some("two"), Some(3))), Some(Freshness::Changed));
         assert_eq!(
             seen(&file(Some("three"), Some(5))),
             Some(Freshness::Changed)
         );
-        assert_eq!(seen(&file(None, Some(3))), None, "nobody can tell");
+        assert_eq!(seen(&file(None, Some(3))), None, "unknown");
         assert_eq!(seen(&file(Some("one"), None)), None);
         assert_eq!(look(None, &file(Some("one"), Some(3))), None);
         std::fs::remove_file(dir.path().join("a.rs")).unwrap();

@@ -1,12 +1,11 @@
 //! The index: the few lines that a session starts with.
 //!
-//! It is a table of contents, not the memory: what was done lately, one line per
-//! insight with its number and what reading it would cost. Lines are chosen by
-//! worth until the budget is used; nothing is cut in the middle. While nothing
-//! changed it is byte for byte the same (absolute dates, the session id on the
-//! last line only), so that the host's prompt cache holds. Recalled text is data:
-//! it stands in a frame that it cannot close. `line` reads and words a line, `worth` says what it
-//! is worth and why.
+//! It is a table of contents, not the memory: the latest sessions, and one line per
+//! observation with its number and the tokens that reading it would cost. Lines are chosen by
+//! worth until the budget is used; no line is cut. While nothing changed the text is byte for
+//! byte the same (absolute dates, the session id on the last line only), so that the host's
+//! prompt cache holds. Recalled text is data: it is framed by a tag that it cannot close. `line`
+//! reads and formats a line, `worth` scores it with reasons.
 
 use std::collections::HashSet;
 use std::path::Path;
@@ -22,75 +21,75 @@ use crate::text;
 pub(crate) use line::{Line, lines};
 pub use worth::{Fate, Reason, Weighed};
 
-/// Why a session starts, as far as it decides what it should be told.
+/// Why a session starts; it decides what the index contains.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub enum Source {
+pub enum StartReason {
     Startup,
     Resume,
     Clear,
     Compact,
-    /// The conversation already carries everything but its new id.
+    /// The conversation already contains everything but its new id.
     Fork,
 }
 
-impl Source {
-    /// Unknown sources are treated as a fresh start.
+impl StartReason {
+    /// Reads the host's `source` field. Unknown values are treated as a fresh start.
     #[must_use]
-    pub fn parse(word: Option<&str>) -> Source {
-        match word {
-            Some("resume") => Source::Resume,
-            Some("clear") => Source::Clear,
-            Some("compact") => Source::Compact,
-            Some("fork") => Source::Fork,
-            _ => Source::Startup,
+    pub fn parse(source: Option<&str>) -> StartReason {
+        match source {
+            Some("resume") => StartReason::Resume,
+            Some("clear") => StartReason::Clear,
+            Some("compact") => StartReason::Compact,
+            Some("fork") => StartReason::Fork,
+            _ => StartReason::Startup,
         }
     }
 }
 
-/// Who asks for an index.
+/// The session that an index is made for.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub struct Request<'a> {
+pub struct IndexRequest<'a> {
     pub project: Option<&'a str>,
     pub host_session_id: &'a str,
-    pub source: Source,
+    pub start_reason: StartReason,
     pub branch: Option<&'a str>,
-    /// The working tree's top, to look at files.
+    /// The top of the working tree, to check files.
     pub root: Option<&'a Path>,
     /// How the agent can run this program.
     pub program: &'a str,
 }
 
-/// Tokens that the index may use at a start.
+/// The most tokens of the index at the start of a session.
 const BUDGET: usize = 800;
-/// After a compaction the conversation has lost its memory, so more is worth it.
+/// The most tokens after a compaction, when the conversation has lost its details.
 const BUDGET_COMPACT: usize = 1_600;
-/// Lines per session, so that one long day does not push out the week.
+/// The most lines of one session, so that one long session does not fill the index.
 const LINES_PER_SESSION: usize = 6;
-
-/// Next steps older than so many sessions have been taken or forgotten.
-const NEXT_STEPS_FROM: usize = 3;
-/// And decisions per session, so that what was done is seen too.
+/// The most decisions of one session, so that other kinds of observations are shown too.
 const DECISIONS_PER_SESSION: usize = 3;
 
-/// So many lines at most have their files looked at: about as many as can be shown.
+/// Next steps are taken from this many of the latest sessions; older ones are outdated.
+const NEXT_STEPS_FROM: usize = 3;
+
+/// The files of this many lines are checked, about as many as can be shown.
 const LOOKED_AT: usize = 24;
 
-/// The tag that recalled text stands in, wherever an agent sees it.
+/// The tag around recalled text, wherever an agent sees it.
 pub const FRAME: &str = "foreword-memory";
 
-/// What a session is told, and how that was chosen.
+/// The text for a session, and how its lines were chosen.
 #[derive(Debug, Clone, Default, PartialEq, Eq)]
 pub struct Index {
     pub text: String,
-    /// Every line that was weighed, the worthiest first.
+    /// Every line that was considered, the worthiest first.
     pub weighed: Vec<Weighed>,
 }
 
-/// What to tell the session, or nothing if there is nothing to say.
-pub fn index(store: Option<&Store>, request: &Request<'_>) -> rusqlite::Result<Option<Index>> {
+/// The index for a session; none if there is nothing to show.
+pub fn index(store: Option<&Store>, request: &IndexRequest<'_>) -> rusqlite::Result<Option<Index>> {
     let session = text::one_line(request.host_session_id);
     let id_line = format!("Foreword session id: {session}");
-    if request.source == Source::Fork {
+    if request.start_reason == StartReason::Fork {
         let (text, weighed) = (id_line, Vec::new());
         return Ok(Some(Index { text, weighed }));
     }
@@ -102,8 +101,8 @@ pub fn index(store: Option<&Store>, request: &Request<'_>) -> rusqlite::Result<O
         return Ok(None);
     }
     let name = project_name(store, project)?;
-    let budget = match request.source {
-        Source::Compact => BUDGET_COMPACT,
+    let budget = match request.start_reason {
+        StartReason::Compact => BUDGET_COMPACT,
         _ => BUDGET,
     };
     let notes = new_notes(store, request.root)?;
@@ -113,7 +112,7 @@ pub fn index(store: Option<&Store>, request: &Request<'_>) -> rusqlite::Result<O
 }
 
 #[derive(Debug, Clone, PartialEq, Eq)]
-struct Session {
+struct IndexSession {
     id: i64,
     title: String,
     at: Millis,
@@ -122,7 +121,7 @@ struct Session {
     lines: Vec<Line>,
 }
 
-/// What people call the project.
+/// The name of a project, by its key.
 pub(crate) fn project_name(store: &Store, key: &str) -> rusqlite::Result<String> {
     store
         .connection
@@ -133,14 +132,18 @@ pub(crate) fn project_name(store: &Store, key: &str) -> rusqlite::Result<String>
         .query_row(named_params! {":key": key}, |row| row.get(0))
 }
 
-fn sessions(store: &Store, project: &str, request: &Request<'_>) -> rusqlite::Result<Vec<Session>> {
-    let (limit, with_this) = match request.source {
-        Source::Compact => (20, true),
-        Source::Resume => (1, true),
+fn sessions(
+    store: &Store,
+    project: &str,
+    request: &IndexRequest<'_>,
+) -> rusqlite::Result<Vec<IndexSession>> {
+    let (limit, with_this) = match request.start_reason {
+        StartReason::Compact => (20, true),
+        StartReason::Resume => (1, true),
         _ => (10, false),
     };
-    let only_this = request.source == Source::Resume;
-    // Of a session the newest turn that says something: "Thanks!" must not hide what was done.
+    let only_this = request.start_reason == StartReason::Resume;
+    // The newest summary that is not empty: one of "Thanks!" must not hide the work before it.
     let mut statement = store.connection.prepare_cached(
         "with latest as (
              select s.id, coalesce(s.title, '') as title, s.last_event_at as at
@@ -180,7 +183,7 @@ fn sessions(store: &Store, project: &str, request: &Request<'_>) -> rusqlite::Re
         ":limit": limit,
     };
     let rows = statement.query_map(parameters, |row| {
-        Ok(Session {
+        Ok(IndexSession {
             id: row.get("id")?,
             title: row.get("title")?,
             at: row.get("at")?,
@@ -191,7 +194,7 @@ fn sessions(store: &Store, project: &str, request: &Request<'_>) -> rusqlite::Re
     })?;
     let mut sessions = rows.collect::<rusqlite::Result<Vec<_>>>()?;
     let last_work = last_work(store, &sessions)?;
-    // What was told again stands where it was told last.
+    // A repeated observation is listed under the latest session that derived it.
     let mut seen = HashSet::new();
     for session in &mut sessions {
         session.lines = line::of_session(store, session.id, request.branch, &last_work)?;
@@ -201,11 +204,11 @@ fn sessions(store: &Store, project: &str, request: &Request<'_>) -> rusqlite::Re
     Ok(sessions)
 }
 
-/// Looks whether what the likeliest lines are about is still there.
+/// Checks the files of the lines that are worth most.
 fn look_at_files(
     store: &Store,
     root: Option<&Path>,
-    sessions: &mut [Session],
+    sessions: &mut [IndexSession],
 ) -> rusqlite::Result<()> {
     let mut lines = Vec::new();
     for (ago, session) in sessions.iter_mut().enumerate() {
@@ -219,9 +222,9 @@ fn look_at_files(
     Ok(())
 }
 
-/// The files that the latest summary which names some says were edited, as JSON. Looked for
-/// session by session: there is no way through all summaries of a project that is short.
-fn last_work(store: &Store, sessions: &[Session]) -> rusqlite::Result<String> {
+/// The edited files of the latest summary that names some, as JSON. Searched session by session,
+/// since no index leads to the latest summaries of a project.
+fn last_work(store: &Store, sessions: &[IndexSession]) -> rusqlite::Result<String> {
     let mut statement = store.connection.prepare_cached(
         "select files_edited
          from summaries
@@ -239,13 +242,13 @@ fn last_work(store: &Store, sessions: &[Session]) -> rusqlite::Result<String> {
 }
 
 /// A session as the index shows it.
-struct Shown<'a> {
+struct ShownSession<'a> {
     heading: String,
     lines: Vec<&'a Line>,
 }
 
-impl Shown<'_> {
-    /// Why there is no room for a line here; none if there is.
+impl ShownSession<'_> {
+    /// Why this session takes no further line like this; none if it does.
     fn refuses(&self, line: &Line) -> Option<Fate> {
         let is_decision = |line: &Line| line.kind == ObservationType::Decision;
         let decisions = self.lines.iter().filter(|it| is_decision(it)).count();
@@ -256,8 +259,8 @@ impl Shown<'_> {
     }
 }
 
-/// How many notes of sessions that we know are newer than the project's master. Those that came
-/// with a clone are somebody else's, and nobody asked for them here.
+/// How many notes are newer than the project's master, counting only sessions in this memory: notes
+/// that came with a clone are somebody else's.
 fn new_notes(store: &Store, root: Option<&Path>) -> rusqlite::Result<u64> {
     let folder = root.and_then(|root| Folder::at(root, None).ok());
     let folder = folder.filter(|it| it.master().exists());
@@ -273,7 +276,7 @@ fn new_notes(store: &Store, root: Option<&Path>) -> rusqlite::Result<u64> {
 fn render(
     project: &str,
     program: &str,
-    sessions: &[Session],
+    sessions: &[IndexSession],
     new_notes: u64,
     budget: usize,
 ) -> Index {
@@ -303,13 +306,13 @@ fn render(
     });
     let next = next.filter(|line| take(line)).unwrap_or_default();
 
-    // Every session's heading first, then the lines that are worth most.
+    // The budget goes to the headings of all sessions first, then to the lines that are worth most.
     let headings = sessions.iter().map(heading).take_while(|it| take(it));
-    let shown = headings.map(|heading| Shown {
+    let shown = headings.map(|heading| ShownSession {
         heading,
         lines: Vec::new(),
     });
-    let mut shown: Vec<Shown<'_>> = shown.collect();
+    let mut shown: Vec<ShownSession<'_>> = shown.collect();
     let mut candidates: Vec<(usize, &Line, Vec<Reason>)> = Vec::new();
     for (ago, session) in sessions.iter().take(shown.len()).enumerate() {
         let lines = session.lines.iter();
@@ -319,7 +322,7 @@ fn render(
     let mut weighed = Vec::new();
     for (ago, line, reasons) in candidates {
         let fate = match shown[ago].refuses(line) {
-            Some(refused) => refused,
+            Some(refusal) => refusal,
             None if take(&line.text()) => Fate::Shown,
             None => Fate::NoRoom,
         };
@@ -337,7 +340,7 @@ fn render(
 
     let mut out = head;
     out.push_str(&next);
-    for Shown { heading, mut lines } in shown {
+    for ShownSession { heading, mut lines } in shown {
         out.push_str(&heading);
         lines.sort_by_key(|line| line.id);
         out.extend(lines.into_iter().map(Line::text));
@@ -346,17 +349,17 @@ fn render(
     Index { text: out, weighed }
 }
 
-/// The tool is there where Foreword was installed, the program wherever it runs.
+/// Names the MCP tool, which exists where Foreword is installed, and the command, which works anywhere.
 pub(crate) fn how_to_get_more(program: &str) -> String {
     format!("More on a line: `get_observations`, or `{program} show NUMBER`.\n")
 }
 
-/// The name of a project in the frame's first line.
+/// The name of a project as an attribute of the frame's tag.
 pub(crate) fn attribute(project: &str) -> String {
     field(project, 60).replace('"', "'")
 }
 
-fn heading(session: &Session) -> String {
+fn heading(session: &IndexSession) -> String {
     let mut heading = format!("{} {}\n", text::date(session.at), field(&session.title, 90));
     if !session.completed.is_empty() {
         heading.push_str(&format!("  {}\n", field(&session.completed, 160)));
@@ -369,8 +372,8 @@ mod tests {
     use super::*;
     use crate::model::Origin;
 
-    fn session(id: i64, lines: Vec<Line>) -> Session {
-        Session {
+    fn session(id: i64, lines: Vec<Line>) -> IndexSession {
+        IndexSession {
             id,
             title: format!("Session {id}"),
             at: 1_763_000_000_000 - id * 86_400_000,
@@ -391,7 +394,7 @@ mod tests {
             on_this_branch: false,
             about_last_work: false,
             superseded_by: None,
-            told_again: false,
+            repeated: false,
             freshness: None,
         }
     }
@@ -457,7 +460,7 @@ Anything else: `search`, or `foreword search WORDS`.
         lines[0].origin = Origin::User;
         lines[1].by_subagent = true;
         lines[2].superseded_by = Some(9);
-        lines[3].told_again = true;
+        lines[3].repeated = true;
         let index = render("pay", "foreword", &[session(1, lines)], 0, 800);
         let first = &index.weighed[0];
         assert_eq!((first.id, first.worth(), first.fate), (1, 50, Fate::Shown));

@@ -17,17 +17,18 @@ pub(crate) struct Line {
     pub by_subagent: bool,
     pub origin: Origin,
     pub on_this_branch: bool,
-    /// It touches a file that the latest summary of the project says was edited.
+    /// It touches a file that was edited according to the latest summary of the project.
     pub about_last_work: bool,
     pub superseded_by: Option<i64>,
-    pub told_again: bool,
-    /// None if it was not looked at, or nobody can tell.
+    /// A later turn derived it again.
+    pub repeated: bool,
+    /// None if its files were not checked, or if unknown.
     pub freshness: Option<Freshness>,
 }
 
 impl Line {
     pub fn text(&self) -> String {
-        // It rests on content that was merely read, not on anything done.
+        // Derived from content that was merely read, not from anything done.
         let origin = match self.origin {
             Origin::Read => ", read",
             _ => "",
@@ -46,13 +47,13 @@ impl Line {
         format!("- #{id} {kind}: {title} (~{cost} tokens{origin}{stale}{superseded})\n")
     }
 
-    /// What it is worth by itself, whenever it was.
+    /// Its worth without regard to its age.
     pub fn worth(&self) -> i64 {
         worth::sum(&worth::reasons(self, 0))
     }
 }
 
-/// What a line is made of; `:branch` and `:last_work` (paths as JSON) say what the work is about.
+/// The columns of a line. `:branch` and `:last_work` (paths as JSON) describe the current work.
 const COLUMNS: &str = "o.id, o.type, o.title, o.origin, o.agent_id is not null as by_subagent,
     o.branch is not null and o.branch is :branch as on_this_branch,
     exists (
@@ -61,10 +62,10 @@ const COLUMNS: &str = "o.id, o.type, o.title, o.origin, o.agent_id is not null a
         join json_each(:last_work) as edited on edited.value = f.path
         where f.observation_id = o.id
     ) as about_last_work,
-    o.superseded_by, exists (select 1 from repeats where observation_id = o.id) as told_again,
+    o.superseded_by, exists (select 1 from repeats where observation_id = o.id) as repeated,
     (length(o.title) + length(o.subtitle) + length(o.facts) + length(o.narrative) + 3) / 4 as cost";
 
-/// The lines that a session could have, the newest first.
+/// The lines of a session's observations, the newest first.
 pub(super) fn of_session(
     store: &Store,
     session: i64,
@@ -84,8 +85,8 @@ pub(super) fn of_session(
     statement.query_map(parameters, from_row)?.collect()
 }
 
-/// Those of these observations that a reminder could show: of the project, of an earlier
-/// session, and of the agent itself.
+/// The lines of those observations that a reminder may show: of the same project, of another
+/// session, and not by a subagent.
 pub(crate) fn lines(
     store: &Store,
     occasion: &Occasion<'_>,
@@ -129,12 +130,12 @@ fn from_row(row: &Row<'_>) -> rusqlite::Result<Line> {
         on_this_branch: row.get("on_this_branch")?,
         about_last_work: row.get("about_last_work")?,
         superseded_by: row.get("superseded_by")?,
-        told_again: row.get("told_again")?,
+        repeated: row.get("repeated")?,
         freshness: None,
     })
 }
 
-/// Recalled text as one line that cannot leave the frame.
+/// Recalled text as one line without tags, so that it cannot close the frame.
 pub(super) fn field(recalled: &str, max: usize) -> String {
     let line = text::one_line(recalled);
     text::without_tags(&text::shorten(&line, max))

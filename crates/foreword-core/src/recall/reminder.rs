@@ -1,8 +1,8 @@
-//! What is worth saying at the point of need: beside a prompt, or before a file is opened.
+//! Reminders: a few lines beside a prompt, or before a file is opened.
 //!
-//! Silence is normal. A reminder has at most three lines, each about an observation of an
-//! earlier session, and none is shown twice in a session: whoever asks says what was shown
-//! before. The lines look like those of the index, and stand in the same frame.
+//! Mostly there is none. A reminder has at most three lines, each about an observation of an
+//! earlier session, and none is shown twice in a session: the caller passes in what was shown
+//! before. The lines and the frame are those of the index.
 
 use std::collections::HashSet;
 use std::path::Path;
@@ -20,31 +20,31 @@ pub struct Occasion<'a> {
     /// The project's key.
     pub project: &'a str,
     pub host_session_id: &'a str,
-    /// The working tree's top, to look at files.
+    /// The top of the working tree, to check files.
     pub root: Option<&'a Path>,
     /// How the agent can run this program.
     pub program: &'a str,
 }
 
-/// What could be shown, the best first, each with what brought it up.
+/// The lines that could be shown, the best first, each with the words or the file that matched.
 #[derive(Debug, Clone, Default, PartialEq, Eq)]
-pub struct Candidates {
+pub struct ReminderCandidates {
     lines: Vec<(Line, String)>,
     project: String,
 }
 
-/// What a session was shown before, beside its index.
+/// The items that a session was shown before, except in its index.
 #[derive(Debug, Clone, Default, PartialEq, Eq)]
-pub struct Before {
+pub struct ShownBefore {
     items: HashSet<i64>,
-    /// Files that it was reminded of.
+    /// The files that it was reminded about.
     files: HashSet<String>,
 }
 
-impl FromIterator<Receipt> for Before {
-    fn from_iter<T: IntoIterator<Item = Receipt>>(receipts: T) -> Before {
-        let mut before = Before::default();
-        // A line of the index is no more than a title among many.
+impl FromIterator<Receipt> for ShownBefore {
+    fn from_iter<T: IntoIterator<Item = Receipt>>(receipts: T) -> ShownBefore {
+        let mut before = ShownBefore::default();
+        // The index does not count: there an item is one title among many.
         for receipt in receipts.into_iter().filter(|it| it.shown != Shown::Index) {
             for (id, because) in receipt.items {
                 before.items.insert(id);
@@ -57,7 +57,7 @@ impl FromIterator<Receipt> for Before {
     }
 }
 
-/// A few lines to put before an agent, and the receipt for them.
+/// A text for an agent, and the receipt of the items in it.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Reminder {
     pub text: String,
@@ -66,24 +66,24 @@ pub struct Reminder {
 
 const LINES_MAX: usize = 3;
 
-/// A discovery about a file that has changed since is worth less.
+/// The least worth of a line about a file; a discovery whose file has changed is below it.
 const WORTH_MIN: i64 = 20;
 
-/// Of an observation that touches many files, none is what it is about.
+/// An observation that touches more files is not about any one of them.
 const FILES_MAX: usize = 4;
 
-impl Candidates {
+impl ReminderCandidates {
     pub fn is_empty(&self) -> bool {
         self.lines.is_empty()
     }
 
-    /// The first few that were not shown before; none if nothing is left.
+    /// A reminder of the first few lines that were not shown before; none if no line is left.
     #[must_use]
     pub fn remind(
         self,
         shown: Shown,
         occasion: &Occasion<'_>,
-        before: &Before,
+        before: &ShownBefore,
     ) -> Option<Reminder> {
         let is_new = |(line, because): &(Line, String)| {
             let reminded = shown == Shown::File && before.files.contains(because);
@@ -110,23 +110,23 @@ impl Candidates {
     }
 }
 
-/// What a prompt is about.
+/// The observations that a prompt is about.
 pub fn for_prompt(
     store: &Store,
     occasion: &Occasion<'_>,
     prompt: &str,
-) -> rusqlite::Result<Candidates> {
+) -> rusqlite::Result<ReminderCandidates> {
     let matches = search::about(store, prompt, occasion.project)?.into_iter();
     let found = matches.map(|it| (it.id, it.words.join(", ")));
     candidates(store, occasion, found.collect())
 }
 
-/// What is known about a file.
+/// The observations about a file.
 pub fn for_file(
     store: &Store,
     occasion: &Occasion<'_>,
     path: &str,
-) -> rusqlite::Result<Candidates> {
+) -> rusqlite::Result<ReminderCandidates> {
     let below = |root| Path::new(path).strip_prefix(root).ok()?.to_str();
     let relative = occasion.root.and_then(below);
     let mut statement = store.connection.prepare_cached(
@@ -155,30 +155,30 @@ pub fn for_file(
     let found = statement.query_map(parameters, |row| Ok((row.get(0)?, name.to_owned())))?;
     let found = found.collect::<rusqlite::Result<Vec<_>>>()?;
     let mut candidates = candidates(store, occasion, found)?;
-    // How something was rearranged that has changed since is history.
-    let is_history = |line: &Line| {
+    // A refactoring is outdated once its file has changed again.
+    let is_outdated = |line: &Line| {
         line.kind == ObservationType::Refactor && line.freshness != Some(Freshness::Fresh)
     };
     let lines = &mut candidates.lines;
-    lines.retain(|(line, _)| line.worth() >= WORTH_MIN && !is_history(line));
-    // Of a file much may be known: what is worth most comes first, and the newest of that.
+    lines.retain(|(line, _)| line.worth() >= WORTH_MIN && !is_outdated(line));
+    // The lines that are worth most come first; of equal ones the newest.
     lines.sort_by_key(|(line, _)| (-line.worth(), -line.id));
     Ok(candidates)
 }
 
-/// The lines of these observations, but for those of this session, of subagents, and of
-/// other projects.
+/// The lines of these observations, except those of this session, of subagents, and of other
+/// projects.
 fn candidates(
     store: &Store,
     occasion: &Occasion<'_>,
     found: Vec<(i64, String)>,
-) -> rusqlite::Result<Candidates> {
-    let mut candidates = Candidates::default();
+) -> rusqlite::Result<ReminderCandidates> {
+    let mut candidates = ReminderCandidates::default();
     if found.is_empty() {
         return Ok(candidates);
     }
     let lines = index::lines(store, occasion, found.iter().map(|&(id, _)| id))?;
-    // What was overtaken is no news; what overtook it is.
+    // For a superseded observation, the superseding one is shown instead.
     let newer = lines.iter().filter_map(|line| line.superseded_by);
     let newer = index::lines(store, occasion, newer)?;
     for (id, because) in found {

@@ -6,8 +6,8 @@ use crate::model::{Freshness, ObservationType, Origin};
 /// One reason, and how much it counts.
 pub type Reason = (&'static str, i64);
 
-/// Decisions outlive the code around them, yesterday matters more than last month, what the
-/// work is about now matters more than what it was about, and subagents are chatty.
+/// The reasons for and against a line. Decisions outlive the code around them, recent sessions and
+/// the current work matter more, and subagents record too much.
 pub(super) fn reasons(line: &Line, sessions_ago: usize) -> Vec<Reason> {
     let by_type = match line.kind {
         ObservationType::Decision => ("a decision", 50),
@@ -23,7 +23,7 @@ pub(super) fn reasons(line: &Line, sessions_ago: usize) -> Vec<Reason> {
         (line.origin == Origin::User, ("the user said so", 10)),
         (line.about_last_work, ("about files of the last work", 8)),
         (line.on_this_branch, ("on this branch", 6)),
-        (line.told_again, ("told more than once", 4)),
+        (line.repeated, ("recorded more than once", 4)),
         (line.by_subagent, ("by a subagent", -30)),
         // Below any line that still holds.
         (line.superseded_by.is_some(), ("superseded", -40)),

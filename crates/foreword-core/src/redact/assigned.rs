@@ -1,9 +1,9 @@
-//! Values behind a telling name: `DB_PASSWORD=…`, `"api_key": "…"`, `--token …`.
+//! Finds values that follow a secret name: `DB_PASSWORD=…`, `"api_key": "…"`, `--token …`.
 //!
-//! Code talks about secrets all the time (`token: String`, `password = form.password`),
-//! so how much a value has to look like one depends on how it is assigned: behind a
-//! shouted name and a bare `=` stands nothing but a value, in a sentence only what
-//! looks random is taken. Only the value goes; its name says what was there.
+//! Ordinary code mentions secrets all the time (`token: String`, `password = form.password`),
+//! so how much a value has to look like a secret depends on how it is assigned: after a name
+//! in capitals and a bare `=` almost every value counts, in a sentence only one that
+//! looks random. Only the value is replaced; the name stays.
 
 use std::ops::Range;
 
@@ -11,7 +11,7 @@ use super::rules::{
     WINDOW, begins_a_word, is_hex, is_mixed, is_placeholder, is_token_byte, run_max,
 };
 
-/// Names after which a value is a secret; the longer of two that begin alike comes first.
+/// Names that a secret value follows. If one name begins with another, the longer comes first.
 pub const SECRET_NAMES: &[&str] = &[
     "password",
     "passwd",
@@ -31,28 +31,28 @@ pub const SECRET_NAMES: &[&str] = &[
     "pwd",
 ];
 
-/// How a value ends.
+/// The character or sign that ends a value.
 #[derive(Clone, Copy)]
-enum Ending {
-    /// With the quote that it began with, as deep in backslashes.
+enum ValueEnding {
+    /// The quote that opened the value, and the number of backslashes before it.
     Quote(u8, usize),
-    /// With a space or a quote: a `.env` or a shell.
+    /// A space or a quote, as in a `.env` file or a shell.
     Space,
-    /// Also with what separates values in code.
+    /// A space, a quote or a sign that separates values in code.
     Code,
-    /// With a tag.
+    /// The `<` of a tag.
     Tag,
 }
 
-/// Where a value ends, looking at no more than so many bytes.
-fn ending(bytes: &[u8], start: usize, ending: Ending, max: usize) -> usize {
+/// The end of the value that starts at `start`, at most `max` bytes after it.
+fn end_of_value(bytes: &[u8], start: usize, ending: ValueEnding, max: usize) -> usize {
     match ending {
-        Ending::Quote(quote, depth) => {
+        ValueEnding::Quote(quote, depth) => {
             let until = bytes.len().min(start.saturating_add(max));
             let mut slashes = 0;
             for (at, &byte) in (start..until).zip(&bytes[start..until]) {
                 #[cfg(test)]
-                super::rules::looked::add(1);
+                super::rules::bytes_read::add(1);
                 match byte {
                     b'\n' => return at,
                     b'\\' => slashes += 1,
@@ -65,13 +65,14 @@ fn ending(bytes: &[u8], start: usize, ending: Ending, max: usize) -> usize {
                     }
                 }
             }
-            // Inside a character only if the look ended there, and then it goes on.
+            // With the limit `WINDOW` this may be inside a character; such an end is only
+            // looked at, never used to cut the text.
             until
         }
-        Ending::Space => run_max(bytes, start, max, |byte| {
+        ValueEnding::Space => run_max(bytes, start, max, |byte| {
             byte > b' ' && byte != 0x7f && !matches!(byte, b'"' | b'\'' | b'\\' | b'`')
         }),
-        Ending::Code => run_max(bytes, start, max, |byte| {
+        ValueEnding::Code => run_max(bytes, start, max, |byte| {
             byte.is_ascii_graphic()
                 && !matches!(
                     byte,
@@ -88,11 +89,11 @@ fn ending(bytes: &[u8], start: usize, ending: Ending, max: usize) -> usize {
                         | b']'
                 )
         }),
-        Ending::Tag => run_max(bytes, start, max, |byte| byte != b'<' && byte != b'\n'),
+        ValueEnding::Tag => run_max(bytes, start, max, |byte| byte != b'<' && byte != b'\n'),
     }
 }
 
-/// How a name and its value stand together.
+/// The way in which a value is assigned to its name.
 #[derive(Clone, Copy, PartialEq, Eq)]
 enum Form {
     /// `NAME=value`.
@@ -103,25 +104,28 @@ enum Form {
     Spaced,
 }
 
+/// A value that is assigned to a name.
 struct Assigned {
     start: usize,
-    ending: Ending,
+    ending: ValueEnding,
     form: Form,
     colon: bool,
 }
 
 impl Assigned {
     fn quoted(&self) -> bool {
-        !matches!(self.ending, Ending::Space | Ending::Code)
+        !matches!(self.ending, ValueEnding::Space | ValueEnding::Code)
     }
 
+    /// The first `WINDOW` bytes of the value.
     fn seen<'a>(&self, bytes: &'a [u8]) -> &'a [u8] {
-        &bytes[self.start..ending(bytes, self.start, self.ending, WINDOW)]
+        &bytes[self.start..end_of_value(bytes, self.start, self.ending, WINDOW)]
     }
 
+    /// The whole value.
     fn span(&self, bytes: &[u8]) -> Range<usize> {
-        let mut end = ending(bytes, self.start, self.ending, usize::MAX);
-        if matches!(self.ending, Ending::Space) {
+        let mut end = end_of_value(bytes, self.start, self.ending, usize::MAX);
+        if matches!(self.ending, ValueEnding::Space) {
             while end > self.start + 1 && matches!(bytes[end - 1], b',' | b';' | b')' | b'}') {
                 end -= 1;
             }
@@ -130,8 +134,8 @@ impl Assigned {
     }
 }
 
-/// The quote that begins here, with its backslashes, and where the value behind it begins.
-fn opened(bytes: &[u8], at: usize) -> Option<(usize, Ending)> {
+/// Reads an opening quote with its backslashes; returns the start of the value and its ending.
+fn opening_quote(bytes: &[u8], at: usize) -> Option<(usize, ValueEnding)> {
     let quote_at = run_max(bytes, at, 3, |byte| byte == b'\\');
     let quote = *bytes.get(quote_at)?;
     if !matches!(quote, b'"' | b'\'' | b'`') {
@@ -139,10 +143,11 @@ fn opened(bytes: &[u8], at: usize) -> Option<(usize, Ending)> {
     }
     let triple = bytes.get(quote_at..quote_at + 3) == Some(&[quote; 3]);
     let start = quote_at + if triple { 3 } else { 1 };
-    Some((start, Ending::Quote(quote, quote_at - at)))
+    Some((start, ValueEnding::Quote(quote, quote_at - at)))
 }
 
-/// The value behind a name that ends here; `env` if the name is one of an environment.
+/// The value after a name that ends at `name_end`; `env` if the name is in capitals, as an
+/// environment variable's.
 fn assigned(bytes: &[u8], name_end: usize, env: bool) -> Option<Assigned> {
     let blank = |byte: u8| byte == b' ' || byte == b'\t';
     let closed = run_max(bytes, name_end, 4, |byte| {
@@ -161,7 +166,7 @@ fn assigned(bytes: &[u8], name_end: usize, env: bool) -> Option<Assigned> {
         _ if separator > closed && closed == name_end => {
             let is = if rest.starts_with(b"is ") { 3 } else { 0 };
             let at = separator + is;
-            let (start, ending) = opened(bytes, at).unwrap_or((at, Ending::Space));
+            let (start, ending) = opening_quote(bytes, at).unwrap_or((at, ValueEnding::Space));
             return Some(Assigned {
                 start,
                 ending,
@@ -178,11 +183,11 @@ fn assigned(bytes: &[u8], name_end: usize, env: bool) -> Option<Assigned> {
         at = typed(bytes, at).or_else(|| block(bytes, at)).unwrap_or(at);
     }
     let plain = if tight && env {
-        Ending::Space
+        ValueEnding::Space
     } else {
-        Ending::Code
+        ValueEnding::Code
     };
-    let (start, ending) = opened(bytes, at).unwrap_or((at, plain));
+    let (start, ending) = opening_quote(bytes, at).unwrap_or((at, plain));
     Some(Assigned {
         start,
         ending,
@@ -191,18 +196,18 @@ fn assigned(bytes: &[u8], name_end: usize, env: bool) -> Option<Assigned> {
     })
 }
 
-/// `<password>…</password>`: only an element that holds nothing but the value.
+/// `<password>…</password>`, if the element contains nothing but the value.
 fn element(bytes: &[u8], start: usize) -> Option<Assigned> {
-    let end = ending(bytes, start, Ending::Tag, WINDOW);
+    let end = end_of_value(bytes, start, ValueEnding::Tag, WINDOW);
     bytes[end..].starts_with(b"</").then_some(Assigned {
         start,
-        ending: Ending::Tag,
+        ending: ValueEnding::Tag,
         form: Form::Assigned,
         colon: false,
     })
 }
 
-/// `password: string = "…"`: the value is behind the type.
+/// `password: string = "…"`: the value comes after the type.
 fn typed(bytes: &[u8], at: usize) -> Option<usize> {
     let end = run_max(bytes, at, 24, |byte| {
         byte.is_ascii_alphanumeric() || b"&_<>".contains(&byte)
@@ -211,7 +216,7 @@ fn typed(bytes: &[u8], at: usize) -> Option<usize> {
     (end > at && assigns).then_some(end + 3)
 }
 
-/// `password: >-`, and the value on the next line.
+/// `password: >-`: the value is on the next line.
 fn block(bytes: &[u8], at: usize) -> Option<usize> {
     if !matches!(bytes.get(at), Some(b'>' | b'|')) {
         return None;
@@ -222,16 +227,16 @@ fn block(bytes: &[u8], at: usize) -> Option<usize> {
 
 /// `password = "…"`, `"api_key": "…"`, `DB_PASSWORD=…`, `--token …`.
 pub fn value(bytes: &[u8], at: usize, body: usize) -> Option<Range<usize>> {
-    let shouted = is_shouted(&bytes[at..body]);
-    // `API_TOKEN_PROD=`, `password2:`.
-    let name_end = if shouted {
+    let upper_case = is_upper_case(&bytes[at..body]);
+    // The name may go on: `API_TOKEN_PROD=`, `password2:`.
+    let name_end = if upper_case {
         run_max(bytes, body, 32, |byte| {
             byte.is_ascii_uppercase() || byte.is_ascii_digit() || byte == b'_'
         })
     } else {
         run_max(bytes, body, 3, |byte| byte.is_ascii_digit())
     };
-    let assigned = assigned(bytes, name_end, shouted)?;
+    let assigned = assigned(bytes, name_end, upper_case)?;
     let seen = assigned.seen(bytes);
     let quoted = assigned.quoted();
     if is_placeholder(seen) || quoted && is_between(seen) {
@@ -240,20 +245,20 @@ pub fn value(bytes: &[u8], at: usize, body: usize) -> Option<Range<usize>> {
     let secret = if assigned.form == Form::Spaced {
         is_spaced_value(bytes, at, seen)
     } else if assigned.form == Form::Tight && is_flag(bytes, at) {
-        seen.len() >= 4 && !is_shouted(seen)
-    } else if assigned.form == Form::Tight && shouted {
+        seen.len() >= 4 && !is_upper_case(seen)
+    } else if assigned.form == Form::Tight && upper_case {
         is_env_value(seen, name_end > body, quoted)
     } else if assigned.colon && is_complaint(bytes, at) {
         is_random(seen)
     } else {
-        // The end of a sentence is no part of a name.
+        // A full stop at the end is the sentence's; one inside means code (`form.password`).
         let inner = seen.strip_suffix(b".").unwrap_or(seen);
         let is_code = !quoted
             && (inner.contains(&b'.')
                 || seen.contains(&b':')
                 || seen.contains(&b'[')
                 || bytes.get(assigned.start + seen.len()) == Some(&b'(')
-                // A type and a constant.
+                // `TOKEN: &str = …` declares a constant: this is its type.
                 || assigned.colon && bytes[assigned.start + seen.len()..].starts_with(b" = ")
                 || is_constant(seen));
         let whole_line = !quoted && assigned.colon && is_whole_line(bytes, at, &assigned, seen);
@@ -264,7 +269,7 @@ pub fn value(bytes: &[u8], at: usize, body: usize) -> Option<Range<usize>> {
     secret.then(|| assigned.span(bytes))
 }
 
-/// `DB_PASS=…`, `pass: "…"`, `smtpPass`: but not `passes`, `bypass`.
+/// `DB_PASS=…`, `pass: "…"`, `smtpPass`, but not `passes` or `bypass`.
 pub fn pass(bytes: &[u8], at: usize, body: usize) -> Option<Range<usize>> {
     let hump = at > 0 && bytes[at - 1].is_ascii_lowercase() && bytes[at] == b'P';
     let ends = bytes
@@ -273,7 +278,7 @@ pub fn pass(bytes: &[u8], at: usize, body: usize) -> Option<Range<usize>> {
     if !ends || !(hump || begins_a_word(bytes, at)) {
         return None;
     }
-    // In a sentence something passes; in an environment it is a name.
+    // Followed by a space, `pass` is an ordinary word of a sentence.
     let in_sentence = matches!(bytes.get(body), Some(b' ' | b'\t'))
         && !matches!(bytes.get(body + 1), Some(b'=' | b':'));
     if in_sentence && !is_flag(bytes, at) {
@@ -282,7 +287,8 @@ pub fn pass(bytes: &[u8], at: usize, body: usize) -> Option<Range<usize>> {
     value(bytes, at, body)
 }
 
-/// `signing_key = "…"`: keys of maps and tables are called so too, so only what looks random goes.
+/// `signing_key = "…"`: only a value that looks random, since keys of maps and tables have such
+/// names too.
 pub fn key(bytes: &[u8], _at: usize, body: usize) -> Option<Range<usize>> {
     let mut assigned = assigned(bytes, body, false)?;
     for prefix in ["base64:", "0x"] {
@@ -293,7 +299,7 @@ pub fn key(bytes: &[u8], _at: usize, body: usize) -> Option<Range<usize>> {
     is_random(assigned.seen(bytes)).then(|| assigned.span(bytes))
 }
 
-/// `mysql -pX`, `sshpass -p X`, `curl -u me:X`: what an option means depends on its program.
+/// `mysql -pX`, `sshpass -p X`, `curl -u me:X`: the program decides whether an option has a password.
 pub fn option(bytes: &[u8], at: usize, body: usize) -> Option<Range<usize>> {
     let before = &bytes[at.saturating_sub(WINDOW)..at];
     let line = before
@@ -306,8 +312,8 @@ pub fn option(bytes: &[u8], at: usize, body: usize) -> Option<Range<usize>> {
     let gap = run_max(bytes, body, 2, |byte| {
         byte == b' ' || is_long && byte == b'='
     });
-    let (start, ends) = opened(bytes, gap).unwrap_or((gap, Ending::Space));
-    let end = ending(bytes, start, ends, WINDOW);
+    let (start, ending) = opening_quote(bytes, gap).unwrap_or((gap, ValueEnding::Space));
+    let end = end_of_value(bytes, start, ending, WINDOW);
     let word = &bytes[start..end];
     let start = if is_user {
         if !(runs("curl") || runs("http ") || runs("wget")) {
@@ -321,10 +327,10 @@ pub fn option(bytes: &[u8], at: usize, body: usize) -> Option<Range<usize>> {
     };
     let password = &bytes[start..end];
     (password.len() >= 3 && !is_placeholder(password) && !is_between(word))
-        .then(|| start..ending(bytes, start, ends, usize::MAX))
+        .then(|| start..end_of_value(bytes, start, ending, usize::MAX))
 }
 
-/// What stands between two quotes that do not belong together: `f("token=", value, "…")`.
+/// Whether a value is the text between two strings, not a string: `f("token=", value, "…")`.
 fn is_between(value: &[u8]) -> bool {
     matches!(
         value.first(),
@@ -332,19 +338,19 @@ fn is_between(value: &[u8]) -> bool {
     )
 }
 
-/// A plain loop: building a searcher takes longer than these few bytes.
+/// A plain loop, since building a searcher takes longer than these few bytes.
 fn contains(bytes: &[u8], word: &str) -> bool {
     bytes
         .windows(word.len())
         .any(|part| part == word.as_bytes())
 }
 
-fn is_shouted(name: &[u8]) -> bool {
+fn is_upper_case(name: &[u8]) -> bool {
     name.iter()
         .all(|byte| byte.is_ascii_uppercase() || *byte == b'_')
 }
 
-/// Whether the word that goes on here is an option: `--db-password`.
+/// Whether the name is part of an option: `--db-password`.
 fn is_flag(bytes: &[u8], at: usize) -> bool {
     let before = &bytes[at.saturating_sub(24)..at];
     let name = before
@@ -356,28 +362,29 @@ fn is_flag(bytes: &[u8], at: usize) -> bool {
     name.windows(2).any(|dashes| dashes == b"--")
 }
 
-/// Behind a name and a space: an option, a `.netrc`, `setenv`; in a sentence only what looks random.
+/// Whether a value after a name and a space is a secret: after an option, in a `.netrc`, after
+/// `setenv`; in a sentence only if it looks random.
 fn is_spaced_value(bytes: &[u8], at: usize, value: &[u8]) -> bool {
     let before = &bytes[at.saturating_sub(64)..at];
     let line = before
         .iter()
         .rposition(|&byte| byte == b'\n')
         .map_or(before, |end| &before[end + 1..]);
-    let says = |word: &str| contains(line, word);
-    let telling = value
+    let line_has = |word: &str| contains(line, word);
+    let has_digit_or_sign = value
         .iter()
         .any(|&byte| byte.is_ascii_digit() || b"!@#^+/~?".contains(&byte));
     let plain = value.iter().all(u8::is_ascii_graphic) && !matches!(value.first(), Some(b'-'));
-    if is_flag(bytes, at) || says("login ") || says("setenv ") {
-        return plain && telling && value.len() >= 6;
+    if is_flag(bytes, at) || line_has("login ") || line_has("setenv ") {
+        return plain && has_digit_or_sign && value.len() >= 6;
     }
     let value = value.strip_suffix(b",").unwrap_or(value);
     let value = value.strip_suffix(b".").unwrap_or(value);
     is_scattered(value)
 }
 
-/// Assigned in a shell or a `.env`: nothing but a value can stand there. A name that goes
-/// on (`TOKEN_URL=`) may mean something else.
+/// Whether a value in a shell or a `.env` file is a secret: almost every one is. A name that
+/// goes on (`TOKEN_URL=`) may mean something else.
 fn is_env_value(value: &[u8], goes_on: bool, quoted: bool) -> bool {
     let name = value
         .iter()
@@ -395,7 +402,7 @@ fn is_env_value(value: &[u8], goes_on: bool, quoted: bool) -> bool {
     value.len() >= 4 && !numeric
 }
 
-/// `unexpected token: …` is no assignment.
+/// Whether the name is part of an error message: `unexpected token: …` is not an assignment.
 fn is_complaint(bytes: &[u8], at: usize) -> bool {
     if at == 0 || bytes[at - 1] != b' ' {
         return false;
@@ -431,7 +438,7 @@ fn is_complaint(bytes: &[u8], at: usize) -> bool {
     .any(|known| word.eq_ignore_ascii_case(known.as_bytes()))
 }
 
-/// Whether name and value are a line of their own, as in YAML.
+/// Whether name and value fill a whole line, as in YAML.
 fn is_whole_line(bytes: &[u8], at: usize, assigned: &Assigned, seen: &[u8]) -> bool {
     let end = &bytes[assigned.start + seen.len()..];
     let ends = matches!(end, [] | [b'\n' | b'\r' | b'\\', ..] | [b' ', b'#', ..]);
@@ -451,36 +458,36 @@ fn is_whole_line(bytes: &[u8], at: usize, assigned: &Assigned, seen: &[u8]) -> b
         .all(|&byte| byte.is_ascii_digit() || b" \t-+>|:".contains(&byte) || !byte.is_ascii())
 }
 
-/// A value mixes digits and letters and is one word.
+/// Whether a value is long enough, one word, and mixes digits and letters.
 fn is_secret_value(value: &[u8], quoted: bool) -> bool {
     let long = value.len() >= if quoted { 8 } else { 12 };
     let one_word = value.iter().all(|byte| !byte.is_ascii_whitespace());
     long && one_word && is_mixed(value) && !is_placeholder(value) && !is_wordy(value)
 }
 
-/// A password need not have a digit, and may be several words.
+/// Whether a value is a password without digits, or one of several words.
 fn is_passphrase(name: &[u8], value: &[u8]) -> bool {
     let of_password = matches!(name.first(), Some(b'p' | b'P'));
     let spaced = value.contains(&b' ');
     let cased =
         value.iter().any(u8::is_ascii_uppercase) && value.iter().any(u8::is_ascii_lowercase);
     let plain = value.iter().all(u8::is_ascii_alphabetic);
-    let says_so = value
+    let contains_pass = value
         .windows(4)
         .any(|part| part.eq_ignore_ascii_case(b"pass"));
-    let telling_word = value
+    let has_mixed_word = value
         .split(|&byte| byte == b' ')
         .any(|word| word.len() >= 6 && is_mixed(word));
     of_password
-        && !says_so
+        && !contains_pass
         && if spaced {
-            telling_word && value.len() >= 12
+            has_mixed_word && value.len() >= 12
         } else {
             plain && cased && value.len() >= 12
         }
 }
 
-/// `must-be-8-chars`, `my-secret-name-v2`: a name, not a value.
+/// Whether a value is a name or a phrase: `must-be-8-chars`, `my-secret-name-v2`.
 fn is_wordy(value: &[u8]) -> bool {
     let mut parts = 0;
     let all = value
@@ -494,13 +501,13 @@ fn is_wordy(value: &[u8]) -> bool {
     all && parts >= 3
 }
 
-/// `FTS5_MAX_TOKEN_SIZE`.
+/// Whether a value is the name of a constant: `FTS5_MAX_TOKEN_SIZE`.
 fn is_constant(value: &[u8]) -> bool {
     let fits = |byte: &u8| byte.is_ascii_uppercase() || byte.is_ascii_digit() || *byte == b'_';
     value.contains(&b'_') && value.iter().all(fits)
 }
 
-/// Base64 or hexadecimal, and long.
+/// Whether a value looks random: long, and base64 or hexadecimal.
 pub fn is_random(value: &[u8]) -> bool {
     let random = value.len() >= 20
         && value.iter().any(u8::is_ascii_digit)
@@ -513,7 +520,7 @@ pub fn is_random(value: &[u8]) -> bool {
     random || hex
 }
 
-/// Random enough to be taken out of a sentence: digits in several places, both cases.
+/// Whether a word of a sentence looks random: digits in several places, and both cases.
 fn is_scattered(value: &[u8]) -> bool {
     let numbers = value
         .split(|byte| !byte.is_ascii_digit())
@@ -526,22 +533,22 @@ fn is_scattered(value: &[u8]) -> bool {
         && value.iter().all(u8::is_ascii_alphanumeric)
 }
 
-/// A field of JSON whose name gives its value away.
+/// Whether the value of a JSON field is a secret, judged by its name too.
 pub fn is_secret_field(name: &str, value: &[u8]) -> bool {
     let name = name.trim_end_matches(|it: char| it.is_ascii_digit());
     let lower = name.to_ascii_lowercase();
-    let part = lower
+    let ends_in_pass = lower
         .strip_suffix("pass")
         .is_some_and(|before| before.is_empty() || before.ends_with(['_', '-']))
         || name.ends_with("Pass");
-    let shouted = is_shouted(name.as_bytes());
-    let telling = SECRET_NAMES
+    let upper_case = is_upper_case(name.as_bytes());
+    let secret_name = SECRET_NAMES
         .iter()
-        .find(|secret| lower.ends_with(*secret) || shouted && lower.contains(*secret));
-    if part {
+        .find(|secret| lower.ends_with(*secret) || upper_case && lower.contains(*secret));
+    if ends_in_pass {
         return is_secret_value(value, true) || is_passphrase(b"pass", value);
     }
-    telling.is_some_and(|secret| {
+    secret_name.is_some_and(|secret| {
         is_secret_value(value, true) || is_passphrase(secret.as_bytes(), value)
     })
 }

@@ -1,9 +1,9 @@
-//! Files whose whole content is secret, and commands that would show it.
+//! Recognises files whose whole content is secret, and commands that would show it.
 //!
-//! Nothing in a `.env` has to look like a key. So what such a file holds is not
-//! kept at all, however it was shown; its name is.
+//! A value in a `.env` file need not look like a key. So the content of such a file is not
+//! stored at all, whichever way it was shown; only the file's name is.
 
-/// Whether a file is of a kind that holds secrets.
+/// Whether a file with this name holds secrets.
 #[must_use]
 pub fn is_secret_file(path: &str) -> bool {
     let whole = path.replace('\\', "/").to_ascii_lowercase();
@@ -25,7 +25,7 @@ pub fn is_secret_file(path: &str) -> bool {
         .iter()
         .any(|word| name.ends_with(word));
     let dot_env = name == ".env" || name.starts_with(".env.") || name.ends_with(".env") || name == ".envrc"
-        // `.env*` and `.env{,.local}`, as a shell is told.
+        // Patterns in a shell command: `.env*` and `.env{,.local}`.
         || name.starts_with(".env*") || name.starts_with(".env?") || name.starts_with(".env{");
     let key_file = [
         ".pem",
@@ -91,11 +91,11 @@ pub fn shows_secrets(command: &str) -> bool {
                 .unwrap_or(word);
             is_secret_file(path)
         });
-        names_secret_file || shows_environment(program, part) || asks_for_secrets(program, part)
+        names_secret_file || shows_environment(program, part) || prints_secrets(program, part)
     })
 }
 
-/// `env` alone or with a filter shows; `env FOO=1 make` runs something.
+/// Whether a command prints the environment: `env` alone does, `env FOO=1 make` runs a program.
 fn shows_environment(program: &str, part: &str) -> bool {
     let mut rest = part
         .split_whitespace()
@@ -113,7 +113,7 @@ fn shows_environment(program: &str, part: &str) -> bool {
     }
 }
 
-/// Programs that run another, perhaps elsewhere: `sudo env`, `docker exec app env`.
+/// Programs that run another program, perhaps on another machine: `sudo env`, `docker exec app env`.
 const RUN_ANOTHER: &[&str] = &[
     "sudo",
     "doas",
@@ -130,8 +130,8 @@ const RUN_ANOTHER: &[&str] = &[
     "bash",
 ];
 
-/// Commands whose answer is secrets, by words that stand in them in this order.
-const ASK: &[&[&str]] = &[
+/// Commands that print secrets: a program and arguments that follow in this order.
+const PRINT_SECRETS: &[&[&str]] = &[
     &["docker", "inspect"],
     &["podman", "inspect"],
     &["kubectl", "get", "secret"],
@@ -147,45 +147,46 @@ const ASK: &[&[&str]] = &[
     &["gcloud", "auth", "print-access-token"],
 ];
 
-fn asks_for_secrets(program: &str, part: &str) -> bool {
+/// Whether a command prints secrets or another environment.
+fn prints_secrets(program: &str, part: &str) -> bool {
     let words = || part.split_whitespace().map(unquoted);
     let last = words().next_back().unwrap_or_default();
     let last = last.rsplit('/').next().unwrap_or(last);
     let runs_another = RUN_ANOTHER.contains(&program)
         && (last == "env" || words().any(|word| word.ends_with("printenv")));
     runs_another
-        || ASK.iter().any(|ask| {
+        || PRINT_SECRETS.iter().any(|command| {
             let mut words = words();
-            ask[0] == program
-                && ask
+            command[0] == program
+                && command
                     .iter()
                     .skip(1)
-                    .all(|asked| words.any(|word| word == *asked || is_config(asked, word)))
+                    .all(|argument| words.any(|word| word == *argument || extends(argument, word)))
         })
 }
 
-/// `heroku config:get`, `kubectl get secret/x`.
-fn is_config(asked: &str, word: &str) -> bool {
-    word.strip_prefix(asked)
+/// Whether a word is the argument with something after it: `config:get`, `secret/x`.
+fn extends(argument: &str, word: &str) -> bool {
+    word.strip_prefix(argument)
         .is_some_and(|rest| rest.starts_with([':', '/']))
 }
 
-/// What may be kept of such a command: on its first line the words that hold no value.
-/// What is quoted, assigned, echoed or fed to it (`<<EOF`) may be the secret itself.
+/// The part of such a command that is stored: the words of its first line that hold no value.
+/// Words that are quoted, assigned, echoed or fed to it (`<<EOF`) may be the secret itself.
 #[must_use]
 pub fn without_values(command: &str) -> String {
     const CUT: &str = "[… cut …]";
     let mut kept: Vec<&str> = Vec::new();
-    let mut open = None;
+    let mut open_quote = None;
     let mut echoes = false;
     let line = command.lines().next().unwrap_or_default();
     let mut cut = line.len() < command.trim_end().len();
     for word in line.split_whitespace() {
-        let was_open = open.is_some();
-        for it in word.chars() {
-            match open {
-                None if matches!(it, '"' | '\'' | '`') => open = Some(it),
-                Some(quote) if it == quote => open = None,
+        let was_open = open_quote.is_some();
+        for character in word.chars() {
+            match open_quote {
+                None if matches!(character, '"' | '\'' | '`') => open_quote = Some(character),
+                Some(quote) if character == quote => open_quote = None,
                 _ => {}
             }
         }
@@ -221,7 +222,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn secret_files_are_known_by_their_names() {
+    fn secret_files_are_recognised_by_their_names() {
         for path in [
             "/app/.env",
             ".env.production",
@@ -259,7 +260,7 @@ mod tests {
     }
 
     #[test]
-    fn commands_that_would_show_them_are_known_too() {
+    fn commands_that_would_show_secrets_are_recognised() {
         for command in [
             "cat .env",
             "cd app && cat ./.env.local | head",

@@ -1,76 +1,83 @@
-//! The kinds of secrets: how each begins, and how the rest is checked.
+//! The kinds of secrets: the prefix of each, and a check of the text after it.
 //!
-//! Most have a prefix of their own and are lines in `PREFIXED`. The others
-//! (`RULES` after them) need a look at what is around: blocks, URLs, headers, and
-//! values behind a telling name (`assigned`).
+//! Most secrets have a prefix of their own and a body of token characters. The others need
+//! a look at the text around the prefix: blocks, URLs, headers, and values after a name
+//! such as `password` (`assigned`).
 //!
-//! A hostile or merely odd text must not make a hook slow, so the whole is linear: a
-//! check that fails has looked at no more than a constant number of bytes (`WINDOW`),
-//! or only at bytes that no other beginning of its rule looks at. Only what is taken
-//! out is followed to its end, and that is not looked at again.
+//! A hostile or odd text must not make a hook slow, so redaction takes linear time: a
+//! check that fails has read at most a constant number of bytes (`WINDOW`), or only bytes
+//! that no other match of its rule reads. Only a span that is replaced is read to its end,
+//! and it is not read again.
 
 use std::ops::Range;
+
+use RuleCheck::{Exactly, Look, MixedToken, Token};
 
 use super::assigned;
 use super::files::is_secret_file;
 
-/// How far a check looks before it has decided.
+/// The number of bytes that a check reads before it decides.
 pub const WINDOW: usize = 128;
 
-/// One kind of secret: how it begins, and a check that gives the span to replace.
+/// One kind of secret: its prefixes, and a check that returns the span to replace.
 struct Rule {
-    begins: &'static [&'static str],
-    /// Whether `begins` matches in any case (its words are given in lower case).
+    prefixes: &'static [&'static str],
+    /// Whether `prefixes`, which are in lower case, match in any case.
     any_case: bool,
     label: &'static str,
-    check: Check,
+    check: RuleCheck,
 }
 
-enum Check {
-    /// A word of its own with at least so many token characters after its beginning.
+/// The condition that the text after a prefix has to meet.
+enum RuleCheck {
+    /// The match begins a word, and at least this many token characters follow the prefix.
     Token(usize),
-    /// The same, with a digit and a letter in it: its beginning also begins ordinary words.
+    /// As `Token`, with a digit and a letter among them: the prefix also begins ordinary words.
     MixedToken(usize),
-    /// The same, of exactly so many characters out of a smaller set.
+    /// As `Token`, with exactly this many characters, of a smaller set.
     Exactly(usize, fn(u8) -> bool),
-    /// Anything: from the text, where the match begins and where its beginning ends.
+    /// A function of the text, the position of the prefix and the position after it.
     Look(fn(&[u8], usize, usize) -> Option<Range<usize>>),
 }
 
 impl Rule {
     fn find(&self, bytes: &[u8], at: usize) -> Option<(Range<usize>, &'static str)> {
         let rest = &bytes[at..];
-        let begin = self.begins.iter().find(|begin| {
-            rest.get(..begin.len()).is_some_and(|head| {
+        let prefix = self.prefixes.iter().find(|prefix| {
+            rest.get(..prefix.len()).is_some_and(|head| {
                 if self.any_case {
-                    head.eq_ignore_ascii_case(begin.as_bytes())
+                    head.eq_ignore_ascii_case(prefix.as_bytes())
                 } else {
-                    head == begin.as_bytes()
+                    head == prefix.as_bytes()
                 }
             })
         })?;
-        let body = at + begin.len();
+        let body = at + prefix.len();
         let span = match self.check {
-            Check::Token(least) => token(bytes, at, body, least),
-            Check::MixedToken(_) if !begins_a_word(bytes, at) => None,
-            Check::MixedToken(least) => {
+            Token(least) => token(bytes, at, body, least),
+            MixedToken(_) if !begins_a_word(bytes, at) => None,
+            MixedToken(least) => {
                 let seen = &bytes[body..run_max(bytes, body, WINDOW, is_token_byte)];
                 is_mixed(seen).then(|| token(bytes, at, body, least))?
             }
-            Check::Exactly(length, fits) => {
+            Exactly(length, fits) => {
                 let end = run_max(bytes, body, length + 1, fits);
                 let ends = bytes.get(end).is_none_or(|&byte| !is_token_byte(byte));
                 (begins_a_word(bytes, at) && end - body == length && ends).then_some(at..end)
             }
-            Check::Look(look) => look(bytes, at, body),
+            Look(look) => look(bytes, at, body),
         }?;
         Some((span, self.label))
     }
 }
 
-const fn prefixed(begins: &'static [&'static str], label: &'static str, check: Check) -> Rule {
+const fn prefixed(
+    prefixes: &'static [&'static str],
+    label: &'static str,
+    check: RuleCheck,
+) -> Rule {
     Rule {
-        begins,
+        prefixes,
         any_case: false,
         label,
         check,
@@ -91,173 +98,153 @@ fn is_upper(byte: u8) -> bool {
 
 const RULES: &[Rule] = &[
     Rule {
-        begins: &["<private"],
+        prefixes: &["<private"],
         any_case: true,
         label: "[private]",
-        check: Check::Look(private_span),
+        check: Look(private_span),
     },
-    // What we told an agent is not news when it comes back.
+    // Foreword wrote this text for the agent; it must not be stored as something new.
     Rule {
-        begins: &["<foreword-memory project="],
+        prefixes: &["<foreword-memory project="],
         any_case: true,
         label: "[from Foreword's memory]",
-        check: Check::Look(own_words),
+        check: Look(own_index),
     },
     prefixed(
         &["-----BEGIN "],
         "[redacted:private-key]",
-        Check::Look(private_key_block),
+        Look(private_key_block),
     ),
-    prefixed(&["sk-ant-"], "[redacted:anthropic-key]", Check::Token(16)),
-    prefixed(
-        &["sk-or-v1-"],
-        "[redacted:openrouter-key]",
-        Check::Token(20),
-    ),
+    prefixed(&["sk-ant-"], "[redacted:anthropic-key]", Token(16)),
+    prefixed(&["sk-or-v1-"], "[redacted:openrouter-key]", Token(20)),
     prefixed(
         &["sk-proj-", "sk-svcacct-", "sk-admin-", "sk-"],
         "[redacted:openai-key]",
-        Check::MixedToken(20),
+        MixedToken(20),
     ),
     prefixed(
         &["sk_live_", "rk_live_", "sk_test_", "rk_test_", "whsec_"],
         "[redacted:stripe-key]",
-        Check::Token(16),
+        Token(16),
     ),
     prefixed(
         &["ghp_", "gho_", "ghu_", "ghs_", "ghr_", "github_pat_"],
         "[redacted:github-token]",
-        Check::Token(30),
+        Token(30),
     ),
     prefixed(
         &["glpat-", "gldt-", "glrt-", "glcbt-", "glptt-"],
         "[redacted:gitlab-token]",
-        Check::Token(20),
+        Token(20),
     ),
     prefixed(
         &["AKIA", "ASIA", "ABIA", "ACCA"],
         "[redacted:aws-key-id]",
-        Check::Look(aws_key_id),
+        Look(aws_key_id),
     ),
     prefixed(
         &[
             "xoxb-", "xoxp-", "xoxa-", "xoxr-", "xoxs-", "xoxe-", "xapp-",
         ],
         "[redacted:slack-token]",
-        Check::Token(16),
+        Token(16),
     ),
     prefixed(
         &["hooks.slack.com/services/"],
         "[redacted:slack-webhook]",
-        Check::Look(webhook),
+        Look(webhook),
     ),
     prefixed(
         &["discord.com/api/webhooks/", "discordapp.com/api/webhooks/"],
         "[redacted:discord-webhook]",
-        Check::Look(webhook),
+        Look(webhook),
     ),
-    prefixed(&["AIza"], "[redacted:google-key]", Check::Token(35)),
-    prefixed(&["GOCSPX-"], "[redacted:google-secret]", Check::Token(20)),
-    prefixed(&["ya29."], "[redacted:google-token]", Check::Token(30)),
+    prefixed(&["AIza"], "[redacted:google-key]", Token(35)),
+    prefixed(&["GOCSPX-"], "[redacted:google-secret]", Token(20)),
+    prefixed(&["ya29."], "[redacted:google-token]", Token(30)),
     prefixed(
         &["npm_"],
         "[redacted:npm-token]",
-        Check::Exactly(36, is_alphanumeric),
+        Exactly(36, is_alphanumeric),
     ),
-    prefixed(&["pypi-"], "[redacted:pypi-token]", Check::MixedToken(50)),
-    prefixed(
-        &["hf_"],
-        "[redacted:huggingface-token]",
-        Check::MixedToken(30),
-    ),
-    prefixed(&["SG."], "[redacted:sendgrid-key]", Check::Look(sendgrid)),
-    prefixed(&["SK"], "[redacted:twilio-key]", Check::Exactly(32, is_hex)),
-    prefixed(
-        &["key-"],
-        "[redacted:mailgun-key]",
-        Check::Exactly(32, is_hex),
-    ),
+    prefixed(&["pypi-"], "[redacted:pypi-token]", MixedToken(50)),
+    prefixed(&["hf_"], "[redacted:huggingface-token]", MixedToken(30)),
+    prefixed(&["SG."], "[redacted:sendgrid-key]", Look(sendgrid)),
+    prefixed(&["SK"], "[redacted:twilio-key]", Exactly(32, is_hex)),
+    prefixed(&["key-"], "[redacted:mailgun-key]", Exactly(32, is_hex)),
     prefixed(
         &["dop_v1_", "doo_v1_", "dor_v1_"],
         "[redacted:digitalocean-token]",
-        Check::Token(40),
+        Token(40),
     ),
     prefixed(
         &["dapi"],
         "[redacted:databricks-token]",
-        Check::Exactly(32, is_hex),
+        Exactly(32, is_hex),
     ),
     prefixed(
         &["shpat_", "shpss_", "shpca_", "shppa_"],
         "[redacted:shopify-token]",
-        Check::Token(32),
+        Token(32),
     ),
     prefixed(
         &["sq0atp-", "sq0csp-"],
         "[redacted:square-token]",
-        Check::Token(20),
+        Token(20),
     ),
     prefixed(
         &["lin_api_", "lin_oauth_"],
         "[redacted:linear-key]",
-        Check::Token(30),
+        Token(30),
     ),
-    prefixed(&["ntn_"], "[redacted:notion-token]", Check::MixedToken(40)),
+    prefixed(&["ntn_"], "[redacted:notion-token]", MixedToken(40)),
     prefixed(
         &["hvs.", "hvb.", "hvr."],
         "[redacted:vault-token]",
-        Check::Token(24),
+        Token(24),
     ),
-    prefixed(
-        &["AGE-SECRET-KEY-1"],
-        "[redacted:age-key]",
-        Check::Token(40),
-    ),
-    prefixed(&["dckr_pat_"], "[redacted:docker-token]", Check::Token(20)),
+    prefixed(&["AGE-SECRET-KEY-1"], "[redacted:age-key]", Token(40)),
+    prefixed(&["dckr_pat_"], "[redacted:docker-token]", Token(20)),
     prefixed(
         &["glsa_", "glc_"],
         "[redacted:grafana-token]",
-        Check::MixedToken(30),
+        MixedToken(30),
     ),
-    prefixed(&["PMAK-"], "[redacted:postman-key]", Check::Token(40)),
-    prefixed(&["NRAK-"], "[redacted:newrelic-key]", Check::Token(24)),
+    prefixed(&["PMAK-"], "[redacted:postman-key]", Token(40)),
+    prefixed(&["NRAK-"], "[redacted:newrelic-key]", Token(24)),
     prefixed(
         &["sntrys_", "sntryu_"],
         "[redacted:sentry-token]",
-        Check::Token(40),
+        Token(40),
     ),
-    prefixed(
-        &["sbp_"],
-        "[redacted:supabase-token]",
-        Check::Exactly(40, is_hex),
-    ),
-    prefixed(&["figd_"], "[redacted:figma-token]", Check::Token(30)),
-    prefixed(&[":AA"], "[redacted:telegram-token]", Check::Look(telegram)),
-    prefixed(&["eyJ"], "[redacted:jwt]", Check::Look(jwt)),
-    prefixed(&["://"], "[redacted:password]", Check::Look(url_password)),
+    prefixed(&["sbp_"], "[redacted:supabase-token]", Exactly(40, is_hex)),
+    prefixed(&["figd_"], "[redacted:figma-token]", Token(30)),
+    prefixed(&[":AA"], "[redacted:telegram-token]", Look(telegram)),
+    prefixed(&["eyJ"], "[redacted:jwt]", Look(jwt)),
+    prefixed(&["://"], "[redacted:password]", Look(url_password)),
     Rule {
-        begins: &["bearer "],
+        prefixes: &["bearer "],
         any_case: true,
         label: "[redacted:bearer-token]",
-        check: Check::Look(bearer),
+        check: Look(bearer),
     },
     Rule {
-        begins: &["authorization"],
+        prefixes: &["authorization"],
         any_case: true,
         label: "[redacted:authorization]",
-        check: Check::Look(authorization),
+        check: Look(authorization),
     },
     Rule {
-        begins: &["cookie:"],
+        prefixes: &["cookie:"],
         any_case: true,
         label: "[redacted:cookie]",
-        check: Check::Look(cookie),
+        check: Look(cookie),
     },
-    prefixed(&["sig="], "[redacted:signature]", Check::Look(signature)),
+    prefixed(&["sig="], "[redacted:signature]", Look(signature)),
     prefixed(
         &["MT", "Mj", "Mz", "ND", "NT", "Nj", "Nz", "OD", "OT"],
         "[redacted:discord-token]",
-        Check::Look(discord),
+        Look(discord),
     ),
     prefixed(
         &[
@@ -271,64 +258,64 @@ const RULES: &[Rule] = &[
             "nfp_",
         ],
         "[redacted:token]",
-        Check::Look(wide_token),
+        Look(wide_token),
     ),
-    prefixed(&["tskey-"], "[redacted:token]", Check::MixedToken(20)),
+    prefixed(&["tskey-"], "[redacted:token]", MixedToken(20)),
     prefixed(
         &["dp.st.", "dp.pt.", "dp.ct.", "dp.sa."],
         "[redacted:token]",
-        Check::Look(doppler),
+        Look(doppler),
     ),
     prefixed(
         &["diff --git ", "+++ "],
         "[redacted:secret-file]",
-        Check::Look(secret_hunk),
+        Look(secret_hunk),
     ),
     prefixed(
         &[" -p", " -u", " --user"],
         "[redacted:password]",
-        Check::Look(assigned::option),
+        Look(assigned::option),
     ),
     Rule {
-        begins: assigned::SECRET_NAMES,
+        prefixes: assigned::SECRET_NAMES,
         any_case: true,
         label: "[redacted:value]",
-        check: Check::Look(assigned::value),
+        check: Look(assigned::value),
     },
     Rule {
-        begins: &["pass"],
+        prefixes: &["pass"],
         any_case: true,
         label: "[redacted:value]",
-        check: Check::Look(assigned::pass),
+        check: Look(assigned::pass),
     },
     Rule {
-        begins: &["_key", "-key"],
+        prefixes: &["_key", "-key"],
         any_case: true,
         label: "[redacted:value]",
-        check: Check::Look(assigned::key),
+        check: Look(assigned::key),
     },
 ];
 
-/// For each of the first three bytes of a beginning, which rules allow it there: a
-/// bit per rule. 6 KB, made at compile time.
-pub struct Begins([[u64; 256]; 3]);
+/// For each value of the first three bytes of a prefix, the rules that allow it at this
+/// position, one bit per rule. 6 KB, built at compile time.
+pub struct PrefixTable([[u64; 256]; 3]);
 
-pub static BEGINS: Begins = Begins::new();
+pub static PREFIX_TABLE: PrefixTable = PrefixTable::new();
 
-impl Begins {
-    const fn new() -> Begins {
+impl PrefixTable {
+    const fn new() -> PrefixTable {
         assert!(RULES.len() <= 64);
         let mut tables = [[0; 256]; 3];
         let mut rule = 0;
         while rule < RULES.len() {
-            let mut begin = 0;
-            while begin < RULES[rule].begins.len() {
-                let word = RULES[rule].begins[begin].as_bytes();
+            let mut prefix = 0;
+            while prefix < RULES[rule].prefixes.len() {
+                let word = RULES[rule].prefixes[prefix].as_bytes();
                 let mut at = 0;
                 while at < tables.len() {
                     let mut byte = 0;
                     while byte < 256 {
-                        // Anything may follow a beginning of two bytes.
+                        // Any byte may follow a prefix of two bytes.
                         let fits = at >= word.len()
                             || word[at] as usize == byte
                             || RULES[rule].any_case
@@ -338,14 +325,14 @@ impl Begins {
                     }
                     at += 1;
                 }
-                begin += 1;
+                prefix += 1;
             }
             rule += 1;
         }
-        Begins(tables)
+        PrefixTable(tables)
     }
 
-    /// The rules that could begin with these bytes, a bit each.
+    /// The rules that have a prefix that may begin with these bytes, one bit each.
     #[inline]
     pub fn candidates(&self, a: u8, b: u8, c: u8) -> u64 {
         let [first, second, third] = &self.0;
@@ -353,7 +340,7 @@ impl Begins {
     }
 }
 
-/// The first of these rules that matches here.
+/// The span and label of the first of these rules that matches at this position.
 pub fn find(mut candidates: u64, bytes: &[u8], at: usize) -> Option<(Range<usize>, &'static str)> {
     while candidates != 0 {
         let rule = &RULES[candidates.trailing_zeros() as usize];
@@ -369,8 +356,8 @@ pub fn is_token_byte(byte: u8) -> bool {
     byte.is_ascii_alphanumeric() || byte == b'_' || byte == b'-'
 }
 
-/// A rule's word must not begin inside another word (`task-…` is no `sk-` key), but may
-/// behind an escaped line end: text in JSON in JSON.
+/// Whether a word begins at this position: `task-…` does not contain an `sk-` key. A word may
+/// begin after an escaped line end, as in JSON inside JSON.
 pub fn begins_a_word(bytes: &[u8], at: usize) -> bool {
     at == 0
         || !bytes[at - 1].is_ascii_alphanumeric()
@@ -381,7 +368,7 @@ pub fn run(bytes: &[u8], from: usize, fits: impl Fn(u8) -> bool) -> usize {
     run_max(bytes, from, usize::MAX, fits)
 }
 
-/// Where bytes of a kind end, or the look at them.
+/// The end of the run of bytes that `fits` accepts, at most `max` bytes after `from`.
 pub fn run_max(bytes: &[u8], from: usize, max: usize, fits: impl Fn(u8) -> bool) -> usize {
     let until = bytes.len().min(from.saturating_add(max));
     let end = bytes[from..until]
@@ -389,7 +376,7 @@ pub fn run_max(bytes: &[u8], from: usize, max: usize, fits: impl Fn(u8) -> bool)
         .position(|&byte| !fits(byte))
         .map_or(until, |length| from + length);
     #[cfg(test)]
-    looked::add(end - from);
+    bytes_read::add(end - from);
     end
 }
 
@@ -403,13 +390,13 @@ fn token(bytes: &[u8], at: usize, body: usize, least: usize) -> Option<Range<usi
     fits.then(|| at..run(bytes, body, is_token_byte))
 }
 
-/// The path of a webhook's address is its key.
+/// The path of a webhook's URL, which is its key.
 fn webhook(bytes: &[u8], _at: usize, body: usize) -> Option<Range<usize>> {
     let end = run(bytes, body, |byte| is_token_byte(byte) || byte == b'/');
     (end - body >= 24).then_some(body..end)
 }
 
-/// `SG.` and two parts.
+/// `SG.` and two parts separated by a dot.
 fn sendgrid(bytes: &[u8], at: usize, body: usize) -> Option<Range<usize>> {
     let first = run(bytes, body, is_token_byte);
     if first - body < 16 || bytes.get(first) != Some(&b'.') {
@@ -419,7 +406,7 @@ fn sendgrid(bytes: &[u8], at: usize, body: usize) -> Option<Range<usize>> {
     (begins_a_word(bytes, at) && end - first > 30).then_some(at..end)
 }
 
-/// `123456789:AA…`: found by its middle.
+/// `123456789:AA…`: the prefix `:AA` is in the middle, after the digits.
 fn telegram(bytes: &[u8], at: usize, body: usize) -> Option<Range<usize>> {
     let digits = bytes[..at]
         .iter()
@@ -432,7 +419,7 @@ fn telegram(bytes: &[u8], at: usize, body: usize) -> Option<Range<usize>> {
 }
 
 fn jwt(bytes: &[u8], at: usize, body: usize) -> Option<Range<usize>> {
-    // Where a run begins, so that each is looked at once.
+    // Only at the beginning of a run, so that each run is read once.
     if !begins_a_word(bytes, at) || at > 0 && matches!(bytes[at - 1], b'-' | b'_') {
         return None;
     }
@@ -452,14 +439,14 @@ fn jwt(bytes: &[u8], at: usize, body: usize) -> Option<Range<usize>> {
     Some(at..end)
 }
 
-/// `scheme://user:PASSWORD@host`: only the password goes.
+/// `scheme://user:PASSWORD@host`: only the password is replaced.
 fn url_password(bytes: &[u8], _at: usize, body: usize) -> Option<Range<usize>> {
     let authority_end = run(bytes, body, |byte| {
         byte.is_ascii_graphic()
             && !matches!(byte, b'/' | b'?' | b'#' | b'"' | b'\'' | b'`' | b'<' | b'>')
     });
     let authority = &bytes[body..authority_end];
-    // Plain loops: the memchr crate first asks the processor what it can do, which takes
+    // A plain loop: the memchr crate first detects the processor's features, which takes
     // longer than these few bytes (see the hook's `stdin`).
     let Some(at_sign) = authority.iter().rposition(|&byte| byte == b'@') else {
         return slashed_password(bytes, body, authority);
@@ -469,7 +456,7 @@ fn url_password(bytes: &[u8], _at: usize, body: usize) -> Option<Range<usize>> {
     (!password.is_empty() && !is_placeholder(password)).then_some(body + colon + 1..body + at_sign)
 }
 
-/// `user:pa/ss@host`: what stands before the slash is no port.
+/// `user:pa/ss@host`: a password with a slash. A number before the slash would be a port.
 fn slashed_password(bytes: &[u8], body: usize, authority: &[u8]) -> Option<Range<usize>> {
     let colon = authority.iter().position(|&byte| byte == b':')?;
     let before = &authority[colon + 1..];
@@ -491,7 +478,7 @@ fn bearer(bytes: &[u8], _at: usize, body: usize) -> Option<Range<usize>> {
     (end - body >= 20 && is_mixed(&bytes[body..end])).then_some(body..end)
 }
 
-/// `${PASSWORD}`, `{token}`, `<your-key>`, `[redacted:…]`, `%s`: names a secret without being one.
+/// Whether a value only stands for a secret: `${PASSWORD}`, `{token}`, `<your-key>`, `[redacted:…]`, `%s`.
 pub fn is_placeholder(value: &[u8]) -> bool {
     matches!(
         value.first(),
@@ -499,7 +486,7 @@ pub fn is_placeholder(value: &[u8]) -> bool {
     )
 }
 
-/// Whether `<private` is a tag that opens something: not `<privateer>`, nor `<private />`.
+/// Whether `<private` opens a private span: `<privateer>` and `<private />` do not.
 fn opens_private(bytes: &[u8], body: usize) -> bool {
     match bytes.get(body) {
         None | Some(b'>') => true,
@@ -511,7 +498,7 @@ fn opens_private(bytes: &[u8], body: usize) -> bool {
     }
 }
 
-/// From `<private…>` to its `</private>`, nested ones included; unclosed, to the end.
+/// From `<private…>` to its `</private>`, including nested spans; to the end if it is not closed.
 fn private_span(bytes: &[u8], at: usize, body: usize) -> Option<Range<usize>> {
     if !opens_private(bytes, body) {
         return None;
@@ -540,9 +527,10 @@ fn private_span(bytes: &[u8], at: usize, body: usize) -> Option<Range<usize>> {
     Some(at..bytes.len())
 }
 
-/// From the index's first tag to its last; one that was cut off stays. Looks no further
-/// than the next such word, so that many beginnings cost no more than one.
-fn own_words(bytes: &[u8], at: usize, body: usize) -> Option<Range<usize>> {
+/// The index that Foreword shows to an agent, from its opening tag to its closing tag; an index
+/// that is cut off is not replaced. Reads no further than the next occurrence of the tag's name, so
+/// that many opening tags still take linear time.
+fn own_index(bytes: &[u8], at: usize, body: usize) -> Option<Range<usize>> {
     const NAME: &[u8] = b"foreword-memory";
     let name = body + memchr::memmem::find(&bytes[body..], NAME)?;
     let end = name + NAME.len();
@@ -561,7 +549,7 @@ fn private_key_block(bytes: &[u8], at: usize, body: usize) -> Option<Range<usize
     Some(at..close)
 }
 
-/// `AKIA…`, and the secret behind it where they stand side by side in a table.
+/// `AKIA…`, and the secret after it if both are in neighbouring columns of a table.
 fn aws_key_id(bytes: &[u8], at: usize, body: usize) -> Option<Range<usize>> {
     let end = run_max(bytes, body, 17, is_upper);
     let ends = bytes.get(end).is_none_or(|&byte| !is_token_byte(byte));
@@ -603,7 +591,7 @@ fn authorization(bytes: &[u8], _at: usize, body: usize) -> Option<Range<usize>> 
     secret.then(|| start..run(bytes, start, fits))
 }
 
-/// What a `Cookie:` or `Set-Cookie:` header says, to the end of its line.
+/// The value of a `Cookie:` or `Set-Cookie:` header, to the end of its line.
 fn cookie(bytes: &[u8], _at: usize, body: usize) -> Option<Range<usize>> {
     let fits = |byte: u8| {
         (byte.is_ascii_graphic() || byte == b' ') && !matches!(byte, b'"' | b'\'' | b'`' | b'\\')
@@ -621,7 +609,7 @@ fn cookie(bytes: &[u8], _at: usize, body: usize) -> Option<Range<usize>> {
     secret.then(|| start..run(bytes, start, fits))
 }
 
-/// The signature of a shared Azure address.
+/// The signature in the query of a shared Azure URL.
 fn signature(bytes: &[u8], at: usize, body: usize) -> Option<Range<usize>> {
     let fits = |byte: u8| byte.is_ascii_alphanumeric() || b"%+/=-_".contains(&byte);
     let in_query = at > 0 && matches!(bytes[at - 1], b'?' | b'&' | b';');
@@ -629,7 +617,7 @@ fn signature(bytes: &[u8], at: usize, body: usize) -> Option<Range<usize>> {
     (in_query && seen.len() >= 30 && is_mixed(seen)).then(|| body..run(bytes, body, fits))
 }
 
-/// Three parts, the first of them a number in base64.
+/// Three parts separated by dots, the first of them a number in base64.
 fn discord(bytes: &[u8], at: usize, body: usize) -> Option<Range<usize>> {
     if !begins_a_word(bytes, at) {
         return None;
@@ -646,7 +634,7 @@ fn discord(bytes: &[u8], at: usize, body: usize) -> Option<Range<usize>> {
     (least == 27).then(|| at..run(bytes, second + 1, is_token_byte))
 }
 
-/// A token that may also hold what base64 has.
+/// A token that may also contain the signs of base64.
 fn wide_token(bytes: &[u8], at: usize, body: usize) -> Option<Range<usize>> {
     if !begins_a_word(bytes, at) {
         return None;
@@ -664,7 +652,7 @@ fn doppler(bytes: &[u8], at: usize, body: usize) -> Option<Range<usize>> {
         .then(|| at..run(bytes, body, fits))
 }
 
-/// What a diff says about a file whose whole content is secret.
+/// The part of a diff that is about a file whose whole content is secret.
 fn secret_hunk(bytes: &[u8], at: usize, body: usize) -> Option<Range<usize>> {
     let begins_a_line = at == 0 || bytes[at - 1] == b'\n';
     if !begins_a_line {
@@ -679,24 +667,24 @@ fn secret_hunk(bytes: &[u8], at: usize, body: usize) -> Option<Range<usize>> {
     Some(line..end.map_or(bytes.len(), |length| line + length))
 }
 
-/// How every rule begins.
+/// The prefixes of all rules.
 #[cfg(test)]
-pub fn beginnings() -> impl Iterator<Item = &'static str> {
-    RULES.iter().flat_map(|rule| rule.begins).copied()
+pub fn prefixes() -> impl Iterator<Item = &'static str> {
+    RULES.iter().flat_map(|rule| rule.prefixes).copied()
 }
 
-/// How many bytes the checks have looked at: whether that is linear can be counted.
+/// Counts the bytes that the checks have read, so that a test can see that the time is linear.
 #[cfg(test)]
-pub mod looked {
+pub mod bytes_read {
     use std::cell::Cell;
 
-    thread_local!(static LOOKED: Cell<usize> = const { Cell::new(0) });
+    thread_local!(static COUNT: Cell<usize> = const { Cell::new(0) });
 
     pub fn add(bytes: usize) {
-        LOOKED.set(LOOKED.get() + bytes);
+        COUNT.set(COUNT.get() + bytes);
     }
 
     pub fn take() -> usize {
-        LOOKED.take()
+        COUNT.take()
     }
 }

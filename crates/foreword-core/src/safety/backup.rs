@@ -1,9 +1,9 @@
-//! Copies of memory.db in `backups/`: made, listed, rotated.
+//! Makes, lists and rotates copies of memory.db in `backups/`.
 //!
 //! A backup is a database like the memory, named by its time
-//! (`memory.2026-11-18T101500Z.db`). It is written under another name, looked at and then
-//! renamed, so one that is there is whole. The copies that migrations leave
-//! (`memory.before-5.db`) are worse than any dated one and better than none.
+//! (`memory.2026-11-18T101500Z.db`). It is written under another name, checked and then
+//! renamed, so a file with such a name is complete. The copies that migrations make
+//! (`memory.before-5.db`) are used only if there is no dated backup.
 
 use std::io;
 use std::path::{Path, PathBuf};
@@ -18,13 +18,13 @@ use crate::text;
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Backup {
     pub path: PathBuf,
-    /// None of a copy that a migration left.
+    /// None for a copy that a migration made.
     pub at: Option<Millis>,
     pub size: u64,
 }
 
 impl Backup {
-    /// As people are told of it.
+    /// The file name.
     #[must_use]
     pub fn name(&self) -> String {
         let name = self.path.file_name().unwrap_or_default();
@@ -32,16 +32,16 @@ impl Backup {
     }
 }
 
-/// How many backups are kept; without any, none is made.
+/// How many backups are kept. If both are zero, none is made.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub struct Kept {
-    /// Of so many days the last one,
+pub struct BackupRetention {
+    /// For this many days, the last backup of the day is kept.
     pub daily: usize,
-    /// and of so many weeks.
+    /// For this many weeks, the last backup of the week is kept.
     pub weekly: usize,
 }
 
-/// Copies that migrations left: so many of the last ones stay.
+/// How many of the latest copies that migrations made are kept.
 const BEFORE_KEPT: usize = 2;
 
 const DAY: Millis = 24 * 3_600_000;
@@ -52,7 +52,8 @@ impl Store {
         std::fs::create_dir_all(backups)?;
         let time = text::rfc3339(now).replace(':', "");
         let path = backups.join(format!("memory.{time}.db"));
-        // Else the worker's last checkpoint looks like a change that came after. A reader may not.
+        // Otherwise a checkpoint after the backup would look like a change of the memory. It fails
+        // if the memory is open for reading only.
         let checkpoint = "pragma wal_checkpoint(truncate)";
         let _ = self.connection.query_row(checkpoint, [], |_| Ok(()));
         db::copy_to(&self.connection, &path)?;
@@ -62,8 +63,8 @@ impl Store {
     }
 }
 
-/// All backups, the newest first. One from the future was made while the clock was wrong:
-/// it comes after those that are not.
+/// All backups, the newest first. One with a time in the future was made while the clock was wrong:
+/// it comes after the others.
 pub fn all(backups: &Path, now: Millis) -> io::Result<Vec<Backup>> {
     let entries = match std::fs::read_dir(backups) {
         Ok(entries) => entries,
@@ -94,7 +95,7 @@ pub fn all(backups: &Path, now: Millis) -> io::Result<Vec<Backup>> {
     Ok(all)
 }
 
-/// `2026-11-18T101500Z`, which is a name on every filesystem.
+/// Reads `2026-11-18T101500Z`; without colons it is a valid file name on every filesystem.
 fn time(stamp: &str) -> Option<Millis> {
     let (date, time) = stamp.split_once('T')?;
     let [hour, minute, second] = [time.get(0..2)?, time.get(2..4)?, time.get(4..)?];
@@ -102,7 +103,7 @@ fn time(stamp: &str) -> Option<Millis> {
     Some(timestamp.as_millisecond())
 }
 
-/// The newest backup that is sound and not of a later Foreword.
+/// The newest backup that is undamaged and not of a later Foreword.
 pub fn newest_good(backups: &Path, now: Millis) -> io::Result<Option<Backup>> {
     let mut all = all(backups, now)?.into_iter();
     Ok(all.find(|backup| is_good(&backup.path)))
@@ -112,7 +113,7 @@ pub fn newest_good(backups: &Path, now: Millis) -> io::Result<Option<Backup>> {
 pub fn is_good(backup: &Path) -> bool {
     let known = store::MIGRATIONS.iter().rev();
     let mut opened = known.filter_map(|step| db::open_inspector(backup, step.number).ok());
-    // Any other database may have the same number of its schema.
+    // The schema number alone does not show that it is a memory.
     let is_memory = |it: &Connection| {
         let ours = "select count(*) from sqlite_schema
                     where name in ('items', 'sessions', 'observations', 'processed_events', 'texts')";
@@ -123,8 +124,8 @@ pub fn is_good(backup: &Path) -> bool {
         .is_some_and(|it| is_memory(&it) && db::damage(&it).is_none())
 }
 
-/// Removes what need not be kept: of each day and each week the newest stays.
-pub fn rotate(backups: &Path, kept: Kept, now: Millis) -> io::Result<()> {
+/// Deletes the backups that need not be kept: the newest of each day and each week stays.
+pub fn rotate(backups: &Path, retention: BackupRetention, now: Millis) -> io::Result<()> {
     let (dated, before): (Vec<_>, Vec<_>) = all(backups, now)?
         .into_iter()
         .partition(|backup| backup.at.is_some());
@@ -132,8 +133,8 @@ pub fn rotate(backups: &Path, kept: Kept, now: Millis) -> io::Result<()> {
     for backup in dated {
         // 1970 began on a Thursday; weeks begin on Monday.
         let day = backup.at.unwrap_or(0) / DAY;
-        let is_daily = is_new(&mut days, day, kept.daily);
-        let is_weekly = is_new(&mut weeks, (day + 3) / 7, kept.weekly);
+        let is_daily = is_new(&mut days, day, retention.daily);
+        let is_weekly = is_new(&mut weeks, (day + 3) / 7, retention.weekly);
         if !is_daily && !is_weekly {
             std::fs::remove_file(backup.path)?;
         }
@@ -152,7 +153,7 @@ fn is_new(seen: &mut Vec<Millis>, number: Millis, max: usize) -> bool {
     new
 }
 
-/// Whether the memory was written since the last backup, and that is a day ago.
+/// Whether the last backup is a day old and the memory was written since.
 #[must_use]
 pub fn is_due(memory: &Path, backups: &Path, now: Millis) -> bool {
     let last = all(backups, now).unwrap_or_default().into_iter().next();

@@ -1,8 +1,8 @@
-//! What is wrong inside the two databases, for `foreword check`.
+//! Checks the content of the two databases, for `foreword check`.
 //!
-//! SQLite can say whether a file is sound and its references hold. What must hold beyond
-//! that is asked here: every item has its full text and no text is left over, no event was
-//! kept without being marked, nothing is claimed that nobody works on.
+//! SQLite itself checks whether a file is intact and its references are valid. The further
+//! conditions are checked here: every item has its full text and no text is left over, every
+//! kept event is marked as processed, and no event is claimed by a worker that is gone.
 
 use rusqlite::Connection;
 
@@ -11,25 +11,25 @@ use crate::safety::salvage;
 use crate::store::Store;
 use crate::text::count;
 
-/// One thing that is wrong: its id, which stays, and what was seen.
+/// One thing that is wrong: its id, which never changes, and a description.
 #[derive(Debug, Clone, PartialEq, Eq)]
-pub struct Wrong {
+pub struct Defect {
     pub id: &'static str,
     pub what: String,
 }
 
 impl Store {
     /// Everything that is wrong with the memory; it may take seconds.
-    pub fn check(&self) -> rusqlite::Result<Vec<Wrong>> {
+    pub fn check(&self) -> rusqlite::Result<Vec<Defect>> {
         let mut wrong = damage(&self.connection, "memory-damaged")?;
-        // What else would be said of it rests on pages that cannot be relied on.
+        // Further checks would read damaged pages.
         if !wrong.is_empty() {
             return Ok(wrong);
         }
         let mut see = |id, rows: u64, one: &str, many: &str| {
             if rows > 0 {
                 let what = format!("memory.db: {}", count(rows, one, many));
-                wrong.push(Wrong { id, what });
+                wrong.push(Defect { id, what });
             }
         };
         let rows = |sql| {
@@ -63,13 +63,13 @@ impl Store {
             rows(
                 "select count(*) from events where id not in (select event_id from processed_events)",
             )?,
-            "event was taken in and could be taken in again",
-            "events were taken in and could be taken in again",
+            "event was processed and could be processed again",
+            "events were processed and could be processed again",
         );
         Ok(wrong)
     }
 
-    /// Marks every kept event as taken in, and makes the full text anew.
+    /// Marks every kept event as processed, and rebuilds the full text.
     pub fn mend(&mut self) -> rusqlite::Result<()> {
         let tx = self.connection.transaction()?;
         salvage::mark_kept_events(&tx)?;
@@ -88,10 +88,10 @@ impl Store {
 }
 
 impl Queue {
-    /// Everything that is wrong with the queue; `worker` is whether one lives.
-    pub fn check(&self, worker: bool) -> rusqlite::Result<Vec<Wrong>> {
+    /// Everything that is wrong with the queue. While a worker runs, claims are not checked.
+    pub fn check(&self, worker_runs: bool) -> rusqlite::Result<Vec<Defect>> {
         let mut wrong = damage(&self.connection, "queue-damaged")?;
-        if worker || !wrong.is_empty() {
+        if worker_runs || !wrong.is_empty() {
             return Ok(wrong);
         }
         let claimed = self.connection.query_row(
@@ -101,7 +101,7 @@ impl Queue {
         )?;
         if claimed > 0 {
             let events = count(claimed, "event is", "events are");
-            wrong.push(Wrong {
+            wrong.push(Defect {
                 id: "claim-left",
                 what: format!("queue.db: {events} claimed by a worker that is gone"),
             });
@@ -117,22 +117,22 @@ impl Queue {
 
 fn vacuum(connection: &Connection) -> rusqlite::Result<()> {
     connection.execute_batch("vacuum")?;
-    // The log holds the whole file now.
+    // The write-ahead log contains the whole file now.
     connection.query_row("pragma wal_checkpoint(truncate)", [], |_| Ok(()))
 }
 
-/// Each page, index and full text, as SQLite itself checks them.
-fn damage(connection: &Connection, id: &'static str) -> rusqlite::Result<Vec<Wrong>> {
+/// Checks each page, index and full text with SQLite's own check.
+fn damage(connection: &Connection, id: &'static str) -> rusqlite::Result<Vec<Defect>> {
     let mut statement = connection.prepare("pragma integrity_check(3)")?;
     let rows = statement.query_map([], |row| row.get::<_, String>(0))?;
-    let answers: Vec<_> = rows
-        .map(|answer| answer.unwrap_or_else(|error| error.to_string()))
-        .filter(|answer| answer != "ok")
+    let messages: Vec<_> = rows
+        .map(|message| message.unwrap_or_else(|error| error.to_string()))
+        .filter(|message| message != "ok")
         .collect();
     let file = id.replace("-damaged", ".db");
-    let what = format!("{file} is damaged: {}", answers.join("; "));
-    Ok((!answers.is_empty())
-        .then_some(Wrong { id, what })
+    let what = format!("{file} is damaged: {}", messages.join("; "));
+    Ok((!messages.is_empty())
+        .then_some(Defect { id, what })
         .into_iter()
         .collect())
 }

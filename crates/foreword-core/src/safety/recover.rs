@@ -1,10 +1,9 @@
-//! What becomes of a damaged database: it is set aside, the newest good backup takes its
-//! place, and what can still be read of it is brought over.
+//! Recovers a damaged database: sets it aside, puts the newest good backup in its place, and
+//! brings over the rows that can still be read.
 //!
-//! Only for whoever holds the worker's lock. The damaged file is called `memory.db.damaged`
-//! until all of that is done and `memory.db.damaged-TIME` after, so a recovery that was
-//! killed is taken up again where it was. Nobody's file is deleted here, but for the oldest
-//! of those set aside.
+//! The caller must hold the worker's lock. The damaged file is called `memory.db.damaged` until
+//! the recovery is complete and `memory.db.damaged-TIME` after, so a recovery that was killed is
+//! continued where it stopped. No file is deleted here, except the oldest of those set aside.
 
 use std::io;
 use std::os::unix::fs::FileExt as _;
@@ -18,23 +17,24 @@ use crate::safety::salvage::{self, Salvaged};
 use crate::store::forgotten;
 use crate::{queue, store, text};
 
-/// A database that was damaged and is whole again.
+/// A database that was damaged and has been recovered.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Recovered {
-    /// What was wrong; none if an earlier recovery was only finished.
+    /// What was wrong; none if an earlier recovery was merely completed.
     pub damage: Option<String>,
+    /// Where the damaged file is now.
     pub aside: PathBuf,
-    /// What it was restored from.
+    /// The backup it was restored from.
     pub backup: Option<Backup>,
     pub salvaged: Salvaged,
 }
 
-/// So many damaged or replaced files of a name are kept.
+/// How many damaged, and how many replaced, files of a database are kept.
 const ASIDE_KEPT: usize = 2;
 
 const PAGE: u64 = 4096;
 
-/// Whether a recovery was begun and not finished.
+/// Whether a recovery was begun and not completed.
 #[must_use]
 pub fn is_unfinished(path: &Path) -> bool {
     damaged(path).exists()
@@ -52,7 +52,7 @@ pub fn memory(path: &Path, backups: &Path, now: Millis) -> Result<Option<Recover
     recover(path, backups, store::MIGRATIONS, base, now)
 }
 
-/// Recovers queue.db if it is damaged. Hooks spool meanwhile.
+/// Recovers queue.db if it is damaged. Hooks write to the spool meanwhile.
 pub fn queue(path: &Path, backups: &Path, now: Millis) -> Result<Option<Recovered>, OpenError> {
     recover(path, backups, queue::MIGRATIONS, || Ok(None), now)
 }
@@ -67,7 +67,7 @@ fn recover(
     let wreck = damaged(path);
     let unfinished = wreck.exists();
     let damage = match damage(path, migrations, backups) {
-        // The one that took its place is damaged too: it is the next one's turn.
+        // The file that replaced a damaged one is damaged too: recover that one now.
         Ok(damage) if unfinished && damage.is_some() => {
             rename_with_log(&wreck, &named(path, "damaged", now))?;
             damage
@@ -89,11 +89,11 @@ fn recover(
     }
     fault::point("recover:after-base");
     let mut connection = db::open_owner(path, migrations, backups)?;
-    // Its own first page is in the file then, not only in its log.
+    // Writes its first page from the log into the file, where `mend_header` reads it.
     connection.query_row("pragma wal_checkpoint(truncate)", [], |_| Ok(()))?;
     mend_header(&wreck, path)?;
     let salvaged = salvage::salvage(&wreck, &mut connection)?;
-    // Only a memory has such a file beside it.
+    // Only memory.db has such a file beside it.
     if db::beside(path, ".forgotten").exists() {
         forgotten::recall(&connection)?;
         salvage::stay_forgotten(&connection)?;
@@ -110,7 +110,7 @@ fn recover(
     }))
 }
 
-/// What is wrong with the file; none if it is sound.
+/// What is wrong with the file; none if it is undamaged.
 fn damage(
     path: &Path,
     migrations: &[Migration],
@@ -126,7 +126,7 @@ fn damage(
     }
 }
 
-/// Where the first bytes alone were overwritten, those of a sound database of ours do.
+/// If the header of the damaged file was overwritten, replaces it by that of an undamaged database.
 fn mend_header(wreck: &Path, sound: &Path) -> io::Result<()> {
     let wreck = std::fs::File::options()
         .read(true)
@@ -140,12 +140,12 @@ fn mend_header(wreck: &Path, sound: &Path) -> io::Result<()> {
     std::fs::File::open(sound)?.read_exact_at(&mut header, 0)?;
     let pages = u32::try_from(pages).unwrap_or(u32::MAX);
     header[28..32].copy_from_slice(&pages.to_be_bytes());
-    // No page is known to be free.
+    // An empty list of free pages.
     header[32..40].fill(0);
     wreck.write_all_at(&header, 0)
 }
 
-/// What a restore changed, in things with a number.
+/// The changes by a restore, in items.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Restored {
     pub came_back: u64,
@@ -154,8 +154,8 @@ pub struct Restored {
     pub aside: PathBuf,
 }
 
-/// Puts a backup in place of a sound memory, which is copied aside first. What was forgotten
-/// since stays forgotten.
+/// Replaces an undamaged memory by a backup, after copying it aside. Items that were forgotten since
+/// the backup stay forgotten.
 pub fn restore(
     path: &Path,
     backup: &Path,
@@ -167,7 +167,7 @@ pub fn restore(
     db::copy_to(&memory, &aside)?;
     db::copy_over(backup, &mut memory)?;
     drop(memory);
-    // Brings an older backup's schema up to date.
+    // Migrates the schema of an older backup.
     let memory = db::open_owner(path, store::MIGRATIONS, backups)?;
     memory.execute("attach ?1 as replaced", [aside.to_string_lossy()])?;
     memory.execute_batch(
@@ -179,7 +179,7 @@ pub fn restore(
     )?;
     forgotten::recall(&memory)?;
     salvage::stay_forgotten(&memory)?;
-    // No number is given a second time.
+    // No item number is ever reused.
     memory.execute_batch(
         "update main.sqlite_sequence
          set seq = max(seq, (select seq from replaced.sqlite_sequence where name = 'items'))
@@ -205,7 +205,7 @@ pub fn restore(
     Ok(restored)
 }
 
-/// Copies a backup to where nothing is: whole or not at all.
+/// Copies a backup to a path where there is no file, completely or not at all.
 fn put(backup: &Path, path: &Path) -> io::Result<()> {
     let partial = db::beside(path, ".partial");
     std::fs::copy(backup, &partial)?;
@@ -217,7 +217,7 @@ fn damaged(path: &Path) -> PathBuf {
     db::beside(path, ".damaged")
 }
 
-/// `memory.db.damaged-2026-11-18T101500Z`, or the next second whose name is free.
+/// `memory.db.damaged-2026-11-18T101500Z`, or the name of the next second if that is taken.
 pub(crate) fn named(path: &Path, why: &str, now: Millis) -> PathBuf {
     let time = text::rfc3339(now).replace(':', "");
     let named = db::beside(path, &format!(".{why}-{time}"));
@@ -227,7 +227,7 @@ pub(crate) fn named(path: &Path, why: &str, now: Millis) -> PathBuf {
     named
 }
 
-/// The log first: until the file itself is moved, it is seen that there is more to do.
+/// Moves the log first: while the database is not moved, the next run sees that it must go on.
 pub(crate) fn rename_with_log(from: &Path, to: &Path) -> io::Result<()> {
     move_log(from, to)?;
     std::fs::rename(from, to)
@@ -241,7 +241,7 @@ fn move_log(from: &Path, to: &Path) -> io::Result<()> {
     }
 }
 
-/// Removes all but the newest files of those that were set aside for a reason.
+/// Deletes all but the newest files that were set aside for the reason `why`.
 fn keep_newest(path: &Path, why: &str) -> io::Result<()> {
     let name = path.file_name().unwrap_or_default().to_string_lossy();
     let start = format!("{name}.{why}-");

@@ -1,10 +1,10 @@
-//! Brings what can still be read in a damaged database into a sound one.
+//! Copies the rows that can still be read in a damaged database into an undamaged one.
 //!
-//! Every b-tree of a table names its rows: the table itself, from both ends, and each index.
-//! A row that one of them names is looked up by its key; if it cannot be read, that is one
-//! known to be lost. Rows keep their ids, and what the damaged file says of a row is newer
-//! than what a backup says. A row that only lacks what it refers to is kept: a project, a
-//! session, a prompt or a number that was lost is made anew, as far as its number goes.
+//! Every b-tree of a table has the keys of its rows: the table itself, read from both ends, and
+//! each index. Each such key is looked up; if its row cannot be read, the row is known to be lost.
+//! Rows keep their ids, and a row of the damaged file replaces that of a backup, which is older.
+//! A row whose parent is lost is kept: the project, session, prompt or item that it refers to is
+//! created again as a placeholder with the same id.
 
 use std::collections::{BTreeMap, BTreeSet};
 use std::path::Path;
@@ -15,19 +15,19 @@ use uuid::Uuid;
 
 use crate::db::{self, OpenError};
 
-/// What came of it, in rows of all tables.
+/// The result, in rows of all tables.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
 pub struct Salvaged {
-    /// Not in the backup, or newer than there.
+    /// Rows that were not in the backup, or older there.
     pub rows: u64,
-    /// Named somewhere in the damaged file, and whole neither there nor in the backup.
+    /// Rows whose key is in the damaged file, and that could be read neither there nor in the backup.
     pub lost: u64,
-    /// Tables of which no b-tree could be read to its end: nobody knows what else was in them.
+    /// Tables of which no b-tree could be read to its end, so that more rows may be lost.
     pub tables: u64,
 }
 
 /// Rows that are known to be lost, by table and key.
-type Lost = BTreeSet<(String, String)>;
+type LostRows = BTreeSet<(String, String)>;
 
 struct Table {
     name: String,
@@ -35,7 +35,7 @@ struct Table {
     key: Vec<String>,
 }
 
-/// Brings over what can be read, in one transaction; doing it twice changes nothing.
+/// Copies all rows that can be read, in one transaction. A second run changes nothing.
 pub(crate) fn salvage(wreck: &Path, into: &mut Connection) -> Result<Salvaged, OpenError> {
     let tx = into.transaction()?;
     let tables = tables(&tx)?;
@@ -48,12 +48,12 @@ pub(crate) fn salvage(wreck: &Path, into: &mut Connection) -> Result<Salvaged, O
         wreck => wreck?,
     };
     let is_memory = tables.iter().any(|table| table.name == "items");
-    // A hook that has this queue open waits 150 ms for a lock, then it spools. What it wrote
-    // before is seen here; from now on it does not get to write.
+    // Locks the queue: a hook that still has it open waits 150 ms for the lock, then it writes to
+    // the spool. Events that it wrote before are copied here.
     let fenced = !is_memory && wreck.execute_batch("begin immediate").is_ok();
-    let mut lost = Lost::new();
+    let mut lost = LostRows::new();
     for table in &tables {
-        // An observation may name a later one that is not there yet.
+        // An observation may refer to a later one that is not copied yet.
         let first = |column: &&String| *column != "superseded_by";
         let columns: Vec<_> = table.columns.iter().filter(first).cloned().collect();
         match carry(&wreck, &tx, table, &columns, &mut lost)? {
@@ -72,17 +72,19 @@ pub(crate) fn salvage(wreck: &Path, into: &mut Connection) -> Result<Salvaged, O
     }
     tx.commit()?;
     if fenced {
-        #[expect(clippy::disallowed_methods, reason = "outlasts the hooks that wait")]
+        #[expect(
+            clippy::disallowed_methods,
+            reason = "until no hook waits for the lock any more"
+        )]
         std::thread::sleep(std::time::Duration::from_millis(200));
     }
-    // Marks of events are not told apart from their copies, and are made anew from them; vectors
-    // by the worker.
+    // Marks of events are made again from the events, and vectors by the worker.
     lost.retain(|(table, _)| table != "processed_events" && table != "vectors");
     salvaged.lost = lost.len() as u64;
     Ok(salvaged)
 }
 
-/// Ours, in the order in which they were made: what is referred to comes first.
+/// The tables of a database in the order of their creation, so that parents come first.
 fn tables(into: &Connection) -> rusqlite::Result<Vec<Table>> {
     let texts = |sql: &str, name: &str| -> rusqlite::Result<Vec<String>> {
         let mut statement = into.prepare(sql)?;
@@ -110,14 +112,14 @@ fn tables(into: &Connection) -> rusqlite::Result<Vec<Table>> {
     names.into_iter().map(table).collect()
 }
 
-/// Carries the rows of a table over and says how many, and whether these were all that
-/// there were; none if it cannot be read at all.
+/// Copies the rows of a table. Returns how many, and whether all keys could be read; none if the
+/// table cannot be read at all.
 fn carry(
     wreck: &Connection,
     into: &Connection,
     table: &Table,
     columns: &[String],
-    lost: &mut Lost,
+    lost: &mut LostRows,
 ) -> Result<Option<(u64, bool)>, OpenError> {
     let list = |columns: &[String], prefix: &str| {
         let quoted = columns.iter().map(|it| format!("{prefix}\"{it}\""));
@@ -175,8 +177,8 @@ fn carry(
     Ok(Some((rows, whole)))
 }
 
-/// Every key that a b-tree of the table names, as far as it can be read; and whether one
-/// could be read to its end.
+/// Every key in a b-tree of the table, as far as they can be read; and whether one b-tree could be
+/// read to its end.
 fn keys(wreck: &Connection, table: &Table, key: &str) -> (BTreeMap<String, Vec<Value>>, bool) {
     let name = &table.name;
     let backwards = key.replace("\", \"", "\" desc, \"");
@@ -192,7 +194,7 @@ fn keys(wreck: &Connection, table: &Table, key: &str) -> (BTreeMap<String, Vec<V
     }
     let (mut keys, mut whole) = (BTreeMap::new(), false);
     for tree in trees {
-        // A partial index is not scanned without its condition, and need not be.
+        // A partial index cannot be scanned without its condition, and is not needed.
         let Ok(mut statement) = wreck.prepare(&tree) else {
             continue;
         };
@@ -225,14 +227,14 @@ fn label(key: &[Value]) -> String {
     format!("{key:?}")
 }
 
-/// Makes what a row refers to and what was lost, as far as its number goes; says how many
-/// of them are as good as before.
+/// Creates the lost rows that a row refers to, as placeholders with the same ids. Returns how many
+/// of them are as they were.
 fn make_parents(
     into: &Connection,
     table: &Table,
     columns: &[String],
     row: &[Value],
-    lost: &mut Lost,
+    lost: &mut LostRows,
 ) -> rusqlite::Result<u64> {
     let value = |column: &str| {
         let position = columns.iter().position(|it| it == column)?;
@@ -287,11 +289,11 @@ fn make_parents(
     Ok(as_before)
 }
 
-/// Tables whose rows have a number.
+/// Tables whose rows are items.
 const ITEMS: [&str; 4] = ["observations", "summaries", "prompts", "notes"];
 
-/// What was forgotten since the backup stays forgotten, no event is taken in twice, and no
-/// number is given twice.
+/// Items that were forgotten since the backup stay forgotten, no event is processed twice, and no
+/// item number is reused.
 fn keep_promises(wreck: &Connection, into: &Connection) -> rusqlite::Result<()> {
     stay_forgotten(into)?;
     mark_kept_events(into)?;
@@ -309,7 +311,7 @@ fn keep_promises(wreck: &Connection, into: &Connection) -> rusqlite::Result<()> 
     Ok(())
 }
 
-/// An event that is kept was taken in.
+/// Marks every kept event as processed.
 pub(crate) fn mark_kept_events(memory: &Connection) -> rusqlite::Result<()> {
     memory.execute_batch(
         "insert or ignore into processed_events (event_id, key, outcome, at)
@@ -317,7 +319,7 @@ pub(crate) fn mark_kept_events(memory: &Connection) -> rusqlite::Result<()> {
     )
 }
 
-/// Takes out what somebody had forgotten and an older copy brought back.
+/// Deletes the forgotten items that an older copy brought back.
 pub(crate) fn stay_forgotten(memory: &Connection) -> rusqlite::Result<()> {
     memory.execute_batch(
         "delete from observations

@@ -1,9 +1,9 @@
 //! Databases that were written before the first release. No migration leads from them to the
 //! present schema, so they are set aside under another name, and memory begins empty.
 //!
-//! Only for whoever holds the worker's lock. Where the files are is recorded in `unreleased.json`
-//! beside them, for `status` and `doctor`. What waits in the spool stays there: its format is the
-//! same, so the next worker takes it in.
+//! The caller must hold the worker's lock. The paths of the files are recorded in `unreleased.json`
+//! beside them, for `status` and `doctor`. Events in the spool stay there: its format is the same,
+//! so the next worker reads them.
 
 use std::path::{Path, PathBuf};
 
@@ -27,7 +27,7 @@ fn record(dir: &Path) -> PathBuf {
     dir.join("unreleased.json")
 }
 
-/// What was set aside in a data directory and is still there; none if there is nothing.
+/// The files that were set aside in a data directory and still exist; none if there are none.
 #[must_use]
 pub fn recorded(dir: &Path) -> Option<SetAside> {
     let json = std::fs::read(record(dir)).ok()?;
@@ -36,7 +36,7 @@ pub fn recorded(dir: &Path) -> Option<SetAside> {
     (!aside.files.is_empty()).then_some(aside)
 }
 
-/// Whether one of the databases in a data directory is to be set aside.
+/// Whether a database in a data directory must be set aside.
 #[must_use]
 pub fn is_there(dir: &Path) -> bool {
     !unreleased(dir).is_empty()
@@ -55,14 +55,15 @@ fn unreleased(dir: &Path) -> Vec<PathBuf> {
     unreleased.collect()
 }
 
-/// Sets aside what is to be, and gives back all that ever was; none if nothing was now.
+/// Sets aside the unreleased databases. Returns all files that were ever set aside; none if there was
+/// nothing to do now.
 pub fn set_aside(dir: &Path, now: Millis) -> Result<Option<SetAside>, OpenError> {
     let mut set = None;
     for database in unreleased(dir) {
-        // A log that cannot be emptied is moved along.
+        // A log that cannot be emptied is moved with the database.
         let _ = db::empty_log(&database);
         let aside = named(&database, "unreleased", now);
-        // Recorded first: a name that a kill kept from being given is left out by `recorded`.
+        // Recorded before the rename: if it does not happen, `recorded` leaves the name out.
         let files = recorded(dir).map_or(Vec::new(), |it| it.files);
         let all = SetAside {
             at: now,

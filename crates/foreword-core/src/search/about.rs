@@ -1,58 +1,57 @@
-//! Which observations a text is about, rather than merely shares words with.
+//! Finds the observations that a prompt is about, not those that merely share words with it.
 //!
-//! A search answers whatever it is asked. A prompt did not ask: what is put beside it must
-//! be about the same thing, and nothing is better than filler. So words that are in every
-//! prompt to a coding agent do not count, words of programming count less, and of what is
-//! left enough has to be found in one observation. The numbers were fitted to the labelled
-//! prompts in `testdata/need`.
+//! Nobody searched here, so a reminder beside a prompt must be about the same thing; no reminder
+//! is better than a vague one. So words that are common in prompts to a coding agent do not
+//! count, words of programming in general count less, and one observation must have enough of
+//! the rest. The numbers were fitted to the labelled prompts in `testdata/need`.
 
-use super::choose::{Asked, Length, MatchedRow, has};
+use super::candidates::{Length, MatchedRow, WordQuery, has};
 use super::{Filter, Hit, list};
 use crate::model::Kind;
 use crate::store::Store;
 use crate::text::is_in;
 use crate::text::words::{self, Word};
 
-/// An observation that a text is about.
+/// An observation that a prompt is about.
 #[derive(Debug, Clone, PartialEq)]
 pub struct Match {
     pub id: i64,
-    /// The words that they have in common.
+    /// The words that both have.
     pub words: Vec<String>,
-    /// How much they have in common, in words that nothing else has.
+    /// The weight of the common words; a word that nothing else has counts as one.
     pub score: f64,
 }
 
-/// From here on it is no accident.
-const ENOUGH: f64 = 2.1;
-/// How much a word counts that is in the title too,
+/// The minimum score for a reminder.
+const SCORE_MIN: f64 = 2.1;
+/// The weight of a word is multiplied by this if it is also in the observation's title.
 const IN_TITLE: f64 = 2.0;
-/// one of programming at large,
+/// The weight of a general programming word is multiplied by this.
 const PLAIN: f64 = 0.7;
-/// and one that is in no observation: against all of them.
+/// The weight of a word that is in no observation; it lowers the score of every observation.
 const UNKNOWN: f64 = 0.64;
-/// A text of which this observation has only a part is less about it.
+/// The exponent of the share of the prompt's weight that an observation has.
 const SHARE_POWER: f64 = 0.7;
 
-/// Of a longer text (a pasted log) so many words are looked at.
+/// Only the first words of a long prompt (a pasted log) are used.
 const WORDS_MAX: usize = 40;
-/// So many of the best candidates are looked at.
+/// How many of the best candidates are compared.
 const CANDIDATES_MAX: usize = 40;
-/// A small memory cannot tell which words are rare.
+/// A smaller memory is treated as if it had this many rows: it does not show which words are rare.
 const ROWS_MIN: f64 = 500.0;
 
-/// The best first.
-pub fn about(store: &Store, text: &str, project: &str) -> rusqlite::Result<Vec<Match>> {
-    let text = telling_part(text);
-    let words = telling(&text);
-    let asked = Asked::new(store, &words)?;
-    let (mut candidates, _) = asked.matched(store, asked.choosing(), Length::AtLeast)?;
+/// The observations of a project that a prompt is about, the best first.
+pub fn about(store: &Store, prompt: &str, project: &str) -> rusqlite::Result<Vec<Match>> {
+    let text = searchable_text(prompt);
+    let words = content_words(&text);
+    let query = WordQuery::new(store, &words)?;
+    let (mut candidates, _) = query.matched(store, query.choosing(), Length::AtLeast)?;
     let filter = Filter {
         projects: Some(vec![project.to_owned()]),
         kind: Some(Kind::Observation),
         ..Filter::default()
     };
-    // Prompts and other projects may be as good, and many.
+    // Many of the candidates may be prompts, or of other projects.
     let mut hits: Vec<Hit> = Vec::new();
     let mut looked_at = 0;
     for some in candidates.chunks(CANDIDATES_MAX * 4) {
@@ -65,27 +64,27 @@ pub fn about(store: &Store, text: &str, project: &str) -> rusqlite::Result<Vec<M
     }
     candidates.truncate(looked_at);
 
-    let weighed: Vec<Weighed<'_>> = words.iter().map(|word| asked.weigh(word)).collect();
+    let weighed: Vec<WeighedWord<'_>> = words.iter().map(|word| query.weigh(word)).collect();
     let mut matches: Vec<Match> = candidates
         .iter()
         .filter_map(|it| matched(it, hits.iter().find(|hit| hit.id == it.id)?, &weighed))
-        .filter(|it| it.score >= ENOUGH)
+        .filter(|it| it.score >= SCORE_MIN)
         .collect();
     matches.sort_by(|a, b| b.score.total_cmp(&a.score));
     Ok(matches)
 }
 
-/// A word of the text, with what it counts.
-struct Weighed<'a> {
+/// A word of the prompt, with its weight.
+struct WeighedWord<'a> {
     word: &'a Word,
     bits: Option<(u64, u64)>,
     is_plain: bool,
     weight: f64,
 }
 
-impl Asked<'_> {
-    /// The rarer a word, the more it counts, up to one.
-    fn weigh<'a>(&self, word: &'a Word) -> Weighed<'a> {
+impl WordQuery<'_> {
+    /// The rarer a word, the larger its weight, up to one.
+    fn weigh<'a>(&self, word: &'a Word) -> WeighedWord<'a> {
         let rows_with = |term: &String| {
             let known = self.terms.iter().find(|(known, _)| known == term);
             known.map(|&(_, rows)| rows)
@@ -97,7 +96,7 @@ impl Asked<'_> {
             .map_or(UNKNOWN, |with| (rows / with).ln() / rows.ln());
         let is_plain = is_in(PLAIN_WORDS, &word.whole.to_lowercase());
         let plain = if is_plain { PLAIN } else { 1.0 };
-        Weighed {
+        WeighedWord {
             word,
             bits: self.bits(word),
             is_plain,
@@ -106,11 +105,11 @@ impl Asked<'_> {
     }
 }
 
-/// None if they have no more in common than chance would give.
-fn matched(candidate: &MatchedRow, hit: &Hit, weighed: &[Weighed<'_>]) -> Option<Match> {
+/// None if both share fewer than two words, or fewer than three if all of them are general.
+fn matched(candidate: &MatchedRow, hit: &Hit, weighed: &[WeighedWord<'_>]) -> Option<Match> {
     let title = format!("{} {}", hit.title, hit.subtitle).to_lowercase();
     let common = weighed.iter().filter(|it| has(candidate.terms, it.bits));
-    let common: Vec<&Weighed<'_>> = common.collect();
+    let common: Vec<&WeighedWord<'_>> = common.collect();
     let specific = common.iter().any(|it| !it.is_plain);
     if common.len() < if specific { 2 } else { 3 } {
         return None;
@@ -129,14 +128,13 @@ fn matched(candidate: &MatchedRow, hit: &Hit, weighed: &[Weighed<'_>]) -> Option
     })
 }
 
-/// Of a path only the file says something.
-fn telling_part(text: &str) -> String {
+/// The prompt without the folders of its paths and without the placeholders of secrets.
+fn searchable_text(text: &str) -> String {
     let file = |word: &str| match word.rsplit_once('/') {
         Some((_, file)) => format!("{file} "),
         None => format!("{word} "),
     };
     let mut out: String = text.split_whitespace().map(file).collect();
-    // What stands in for a secret says nothing.
     while let Some(start) = out.find("[redacted:") {
         let length = out[start..]
             .find(']')
@@ -146,24 +144,24 @@ fn telling_part(text: &str) -> String {
     out
 }
 
-/// The words that say what a text is about, each root once.
-fn telling(text: &str) -> Vec<Word> {
+/// The words of a prompt without stop words, small numbers and common words, each root once.
+fn content_words(text: &str) -> Vec<Word> {
     let mut words = words::words(text);
     let mut seen = Vec::new();
     words.retain(|word| {
         let lower = word.whole.to_lowercase();
         let is_small_number = lower.len() < 3 && lower.bytes().all(|it| it.is_ascii_digit());
-        let says_nothing = word.is_stop_word() || is_small_number || is_in(COMMON_WORDS, &lower);
+        let is_common = word.is_stop_word() || is_small_number || is_in(COMMON_WORDS, &lower);
         let root = root(&lower);
-        let telling = !says_nothing && !seen.contains(&root);
+        let is_content = !is_common && !seen.contains(&root);
         seen.push(root);
-        telling
+        is_content
     });
     words.truncate(WORDS_MAX);
     words
 }
 
-/// What a word and its forms begin with.
+/// A word without its ending, in lower case, so that its forms are equal.
 fn root(word: &str) -> String {
     const ENDINGS: &[&str] = &[
         "ations", "ation", "ings", "ing", "ies", "ed", "es", "s", "e", "y",
@@ -174,7 +172,7 @@ fn root(word: &str) -> String {
     root.map_or_else(|| word.clone(), str::to_owned)
 }
 
-/// Words of work with an agent on code, whatever it is about.
+/// Words that are common in prompts to a coding agent, whatever the task.
 const COMMON_WORDS: &str = include_str!("about/common.txt");
-/// Words of programming, whatever the program.
+/// General programming words, common in any project.
 const PLAIN_WORDS: &str = include_str!("about/plain.txt");

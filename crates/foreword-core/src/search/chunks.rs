@@ -1,31 +1,31 @@
-//! The texts that an item is embedded as.
+//! Splits an item into the texts that are embedded.
 //!
-//! A vector says one thing well and many things badly. So a long item becomes several
-//! *chunks*, each about as long as a turn or a few facts, with the title in front.
+//! One vector represents a short text well and a long one badly. So a long item is split into
+//! several *chunks*, each about as long as a sentence or a few facts, with the title in front.
 
 use crate::notes::Note;
 use crate::store::ItemBody;
 use crate::text;
 
-/// So much of an item is looked at; what comes later is found by its words.
+/// The most chunks of an item; the text after them is found by its words only.
 pub const CHUNKS_MAX: usize = 8;
 
-/// Counts up when an item would become other chunks: then all are embedded anew.
+/// To be increased when items are split differently: all of them are then embedded again.
 pub const VERSION: u32 = 1;
 
-/// So many words of an observation or a note make a chunk: it is about one thing anyway.
+/// Words in a chunk of an observation, a summary or a note, which is about one thing anyway.
 const GROUP: usize = 60;
-/// A prompt is about several: each line of about a sentence is one, unless there are so many that
-/// they have to be put together.
-const TURN: usize = 12;
-/// More words than this the model does not read.
+/// The least words in a chunk of a prompt, about one sentence, since a prompt may be about
+/// several things.
+const PROMPT_GROUP: usize = 12;
+/// A longer line is cut after this many words, about as many as the model reads.
 const WORDS_MAX: usize = 120;
-/// The head of a reply says what came of it.
+/// Characters of a reply that are embedded; its beginning states the outcome.
 const REPLY_MAX: usize = 600;
 
-/// Never empty strings, at most `CHUNKS_MAX`, in the order of the text.
+/// The chunks of an item, in the order of its text. None of them is empty.
 #[must_use]
-pub fn chunks(body: &ItemBody) -> Vec<String> {
+pub fn split(body: &ItemBody) -> Vec<String> {
     match body {
         ItemBody::Observation {
             title,
@@ -47,7 +47,8 @@ pub fn chunks(body: &ItemBody) -> Vec<String> {
         ItemBody::Prompt { text, reply } => {
             let reply = text::shorten(reply.as_deref().unwrap_or_default(), REPLY_MAX);
             let words = words(&[text, &reply]) / CHUNKS_MAX;
-            pieces("", [text.as_str(), &reply], words.clamp(TURN, WORDS_MAX))
+            let enough = words.clamp(PROMPT_GROUP, WORDS_MAX);
+            pieces("", [text.as_str(), &reply], enough)
         }
         ItemBody::Note { title, text, .. } => {
             let (note, _) = Note::read(text);
@@ -56,7 +57,7 @@ pub fn chunks(body: &ItemBody) -> Vec<String> {
                 .iter()
                 .map(|it| format!("{}: {}", it.label, it.text));
             let points: Vec<String> = points.collect();
-            // A page that has not the form of a note is read as it stands.
+            // A page without the form of a note is split as plain text.
             let others = if points.is_empty() { text.as_str() } else { "" };
             let points = points.iter().map(String::as_str);
             let parts = [note.context.as_str()].into_iter().chain(points);
@@ -70,7 +71,7 @@ fn sentences<'a>(parts: impl IntoIterator<Item = &'a str>) -> String {
     parts.collect::<Vec<_>>().join(". ")
 }
 
-/// Lines, put together until they have so many words, the head before each.
+/// Joins lines until they have `enough` words, and puts the head before each such chunk.
 fn pieces<'a>(head: &str, parts: impl IntoIterator<Item = &'a str>, enough: usize) -> Vec<String> {
     let head = head.trim();
     let head: Vec<&str> = Some(head).filter(|it| !it.is_empty()).into_iter().collect();
@@ -91,7 +92,7 @@ fn words(units: &[&str]) -> usize {
     units.iter().map(|it| it.split_whitespace().count()).sum()
 }
 
-/// The lines of a text; of a line that is too long by itself, pieces of whole words.
+/// The lines of a text. A line that is too long is cut between words.
 fn lines(text: &str) -> impl Iterator<Item = &str> {
     let lines = text.lines().map(str::trim).filter(|it| !it.is_empty());
     lines.flat_map(|line| {
@@ -107,7 +108,8 @@ fn lines(text: &str) -> impl Iterator<Item = &str> {
     })
 }
 
-/// Where the first `WORDS_MAX` words of a line end: after a sentence, if there is one in the second half.
+/// Where to cut a line: after `WORDS_MAX` words, or after the last sentence that ends in the
+/// second half of them.
 fn end(line: &str) -> usize {
     let ends = line
         .char_indices()
@@ -133,7 +135,7 @@ mod tests {
     use super::*;
 
     fn prompt(text: &str) -> Vec<String> {
-        chunks(&ItemBody::Prompt {
+        split(&ItemBody::Prompt {
             text: text.to_owned(),
             reply: None,
         })
@@ -191,7 +193,7 @@ mod tests {
             foreign: false,
         };
         assert_eq!(
-            chunks(&note),
+            split(&note),
             [
                 format!("Login\nWhy.\nDecision: {point}"),
                 format!("Login\nFix: {point}"),
@@ -203,6 +205,6 @@ mod tests {
             text: "Free words.".into(),
             foreign: false,
         };
-        assert_eq!(chunks(&page), ["Page\nFree words."]);
+        assert_eq!(split(&page), ["Page\nFree words."]);
     }
 }

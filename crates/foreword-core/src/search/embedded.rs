@@ -1,8 +1,8 @@
-//! Which items have vectors: one row an item, with the vectors of all its chunks (`chunks`).
+//! The table `vectors`: one row an item, with the vectors of all its chunks (`chunks`).
 //!
-//! The worker embeds the items that have none. That is the only state: an item whose text changes
-//! loses its vectors by a trigger, vectors of another model and damaged ones are dropped, and all
-//! of them are then made like those of a new item.
+//! The worker embeds the items that have no row. There is no other state: a trigger deletes the
+//! row of an item whose text changes, rows of another model and damaged ones are deleted, and the
+//! worker then embeds these items like new ones.
 
 use rusqlite::{TransactionBehavior, named_params};
 
@@ -10,39 +10,39 @@ use super::chunks;
 use super::vectors::{Vector, Vectors};
 use crate::store::{ItemBody, Store};
 
-/// An item that has no vectors yet, and the texts that they are to be made of.
+/// An item that has no vectors yet, and the texts to embed.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Unembedded {
     pub id: i64,
     pub chunks: Vec<String>,
 }
 
-/// All vectors of a model, as far as they were made when they were last looked for.
+/// The vectors of a model in memory, as of the last `load_vectors`.
 #[derive(Debug, Default)]
-pub struct Loaded {
+pub struct LoadedVectors {
     pub vectors: Vectors,
-    /// A row could not be read: `drop_useless_vectors` has it made again.
+    /// Whether a row could not be read; `drop_useless_vectors` deletes it, so that it is made again.
     pub damaged: bool,
-    /// How much of the memory they are of.
+    /// How many percent of the items have vectors.
     pub percent: u64,
-    /// The newest item, and the last vectors that were made, when they were looked for.
+    /// The newest item and the newest row of vectors at the last load.
     state: Option<(Option<i64>, Option<i64>)>,
 }
 
-/// Everything that can be found.
+/// The ids of all items that can have vectors.
 const ALL: &str = "select id from observations
                    union all select id from summaries
                    union all select id from prompts
                    union all select id from notes";
 
-/// The model's name in the table. It has the version of `chunks` in it: vectors of items that were
-/// cut otherwise are as useless as another model's.
+/// The value of the column `model`: it includes how items are split, since vectors of differently
+/// split items are as useless as those of another model.
 fn stored_as(model: &str) -> String {
     format!("{model}/{}", chunks::VERSION)
 }
 
 impl Store {
-    /// The newest items without vectors of this model, as many as have about this many chunks together.
+    /// The newest items without vectors of this model, with about `chunks_max` chunks in all.
     pub fn unembedded(&self, model: &str, chunks_max: usize) -> rusqlite::Result<Vec<Unembedded>> {
         let mut statement = self.connection.prepare_cached(&format!(
             "select id
@@ -62,9 +62,9 @@ impl Store {
             if count >= chunks_max {
                 break;
             }
-            // None if it was forgotten just now.
+            // None if it was forgotten since.
             if let Some(body) = self.body(id)? {
-                let chunks = chunks::chunks(&body);
+                let chunks = chunks::split(&body);
                 count += chunks.len();
                 unembedded.push(Unembedded { id, chunks });
             }
@@ -76,8 +76,8 @@ impl Store {
         Ok(self.item(id)?.map(|item| item.body))
     }
 
-    /// Keeps the vectors of these items, in one transaction. One whose text has changed since gets
-    /// none, and comes up again.
+    /// Stores the vectors of these items, in one transaction. An item whose text has changed since
+    /// is skipped, and will be returned by `unembedded` again.
     pub fn put_vectors(
         &mut self,
         model: &str,
@@ -89,7 +89,7 @@ impl Store {
         for (item, vectors) in made {
             let unchanged = self
                 .body(item.id)?
-                .is_some_and(|it| chunks::chunks(&it) == item.chunks);
+                .is_some_and(|body| chunks::split(&body) == item.chunks);
             if !unchanged || vectors.len() != item.chunks.len() {
                 continue;
             }
@@ -110,7 +110,7 @@ impl Store {
         tx.commit()
     }
 
-    /// How many items have vectors of this model, and how many there are.
+    /// How many items have vectors of this model, and how many items there are.
     pub fn embedded(&self, model: &str) -> rusqlite::Result<(u64, u64)> {
         let embedded = self.connection.query_row(
             "select count(*) from vectors where model = :model",
@@ -120,7 +120,7 @@ impl Store {
         Ok((embedded, self.embeddable()?))
     }
 
-    /// How many items there are that can have vectors.
+    /// How many items can have vectors.
     pub fn embeddable(&self) -> rusqlite::Result<u64> {
         let sql = format!("select count(*) from ({ALL})");
         self.connection
@@ -128,8 +128,9 @@ impl Store {
             .query_row([], |row| row.get(0))
     }
 
-    /// Adds what was made since. What was forgotten since stays: it is not among what can be found.
-    pub fn load_vectors(&self, model: &str, loaded: &mut Loaded) -> rusqlite::Result<()> {
+    /// Adds the vectors that were made since the last load. Vectors of forgotten items stay: a
+    /// search does not find the items themselves.
+    pub fn load_vectors(&self, model: &str, loaded: &mut LoadedVectors) -> rusqlite::Result<()> {
         let state = "select (select max(id) from items), (select max(made) from vectors)";
         let state = self
             .connection
@@ -159,7 +160,7 @@ impl Store {
         Ok(())
     }
 
-    /// Drops what is of no use: of another model, or damaged. Says how many.
+    /// Deletes the vectors of other models and damaged ones. Returns how many rows.
     pub fn drop_useless_vectors(&self, model: &str) -> rusqlite::Result<usize> {
         let model = stored_as(model);
         let others = "delete from vectors where model <> :model";

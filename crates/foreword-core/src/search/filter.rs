@@ -1,14 +1,14 @@
-//! What a search is narrowed to.
+//! The filter of a search, as SQL.
 //!
-//! Each condition that is asked for becomes one clause; a clause that is not there costs
-//! nothing, and SQLite can begin with whichever of them leaves the fewest rows.
+//! Each condition that is set becomes one clause. A clause that is absent costs nothing, and
+//! SQLite can begin with the one that leaves the fewest rows.
 
 use rusqlite::{Statement, ToSql};
 use serde::{Deserialize, Serialize};
 
 use crate::model::{Kind, Millis, ObservationType, Origin};
 
-/// Whether session `s` is of one of the projects, which are given by name or key.
+/// SQL: session `s` belongs to one of `:projects`, which are names or keys.
 pub(super) const OF_PROJECTS: &str = "s.project_id in (
      select id from projects where name in (select value from json_each(:projects))
      union
@@ -17,12 +17,12 @@ pub(super) const OF_PROJECTS: &str = "s.project_id in (
 
 #[derive(Debug, Clone, Default, PartialEq, Eq, Serialize, Deserialize)]
 pub struct Filter {
-    /// By name or key, any of them; none stands for all.
+    /// Names or keys, any of them; none stands for all projects.
     pub projects: Option<Vec<String>>,
     pub kind: Option<Kind>,
     pub observation_type: Option<ObservationType>,
     pub concept: Option<String>,
-    /// A file by its whole path or the end of it, or a folder.
+    /// A file, by its whole path or the end of it, or a folder.
     pub file: Option<String>,
     /// The number of a prompt in its session.
     pub prompt: Option<u32>,
@@ -31,12 +31,12 @@ pub struct Filter {
     pub branch: Option<String>,
     pub origin: Option<Origin>,
     pub since: Option<Millis>,
-    /// Up to here, and not after.
+    /// Inclusive.
     pub until: Option<Millis>,
 }
 
 impl Filter {
-    /// Only what the projects let through.
+    /// The same filter with no condition but the projects.
     #[must_use]
     pub fn only_projects(&self) -> Filter {
         Filter {
@@ -45,7 +45,7 @@ impl Filter {
         }
     }
 
-    /// Whether hits may be of more than one project.
+    /// Whether hits may come from more than one project.
     #[must_use]
     pub fn spans_projects(&self) -> bool {
         self.projects.as_ref().is_none_or(|it| it.len() > 1)
@@ -56,7 +56,7 @@ impl Filter {
         *self == self.only_projects()
     }
 
-    /// Whether all that it asks for can be said of a session.
+    /// Whether every condition applies to a whole session, not to single items.
     pub(super) fn is_about_sessions(&self) -> bool {
         let about_sessions = Filter {
             session: self.session.clone(),
@@ -85,9 +85,9 @@ impl Filter {
             ":concept",
             self.concept.clone(),
         );
-        // A folder holds what comes between `folder/` and `folder0`, the character after. The
-        // end of a path is looked for by the file's name. Only if there is no such file, a folder
-        // anywhere is looked for in all paths.
+        // Files in a folder sort between `folder/` and `folder0`, the next character. The end of
+        // a path is looked up by the file's name. Only if there is no such file, all paths are
+        // searched for a folder of this name.
         clauses.add_some(
             "t.id in (
                  with named (id) as (
@@ -133,7 +133,7 @@ impl Filter {
     }
 }
 
-/// Conditions in SQL and the values they speak of.
+/// Conditions in SQL, and the values of their parameters.
 #[derive(Default)]
 pub(super) struct Clauses {
     sql: Vec<&'static str>,
@@ -167,7 +167,7 @@ impl Clauses {
     pub fn bind(&self, statement: &mut Statement<'_>) -> rusqlite::Result<()> {
         for (name, value) in &self.values {
             let at = statement.parameter_index(name)?;
-            let at = at.expect("a clause names the value that it is added with");
+            let at = at.expect("a clause contains the parameter that it is added with");
             statement.raw_bind_parameter(at, value)?;
         }
         Ok(())

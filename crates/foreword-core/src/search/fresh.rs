@@ -1,14 +1,14 @@
-//! Whether what was found still fits the files that it is about.
+//! Checks whether the files of a hit have changed since it was recorded.
 //!
-//! Only the hits that are shown are looked at: each costs a `stat` or two. What no longer fits
-//! is not hidden, since it may be just what somebody is looking for, but stands lower.
+//! Only the hits that are shown are checked: each costs a `stat` or two. A stale hit is not
+//! hidden, since it may be the one that is looked for, but its score is lower.
 
 use super::{Hit, Sort};
 use crate::model::{Freshness, Kind};
 use crate::project::Place;
 use crate::store::Store;
 
-/// The score of a hit whose files are no longer as they were is multiplied by this.
+/// The score of a hit is multiplied by this, depending on the state of its files.
 #[must_use]
 pub fn stale_factor(freshness: Option<Freshness>) -> f64 {
     match freshness {
@@ -18,15 +18,16 @@ pub fn stale_factor(freshness: Option<Freshness>) -> f64 {
     }
 }
 
-/// Fills in how the files of these hits are now, seen from `here`; by relevance, what no longer
-/// fits moves down.
+/// Fills in the freshness of these hits, with paths resolved from `here`. If sorted by relevance,
+/// stale hits move down.
 pub fn freshen(store: &Store, here: &Place, sort: Sort, hits: &mut [Hit]) -> rusqlite::Result<()> {
     for hit in hits.iter_mut().filter(|it| it.kind == Kind::Observation) {
         let root = store.root_of(hit.id, here)?;
         hit.freshness = store.freshness(hit.id, root.as_deref())?;
     }
     if sort == Sort::Relevance {
-        // Rows with every word come first, so that scores may rise once: nobody overtakes there.
+        // Rows with every word come first, whatever their scores: hits are only sorted within a
+        // run of falling scores.
         for falling in hits.chunk_by_mut(|a, b| a.score >= b.score) {
             for hit in &mut *falling {
                 let factor = stale_factor(hit.freshness);

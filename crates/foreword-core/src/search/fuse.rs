@@ -1,51 +1,56 @@
-//! What was said in other words is found too: words and meaning in one order.
+//! Search by words and by meaning together, in one order.
 //!
-//! Both find candidates; each candidate has a score by its words (BM25) and by its records
-//! (cosine), and the weighted sum decides. The best of them often say what the question left
-//! out, so what is like them goes up. A name that is written as in code, or quoted, is
-//! meant as it stands: what has it comes first, however near the others are.
+//! Both find candidates. Each candidate has a score by its words (BM25) and one by its chunks
+//! (cosine), and is ranked by their weighted sum. The best hits often contain what the query left
+//! out, so items like them move up. A name that is quoted, or written as in code, is meant
+//! literally: items that have it come first, however near the others are.
 
 use std::collections::{HashMap, HashSet};
 
 use super::{
-    Answer, Found, Hit, Matched, Query, SUPERSEDED, Sort, about_words, list, search, search_for,
+    Found, Hit, MatchKind, Matched, Query, SUPERSEDED, Sort, about_words, list, search, search_for,
 };
 use crate::search::vectors::{DIMENSIONS, Vector, Vectors};
 use crate::store::Store;
 use crate::text::words;
 
-/// What a search by meaning needs beside the memory.
+/// The vectors of the memory and the vector of the query.
 #[derive(Debug, Clone, Copy)]
 pub struct Meaning<'a> {
     pub vectors: &'a Vectors,
     pub question: &'a Vector,
 }
 
-// Fixed on the development half of the benchmark: bench/runs/2026-11-16-meaning.md.
-/// Words count by what all of the question's are worth, and a cosine is taken as it is: divided by
-/// the best, one common word or a far record would seem to be all that was asked for.
+// These values were chosen on the development half of the benchmark: bench/runs/2026-11-16-meaning.md.
+
+/// The weight of the score by words, as a share of the score for all words of the query. (As a
+/// share of the best hit's score, one common word would look like a full match.)
 const BY_WORDS: f64 = 0.4;
+/// The weight of the cosine. (It is not divided by the best one, or a far chunk would look near.)
 const BY_MEANING: f64 = 0.6;
-/// So many of the best say what else is meant.
+/// How many of the best hits the others are compared with.
 const BEST: usize = 2;
+/// The weight of the likeness to the best hits.
 const LIKE_BEST: f64 = 0.35;
-/// What counts of an item's nearest record, and of all its records on average: one that is about
-/// the question as a whole is better than one that touches on it.
+/// The weight of an item's nearest chunk.
 const NEAREST: f64 = 0.5;
+/// The weight of all its chunks on average: an item that is about the query as a whole is better
+/// than one that touches on it.
 const AVERAGE: f64 = 0.5;
-/// Added to the score of an item that has every name of the question that is written as in code or
-/// quoted: more than any other item can reach.
+/// Added to the score of an item that has every name of the query that is quoted or written as in
+/// code; more than any other item can reach.
 const EXACT: f64 = 2.0;
-/// What has none of the words, and is no nearer than this, or than this part of the nearest, is about
-/// something else. Two short texts that mean the same may be at 0.16.
+/// The least cosine of a hit that has none of the words. Two short texts that mean the same may
+/// have a cosine of 0.16.
 const NEAR: f32 = 0.12;
+/// The least cosine of a hit that has none of the words, as a share of the nearest hit's cosine.
 const NEAR_PART: f32 = 0.5;
-/// So many of each are looked at.
+/// How many candidates by words, and how many by meaning, are ranked at least.
 const CANDIDATES: usize = 200;
-/// If fewer of the nearest pass the filter, it is asked first what passes at all.
+/// If fewer of the nearest items pass the filter, all items that pass it are compared instead.
 const ENOUGH: usize = 40;
 
-/// Finds by words and by meaning. Lists, and what is sorted by date, go by words alone.
+/// Searches by words and by meaning. A query without words, or sorted by date, goes by words alone.
 pub fn search_by_meaning(
     store: &Store,
     query: &Query<'_>,
@@ -61,14 +66,14 @@ pub fn search_by_meaning(
     if query.sort == Sort::Date || words.is_empty() {
         return search(store, query);
     }
-    // Who has but a stop word in common is no hit where meaning can be asked for.
+    // An item that shares only a stop word with the query is no hit here.
     let words = about_words(&words);
     if words.is_empty() {
         return search(store, query);
     }
     let (mut found, all_words) = search_for(store, &wide, [words.clone(), words])?;
     let exact = exact(query.words);
-    // A name that nothing has means nothing else.
+    // If the query is only exact names and no row has them, do not fall back to meaning.
     let is_exact = exact.split_whitespace().count() >= query.words.split_whitespace().count();
     if is_exact && found.hits.is_empty() {
         return search(store, query);
@@ -80,25 +85,24 @@ pub fn search_by_meaning(
         return search(store, query);
     }
 
-    let exact = match exact.is_empty() {
-        true => HashSet::new(),
-        false => {
-            let query = Query {
-                words: &exact,
-                ..wide
-            };
-            let found = search(store, &query)?.hits.into_iter();
-            let all = found.filter(|it| it.matched == Some(Matched::AllWords));
-            all.map(|it| it.id).collect()
-        }
+    let exact = if exact.is_empty() {
+        HashSet::new()
+    } else {
+        let query = Query {
+            words: &exact,
+            ..wide
+        };
+        let found = search(store, &query)?.hits.into_iter();
+        let all = found.filter(|it| it.matched == Some(Matched::AllWords));
+        all.map(|it| it.id).collect()
     };
     let vectors = meaning.vectors;
     let near = Near::new(vectors, meaning.question, hits.values());
-    let counts = |hit: &Hit| hit.superseded_by.map_or(1.0, |_| SUPERSEDED);
+    let factor = |hit: &Hit| hit.superseded_by.map_or(1.0, |_| SUPERSEDED);
     let score = |hit: &Hit| {
         let words = hit.score.unwrap_or_default() / all_words.max(f64::MIN_POSITIVE);
         let exact = if exact.contains(&hit.id) { EXACT } else { 0.0 };
-        (BY_WORDS * words + BY_MEANING * near.to(hit) + exact) * counts(hit)
+        (BY_WORDS * words + BY_MEANING * near.to(hit) + exact) * factor(hit)
     };
     let ranked = hits.into_values().map(|hit| (score(&hit), hit));
     let mut ranked: Vec<(f64, Hit)> = ranked.collect();
@@ -109,18 +113,18 @@ pub fn search_by_meaning(
     let like_best = best(vectors, &ranked);
     let like_best = Near::new(vectors, &like_best, ranked.iter().map(|(_, hit)| hit));
     for (score, hit) in &mut ranked {
-        *score += LIKE_BEST * like_best.to(hit) * counts(hit);
+        *score += LIKE_BEST * like_best.to(hit) * factor(hit);
         hit.score = Some(*score);
     }
     ranked.sort_by(best_first);
     found.hits = ranked.into_iter().map(|(_, hit)| hit).collect();
     let any = |how| found.hits.iter().any(|it| it.matched == Some(how));
     found.answer = if any(Matched::AllWords) {
-        Answer::AllWords
+        MatchKind::AllWords
     } else if any(Matched::SomeWords) {
-        Answer::AnyWord
+        MatchKind::AnyWord
     } else {
-        Answer::Meaning
+        MatchKind::Meaning
     };
     found.hits.truncate(wanted);
     found
@@ -129,7 +133,7 @@ pub fn search_by_meaning(
     Ok(found)
 }
 
-/// Those of the nearest that the words did not find.
+/// The nearest items that the search by words did not find.
 fn nearest(
     store: &Store,
     query: &Query<'_>,
@@ -147,7 +151,7 @@ fn nearest(
         }
         let ids = nearest.keys().filter(|id| !known.contains_key(id));
         let mut hits = list::pick(store, &ids.copied().collect::<Vec<_>>(), &query.filter)?;
-        // What the filter leaves out is no measure for what it lets through.
+        // The nearest cosine is taken among the items that pass the filter.
         let allowed = hits.iter().map(|it| it.id).chain(known.keys().copied());
         let best = allowed.filter_map(|id| nearest.get(&id));
         let least = best.fold(0.0, |best: f32, it| best.max(*it)) * NEAR_PART;
@@ -171,7 +175,7 @@ fn nearest(
     Ok(new)
 }
 
-/// How near each hit is to a vector. All its records count, not only those among the nearest.
+/// How near each hit is to a vector. All its chunks count, not only those among the nearest.
 struct Near {
     cosines: HashMap<i64, f64>,
     most: f64,
@@ -187,13 +191,13 @@ impl Near {
         let mut near: HashMap<i64, (f64, f64, f64)> = HashMap::new();
         for (id, cosine) in vectors.near(vector, hits.clone().map(|it| it.id)) {
             let cosine = f64::from(cosine.max(0.0));
-            let (nearest, sum, records) = near.entry(id).or_default();
+            let (nearest, sum, chunks) = near.entry(id).or_default();
             *nearest = nearest.max(cosine);
-            (*sum, *records) = (*sum + cosine, *records + 1.0);
+            (*sum, *chunks) = (*sum + cosine, *chunks + 1.0);
         }
         let pooled = near.into_iter();
         let pooled = pooled
-            .map(|(id, (nearest, sum, records))| (id, NEAREST * nearest + AVERAGE * sum / records));
+            .map(|(id, (nearest, sum, chunks))| (id, NEAREST * nearest + AVERAGE * sum / chunks));
         let cosines: HashMap<i64, f64> = pooled.collect();
         let words = hits.filter_map(|it| it.score);
         Near {
@@ -203,14 +207,14 @@ impl Near {
         }
     }
 
-    /// What is not embedded yet is taken to be as near as its words say.
+    /// An item that is not embedded yet gets a cosine in proportion to its score by words.
     fn to(&self, hit: &Hit) -> f64 {
         let by_words = self.most * hit.score.unwrap_or_default() / self.most_words;
         self.cosines.get(&hit.id).copied().unwrap_or(by_words)
     }
 }
 
-/// What the first of these say together, the better the more.
+/// The mean of the vectors of the best hits, weighted by their scores.
 fn best(vectors: &Vectors, ranked: &[(f64, Hit)]) -> Vector {
     let embedded = ranked.iter();
     let embedded = embedded.filter_map(|(score, it)| Some((*score as f32, vectors.of(it.id)?)));
@@ -225,10 +229,10 @@ fn best(vectors: &Vectors, ranked: &[(f64, Hit)]) -> Vector {
     sum
 }
 
-/// The words of a query that are meant as they stand: quoted, or written as in code.
+/// The words of a query that are meant literally: quoted, or written as in code.
 fn exact(query: &str) -> String {
     let quoted = query.split('"').skip(1).step_by(2);
-    // An odd mark quotes nothing.
+    // A quotation mark without a partner is ignored.
     let quoted = quoted.take(query.matches('"').count() / 2);
     let unquoted = query
         .split_whitespace()

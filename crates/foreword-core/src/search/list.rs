@@ -1,7 +1,7 @@
-//! Reads what was found: titles, sessions and times, under a filter.
+//! Reads items as hits: titles, sessions and times, under a filter.
 //!
-//! Everything with a number, in one shape. `pick` takes rows out of a ranking, `list`
-//! out of the whole memory by date, and `timeline` from around one of them.
+//! `pick` reads the items of a ranking, `list` all items by date, and `timeline` the items around
+//! one of them.
 
 use rusqlite::{Row, Statement};
 
@@ -11,8 +11,8 @@ use crate::model::{Kind, Millis};
 use crate::store::Store;
 use crate::text;
 
-/// Everything that can be told, in one shape.
-const TELLABLE: [&str; 4] = [
+/// Each kind of item, with the same columns.
+const ITEMS: [&str; 4] = [
     "select id, 'observation' as kind, session_id, prompt_id, type, title, subtitle, branch, origin, superseded_by, at
      from observations",
     "select id, 'summary' as kind, session_id, prompt_id, null as type, request as title,
@@ -30,7 +30,7 @@ const TELLABLE: [&str; 4] = [
 
 const COLUMNS: &str = "t.id as id, t.kind as kind, t.type as type, t.title as title, t.subtitle as subtitle, t.superseded_by as superseded_by, t.origin as origin, t.at as at, p.name as project, s.host_session_id as session";
 
-/// A note need not be of a session that we know.
+/// The sessions of each kind of item. A note may be of a session that is not in the memory.
 const SESSIONS: [&str; 4] = [
     "sessions",
     "sessions",
@@ -38,17 +38,17 @@ const SESSIONS: [&str; 4] = [
     "(select id, project_id, coalesce(session, '') as host_session_id, null as branch from notes)",
 ];
 
-const BESIDE: &str = "left join projects p on p.id = s.project_id
+const JOINS: &str = "left join projects p on p.id = s.project_id
 left join prompts q on q.id = t.prompt_id";
 
-/// Which way a list goes in time.
+/// The order of a list by time.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(super) enum Order {
     NewestFirst,
     OldestFirst,
 }
 
-/// Those of these items that the filter lets through, in no order.
+/// Those of these items that pass the filter, in no order.
 pub(super) fn pick(store: &Store, ids: &[i64], filter: &Filter) -> rusqlite::Result<Vec<Hit>> {
     let mut clauses = filter.clauses();
     let ids = serde_json::to_string(ids).unwrap_or_default();
@@ -57,7 +57,7 @@ pub(super) fn pick(store: &Store, ids: &[i64], filter: &Filter) -> rusqlite::Res
     read(store.connection.prepare_cached(&sql)?, &clauses)
 }
 
-/// Everything that the filter lets through.
+/// The ids of all items that pass the filter.
 pub(super) fn ids(store: &Store, filter: &Filter) -> rusqlite::Result<Vec<i64>> {
     let clauses = filter.clauses();
     let sql = format!("select id from ({})", select("", &clauses));
@@ -67,24 +67,24 @@ pub(super) fn ids(store: &Store, filter: &Filter) -> rusqlite::Result<Vec<i64>> 
     rows.collect()
 }
 
-/// The conditions go into each of them, where an index serves them: SQLite would write
-/// a union down whole before it looks at the first row.
+/// The conditions are repeated for each kind of item, where an index applies: SQLite would
+/// materialise a union before filtering it.
 fn select(before: &str, clauses: &Clauses) -> String {
     let conditions = clauses.sql();
     let arms = std::array::from_fn::<_, 4, _>(|at| {
-        let (tellable, sessions) = (TELLABLE[at], SESSIONS[at]);
+        let (items, sessions) = (ITEMS[at], SESSIONS[at]);
         format!(
             "select {COLUMNS}
-             from {before} ({tellable}) as t
+             from {before} ({items}) as t
              join {sessions} s on s.id = t.session_id
-             {BESIDE}
+             {JOINS}
              where {conditions}"
         )
     });
     arms.join("\nunion all\n")
 }
 
-/// What the filter lets through, by date.
+/// The items that pass the filter, by date.
 pub(super) fn list(
     store: &Store,
     mut clauses: Clauses,
@@ -107,7 +107,7 @@ pub(super) fn list(
     read(store.connection.prepare_cached(&sql)?, &clauses)
 }
 
-/// What came before and after an item in its project, the oldest first, itself among it.
+/// An item with those before and after it in its project, the oldest first.
 pub fn timeline(store: &Store, id: i64, around: u32) -> rusqlite::Result<Vec<Hit>> {
     let Some(middle) = pick(store, &[id], &Filter::default())?.pop() else {
         return Ok(Vec::new());

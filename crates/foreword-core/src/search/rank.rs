@@ -1,11 +1,11 @@
-//! How well a row matches: BM25 as FTS5 counts it, without what makes FTS5 slow.
+//! How well a row matches: BM25 as FTS5 computes it, without the parts that make FTS5 slow.
 //!
 //! FTS5's own `bm25()` walks through every row of every term before the first result, to
-//! learn how many there are, and looks up the length of each row that it ranks. Here two
-//! small functions ask FTS5 for what only it knows: in how many rows the terms are
-//! (`term_rows`, which stops early), and how much of each term a row has
-//! (`term_weights`). The rest is arithmetic, and a row's length is looked up only if the
-//! row could be one of the best. This is the one place that speaks to FTS5 in C.
+//! count them, and looks up the length of each row that it ranks. Here two small functions read
+//! from FTS5 what only it has: in how many rows the terms are (`term_rows`, which stops early),
+//! and how much of each term a row has (`term_weights`). The rest is arithmetic, and a row's
+//! length is looked up only if the row could be one of the best. No other file uses FTS5's C
+//! interface.
 
 #![expect(
     unsafe_code,
@@ -17,32 +17,35 @@ use std::ffi::{CStr, c_int, c_void};
 use rusqlite::Connection;
 use rusqlite::ffi;
 
-/// What a word in each column is worth: title, body, tags, parts.
+/// The weight of a word in each column: title, body, tags, parts.
 pub const WEIGHTS: [f64; 4] = [4.0, 1.0, 2.0, 1.0];
-/// FTS5's own constants: with others the benchmark finds no more.
+/// BM25's saturation of repeated terms, as in FTS5; other values find no more in the benchmark.
 const K1: f64 = 1.2;
+/// BM25's influence of the row length, as in FTS5.
 const B: f64 = 0.75;
 
-/// More terms than fit a mask are not asked for.
+/// The most terms of a query; the terms of a row are a mask of 64 bits.
 pub(super) const TERMS_MAX: usize = 64;
 
-/// Rows of a term are counted up to the larger of these and estimated beyond: so many, and
-/// one in so many of all. Where the estimate is off by 3 % (a thousand rows), one in
-/// fifty of the first ten hits is another than FTS5 would have.
+/// At least this many rows of a term are counted; beyond, their number is estimated. With an
+/// estimate that is off by 3 % (a thousand rows), one in fifty of the first ten hits differs from
+/// FTS5's.
 const COUNTED_MIN: i64 = 1000;
+/// In a large memory the limit is the number of all rows divided by this.
 const COUNTED_PART: i64 = 200;
 
 /// BM25 for some terms.
 #[derive(Debug, Clone, PartialEq)]
 pub(super) struct Bm25 {
-    /// What a term's rarity is worth, for each.
+    /// The weight of each term by its rarity.
     pub rarities: Vec<f64>,
-    /// How long a row is on average, in words.
+    /// The average length of a row, in words.
     pub average_size: f64,
 }
 
 impl Bm25 {
-    /// The score of a row with so much of each term and of this size. More is better.
+    /// The score of a row: `weights` is how much of each term it has, `size` its length in words.
+    /// Higher is better.
     pub fn score(&self, weights: &[f64], size: f64) -> f64 {
         let length = K1 * (1.0 - B + B * size / self.average_size);
         let each = self.rarities.iter().zip(weights);
@@ -51,17 +54,17 @@ impl Bm25 {
     }
 }
 
-/// The rarer a term, the more it says. One in more than half of all rows says nothing, but a
-/// row may have no other.
+/// The weight of a term that is in `with` of all `rows`. It falls to zero for a term in half of
+/// all rows, but stays positive, since a row may match by no other term.
 pub(super) fn rarity(with: f64, rows: f64) -> f64 {
     ((rows - with + 0.5) / (with + 0.5)).ln().max(1e-6)
 }
 
-/// The words in a row, from what FTS5 noted of it in `texts_docsize`: a number for each column,
+/// The number of words in a row, decoded from FTS5's `texts_docsize`: a number for each column,
 /// seven bits a byte, the highest first, a high bit where another byte follows.
-pub(super) fn size(noted: &[u8]) -> f64 {
+pub(super) fn size(encoded: &[u8]) -> f64 {
     let (mut all, mut number) = (0, 0_u32);
-    for byte in noted {
+    for byte in encoded {
         number = number << 7 | u32::from(byte & 0x7f);
         if byte & 0x80 == 0 {
             all += number;
@@ -71,20 +74,20 @@ pub(super) fn size(noted: &[u8]) -> f64 {
     f64::from(all)
 }
 
-/// What `term_rows` and `term_weights` answer with: numbers in a row.
+/// Decodes the result of `term_rows` or `term_weights`: a blob of numbers.
 pub(super) fn numbers(blob: &[u8]) -> impl Iterator<Item = f64> {
     let (numbers, _) = blob.as_chunks();
     numbers.iter().map(|it| f64::from_ne_bytes(*it))
 }
 
-/// Makes two functions known to a connection. Once: FTS5 keeps every copy.
+/// Registers two SQL functions on a connection. To be called once: FTS5 keeps every copy.
 ///
-/// `term_rows(texts)`: how many rows there are, how many words, and for each term of the
-/// expression how many rows it is in, and 0; or, if there are more than were counted, the
-/// number of the last that was. Rows come in the order of their numbers.
-/// `term_weights(texts, first, measured)`: how long this row is (looked up if `measured`, else at
-/// least so long, from where the terms stand in it), and how much it has of each of them,
-/// from the first on.
+/// `term_rows(texts)` returns the number of rows, the number of words, and for each term of the
+/// expression two numbers: how many of its rows were counted, and 0; or, if counting stopped
+/// early, the id of the last counted row instead of 0. Rows come in the order of their ids.
+/// `term_weights(texts, first, measured)` returns the length of this row (looked up if `measured`,
+/// else the least that the positions of the terms allow), and how much it has of each term from
+/// number `first` on.
 pub(super) fn register(connection: &Connection) -> rusqlite::Result<()> {
     let failed = |code| rusqlite::Error::SqliteFailure(ffi::Error::new(code), None);
     let mut api: *mut ffi::fts5_api = std::ptr::null_mut();
@@ -125,24 +128,24 @@ pub(super) fn register(connection: &Connection) -> rusqlite::Result<()> {
     }
 }
 
-/// SAFETY, of this and the other function that FTS5 calls: every pointer is FTS5's and valid
-/// during the call; all functions of its interface are there since version 1.
+/// SAFETY, of this and the other functions that FTS5 calls: every pointer is FTS5's and valid
+/// during the call; all functions used here are in its interface since version 1.
 unsafe extern "C" fn term_rows(
     api: *const ffi::Fts5ExtensionApi,
     row: *mut ffi::Fts5Context,
-    answer: *mut ffi::sqlite3_context,
+    context: *mut ffi::sqlite3_context,
     _count: c_int,
     _arguments: *mut *mut ffi::sqlite3_value,
 ) {
     unsafe {
-        reply(answer, count_rows(&*api, row));
+        set_result(context, count_rows(&*api, row));
     }
 }
 
 unsafe extern "C" fn term_weights(
     api: *const ffi::Fts5ExtensionApi,
     row: *mut ffi::Fts5Context,
-    answer: *mut ffi::sqlite3_context,
+    context: *mut ffi::sqlite3_context,
     count: c_int,
     arguments: *mut *mut ffi::sqlite3_value,
 ) {
@@ -152,24 +155,24 @@ unsafe extern "C" fn term_weights(
             let measured = ffi::sqlite3_value_int(*arguments.add(1)) != 0;
             weigh(&*api, row, first, measured)
         });
-        reply(answer, weighed.flatten());
+        set_result(context, weighed.flatten());
     }
 }
 
-unsafe fn reply(answer: *mut ffi::sqlite3_context, numbers: Option<Vec<f64>>) {
+unsafe fn set_result(context: *mut ffi::sqlite3_context, numbers: Option<Vec<f64>>) {
     unsafe {
         match numbers.map(|it| (c_int::try_from(size_of_val(it.as_slice())), it)) {
             Some((Ok(length), numbers)) => {
                 let copied = ffi::SQLITE_TRANSIENT();
-                ffi::sqlite3_result_blob(answer, numbers.as_ptr().cast(), length, copied);
+                ffi::sqlite3_result_blob(context, numbers.as_ptr().cast(), length, copied);
             }
-            _ => ffi::sqlite3_result_error_code(answer, ffi::SQLITE_ERROR),
+            _ => ffi::sqlite3_result_error_code(context, ffi::SQLITE_ERROR),
         }
     }
 }
 
-/// The rows of a term, as far as they were counted.
-struct Counted {
+/// The counted rows of one term: how many, the id of the last one, and where counting stops.
+struct TermCounts {
     rows: i64,
     last: i64,
     max: i64,
@@ -183,7 +186,7 @@ unsafe fn count_rows(api: &ffi::Fts5ExtensionApi, row: *mut ffi::Fts5Context) ->
         let max = COUNTED_MIN.max(rows / COUNTED_PART);
         let mut numbers = vec![rows as f64, words as f64];
         for term in 0..api.xPhraseCount?(row) {
-            let mut counted = Counted {
+            let mut counted = TermCounts {
                 rows: 0,
                 last: 0,
                 max,
@@ -206,7 +209,7 @@ unsafe extern "C" fn count_one(
     counted: *mut c_void,
 ) -> c_int {
     unsafe {
-        let counted = &mut *counted.cast::<Counted>();
+        let counted = &mut *counted.cast::<TermCounts>();
         let Some(row_id) = (*api).xRowid else {
             return ffi::SQLITE_ERROR;
         };

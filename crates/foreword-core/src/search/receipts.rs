@@ -1,19 +1,19 @@
-//! Lists what agents were shown of the memory, and what they opened.
+//! Lists the items that agents were shown, and those that they opened.
 
 use super::Filter;
 use crate::model::{Millis, Shown};
 use crate::store::Store;
 use crate::text;
 
-/// That an item was shown, or opened.
+/// An item that was shown to an agent, or that it opened.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct ShownItem {
     pub item: i64,
-    /// Its first line; none if it is forgotten since.
+    /// Its first line; none if it was forgotten since.
     pub title: Option<String>,
     pub session: String,
     pub shown: Shown,
-    /// What brought it up.
+    /// Why it was shown: a file, or words of the prompt.
     pub because: String,
     pub at: Millis,
     /// Whether the agent opened it later in the same session.
@@ -21,7 +21,7 @@ pub struct ShownItem {
 }
 
 impl ShownItem {
-    /// The agent asked for it, rather than being told.
+    /// Whether the agent opened it, rather than being shown it.
     #[must_use]
     pub fn is_opening(&self) -> bool {
         self.shown == Shown::Opened
@@ -29,8 +29,8 @@ impl ShownItem {
 }
 
 impl Store {
-    /// What was shown, the newest first. Of the filter, projects, session, since and until
-    /// apply; one item alone if it is given.
+    /// The items that were shown or opened, the newest first; only `item` if it is given. Of the
+    /// filter, only projects, session, since and until apply.
     pub fn receipts(
         &self,
         filter: &Filter,

@@ -1,8 +1,8 @@
-//! What other sessions learned about the same: observations of the same project that share files
-//! or concepts, or are close in meaning where there are vectors.
+//! Finds related observations: of other sessions of the same project, with the same files or
+//! concepts, or close in meaning if there are vectors.
 //!
-//! A shared file says more than a shared concept, and most if both changed it. One concept alone
-//! says nothing: "testing" is everywhere.
+//! A shared file counts more than a shared concept, and most if both observations changed it. One
+//! shared concept alone is not enough: "testing" is everywhere.
 
 use rusqlite::{Row, named_params};
 use serde::{Deserialize, Serialize};
@@ -21,16 +21,18 @@ pub struct Related {
     pub why: String,
 }
 
-/// From here on two observations are close, or say nearly the same: neither is merged for
-/// it, since two tests that fail in the same way are no repeat.
+/// The least cosine of two observations that are close in meaning.
 const CLOSE: f32 = 0.55;
+/// The least cosine of two observations with nearly the same content. They are not merged, since
+/// two tests that fail in the same way are two observations.
 const NEARLY_THE_SAME: f32 = 0.9;
+/// How many of the nearest vectors are compared.
 const NEAREST: usize = 60;
 
-/// So many are named at most.
+/// The most related observations that are returned.
 const RELATED_MAX: usize = 5;
 
-/// So many of the latest items are looked at: a common concept is in half of all.
+/// Only this many of the latest items are compared, since half of all may share a common concept.
 const LATEST: i64 = 20_000;
 
 impl Store {
@@ -77,7 +79,8 @@ impl Store {
 }
 
 impl Store {
-    /// The same with those that are close in meaning: what says nearly the same comes first.
+    /// `related`, with observations that are close in meaning; those with nearly the same content
+    /// come first.
     pub fn related_by_meaning(&self, id: i64, vectors: &Vectors) -> rusqlite::Result<Vec<Related>> {
         let mut related = self.related(id)?;
         let Some(question) = vectors.of(id) else {
@@ -97,9 +100,10 @@ impl Store {
             if other == id || cosine < CLOSE || is_enough || known.is_some_and(|at| at < same) {
                 continue;
             }
-            let why = match is_same {
-                true => "says nearly the same",
-                false => "close in meaning",
+            let why = if is_same {
+                "nearly the same"
+            } else {
+                "close in meaning"
             };
             if let Some(at) = known {
                 related.remove(at);

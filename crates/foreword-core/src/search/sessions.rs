@@ -1,4 +1,4 @@
-//! The first two levels of looking back: sessions by their titles, and what their prompts came to.
+//! Lists sessions: their titles, and the summaries of their prompts.
 
 use rusqlite::{Row, named_params};
 
@@ -18,7 +18,7 @@ pub struct SessionTitle {
     pub summaries: Vec<SummaryLine>,
 }
 
-/// What one prompt asked for and came to.
+/// The request and the outcome of one prompt.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct SummaryLine {
     pub id: i64,
@@ -26,17 +26,18 @@ pub struct SummaryLine {
     pub outcome: String,
 }
 
-/// The latest sessions in which something was asked, the newest first. Of the filter, projects, session,
-/// branch, since and until apply to a session.
+/// The latest sessions that have a prompt, the newest first. Only the filter's projects, session,
+/// branch, since and until apply.
 pub fn sessions(store: &Store, filter: &Filter, limit: u32) -> rusqlite::Result<Vec<SessionTitle>> {
     read(store, filter, None, limit)
 }
 
-/// Hits to look at for each session that is wanted: many are of the same one.
+/// How many hits to search for each wanted session, since many hits are of the same session.
 pub const HITS_PER_SESSION: u32 = 20;
 
 /// The sessions that hits are from, in the order of their best hits, each with the summaries
-/// of the prompts that its hits belong to. A query that asks for nothing else has all.
+/// of the prompts that its hits belong to. A query without words whose filter is only about
+/// sessions lists the latest sessions instead.
 pub fn sessions_of(
     store: &Store,
     query: &Query<'_>,
@@ -55,7 +56,7 @@ pub fn sessions_of(
     Ok(sessions)
 }
 
-/// `hits`: a list of ids, as JSON, that narrows it to what they belong to.
+/// `hits`: ids of items as JSON; if given, only their sessions and prompts are read.
 fn read(
     store: &Store,
     filter: &Filter,

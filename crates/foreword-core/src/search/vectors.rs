@@ -1,34 +1,36 @@
-//! Vectors in memory, and which of them are nearest to another: by looking at all.
+//! Vectors in memory, and the search for the nearest ones, which compares all of them.
 //!
-//! A record is an owner (the number of an item, which may own several) and a vector of length
-//! one, kept as one byte per number. Beside that stands one bit per number, its sign: counting
-//! the bits in which two vectors differ is so quick that all are looked at, and only the
-//! thousand best are compared by their bytes. A hundred thousand records take 46 MB and
-//! less than a millisecond.
+//! A record is an owner (the id of an item, which may own several) and a vector of length
+//! one, kept as one byte per number. Beside it the signs are kept, one bit per number: counting
+//! the bits in which two vectors differ is so fast that all are compared that way, and only the
+//! best thousand by their bytes. A hundred thousand records take 46 MB and less than a
+//! millisecond.
 //!
-//! On disk records lie in *pages*, one an item: opaque to the database, with a checksum. A page that is
-//! damaged is an error, and whoever reads it has its owners embedded again.
+//! On disk records are stored in *pages*, one an item: opaque to the database, with a checksum. A
+//! damaged page is an error; its item is then embedded again.
 
 use std::collections::HashMap;
 
-/// What `foreword-embed` makes of a text: of length one.
+/// The embedding of a text, made by `foreword-embed`; its length is one.
 pub type Vector = [f32; DIMENSIONS];
 
 pub const DIMENSIONS: usize = 384;
-/// The owner of what was removed.
+/// The owner of removed records.
 const NOBODY: i64 = i64::MIN;
-/// So many of the best by their signs are compared by their bytes, at least,
+/// At least this many of the nearest by signs are compared by their bytes.
 const COMPARED: usize = 1000;
-/// or for each that is asked for.
+/// For each wanted result, at least this many are compared by their bytes.
 const COMPARED_EACH: usize = 20;
 
+/// The version of the page format.
 const VERSION: u8 = 3;
-/// The version and how many records there are.
+/// Bytes at the beginning of a page: the version and the number of records.
 const HEAD: usize = 3;
+/// Bytes of the checksum at the end of a page.
 const CHECKSUM: usize = 8;
-/// An odd number without a pattern in its bits.
+/// The factor of the checksum: an odd number without a pattern in its bits.
 const FACTOR: u64 = 0x9e37_79b9_7f4a_7c15;
-/// An owner, a step and the codes.
+/// Bytes of a record in a page: the owner, the step and the codes.
 const RECORD: usize = 8 + 4 + DIMENSIONS;
 
 #[derive(Debug, thiserror::Error, PartialEq, Eq)]
@@ -42,18 +44,18 @@ pub enum PageError {
 #[derive(Debug, Clone, Default, PartialEq)]
 pub struct Vectors {
     owners: Vec<i64>,
-    /// What one step of a record's codes is.
+    /// The value of one step of a record's codes.
     steps: Vec<f32>,
     codes: Vec<[i8; DIMENSIONS]>,
     signs: Vec<Signs>,
-    /// Where an owner's records begin; they lie side by side.
+    /// The index of an owner's first record; its others follow it.
     first: HashMap<i64, usize>,
 }
 
 type Signs = [u64; DIMENSIONS / 64];
 
 impl Vectors {
-    /// Makes room for about so many records.
+    /// Reserves memory for about this many records.
     pub fn reserve(&mut self, records: usize) {
         self.owners.reserve(records);
         self.steps.reserve(records);
@@ -70,7 +72,7 @@ impl Vectors {
         self.owners.is_empty()
     }
 
-    /// Adds a record; those of an owner come one after the other.
+    /// Adds a record. All records of an owner must be added one after the other.
     pub fn push(&mut self, owner: i64, vector: &Vector) {
         let step = largest(vector) / f32::from(i8::MAX);
         self.push_codes(
@@ -88,7 +90,7 @@ impl Vectors {
         self.codes.push(codes);
     }
 
-    /// Every record of this owner. Their room is kept: few are ever removed.
+    /// Removes every record of this owner. Their memory is not freed, since few are ever removed.
     pub fn remove(&mut self, owner: i64) {
         for at in self.records(owner).collect::<Vec<_>>() {
             self.owners[at] = NOBODY;
@@ -96,7 +98,7 @@ impl Vectors {
         self.first.remove(&owner);
     }
 
-    /// What an owner's records say together; none if it has none.
+    /// The mean direction of an owner's records; none if it has none.
     pub fn of(&self, owner: i64) -> Option<Vector> {
         let mut sum = [0.0; DIMENSIONS];
         for at in self.records(owner) {
@@ -113,8 +115,8 @@ impl Vectors {
         (first..self.len()).take_while(move |at| self.owners[*at] == owner)
     }
 
-    /// So many records, the nearest first, each with its cosine. An owner is there once for each
-    /// of its records that is near.
+    /// The `count` nearest records, each with its owner and cosine, the nearest first. An owner
+    /// occurs once for each of its records that is near.
     pub fn nearest(&self, query: &Vector, count: usize) -> Vec<(i64, f32)> {
         #[cfg(target_arch = "x86_64")]
         if is_x86_feature_detected!("avx2") && is_x86_feature_detected!("popcnt") {
@@ -131,8 +133,8 @@ impl Vectors {
         self.nearest_plain(query, count)
     }
 
-    // What this calls is inlined into one of the two functions above, and so compiled for it:
-    // with loops, since a closure would be compiled for any processor.
+    // The functions called here are inlined into one of the two above, and so compiled for its
+    // processor. They use loops, since a closure would be compiled for any processor.
     #[inline(always)]
     fn nearest_plain(&self, query: &Vector, count: usize) -> Vec<(i64, f32)> {
         let candidates = self.candidates(query, COMPARED.max(count * COMPARED_EACH));
@@ -149,7 +151,7 @@ impl Vectors {
 
     #[inline(always)]
     fn compare(&self, query: &Vector, records: impl Iterator<Item = usize>) -> Vec<(i64, f32)> {
-        // Two bytes for each of its numbers: whole numbers are multiplied quicker than others.
+        // The query as 16-bit integers, which are multiplied faster than floating-point numbers.
         let step = largest(query) / f32::from(i16::MAX);
         let query = query.map(|number| (number / step) as i16);
         let mut hits = Vec::new();
@@ -162,7 +164,7 @@ impl Vectors {
         hits
     }
 
-    /// The best by their signs, and all that are as good as the last of them.
+    /// The `count` nearest records by their signs, and all that are as near as the last of them.
     #[inline(always)]
     fn candidates(&self, query: &Vector, count: usize) -> Vec<usize> {
         let query = signs(&query.map(|number| if number < 0.0 { -1 } else { 1 }));
@@ -233,14 +235,14 @@ fn signs(codes: &[i8; DIMENSIONS]) -> Signs {
     std::array::from_fn(|word| {
         eights[word * 8..][..8].iter().rev().fold(0, |bits, eight| {
             let bytes = u64::from_le_bytes(eight.map(|code| code as u8));
-            // The highest bit of each byte, moved together by one product.
+            // One multiplication moves the highest bit of each byte together.
             let highest = bytes >> 7 & 0x0101_0101_0101_0101;
             bits << 8 | highest.wrapping_mul(0x0102_0408_1020_4080) >> 56
         })
     })
 }
 
-/// In how many signs each of these differs from another.
+/// In how many signs each of these differs from the query.
 #[inline(always)]
 fn distances(all: &[Signs], query: &Signs) -> Vec<u16> {
     let mut distances = vec![0; all.len()];
@@ -252,7 +254,7 @@ fn distances(all: &[Signs], query: &Signs) -> Vec<u16> {
     distances
 }
 
-/// Of at most 384 · 32767 · 127, which is below 2^31.
+/// The dot product; at most 384 · 32767 · 127, which is below 2^31.
 #[inline(always)]
 fn product(query: &[i16; DIMENSIONS], codes: &[i8; DIMENSIONS]) -> i32 {
     let mut sum = 0;
@@ -262,7 +264,7 @@ fn product(query: &[i16; DIMENSIONS], codes: &[i8; DIMENSIONS]) -> i32 {
     sum
 }
 
-/// Notices accidental damage: each step maps different sums to different sums, so a change within
+/// Detects accidental damage: each step maps different sums to different sums, so a change within
 /// eight bytes always shows. With BLAKE3 100,000 pages take 160 ms to load instead of 59.
 fn checksum(bytes: &[u8]) -> [u8; CHECKSUM] {
     let step = |sum: u64, word: u64| (sum ^ word).wrapping_mul(FACTOR).rotate_left(29);

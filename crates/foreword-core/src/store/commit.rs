@@ -1,9 +1,9 @@
-//! Stores what was derived from a batch, and which events it came from, at once.
+//! Stores the observations and summaries of a batch together with its events.
 //!
-//! One transaction: either all of it is there, with the events' ids and keys in
-//! `processed_events`, or nothing is and the events are still in the queue. A
-//! turn that was derived from before is replaced in place: an insight that is derived again
-//! keeps its number. The statements are in the files by table; this one has their order.
+//! In one transaction: either all of it is stored, with the events' ids and keys in
+//! `processed_events`, or nothing is and the events are still in the queue. If a turn is derived
+//! from again, its results are replaced; an observation that is derived again keeps its number.
+//! The statements are in the files by table; this file runs them in order.
 
 use rusqlite::{Transaction, named_params};
 
@@ -17,19 +17,19 @@ use super::{Store, json};
 use crate::fault;
 use crate::model::{Derived, Event, EventKind, Millis, Outcome, Provenance, Turn};
 
-/// Events of one session and what came of the turns they belong to.
+/// Events of one session, and what was derived from the turns they belong to.
 #[derive(Debug)]
 pub struct Batch<'a> {
     /// In order of time, at least one.
     pub events: &'a [Event],
     pub turns: &'a [DerivedTurn],
     pub replaces: Replaces,
-    /// Who took the events in.
+    /// The provider that processed the events.
     pub provider: &'a str,
     pub now: Millis,
 }
 
-/// What was derived from a turn, and by whom.
+/// A turn, what was derived from it, and by which provider.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct DerivedTurn {
     pub turn: Turn,
@@ -48,14 +48,14 @@ impl DerivedTurn {
     }
 }
 
-/// What gives way to a batch.
+/// Which earlier results a batch replaces.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Replaces {
-    /// Whatever the same provider derived from these turns before: it looks at them whole.
+    /// Everything that the same provider derived from these turns: the batch has whole turns.
     Turns,
     /// Nothing: this is a further part of its turn.
     Nothing,
-    /// Whatever anyone derived from these events, which were taken in before.
+    /// Everything that any provider derived from these events, which were processed before.
     Events,
 }
 
@@ -96,7 +96,7 @@ impl Store {
                 upsert_summary(&tx, &session, prompt, summary, derived, batch.now)?;
                 outcome = Outcome::Stored;
             }
-            // Triggers have put all of it into the full text, too.
+            // Triggers have added all of it to the full text, too.
             fault::point("store:after-index");
         }
         name_session(&tx, session.id)?;
@@ -111,8 +111,8 @@ impl Store {
     }
 }
 
-/// Takes back what was derived before, and is not any more. An insight that is now derived from
-/// another turn of the batch keeps its number.
+/// Deletes earlier observations that are not derived any more. An observation that is now derived
+/// from another turn of the batch keeps its number.
 fn withdraw(tx: &Transaction<'_>, session: &SessionRow, batch: &Batch<'_>) -> rusqlite::Result<()> {
     let observations = batch.turns.iter().flat_map(|it| &it.derived.observations);
     let seeds: Vec<&str> = observations.map(|it| it.seed.as_str()).collect();

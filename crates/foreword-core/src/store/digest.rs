@@ -1,21 +1,21 @@
-//! A session so far, for the question to a model about more of it.
+//! A short account of a session so far, for a model that is sent more of its events.
 
 use rusqlite::{OptionalExtension as _, named_params};
 
 use super::Store;
 use crate::model::{Millis, ObservationType};
 
-/// A session so far, in few words.
+/// A short account of a session so far.
 #[derive(Debug, Clone, Default, PartialEq, Eq)]
 pub struct Digest {
     pub project: Option<String>,
-    /// What the user asked for first.
+    /// The first prompt.
     pub goal: Option<String>,
-    /// The prompts, by the host's id: number and text.
+    /// All prompts before the given time.
     pub prompts: Vec<DigestPrompt>,
     /// The latest observations, oldest first.
     pub observations: Vec<(ObservationType, String)>,
-    /// What the latest summary says was done.
+    /// The field `completed` of the latest summary that has one.
     pub completed: Option<String>,
 }
 
@@ -24,15 +24,15 @@ pub struct DigestPrompt {
     pub host_prompt_id: Option<String>,
     pub number: u32,
     pub text: String,
-    /// When a model last summed it up.
+    /// When a model last summarised it.
     pub summed_up_at: Option<Millis>,
 }
 
-/// So many observations are named.
+/// How many of the latest observations are included.
 const OBSERVATIONS: u32 = 12;
 
 impl Store {
-    /// As it was before a time. Empty for a session of which nothing is stored yet.
+    /// The session as it was before a time. Empty if nothing of it is stored yet.
     pub fn digest(
         &self,
         host: &str,

@@ -1,4 +1,4 @@
-//! The events that were taken in: kept for some days, and marked so that none is taken in twice.
+//! Processed events: kept for some days, and marked so that none is processed twice.
 
 use std::collections::HashSet;
 
@@ -13,8 +13,8 @@ use crate::fault;
 use crate::model::{Event, EventKind, Outcome};
 
 impl Store {
-    /// Whether an event was taken in before: by its id (a crash between the two
-    /// databases) or by its key (a hook fired again).
+    /// Whether an event was processed before: recognised by its id (after a crash between the
+    /// commits of the two databases) or by its key (a hook that fired again).
     pub fn knows(&self, event: &Event) -> rusqlite::Result<bool> {
         if crate::fault::planted("processed-events-off") {
             return Ok(false);
@@ -30,7 +30,7 @@ impl Store {
         )
     }
 
-    /// Those of a session's kept events that a model has taken in.
+    /// Those of a session's kept events that a model, not the offline provider, has processed.
     pub fn taken_in_by_models(
         &self,
         host: &str,
@@ -71,7 +71,8 @@ impl Store {
         rows.collect()
     }
 
-    /// Fields of the host's that we do not know, and in how many kept events each was.
+    /// Fields that the host sent and Foreword does not know, with the number of kept events that
+    /// have them.
     pub fn unknown_fields(&self) -> rusqlite::Result<Vec<(String, u64)>> {
         let mut statement = self.connection.prepare_cached(
             "select field.value, count(*) as events
@@ -85,7 +86,7 @@ impl Store {
     }
 }
 
-/// Keeps the events of a batch, each under its turn.
+/// Stores the events of a batch, each with its turn.
 pub(super) fn keep_events(
     tx: &Transaction<'_>,
     session: i64,
@@ -97,7 +98,7 @@ pub(super) fn keep_events(
             .filter(|event| event.kind.is_of_a_turn())
             .and_then(|event| owner(marks, event))
             .map(|mark| mark.host_prompt_id.as_str());
-        // A prompt that came late takes its events back from the turn they were put in.
+        // Events that came before their prompt were stored under the turn before: move them.
         if event.kind == EventKind::Prompt {
             tx.execute(
                 "update events
@@ -106,8 +107,8 @@ pub(super) fn keep_events(
                 named_params! {":turn": turn, ":session": session},
             )?;
         }
-        // An id that is there already fails, and with it the whole batch: `commit` is only given
-        // events that were not taken in before.
+        // A known id fails the whole batch: the caller of `commit` passes only events that were not
+        // processed before.
         tx.prepare_cached(
             "insert into events (id, session_id, turn, prompt_id, key, kind, at, event)
              values (:id, :session, :turn, :prompt, :key, :kind, :at, :event)",
@@ -127,8 +128,8 @@ pub(super) fn keep_events(
     Ok(())
 }
 
-/// Marks the events of a batch as taken in, with what became of them. A mark that is there already
-/// changes only if the batch derives from its events again; else it fails the batch.
+/// Marks the events of a batch as processed, with the outcome. An existing mark is updated if the
+/// batch derives from its events again; otherwise it fails the batch.
 pub(super) fn mark_processed(
     tx: &Transaction<'_>,
     batch: &Batch<'_>,

@@ -1,6 +1,6 @@
-//! What was forgotten, noted a second time in a file beside the memory. A memory that is
-//! damaged beyond reading is put together from older copies, which still have it. The note
-//! names sessions, seeds and events; it has nothing of what they said.
+//! Forgotten items, recorded a second time in a file beside memory.db. If memory.db is damaged
+//! beyond reading it is restored from older copies, which still have these items. The file has
+//! the ids of sessions, seeds and events, and nothing of their content.
 
 use std::collections::HashSet;
 use std::fs::OpenOptions;
@@ -30,7 +30,7 @@ fn path(memory: &Connection) -> Option<PathBuf> {
         .map(|path| db::beside(path.as_ref(), ".forgotten"))
 }
 
-/// Adds what was forgotten at this time. It is on the disk before the memory changes.
+/// Appends the items that were forgotten at this time. They are on disk before the memory changes.
 pub(super) fn note(memory: &Connection, at: Millis) -> rusqlite::Result<()> {
     let mut statement = memory.prepare(
         "select s.host, s.host_session_id, f.seed, f.events
@@ -63,14 +63,14 @@ pub(super) fn note(memory: &Connection, at: Millis) -> rusqlite::Result<()> {
     written.map_err(failed)
 }
 
-/// Brings into a memory what the file knows and it does not.
+/// Adds the entries of the file that the memory lacks.
 pub(crate) fn recall(memory: &Connection) -> rusqlite::Result<()> {
     let Some(text) = path(memory).and_then(|path| std::fs::read_to_string(path).ok()) else {
         return Ok(());
     };
     let lines = text.lines();
     for it in lines.filter_map(|line| serde_json::from_str::<Forgotten>(line).ok()) {
-        // A session that is lost may come back from its transcript.
+        // The session's row may be lost, and the session read again from its transcript.
         memory.execute(
             "insert or ignore into sessions (host, host_session_id, state, started_at, last_event_at)
              values (:host, :session, 'interrupted', :at, :at)",
@@ -91,8 +91,8 @@ pub(crate) fn recall(memory: &Connection) -> rusqlite::Result<()> {
 }
 
 impl Store {
-    /// What something forgotten of a session came from: keys of events, and ids of prompts
-    /// whose summary it was.
+    /// The sources of a session's forgotten items: keys of the events that observations were
+    /// derived from, and the host's ids of prompts whose summary was forgotten.
     pub fn forgotten(&self, session: &str) -> rusqlite::Result<HashSet<String>> {
         let mut statement = self.connection.prepare(
             "select p.key
@@ -113,9 +113,9 @@ impl Store {
     }
 }
 
-/// Whether somebody had this forgotten. Another model, or the same one asked again, words
-/// and numbers its insights otherwise; so one that rests on nothing but the events of what
-/// was forgotten is taken for it.
+/// Whether this observation was forgotten before. Another model, or the same one a second time,
+/// writes it differently and under another seed; so an observation that was derived only from
+/// events of a forgotten one counts as that one.
 pub(super) fn is_forgotten(
     tx: &Transaction<'_>,
     session: &SessionRow,

@@ -1,4 +1,4 @@
-//! Everything with a number, in one shape, and the numbers themselves.
+//! Items: observations, summaries, prompts and notes, which share one sequence of numbers.
 
 use std::collections::BTreeMap;
 
@@ -9,7 +9,7 @@ use uuid::{ClockSequence, Uuid};
 use super::Store;
 use crate::model::{Freshness, Kind, Millis, ObservationType, Origin};
 
-/// How much there is.
+/// How many rows of each kind there are.
 #[derive(Debug, Clone, Default, PartialEq, Eq, Serialize)]
 pub struct Totals {
     pub observations: u64,
@@ -20,7 +20,7 @@ pub struct Totals {
     pub last_event_at: Option<Millis>,
 }
 
-/// Something with a number, whole.
+/// An item with all its fields.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize)]
 pub struct Item {
     pub id: i64,
@@ -33,17 +33,17 @@ pub struct Item {
     pub at: Millis,
     #[serde(flatten)]
     pub body: ItemBody,
-    /// Only of an observation, and only where somebody looked.
+    /// Only for an observation, and only if its files were checked.
     #[serde(flatten)]
     pub freshness: Option<ItemFreshness>,
 }
 
-/// How the files of an observation are now.
+/// The state of an observation's files now.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize)]
 pub struct ItemFreshness {
-    /// As bad as the worst of its files; none if nobody can tell.
+    /// The worst state of its files; none if unknown.
     pub stale: Option<Freshness>,
-    /// The files that are not as they were.
+    /// The files that have changed or are gone.
     pub stale_files: BTreeMap<String, Freshness>,
 }
 
@@ -70,7 +70,7 @@ pub enum ItemBody {
         /// The newer decision on the same matter.
         superseded_by: Option<i64>,
         supersedes: Vec<i64>,
-        /// How often it was told.
+        /// How often it was derived.
         times: u32,
     },
     Summary {
@@ -94,7 +94,7 @@ pub enum ItemBody {
         title: String,
         path: String,
         text: String,
-        /// Of no session that is known here: it came with the project.
+        /// Its session is not in this memory: the note came with the project.
         foreign: bool,
     },
 }
@@ -134,7 +134,7 @@ impl Store {
         )
     }
 
-    /// The thing with this number; none if there never was one, or if it was forgotten.
+    /// The item with this number; none if it never existed or was forgotten.
     pub fn item(&self, id: i64) -> rusqlite::Result<Option<Item>> {
         let mut statement = self.connection.prepare_cached(
             "select i.kind, i.uuid, p.name as project, coalesce(s.host_session_id, n.session, '') as session,
@@ -191,7 +191,7 @@ impl Store {
     }
 }
 
-/// Gives the next number away.
+/// Creates an item and returns its number.
 pub(crate) fn next_item(connection: &Connection, kind: Kind, at: Millis) -> rusqlite::Result<i64> {
     connection
         .prepare_cached("insert into items (uuid, kind) values (:uuid, :kind) returning id")?
@@ -201,7 +201,7 @@ pub(crate) fn next_item(connection: &Connection, kind: Kind, at: Millis) -> rusq
         )
 }
 
-/// A UUID of version 7 with this time.
+/// A version 7 UUID with this time.
 pub(crate) fn uuid_at(at: Millis, order: impl ClockSequence<Output = impl Into<u128>>) -> Uuid {
     let seconds = u64::try_from(at.div_euclid(1000)).unwrap_or_default();
     let nanos = u32::try_from(at.rem_euclid(1000)).unwrap_or_default() * 1_000_000;

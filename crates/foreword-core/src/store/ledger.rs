@@ -1,14 +1,14 @@
-//! The ledger: every question to a model, what it cost and how it went.
+//! The ledger: every call to a model, its cost and its outcome.
 //!
-//! It is also the worker's memory of how a provider has been doing: a streak of
-//! failures and the time until which it is left alone outlive the worker.
+//! The worker also reads from it how a provider has been doing: a streak of failures, and the
+//! time until which the provider is not called, outlive the worker.
 
 use rusqlite::named_params;
 
 use super::Store;
 use crate::model::{FailureKind, Millis};
 
-/// A question about to be asked.
+/// A call that is about to be made.
 #[derive(Debug, Clone, Copy)]
 pub struct Entry<'a> {
     pub at: Millis,
@@ -18,7 +18,7 @@ pub struct Entry<'a> {
     pub raw_tokens: u64,
 }
 
-/// What became of it.
+/// The outcome of a call.
 #[derive(Debug, Clone, Default, PartialEq)]
 pub struct Answered {
     pub requests: u32,
@@ -35,36 +35,37 @@ pub struct Answered {
 pub struct Failed {
     pub kind: FailureKind,
     pub note: String,
-    /// Until when nobody is asked.
+    /// Until when the provider is not called.
     pub retry_at: Option<Millis>,
 }
 
-/// A row that is still to be completed.
+/// A call that was recorded and whose outcome is not known yet.
 #[derive(Debug)]
 #[must_use]
-pub struct Open(i64);
+pub struct OpenCall(i64);
 
 /// How a provider has been doing since it last answered.
 #[derive(Debug, Clone, Default, PartialEq, Eq)]
 pub struct Streak {
     /// Failed calls in a row.
     pub failures: u32,
-    /// Those of them after which nobody was to be asked, and when the first of these was. A
-    /// batch that could not be answered, or a worker that was ended, says nothing here.
+    /// Those of them after which the provider was not to be called for a while. A batch that could
+    /// not be answered, or a worker that ended, does not count here.
     pub pauses: u32,
+    /// When the first of these pauses began.
     pub since: Option<Millis>,
-    /// The last of those that paused, else of all.
+    /// The last failure with a pause, or else the last failure.
     pub last: Option<Failed>,
 }
 
-/// What was spent: in money where prices are known, else in tokens.
+/// The cost of calls: in money if the price is known, otherwise in tokens.
 #[derive(Debug, Clone, Copy, Default, PartialEq)]
 pub struct Spent {
     pub usd: f64,
     pub unpriced_tokens: u64,
 }
 
-/// Everything about a time, for people.
+/// The totals since a time, to be shown to the user.
 #[derive(Debug, Clone, Default, PartialEq)]
 pub struct Cost {
     pub calls: u64,
@@ -73,17 +74,17 @@ pub struct Cost {
     pub output_tokens: u64,
     pub cache_read_tokens: u64,
     pub cache_write_tokens: u64,
-    /// None if there were answers and not one has a known price.
+    /// None if there were answers and none of them has a known price.
     pub usd: Option<f64>,
-    /// Calls whose price is not known, beside those that are in `usd`.
+    /// Calls whose price is not known and that are not in `usd`.
     pub unpriced: u64,
-    /// Tokens of what the host sent, of batches that were answered.
+    /// Tokens of the events in batches that were answered.
     pub raw_tokens: u64,
     /// Tokens of the observations and summaries that models wrote.
     pub memory_tokens: u64,
 }
 
-/// What one model of a provider was asked and cost.
+/// The calls to one model of a provider, and their cost.
 #[derive(Debug, Clone, PartialEq)]
 pub struct ModelCost {
     pub provider: String,
@@ -96,7 +97,7 @@ pub struct ModelCost {
     pub usd: Option<f64>,
 }
 
-/// Batches that `offline` answered in a model's stead.
+/// Batches that the offline provider processed in place of a model.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct StoodIn {
     pub batches: u64,
@@ -105,10 +106,10 @@ pub struct StoodIn {
 }
 
 impl Store {
-    /// Adds the row of a question that goes out.
-    pub fn ask(&self, entry: &Entry<'_>) -> rusqlite::Result<Open> {
+    /// Records a call before it is made.
+    pub fn ask(&self, entry: &Entry<'_>) -> rusqlite::Result<OpenCall> {
         self.add(entry, None)?;
-        Ok(Open(self.connection.last_insert_rowid()))
+        Ok(OpenCall(self.connection.last_insert_rowid()))
     }
 
     /// Adds a row that is open; with a note it is of no question and complete.
@@ -131,8 +132,8 @@ impl Store {
         Ok(())
     }
 
-    /// Completes the row.
-    pub fn answered(&self, open: Open, answered: &Answered) -> rusqlite::Result<()> {
+    /// Records the outcome of a call.
+    pub fn answered(&self, open: OpenCall, answered: &Answered) -> rusqlite::Result<()> {
         let failure = answered.failure.as_ref();
         self.connection.execute(
             "update ledger
@@ -158,8 +159,9 @@ impl Store {
         Ok(())
     }
 
-    /// Questions that a dead worker left open: they went out, and nothing more is known.
-    pub fn close_calls_of_the_dead(&self) -> rusqlite::Result<()> {
+    /// Marks the calls that a dead worker left open as failed: they were made, and nothing more is
+    /// known.
+    pub fn close_abandoned_calls(&self) -> rusqlite::Result<()> {
         self.connection.execute(
             "update ledger
              set state = 'failed', failure = :broken, note = 'the worker ended before the answer came'
@@ -169,13 +171,13 @@ impl Store {
         Ok(())
     }
 
-    /// Records that `offline` answered in a model's stead.
+    /// Records that the offline provider processed a batch in place of a model.
     pub fn stood_in(&self, entry: &Entry<'_>, why: &str) -> rusqlite::Result<()> {
         let provider = "offline";
         self.add(&Entry { provider, ..*entry }, Some(why))
     }
 
-    /// Has a provider asked again at once, whatever happened before.
+    /// Ends a provider's streak of failures, so that it is called again at once.
     pub fn forgive(&self, provider: &str, now: Millis) -> rusqlite::Result<()> {
         let nothing = Entry {
             at: now,
@@ -206,7 +208,7 @@ impl Store {
                 streak.pauses += 1;
                 streak.since.get_or_insert(row.get("at")?);
             }
-            // One that was broken off says nothing about a pause that there was before.
+            // A failure without a pause does not replace an earlier one with a pause.
             let paused = streak.last.as_ref().is_some_and(|it| it.retry_at.is_some());
             if paused && retry_at.is_none() {
                 continue;
@@ -220,7 +222,7 @@ impl Store {
         Ok(streak)
     }
 
-    /// Since a time, by all sessions or by one.
+    /// The cost since a time, of all sessions or of one.
     pub fn spent(&self, since: Millis, session: Option<&str>) -> rusqlite::Result<Spent> {
         self.connection
             .prepare_cached(
@@ -273,7 +275,7 @@ impl Store {
         })
     }
 
-    /// What models wrote, in tokens: characters by four.
+    /// The size of what models wrote, in tokens of four characters.
     fn memory_tokens(&self, since: Millis) -> rusqlite::Result<u64> {
         self.connection.query_row(
             "select (
@@ -292,7 +294,7 @@ impl Store {
         )
     }
 
-    /// The same by provider and model, the busiest first.
+    /// The cost by provider and model, the one with most calls first.
     pub fn cost_by_model(&self, since: Millis) -> rusqlite::Result<Vec<ModelCost>> {
         let mut statement = self.connection.prepare_cached(
             "select provider, model,
@@ -320,7 +322,7 @@ impl Store {
         rows.collect()
     }
 
-    /// How often `offline` answered in a model's stead, by reason, the latest first.
+    /// How often the offline provider stood in for a model, by reason, the latest first.
     pub fn stand_ins(&self, since: Millis) -> rusqlite::Result<Vec<StoodIn>> {
         let mut statement = self.connection.prepare_cached(
             "select count(*) as batches, max(at) as last_at, coalesce(note, '') as why

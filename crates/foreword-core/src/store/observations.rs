@@ -1,4 +1,4 @@
-//! Observations: the one place that knows the columns of their table, to write and to read them.
+//! Reads and writes rows of the table `observations`; no other file knows all its columns.
 
 use rusqlite::{Transaction, named_params};
 

@@ -1,8 +1,8 @@
-//! The projects in the memory, and what a person may do to them: rename, merge, move.
+//! The projects in the memory: list, rename, merge and move them.
 //!
-//! A project is known by its keys, which the resolver gives; its name is for people.
-//! Merging moves everything over and leaves the old keys pointing at the new
-//! project, so that the next session there is told the shared memory.
+//! A project is identified by its keys, which `crate::project` derives; its name is for people.
+//! Merging moves everything over and leaves the old keys pointing at the new project, so that the
+//! next session there is shown the merged memory.
 
 use std::path::PathBuf;
 
@@ -47,7 +47,7 @@ impl Store {
         rows.collect()
     }
 
-    /// Where sessions were, the latest first.
+    /// The working trees of sessions, the latest first.
     pub fn roots(&self) -> rusqlite::Result<Vec<PathBuf>> {
         let mut statement = self.connection.prepare_cached(
             "select root
@@ -61,7 +61,7 @@ impl Store {
         roots.map(|root| root.map(PathBuf::from)).collect()
     }
 
-    /// One of these, by name or key, that is no project.
+    /// The first of these names or keys that no project has.
     pub fn unknown_project(&self, projects: &[String]) -> rusqlite::Result<Option<String>> {
         let mut known = self.connection.prepare_cached(
             "select exists (select 1 from projects where name = :project)
@@ -83,7 +83,7 @@ impl Store {
         Ok(())
     }
 
-    /// Everything of `from` belongs to `into` from now on, and so do its keys.
+    /// Moves everything of project `from`, and its keys, to project `into`, and deletes `from`.
     pub fn merge_projects(&mut self, from: i64, into: i64) -> rusqlite::Result<()> {
         let tx = self
             .connection
@@ -101,7 +101,7 @@ impl Store {
         tx.commit()
     }
 
-    /// The project is found under this key too: a repository that was moved, or got a remote.
+    /// Adds a key to a project, for a repository that was moved or got a remote.
     pub fn add_project_key(&self, id: i64, key: &str) -> rusqlite::Result<()> {
         self.connection.execute(
             "insert into project_keys (key, project_id) values (:key, :id)",
@@ -111,7 +111,7 @@ impl Store {
     }
 }
 
-/// The project that has this key; a new one if none has.
+/// The id of the project with this key; creates the project if there is none.
 pub(crate) fn upsert_project(
     tx: &Transaction<'_>,
     key: &str,

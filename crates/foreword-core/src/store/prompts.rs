@@ -1,4 +1,4 @@
-//! The user's prompts, and which event belongs to which of them.
+//! The user's prompts, and the prompt that each event belongs to.
 
 use rusqlite::{OptionalExtension as _, Transaction, named_params};
 
@@ -6,7 +6,7 @@ use super::items::next_item;
 use super::{ItemBody, Store};
 use crate::model::{Event, EventKind, Kind, Millis, Turn};
 
-/// A prompt of the user's, as far as it decides what belongs to it.
+/// The id and time of a prompt, which decide the events that belong to it.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub(super) struct PromptMark {
     pub host_prompt_id: String,
@@ -60,7 +60,7 @@ impl Store {
     }
 }
 
-/// The host's id of a prompt; an older host has none, then the event's own.
+/// The host's id of an event's prompt; the event's own id if an older host sends none.
 pub(super) fn prompt_identity(event: &Event) -> String {
     event
         .prompt_id
@@ -68,7 +68,7 @@ pub(super) fn prompt_identity(event: &Event) -> String {
         .unwrap_or_else(|| event.id.to_string())
 }
 
-/// The prompt that an event belongs to: its own, or the last one before it.
+/// The prompt that an event belongs to: the one it names, or the last one before it.
 pub(super) fn owner<'a>(marks: &'a [PromptMark], event: &Event) -> Option<&'a PromptMark> {
     let identity = prompt_identity(event);
     marks
@@ -101,7 +101,7 @@ pub(super) fn insert_prompt(
     Ok(())
 }
 
-/// Prompts are numbered by time, also when one came late by way of the spool.
+/// Numbers the prompts of a session by time, also if one came late from the spool.
 pub(super) fn number_prompts(tx: &Transaction<'_>, session: i64) -> rusqlite::Result<()> {
     tx.execute(
         "update prompts
@@ -117,7 +117,7 @@ pub(super) fn number_prompts(tx: &Transaction<'_>, session: i64) -> rusqlite::Re
     Ok(())
 }
 
-/// The prompt's number.
+/// The id of a prompt's row, by the host's id.
 pub(super) fn prompt_row(
     tx: &Transaction<'_>,
     session: i64,
@@ -130,7 +130,7 @@ pub(super) fn prompt_row(
     statement.query_row(parameters, |row| row.get(0)).optional()
 }
 
-/// The agent's last reply in a turn belongs to its prompt.
+/// Stores the agent's last reply of a turn with its prompt.
 pub(super) fn set_reply(
     tx: &Transaction<'_>,
     prompt: Option<i64>,

@@ -1,7 +1,7 @@
-//! What a session's agent was shown of the memory, and what it opened.
+//! Receipts: the items that a session's agent was shown, and those that it opened.
 //!
-//! A receipt is an event like others: a hook writes it, the worker takes it in. So what a
-//! session was shown lately may still be in the queue or the spool; a hook looks there too.
+//! A receipt is an event like others: a hook writes it, the worker stores it. So the latest
+//! receipts of a session may still be in the queue or the spool; a hook looks there too.
 
 use rusqlite::{Transaction, named_params};
 
@@ -9,7 +9,7 @@ use super::Store;
 use crate::model::{Event, Receipt};
 
 impl Store {
-    /// A session's receipts that were taken in.
+    /// A session's stored receipts.
     pub fn shown_in(&self, host_session_id: &str) -> rusqlite::Result<Vec<Receipt>> {
         let mut statement = self.connection.prepare_cached(
             "select r.shown, r.item_id, r.because
@@ -27,8 +27,8 @@ impl Store {
     }
 }
 
-/// Keeps what an event says was shown. An item that an agent asked for need not be there, and one
-/// that it was shown may be gone since.
+/// Stores the receipt of an event. Items that do not exist are skipped: an agent may ask for any
+/// number, and an item may have been forgotten since.
 pub(super) fn keep_receipt(
     tx: &Transaction<'_>,
     session: i64,

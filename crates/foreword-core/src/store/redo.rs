@@ -1,7 +1,7 @@
-//! What can be derived from again: the turns whose events are still kept, and what was derived.
+//! Finds the turns that can be derived from again, and the items that were derived from them.
 //!
-//! Events go after some days, the oldest first, so a turn can be kept by half. From half a turn
-//! something else would be derived: only whole ones are handed out.
+//! Events are deleted after some days, the oldest first, so a part of a turn may be gone. Only
+//! complete turns are returned, since a part of one would give other results.
 
 use std::collections::BTreeSet;
 
@@ -10,12 +10,12 @@ use rusqlite::{OptionalExtension as _, named_params};
 use super::{HostSession, Store, json};
 use crate::model::{Event, EventKind, Kind};
 
-/// The events of whole turns, in order of time.
+/// The events of complete turns, in order of time.
 #[derive(Debug, Clone, Default, PartialEq, Eq)]
 pub struct WholeTurns {
     pub events: Vec<Event>,
     pub turns: usize,
-    /// Turns of which events are gone.
+    /// How many turns lack some of their events.
     pub gone: usize,
 }
 
@@ -25,12 +25,12 @@ pub struct DerivedItem {
     pub id: i64,
     pub kind: Kind,
     pub title: String,
-    /// Who derived it.
+    /// The provider that derived it.
     pub provider: String,
 }
 
 impl Store {
-    /// The turns of a session that are kept whole; if an item is given, only the turn that it
+    /// The turns of a session with all their events; if an item is given, only the turn that it
     /// belongs to.
     pub fn whole_turns(
         &self,
@@ -41,30 +41,30 @@ impl Store {
             return Ok(WholeTurns::default());
         };
         let only = item.map(|item| self.turn_of(item)).transpose()?;
-        let mut kept = WholeTurns::default();
+        let mut whole_turns = WholeTurns::default();
         for turn in self.turns_of(session)? {
             if only.as_ref().is_some_and(|only| *only != turn) {
                 continue;
             }
             let events = self.events_of_turn(session, turn.as_deref())?;
-            // The oldest goes first: with it the turn is whole.
-            let whole = match &turn {
+            // The oldest event is deleted first: if it is there, all are.
+            let is_whole = match &turn {
                 Some(_) => events.iter().any(|it| it.kind == EventKind::Prompt),
                 None => events.first().is_some_and(|it| self.begins(session, it)),
             };
-            if whole {
-                kept.turns += usize::from(turn.is_some() || item.is_some());
-                kept.events.extend(events);
+            if is_whole {
+                whole_turns.turns += usize::from(turn.is_some() || item.is_some());
+                whole_turns.events.extend(events);
             } else {
-                kept.gone += usize::from(turn.is_some() || item.is_some());
+                whole_turns.gone += usize::from(turn.is_some() || item.is_some());
             }
         }
-        kept.events.sort_by_key(|event| (event.at, event.id));
-        Ok(kept)
+        whole_turns.events.sort_by_key(|event| (event.at, event.id));
+        Ok(whole_turns)
     }
 
-    /// The turns of a session by the host's id of their prompt; none stands for what
-    /// belongs to no prompt.
+    /// The turns of a session, by the host's id of their prompt; none stands for the events that
+    /// belong to no prompt.
     fn turns_of(&self, session: i64) -> rusqlite::Result<Vec<Option<String>>> {
         let mut statement = self.connection.prepare_cached(
             "select host_prompt_id
@@ -101,7 +101,7 @@ impl Store {
         started_at.is_ok_and(|started_at| event.at <= started_at)
     }
 
-    /// What was derived from these events of one session.
+    /// The items that were derived from these events of one session.
     pub fn made_of(&self, events: &[Event]) -> rusqlite::Result<Vec<DerivedItem>> {
         let Some(first) = events.first() else {
             return Ok(Vec::new());

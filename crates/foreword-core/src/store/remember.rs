@@ -1,8 +1,8 @@
-//! What a person asks of the memory outright: remember this, forget that.
+//! Remembers a text, and forgets items, on a person's request.
 //!
-//! Both are done at once, not queued: the answer names the number, or says that it is gone.
-//! What is to be remembered is an observation like others, but of the user's own origin and
-//! derived from no event. What was forgotten leaves a mark that `commit` heeds.
+//! Both are done at once, not queued, so that the reply can name the number or confirm the
+//! deletion. A remembered text is an observation like others, but with the user as its origin and
+//! derived from no event. A forgotten item leaves a row in `forgotten`, which `commit` checks.
 
 use rusqlite::named_params;
 
@@ -15,7 +15,7 @@ use super::sessions::{HostSession, SessionRow};
 use crate::model::{Derived, Millis, Observation, ObservationType, Origin, Provenance, Turn};
 use crate::text;
 
-/// A text to be remembered as it is, redacted before.
+/// A text to be remembered unchanged; it is redacted already.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct ToRemember<'a> {
     pub text: &'a str,
@@ -23,19 +23,20 @@ pub struct ToRemember<'a> {
     /// The project's key.
     pub project: &'a str,
     pub session: &'a HostSession,
-    /// Names what was request: the same said twice is one observation.
+    /// Identifies the request, so that the same request twice is one observation.
     pub seed: String,
     pub now: Millis,
 }
 
 impl Store {
-    /// Remembers a text and gives its number; that of an older observation if it has the same text.
+    /// Remembers a text and returns its number; that of an older observation with the same text if
+    /// there is one.
     pub fn remember(&mut self, request: &ToRemember<'_>) -> rusqlite::Result<i64> {
         let tx = self
             .connection
             .transaction_with_behavior(rusqlite::TransactionBehavior::Immediate)?;
         let project = upsert_project(&tx, request.project, request.now)?;
-        // The worker may not have taken in anything of this session yet.
+        // The worker may not have stored anything of this session yet.
         let session = tx.query_row(
             "insert into sessions (host, host_session_id, project_id, state, started_at, last_event_at)
              values (:host, :session, :project, 'active', :now, :now)
@@ -55,7 +56,7 @@ impl Store {
                 })
             },
         )?;
-        // Asked for again, it is wanted back.
+        // A request for a forgotten text brings it back.
         tx.execute(
             "delete from forgotten where session_id = :session and seed = :seed",
             named_params! {":session": session.id, ":seed": request.seed},
@@ -78,7 +79,7 @@ impl Store {
         Ok(id)
     }
 
-    /// Forgets these observations and summaries for good, and gives the numbers of those that were there.
+    /// Deletes these observations and summaries for good. Returns the numbers of those that existed.
     pub fn forget(&mut self, ids: &[i64], now: Millis) -> rusqlite::Result<Vec<i64>> {
         let tx = self
             .connection

@@ -1,4 +1,4 @@
-//! Sessions of the host: which project one belongs to, how it stands and what it is called.
+//! Sessions of the host: their project, state and title.
 
 use rusqlite::{OptionalExtension as _, Row, Transaction, named_params};
 
@@ -8,7 +8,7 @@ use super::{SILENCE, Store};
 use crate::model::{Event, EventKind, Millis, SessionState};
 use crate::text;
 
-/// A session, as its host names it.
+/// A session, identified by its host and the host's id.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct HostSession {
     pub host: String,
@@ -22,7 +22,7 @@ fn host_session(row: &Row<'_>) -> rusqlite::Result<HostSession> {
     })
 }
 
-/// A session's row, as far as other rows refer to it.
+/// The ids of a session's row that other rows refer to.
 pub(super) struct SessionRow {
     pub id: i64,
     pub project_id: Option<i64>,
@@ -41,8 +41,8 @@ impl Store {
         statement.query_row(parameters, |row| row.get(0)).optional()
     }
 
-    /// The sessions whose id begins with this, the latest first; the one alone whose id it is, if
-    /// there is one.
+    /// The sessions whose id begins with `prefix`, the latest first; only one if `prefix` is its
+    /// whole id.
     pub fn sessions_named(&self, prefix: &str) -> rusqlite::Result<Vec<HostSession>> {
         let mut statement = self.connection.prepare_cached(
             "select host, host_session_id
@@ -59,7 +59,7 @@ impl Store {
         Ok(sessions)
     }
 
-    /// The session that something with a number belongs to.
+    /// The session that an item belongs to.
     pub fn session_of(&self, item: i64) -> rusqlite::Result<Option<HostSession>> {
         let mut statement = self.connection.prepare_cached(
             "select s.host, s.host_session_id
@@ -74,7 +74,7 @@ impl Store {
             .optional()
     }
 
-    /// The sessions that were silent for so long that the next `keep_house` calls them interrupted.
+    /// The sessions that the next `keep_house` will mark as interrupted.
     pub fn silent_sessions(&self, now: Millis) -> rusqlite::Result<Vec<String>> {
         let mut statement = self.connection.prepare_cached(
             "select host_session_id
@@ -100,8 +100,8 @@ pub(super) fn upsert_session(
         .map(|key| upsert_project(tx, key, batch.now))
         .transpose()?;
     let last = |field: fn(&Event) -> Option<&str>| batch.events.iter().rev().find_map(field);
-    // None as well if the clock ran ahead at the session's last event.
-    let heard_until: Option<Millis> = tx.query_row(
+    // None for a new session, or if the clock ran ahead at the session's last event.
+    let last_event_at: Option<Millis> = tx.query_row(
         "select max(last_event_at)
          from sessions
          where host = :host and host_session_id = :session and last_event_at <= :now",
@@ -138,10 +138,10 @@ pub(super) fn upsert_session(
         named_params! {":host": first.host, ":session": first.host_session_id},
         |row| Ok((row.get(0)?, row.get(1)?, row.get::<_, SessionState>(2)?)),
     )?;
-    // Looking at old events again does not bring a session back to life.
+    // Deriving from old events again does not change the state of a session.
     if batch.replaces != Replaces::Events {
-        // Nor does what comes late say how a session stands.
-        let late = |event: &&Event| heard_until.is_some_and(|it| event.at < it);
+        // Nor do events that came late.
+        let late = |event: &&Event| last_event_at.is_some_and(|it| event.at < it);
         for event in batch.events.iter().filter(|event| !late(event)) {
             state = next_state(state, event, batch.now);
         }
@@ -164,8 +164,8 @@ fn next_state(state: SessionState, event: &Event, now: Millis) -> SessionState {
     }
 }
 
-/// What a session is called: the request and the outcome that a model's first summary
-/// gives, else the first prompt.
+/// Sets a session's title and subtitle: the request and the outcome of the first summary by a
+/// model, or else the first prompt.
 pub(super) fn name_session(tx: &Transaction<'_>, session: i64) -> rusqlite::Result<()> {
     let mut statement = tx.prepare_cached(
         "select p.text, s.request, s.completed, s.learned

@@ -1,4 +1,4 @@
-//! Summaries: the one place that knows the columns of their table, to write and to read them.
+//! Reads and writes rows of the table `summaries`; no other file knows all its columns.
 
 use rusqlite::{OptionalExtension as _, Transaction, named_params};
 
@@ -8,7 +8,7 @@ use super::sessions::SessionRow;
 use super::{ItemBody, Store, json, list};
 use crate::model::{Kind, Millis, Summary};
 
-/// Writes the summary of a prompt, in place of an earlier one; not if it was forgotten.
+/// Writes the summary of a prompt over an earlier one, unless it was forgotten.
 pub(super) fn upsert_summary(
     tx: &Transaction<'_>,
     session: &SessionRow,

@@ -1,9 +1,9 @@
-//! Puts a batch of events together with what is known of their turns.
+//! Completes a batch of events with the stored events of the same turns.
 //!
-//! A turn is what one prompt of the user set in motion. A background task that
-//! reports back starts a turn of the host's own, without a user: it belongs to
-//! the last prompt that somebody typed. Events of one turn can come in several
-//! batches, so a turn is always looked at whole.
+//! A turn is a prompt of the user and all events that follow from it. A background task that
+//! reports back starts a turn of the host's own, without a user: its events belong to the last
+//! prompt that the user typed. Events of one turn can come in several batches, so the stored ones
+//! are always added.
 
 use std::collections::BTreeMap;
 
@@ -11,13 +11,13 @@ use super::Store;
 use super::prompts::owner;
 use crate::model::{Event, EventKind, Millis, Turn};
 
-/// How many earlier turns of a session are looked at again when it goes on.
+/// How many earlier turns of a session are read along with new events.
 const EARLIER_TURNS: usize = 12;
 
 impl Store {
     /// The turns that these new events of one session belong to, and those shortly
-    /// before them, in order of time. An earlier turn of which events are gone
-    /// already is left out: from half a turn something else would be derived.
+    /// before them, in order of time. An earlier turn that lacks some of its events is left out,
+    /// since a part of a turn would give other results.
     pub fn recent_turns(&self, new: &[Event]) -> rusqlite::Result<Vec<Turn>> {
         let mut turns = self.turns(new)?;
         let Some(first) = new.first() else {
@@ -37,7 +37,7 @@ impl Store {
                 continue;
             }
             let events = self.events_of_turn(session, prompt_id.as_deref())?;
-            // The prompt is the oldest event of its turn, so it is the first to go.
+            // The prompt is the oldest event of its turn, so it is deleted first.
             if events.iter().any(|event| event.kind == EventKind::Prompt) {
                 turns.push(Turn { prompt_id, events });
             }
@@ -46,7 +46,7 @@ impl Store {
         Ok(turns)
     }
 
-    /// The turns that these new events of one session belong to, whole.
+    /// The turns that these new events of one session belong to, with their stored events.
     pub fn turns(&self, new: &[Event]) -> rusqlite::Result<Vec<Turn>> {
         let Some(first) = new.first() else {
             return Ok(Vec::new());
@@ -67,7 +67,7 @@ impl Store {
             .map(|((_, prompt_id), mut events)| {
                 if let Some(session) = session {
                     let mut kept = self.events_of_turn(session, prompt_id.as_deref())?;
-                    // Events that are looked at again are among the kept ones.
+                    // In a redo the new events are stored already.
                     kept.retain(|kept| !events.iter().any(|event| event.id == kept.id));
                     events.extend(kept);
                 }

@@ -1,14 +1,14 @@
 //! The words of a query and of a text, as full-text search sees them.
 //!
-//! FTS5 cuts text at everything that is no letter or digit and stems what is left, which
-//! takes `snake_case`, `path/to/x.rs` and `Vec<String>` apart as they should be. Three
-//! things it does not know: the parts of `camelCase`, languages written without spaces,
-//! and names like `C++`. Those go into a column of their own (`parts`), and a query asks
-//! for a word as it stands and for its parts.
+//! FTS5 splits text at everything that is not a letter or digit and stems the rest, which
+//! is right for `snake_case`, `path/to/x.rs` and `Vec<String>`. It does not split
+//! `camelCase` or languages written without spaces, and it loses the signs of names like
+//! `C++`. The parts of such words are indexed in a column of their own (`parts`), and a query
+//! searches for each word and for its parts.
 
 use std::collections::HashSet;
 
-/// A word of a query: as it stands, and what it is made of if that is more than one thing.
+/// A word of a query, and its parts if it has more than one.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub(crate) struct Word {
     pub whole: String,
@@ -16,7 +16,7 @@ pub(crate) struct Word {
 }
 
 impl Word {
-    /// What to ask FTS5 for.
+    /// The terms to search for in FTS5.
     pub fn terms(&self) -> impl Iterator<Item = &str> {
         std::iter::once(&self.whole)
             .chain(&self.parts)
@@ -48,7 +48,7 @@ pub(crate) fn words(query: &str) -> Vec<Word> {
         .collect()
 }
 
-/// The single characters of words in languages without spaces: the last thing to ask for.
+/// The single characters of words in languages without spaces, for a last, widest search.
 pub(crate) fn characters(words: &[Word]) -> Vec<Word> {
     let characters = words.iter().flat_map(|word| word.whole.chars());
     let mut seen = HashSet::new();
@@ -61,7 +61,7 @@ pub(crate) fn characters(words: &[Word]) -> Vec<Word> {
         .collect()
 }
 
-/// What a text's words are made of, for the column beside them.
+/// The parts of a text's words, for the column `parts` of the full-text index.
 pub(crate) fn parts(text: &str) -> String {
     let mut out = String::new();
     let mut push = |part: &str| {
@@ -93,8 +93,8 @@ fn split(text: &str) -> impl Iterator<Item = (&str, &str)> {
     })
 }
 
-/// As FTS5 sees it: accents set apart from their letter and private characters belong
-/// to words.
+/// Whether FTS5 counts a character as part of a word: also combining accents and private-use
+/// characters.
 fn is_letter(character: char) -> bool {
     character.is_alphanumeric()
         || matches!(character, '\u{300}'..='\u{331}' | '\u{e000}'..='\u{f8ff}')
@@ -108,7 +108,7 @@ fn is_cjk(character: char) -> bool {
     )
 }
 
-/// `parse`, `HTTP`, `Reply` of `parseHTTPReply`; nothing if the word is of one piece.
+/// The pieces of a word: `parse`, `HTTP`, `Reply` of `parseHTTPReply`; none if it is one piece.
 fn pieces(word: &str) -> Vec<&str> {
     let characters: Vec<(usize, char)> = word.char_indices().collect();
     let mut starts = vec![0];
@@ -130,7 +130,8 @@ fn pieces(word: &str) -> Vec<&str> {
     starts.windows(2).map(|it| &word[it[0]..it[1]]).collect()
 }
 
-/// Where no spaces tell words apart, each two neighbours stand for one.
+/// The pairs of neighbouring characters of a CJK piece, which stand in for words because no
+/// spaces separate them; any other piece as it is.
 fn pairs(piece: &str) -> Vec<String> {
     let characters: Vec<char> = piece.chars().collect();
     if !piece.starts_with(is_cjk) || characters.len() == 1 {
@@ -139,7 +140,7 @@ fn pairs(piece: &str) -> Vec<String> {
     characters.windows(2).map(String::from_iter).collect()
 }
 
-/// `C++` and `C#` would be no more than a letter.
+/// A searchable name for `C++` and `C#`, of which FTS5 keeps only the letter.
 fn name_with_signs(word: &str, after: &str) -> Option<String> {
     if after.starts_with("++") {
         Some(format!("{word}plusplus"))
@@ -150,7 +151,7 @@ fn name_with_signs(word: &str, after: &str) -> Option<String> {
     }
 }
 
-/// English words that are in every text, and what is left of contractions. Sorted.
+/// Common English words, and the ends of contractions that FTS5 splits off. Sorted.
 const STOP_WORDS: &[&str] = &[
     "a", "about", "above", "after", "again", "all", "also", "am", "an", "and", "any", "are", "as",
     "at", "be", "because", "been", "before", "being", "between", "both", "but", "by", "can",
@@ -170,7 +171,8 @@ const STOP_WORDS: &[&str] = &[
 mod tests {
     use super::*;
 
-    fn told(query: &str) -> Vec<String> {
+    /// Each word of a query, with its parts after a `=`.
+    fn words_and_parts(query: &str) -> Vec<String> {
         let words = words(query).into_iter();
         let word = |it: Word| match it.parts.as_slice() {
             [] => it.whole,
@@ -180,29 +182,44 @@ mod tests {
     }
 
     #[test]
-    fn whatever_was_typed_becomes_words_and_their_parts() {
-        assert_eq!(told("rm -rf \"x\" AND x"), ["rm", "rf", "x", "AND"]);
-        assert_eq!(told("parseHTTPReply"), ["parseHTTPReply=parse+HTTP+Reply"]);
+    fn a_query_is_split_into_words_and_their_parts() {
         assert_eq!(
-            told("snake_case path/to/x.rs"),
+            words_and_parts("rm -rf \"x\" AND x"),
+            ["rm", "rf", "x", "AND"]
+        );
+        assert_eq!(
+            words_and_parts("parseHTTPReply"),
+            ["parseHTTPReply=parse+HTTP+Reply"]
+        );
+        assert_eq!(
+            words_and_parts("snake_case path/to/x.rs"),
             ["snake", "case", "path", "to", "x", "rs"]
         );
-        assert_eq!(told("Vec<String> E0308"), ["Vec", "String", "E0308"]);
-        assert_eq!(told("C++ and C#"), ["C=Cplusplus", "and", "C=Csharp"]);
-        assert_eq!(told("全文検索 速"), ["全文検索=全文+文検+検索", "速=速"]);
-        assert_eq!(told("使用Rust"), ["使用Rust=使用+Rust"]);
-        assert_eq!(told("  -*\"  "), [""; 0]);
+        assert_eq!(
+            words_and_parts("Vec<String> E0308"),
+            ["Vec", "String", "E0308"]
+        );
+        assert_eq!(
+            words_and_parts("C++ and C#"),
+            ["C=Cplusplus", "and", "C=Csharp"]
+        );
+        assert_eq!(
+            words_and_parts("全文検索 速"),
+            ["全文検索=全文+文検+検索", "速=速"]
+        );
+        assert_eq!(words_and_parts("使用Rust"), ["使用Rust=使用+Rust"]);
+        assert_eq!(words_and_parts("  -*\"  "), [""; 0]);
     }
 
     #[test]
-    fn a_text_is_found_by_what_its_words_are_made_of() {
+    fn a_text_is_indexed_by_the_parts_of_its_words() {
         assert_eq!(parts("the plain words"), "");
         assert_eq!(parts("getUserId in C++"), "get User Id Cplusplus ");
         assert_eq!(parts("全文検"), "全 文 検 全文 文検 ");
     }
 
     #[test]
-    fn stop_words_are_sorted_as_looking_them_up_asks() {
+    fn stop_words_are_sorted_for_the_binary_search() {
         assert!(STOP_WORDS.is_sorted());
     }
 }

@@ -1,7 +1,7 @@
 //! The same insight again is counted, and an observation that the user superseded is marked.
 
 use foreword_core::model::{Derived, Event, EventKind, Observation, ObservationType, Payload};
-use foreword_core::recall::index::{Request, Source, index};
+use foreword_core::recall::index::{IndexRequest, StartReason, index};
 use foreword_core::search::{Filter, Query, Sort, search};
 use foreword_core::store::{
     Batch, DerivedTurn, HostSession, ItemBody, Replaces, Store, ToRemember,
@@ -300,10 +300,10 @@ fn what_the_user_says_supersedes_an_observation_is_still_found_below_it() {
     assert_eq!(hits(&any), [(3, None)]);
     assert_eq!(hits(&query), [(2, Some(3))], "it alone has all the words");
 
-    let request = Request {
+    let request = IndexRequest {
         project: Some("/p"),
         host_session_id: "new",
-        source: Source::Startup,
+        start_reason: StartReason::Startup,
         branch: None,
         root: None,
         program: "foreword",
@@ -389,10 +389,10 @@ fn what_was_told_again_stands_where_it_was_told_last() {
         );
     }
     session_finds(&mut memory, "k", 900, SEEN);
-    let request = Request {
+    let request = IndexRequest {
         project: Some("/p"),
         host_session_id: "new",
-        source: Source::Startup,
+        start_reason: StartReason::Startup,
         branch: None,
         root: None,
         program: "foreword",
@@ -401,7 +401,7 @@ fn what_was_told_again_stands_where_it_was_told_last() {
     let line = index.weighed.iter().find(|it| it.id == 2).unwrap();
     assert_eq!(
         line.reasons,
-        [("a discovery", 24), ("told more than once", 4)]
+        [("a discovery", 24), ("recorded more than once", 4)]
     );
     assert_eq!(index.text.matches(SEEN).count(), 1);
 }

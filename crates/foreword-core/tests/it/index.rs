@@ -1,7 +1,7 @@
 //! What a session is told when it starts, by why it starts.
 
 use foreword_core::model::{Derived, Event, EventKind, Payload, Summary};
-use foreword_core::recall::index::{Request, Source, index};
+use foreword_core::recall::index::{IndexRequest, StartReason, index};
 use foreword_core::store::{Batch, DerivedTurn, Replaces, Store};
 
 use crate::queue::event;
@@ -53,10 +53,10 @@ fn commit(store: &mut Store, events: &[Event], completed: &str) {
 }
 
 fn told(store: &Store, session: &str, source: &str) -> Option<String> {
-    let request = Request {
+    let request = IndexRequest {
         project: Some("/p"),
         host_session_id: session,
-        source: Source::parse(Some(source)),
+        start_reason: StartReason::parse(Some(source)),
         branch: None,
         root: None,
         program: "foreword",
@@ -188,10 +188,10 @@ fn another_project_or_none_is_told_nothing() {
     let dir = tempfile::tempdir().unwrap();
     let store = memory(&dir, 3);
     for project in [Some("/other/p"), None] {
-        let request = Request {
+        let request = IndexRequest {
             project,
             host_session_id: "x",
-            source: Source::Startup,
+            start_reason: StartReason::Startup,
             branch: None,
             root: None,
             program: "foreword",

@@ -9,20 +9,20 @@ use serde::Deserialize;
 
 #[derive(Deserialize)]
 struct Pair {
-    older: Told,
-    newer: Told,
+    older: LabelledInsight,
+    newer: LabelledInsight,
     relation: String,
 }
 
 #[derive(Deserialize)]
-struct Told {
+struct LabelledInsight {
     r#type: ObservationType,
     title: String,
     facts: Vec<String>,
     files: Vec<String>,
 }
 
-impl Told {
+impl LabelledInsight {
     fn insight(&self) -> Insight<'_> {
         Insight {
             kind: self.r#type,

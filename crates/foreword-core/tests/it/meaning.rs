@@ -4,9 +4,9 @@
 use foreword_core::model::{Event, EventKind, Millis, Observation};
 use foreword_core::search::vectors::{DIMENSIONS, Vector, Vectors};
 use foreword_core::search::{
-    Answer, Filter, Found, Matched, Meaning, Query, Sort, search_by_meaning,
+    Filter, Found, MatchKind, Matched, Meaning, Query, Sort, search_by_meaning,
 };
-use foreword_core::search::{Loaded, Unembedded};
+use foreword_core::search::{LoadedVectors, Unembedded};
 use foreword_core::store::Store;
 
 use crate::queue::event;
@@ -67,7 +67,7 @@ fn query(words: &str) -> Query<'_> {
 }
 
 fn found_by(memory: &Store, query: &Query<'_>) -> Found {
-    let mut loaded = Loaded::default();
+    let mut loaded = LoadedVectors::default();
     memory.load_vectors(MODEL, &mut loaded).unwrap();
     let meaning = Meaning {
         vectors: &loaded.vectors,
@@ -89,7 +89,7 @@ fn what_has_none_of_the_words_is_found_by_what_it_means() {
     );
     let found = found_by(&memory, &query("zeta eta"));
     assert_eq!(titles(&found), ["alpha beta", "gamma delta"]);
-    assert_eq!(found.answer, Answer::Meaning);
+    assert_eq!(found.answer, MatchKind::Meaning);
     assert_eq!(found.unknown, ["zeta", "eta"]);
     let found = found_by(&memory, &query("gamma"));
     assert_eq!(titles(&found), ["gamma delta", "alpha beta"]);
@@ -246,7 +246,7 @@ fn what_is_not_embedded_yet_is_ranked_by_its_words() {
     });
     let found = found_by(&memory, &query("alpha beta gamma"));
     assert_eq!(titles(&found)[0], "alpha beta gamma");
-    assert_eq!(found.answer, Answer::AllWords);
+    assert_eq!(found.answer, MatchKind::AllWords);
 }
 
 #[test]
@@ -265,7 +265,7 @@ fn pages_of_hits_follow_on_each_other() {
         words: "",
         ..page(0)
     };
-    assert_eq!(found_by(&memory, &listed).answer, Answer::Listed);
+    assert_eq!(found_by(&memory, &listed).answer, MatchKind::Listed);
     let dated = Query {
         sort: Sort::Date,
         ..query("a")
@@ -366,7 +366,7 @@ fn damaged_vectors_and_those_of_another_model_are_left_out_dropped_and_made_agai
 fn loaded_vectors_take_in_what_was_made_since() {
     let dir = tempfile::tempdir().unwrap();
     let mut memory = memory(&dir, &[("alpha", 0.9)]);
-    let mut loaded = Loaded::default();
+    let mut loaded = LoadedVectors::default();
     memory.load_vectors(MODEL, &mut loaded).unwrap();
     let before = loaded.vectors.clone();
     memory.load_vectors(MODEL, &mut loaded).unwrap();
@@ -384,7 +384,7 @@ fn loaded_vectors_take_in_what_was_made_since() {
     let count = |vectors: &Vectors| vectors.nearest(&towards(1.0), 100).len();
     assert_eq!(count(&loaded.vectors), count(&before));
     assert_ne!(loaded.vectors.of(last), before.of(last));
-    let mut anew = Loaded::default();
+    let mut anew = LoadedVectors::default();
     memory.load_vectors(MODEL, &mut anew).unwrap();
     assert_eq!(loaded.vectors.of(last), anew.vectors.of(last));
     // One that lacks its vectors yet counts.
@@ -422,7 +422,7 @@ fn what_is_close_in_meaning_is_related_and_what_says_nearly_the_same_comes_first
             _ => 0.1,
         })
     });
-    let mut loaded = Loaded::default();
+    let mut loaded = LoadedVectors::default();
     memory.load_vectors(MODEL, &mut loaded).unwrap();
     let found = found_by(&memory, &query("rejected")).hits[0].id;
     let related = memory.related_by_meaning(found, &loaded.vectors).unwrap();
@@ -433,7 +433,7 @@ fn what_is_close_in_meaning_is_related_and_what_says_nearly_the_same_comes_first
     assert_eq!(
         related,
         [
-            ("too soon", "says nearly the same"),
+            ("too soon", "nearly the same"),
             ("somewhat like it", "close in meaning")
         ]
     );

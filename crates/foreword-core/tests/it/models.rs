@@ -236,7 +236,7 @@ fn a_streak_of_failures_outlives_the_worker_and_ends_with_an_answer() {
 
     // One that a dead worker left open counts, but ends no pause.
     let _ = store.ask(&entry(30, "a")).unwrap();
-    store.close_calls_of_the_dead().unwrap();
+    store.close_abandoned_calls().unwrap();
     let streak = store.streak("openai").unwrap();
     assert_eq!((streak.failures, streak.last), (3, Some(failed(Some(25)))));
 

@@ -3,7 +3,7 @@
 use foreword_core::model::{
     Event, FileRole, Observation, ObservationType, Origin, Shown, TouchedFile,
 };
-use foreword_core::recall::reminder::{self, Before, Occasion};
+use foreword_core::recall::reminder::{self, Occasion, ShownBefore};
 use foreword_core::store::Store;
 use serde::Deserialize;
 
@@ -95,7 +95,7 @@ fn rates(file: &str) -> String {
     let labelled: Vec<Labelled> = lines(file);
     for Labelled { prompt, about } in &labelled {
         let found = reminder::for_prompt(&memory, &occasion, prompt).unwrap();
-        let reminder = found.remind(Shown::Prompt, &occasion, &Before::default());
+        let reminder = found.remind(Shown::Prompt, &occasion, &ShownBefore::default());
         let items = reminder.map_or(Vec::new(), |it| it.receipt.items);
         let number = |id: i64| ids.iter().find(|(it, _)| *it == id).unwrap().1;
         let shown: Vec<usize> = items.iter().map(|&(id, _)| number(id)).collect();

@@ -1,10 +1,10 @@
-//! Every recorded payload of Claude Code, through every hook command: which event
-//! comes of it, with which fields, or why none does.
+//! Every recorded payload of Claude Code, given to every hook command: the event that it
+//! becomes, with its fields, or the reason why there is none.
 
 use std::fmt::Write as _;
 use std::path::{Path, PathBuf};
 
-use foreword_core::capture::{Captured, Drop, Hook, Settings, World, capture};
+use foreword_core::capture::{CaptureContext, CaptureSettings, Captured, Drop, Hook, capture};
 use foreword_core::host::HOSTS;
 use foreword_core::project::Rules;
 
@@ -18,14 +18,14 @@ fn recorded() -> Vec<PathBuf> {
     files
 }
 
-fn world() -> World {
-    World {
+fn context() -> CaptureContext {
+    CaptureContext {
         host: &HOSTS[0],
         now: 1_763_000_000_000,
         event_id: uuid::Uuid::nil(),
         project_dir: None,
         rules: Rules {
-            nowhere: vec![PathBuf::from("/home/dev")],
+            not_projects: vec![PathBuf::from("/home/dev")],
             separate_worktrees: false,
         },
     }
@@ -41,7 +41,7 @@ fn every_recorded_payload_becomes_the_event_it_is_or_nothing() {
         let _ = writeln!(table, "{}", file.file_name().unwrap().display());
         let mut nothing = Vec::new();
         for &hook in Hook::ALL {
-            match capture(hook, &input, &world(), &Settings::default()) {
+            match capture(hook, &input, &context(), &CaptureSettings::default()) {
                 Captured::Event(event) => {
                     let fields = serde_json::to_value(&event).unwrap();
                     let _ = writeln!(table, "  {}:", hook.name());
@@ -64,7 +64,7 @@ fn every_recorded_payload_becomes_the_event_it_is_or_nothing() {
 }
 
 #[test]
-fn the_same_payload_told_twice_has_one_key_and_a_resume_has_another() {
+fn the_same_payload_received_twice_has_one_key_and_a_resume_has_another() {
     let folder = Path::new(env!("CARGO_MANIFEST_DIR")).join("../../testdata/claude-code/hooks");
     for (name, hook) in [
         ("SessionStart.resume.json", Hook::Context),
@@ -75,13 +75,13 @@ fn the_same_payload_told_twice_has_one_key_and_a_resume_has_another() {
     ] {
         let input = std::fs::read(folder.join(name)).unwrap();
         let key_at = |now| {
-            let world = World { now, ..world() };
-            match capture(hook, &input, &world, &Settings::default()) {
+            let context = CaptureContext { now, ..context() };
+            match capture(hook, &input, &context, &CaptureSettings::default()) {
                 Captured::Event(event) => event.key,
                 Captured::Dropped(drop) => panic!("{name}: {drop}"),
             }
         };
-        let now = world().now;
+        let now = context().now;
         assert_eq!(key_at(now), key_at(now + 40), "{name}");
         let repeats = matches!(hook, Hook::Context | Hook::Cleanup);
         assert_eq!(key_at(now) != key_at(now + 60_000), repeats, "{name}");
@@ -91,7 +91,7 @@ fn the_same_payload_told_twice_has_one_key_and_a_resume_has_another() {
 #[test]
 fn a_secret_is_gone_before_the_cut_wherever_it_stands() {
     let secret = format!("ghp_{}", "a1B2".repeat(9));
-    let settings = Settings::default();
+    let settings = CaptureSettings::default();
     let max = settings.limits.field_max;
     for at in [0, max / 2 - 20, max / 2 - 1, max - 10, 3 * max] {
         let text = format!("{} {secret} {}", "x".repeat(at), "y ".repeat(4 * max));
@@ -102,7 +102,7 @@ fn a_secret_is_gone_before_the_cut_wherever_it_stands() {
         let captured = capture(
             Hook::Save,
             input.to_string().as_bytes(),
-            &world(),
+            &context(),
             &settings,
         );
         let Captured::Event(event) = captured else {
@@ -137,10 +137,10 @@ fn no_cut_shows_a_part_of_any_kind_of_secret() {
         format!("-----BEGIN X PRIVATE KEY-----\n{core}\n-----END X PRIVATE KEY-----"),
         format!("<private>{core}</private>"),
     ];
-    let mut settings = Settings::default();
+    let mut settings = CaptureSettings::default();
     settings.limits.field_max = 256;
     for kind in kinds {
-        // Every place around where the head ends, and, from the other side, the tail begins.
+        // Every position around the end of the head and the beginning of the tail.
         for at in 0..300 {
             for (before, after) in [(at, 400), (400, at)] {
                 let text = format!("{}\n{kind}\n{}", ". ".repeat(before), ". ".repeat(after));
@@ -148,7 +148,7 @@ fn no_cut_shows_a_part_of_any_kind_of_secret() {
                     "hook_event_name": "UserPromptSubmit", "session_id": "s", "prompt": text,
                 });
                 let input = input.to_string();
-                let captured = capture(Hook::New, input.as_bytes(), &world(), &settings);
+                let captured = capture(Hook::New, input.as_bytes(), &context(), &settings);
                 let Captured::Event(event) = captured else {
                     panic!("{captured:?}")
                 };
@@ -172,14 +172,14 @@ fn a_payload_of_many_small_fields_is_cut_to_size_too() {
     let Captured::Event(event) = capture(
         Hook::Save,
         input.to_string().as_bytes(),
-        &world(),
-        &Settings::default(),
+        &context(),
+        &CaptureSettings::default(),
     ) else {
         panic!()
     };
     assert!(
         serde_json::to_string(&event.payload).unwrap().len()
-            <= Settings::default().limits.payload_max
+            <= CaptureSettings::default().limits.payload_max
     );
     assert!(event.payload.cut.iter().any(|(field, _)| field == "input"));
 }
@@ -189,7 +189,8 @@ fn half_an_emoji_or_an_odd_field_does_not_cost_the_event() {
     let input =
         br#"{"hook_event_name":"UserPromptSubmit","session_id":"s","prompt_id":"p","cwd":17,
         "prompt":"half \ud83d, whole \ud83d\ude00, low \ude00 end \\ud83d","reason":["x"]}"#;
-    let Captured::Event(event) = capture(Hook::New, input, &world(), &Settings::default()) else {
+    let Captured::Event(event) = capture(Hook::New, input, &context(), &CaptureSettings::default())
+    else {
         panic!()
     };
     let expected = "half \u{fffd}, whole \u{1f600}, low \u{fffd} end \\ud83d";
@@ -198,7 +199,9 @@ fn half_an_emoji_or_an_odd_field_does_not_cost_the_event() {
 
     let input = br#"{"hook_event_name":"PostToolUse","session_id":"s","tool_name":"Bash","tool_use_id":"t",
         "tool_input":{"command":"echo \ud83d"},"tool_response":{"stdout":"\ude00 out","stderr":""}}"#;
-    let Captured::Event(event) = capture(Hook::Save, input, &world(), &Settings::default()) else {
+    let Captured::Event(event) =
+        capture(Hook::Save, input, &context(), &CaptureSettings::default())
+    else {
         panic!()
     };
     assert_eq!(
@@ -215,13 +218,13 @@ fn without_an_id_the_same_words_later_are_another_prompt() {
     let key_at = |now| match capture(
         Hook::New,
         input,
-        &World { now, ..world() },
-        &Settings::default(),
+        &CaptureContext { now, ..context() },
+        &CaptureSettings::default(),
     ) {
         Captured::Event(event) => event.key,
         Captured::Dropped(drop) => panic!("{drop}"),
     };
-    let now = world().now;
+    let now = context().now;
     assert_eq!(key_at(now), key_at(now + 5));
     assert_ne!(key_at(now), key_at(now + 60_000));
 }

@@ -1,4 +1,4 @@
-//! The queue's promises: once, in order, and nothing stuck.
+//! The queue delivers each event once and in order, and no event blocks the others.
 
 use foreword_core::model::{Event, EventKind, Payload};
 use foreword_core::queue::{FAILURES_MAX, Portion, Queue, Readiness};
@@ -108,7 +108,7 @@ fn a_batch_waits_for_the_stop_for_company_or_for_its_time() {
 }
 
 #[test]
-fn an_event_told_twice_is_queued_once() {
+fn an_event_pushed_twice_is_queued_once() {
     let dir = tempfile::tempdir().unwrap();
     let queue = open(&dir);
     let first = event("a", 1, EventKind::ToolUse);
@@ -135,7 +135,7 @@ fn claims_of_a_dead_worker_are_taken_up_by_the_next() {
     drop(claim);
 
     let mut next = open(&dir);
-    next.free_claims_of_the_dead().unwrap();
+    next.free_claims_of_dead_worker().unwrap();
     assert_eq!(
         next.claim(2, DRAIN, |_| Portion::ALL)
             .unwrap()
@@ -155,7 +155,7 @@ fn events_that_workers_die_of_go_one_by_one_and_are_skipped_at_last() {
     let mut sizes = Vec::new();
     while let Some(claim) = queue.claim(9, DRAIN, |_| Portion::ALL).unwrap() {
         sizes.push(claim.events.len());
-        queue.free_claims_of_the_dead().unwrap();
+        queue.free_claims_of_dead_worker().unwrap();
     }
     assert_eq!(sizes, [2, 2, 2, 1, 1, 1, 1, 1, 1]);
     let counts = queue.counts().unwrap();

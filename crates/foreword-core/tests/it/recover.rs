@@ -5,7 +5,7 @@ use std::path::{Path, PathBuf};
 
 use foreword_core::model::{Event, EventKind, Payload};
 use foreword_core::queue::Queue;
-use foreword_core::safety::backup::{self, Kept};
+use foreword_core::safety::backup::{self, BackupRetention};
 use foreword_core::safety::recover::{self, Recovered};
 use foreword_core::store::Store;
 use rusqlite::Connection;
@@ -325,7 +325,7 @@ fn the_last_of_each_day_and_of_each_week_is_kept() {
     let memory = Store::open(&dir.path().join("memory.db"), &backups).unwrap();
     // 1970-02-02 was a Monday.
     let monday = 32 * DAY;
-    let kept = Kept {
+    let kept = BackupRetention {
         daily: 3,
         weekly: 2,
     };

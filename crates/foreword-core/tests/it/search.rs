@@ -1,7 +1,7 @@
 //! What was stored is found again, by whatever somebody types.
 
 use foreword_core::model::{Kind, Observation, ObservationType, Origin};
-use foreword_core::search::{Answer, Filter, Found, Looser, Query, Sort, search, timeline};
+use foreword_core::search::{Filter, Found, Looser, MatchKind, Query, Sort, search, timeline};
 use foreword_core::store::Store;
 use proptest::prelude::*;
 
@@ -97,19 +97,19 @@ fn rows_with_every_word_come_first_and_the_answer_says_so() {
     let both = found(&memory, "the expiry of our tokens");
     assert_eq!(
         (titles(&both), both.answer),
-        (vec![told[1], told[0]], Answer::AllWords)
+        (vec![told[1], told[0]], MatchKind::AllWords)
     );
     let one = found(&memory, "token zebra");
     assert_eq!(
         (one.answer, one.unknown),
-        (Answer::AnyWord, vec!["zebra".to_owned()])
+        (MatchKind::AnyWord, vec!["zebra".to_owned()])
     );
     let none = found(&memory, "expir");
     assert_eq!(
         (none.answer, none.looser),
-        (Answer::Nothing, vec![Looser::Beginnings(1)])
+        (MatchKind::Nothing, vec![Looser::Beginnings(1)])
     );
-    assert_eq!(found(&memory, "\0 ** ").answer, Answer::Listed);
+    assert_eq!(found(&memory, "\0 ** ").answer, MatchKind::Listed);
 }
 
 #[test]

@@ -1,4 +1,4 @@
-//! The host's own record, line by line: what is understood of it, and that the rest does no harm.
+//! Transcripts of the host: the inputs that are rebuilt from them, and lines that must do no harm.
 
 use std::path::Path;
 
@@ -14,7 +14,7 @@ fn recorded(name: &str) -> Value {
     serde_json::from_str(&text).unwrap()
 }
 
-/// One turn, with everything around it that tells nothing.
+/// The lines of one turn, among lines from which no input is made.
 fn turn() -> Vec<u8> {
     let mut refused = recorded("user.tool_result");
     refused["permissionDecision"]["decision"] = "reject".into();
@@ -51,20 +51,20 @@ fn read(bytes: &[u8]) -> Vec<ReplayedInput> {
 
 fn read_file(path: &Path) -> Vec<ReplayedInput> {
     let mut all = Vec::new();
-    let read: Result<(), ()> = HOSTS[0].replay(path, SESSION, |told| {
-        all.push(told);
+    let read: Result<(), ()> = HOSTS[0].replay(path, SESSION, |input| {
+        all.push(input);
         Ok(())
     });
     read.unwrap();
     all
 }
 
-/// What is told, in short.
-fn short(told: &[ReplayedInput]) -> Vec<String> {
-    let word = |told: &ReplayedInput| {
-        let input: Value = serde_json::from_str(&told.input).unwrap();
+/// The event name of each input, and its prompt, tool or reply.
+fn short(replayed: &[ReplayedInput]) -> Vec<String> {
+    let line = |replayed: &ReplayedInput| {
+        let input: Value = serde_json::from_str(&replayed.input).unwrap();
         assert_eq!(input["session_id"], SESSION);
-        assert_eq!(input["prompt_id"], told.prompt_id.as_str());
+        assert_eq!(input["prompt_id"], replayed.prompt_id.as_str());
         let about = ["prompt", "tool_name", "last_assistant_message"];
         let about = about.iter().find_map(|name| input[name].as_str());
         format!(
@@ -73,7 +73,7 @@ fn short(told: &[ReplayedInput]) -> Vec<String> {
             about.unwrap()
         )
     };
-    told.iter().map(word).collect()
+    replayed.iter().map(line).collect()
 }
 
 const TURN: [&str; 3] = [
@@ -84,46 +84,46 @@ const TURN: [&str; 3] = [
 
 #[test]
 fn a_turn_is_its_prompt_the_tools_that_ran_and_the_last_words() {
-    let told = read(&turn());
-    assert_eq!(short(&told), TURN);
-    let input: Value = serde_json::from_str(&told[1].input).unwrap();
+    let replayed = read(&turn());
+    assert_eq!(short(&replayed), TURN);
+    let input: Value = serde_json::from_str(&replayed[1].input).unwrap();
     let result = recorded("user.tool_result");
     assert_eq!(input["tool_response"], result["toolUseResult"]);
     assert_eq!(input["tool_input"]["content"], "hi there\nline two\n");
     assert_eq!(input["cwd"], "/home/dev/project");
-    assert_eq!(told[1].branch.as_deref(), Some("master"));
-    assert_eq!(told[1].at, 1_794_770_743_207);
+    assert_eq!(replayed[1].branch.as_deref(), Some("master"));
+    assert_eq!(replayed[1].at, 1_794_770_743_207);
 }
 
 #[test]
-fn a_subagents_file_tells_of_its_tools_alone() {
+fn a_subagents_file_yields_only_its_tool_uses() {
     let dir = tempfile::tempdir().unwrap();
     let folder = dir.path().join("a/subagents");
     std::fs::create_dir_all(&folder).unwrap();
-    let mut says = recorded("assistant.tool_use.sidechain");
-    says["message"]["content"] = serde_json::json!([{"type": "text", "text": "Read."}]);
-    says["message"]["stop_reason"] = "end_turn".into();
+    let mut reply = recorded("assistant.tool_use.sidechain");
+    reply["message"]["content"] = serde_json::json!([{"type": "text", "text": "Read."}]);
+    reply["message"]["stop_reason"] = "end_turn".into();
     let mut asked = recorded("user.string");
     asked["agentId"] = "a365c1ede025e8b3e".into();
     let lines = [
         asked,
         recorded("assistant.tool_use.sidechain"),
         recorded("user.tool_result.sidechain"),
-        says,
+        reply,
     ];
     let lines = lines.map(|line| format!("{line}\n")).concat();
     std::fs::write(folder.join("agent-a365c1ede025e8b3e.jsonl"), lines).unwrap();
     let path = dir.path().join("a.jsonl");
-    let told = read_file(&path);
-    assert_eq!(short(&told), ["PostToolUse Read"]);
-    let input: Value = serde_json::from_str(&told[0].input).unwrap();
+    let replayed = read_file(&path);
+    assert_eq!(short(&replayed), ["PostToolUse Read"]);
+    let input: Value = serde_json::from_str(&replayed[0].input).unwrap();
     assert_eq!(input["agent_id"], "a365c1ede025e8b3e");
     assert_eq!(input["transcript_path"], path.to_str().unwrap());
     assert_eq!(input["tool_response"], "1\thi there\n2\tline 2\n3\t");
 }
 
 #[test]
-fn what_is_not_understood_is_left_out_and_nothing_else() {
+fn lines_that_are_not_understood_are_skipped_and_nothing_else() {
     let other = String::from_utf8(turn()).unwrap().replace(SESSION, "other");
     let half = recorded("user.string").to_string();
     let no_turn = recorded("user.string").to_string().replace("promptId", "x");
@@ -135,7 +135,7 @@ fn what_is_not_understood_is_left_out_and_nothing_else() {
         half.as_bytes()[..half.len() / 2].to_vec(),
         format!("{no_turn}\n").into_bytes(),
         other.into_bytes(),
-        // Longer than any line that is looked at.
+        // Longer than the longest line that is read.
         [vec![b'x'; 17 << 20], b"\n".to_vec()].concat(),
     ] {
         assert_eq!(

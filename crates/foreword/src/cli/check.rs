@@ -6,7 +6,7 @@
 use anyhow::bail;
 use foreword_core::db::OpenError;
 use foreword_core::queue::Queue;
-use foreword_core::safety::check::Wrong;
+use foreword_core::safety::check::Defect;
 use foreword_core::store::Store;
 use serde_json::json;
 
@@ -41,7 +41,7 @@ pub fn run(args: &Args) -> anyhow::Result<()> {
     }
 }
 
-fn look(home: &Home) -> anyhow::Result<Vec<Wrong>> {
+fn look(home: &Home) -> anyhow::Result<Vec<Defect>> {
     let worker = Lock::holder(&home.lock())?.is_some();
     let memory = Store::inspect(&home.memory());
     let queue = Queue::inspect(&home.queue());
@@ -56,8 +56,8 @@ fn look(home: &Home) -> anyhow::Result<Vec<Wrong>> {
 fn checked<T>(
     opened: Result<Option<T>, OpenError>,
     [damaged, newer]: [&'static str; 2],
-    check: impl FnOnce(&T) -> rusqlite::Result<Vec<Wrong>>,
-) -> anyhow::Result<Vec<Wrong>> {
+    check: impl FnOnce(&T) -> rusqlite::Result<Vec<Defect>>,
+) -> anyhow::Result<Vec<Defect>> {
     let error = match opened.map(|database| database.map(|it| check(&it))) {
         Ok(None) => return Ok(Vec::new()),
         Ok(Some(Ok(wrong))) => return Ok(wrong),
@@ -72,10 +72,10 @@ fn checked<T>(
         error => return Err(error.into()),
     };
     let what = format!("{}: {error}", damaged.replace("-damaged", ".db"));
-    Ok(vec![Wrong { id, what }])
+    Ok(vec![Defect { id, what }])
 }
 
-fn finding(wrong: Wrong) -> Finding {
+fn finding(wrong: Defect) -> Finding {
     let cure = match wrong.id {
         "memory-newer" | "queue-newer" => "foreword doctor",
         "memory-damaged" | "queue-damaged" | "memory-references" => "foreword restore",

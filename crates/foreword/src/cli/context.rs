@@ -1,7 +1,7 @@
 //! `foreword context --preview`: the text that a session starting here gets, and why.
 
 use foreword_core::host::{HOSTS, Hook};
-use foreword_core::recall::index::{self, Request, Source};
+use foreword_core::recall::index::{self, IndexRequest, StartReason};
 use foreword_core::store::HostSession;
 
 use crate::service::{self, Reader};
@@ -45,10 +45,10 @@ pub fn run(args: &Args) -> anyhow::Result<()> {
     let place = &reader.place;
     let store = service::memory(&reader.home)?;
     let program = hook::program();
-    let request = Request {
+    let request = IndexRequest {
         project: place.project.as_deref(),
         host_session_id: &args.session,
-        source: Source::parse(Some(&args.source)),
+        start_reason: StartReason::parse(Some(&args.source)),
         branch: place.head.branch.as_deref(),
         root: place.root.as_deref(),
         program: &program,

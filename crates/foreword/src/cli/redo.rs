@@ -52,7 +52,7 @@ pub fn run(args: &Args) -> anyhow::Result<()> {
 fn again(home: &Home, config: &Config, what: &str) -> anyhow::Result<String> {
     let store = Store::open(&home.memory(), &home.backups()).context("could not open memory.db")?;
     store
-        .close_calls_of_the_dead()
+        .close_abandoned_calls()
         .context("could not complete the ledger")?;
     let subject = find(&store, what, config)?;
     let events = &subject.kept.events;

@@ -11,8 +11,8 @@ use std::time::{Duration, Instant};
 use foreword_core::capture::{self, Hook};
 use foreword_core::model::{Event, EventKind, Receipt, Shown};
 use foreword_core::queue::Inlet;
-use foreword_core::recall::index::{self, Fate, Request, Source};
-use foreword_core::recall::reminder::{self, Before, Occasion, Reminder};
+use foreword_core::recall::index::{self, Fate, IndexRequest, StartReason};
+use foreword_core::recall::reminder::{self, Occasion, Reminder, ShownBefore};
 use foreword_core::spool;
 use foreword_core::store::Store;
 use uuid::Uuid;
@@ -72,11 +72,11 @@ fn context(home: &Home, event: &Event) -> Option<Reminder> {
     // A memory that cannot be read (newer, damaged) counts as an empty one.
     let store = Store::look(&home.memory()).ok().flatten();
     let program = program();
-    let request = Request {
+    let request = IndexRequest {
         program: &program,
         project: event.project.as_deref(),
         host_session_id: &event.host_session_id,
-        source: Source::parse(event.payload.source.as_deref()),
+        start_reason: StartReason::parse(event.payload.source.as_deref()),
         branch: event.branch.as_deref(),
         root: event.root.as_deref().map(Path::new),
     };
@@ -157,7 +157,7 @@ fn remind(home: &Home, event: &Event) -> Option<Reminder> {
 
 /// The items that this session was shown: from the memory, the queue and the spool. None if one of
 /// them cannot be read.
-fn shown_before(home: &Home, store: &Store, session: &str) -> Option<Before> {
+fn shown_before(home: &Home, store: &Store, session: &str) -> Option<ShownBefore> {
     let mut shown = store.shown_in(session).ok()?;
     if let Ok(inlet) = Inlet::open(&home.queue()) {
         shown.extend(inlet.shown_in(session).ok()?);

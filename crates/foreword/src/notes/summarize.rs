@@ -9,10 +9,10 @@ use std::path::{Path, PathBuf};
 
 use anyhow::{Context as _, bail};
 use foreword_core::capture::is_excluded;
-use foreword_core::fill::Terms;
+use foreword_core::fill::FillRules;
 use foreword_core::host::{Host, lines};
 use foreword_core::model::Turn;
-use foreword_core::notes::{Folder, Kept, Note, conversation, keep};
+use foreword_core::notes::{Folder, MergedNote, Note, conversation, keep};
 use foreword_core::project::Place;
 use foreword_core::redact::redact;
 use foreword_core::text::{self, count, one_line};
@@ -40,7 +40,7 @@ pub struct NoteToWrite {
     pub path: PathBuf,
     /// The note's text so far.
     pub before: Option<String>,
-    pub kept: Kept,
+    pub kept: MergedNote,
 }
 
 /// `say` shows a line about the progress, or about something left out.
@@ -157,10 +157,10 @@ fn turns(
     say: &dyn Fn(&str),
 ) -> anyhow::Result<Vec<Turn>> {
     let switches = Switches::read(home);
-    let terms = Terms {
+    let rules = FillRules {
         now: home::now(),
         since: switch::on_since(home),
-        rules: &home::project_rules(settings.separate_worktrees),
+        project_rules: &home::project_rules(settings.separate_worktrees),
         settings: &settings.capture,
         is_off: &|project| switches.covers(project, session),
     };
@@ -174,7 +174,7 @@ fn turns(
             "the transcript is very long: only its last {max} MB are read"
         ));
     }
-    let mut turns = conversation(host, transcript, session, &terms, &forgotten);
+    let mut turns = conversation(host, transcript, session, &rules, &forgotten);
     if switch::is_withheld(home, session) {
         turns.clear();
     }

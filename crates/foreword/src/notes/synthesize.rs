@@ -16,9 +16,9 @@ use std::fs::File;
 
 use anyhow::{Context as _, anyhow, bail};
 use foreword_core::notes::Folder;
-use foreword_core::notes::evidence::{Evidence, Finding, unmarked};
+use foreword_core::notes::evidence::{Evidence, EvidenceFinding, unmarked};
 use foreword_core::notes::master::{self, Master, labels, line, worded};
-use foreword_core::notes::record::{Record, hash};
+use foreword_core::notes::record::{SynthesisRecord, hash};
 use foreword_core::notes::synthesis::reply::{self, Reply};
 use foreword_core::notes::synthesis::{Section, Taken, fit, synthesise};
 use foreword_core::redact::redact;
@@ -56,7 +56,7 @@ pub struct Synthesis<'a> {
     /// Shows a line about the progress, or about something left out.
     say: &'a dyn Fn(&str),
     git: Git<'a>,
-    last: Record,
+    last: SynthesisRecord,
     sources: Sources,
     /// The text of master.md.
     pub old: Option<String>,
@@ -356,7 +356,7 @@ impl<'a> Synthesis<'a> {
         &self,
         mut master: Master,
         mut parts: Vec<(String, String)>,
-        mut record: Record,
+        mut record: SynthesisRecord,
         archived: Vec<String>,
     ) -> Proposal {
         let (last, labels, sources) = (&self.last, &self.labels, &self.sources);
@@ -385,11 +385,13 @@ impl<'a> Synthesis<'a> {
     /// Lines for the user: which files are gone, what was new in sections of their own, what was archived.
     fn remarks(
         &self,
-        findings: &BTreeSet<Finding>,
+        findings: &BTreeSet<EvidenceFinding>,
         kept: Vec<String>,
         archived: &[String],
     ) -> Vec<String> {
-        let finding = |Finding { what, says }: &Finding| format!("out of date: {what} ({says})");
+        let finding = |EvidenceFinding { what, says }: &EvidenceFinding| {
+            format!("out of date: {what} ({says})")
+        };
         let mut remarks: Vec<_> = findings.iter().map(finding).collect();
         remarks.extend(kept);
         if !archived.is_empty() {

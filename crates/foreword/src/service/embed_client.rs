@@ -274,7 +274,7 @@ pub fn receive(stream: &mut UnixStream) -> Option<EmbedQuestion> {
 
 #[cfg(test)]
 mod tests {
-    use foreword_core::search::Answer;
+    use foreword_core::search::MatchKind;
 
     use super::*;
 
@@ -297,7 +297,7 @@ mod tests {
         }
         let found = Found {
             hits: Vec::new(),
-            answer: Answer::Meaning,
+            answer: MatchKind::Meaning,
             unknown: vec!["so".into()],
             looser: Vec::new(),
         };

@@ -2,7 +2,7 @@
 
 use foreword_core::model::Freshness;
 use foreword_core::recall::freshness;
-use foreword_core::recall::index::{self, Request, Source, Weighed};
+use foreword_core::recall::index::{self, IndexRequest, StartReason, Weighed};
 use foreword_core::search::ShownItem;
 use foreword_core::search::{Filter, Hit};
 use foreword_core::store::Item;
@@ -43,11 +43,11 @@ pub fn why(reader: &Reader, id: i64, words: &str) -> anyhow::Result<Explanation>
     let store = reader.memory()?;
     let item = reader.item(&store, id)?;
     let root = reader.place.root.as_deref();
-    let request = Request {
+    let request = IndexRequest {
         program: &hook::program(),
         project: reader.project(),
         host_session_id: "",
-        source: Source::Startup,
+        start_reason: StartReason::Startup,
         branch: reader.place.head.branch.as_deref(),
         root,
     };

@@ -5,7 +5,9 @@
 
 use std::fmt::Write as _;
 
-use foreword_core::search::{Answer, Hit, LOOSER_MAX, Looser, Matched, SessionTitle, SummaryLine};
+use foreword_core::search::{
+    Hit, LOOSER_MAX, Looser, MatchKind, Matched, SessionTitle, SummaryLine,
+};
 use foreword_core::store::{Item, ItemBody};
 use foreword_core::text::{self, count, one_line};
 use serde_json::{Value, json};
@@ -116,13 +118,13 @@ pub fn notes(request: &SearchRequest, answer: &SearchAnswer) -> String {
     let several = words.contains(' ');
     let mut out = String::new();
     match answer.found.answer {
-        Answer::Listed if !words.is_empty() => {
+        MatchKind::Listed if !words.is_empty() => {
             out.push_str("no searchable words; showing the newest\n");
         }
-        Answer::Meaning => {
+        MatchKind::Meaning => {
             out.push_str("nothing has any of these words; these are nearest in meaning\n");
         }
-        Answer::AnyWord if several => {
+        MatchKind::AnyWord if several => {
             out.push_str("nothing has all of these words; showing hits with some of them\n");
         }
         _ => {}
@@ -139,7 +141,7 @@ pub fn ranking(answer: &SearchAnswer) -> String {
     match answer.ranking {
         // Users who chose to have no model need no reminder where words were enough.
         Ranking::WordsOnly(reason)
-            if !(reason.is_chosen() && answer.found.answer == Answer::AllWords) =>
+            if !(reason.is_chosen() && answer.found.answer == MatchKind::AllWords) =>
         {
             format!("by words only: {}\n", reason.as_str())
         }

@@ -18,7 +18,7 @@ use std::time::{Duration, SystemTime};
 
 use anyhow::Context as _;
 use foreword_core::model::Millis;
-use foreword_core::search::{Loaded, Unembedded};
+use foreword_core::search::{LoadedVectors, Unembedded};
 use foreword_core::search::{Meaning, Query, Sort, search_by_meaning};
 use foreword_core::store::Store;
 use foreword_core::text;
@@ -74,7 +74,7 @@ struct State {
 #[derive(Default)]
 struct Memory {
     store: Option<Store>,
-    loaded: Loaded,
+    loaded: LoadedVectors,
 }
 
 impl Embedder {
@@ -353,7 +353,7 @@ impl Shared {
 
 fn answer(
     store: &Store,
-    loaded: &Loaded,
+    loaded: &LoadedVectors,
     model: &Model,
     question: &EmbedQuestion,
 ) -> anyhow::Result<EmbedReply> {

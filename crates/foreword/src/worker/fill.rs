@@ -3,7 +3,7 @@
 //! where Foreword is switched on.
 
 use anyhow::Context as _;
-use foreword_core::fill::{self, Terms};
+use foreword_core::fill::{self, FillRules};
 use foreword_core::model::{EventKind, Millis};
 use foreword_core::queue::Claim;
 use foreword_core::text;
@@ -70,14 +70,14 @@ impl Worker<'_> {
         if off || switch::is_withheld(self.home, session) {
             return Ok(false);
         }
-        let terms = Terms {
+        let rules = FillRules {
             now,
             since: switch::on_since(self.home),
-            rules: &home::project_rules(settings.separate_worktrees),
+            project_rules: &home::project_rules(settings.separate_worktrees),
             settings: &settings.capture,
             is_off: &|project| switches.covers(project, session),
         };
-        let count = fill::fill(&self.queue, &self.deriver.store, session, &terms)?;
+        let count = fill::fill(&self.queue, &self.deriver.store, session, &rules)?;
         if count > 0 {
             let events = text::count(count as u64, "event", "events");
             self.log(&format!(

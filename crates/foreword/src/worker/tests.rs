@@ -96,15 +96,15 @@ impl World {
         };
         let_pass(1_000);
         let id = Uuid::now_v7();
-        let world = capture::World {
+        let context = capture::CaptureContext {
             host: &HOSTS[0],
             now: now(),
             event_id: id,
             project_dir: Some(self.project()),
             rules: home::project_rules(false),
         };
-        let settings = capture::Settings::default();
-        let captured = capture::capture(hook, input.to_string().as_bytes(), &world, &settings);
+        let settings = capture::CaptureSettings::default();
+        let captured = capture::capture(hook, input.to_string().as_bytes(), &context, &settings);
         let Captured::Event(event) = captured else {
             panic!("{captured:?}");
         };

@@ -531,13 +531,13 @@ fn skills_and_agents_come_and_go_and_what_is_not_ours_stays() {
     let before = tree(&config);
 
     let printed = sandbox.run(&["install"]);
-    let stays = "was edited or is somebody else's: it stays as it is.";
+    let stays = "was edited or is not ours, so it was not changed.";
     assert!(
         printed.contains(&format!("{} {stays}", theirs.display())),
         "{printed}"
     );
     assert!(
-        printed.contains("/summarize, /synthesize and /recall are there"),
+        printed.contains("/summarize, /synthesize and /recall are installed"),
         "{printed}"
     );
     let skill = read(&config.join("skills/summarize/SKILL.md"));

@@ -109,7 +109,7 @@ fn recall_says_what_there_is_how_old_it_is_and_what_is_newer() {
     assert!(recall(&["--scope", "frontend"]).contains("# Frontend"));
     assert!(recall(&["--scope", "backend"]).starts_with("The scope backend has no notes"));
     for (scope, why) in [
-        ("archive", "one of the memory's own"),
+        ("archive", "this name is reserved"),
         ("../x", "letters, digits"),
     ] {
         let printed = fails(&sandbox, &project, &["recall", "--scope", scope]);

@@ -1,11 +1,12 @@
-//! Claude Code's tools: what each is for, and where its input and response have what we need.
+//! Claude Code's tools: the purpose of each, and the fields of its input and response.
 
 use serde_json::Value;
 
 use crate::host::{Output, ToolKind, ToolUse};
 use crate::model::{Event, EventKind};
 
-/// Tools whose use says nothing about the work. `default.toml` shows the same list.
+/// Tools whose uses are not stored, since they do not describe the work. `default.toml` shows
+/// the same list.
 pub const BORING: &[&str] = &[
     "Glob",
     "Grep",
@@ -51,7 +52,8 @@ pub fn kind(name: &str) -> ToolKind {
     }
 }
 
-/// The name of our own MCP tool, connected by `foreword install` or by the plugin.
+/// The bare name of one of Foreword's own MCP tools, connected by `foreword install` or by the
+/// plugin.
 pub fn own(name: &str) -> Option<&str> {
     let is_own = name.starts_with("mcp__foreword__") || name.starts_with("mcp__plugin_foreword_");
     let own = is_own.then(|| name.rsplit_once("__"));

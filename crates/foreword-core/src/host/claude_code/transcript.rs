@@ -1,10 +1,9 @@
-//! What the host itself wrote down about a session, told as hooks would have told it.
+//! Reads the transcript of a session and rebuilds the inputs that its hooks were given.
 //!
-//! Claude Code keeps a line of JSON for everything that is said and done, and beside it
-//! a file for each subagent. The format is its own affair: what is not understood is left
-//! out, be it half a line, an unknown kind or a line of another session. What is
-//! understood becomes the input of a hook, so that `capture` decides about it as ever.
-//! `fill` asks for it.
+//! Claude Code writes one line of JSON for each message and tool result, and a file of its
+//! own for each subagent. The format is not documented, so lines that are not understood are
+//! skipped: half a line, an unknown kind, a line of another session. Each other line becomes
+//! the input of a hook, so that `capture` treats it like any input. `fill` and the notes use it.
 
 use std::collections::HashMap;
 use std::ops::ControlFlow;
@@ -15,12 +14,12 @@ use serde_json::{Value, json};
 use crate::host::lines::Lines;
 use crate::host::{Hook, ReplayedInput, Take};
 
-/// Hands over the inputs of a session's transcript and of its subagents' transcripts, until
-/// `take` breaks off. A file that is not there has none.
+/// Calls `take` with each input of a session's transcript and of its subagents' transcripts, until
+/// it breaks off. A missing file has no inputs.
 pub fn read(path: &Path, session: &str, take: Take<'_>) {
     let name = path.to_string_lossy();
     for path in [path.to_owned()].into_iter().chain(subagents(path)) {
-        let mut reader = Reader {
+        let mut reader = TranscriptReader {
             name: &name,
             session,
             prompt_id: None,
@@ -44,7 +43,7 @@ pub fn read(path: &Path, session: &str, take: Take<'_>) {
     }
 }
 
-/// `SESSION/subagents/agent-ID.jsonl` beside `SESSION.jsonl`.
+/// The transcripts of subagents: `SESSION/subagents/agent-ID.jsonl` beside `SESSION.jsonl`.
 fn subagents(path: &Path) -> Vec<PathBuf> {
     const FILES_MAX: usize = 100;
     let folder = path.with_extension("").join("subagents");
@@ -56,62 +55,66 @@ fn subagents(path: &Path) -> Vec<PathBuf> {
         .collect()
 }
 
-/// What is known when the next line comes.
-struct Reader<'a> {
-    /// The session's transcript, also in that of a subagent.
+/// Reads one transcript, line by line; the fields hold what earlier lines began.
+struct TranscriptReader<'a> {
+    /// The path of the session's transcript, also while a subagent's is read.
     name: &'a str,
     session: &'a str,
-    /// Only the user's lines name their turn.
+    /// The current turn; only the lines of the user have its id.
     prompt_id: Option<String>,
-    /// Tools that were called and did not answer yet: name and input.
+    /// Tool calls without a result so far, by id: name and input.
     calls: HashMap<String, (Value, Value)>,
-    /// The end of the turn, unless it goes on.
+    /// The agent's last message, which ends the turn unless a tool call follows.
     reply: Option<ReplayedInput>,
 }
 
-impl Reader<'_> {
+impl TranscriptReader<'_> {
     fn line(&mut self, line: &[u8]) -> Option<Vec<ReplayedInput>> {
         let mut line: Value = serde_json::from_slice(line).ok()?;
         if line["sessionId"] != self.session {
             return None;
         }
-        let said = match line.get_mut("message")?.get_mut("content")?.take() {
+        let content = match line.get_mut("message")?.get_mut("content")?.take() {
             Value::String(text) => vec![json!({"type": "text", "text": text})],
             Value::Array(blocks) => blocks,
             _ => return None,
         };
         match line["message"]["role"].as_str()? {
-            "user" => Some(self.user(&line, &said)),
+            "user" => Some(self.user(&line, &content)),
             "assistant" => {
-                self.assistant(&line, said);
+                self.assistant(&line, content);
                 None
             }
             _ => None,
         }
     }
 
-    fn user(&mut self, line: &Value, said: &[Value]) -> Vec<ReplayedInput> {
+    fn user(&mut self, line: &Value, content: &[Value]) -> Vec<ReplayedInput> {
         let turn = line["promptId"].as_str().map(str::to_owned);
-        if said.iter().any(|it| it["type"] == "tool_result") {
+        if content.iter().any(|block| block["type"] == "tool_result") {
             self.prompt_id = turn.or(self.prompt_id.take());
-            let results = said.iter().filter_map(|it| self.result(line, it));
+            let results = content.iter().filter_map(|block| self.result(line, block));
             return results.collect();
         }
         if line["isMeta"] == true || line["isCompactSummary"] == true {
             return Vec::new();
         }
-        // Somebody speaks: the turn before this is over.
+        // A new prompt: the turn before it is over.
         let reply = self.reply.take();
         self.prompt_id = turn;
-        let texts: Vec<_> = said.iter().filter_map(|it| it["text"].as_str()).collect();
+        let texts: Vec<_> = content
+            .iter()
+            .filter_map(|block| block["text"].as_str())
+            .collect();
         let text = texts.join("\n");
-        let is_prompt = line["agentId"].is_null() && !is_of_the_host(&text);
+        let is_prompt = line["agentId"].is_null() && !is_from_host(&text);
         let input = json!({"hook_event_name": "UserPromptSubmit", "prompt": text});
         let prompt = is_prompt.then(|| self.replayed(Hook::New, line, input));
         reply.into_iter().chain(prompt.flatten()).collect()
     }
 
-    /// A tool that was not allowed to run, or could not, is none that hooks tell of.
+    /// The input of the hook after a tool use; none for a tool that did not run, since hooks do not
+    /// run then either.
     fn result(&mut self, line: &Value, result: &Value) -> Option<ReplayedInput> {
         let id = result["tool_use_id"].as_str().filter(|it| !it.is_empty())?;
         let (name, arguments) = self.calls.remove(id)?;
@@ -125,7 +128,7 @@ impl Reader<'_> {
             input["hook_event_name"] = "PostToolUseFailure".into();
             input["error"] = result["content"].clone();
         } else {
-            // A subagent's result has only the words that the model was given.
+            // A subagent's result has only the text that the model was given.
             let whole = Some(&line["toolUseResult"]).filter(|it| !it.is_null());
             input["hook_event_name"] = "PostToolUse".into();
             input["tool_response"] = whole.unwrap_or(&result["content"]).clone();
@@ -134,13 +137,13 @@ impl Reader<'_> {
             .flatten()
     }
 
-    fn assistant(&mut self, line: &Value, said: Vec<Value>) {
+    fn assistant(&mut self, line: &Value, content: Vec<Value>) {
         let message = &line["message"];
         let reason = message["stop_reason"].as_str();
         let stops = matches!(reason, Some("end_turn" | "stop_sequence"));
-        // An error of the host's stands there in the model's place.
+        // A `<synthetic>` message is an error of the host, not a reply of the model.
         let is_reply = stops && message["model"] != "<synthetic>" && line["agentId"].is_null();
-        for mut block in said {
+        for mut block in content {
             if block["type"] == "tool_use" {
                 let id = block["id"].as_str().unwrap_or_default().to_owned();
                 let call = (block["name"].take(), block["input"].take());
@@ -154,7 +157,7 @@ impl Reader<'_> {
         }
     }
 
-    /// None outside of a turn: then nobody could tell whether a hook told the same.
+    /// None outside of a turn: without its id, the event could not be matched with a hook's.
     fn replayed(&self, hook: Hook, line: &Value, mut input: Value) -> Option<ReplayedInput> {
         let prompt_id = self.prompt_id.clone()?;
         input["session_id"] = self.session.into();
@@ -174,8 +177,8 @@ impl Reader<'_> {
     }
 }
 
-/// Words that stand where a prompt would, and that nobody typed like this.
-fn is_of_the_host(text: &str) -> bool {
+/// Whether the text of a user's line was written by the host, not typed by a person.
+fn is_from_host(text: &str) -> bool {
     const BEGINNINGS: &[&str] = &["<command-", "<local-command-", "[Request interrupted by"];
     let text = text.trim_start();
     text.is_empty() || BEGINNINGS.iter().any(|it| text.starts_with(it))

@@ -1,8 +1,8 @@
-//! Exactly what Claude Code writes to a hook's standard input.
+//! Decodes the JSON that Claude Code writes to a hook's standard input.
 //!
 //! One object for all events, every field optional: the host adds fields from version to version,
-//! and a hook must not fail for it. The input is parsed once, and only as deep as the fields that
-//! are wanted; `subject` parses a tool's input, for those events that are kept.
+//! and a hook must not fail because of them. The input is parsed once, and only as deep as needed;
+//! `subject` parses a tool's input, for those events that are stored.
 
 use std::borrow::Cow;
 use std::fmt;
@@ -16,7 +16,7 @@ use crate::host::json::{Plain, mend, plain_text};
 use crate::host::{HookInput, Subject};
 use crate::model::EventKind;
 
-/// Reads the first JSON value; anything behind it is ignored.
+/// Reads the first JSON value; anything after it is ignored.
 pub fn read(input: &[u8]) -> Option<HookInput<'_>> {
     let mut deserializer = serde_json::Deserializer::from_slice(input);
     deserializer.deserialize_map(Fields).ok()
@@ -74,10 +74,10 @@ impl<'de> Visitor<'de> for Fields {
     }
 }
 
-/// Names of unknown fields that an event keeps.
+/// An event stores the names of at most this many unknown fields.
 const UNKNOWN_MAX: usize = 8;
 
-/// Fields that Claude Code was seen to send, and that we make nothing of.
+/// Fields that Claude Code is known to send and that Foreword does not use.
 const IGNORED: &[&str] = &[
     "agent_transcript_path",
     "agent_type",
@@ -108,13 +108,13 @@ fn meaning(name: &str, input: &HookInput<'_>) -> Option<(super::Hook, EventKind)
     Some((event.hook, kind))
 }
 
-/// A background task that reports back: a turn of its own, but nobody typed it.
+/// Whether the prompt is a background task's report: it begins a turn, but no person typed it.
 fn is_notification(input: &HookInput<'_>) -> bool {
     let prompt = input.prompt.as_deref().unwrap_or_default();
     prompt.trim_start().starts_with("<task-notification>")
 }
 
-/// A text, or nothing if it is something else: one odd field must not cost the event.
+/// A text, or none if the value has another type: one odd field must not lose the event.
 fn text<'de, A: MapAccess<'de>>(map: &mut A) -> Result<Option<Cow<'de, str>>, A::Error> {
     let raw: Option<&'de RawValue> = map.next_value()?;
     Ok(raw.and_then(plain_text))

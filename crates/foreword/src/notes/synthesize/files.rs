@@ -9,7 +9,7 @@ use std::path::PathBuf;
 
 use anyhow::{Context as _, bail};
 use foreword_core::fault;
-use foreword_core::notes::record::{Record, hash};
+use foreword_core::notes::record::{SynthesisRecord, hash};
 use foreword_core::notes::{Folder, NotesError};
 
 const BEFORE_RECORD: &str = "\n<!-- what this rests on, for `foreword synthesize --accept`\n";
@@ -18,7 +18,7 @@ const BEFORE_RECORD: &str = "\n<!-- what this rests on, for `foreword synthesize
 pub struct Proposal {
     pub text: String,
     /// The hashes of its sources, and of the master that it would replace.
-    pub record: Record,
+    pub record: SynthesisRecord,
     /// Statements that did not fit.
     pub archived: Vec<String>,
     /// Lines for the user about it.
@@ -38,9 +38,9 @@ pub fn lock(folder: &Folder) -> anyhow::Result<File> {
 }
 
 /// The record of the last synthesis; an empty one if there is none.
-pub fn last(folder: &Folder) -> Record {
+pub fn last(folder: &Folder) -> SynthesisRecord {
     let bytes = fs::read(record_path(folder)).unwrap_or_default();
-    Record::read(&String::from_utf8_lossy(&bytes))
+    SynthesisRecord::read(&String::from_utf8_lossy(&bytes))
 }
 
 fn record_path(folder: &Folder) -> PathBuf {
@@ -66,7 +66,7 @@ impl Proposal {
     }
 
     pub fn write_record(&self, folder: &Folder) -> Result<(), NotesError> {
-        let record = Record {
+        let record = SynthesisRecord {
             master: None,
             ..self.record.clone()
         };
@@ -97,14 +97,14 @@ impl Proposal {
         };
         Ok(Some(Proposal {
             text: text.to_owned(),
-            record: Record::read(rest),
+            record: SynthesisRecord::read(rest),
             archived: lines("archive "),
             remarks: lines("remark "),
         }))
     }
 
     /// Whether all that it was made of is still the same. There may be more notes now.
-    pub fn holds(&self, now: &Record, master: &str) -> bool {
+    pub fn holds(&self, now: &SynthesisRecord, master: &str) -> bool {
         let is_there = |(session, hash): (&String, &String)| now.notes.get(session) == Some(hash);
         self.record.notes.iter().all(is_there)
             && self.record.docs == now.docs
@@ -112,7 +112,7 @@ impl Proposal {
     }
 
     /// Whether no note and no commit came since.
-    pub fn has_all(&self, now: &Record) -> bool {
+    pub fn has_all(&self, now: &SynthesisRecord) -> bool {
         self.record.notes.len() == now.notes.len() && self.record.head == now.head
     }
 

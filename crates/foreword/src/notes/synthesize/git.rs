@@ -12,7 +12,7 @@ use std::time::{Duration, Instant};
 
 use foreword_core::git::Repository;
 use foreword_core::notes::FOLDER;
-use foreword_core::notes::evidence::{Fate, History};
+use foreword_core::notes::evidence::{History, MentionFate};
 
 /// The time limit for all questions of one synthesis together.
 const PATIENCE: Duration = Duration::from_secs(10);
@@ -105,25 +105,27 @@ impl<'a> Git<'a> {
 }
 
 impl History for Git<'_> {
-    fn fate(&self, path: &str) -> Fate {
+    fn fate(&self, path: &str) -> MentionFate {
         if !self.is_there {
-            return Fate::Unknown;
+            return MentionFate::Unknown;
         }
         let left = self.left.get_or_init(|| self.left());
         let mut path = path;
         // A file may have been moved several times; the limit ends a circle.
         for _ in 0..8 {
             match left.get(path) {
-                Some(Some(to)) if self.root.join(to).exists() => return Fate::Moved(to.clone()),
+                Some(Some(to)) if self.root.join(to).exists() => {
+                    return MentionFate::Moved(to.clone());
+                }
                 Some(Some(to)) => path = to,
-                Some(None) => return Fate::Gone,
+                Some(None) => return MentionFate::Gone,
                 None => break,
             }
         }
         let below = format!("{path}/");
         match left.range(below.clone()..).next() {
-            Some((it, _)) if it.starts_with(&below) => Fate::Gone,
-            _ => Fate::Never,
+            Some((it, _)) if it.starts_with(&below) => MentionFate::Gone,
+            _ => MentionFate::Never,
         }
     }
 

@@ -7,7 +7,7 @@ use std::time::UNIX_EPOCH;
 
 use foreword_core::model::Millis;
 use foreword_core::notes::evidence::Evidence;
-use foreword_core::notes::record::{Record, hash};
+use foreword_core::notes::record::{SynthesisRecord, hash};
 use foreword_core::notes::synthesis::Taken;
 use foreword_core::notes::{Folder, Note, NotesError};
 use foreword_core::text::{self, count, one_line};
@@ -30,18 +30,18 @@ pub struct Sources {
     pub languages: Vec<String>,
     pub folders: Vec<String>,
     /// Hashes of everything that was read, for the next run.
-    pub record: Record,
+    pub record: SynthesisRecord,
     pub since: Option<String>,
 }
 
 impl Sources {
-    pub fn gather(folder: &Folder, git: &Git<'_>, last: &Record, today: &str) -> Sources {
+    pub fn gather(folder: &Folder, git: &Git<'_>, last: &SynthesisRecord, today: &str) -> Sources {
         let (files, errors) = folder.notes();
         let mut problems: Vec<_> = errors.iter().map(NotesError::to_string).collect();
-        let mut record = Record {
+        let mut record = SynthesisRecord {
             date: Some(today.to_owned()),
             head: git.head(),
-            ..Record::default()
+            ..SynthesisRecord::default()
         };
         let mut notes = Vec::new();
         for file in files {
@@ -78,7 +78,7 @@ impl Sources {
     }
 
     /// Whether a note, a document or a commit is new since the last synthesis.
-    pub fn has_news(&self, last: &Record) -> bool {
+    pub fn has_news(&self, last: &SynthesisRecord) -> bool {
         let moved = last.head != self.record.head && !self.commits.is_empty();
         last.notes != self.record.notes || last.docs != self.record.docs || moved
     }

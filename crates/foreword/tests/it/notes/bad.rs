@@ -19,7 +19,7 @@ fn a_draft_that_is_no_note_is_refused_with_every_reason() {
     insta::assert_snapshot!(printed(&output), @"
     line 1: text before the first section
     line 9: a point is `- Label: text`, this is `- no label`
-    line 11: `## Notes` is none of the sections (Context, Tracking Points, Related Files/Artifacts)
+    line 11: `## Notes` is not one of the sections (Context, Tracking Points, Related Files/Artifacts)
     line 12: `## Context` is missing or empty: one or two sentences
     foreword: the draft has 4 problems; nothing was written
     ");
@@ -47,11 +47,11 @@ fn what_would_leave_the_folder_is_refused() {
         let output = desk.draft(session, DRAFT);
         assert_eq!(output.status.code(), Some(1), "{session}");
         assert!(
-            printed(&output).contains("is no session id: letters, digits"),
+            printed(&output).contains("is not a session id: use letters, digits"),
             "{output:?}"
         );
         let fails = desk.fail(&["summarize", session, "--yes", "--transcript", "/nowhere"]);
-        assert!(fails.contains("is no session id"), "{fails}");
+        assert!(fails.contains("is not a session id"), "{fails}");
     }
     for scope in ["archive", "conversations", "Master", "../up", ""] {
         for arguments in [
@@ -128,7 +128,7 @@ fn a_file_that_cannot_be_read_as_a_note_is_left_alone() {
             conflict,
             "holds conflict markers of a merge; resolve them first",
         ),
-        (b"# \xff\xfe\n", "is not UTF-8; mend or move it"),
+        (b"# \xff\xfe\n", "is not UTF-8; fix or move it"),
     ] {
         let path = desk.file("conversations/s1.md");
         fs::write(&path, bytes).unwrap();

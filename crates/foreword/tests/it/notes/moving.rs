@@ -26,7 +26,7 @@ fn notes_are_listed_with_their_problems() {
     let list = list.replace(desk.project.to_str().unwrap(), "PROJECT");
     insta::assert_snapshot!(list, @"
     TODAY  Retries in the client  _memory/conversations/s1.md
-                PROJECT/_memory/conversations/s0.md is not UTF-8; mend or move it, it was left alone
+                PROJECT/_memory/conversations/s0.md is not UTF-8; fix or move it, it was left alone
     -           [31mMine  _memory/web/conversations/s2.md
                 line 2: text before the first section
                 line 2: `## Context` is missing or empty: one or two sentences
@@ -164,19 +164,19 @@ fn an_archive_is_checked_whole_before_anything_is_written() {
     seen += &refused(&|it| it["foreword_notes"] = 2.into());
     seen += &refused(&|it| *it = json!({"notes": []}));
     insta::assert_snapshot!(seen, @r"
-    foreword: `../../main.rs` is no place in a project's memory; nothing was written
-    foreword: `/etc/x.md` is no place in a project's memory; nothing was written
-    foreword: `conversations/../../../x.md` is no place in a project's memory; nothing was written
-    foreword: `.git/x.md` is no place in a project's memory; nothing was written
-    foreword: `conversations/.x.md` is no place in a project's memory; nothing was written
-    foreword: `conversations\x.md` is no place in a project's memory; nothing was written
-    foreword: `hook.sh` is no place in a project's memory; nothing was written
-    foreword: `` is no place in a project's memory; nothing was written
-    foreword: `conversations/S1.md` is no place in a project's memory; nothing was written
-    foreword: `conversations/s2.md` is not what the manifest says; nothing was written
-    foreword: `conversations/s2.md` is not what the manifest says; nothing was written
-    foreword: this archive has form 2, and only 1 is known; update Foreword
-    foreword: this is no archive of notes: missing field `foreword_notes` at line 1 column 12
+    foreword: `../../main.rs` is not a path in a project's memory; nothing was written
+    foreword: `/etc/x.md` is not a path in a project's memory; nothing was written
+    foreword: `conversations/../../../x.md` is not a path in a project's memory; nothing was written
+    foreword: `.git/x.md` is not a path in a project's memory; nothing was written
+    foreword: `conversations/.x.md` is not a path in a project's memory; nothing was written
+    foreword: `conversations\x.md` is not a path in a project's memory; nothing was written
+    foreword: `hook.sh` is not a path in a project's memory; nothing was written
+    foreword: `` is not a path in a project's memory; nothing was written
+    foreword: `conversations/S1.md` is not a path in a project's memory; nothing was written
+    foreword: `conversations/s2.md` does not have the size and hash in the archive; nothing was written
+    foreword: `conversations/s2.md` does not have the size and hash in the archive; nothing was written
+    foreword: this archive has format 2, and this program reads only format 1; update Foreword
+    foreword: this is not an archive of notes: missing field `foreword_notes` at line 1 column 12
     ");
 }
 
@@ -192,7 +192,7 @@ fn an_export_replaces_secrets_and_says_what_it_left_out() {
     let printed = printed.replace(desk.project.to_str().unwrap(), "PROJECT");
     insta::assert_snapshot!(printed, @"
     1 file exported, 1 secret replaced
-    PROJECT/_memory/conversations/bad.md is not UTF-8; mend or move it, it was left alone
+    PROJECT/_memory/conversations/bad.md is not UTF-8; fix or move it, it was left alone
     foreword: 1 file was left out
     ");
     assert!(!fs::read_to_string(archive).unwrap().contains(&token));

@@ -1,11 +1,12 @@
-//! Which rows a search ranks, and their order.
+//! Chooses the rows that a search ranks, and ranks them.
 //!
-//! A common word is in half of all rows, and ranking them all is what makes full text
-//! slow. So the rarest words choose the rows and all words rank them. If that leaves too few,
-//! or the others could make a better row by themselves, more words choose.
+//! A common word is in half of all rows, and ranking all of them is what makes full-text search
+//! slow. So only rows that have one of the rarest words are candidates, and all words rank them.
+//! If these are too few, or a row with only the other words could score higher, the search is
+//! repeated with more choosing words.
 //!
-//! What a row is worth depends on its length too, and to look that up costs as much as all
-//! the rest. But a row is at least as long as the places of its words say. So it is looked
+//! A row's score depends on its length too, and looking that up costs as much as all the rest.
+//! But the positions of the words in a row show how long it is at least. So the length is looked
 //! up only for rows that would be among the best if they were no longer than that.
 
 use std::cmp::Ordering;
@@ -14,25 +15,27 @@ use std::collections::{BTreeSet, HashMap};
 use rusqlite::{OptionalExtension as _, named_params};
 
 use super::rank::{self, Bm25};
-use super::{Answer, Filter, Hit, Matched, Query, SUPERSEDED, Sort, list};
+use super::{Filter, Hit, MatchKind, Matched, Query, SUPERSEDED, Sort, list};
 use crate::store::Store;
 use crate::text::words::Word;
 
-/// At first the rarest terms choose, as many as are in so many rows together: one in so
-/// many of all, within bounds. With fewer the first choice is seldom enough, and a second
-/// begins anew.
+/// The first candidates are one in this many of all rows, within the two bounds below. With
+/// fewer the first choice is seldom enough, and a second choice starts over.
 const CHOSEN_PART: f64 = 35.0;
+/// The least number of rows that the first choosing terms may be in together.
 const CHOSEN_MIN: f64 = 1_000.0;
+/// The largest number of rows that the first choosing terms may be in together.
 const CHOSEN_MAX: f64 = 10_000.0;
-/// A row that has a term gets about its weight once, at most 2.2 times: in a short row, or
-/// often, or in the title. What is left out is taken for so much.
+/// The score that a term is assumed to add to a row that was not looked at, as a multiple of its
+/// rarity. Usually it adds about 1.0; at most 2.2 in a short row, in the title, or if repeated.
 const USUAL_WORTH: f64 = 1.2;
 
-/// Words, and in how many rows each of the terms is that they are looked for by.
-pub(super) struct Asked<'a> {
+/// The words of a query, and in how many rows each of their terms is.
+pub(super) struct WordQuery<'a> {
     words: &'a [Word],
-    /// The rarest first, with its rows; those in no row are left out.
+    /// Each term with the number of rows it is in, the rarest first; without terms in no row.
     pub terms: Vec<(&'a str, f64)>,
+    /// How many rows there are in all.
     pub rows: f64,
     bm25: Bm25,
     /// Words that are in no row.
@@ -46,51 +49,52 @@ struct Candidate {
     has_all: bool,
 }
 
-/// How long a row is taken for.
+/// Which length of a row its score is computed with.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(super) enum Length {
+    /// The least length that the positions of the terms allow.
     AtLeast,
     LookedUp,
 }
 
-/// The same when its length may not be known yet.
+/// A row that has some of the terms, before its length is known.
 pub(super) struct MatchedRow {
     pub id: i64,
-    /// Which of the terms it has, one bit each.
+    /// The terms that the row has, one bit each.
     pub terms: u64,
     has_all: bool,
-    /// Its score; if its length is not known, as short as it can be.
+    /// Its score; with `Length::AtLeast` an upper bound of it.
     most: f64,
-    /// Where its weights begin.
+    /// Where its weights begin in the list of all weights.
     at: usize,
 }
 
-impl<'a> Asked<'a> {
-    pub fn new(store: &Store, words: &'a [Word]) -> rusqlite::Result<Asked<'a>> {
+impl<'a> WordQuery<'a> {
+    pub fn new(store: &Store, words: &'a [Word]) -> rusqlite::Result<WordQuery<'a>> {
         if store.ranks.get().is_none() {
             rank::register(&store.connection)?;
             let _ = store.ranks.set(());
         }
         let terms: BTreeSet<&str> = words.iter().flat_map(Word::terms).collect();
         let terms: Vec<&str> = terms.into_iter().collect();
-        let mut counted = Counted::default();
+        let mut counts = MemoryCounts::default();
         for terms in terms.chunks(rank::TERMS_MAX) {
-            counted.add(store, terms)?;
+            counts.add(store, terms)?;
         }
-        let Counted {
+        let MemoryCounts {
             rows,
             average_size,
             mut terms,
-        } = counted;
+        } = counts;
         let known: BTreeSet<&str> = terms.iter().map(|&(term, _)| term).collect();
         let unknown = words
             .iter()
-            .filter(|word| !word.terms().any(|it| known.contains(it)));
+            .filter(|word| !word.terms().any(|term| known.contains(term)));
         let unknown = unknown.map(|word| word.whole.clone()).collect();
         terms.sort_by(|a, b| a.1.total_cmp(&b.1));
         terms.truncate(rank::TERMS_MAX);
         let rarities = terms.iter().map(|&(_, with)| rank::rarity(with, rows));
-        Ok(Asked {
+        Ok(WordQuery {
             words,
             rows,
             bm25: Bm25 {
@@ -107,8 +111,12 @@ impl<'a> Asked<'a> {
         self.bm25.rarities.iter().sum()
     }
 
-    /// The best hits: chosen by the rarest terms, and by all if those are too few.
-    pub fn hits(&self, store: &Store, query: &Query<'_>) -> rusqlite::Result<(Vec<Hit>, Answer)> {
+    /// The best hits. The rarest terms choose the rows; all terms do if that finds too few.
+    pub fn hits(
+        &self,
+        store: &Store,
+        query: &Query<'_>,
+    ) -> rusqlite::Result<(Vec<Hit>, MatchKind)> {
         let wanted = query.offset as usize + query.limit as usize;
         let mut choosing = self.choosing();
         loop {
@@ -116,7 +124,7 @@ impl<'a> Asked<'a> {
             let complete = choosing == self.terms.len();
             let enough = match query.sort {
                 Sort::Relevance => hits.len() >= wanted,
-                Sort::Date => answer == Answer::AllWords,
+                Sort::Date => answer == MatchKind::AllWords,
             };
             let choosing_more = if enough {
                 choosing.max(self.needed(query.sort, &hits, wanted))
@@ -132,8 +140,8 @@ impl<'a> Asked<'a> {
         }
     }
 
-    /// How many of the rarest terms must choose, so that a row which has only the others is
-    /// none of the best.
+    /// How many of the rarest terms must choose, so that no row with only the other terms can be
+    /// among the best.
     fn needed(&self, sort: Sort, hits: &[Hit], wanted: usize) -> usize {
         let scores = hits.iter().take(wanted).filter_map(|hit| hit.score);
         let least = scores.fold(f64::INFINITY, f64::min);
@@ -145,7 +153,7 @@ impl<'a> Asked<'a> {
         self.terms.len() - others.count()
     }
 
-    /// How many of the rarest terms choose the rows.
+    /// How many of the rarest terms choose the rows at first.
     pub fn choosing(&self) -> usize {
         let most = (self.rows / CHOSEN_PART).clamp(CHOSEN_MIN, CHOSEN_MAX);
         let mut rows = 0.0;
@@ -156,15 +164,15 @@ impl<'a> Asked<'a> {
         few.count().max(1).min(self.terms.len())
     }
 
-    /// The best of the rows that have one of the first terms.
+    /// The best of the rows that have one of the `choosing` rarest terms.
     fn chosen(
         &self,
         store: &Store,
         query: &Query<'_>,
         choosing: usize,
-    ) -> rusqlite::Result<(Vec<Hit>, Answer)> {
-        // A filter may let one row in a hundred through, and by date a row may stand anywhere:
-        // then all must be in order, and FTS5 looks the lengths up soonest.
+    ) -> rusqlite::Result<(Vec<Hit>, MatchKind)> {
+        // A filter may pass only one row in a hundred, and by date any row may come first: then
+        // all rows are ranked, and FTS5 looks up all their lengths fastest.
         let few = query.filter == Filter::default() && query.sort == Sort::Relevance;
         let wanted = query.offset as usize + query.limit as usize;
         if few {
@@ -174,7 +182,7 @@ impl<'a> Asked<'a> {
             if hits.len() >= wanted || candidates.len() == matched.len() {
                 return Ok((hits, answer));
             }
-            // Some were forgotten just now.
+            // Too few: some rows were forgotten since they were matched.
         }
         let (matched, _) = self.matched(store, choosing, Length::LookedUp)?;
         let candidates = matched.into_iter().map(|row| Candidate {
@@ -185,8 +193,8 @@ impl<'a> Asked<'a> {
         best(store, &candidates.collect::<Vec<_>>(), query, wanted)
     }
 
-    /// The rows that have one of the first terms, those first that could be the best, and
-    /// their weights.
+    /// The rows that have one of the `choosing` rarest terms, ordered by their largest possible
+    /// score, and the weights of all terms in all these rows.
     pub fn matched(
         &self,
         store: &Store,
@@ -242,8 +250,8 @@ impl<'a> Asked<'a> {
         Ok((matched, weights))
     }
 
-    /// At least so many of the best rows, or all that there are, the best first. Looks their
-    /// lengths up.
+    /// Looks up the lengths of the likeliest rows until the best `wanted` are certain. Returns at
+    /// least that many, or all rows, the best first.
     fn measured(
         &self,
         store: &Store,
@@ -261,7 +269,7 @@ impl<'a> Asked<'a> {
             (some, rest) = rest.split_at(rest.len().min(wanted.max(candidates.len())));
             for row in some {
                 let weights = &weights[row.at..row.at + self.terms.len()];
-                // None if the row was forgotten just now: then it is not read either.
+                // None if the row was forgotten since; `best` does not find it then.
                 let size = statement
                     .query_row([row.id], |noted| {
                         Ok(rank::size(noted.get_ref(0)?.as_blob()?))
@@ -282,7 +290,7 @@ impl<'a> Asked<'a> {
             let Some(next) = rest.first() else {
                 return Ok(candidates);
             };
-            // From here on a row that was not looked at might be as good.
+            // Candidates above this point are better than any row that was not looked at.
             let known =
                 candidates.partition_point(|it| (it.has_all, it.score) > (next.has_all, next.most));
             if known >= wanted {
@@ -292,7 +300,7 @@ impl<'a> Asked<'a> {
         }
     }
 
-    /// Which bits stand for a word and for all its parts; none if it is in no row.
+    /// The bit of a word and the bits of all its parts; none if it is in no row.
     pub fn bits(&self, word: &Word) -> Option<(u64, u64)> {
         let bit = |term: &str| {
             let at = self.terms.iter().position(|(known, _)| *known == term);
@@ -308,23 +316,23 @@ impl<'a> Asked<'a> {
     }
 }
 
-/// Whether a row with these terms has a word, whole or by all its parts.
+/// Whether a row with these terms has a word, either whole or all of its parts.
 pub(super) fn has(terms: u64, word: Option<(u64, u64)>) -> bool {
     word.is_some_and(|(whole, parts)| terms & whole != 0 || (parts != 0 && terms & parts == parts))
 }
 
-/// What FTS5 says of the whole memory.
+/// Counts over all rows of the full-text table, from FTS5.
 #[derive(Default)]
-struct Counted<'a> {
+struct MemoryCounts<'a> {
     rows: f64,
     average_size: f64,
-    /// Those that are in some row, and in how many.
+    /// Each term that is in some row, and in how many.
     terms: Vec<(&'a str, f64)>,
 }
 
-impl<'a> Counted<'a> {
-    /// Counts the rows of some terms. Of a common one the first rows are counted; how far
-    /// they reach says how many there are.
+impl<'a> MemoryCounts<'a> {
+    /// Adds the row counts of some terms. Of a common term only the first rows are counted, and
+    /// the count is extrapolated from the id of the last one.
     fn add(&mut self, store: &Store, terms: &[&'a str]) -> rusqlite::Result<()> {
         let mut statement = store.connection.prepare_cached(
             "select term_rows(texts), (select max(id) from items)
@@ -333,13 +341,13 @@ impl<'a> Counted<'a> {
              limit 1",
         )?;
         let expression = any_of(terms.iter().copied());
-        let counted = statement
+        let counts = statement
             .query_row(named_params! {":expression": expression}, |row| {
                 let numbers: Vec<f64> = rank::numbers(row.get_ref(0)?.as_blob()?).collect();
                 Ok((numbers, row.get::<_, f64>(1)?))
             })
             .optional()?;
-        let Some((numbers, last_id)) = counted else {
+        let Some((numbers, last_id)) = counts else {
             return Ok(());
         };
         let [rows, size, each @ ..] = numbers.as_slice() else {
@@ -358,26 +366,26 @@ impl<'a> Counted<'a> {
     }
 }
 
-/// The expression for rows that have one of the terms.
+/// The FTS5 expression for rows that have one of the terms.
 pub(super) fn any_of<'a>(terms: impl Iterator<Item = &'a str>) -> String {
     let quoted: Vec<_> = terms.map(|term| format!("\"{term}\"")).collect();
     quoted.join(" OR ")
 }
 
-/// As many of the best candidates as are wanted, if the filter lets so many through.
+/// The best `wanted` candidates that pass the filter.
 fn best(
     store: &Store,
     candidates: &[Candidate],
     query: &Query<'_>,
     wanted: usize,
-) -> rusqlite::Result<(Vec<Hit>, Answer)> {
+) -> rusqlite::Result<(Vec<Hit>, MatchKind)> {
     let mut hits: Vec<Hit> = Vec::new();
-    let mut answer = Answer::Nothing;
+    let mut answer = MatchKind::Nothing;
     let mut with_all = 0;
     let mut rest = candidates;
     let mut next = wanted.max(8) * 2;
     while !rest.is_empty() {
-        // By date every row that counts must be seen, and those with all words count alone.
+        // By date all rows with every word are read; if there are none, all the others.
         let some = match query.sort {
             Sort::Relevance => rest.len().min(next),
             Sort::Date => rest
@@ -393,18 +401,19 @@ fn best(
             .collect();
         for candidate in chunk {
             if let Some(mut hit) = picked.remove(&candidate.id) {
-                if answer == Answer::Nothing {
+                if answer == MatchKind::Nothing {
                     answer = if candidate.has_all {
-                        Answer::AllWords
+                        MatchKind::AllWords
                     } else {
-                        Answer::AnyWord
+                        MatchKind::AnyWord
                     };
                 }
-                let counts = hit.superseded_by.map_or(1.0, |_| SUPERSEDED);
-                hit.score = Some(candidate.score * counts);
-                hit.matched = Some(match candidate.has_all {
-                    true => Matched::AllWords,
-                    false => Matched::SomeWords,
+                let factor = hit.superseded_by.map_or(1.0, |_| SUPERSEDED);
+                hit.score = Some(candidate.score * factor);
+                hit.matched = Some(if candidate.has_all {
+                    Matched::AllWords
+                } else {
+                    Matched::SomeWords
                 });
                 with_all += usize::from(candidate.has_all);
                 hits.push(hit);
@@ -418,7 +427,7 @@ fn best(
     }
     match query.sort {
         Sort::Date => hits.sort_by_key(|hit| std::cmp::Reverse((hit.at, hit.id))),
-        // What is superseded goes down among its like: those with all words, or the others.
+        // Superseded decisions move down within their group: rows with all words, or the others.
         Sort::Relevance => {
             let (all, any) = hits.split_at_mut(with_all);
             for hits in [all, any] {
