@@ -13,6 +13,7 @@ mod cost;
 mod demo;
 mod doctor;
 mod dropped;
+mod filters;
 mod logs;
 mod model;
 mod notes;
@@ -23,7 +24,6 @@ mod receipts;
 mod redo;
 mod restore;
 mod retry;
-mod scope;
 mod search;
 mod sessions;
 mod show;
@@ -60,53 +60,53 @@ enum Command {
     Install(connect::InstallArgs),
     /// Disconnect Claude Code; the memory stays
     Uninstall(connect::UninstallArgs),
-    /// What was captured, what is pending, what failed and why
+    /// Show what was captured, what is pending, and what failed and why
     Status(status::Args),
-    /// What models were asked, what that cost and what came of it
+    /// Show the calls to models, their cost, and how much memory came of them
     Cost(cost::Args),
-    /// Try again what was skipped, and ask a provider that was paused
+    /// Process skipped events again, and end the pause of a provider
     Retry,
-    /// Derive again from a session or a turn, in place of what was made of it
+    /// Derive the memory of a session or a turn again, and replace the old one
     Redo(redo::Args),
-    /// What is wrong and what cures it
+    /// Find out what is wrong, and how to repair it
     Doctor(doctor::Args),
-    /// Look at every page and row of the databases, and say what is wrong
+    /// Check every page and row of the databases
     Check(check::Args),
     /// Make a backup of the memory now
     Backup,
     /// Go back to a backup; recovers a damaged memory
     Restore(restore::Args),
-    /// Make the databases smaller, and the full text anew
+    /// Make the databases smaller, and rebuild the full-text index
     Vacuum,
-    /// Find what was remembered
+    /// Search the memory
     Search(search::Args),
-    /// What came before and after something
+    /// Show what came before and after an item
     Timeline(timeline::Args),
-    /// What each session was about
+    /// List sessions and what each was about
     Sessions(sessions::Args),
-    /// Everything about one item
+    /// Show everything about one item
     Show(show::Args),
-    /// What agents were shown of it, and whether they opened it
+    /// List what agents were shown of the memory, and whether they opened it
     Receipts(receipts::Args),
-    /// Why something is shown, ranked or marked as it is
+    /// Explain why an item is shown, ranked or marked as it is
     Why(why::Args),
     /// The projects in the memory: list, rename, merge, move
     Projects(projects::Args),
-    /// The project's memory in files: print it, or have it loaded always
+    /// Print the project's memory in files, or have every session load it
     Recall(recall::Args),
     /// Write the note of a conversation into the project
     Summarize(summarize::Args),
     /// The notes of this project: list, export, import
     Notes(notes::Args),
-    /// Make the project's memory of all notes in `_memory/`, checked against what is there
+    /// Make the project's memory from all notes in `_memory/`, checked against its files
     Synthesize(synthesize::Args),
     /// Switch Foreword off: in this project, for a session, or everywhere
     Off(switch::Args),
-    /// Switch it on again
+    /// Switch Foreword on again
     On(switch::Args),
-    /// What was not kept and why, counted
+    /// Count what was not kept, and why
     Dropped(dropped::Args),
-    /// What hooks and the worker did, line by line, without content
+    /// Print the logs of hooks and worker; they hold no content
     Logs(logs::Args),
     /// The sentence model, which lets search go by meaning: install, status, remove
     Model(model::Args),
@@ -120,7 +120,7 @@ enum Command {
     Man,
     /// Answer a coding agent over the Model Context Protocol, on standard input and output
     Mcp,
-    /// With --preview: what a session that starts here is told, and why
+    /// With --preview: show the text that a session starting here gets, and why
     Context(context::Args),
     /// Hook: the user sent a prompt
     #[command(hide = true)]
@@ -141,7 +141,7 @@ enum Command {
 
 const WRONG_USAGE: u8 = 64;
 
-/// `0.1.0 (1a2b3c4, SQLite 3.51.3)`; a build outside of a repository knows no commit.
+/// `0.1.0 (1a2b3c4, SQLite 3.51.3)`; without a commit if it was not built in a repository.
 fn version() -> &'static str {
     static VERSION: LazyLock<String> = LazyLock::new(|| {
         let commit = option_env!("FOREWORD_COMMIT").map(|commit| format!("{commit}, "));
@@ -159,8 +159,8 @@ pub fn run() -> ExitCode {
     run_as("foreword", |cli: Cli| dispatch(cli.command))
 }
 
-/// Parses the arguments of the program `name` and runs it: how it fails, and with which exit code,
-/// is the same for `foreword` and `foreword-bench`.
+/// Parses the arguments of the program `name` and runs it. Error messages and exit codes are the same
+/// for `foreword` and `foreword-bench`.
 pub fn run_as<Args: Parser>(
     name: &'static str,
     run: impl FnOnce(Args) -> anyhow::Result<()>,
@@ -187,8 +187,8 @@ pub fn run_as<Args: Parser>(
     }
 }
 
-/// `println!` panics when it cannot write. `foreword status | head` is no defect of
-/// ours and deserves no backtrace; a full disk under `>` deserves one line.
+/// Handles the panic of `println!` when it cannot write: a closed pipe (`foreword status | head`) ends
+/// the program silently, any other error (a full disk) prints one line.
 fn end_quietly_when_nobody_reads(name: &'static str) {
     let report = std::panic::take_hook();
     std::panic::set_hook(Box::new(move |panic| {

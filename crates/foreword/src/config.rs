@@ -241,9 +241,11 @@ impl Config {
             .try_into()
             .context("a setting has the wrong type")?;
         if config.provider != "auto" && provider::Name::parse(&config.provider).is_none() {
+            let known: Vec<_> = provider::names().map(|it| format!("\"{it}\"")).collect();
             bail!(
-                "provider = \"{}\" is not known (in config.toml or FOREWORD_PROVIDER); use \"auto\", \"claude\", \"anthropic\", \"openai\" or \"offline\"",
-                config.provider
+                "provider = \"{}\" is not known (in config.toml or FOREWORD_PROVIDER); use \"auto\" or one of {}",
+                config.provider,
+                known.join(", ")
             );
         }
         let BudgetSection {
@@ -296,22 +298,14 @@ fn single_changes(file: &str) -> Vec<anyhow::Result<Table>> {
     changes
 }
 
-/// Whether a setting may have been meant to limit spending. A misspelt section may be one, so this
-/// holds for all but the known sections about other things.
+/// Whether a change may be about spending: it is unless it stands in a known section other than
+/// `[budget]`.
 fn may_be_about_spending(change: &Table) -> bool {
-    const OTHERS: [&str; 10] = [
-        "claude",
-        "anthropic",
-        "openai",
-        "model",
-        "worker",
-        "capture",
-        "show",
-        "project",
-        "notes",
-        "retention",
-    ];
-    change.keys().any(|key| !OTHERS.contains(&key.as_str()))
+    let defaults = defaults();
+    change.keys().any(|key| {
+        let is_section = defaults.get(key).is_some_and(Value::is_table);
+        key == "budget" || !is_section
+    })
 }
 
 fn file(home: &Home) -> anyhow::Result<String> {

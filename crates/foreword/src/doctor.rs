@@ -1,9 +1,9 @@
-//! `foreword doctor`: what is wrong, by what one sees it, and what cures it.
+//! `foreword doctor`: finds what is wrong, with the evidence and a cure.
 //!
-//! A check only looks. It answers for one id, which stays what it is from version to
-//! version; its cure is a line for a shell wherever there is one, and the tests run
-//! exactly that line. `host` looks at the coding agent and its settings, `server` at what its agent can call, `data` at the
-//! directory, `work` at what is in it, `model` at who writes the memory.
+//! A check changes nothing. It has one id, which is the same in all versions. Its cure is a shell
+//! command wherever possible, and the tests run exactly that command. `host` checks the coding agent
+//! and its settings, `server` the MCP server, `data` the data directory, `work` the files in it,
+//! `model` the provider.
 
 mod data;
 mod host;
@@ -22,7 +22,7 @@ use crate::install::{self, SettingsFile};
 use crate::service;
 use foreword_core::text::shell_word;
 
-/// How bad it is: an error keeps Foreword from doing its work.
+/// An error keeps Foreword from doing its work; a warning does not.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize)]
 #[serde(rename_all = "lowercase")]
 pub enum Severity {
@@ -32,7 +32,7 @@ pub enum Severity {
 
 use Severity::{Error, Warning};
 
-/// What a check found.
+/// A problem that a check found.
 #[derive(Serialize)]
 pub struct Finding {
     pub id: &'static str,
@@ -41,13 +41,12 @@ pub struct Finding {
     pub trouble: Trouble,
 }
 
-/// What is wrong, and what helps.
+/// The evidence of a problem, and its cure.
 #[derive(Serialize)]
 pub struct Trouble {
     pub evidence: String,
     pub cure: String,
-    /// For a shell, as it stands; else for a person: there is no command that would be right
-    /// for everybody.
+    /// Whether the cure is a shell command; else it is advice for the user.
     pub cure_is_command: bool,
 }
 
@@ -69,8 +68,8 @@ impl Trouble {
     }
 }
 
-/// One thing to look at.
-type Check = (Severity, &'static str, fn(&World) -> Option<Trouble>);
+/// The severity, the id and the function of a check.
+type Check = (Severity, &'static str, fn(&Examination) -> Option<Trouble>);
 
 const CHECKS: &[Check] = &[
     (Error, "settings-broken", host::settings_broken),
@@ -105,17 +104,17 @@ const CHECKS: &[Check] = &[
     (Warning, "model-damaged", model::sentence_model_damaged),
 ];
 
-/// What checks look at.
-struct World {
+/// The input of all checks.
+struct Examination {
     home: Home,
     now: i64,
     program: PathBuf,
-    /// The user's settings, and those of the project that we are in.
+    /// The host's settings files of the user and of the current project, with their text.
     settings: Vec<(SettingsPlace, Result<String, String>)>,
 }
 
-impl World {
-    fn gather() -> anyhow::Result<World> {
+impl Examination {
+    fn gather() -> anyhow::Result<Examination> {
         let mut places = Vec::new();
         for client in CLIENTS {
             places.extend([client.user_place()?, install::project_place(client)?]);
@@ -128,7 +127,7 @@ impl World {
                 .map_err(|error| format!("{error:#}"));
             (place, text)
         };
-        Ok(World {
+        Ok(Examination {
             home: service::home_to_look_at()?,
             now: home::now(),
             program: install::program().or_else(|_| std::env::current_exe())?,
@@ -136,16 +135,16 @@ impl World {
         })
     }
 
-    /// A command of this very program, for a shell.
+    /// A command of this program, quoted for a shell.
     fn foreword(&self, arguments: &str) -> String {
         format!("{} {arguments}", shell_word(&self.program))
     }
 }
 
-/// What every check found, and the names of fields that the host sends and Foreword does not know.
+/// The findings of all checks, and the names of fields that the host sends and Foreword does not know.
 pub struct Examined {
     pub findings: Vec<Finding>,
-    /// Not findings: a newer host may send more than we read.
+    /// These are not findings: a newer host may send more fields than we read.
     pub unknown_fields: Vec<(String, u64)>,
 }
 
@@ -155,9 +154,9 @@ pub fn check_ids() -> impl ExactSizeIterator<Item = &'static str> {
 }
 
 pub fn examine() -> anyhow::Result<Examined> {
-    let world = World::gather()?;
+    let exam = Examination::gather()?;
     let findings = CHECKS.iter().filter_map(|&(severity, id, look)| {
-        let trouble = look(&world)?;
+        let trouble = look(&exam)?;
         Some(Finding {
             id,
             severity,
@@ -166,7 +165,7 @@ pub fn examine() -> anyhow::Result<Examined> {
     });
     Ok(Examined {
         findings: findings.collect(),
-        unknown_fields: work::unknown_fields(&world),
+        unknown_fields: work::unknown_fields(&exam),
     })
 }
 

@@ -8,12 +8,12 @@ pub mod platform;
 
 pub mod home;
 
+mod host;
+
 pub mod config;
 mod log;
 mod notice;
 mod switch;
-
-mod host;
 
 pub mod start;
 

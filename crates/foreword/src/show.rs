@@ -1,22 +1,21 @@
-//! How things look on a terminal and as JSON. The only module that words output.
+//! Formats the output of commands as text and as JSON.
 //!
-//! Captured text is printed line by line through `one_line`, which takes out what
-//! would steer a terminal.
+//! Captured text is printed line by line through `one_line`, which removes control characters.
 
-mod beside;
 mod consent;
 mod files;
 mod found;
+mod freshness;
 mod money;
 mod why;
 
-pub use beside::{mark, related};
 pub use consent::{consent, provider_chosen};
 pub use files::{backed_up, model_status, restored, vacuumed};
 pub use found::{
     ALL_PROJECTS, facts, found, hits_json, item_title, kind, marks, no_hits, notes, ranking,
     session_title, sessions, sessions_json, timeline, title, waiting,
 };
+pub use freshness::{mark, related};
 pub use money::{bill, bill_json, pause_json, redo_plan, redone, stand_in, usd};
 pub use why::{preview, receipts, receipts_json, why};
 
@@ -29,17 +28,18 @@ use foreword_core::store::{Item, ItemBody, Project};
 use foreword_core::text::{self, count, one_line};
 use serde_json::{Value, json};
 
+use crate::agent::status::AgentStatus;
 use crate::doctor::Finding;
 use crate::doctor::status::Status;
 use crate::install::Connection;
 use crate::platform;
 
-/// JSON for tools. What would steer a terminal is escaped there too: someone may look at it.
+/// JSON in which control characters are escaped, because it may be printed on a terminal.
 pub fn json(value: &Value) -> String {
     escaped(format!("{value:#}"))
 }
 
-/// Prints what a command has to say: as JSON for tools, or in words.
+/// Prints the result of a command: as JSON, or as text.
 pub fn print(as_json: bool, value: impl FnOnce() -> Value, words: impl FnOnce() -> String) {
     if as_json {
         println!("{}", json(&value()));
@@ -48,7 +48,7 @@ pub fn print(as_json: bool, value: impl FnOnce() -> Value, words: impl FnOnce() 
     }
 }
 
-/// JSON text in which nothing steers a terminal.
+/// Escapes the control characters in JSON text.
 pub fn escaped(text: String) -> String {
     if !text.chars().any(|it| it != '\n' && text::is_unsafe(it)) {
         return text;
@@ -74,7 +74,7 @@ pub fn item_json(item: &Item) -> Value {
 }
 
 pub fn item(item: &Item) -> String {
-    let mut page = Page::default();
+    let mut page = TextPage::default();
     match &item.body {
         ItemBody::Observation {
             r#type,
@@ -108,8 +108,8 @@ pub fn item(item: &Item) -> String {
             page.text("", narrative);
             page.gap();
             page.field("concepts", &concepts.join(", "));
-            page.field("modified", &beside::files(files_modified, item));
-            page.field("read", &beside::files(files_read, item));
+            page.field("modified", &freshness::files(files_modified, item));
+            page.field("read", &freshness::files(files_read, item));
             let commit = commit
                 .as_deref()
                 .map(|id| format!(" at {}", &id[..id.len().min(10)]));
@@ -182,18 +182,18 @@ pub fn item(item: &Item) -> String {
 
 /// Lines of text, wrapped, with their continuation under their beginning.
 #[derive(Default)]
-struct Page {
+struct TextPage {
     out: String,
 }
 
-/// Readable lines, and no longer than the terminal.
+/// The longest line, if the terminal is not narrower.
 const WIDTH_MAX: usize = 100;
 
 fn width() -> usize {
     platform::terminal_width().map_or(WIDTH_MAX, |width| width.clamp(20, WIDTH_MAX))
 }
 
-impl Page {
+impl TextPage {
     fn gap(&mut self) {
         if !self.out.ends_with("\n\n") {
             self.out.push('\n');
@@ -204,7 +204,7 @@ impl Page {
         self.text(&format!("{name:<13} "), text);
     }
 
-    /// Captured text may hold control characters; a terminal would obey them.
+    /// Adds text after `mark`, wrapped and without control characters.
     fn text(&mut self, mark: &str, text: &str) {
         let indent = mark.chars().count();
         let width = width();
@@ -271,30 +271,63 @@ pub fn projects_json(projects: &[Project]) -> Value {
     rows.collect()
 }
 
+/// The lines of a status: a name of fixed width, then a text.
+#[derive(Default)]
+struct StatusLines(String);
+
+impl StatusLines {
+    fn add(&mut self, name: &str, text: String) {
+        let _ = writeln!(self.0, "{name:<12}{text}");
+    }
+}
+
 pub fn status(status: &Status) -> String {
-    let mut out = String::new();
-    let mut line = |name: &str, text: String| {
-        let _ = writeln!(out, "{name:<12}{text}");
-    };
+    let mut lines = StatusLines::default();
     for scope in &status.off {
         let scope = one_line(scope);
-        line(
+        lines.add(
             "off",
             format!("{scope}: nothing is written and nothing injected"),
         );
     }
-    line("home", status.home.dir().display().to_string());
-    line("host", connection(status));
+    lines.add("home", status.home.dir().display().to_string());
+    lines.add("host", connection(status));
     if let Some(listed) = status.server {
         let listed = if listed {
             "listed: the agent can search, remember and forget"
         } else {
             "not listed: the agent cannot search; run `foreword install`"
         };
-        line("server", listed.to_owned());
+        lines.add("server", listed.to_owned());
     }
+    memory_lines(status, &mut lines);
+    queue_lines(status, &mut lines);
+    let worker = match status.worker_pid {
+        Some(pid) => format!("running (pid {pid})"),
+        None => "not running; the next hook starts it".to_owned(),
+    };
+    lines.add("worker", worker);
+    match &status.agent {
+        Ok(agent) => provider_lines(agent, &mut lines),
+        Err(error) => lines.add("provider", error.clone()),
+    }
+    for problem in &status.problems {
+        lines.add("problem", one_line(problem));
+    }
+    for (name, log) in [
+        ("hook log", &status.hook_log),
+        ("worker log", &status.worker_log),
+    ] {
+        for (number, entry) in log.iter().enumerate() {
+            lines.add(if number == 0 { name } else { "" }, one_line(entry));
+        }
+    }
+    lines.0
+}
+
+fn memory_lines(status: &Status, lines: &mut StatusLines) {
     let totals = &status.totals;
-    line(
+    lines.add(
         "memory",
         [
             count(totals.observations, "observation", "observations"),
@@ -307,20 +340,23 @@ pub fn status(status: &Status) -> String {
     );
     if let Some(share) = status.embedded {
         let percent = (share * 100.0).floor();
-        let share = format!("{percent} % of it is found by meaning, too");
-        line("meaning", share);
+        let share = format!("{percent} % of it is indexed by meaning");
+        lines.add("meaning", share);
     }
     if let Some(at) = totals.last_event_at {
-        line("last event", ago(status.now, at));
+        lines.add("last event", ago(status.now, at));
     }
+}
+
+fn queue_lines(status: &Status, lines: &mut StatusLines) {
     let pending = status.queue.pending + status.spooled;
     let oldest = status.queue.oldest_at;
     let oldest = oldest.map(|at| format!(", oldest {}", ago(status.now, at)));
     let waiting = count(pending, "event", "events") + &oldest.unwrap_or_default();
-    line("pending", waiting + &why_pending(status, pending));
+    lines.add("pending", waiting + &why_pending(status, pending));
     if status.queue.skipped > 0 {
         let skipped = format!("{} events could not be processed", status.queue.skipped);
-        line("skipped", skipped);
+        lines.add("skipped", skipped);
         for Skipped {
             id,
             kind,
@@ -328,52 +364,33 @@ pub fn status(status: &Status) -> String {
         } in status.skipped.iter().take(3)
         {
             let why = one_line(last_error.as_deref().unwrap_or("unknown"));
-            line("", format!("{id} {kind}: {why}"));
+            lines.add("", format!("{id} {kind}: {why}"));
         }
     }
     if status.unreadable > 0 {
         let unreadable = format!("{} unreadable files in spool/unreadable", status.unreadable);
-        line("spool", unreadable);
+        lines.add("spool", unreadable);
     }
-    let worker = match status.worker_pid {
-        Some(pid) => format!("running (pid {pid})"),
-        None => "not running; the next hook starts it".to_owned(),
-    };
-    line("worker", worker);
-    match &status.agent {
-        Ok(agent) => {
-            let (name, reason) = (agent.choice.name.as_str(), agent.choice.reason);
-            line("provider", format!("{name} ({reason})"));
-            if let Some(problem) = &agent.problem {
-                line("", format!("cannot be used: {}", one_line(problem)));
-            }
-            if let Some(pause) = &agent.pause {
-                line("paused", money::pause(pause));
-            }
-            if agent.has_model() || agent.today.calls > 0 {
-                line("cost", money::today(agent));
-            }
-            for stood_in in &agent.stand_ins {
-                line("offline", format!("{} (today)", stand_in(stood_in)));
-            }
-        }
-        Err(error) => line("provider", error.clone()),
-    }
-    for problem in &status.problems {
-        line("problem", one_line(problem));
-    }
-    for (name, log) in [
-        ("hook log", &status.hook_log),
-        ("worker log", &status.worker_log),
-    ] {
-        for (number, entry) in log.iter().enumerate() {
-            line(if number == 0 { name } else { "" }, one_line(entry));
-        }
-    }
-    out
 }
 
-/// What keeps events from being processed at once.
+fn provider_lines(agent: &AgentStatus, lines: &mut StatusLines) {
+    let (name, reason) = (agent.choice.name.as_str(), &agent.choice.reason);
+    lines.add("provider", format!("{name} ({reason})"));
+    if let Some(problem) = &agent.problem {
+        lines.add("", format!("cannot be used: {}", one_line(&problem.reason)));
+    }
+    if let Some(pause) = &agent.pause {
+        lines.add("paused", money::pause(pause));
+    }
+    if agent.has_model() || agent.today.calls > 0 {
+        lines.add("cost", money::today(agent));
+    }
+    for stood_in in &agent.stand_ins {
+        lines.add("offline", format!("{} (today)", stand_in(stood_in)));
+    }
+}
+
+/// The reason why events are waiting.
 fn why_pending(status: &Status, pending: u64) -> String {
     let agent = status.agent.as_ref().ok();
     let paused = agent.is_some_and(|agent| agent.pause.is_some());
@@ -425,7 +442,7 @@ pub fn findings(findings: &[Finding], checks: usize) -> String {
     out
 }
 
-/// What the host says that we do not listen to; nothing in the usual case.
+/// A line about fields of the host's that this version does not know; usually empty.
 pub fn unknown_fields(unknown: &[(String, u64)]) -> String {
     if unknown.is_empty() {
         return String::new();
@@ -440,7 +457,7 @@ pub fn unknown_fields(unknown: &[(String, u64)]) -> String {
     )
 }
 
-/// What would change in a file, as `diff -u` shows it.
+/// The change of a file in the format of `diff -u`.
 pub fn diff(path: &Path, before: Option<&str>, after: Option<&str>) -> String {
     let name = |text: Option<&str>| match text {
         Some(_) => path.display().to_string(),
@@ -452,9 +469,9 @@ pub fn diff(path: &Path, before: Option<&str>, after: Option<&str>) -> String {
         .unified_diff()
         .header(&name(before), &name(after))
         .to_string();
-    // The file may have come with somebody's repository.
-    let steers = |it: char| text::is_unsafe(it) && !matches!(it, '\n' | '\t' | '\r');
-    diff.replace(steers, "\u{fffd}")
+    // The file may come from a foreign repository, so control characters are replaced.
+    let is_control = |it: char| text::is_unsafe(it) && !matches!(it, '\n' | '\t' | '\r');
+    diff.replace(is_control, "\u{fffd}")
 }
 
 fn ago(now: Millis, at: Millis) -> String {

@@ -1,9 +1,8 @@
-//! Wakes the worker, or starts one: the last thing a hook does.
+//! Wakes the worker, or starts one: the last step of a hook.
 //!
-//! The lock alone says whether a worker lives. A worker that dies at start must
-//! not be started again by every hook, so hooks leave a stamp before they start
-//! one and wait longer each time; a worker that came up removes it. Commands that
-//! a person typed ignore the stamp.
+//! A worker is running if its lock is held. A worker that dies at its start must not be started again
+//! by every hook, so a hook writes a stamp before it starts one, and the pause until the next start
+//! grows each time; a worker that has started removes the stamp. Commands ignore the stamp.
 
 pub mod control;
 
@@ -17,17 +16,16 @@ use foreword_core::model::Millis;
 use crate::config::Config;
 use crate::config::provider;
 use crate::home::{self, Home};
-use crate::host::claude_code::environment::{BACK_ENDS, LOGIN};
 use crate::platform::{self, Lock};
 
-/// The word that wakes a worker.
+/// The message that wakes a worker.
 pub const WAKE: &[u8] = b"wake";
 
-/// Tells the worker that there is work; starts one if none lives.
+/// Wakes the worker, or starts one if none is running.
 pub fn wake_worker(home: &Home) {
     match Lock::holder(&home.lock()) {
         Ok(Some(_)) => {
-            // A lost wake-up is no loss: a worker looks at the queue before it ends.
+            // A lost message does no harm: a worker looks at the queue before it ends.
             let _ = send(&home.socket());
         }
         _ => {
@@ -45,7 +43,7 @@ fn send(socket: &Path) -> io::Result<()> {
     Ok(())
 }
 
-/// Starts a worker, detached from this process and from the host. Gives its process id.
+/// Starts a worker, detached from this process and from the host. Returns its process id.
 pub fn start_worker(home: &Home) -> io::Result<u32> {
     let (program, _) = platform::program()?;
     let choice = provider::choose(&Config::tolerant(home).0, home);
@@ -55,14 +53,14 @@ pub fn start_worker(home: &Home) -> io::Result<u32> {
     platform::spawn_detached(&program, &["worker", "run", "--detached"], &environment)
 }
 
-/// What a worker with this provider may know of our environment: besides the common part
-/// only what that provider needs. The host's session id, its messaging socket and token,
-/// and everybody else's keys stay behind.
+/// The variables of our environment that a worker with this provider inherits: the common ones and
+/// those of the provider. It gets neither the host's session id, messaging socket and token nor the
+/// keys of other providers.
 pub fn environment_for(provider: provider::Name) -> Vec<(OsString, OsString)> {
     allowed(provider, std::env::vars_os().collect())
 }
 
-/// Names that end in `*` stand for all that begin so.
+/// The variables that every worker inherits; `*` stands for any end.
 const FOR_ALL: &[&str] = &[
     "PATH",
     "HOME",
@@ -90,23 +88,17 @@ fn allowed(
     provider: provider::Name,
     mut environment: Vec<(OsString, OsString)>,
 ) -> Vec<(OsString, OsString)> {
-    let mut patterns = FOR_ALL.to_vec();
-    match provider {
-        provider::Name::Claude => {
-            patterns.extend(LOGIN);
-            for (switch, names) in BACK_ENDS {
-                let on = |value: &OsString| !value.is_empty() && value != "0";
-                if environment
-                    .iter()
-                    .any(|(it, value)| it == switch && on(value))
-                {
-                    patterns.extend(*names);
-                }
-            }
+    let row = provider.row();
+    let is_on = |switch: &str| {
+        environment
+            .iter()
+            .any(|(name, value)| name == switch && !value.is_empty() && value != "0")
+    };
+    let mut patterns = [FOR_ALL, row.inherits].concat();
+    for (switch, names) in row.inherits_if {
+        if is_on(switch) {
+            patterns.extend(*names);
         }
-        provider::Name::Anthropic => patterns.push("ANTHROPIC_API_KEY"),
-        provider::Name::OpenAi => patterns.push("OPENAI_API_KEY"),
-        provider::Name::Offline => {}
     }
     let wanted = |name: &str| {
         patterns
@@ -120,7 +112,7 @@ fn allowed(
     environment
 }
 
-/// Leaves a stamp and says whether a hook may start a worker now.
+/// Writes the stamp. Returns whether a hook may start a worker now.
 fn stamp(home: &Home) -> bool {
     let path = home.start_stamp();
     let now = home::now();
@@ -139,14 +131,14 @@ fn stamp(home: &Home) -> bool {
     std::fs::write(path, format!("{} {}", stamp.tries, stamp.at)).is_ok()
 }
 
-/// How often in a row hooks started a worker that did not come up.
+/// How many times in a row hooks started a worker that failed to start.
 pub fn failed_starts(home: &Home) -> u32 {
     let stamp = std::fs::read_to_string(home.start_stamp()).ok();
     let stamp = stamp.and_then(|text| Stamp::parse(&text));
     stamp.map_or(0, |stamp| stamp.tries)
 }
 
-/// A worker has come up: the next one may be started at once.
+/// Removes the stamp after a worker has started, so that the next one may be started at once.
 pub fn clear_stamp(home: &Home) {
     let _ = std::fs::remove_file(home.start_stamp());
 }
@@ -166,7 +158,7 @@ impl Stamp {
         })
     }
 
-    /// One second at first, doubled by each start that failed, up to ten minutes.
+    /// The pause until the next start: one second, doubled by each failed start, at most ten minutes.
     fn pause(&self) -> Millis {
         (1000 << self.tries.saturating_sub(1).min(10)).min(600_000)
     }

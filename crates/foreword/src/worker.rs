@@ -1,14 +1,14 @@
 //! The background worker: takes events from the queue and stores what they mean.
 //!
-//! At most one per data directory: a file lock is the only authority. It is
-//! woken by a datagram, ends by itself when idle, and finishes the batch in hand
-//! when asked to end, unless a model is still to answer. `derive` is the work on one batch,
-//! `fill` adds what hooks missed of a session; this file decides when.
+//! At most one worker runs per data directory: it holds a file lock. A datagram wakes it, and it ends
+//! by itself when idle. When asked to end it finishes the current batch, unless it is waiting for a
+//! model. `derive` works on one batch, `fill` adds the events of a session that hooks missed; this
+//! file decides when.
 
 mod derive;
 mod embed;
 mod fill;
-mod house;
+mod housekeeping;
 pub mod redo;
 pub mod request;
 
@@ -24,7 +24,7 @@ use foreword_core::text;
 use tokio::signal::unix::{Signal, SignalKind, signal};
 
 use crate::config::Config;
-use crate::config::provider::{self};
+use crate::config::provider;
 use crate::home::{self, Home};
 use crate::log::Log;
 use crate::notes::synthesize::auto;
@@ -33,23 +33,23 @@ use crate::platform::{self, Lock};
 use crate::service::{recover, unreleased};
 use crate::start;
 use crate::start::control::anything_waits;
-use derive::Deriver;
+use derive::{DeriveFailure, Deriver};
 use embed::Embedder;
 use request::{Requests, Waiting};
 
 /// How a worker's run ended.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub enum End {
-    /// Nothing to do for the idle time, or all done when draining.
+pub enum WorkerEnd {
+    /// There was no work for the idle time, or draining is complete. `left` events are still queued.
     Done { left: u64 },
-    /// Asked to by a signal.
+    /// A signal asked it to end.
     Asked,
     /// Another worker has the lock.
     Other(u32),
-    /// The settings are no longer those that it came up with. Perhaps it was not even given
-    /// the key that it needs now: another worker has to be started.
+    /// The settings changed since the worker started. A new worker must be started, because this one
+    /// may lack a key that it needs now.
     Outdated,
-    /// Another version of the program is in its place.
+    /// The program's file was replaced by another version.
     Replaced,
 }
 
@@ -60,17 +60,17 @@ pub enum Until {
     Drained,
 }
 
-const ALL_DONE: End = End::Done { left: 0 };
+const ALL_DONE: WorkerEnd = WorkerEnd::Done { left: 0 };
 
-/// Retries that are due within this time are worth waiting for when draining.
+/// When draining, the worker waits for retries that are due within this time.
 const DRAIN_PATIENCE: Millis = 60_000;
-/// So often in a row a damaged database is recovered, before a person has to look.
+/// The most recoveries of a damaged database in a row; after them the worker gives up.
 const RECOVERIES_MAX: u32 = 3;
-/// When a database cannot be written, everything waits this long.
+/// The pause after a database could not be written.
 const OUTAGE_PAUSE: Millis = 5_000;
 
 /// Runs a worker in this process.
-pub fn run(home: &Home, config: &Config, until: Until) -> anyhow::Result<End> {
+pub fn run(home: &Home, config: &Config, until: Until) -> anyhow::Result<WorkerEnd> {
     let runtime = tokio::runtime::Builder::new_current_thread()
         .enable_all()
         .build()
@@ -81,10 +81,10 @@ pub fn run(home: &Home, config: &Config, until: Until) -> anyhow::Result<End> {
             let lock =
                 match Lock::acquire(&home.lock()).context("could not take the worker's lock")? {
                     Ok(lock) => lock,
-                    Err(holder) => return Ok(End::Other(holder)),
+                    Err(holder) => return Ok(WorkerEnd::Other(holder)),
                 };
             unreleased::set_aside(home)?;
-            house::finish_recovery(home)?;
+            housekeeping::finish_recovery(home)?;
             let worked = match Worker::come_up(home, config, until) {
                 Ok(mut worker) => {
                     let worked = worker.work().await;
@@ -96,14 +96,14 @@ pub fn run(home: &Home, config: &Config, until: Until) -> anyhow::Result<End> {
             let end = match worked {
                 Err(error) if recover::is_damage(&error) && recoveries < RECOVERIES_MAX => {
                     recoveries += 1;
-                    house::recover(home)?;
+                    housekeeping::recover(home)?;
                     continue;
                 }
                 end => end?,
             };
             drop(lock);
-            // A hook may have pushed after the last look and seen the lock still
-            // held: look once more, now that a new worker could be started.
+            // A hook may have queued an event after the last look and have seen the lock still held,
+            // so that it started no worker: look once more.
             if end != ALL_DONE || until == Until::Drained || !anything_waits(home) {
                 return anyhow::Ok(end);
             }
@@ -128,42 +128,42 @@ struct Worker<'a> {
     deriver: Deriver,
     requests: Requests,
     signals: [Signal; 2],
-    /// Someone waits for everything to be done.
+    /// Commands that wait until everything is done.
     waiting: Vec<Waiting>,
-    /// When something was last done.
+    /// The time of the last progress.
     progress_at: Millis,
-    /// Until when an outage of the databases is waited for.
+    /// The end of the pause after a failure of a database.
     not_before: Millis,
-    /// A claim may be left that could neither be finished nor given back.
+    /// Whether a claim may exist that could neither be finished nor given back.
     claim_in_doubt: bool,
     house_kept: Millis,
     backup_looked_at: Millis,
-    /// A session of which a batch failed is taken up in smaller parts, until one goes well.
+    /// The largest batch for sessions of which a batch failed, until one succeeds.
     limits: HashMap<String, u32>,
-    /// Sessions that were heard of and did not say goodbye, of which hooks may have missed something.
+    /// Sessions without an end event, of which hooks may have missed events.
     open: BTreeSet<String>,
-    /// What it came up with.
-    settings: provider::Settings,
-    /// Once there is a model, and nothing else to do.
+    /// The settings files at the start.
+    settings: provider::ProviderFiles,
+    /// The embedder, once the sentence model is installed and there is nothing else to do.
     embedder: Option<Embedder>,
 }
 
-/// What a worker does after a round.
+/// What the worker does after a round.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 enum Next {
     /// There may be more to do at once.
     Again,
-    /// Nothing before this time, unless somebody wakes it.
+    /// Wait until this time or until a message wakes it.
     WaitUntil(Millis),
-    End(End),
+    End(WorkerEnd),
 }
 
-/// What came of looking for work.
+/// The result of looking for work.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-enum Step {
+enum WorkerStep {
     Nothing,
     Something,
-    /// Asked to end in the middle of it.
+    /// A signal asked the worker to end during the work.
     Asked,
 }
 
@@ -213,18 +213,18 @@ impl<'a> Worker<'a> {
             backup_looked_at: 0,
             limits: HashMap::new(),
             open: BTreeSet::new(),
-            settings: provider::Settings::read(home),
+            settings: provider::ProviderFiles::read(home),
             embedder: None,
         })
     }
 
-    async fn work(&mut self) -> anyhow::Result<End> {
+    async fn work(&mut self) -> anyhow::Result<WorkerEnd> {
         loop {
             match self.tick().await? {
                 Next::Again => {}
                 Next::WaitUntil(time) => {
                     if self.wait(time - self.now()).await {
-                        return Ok(End::Asked);
+                        return Ok(WorkerEnd::Asked);
                     }
                 }
                 Next::End(end) => return Ok(end),
@@ -233,10 +233,11 @@ impl<'a> Worker<'a> {
     }
 
     /// One round of the worker, without waiting:
-    /// 1. End if a signal, other settings or another program ask for it.
-    /// 2. Keep house, then work on the next batch that is ready.
-    /// 3. If none is and somebody waits for everything to be done: answer, once nothing is due soon.
-    /// 4. Back up if nothing waits.
+    /// 1. End after a signal, or if the settings or the program changed.
+    /// 2. Do the housekeeping, then work on the next batch that is ready.
+    /// 3. If none is ready and a command waits for everything to be done: answer it, once nothing is
+    ///    due soon.
+    /// 4. Make a backup if nothing is queued.
     /// 5. End after the idle time, unless a transcript has something that hooks missed.
     /// 6. Have texts indexed by meaning until the next batch is due.
     async fn tick(&mut self) -> anyhow::Result<Next> {
@@ -249,12 +250,12 @@ impl<'a> Worker<'a> {
         self.keep_house(now);
         let drain = self.until == Until::Drained || !self.waiting.is_empty();
         match self.step(now, drain).await? {
-            Step::Something => {
+            WorkerStep::Something => {
                 self.progress_at = self.now();
                 return Ok(Next::Again);
             }
-            Step::Asked => return Ok(Next::End(End::Asked)),
-            Step::Nothing => {}
+            WorkerStep::Asked => return Ok(Next::End(WorkerEnd::Asked)),
+            WorkerStep::Nothing => {}
         }
 
         let next_due = self.next_due(now, drain);
@@ -269,7 +270,7 @@ impl<'a> Worker<'a> {
             self.back_up(now)?;
         }
 
-        // Events that wait for a person wait without a worker: the next hook starts one.
+        // Events that wait for the user need no running worker: the next hook starts one.
         let hopeless = self.is_hopeless(now);
         let next_due = next_due.filter(|_| !hopeless);
         let idle_end = self.progress_at + Millis::from(self.config.worker.idle_seconds) * 1000;
@@ -278,7 +279,7 @@ impl<'a> Worker<'a> {
                 return Ok(Next::Again);
             }
             let left = if hopeless { self.left() } else { 0 };
-            return Ok(Next::End(End::Done { left }));
+            return Ok(Next::End(WorkerEnd::Done { left }));
         }
 
         self.embed(self.until);
@@ -289,29 +290,30 @@ impl<'a> Worker<'a> {
         (self.deriver.clock)()
     }
 
-    async fn reason_to_end(&mut self) -> Option<End> {
+    async fn reason_to_end(&mut self) -> Option<WorkerEnd> {
         if self.asked_to_end().await {
-            return Some(End::Asked);
+            return Some(WorkerEnd::Asked);
         }
         if self.until == Until::Drained {
             return None;
         }
-        // A user who switches a model off means the next call, not the next worker.
-        if provider::Settings::read(self.home) != self.settings {
-            return Some(End::Outdated);
+        // A user who switches a model off expects that to hold from the next call on.
+        if provider::ProviderFiles::read(self.home) != self.settings {
+            return Some(WorkerEnd::Outdated);
         }
         let replaced = platform::program().is_ok_and(|(_, replaced)| replaced);
-        replaced.then_some(End::Replaced)
+        replaced.then_some(WorkerEnd::Replaced)
     }
 
-    /// A clock that was put back must not keep an idle worker alive for that long, nor an outage.
+    /// Corrects times in the future, so that a clock that was set back prolongs neither the idle time
+    /// nor a pause.
     fn mind_the_clock(&mut self, now: Millis) {
         let used_at = self.embedder.as_ref().map_or(0, Embedder::used_at);
         self.progress_at = self.progress_at.min(now).max(used_at.min(now));
         self.not_before = self.not_before.min(now + OUTAGE_PAUSE);
     }
 
-    /// When the next batch can be worked on: neither before an outage nor a pause is over.
+    /// The time of the next batch, after the pauses of the databases and of the provider.
     fn next_due(&mut self, now: Millis, drain: bool) -> Option<Millis> {
         let due = self.queue.next_due(now, self.readiness(drain));
         let due = due.unwrap_or_else(|error| {
@@ -322,33 +324,33 @@ impl<'a> Worker<'a> {
         Some(due.max(self.not_before).max(paused))
     }
 
-    /// Nothing more can be done now for whoever waits for everything to be done.
+    /// Answers the commands that wait, because nothing more can be done now.
     async fn drained(&mut self, now: Millis) -> Next {
         if self.fill_open(now) {
             return Next::Again;
         }
         let left = self.left();
         if self.until == Until::Drained {
-            return Next::End(End::Done { left });
+            return Next::End(WorkerEnd::Done { left });
         }
         self.requests.answer(&mut self.waiting, left).await;
         Next::Again
     }
 
-    /// How many events are in the queue, apart from those set aside.
+    /// The number of queued events, without those set aside.
     fn left(&self) -> u64 {
         self.queue.counts().map_or(0, |counts| counts.pending)
     }
 
-    /// Takes in what was spooled and works on the next batch. A database that cannot be
-    /// used is an outage; only one that is damaged is an end.
-    async fn step(&mut self, now: Millis, drain: bool) -> anyhow::Result<Step> {
+    /// Moves spooled events into the queue and works on the next batch. A database that cannot be
+    /// used causes a pause; only a damaged one is an error.
+    async fn step(&mut self, now: Millis, drain: bool) -> anyhow::Result<WorkerStep> {
         if now < self.not_before {
-            return Ok(Step::Nothing);
+            return Ok(WorkerStep::Nothing);
         }
         let stepped = match self.take_back().and_then(|()| self.take_in()) {
             Ok(taken) => match self.one_batch(now, drain).await {
-                Ok(Step::Nothing) if taken => Ok(Step::Something),
+                Ok(WorkerStep::Nothing) if taken => Ok(WorkerStep::Something),
                 stepped => stepped,
             },
             Err(error) => Err(error),
@@ -358,7 +360,7 @@ impl<'a> Worker<'a> {
                 return Err(error);
             }
             self.outage(&format!("{error:#}"));
-            Ok(Step::Nothing)
+            Ok(WorkerStep::Nothing)
         })
     }
 
@@ -367,7 +369,7 @@ impl<'a> Worker<'a> {
         leash.is_hopeless(&self.deriver.store, now).unwrap_or(false)
     }
 
-    /// Until when the provider is left alone; none if it may be asked.
+    /// The end of the provider's pause; none if it may be asked.
     fn paused_until(&self, now: Millis) -> Option<Millis> {
         let leash = &self.deriver.leash;
         leash.waits_until(&self.deriver.store, now).unwrap_or(None)
@@ -385,7 +387,7 @@ impl<'a> Worker<'a> {
         }
     }
 
-    /// After an outage: this worker has no batch in hand, so what is claimed is free.
+    /// Frees all claims after a failure of a database; this worker has no batch at that time.
     fn take_back(&mut self) -> anyhow::Result<()> {
         if self.claim_in_doubt {
             self.queue
@@ -404,9 +406,9 @@ impl<'a> Worker<'a> {
     }
 
     /// Works on the next batch that is ready.
-    async fn one_batch(&mut self, now: Millis, drain: bool) -> anyhow::Result<Step> {
+    async fn one_batch(&mut self, now: Millis, drain: bool) -> anyhow::Result<WorkerStep> {
         if self.paused_until(now).is_some() {
-            return Ok(Step::Nothing);
+            return Ok(WorkerStep::Nothing);
         }
         let (limits, deriver) = (&self.limits, &self.deriver);
         let claim = self
@@ -416,15 +418,15 @@ impl<'a> Worker<'a> {
             })
             .context("could not claim from queue.db")?;
         let Some(claim) = claim else {
-            return Ok(Step::Nothing);
+            return Ok(WorkerStep::Nothing);
         };
         if let Some(embedder) = &self.embedder {
             embedder.pause();
         }
         if self.fill_ended(&claim, now)? {
-            // What was missing belongs before the end.
+            // The events that were missed come before the end of the session.
             self.give_back(claim)?;
-            return Ok(Step::Something);
+            return Ok(WorkerStep::Something);
         }
         let [terminate, interrupt] = &mut self.signals;
         let derived = tokio::select! {
@@ -453,46 +455,46 @@ impl<'a> Worker<'a> {
             }
             Some(Err(failure)) => return self.failed(claim, failure),
             None => {
-                // The call is broken off; what it was about is asked again later.
+                // The call is cancelled; the next worker asks again about these events.
                 let _ = self.deriver.store.close_abandoned_calls();
                 self.give_back(claim)?;
-                return Ok(Step::Asked);
+                return Ok(WorkerStep::Asked);
             }
         }
-        Ok(Step::Something)
+        Ok(WorkerStep::Something)
     }
 
-    fn failed(&mut self, claim: Claim, failure: derive::Failure) -> anyhow::Result<Step> {
+    fn failed(&mut self, claim: Claim, failure: DeriveFailure) -> anyhow::Result<WorkerStep> {
         let count = claim.events.len();
         let events = text::count(count as u64, "event", "events");
         match failure {
-            derive::Failure::Storage(error) => {
+            DeriveFailure::Storage(error) => {
                 self.give_back(claim)?;
                 Err(error).context("could not store in memory.db")
             }
-            derive::Failure::Paused(failure) => {
+            DeriveFailure::Paused(failure) => {
                 let events = text::count(count as u64, "event waits", "events wait");
                 self.log(&format!("{events}: {}", failure.kind));
-                // A slow model may manage less at once. Nothing counts, whatever it was.
+                // A slow model may manage a smaller batch. The batch does not count as failed.
                 if failure.kind == FailureKind::Timeout {
                     self.halve(&claim);
                 }
                 self.give_back(claim)?;
-                Ok(Step::Nothing)
+                Ok(WorkerStep::Nothing)
             }
-            derive::Failure::Event(_) if count > 1 && self.deriver.splits() => {
+            DeriveFailure::Event(_) if count > 1 && self.deriver.splits() => {
                 self.log(&format!("{events} failed together; in two parts next"));
                 self.halve(&claim);
                 self.give_back(claim)?;
-                Ok(Step::Something)
+                Ok(WorkerStep::Something)
             }
-            derive::Failure::Event(error) => {
+            DeriveFailure::Event(error) => {
                 self.log(&format!("{events} failed"));
                 self.limits.remove(&claim.host_session_id);
                 self.queue
                     .fail(claim, &error, self.now())
                     .context("could not record a failure in queue.db")?;
-                Ok(Step::Something)
+                Ok(WorkerStep::Something)
             }
         }
     }
@@ -514,7 +516,7 @@ impl<'a> Worker<'a> {
         Log::Worker.line(self.home, line);
     }
 
-    /// Nothing that an event could be blamed for: everything waits.
+    /// Starts a pause after a failure that no event caused.
     fn outage(&mut self, what: &str) {
         self.not_before = self.now() + OUTAGE_PAUSE;
         self.claim_in_doubt = true;
@@ -542,7 +544,7 @@ impl<'a> Worker<'a> {
             _ = terminate.recv() => return true,
             _ = interrupt.recv() => return true,
             request = self.requests.next() => {
-                // Who waits asks again from time to time.
+                // A command that waits repeats its request.
                 if let Some(request) = request.filter(|it| !self.waiting.contains(it)) {
                     self.waiting.push(request);
                     self.deriver.leash.lift();

@@ -1,8 +1,8 @@
 //! One question to the model that was chosen, on behalf of a command that a person ran.
 //!
-//! It is on the same leash as the worker's questions: the daily budget, a pause, and a
-//! line in the ledger before it goes out. No secret goes out and none comes in. Whoever gets no
-//! answer is told why in words, and goes on offline.
+//! The same limits hold as for the worker's questions: the daily budget, pauses, and an entry in
+//! the ledger before the question is sent. Secrets are redacted in both directions. If there is no
+//! answer, the error gives the reason and the caller goes on offline.
 
 use std::time::Duration;
 
@@ -21,7 +21,7 @@ use crate::home::{self, Home};
 
 const NO_LEDGER: &str = "the ledger cannot be written";
 
-/// What the model said, as untrusted as ever. `what` is the command, as it stands in the ledger.
+/// Returns the model's answer, which is untrusted text. `what` is the command's name for the ledger.
 pub fn ask(
     home: &Home,
     config: &Config,
@@ -66,7 +66,7 @@ pub fn ask(
         note: text::shorten(&failure.text, 300).into_owned(),
         retry_at: leash.pause_after(&store, failure, home::now()),
     });
-    // An answer that was paid for is of use, also where this cannot be written any more.
+    // The answer was paid for, so it is used even if the ledger cannot be written.
     let _ = store.answered(open, &call.answered(failed));
     let answer = call.answer;
     let answer = answer.map_err(|it| anyhow!("{provider} did not answer: {}", it.text))?;

@@ -1,5 +1,5 @@
-//! Everything that `foreword cost` shows: what models were asked, what that cost, and when offline
-//! stood in.
+//! Everything that `foreword cost` shows: calls to models, their cost, and the batches that offline
+//! derived in a model's place.
 
 use foreword_core::model::Millis;
 use foreword_core::store::Store;
@@ -17,7 +17,7 @@ pub struct Bill {
 }
 
 impl Bill {
-    /// No store: there is no memory yet, and nothing was spent.
+    /// `store` is none if there is no memory yet.
     pub fn look(
         store: Option<&Store>,
         since: Option<Millis>,

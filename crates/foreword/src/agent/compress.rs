@@ -1,9 +1,8 @@
 //! The compressor: has a model turn a batch of events into observations and a summary.
 //!
-//! `question` words what happened, with `prompts` that are files; a provider answers;
-//! `reply` finds the known tags in whatever came back, and `repair` makes model types of
-//! them; `note` asks for a note instead. An answer without any of the tags is asked for once more. Every call is in the
-//! ledger, also one that failed.
+//! `question` writes the question from `prompts`, a provider answers, `reply` finds the known tags
+//! in the answer, and `repair` turns them into model types. If an answer has none of the tags, the
+//! question is sent once more. Every call is in the ledger, also one that failed.
 
 use std::time::Duration;
 
@@ -15,7 +14,7 @@ use foreword_core::store::ledger::{Entry, Failed};
 use foreword_core::text;
 
 use super::prompts::Prompts;
-use super::question::{self, Subject, Worded};
+use super::question::{self, QuestionSubject, QuestionText};
 use super::{repair, reply};
 use crate::agent::provider::{Call, Failure, Model, Provider as _, Question};
 use crate::config;
@@ -28,7 +27,7 @@ pub struct Compressor {
     pub settings: config::ModelSection,
 }
 
-/// What a model made of a batch.
+/// The observations and the summary that a model derived from a batch.
 #[derive(Debug, Clone, PartialEq)]
 pub struct Compressed {
     pub derived: Derived,
@@ -37,35 +36,37 @@ pub struct Compressed {
 
 /// Why a batch could not be compressed.
 #[derive(Debug)]
-pub enum Trouble {
+pub enum CompressError {
     Storage(rusqlite::Error),
-    /// The model cannot be asked for now.
+    /// The model cannot be asked until the pause is over; the batch is not at fault.
     Paused(Failure),
-    /// Something about this batch.
+    /// This batch failed; a smaller one may succeed.
     Failure(Failure),
 }
 
-impl From<rusqlite::Error> for Trouble {
-    fn from(error: rusqlite::Error) -> Trouble {
-        Trouble::Storage(error)
+impl From<rusqlite::Error> for CompressError {
+    fn from(error: rusqlite::Error) -> CompressError {
+        CompressError::Storage(error)
     }
 }
 
 impl Compressor {
-    /// Asks about a batch, at most twice. `pause` says until when nobody is to be asked
-    /// after a failure; it is kept with the call.
+    /// Asks about a batch, at most twice. `pause` returns the end of the pause that
+    /// follows a failure, if any; it is stored with the call.
     pub async fn compress(
         &mut self,
         store: &Store,
-        subject: &Subject<'_>,
+        subject: &QuestionSubject<'_>,
         clock: fn() -> Millis,
         pause: impl Fn(&Failure) -> Option<Millis>,
-    ) -> Result<Compressed, Trouble> {
-        let worded = question::word(&self.prompts, subject);
-        let first = self.ask(store, subject, &worded, clock, &pause).await;
+    ) -> Result<Compressed, CompressError> {
+        let question_text = question::write(&self.prompts, subject);
+        let first = self
+            .ask(store, subject, &question_text, clock, &pause)
+            .await;
         match first {
-            Err(Trouble::Failure(failure)) if is_unreadable(failure.kind) => {
-                let again = question::word_again(&self.prompts, &worded, subject.sum_up);
+            Err(CompressError::Failure(failure)) if is_unreadable(failure.kind) => {
+                let again = question::write_again(&self.prompts, &question_text, subject.sum_up);
                 self.ask(store, subject, &again, clock, &pause).await
             }
             first => first,
@@ -75,11 +76,11 @@ impl Compressor {
     async fn ask(
         &mut self,
         store: &Store,
-        subject: &Subject<'_>,
-        worded: &Worded,
+        subject: &QuestionSubject<'_>,
+        question_text: &QuestionText,
         clock: fn() -> Millis,
         pause: &impl Fn(&Failure) -> Option<Millis>,
-    ) -> Result<Compressed, Trouble> {
+    ) -> Result<Compressed, CompressError> {
         let now = clock();
         let session = subject.events.first().map_or("", |it| &it.host_session_id);
         let open = store.ask(&Entry {
@@ -90,8 +91,8 @@ impl Compressor {
             raw_tokens: question::raw_tokens(subject.events),
         })?;
         let question = Question {
-            system: &worded.system,
-            text: &worded.text,
+            system: &question_text.system,
+            text: &question_text.text,
             patience: Duration::from_secs(self.settings.timeout_seconds.into()),
             answer_max: self.settings.answer_max_tokens,
             now,
@@ -110,9 +111,9 @@ impl Compressor {
         Ok(Compressed {
             derived: read.map_err(|failure| {
                 if paused {
-                    Trouble::Paused(failure)
+                    CompressError::Paused(failure)
                 } else {
-                    Trouble::Failure(failure)
+                    CompressError::Failure(failure)
                 }
             })?,
             provenance: Provenance {
@@ -124,22 +125,22 @@ impl Compressor {
     }
 }
 
-/// Of one answer no more are kept: who says everything says nothing.
+/// The most observations that are kept of one answer.
 const OBSERVATIONS_MAX: usize = 12;
 
-/// Answers that may come out better when asked for again.
+/// Whether the same question may get a better answer the second time.
 fn is_unreadable(kind: FailureKind) -> bool {
     matches!(kind, FailureKind::Prose | FailureKind::Schema)
 }
 
-/// What an answer says, if anything in it can be kept.
-fn read(call: &Call, subject: &Subject<'_>) -> Result<Derived, Failure> {
+/// Reads the observations and the summary of an answer; a failure if it has neither.
+fn read(call: &Call, subject: &QuestionSubject<'_>) -> Result<Derived, Failure> {
     let failure = match &call.answer {
         Ok(answer) => return derived(answer, subject),
         Err(failure) => failure.clone(),
     };
-    // A smaller batch gives a shorter answer. One event alone cannot be made smaller, so
-    // whatever blocks were whole are taken.
+    // An answer that was cut off is asked for again about fewer events. A batch of one event
+    // cannot be split, so its complete blocks are used.
     let alone = failure.kind == FailureKind::CutOff && subject.events.len() == 1;
     match failure.partial.as_ref().filter(|_| alone) {
         Some(partial) => derived(partial, subject).or(Err(failure)),
@@ -147,8 +148,8 @@ fn read(call: &Call, subject: &Subject<'_>) -> Result<Derived, Failure> {
     }
 }
 
-fn derived(answer: &str, subject: &Subject<'_>) -> Result<Derived, Failure> {
-    // What is stored holds no secret, whoever wrote it.
+fn derived(answer: &str, subject: &QuestionSubject<'_>) -> Result<Derived, Failure> {
+    // A model may repeat or invent a secret: everything that is stored is redacted.
     let answer = &redact::redact(answer).text;
     let reply = reply::read(answer);
     let events: Vec<&Event> = subject.events.iter().collect();
@@ -157,9 +158,9 @@ fn derived(answer: &str, subject: &Subject<'_>) -> Result<Derived, Failure> {
         .map(|it| it.id.to_string())
         .unwrap_or_default();
     let mut observations: Vec<Observation> = Vec::new();
-    for (number, said) in reply.observations.iter().enumerate() {
-        let repaired = repair::observation(said, &events, format!("{seed}/{number}"));
-        // Small models say the same thing over and over.
+    for (number, block) in reply.observations.iter().enumerate() {
+        let repaired = repair::observation(block, &events, format!("{seed}/{number}"));
+        // Small models repeat observations.
         let words = |it: &Observation| (it.title.clone(), it.narrative.clone());
         let is_new = |it: &Observation| observations.iter().all(|other| words(other) != words(it));
         observations.extend(repaired.filter(is_new));

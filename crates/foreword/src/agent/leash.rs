@@ -1,9 +1,9 @@
-//! The leash that a model is on: budgets, and pauses while it cannot be asked.
+//! Limits the calls to a model: budgets, and pauses after failures.
 //!
-//! All of it is read from the ledger, so a worker that ends takes nothing with it. A
-//! failure that is nobody's fault here (no credit, an outage) has everything wait, longer
-//! each time; after `model.offline_after_minutes` the batches that come go on offline. A
-//! budget that is used up sends them there at once.
+//! All state is in the ledger, so the next worker continues with it. A failure that no batch caused
+//! (no credit, an outage) starts a pause, longer each time. While it lasts events wait; after
+//! `model.offline_after_minutes` they are derived offline. When a budget is used up, they are
+//! derived offline at once.
 
 use foreword_core::model::{Event, FailureKind, Millis};
 use foreword_core::store::Store;
@@ -13,32 +13,35 @@ use crate::agent::provider::{self, Failure, Remedy};
 use crate::config::provider::Name;
 use crate::config::{self, Config};
 
-/// The first pause, doubled by each failure in a row up to the last.
+/// The first pause. Each further failure in a row doubles it.
 const PAUSE_FIRST: Millis = 2_000;
+/// The longest pause that doubling leads to.
 const PAUSE_LAST: Millis = 600_000;
-/// What only a person can mend is not tried every few seconds.
+/// The pause after a failure that only the user can repair.
 const PAUSE_FOR_A_PERSON: Millis = 300_000;
-/// A reset time that lies further ahead is not believed.
+/// The longest pause that a provider's own reset time leads to.
 const PAUSE_MAX: Millis = 24 * 3_600_000;
 
-/// After so many failures in a row, whatever they were, the model itself is at fault.
+/// After this many failures in a row, the model is paused even if the failures were of single
+/// batches.
 const STREAK_MAX: u32 = 100;
 
 const DAY: Millis = 24 * 3_600_000;
 
+/// Decides whether the provider may be asked.
 pub struct Leash {
     pub provider: Name,
     budget: config::BudgetSection,
     offline_after: Millis,
-    /// Somebody asked for everything to be done now: a pause is not waited for, once.
+    /// The user asked for everything to be done now: the present pause is ignored.
     lifted: bool,
 }
 
 /// Whether a model may be asked.
 #[derive(Debug, Clone, PartialEq, Eq)]
-pub enum Word {
+pub enum Permission {
     Ask,
-    /// No, and offline goes on in its stead.
+    /// Derive offline instead, for this reason.
     StandIn(String),
 }
 
@@ -52,8 +55,8 @@ impl Leash {
         }
     }
 
-    /// Until when everything waits; none if there is no pause, or if it has gone on for so
-    /// long that offline stands in.
+    /// The end of the pause; none if there is no pause, or if it has lasted so long that events are
+    /// derived offline.
     pub fn waits_until(&self, store: &Store, now: Millis) -> rusqlite::Result<Option<Millis>> {
         if self.provider == Name::Offline || self.lifted {
             return Ok(None);
@@ -64,8 +67,8 @@ impl Leash {
             .filter(|_| !self.is_given_up(&streak, now)))
     }
 
-    /// Whether a pause is not worth staying for: only a person can end it, or it is long. The
-    /// next worker may also know a key that this one was not given.
+    /// Whether the worker should end instead of waiting for the end of the pause: it is long, or only
+    /// the user can end it. The next worker may also inherit a key that this one lacks.
     pub fn is_hopeless(&self, store: &Store, now: Millis) -> rusqlite::Result<bool> {
         let Some(until) = self.waits_until(store, now)? else {
             return Ok(false);
@@ -75,7 +78,7 @@ impl Leash {
         Ok(for_a_person || until > now + PAUSE_LAST)
     }
 
-    /// What to tell the user about a model that cannot be asked; none while it can.
+    /// A line for the user about a model that cannot be asked; none while it can.
     pub fn notice(&self, store: &Store, now: Millis) -> rusqlite::Result<Option<String>> {
         let streak = store.streak(self.provider.as_str())?;
         let name = self.provider.as_str();
@@ -93,16 +96,22 @@ impl Leash {
         })
     }
 
-    pub fn word(&self, store: &Store, event: &Event, now: Millis) -> rusqlite::Result<Word> {
+    /// Whether the model may be asked about this event: the budgets and the pause allow it.
+    pub fn may_ask(
+        &self,
+        store: &Store,
+        event: &Event,
+        now: Millis,
+    ) -> rusqlite::Result<Permission> {
         let budget = &self.budget;
         let session = store.spent(0, Some(&event.host_session_id))?;
         if let Some(limit) = used_up_today(store, budget, now)? {
-            return Ok(Word::StandIn(format!(
+            return Ok(Permission::StandIn(format!(
                 "the daily budget of {limit} is used up"
             )));
         }
         if let Some(limit) = used_up(&session, budget.session_usd, budget.session_tokens) {
-            return Ok(Word::StandIn(format!(
+            return Ok(Permission::StandIn(format!(
                 "the session's budget of {limit} is used up"
             )));
         }
@@ -113,12 +122,15 @@ impl Leash {
             && let Some(last) = streak.last
         {
             let name = self.provider.as_str();
-            return Ok(Word::StandIn(format!("{name} is paused: {}", last.note)));
+            return Ok(Permission::StandIn(format!(
+                "{name} is paused: {}",
+                last.note
+            )));
         }
-        Ok(Word::Ask)
+        Ok(Permission::Ask)
     }
 
-    /// Until when nobody is asked after this failure; none if it is a matter of the batch.
+    /// The end of the pause that follows this failure; none if the batch is at fault.
     pub fn pause_after(&self, store: &Store, failure: &Failure, now: Millis) -> Option<Millis> {
         let streak = store.streak(self.provider.as_str()).unwrap_or_default();
         let doublings = match provider::remedy(failure.kind) {
@@ -137,18 +149,19 @@ impl Leash {
         Some(now + pause)
     }
 
-    /// A call was made: a pause that follows from it is waited for again.
+    /// Undoes `lift` after a call, so that the next pause holds again.
     pub fn tighten(&mut self) {
         self.lifted = false;
     }
 
+    /// Ignores the present pause until the next call.
     pub fn lift(&mut self) {
         self.lifted = true;
     }
 
     fn paused_until(&self, streak: &Streak, now: Millis) -> Option<Millis> {
         let until = streak.last.as_ref()?.retry_at?;
-        // A clock that was put back must not make a pause endless.
+        // If the clock was set back, the pause ends after PAUSE_MAX at the latest.
         (now < until).then_some(until.min(now + PAUSE_MAX))
     }
 
@@ -159,12 +172,12 @@ impl Leash {
     }
 }
 
-/// When the day began that a time is in; days are UTC's.
+/// The start of a time's day, in UTC.
 pub fn day(now: Millis) -> Millis {
     now - now.rem_euclid(DAY)
 }
 
-/// The daily limit that was reached, in words.
+/// Today's limit if it was reached: `$1.00` or `3000000 tokens`.
 pub fn used_up_today(
     store: &Store,
     budget: &config::BudgetSection,
@@ -174,7 +187,7 @@ pub fn used_up_today(
     Ok(used_up(&today, budget.daily_usd, budget.daily_tokens))
 }
 
-/// No waiting helps: the user has to log in, to pay, or to change a setting.
+/// Whether only the user can repair this: by logging in, paying, or changing a setting.
 pub fn is_for_a_person(kind: FailureKind) -> bool {
     matches!(
         kind,
@@ -182,7 +195,7 @@ pub fn is_for_a_person(kind: FailureKind) -> bool {
     )
 }
 
-/// The limit that was reached, in words.
+/// The limit if it was reached.
 fn used_up(spent: &Spent, usd: f64, tokens: u64) -> Option<String> {
     if spent.usd >= usd {
         return Some(format!("${usd:.2}"));

@@ -1,7 +1,7 @@
 //! Has a model write the note of a conversation.
 //!
-//! A long one is told in parts, each gives a note, and one more question makes one of
-//! them. What comes back is a draft like any other: it must have the form of a note.
+//! A long conversation is split: one question for each part, then one that merges the notes of the
+//! parts. The answer is checked like any draft: it must have the form of a note.
 
 use anyhow::bail;
 use foreword_core::model::{Event, Turn};
@@ -9,15 +9,16 @@ use foreword_core::notes::Note;
 use foreword_core::store::{Digest, DigestPrompt};
 
 use super::prompts::Prompts;
-use super::question::{Subject, told};
+use super::question::{QuestionSubject, fenced_steps};
 use crate::agent::ask::ask;
 use crate::config::Config;
 use crate::home::Home;
 
-/// Of a longer conversation the middle is left out, once its texts are cut to the bone.
+/// The most parts of a conversation. The middle of a longer one is left out, after its texts were
+/// cut as far as possible.
 const PARTS_MAX: usize = 12;
 
-/// `say` is told what takes time.
+/// `say` shows a line about the progress.
 pub fn note(
     home: &Home,
     config: &Config,
@@ -60,7 +61,7 @@ pub fn note(
     one(what, &notes)
 }
 
-/// The conversation in words, in parts that are short enough for a question.
+/// The conversation as text, in parts that are short enough for a question.
 fn parts(turns: &[Turn], bytes_max: usize) -> Vec<String> {
     let events: Vec<Event> = turns.iter().flat_map(|it| it.events.clone()).collect();
     let prompt = |(number, turn): (u32, &Turn)| DigestPrompt {
@@ -79,14 +80,14 @@ fn parts(turns: &[Turn], bytes_max: usize) -> Vec<String> {
     };
     let mut parts = Vec::new();
     for cut in [1, 4, 16] {
-        let subject = Subject {
+        let subject = QuestionSubject {
             events: &events,
             turn: &turn,
             digest: &digest,
             sum_up: false,
             cut,
         };
-        parts = packed(told(&subject), bytes_max);
+        parts = packed(fenced_steps(&subject), bytes_max);
         if parts.len() <= PARTS_MAX {
             return parts;
         }
@@ -110,7 +111,7 @@ fn packed(steps: Vec<String>, bytes_max: usize) -> Vec<String> {
     parts
 }
 
-/// Without a greeting before it or a fence around it.
+/// The note in an answer, without a greeting before it or a code fence around it.
 fn body(answer: &str) -> &str {
     let answer = answer.trim();
     let start = match answer.find("\n# ") {

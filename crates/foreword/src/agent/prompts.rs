@@ -1,11 +1,12 @@
-//! The prompts: `.md` files that the user can put others in place of.
+//! The prompts: `.md` files, each of which the user can replace by one of their own.
 //!
-//! A prompt is text with `{{names}}`. What is filled in is never looked at for further
-//! names, so recorded text cannot pull anything in.
+//! A prompt is text with `{{names}}`. Values are filled in once and not searched for
+//! further names, so recorded text cannot insert anything.
 
 use std::path::Path;
 
-/// Counts up when a prompt changes what models answer; kept with everything they wrote.
+/// The version of the prompts, stored with everything that models wrote. It goes up with each
+/// change that affects the answers.
 const VERSION: &str = "1";
 
 const OURS: [(&str, &str); 8] = [
@@ -19,19 +20,20 @@ const OURS: [(&str, &str); 8] = [
     ("conversation", include_str!("prompts/conversation.md")),
 ];
 
-/// A prompt of the user's that is longer is a mistake, and would cost with every call.
+/// The longest prompt file of a user's, in bytes. A longer one is taken for a mistake, since it is
+/// paid for with every call.
 const PROMPT_MAX: usize = 32_768;
 
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Prompts {
     texts: Vec<(&'static str, String)>,
     version: String,
-    /// What is wrong with the user's own, for the log.
+    /// Lines for the log about prompt files of the user's that cannot be used.
     pub problems: Vec<String>,
 }
 
 impl Prompts {
-    /// Ours, or the user's from `folder`, one by one.
+    /// Loads each prompt from `folder` if the user has put one there, else the built-in one.
     pub fn load(folder: &Path) -> Prompts {
         let mut problems = Vec::new();
         let mut theirs = String::new();
@@ -71,7 +73,7 @@ impl Prompts {
         &self.version
     }
 
-    /// A prompt with its names filled in. A name that is not given stays as it is.
+    /// A prompt with its names replaced by values. A name without a value stays as it is.
     pub fn fill(&self, name: &str, values: &[(&str, &str)]) -> String {
         let template = self
             .texts

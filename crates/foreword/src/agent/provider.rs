@@ -1,10 +1,9 @@
-//! Who answers the compressor's questions.
+//! The providers that answer the compressor's questions.
 //!
-//! Three providers have a model answer: `claude` (the user's own CLI), `anthropic`
-//! and `openai` (HTTP). A question stands alone: what the model should know of
-//! earlier is in it. Whatever comes back is a `Call`: what it cost, and a reply or
-//! one of a closed set of failures. `offline` needs no question; it derives from the
-//! events themselves. `choose` says which one is used and why.
+//! `claude` runs the user's own CLI; `anthropic` and `openai` use HTTP. Each question contains all
+//! that the model needs to know of earlier ones. The result is a `Call`: its cost, and an answer or
+//! one of a fixed set of failures. `offline` is not here: it derives from the events without a
+//! model. `config::provider` has the list of providers and chooses one.
 
 pub mod anthropic;
 pub mod claude;
@@ -23,28 +22,28 @@ use crate::config::Config;
 use crate::config::provider::Name;
 use crate::home::Home;
 
-/// One question to a model, whole.
+/// One question to a model.
 #[derive(Debug, Clone, Copy)]
 pub struct Question<'a> {
-    /// The same from question to question, so that it can be cached.
+    /// The system prompt. It is the same for each question, so that the provider can cache it.
     pub system: &'a str,
     pub text: &'a str,
-    /// After so long without an answer the call has failed.
+    /// The time after which a call without an answer has failed.
     pub patience: Duration,
-    /// So many tokens an answer may have.
+    /// The most tokens of the answer.
     pub answer_max: u32,
     pub now: Millis,
 }
 
-/// What became of a question. A failed call costs, too.
+/// The outcome of a question. A failed call may cost, too.
 #[derive(Debug, Clone, PartialEq)]
 pub struct Call {
-    /// How many requests went out: the claude CLI tries again by itself.
+    /// The number of requests that were sent. The claude CLI may send several.
     pub requests: u32,
-    /// As the answer names it.
+    /// The model's name in the answer.
     pub model: Option<String>,
     pub usage: Usage,
-    /// None if the price is not known, which is not the same as nothing.
+    /// None if the price of the model is not known.
     pub cost_usd: Option<f64>,
     pub answer: Result<String, Failure>,
 }
@@ -52,7 +51,7 @@ pub struct Call {
 /// Tokens, as the provider counts them.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
 pub struct Usage {
-    /// All of the input, also what came from a cache or was written to one.
+    /// All input tokens, including those read from a cache or written to one.
     pub input: u64,
     pub output: u64,
     pub cache_read: u64,
@@ -63,16 +62,15 @@ pub trait Provider {
     async fn ask(&mut self, question: &Question<'_>) -> Call;
 }
 
-/// What to do about a failure.
+/// What the worker does after a failure.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Remedy {
-    /// Nobody's fault here: everything waits, and nothing counts.
+    /// Everything waits for a while; the batch is not counted as failed.
     Pause,
-    /// Ask about fewer events at once; one event alone has failed.
+    /// The batch is tried again in smaller parts; a batch of one event has failed.
     Split,
 }
 
-/// The remedy belongs to the kind: no road decides for itself.
 pub fn remedy(kind: FailureKind) -> Remedy {
     use FailureKind as Kind;
     match kind {
@@ -97,11 +95,11 @@ pub fn remedy(kind: FailureKind) -> Remedy {
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Failure {
     pub kind: FailureKind,
-    /// For people: one line, without anything secret.
+    /// One line for the user, without secrets.
     pub text: String,
-    /// When the provider says that it can be asked again.
+    /// The time from which the provider accepts requests again, if it gave one.
     pub retry_at: Option<Millis>,
-    /// What there is of an answer that was cut off: its whole blocks can still be used.
+    /// The text of an answer that was cut off. Its complete blocks can still be used.
     pub partial: Option<String>,
 }
 
@@ -128,7 +126,8 @@ impl Call {
         }
     }
 
-    /// For the ledger. What is wrong with an answer only its reader knows.
+    /// The call's entry in the ledger. `failure` is given by the caller, who knows whether the
+    /// answer could be read.
     pub fn answered(&self, failure: Option<Failed>) -> Answered {
         Answered {
             requests: self.requests,

@@ -1,8 +1,8 @@
-//! Words a batch of events as a question to a model.
+//! Writes the question to a model about a batch of events.
 //!
-//! What is recorded is capped, and stands between fences whose name is a hash of all that
-//! is recorded and of ids that nobody can know before: nothing in it can end the fence or
-//! pose as one. Each step has a number, by which an answer can name what it rests on.
+//! Recorded text is shortened and stands between fences. The name of a fence is a hash of that text
+//! and of random ids, so that recorded text cannot contain the fence's end. Each step has a number,
+//! by which an answer cites it.
 
 use foreword_core::host::{self, Output};
 use foreword_core::model::{Event, EventKind, Millis, Turn};
@@ -13,40 +13,41 @@ use serde_json::Value;
 use super::prompts::Prompts;
 use super::repair::files::relative;
 
-/// In characters; what is longer is cut in its middle.
+// The longest texts of each kind, in characters. The middle of a longer one is left out.
+
 const INPUT_MAX: usize = 1_200;
 const OUTPUT_MAX: usize = 2_400;
 const PROMPT_MAX: usize = 2_000;
 const REPLY_MAX: usize = 3_000;
 const GOAL_MAX: usize = 300;
 const COMPLETED_MAX: usize = 400;
-/// Of a name that stands outside of the fences.
+/// The longest name outside of the fences.
 const NAME_MAX: usize = 80;
 
-/// So many bytes of an event's payload count when batches are made.
+/// The most bytes of an event's payload that count towards the size of a batch.
 pub const EVENT_BYTES: usize = INPUT_MAX + OUTPUT_MAX;
 
-/// What a question is about.
+/// The events that a question is about, and their context.
 #[derive(Debug, Clone, Copy)]
-pub struct Subject<'a> {
+pub struct QuestionSubject<'a> {
     pub events: &'a [Event],
-    /// The turn that the last event belongs to, whole.
+    /// All events of the turn that the last event belongs to.
     pub turn: &'a Turn,
     pub digest: &'a Digest,
-    /// That turn is at its end, as far as one can tell.
+    /// Whether to ask for a summary of that turn: it has ended, or is long.
     pub sum_up: bool,
-    /// Texts are cut harder by this factor, after a question was too long.
+    /// The limits of texts are divided by this, after a question was too long.
     pub cut: usize,
 }
 
-/// A question in words.
+/// The text of a question.
 #[derive(Debug, Clone, PartialEq, Eq)]
-pub struct Worded {
+pub struct QuestionText {
     pub system: String,
     pub text: String,
 }
 
-pub fn word(prompts: &Prompts, subject: &Subject<'_>) -> Worded {
+pub fn write(prompts: &Prompts, subject: &QuestionSubject<'_>) -> QuestionText {
     let steps = steps(subject);
     let known = known(subject);
     let fence = fence(subject.events, &steps, &known);
@@ -69,37 +70,37 @@ pub fn word(prompts: &Prompts, subject: &Subject<'_>) -> Worded {
         let number = prompt_number(subject, subject.turn.events.first());
         parts.push(prompts.fill("summary", &[("number", &number.to_string())]));
     }
-    Worded {
+    QuestionText {
         system: prompts.fill("init", &[]),
         text: parts.join("\n\n"),
     }
 }
 
-/// The steps alone, each in its fence, for a question of another kind.
-pub fn told(subject: &Subject<'_>) -> Vec<String> {
+/// Each step in its fence, for another kind of question.
+pub fn fenced_steps(subject: &QuestionSubject<'_>) -> Vec<String> {
     let steps = steps(subject);
     let fence = fence(subject.events, &steps, "");
     steps.iter().map(|step| step.fenced(&fence)).collect()
 }
 
-fn steps(subject: &Subject<'_>) -> Vec<Step> {
+fn steps(subject: &QuestionSubject<'_>) -> Vec<QuestionStep> {
     let numbered = subject.events.iter().enumerate();
     numbered
-        .filter_map(|(at, event)| Step::of(at + 1, event, subject))
+        .filter_map(|(at, event)| QuestionStep::of(at + 1, event, subject))
         .collect()
 }
 
 /// The same question, after an answer that could not be read.
-pub fn word_again(prompts: &Prompts, question: &Worded, sum_up: bool) -> Worded {
+pub fn write_again(prompts: &Prompts, question: &QuestionText, sum_up: bool) -> QuestionText {
     let summary = if sum_up { ", `<summary>`" } else { "" };
     let again = prompts.fill("again", &[("summary", summary)]);
-    Worded {
+    QuestionText {
         system: question.system.clone(),
         text: format!("{}\n\n{again}", question.text),
     }
 }
 
-/// Tokens of what the host sent about tool uses, also of what was cut at capture.
+/// About how many tokens the host sent about tool uses, including the text that was cut at capture.
 pub fn raw_tokens(events: &[Event]) -> u64 {
     let characters = events.iter().filter(|event| is_tool(event)).map(|event| {
         let payload = &event.payload;
@@ -116,14 +117,14 @@ pub fn is_tool(event: &Event) -> bool {
     matches!(event.kind, EventKind::ToolUse | EventKind::ToolFailure)
 }
 
-struct Step {
+struct QuestionStep {
     head: String,
     body: String,
 }
 
-impl Step {
-    /// None for events that say nothing by themselves.
-    fn of(number: usize, event: &Event, subject: &Subject<'_>) -> Option<Step> {
+impl QuestionStep {
+    /// None for an event without content.
+    fn of(number: usize, event: &Event, subject: &QuestionSubject<'_>) -> Option<QuestionStep> {
         let cut = |text: &str, max: usize| middle_cut(text, max / subject.cut.max(1));
         let payload = &event.payload;
         let (prompt, error) = (payload.prompt.as_deref(), payload.error.as_deref());
@@ -160,19 +161,19 @@ impl Step {
         };
         let prompt = prompt_number(subject, Some(event));
         let time = clock(event.at);
-        Some(Step {
+        Some(QuestionStep {
             head: format!("[{number}] {time}, prompt {prompt}: {what}"),
             body,
         })
     }
 
     fn fenced(&self, fence: &str) -> String {
-        let Step { head, body } = self;
+        let QuestionStep { head, body } = self;
         format!("{head}\n<data {fence}>\n{body}\n</data {fence}>")
     }
 }
 
-/// What went in, in the fewest words that say it.
+/// A tool's input: the command, the path with the change, or the only field.
 fn input(event: &Event) -> String {
     let Some(input) = &event.payload.input else {
         return String::new();
@@ -197,7 +198,7 @@ fn input(event: &Event) -> String {
     plain(only.unwrap_or(input))
 }
 
-/// What came out. An edit or a written file says nothing that its input did not.
+/// A tool's output. It is empty for an edit or a written file, whose input shows the change.
 fn output(event: &Event) -> String {
     match host::tool_use(event).output {
         Output::None | Output::Change => String::new(),
@@ -210,7 +211,7 @@ fn output(event: &Event) -> String {
     }
 }
 
-/// A JSON value for reading: texts as they are, blocks of text one after the other.
+/// A JSON value as plain text: strings as they are, blocks of text one after the other.
 fn plain(value: &Value) -> String {
     match value {
         Value::String(text) => text.clone(),
@@ -224,7 +225,8 @@ fn plain(value: &Value) -> String {
     }
 }
 
-/// Beginning and end, at most `max` characters, with what is missing counted.
+/// Beginning and end of a text, together at most `max` characters, with the number of characters
+/// left out between them.
 fn middle_cut(text: &str, max: usize) -> String {
     let text = text.trim();
     let length = text.chars().count();
@@ -245,8 +247,8 @@ fn middle_cut(text: &str, max: usize) -> String {
     )
 }
 
-/// What the model should know of the session before this batch; empty at its beginning.
-fn known(subject: &Subject<'_>) -> String {
+/// The session before this batch, for the model; empty at the session's beginning.
+fn known(subject: &QuestionSubject<'_>) -> String {
     let digest = subject.digest;
     let short = |text: &str, max: usize| text::shorten(&text::one_line(text), max).into_owned();
     let mut lines = Vec::new();
@@ -259,7 +261,7 @@ fn known(subject: &Subject<'_>) -> String {
     if let Some(completed) = &digest.completed {
         lines.push(format!("done: {}", short(completed, COMPLETED_MAX)));
     }
-    // A turn that goes on: what it is about was said before this batch.
+    // The prompt of a turn that began before this batch.
     let asked = |event: &&Event| event.kind == EventKind::Prompt;
     let prompt = subject.turn.events.iter().find(asked);
     let is_here = subject.events.iter().any(|it| asked(&it));
@@ -272,9 +274,9 @@ fn known(subject: &Subject<'_>) -> String {
     lines.join("\n")
 }
 
-fn fence(events: &[Event], steps: &[Step], known: &str) -> String {
+fn fence(events: &[Event], steps: &[QuestionStep], known: &str) -> String {
     let mut hasher = blake3::Hasher::new();
-    // Their ids are random, so who wrote a text cannot have tried until it fits.
+    // The ids are random, so that the author of a text cannot compute the hash beforehand.
     for event in events {
         hasher.update(event.id.as_bytes());
     }
@@ -285,15 +287,15 @@ fn fence(events: &[Event], steps: &[Step], known: &str) -> String {
     hasher.finalize().to_hex()[..8].to_owned()
 }
 
-fn project(subject: &Subject<'_>, last: Option<&Event>) -> String {
+fn project(subject: &QuestionSubject<'_>, last: Option<&Event>) -> String {
     let key = last.and_then(|event| event.project.as_deref());
     let known = subject.digest.project.as_deref();
     let known = known.or(key.map(foreword_core::project::name));
     name(known.unwrap_or("none"))
 }
 
-/// A name that others chose, for where no fence is around it: one word, so that it cannot
-/// say anything.
+/// A foreign name for use outside of a fence. It becomes one word, so that it cannot be read as an
+/// instruction.
 fn name(word: &str) -> String {
     let allowed = |c: char| c.is_alphanumeric() || "_-.:/@".contains(c);
     word.chars()
@@ -302,8 +304,8 @@ fn name(word: &str) -> String {
         .collect()
 }
 
-/// The number of the prompt that an event belongs to; a new one counts on.
-fn prompt_number(subject: &Subject<'_>, event: Option<&Event>) -> u32 {
+/// The number of the prompt that an event belongs to; a new prompt gets the next number.
+fn prompt_number(subject: &QuestionSubject<'_>, event: Option<&Event>) -> u32 {
     let prompts = &subject.digest.prompts;
     let id = event.and_then(|event| event.prompt_id.as_deref());
     let is_it = |prompt: &&DigestPrompt| id.is_some() && prompt.host_prompt_id.as_deref() == id;

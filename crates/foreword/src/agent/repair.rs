@@ -1,10 +1,9 @@
-//! Makes observations and summaries of what a reply says.
+//! Turns the blocks of a reply into observations and summaries.
 //!
-//! The prompt asks for a form: a type of five, a title of a few words, relative paths.
-//! Models keep to it mostly. What they write otherwise is brought into that form here,
-//! and cut where it is too long; a limit is never a reason to lose what was observed.
-//! What the model cannot know (whose word it rests on, when it was, what a file's
-//! content hashed to) is taken from the events that it was asked about.
+//! The prompt asks for a form: one of five types, a title of a few words, relative paths. Models
+//! mostly keep to it. Deviations are corrected here and long texts are cut; an observation is never
+//! dropped because of a limit. Origin, time and file hashes are not known to the model and are taken
+//! from the events of the question.
 
 mod cut;
 pub mod files;
@@ -16,7 +15,7 @@ use foreword_core::model::{Event, EventKind, Observation, ObservationType, Origi
 use foreword_core::text::{self, one_line, shorten};
 
 use super::question::is_tool;
-use super::reply::{Block, numbers, without_bullet};
+use super::reply::{ReplyBlock, numbers, without_bullet};
 
 /// All tags that a reply can have: of its blocks and of their fields. Some models write
 /// `files_edited` in an observation and `files_modified` in a summary; `files` leaves open how
@@ -25,7 +24,7 @@ pub const TAGS: &str = "observation summary nothing type title subtitle facts na
     files_read files_modified files_edited files events text request investigated learned \
     completed next_steps notes";
 
-// What is kept at most. The prompt asks for less; these only stop what gets out of hand.
+// The longest texts that are kept. The prompt asks for shorter ones.
 const TITLE_CHARACTERS: usize = 80;
 const SUBTITLE_WORDS: usize = 24;
 const FACTS: usize = 7;
@@ -38,16 +37,16 @@ const SUMMARY_FIELD_CHARACTERS: usize = 1500;
 /// None if neither title nor subtitle, narrative or facts are there.
 ///
 /// `events` are those of the question, in the order in which it numbered them.
-pub fn observation(found: &Block, events: &[&Event], seed: String) -> Option<Observation> {
+pub fn observation(found: &ReplyBlock, events: &[&Event], seed: String) -> Option<Observation> {
     let subtitle = found.short(&["subtitle"]);
     let facts = facts(&found.list(&["facts"], "fact"));
     let narrative = found.verbatim(&["narrative", "text"]);
-    let said = [&subtitle, &narrative].into_iter().chain(&facts);
+    let other_texts = [&subtitle, &narrative].into_iter().chain(&facts);
     let cited = cited(&numbers(&found.verbatim(&["events"])), events);
     Some(Observation {
         seed,
         kind: kind(&found.short(&["type"])),
-        title: title(&found.short(&["title"]), said)?,
+        title: title(&found.short(&["title"]), other_texts)?,
         subtitle: cut::words(&one_line(without_marks(&subtitle)), SUBTITLE_WORDS),
         narrative: cut::words(&narrative, NARRATIVE_WORDS),
         facts,
@@ -61,7 +60,7 @@ pub fn observation(found: &Block, events: &[&Event], seed: String) -> Option<Obs
 }
 
 /// None if all of its fields are empty.
-pub fn summary(found: &Block, events: &[&Event]) -> Option<Summary> {
+pub fn summary(found: &ReplyBlock, events: &[&Event]) -> Option<Summary> {
     let field = |name| plain(&found.short(&[name]));
     let files = |names| files::of_summary(&found.list(names, "file"), events);
     let summary = Summary {
@@ -77,9 +76,9 @@ pub fn summary(found: &Block, events: &[&Event]) -> Option<Summary> {
     (summary != Summary::default()).then_some(summary)
 }
 
-fn kind(said: &str) -> ObservationType {
-    let said = said.to_lowercase();
-    let word: String = said.chars().filter(|it| it.is_alphanumeric()).collect();
+fn kind(field: &str) -> ObservationType {
+    let lower = field.to_lowercase();
+    let word: String = lower.chars().filter(|it| it.is_alphanumeric()).collect();
     match word.as_str() {
         "bug" | "fix" | "bugfixes" | "hotfix" => ObservationType::Bugfix,
         "feat" | "features" | "newfeature" | "enhancement" => ObservationType::Feature,
@@ -89,17 +88,17 @@ fn kind(said: &str) -> ObservationType {
     }
 }
 
-/// As given, or else the first sentence of whatever else was said.
-fn title<'a>(given: &str, said: impl Iterator<Item = &'a String>) -> Option<String> {
+/// The given title, or else the first sentence of the other texts.
+fn title<'a>(given: &str, others: impl Iterator<Item = &'a String>) -> Option<String> {
     let given = one_line(without_marks(given));
     if given.chars().any(char::is_alphanumeric) {
         return Some(shorten(&given, TITLE_CHARACTERS).into_owned());
     }
-    let mut titles = said.map(|said| text::title(said));
+    let mut titles = others.map(|other| text::title(other));
     titles.find(|title| !title.is_empty())
 }
 
-/// Without a heading's `#` and with no `**` around the whole.
+/// Removes a heading's `#`, and a `**` around the whole line.
 fn without_marks(line: &str) -> &str {
     let line = line.trim().trim_start_matches('#').trim_start();
     let inner = || line.strip_prefix("**")?.strip_suffix("**");
@@ -124,7 +123,7 @@ fn concepts(found: &[String]) -> Vec<String> {
     once(concepts).into_iter().take(CONCEPTS).collect()
 }
 
-/// Each one once, and none that is empty.
+/// The items without duplicates and empty ones.
 fn once(items: impl Iterator<Item = String>) -> Vec<String> {
     let mut once: Vec<String> = Vec::new();
     for item in items.filter(|item| !item.is_empty()) {
@@ -135,7 +134,7 @@ fn once(items: impl Iterator<Item = String>) -> Vec<String> {
     once
 }
 
-/// The events that are named by number, or all tool uses if none is.
+/// The events with these numbers, or all tool uses if there are no numbers.
 fn cited<'a>(numbers: &[u32], events: &[&'a Event]) -> Vec<&'a Event> {
     let named = (1..).zip(events).filter(|(it, _)| numbers.contains(it));
     let named: Vec<&Event> = named.map(|(_, event)| *event).collect();
@@ -143,13 +142,15 @@ fn cited<'a>(numbers: &[u32], events: &[&'a Event]) -> Vec<&'a Event> {
         return named;
     }
     let tool_uses: Vec<&Event> = events.iter().copied().filter(|it| is_tool(it)).collect();
-    match tool_uses.is_empty() {
-        true => events.to_vec(),
-        false => tool_uses,
+    if tool_uses.is_empty() {
+        events.to_vec()
+    } else {
+        tool_uses
     }
 }
 
-/// The least trusted: what rests on one line of a foreign page is not the user's word.
+/// The least trusted origin of the events: an observation that rests on a web page is not trusted
+/// like the user's prompt.
 fn origin(events: &[&Event]) -> Origin {
     let origins = events.iter().map(|event| match host::tool_kind(event) {
         ToolKind::Read | ToolKind::Web | ToolKind::Mcp => Origin::Read,
@@ -165,7 +166,8 @@ fn agent_id(events: &[&Event]) -> Option<String> {
     first.agent_id.clone().filter(|_| same)
 }
 
-/// One line of plain text: no bullets, no headings; and nothing where "none" stands.
+/// A field as one line of plain text, without bullets and headings; empty if it is a placeholder
+/// like "none".
 fn plain(field: &str) -> String {
     let mut plain = String::new();
     for line in field.lines() {
@@ -188,9 +190,9 @@ fn plain(field: &str) -> String {
     cut::sentence(&plain, SUMMARY_FIELD_CHARACTERS)
 }
 
-/// What people write into a field for which they have nothing.
-fn is_placeholder(said: &str) -> bool {
-    let said = said.trim_matches(|c: char| !c.is_alphanumeric());
+/// Whether a text stands for an empty field.
+fn is_placeholder(text: &str) -> bool {
+    let text = text.trim_matches(|c: char| !c.is_alphanumeric());
     let nothing = "|none|n/a|na|null|nil|nothing|empty|unknown";
-    nothing.split('|').any(|it| said.eq_ignore_ascii_case(it))
+    nothing.split('|').any(|it| text.eq_ignore_ascii_case(it))
 }

@@ -1,4 +1,4 @@
-//! Finds the known blocks in whatever a model answered.
+//! Finds the known blocks in a model's answer.
 //!
 //! A model was asked for `<observation>`s, a `<summary>` or `<nothing>`, and answers with
 //! code in them, prose around them, our tags quoted and its own tags forgotten. This is not
@@ -25,9 +25,9 @@ const NOTHING: &str = "nothing";
 /// The blocks of a reply.
 #[derive(Debug, Clone, Default, PartialEq, Eq)]
 pub struct Reply {
-    pub observations: Vec<Block>,
+    pub observations: Vec<ReplyBlock>,
     /// The last one, if a model corrected itself.
-    pub summary: Option<Block>,
+    pub summary: Option<ReplyBlock>,
     /// The reason that was given why there is nothing worth keeping.
     pub nothing: Option<String>,
     /// A block was begun and not ended: the reply was cut off, or its end forgotten. It is
@@ -39,11 +39,11 @@ pub struct Reply {
 
 /// An `<observation>` or `<summary>` as it was written.
 #[derive(Debug, Clone, Default, PartialEq, Eq)]
-pub struct Block {
+pub struct ReplyBlock {
     name: &'static str,
     /// In the order of the reply.
     fields: Vec<Field>,
-    /// It has its end tag.
+    /// Whether the block has its end tag.
     closed: bool,
 }
 
@@ -51,12 +51,12 @@ pub struct Block {
 struct Field {
     name: &'static str,
     content: String,
-    end: End,
+    end: TagEnd,
 }
 
 /// How a field ends.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-enum End {
+enum TagEnd {
     /// With its end tag.
     Tag,
     /// It has no end tag; the next field or the end of the block follows.
@@ -69,13 +69,13 @@ pub fn read(reply: &str) -> Reply {
     let known: Vec<&'static str> = TAGS.split(' ').collect();
     let mut read = Reply::default();
     for block in scan::blocks(reply, &known) {
-        let any = |end: End| block.fields.iter().any(|field| field.end == end);
+        let any = |end: TagEnd| block.fields.iter().any(|field| field.end == end);
         let has = |name| !block.verbatim(&[name]).is_empty();
         let has_main = (has("title") && has("narrative"))
             || has("text")
             || (has("request") && has("completed"));
-        let is_kept = block.closed || (has_main && !any(End::Missing));
-        read.open_end |= !block.closed && (!block.name.is_empty() || any(End::Cut));
+        let is_kept = block.closed || (has_main && !any(TagEnd::Missing));
+        read.open_end |= !block.closed && (!block.name.is_empty() || any(TagEnd::Cut));
         // A cut reply might have gone on, so its "nothing" does not count.
         let why = block.contents(&[NOTHING]).next().map(short);
         read.nothing = read.nothing.or(why);
@@ -88,8 +88,8 @@ pub fn read(reply: &str) -> Reply {
     read
 }
 
-/// Fields are asked for by their names, the preferred one first.
-impl Block {
+/// Fields are looked up by several names, the preferred one first.
+impl ReplyBlock {
     /// The first field that is not empty, byte for byte.
     pub fn verbatim(&self, names: &[&str]) -> String {
         let mut contents = self.contents(names).map(verbatim);
@@ -124,7 +124,7 @@ impl Block {
         names.iter().flat_map(|name| {
             let named = self.fields.iter().filter(move |field| field.name == *name);
             named
-                .filter(|field| field.end != End::Cut)
+                .filter(|field| field.end != TagEnd::Cut)
                 .map(|field| field.content.as_str())
         })
     }
@@ -138,7 +138,7 @@ fn verbatim(content: &str) -> &str {
     unwrapped.map_or(content, str::trim)
 }
 
-/// With the five entities of XML as what they stand for; all others are left.
+/// A field with the five entities of XML decoded; others are left as they are.
 fn short(content: &str) -> String {
     // The ampersand last, so that `&amp;lt;` becomes `&lt;` and no more.
     let text = verbatim(content);
@@ -165,7 +165,7 @@ pub fn numbers(content: &str) -> Vec<u32> {
     numbers
 }
 
-/// A line without what marks it as an item of a list.
+/// A line without the bullet or number of a list item.
 pub fn without_bullet(line: &str) -> &str {
     let line = line.trim();
     let digits = line.bytes().take_while(u8::is_ascii_digit).count();

@@ -1,30 +1,30 @@
-//! The memory agent as its user sees it: who writes the memory and why, whether it can be
-//! asked, and what it cost today. `status`, `cost` and `doctor` all tell the same.
+//! The state of the memory agent for `status`, `cost` and `doctor`: which provider is used and why,
+//! whether it can be used, and its cost today.
 
 use foreword_core::model::{FailureKind, Millis};
 use foreword_core::store::Store;
 use foreword_core::store::ledger::{Cost, StoodIn};
 
 use crate::agent::leash;
-use crate::config::provider::{self, Choice, Name};
+use crate::config::provider::{self, Choice, Name, Problem};
 use crate::config::{BudgetSection, Config};
 use crate::home::Home;
-use crate::platform;
 
 pub struct AgentStatus {
     pub choice: Choice,
     pub budget: BudgetSection,
-    /// Why it cannot be used at all.
-    pub problem: Option<String>,
+    /// Why the provider cannot be used. A key that is missing here may be there for the worker, so
+    /// it is no problem yet.
+    pub problem: Option<Problem>,
     pub pause: Option<Pause>,
     pub today: Cost,
-    /// When offline stood in for it today, and why.
+    /// The batches of today that offline derived in the provider's place, with the reason.
     pub stand_ins: Vec<StoodIn>,
-    /// The limit that was reached today, in words.
+    /// Today's limit if it was reached: `$1.00` or `3000000 tokens`.
     pub used_up: Option<String>,
 }
 
-/// Nobody is asked for a while.
+/// A time in which the provider is not asked, after a failure.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Pause {
     pub since: Millis,
@@ -34,7 +34,7 @@ pub struct Pause {
 }
 
 impl AgentStatus {
-    /// No store: there is no memory yet.
+    /// `store` is none if there is no memory yet.
     pub fn look(
         home: &Home,
         config: &Config,
@@ -42,10 +42,11 @@ impl AgentStatus {
         now: Millis,
     ) -> rusqlite::Result<AgentStatus> {
         let choice = provider::choose(config, home);
+        let name = choice.name;
         let mut agent = AgentStatus {
             choice,
             budget: config.budget.clone(),
-            problem: problem(choice.name, config),
+            problem: (name.row().problem)(config, home),
             pause: None,
             today: Cost {
                 usd: Some(0.0),
@@ -55,7 +56,7 @@ impl AgentStatus {
             used_up: None,
         };
         if let Some(store) = store {
-            agent.pause = pause(store, choice.name, now)?;
+            agent.pause = pause(store, name, now)?;
             agent.today = store.cost(leash::day(now))?;
             agent.stand_ins = store.stand_ins(leash::day(now))?;
             agent.used_up = leash::used_up_today(store, &config.budget, now)?;
@@ -67,13 +68,13 @@ impl AgentStatus {
         self.choice.name != Name::Offline
     }
 
-    /// How many batches offline answered today in its stead.
+    /// The number of batches that offline derived today in the provider's place.
     pub fn stood_in(&self) -> u64 {
         self.stand_ins.iter().map(|it| it.batches).sum()
     }
 }
 
-/// The pause that a failure left, if it is not over.
+/// The pause that follows from the last failure, if it is not over.
 pub fn pause(store: &Store, provider: Name, now: Millis) -> rusqlite::Result<Option<Pause>> {
     let streak = store.streak(provider.as_str())?;
     Ok(streak.last.and_then(|last| {
@@ -84,32 +85,4 @@ pub fn pause(store: &Store, provider: Name, now: Millis) -> rusqlite::Result<Opt
             reason: last.note,
         })
     }))
-}
-
-pub fn has_key() -> bool {
-    std::env::var_os("ANTHROPIC_API_KEY").is_some_and(|key| !key.is_empty())
-}
-
-/// What keeps a provider from being asked, as far as one can tell without asking. A key may
-/// well be where the worker is started, and not here.
-pub fn problem(provider: Name, config: &Config) -> Option<String> {
-    match provider {
-        Name::Claude => platform::find_program(&config.claude.command)
-            .is_none()
-            .then(|| format!("`{}` is not on the PATH", config.claude.command)),
-        Name::OpenAi => {
-            let settings = [
-                ("openai.base_url", &config.openai.base_url),
-                ("openai.model", &config.openai.model),
-            ];
-            let unset = settings.iter().filter(|(_, value)| value.trim().is_empty());
-            let unset: Vec<_> = unset.map(|(name, _)| *name).collect();
-            match unset.len() {
-                0 => None,
-                1 => Some(format!("{} is not set", unset[0])),
-                _ => Some(format!("{} are not set", unset.join(" and "))),
-            }
-        }
-        Name::Anthropic | Name::Offline => None,
-    }
 }

@@ -16,7 +16,7 @@ pub fn run() -> anyhow::Result<()> {
     let made = store
         .back_up(&home.backups(), now)
         .context("no backup was made")?;
-    // Whoever wants none from the worker keeps those that were asked for.
+    // If automatic backups are switched off, no backup is removed.
     if kept.daily + kept.weekly > 0 {
         backup::rotate(&home.backups(), kept, now).context("could not remove old backups")?;
     }

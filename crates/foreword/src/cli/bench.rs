@@ -11,7 +11,7 @@ use crate::platform;
 #[derive(clap::Args)]
 #[command(disable_help_flag = true)]
 pub struct Args {
-    /// What `foreword-bench` gets; `--help` lists it
+    /// Arguments for `foreword-bench`; `--help` lists them
     #[arg(trailing_var_arg = true, allow_hyphen_values = true)]
     arguments: Vec<OsString>,
 }

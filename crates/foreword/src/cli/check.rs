@@ -1,7 +1,7 @@
-//! `foreword check`: everything that is wrong inside the databases, and what to do.
+//! `foreword check`: finds damage inside the databases, and how to repair it.
 //!
-//! `doctor` takes a moment and looks at everything around the memory; this takes as long as
-//! the memory is large, and looks at each page and row of it.
+//! `doctor` is quick and checks everything around the memory; this reads each page and row, so its
+//! time grows with the size of the memory.
 
 use anyhow::bail;
 use foreword_core::db::OpenError;
@@ -23,7 +23,7 @@ pub struct Args {
     json: bool,
 }
 
-/// Integrity, references, two on full text, marks, claims, two schema numbers.
+/// The number of checks.
 const CHECKS: usize = 9;
 
 pub fn run(args: &Args) -> anyhow::Result<()> {
@@ -52,7 +52,7 @@ fn look(home: &Home) -> anyhow::Result<Vec<Defect>> {
     Ok(wrong)
 }
 
-/// What the check says, or why the file could not even be opened.
+/// The problems that the check found, or the reason why the file could not be opened.
 fn checked<T>(
     opened: Result<Option<T>, OpenError>,
     [damaged, newer]: [&'static str; 2],
@@ -65,7 +65,7 @@ fn checked<T>(
         Err(error) => error,
     };
     let id = match error {
-        // The next worker brings an older schema up to date.
+        // An older schema is no problem: the next worker migrates it.
         OpenError::OtherSchema { found, known, .. } if found < known => return Ok(Vec::new()),
         OpenError::OtherSchema { .. } => newer,
         _ if error.is_damage() => damaged,

@@ -3,9 +3,10 @@
 use std::path::{Path, PathBuf};
 
 use anyhow::Context as _;
+use clap::builder::PossibleValuesParser;
 
 use super::consent;
-use crate::config::provider::{self};
+use crate::config::provider;
 use crate::home::{self, Home};
 use crate::host::{self, CLIENTS, Client, InstallScope, SettingsPlace};
 use crate::install::record::{self, InstallRecord};
@@ -19,7 +20,7 @@ pub struct InstallArgs {
     #[command(flatten)]
     which: Which,
     /// Who writes the memory: your claude CLI, a model over HTTP, or no model at all
-    #[arg(long, value_name = "NAME", value_parser = consent::NAMES)]
+    #[arg(long, value_name = "NAME", value_parser = PossibleValuesParser::new(provider::names()))]
     provider: Option<String>,
 }
 
@@ -61,7 +62,7 @@ impl Which {
 pub fn install(args: &InstallArgs) -> anyhow::Result<()> {
     let (place, dry_run) = (args.which.place()?, args.which.dry_run);
     let program = install::program()?;
-    // Whatever is wrong with either file is said before the first is touched.
+    // Read both files before changing the first, so that an error leaves both as they are.
     let list = Target::read(install::servers(&place)?)?;
     let insert = place.client.insert_server;
     let listed = list.plan(|text| Ok(Some(insert(text.unwrap_or_default(), &program)?)))?;
@@ -77,7 +78,7 @@ pub fn install(args: &InstallArgs) -> anyhow::Result<()> {
     Ok(())
 }
 
-/// A file of the host's before our change of it.
+/// A file of the host's that will be changed.
 struct Target {
     place: SettingsPlace,
     file: SettingsFile,
@@ -93,7 +94,7 @@ impl Target {
         })
     }
 
-    /// What the file will be, none if it goes; an error if that cannot be.
+    /// The new text of the file; none if it is to be removed.
     fn plan(
         &self,
         plan: impl FnOnce(Option<&str>) -> anyhow::Result<Option<String>>,
@@ -106,7 +107,7 @@ impl Target {
         Ok(after)
     }
 
-    /// Tells which folders were made for it.
+    /// Writes the file. Returns the folders that were created for it.
     fn write(&self, after: Option<&str>) -> anyhow::Result<Vec<PathBuf>> {
         match after {
             Some(after) => self.file.replace(after),
@@ -210,7 +211,7 @@ fn relist(list: &Target, after: Option<String>, dry_run: bool) -> anyhow::Result
         return Ok(());
     }
     let folders = list.write(after.as_deref())?;
-    // Only that there was none before is written down.
+    // If the file is new, record that, so that `uninstall` can remove it.
     if let Some(written) = after.filter(|_| list.file.text.is_none()) {
         let record = InstallRecord {
             settings: list.file.path.clone(),
@@ -235,7 +236,7 @@ pub fn uninstall(args: &UninstallArgs) -> anyhow::Result<()> {
     let listed = without(&list, install::unlisted)?;
     let settings = Target::read(place)?;
     let after = without(&settings, install::without_us)?;
-    // Nothing stands against it any more.
+    // Both files were read and planned, so that an error has left both as they are.
     relist(&list, listed, dry_run)?;
     skills::settle(&settings.place, Task::Remove, dry_run)?;
     if !dry_run {
@@ -269,8 +270,7 @@ fn disconnect(settings: &Target, after: Option<String>, dry_run: bool) -> anyhow
 
     let original = record.as_ref().and_then(InstallRecord::original);
     let restored = original.as_ref() == Some(&after);
-    // What can be had again needs no copy: neither ours of the file as it was, now that it is
-    // so again, nor the file with nothing but our hooks more.
+    // The current file is copied first, unless removing our hooks gives exactly the original file.
     let backup = match &file.text {
         Some(text) if !restored => Some(back_up(&service::home_to_write()?, place, text)?),
         _ => None,
@@ -299,7 +299,7 @@ fn disconnect(settings: &Target, after: Option<String>, dry_run: bool) -> anyhow
 
 const DRY_RUN: &str = "Nothing was changed: this was a dry run.";
 
-/// What was written down about an install; the user's is also the word of consent.
+/// Removes the record of an install. For the user's settings this includes the chosen provider.
 fn forget(home: &Home, place: &SettingsPlace) -> anyhow::Result<()> {
     if place.scope == InstallScope::User {
         consent::withdraw(home)?;

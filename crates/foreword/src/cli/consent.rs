@@ -1,7 +1,7 @@
-//! The word of consent: which provider writes the memory, chosen at install.
+//! The user's consent to a provider, at install.
 //!
-//! Nothing goes to a model, and nothing is spent, before somebody said so here or in the
-//! settings. On a terminal it is asked once; a no is kept as well as a yes.
+//! Nothing is sent to a model, and nothing is spent, before the user has agreed here or in the
+//! settings. The question is asked once, on a terminal; both answers are stored.
 
 use std::io::Write as _;
 
@@ -14,9 +14,7 @@ use crate::home::Home;
 use crate::platform;
 use crate::show;
 
-pub const NAMES: [&str; 4] = ["claude", "anthropic", "openai", "offline"];
-
-/// Keeps what was chosen, by option or by answer, and tells who writes the memory.
+/// Stores the provider chosen by option or by answer, and prints who writes the memory.
 pub fn settle(home: &Home, wanted: Option<Name>) -> anyhow::Result<()> {
     let (config, _) = Config::tolerant(home);
     let chosen = match wanted {
@@ -30,7 +28,7 @@ pub fn settle(home: &Home, wanted: Option<Name>) -> anyhow::Result<()> {
     Ok(())
 }
 
-/// Takes the word back.
+/// Removes the stored choice.
 pub fn withdraw(home: &Home) -> anyhow::Result<()> {
     match std::fs::remove_file(home.chosen_provider()) {
         Err(error) if error.kind() != std::io::ErrorKind::NotFound => {
@@ -40,7 +38,7 @@ pub fn withdraw(home: &Home) -> anyhow::Result<()> {
     }
 }
 
-/// Only somebody who is there, about something that is there, and once.
+/// Asks once, on a terminal, and only if the claude CLI is installed.
 fn ask(home: &Home, config: &Config) -> anyhow::Result<Option<Name>> {
     let open = config.provider == "auto"
         && provider::chosen_at_install(home).is_none()

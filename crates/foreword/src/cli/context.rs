@@ -1,4 +1,4 @@
-//! `foreword context --preview`: what a session that starts here is told, and why.
+//! `foreword context --preview`: the text that a session starting here gets, and why.
 
 use foreword_core::host::{HOSTS, Hook};
 use foreword_core::recall::index::{self, IndexRequest, StartReason};
@@ -9,7 +9,7 @@ use crate::{hook, show};
 
 #[derive(clap::Args)]
 pub struct Args {
-    /// Show what a session that starts here would be told, and why each line is there
+    /// Show the text that a session starting here would get, and why each line is there
     #[arg(long)]
     preview: bool,
     /// As if it started for this reason
@@ -39,7 +39,7 @@ pub fn run(args: &Args) -> anyhow::Result<()> {
         ..Reader::here()?
     };
     if let Some(why) = silenced(&reader) {
-        println!("A session that starts here is told nothing: {why}.");
+        println!("A session that starts here is shown nothing: {why}.");
         return Ok(());
     }
     let place = &reader.place;
@@ -56,7 +56,7 @@ pub fn run(args: &Args) -> anyhow::Result<()> {
     match index::index(store.as_ref(), &request)? {
         Some(index) => print!("{}", show::preview(&index)),
         None => println!(
-            "A session that starts here is told nothing: nothing is remembered yet that it does not know."
+            "A session that starts here is shown nothing: nothing is remembered yet that it does not know."
         ),
     }
     Ok(())

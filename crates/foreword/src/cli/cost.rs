@@ -1,4 +1,4 @@
-//! `foreword cost`: what models were asked, what that cost, and what came of it.
+//! `foreword cost`: calls to models, their cost, and how much memory came of them.
 
 use crate::agent::bill::Bill;
 use crate::agent::status::AgentStatus;
@@ -8,7 +8,7 @@ use crate::{home, service, show};
 
 #[derive(clap::Args)]
 pub struct Args {
-    /// From when on: today, 24h, 7d, or a date (UTC) such as 2026-11-01; all time if not given
+    /// Only since then: today, 24h, 7d, or a date (UTC) such as 2026-11-01; else all time
     #[arg(long, value_name = "WHEN", value_parser = when)]
     since: Option<When>,
     /// Print JSON

@@ -1,8 +1,8 @@
-//! `foreword demo`: the main job, in a throw-away home.
+//! `foreword demo`: capture and recall in a throw-away home.
 //!
-//! Nothing is pretended: the hooks are this very program, run as processes with a
-//! recorded session (`demo/session.jsonl`) on their standard input; a real worker
-//! drains the queue; the last text is what the host would be given.
+//! Everything is real: the hooks are processes of this program with a recorded session
+//! (`demo/session.jsonl`) on their standard input, a worker drains the queue, and the last text is the
+//! one that the host would get.
 
 mod stage;
 
@@ -19,11 +19,11 @@ const SESSION: &str = include_str!("demo/session.jsonl");
 
 /// One line of the recording.
 #[derive(Deserialize)]
-struct Told {
+struct RecordedEvent {
     hook: String,
-    /// For the person who watches.
+    /// A line for the viewer.
     says: String,
-    /// What the agent had just done to a file.
+    /// A file that the agent had just written.
     write: Option<Write>,
     input: Value,
 }
@@ -36,7 +36,7 @@ struct Write {
 
 pub fn run() -> anyhow::Result<()> {
     match perform() {
-        // `| head`: whoever watched has seen enough, and the stage is cleared all the same.
+        // A closed pipe (`| head`) is no error; the throw-away home is removed all the same.
         Err(error) if is_closed_pipe(&error) => Ok(()),
         ended => ended,
     }
@@ -47,7 +47,7 @@ fn is_closed_pipe(error: &anyhow::Error) -> bool {
     error.is_some_and(|error| error.kind() == std::io::ErrorKind::BrokenPipe)
 }
 
-/// Like `println!`, but a pipe that closed is an error, and the stage is cleared.
+/// Like `println!`, but a closed pipe is an error instead of a panic, so that the home is removed.
 macro_rules! say {
     ($($text:tt)*) => { writeln!(std::io::stdout(), $($text)*)? };
 }
@@ -55,9 +55,9 @@ macro_rules! say {
 fn perform() -> anyhow::Result<()> {
     let stage = Stage::new()?;
     std::fs::create_dir(stage.project.join("src"))?;
-    say!("Two recorded sessions of a coding agent, told to Foreword's real hooks.\n");
+    say!("Two recorded sessions of a coding agent, sent to Foreword's real hooks.\n");
     for line in SESSION.lines() {
-        tell(
+        send(
             &stage,
             &serde_json::from_str(line).context("the recording is damaged")?,
         )?;
@@ -82,13 +82,13 @@ fn show(stage: &Stage, arguments: &[&str]) -> anyhow::Result<()> {
     Ok(())
 }
 
-fn tell(stage: &Stage, told: &Told) -> anyhow::Result<()> {
-    if let Some(Write { path, content }) = &told.write {
+fn send(stage: &Stage, event: &RecordedEvent) -> anyhow::Result<()> {
+    if let Some(Write { path, content }) = &event.write {
         std::fs::write(stage.project.join(path), content)?;
     }
-    let (_, took) = stage.run_with(&[&told.hook], &told.input.to_string())?;
+    let (_, took) = stage.run_with(&[&event.hook], &event.input.to_string())?;
     let took = took.as_secs_f64() * 1000.0;
-    say!("  {took:5.1} ms  {:<8} {}", told.hook, told.says);
+    say!("  {took:5.1} ms  {:<8} {}", event.hook, event.says);
     Ok(())
 }
 
@@ -103,7 +103,7 @@ fn first_bugfix(stage: &Stage) -> anyhow::Result<String> {
 fn next_session(stage: &Stage) -> anyhow::Result<String> {
     let start = played::start("a-session-that-starts-now", &stage.project);
     let (answer, _) = stage.run_with(&["context"], &start.to_string())?;
-    played::added_context(&answer).context("the next session was told nothing")
+    played::added_context(&answer).context("the next session was shown nothing")
 }
 
 fn heading(text: &str) -> anyhow::Result<()> {

@@ -1,4 +1,4 @@
-//! `foreword dropped`: what was not kept and why, counted, without content.
+//! `foreword dropped`: counts what was not kept, and why, without content.
 
 use std::collections::BTreeMap;
 

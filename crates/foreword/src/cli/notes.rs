@@ -1,4 +1,4 @@
-//! `foreword notes`: which notes there are, and how they get to another place.
+//! `foreword notes`: lists, exports and imports notes.
 
 use std::fs;
 use std::io::{IsTerminal as _, Read as _, Write as _};
@@ -31,10 +31,10 @@ pub struct Args {
 enum Action {
     /// Write all notes, the master and the archive to one file; `-` is standard output
     Export { file: PathBuf },
-    /// Bring in what `export` wrote; `-` is standard input
+    /// Import a file that `export` wrote; `-` is standard input
     Import {
         file: PathBuf,
-        /// Replace what differs; the old text goes to archive/
+        /// Replace notes that differ; the old text goes to archive/
         #[arg(long)]
         overwrite: bool,
     },
@@ -47,12 +47,12 @@ pub fn folder_of(place: &Place, scope: Option<&str>) -> anyhow::Result<Folder> {
     Ok(Folder::at(root, scope)?)
 }
 
-/// The same of the project that the current directory is in.
+/// The memory in files of the current project.
 pub fn folder_here(scope: Option<&str>) -> anyhow::Result<Folder> {
     folder_of(&service::current_place().unwrap_or_default(), scope)
 }
 
-/// Whether to write, asked on a terminal; none where nobody can be asked.
+/// Asks on a terminal whether to write; none if there is no terminal.
 pub fn may_write(question: &str, yes: bool, dry_run: bool) -> anyhow::Result<Option<bool>> {
     if dry_run {
         eprintln!("Nothing was written: this was a dry run.");
@@ -68,7 +68,7 @@ pub fn may_write(question: &str, yes: bool, dry_run: bool) -> anyhow::Result<Opt
     Ok(answer)
 }
 
-/// Asks on a terminal; none where nobody can be asked.
+/// Asks a yes-no question on a terminal; none if there is no terminal.
 pub fn confirm(question: &str) -> anyhow::Result<Option<bool>> {
     if !std::io::stdin().is_terminal() || !std::io::stdout().is_terminal() {
         return Ok(None);
@@ -84,9 +84,10 @@ pub fn confirm(question: &str) -> anyhow::Result<Option<bool>> {
 /// The text of a file, or of standard input for `-`.
 pub fn input(what: &str, file: &Path) -> anyhow::Result<String> {
     let mut bytes = Vec::new();
-    let read = match file == Path::new("-") {
-        true => std::io::stdin().read_to_end(&mut bytes),
-        false => fs::File::open(file).and_then(|mut it| it.read_to_end(&mut bytes)),
+    let read = if file == Path::new("-") {
+        std::io::stdin().read_to_end(&mut bytes)
+    } else {
+        fs::File::open(file).and_then(|mut it| it.read_to_end(&mut bytes))
     };
     read.with_context(|| file.display().to_string())?;
     String::from_utf8(bytes).with_context(|| format!("{what} is not UTF-8; nothing was written"))
@@ -129,9 +130,12 @@ fn list(folder: &Folder, as_json: bool) -> anyhow::Result<()> {
             }));
         }
     }
-    let words = || match rows.is_empty() {
-        true => "no notes yet; `foreword summarize` writes one\n".to_owned(),
-        false => rows.iter().map(row).collect(),
+    let words = || {
+        if rows.is_empty() {
+            "no notes yet; `foreword summarize` writes one\n".to_owned()
+        } else {
+            rows.iter().map(row).collect()
+        }
     };
     show::print(as_json, || json!(rows), words);
     Ok(())

@@ -1,4 +1,4 @@
-//! `foreword completions SHELL` and `foreword man`: made from the command line itself.
+//! `foreword completions SHELL` and `foreword man`, generated from the command line's definition.
 
 use std::io::Write as _;
 
@@ -10,7 +10,7 @@ use super::Cli;
 
 #[derive(clap::Args)]
 pub struct CompletionsArgs {
-    // Those that are tested.
+    // Only shells that are tested.
     #[arg(value_parser = ["bash", "zsh", "fish"])]
     shell: String,
 }
@@ -40,7 +40,7 @@ pub fn man() -> anyhow::Result<()> {
     Ok(())
 }
 
-/// One command with those below it: a page each would be many files to install.
+/// Adds a command and its subcommands to the page, since one page is easier to install than many.
 fn chapter(command: &clap::Command, page: &mut Vec<u8>) -> std::io::Result<()> {
     if command.is_hide_set() {
         return Ok(());

@@ -1,4 +1,4 @@
-//! `foreword projects`: lists them, and puts right what the resolver could not know.
+//! `foreword projects`: lists projects, and renames, merges or moves them.
 
 use std::path::Path;
 
@@ -29,7 +29,7 @@ enum Action {
     },
     /// Make two projects one: everything of the first belongs to the second from now on
     Merge { from: String, into: String },
-    /// Tell where a project is now: a repository that was moved, or that got a remote
+    /// Set where a project is now: a repository that was moved, or that got a remote
     Move {
         project: String,
         /// Its new folder
@@ -96,7 +96,7 @@ pub fn run(args: &Args) -> anyhow::Result<()> {
     Ok(())
 }
 
-/// The project that a person means: by name if that is one alone, by key, or by a folder.
+/// The project with this name (if only one has it), key or folder.
 fn find<'a>(projects: &'a [Project], wanted: &str) -> anyhow::Result<&'a Project> {
     let by_key = |key: &str| {
         projects
@@ -110,7 +110,7 @@ fn find<'a>(projects: &'a [Project], wanted: &str) -> anyhow::Result<&'a Project
         [_, ..] => {
             let keys: Vec<_> = named.iter().flat_map(|it| it.keys.clone()).collect();
             let keys = keys.join(", ");
-            bail!("several projects are called {wanted}; say which by its key: {keys}");
+            bail!("several projects are called {wanted}; name one by its key: {keys}");
         }
         [] => {}
     }

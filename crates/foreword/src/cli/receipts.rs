@@ -1,13 +1,13 @@
-//! `foreword receipts`: what agents were shown of the memory, and whether they opened it.
+//! `foreword receipts`: lists what agents were shown of the memory, and whether they opened it.
 
-use super::scope::Scope;
+use super::filters::ScopeFlags;
 use crate::service::{self, Reader};
 use crate::show;
 
 #[derive(clap::Args)]
 pub struct Args {
     #[command(flatten)]
-    scope: Scope,
+    scope: ScopeFlags,
     /// How many at most
     #[arg(long, default_value_t = 30)]
     limit: u32,

@@ -1,8 +1,8 @@
-//! `foreword redo`: derives from a session, or from one turn of it, again, and replaces
-//! what was made of it before.
+//! `foreword redo`: derives again from a session or from one turn, and replaces the items that were
+//! derived before.
 //!
-//! Nobody else may write meanwhile, so a running worker is ended first, and this process
-//! holds its lock.
+//! A running worker is ended first and this process holds its lock, so that nothing else writes at
+//! the same time.
 
 use anyhow::{Context as _, bail};
 use foreword_core::store::{HostSession, Store};
@@ -22,7 +22,7 @@ pub struct Args {
     /// came from
     #[arg(value_name = "SESSION|#ID")]
     what: String,
-    /// Say what would be asked, and ask nothing
+    /// Show what would be asked, and ask nothing
     #[arg(long)]
     dry_run: bool,
 }
@@ -32,7 +32,7 @@ pub fn run(args: &Args) -> anyhow::Result<()> {
     let config = Config::load(&home)?;
     let provider = provider::choose(&config, &home).name;
     let store = service::memory(&home)?.context("nothing is remembered yet")?;
-    // Before a worker is ended for it.
+    // Check the argument before a worker is ended.
     let subject = find(&store, &args.what, &config)?;
     if args.dry_run {
         let made = store.made_of(&subject.kept.events)?;
@@ -47,7 +47,8 @@ pub fn run(args: &Args) -> anyhow::Result<()> {
     Ok(())
 }
 
-/// Under the lock: what is kept may have changed since the first look.
+/// Looks up the events again, because they may have changed before the lock was taken, and redoes
+/// them.
 fn again(home: &Home, config: &Config, what: &str) -> anyhow::Result<String> {
     let store = Store::open(&home.memory(), &home.backups()).context("could not open memory.db")?;
     store
@@ -75,7 +76,7 @@ fn find(store: &Store, what: &str, config: &Config) -> anyhow::Result<RedoTarget
     Ok(RedoTarget { session, kept })
 }
 
-/// A session, and the thing with a number whose turn alone is meant.
+/// The session, and the item whose turn alone is to be redone, if a number was given.
 fn target(store: &Store, what: &str) -> anyhow::Result<(HostSession, Option<i64>)> {
     let named = what.strip_prefix('#');
     // An id may be all digits; a number does not begin with 0.

@@ -1,5 +1,5 @@
-//! `foreword restore`: goes back to a backup. A damaged memory is recovered instead: from
-//! the newest good backup and from what can still be read.
+//! `foreword restore`: goes back to a backup. A damaged memory is recovered instead, from the newest
+//! good backup and the rows that can still be read.
 
 use std::path::PathBuf;
 
@@ -32,7 +32,7 @@ fn restore(home: &Home, args: &Args) -> anyhow::Result<String> {
     let now = home::now();
     let file = match &args.file {
         Some(file) => file.clone(),
-        // What was damaged has just been brought back.
+        // A damaged database has just been recovered.
         None if !said.is_empty() => return Ok(said),
         None => {
             let newest = backup::newest_good(&home.backups(), now)?;

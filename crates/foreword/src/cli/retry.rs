@@ -1,5 +1,4 @@
-//! `foreword retry`: what was skipped is tried again, and a provider that was left alone
-//! is asked again, now.
+//! `foreword retry`: processes skipped events again and ends the pause of a provider, now.
 
 use anyhow::Context as _;
 use foreword_core::queue::Queue;
@@ -52,7 +51,7 @@ pub fn run() -> anyhow::Result<()> {
     Ok(())
 }
 
-/// Whether there was a pause, or a streak of failures that would soon lead to one.
+/// Ends the provider's pause. Returns whether there was one, or a streak of failures.
 fn lift_pause(home: &Home, config: &Config) -> anyhow::Result<bool> {
     let provider = provider::choose(config, home).name;
     if !home.memory().exists() {
@@ -67,8 +66,7 @@ fn lift_pause(home: &Home, config: &Config) -> anyhow::Result<bool> {
     if let Some(pause) = pause {
         let (name, why) = (provider.as_str(), one_line(&pause.reason));
         println!("{name} is asked again; it was paused: {why}");
-        // A key or a setting that was mended since is known to us, not to a worker that
-        // was started before.
+        // A running worker does not know a key that was set since it started.
         if is_for_a_person(pause.kind) {
             end_running(home)?;
         }
@@ -85,5 +83,5 @@ fn take_up_skipped(home: &Home) -> anyhow::Result<usize> {
     let queue = Queue::open(&home.queue(), &home.backups()).context("could not open queue.db")?;
     queue
         .retry_skipped()
-        .context("could not take up what was skipped")
+        .context("could not queue the skipped events again")
 }

@@ -3,20 +3,20 @@
 use foreword_core::model::{Kind, ObservationType, Origin};
 use foreword_core::search::{Filter, Sort};
 
-use super::scope::Scope;
+use super::filters::ScopeFlags;
 use crate::service::Reader;
 use crate::service::search::{Format, LIMIT, SearchRequest, named, search};
 use crate::show;
 
 #[derive(clap::Args)]
 pub struct Args {
-    /// What to look for; without words, everything that the filters let through
+    /// Words to search for; without words, everything that passes the filters
     #[arg(required_unless_present_any = FILTERS)]
     words: Vec<String>,
     /// decision, bugfix, feature, refactor or discovery
     #[arg(long = "type", value_name = "TYPE", value_parser = named::<ObservationType>)]
     observation_type: Option<ObservationType>,
-    /// What it is about, as in "concepts" of `foreword show`
+    /// A concept, as in "concepts" of `foreword show`
     #[arg(long)]
     concept: Option<String>,
     /// A file by its path or the end of it, or a folder
@@ -28,15 +28,15 @@ pub struct Args {
     /// The number of a prompt in its session
     #[arg(long, value_name = "NUMBER")]
     prompt: Option<u32>,
-    /// Whose word it rests on: user, agent, read or import
+    /// Where it comes from: user, agent, read or import
     #[arg(long, value_parser = named::<Origin>)]
     origin: Option<Origin>,
     #[command(flatten)]
-    scope: Scope,
-    /// How many hits at most
+    scope: ScopeFlags,
+    /// The most hits to show
     #[arg(long, default_value_t = LIMIT, value_parser = clap::value_parser!(u32).range(1..))]
     limit: u32,
-    /// How many of the best to leave out
+    /// The number of best hits to leave out
     #[arg(long, default_value_t = 0)]
     offset: u32,
     /// relevance, or date: the newest first

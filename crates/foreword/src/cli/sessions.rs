@@ -1,16 +1,16 @@
-//! `foreword sessions`: what each session was about.
+//! `foreword sessions`: lists sessions and what each was about.
 
 use foreword_core::search::sessions;
 
-use super::scope::Scope;
+use super::filters::ScopeFlags;
 use crate::service::{self, Reader};
 use crate::show;
 
 #[derive(clap::Args)]
 pub struct Args {
     #[command(flatten)]
-    scope: Scope,
-    /// With what each prompt came to
+    scope: ScopeFlags,
+    /// With the outcome of each prompt
     #[arg(long)]
     summaries: bool,
     /// How many at most

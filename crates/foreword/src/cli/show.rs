@@ -12,12 +12,12 @@ pub struct Args {
     /// Its number, as in #12
     #[arg(value_parser = number)]
     id: i64,
-    #[arg(long, value_enum, default_value_t = Format::Full)]
-    format: Format,
+    #[arg(long, value_enum, default_value_t = ShowFormat::Full)]
+    format: ShowFormat,
 }
 
 #[derive(Debug, Clone, Copy, PartialEq, Eq, ValueEnum)]
-enum Format {
+enum ShowFormat {
     Full,
     Json,
 }
@@ -35,8 +35,8 @@ pub fn run(args: &Args) -> anyhow::Result<()> {
     let item = reader.item(&store, args.id)?;
     let related = embed_client::related(&reader.home, &store, item.id)?;
     match args.format {
-        Format::Full => print!("{}{}", show::item(&item), show::related(&related)),
-        Format::Json => {
+        ShowFormat::Full => print!("{}{}", show::item(&item), show::related(&related)),
+        ShowFormat::Json => {
             let mut value = show::item_json(&item);
             if item.body.kind() == Kind::Observation {
                 value["related"] = json!(related);

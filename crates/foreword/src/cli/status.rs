@@ -1,4 +1,4 @@
-//! `foreword status`: one screen on what was captured, what is pending and what failed.
+//! `foreword status`: shows what was captured, what is pending and what failed.
 
 use serde_json::json;
 
@@ -23,7 +23,7 @@ fn as_json(status: &Status) -> serde_json::Value {
     let (provider, reason) = match &status.agent {
         Ok(agent) => (
             Some(agent.choice.name.as_str()),
-            agent.choice.reason.to_owned(),
+            agent.choice.reason.clone(),
         ),
         Err(error) => (None, error.clone()),
     };
@@ -41,7 +41,7 @@ fn as_json(status: &Status) -> serde_json::Value {
         "worker": {"running": status.worker_pid.is_some(), "pid": status.worker_pid},
         "provider": provider,
         "provider_reason": reason,
-        "provider_problem": agent.and_then(|agent| agent.problem.as_deref()),
+        "provider_problem": agent.and_then(|agent| agent.problem.as_ref()).map(|problem| &problem.reason),
         "paused": pause.map(show::pause_json),
         "cost_today_usd": agent.and_then(|agent| agent.today.usd),
         "calls_today": agent.map(|agent| agent.today.calls),

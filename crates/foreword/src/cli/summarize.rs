@@ -4,7 +4,7 @@ use std::path::PathBuf;
 
 use super::notes::{folder_of, input, may_write};
 use crate::host::{self, CLIENTS};
-use crate::notes::summarize::{Source, summarize};
+use crate::notes::summarize::{NoteSource, summarize};
 use crate::{service, show};
 
 #[derive(clap::Args)]
@@ -35,15 +35,18 @@ pub fn run(args: &Args) -> anyhow::Result<()> {
     let client = here.as_ref().map_or(&CLIENTS[0], |(client, _)| client);
     let named = args.session.clone().or(here.map(|(_, session)| session));
     let (source, session) = match (&args.draft, &args.transcript) {
-        (Some(file), _) => (Source::Draft(input("the draft", file)?), named),
+        (Some(file), _) => (NoteSource::Draft(input("the draft", file)?), named),
         (None, Some(path)) => {
             let (path, is_named) = (path.clone(), true);
-            (Source::Transcript { path, is_named }, args.session.clone())
+            (
+                NoteSource::Transcript { path, is_named },
+                args.session.clone(),
+            )
         }
         (None, None) => {
             let path = (client.find_transcript)(named.as_deref(), &folder.root)?;
             let is_named = false;
-            (Source::Transcript { path, is_named }, named)
+            (NoteSource::Transcript { path, is_named }, named)
         }
     };
     let say = |line: &str| eprintln!("{line}");

@@ -8,7 +8,7 @@ use crate::host;
 use crate::service;
 use crate::switch::{self, SwitchScope, Switches};
 
-/// Where: in this project unless said otherwise.
+/// The scope of the switch; by default the current project.
 #[derive(clap::Args)]
 #[group(multiple = false)]
 pub struct Args {

@@ -54,9 +54,10 @@ pub fn run(args: &Args) -> anyhow::Result<()> {
         print!("{}", synthesis.sources()?.as_deref().unwrap_or(nothing));
         return Ok(());
     }
-    let proposal = match args.accept {
-        true => synthesis.accepted()?,
-        false => synthesis.propose()?,
+    let proposal = if args.accept {
+        synthesis.accepted()?
+    } else {
+        synthesis.propose()?
     };
     for remark in &proposal.remarks {
         println!("{}", printable(remark));

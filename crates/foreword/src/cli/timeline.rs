@@ -1,8 +1,8 @@
-//! `foreword timeline ID|WORDS`: what came before and after.
+//! `foreword timeline ID|WORDS`: shows what came before and after an item.
 
 use anyhow::Context as _;
 
-use super::scope::Scope;
+use super::filters::ScopeFlags;
 use crate::service::Reader;
 use crate::service::search::{SearchRequest, search};
 use crate::show::{self, ALL_PROJECTS};
@@ -13,7 +13,7 @@ pub struct Args {
     #[arg(required = true, value_name = "ID|WORDS")]
     middle: Vec<String>,
     #[command(flatten)]
-    scope: Scope,
+    scope: ScopeFlags,
     /// How many before, and how many after
     #[arg(long, default_value_t = 5)]
     around: u32,

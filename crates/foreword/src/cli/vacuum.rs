@@ -1,4 +1,4 @@
-//! `foreword vacuum`: gives back the room that deleted rows left, and makes the full text anew.
+//! `foreword vacuum`: frees the space of deleted rows, and rebuilds the full-text index.
 
 use std::path::Path;
 
@@ -35,7 +35,7 @@ fn vacuum(home: &Home) -> anyhow::Result<()> {
     queue.vacuum().context("could not vacuum queue.db")
 }
 
-/// Each database with its log.
+/// The size of each database, with its log.
 fn sizes(home: &Home) -> [(&'static str, u64); 2] {
     let size = |path: &Path| std::fs::metadata(path).map_or(0, |it| it.len());
     ["memory.db", "queue.db"].map(|file| {

@@ -1,4 +1,4 @@
-//! `foreword why ID [WORDS]`: why something is shown, ranked or marked as it is.
+//! `foreword why ID [WORDS]`: explains why an item is shown, ranked or marked as it is.
 
 use crate::service::Reader;
 use crate::service::why::why;

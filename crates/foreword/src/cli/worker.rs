@@ -13,7 +13,7 @@ use crate::platform::{self, Lock};
 use crate::service;
 use crate::start;
 use crate::start::control::{Ended, anything_waits, end_running, wait_for_lock, wait_until};
-use crate::worker::{self, End, Until, request};
+use crate::worker::{self, Until, WorkerEnd, request};
 
 #[derive(clap::Args)]
 pub struct Args {
@@ -30,13 +30,13 @@ enum Action {
     },
     /// Start a worker in the background
     Start,
-    /// End the running worker; it finishes the batch in hand
+    /// End the running worker after its current batch
     Stop,
-    /// Whether a worker runs
+    /// Show whether a worker is running
     Status,
     /// Process everything that is queued, now
     Drain {
-        /// Also what was skipped after it had failed too often
+        /// Also events that were skipped after failing too often
         #[arg(long)]
         skipped: bool,
     },
@@ -58,7 +58,7 @@ pub fn run(args: &Args) -> anyhow::Result<()> {
 
 fn run_here(home: &Home, detached: bool) -> anyhow::Result<()> {
     let config = if detached {
-        // Nobody is there to mend a mistake in the settings: memory goes on without it.
+        // Nobody watches a detached worker, so a mistake in the settings does not stop it.
         let (config, mistake) = Config::tolerant(home);
         if let Some(mistake) = mistake {
             Log::Worker.line(home, &format!("{mistake}; the other settings hold"));
@@ -68,30 +68,31 @@ fn run_here(home: &Home, detached: bool) -> anyhow::Result<()> {
         Config::load(home)?
     };
     let ended = worker::run(home, &config, Until::Idle);
-    // Nobody reads a detached worker's stderr: what ended it goes to its log.
+    // Nobody reads a detached worker's stderr, so its error goes to the log.
     if detached && let Err(error) = &ended {
         Log::Worker.line(home, &format!("the worker could not go on: {error:#}"));
     }
     match ended? {
-        End::Other(pid) => println!("another worker is running (pid {pid})"),
-        End::Done { left: 0 } => println!("nothing left to do"),
-        End::Done { left } => {
+        WorkerEnd::Other(pid) => println!("another worker is running (pid {pid})"),
+        WorkerEnd::Done { left: 0 } => println!("nothing left to do"),
+        WorkerEnd::Done { left } => {
             let events = text::count(left, "event waits", "events wait");
             println!("{events}; `foreword status` says why");
         }
-        End::Outdated => {
+        WorkerEnd::Outdated => {
             println!("the settings have changed");
-            // One without a model needs no key, so nothing has to wait for the next hook.
+            // A worker without a model needs no key from a hook's environment, so it can be started
+            // here.
             let (config, _) = Config::tolerant(home);
             if provider::choose(&config, home).name == Name::Offline {
                 start_another(home)?;
             }
         }
-        End::Replaced => {
+        WorkerEnd::Replaced => {
             println!("the program was replaced");
             start_another(home)?;
         }
-        End::Asked => println!("ended as asked"),
+        WorkerEnd::Asked => println!("ended as asked"),
     }
     Ok(())
 }
@@ -110,13 +111,13 @@ fn start(home: &Home) -> anyhow::Result<()> {
     }
     Config::load(home)?;
     let child = start::start_worker(home).context("could not start a worker")?;
-    // Holding the lock is not yet being up: it may still fail to open a database.
+    // A worker that holds the lock may still fail to open a database.
     let mut ended = None;
     let up = wait_until(|| {
         ended = ended.or_else(|| platform::child_ended(child));
         let holder = Lock::holder(&home.lock())?;
         Ok(match holder {
-            Some(pid) if request::is_heard(home) => Some(Some(pid)),
+            Some(pid) if request::is_listening(home) => Some(Some(pid)),
             None if ended.is_some() => Some(None),
             _ => None,
         })
@@ -126,7 +127,7 @@ fn start(home: &Home) -> anyhow::Result<()> {
         (None, Some(true)) => println!("started, and ended again: there was nothing to do"),
         (None, _) => {
             let last = Log::Worker.tail(home, 1).pop().unwrap_or_default();
-            bail!("the worker did not come up; its last word: {last}");
+            bail!("the worker did not start; its last log line: {last}");
         }
     }
     Ok(())
@@ -157,13 +158,13 @@ fn drain(home: &Home, skipped: bool) -> anyhow::Result<()> {
             Queue::open(&home.queue(), &home.backups()).context("could not open queue.db")?;
         queue
             .retry_skipped()
-            .context("could not take up what was skipped")?;
+            .context("could not queue the skipped events again")?;
     }
     report(home, drain_all(home, &config)?);
     Ok(())
 }
 
-/// Has the running worker, or this process, do everything now; tells how much is left.
+/// Has the running worker, or this process, do everything now. Returns the number of events left.
 pub(super) fn drain_all(home: &Home, config: &Config) -> anyhow::Result<u64> {
     loop {
         // Either the running worker does it, or we are the worker.
@@ -174,19 +175,18 @@ pub(super) fn drain_all(home: &Home, config: &Config) -> anyhow::Result<u64> {
             return Ok(left);
         }
         match worker::run(home, config, Until::Drained)? {
-            End::Done { left } => {
-                // A retry that is far off, or an event that a hook pushed while we
-                // still held the lock: somebody must be there for it.
+            WorkerEnd::Done { left } => {
+                // A later retry, or an event that a hook queued while we held the lock, needs a worker.
                 if anything_waits(home) {
                     start::wake_worker(home);
                 }
                 return Ok(left);
             }
-            End::Asked => bail!("ended by a signal before everything was done"),
-            End::Outdated | End::Replaced => {}
+            WorkerEnd::Asked => bail!("ended by a signal before everything was done"),
+            WorkerEnd::Outdated | WorkerEnd::Replaced => {}
             // It has not opened its socket yet, or is a `redo`, which has none.
-            End::Other(_) => drop(wait_for_lock(home, |holder| {
-                holder.is_none() || request::is_heard(home)
+            WorkerEnd::Other(_) => drop(wait_for_lock(home, |holder| {
+                holder.is_none() || request::is_listening(home)
             })?),
         }
     }

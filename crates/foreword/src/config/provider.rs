@@ -1,17 +1,13 @@
-//! Which provider writes the memory, and why: what the settings name, else what was chosen at
-//! install, else none (`offline`). `agent/provider.rs` is how each of them is asked.
+//! The providers: one row for each, with all that commands, worker and doctor have to know about
+//! it. `choose` picks the one that writes the memory; `agent/provider.rs` sends the questions.
 
 use super::Config;
 use crate::home::Home;
+use crate::host::CLIENTS;
+use crate::host::claude_code::environment::{BACK_ENDS, LOGIN};
+use crate::platform;
 
-/// Which provider is used, and why.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub struct Choice {
-    pub name: Name,
-    pub reason: &'static str,
-}
-
-/// The providers by name.
+/// The providers by name, in the order of `ROWS`.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Name {
     Claude,
@@ -20,59 +16,216 @@ pub enum Name {
     Offline,
 }
 
+/// The facts about a provider that differ from others'.
+pub struct Row {
+    pub name: Name,
+    /// The name in the settings and for `install --provider`.
+    pub text: &'static str,
+    /// The variables that a worker inherits for this provider; `*` stands for any end.
+    pub inherits: &'static [&'static str],
+    /// Variables that are inherited only if the variable before them is set, and not to 0.
+    pub inherits_if: &'static [(&'static str, &'static [&'static str])],
+    /// The variable that holds the key, if the provider cannot be used without one.
+    pub required_key: Option<&'static str>,
+    /// Why the provider cannot be used, as far as the settings and the PATH show it.
+    pub problem: fn(&Config, &Home) -> Option<Problem>,
+    /// Completes the sentence "The memory is written …".
+    pub writer: fn(&Config) -> String,
+    /// The user's next step after a login or a key was refused.
+    pub after_auth_failure: &'static str,
+}
+
+/// A reason why a provider cannot be used, and how to remove it.
+pub struct Problem {
+    pub reason: String,
+    pub cure: Cure,
+}
+
+pub enum Cure {
+    /// A command for a shell.
+    Command(String),
+    /// A sentence for the user, where no command is right for everybody.
+    Advice(String),
+}
+
+const ROWS: &[Row] = &[
+    Row {
+        name: Name::Claude,
+        text: "claude",
+        inherits: LOGIN,
+        inherits_if: BACK_ENDS,
+        required_key: None,
+        problem: claude_problem,
+        writer: |config| format!("by your claude CLI with the model {}", config.claude.model),
+        after_auth_failure: "start `claude` and log in",
+    },
+    Row {
+        name: Name::Anthropic,
+        text: "anthropic",
+        inherits: &["ANTHROPIC_API_KEY"],
+        inherits_if: &[],
+        required_key: Some("ANTHROPIC_API_KEY"),
+        problem: |_, _| None,
+        writer: |config| {
+            let model = &config.anthropic.model;
+            format!("by Anthropic's API with the model {model}")
+        },
+        after_auth_failure: CHECK_KEY,
+    },
+    Row {
+        name: Name::OpenAi,
+        text: "openai",
+        inherits: &["OPENAI_API_KEY"],
+        inherits_if: &[],
+        required_key: None,
+        problem: |config, home| {
+            let settings = [
+                ("base_url", &config.openai.base_url),
+                ("model", &config.openai.model),
+            ];
+            let example = "\"http://127.0.0.1:11434/v1\" and \"qwen3:8b\"";
+            unset("openai", &settings, example, home)
+        },
+        writer: |_| "by the model that [openai] in config.toml names".to_owned(),
+        after_auth_failure: CHECK_KEY,
+    },
+    Row {
+        name: Name::Offline,
+        text: "offline",
+        inherits: &[],
+        inherits_if: &[],
+        required_key: None,
+        problem: |_, _| None,
+        writer: |_| "offline, without a model".to_owned(),
+        after_auth_failure: "",
+    },
+];
+
+const CHECK_KEY: &str = "check that the key is right";
+
 impl Name {
-    pub const ALL: &[Name] = &[Name::Claude, Name::Anthropic, Name::OpenAi, Name::Offline];
+    pub fn row(self) -> &'static Row {
+        &ROWS[self as usize]
+    }
 
     pub fn as_str(self) -> &'static str {
-        match self {
-            Name::Claude => "claude",
-            Name::Anthropic => "anthropic",
-            Name::OpenAi => "openai",
-            Name::Offline => "offline",
-        }
+        self.row().text
     }
 
-    pub fn parse(word: &str) -> Option<Name> {
-        Name::ALL.iter().copied().find(|name| name.as_str() == word)
+    pub fn parse(text: &str) -> Option<Name> {
+        ROWS.iter().find(|row| row.text == text).map(|row| row.name)
+    }
+
+    /// The variable that should hold the provider's key and does not, in our own environment.
+    pub fn missing_key(self) -> Option<&'static str> {
+        self.row()
+            .required_key
+            .filter(|key| std::env::var_os(key).is_none_or(|value| value.is_empty()))
     }
 }
 
-/// What the settings name, else what was chosen at install, else none at all. A key that
-/// happens to be in the environment never chooses.
+/// The names of all providers, as a user writes them.
+pub fn names() -> impl Iterator<Item = &'static str> {
+    ROWS.iter().map(|row| row.text)
+}
+
+fn claude_problem(config: &Config, home: &Home) -> Option<Problem> {
+    let command = &config.claude.command;
+    if platform::find_program(command).is_some() {
+        return None;
+    }
+    let cure = if command == "claude" {
+        Cure::Command(CLIENTS[0].get.to_owned())
+    } else if std::env::var_os("FOREWORD_CLAUDE_COMMAND").is_some() {
+        Cure::Command("unset FOREWORD_CLAUDE_COMMAND".to_owned())
+    } else {
+        let file = home.config();
+        Cure::Advice(format!(
+            "set command under [claude] in {} to where the claude CLI is",
+            file.display()
+        ))
+    };
+    Some(Problem {
+        reason: format!("`{command}` is not on the PATH"),
+        cure,
+    })
+}
+
+/// The settings of a section that have no value and no default.
+fn unset(
+    section: &str,
+    settings: &[(&str, &String)],
+    example: &str,
+    home: &Home,
+) -> Option<Problem> {
+    let unset: Vec<_> = settings
+        .iter()
+        .filter(|(_, value)| value.trim().is_empty())
+        .map(|(key, _)| format!("{section}.{key}"))
+        .collect();
+    let verb = match unset.len() {
+        0 => return None,
+        1 => "is",
+        _ => "are",
+    };
+    let keys: Vec<_> = settings.iter().map(|(key, _)| *key).collect();
+    Some(Problem {
+        reason: format!("{} {verb} not set", unset.join(" and ")),
+        cure: Cure::Advice(format!(
+            "set {} under [{section}] in {}, for instance {example}",
+            keys.join(" and "),
+            home.config().display()
+        )),
+    })
+}
+
+/// The provider that is used, and why.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct Choice {
+    pub name: Name,
+    pub reason: String,
+}
+
+/// The provider of the settings, else the one chosen at install, else `offline`. A key that
+/// happens to be in the environment does not choose a provider.
 pub fn choose(config: &Config, home: &Home) -> Choice {
-    if let Some(name) = Name::parse(&config.provider) {
-        let reason = match name {
-            Name::Claude => "set by provider = \"claude\"",
-            Name::Anthropic => "set by provider = \"anthropic\"",
-            Name::OpenAi => "set by provider = \"openai\"",
-            Name::Offline => "set by provider = \"offline\"",
-        };
-        return Choice { name, reason };
-    }
-    match chosen_at_install(home) {
-        Some(name) => Choice {
-            name,
-            reason: "chosen at install",
-        },
-        None => Choice {
-            name: Name::Offline,
-            reason: "no model was chosen; offline needs none",
-        },
-    }
+    let (name, reason) = if let Some(name) = Name::parse(&config.provider) {
+        (name, format!("set by provider = \"{}\"", name.as_str()))
+    } else if let Some(name) = chosen_at_install(home) {
+        (name, "chosen at install".to_owned())
+    } else {
+        let reason = "no model was chosen; offline needs none";
+        (Name::Offline, reason.to_owned())
+    };
+    Choice { name, reason }
 }
 
-/// The word of consent that `install` asked for.
+/// The provider that the user agreed to at `install`.
 pub fn chosen_at_install(home: &Home) -> Option<Name> {
-    let word = std::fs::read_to_string(home.chosen_provider()).ok()?;
-    Name::parse(word.trim())
+    let name = std::fs::read_to_string(home.chosen_provider()).ok()?;
+    Name::parse(name.trim())
 }
 
-/// The files that decide which provider is used and how, as they are at a time.
+/// The content of the files that decide which provider is used and how. The worker compares it
+/// with an earlier one to notice a change.
 #[derive(Debug, PartialEq, Eq)]
-pub struct Settings([Option<Vec<u8>>; 2]);
+pub struct ProviderFiles([Option<Vec<u8>>; 2]);
 
-impl Settings {
-    pub fn read(home: &Home) -> Settings {
-        Settings([home.config(), home.chosen_provider()].map(|path| std::fs::read(path).ok()))
+impl ProviderFiles {
+    pub fn read(home: &Home) -> ProviderFiles {
+        ProviderFiles([home.config(), home.chosen_provider()].map(|path| std::fs::read(path).ok()))
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn each_name_finds_its_own_row() {
+        for row in ROWS {
+            assert_eq!(row.name.row().text, row.text);
+            assert_eq!(Name::parse(row.text), Some(row.name));
+        }
     }
 }

@@ -1,14 +1,14 @@
-//! The data directory: whose it is, where it is, and how much room is left.
+//! Checks of the data directory: permissions, file system and free space.
 
 use std::os::unix::fs::PermissionsExt as _;
 use std::path::{Path, PathBuf};
 
-use super::{Trouble, World};
+use super::{Examination, Trouble};
 use crate::platform;
 use foreword_core::text::shell_word;
 
-pub fn permissions(world: &World) -> Option<Trouble> {
-    let dir = world.home.dir();
+pub fn permissions(exam: &Examination) -> Option<Trouble> {
+    let dir = exam.home.dir();
     let wrong = wrong_modes(dir);
     let (path, mode) = wrong.first()?;
     let what = if mode & 0o077 == 0 {
@@ -26,7 +26,7 @@ pub fn permissions(world: &World) -> Option<Trouble> {
     )
 }
 
-/// Whatever others may read, or we ourselves may not.
+/// Files that others may read, or that we ourselves may not.
 fn wrong_modes(dir: &Path) -> Vec<(PathBuf, u32)> {
     let mut wrong = Vec::new();
     let mut waiting = vec![dir.to_owned()];
@@ -49,8 +49,8 @@ fn wrong_modes(dir: &Path) -> Vec<(PathBuf, u32)> {
     wrong
 }
 
-pub fn filesystem(world: &World) -> Option<Trouble> {
-    let dir = world.home.dir();
+pub fn filesystem(exam: &Examination) -> Option<Trouble> {
+    let dir = exam.home.dir();
     let kind = platform::unsafe_filesystem(dir)?;
     let word = shell_word(dir);
     let usual = std::env::var_os("HOME").map(|home| PathBuf::from(home).join(".foreword"));
@@ -75,11 +75,11 @@ pub fn filesystem(world: &World) -> Option<Trouble> {
     }
 }
 
-/// With less than this, a busy day may not fit.
+/// The least free space; a busy day may need more than that.
 const FREE_MIN: u64 = 100 << 20;
 
-pub fn disk_full(world: &World) -> Option<Trouble> {
-    let dir = world.home.dir();
+pub fn disk_full(exam: &Examination) -> Option<Trouble> {
+    let dir = exam.home.dir();
     too_little(platform::free_bytes(dir)?, dir)
 }
 

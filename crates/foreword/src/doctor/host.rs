@@ -1,4 +1,4 @@
-//! The coding agent: what its settings have it run, and the client itself.
+//! Checks of the coding agent: the hooks in its settings, and the client itself.
 
 use std::io::{Read as _, Write as _};
 use std::path::Path;
@@ -8,31 +8,31 @@ use std::time::Duration;
 
 use foreword_core::text::shorten;
 
-use super::{Trouble, World};
+use super::{Examination, Trouble};
 use crate::host::{InstallScope, SettingsPlace, is_same_file};
 use foreword_core::text::shell_word;
 
-pub fn settings_broken(world: &World) -> Option<Trouble> {
-    let (place, error) = world
+pub fn settings_broken(exam: &Examination) -> Option<Trouble> {
+    let (place, error) = exam
         .settings
         .iter()
         .find_map(|(place, text)| Some((place, text.as_ref().err()?)))?;
     let file = shell_word(&place.settings);
     let aside = format!("mv {file} {file}.broken");
     let cure = match place.scope {
-        InstallScope::User => format!("{aside} && {}", world.foreword("install")),
+        InstallScope::User => format!("{aside} && {}", exam.foreword("install")),
         InstallScope::Project => aside,
     };
     let path = place.settings.display();
     Trouble::cured_by(cure, format!("{path} cannot be understood: {error}"))
 }
 
-pub fn hooks_missing(world: &World) -> Option<Trouble> {
-    let hooks = Hooks::find(world)?;
+pub fn hooks_missing(exam: &Examination) -> Option<Trouble> {
+    let hooks = Hooks::find(exam)?;
     let is_missing =
         |(event, programs): &(&'static str, Vec<String>)| programs.is_empty().then_some(*event);
     let missing: Vec<_> = hooks.programs.iter().filter_map(is_missing).collect();
-    if missing.is_empty() || (!hooks.any() && plugin_is_on(world)) {
+    if missing.is_empty() || (!hooks.any() && plugin_is_on(exam)) {
         return None;
     }
     let path = hooks.place.settings.display();
@@ -41,35 +41,35 @@ pub fn hooks_missing(world: &World) -> Option<Trouble> {
     } else {
         format!("{path} does not connect Foreword: nothing is captured, nothing recalled")
     };
-    Trouble::cured_by(hooks.install(world), evidence)
+    Trouble::cured_by(hooks.install(exam), evidence)
 }
 
-pub fn hooks_binary_gone(world: &World) -> Option<Trouble> {
-    let hooks = Hooks::find(world)?;
+pub fn hooks_binary_gone(exam: &Examination) -> Option<Trouble> {
+    let hooks = Hooks::find(exam)?;
     let (event, program) = hooks.first_program(|program| !program.exists())?;
     let evidence = format!("{event} runs {program}, which is not there");
-    Trouble::cured_by(hooks.install(world), evidence)
+    Trouble::cured_by(hooks.install(exam), evidence)
 }
 
-pub fn hooks_other_binary(world: &World) -> Option<Trouble> {
-    let hooks = Hooks::find(world)?;
-    let (event, program) = hooks
-        .first_program(|program| program.exists() && !is_same_file(program, &world.program))?;
-    let this = world.program.display();
+pub fn hooks_other_binary(exam: &Examination) -> Option<Trouble> {
+    let hooks = Hooks::find(exam)?;
+    let (event, program) =
+        hooks.first_program(|program| program.exists() && !is_same_file(program, &exam.program))?;
+    let this = exam.program.display();
     let evidence = format!("{event} runs {program}, not this program, {this}");
-    Trouble::cured_by(hooks.install(world), evidence)
+    Trouble::cured_by(hooks.install(exam), evidence)
 }
 
-/// Our hooks where they are: in the user's settings, else in the project's.
+/// The settings that contain our hooks: the user's, else the project's.
 pub struct Hooks {
     pub place: SettingsPlace,
     programs: Vec<(&'static str, Vec<String>)>,
 }
 
 impl Hooks {
-    pub fn find(world: &World) -> Option<Hooks> {
-        // Settings that cannot be read are another check's; here nothing is known then.
-        let all: Option<Vec<_>> = world
+    pub fn find(exam: &Examination) -> Option<Hooks> {
+        // Settings that cannot be read are reported by `settings_broken`.
+        let all: Option<Vec<_>> = exam
             .settings
             .iter()
             .map(|(place, text)| {
@@ -96,20 +96,20 @@ impl Hooks {
         })
     }
 
-    pub fn install(&self, world: &World) -> String {
+    pub fn install(&self, exam: &Examination) -> String {
         match self.place.scope {
-            InstallScope::User => world.foreword("install"),
-            InstallScope::Project => world.foreword("install --project"),
+            InstallScope::User => exam.foreword("install"),
+            InstallScope::Project => exam.foreword("install --project"),
         }
     }
 }
 
-fn plugin_is_on(world: &World) -> bool {
-    others(world).any(|(place, other)| other.starts_with(place.client.plugin))
+fn plugin_is_on(exam: &Examination) -> bool {
+    others(exam).any(|(place, other)| other.starts_with(place.client.plugin))
 }
 
-fn others(world: &World) -> impl Iterator<Item = (&SettingsPlace, String)> {
-    world.settings.iter().flat_map(|(place, text)| {
+fn others(exam: &Examination) -> impl Iterator<Item = (&SettingsPlace, String)> {
+    exam.settings.iter().flat_map(|(place, text)| {
         let others = text
             .as_ref()
             .ok()
@@ -121,7 +121,7 @@ fn others(world: &World) -> impl Iterator<Item = (&SettingsPlace, String)> {
     })
 }
 
-/// Names by which tools of our kind are known.
+/// Names of other memory tools.
 const MEMORY_TOOLS: &[&str] = &[
     "claude-mem",
     "supermemory",
@@ -133,13 +133,13 @@ const MEMORY_TOOLS: &[&str] = &[
     "agentmemory",
 ];
 
-pub fn other_memory_tool(world: &World) -> Option<Trouble> {
-    let (place, other) = others(world).find(|(_, other)| is_memory_tool(other))?;
+pub fn other_memory_tool(exam: &Examination) -> Option<Trouble> {
+    let (place, other) = others(exam).find(|(_, other)| is_memory_tool(other))?;
     let path = place.settings.display();
     let other = shorten(&other, 80);
     Trouble::advised(
         format!(
-            "two memories cost each session twice; keep the one that you like and take the other out of {path} (Foreword leaves it alone)"
+            "two memory tools cost each session twice; keep one and remove the other from {path} (Foreword leaves it alone)"
         ),
         format!("{path} also runs another memory tool: {other}"),
     )
@@ -147,7 +147,7 @@ pub fn other_memory_tool(world: &World) -> Option<Trouble> {
 
 fn is_memory_tool(command: &str) -> bool {
     let command = command.to_lowercase();
-    // A folder called "memory" means nothing; a program or a plugin does.
+    // Only the name of a program or a plugin counts, not the folders of its path.
     let mut names = command
         .split_whitespace()
         .map(|word| word.rsplit('/').next().unwrap_or(word));
@@ -156,8 +156,8 @@ fn is_memory_tool(command: &str) -> bool {
             || names.any(|name| name.contains("memory")))
 }
 
-pub fn client_missing(world: &World) -> Option<Trouble> {
-    let client = Hooks::find(world)?.place.client;
+pub fn client_missing(exam: &Examination) -> Option<Trouble> {
+    let client = Hooks::find(exam)?.place.client;
     if (client.find_program)().is_some() {
         return None;
     }
@@ -165,8 +165,8 @@ pub fn client_missing(world: &World) -> Option<Trouble> {
     Trouble::cured_by(client.get.to_owned(), evidence)
 }
 
-pub fn client_old(world: &World) -> Option<Trouble> {
-    let client = Hooks::find(world)?.place.client;
+pub fn client_old(exam: &Examination) -> Option<Trouble> {
+    let client = Hooks::find(exam)?.place.client;
     let program = (client.find_program)()?;
     let answer = version_of(&program)?;
     let version = answer.split_whitespace().next()?;
@@ -184,22 +184,22 @@ pub fn client_old(world: &World) -> Option<Trouble> {
     )
 }
 
-/// What the client prints for `--version`, if it does so within a few seconds.
+/// The output of the client's `--version`, if it comes within ten seconds.
 fn version_of(client: &Path) -> Option<String> {
     let mut command = Command::new(client);
-    said_by(command.arg("--version"), "", Duration::from_secs(10))
+    output_of(command.arg("--version"), "", Duration::from_secs(10))
 }
 
-/// All that a program says when it is told this; none if it does not end in time.
-pub fn said_by(command: &mut Command, told: &str, deadline: Duration) -> Option<String> {
+/// Runs a program with this input and returns its output; none if it does not end in time.
+pub fn output_of(command: &mut Command, input: &str, deadline: Duration) -> Option<String> {
     let mut child = command
         .stdin(Stdio::piped())
         .stdout(Stdio::piped())
         .stderr(Stdio::null())
         .spawn()
         .ok()?;
-    // It need not listen.
-    let _ = child.stdin.take()?.write_all(told.as_bytes());
+    // The program may end without reading its input.
+    let _ = child.stdin.take()?.write_all(input.as_bytes());
     let mut output = child.stdout.take()?;
     let (sender, answer) = mpsc::channel();
     std::thread::spawn(move || {

@@ -1,78 +1,64 @@
-//! The memory agent: whether it can be asked, and whether it may.
+//! Checks of the provider: whether it can be used, is paused, or has used up its budget.
 
 use foreword_core::model::FailureKind;
 use foreword_core::store::Store;
 use foreword_core::text;
 
-use super::{Trouble, World};
-use crate::agent::status::{AgentStatus, has_key};
+use super::{Examination, Trouble};
+use crate::agent::status::AgentStatus;
 use crate::config::Config;
-use crate::config::provider::Name;
-use crate::host::CLIENTS;
+use crate::config::provider::{Cure, Name, Problem};
 use crate::service::sentence_model::{self, Files};
 use foreword_core::text::shell_word;
 
-pub fn provider_missing(world: &World) -> Option<Trouble> {
-    let (agent, config) = agent(world)?;
+pub fn provider_missing(exam: &Examination) -> Option<Trouble> {
+    let (agent, _) = agent(exam)?;
     let name = agent.choice.name;
-    // Here one only hears that a call failed for want of a key; the hooks may have another
-    // environment.
-    let no_key = name == Name::Anthropic
-        && !has_key()
-        && agent
-            .pause
-            .as_ref()
-            .is_some_and(|it| it.kind == FailureKind::Auth);
-    let problem = match agent.problem {
-        Some(problem) => problem,
-        None if no_key => {
-            "ANTHROPIC_API_KEY is not set, neither here nor for the worker".to_owned()
-        }
-        None => return None,
+    let retry = exam.foreword("retry");
+    // The worker may have a key that this process has not: a missing one is a finding only if a
+    // call was refused.
+    let refused = agent
+        .pause
+        .as_ref()
+        .is_some_and(|pause| pause.kind == FailureKind::Auth);
+    let problem = match (agent.problem, name.missing_key()) {
+        (Some(problem), _) => problem,
+        (None, Some(key)) if refused => Problem {
+            reason: format!("{key} is not set, neither here nor for the worker"),
+            cure: Cure::Advice(format!(
+                "set {key} where the coding agent is started, and here"
+            )),
+        },
+        _ => return None,
     };
-    let evidence = format!("{} cannot be used: {problem}", name.as_str());
-    let custom = std::env::var_os("FOREWORD_CLAUDE_COMMAND").is_some();
-    let (file, retry) = (world.home.config(), world.foreword("retry"));
-    let file = file.display();
-    let advice = match name {
-        Name::Claude if config.claude.command == "claude" => {
-            return Trouble::cured_by(CLIENTS[0].get.to_owned(), evidence);
-        }
-        Name::Claude if custom => {
-            return Trouble::cured_by("unset FOREWORD_CLAUDE_COMMAND".to_owned(), evidence);
-        }
-        Name::Claude => format!("set command under [claude] in {file} to where the claude CLI is"),
-        Name::Anthropic => format!(
-            "set ANTHROPIC_API_KEY where the coding agent is started, and here; then run `{retry}`"
-        ),
-        Name::OpenAi | Name::Offline => {
-            format!("set base_url and model under [openai] in {file}, then run `{retry}`")
-        }
-    };
-    Trouble::advised(advice, evidence)
+    let evidence = format!("{} cannot be used: {}", name.as_str(), problem.reason);
+    match problem.cure {
+        Cure::Command(command) => Trouble::cured_by(command, evidence),
+        Cure::Advice(advice) => Trouble::advised(format!("{advice}; then run `{retry}`"), evidence),
+    }
 }
 
-/// The files that search by meaning needs.
-pub fn sentence_model_damaged(world: &World) -> Option<Trouble> {
-    match sentence_model::check(&world.home.model()) {
+/// The files of the sentence model, which search by meaning needs.
+pub fn sentence_model_damaged(exam: &Examination) -> Option<Trouble> {
+    match sentence_model::check(&exam.home.model()) {
         Files::Good | Files::None => None,
         Files::Bad(wrong) => Trouble::cured_by(
-            world.foreword("model install"),
-            format!("search goes by words alone: {wrong}"),
+            exam.foreword("model install"),
+            format!("search uses words only, not meaning: {wrong}"),
         ),
     }
 }
 
-pub fn provider_paused(world: &World) -> Option<Trouble> {
-    let (agent, _) = agent(world)?;
-    // One trouble, one finding.
-    if provider_missing(world).is_some() {
+pub fn provider_paused(exam: &Examination) -> Option<Trouble> {
+    let (agent, _) = agent(exam)?;
+    // A missing provider is reported once, not also as paused.
+    if provider_missing(exam).is_some() {
         return None;
     }
     let pause = agent.pause?;
     let name = agent.choice.name;
     Trouble::cured_by(
-        world.foreword("retry"),
+        exam.foreword("retry"),
         format!(
             "{} is paused until {}: {}; {}, then ask it again",
             name.as_str(),
@@ -83,25 +69,22 @@ pub fn provider_paused(world: &World) -> Option<Trouble> {
     )
 }
 
-/// What is to be done before the provider is asked again.
+/// The user's step before the provider is asked again.
 fn first(provider: Name, kind: FailureKind) -> &'static str {
-    match (kind, provider) {
-        (FailureKind::Auth, Name::Claude) => "start `claude` and log in",
-        (FailureKind::Auth, _) => "see to it that the key is right",
-        (FailureKind::Billing, _) => "see to it that there is credit",
-        (FailureKind::RateLimit, _) => "wait until the limit is reset",
-        (FailureKind::Model, _) => "set a model that there is",
-        (FailureKind::Missing, _) => "see to it that it is there",
-        (FailureKind::Outage | FailureKind::Timeout | FailureKind::Broken, _) => {
-            "wait until it answers"
-        }
-        _ => "try another model if it goes on so",
+    match kind {
+        FailureKind::Auth => provider.row().after_auth_failure,
+        FailureKind::Billing => "add credit",
+        FailureKind::RateLimit => "wait until the limit is reset",
+        FailureKind::Model => "set the name of an existing model",
+        FailureKind::Missing => "make sure that it is installed and running",
+        FailureKind::Outage | FailureKind::Timeout | FailureKind::Broken => "wait until it answers",
+        _ => "try another model if this goes on",
     }
 }
 
-/// A budget of nothing is a decision; one that was reached is news.
-pub fn budget_used_up(world: &World) -> Option<Trouble> {
-    let (agent, config) = agent(world)?;
+/// Reports a budget that was used up today; a budget of 0 is the user's decision.
+pub fn budget_used_up(exam: &Examination) -> Option<Trouble> {
+    let (agent, config) = agent(exam)?;
     let limit = agent.used_up.as_ref()?;
     if !agent.has_model() || config.budget.daily_usd <= 0.0 || config.budget.daily_tokens == 0 {
         return None;
@@ -116,7 +99,7 @@ pub fn budget_used_up(world: &World) -> Option<Trouble> {
         "today's budget of {limit} is used up; memory goes on offline until midnight (UTC), or with a larger budget"
     );
     let variable = format!("FOREWORD_BUDGET_{}", key.to_uppercase());
-    let file = world.home.config();
+    let file = exam.home.config();
     let written = std::fs::read_to_string(&file).unwrap_or_default();
     if std::env::var_os(&variable).is_some() {
         Trouble::cured_by(format!("export {variable}={more}"), evidence)
@@ -132,9 +115,9 @@ pub fn budget_used_up(world: &World) -> Option<Trouble> {
     }
 }
 
-fn agent(world: &World) -> Option<(AgentStatus, Config)> {
-    let config = Config::load(&world.home).ok()?;
-    let store = Store::inspect(&world.home.memory()).ok().flatten();
-    let agent = AgentStatus::look(&world.home, &config, store.as_ref(), world.now).ok()?;
+fn agent(exam: &Examination) -> Option<(AgentStatus, Config)> {
+    let config = Config::load(&exam.home).ok()?;
+    let store = Store::inspect(&exam.home.memory()).ok().flatten();
+    let agent = AgentStatus::look(&exam.home, &config, store.as_ref(), exam.now).ok()?;
     Some((agent, config))
 }

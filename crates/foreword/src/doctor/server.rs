@@ -1,4 +1,4 @@
-//! The MCP server: listed where the hooks are, and answering.
+//! Checks of the MCP server: it is listed where the hooks are, and it answers.
 
 use std::path::Path;
 use std::process::Command;
@@ -6,36 +6,36 @@ use std::time::Duration;
 
 use serde_json::{Value, json};
 
-use super::host::{Hooks, said_by};
-use super::{Trouble, World};
+use super::host::{Hooks, output_of};
+use super::{Examination, Trouble};
 use crate::host::Listed;
 use crate::install;
 
-pub fn missing(world: &World) -> Option<Trouble> {
-    let hooks = Hooks::find(world).filter(Hooks::any)?;
+pub fn missing(exam: &Examination) -> Option<Trouble> {
+    let hooks = Hooks::find(exam).filter(Hooks::any)?;
     let listed = install::listed(&hooks.place).ok()?;
     let list = install::servers(&hooks.place).ok()?.settings;
     let list = list.display();
     match listed {
         Listed::Ours(_) => None,
         Listed::Nobody => Trouble::cured_by(
-            hooks.install(world),
+            hooks.install(exam),
             format!("{list} does not list Foreword: the agent cannot search its memory"),
         ),
         Listed::Another => Trouble::advised(
-            format!("rename it there, then run: {}", hooks.install(world)),
+            format!("rename it there, then run: {}", hooks.install(exam)),
             format!("{list} lists another server that is called foreword"),
         ),
     }
 }
 
-pub fn silent(world: &World) -> Option<Trouble> {
-    let hooks = Hooks::find(world).filter(Hooks::any)?;
+pub fn silent(exam: &Examination) -> Option<Trouble> {
+    let hooks = Hooks::find(exam).filter(Hooks::any)?;
     let Ok(Listed::Ours(program)) = install::listed(&hooks.place) else {
         return None;
     };
     let is_gone = !Path::new(&program).exists();
-    // If the hooks run it too, another check says so.
+    // If the hooks run the same program, `hooks_binary_gone` reports it.
     if is_gone
         && hooks
             .first_program(|it| it == Path::new(&program))
@@ -50,10 +50,10 @@ pub fn silent(world: &World) -> Option<Trouble> {
     } else {
         format!("{program} mcp does not answer a client that introduces itself")
     };
-    Trouble::cured_by(hooks.install(world), evidence)
+    Trouble::cured_by(hooks.install(exam), evidence)
 }
 
-/// Longer, and the host's first request would have to wait.
+/// The time in which the server must answer; the host's first request waits for it.
 const DEADLINE: Duration = Duration::from_secs(5);
 
 fn answers(program: &str) -> bool {
@@ -68,7 +68,7 @@ fn answers(program: &str) -> bool {
         },
     });
     let mut command = Command::new(program);
-    let said = said_by(command.arg("mcp"), &format!("{hello}\n"), DEADLINE);
-    let answer = said.and_then(|said| serde_json::from_str::<Value>(said.lines().next()?).ok());
+    let output = output_of(command.arg("mcp"), &format!("{hello}\n"), DEADLINE);
+    let answer = output.and_then(|text| serde_json::from_str::<Value>(text.lines().next()?).ok());
     answer.is_some_and(|answer| answer["result"]["serverInfo"]["name"] == "foreword")
 }

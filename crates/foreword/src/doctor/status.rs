@@ -19,27 +19,27 @@ use crate::platform::{self, Lock};
 use crate::service::{self, embed_client, unreleased};
 use crate::switch::{self, Switches};
 
-/// Everything that the screen says.
+/// The content of the screen.
 pub struct Status {
     pub home: Home,
-    /// What is switched off; empty when nothing is.
+    /// The scopes in which Foreword is switched off.
     pub off: Vec<String>,
     /// The name of the coding agent that is connected, or could be.
     pub client: &'static str,
     pub connection: Result<Connection, String>,
-    /// Whether the host's agent can call us; none if the host is not connected.
+    /// Whether our MCP server is listed; none if the host is not connected.
     pub server: Option<bool>,
     pub totals: Totals,
     pub queue: Counts,
     pub skipped: Vec<Skipped>,
-    /// Why an event that still waits has failed.
+    /// The last error of an event that will be tried again.
     pub last_error: Option<String>,
     pub spooled: u64,
-    /// Which share of the memory is found by meaning; none without the sentence model.
+    /// The share of the memory that is indexed by meaning; none without the sentence model.
     pub embedded: Option<f64>,
     pub unreadable: u64,
     pub worker_pid: Option<u32>,
-    /// Or what is wrong with the settings.
+    /// The state of the provider, or the error in the settings.
     pub agent: Result<AgentStatus, String>,
     pub problems: Vec<String>,
     pub hook_log: Vec<String>,
@@ -47,7 +47,7 @@ pub struct Status {
     pub now: i64,
 }
 
-/// Whether a session that starts in this directory would be left alone.
+/// Whether Foreword is switched off in this directory.
 pub fn is_off_here(status: &Status) -> bool {
     let here = service::current_project();
     switch::off_in_environment() || Switches::read(&status.home).covers(here.as_deref(), "")
@@ -59,9 +59,9 @@ pub fn gather(home: Home) -> anyhow::Result<Status> {
         let dir = home.dir().display();
         problems.push(format!("{dir} cannot be written, so events are lost"));
     }
-    let queue = told(Queue::look(&home.queue()), "queue.db", &mut problems);
-    let spooled = told(spool::waiting(&home.spool()), "spool", &mut problems);
-    // What a newer program wrote can be counted all the same.
+    let queue = or_problem(Queue::look(&home.queue()), "queue.db", &mut problems);
+    let spooled = or_problem(spool::waiting(&home.spool()), "spool", &mut problems);
+    // A memory with the schema of a newer program can still be counted.
     let looked = match Store::look(&home.memory()) {
         Err(error @ OpenError::OtherSchema { found, .. }) => {
             problems.push(format!("memory.db: {error}"));
@@ -69,11 +69,11 @@ pub fn gather(home: Home) -> anyhow::Result<Status> {
         }
         looked => looked,
     };
-    let store = told(looked, "memory.db", &mut problems);
+    let store = or_problem(looked, "memory.db", &mut problems);
     let worker_pid = Lock::holder(&home.lock()).context("could not look at the worker's lock")?;
     if let Some(pid) = worker_pid.filter(|pid| platform::is_halted(*pid)) {
         problems.push(format!(
-            "the worker is halted, so nothing is taken in; `kill -CONT {pid}` has it go on"
+            "the worker is halted (SIGSTOP), so events wait; `kill -CONT {pid}` continues it"
         ));
     }
     let now = home::now();
@@ -89,8 +89,8 @@ pub fn gather(home: Home) -> anyhow::Result<Status> {
     let counts = queue.map_or(Ok(Counts::default()), Queue::counts);
     let connection = connection().map_err(|error| format!("{error:#}"));
     Ok(Status {
-        totals: told(totals, "memory.db", &mut problems),
-        queue: told(counts, "queue.db", &mut problems),
+        totals: or_problem(totals, "memory.db", &mut problems),
+        queue: or_problem(counts, "queue.db", &mut problems),
         skipped: queue.and_then(|it| it.skipped().ok()).unwrap_or_default(),
         last_error: queue.and_then(|it| it.last_error().ok()?),
         spooled: spooled.len() as u64,
@@ -113,10 +113,14 @@ pub fn gather(home: Home) -> anyhow::Result<Status> {
     })
 }
 
-/// What could not be looked at is a problem to tell of, and as if it were empty.
-fn told<T: Default, E: Display>(looked: Result<T, E>, what: &str, told: &mut Vec<String>) -> T {
+/// The value, or an empty one after adding the error to the problems.
+fn or_problem<T: Default, E: Display>(
+    looked: Result<T, E>,
+    what: &str,
+    problems: &mut Vec<String>,
+) -> T {
     looked.unwrap_or_else(|error| {
-        told.push(format!("{what}: {error}"));
+        problems.push(format!("{what}: {error}"));
         T::default()
     })
 }
@@ -129,8 +133,8 @@ fn off(home: &Home) -> Vec<String> {
         .collect()
 }
 
-/// By the user's settings, else by those of the project that we are in; and whether the server
-/// is listed beside them.
+/// The client that is connected in the user's settings, else in the current project's; and whether
+/// our MCP server is listed there.
 fn connection() -> anyhow::Result<(&'static Client, Connection, Option<bool>)> {
     let program = std::env::current_exe()?;
     let look = |place: &SettingsPlace| {

@@ -25,8 +25,8 @@ use crate::home::{self, Home};
 use crate::switch::{self, Switches};
 use crate::{offline, platform, service};
 
-/// What a note is made of.
-pub enum Source {
+/// The source of a note.
+pub enum NoteSource {
     Draft(String),
     Transcript {
         path: PathBuf,
@@ -36,7 +36,7 @@ pub enum Source {
 }
 
 /// A note that could be written.
-pub struct Summary {
+pub struct NoteToWrite {
     pub path: PathBuf,
     /// The note's text so far.
     pub before: Option<String>,
@@ -49,12 +49,12 @@ pub fn summarize(
     place: &Place,
     folder: &Folder,
     session: Option<String>,
-    source: &Source,
+    source: &NoteSource,
     say: &dyn Fn(&str),
-) -> anyhow::Result<Summary> {
+) -> anyhow::Result<NoteToWrite> {
     let of_file = || match source {
-        Source::Draft(_) => None,
-        Source::Transcript { path, .. } => Some(path.file_stem()?.to_str()?.to_owned()),
+        NoteSource::Draft(_) => None,
+        NoteSource::Transcript { path, .. } => Some(path.file_stem()?.to_str()?.to_owned()),
     };
     let session = session
         .or_else(of_file)
@@ -66,8 +66,8 @@ pub fn summarize(
     // A note is as old as its conversation.
     let mut at = home::now();
     let note = match source {
-        Source::Draft(draft) => read_draft(draft, say)?,
-        Source::Transcript { path, is_named } => {
+        NoteSource::Draft(draft) => read_draft(draft, say)?,
+        NoteSource::Transcript { path, is_named } => {
             let turns = turns(&home, host, &settings, path, &session, say)?;
             let events = || turns.iter().flat_map(|it| &it.events);
             let project = events().next().and_then(|it| it.project.as_deref());
@@ -80,11 +80,11 @@ pub fn summarize(
         }
     };
     let kept = keep(&note, before.as_deref(), &text::rfc3339(at));
-    Ok(Summary { path, before, kept })
+    Ok(NoteToWrite { path, before, kept })
 }
 
-impl Summary {
-    /// Whether the file says all of it already.
+impl NoteToWrite {
+    /// Whether the file already has this text.
     pub fn is_there(&self) -> bool {
         self.before.as_deref() == Some(self.kept.text.as_str())
     }

@@ -152,7 +152,7 @@ impl<'a> Synthesis<'a> {
         Ok(waiting)
     }
 
-    /// If the master is already as proposed: records what was read, and returns the line that says so.
+    /// If the master is already as proposed: records the sources, and returns a line about it.
     pub fn unchanged(&self, proposal: &Proposal) -> anyhow::Result<Option<String>> {
         if proposal.text != self.before() {
             return Ok(None);

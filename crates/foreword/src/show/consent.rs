@@ -1,11 +1,10 @@
-//! What `install` says about models: the question, and who writes the memory from now on.
+//! The texts of `install` about providers: the question, and which provider writes the memory.
 
 use std::fmt::Write as _;
 
 use super::usd;
-use crate::agent::status::{has_key, problem};
 use crate::config::Config;
-use crate::config::provider::{self, Name};
+use crate::config::provider::{self, Cure, Name, Problem};
 use crate::home::Home;
 
 pub fn consent(config: &Config) -> String {
@@ -24,27 +23,19 @@ Have claude write the memory?",
 
 pub fn provider_chosen(config: &Config, home: &Home, chosen: Option<Name>) -> String {
     let choice = provider::choose(config, home);
-    let mut out = match choice.name {
-        Name::Claude => format!(
-            "The memory is written by your claude CLI with the model {}, for at most {} a day.\n",
-            config.claude.model,
-            usd(config.budget.daily_usd)
-        ),
-        Name::Anthropic => format!(
-            "The memory is written by Anthropic's API with the model {}, for at most {} a day.\n",
-            config.anthropic.model,
-            usd(config.budget.daily_usd)
-        ),
-        Name::OpenAi => "The memory is written by the model that [openai] in config.toml names.\n".to_owned(),
-        Name::Offline if provider::chosen_at_install(home).is_some() || config.provider != "auto" => {
-            "The memory is written offline, without a model.\n".to_owned()
-        }
-        Name::Offline => "The memory is written offline, without a model; `foreword install --provider claude` has your claude CLI write it.\n".to_owned(),
+    let writer = (choice.name.row().writer)(config);
+    let more = if choice.name != Name::Offline {
+        format!(", for at most {} a day", usd(config.budget.daily_usd))
+    } else if provider::chosen_at_install(home).is_none() && config.provider == "auto" {
+        "; `foreword install --provider claude` has your claude CLI write it".to_owned()
+    } else {
+        String::new()
     };
+    let mut out = format!("The memory is written {writer}{more}.\n");
     if let Some(chosen) = chosen.filter(|it| *it != choice.name) {
         let _ = writeln!(
             out,
-            "  {} was chosen, but the settings go over it: {}",
+            "  {} was chosen, but the settings override it: {}",
             chosen.as_str(),
             choice.reason
         );
@@ -52,20 +43,17 @@ pub fn provider_chosen(config: &Config, home: &Home, chosen: Option<Name>) -> St
     out + &needs(config, home, chosen.unwrap_or(choice.name))
 }
 
-/// What a provider still needs, as far as one can tell from here.
+/// The step that is missing before the provider can be used, as far as it shows from here.
 fn needs(config: &Config, home: &Home, name: Name) -> String {
-    match (name, problem(name, config)) {
-        (Name::Claude, Some(problem)) => {
-            format!("  {problem} yet; until it is, everything waits, then goes on offline\n")
-        }
-        (Name::OpenAi, Some(_)) => format!(
-            "  set base_url and model under [openai] in {}, for instance \"http://127.0.0.1:11434/v1\" and \"qwen3:8b\"\n",
-            home.config().display()
-        ),
-        (Name::Anthropic, _) if !has_key() => {
-            "  ANTHROPIC_API_KEY is not set here; it is needed by whatever starts Claude Code\n"
-                .to_owned()
-        }
-        _ => String::new(),
+    if let Some(Problem { reason, cure }) = (name.row().problem)(config, home) {
+        let step = match cure {
+            Cure::Command(command) => format!("run `{command}`"),
+            Cure::Advice(advice) => advice,
+        };
+        format!("  {reason}: {step}; until then events wait, and later go on offline\n")
+    } else if let Some(key) = name.missing_key() {
+        format!("  {key} is not set here; it is needed by whatever starts Claude Code\n")
+    } else {
+        String::new()
     }
 }

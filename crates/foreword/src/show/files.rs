@@ -1,4 +1,4 @@
-//! Words on the files themselves: backups, recoveries, sizes.
+//! Formats results about files: backups, recoveries, sizes, the sentence model.
 
 use std::path::Path;
 

@@ -1,4 +1,4 @@
-//! The answer to a search in words.
+//! Formats the answer to a search as text.
 //!
 //! There are five levels, each cheaper than the next: titles of sessions, their summaries, titles
 //! of observations, facts, everything (`super::item`).
@@ -62,7 +62,7 @@ pub fn kind(hit: &Hit) -> &'static str {
         .map_or(hit.kind.as_str(), |it| it.as_str())
 }
 
-/// The title, after the project where hits may be of several.
+/// The title, with the project before it if the hits may be of several.
 pub fn title(hit: &Hit, with_project: bool) -> String {
     let project = with_project.then(|| project(hit.project.as_deref()));
     project.unwrap_or_default() + &one_line(&hit.title)
@@ -85,7 +85,7 @@ fn project(name: Option<&str>) -> String {
     format!("[{}] ", one_line(name.unwrap_or("no project")))
 }
 
-/// What became of an observation later: `superseded by #12, told 3 times`.
+/// The later history of an observation: `superseded by #12, told 3 times`.
 pub fn later(superseded_by: Option<i64>, supersedes: &[i64], times: u32) -> String {
     let mut parts: Vec<String> = Vec::new();
     parts.extend(superseded_by.map(|by| format!("superseded by #{by}")));
@@ -206,7 +206,7 @@ pub fn item_title(item: &Item) -> String {
 
 /// A hit with its facts: what a summary learned, what a prompt asked.
 pub fn facts(item: &Item) -> String {
-    let mut page = super::Page::default();
+    let mut page = super::TextPage::default();
     match &item.body {
         ItemBody::Observation {
             r#type,
@@ -269,7 +269,7 @@ pub fn sessions(sessions: &[SessionTitle], with_summaries: bool, with_project: b
 }
 
 pub fn session_title(session: &SessionTitle, with_project: bool) -> String {
-    // As much of an id as tells sessions apart, and `--session` takes it.
+    // Eight characters distinguish sessions, and `--session` accepts them.
     let id: String = session.session.chars().take(8).collect();
     format!(
         "{}  {}  {}{} ({})",
@@ -285,8 +285,8 @@ pub fn session_title(session: &SessionTitle, with_project: bool) -> String {
     )
 }
 
-/// What a prompt asked for and came to, in a line. A session's title is what its first prompt
-/// asked for, and is not said twice.
+/// A prompt's request and its outcome in one line. The request is left out if it is the session's
+/// title.
 fn summary(summary: &SummaryLine, session: &SessionTitle) -> String {
     let request = text::title(&summary.request);
     let outcome = one_line(&summary.outcome);

@@ -1,4 +1,4 @@
-//! How the memory agent's doings look: what it costs, what stopped it, what it did again.
+//! Formats the cost of models, pauses of a provider, and the result of `redo`.
 
 use std::fmt::Write as _;
 
@@ -207,9 +207,10 @@ pub fn redo_plan(
             "  {name} would be asked {times}, about {tokens} tokens"
         ),
     };
-    let _ = match made.is_empty() {
-        true => writeln!(out, "  nothing was made of them before"),
-        false => writeln!(out, "  would be replaced: {}", numbers(made.iter())),
+    let _ = if made.is_empty() {
+        writeln!(out, "  nothing was made of them before")
+    } else {
+        writeln!(out, "  would be replaced: {}", numbers(made.iter()))
     };
     out + &gone(subject)
 }

@@ -1,4 +1,4 @@
-//! What agents were shown of the memory, and why.
+//! Formats what agents were shown of the memory, and why.
 
 use std::fmt::Write as _;
 
@@ -8,11 +8,11 @@ use foreword_core::search::{Matched, SUPERSEDED, stale_factor};
 use foreword_core::text::{self, count, one_line};
 use serde_json::{Value, json};
 
-use super::{Page, item_title, mark};
+use super::{TextPage, item_title, mark};
 use crate::service::embed_client::Ranking;
 use crate::service::why::{Explanation, Rank};
 
-/// The index as an agent gets it, then why each line is there and what was left out.
+/// The index as an agent gets it, then the reason for each line, and the lines left out.
 pub fn preview(index: &Index) -> String {
     let mut out = format!("{}\n", index.text);
     if index.weighed.is_empty() {
@@ -105,7 +105,7 @@ pub fn receipts_json(receipts: &[ShownItem]) -> Value {
 }
 
 pub fn why(why: &Explanation) -> String {
-    let mut page = Page::default();
+    let mut page = TextPage::default();
     page.text("", &item_title(&why.item));
     page.gap();
     let index = match &why.weighed {

@@ -44,7 +44,7 @@ pub fn end_running(home: &Home) -> anyhow::Result<Ended> {
         pid != 0,
         "a worker runs where this process cannot see it, such as in a container; end it there"
     );
-    // The kernel names the lock's holder, so this is no stale or reused number.
+    // The kernel reports the holder of the lock, so this process id is neither stale nor reused.
     platform::terminate(pid).with_context(|| format!("could not end process {pid}"))?;
     if let Some(pid) = wait_for_lock(home, |holder| holder != Some(pid))? {
         Ok(Ended::Replaced(pid))

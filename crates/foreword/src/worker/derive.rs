@@ -1,49 +1,47 @@
-//! The work on one batch: from claimed events to what is stored of them.
+//! The work on one batch: derives observations and summaries from claimed events and stores them.
 //!
-//! Events that were taken in before are left out here, so that neither a crash
-//! between the two databases nor a hook fired again makes anything twice. A model is
-//! asked if one was chosen, its budget is not used up and it can be reached (`leash`
-//! says so); else `offline` derives. A model sees each event once, while `offline` looks
-//! at whole turns, since a later one can change what an earlier one seemed to be.
+//! Events that are already stored are left out, so that neither a crash between the two databases
+//! nor a repeated hook stores anything twice. A model is asked if one was chosen and `leash` permits
+//! it; else `offline` derives. A model sees each event once, while `offline` derives from whole
+//! turns, because a later event can change the meaning of an earlier one.
 
 use foreword_core::model::{Derived, Event, EventKind, FailureKind, Millis, Turn};
 use foreword_core::queue::{Claim, Portion};
 use foreword_core::store::ledger::Entry;
 use foreword_core::store::{Batch, DerivedTurn, Digest, Replaces, Store};
 
-use crate::agent::compress::{Compressed, Compressor, Trouble};
-use crate::agent::leash::{Leash, Word};
+use crate::agent::compress::{CompressError, Compressed, Compressor};
+use crate::agent::leash::{Leash, Permission};
 use crate::agent::prompts::Prompts;
-use crate::agent::provider::Failure as ProviderFailure;
-use crate::agent::provider::Model;
-use crate::agent::question::{self, Subject};
+use crate::agent::provider::{Failure, Model};
+use crate::agent::question::{self, QuestionSubject};
 use crate::config::Config;
 use crate::config::provider::{self, Name};
 use crate::home::{self, Home};
 use crate::log::Log;
 use crate::offline;
 
-/// Why a batch was not stored, by what is to be done about it.
+/// Why a batch was not stored. The worker treats each kind differently.
 #[derive(Debug)]
-pub enum Failure {
+pub enum DeriveFailure {
     /// The database cannot be written now; no event is to blame.
     Storage(rusqlite::Error),
-    /// Something about these events.
+    /// These events caused the failure.
     Event(String),
     /// The model cannot be asked now; no event is to blame.
-    Paused(ProviderFailure),
+    Paused(Failure),
 }
 
-/// So many tool uses of one turn are summed up on the way, before it stops.
+/// After this many tool uses a turn is summed up before it stops.
 const CHECKPOINT: usize = 80;
 
-/// Where a question is too long although it is about one event, its texts are cut so much harder.
+/// The limits of texts are divided by this if a question about one event is too long.
 const HARDER: usize = 4;
 
 pub struct Deriver {
     pub store: Store,
     pub leash: Leash,
-    /// The time now; tests have their own.
+    /// Returns the time; tests replace it.
     pub clock: fn() -> Millis,
     compressor: Option<Compressor>,
     batch_max: u32,
@@ -75,14 +73,14 @@ impl Deriver {
         }
     }
 
-    /// Has this model asked in the place of the one that the settings name.
+    /// Replaces the model of the settings.
     #[cfg(test)]
     pub fn ask_instead(&mut self, model: Model) {
         let compressor = self.compressor.as_mut();
         compressor.expect("the settings name a model").model = model;
     }
 
-    /// How much goes into one batch, if it is to have at most so many events.
+    /// The size of the next batch. `limit` is its largest number of events, if a batch failed before.
     pub fn portion(&self, limit: Option<u32>) -> Portion {
         if self.compressor.is_none() {
             return Portion::ALL;
@@ -102,7 +100,7 @@ impl Deriver {
         self.compressor.is_some()
     }
 
-    pub async fn derive(&mut self, claim: &Claim, now: Millis) -> Result<(), Failure> {
+    pub async fn derive(&mut self, claim: &Claim, now: Millis) -> Result<(), DeriveFailure> {
         let mut new = Vec::new();
         for event in &claim.events {
             if !self.store.knows(event).map_err(failure)? {
@@ -112,25 +110,29 @@ impl Deriver {
         let Some(first) = new.first() else {
             return Ok(());
         };
-        let (told, replaces, provider) = match &self.compressor {
+        let (derived_turns, replaces, provider) = match &self.compressor {
             None => (
-                offline_told(&self.store, &new)?,
+                derive_offline(&self.store, &new)?,
                 Replaces::Turns,
                 Name::Offline,
             ),
-            Some(_) if !says_something(&new, claim.turn_over) => {
-                let told = floor_beside(&self.store, &new, &[])?;
-                (told, Replaces::Nothing, self.leash.provider)
+            Some(_) if !has_content(&new, claim.turn_over) => {
+                let derived_turns = plain_summaries(&self.store, &new, &[])?;
+                (derived_turns, Replaces::Nothing, self.leash.provider)
             }
-            Some(_) => match self.leash.word(&self.store, first, now).map_err(failure)? {
-                Word::Ask => {
-                    let told = self.ask(&new, claim.turn_over, Millis::MAX).await?;
-                    (told, Replaces::Nothing, self.leash.provider)
+            Some(_) => match self
+                .leash
+                .may_ask(&self.store, first, now)
+                .map_err(failure)?
+            {
+                Permission::Ask => {
+                    let derived_turns = self.ask(&new, claim.turn_over, Millis::MAX).await?;
+                    (derived_turns, Replaces::Nothing, self.leash.provider)
                 }
-                Word::StandIn(why) => {
+                Permission::StandIn(why) => {
                     self.note_stand_in(&new, &why, now)?;
                     (
-                        offline_told(&self.store, &new)?,
+                        derive_offline(&self.store, &new)?,
                         Replaces::Turns,
                         Name::Offline,
                     )
@@ -140,7 +142,7 @@ impl Deriver {
         self.store
             .commit(&Batch {
                 events: &new,
-                turns: &told,
+                turns: &derived_turns,
                 replaces,
                 provider: provider.as_str(),
                 now,
@@ -148,32 +150,36 @@ impl Deriver {
             .map_err(failure)
     }
 
-    /// Derives from events again that were taken in before, and replaces what came of them.
+    /// Derives again from stored events, and replaces the items that were derived from them before.
     pub async fn derive_again(
         &mut self,
         events: &[Event],
         turn_over: bool,
         now: Millis,
-    ) -> Result<(), Failure> {
+    ) -> Result<(), DeriveFailure> {
         let Some(first) = events.first() else {
             return Ok(());
         };
-        let (told, provider) = if self.compressor.is_none() {
-            (offline_again(&self.store, events)?, Name::Offline)
-        } else if says_something(events, turn_over) {
-            if let Word::StandIn(why) = self.leash.word(&self.store, first, now).map_err(failure)? {
-                let failure = ProviderFailure::new(FailureKind::Billing, why);
-                return Err(Failure::Paused(failure));
+        let (derived_turns, provider) = if self.compressor.is_none() {
+            (derive_offline_again(&self.store, events)?, Name::Offline)
+        } else if has_content(events, turn_over) {
+            if let Permission::StandIn(why) = self
+                .leash
+                .may_ask(&self.store, first, now)
+                .map_err(failure)?
+            {
+                let failure = Failure::new(FailureKind::Billing, why);
+                return Err(DeriveFailure::Paused(failure));
             }
-            let told = self.ask(events, turn_over, first.at).await?;
-            (told, self.leash.provider)
+            let derived_turns = self.ask(events, turn_over, first.at).await?;
+            (derived_turns, self.leash.provider)
         } else {
             return Ok(());
         };
         self.store
             .commit(&Batch {
                 events,
-                turns: &told,
+                turns: &derived_turns,
                 replaces: Replaces::Events,
                 provider: provider.as_str(),
                 now,
@@ -181,13 +187,13 @@ impl Deriver {
             .map_err(failure)
     }
 
-    /// What a model makes of events, given what is known of the session before a time.
+    /// Has the model derive from events, given the session before a time.
     async fn ask(
         &mut self,
         events: &[Event],
         turn_over: bool,
         before: Millis,
-    ) -> Result<Vec<DerivedTurn>, Failure> {
+    ) -> Result<Vec<DerivedTurn>, DeriveFailure> {
         let Some(last) = events.last() else {
             return Ok(Vec::new());
         };
@@ -201,7 +207,7 @@ impl Deriver {
             events: events.to_vec(),
         };
         let turn = turns.last().unwrap_or(&none);
-        let mut subject = Subject {
+        let mut subject = QuestionSubject {
             events,
             turn,
             digest: &digest,
@@ -209,7 +215,7 @@ impl Deriver {
             cut: 1,
         };
         let mut compressed = self.compress(&subject).await;
-        if let Err(Trouble::Failure(failed)) = &compressed
+        if let Err(CompressError::Failure(failed)) = &compressed
             && failed.kind == FailureKind::TooLong
             && events.len() == 1
         {
@@ -218,17 +224,20 @@ impl Deriver {
         }
         match compressed {
             Ok(compressed) => {
-                let mut told = by_turn(&turns, compressed);
-                told.extend(floor_beside(&self.store, events, &told)?);
-                Ok(told)
+                let mut derived_turns = by_turn(&turns, compressed);
+                derived_turns.extend(plain_summaries(&self.store, events, &derived_turns)?);
+                Ok(derived_turns)
             }
-            Err(Trouble::Storage(error)) => Err(failure(error)),
-            Err(Trouble::Paused(failed)) => Err(Failure::Paused(failed)),
-            Err(Trouble::Failure(failed)) => Err(Failure::Event(failed.text)),
+            Err(CompressError::Storage(error)) => Err(failure(error)),
+            Err(CompressError::Paused(failed)) => Err(DeriveFailure::Paused(failed)),
+            Err(CompressError::Failure(failed)) => Err(DeriveFailure::Event(failed.text)),
         }
     }
 
-    async fn compress(&mut self, subject: &Subject<'_>) -> Result<Compressed, Trouble> {
+    async fn compress(
+        &mut self,
+        subject: &QuestionSubject<'_>,
+    ) -> Result<Compressed, CompressError> {
         let compressor = self
             .compressor
             .as_mut()
@@ -243,7 +252,7 @@ impl Deriver {
         compressed
     }
 
-    fn note_stand_in(&self, events: &[Event], why: &str, now: Millis) -> Result<(), Failure> {
+    fn note_stand_in(&self, events: &[Event], why: &str, now: Millis) -> Result<(), DeriveFailure> {
         let Some(first) = events.first() else {
             return Ok(());
         };
@@ -258,9 +267,9 @@ impl Deriver {
     }
 }
 
-/// Whether there is anything in these events to ask a model about. A prompt alone says what
-/// is wanted, and comes again with what was done about it.
-pub fn says_something(events: &[Event], turn_over: bool) -> bool {
+/// Whether there is anything in these events to ask a model about. A prompt alone is not asked
+/// about: it is part of the question about the work that follows.
+pub fn has_content(events: &[Event], turn_over: bool) -> bool {
     events.iter().any(|event| match event.kind {
         EventKind::ToolUse | EventKind::ToolFailure => true,
         EventKind::Stop | EventKind::StopFailure => true,
@@ -281,7 +290,7 @@ fn has_stopped(events: &[Event]) -> bool {
         .is_some_and(|event| matches!(event.kind, EventKind::Stop | EventKind::StopFailure))
 }
 
-/// So much has happened in a turn since a model last summed it up that it is time again.
+/// Whether a turn has had `CHECKPOINT` tool uses since a model last summed it up.
 fn is_long(turn: &Turn, digest: &Digest) -> bool {
     let summed_up_at = summed_up_at(turn, digest).unwrap_or(0);
     let since = turn.events.iter().filter(|it| it.at > summed_up_at);
@@ -296,14 +305,14 @@ fn summed_up_at(turn: &Turn, digest: &Digest) -> Option<Millis> {
     same.next()?.summed_up_at
 }
 
-/// Puts each observation with the turn that the first event it rests on belongs to; the
-/// summary is of the last one.
+/// Assigns each observation to the turn of the first event that it cites, and the summary to the
+/// last turn.
 fn by_turn(turns: &[Turn], compressed: Compressed) -> Vec<DerivedTurn> {
     let Compressed {
         derived,
         provenance,
     } = compressed;
-    let mut told: Vec<DerivedTurn> = turns
+    let mut derived_turns: Vec<DerivedTurn> = turns
         .iter()
         .map(|turn| DerivedTurn {
             turn: turn.clone(),
@@ -311,25 +320,25 @@ fn by_turn(turns: &[Turn], compressed: Compressed) -> Vec<DerivedTurn> {
             provenance: provenance.clone(),
         })
         .collect();
-    let Some(last) = told.len().checked_sub(1) else {
-        return told;
+    let Some(last) = derived_turns.len().checked_sub(1) else {
+        return derived_turns;
     };
     for observation in derived.observations {
         let at = turns.iter().position(|turn| {
             let first = observation.events.first();
             turn.events.iter().any(|event| Some(&event.id) == first)
         });
-        told[at.unwrap_or(last)]
+        derived_turns[at.unwrap_or(last)]
             .derived
             .observations
             .push(observation);
     }
-    told[last].derived.summary = derived.summary;
-    told
+    derived_turns[last].derived.summary = derived.summary;
+    derived_turns
 }
 
-/// What `offline` says of events, beside whatever models have told of the session.
-fn offline_told(store: &Store, new: &[Event]) -> Result<Vec<DerivedTurn>, Failure> {
+/// Derives from new events offline. Items that models derived from the session stay.
+fn derive_offline(store: &Store, new: &[Event]) -> Result<Vec<DerivedTurn>, DeriveFailure> {
     let Some(first) = new.first() else {
         return Ok(Vec::new());
     };
@@ -340,8 +349,8 @@ fn offline_told(store: &Store, new: &[Event]) -> Result<Vec<DerivedTurn>, Failur
     let digest = store
         .digest(&first.host, &first.host_session_id, Millis::MAX)
         .map_err(failure)?;
-    let mut told = derive_session(session, new)?;
-    for DerivedTurn { turn, derived, .. } in &mut told {
+    let mut derived_turns = derive_session(session, new)?;
+    for DerivedTurn { turn, derived, .. } in &mut derived_turns {
         derived.observations.retain(|it| {
             it.events.is_empty() || !it.events.iter().all(|event| by_models.contains(event))
         });
@@ -357,32 +366,35 @@ fn offline_told(store: &Store, new: &[Event]) -> Result<Vec<DerivedTurn>, Failur
             derived.summary = None;
         }
     }
-    Ok(told)
+    Ok(derived_turns)
 }
 
-/// The same of events that were taken in before, whoever told of them then.
-fn offline_again(store: &Store, events: &[Event]) -> Result<Vec<DerivedTurn>, Failure> {
+/// Derives offline from stored events, and replaces also the items of models.
+fn derive_offline_again(
+    store: &Store,
+    events: &[Event],
+) -> Result<Vec<DerivedTurn>, DeriveFailure> {
     let session = store.recent_turns(events).map_err(failure)?;
     let after = offline_derive(&session)?;
-    let told = session.into_iter().zip(after);
+    let derived_turns = session.into_iter().zip(after);
     let again = |turn: &Turn| {
         turn.events
             .iter()
             .any(|it| events.iter().any(|again| again.id == it.id))
     };
-    Ok(told
+    Ok(derived_turns
         .filter(|(turn, _)| again(turn))
         .map(|(turn, derived)| DerivedTurn::offline(turn, derived))
         .collect())
 }
 
-/// Every turn has a summary, if only a plain one, until a model sums it up. What a model
-/// wrote stays until a model writes another: also while a turn is done again in parts.
-fn floor_beside(
+/// Offline summaries for turns that no model has summed up yet. A model's summary stays until a model
+/// writes another, also while a turn is done again in parts.
+fn plain_summaries(
     store: &Store,
     new: &[Event],
-    told: &[DerivedTurn],
-) -> Result<Vec<DerivedTurn>, Failure> {
+    derived_turns: &[DerivedTurn],
+) -> Result<Vec<DerivedTurn>, DeriveFailure> {
     let Some(first) = new.first() else {
         return Ok(Vec::new());
     };
@@ -397,7 +409,7 @@ fn floor_beside(
             .any(|it| new.iter().any(|new| new.id == it.id))
     };
     let summed_up = |turn: &Turn| {
-        let now = told
+        let now = derived_turns
             .iter()
             .any(|it| it.turn.prompt_id == turn.prompt_id && it.derived.summary.is_some());
         now || summed_up_at(turn, &digest).is_some()
@@ -416,8 +428,8 @@ fn floor_beside(
         .collect())
 }
 
-/// The turns that have new events, and the earlier ones that these put in another light.
-fn derive_session(session: Vec<Turn>, new: &[Event]) -> Result<Vec<DerivedTurn>, Failure> {
+/// The turns with new events, and the earlier turns whose items change through these.
+fn derive_session(session: Vec<Turn>, new: &[Event]) -> Result<Vec<DerivedTurn>, DeriveFailure> {
     let is_new = |event: &Event| new.iter().any(|it| it.id == event.id);
     let known: Vec<Turn> = session
         .iter()
@@ -439,18 +451,18 @@ fn derive_session(session: Vec<Turn>, new: &[Event]) -> Result<Vec<DerivedTurn>,
         .collect())
 }
 
-/// A defect in the extractor must cost one batch, not the worker.
-fn offline_derive(session: &[Turn]) -> Result<Vec<Derived>, Failure> {
+/// Derives offline. A panic in it fails the batch and not the worker.
+fn offline_derive(session: &[Turn]) -> Result<Vec<Derived>, DeriveFailure> {
     std::panic::catch_unwind(|| offline::derive(session))
-        .map_err(|_| Failure::Event("the offline provider panicked".to_owned()))
+        .map_err(|_| DeriveFailure::Event("the offline provider panicked".to_owned()))
 }
 
-/// A full disk or a busy file is nobody's fault; a broken rule is the batch's.
-fn failure(error: rusqlite::Error) -> Failure {
+/// A broken constraint is the batch's failure; others, such as a full disk, are the storage's.
+fn failure(error: rusqlite::Error) -> DeriveFailure {
     use rusqlite::ErrorCode;
     match error.sqlite_error_code() {
         Some(ErrorCode::ConstraintViolation | ErrorCode::TypeMismatch | ErrorCode::TooBig)
-        | None => Failure::Event(error.to_string()),
-        Some(_) => Failure::Storage(error),
+        | None => DeriveFailure::Event(error.to_string()),
+        Some(_) => DeriveFailure::Storage(error),
     }
 }

@@ -1,10 +1,9 @@
-//! The sentence model in the worker: it embeds what has no vectors yet, while there is nothing
-//! else to do, and searches for those who ask (`crate::service::embed_client`).
+//! The sentence model in the worker: it embeds texts without vectors while there is nothing else to
+//! do, and answers searches by meaning (`crate::service::embed_client`).
 //!
-//! Two threads. One works through the memory, at the lowest priority; what lacks vectors is
-//! all it needs to know, so it can be stopped at any text. It also loads the model and the
-//! vectors. The other sits at the socket and is quick. Neither is ever waited for by the
-//! worker's own loop.
+//! One thread embeds at the lowest priority. Its only state is which texts have no vectors, so it can
+//! be stopped after any text. It also loads the model and the vectors. The other thread answers
+//! requests on the socket. The worker's own loop waits for neither.
 
 use std::io::Write as _;
 use std::net::Shutdown;
@@ -31,11 +30,11 @@ use crate::platform;
 use crate::service::embed_client::{self, EmbedQuestion, EmbedReply, NoMeaning};
 use crate::service::sentence_model;
 
-/// So many texts at least make a batch, and a transaction.
+/// The number of texts that are embedded in one transaction, at least.
 const BATCH: usize = 32;
-/// So much of a question is looked at, in characters: more would take too long.
+/// The most characters of a query that are embedded; more would take too long.
 const QUESTION_MAX: usize = 500;
-/// A model that nobody used for so long is let go, with the vectors: it takes 50 MB.
+/// The model and the vectors (50 MB) are unloaded after this time without use.
 const MODEL_IDLE: Duration = Duration::from_secs(30);
 const WRITE_WITHIN: Duration = Duration::from_millis(100);
 
@@ -51,27 +50,27 @@ struct Shared {
     state: Mutex<State>,
     memory: Mutex<Memory>,
     changed: Condvar,
-    /// The worker has work of its own, or ends.
+    /// Embedding pauses: the worker has other work, or ends.
     yields: AtomicBool,
-    /// When it last was of use.
+    /// The time of the last answer or embedding.
     used_at: AtomicI64,
 }
 
 #[derive(Default)]
 struct State {
     ends: bool,
-    /// Something may lack vectors.
+    /// Whether there may be texts without vectors.
     look: bool,
-    /// Somebody asked.
+    /// Whether a request needs the model.
     wanted: bool,
     model: Option<Arc<Model>>,
-    /// Files that cannot be used, by their time.
+    /// The modification time of model files that cannot be loaded.
     broken: Option<SystemTime>,
-    /// Vectors that cannot be read were seen.
+    /// Whether vectors that cannot be read were found.
     damaged: bool,
 }
 
-/// What is searched: nothing until it is loaded.
+/// The vectors that are searched; empty until they are loaded.
 #[derive(Default)]
 struct Memory {
     store: Option<Store>,
@@ -81,13 +80,13 @@ struct Memory {
 impl Embedder {
     pub fn start(home: &Home) -> anyhow::Result<Embedder> {
         let socket = home.embed_socket();
-        // Under the worker's lock: one that is there is a dead worker's.
+        // This process holds the worker's lock, so an existing socket is a dead worker's.
         let _ = std::fs::remove_file(&socket);
         let listener = UnixListener::bind(&socket).context("could not open the socket")?;
         std::fs::set_permissions(&socket, std::fs::Permissions::from_mode(0o600))?;
         let shared = Arc::new(Shared {
             home: home.clone(),
-            // Whoever started us may be about to ask.
+            // The command that started the worker may be about to search.
             state: Mutex::new(State {
                 wanted: true,
                 ..State::default()
@@ -111,19 +110,19 @@ impl Embedder {
         })
     }
 
-    /// The worker has work: the text in hand is the last for now.
+    /// Pauses embedding after the current text, because the worker has work.
     pub fn pause(&self) {
         self.shared.yields.store(true, Ordering::Relaxed);
     }
 
-    /// The worker has nothing to do.
+    /// Continues embedding, because the worker has nothing to do.
     pub fn go_on(&self) {
         self.shared.yields.store(false, Ordering::Relaxed);
         self.shared.state().look = true;
         self.shared.changed.notify_all();
     }
 
-    /// Whether its socket can still be found.
+    /// Whether the socket still exists.
     pub fn is_reachable(&self) -> bool {
         self.socket.exists()
     }
@@ -138,8 +137,8 @@ impl Drop for Embedder {
         self.pause();
         self.shared.state().ends = true;
         self.shared.changed.notify_all();
-        // Whoever sits at the socket looks up when it is shut, here also if its name is gone,
-        // or when somebody comes.
+        // The thread at the socket ends when the socket is shut down (which works even if its file
+        // is gone) or at the next connection.
         if let Ok(listener) = self.listener.try_clone() {
             let _ = UnixStream::from(OwnedFd::from(listener)).shutdown(Shutdown::Both);
         }
@@ -171,13 +170,13 @@ impl Shared {
             }
             match stream {
                 Ok(stream) => self.answer(stream),
-                // Too many open files, perhaps: that passes, but do not spin.
+                // Perhaps too many open files: wait a moment instead of looping.
                 Err(_) => drop(self.changed.wait_timeout(self.state(), WRITE_WITHIN)),
             }
         }
     }
 
-    /// One question, from this user; whatever else comes is hung up on.
+    /// Answers one request of this user; other connections are closed.
     fn answer(&self, mut stream: UnixStream) {
         if !platform::is_our_user(&stream) || stream.set_write_timeout(Some(WRITE_WITHIN)).is_err()
         {
@@ -190,7 +189,7 @@ impl Shared {
         let model = {
             let mut state = self.state();
             state.wanted = state.model.is_none();
-            // Who searches may miss what was said just now.
+            // Texts may have come since the last look.
             state.look = true;
             state.model.clone().ok_or(match state.broken {
                 Some(_) => NoMeaning::Broken,
@@ -219,7 +218,7 @@ impl Shared {
         })
     }
 
-    /// Brings what is searched up to date.
+    /// Loads the vectors that are new since the last time.
     fn load(&self, memory: &mut Memory) -> anyhow::Result<()> {
         if memory.store.is_none() {
             memory.store = Store::look(&self.home.memory())?;
@@ -246,7 +245,7 @@ impl Shared {
                 let unused = home::now() - self.used_at.load(Ordering::Relaxed);
                 if over.timed_out() || unused >= MODEL_IDLE.as_millis() as Millis {
                     state.model = None;
-                    // If it is in use, it is for the next time.
+                    // If the vectors are in use, they are unloaded the next time.
                     if let Ok(mut memory) = self.memory.try_lock() {
                         *memory = Memory::default();
                     }
@@ -257,16 +256,16 @@ impl Shared {
             }
             let look = !state.wanted && !self.yields();
             state.wanted = false;
-            // Before looking: what comes meanwhile says so again.
+            // Reset before looking, so that texts that come meanwhile set it again.
             state.look &= !look;
             if std::mem::take(&mut state.damaged) {
-                // Opened anew, they are dropped.
+                // Opening the store again deletes vectors that cannot be read.
                 store = None;
             }
             drop(state);
             if !look {
                 self.model();
-                // Whoever searches says so if it fails.
+                // If this fails, the search itself reports it.
                 let _ = self.load(&mut self.memory());
                 continue;
             }
@@ -296,8 +295,7 @@ impl Shared {
         self.yields.load(Ordering::Relaxed)
     }
 
-    /// The model; loaded if it is not there. One that cannot be loaded is not tried again until
-    /// its files are others.
+    /// The model, loaded if necessary. After a failure it is tried again once its files change.
     fn model(&self) -> Option<Arc<Model>> {
         let folder = self.home.model();
         let time = || std::fs::metadata(folder.join(WEIGHTS)).and_then(|it| it.modified());
@@ -318,8 +316,8 @@ impl Shared {
         state.model.clone()
     }
 
-    /// Embeds some of what lacks vectors, the newest first, and says how many items; none if
-    /// nothing does, or there is no model to do it with.
+    /// Embeds some texts without vectors, the newest first, and returns the number of items; none if
+    /// there are no such texts, or no model.
     fn batch(&self, store: &mut Option<Store>) -> anyhow::Result<Option<usize>> {
         let store = match store {
             Some(store) => store,

@@ -1,6 +1,6 @@
-//! When the worker looks for what hooks missed: as a session ends, when there is nothing
-//! else to do, and before a session that never said goodbye counts as interrupted. Never
-//! in the middle of the work, and only where Foreword is switched on.
+//! Reads from transcripts the events that hooks missed: when a session ends, when there is nothing
+//! else to do, and before a session without an end event counts as interrupted. This is done only
+//! where Foreword is switched on.
 
 use anyhow::Context as _;
 use foreword_core::fill::{self, FillRules};
@@ -14,7 +14,7 @@ use crate::home;
 use crate::switch::{self, Switches};
 
 impl Worker<'_> {
-    /// True if more of a session is known now than this claim of its end has.
+    /// Fills a session whose end is in this claim. True if events were added.
     pub(super) fn fill_ended(&mut self, claim: &Claim, now: Millis) -> anyhow::Result<bool> {
         let session = &claim.host_session_id;
         let ends = |claim: &Claim| {
@@ -32,13 +32,13 @@ impl Worker<'_> {
             .context("could not queue what a transcript has")
     }
 
-    /// Of the sessions that may go on or not; true if there is work now.
+    /// Fills the sessions that have no end event yet. True if events were added.
     pub(super) fn fill_open(&mut self, now: Millis) -> bool {
         let open = std::mem::take(&mut self.open);
         self.fill_each(open, now)
     }
 
-    /// Of the sessions that will count as interrupted.
+    /// Fills the sessions that will count as interrupted.
     pub(super) fn fill_silent(&mut self, now: Millis) {
         match self.deriver.store.silent_sessions(now) {
             Ok(sessions) => {
@@ -48,7 +48,7 @@ impl Worker<'_> {
         }
     }
 
-    /// What cannot be had from a transcript is no reason to stop.
+    /// Fills each session; one that fails is logged and skipped.
     fn fill_each(&self, sessions: impl IntoIterator<Item = String>, now: Millis) -> bool {
         let mut any = false;
         for session in sessions {
@@ -62,7 +62,7 @@ impl Worker<'_> {
 
     fn fill(&self, session: &str, now: Millis) -> rusqlite::Result<bool> {
         let switches = Switches::read(self.home);
-        // Settings that cannot be read may exclude something.
+        // Settings that cannot be read may contain exclusions, so nothing is added.
         let (Some(settings), _) = config::hook_settings(self.home) else {
             return Ok(false);
         };

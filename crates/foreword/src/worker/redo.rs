@@ -1,17 +1,17 @@
 //! Derives from a session again, and replaces what was made of it before.
 //!
-//! It needs the events, which are kept for some days, and the worker's lock: nobody else
-//! may write meanwhile. Each batch is replaced in one transaction, so what could not be
-//! done again stays as it was.
+//! It needs the events, which are kept for some days, and the worker's lock, so that nothing else
+//! writes at the same time. Each batch is replaced in one transaction: where deriving fails, the old
+//! items stay.
 
 use anyhow::{Context as _, bail};
 use foreword_core::model::{Event, EventKind, Turn};
 use foreword_core::store::{Digest, HostSession, Store, WholeTurns};
 use foreword_core::text;
 
-use super::derive::{Deriver, Failure, says_something};
+use super::derive::{DeriveFailure, Deriver, has_content};
 use crate::agent::prompts::Prompts;
-use crate::agent::question::{self, Subject};
+use crate::agent::question::{self, QuestionSubject};
 use crate::config::Config;
 use crate::home::{self, Home};
 
@@ -21,23 +21,23 @@ pub struct RedoTarget {
     pub kept: WholeTurns,
 }
 
-/// What was done again.
+/// The extent of a completed redo.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct Redone {
     pub batches: usize,
     pub events: usize,
 }
 
-/// What would be asked.
+/// The extent of a redo that would be done.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct Plan {
     pub batches: usize,
     pub events: usize,
-    /// About so many, without what is told of the session so far.
+    /// About how many tokens the questions have, without the text about the session so far.
     pub input_tokens: usize,
 }
 
-/// Asks nobody.
+/// Computes the plan without asking a model.
 pub fn plan(home: &Home, config: &Config, events: Vec<Event>) -> Plan {
     let prompts = Prompts::load(&home.prompts());
     let mut plan = Plan {
@@ -46,16 +46,16 @@ pub fn plan(home: &Home, config: &Config, events: Vec<Event>) -> Plan {
         input_tokens: 0,
     };
     for batch in batches(events, config) {
-        if !says_something(&batch, true) {
+        if !has_content(&batch, true) {
             continue;
         }
         let turn = Turn {
             prompt_id: None,
             events: batch,
         };
-        let worded = question::word(
+        let question_text = question::write(
             &prompts,
-            &Subject {
+            &QuestionSubject {
                 events: &turn.events,
                 turn: &turn,
                 digest: &Digest::default(),
@@ -64,7 +64,8 @@ pub fn plan(home: &Home, config: &Config, events: Vec<Event>) -> Plan {
             },
         );
         plan.batches += 1;
-        plan.input_tokens += text::tokens(&worded.system) + text::tokens(&worded.text);
+        plan.input_tokens +=
+            text::tokens(&question_text.system) + text::tokens(&question_text.text);
     }
     plan
 }
@@ -94,11 +95,13 @@ pub fn redo(home: &Home, config: &Config, events: Vec<Event>) -> anyhow::Result<
         );
         match derived {
             Ok(()) => {}
-            Err(Failure::Storage(error)) => {
+            Err(DeriveFailure::Storage(error)) => {
                 return Err(error).with_context(|| format!("could not store; {so_far}"));
             }
-            Err(Failure::Event(error)) => bail!("{error}; {so_far}, the others are as they were"),
-            Err(Failure::Paused(failure)) => {
+            Err(DeriveFailure::Event(error)) => {
+                bail!("{error}; {so_far}, the others are as they were")
+            }
+            Err(DeriveFailure::Paused(failure)) => {
                 bail!("{}; {so_far}, the others are as they were", failure.text)
             }
         }
@@ -108,8 +111,8 @@ pub fn redo(home: &Home, config: &Config, events: Vec<Event>) -> anyhow::Result<
     Ok(redone)
 }
 
-/// As the queue would have handed them out: one turn, not too much at once. Offline looks
-/// at the session whole.
+/// Splits events into batches like the queue: one turn, of limited size. Offline derives from the
+/// whole session at once.
 fn batches(events: Vec<Event>, config: &Config) -> Vec<Vec<Event>> {
     let (events_max, bytes_max) = (
         config.worker.batch_max as usize,

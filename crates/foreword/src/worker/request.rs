@@ -1,6 +1,5 @@
-//! What others may ask of a running worker, over a datagram socket in the data
-//! directory: to look at the queue (`wake`), and to do everything now and say when
-//! it is done (`drain`).
+//! Requests to a running worker, over a datagram socket in the data directory: look at the queue
+//! (`wake`), or do everything now and answer when it is done (`drain`).
 
 use std::io;
 use std::os::unix::net::UnixDatagram as Datagram;
@@ -14,7 +13,7 @@ use crate::platform::{self, Lock};
 
 const DRAIN: &[u8] = b"drain";
 
-/// The worker's end.
+/// The worker's end of the socket.
 pub struct Requests {
     socket: UnixDatagram,
     path: PathBuf,
@@ -22,19 +21,20 @@ pub struct Requests {
 
 impl Drop for Requests {
     fn drop(&mut self) {
-        // Still under the lock: the socket cannot be a successor's.
+        // The worker still holds the lock, so this is not the socket of the next worker.
         let _ = std::fs::remove_file(&self.path);
     }
 }
 
-/// Someone who wants to hear when everything is done.
+/// A command that waits until everything is done.
 #[derive(Debug, PartialEq, Eq)]
 pub struct Waiting {
     address: PathBuf,
 }
 
 impl Requests {
-    /// Only the holder of the lock may call this: a socket that is there is a dead worker's.
+    /// Only the holder of the lock may call this: it removes an existing socket, which must be a dead
+    /// worker's.
     pub fn bind(path: &Path) -> io::Result<Requests> {
         match std::fs::remove_file(path) {
             Err(error) if error.kind() != io::ErrorKind::NotFound => return Err(error),
@@ -46,15 +46,14 @@ impl Requests {
         })
     }
 
-    /// Waits for a message. A wake-up needs no answer; someone who drains does.
+    /// Waits for a message. Returns the sender of a `drain`; a `wake` needs no answer.
     pub async fn next(&self) -> Option<Waiting> {
         let mut message = [0; 16];
         let Ok((length, sender)) = self.socket.recv_from(&mut message).await else {
-            // Not worth an end: the worker looks at the queue anyway. But do not spin.
+            // The worker goes on, since it looks at the queue anyway; the sleep avoids a busy loop.
             tokio::time::sleep(Duration::from_millis(100)).await;
             return None;
         };
-        // One look at the queue answers all wake-ups that have piled up.
         if &message[..length] != DRAIN {
             return None;
         }
@@ -62,7 +61,7 @@ impl Requests {
         Some(Waiting { address })
     }
 
-    /// Tells everyone who waited how much is left.
+    /// Sends the number of events left to all that wait.
     pub async fn answer(&self, waiting: &mut Vec<Waiting>, left: u64) {
         for Waiting { address } in waiting.drain(..) {
             let _ = self
@@ -73,16 +72,16 @@ impl Requests {
     }
 }
 
-/// Whether a worker has come up far enough to be asked something.
-pub fn is_heard(home: &Home) -> bool {
+/// Whether a worker is listening on its socket.
+pub fn is_listening(home: &Home) -> bool {
     // The socket of a dead worker refuses.
     Datagram::unbound().is_ok_and(|socket| socket.connect(home.socket()).is_ok())
 }
 
 /// Has the running worker do everything now. None if it is gone before it answered.
 ///
-/// Asks again while it waits: the worker that was asked may have ended, and another
-/// one taken its place, which never heard the question.
+/// The request is repeated while waiting, because another worker may have replaced the one that got
+/// it.
 pub fn ask_to_drain(home: &Home, say_that_we_wait: impl Fn()) -> io::Result<Option<u64>> {
     const A_WHILE: Option<Duration> = Some(Duration::from_millis(200));
     let folder = tempfile::Builder::new().prefix("foreword-").tempdir()?;
@@ -99,7 +98,7 @@ pub fn ask_to_drain(home: &Home, say_that_we_wait: impl Fn()) -> io::Result<Opti
             say_that_we_wait();
         }
         match socket.send_to(DRAIN, home.socket()) {
-            // A full socket holds a question of ours, or wake-ups enough.
+            // A timeout means that the socket is full: an earlier request is still in it.
             Err(error) if !is_timeout(&error) => return Ok(None),
             _ => {}
         }
@@ -113,7 +112,7 @@ pub fn ask_to_drain(home: &Home, say_that_we_wait: impl Fn()) -> io::Result<Opti
                 None => return Ok(None),
                 Some(pid) if platform::is_halted(pid) => {
                     return Err(io::Error::other(format!(
-                        "the worker is halted; `kill -CONT {pid}` has it go on"
+                        "the worker is halted (SIGSTOP); `kill -CONT {pid}` continues it"
                     )));
                 }
                 Some(_) => {}

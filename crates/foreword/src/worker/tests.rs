@@ -125,7 +125,7 @@ impl World {
     }
 
     /// Runs a worker to its end. Where it would wait, the clock is moved forward instead.
-    async fn run(&self, until: Until) -> End {
+    async fn run(&self, until: Until) -> WorkerEnd {
         let mut worker = Worker::come_up(&self.home, &self.config, until).unwrap();
         worker.deriver.clock = now;
         worker.progress_at = now();
@@ -144,7 +144,7 @@ impl World {
 
     /// Runs a worker that does not wait; returns the number of events left.
     async fn drain(&self) -> u64 {
-        let End::Done { left } = self.run(Until::Drained).await else {
+        let WorkerEnd::Done { left } = self.run(Until::Drained).await else {
             panic!("a drain ends when it is done");
         };
         left
@@ -495,9 +495,10 @@ async fn one_poisoned_event_does_not_take_its_batch_along() {
     world.send(&host.bash("git diff --stat", "limit.txt | 2 +-"));
     world.send(&host.stop("The limit is 7 now."));
     world.model.answer(|question| {
-        Ok(match question.contains("POISON") {
-            true => "I would rather talk about the weather.".to_owned(),
-            false => observed("Kumquat limit raised to seven"),
+        Ok(if question.contains("POISON") {
+            "I would rather talk about the weather.".to_owned()
+        } else {
+            observed("Kumquat limit raised to seven")
         })
     });
     world.drain().await;
@@ -544,9 +545,9 @@ async fn a_worker_does_not_stay_for_what_only_a_person_can_mend() {
     let world = World::new("");
     world.send_turn("s1");
     world.fails(FailureKind::Auth);
-    assert_eq!(world.run(Until::Idle).await, End::Done { left: 5 });
+    assert_eq!(world.run(Until::Idle).await, WorkerEnd::Done { left: 5 });
     // The next worker does not ask either while the pause lasts.
-    assert_eq!(world.run(Until::Idle).await, End::Done { left: 5 });
+    assert_eq!(world.run(Until::Idle).await, WorkerEnd::Done { left: 5 });
     assert_eq!(world.model.questions().len(), 1);
     world.assert_nothing_is_missing();
 }
@@ -561,7 +562,7 @@ async fn after_an_hour_memory_goes_on_offline_and_says_so() {
     world.drain().await;
     assert_eq!(world.events().waiting, 5);
     let_pass(60_000);
-    assert_eq!(world.run(Until::Idle).await, End::Done { left: 0 });
+    assert_eq!(world.run(Until::Idle).await, WorkerEnd::Done { left: 0 });
     world.assert_all_is_stored();
     for table in ["observations", "summaries", "processed_events"] {
         assert_eq!(world.providers(table), ["offline"], "{table}");
@@ -701,12 +702,13 @@ async fn a_very_long_turn_is_summed_up_on_the_way() {
 #[tokio::test]
 async fn a_model_that_is_too_slow_for_a_turn_is_asked_about_half_of_it() {
     let world = World::new("");
-    world
-        .model
-        .answer(|question| match question.contains("[4]") {
-            true => Err(Failure::new(FailureKind::Timeout, "no")),
-            false => Ok(observed("In two parts")),
-        });
+    world.model.answer(|question| {
+        if question.contains("[4]") {
+            Err(Failure::new(FailureKind::Timeout, "no"))
+        } else {
+            Ok(observed("In two parts"))
+        }
+    });
     world.send_turn("s1");
     world.drain().await;
     world.assert_all_is_stored();
@@ -733,7 +735,7 @@ async fn a_worker_ends_after_its_idle_time_and_not_before() {
     let world = World::new("[worker]\nidle_seconds = 900");
     world.send_turn("s1");
     let begun = now();
-    assert_eq!(world.run(Until::Idle).await, End::Done { left: 0 });
+    assert_eq!(world.run(Until::Idle).await, WorkerEnd::Done { left: 0 });
     assert!(now() >= begun + 900_000, "{}", now() - begun);
     world.assert_all_is_stored();
 }

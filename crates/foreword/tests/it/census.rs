@@ -95,14 +95,14 @@ fn a_halted_worker_keeps_no_hook_waiting_and_is_pointed_out() {
     assert_eq!(sandbox.worker_pid(), Some(pid), "nobody took its place");
     assert_eq!(sandbox.background_workers(), [0; 0]);
     let status = sandbox.run(&["status"]);
-    let word = format!("`kill -CONT {pid}` has it go on");
-    assert!(status.contains(&word), "{status}");
+    let advice = format!("`kill -CONT {pid}` continues it");
+    assert!(status.contains(&advice), "{status}");
     assert_eq!(sandbox.status()["pending"], 200);
     assert_eq!(sandbox.log("hook.log"), "");
     let drain = sandbox.command(&["worker", "drain"]).output().unwrap();
     assert_eq!(drain.status.code(), Some(1), "and does not wait for it");
     assert!(
-        String::from_utf8_lossy(&drain.stderr).contains(&word),
+        String::from_utf8_lossy(&drain.stderr).contains(&advice),
         "{drain:?}"
     );
 

@@ -536,7 +536,7 @@ fn provider_paused() {
     clinic.sandbox.run(&["install", "--provider", "anthropic"]);
     fail(&clinic, "billing");
     let text = clinic.text();
-    assert!(text.contains(": it said no; see to it that there is credit, then"));
+    assert!(text.contains(": it said no; add credit, then"));
     clinic.is_cured_of("provider-paused");
 
     let key = ("ANTHROPIC_API_KEY", "sk-test".to_owned());

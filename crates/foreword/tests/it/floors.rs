@@ -18,7 +18,7 @@ const CRATES: [(&str, &[&str]); 2] = [
     (
         "foreword",
         &[
-            "platform", "home", "config", "log", "notice", "switch", "host", "start", "hook",
+            "platform", "home", "host", "config", "log", "notice", "switch", "start", "hook",
             "service", "agent", "offline", "notes", "worker", "install", "doctor", "show", "mcp",
             "cli",
         ],

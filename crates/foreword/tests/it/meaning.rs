@@ -122,7 +122,7 @@ fn what_was_said_in_other_words_is_found_by_command_and_by_agent() {
         world
             .sandbox
             .run(&["status"])
-            .contains("100 % of it is found by meaning")
+            .contains("100 % of it is indexed by meaning")
     );
     assert!(
         world.sandbox.log("work.log").contains("4 items embedded"),

@@ -1,14 +1,14 @@
 //! The `anthropic` provider: Anthropic's Messages API with the user's key.
 //!
-//! A question is one request, not streamed. The system prompt is the same from
-//! question to question and marked for the cache; thinking is off by not being asked
-//! for. How the POST fails is `http`'s business, what an answer means is said here.
+//! A question is one request, not streamed. The system prompt is the same for each question and
+//! marked for the cache; thinking is not requested. `http` sends the request and handles its
+//! failures; the answer is read here.
 
 use foreword_core::model::FailureKind;
 use reqwest::header::{HeaderMap, HeaderName, HeaderValue};
 use serde_json::{Value, json};
 
-use super::http::{self, Answer, Endpoint, Post, Secret, Service};
+use super::http::{self, Endpoint, HttpAnswer, Post, Secret, Service};
 use super::{Call, Failure, Provider, Question, Usage, prices};
 use crate::config;
 
@@ -19,7 +19,7 @@ const SERVICE: Service = Service {
 
 pub struct Anthropic {
     model: String,
-    /// Or what is missing in the settings.
+    /// The address, or the failure that follows from the settings.
     endpoint: Result<Endpoint, Failure>,
 }
 
@@ -66,7 +66,7 @@ fn endpoint(settings: &config::AnthropicSection) -> Result<Endpoint, Failure> {
         let text = "no model is set; set anthropic.model in config.toml";
         return Err(Failure::new(FailureKind::Missing, text));
     }
-    // With or without what the API's own addresses go on with.
+    // Users write the address with or without `/v1`, or with the whole path.
     let base_url = settings.base_url.trim().trim_end_matches('/');
     let base_url = base_url.strip_suffix("/messages").unwrap_or(base_url);
     let base_url = base_url.strip_suffix("/v1").unwrap_or(base_url);
@@ -100,8 +100,8 @@ fn body(model: &str, question: &Question<'_>) -> Value {
     })
 }
 
-/// What an answer came to. One that is of no use was paid for all the same.
-fn call(asked: &str, answer: &Answer<'_>) -> Call {
+/// The call for an answer. Its cost counts even if the answer cannot be used.
+fn call(asked: &str, answer: &HttpAnswer<'_>) -> Call {
     let reply = match answer.reply() {
         Ok(reply) => reply,
         Err(failure) => return Call::failed(1, failure),
@@ -123,7 +123,7 @@ fn usage(usage: &Value) -> Option<Usage> {
     let cache_read = count("cache_read_input_tokens").unwrap_or(0);
     let cache_write = count("cache_creation_input_tokens").unwrap_or(0);
     Some(Usage {
-        // Theirs is without what has to do with the cache.
+        // `input_tokens` of the API leaves out the tokens of the cache.
         input: count("input_tokens")? + cache_read + cache_write,
         output: count("output_tokens")?,
         cache_read,
@@ -131,7 +131,7 @@ fn usage(usage: &Value) -> Option<Usage> {
     })
 }
 
-/// None if that is no message at all.
+/// None if the reply is not a message.
 fn text_of(reply: &Value) -> Option<Result<String, Failure>> {
     let blocks = reply["content"].as_array()?;
     let texts = blocks.iter().filter(|block| block["type"] == "text");

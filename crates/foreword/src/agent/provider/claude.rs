@@ -1,8 +1,8 @@
 //! The user's own claude CLI as a provider, with the login that it has.
 //!
-//! One process for each question, gone when it is answered: it is told nothing of the
-//! user's but the login, and it leaves nothing behind. `command` is how it is started,
-//! `stream` what it says, `failure` what its failures mean.
+//! One process for each question. It gets the user's login and none of the user's other settings,
+//! and leaves no files behind. `command` starts it, `stream` reads its output, `failure` classifies
+//! its errors.
 
 mod command;
 mod failure;
@@ -23,18 +23,18 @@ use super::{Call, Failure, Provider, Question};
 use crate::config;
 use crate::home::Home;
 use crate::platform;
-use stream::Heard;
+use stream::StreamReader;
 
-/// No message of an honest client is longer.
+/// The longest line of output that is read; no message of the client is longer.
 const LINE_MAX: u64 = 8 << 20;
 
-/// How long a process that has said all may take to end. It ends in 0.1 s.
+/// The time that the process has to end after its result. It usually takes 0.1 s.
 const GRACE: Duration = Duration::from_secs(3);
 
-/// What it said last is in the pipes when it ends.
+/// The time to read the rest of the pipes after the process has ended.
 const LAST_WORDS: Duration = Duration::from_millis(500);
 
-/// Of what it complains about, only the end is of interest.
+/// The most bytes of standard error that are kept, from its end.
 const COMPLAINT_MAX: usize = 4 << 10;
 
 pub struct Claude {
@@ -54,7 +54,7 @@ impl Claude {
 impl Provider for Claude {
     async fn ask(&mut self, question: &Question<'_>) -> Call {
         let prepared = command::prepare(&self.settings, &self.home, question);
-        let process = match prepared.and_then(Process::start) {
+        let process = match prepared.and_then(ClaudeProcess::start) {
             Ok(process) => process,
             Err(error) => return Call::failed(0, failure::of_start(&error, &self.settings)),
         };
@@ -62,14 +62,14 @@ impl Provider for Claude {
     }
 }
 
-/// A running client. Dropped, it is killed, and all that it started.
-struct Process {
+/// A running client. Dropping it kills the process and everything that it started.
+struct ClaudeProcess {
     child: Child,
     id: u32,
 }
 
-impl Process {
-    fn start(mut command: Command) -> std::io::Result<Process> {
+impl ClaudeProcess {
+    fn start(mut command: Command) -> std::io::Result<ClaudeProcess> {
         command
             .stdin(Stdio::piped())
             .stdout(Stdio::piped())
@@ -78,24 +78,24 @@ impl Process {
         platform::bind_to_us(&mut command);
         let child = command.spawn()?;
         let id = child.id().unwrap_or(0);
-        Ok(Process { child, id })
+        Ok(ClaudeProcess { child, id })
     }
 
     async fn ask(mut self, question: &Question<'_>) -> Call {
-        let mut heard = Heard::default();
+        let mut reader = StreamReader::default();
         let mut complaint = Vec::new();
         let ended = timeout(
             question.patience,
-            self.converse(question.text, &mut heard, &mut complaint),
+            self.converse(question.text, &mut reader, &mut complaint),
         )
         .await;
         match ended {
-            Ok(Ok(())) => heard.call(&last_line(&complaint), question.now),
-            Ok(Err(TooMuch)) => heard.failed(Failure::new(
+            Ok(Ok(())) => reader.call(&last_line(&complaint), question.now),
+            Ok(Err(TooMuch)) => reader.failed(Failure::new(
                 FailureKind::Broken,
                 "the claude CLI said more on one line than any answer has",
             )),
-            Err(_) => heard.failed(Failure::new(
+            Err(_) => reader.failed(Failure::new(
                 FailureKind::Timeout,
                 format!(
                     "no answer from the claude CLI in {} s",
@@ -105,31 +105,31 @@ impl Process {
         }
     }
 
-    /// Says the question, hears the answer, and waits for the process's end, not for long.
+    /// Sends the question, reads the answer, and waits at most `GRACE` for the process to end.
     async fn converse(
         &mut self,
         text: &str,
-        heard: &mut Heard,
+        reader: &mut StreamReader,
         complaint: &mut Vec<u8>,
     ) -> Result<(), TooMuch> {
         let mut stdin = self.child.stdin.take().expect("stdin is piped");
         let stdout = self.child.stdout.take().expect("stdout is piped");
         let stderr = self.child.stderr.take().expect("stderr is piped");
         let asking = async move {
-            // One that does not listen has a reason, and it will be heard.
+            // If the process does not read its input, its output gives the reason.
             let _ = stdin.write_all(&stream::user_message(text)).await;
-            // Its input ends here, so it ends when it has answered, also without us.
+            // Its input is closed here, so that it ends after its answer even if we are gone.
         };
-        // A process that it left behind may keep the pipes open for ever.
+        // A process that it started may keep the pipes open after its end.
         let child = &mut self.child;
         let (hearing_over, over) = oneshot::channel::<()>();
         let hearing = async {
-            let (heard, ()) = tokio::select! {
-                all = async { tokio::join!(hear(stdout, heard), asking) } => all,
+            let (outcome, ()) = tokio::select! {
+                all = async { tokio::join!(read_messages(stdout, reader), asking) } => all,
                 () = async { let _ = child.wait().await; sleep(LAST_WORDS).await } => (Ok(()), ()),
             };
             drop(hearing_over);
-            heard
+            outcome
         };
         let complaining = async {
             tokio::select! {
@@ -144,7 +144,7 @@ impl Process {
     }
 }
 
-impl Drop for Process {
+impl Drop for ClaudeProcess {
     fn drop(&mut self) {
         platform::kill_group(self.id);
     }
@@ -152,15 +152,18 @@ impl Drop for Process {
 
 struct TooMuch;
 
-/// Until the other side has closed, or has said its result and then closes late.
-async fn hear(stdout: impl AsyncRead + Unpin, heard: &mut Heard) -> Result<(), TooMuch> {
+/// Reads messages until the output is closed, or until `GRACE` after the result.
+async fn read_messages(
+    stdout: impl AsyncRead + Unpin,
+    reader: &mut StreamReader,
+) -> Result<(), TooMuch> {
     let mut stdout = BufReader::new(stdout);
     let mut line = Vec::new();
     loop {
         line.clear();
         let mut capped = (&mut stdout).take(LINE_MAX);
         let reading = capped.read_until(b'\n', &mut line);
-        let read = if heard.is_complete() {
+        let read = if reader.is_complete() {
             timeout(GRACE, reading).await.unwrap_or(Ok(0))
         } else {
             reading.await
@@ -168,7 +171,7 @@ async fn hear(stdout: impl AsyncRead + Unpin, heard: &mut Heard) -> Result<(), T
         match read {
             Ok(0) | Err(_) => return Ok(()),
             Ok(_) if line.len() as u64 == LINE_MAX => return Err(TooMuch),
-            Ok(_) => heard.take(&line),
+            Ok(_) => reader.take(&line),
         }
     }
 }

@@ -1,10 +1,10 @@
-//! What the providers over HTTP share: one POST of JSON, and what became of it.
+//! The part that the providers over HTTP share: one POST of JSON, and its outcome.
 //!
-//! An `Endpoint` is an address from the settings. It is asked once per call: nothing
-//! is followed, repeated or kept open, so the ledger counts what the server counts.
-//! No answer at all is a failure here; what an answer's status and error body mean
-//! is in `answer`, when to ask again in `again`. A server's words get into a text for
-//! people only through `Scene::quote`, which knows the key and takes it out.
+//! An `Endpoint` is an address from the settings. A call is one request: redirects are not followed,
+//! nothing is retried and no connection is kept, so the ledger counts what the server counts.
+//! A request without an answer fails here; `answer` reads the status and the error body, `again` the
+//! time of the next attempt. Text from a server is shown only through `Scene::quote`, which removes
+//! the key.
 
 mod again;
 mod answer;
@@ -22,21 +22,22 @@ use reqwest::{Client, ClientBuilder, Url, redirect, retry};
 use serde_json::Value;
 
 use super::{Call, Failure};
-pub use answer::Answer;
+pub use answer::HttpAnswer;
 
-/// More than any answer has: what is longer is something else.
+/// The longest body that is read. No answer of a model is that long.
 const BODY_MAX: usize = 4 * 1024 * 1024;
-/// So much of a server's words is shown.
+/// The most characters of a server's text that are shown.
 const QUOTE_MAX: usize = 200;
-/// Shorter is a placeholder, and would take out words that only look like it.
+/// The shortest key that is removed from texts. A shorter one is a placeholder that may occur in
+/// ordinary words.
 const KEY_MIN: usize = 6;
 
-/// What the settings and the key of a provider are called.
+/// The names of a provider's settings and key.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct Service {
-    /// In config.toml.
+    /// The section in config.toml.
     pub section: &'static str,
-    /// In the environment.
+    /// The variable that holds the key.
     pub key: &'static str,
 }
 
@@ -45,16 +46,16 @@ pub struct Service {
 pub struct Endpoint {
     service: Service,
     url: Url,
-    /// Built at the first call: reading the system's certificates takes a while.
+    /// Built at the first call, because reading the system's certificates is slow.
     client: Option<Client>,
 }
 
-/// What is sent with a question.
+/// One request.
 #[derive(Debug, Default)]
 pub struct Post<'a> {
     pub headers: HeaderMap,
     pub body: Value,
-    /// For nothing but to be taken out of texts; it is in the headers.
+    /// The key, to remove it from texts. It is sent in `headers`.
     pub key: Option<Secret<'a>>,
     pub patience: Duration,
     pub now: Millis,
@@ -70,7 +71,7 @@ impl std::fmt::Debug for Secret<'_> {
     }
 }
 
-/// No answer, and how many requests went out for it.
+/// The failure of a call without an answer, with the number of requests that were sent.
 #[derive(Debug)]
 pub struct Unanswered {
     pub requests: u32,
@@ -101,12 +102,12 @@ impl Endpoint {
         })
     }
 
-    /// Whether it is on this machine or in this network, where nobody sends a bill.
+    /// Whether the address is on this machine or in the local network, so that calls cost nothing.
     pub fn is_local(&self) -> bool {
         is_loopback(&self.url) || is_private(&self.url)
     }
 
-    pub async fn post<'a>(&mut self, post: Post<'a>) -> Result<Answer<'a>, Unanswered> {
+    pub async fn post<'a>(&mut self, post: Post<'a>) -> Result<HttpAnswer<'a>, Unanswered> {
         let scene = Scene {
             service: self.service,
             address: address(&self.url),
@@ -134,36 +135,36 @@ impl Endpoint {
     }
 }
 
-/// The model that an answer names.
+/// The model's name in a reply.
 pub fn model(reply: &Value) -> Option<String> {
     let name = text::one_line(reply["model"].as_str()?);
     (!name.is_empty()).then(|| text::shorten(&name, 100).into_owned())
 }
 
-/// A count of tokens, within reason: it is another's number, and will be added up.
+/// A count of tokens from a reply, limited so that adding counts cannot overflow.
 pub fn tokens(count: &Value) -> Option<u64> {
     count.as_u64().map(|count| count.min(u32::MAX.into()))
 }
 
-/// A secret as a header, which no log prints.
+/// A header that holds a secret and is marked so that no log prints it.
 pub fn secret_header(name: &'static str, secret: &str) -> Option<(HeaderName, HeaderValue)> {
     let mut value = HeaderValue::from_str(secret).ok()?;
     value.set_sensitive(true);
     Some((HeaderName::from_static(name), value))
 }
 
-/// A key of the environment. Set but empty is not set.
+/// The key from the environment; none if it is not set or empty.
 pub fn key(service: Service) -> Option<String> {
     let key = std::env::var(service.key).ok()?;
     Some(key.trim().to_owned()).filter(|key| !key.is_empty())
 }
 
 fn client(url: &Url) -> reqwest::Result<Client> {
-    // A key goes to the address that the user wrote down and to no other.
+    // No redirects: the key is sent only to the address in the settings.
     builder(url).redirect(redirect::Policy::none()).build()
 }
 
-/// For files that anybody may have: no key goes along, so an answer may point elsewhere.
+/// A client for public files. It sends no key, so it may follow redirects.
 pub fn downloader(url: &Url) -> reqwest::Result<Client> {
     builder(url)
         .redirect(redirect::Policy::limited(5))
@@ -173,26 +174,28 @@ pub fn downloader(url: &Url) -> reqwest::Result<Client> {
 }
 
 fn builder(url: &Url) -> ClientBuilder {
-    // Without one, reqwest's builder panics. An error means that one is installed.
+    // reqwest's builder panics without a crypto provider. An error means that one is installed.
     let _ = rustls::crypto::ring::default_provider().install_default();
     let builder = Client::builder()
         .user_agent(concat!("foreword/", env!("CARGO_PKG_VERSION")))
         .retry(retry::never())
-        // Calls are minutes apart. A connection kept for the next one would often be
-        // closed at the other end by then, and the call broken for no reason.
+        // Calls are minutes apart, and a kept connection would often be closed by the server before
+        // the next call, which would then fail.
         .pool_max_idle_per_host(0);
-    let builder = match is_loopback(url) {
-        true => builder.no_proxy(),
-        false => builder,
+    let builder = if is_loopback(url) {
+        builder.no_proxy()
+    } else {
+        builder
     };
     // A local model's address needs no certificates, which a container may not have.
-    match is_loopback(url) && url.scheme() == "http" {
-        true => builder.tls_certs_only([]),
-        false => builder,
+    if is_loopback(url) && url.scheme() == "http" {
+        builder.tls_certs_only([])
+    } else {
+        builder
     }
 }
 
-/// Where a question is asked, as far as texts for people need it.
+/// The address and the names that texts for the user need.
 #[derive(Debug, Clone)]
 pub(super) struct Scene<'a> {
     service: Service,
@@ -232,12 +235,12 @@ impl<'a> Scene<'a> {
         self.unanswered(requests, FailureKind::Timeout, &cause)
     }
 
-    /// An error's status holds even if its body does not arrive whole.
+    /// Reads the answer. The status of an error counts even if its body does not arrive whole.
     async fn read(
         self,
         mut response: reqwest::Response,
         patience: Duration,
-    ) -> Result<Answer<'a>, Unanswered> {
+    ) -> Result<HttpAnswer<'a>, Unanswered> {
         let status = response.status().as_u16();
         let headers = response.headers().clone();
         let mut body = Vec::new();
@@ -260,11 +263,11 @@ impl<'a> Scene<'a> {
         };
         match lacking {
             Some(unanswered) if (200..300).contains(&status) => Err(unanswered),
-            _ => Ok(Answer::new(self, status, headers, &body)),
+            _ => Ok(HttpAnswer::new(self, status, headers, &body)),
         }
     }
 
-    /// What a server said: on one line, short, and without the key, should it echo that.
+    /// A server's text for the user: one line, short, and without the key, in case it is echoed.
     fn quote(&self, words: &str) -> String {
         let line = text::one_line(words);
         let line = match self.key {
@@ -275,7 +278,7 @@ impl<'a> Scene<'a> {
     }
 }
 
-/// What lies at the bottom of an error: the layers above only say that there is one.
+/// The innermost cause of an error; the outer layers only report that there is one.
 pub fn cause(error: &reqwest::Error) -> String {
     let mut innermost = error.source();
     while let Some(source) = innermost.and_then(std::error::Error::source) {
@@ -289,7 +292,7 @@ pub fn cause(error: &reqwest::Error) -> String {
     }
 }
 
-/// Without a user, a password or a query.
+/// The address without a user, a password or a query.
 fn address(url: &Url) -> String {
     let port = url.port().map(|port| format!(":{port}"));
     format!(
@@ -314,7 +317,7 @@ fn is_loopback(url: &Url) -> bool {
     }
 }
 
-/// An address that is not on the internet, or a name that cannot be.
+/// Whether an address or a host name is not on the public internet.
 fn is_private(url: &Url) -> bool {
     match ip(url) {
         Some(IpAddr::V4(ip)) => {

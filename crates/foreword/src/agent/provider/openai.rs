@@ -1,15 +1,14 @@
 //! The `openai` provider: any endpoint that speaks OpenAI's chat completions.
 //!
-//! That is OpenAI itself, gateways, and servers of local models, which agree on the
-//! usual case and differ at the edges: keys, names of limits, shapes of errors,
-//! thinking aloud. The edges are met here and in `http`, so that a question is asked
-//! and answered as with any other provider.
+//! These are OpenAI itself, gateways, and servers of local models. They agree on the usual case and
+//! differ in keys, names of limits, shapes of errors, and thinking inside the answer. This file and
+//! `http` handle the differences.
 
 use foreword_core::model::FailureKind;
 use reqwest::header::HeaderMap;
 use serde_json::{Value, json};
 
-use super::http::{self, Answer, Endpoint, Post, Secret, Service, Unanswered};
+use super::http::{self, Endpoint, HttpAnswer, Post, Secret, Service, Unanswered};
 use super::{Call, Failure, Provider, Question, Usage, prices};
 use crate::config;
 
@@ -20,17 +19,17 @@ const SERVICE: Service = Service {
 
 pub struct OpenAi {
     model: String,
-    /// Or what is missing in the settings.
+    /// The address, or the failure that follows from the settings.
     endpoint: Result<Endpoint, Failure>,
     limit: Limit,
 }
 
-/// What the limit of an answer is called.
+/// The field that limits the tokens of an answer.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 enum Limit {
-    /// Everywhere,
+    /// The usual one.
     MaxTokens,
-    /// but with OpenAI's models that think.
+    /// The one that OpenAI's reasoning models require.
     MaxCompletionTokens,
 }
 
@@ -100,7 +99,7 @@ fn endpoint(settings: &config::OpenAiSection) -> Result<Endpoint, Failure> {
     Err(Failure::new(FailureKind::Missing, text))
 }
 
-/// A local model wants no key.
+/// The headers with the key, if there is one. Local models need none.
 fn headers(key: Option<&str>) -> Result<HeaderMap, Failure> {
     let Some(key) = key else {
         return Ok(HeaderMap::new());
@@ -129,8 +128,8 @@ fn body(model: &str, question: &Question<'_>, limit: Limit) -> Value {
     })
 }
 
-/// Some models take `max_tokens` for a mistake, and say what they want instead.
-fn wants_other_limit(answer: &Answer<'_>) -> bool {
+/// Whether the model refused `max_tokens` and named `max_completion_tokens` instead.
+fn wants_other_limit(answer: &HttpAnswer<'_>) -> bool {
     if answer.status != 400 {
         return false;
     }
@@ -140,8 +139,8 @@ fn wants_other_limit(answer: &Answer<'_>) -> bool {
     is_named && (says("unsupported") || says("not supported"))
 }
 
-/// What an answer came to. One that is of no use was paid for all the same.
-fn call(asked: &str, is_local: bool, requests: u32, answer: &Answer<'_>) -> Call {
+/// The call for an answer. Its cost counts even if the answer cannot be used.
+fn call(asked: &str, is_local: bool, requests: u32, answer: &HttpAnswer<'_>) -> Call {
     let reply = match answer.reply() {
         Ok(reply) => reply,
         Err(failure) => return Call::failed(requests, failure),
@@ -149,7 +148,7 @@ fn call(asked: &str, is_local: bool, requests: u32, answer: &Answer<'_>) -> Call
     let model = http::model(reply);
     let usage = usage(&reply["usage"]);
     let name = model.as_deref().unwrap_or(asked);
-    // A local model may bear any name, and costs what no table knows.
+    // A local model may have the name of a paid one, so the table of prices does not apply.
     let priced = usage.filter(|_| !is_local);
     Call {
         requests,
@@ -169,7 +168,7 @@ fn usage(usage: &Value) -> Option<Usage> {
     })
 }
 
-/// None if that is no completion at all.
+/// None if the reply is not a completion.
 fn text_of(reply: &Value) -> Option<Result<String, Failure>> {
     let choice = reply["choices"].get(0)?;
     let message = choice.get("message")?;
@@ -213,7 +212,7 @@ fn content(content: &Value) -> String {
     }
 }
 
-/// What comes after the model has thought aloud; None if it never came to an end.
+/// The text after `</think>`; none if the thinking never ends.
 fn without_thinking(text: &str) -> Option<&str> {
     match text.trim_start().strip_prefix("<think>") {
         Some(thought) => thought

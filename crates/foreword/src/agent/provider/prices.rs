@@ -1,11 +1,11 @@
-//! What a call costs, from a dated table of list prices.
+//! The cost of a call, from a dated table of list prices.
 //!
-//! A model that is not in it has no known price; then budgets count tokens instead.
-//! Prices change: whoever updates a row reads them all again and sets the month.
+//! For a model that is not in the table, budgets count tokens instead. When a price changes, check
+//! all rows and set `AS_OF`.
 
 use super::Usage;
 
-/// When the prices were read.
+/// The month in which the prices were checked.
 pub const AS_OF: &str = "2026-11";
 
 /// US dollars per million tokens.
@@ -16,7 +16,7 @@ struct Price {
     cache_read: f64,
 }
 
-/// Writing to the cache costs a quarter more than reading without, a hit a tenth.
+/// Anthropic's prices: writing to the cache costs 1.25 times the input price, reading from it a tenth.
 const fn anthropic(input: f64, output: f64) -> Price {
     Price {
         input,
@@ -26,7 +26,7 @@ const fn anthropic(input: f64, output: f64) -> Price {
     }
 }
 
-/// The cache fills by itself and at no price.
+/// OpenAI's prices: writing to the cache costs nothing extra.
 const fn openai(input: f64, output: f64, cache_read: f64) -> Price {
     Price {
         input,
@@ -36,7 +36,7 @@ const fn openai(input: f64, output: f64, cache_read: f64) -> Price {
     }
 }
 
-/// The newer ones ask for a twentieth where the cache is hit.
+/// Prices of the newer Anthropic models that charge a twentieth for reading from the cache.
 const fn anthropic_5_5(input: f64, output: f64) -> Price {
     Price {
         cache_read: input * 0.05,
@@ -45,7 +45,7 @@ const fn anthropic_5_5(input: f64, output: f64) -> Price {
 }
 
 const PRICES: &[(&str, Price)] = &[
-    // As Claude Code 2.1.325 counts them, for questions of this length.
+    // The prices that Claude Code 2.1.325 uses for questions of this length.
     ("claude-haiku-5-5", anthropic(0.1, 0.5)),
     ("claude-sonnet-5-5", anthropic_5_5(2.0, 10.0)),
     ("claude-opus-5-5", anthropic_5_5(4.0, 20.0)),
@@ -64,7 +64,7 @@ const PRICES: &[(&str, Price)] = &[
     ("gpt-5-nano", openai(0.05, 0.4, 0.005)),
 ];
 
-/// In US dollars; None if the model's price is not known.
+/// The cost in US dollars; none if the model's price is not known.
 pub fn cost(model: &str, usage: &Usage) -> Option<f64> {
     let (_, price) = PRICES.iter().find(|(name, _)| is(model, name))?;
     let cached = usage.cache_read + usage.cache_write;
@@ -76,7 +76,7 @@ pub fn cost(model: &str, usage: &Usage) -> Option<f64> {
     Some(dollars / 1e6)
 }
 
-/// The name itself, or with the date of a version: `claude-haiku-4-5-20251001`,
+/// Whether a model has this name, alone or with the date of a version: `claude-haiku-4-5-20251001`,
 /// `gpt-4o-2024-08-06`, `claude-3-5-haiku-latest`.
 fn is(model: &str, name: &str) -> bool {
     let Some(rest) = model.strip_prefix(name) else {

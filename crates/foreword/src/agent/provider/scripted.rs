@@ -11,10 +11,10 @@ use super::{Call, Failure, Provider, Question, Usage};
 pub struct Scripted(Rc<RefCell<Script>>);
 
 /// From a question's text to its answer.
-type Answer = Box<dyn FnMut(&str) -> Result<String, Failure>>;
+type ScriptedAnswer = Box<dyn FnMut(&str) -> Result<String, Failure>>;
 
 struct Script {
-    answer: Answer,
+    answer: ScriptedAnswer,
     questions: Vec<String>,
 }
 
@@ -26,7 +26,7 @@ impl Scripted {
         })))
     }
 
-    /// From now on it answers like this.
+    /// Replaces the function that answers.
     pub fn answer(&self, answer: impl FnMut(&str) -> Result<String, Failure> + 'static) {
         self.0.borrow_mut().answer = Box::new(answer);
     }

@@ -55,14 +55,14 @@ fn text(events: &[Event], digest: &Digest, sum_up: bool) -> String {
         prompt_id: Some("p1".into()),
         events: events.to_vec(),
     };
-    let subject = Subject {
+    let subject = QuestionSubject {
         events,
         turn: &turn,
         digest,
         sum_up,
         cut: 1,
     };
-    word(&Prompts::load(dir.path()), &subject).text
+    write(&Prompts::load(dir.path()), &subject).text
 }
 
 /// The name of the fence, and what stands between each pair of it.
@@ -206,14 +206,14 @@ fn a_turn_that_goes_on_says_what_it_is_about() {
         events: vec![prompt, events[0].clone()],
     };
     let dir = tempfile::tempdir().unwrap();
-    let subject = Subject {
+    let subject = QuestionSubject {
         events: &events,
         turn: &turn,
         digest: &Digest::default(),
         sum_up: false,
         cut: 1,
     };
-    let text = word(&Prompts::load(dir.path()), &subject).text;
+    let text = write(&Prompts::load(dir.path()), &subject).text;
     let (_, bodies) = recorded(&text);
     assert_eq!(bodies[0], "prompt 1, which goes on: Raise the limit");
 }

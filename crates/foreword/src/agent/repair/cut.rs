@@ -1,8 +1,8 @@
-//! Ends what is too long at a sentence, or else at a word.
+//! Shortens a long text at the end of a sentence, or else of a word.
 
 use foreword_core::text::shorten;
 
-/// At most `max` characters.
+/// Shortens a text to at most `max` characters.
 pub fn sentence(text: &str, max: usize) -> String {
     let Some((end, _)) = text.char_indices().nth(max) else {
         return text.to_owned();
@@ -13,9 +13,9 @@ pub fn sentence(text: &str, max: usize) -> String {
     }
 }
 
-/// About `max` words, of which not a byte is changed.
+/// Shortens a text to about `max` words; the words themselves do not change.
 pub fn words(text: &str, max: usize) -> String {
-    // For scripts that put no spaces between words, and for what is no text at all.
+    // A limit for scripts without spaces between words, and for data that is not text.
     let text = sentence(text, max * 12);
     match first_words(&text, max) {
         None => text,
@@ -31,12 +31,12 @@ fn first_words(text: &str, max: usize) -> Option<&str> {
     let mut words = text.split_whitespace();
     let last = words.by_ref().take(max).last()?;
     words.next()?;
-    // Both are slices of the same text, so their addresses say where the word ends.
+    // Both are slices of the same text, so the word's end follows from their addresses.
     let end = last.as_ptr() as usize - text.as_ptr() as usize + last.len();
     text.get(..end)
 }
 
-/// Where the last whole sentence before `max` ends, unless half would be thrown away.
+/// The end of the last sentence before `max`; none if more than half would be lost.
 fn sentence_end(text: &str, max: usize) -> Option<usize> {
     let end = text[..max]
         .char_indices()

@@ -1,9 +1,9 @@
-//! The files that a reply names, as the events know them.
+//! Matches the files that a reply names with those of the events.
 //!
 //! A model writes paths as it likes: absolute, in backticks, with a line number. They
 //! are brought into the form in which the offline provider stores them, relative to
-//! the working tree's top, so that both kinds of memory meet at the same file; and what
-//! a hook measured of a file (size, time, hash) is taken over from its event.
+//! the working tree's top, so that both kinds of memory use the same name for a file. Size,
+//! time and hash of a file, as a hook measured them, are copied from its event.
 
 use std::path::Path;
 
@@ -13,7 +13,7 @@ use foreword_core::text::is_unsafe;
 use super::{is_placeholder, once};
 use crate::agent::reply;
 
-pub fn of_observation(found: &reply::Block, events: &[&Event]) -> Vec<TouchedFile> {
+pub fn of_observation(found: &reply::ReplyBlock, events: &[&Event]) -> Vec<TouchedFile> {
     let known = Known::of(events);
     // In this order, so that a file that is named in both lists is a modified one.
     let lists = [
@@ -65,7 +65,7 @@ impl Known {
         }
     }
 
-    /// The path that is meant; none if it is no path.
+    /// The path for a text that the model wrote; none if it is no path.
     fn path(&self, written: &str) -> Option<String> {
         let bare = bare(written)?;
         let below = |root: &String| Some(relative(&bare, Some(root))).filter(|it| *it != bare);
@@ -78,7 +78,7 @@ impl Known {
         let is_known = self.files.iter().any(|file| file.path == path);
         let whole = self.only_one_ending_in(path).filter(|_| !is_known);
         let path = whole.unwrap_or(path);
-        // "no files were changed" is no path, unless an event says so.
+        // "no files were changed" is no path, unless an event has a file of that name.
         let is_path = is_known || whole.is_some() || !path.contains(char::is_whitespace);
         is_path.then(|| path.to_owned())
     }
@@ -95,7 +95,7 @@ impl Known {
         whole.all(|other| other == first).then_some(first)
     }
 
-    /// As it was the last time; where the role was not said, the events say it.
+    /// The file as the last event measured it. Without a given role, the events decide it.
     fn file(&self, path: String, role: Option<FileRole>) -> TouchedFile {
         let mut of_path = self.files.iter().rev().filter(|file| file.path == path);
         let last = of_path.clone().next();
@@ -112,7 +112,7 @@ impl Known {
     }
 }
 
-/// A path as people would write it in this project.
+/// A path relative to the project.
 pub fn relative(path: &str, root: Option<&str>) -> String {
     let inside = root.and_then(|root| Path::new(path).strip_prefix(root).ok());
     inside.map_or_else(
@@ -121,7 +121,7 @@ pub fn relative(path: &str, root: Option<&str>) -> String {
     )
 }
 
-/// Without quotes, bullets, remarks and line numbers; none if it cannot be a path.
+/// A path without quotes, bullets, remarks and line numbers; none if it cannot be a path.
 fn bare(written: &str) -> Option<String> {
     const LONGEST: usize = 400;
     let path = reply::without_bullet(written);
@@ -142,9 +142,10 @@ fn bare(written: &str) -> Option<String> {
     if !is_path {
         return None;
     }
-    Some(match path.contains('/') {
-        true => path.to_owned(),
-        false => path.replace('\\', "/"),
+    Some(if path.contains('/') {
+        path.to_owned()
+    } else {
+        path.replace('\\', "/")
     })
 }
 

@@ -1,4 +1,4 @@
-//! What a reply says, and the observation or summary that becomes of it.
+//! Blocks of a reply, and the observations and summaries made from them.
 
 use foreword_core::model::{FileRole, Payload, TouchedFile};
 use uuid::Uuid;
@@ -59,7 +59,7 @@ fn batch() -> Vec<Event> {
 }
 
 /// The observation with these fields.
-fn found(fields: &[(&str, &str)]) -> Block {
+fn found(fields: &[(&str, &str)]) -> ReplyBlock {
     let tags = |(name, content): &(&str, &str)| format!("<{name}>{content}</{name}>\n");
     let fields: String = fields.iter().map(tags).collect();
     let read = reply::read(&format!("<observation>\n{fields}</observation>"));
@@ -287,7 +287,7 @@ fn an_observation_is_trusted_as_little_as_the_least_of_its_events() {
     assert_eq!(origin_of("1"), (Origin::User, 1));
     assert_eq!(origin_of("1, 3"), (Origin::Agent, 2));
     assert_eq!(origin_of("2, 3, 99"), (Origin::Read, 2));
-    // None that exists is named: all tool uses.
+    // The numbers name no event, so all tool uses count.
     assert_eq!(origin_of("0, 99"), (Origin::Read, 3));
     assert_eq!(origin_of(""), (Origin::Read, 3));
     let fetched = event(1, EventKind::ToolUse, "mcp__db__query", &[]);
@@ -334,5 +334,5 @@ fn a_summary_is_plain_text() {
             ..Summary::default()
         })
     );
-    assert_eq!(summary(&Block::default(), &events), None);
+    assert_eq!(summary(&ReplyBlock::default(), &events), None);
 }

@@ -7,21 +7,21 @@
 //! its own is passed over. A field without an end tag ends before the next line that begins
 //! with a tag.
 //!
-//! Each tag is looked at a fixed number of times, so time is linear in the length of the text.
+//! Each tag is examined a fixed number of times, so time is linear in the length of the text.
 
 use std::collections::HashMap;
 use std::mem;
 
-use super::{Block, End, Field, NOTHING, without_bullet};
+use super::{Field, NOTHING, ReplyBlock, TagEnd, without_bullet};
 
 /// The blocks of a text, in order, and between them blocks without a name: the fields that
 /// stand outside of all blocks. Names that are not in `known` are text.
-pub fn blocks(text: &str, known: &[&'static str]) -> Vec<Block> {
+pub fn blocks(text: &str, known: &[&'static str]) -> Vec<ReplyBlock> {
     let tags = tags(text, known);
     let scan = Scan { text, tags };
     let ends = scan.field_ends();
     let mut blocks = Vec::new();
-    let mut block = Block::default();
+    let mut block = ReplyBlock::default();
     let mut at = 0;
     let mut after_structure = 0;
     while let Some(tag) = scan.tags.get(at) {
@@ -67,7 +67,7 @@ struct Tag {
     start: usize,
     end: usize,
     begins_line: bool,
-    /// Where its line begins if the tag does; otherwise where the tag begins.
+    /// The start of the line if the tag begins it; otherwise the start of the tag.
     lead: usize,
 }
 
@@ -160,16 +160,16 @@ impl<'a> Scan<'a> {
     /// The field that a tag opens, and the index of the tag to go on with.
     fn field(&self, at: usize, end: Option<usize>) -> (Field, usize) {
         let open = &self.tags[at];
-        let field = |until: usize, end: End| Field {
+        let field = |until: usize, end: TagEnd| Field {
             name: open.name,
             content: self.text[open.end..until].to_owned(),
             end,
         };
         if self.text[..open.end].ends_with("/>") {
-            return (field(open.end, End::Tag), at + 1);
+            return (field(open.end, TagEnd::Tag), at + 1);
         }
         if let Some(end) = end {
-            return (field(self.tags[end].start, End::Tag), end + 1);
+            return (field(self.tags[end].start, TagEnd::Tag), end + 1);
         }
         let begins = |tag: &Tag| tag.begins_line && (tag.is_block || !tag.closes);
         let rest = &self.tags[at + 1..];
@@ -178,11 +178,11 @@ impl<'a> Scan<'a> {
         let is_end = |tag: &&Tag| tag.closes && self.ends_line(tag);
         let end = rest[..count].iter().rev().find(is_end);
         let field = match (end, rest.get(count)) {
-            (Some(end), _) if end.name == open.name => field(end.start, End::Tag),
-            (_, None) => field(self.text.len(), End::Cut),
-            (_, Some(next)) if next.is_block && !next.closes => field(next.lead, End::Cut),
-            (Some(end), _) => field(end.start, End::Missing),
-            (None, Some(next)) => field(next.lead, End::Missing),
+            (Some(end), _) if end.name == open.name => field(end.start, TagEnd::Tag),
+            (_, None) => field(self.text.len(), TagEnd::Cut),
+            (_, Some(next)) if next.is_block && !next.closes => field(next.lead, TagEnd::Cut),
+            (Some(end), _) => field(end.start, TagEnd::Missing),
+            (None, Some(next)) => field(next.lead, TagEnd::Missing),
         };
         (field, at + 1 + count)
     }
@@ -206,7 +206,7 @@ impl<'a> Scan<'a> {
         }
     }
 
-    /// Nothing is between a tag and the one before it, but for unknown elements or a comment.
+    /// Whether only unknown elements or a comment are between a tag and the one before it.
     fn follows_tag(&self, at: usize) -> bool {
         let Some(before) = at.checked_sub(1) else {
             return false;

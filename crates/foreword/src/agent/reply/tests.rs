@@ -1,7 +1,7 @@
-//! Replies as models write them, and what is read in them.
+//! Replies as models write them, and the blocks that are found in them.
 //!
-//! `corpus/` holds one reply per file, and beside it what is understood of it.
-//! `properties` makes up replies that no model has written yet.
+//! `corpus/` holds one reply per file, with the expected blocks beside it. `properties` generates
+//! replies at random.
 
 mod properties;
 
@@ -30,7 +30,7 @@ fn each_reply_of_the_corpus_is_understood() {
     assert!(count >= 30, "only {count} replies");
 }
 
-/// Only what is there, as a person would read it.
+/// The non-empty fields of a reply, as text.
 fn shown(reply: &Reply) -> String {
     let mut out = String::new();
     let mut line = |name: &str, value: &str| {
@@ -84,9 +84,10 @@ fn shown(reply: &Reply) -> String {
     if reply.open_end {
         line("open end", "yes");
     }
-    match out.is_empty() {
-        true => "(no block)".to_owned(),
-        false => out,
+    if out.is_empty() {
+        "(no block)".to_owned()
+    } else {
+        out
     }
 }
 

@@ -17,7 +17,7 @@ const BEFORE_RECORD: &str = "\n<!-- what this rests on, for `foreword synthesize
 /// A master that could be written.
 pub struct Proposal {
     pub text: String,
-    /// What was read for it, and the hash of the master that it would replace.
+    /// The hashes of its sources, and of the master that it would replace.
     pub record: SynthesisRecord,
     /// Statements that did not fit.
     pub archived: Vec<String>,

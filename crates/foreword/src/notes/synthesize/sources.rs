@@ -1,4 +1,5 @@
-//! What a synthesis reads: the notes, documents, commits and the layout of the code. All of it is bounded.
+//! The sources of a synthesis: notes, documents, commits and the layout of the code, all bounded in
+//! size.
 
 use std::collections::BTreeMap;
 use std::path::{Path, PathBuf};

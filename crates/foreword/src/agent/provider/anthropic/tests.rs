@@ -1,8 +1,8 @@
-//! The Messages API's shapes, sent and received.
+//! Requests and answers of the Messages API.
 
 use std::time::Duration;
 
-use super::http::canned::{Canned, Server, block_on, says};
+use super::http::canned::{Canned, CannedServer, block_on, says};
 use super::*;
 
 const KEY: &str = "a-key-that-nobody-may-see";
@@ -27,7 +27,7 @@ fn ask_with(provider: &mut Anthropic, key: Option<&str>) -> Call {
 }
 
 fn ask(canned: Canned) -> Call {
-    let server = Server::start(vec![canned]);
+    let server = CannedServer::start(vec![canned]);
     ask_with(&mut provider(&server.url), Some(KEY))
 }
 
@@ -47,7 +47,7 @@ fn message(content: Value, stop_reason: &str) -> Canned {
     says(200, &[], &message.to_string())
 }
 
-/// With the model, the usage and the cost that `message` has.
+/// A call with the model, the usage and the cost of `message`.
 fn paid(answer: Result<String, Failure>) -> Call {
     Call {
         requests: 1,
@@ -66,7 +66,7 @@ fn paid(answer: Result<String, Failure>) -> Call {
 #[test]
 fn the_question_has_the_shape_of_the_messages_api_wherever_the_address_ends() {
     for ending in ["", "/", "/v1", "/v1/", "/v1/messages"] {
-        let server = Server::start(vec![message(json!([]), "end_turn")]);
+        let server = CannedServer::start(vec![message(json!([]), "end_turn")]);
         ask_with(&mut provider(&format!("{}{ending}", server.url)), Some(KEY));
         let [request] = &server.requests()[..] else {
             panic!("one request");
@@ -188,7 +188,7 @@ fn an_error_is_a_call_that_failed() {
 
 #[test]
 fn what_is_missing_is_said_without_asking() {
-    let server = Server::start(vec![Canned::Closes]);
+    let server = CannedServer::start(vec![Canned::Closes]);
     let asked = |model: &str, key| {
         let mut provider = Anthropic::new(&config::AnthropicSection {
             base_url: server.url.clone(),

@@ -1,11 +1,10 @@
-//! How the claude CLI is started as a memory agent: with the user's login and nothing
-//! else of the user's.
+//! Starts the claude CLI as a memory agent, with the user's login and none of the user's other
+//! settings.
 //!
 //! No tools, no MCP servers, no hooks, no plugins, no skills, no instructions, no session
 //! in the user's list. `--setting-sources user` keeps the login (`apiKeyHelper`, `env`);
-//! everything else in those settings is switched off one by one. What an older or newer
-//! client does not know, it ignores, as long as it is a variable or a setting rather
-//! than an option.
+//! everything else in those settings is switched off one by one. An older or newer
+//! client ignores variables and settings that it does not know, but not options.
 
 use std::os::unix::fs::DirBuilderExt as _;
 
@@ -49,7 +48,7 @@ pub fn prepare(
                 .filter(|(name, _)| !name.as_encoded_bytes().starts_with(b"FOREWORD_")),
         )
         .envs(ours)
-        // Should a hook of ours run after all, it knows where it is.
+        // If one of our hooks runs in this process all the same, it does nothing.
         .env("FOREWORD_AGENT", "1")
         .env("FOREWORD_HOME", home.dir());
     Ok(command)
@@ -67,15 +66,15 @@ fn variables(question: &Question<'_>) -> Vec<(String, String)> {
         .collect()
 }
 
-/// What goes over the user's settings. Their `env` would go over our variables, so these
-/// stand here once more.
+/// Settings that override the user's. Our variables are repeated here because `env` in the user's
+/// settings would override them.
 fn overrides(variables: &[(String, String)]) -> Value {
     let environment: Map<String, Value> = variables
         .iter()
         .map(|(name, value)| (name.clone(), Value::from(value.as_str())))
         .collect();
-    // A plugin that is not named here has no hooks, skills or servers with the options above,
-    // either; it would only be loaded.
+    // The options above already disable the hooks, skills and servers of plugins; this keeps them
+    // from being loaded.
     let plugins: Map<String, Value> = settings::plugins()
         .into_iter()
         .map(|name| (name, Value::from(false)))
@@ -83,7 +82,7 @@ fn overrides(variables: &[(String, String)]) -> Value {
     json!({
         settings::OFF: true,
         settings::PLUGINS: plugins,
-        // The model is told of these two.
+        // These two would become part of the prompt.
         "outputStyle": "default",
         "language": "",
         "alwaysThinkingEnabled": false,

@@ -1,8 +1,8 @@
-//! What the failures of the claude CLI mean.
+//! Classifies the failures of the claude CLI.
 //!
-//! It says the same thing in several places, and not always in all of them: its own
-//! name for the error, the status of the answer, the reason why the turn ended, a text
-//! for people. The first row that fits decides.
+//! The client reports an error in several places, not always in all of them: its own name for the
+//! error, the status of the answer, the reason why the turn ended, a text for people. The first row
+//! of the table that fits decides.
 
 use std::io;
 
@@ -12,7 +12,7 @@ use super::stream::Outcome;
 use crate::agent::provider::Failure;
 use crate::config;
 
-/// Where a sign stands.
+/// A place in the output, and the value there.
 enum Sign {
     /// `error` of the assistant's message, or `api_error` of the result.
     Error(&'static str),
@@ -40,7 +40,7 @@ const SIGNS: &[(Sign, FailureKind)] = &[
     (Sign::Text("Please run /login"), FailureKind::Auth),
     (Sign::Error("rate_limit"), FailureKind::RateLimit),
     (Sign::Status(429), FailureKind::RateLimit),
-    // An answer that had begun: "Server error mid-response. The response above may be …".
+    // The answer had begun: "Server error mid-response. The response above may be …".
     (Sign::Text("may be incomplete"), FailureKind::Broken),
     (Sign::Text("ECONNRESET"), FailureKind::Broken),
     (Sign::Error("server_error"), FailureKind::Outage),
@@ -49,7 +49,7 @@ const SIGNS: &[(Sign, FailureKind)] = &[
     (Sign::Status(404), FailureKind::Model),
 ];
 
-/// What kind of failure an error is, given the client's own name for it.
+/// The kind of failure, from the client's own name for the error and from the result.
 pub fn kind(error: Option<&str>, outcome: &Outcome) -> FailureKind {
     let text = outcome.result.as_deref().unwrap_or_default();
     let fits = |sign: &Sign| match *sign {
@@ -67,7 +67,7 @@ pub fn kind(error: Option<&str>, outcome: &Outcome) -> FailureKind {
     }
 }
 
-/// A client that could not even be started.
+/// The failure for a client that could not be started.
 pub fn of_start(error: &io::Error, settings: &config::ClaudeSection) -> Failure {
     let command = &settings.command;
     match error.kind() {

@@ -1,9 +1,9 @@
-//! What the claude CLI says: one JSON message a line, until its `result`.
+//! Reads the output of the claude CLI: one JSON message a line, the last one a `result`.
 //!
-//! Only what counts is decoded. A failed call still ends with `subtype: "success"`, and
-//! the error's text stands where an answer would; `is_error` alone tells them apart.
-//! The client goes on by itself after an answer that was cut off, broken or empty, by
-//! saying something in the user's name: each such message is one more request.
+//! Only the fields that are used are decoded. A failed call also ends with `subtype: "success"`, and
+//! the error's text is in the place of an answer; only `is_error` differs. After an answer that was
+//! cut off, broken or empty the client goes on by sending a message in the user's name: each such
+//! message is one more request.
 
 use foreword_core::model::{FailureKind, Millis};
 use serde::Deserialize;
@@ -11,8 +11,8 @@ use serde::Deserialize;
 use super::failure;
 use crate::agent::provider::{Call, Failure, Usage};
 
-/// The question, as the client reads it. What begins with a slash it would take for one of
-/// its own commands.
+/// The question in the client's input format. It must not begin with a slash, which would make it
+/// one of the client's commands.
 pub fn user_message(text: &str) -> Vec<u8> {
     let command = text.trim_start().starts_with('/');
     let text = format!("{}{text}", if command { "Text:\n" } else { "" });
@@ -25,7 +25,7 @@ pub fn user_message(text: &str) -> Vec<u8> {
 
 #[derive(Deserialize)]
 #[serde(tag = "type", rename_all = "snake_case")]
-enum Message {
+enum StreamMessage {
     System(System),
     Assistant(Assistant),
     User {},
@@ -45,26 +45,26 @@ struct System {
 
 #[derive(Deserialize)]
 struct Assistant {
-    message: Reply,
+    message: StreamReply,
     error: Option<String>,
 }
 
 #[derive(Deserialize)]
-struct Reply {
+struct StreamReply {
     model: Option<String>,
-    content: Vec<Block>,
+    content: Vec<StreamBlock>,
 }
 
 #[derive(Deserialize)]
-struct Block {
+struct StreamBlock {
     text: Option<String>,
 }
 
-/// What a subscription still allows. Not seen here: it needs a login.
+/// The limits of a subscription. Documented, but not tested here: it needs a login.
 #[derive(Deserialize)]
 #[serde(rename_all = "camelCase")]
 struct RateLimit {
-    /// In seconds.
+    /// In seconds since 1970.
     resets_at: Option<i64>,
 }
 
@@ -102,25 +102,25 @@ struct ModelTokens {
     cache_read_input_tokens: u64,
 }
 
-/// Everything that was said so far.
+/// Collects the messages of one process.
 #[derive(Debug, Default)]
-pub struct Heard {
+pub struct StreamReader {
     requests: u32,
     model: Option<String>,
-    /// An answer comes in pieces, also across requests.
+    /// The answer, which may come in several messages and requests.
     answer: String,
-    /// The client's own name for what went wrong.
+    /// The client's own name for the error.
     error: Option<String>,
     resets_at: Option<Millis>,
     outcome: Option<Outcome>,
 }
 
-impl Heard {
-    /// Takes in one line. What we do not know is not for us, nor is what is not JSON.
+impl StreamReader {
+    /// Reads one line. Unknown messages and lines that are not JSON are ignored.
     pub fn take(&mut self, line: &[u8]) {
         match serde_json::from_slice(line) {
-            Ok(Message::System(system)) => match system.subtype.as_str() {
-                // Said right before the first request.
+            Ok(StreamMessage::System(system)) => match system.subtype.as_str() {
+                // `init` comes right before the first request.
                 "init" => {
                     self.requests = self.requests.max(1);
                     self.model = system.model.or(self.model.take());
@@ -128,13 +128,13 @@ impl Heard {
                 "api_retry" => self.requests += 1,
                 _ => {}
             },
-            Ok(Message::User {}) => self.requests += 1,
-            Ok(Message::Assistant(assistant)) => self.take_reply(assistant),
-            Ok(Message::RateLimitEvent { rate_limit_info }) => {
+            Ok(StreamMessage::User {}) => self.requests += 1,
+            Ok(StreamMessage::Assistant(assistant)) => self.take_reply(assistant),
+            Ok(StreamMessage::RateLimitEvent { rate_limit_info }) => {
                 self.resets_at = rate_limit_info.resets_at.map(|at| at.saturating_mul(1000));
             }
-            Ok(Message::Result(outcome)) => self.outcome = Some(*outcome),
-            Ok(Message::Other) | Err(_) => {}
+            Ok(StreamMessage::Result(outcome)) => self.outcome = Some(*outcome),
+            Ok(StreamMessage::Other) | Err(_) => {}
         }
     }
 
@@ -153,7 +153,7 @@ impl Heard {
         self.outcome.is_some()
     }
 
-    /// What became of the question, now that the process has ended.
+    /// The call, after the process has ended.
     pub fn call(mut self, complaint: &str, now: Millis) -> Call {
         let Some(outcome) = self.outcome.take() else {
             let text = match complaint {
@@ -167,9 +167,9 @@ impl Heard {
         let answer = if outcome.is_error {
             Err(self.failure(&outcome, now))
         } else {
-            let told = outcome.result.unwrap_or_default();
+            let result = outcome.result.unwrap_or_default();
             let answer = if self.answer.is_empty() {
-                told
+                result
             } else {
                 std::mem::take(&mut self.answer)
             };
@@ -194,11 +194,11 @@ impl Heard {
         let kind = failure::kind(self.error.as_deref(), outcome);
         let text = outcome.result.as_deref().unwrap_or("no reason was given");
         match (kind, outcome.api_error_status) {
-            // Without a login it does not even ask.
+            // Without a login the client sends no request.
             (FailureKind::Auth, None) => self.requests = 0,
-            // Nobody was there to be asked.
+            // No connection, so no request.
             (FailureKind::Outage, None) if text.contains("ECONNREFUSED") => self.requests = 0,
-            // Asked once more without streaming, and nothing is said of it.
+            // The client repeats the request without streaming, and does not report it.
             (_, Some(404)) => self.requests += 1,
             _ => {}
         }
@@ -211,7 +211,7 @@ impl Heard {
         failure
     }
 
-    /// A call that did not come to its end.
+    /// The call, if it failed before a result.
     pub fn failed(self, failure: Failure) -> Call {
         let mut call = Call::failed(self.requests, failure);
         call.model = self.model;
@@ -236,7 +236,7 @@ impl Outcome {
                 it.cache_read_input_tokens,
             );
         }
-        // All models that had a part in it, as the cost has.
+        // The sum over all models that were used, as in the cost.
         let sum = |of: fn(&ModelTokens) -> u64| self.model_usage.values().map(of).sum::<u64>();
         usage(
             sum(|it| it.input_tokens),

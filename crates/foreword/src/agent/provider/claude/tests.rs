@@ -1,4 +1,4 @@
-//! The real client against a scripted model, and clients that are no client at all.
+//! Tests with the real client and a scripted model, and with programs that are not a client.
 
 use std::io::{BufRead as _, BufReader};
 use std::os::unix::fs::PermissionsExt as _;
@@ -13,7 +13,7 @@ use serde_json::{Value, json};
 use super::*;
 use crate::agent::provider::Usage;
 
-/// A user: a home, a scripted model, and a `claude` that knows of nothing else.
+/// A user: a home, a scripted model, and a `claude` that uses only these.
 ///
 /// The tests run in one process and must not change its environment; so `claude` is a
 /// script that sets what the user's shell would have set, and then becomes the client.
@@ -65,7 +65,7 @@ impl User {
 
     fn write_client(&self, script: &str) {
         let path = self.dir.path().join("claude");
-        // Written elsewhere first: another test that forks right now would keep it busy.
+        // Written elsewhere first, because a fork of another test may hold a file open for writing.
         let staged = path.with_extension("staged");
         let status = Command::new("sh")
             .args(["-c", "cat > \"$0\" && chmod 700 \"$0\""])
@@ -77,7 +77,7 @@ impl User {
         std::fs::rename(staged, path).unwrap();
     }
 
-    /// The user's own, not Foreword's.
+    /// The user's home directory.
     fn home(&self) -> PathBuf {
         self.dir.path().join("user")
     }
@@ -204,7 +204,7 @@ async fn an_answer_comes_with_what_it_cost() {
     assert!(body.to_string().len() < 2_000, "{body:#}");
 }
 
-/// Asks a model that always answers like this; the client's count is the model's own.
+/// Asks a model that always answers like this, and asserts the failure and the number of requests.
 async fn fails(reply: &Value, kind: FailureKind, requests: usize) -> Failure {
     let user = User::new(reply);
     let call = user.ask("What was done?").await;
@@ -286,7 +286,7 @@ async fn an_answer_that_breaks_off_is_no_answer() {
     fails(&reply, FailureKind::Broken, 4).await;
     let reply = json!({"disconnect": "middle", "text": "par"});
     fails(&reply, FailureKind::Broken, 1).await;
-    // A connection that nothing came over may be made a second time, below the client's count.
+    // A connection without an answer may be retried without being counted by the client.
     let user = User::new(&json!({"disconnect": "before"}));
     let call = user.ask("What was done?").await;
     assert_eq!(call.answer.unwrap_err().kind, FailureKind::Broken);
@@ -360,7 +360,7 @@ async fn a_model_that_never_answers_is_given_up_and_its_client_is_gone() {
     assert_gone(&user).await;
 }
 
-/// No process is left that runs this user's client, or was started by it.
+/// Asserts that neither the client nor a process that it started is running.
 async fn assert_gone(user: &User) {
     let needle = user.home().display().to_string();
     let alive = || -> Vec<String> {
@@ -451,7 +451,7 @@ async fn the_folder_of_the_agent_is_private() {
     assert_eq!(Path::new(pwd.trim_end()), agent);
 }
 
-/// Everything that a user can have the client do or say, each leaving its mark.
+/// Sets up everything that a user can configure; each part leaves a mark when it is used.
 fn set_everything_up(user: &User) {
     let home = user.home();
     let config = home.join(".claude");
@@ -577,7 +577,7 @@ async fn of_the_user_it_knows_the_login_and_nothing_else() {
     let transcripts = user.home().join(".claude/projects");
     assert!(!transcripts.exists(), "no session is in the user's list");
 
-    // All of it is live: the user's own session in the same folder runs and tells it all.
+    // All of it works: the user's own session in the same folder leaves all marks.
     let status = Command::new(user.dir.path().join("claude"))
         .args(["-p", "hello"])
         .current_dir(user.foreword().agent())

@@ -1,18 +1,18 @@
-//! When a provider that turned us away wants to be asked again.
+//! The time from which a provider accepts requests again, read from the headers of an error.
 //!
-//! `retry-after` is meant for exactly this and goes first. Else a rate limit's reset
-//! times: the latest of those that have nothing remaining, for all of them must have
-//! passed; if none says so, the earliest, for asking once too often only costs a
-//! request, and waiting for the wrong one could take a day.
+//! `retry-after` is used if it is there. Else it is a rate limit's reset time: the latest of the
+//! limits with nothing remaining, because all of them must be over. If no limit says that nothing
+//! remains, it is the earliest reset time: a request too early costs little, and waiting for the
+//! wrong limit could take a day.
 
 use foreword_core::model::{FailureKind, Millis};
 use jiff::{SignedDuration, Timestamp, fmt::rfc2822};
 use reqwest::header::HeaderMap;
 
-/// A longer time is not believed.
+/// The longest wait that is accepted from a header.
 const LONGEST: Millis = 7 * 24 * 60 * 60 * 1000;
 
-/// Headers of limits: what remains, and when it is full again.
+/// The headers of each limit: the remaining amount, and the reset time.
 const LIMITS: &[(&str, &str)] = &[
     (
         "anthropic-ratelimit-requests-remaining",
@@ -37,7 +37,7 @@ const LIMITS: &[(&str, &str)] = &[
     ("x-ratelimit-remaining-tokens", "x-ratelimit-reset-tokens"),
 ];
 
-/// None when nothing is said, or a time that is over.
+/// None if the headers give no time, or one that is over.
 pub fn retry_at(kind: FailureKind, headers: &HeaderMap, now: Millis) -> Option<Millis> {
     let at = match kind {
         FailureKind::RateLimit => after(headers, now).or_else(|| reset(headers, now)),
@@ -70,7 +70,7 @@ fn reset(headers: &HeaderMap, now: Millis) -> Option<Millis> {
     latest.or_else(|| limits.iter().map(|(_, at)| *at).min())
 }
 
-/// `2026-11-16T09:00:00Z`, or from now: `6m0s`, `1.5s`.
+/// A time such as `2026-11-16T09:00:00Z`, or a duration from now: `6m0s`, `1.5s`.
 fn time(text: &str, now: Millis) -> Option<Millis> {
     if let Ok(timestamp) = text.parse::<Timestamp>() {
         return Some(timestamp.as_millisecond());

@@ -1,8 +1,8 @@
-//! What an answer over HTTP means: a reply, or which failure.
+//! Reads an answer over HTTP: a reply, or a kind of failure.
 //!
-//! The two providers and the many servers that imitate them agree on little but the
-//! status, so error bodies are read loosely: whatever has a message is understood,
-//! and well-known phrases decide where one status stands for several things.
+//! The two providers and the servers that imitate them agree on little but the status, so error
+//! bodies are read loosely: anything with a message is accepted, and well-known phrases decide where
+//! one status stands for several failures.
 
 use foreword_core::model::FailureKind;
 use reqwest::header::{HeaderMap, LOCATION};
@@ -11,9 +11,9 @@ use serde_json::Value;
 use super::{Scene, again};
 use crate::agent::provider::Failure;
 
-/// An answer as it came.
+/// An answer with its status, headers and body.
 #[derive(Debug)]
-pub struct Answer<'a> {
+pub struct HttpAnswer<'a> {
     scene: Scene<'a>,
     pub status: u16,
     headers: HeaderMap,
@@ -26,13 +26,13 @@ enum Body {
     Text(String),
 }
 
-impl<'a> Answer<'a> {
+impl<'a> HttpAnswer<'a> {
     pub(super) fn new(scene: Scene<'a>, status: u16, headers: HeaderMap, body: &[u8]) -> Self {
         let body = match serde_json::from_slice(body) {
             Ok(json) => Body::Json(json),
             Err(_) => Body::Text(String::from_utf8_lossy(body).into_owned()),
         };
-        Answer {
+        HttpAnswer {
             scene,
             status,
             headers,
@@ -52,7 +52,7 @@ impl<'a> Answer<'a> {
         }
     }
 
-    /// A success that is no reply as this provider gives it.
+    /// The failure for a success whose body is not a reply of this provider.
     pub fn strange(&self, what: &str) -> Failure {
         let body = match &self.body {
             Body::Json(body) => body.to_string(),
@@ -81,21 +81,21 @@ impl<'a> Answer<'a> {
     fn failure(&self, status: u16) -> Failure {
         let complaint = self.complaint();
         let kind = match (&self.body, kind(status, &complaint)) {
-            // The server does not know the path, rather than the model.
+            // A 404 without JSON: the path is unknown, not the model.
             (Body::Text(_), FailureKind::Model) if status == 404 => FailureKind::Missing,
             (_, kind) => kind,
         };
-        let said = match self.headers.get(LOCATION).and_then(|to| to.to_str().ok()) {
+        let reason = match self.headers.get(LOCATION).and_then(|to| to.to_str().ok()) {
             Some(to) if (300..400).contains(&status) => format!("it is now at {to}"),
             _ => complaint.message,
         };
-        let said = match self.scene.quote(&said) {
-            said if said.is_empty() => "no reason given".to_owned(),
-            said => said,
+        let reason = match self.scene.quote(&reason) {
+            quote if quote.is_empty() => "no reason given".to_owned(),
+            quote => quote,
         };
         let address = &self.scene.address;
         let hint = self.hint(kind);
-        let text = format!("{address} answered {}: {said}{hint}", self.status);
+        let text = format!("{address} answered {}: {reason}{hint}", self.status);
         Failure {
             retry_at: again::retry_at(kind, &self.headers, self.scene.now),
             ..Failure::new(kind, text)
@@ -116,14 +116,14 @@ impl<'a> Answer<'a> {
     }
 }
 
-/// What an error body says, in whichever of the usual shapes.
+/// The content of an error body, in any of the usual shapes.
 #[derive(Debug, Default, PartialEq, Eq)]
 pub struct Complaint {
     pub message: String,
-    /// `type` and `code`: words for programs.
+    /// `type` and `code`, which are meant for programs.
     pub words: Vec<String>,
     pub param: Option<String>,
-    /// A status inside of the body.
+    /// The status inside the body.
     code: Option<u16>,
 }
 
@@ -153,7 +153,7 @@ impl Complaint {
         }
     }
 
-    /// The status that an error without one stands for.
+    /// The status for an error that was sent with 200.
     fn status(&self) -> u16 {
         let named = self.words.iter().find_map(|word| match word.as_str() {
             "invalid_request_error" => Some(400),
@@ -167,14 +167,15 @@ impl Complaint {
             _ => None,
         });
         let code = self.code.filter(|code| (400..600).contains(code));
-        // Not known: then it is hardly the fault of what was asked.
+        // Unknown: count it as the server's failure, not as the question's.
         named.or(code).unwrap_or(500)
     }
 
-    fn says(&self, phrases: &[&str]) -> bool {
-        let said = self.words.iter().chain([&self.message]);
-        let mut said = said.map(|words| words.to_lowercase());
-        said.any(|words| phrases.iter().any(|phrase| words.contains(phrase)))
+    /// Whether the error contains one of these phrases.
+    fn has(&self, phrases: &[&str]) -> bool {
+        let texts = self.words.iter().chain([&self.message]);
+        let mut lower = texts.map(|words| words.to_lowercase());
+        lower.any(|words| phrases.iter().any(|phrase| words.contains(phrase)))
     }
 }
 
@@ -192,7 +193,8 @@ const TOO_LONG: &[&str] = &[
     "request too large",
 ];
 const BILLING: &[&str] = &["credit", "billing", "quota", "insufficient balance"];
-/// Gemini speaks of quota and billing whenever a rate limit is hit.
+/// Phrases for an account without credit. Plain "quota" and "billing" are not among them, because
+/// Gemini uses both for rate limits.
 const OUT_OF_CREDIT: &[&str] = &["insufficient_quota", "billing_error", "credit balance"];
 const NO_MODEL: &[&str] = &["model_not_found", "not a valid model", "try pulling it"];
 const BAD_KEY: &[&str] = &[
@@ -201,25 +203,25 @@ const BAD_KEY: &[&str] = &[
     "authentication_error",
 ];
 
-/// Which failure a status is, and what the complaint makes of it.
+/// The kind of failure for a status and the text of the error.
 fn kind(status: u16, complaint: &Complaint) -> FailureKind {
     match status {
         402 => FailureKind::Billing,
-        400 | 403 if complaint.says(BILLING) => FailureKind::Billing,
-        429 if complaint.says(OUT_OF_CREDIT) => FailureKind::Billing,
-        // More than a minute's allowance at once: waiting would not help.
-        429 if complaint.says(&["request too large"]) => FailureKind::TooLong,
+        400 | 403 if complaint.has(BILLING) => FailureKind::Billing,
+        429 if complaint.has(OUT_OF_CREDIT) => FailureKind::Billing,
+        // One question exceeds the allowance of a minute, so waiting does not help.
+        429 if complaint.has(&["request too large"]) => FailureKind::TooLong,
         429 => FailureKind::RateLimit,
         413 => FailureKind::TooLong,
-        // Older llama.cpp has 500 for it.
-        400 | 422 | 500 if complaint.says(TOO_LONG) => FailureKind::TooLong,
-        400 if complaint.says(NO_MODEL) => FailureKind::Model,
-        400 if complaint.says(BAD_KEY) => FailureKind::Auth,
+        // Older versions of llama.cpp answer 500.
+        400 | 422 | 500 if complaint.has(TOO_LONG) => FailureKind::TooLong,
+        400 if complaint.has(NO_MODEL) => FailureKind::Model,
+        400 if complaint.has(BAD_KEY) => FailureKind::Auth,
         401 | 403 => FailureKind::Auth,
         404 => FailureKind::Model,
-        // The address is another's: not a fault of what was asked.
+        // The address is wrong; the question is not at fault.
         300..400 | 405 => FailureKind::Missing,
-        // 407: the proxy on the way wants a login.
+        // 407: a proxy requires a login.
         407 | 408 | 500.. => FailureKind::Outage,
         _ => FailureKind::Request,
     }

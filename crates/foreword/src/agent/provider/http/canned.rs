@@ -10,33 +10,33 @@ use std::sync::{Arc, Mutex};
 
 use serde_json::Value;
 
-/// What becomes of one connection.
+/// The server's behaviour on one connection.
 pub enum Canned {
-    /// Raw bytes, then the connection is closed.
+    /// Sends these bytes, then closes the connection.
     Says(String),
-    /// Nothing, until the other side goes.
+    /// Sends nothing until the client closes the connection.
     Hangs,
-    /// Closed without a word.
+    /// Closes the connection at once.
     Closes,
 }
 
 /// A request as it arrived.
 #[derive(Debug, Clone, PartialEq)]
-pub struct Request {
+pub struct CannedRequest {
     /// The request line and the headers, with names in lower case.
     pub head: String,
     pub body: Value,
 }
 
-pub struct Server {
+pub struct CannedServer {
     /// `http://127.0.0.1:PORT`
     pub url: String,
-    requests: Arc<Mutex<Vec<Request>>>,
+    requests: Arc<Mutex<Vec<CannedRequest>>>,
 }
 
-impl Server {
-    /// One connection each, in this order; then nobody listens any more.
-    pub fn start(answers: Vec<Canned>) -> Server {
+impl CannedServer {
+    /// Serves one connection for each answer, in this order, then stops listening.
+    pub fn start(answers: Vec<Canned>) -> CannedServer {
         let listener = TcpListener::bind("127.0.0.1:0").unwrap();
         let url = format!("http://{}", listener.local_addr().unwrap());
         let requests = Arc::new(Mutex::new(Vec::new()));
@@ -54,15 +54,15 @@ impl Server {
                 }
             }
         });
-        Server { url, requests }
+        CannedServer { url, requests }
     }
 
-    pub fn requests(&self) -> Vec<Request> {
+    pub fn requests(&self) -> Vec<CannedRequest> {
         self.requests.lock().unwrap().clone()
     }
 }
 
-/// On a runtime like the worker's.
+/// Runs a future on a runtime like the worker's.
 pub fn block_on<T>(future: impl Future<Output = T>) -> T {
     let runtime = tokio::runtime::Builder::new_current_thread()
         .enable_all()
@@ -82,7 +82,7 @@ pub fn says(status: u16, headers: &[(&str, &str)], body: &str) -> Canned {
     ))
 }
 
-fn read(stream: &mut TcpStream) -> Request {
+fn read(stream: &mut TcpStream) -> CannedRequest {
     let mut raw = Vec::new();
     let mut buffer = [0; 4096];
     loop {
@@ -94,7 +94,7 @@ fn read(stream: &mut TcpStream) -> Request {
                 .find_map(|line| line.strip_prefix("content-length: "));
             if body.len() >= length.map_or(0, |length| length.parse().unwrap()) {
                 let body = serde_json::from_str(body).unwrap_or(Value::Null);
-                return Request { head, body };
+                return CannedRequest { head, body };
             }
         }
         match stream.read(&mut buffer) {

@@ -1,10 +1,10 @@
-//! What every POST has in common, whoever it goes to.
+//! Requests and failures that are the same for all providers over HTTP.
 
 use std::io::{Read as _, Write as _};
 
 use serde_json::json;
 
-use super::canned::{Canned, Server, block_on, says};
+use super::canned::{Canned, CannedServer, block_on, says};
 use super::*;
 
 const KEY: &str = "a-key-that-nobody-may-see";
@@ -24,13 +24,13 @@ fn post(patience: Duration) -> Post<'static> {
     }
 }
 
-/// What comes of one canned answer; the server's address is written as `URL`.
+/// The outcome of one canned answer, with the server's address as `URL`.
 fn ask(canned: Canned) -> Result<Value, (u32, Failure)> {
     let patience = match canned {
         Canned::Hangs => Duration::from_millis(200),
         _ => Duration::from_secs(20),
     };
-    let server = Server::start(vec![canned]);
+    let server = CannedServer::start(vec![canned]);
     let mut endpoint = Endpoint::new(SERVICE, &format!("{}/v1", server.url)).unwrap();
     let outcome = match block_on(endpoint.post(post(patience))) {
         Ok(answer) => answer.reply().cloned().map_err(|failure| (1, failure)),
@@ -48,7 +48,7 @@ fn failed(requests: u32, kind: FailureKind, text: &str) -> Result<Value, (u32, F
 
 #[test]
 fn a_question_goes_out_as_json_with_who_asks_and_the_answer_comes_back() {
-    let server = Server::start(vec![says(200, &[], r#"{"answer": 2, "error": null}"#)]);
+    let server = CannedServer::start(vec![says(200, &[], r#"{"answer": 2, "error": null}"#)]);
     let mut endpoint = Endpoint::new(SERVICE, &format!("{}/v1/x", server.url)).unwrap();
     let answer = block_on(endpoint.post(post(Duration::from_secs(20)))).unwrap();
     assert_eq!(answer.reply(), Ok(&json!({"answer": 2, "error": null})));
@@ -115,7 +115,7 @@ fn no_answer_says_why() {
 
 #[test]
 fn an_address_where_nobody_listens_is_an_outage_that_cost_no_request() {
-    // No server is given this port, and none was asked for.
+    // No server listens on this port.
     let url = "http://127.0.0.1:1";
     let mut endpoint = Endpoint::new(SERVICE, url).unwrap();
     let unanswered = block_on(endpoint.post(post(Duration::from_secs(20)))).unwrap_err();
@@ -320,7 +320,7 @@ fn a_failure_tells_what_was_said_and_what_to_do() {
 fn a_key_that_a_server_echoes_is_never_shown() {
     let echo = format!("who is {KEY}?");
     let json = json!({"error": {"message": echo, "code": KEY}}).to_string();
-    // Where the text is cut, half a key would be as bad.
+    // A key at the place where the text is cut must not be shown in part.
     let cut = format!("{}{KEY}", "x".repeat(QUOTE_MAX - 10));
     let canned = [
         says(401, &[], &json),
@@ -345,7 +345,7 @@ fn a_key_is_not_in_debug_output_either() {
 
 #[test]
 fn a_placeholder_for_a_key_takes_no_words_away() {
-    let server = Server::start(vec![says(401, &[], r#"{"error": "x marks"}"#)]);
+    let server = CannedServer::start(vec![says(401, &[], r#"{"error": "x marks"}"#)]);
     let mut endpoint = Endpoint::new(SERVICE, &server.url).unwrap();
     let post = Post {
         key: Some(Secret("x")),

@@ -1,8 +1,8 @@
-//! The shapes of chat completions, and the edges at which servers differ.
+//! Requests and answers of chat completions, and the differences between servers.
 
 use std::time::Duration;
 
-use super::http::canned::{Canned, Server, block_on, says};
+use super::http::canned::{Canned, CannedServer, block_on, says};
 use super::*;
 
 const KEY: &str = "a-key-that-nobody-may-see";
@@ -27,7 +27,7 @@ fn ask_with(provider: &mut OpenAi, key: Option<&str>) -> Call {
 }
 
 fn ask(canned: Canned) -> Call {
-    let server = Server::start(vec![canned]);
+    let server = CannedServer::start(vec![canned]);
     ask_with(&mut provider(&server.url), None)
 }
 
@@ -45,7 +45,7 @@ fn completion(message: Value, finish_reason: &str) -> Canned {
     says(200, &[], &completion.to_string())
 }
 
-/// With the model and the usage that `completion` has.
+/// A call with the model and the usage of `completion`.
 fn counted(requests: u32, answer: Result<String, Failure>) -> Call {
     Call {
         requests,
@@ -68,7 +68,7 @@ fn the_question_has_the_shape_of_chat_completions_and_a_key_only_if_there_is_one
         ("/v1/", None),
         ("/v1/chat/completions", None),
     ] {
-        let server = Server::start(vec![completion(json!({"content": "x"}), "stop")]);
+        let server = CannedServer::start(vec![completion(json!({"content": "x"}), "stop")]);
         ask_with(&mut provider(&format!("{}{ending}", server.url)), key);
         let [request] = &server.requests()[..] else {
             panic!("one request");
@@ -185,7 +185,7 @@ fn a_model_that_wants_another_limit_gets_it_and_is_not_asked_twice_again() {
         says(400, &[], &error.to_string())
     };
     let yes = || completion(json!({"content": "yes"}), "stop");
-    let server = Server::start(vec![refused(), yes(), yes(), refused()]);
+    let server = CannedServer::start(vec![refused(), yes(), yes(), refused()]);
     let mut provider = provider(&server.url);
     let expected = Ok("yes".to_owned());
     assert_eq!(ask_with(&mut provider, None), counted(2, expected.clone()));
@@ -236,7 +236,7 @@ fn the_price_is_known_for_a_known_model_that_is_not_local() {
     let Canned::Says(raw) = completion(json!({"content": "yes"}), "stop") else {
         panic!("a completion");
     };
-    let server = Server::start(vec![Canned::Says(raw)]);
+    let server = CannedServer::start(vec![Canned::Says(raw)]);
     let mut endpoint = Endpoint::new(SERVICE, &server.url).unwrap();
     let post = Post {
         patience: QUESTION.patience,

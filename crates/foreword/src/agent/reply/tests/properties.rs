@@ -1,4 +1,4 @@
-//! Replies made up at random: prose, code and our own tags, whole and half, quoted
+//! Random replies: prose, code and our own tags, whole and half, quoted
 //! inside of fields and strewn between blocks.
 //!
 //! The seed is fixed, so a failure is the same everywhere.
@@ -120,14 +120,14 @@ fn text(quotes: &'static [&'static str]) -> impl Strategy<Value = String> {
     })
 }
 
-/// The same with a word at both ends: what stands around a block, or is not empty.
+/// The same with a word at both ends, for text around a block and for fields that are not empty.
 fn enclosed(quotes: &'static [&'static str]) -> impl Strategy<Value = String> {
     (word(), gap(), text(quotes), gap(), word())
         .prop_map(|(first, before, text, after, last)| first + before + &text + after + &last)
 }
 
-/// One passage, and no other tag in the same narrative: together they can make up a
-/// block's end and another's beginning that no one can tell from real ones.
+/// One passage, without other tags in the same narrative: together they could form the end of a
+/// block and the beginning of another, which cannot be distinguished from real ones.
 fn with_a_passage() -> impl Strategy<Value = String> {
     (
         enclosed(CODE),
@@ -161,7 +161,7 @@ struct Observation {
 }
 
 fn observations(reply: &str) -> Vec<Observation> {
-    let observation = |it: &Block| Observation {
+    let observation = |it: &ReplyBlock| Observation {
         kind: it.short(&["type"]),
         title: it.short(&["title"]),
         subtitle: it.short(&["subtitle"]),
@@ -208,7 +208,7 @@ prop_compose! {
     }
 }
 
-/// As a model writes it that does what it is told, with the fields in some order.
+/// The text of an observation that follows the prompt, with its fields in some order.
 fn written(it: &Observation, turn: usize) -> String {
     let list = |name: &str, child: &str, items: &[String]| {
         let items = items
@@ -323,8 +323,8 @@ proptest! {
         let at = second_written.floor_char_boundary(at);
         let read = observations(&format!("{first_written}\n{}", &second_written[..at]));
         prop_assert_eq!(read.first(), Some(&first));
-        // Cut right behind a quoted end, it seems to have been the end.
-        let told = read.get(1);
-        prop_assert!(told.is_none_or(|it| second.narrative.starts_with(&it.narrative)), "{:?}", told);
+        // If the text is cut right after a quoted end tag, that tag counts as the end.
+        let read_second = read.get(1);
+        prop_assert!(read_second.is_none_or(|it| second.narrative.starts_with(&it.narrative)), "{:?}", read_second);
     }
 }

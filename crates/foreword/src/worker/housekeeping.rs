@@ -1,5 +1,5 @@
-//! What a worker does when there is no work: it forgets what is past its keeping, makes
-//! backups, and recovers a database that turns out to be damaged.
+//! The worker's tasks besides deriving: it deletes what is older than the settings allow, makes
+//! backups, starts the embedder, and recovers a damaged database.
 
 use std::path::Path;
 use std::time::Duration;
@@ -20,11 +20,11 @@ use crate::switch::Switches;
 
 const HOUR: Duration = Duration::from_hours(1);
 
-/// Time alone changes little; it is looked at this often.
+/// The time between two housekeepings.
 const HOUSEKEEPING: Millis = 6 * 3_600_000;
 const BACKUP_LOOK: Millis = 3_600_000;
 
-/// Recovers what is damaged, and leaves word of it.
+/// Recovers a damaged database, and logs it.
 pub fn recover(home: &Home) -> anyhow::Result<()> {
     for line in recover::recover(home).context("could not recover a damaged database")? {
         Fact::Recovered.record(home, &line);
@@ -33,7 +33,7 @@ pub fn recover(home: &Home) -> anyhow::Result<()> {
     Ok(())
 }
 
-/// A recovery that was killed is taken up before anything else.
+/// Completes a recovery that was interrupted.
 pub fn finish_recovery(home: &Home) -> anyhow::Result<()> {
     if recover::is_unfinished(home) {
         recover(home)?;
@@ -41,7 +41,7 @@ pub fn finish_recovery(home: &Home) -> anyhow::Result<()> {
     Ok(())
 }
 
-/// Removes files of a folder whose names have this in them and that nobody wrote to for so long.
+/// Removes the files of a folder whose names contain `name` and that were last written before `kept`.
 fn sweep(folder: &Path, name: &str, kept: Duration) {
     for entry in std::fs::read_dir(folder).into_iter().flatten().flatten() {
         let modified = entry.metadata().and_then(|it| it.modified()).ok();
@@ -52,7 +52,7 @@ fn sweep(folder: &Path, name: &str, kept: Duration) {
     }
 }
 
-/// Also after a clock that was put back.
+/// Whether `every` has passed since `last`, or the clock was set back.
 fn is_time(last: Millis, every: Millis, now: Millis) -> bool {
     !(0..every).contains(&(now - last))
 }
@@ -67,7 +67,7 @@ impl Worker<'_> {
         if let Err(error) = spool::sweep(&self.home.spool(), now) {
             self.log(&format!("housekeeping in the spool: {error}"));
         }
-        // What a kill left half written, and marks of sessions that are long over.
+        // Half-written files of killed processes, and marks of sessions long over.
         sweep(&self.home.backups(), ".partial", HOUR);
         sweep(self.home.dir(), ".partial", HOUR);
         sweep(&self.home.withheld(), "", 60 * 24 * HOUR);
@@ -77,7 +77,7 @@ impl Worker<'_> {
         }
     }
 
-    /// Has what lacks vectors embedded, while there is nothing else to do.
+    /// Starts the embedder if it is wanted, and lets it work while there is nothing else to do.
     pub(super) fn embed(&mut self, until: Until) {
         let wanted = until == Until::Idle && self.config.model.embed;
         self.embedder.take_if(|it| !it.is_reachable());
@@ -105,7 +105,7 @@ impl Worker<'_> {
             return Ok(());
         }
         let store = &self.deriver.store;
-        // A copy leaves out what only the indexes have wrong.
+        // Check first: a copy would hide damage that is only in the indexes.
         if let Some(damage) = store.damage() {
             let corrupt = rusqlite::ffi::Error::new(rusqlite::ffi::SQLITE_CORRUPT);
             return Err(rusqlite::Error::SqliteFailure(corrupt, Some(damage)).into());

@@ -1,11 +1,11 @@
-//! How it is said that something no longer fits its files, and what is related to it.
+//! Formats the state of an item's files (changed or gone since), and related items.
 
 use foreword_core::model::Freshness;
 use foreword_core::search::Related;
 use foreword_core::store::Item;
 use foreword_core::text;
 
-/// Said after a title; nothing where all is as it was, or nobody knows.
+/// The remark after a title; empty if the files are unchanged or unknown.
 pub fn mark(freshness: Option<Freshness>) -> &'static str {
     match freshness {
         Some(Freshness::Changed) => " (files changed since)",
@@ -14,7 +14,7 @@ pub fn mark(freshness: Option<Freshness>) -> &'static str {
     }
 }
 
-/// Files by name, each with what became of it.
+/// The names of files, each with its state if it changed.
 pub fn files(files: &[String], item: &Item) -> String {
     let stale = item.freshness.as_ref().map(|it| &it.stale_files);
     let files = files
@@ -26,9 +26,9 @@ pub fn files(files: &[String], item: &Item) -> String {
     files.collect::<Vec<_>>().join(", ")
 }
 
-/// Each with why: `#12 bugfix: Expiry is compared in UTC (same file src/token.rs)`
+/// Related items, each with the reason: `#12 bugfix: Expiry is compared in UTC (same file src/token.rs)`
 pub fn related(related: &[Related]) -> String {
-    let mut page = super::Page::default();
+    let mut page = super::TextPage::default();
     for (number, it) in related.iter().enumerate() {
         let title = text::one_line(&it.title);
         let title = text::shorten(&title, 80);

@@ -1,4 +1,4 @@
-//! Which projects, sessions and times a command looks at: the same flags wherever one looks back.
+//! Flags that choose projects, sessions and times; several commands share them.
 
 use anyhow::Context as _;
 use foreword_core::search::Filter;
@@ -7,28 +7,28 @@ use crate::service::Reader;
 use crate::service::when::{When, when};
 
 #[derive(clap::Args)]
-pub struct Scope {
+pub struct ScopeFlags {
     /// A project by name or key instead of the current one; may be given several times
     #[arg(long, value_name = "PROJECT")]
     project: Vec<String>,
     /// Every project, not only the current one
     #[arg(long, conflicts_with = "project")]
     all_projects: bool,
-    /// A session, by its id or how that begins
+    /// A session, by its id or the beginning of it
     #[arg(long, value_name = "ID")]
     session: Option<String>,
-    /// What was done on a branch
+    /// Only what was done on this branch
     #[arg(long)]
     branch: Option<String>,
-    /// Not before: 30d, 12h, today or 2026-11-01
+    /// From this time on: 30d, 12h, today or 2026-11-01
     #[arg(long, value_name = "WHEN", value_parser = when)]
     since: Option<When>,
-    /// Not after: 30d, 12h, today or 2026-11-01
+    /// Up to this time: 30d, 12h, today or 2026-11-01
     #[arg(long, value_name = "WHEN", value_parser = when)]
     until: Option<When>,
 }
 
-impl Scope {
+impl ScopeFlags {
     /// An error in a directory that belongs to no project, unless the flags name projects.
     pub fn filter(&self, reader: &Reader) -> anyhow::Result<Filter> {
         let projects = if self.all_projects {
