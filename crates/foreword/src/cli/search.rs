@@ -64,6 +64,15 @@ const FILTERS: [&str; 13] = [
 
 pub fn run(args: &Args) -> anyhow::Result<()> {
     let reader = Reader::here()?;
+    let scope = match args.scope.filter(&reader) {
+        // A tool that reads JSON gets an empty list; the reason goes to a person.
+        Err(error) if args.format == Format::Json => {
+            eprintln!("foreword: {error:#}");
+            println!("[]");
+            return Ok(());
+        }
+        scope => scope?,
+    };
     let file = args.file.as_deref();
     let request = SearchRequest {
         words: args.words.join(" "),
@@ -74,7 +83,7 @@ pub fn run(args: &Args) -> anyhow::Result<()> {
             file: file.and_then(|file| reader.place.name_of(file)),
             prompt: args.prompt,
             origin: args.origin,
-            ..args.scope.filter(&reader)?
+            ..scope
         },
         sort: args.sort,
         format: args.format,
