@@ -270,7 +270,7 @@ fn portion(events: u32) -> Portion {
     }
 }
 
-/// The times of the claimed events, and whether their turn is over.
+/// The times of what is claimed, and whether its turn is over.
 fn claim(queue: &mut Queue, now: i64, readiness: Readiness, events: u32) -> (Vec<i64>, bool) {
     let claim = queue
         .claim(now, readiness, |_| portion(events))
@@ -303,9 +303,9 @@ fn a_batch_for_a_model_ends_with_its_turn() {
         event("s", 7, EventKind::SessionEnd),
     ];
     let mut queue = queue_with(&dir, &events);
-    // Without a stop event, the next prompt shows that the turn is over.
+    // Without a Stop, the next prompt says that the turn is over.
     assert_eq!(claim(&mut queue, 10, PATIENT, 10), (vec![1, 2, 3], true));
-    // A full batch does not end the turn while more of its events are queued.
+    // A full batch says nothing of the kind, as long as more of the turn is there.
     assert_eq!(claim(&mut queue, 10, PATIENT, 2), (vec![4, 5], false));
     assert_eq!(claim(&mut queue, 10, PATIENT, 1), (vec![6], true));
 }

@@ -165,7 +165,7 @@ fn events_that_workers_die_of_go_one_by_one_and_are_skipped_at_last() {
             .last_error
             .as_deref()
             .unwrap()
-            .contains("died")
+            .contains("crashed")
     );
 }
 
