@@ -1,4 +1,4 @@
-//! What the documents say is checked against the thing they describe.
+//! Checks the documents against the schema and the files that they describe.
 
 use std::collections::BTreeSet;
 use std::path::{Path, PathBuf};
@@ -15,7 +15,7 @@ fn read(document: &str) -> String {
     std::fs::read_to_string(root().join(document)).unwrap()
 }
 
-/// Both databases as the program makes them.
+/// Both databases as the program creates them.
 fn databases(dir: &Path) -> [(&'static str, Connection); 2] {
     drop(Queue::open(&dir.join("queue.db"), &dir.join("backups")).unwrap());
     drop(Store::open(&dir.join("memory.db"), &dir.join("backups")).unwrap());
