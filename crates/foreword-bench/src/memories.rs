@@ -54,6 +54,7 @@ pub fn fill(home: &Home, project: &str, observations: u32, shape: Shape) -> anyh
             events: &events,
             turns: &turns,
             replaces: Replaces::Turns,
+            digest: None,
             provider: "offline",
             now: session.at,
         })?;

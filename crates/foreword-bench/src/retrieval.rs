@@ -234,6 +234,7 @@ fn remember(
         events: &events,
         turns: &[],
         replaces: Replaces::Nothing,
+        digest: None,
         provider: "offline",
         now: at,
     })?;

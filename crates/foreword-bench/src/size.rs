@@ -85,6 +85,7 @@ fn measured(observations: u32, events: u32) -> anyhow::Result<[f64; 2]> {
             events: &events,
             turns: &[],
             replaces: Replaces::Turns,
+            digest: None,
             provider: "offline",
             now: at,
         })?;

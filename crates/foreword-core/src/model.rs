@@ -65,6 +65,10 @@ string_enum! {
         Stop = "stop",
         StopFailure = "stop_failure",
         SessionEnd = "session_end",
+        /// The user refused a tool use and said why. Only transcripts have it.
+        Refusal = "refusal",
+        /// What the agent wrote between two tool uses. Only transcripts have it.
+        Words = "words",
         /// Items of the memory were shown to the agent, or the agent opened some.
         Receipt = "receipt",
     }
@@ -337,6 +341,8 @@ pub struct Observation {
     pub agent_id: Option<String>,
     pub events: Vec<Uuid>,
     pub at: Millis,
+    /// Why it no longer holds; none while it does.
+    pub retracted: Option<String>,
 }
 
 impl Observation {
@@ -356,6 +362,7 @@ impl Observation {
             agent_id: None,
             events: Vec::new(),
             at: 0,
+            retracted: None,
         }
     }
 }
@@ -371,6 +378,17 @@ pub struct Summary {
     pub files_read: Vec<String>,
     pub files_edited: Vec<String>,
     pub notes: String,
+}
+
+/// What a session as a whole came to.
+#[derive(Debug, Clone, Default, PartialEq, Eq, Serialize)]
+pub struct SessionDigest {
+    pub title: String,
+    pub subtitle: String,
+    /// What was unfinished at its end.
+    pub open: Vec<String>,
+    /// Attempts that were given up, with the reason.
+    pub given_up: Vec<String>,
 }
 
 /// The provider, model and prompt that an observation or a summary was derived with.

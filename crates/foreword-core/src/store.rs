@@ -43,11 +43,17 @@ pub use redo::{DerivedItem, WholeTurns};
 pub use remember::ToRemember;
 pub use sessions::HostSession;
 
-pub(crate) const MIGRATIONS: &[Migration] = &[Migration {
-    number: 100,
-    sql: include_str!("store/0001_memory.sql"),
-}];
-const SCHEMA: i64 = 100;
+pub(crate) const MIGRATIONS: &[Migration] = &[
+    Migration {
+        number: 100,
+        sql: include_str!("store/0001_memory.sql"),
+    },
+    Migration {
+        number: 101,
+        sql: include_str!("store/0002_digest.sql"),
+    },
+];
+const SCHEMA: i64 = 101;
 
 /// A session without an event for this long counts as interrupted.
 pub(crate) const SILENCE: Millis = 24 * 3_600_000;

@@ -337,6 +337,7 @@ impl Database {
                     events: &events,
                     turns: &[DerivedTurn::offline(turn, derived)],
                     replaces: Replaces::Turns,
+                    digest: None,
                     provider: "offline",
                     now: NOW,
                 })

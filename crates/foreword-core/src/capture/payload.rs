@@ -72,12 +72,12 @@ pub fn build(
             payload.error = input.error.map(|raw| redactor.text(raw));
             payload.interrupted = input.interrupted;
         }
-        EventKind::Stop | EventKind::StopFailure => {
+        EventKind::Stop | EventKind::StopFailure | EventKind::Words => {
             payload.reply = input.reply.as_deref().map(|text| redactor.redact(text));
             payload.error = input.error.map(|raw| redactor.text(raw));
         }
         EventKind::Receipt => {}
-        EventKind::SessionEnd => {
+        EventKind::SessionEnd | EventKind::Refusal => {
             payload.reason = input.reason.as_deref().map(|text| redactor.redact(text));
         }
     }

@@ -11,11 +11,11 @@ use super::events::{keep_events, mark_processed};
 use super::forgotten::is_forgotten;
 use super::kin::{self, keep_observation};
 use super::prompts::{insert_prompt, number_prompts, prompt_row, set_reply};
-use super::sessions::{SessionRow, name_session, upsert_session};
+use super::sessions::{SessionRow, name_session, set_digest, upsert_session};
 use super::summaries::upsert_summary;
 use super::{Store, json};
 use crate::fault;
-use crate::model::{Derived, Event, EventKind, Millis, Outcome, Provenance, Turn};
+use crate::model::{Derived, Event, EventKind, Millis, Outcome, Provenance, SessionDigest, Turn};
 
 /// Events of one session, and what was derived from the turns they belong to.
 #[derive(Debug)]
@@ -24,6 +24,8 @@ pub struct Batch<'a> {
     pub events: &'a [Event],
     pub turns: &'a [DerivedTurn],
     pub replaces: Replaces,
+    /// What the whole session came to, if it was derived anew.
+    pub digest: Option<&'a SessionDigest>,
     /// The provider that processed the events.
     pub provider: &'a str,
     pub now: Millis,
@@ -99,7 +101,10 @@ impl Store {
             // Triggers have added all of it to the full text, too.
             fault::point("store:after-index");
         }
-        name_session(&tx, session.id)?;
+        match batch.digest {
+            Some(digest) => set_digest(&tx, session.id, digest, batch.provider)?,
+            None => name_session(&tx, session.id)?,
+        }
         if batch.replaces != Replaces::Events {
             keep_events(&tx, session.id, batch.events, &marks)?;
         }

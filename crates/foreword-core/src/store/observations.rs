@@ -25,17 +25,17 @@ pub(super) fn upsert_observation(
     tx.prepare_cached(
         r#"insert into observations
                (id, session_id, project_id, prompt_id, seed, type, title, subtitle, facts, narrative, concepts,
-                origin, agent_id, branch, "commit", provider, model, prompt_version, events, at)
+                origin, agent_id, branch, "commit", provider, model, prompt_version, events, at, retracted)
            values
                (:id, :session, :project, :prompt, :seed, :type, :title, :subtitle, :facts, :narrative, :concepts,
-                :origin, :agent_id, :branch, :commit, :provider, :model, :prompt_version, :events, :at)
+                :origin, :agent_id, :branch, :commit, :provider, :model, :prompt_version, :events, :at, :retracted)
            on conflict (id) do update
            set prompt_id = excluded.prompt_id, type = excluded.type, title = excluded.title,
                subtitle = excluded.subtitle, facts = excluded.facts, narrative = excluded.narrative,
                concepts = excluded.concepts, origin = excluded.origin, agent_id = excluded.agent_id,
                branch = excluded.branch, "commit" = excluded."commit", provider = excluded.provider,
                model = excluded.model, prompt_version = excluded.prompt_version, events = excluded.events,
-               at = excluded.at"#,
+               at = excluded.at, retracted = excluded.retracted"#,
     )?
     .execute(named_params! {
         ":id": id,
@@ -58,6 +58,7 @@ pub(super) fn upsert_observation(
         ":prompt_version": derived.provenance.prompt_version,
         ":events": json(&observation.events)?,
         ":at": observation.at,
+        ":retracted": observation.retracted,
     })?;
     replace_files_and_concepts(tx, id, observation)
 }

@@ -4,8 +4,8 @@ use rusqlite::{OptionalExtension as _, Row, Transaction, named_params};
 
 use super::commit::{Batch, Replaces};
 use super::projects::upsert_project;
-use super::{SILENCE, Store};
-use crate::model::{Event, EventKind, Millis, SessionState};
+use super::{SILENCE, Store, json};
+use crate::model::{Event, EventKind, Millis, SessionDigest, SessionState};
 use crate::text;
 
 /// A session, identified by its host and the host's id.
@@ -164,7 +164,31 @@ fn next_state(state: SessionState, event: &Event, now: Millis) -> SessionState {
     }
 }
 
-/// Sets a session's title and subtitle: the request and the outcome of the first summary by a
+/// Writes what a session came to. An empty title leaves the present one.
+pub(super) fn set_digest(
+    tx: &Transaction<'_>,
+    session: i64,
+    digest: &SessionDigest,
+    provider: &str,
+) -> rusqlite::Result<()> {
+    tx.execute(
+        "update sessions
+         set title = coalesce(nullif(:title, ''), title), subtitle = nullif(:subtitle, ''),
+             open = :open, given_up = :given_up, digest_by = :provider
+         where id = :session",
+        named_params! {
+            ":title": digest.title,
+            ":subtitle": digest.subtitle,
+            ":open": json(&digest.open)?,
+            ":given_up": json(&digest.given_up)?,
+            ":provider": provider,
+            ":session": session,
+        },
+    )?;
+    Ok(())
+}
+
+/// Sets a session's title and subtitle, if no digest did: the request and the outcome of the first summary by a
 /// model, or else the first prompt.
 pub(super) fn name_session(tx: &Transaction<'_>, session: i64) -> rusqlite::Result<()> {
     let mut statement = tx.prepare_cached(
@@ -189,7 +213,7 @@ pub(super) fn name_session(tx: &Transaction<'_>, session: i64) -> rusqlite::Resu
     let outcome = outcome
         .map(|it| text::shorten(text::first_sentence(&text::one_line(&it)), 160).into_owned());
     tx.execute(
-        "update sessions set title = :title, subtitle = :subtitle where id = :session",
+        "update sessions set title = :title, subtitle = :subtitle where id = :session and digest_by is null",
         named_params! {
             ":title": text::title(request.as_deref().unwrap_or(&prompt)),
             ":subtitle": outcome,

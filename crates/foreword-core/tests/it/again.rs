@@ -60,6 +60,7 @@ fn tell(store: &mut Store, events: &[Event], observations: &[Observation], repla
         events,
         turns: &[DerivedTurn::offline(turn, derived)],
         replaces,
+        digest: None,
         provider: "offline",
         now: 1_000,
     };

@@ -46,6 +46,7 @@ fn commit(store: &mut Store, events: &[Event], completed: &str) {
         events,
         turns: &turns,
         replaces: Replaces::Turns,
+        digest: None,
         provider: "offline",
         now: 1,
     };

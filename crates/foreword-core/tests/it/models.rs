@@ -58,6 +58,7 @@ fn by_model(store: &mut Store, events: &[Event], title: &str, completed: &str, r
             events,
             turns: &[told],
             replaces,
+            digest: None,
             provider: "claude",
             now: 100,
         })

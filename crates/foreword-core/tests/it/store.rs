@@ -82,6 +82,7 @@ pub fn store(
             events,
             turns: &turns,
             replaces: Replaces::Turns,
+            digest: None,
             provider: "offline",
             now: 100,
         })
@@ -360,6 +361,7 @@ fn an_insight_that_a_later_turn_takes_over_keeps_its_number() {
                 events: &events,
                 turns: &turns,
                 replaces: Replaces::Turns,
+                digest: None,
                 provider: "offline",
                 now: 100,
             })

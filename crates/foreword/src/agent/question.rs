@@ -138,6 +138,15 @@ impl QuestionStep {
                 let reply = payload.reply.as_deref()?;
                 ("the agent's last words".to_owned(), cut(reply, REPLY_MAX))
             }
+            EventKind::Words => {
+                let words = payload.reply.as_deref()?;
+                ("the agent's words".to_owned(), cut(words, REPLY_MAX))
+            }
+            EventKind::Refusal => {
+                let tool = name(event.tool_name.as_deref().unwrap_or("a_tool"));
+                let reason = payload.reason.as_deref()?;
+                (format!("the user refused {tool}"), cut(reason, PROMPT_MAX))
+            }
             EventKind::StopFailure => {
                 let error = error.unwrap_or("for no known reason");
                 ("the turn failed".to_owned(), cut(error, INPUT_MAX))

@@ -56,6 +56,7 @@ pub fn observation(found: &ReplyBlock, events: &[&Event], seed: String) -> Optio
         agent_id: agent_id(&cited),
         events: cited.iter().map(|event| event.id).collect(),
         at: cited.iter().map(|event| event.at).max().unwrap_or_default(),
+        retracted: None,
     })
 }
 

@@ -144,6 +144,7 @@ impl Deriver {
                 events: &new,
                 turns: &derived_turns,
                 replaces,
+                digest: None,
                 provider: provider.as_str(),
                 now,
             })
@@ -181,6 +182,7 @@ impl Deriver {
                 events,
                 turns: &derived_turns,
                 replaces: Replaces::Events,
+                digest: None,
                 provider: provider.as_str(),
                 now,
             })
@@ -272,9 +274,10 @@ impl Deriver {
 pub fn has_content(events: &[Event], turn_over: bool) -> bool {
     events.iter().any(|event| match event.kind {
         EventKind::ToolUse | EventKind::ToolFailure => true,
-        EventKind::Stop | EventKind::StopFailure => true,
+        EventKind::Stop | EventKind::StopFailure | EventKind::Refusal => true,
         EventKind::Prompt => turn_over,
         EventKind::Notification
+        | EventKind::Words
         | EventKind::SessionStart
         | EventKind::SessionEnd
         | EventKind::Receipt => false,

@@ -115,6 +115,7 @@ fn a_good_observation_is_taken_as_it_is_and_completed_from_its_events() {
             agent_id: None,
             events: vec![Uuid::from_u128(3), Uuid::from_u128(4)],
             at: 400,
+            retracted: None,
         }
     );
 }
