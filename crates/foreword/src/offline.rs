@@ -15,9 +15,13 @@ mod concepts;
 mod decisions;
 mod findings;
 mod git;
+#[cfg_attr(not(test), expect(dead_code, reason = "used by the next commits"))]
+mod lexicon;
 mod note;
 mod observe;
 mod output;
+#[cfg_attr(not(test), expect(dead_code, reason = "used by the next commits"))]
+mod prose;
 mod quotes;
 mod request;
 mod runs;
@@ -26,6 +30,8 @@ mod speech;
 mod steps;
 mod summarise;
 mod teller;
+#[cfg_attr(not(test), expect(dead_code, reason = "used by the next commits"))]
+mod title;
 mod undone;
 
 use foreword_core::model::{Derived, Event, EventKind, Turn};
