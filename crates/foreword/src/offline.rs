@@ -9,10 +9,11 @@
 //! turn can correct what an earlier one seemed to be. `docs/offline-memory.md` shows the result.
 
 mod cues;
+mod lexicon;
 mod note;
 mod prose;
 mod session;
-mod shell;
+mod title;
 mod tools;
 mod turn;
 

@@ -5,7 +5,7 @@
 //! `testdata/cues` has prompts by which each language is measured; they were not written by the
 //! author of the words.
 
-use super::prose;
+use super::{lexicon, prose};
 
 /// What a sentence of the user does.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -37,20 +37,21 @@ const WORDS_MAX: usize = 45;
 pub fn cue(sentence: &str) -> Option<Cue> {
     let sentence = sentence.trim();
     if prose::is_question(sentence)
-        || prose::words(sentence) > WORDS_MAX
-        || prose::starts_subordinate(sentence)
+        || lexicon::words(sentence) > WORDS_MAX
+        || lexicon::begins_subordinate(sentence)
         || sentence.starts_with(['"', '“', '«', '「', '>', '\''])
     {
         return None;
     }
-    let text = prose::without_opener(sentence).to_lowercase().replace('’', "'");
+    let text = lexicon::without_openers(sentence)
+        .to_lowercase()
+        .replace('’', "'");
     let whole = sentence.to_lowercase().replace('’', "'");
-    let found = |wanted: Cue| {
-        phrases(wanted).any(|phrase| phrase.holds(&text) || phrase.holds(&whole))
-    };
+    let found =
+        |wanted: Cue| phrases(wanted).any(|phrase| phrase.holds(&text) || phrase.holds(&whole));
     if found(Cue::Correction) {
         Some(Cue::Correction)
-    } else if found(Cue::Rule) && !prose::speaks_of_fault(sentence) {
+    } else if found(Cue::Rule) && !lexicon::speaks_of_fault(sentence) {
         Some(Cue::Rule)
     } else if found(Cue::Choice) {
         Some(Cue::Choice)
@@ -113,7 +114,7 @@ impl<'a> Phrase<'a> {
                 && is_word_end(after.chars().next(), self.text.chars().next_back())
                 && match self.place {
                     Place::Begins => before.chars().all(|it| !it.is_alphanumeric()),
-                    Place::Early => prose::words(before) < EARLY_WORDS,
+                    Place::Early => lexicon::words(before) < EARLY_WORDS,
                     Place::Ends => after.chars().all(|it| !it.is_alphanumeric()),
                     Place::Anywhere => true,
                 }
@@ -125,5 +126,5 @@ impl<'a> Phrase<'a> {
 /// ends, so there every place counts.
 fn is_word_end(outside: Option<char>, inside: Option<char>) -> bool {
     let joined = |it: Option<char>| it.is_some_and(|it| it.is_alphanumeric() || it == '_');
-    !joined(outside) || inside.is_some_and(prose::is_cjk) || !joined(inside)
+    !joined(outside) || inside.is_some_and(lexicon::is_unspaced) || !joined(inside)
 }

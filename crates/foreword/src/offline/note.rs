@@ -2,9 +2,9 @@
 
 use foreword_core::model::{Observation, ObservationType, Origin, Turn};
 use foreword_core::notes::{Note, Point};
-use foreword_core::text::{one_line, title};
+use foreword_core::text::{self, one_line};
 
-use super::prose;
+use super::title;
 
 const POINTS_MAX: usize = 24;
 const FILES_MAX: usize = 30;
@@ -16,9 +16,11 @@ pub const NOTHING: &str = "Nothing was changed, run or decided.";
 pub fn note(turns: &[Turn]) -> Option<Note> {
     let derived = super::derive(turns);
     let events = turns.iter().flat_map(|it| &it.events);
-    let asked = events.filter_map(|it| it.payload.prompt.as_deref()).next()?;
-    let typed = prose::typed(asked).replace('\n', " ");
-    let mut context = format!("Asked: “{}”", prose::clip(&one_line(&typed), 50));
+    let asked = events
+        .filter_map(|it| it.payload.prompt.as_deref())
+        .next()?;
+    let typed = title::typed(asked).replace('\n', " ");
+    let mut context = format!("Asked: “{}”", title::clip(&one_line(&typed), 50));
     if !derived.digest.subtitle.is_empty() {
         context.push_str(&format!(" Also: {}.", derived.digest.subtitle));
     }
@@ -44,7 +46,7 @@ pub fn note(turns: &[Turn]) -> Option<Note> {
     }
     let named = Some(derived.digest.title).filter(|it| !it.is_empty());
     Some(Note {
-        title: named.unwrap_or_else(|| title(asked)),
+        title: named.unwrap_or_else(|| text::title(asked)),
         context,
         points,
         related,

@@ -13,7 +13,9 @@ use foreword_core::model::{
 };
 use uuid::Uuid;
 
-use super::prose::{self, Stems};
+use super::lexicon::{self, Stems};
+use super::prose;
+use super::title;
 use super::turn::{self, FACTS_MAX, LaidDown, Title, TitleSource, TurnReading};
 
 /// The most observations of one turn.
@@ -107,8 +109,11 @@ impl<'a> Session<'a> {
         }
         let mut nouns = HashMap::new();
         for reading in &readings {
-            for text in [&reading.typed, reading.closing.as_ref().unwrap_or(&String::new())] {
-                for word in prose::nouns(text) {
+            for text in [
+                &reading.typed,
+                reading.closing.as_ref().unwrap_or(&String::new()),
+            ] {
+                for word in lexicon::nouns(text) {
                     *nouns.entry(word).or_insert(0) += 1;
                 }
             }
@@ -139,20 +144,30 @@ impl<'a> Session<'a> {
                 (0..=at).for_each(|it| committed[it] |= self.readings[it].has_edits());
                 continue;
             }
-            let subjects: Vec<&str> = reading.commits.iter().map(|it| it.subject.as_str()).collect();
-            let subjects = prose::stems(&subjects.join(" "));
+            let subjects: Vec<&str> = reading
+                .commits
+                .iter()
+                .map(|it| it.subject.as_str())
+                .collect();
+            let subjects = lexicon::stems(&subjects.join(" "));
             let likeness = |&it: &usize| {
                 let reading = &self.readings[it];
-                let mut said = prose::stems(&reading.facts.join(" "));
+                let mut said = lexicon::stems(&reading.facts.join(" "));
                 said.extend(reading.asked.iter().cloned());
-                prose::overlap(&subjects, &said) + 0.1 * (1.0 + reading.edit_size() as f32).ln()
+                lexicon::overlap(&subjects, &said) + 0.1 * (1.0 + reading.edit_size() as f32).ln()
             };
-            let best = open.iter().copied().max_by(|a, b| likeness(a).total_cmp(&likeness(b)));
+            let best = open
+                .iter()
+                .copied()
+                .max_by(|a, b| likeness(a).total_cmp(&likeness(b)));
             let Some(best) = best else { continue };
             open.iter().for_each(|&it| committed[it] = true);
             let commits = std::mem::take(&mut self.readings[at].commits);
             let by_user = std::mem::take(&mut self.readings[at].by_user);
-            let facts = self.readings[at].facts.iter().filter(|it| prose::words(it) >= 10);
+            let facts = self.readings[at]
+                .facts
+                .iter()
+                .filter(|it| lexicon::words(it) >= 10);
             self.carried[best].extend(facts.cloned());
             self.readings[best].commits.extend(commits);
             self.readings[best].by_user.extend(by_user);
@@ -194,31 +209,54 @@ impl<'a> Session<'a> {
         let mut facts = reading.facts.clone();
         let red = self.red[at].first();
         if let Some((_, telling)) = red {
-            for fact in facts.iter_mut().filter(|it| prose::claims_success(it)) {
+            for fact in facts.iter_mut().filter(|it| lexicon::is_status(it)) {
                 *fact = format!("The agent said: “{fact}”; the run shows: {telling}");
             }
         }
         let nothing = Stems::default();
         for commit in &reading.commits {
             let body = prose::read(&commit.body, false);
-            for unit in body.units.iter().filter(|it| prose::is_fact(it, &nothing)).take(4) {
-                add_fact(&mut facts, prose::capitalised(&prose::clip(&unit.text, 40)), 0.6);
+            for unit in body
+                .units
+                .iter()
+                .filter(|it| prose::is_fact(it, &nothing))
+                .take(4)
+            {
+                add_fact(
+                    &mut facts,
+                    title::capitalised(&title::clip(&unit.text, 40)),
+                    0.6,
+                );
             }
         }
         for fact in &self.carried[at] {
             add_fact(&mut facts, fact.clone(), 1.0);
         }
         if let Some((command, telling)) = red {
-            let failed = format!("`{}` failed in its last run: {telling}", prose::clip(command, 8));
+            let failed = format!(
+                "`{}` failed in its last run: {telling}",
+                title::clip(command, 8)
+            );
             facts.insert(0, failed);
         }
         let by_user: Vec<String> = reading.by_user.iter().take(2).cloned().collect();
         let said = facts.len();
         facts.splice(0..0, by_user.iter().cloned());
-        let commits: Vec<String> = reading.commits.iter().filter_map(|it| it.hash.clone()).collect();
-        let mut rest = facts.split_off(facts.len().min(FACTS_MAX - usize::from(!commits.is_empty())));
+        let commits: Vec<String> = reading
+            .commits
+            .iter()
+            .filter_map(|it| it.hash.clone())
+            .collect();
+        let mut rest = facts.split_off(
+            facts
+                .len()
+                .min(FACTS_MAX - usize::from(!commits.is_empty())),
+        );
         rest.extend(reading.rest.iter().cloned());
-        let taken: Vec<Stems> = earlier.iter().map(|it| prose::stems(&it.title.text)).collect();
+        let taken: Vec<Stems> = earlier
+            .iter()
+            .map(|it| lexicon::stems(&it.title.text))
+            .collect();
         let title = reading.title(&taken)?;
         let kind = reading.kind();
         if is_nothing(reading, kind, &title, &facts, said) {
@@ -258,7 +296,7 @@ impl<'a> Session<'a> {
         for at in 1..self.readings.len() {
             let (before, reading) = (&self.readings[at - 1], &self.readings[at]);
             if before.prose.questions.is_empty()
-                || prose::words(reading.prompt) > 3
+                || lexicon::words(reading.prompt) > 3
                 || reading.chosen.is_some()
             {
                 continue;
@@ -314,23 +352,33 @@ impl<'a> Session<'a> {
                 draft.title.text.clone()
             } else {
                 let fact = reading.facts.iter().find(is_dead);
-                fact.map_or_else(|| draft.title.text.clone(), |it| prose::squeeze(it, 14, true).0)
+                fact.map_or_else(
+                    || draft.title.text.clone(),
+                    |it| title::squeeze(it, 14, true).0,
+                )
             };
             let why = self.readings.get(draft.turn + 1);
             let why = why.filter(|it| !it.by_host && it.plan.is_none());
-            let why = why.map(|it| it.typed.replace('\n', " ")).unwrap_or_default();
-            let why = match prose::words(&why) {
-                3..=60 => format!(" (then the user: “{}”)", prose::clip(&why, 25)),
+            let why = why
+                .map(|it| it.typed.replace('\n', " "))
+                .unwrap_or_default();
+            let why = match lexicon::words(&why) {
+                3..=60 => format!(" (then the user: “{}”)", title::clip(&why, 25)),
                 _ => String::new(),
             };
             let told = format!("Given up: {what}{why}");
             given_up.push(format!("{what}{why}"));
-            let cause = reading.facts.iter().find(|it| !is_dead(it) && prose::contrasts(it));
+            let cause = reading
+                .facts
+                .iter()
+                .find(|it| !is_dead(it) && lexicon::contrasts(it));
             let cause = cause.cloned();
             match next {
                 Some(next) => {
                     let later = &mut drafts[at + 1 + next];
-                    later.facts.truncate(FACTS_MAX - 1 - usize::from(cause.is_some()));
+                    later
+                        .facts
+                        .truncate(FACTS_MAX - 1 - usize::from(cause.is_some()));
                     later.facts.extend(cause);
                     later.facts.push(told);
                     drafts.remove(at);
@@ -366,7 +414,7 @@ impl<'a> Session<'a> {
             let offer = drafts.remove(at);
             let change = &mut drafts[change - 1];
             let mut facts = offer.facts;
-            facts.sort_by_key(|it| !prose::contrasts(it));
+            facts.sort_by_key(|it| !lexicon::contrasts(it));
             let mut added = 0;
             for fact in facts {
                 if added < 2 && change.facts.len() <= FACTS_MAX {
@@ -381,7 +429,11 @@ impl<'a> Session<'a> {
     fn mark_outdated(&self, drafts: &mut [Draft]) {
         for at in 0..drafts.len() {
             let draft = &drafts[at];
-            let named: Stems = draft.facts.iter().flat_map(|it| prose::anchors(it)).collect();
+            let named: Stems = draft
+                .facts
+                .iter()
+                .flat_map(|it| lexicon::anchors(it))
+                .collect();
             let names_file = |path: &str| {
                 let name = path.rsplit('/').next().unwrap_or_default();
                 let name = name.split('.').next().unwrap_or_default();
@@ -392,15 +444,18 @@ impl<'a> Session<'a> {
                     && later.kind != ObservationType::Discovery
                     && later.files.iter().any(|it| names_file(&it.path))
             });
-            let next = self.readings.get(draft.turn + 1).filter(|it| !it.by_host && it.plan.is_none());
-            let stems = prose::stems(&draft.title.text);
+            let next = self
+                .readings
+                .get(draft.turn + 1)
+                .filter(|it| !it.by_host && it.plan.is_none());
+            let stems = lexicon::stems(&draft.title.text);
             let about = |reading: &TurnReading<'_>| {
-                let prompt = prose::stems(&reading.typed.chars().take(400).collect::<String>());
+                let prompt = lexicon::stems(&reading.typed.chars().take(400).collect::<String>());
                 prompt.intersection(&stems).count() >= 2
             };
             let contradicted = next.is_some_and(|it| {
                 it.has_edits()
-                    && (prose::contrasts(&it.typed) || prose::speaks_of_fault(&it.typed))
+                    && (lexicon::contrasts(&it.typed) || lexicon::speaks_of_fault(&it.typed))
                     && about(it)
             });
             let correction = next.and_then(|it| it.correction.clone());
@@ -415,7 +470,9 @@ impl<'a> Session<'a> {
 
     /// Keeps what has a title of its own; the facts of the others go to their neighbours.
     fn carry_to_neighbours(&self, drafts: &mut Vec<Draft>) {
-        let has_change = drafts.iter().any(|it| it.kind != ObservationType::Discovery);
+        let has_change = drafts
+            .iter()
+            .any(|it| it.kind != ObservationType::Discovery);
         let worth = |it: &Draft| it.title.alone + 0.3 * it.facts.len() as f32;
         let mut best: Vec<f32> = drafts.iter().map(worth).collect();
         best.sort_by(|a, b| b.total_cmp(a));
@@ -438,7 +495,8 @@ impl<'a> Session<'a> {
         }
         let mut kept: Vec<bool> = drafts.iter().map(is_kept).collect();
         if !kept.contains(&true) {
-            let best = (0..drafts.len()).max_by(|&a, &b| worth(&drafts[a]).total_cmp(&worth(&drafts[b])));
+            let best =
+                (0..drafts.len()).max_by(|&a, &b| worth(&drafts[a]).total_cmp(&worth(&drafts[b])));
             kept[best.unwrap_or_default()] = true;
         }
         for at in (0..drafts.len()).filter(|&at| !kept[at]) {
@@ -448,7 +506,10 @@ impl<'a> Session<'a> {
                 let turns = neighbour.turn.abs_diff(draft.turn);
                 (apart, turns, neighbour.turn < draft.turn)
             };
-            let Some(to) = (0..drafts.len()).filter(|&it| kept[it]).min_by_key(distance) else {
+            let Some(to) = (0..drafts.len())
+                .filter(|&it| kept[it])
+                .min_by_key(distance)
+            else {
                 continue;
             };
             if drafts[at].retracted.is_some() {
@@ -456,13 +517,16 @@ impl<'a> Session<'a> {
             }
             let mut facts = std::mem::take(&mut drafts[at].facts);
             let files = std::mem::take(&mut drafts[at].files);
-            facts.sort_by_key(|it| (!it.starts_with("The user"), !prose::contrasts(it)));
+            facts.sort_by_key(|it| (!it.starts_with("The user"), !lexicon::contrasts(it)));
             let neighbour = &mut drafts[to];
             let mut carried: Vec<String> = Vec::new();
             for fact in facts {
-                let stems = prose::stems(&fact);
+                let stems = lexicon::stems(&fact);
                 let known = neighbour.facts.iter().chain(&carried);
-                if !known.map(|it| prose::stems(it)).any(|it| prose::overlap(&stems, &it) > 0.55) {
+                if !known
+                    .map(|it| lexicon::stems(it))
+                    .any(|it| lexicon::overlap(&stems, &it) > 0.55)
+                {
                     carried.push(fact);
                 }
             }
@@ -503,7 +567,7 @@ impl<'a> Session<'a> {
         let mut titles = titles.by_ref().chain(laid_down.map(|it| it.title.clone()));
         let request = || {
             let requests = self.readings.iter().filter(|it| !it.by_host);
-            let mut requests = requests.filter_map(|it| prose::request_title(it.prompt));
+            let mut requests = requests.filter_map(|it| title::request_title(it.prompt));
             requests.next().map(|(title, _)| title)
         };
         SessionDigest {
@@ -520,16 +584,25 @@ impl<'a> Session<'a> {
         let Some(last) = self.readings.last() else {
             return open;
         };
-        if last.closing.is_none() && !last.by_host && prose::words(&last.typed) >= 4 {
+        if last.closing.is_none() && !last.by_host && lexicon::words(&last.typed) >= 4 {
             let typed = last.typed.replace('\n', " ");
-            open.push(format!("Asked last and not answered: “{}”", prose::clip(&typed, 30)));
+            open.push(format!(
+                "Asked last and not answered: “{}”",
+                title::clip(&typed, 30)
+            ));
         } else if let Some(question) = last.prose.questions.last()
             && last.commits.is_empty()
         {
-            open.push(format!("The agent asked last: “{}”", prose::clip(question, 30)));
+            open.push(format!(
+                "The agent asked last: “{}”",
+                title::clip(question, 30)
+            ));
         }
         for (command, telling) in self.red.iter().filter_map(|it| it.first()) {
-            open.push(format!("`{}` failed in its last run: {telling}", prose::clip(command, 8)));
+            open.push(format!(
+                "`{}` failed in its last run: {telling}",
+                title::clip(command, 8)
+            ));
         }
         open.dedup();
         open
@@ -540,7 +613,8 @@ impl<'a> Session<'a> {
         for (turn, reading) in turns.iter_mut().zip(&self.readings) {
             let prompt = reading.turn.prompt_id.as_deref().unwrap_or_default();
             let laid_down = reading.laid_down.iter().enumerate();
-            let laid_down = laid_down.map(|(number, it)| decision(it, format!("user:{prompt}:{number}")));
+            let laid_down =
+                laid_down.map(|(number, it)| decision(it, format!("user:{prompt}:{number}")));
             turn.observations.extend(laid_down);
         }
         for draft in drafts {
@@ -556,9 +630,12 @@ impl<'a> Session<'a> {
 
     fn observation(&self, draft: Draft, reading: &TurnReading<'_>) -> Observation {
         let mut facts = draft.facts;
-        let title = prose::stems(&draft.title.text);
-        facts.retain(|it| prose::stems(it).difference(&title).count() >= 2);
-        let short = facts.iter().take(3).position(|it| prose::words(it) <= 24 && !it.starts_with("The user"));
+        let title = lexicon::stems(&draft.title.text);
+        facts.retain(|it| lexicon::stems(it).difference(&title).count() >= 2);
+        let short = facts
+            .iter()
+            .take(3)
+            .position(|it| lexicon::words(it) <= 24 && !it.starts_with("The user"));
         let subtitle = match short {
             Some(short) if facts.len() > 3 => facts.remove(short),
             _ => String::new(),
@@ -568,10 +645,10 @@ impl<'a> Session<'a> {
         }
         let mut narrative = String::new();
         let typed = reading.typed.replace('\n', " ");
-        if prose::words(&typed) >= 3 {
-            narrative = format!("Asked: “{}” ", prose::clip(&typed, 40));
+        if lexicon::words(&typed) >= 3 {
+            narrative = format!("Asked: “{}” ", title::clip(&typed, 40));
         }
-        narrative.push_str(&prose::clip(&draft.rest.join(" "), 150));
+        narrative.push_str(&title::clip(&draft.rest.join(" "), 150));
         let concepts = self.concepts(&draft.title.text, &facts, &draft.files);
         let origin = match draft.title.source {
             TitleSource::Request | TitleSource::Chosen => Origin::User,
@@ -597,7 +674,7 @@ impl<'a> Session<'a> {
     fn concepts(&self, title: &str, facts: &[String], files: &[TouchedFile]) -> Vec<String> {
         let text = format!("{title} {}", facts.join(" "));
         let mut counted: Vec<(usize, String)> = Vec::new();
-        for word in prose::nouns(&text) {
+        for word in lexicon::nouns(&text) {
             let count = self.nouns.get(&word).copied().unwrap_or_default();
             if count >= 3 && !counted.iter().any(|(_, it)| *it == word) {
                 counted.push((count, word));
@@ -607,7 +684,12 @@ impl<'a> Session<'a> {
         let mut concepts: Vec<String> = counted.into_iter().map(|(_, word)| word).take(3).collect();
         for file in files {
             let mut parts = file.path.rsplit('/');
-            let name = parts.next().unwrap_or_default().split('.').next().unwrap_or_default();
+            let name = parts
+                .next()
+                .unwrap_or_default()
+                .split('.')
+                .next()
+                .unwrap_or_default();
             for part in [name, parts.next().unwrap_or_default()] {
                 let part = part.to_lowercase();
                 if part.len() >= 3 && !concepts.contains(&part) && concepts.len() < CONCEPTS_MAX {
@@ -627,11 +709,11 @@ fn is_nothing(
     facts: &[String],
     said: usize,
 ) -> bool {
-    let words: usize = facts.iter().map(|it| prose::words(it)).sum();
-    let anchors = prose::anchors(&facts.join(" ")).len();
+    let words: usize = facts.iter().map(|it| lexicon::words(it)).sum();
+    let anchors = lexicon::anchors(&facts.join(" ")).len();
     let is_discovery = kind == ObservationType::Discovery;
     let silent_user = reading.by_user.is_empty();
-    let telling = |it: &&String| !prose::anchors(it).is_empty();
+    let telling = |it: &&String| !lexicon::anchors(it).is_empty();
     let interrupted = reading.closing.is_none() && !reading.has_edits() && silent_user;
     let is_command = reading.prompt.starts_with('/') && !reading.prompt.trim().contains(' ');
     let talk = reading.steps.is_empty() && facts.iter().filter(telling).count() < 2;
@@ -639,11 +721,15 @@ fn is_nothing(
     let thin_change = words < 9 && anchors < 2 || silent_user && facts.len() == 1 && anchors < 2;
     let uncommitted = reading.commits.is_empty();
     let only_options = !reading.prose.options.is_empty()
-        && !facts.iter().any(|it| prose::words(it) >= 10 && prose::anchors(it).len() >= 2);
+        && !facts
+            .iter()
+            .any(|it| lexicon::words(it) >= 10 && lexicon::anchors(it).len() >= 2);
     facts.is_empty()
         || interrupted
         || is_discovery && is_command && reading.steps.len() < 4
-        || is_discovery && silent_user && (reading.is_plumbing() || talk || thin_answer || only_options)
+        || is_discovery
+            && silent_user
+            && (reading.is_plumbing() || talk || thin_answer || only_options)
         || is_discovery && said == 0 && reading.chosen.is_none()
         || !is_discovery && uncommitted && thin_change
         || title.alone < 0.9 && facts.len() < 2 && title.source != TitleSource::Tests
@@ -672,7 +758,7 @@ fn summary(reading: &TurnReading<'_>, observations: &[Observation]) -> Option<Su
         files.map(|it| it.path.clone()).collect::<Vec<String>>()
     };
     Some(Summary {
-        request: prose::clip(&reading.typed.replace('\n', " "), 60),
+        request: title::clip(&reading.typed.replace('\n', " "), 60),
         learned: titles(false),
         completed: titles(true),
         files_read: files(foreword_core::model::FileRole::Read),
@@ -684,7 +770,10 @@ fn summary(reading: &TurnReading<'_>, observations: &[Observation]) -> Option<Su
 /// The events that an observation rests on: prompt, reply, and what edits, commits and checks prove.
 fn sources(reading: &TurnReading<'_>) -> Vec<Uuid> {
     let steps = reading.steps.iter().rev().filter(|it| {
-        !it.edits.is_empty() || !it.commits.is_empty() || !it.answers.is_empty() || it.runs.iter().any(|run| run.check)
+        !it.edits.is_empty()
+            || !it.commits.is_empty()
+            || !it.answers.is_empty()
+            || it.runs.iter().any(|run| run.check)
     });
     let steps: HashSet<Uuid> = steps.take(EVENTS_MAX).map(|it| it.event).collect();
     let events = reading.turn.events.iter().filter(|it| {
@@ -703,8 +792,11 @@ fn last_at(reading: &TurnReading<'_>) -> Millis {
 
 /// Adds a fact unless more than this share of it is said already; true if it was added.
 fn add_fact(facts: &mut Vec<String>, fact: String, share: f32) -> bool {
-    let stems = prose::stems(&fact);
-    let known = facts.iter().map(|it| prose::stems(it)).any(|it| prose::overlap(&stems, &it) > share);
+    let stems = lexicon::stems(&fact);
+    let known = facts
+        .iter()
+        .map(|it| lexicon::stems(it))
+        .any(|it| lexicon::overlap(&stems, &it) > share);
     let new = !known && !facts.contains(&fact);
     if new {
         facts.push(fact);
@@ -721,13 +813,16 @@ fn add_files(files: &mut Vec<TouchedFile>, more: Vec<TouchedFile>) {
 }
 
 fn shares_file(a: &Draft, b: &Draft) -> bool {
-    a.files.iter().any(|file| b.files.iter().any(|it| it.path == file.path))
+    a.files
+        .iter()
+        .any(|file| b.files.iter().any(|it| it.path == file.path))
 }
 
 /// Words of at least five letters, as names in code have.
 fn identifiers(text: &str) -> impl Iterator<Item = String> {
     let words = text.split(|it: char| !(it.is_alphanumeric() || it == '_'));
-    let words = words.filter(|it| it.chars().count() >= 5 && !it.starts_with(|it: char| it.is_ascii_digit()));
+    let words = words
+        .filter(|it| it.chars().count() >= 5 && !it.starts_with(|it: char| it.is_ascii_digit()));
     words.map(str::to_lowercase)
 }
 
@@ -780,7 +875,10 @@ fn survival(readings: &[TurnReading<'_>]) -> Vec<Survival> {
         if files.is_empty() || !touched_later {
             continue;
         }
-        let old: HashSet<String> = reading.edits().flat_map(|it| identifiers(&it.before)).collect();
+        let old: HashSet<String> = reading
+            .edits()
+            .flat_map(|it| identifiers(&it.before))
+            .collect();
         let all: HashSet<String> = added[at].iter().flat_map(|it| identifiers(it.1)).collect();
         let own: HashSet<String> = all.difference(&old).cloned().collect();
         let own = if own.is_empty() { all } else { own };
@@ -800,10 +898,15 @@ fn red_at_end(readings: &[TurnReading<'_>]) -> Vec<Vec<(String, String)>> {
             return Vec::new();
         }
         let later = readings[at + 1..].iter().flat_map(TurnReading::runs);
-        let passed: Vec<&str> = later.filter(|it| it.passed).map(|it| it.command.as_str()).collect();
+        let passed: Vec<&str> = later
+            .filter(|it| it.passed)
+            .map(|it| it.command.as_str())
+            .collect();
         let red = reading.red_checks().into_iter();
-        let red = red.filter(|(command, _)| !passed.iter().any(|it| turn::is_same_check(it, command)));
-        red.map(|(command, telling)| (command.to_owned(), telling.to_owned())).collect()
+        let red =
+            red.filter(|(command, _)| !passed.iter().any(|it| turn::is_same_check(it, command)));
+        red.map(|(command, telling)| (command.to_owned(), telling.to_owned()))
+            .collect()
     };
     readings.iter().enumerate().map(of_turn).collect()
 }

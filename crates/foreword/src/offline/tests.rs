@@ -56,7 +56,9 @@ impl Replay {
         let mut replay = Replay::default();
         let text = std::fs::read_to_string(path).unwrap();
         for line in text.lines() {
-            let line = line.replace("${PROJECT}", "/project").replace("${USER}", "/home/user");
+            let line = line
+                .replace("${PROJECT}", "/project")
+                .replace("${USER}", "/home/user");
             let line: Value = serde_json::from_str(&line).unwrap();
             let hook = Hook::parse(line["hook"].as_str().unwrap()).unwrap();
             replay.input(hook, &line["input"]);
@@ -69,7 +71,10 @@ impl Replay {
 #[ignore]
 fn dump() {
     let dir = std::env::var("Q_DIR").unwrap();
-    let mut paths: Vec<_> = std::fs::read_dir(dir).unwrap().map(|it| it.unwrap().path()).collect();
+    let mut paths: Vec<_> = std::fs::read_dir(dir)
+        .unwrap()
+        .map(|it| it.unwrap().path())
+        .collect();
     paths.sort();
     for path in paths {
         let name = path.file_name().unwrap().to_str().unwrap().to_owned();
@@ -86,10 +91,27 @@ fn dump() {
             let prompt: String = prompt.replace('\n', " ").chars().take(140).collect();
             println!("T {} [{prompt}]", turn.prompt_id.as_deref().unwrap());
             for o in &it.observations {
-                println!("   {}: {}   ({}){}", o.kind, o.title, o.origin, o.retracted.as_ref().map(|it| format!(" RETRACTED {it}")).unwrap_or_default());
-                if !o.subtitle.is_empty() { println!("     = {}", o.subtitle); }
-                for fact in &o.facts { println!("     - {fact}"); }
-                println!("     ~ {:?} {:?}", o.concepts, o.files.iter().map(|it| &it.path).collect::<Vec<_>>());
+                println!(
+                    "   {}: {}   ({}){}",
+                    o.kind,
+                    o.title,
+                    o.origin,
+                    o.retracted
+                        .as_ref()
+                        .map(|it| format!(" RETRACTED {it}"))
+                        .unwrap_or_default()
+                );
+                if !o.subtitle.is_empty() {
+                    println!("     = {}", o.subtitle);
+                }
+                for fact in &o.facts {
+                    println!("     - {fact}");
+                }
+                println!(
+                    "     ~ {:?} {:?}",
+                    o.concepts,
+                    o.files.iter().map(|it| &it.path).collect::<Vec<_>>()
+                );
             }
         }
     }

@@ -7,7 +7,9 @@ use foreword_core::model::{Event, EventKind, Millis, ObservationType, TouchedFil
 use uuid::Uuid;
 
 use super::cues::{self, Cue};
-use super::prose::{self, Prose, Stems, UnitSource};
+use super::lexicon::{self, Stems};
+use super::prose::{self, Prose, UnitSource};
+use super::title;
 use super::tools::{self, Answer, Commit, Edit, Run, Step};
 
 /// The most facts of an observation, and the most words of all of them.
@@ -117,11 +119,11 @@ impl<'a> TurnReading<'a> {
             (stop, between) => stop.or(between),
         };
         let steps: Vec<Step> = turn.events.iter().filter_map(tools::step).collect();
-        let plan = prose::plan_heading(prompt).filter(|_| !by_host);
-        let typed = prose::typed(prompt);
+        let plan = title::plan_heading(prompt).filter(|_| !by_host);
+        let typed = title::typed(prompt);
         let has_edits = steps.iter().any(|it| !it.edits.is_empty());
         let prose = prose::read(closing.as_deref().unwrap_or_default(), !has_edits);
-        let asked = prose::stems(plan.as_deref().unwrap_or(&typed));
+        let asked = lexicon::stems(plan.as_deref().unwrap_or(&typed));
         let mut reading = TurnReading {
             turn,
             prompt,
@@ -163,22 +165,26 @@ impl<'a> TurnReading<'a> {
 
     /// The number of bytes that edits touched.
     pub fn edit_size(&self) -> usize {
-        self.edits().map(|it| it.before.len() + it.after.len()).sum()
+        self.edits()
+            .map(|it| it.before.len() + it.after.len())
+            .sum()
     }
 
     fn read_edits(&mut self) {
         let edits = self.steps.iter().flat_map(|it| &it.edits);
         for edit in edits {
-            self.edited.extend(prose::stems(&edit.path.replace('/', " ")));
+            self.edited
+                .extend(lexicon::stems(&edit.path.replace('/', " ")));
             let after = foreword_core::text::shorten(&edit.after, 3_000);
-            self.edited.extend(prose::stems(&after));
+            self.edited.extend(lexicon::stems(&after));
             let name = edit.path.rsplit('/').next().unwrap_or_default();
-            self.names.extend(prose::stems(name));
+            self.names.extend(lexicon::stems(name));
             for text in [&edit.before, &edit.after] {
                 let text = foreword_core::text::shorten(text, 3_000);
-                let compound = text.split(|it: char| !(it.is_alphanumeric() || it == '_' || it == '-'));
+                let compound =
+                    text.split(|it: char| !(it.is_alphanumeric() || it == '_' || it == '-'));
                 for word in compound.filter(|it| is_compound(it)) {
-                    self.names.extend(prose::stems(word));
+                    self.names.extend(lexicon::stems(word));
                 }
             }
         }
@@ -188,13 +194,21 @@ impl<'a> TurnReading<'a> {
     fn read_facts(&mut self) {
         let context: Stems = self.asked.union(&self.edited).cloned().collect();
         let (mut chosen, mut total) = (Vec::<Stems>::new(), 0);
-        for unit in self.prose.units.iter().filter(|it| prose::is_fact(it, &context)) {
-            let stems = prose::stems(&unit.text);
-            if chosen.iter().any(|it| prose::overlap(&stems, it) > REPEATED) {
+        for unit in self
+            .prose
+            .units
+            .iter()
+            .filter(|it| prose::is_fact(it, &context))
+        {
+            let stems = lexicon::stems(&unit.text);
+            if chosen
+                .iter()
+                .any(|it| lexicon::overlap(&stems, it) > REPEATED)
+            {
                 continue;
             }
-            let text = prose::capitalised(&prose::clip(&unit.text, CLIP_WORDS));
-            let words = prose::words(&unit.text);
+            let text = title::capitalised(&title::clip(&unit.text, CLIP_WORDS));
+            let words = lexicon::words(&unit.text);
             if self.facts.len() < FACTS_MAX && (total == 0 || total + words <= FACT_WORDS_MAX) {
                 total += words;
                 self.facts.push(text);
@@ -211,10 +225,15 @@ impl<'a> TurnReading<'a> {
             let answers = step.answers.iter();
             self.laid_down.extend(answers.map(|it| answered(it, step)));
         }
-        for event in self.turn.events.iter().filter(|it| it.kind == EventKind::Refusal) {
+        for event in self
+            .turn
+            .events
+            .iter()
+            .filter(|it| it.kind == EventKind::Refusal)
+        {
             let tool = event.tool_name.as_deref().unwrap_or("tool");
             if let Some(reason) = &event.payload.reason {
-                let reason = prose::clip(&prose::strip(reason), 35);
+                let reason = title::clip(&prose::strip(reason), 35);
                 self.by_user
                     .push(format!("The user refused {tool} and said: “{reason}”"));
             }
@@ -222,13 +241,13 @@ impl<'a> TurnReading<'a> {
         let Some(prompt) = prompt.filter(|_| !self.by_host && self.plan.is_none()) else {
             return;
         };
-        if prose::words(&self.typed) > TYPED_WORDS_MAX {
+        if lexicon::words(&self.typed) > TYPED_WORDS_MAX {
             return;
         }
         if let Some(option) = chosen_option(&self.typed, offered) {
             let option = option.clone();
             self.by_user
-                .push(format!("The user chose: “{}”", prose::clip(&option, 30)));
+                .push(format!("The user chose: “{}”", title::clip(&option, 30)));
             self.chosen = Some(option);
         }
         let typed = self.typed.replace('\n', " ");
@@ -236,10 +255,10 @@ impl<'a> TurnReading<'a> {
             let sentence = prose::strip(&sentence);
             match cues::cue(&sentence) {
                 Some(Cue::Rule | Cue::Choice) if self.laid_down.len() < 3 => {
-                    let title = prose::squeeze(prose::without_opener(&sentence), 14, true).0;
-                    if prose::words(&title) >= 2 {
+                    let title = title::squeeze(lexicon::without_openers(&sentence), 14, true).0;
+                    if lexicon::words(&title) >= 2 {
                         self.laid_down.push(LaidDown {
-                            title: prose::capitalised(&title),
+                            title: title::capitalised(&title),
                             facts: vec![said_by_user(&sentence)],
                             event: prompt.id,
                             at: prompt.at,
@@ -252,13 +271,13 @@ impl<'a> TurnReading<'a> {
                 }
                 _ => {}
             }
-            let least = if prose::has_cjk(&sentence) { 4 } else { 6 };
+            let least = if lexicon::has_cjk(&sentence) { 4 } else { 6 };
             if !is_first
                 && self.by_user.len() < 2
                 && !prose::is_question(&sentence)
-                && prose::words(&sentence) >= least
+                && lexicon::words(&sentence) >= least
                 && (self.correction.as_ref() == Some(&sentence)
-                    || prose::contrasts(&sentence) && !prose::speaks_of_fault(&sentence))
+                    || lexicon::contrasts(&sentence) && !lexicon::speaks_of_fault(&sentence))
             {
                 self.by_user.push(said_by_user(&sentence));
             }
@@ -296,8 +315,8 @@ impl<'a> TurnReading<'a> {
         }
         let about: Vec<Stems> = pieces.iter().map(TurnReading::subject_stems).collect();
         for fact in &self.facts {
-            let stems = prose::stems(fact);
-            let shares = about.iter().map(|it| prose::overlap(&stems, it));
+            let stems = lexicon::stems(fact);
+            let shares = about.iter().map(|it| lexicon::overlap(&stems, it));
             let best = shares.enumerate().max_by(|(_, a), (_, b)| a.total_cmp(b));
             if let Some(piece) = best.and_then(|(at, _)| pieces.get_mut(at)) {
                 piece.facts.push(fact.clone());
@@ -337,9 +356,9 @@ impl<'a> TurnReading<'a> {
     fn subject_stems(&self) -> Stems {
         let mut stems = self.names.clone();
         for commit in &self.commits {
-            stems.extend(prose::stems(&commit.subject));
-            stems.extend(prose::stems(&commit.body));
-            stems.extend(prose::stems(&commit.files.join(" ")));
+            stems.extend(lexicon::stems(&commit.subject));
+            stems.extend(lexicon::stems(&commit.body));
+            stems.extend(lexicon::stems(&commit.files.join(" ")));
         }
         stems
     }
@@ -348,15 +367,22 @@ impl<'a> TurnReading<'a> {
     pub fn title(&self, taken: &[Stems]) -> Option<Title> {
         let mut candidates = self.candidates();
         let is_taken = |text: &str| {
-            let stems = prose::stems(text);
-            taken.iter().any(|it| prose::likeness(&stems, it) > 0.7)
+            let stems = lexicon::stems(text);
+            taken.iter().any(|it| lexicon::likeness(&stems, it) > 0.7)
         };
         if candidates.iter().any(|(_, text, _)| !is_taken(text)) {
             candidates.retain(|(_, text, _)| !is_taken(text));
         }
         let scored = candidates.into_iter().map(|(source, text, prior)| {
-            let alone = prose::alone(&text, &self.edited, &self.asked);
-            (prior + alone, Title { text, source, alone })
+            let alone = title::alone(&text, &self.edited, &self.asked);
+            (
+                prior + alone,
+                Title {
+                    text,
+                    source,
+                    alone,
+                },
+            )
         });
         scored
             .max_by(|(a, _), (b, _)| a.total_cmp(b))
@@ -367,48 +393,69 @@ impl<'a> TurnReading<'a> {
     fn candidates(&self) -> Vec<(TitleSource, String, f32)> {
         let mut titles = Vec::new();
         if let Some(commit) = telling_commit(&self.commits) {
-            let (_, subject) = prose::conventional(&commit.subject);
+            let (_, subject) = title::conventional(&commit.subject);
             let subject = without_number(&subject);
-            let telling = !prose::stems(subject).is_disjoint(&self.edited);
-            let prior = if telling && !self.is_generic(subject) { 3.0 } else { 0.6 };
-            titles.push((TitleSource::Commit, prose::squeeze(subject, 14, false).0, prior));
+            let telling = !lexicon::stems(subject).is_disjoint(&self.edited);
+            let prior = if telling && !self.is_generic(subject) {
+                3.0
+            } else {
+                0.6
+            };
+            titles.push((
+                TitleSource::Commit,
+                title::squeeze(subject, 14, false).0,
+                prior,
+            ));
             let body = prose::read(&commit.body, false);
             let nothing = Stems::default();
             if let Some(unit) = body.units.iter().find(|it| prose::is_fact(it, &nothing)) {
-                titles.push((TitleSource::CommitBody, prose::squeeze(&unit.text, 12, true).0, 1.7));
+                titles.push((
+                    TitleSource::CommitBody,
+                    title::squeeze(&unit.text, 12, true).0,
+                    1.7,
+                ));
             }
         }
         if let Some(option) = &self.chosen {
             let option = without_option_label(option);
-            titles.push((TitleSource::Chosen, prose::squeeze(option, 12, true).0, 1.6));
+            titles.push((TitleSource::Chosen, title::squeeze(option, 12, true).0, 1.6));
         }
-        let has_telling_commit = titles.iter().any(|it| it.0 == TitleSource::Commit && it.2 > 2.0);
+        let has_telling_commit = titles
+            .iter()
+            .any(|it| it.0 == TitleSource::Commit && it.2 > 2.0);
         if let Some(tests) = self.new_tests().filter(|_| !has_telling_commit) {
             titles.push((TitleSource::Tests, format!("Tests: {tests}"), 7.0));
         }
         if let Some(plan) = &self.plan {
-            titles.push((TitleSource::Plan, prose::squeeze(plan, 12, true).0, 3.6));
+            titles.push((TitleSource::Plan, title::squeeze(plan, 12, true).0, 3.6));
         }
         let whole = |whole: bool| if whole { 0.0 } else { 0.3 };
         let is_long = |it: &&String| {
-            let words = prose::words(it);
-            words >= 6 || words >= 4 && !prose::anchors(it).is_empty()
+            let words = lexicon::words(it);
+            words >= 6 || words >= 4 && !lexicon::anchors(it).is_empty()
         };
         let leads = self.prose.leads.iter().filter(is_long).take(4);
         for (place, lead) in leads.enumerate() {
-            let (title, is_whole) = prose::squeeze(lead, 12, true);
+            let (title, is_whole) = title::squeeze(lead, 12, true);
             let prior = 1.6 - 0.35 * place as f32 - whole(is_whole);
             titles.push((TitleSource::Said, title, prior));
         }
         let context: Stems = self.asked.union(&self.edited).cloned().collect();
-        let units = self.prose.units.iter().filter(|it| prose::is_fact(it, &context));
+        let units = self
+            .prose
+            .units
+            .iter()
+            .filter(|it| prose::is_fact(it, &context));
         for (place, unit) in units.take(2).enumerate() {
             let lead = unit.text.split(": ").next().unwrap_or_default();
             let text = match unit.source {
-                UnitSource::Joined if prose::words(lead) >= 4 => lead.to_owned(),
-                _ => prose::sentences(&unit.bare).into_iter().next().unwrap_or_default(),
+                UnitSource::Joined if lexicon::words(lead) >= 4 => lead.to_owned(),
+                _ => prose::sentences(&unit.bare)
+                    .into_iter()
+                    .next()
+                    .unwrap_or_default(),
             };
-            let (title, is_whole) = prose::squeeze(&text, 12, true);
+            let (title, is_whole) = title::squeeze(&text, 12, true);
             let by_source = match unit.source {
                 UnitSource::Item => 0.6,
                 UnitSource::Row => 1.2,
@@ -418,17 +465,22 @@ impl<'a> TurnReading<'a> {
             titles.push((TitleSource::Fact, title, prior));
         }
         let headings = self.prose.headings.iter();
-        let headings = headings.filter(|it| prose::words(it) >= 3 && !it.ends_with([':', '?', '：', '？']));
+        let headings =
+            headings.filter(|it| lexicon::words(it) >= 3 && !it.ends_with([':', '?', '：', '？']));
         for (place, heading) in headings.take(3).enumerate() {
-            let title = prose::squeeze(heading, 12, true).0;
+            let title = title::squeeze(heading, 12, true).0;
             titles.push((TitleSource::Heading, title, 1.0 - 0.15 * place as f32));
         }
-        if let Some((request, is_whole)) = prose::request_title(self.prompt)
+        if let Some((request, is_whole)) = title::request_title(self.prompt)
             && !self.by_host
             && !request.contains("://")
         {
             let prior = if is_whole { 1.2 } else { 0.1 };
-            let points = if prose::points(&request) { 0.7 } else { 0.0 };
+            let points = if lexicon::pointing_words(&request, 1) > 0 {
+                0.7
+            } else {
+                0.0
+            };
             let edited = if self.has_edits() { 0.0 } else { 0.3 };
             titles.push((TitleSource::Request, request, prior - points + edited));
         }
@@ -438,7 +490,7 @@ impl<'a> TurnReading<'a> {
 
     /// A subject that names nothing of what was edited ("address review").
     fn is_generic(&self, subject: &str) -> bool {
-        !self.names.is_empty() && prose::stems(subject).is_disjoint(&self.names)
+        !self.names.is_empty() && lexicon::stems(subject).is_disjoint(&self.names)
     }
 
     /// The tests that were written, if only test files were edited.
@@ -448,7 +500,9 @@ impl<'a> TurnReading<'a> {
         }
         let mut names: Vec<String> = Vec::new();
         for edit in self.edits() {
-            names.extend(test_names(&edit.after).filter(|name| !edit.before.contains(name.as_str())));
+            names.extend(
+                test_names(&edit.after).filter(|name| !edit.before.contains(name.as_str())),
+            );
         }
         let first = names.first()?;
         let group = |name: &str| match name.split_once('_') {
@@ -471,8 +525,12 @@ impl<'a> TurnReading<'a> {
         let name = if count > 1 || name.starts_with(char::is_uppercase) && !spaced.contains(' ') {
             format!("`{name}`")
         } else if names.len() > 1 {
-            let two: Vec<String> = names.iter().take(2).map(|it| it.replace('_', " ")).collect();
-            prose::clip(&two.join(", "), 12)
+            let two: Vec<String> = names
+                .iter()
+                .take(2)
+                .map(|it| it.replace('_', " "))
+                .collect();
+            title::clip(&two.join(", "), 12)
         } else {
             spaced
         };
@@ -487,16 +545,16 @@ impl<'a> TurnReading<'a> {
         use ObservationType::{Bugfix, Decision, Discovery, Feature, Refactor};
         let commit = telling_commit(&self.commits);
         let (prefix, subject) = match commit {
-            Some(commit) => prose::conventional(&commit.subject),
+            Some(commit) => title::conventional(&commit.subject),
             None => (None, String::new()),
         };
-        let by_prefix = match prefix.as_deref() {
+        let by_prefix = match prefix {
             Some("fix") => Some(Bugfix),
             Some("feat") => Some(Feature),
             Some("refactor" | "style" | "perf") => Some(Refactor),
             _ => None,
         };
-        let plan_fixes = self.plan.as_deref().is_some_and(prose::speaks_of_fault);
+        let plan_fixes = self.plan.as_deref().is_some_and(lexicon::speaks_of_fault);
         if !self.has_edits() && self.commits.is_empty() {
             return match (&self.plan, &self.chosen) {
                 (Some(_), _) if self.closing.is_some() && plan_fixes => Bugfix,
@@ -505,7 +563,8 @@ impl<'a> TurnReading<'a> {
                 _ => Discovery,
             };
         }
-        if self.has_edits() && self.edits().all(|it| is_prose_file(&it.path)) && by_prefix.is_none() {
+        if self.has_edits() && self.edits().all(|it| is_prose_file(&it.path)) && by_prefix.is_none()
+        {
             return if self.by_user.is_empty() && self.laid_down.is_empty() {
                 Discovery
             } else {
@@ -515,23 +574,33 @@ impl<'a> TurnReading<'a> {
         if let Some(kind) = by_prefix {
             return kind;
         }
-        if plan_fixes || prose::speaks_of_fault(&subject) || self.red_first {
+        if plan_fixes || lexicon::speaks_of_fault(&subject) || self.red_first {
             return Bugfix;
         }
         let only_tests = self.has_edits() && self.edits().all(|it| is_test_file(&it.path));
         let asked: String = self.typed.chars().take(600).collect();
-        if self.plan.is_none() && !only_tests && prose::speaks_of_fault(&asked) {
+        if self.plan.is_none() && !only_tests && lexicon::speaks_of_fault(&asked) {
             return Bugfix;
         }
         let created = self.edits().any(|it| it.created);
-        let lines = |text: &str| if text.is_empty() { 0 } else { text.lines().count() };
+        let lines = |text: &str| {
+            if text.is_empty() {
+                0
+            } else {
+                text.lines().count()
+            }
+        };
         let added: usize = self.edits().map(|it| lines(&it.after)).sum();
         let removed: usize = self.edits().map(|it| lines(&it.before)).sum();
         if self.plan.is_some() && (created || added * 5 >= removed * 4) {
             return Feature;
         }
         if only_tests {
-            return if removed * 10 >= added * 6 { Refactor } else { Feature };
+            return if removed * 10 >= added * 6 {
+                Refactor
+            } else {
+                Feature
+            };
         }
         let files: HashSet<&str> = self.edits().map(|it| it.path.as_str()).collect();
         let rewrites = files.len() >= 4 && !created && added * 100 < removed * 135;
@@ -552,7 +621,8 @@ impl<'a> TurnReading<'a> {
             }
         }
         let red = red.into_iter();
-        red.map(|it| (it.command.as_str(), it.telling.as_str())).collect()
+        red.map(|it| (it.command.as_str(), it.telling.as_str()))
+            .collect()
     }
 
     /// Files that the turn changed, as they were last seen.
@@ -592,13 +662,16 @@ fn last_of_each<'a>(files: impl Iterator<Item = &'a TouchedFile>) -> Vec<Touched
 pub fn is_same_check(a: &str, b: &str) -> bool {
     let last = |command: &str| {
         let words = command.split(|it: char| !(it.is_alphanumeric() || "_:./-".contains(it)));
-        words.filter(|it| !it.is_empty()).next_back().map(str::to_owned)
+        words
+            .filter(|it| !it.is_empty())
+            .next_back()
+            .map(str::to_owned)
     };
     a == b || last(a) == last(b)
 }
 
 pub fn said_by_user(sentence: &str) -> String {
-    format!("The user: “{}”", prose::clip(sentence, 40))
+    format!("The user: “{}”", title::clip(sentence, 40))
 }
 
 /// The commits of a turn, without those that a later one amends.
@@ -623,13 +696,15 @@ fn lasting_commits(steps: &[Step]) -> Vec<Commit> {
 /// The commit that names a turn: the last one that is no chore.
 fn telling_commit(commits: &[Commit]) -> Option<&Commit> {
     let is_work = |it: &&Commit| {
-        let (prefix, _) = prose::conventional(&it.subject);
-        matches!(prefix.as_deref(), None | Some("fix" | "feat" | "refactor" | "perf"))
+        let (prefix, _) = title::conventional(&it.subject);
+        matches!(prefix, None | Some("fix" | "feat" | "refactor" | "perf"))
     };
     let last = commits.iter().rev().find(is_work).or(commits.last());
     last.filter(|it| {
         let subject = it.subject.as_str();
-        !["Merge ", "Revert \"", "WIP", "wip"].iter().any(|start| subject.starts_with(start))
+        !["Merge ", "Revert \"", "WIP", "wip"]
+            .iter()
+            .any(|start| subject.starts_with(start))
     })
 }
 
@@ -644,17 +719,22 @@ fn red_first(steps: &[Step]) -> bool {
 fn answered(answer: &Answer, step: &Step) -> LaidDown {
     let question = answer.question.trim_end_matches(['?', '？', ' ']);
     let chosen = answer.answer.split(" (").next().unwrap_or_default();
-    let refused: Vec<String> = answer.refused.iter().take(3).map(|it| prose::clip(it, 12)).collect();
+    let refused: Vec<String> = answer
+        .refused
+        .iter()
+        .take(3)
+        .map(|it| title::clip(it, 12))
+        .collect();
     let not = match refused.join("; ") {
         none if none.is_empty() => none,
         refused => format!(" (not: {refused})"),
     };
     LaidDown {
-        title: format!("{} → {}", prose::clip(question, 9), prose::clip(chosen, 7)),
+        title: format!("{} → {}", title::clip(question, 9), title::clip(chosen, 7)),
         facts: vec![format!(
             "The user: “{}” to “{}”{not}",
-            prose::clip(&answer.answer, 30),
-            prose::clip(&answer.question, 25)
+            title::clip(&answer.answer, 30),
+            title::clip(&answer.question, 25)
         )],
         event: step.event,
         at: step.at,
@@ -663,7 +743,7 @@ fn answered(answer: &Answer, step: &Step) -> LaidDown {
 
 /// The offered option that a short prompt names by number or letter: "let's do 2", "B".
 fn chosen_option<'a>(typed: &str, offered: &'a [String]) -> Option<&'a String> {
-    if prose::words(typed) > 8 {
+    if lexicon::words(typed) > 8 {
         return None;
     }
     let mut words = typed.split(|it: char| !(it.is_alphanumeric() || it == '.' || it == '_'));
@@ -682,7 +762,8 @@ fn without_option_label(option: &str) -> &str {
         return option;
     };
     let number = number.trim_end_matches([':', '.', ')', '-', '—']);
-    let is_number = number.len() == 1 && number.starts_with(|it: char| it.is_ascii_digit() || ('A'..='D').contains(&it));
+    let is_number = number.len() == 1
+        && number.starts_with(|it: char| it.is_ascii_digit() || ('A'..='D').contains(&it));
     if is_number {
         rest.trim_start_matches([':', '-', '—', '–', ' '])
     } else {
@@ -722,7 +803,10 @@ pub fn is_test_file(path: &str) -> bool {
 pub fn is_prose_file(path: &str) -> bool {
     let name = path.rsplit('/').next().unwrap_or_default();
     let extension = name.rsplit_once('.').map_or("", |(_, extension)| extension);
-    matches!(extension, "md" | "mdx" | "txt" | "rst" | "adoc" | "tex" | "lock" | "sum")
+    matches!(
+        extension,
+        "md" | "mdx" | "txt" | "rst" | "adoc" | "tex" | "lock" | "sum"
+    )
 }
 
 /// The names of tests that a text defines, in the common forms.
@@ -736,7 +820,10 @@ fn test_names(text: &str) -> impl Iterator<Item = String> {
         if let Some(rest) = line.strip_prefix("func Test") {
             return name(rest);
         }
-        if let Some(rest) = line.strip_prefix("def test_").or_else(|| line.strip_prefix("async def test_")) {
+        if let Some(rest) = line
+            .strip_prefix("def test_")
+            .or_else(|| line.strip_prefix("async def test_"))
+        {
             return name(rest);
         }
         if let Some(rest) = line.strip_prefix("fn ").filter(|it| it.contains("()")) {
@@ -744,7 +831,14 @@ fn test_names(text: &str) -> impl Iterator<Item = String> {
         }
         let calls = ["describe(", "it(", "test("];
         let rest = calls.iter().find_map(|it| line.strip_prefix(it))?;
-        let quote = rest.trim_start().chars().next().filter(|it| "\"'`".contains(*it))?;
-        rest.trim_start()[1..].split(quote).next().map(str::to_owned)
+        let quote = rest
+            .trim_start()
+            .chars()
+            .next()
+            .filter(|it| "\"'`".contains(*it))?;
+        rest.trim_start()[1..]
+            .split(quote)
+            .next()
+            .map(str::to_owned)
     })
 }

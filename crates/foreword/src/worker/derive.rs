@@ -456,7 +456,7 @@ fn derive_session(session: Vec<Turn>, new: &[Event]) -> Result<Vec<DerivedTurn>,
 
 /// Derives offline. A panic in it fails the batch and not the worker.
 fn offline_derive(session: &[Turn]) -> Result<Vec<Derived>, DeriveFailure> {
-    std::panic::catch_unwind(|| offline::derive(session))
+    std::panic::catch_unwind(|| offline::derive(session).turns)
         .map_err(|_| DeriveFailure::Event("the offline provider panicked".to_owned()))
 }
 
