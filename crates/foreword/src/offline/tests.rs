@@ -67,6 +67,39 @@ impl Replay {
     }
 }
 
+/// The share of prompts of a language whose kind is recognised, and of those without anything laid
+/// down that are left alone.
+#[test]
+#[ignore]
+fn cues_report() {
+    for language in ["en", "de", "es", "fr", "pt", "ja", "zh"] {
+        let path = data(&format!("cues/{language}.jsonl"));
+        let text = std::fs::read_to_string(path).unwrap();
+        let (mut right, mut all, mut quiet, mut none) = (0, 0, 0, 0);
+        for line in text.lines() {
+            let line: Value = serde_json::from_str(line).unwrap();
+            let (prompt, kind) = (line["prompt"].as_str().unwrap(), line["kind"].as_str().unwrap());
+            let found = super::turn::laid_down_by(prompt);
+            let name = found.map(|it| format!("{it:?}").to_lowercase()).unwrap_or("none".into());
+            if kind == "none" {
+                none += 1;
+                quiet += usize::from(name == "none");
+            } else {
+                all += 1;
+                right += usize::from(name == kind);
+            }
+            if name != kind {
+                println!("{language} {kind} -> {name}: {}", prompt.replace('\n', " / "));
+            }
+        }
+        println!("FIGURE {language}: {right}/{all} recognised, {quiet}/{none} left alone");
+    }
+}
+
+fn data(name: &str) -> PathBuf {
+    Path::new(env!("CARGO_MANIFEST_DIR")).join("../../testdata").join(name)
+}
+
 #[test]
 #[ignore]
 fn dump() {

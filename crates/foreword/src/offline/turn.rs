@@ -670,6 +670,14 @@ pub fn is_same_check(a: &str, b: &str) -> bool {
     a == b || last(a) == last(b)
 }
 
+/// What a prompt lays down first.
+#[cfg(test)]
+pub fn laid_down_by(prompt: &str) -> Option<Cue> {
+    let typed = title::typed(prompt).replace('\n', " ");
+    let clauses = prose::clauses(&typed);
+    clauses.iter().find_map(|it| cues::cue(&prose::strip(it)))
+}
+
 pub fn said_by_user(sentence: &str) -> String {
     format!("The user: “{}”", title::clip(sentence, 40))
 }
