@@ -26,6 +26,8 @@ mod speech;
 mod steps;
 mod summarise;
 mod teller;
+#[cfg_attr(not(test), expect(dead_code, reason = "used by the next commits"))]
+mod tools;
 mod undone;
 
 use foreword_core::model::{Derived, Event, EventKind, Turn};

@@ -148,12 +148,14 @@ fn file_step(event: &Event) -> Option<What> {
             .patch
             .iter()
             .filter_map(|line| line.strip_prefix(mark));
-        lines.flat_map(meaningful).collect()
+        lines.flat_map(meaningful).collect::<Vec<String>>()
     };
     let (removed, added) = if tool_use.patch.is_empty() {
-        let added = format!("{}{content}", tool_use.after.unwrap_or_default());
-        let removed = tool_use.before.unwrap_or_default();
-        (meaningful(removed), meaningful(&added))
+        let replacements = tool_use.replacements.iter();
+        let removed = replacements.clone().flat_map(|it| meaningful(it.before));
+        let added = replacements.flat_map(|it| meaningful(it.after));
+        let added = added.chain(meaningful(content));
+        (removed.collect(), added.collect())
     } else {
         (marked('-'), marked('+'))
     };
