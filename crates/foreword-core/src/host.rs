@@ -44,6 +44,8 @@ pub struct Host {
     pub tool_kind: fn(&str) -> ToolKind,
     /// Reads the input and the response that an event recorded.
     pub tool_use: for<'a> fn(&'a Event) -> ToolUse<'a>,
+    /// Whether a file is the host's own, such as a plan that it keeps: no part of any project.
+    pub is_own_file: fn(&str) -> bool,
     /// Reads a session's transcript and those of its subagents until `take` breaks off.
     pub transcript: fn(&Path, &str, Take<'_>),
 }
@@ -184,9 +186,8 @@ pub struct ToolUse<'a> {
     pub command: Option<&'a str>,
     /// The agent's own description of the command.
     pub description: &'a str,
-    /// The text that an edit replaces, and the text it is replaced by.
-    pub before: Option<&'a str>,
-    pub after: Option<&'a str>,
+    /// The replacements of an edit, in order.
+    pub replacements: Vec<Replacement<'a>>,
     /// The whole file that is written.
     pub content: Option<&'a str>,
     /// Lines of the change, each with `-`, `+` or a space in front.
@@ -199,6 +200,26 @@ pub struct ToolUse<'a> {
     pub error: &'a str,
     /// The user interrupted it.
     pub interrupted: bool,
+    /// It goes on in the background: nothing is known of its end.
+    pub in_background: bool,
+    /// The questions that the user was asked, with the answers.
+    pub answers: Vec<QuestionAnswer<'a>>,
+}
+
+/// A text that an edit replaces, and the text it is replaced by. The cell of a notebook has only
+/// its new text.
+#[derive(Debug, Default, Clone, Copy, PartialEq, Eq)]
+pub struct Replacement<'a> {
+    pub before: &'a str,
+    pub after: &'a str,
+}
+
+/// The user's answer to one question, and the options that the question offered.
+#[derive(Debug, Default, Clone, PartialEq, Eq)]
+pub struct QuestionAnswer<'a> {
+    pub question: &'a str,
+    pub answer: &'a str,
+    pub options: Vec<&'a str>,
 }
 
 /// The response of a tool that succeeded.
@@ -238,6 +259,12 @@ pub fn named(name: &str) -> Option<&'static Host> {
 #[must_use]
 pub fn tool_use(event: &Event) -> ToolUse<'_> {
     named(&event.host).map_or_else(ToolUse::default, |host| (host.tool_use)(event))
+}
+
+/// Whether a file is the own file of the host that the event is from.
+#[must_use]
+pub fn is_own_file(event: &Event, path: &str) -> bool {
+    named(&event.host).is_some_and(|host| (host.is_own_file)(path))
 }
 
 /// The kind of tool that an event is about.

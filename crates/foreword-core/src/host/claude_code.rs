@@ -21,6 +21,7 @@ pub const HOST: Host = Host {
     bare_input: tools::bare_input,
     tool_kind: tools::kind,
     tool_use: tools::tool_use,
+    is_own_file: tools::is_own_file,
     transcript: transcript::read,
 };
 
