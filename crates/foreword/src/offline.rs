@@ -17,7 +17,6 @@ mod findings;
 mod git;
 #[cfg_attr(not(test), expect(dead_code, reason = "used by the next commits"))]
 mod lexicon;
-#[cfg_attr(not(test), expect(dead_code, reason = "used by the next commits"))]
 mod markdown;
 mod note;
 mod observe;

@@ -1,4 +1,4 @@
-use super::super::lexicon::{contrasts, speaks_of_fault};
+use super::super::lexicon::{contrasts, overlap, speaks_of_fault};
 use super::super::markdown::strip;
 use super::*;
 
@@ -89,6 +89,9 @@ fn stems_are_what_two_texts_have_in_common() {
     check("the retries of retryCount", &["count", "retrie", "retry"]);
     check("die Rechnungen und die Rechnungsnummer", &["rechnu"]);
     check("日付表示", &["付表", "日付", "表示"]);
+    let share = |a: &str, b: &str| overlap(&stems(a), &stems(b));
+    assert_eq!(share("retry jobs", "the retried job queue of jobs"), 0.5);
+    assert_eq!(share("", "jobs"), 0.0);
 }
 
 #[test]
