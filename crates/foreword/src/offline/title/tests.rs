@@ -262,18 +262,18 @@ proptest! {
     }
 }
 
-/// Reading time must not grow faster than the text. Each of these took minutes when a part of
-/// the parser looked ahead to the end of the text for every sign.
+/// Reading time must not grow faster than the text. One of these takes minutes if a part of
+/// the parser looks ahead to the end of the text at every sign.
 #[test]
 fn long_hostile_texts_are_read_in_linear_time() {
     for piece in [
         "a", "`", "`a", "[", "<a>", "<a", "(", "*", "- x\n", "  - x\n", "x: ", "— ", ". ", "日",
         "ok ", "\n", "> x\n\n", "| a ", "it. ",
     ] {
-        let text = piece.repeat(200_000 / piece.len());
+        let text = piece.repeat(50_000 / piece.len());
         let started = std::time::Instant::now();
         read_all(&text);
         let took = started.elapsed();
-        assert!(took.as_secs() < 20, "{piece}: {took:?}");
+        assert!(took.as_secs() < 10, "{piece}: {took:?}");
     }
 }
