@@ -10,6 +10,7 @@
 
 mod cues;
 mod lexicon;
+mod markdown;
 mod note;
 mod prose;
 mod session;

@@ -2,8 +2,8 @@
 //!
 //! Sentences are judged by their structure; the lists hold only the words that carry structure
 //! (pronouns, conjunctions, negation). Each list has English, German, Spanish, French,
-//! Portuguese, Japanese and Chinese, in this order, unless its comment says otherwise. In a list,
-//! an entry that ends in `*` also matches longer words, and an entry may have several words.
+//! Portuguese, Japanese and Chinese, in this order, unless its comment says otherwise. An entry
+//! that ends in `*` also matches longer words; `_` stands for a space within an entry.
 //! `prose` and `title` are built on this module.
 
 use std::collections::HashSet;
@@ -15,428 +15,125 @@ pub type Stems = HashSet<String>;
 
 /// Words that stand for something said before. A sentence that begins with one is joined to the
 /// sentence before it, and a title that contains one cannot be understood alone.
-const POINTING: &[&str] = &[
-    "it",
-    "its",
-    "it's",
-    "this",
-    "that",
-    "these",
-    "those",
-    "they",
-    "them",
-    "their",
-    "same",
-    "such",
-    "both",
-    "here",
-    "here's",
-    "there",
-    "one",
-    "above",
-    "following",
-    "es",
-    "sie",
-    "dies*",
-    "beide",
-    "hier",
-    "das ist",
-    "das war",
-    "das wird",
-    "das hat",
-    "esto",
-    "eso",
-    "ello",
-    "este",
-    "esta",
-    "estos",
-    "ellos",
-    "ambos",
-    "aquí",
-    "cela",
-    "ça",
-    "ce",
-    "cette",
-    "ces",
-    "ils",
-    "elles",
-    "ici",
-    "voici",
-    "isto",
-    "isso",
-    "eles",
-    "ambas",
-    "aqui",
-    "これ",
-    "それ",
-    "この",
-    "その",
-    "这",
-    "那",
-    "它",
-];
+const POINTING: &str = "
+    it its it's this that these those they them their same such both here here's there above following
+    es sie dies* beide hier das_ist das_war das_wird das_hat
+    esto eso ello este esta estos ellos ambos aquí
+    cela ça ce cette ces ils elles ici voici
+    isto isso eles ambas aqui
+    これ それ この その
+    这 那 它
+";
 
 /// Words that tie a sentence to the one before it without standing for anything in it. They are
 /// removed from the start of a title.
-const CONNECTING: &[&str] = &[
-    "and",
-    "but",
-    "or",
-    "so",
-    "also",
-    "then",
-    "now",
-    "additionally",
-    "however",
-    "und",
-    "aber",
-    "auch",
-    "jetzt",
-    "nun",
-    "dann",
-    "y",
-    "pero",
-    "también",
-    "ahora",
-    "et",
-    "mais",
-    "aussi",
-    "maintenant",
-    "e",
-    "mas",
-    "também",
-    "agora",
-    "それで",
-    "また",
-    "ただし",
-    "也",
-    "但",
-    "现在",
-];
+const CONNECTING: &str = "
+    and but or so also then now additionally however
+    und aber auch jetzt nun dann
+    y pero también ahora
+    et mais aussi maintenant
+    e mas também agora
+    それで また ただし
+    也 但 现在
+";
 
 /// The first person. A sentence about the agent itself is a fact only if it names something.
-const FIRST_PERSON: &[&str] = &[
-    "i", "i'm", "i've", "i'll", "i'd", "we", "we're", "we've", "my", "let", "let's", "ich", "wir",
-    "mein", "meine", "yo", "nosotros", "je", "j'ai", "nous", "eu", "nós", "私", "我",
-];
+const FIRST_PERSON: &str = "
+    i i'm i've i'll i'd we we're we've my let let's
+    ich wir mein meine
+    yo nosotros
+    je j'ai nous
+    eu nós
+    私
+    我
+";
 
 /// Words that turn to the user: address, advice, offers. A sentence that begins with one is no
 /// fact; an entry of several words counts anywhere near the beginning.
-const ADDRESS: &[&str] = &[
-    "you",
-    "your",
-    "you're",
-    "you'll",
-    "you'd",
-    "you can",
-    "you could",
-    "you may",
-    "you might",
-    "you should",
-    "you need",
-    "you want",
-    "you'll need",
-    "let me know",
-    "want me to",
-    "ready to",
-    "du",
-    "dein*",
-    "du kannst",
-    "du könntest",
-    "kannst du",
-    "sag bescheid",
-    "tú",
-    "usted",
-    "puedes",
-    "podrías",
-    "si quieres",
-    "si prefieres",
-    "vous",
-    "tu",
-    "vous pouvez",
-    "si vous voulez",
-    "você",
-    "se quiser",
-    "você pode",
-    "あなた",
-    "你",
-    "您",
-];
+const ADDRESS: &str = "
+    you your you're you'll you'd you_can you_could you_may you_might you_should you_need you_want
+    let_me_know want_me_to ready_to
+    du dein* du_kannst du_könntest kannst_du sag_bescheid
+    tú usted puedes podrías si_quieres si_prefieres
+    vous tu vous_pouvez si_vous_voulez
+    você você_pode se_quiser
+    あなた
+    你 您
+";
 
 /// Negation and contrast: the user's sentence with one of them limits or corrects the work.
-const CONTRAST: &[&str] = &[
-    "not",
-    "no",
-    "never",
-    "don't",
-    "doesn't",
-    "didn't",
-    "isn't",
-    "aren't",
-    "can't",
-    "cannot",
-    "won't",
-    "without",
-    "instead",
-    "rather",
-    "only",
-    "because",
-    "since",
-    "so that",
-    "therefore",
-    "due to",
-    "nicht",
-    "kein*",
-    "nie",
-    "ohne",
-    "statt",
-    "sondern",
-    "nur",
-    "weil",
-    "damit",
-    "daher",
-    "deshalb",
-    "nunca",
-    "sin",
-    "sino",
-    "solo",
-    "sólo",
-    "porque",
-    "pas",
-    "jamais",
-    "sans",
-    "seulement",
-    "car",
-    "afin",
-    "não",
-    "sem",
-    "apenas",
-    "ない",
-    "せず",
-    "ではなく",
-    "だけ",
-    "ため",
-    "ので",
-    "から",
-    "不",
-    "没",
-    "只",
-    "因为",
-    "由于",
-    "所以",
-];
+const CONTRAST: &str = "
+    not no never don't doesn't didn't isn't aren't can't cannot won't without instead rather only
+    because since so_that therefore due_to
+    nicht kein* nie ohne statt sondern nur weil damit daher deshalb
+    nunca sin sino solo sólo porque
+    pas jamais sans seulement car afin
+    não sem apenas
+    ない せず ではなく だけ ため ので から
+    不 没 只 因为 由于 所以
+";
 
 /// Words for something that does not work: the work that was asked for is a repair.
-const FAULT: &[&str] = &[
-    "fix*",
-    "bug",
-    "bugs",
-    "broken",
-    "breaks",
-    "fail*",
-    "error",
-    "errors",
-    "wrong",
-    "crash*",
-    "issue",
-    "panic",
-    "regress*",
-    "lack",
-    "lacks",
-    "missing",
-    "outdated",
-    "incorrect*",
-    "inaccurate",
-    "malicious",
-    "leak",
-    "leaks",
-    "expos*",
-    "mismatch*",
-    "silently",
-    "fehler*",
-    "fehlt",
-    "veraltet",
-    "kaputt",
-    "falsch",
-    "behebe*",
-    "repar*",
-    "falla*",
-    "fallo*",
-    "arregl*",
-    "erreur*",
-    "corrig*",
-    "erro",
-    "erros",
-    "falha*",
-    "quebrad*",
-    "consert*",
-    "エラー",
-    "バグ",
-    "失敗",
-    "直し",
-    "修正",
-    "不具合",
-    "错误",
-    "修复",
-    "失败",
-    "报错",
-    "崩溃",
-];
+const FAULT: &str = "
+    fix* bug bugs broken breaks fail* error errors wrong crash* issue panic regress* lack lacks missing
+    outdated incorrect* inaccurate malicious leak leaks expos* mismatch* silently
+    fehler* fehlt veraltet kaputt falsch behebe*
+    repar* falla* fallo* arregl*
+    erreur* corrig*
+    erro erros falha* quebrad* consert*
+    エラー バグ 失敗 直し 修正 不具合
+    错误 修复 失败 报错 崩溃
+";
 
 /// Words that open a request and say nothing of what is wanted.
-const OPENERS: &[&str] = &[
-    "ok",
-    "okay",
-    "hm",
-    "hmm*",
-    "yes",
-    "yeah",
-    "yep",
-    "no",
-    "please",
-    "hey",
-    "hi",
-    "so",
-    "and",
-    "but",
-    "then",
-    "also",
-    "maybe",
-    "great",
-    "thanks",
-    "thank you",
-    "cool",
-    "question",
-    "alright",
-    "well",
-    "btw",
-    "ah",
-    "oh",
-    "can you",
-    "could you",
-    "would you",
-    "will you",
-    "can we",
-    "could we",
-    "let's",
-    "lets",
-    "we should",
-    "we need to",
-    "we want to",
-    "we have to",
-    "i'd like to",
-    "i'd like you to",
-    "i would like to",
-    "i would like you to",
-    "i want to",
-    "i want you to",
-    "i need you to",
-    "i want",
-    "i need",
-    "i think that",
-    "i think",
-    "bitte",
-    "und",
-    "aber",
-    "ja",
-    "nein",
-    "gut",
-    "kannst du",
-    "könntest du",
-    "können wir",
-    "wir sollten",
-    "wir müssen",
-    "ich möchte",
-    "ich will",
-    "por favor",
-    "sí",
-    "bueno",
-    "vale",
-    "puedes",
-    "podemos",
-    "podrías",
-    "quiero",
-    "s'il te plaît",
-    "oui",
-    "peux-tu",
-    "pouvez-vous",
-    "je veux",
-    "sim",
-    "você pode",
-    "vamos",
-    "はい",
-    "では",
-    "好的",
-    "好",
-];
+const OPENERS: &str = "
+    ok okay hm hmm* yes yeah yep no please hey hi so and but then also maybe great thanks thank_you cool
+    question alright well btw ah oh can_you could_you would_you will_you can_we could_we let's lets
+    we_should we_need_to we_want_to we_have_to i'd_like_to i'd_like_you_to i_would_like_to
+    i_would_like_you_to i_want_to i_want_you_to i_need_you_to i_want i_need i_think_that i_think
+    bitte und aber ja nein gut kannst_du könntest_du können_wir wir_sollten wir_müssen ich_möchte ich_will
+    por_favor sí bueno vale puedes podemos podrías quiero
+    oui s'il_te_plaît peux-tu pouvez-vous je_veux
+    sim você_pode vamos
+    はい では
+    好的 好
+";
 
 /// Function words before which a title that is too long can be cut.
-const CUT: &[&str] = &[
-    "and", "or", "but", "which", "that", "who", "because", "so", "since", "when", "where", "while",
-    "if", "as", "to", "for", "with", "without", "from", "by", "in", "on", "at", "of", "into",
-    "via", "per", "before", "after", "using", "und", "oder", "aber", "die", "der", "das", "weil",
-    "dass", "wenn", "da", "um", "zu", "für", "mit", "ohne", "von", "durch", "an", "auf", "bei",
-    "y", "o", "pero", "que", "porque", "cuando", "si", "para", "con", "sin", "de", "por", "en",
-    "et", "ou", "mais", "qui", "parce", "car", "pour", "avec", "sans", "dans", "par", "sur", "e",
-    "mas", "quando", "se", "com", "sem", "em",
-];
+const CUT: &str = "
+    and or but which that who because so since when where while if as to for with without from by in on at
+    of into via per before after using
+    und oder aber die der das weil dass wenn da um zu für mit ohne von durch an auf bei
+    y o pero que porque cuando si para con sin de por en
+    et ou mais qui parce car pour avec sans dans par sur
+    e mas quando se com sem em
+";
 
 /// Words that begin a subordinate clause: a title that begins with one lacks its main clause.
-const SUBORDINATORS: &[&str] = &[
-    "if", "since", "when", "while", "because", "although", "though", "rather", "after", "before",
-    "once", "by", "to", "as", "for", "unless", "wenn", "weil", "da", "falls", "obwohl", "während",
-    "nachdem", "um", "si", "cuando", "como", "porque", "aunque", "quand", "comme", "parce", "afin",
-    "pour", "quando", "se", "embora",
-];
+const SUBORDINATORS: &str = "
+    if since when while because although though rather after before once by to as for unless
+    wenn weil da falls obwohl während nachdem um
+    si cuando como porque aunque
+    quand comme parce afin pour
+    quando se embora
+";
 
 /// Words that report the state of the work (English): a title made only of them says nothing
 /// about what was done.
-const STATUS: &[&str] = &[
-    "test",
-    "tests",
-    "pass*",
-    "lint*",
-    "clean",
-    "build",
-    "builds",
-    "green",
-    "suite",
-    "full",
-    "typech*",
-    "type",
-    "check*",
-    "commit*",
-    "push",
-    "pushed",
-    "fixed",
-    "fixes",
-    "applied",
-    "change*",
-    "made",
-    "summary",
-    "complete*",
-    "update",
-    "updated",
-    "added",
-    "cover*",
-    "done",
-    "code",
-    "look*",
-    "found",
-    "issue*",
-    "everything",
-    "final",
-    "report",
-    "result*",
-];
+const STATUS: &str = "
+    test tests pass* lint* clean build builds green suite full typech* type check* commit* push pushed
+    fixed fixes applied change* made summary complete* update updated added cover* done code look* found
+    issue* everything final report result*
+";
 
 /// Stop words that core's English list lacks, of English and the other languages.
-const STOP_WORDS: &[&str] = &[
-    "use", "used", "using", "new", "via", "per", "der", "die", "das", "und", "oder", "ist", "sind",
-    "den", "dem", "ein", "eine", "einen", "mit", "für", "von", "auf", "los", "las", "del", "una",
-    "con", "por", "para", "que", "les", "des", "est", "sont", "dans", "une", "avec", "pour", "uma",
-    "com", "dos", "das", "não",
-];
+const STOP_WORDS: &str = "
+    use used using new via per
+    der die das und oder ist sind den dem ein eine einen mit für von auf
+    los las del una con por para que
+    les des est sont dans une avec pour
+    uma com dos das não
+";
 
 /// Whether a sentence, after any signs, begins with a word that needs the sentence before it.
 pub fn leans_back(text: &str) -> bool {
@@ -458,7 +155,7 @@ pub fn addresses_the_user(text: &str) -> bool {
         .char_indices()
         .nth(160)
         .map_or(text, |(end, _)| &text[..end]);
-    begins_with(text, ADDRESS) || mentions(near, ADDRESS).any(|entry| entry.contains(' '))
+    begins_with(text, ADDRESS) || mentions(near, ADDRESS).any(|entry| entry.contains('_'))
 }
 
 pub fn contrasts(text: &str) -> bool {
@@ -475,7 +172,7 @@ pub fn begins_subordinate(text: &str) -> bool {
 
 /// The text without the words that tie it to the sentence before it.
 pub fn without_connection(text: &str) -> &str {
-    let rest = CONNECTING.iter().find_map(|entry| after_entry(text, entry));
+    let rest = entries(CONNECTING).find_map(|entry| after_entry(text, entry));
     rest.filter(|rest| rest.starts_with(char::is_whitespace))
         .map_or(text, str::trim_start)
 }
@@ -484,7 +181,7 @@ pub fn without_connection(text: &str) -> &str {
 pub fn without_openers(text: &str) -> &str {
     let mut text = text;
     loop {
-        let rests = OPENERS.iter().filter_map(|entry| after_entry(text, entry));
+        let rests = entries(OPENERS).filter_map(|entry| after_entry(text, entry));
         let rest = rests.min_by_key(|rest| rest.len()).map(|rest| {
             rest.trim_start_matches(|it: char| it.is_whitespace() || ",.:!，。、！—–-".contains(it))
         });
@@ -497,32 +194,31 @@ pub fn without_openers(text: &str) -> &str {
 
 /// Whether a title can be cut before this word.
 pub fn is_cut_word(word: &str) -> bool {
-    CUT.contains(&word.to_lowercase().as_str())
+    entries(CUT).any(|entry| entry == word.to_lowercase())
 }
 
 pub fn is_stop_word(word: &str) -> bool {
     let word = word.to_lowercase();
-    text::is_stop_word(&word) || STOP_WORDS.contains(&word.as_str())
+    text::is_stop_word(&word) || entries(STOP_WORDS).any(|entry| entry == word)
 }
 
 /// How many words say what a title is about: no stop words, no words of state.
 pub fn telling_words(title: &str) -> usize {
     let words = title.split(|it: char| !it.is_alphabetic());
-    let is_status = |word: &str| {
-        STATUS
-            .iter()
-            .any(|entry| after_entry(word, entry) == Some(""))
-    };
+    let is_status = |word: &str| entries(STATUS).any(|entry| after_entry(word, entry) == Some(""));
     words
         .filter(|word| word.chars().count() >= 3 && !is_stop_word(word) && !is_status(word))
         .count()
 }
 
+fn entries(list: &str) -> impl Iterator<Item = &str> {
+    list.split_ascii_whitespace()
+}
+
 /// Whether a sentence only reports that the work is in a good state: "All 42 tests pass."
 pub fn is_status(text: &str) -> bool {
-    telling_words(text) < 2
-        && text.chars().filter(|it| it.is_alphabetic()).count() >= 6
-        && !has_cjk(text)
+    let letters = text.chars().filter(|it| it.is_alphabetic()).count();
+    letters >= 6 && telling_words(text) < 2 && !has_cjk(text)
 }
 
 /// The longer words of a text, in lower case, without stop words.
@@ -538,23 +234,23 @@ pub fn likeness(a: &Stems, b: &Stems) -> f32 {
     both as f32 / (a.len() + b.len() - both).max(1) as f32
 }
 
-fn begins_with(text: &str, list: &[&str]) -> bool {
+fn begins_with(text: &str, list: &str) -> bool {
     let text = text.trim_start_matches(|it: char| !it.is_alphanumeric());
-    list.iter().any(|entry| after_entry(text, entry).is_some())
+    entries(list).any(|entry| after_entry(text, entry).is_some())
 }
 
 /// The entries of a list that the text contains, in order of the text.
-fn mentions<'a>(text: &'a str, list: &'a [&'a str]) -> impl Iterator<Item = &'a str> {
+fn mentions<'a>(text: &'a str, list: &'a str) -> impl Iterator<Item = &'a str> {
     let mut before = ' ';
     let starts = text.char_indices().filter(move |&(_, here)| {
-        let is_start = here.is_alphanumeric() && (!is_word(before) || is_unspaced(here));
+        let is_apart = !is_word(before) || is_unspaced(before) || is_unspaced(here);
+        let is_start = here.is_alphanumeric() && is_apart;
         before = here;
         is_start
     });
     starts.flat_map(move |(at, _)| {
         let rest = &text[at..];
-        let matches = move |entry: &&&str| after_entry(rest, entry).is_some();
-        list.iter().filter(matches).copied()
+        entries(list).filter(move |entry| after_entry(rest, entry).is_some())
     })
 }
 
@@ -565,7 +261,7 @@ fn after_entry<'a>(text: &'a str, entry: &str) -> Option<&'a str> {
         let found = rest.chars().next();
         match expected {
             '*' => rest = rest.trim_start_matches(is_word),
-            ' ' if found.is_some_and(char::is_whitespace) => rest = rest.trim_start(),
+            '_' if found.is_some_and(char::is_whitespace) => rest = rest.trim_start(),
             _ if found.is_some_and(|it| is_same_letter(it, expected)) => {
                 rest = &rest[found.map_or(0, char::len_utf8)..];
             }
@@ -575,7 +271,7 @@ fn after_entry<'a>(text: &'a str, entry: &str) -> Option<&'a str> {
     let mut after = rest.chars();
     let goes_on = match after.next() {
         Some('\'' | '’') => after.next().is_some_and(char::is_alphanumeric),
-        next => next.is_some_and(is_word),
+        next => next.is_some_and(|it| is_word(it) && !is_unspaced(it)),
     };
     (!goes_on || entry.ends_with(is_unspaced)).then_some(rest)
 }
@@ -604,7 +300,7 @@ pub fn words(text: &str) -> usize {
 
 /// The subjects of a text, for comparison: the first six letters of its words and of the parts of
 /// its names, and the pairs of characters where words are not separated.
-pub fn stems(text: &str) -> Stems {
+pub fn stems(text: &str) -> HashSet<String> {
     let mut stems = HashSet::new();
     let characters: Vec<char> = text.chars().collect();
     let same_word = |before: &char, here: &char| {
@@ -627,13 +323,13 @@ pub fn stems(text: &str) -> Stems {
 }
 
 /// The share of the stems of `a` that `b` has too.
-pub fn overlap(a: &Stems, b: &Stems) -> f32 {
+pub fn overlap(a: &HashSet<String>, b: &HashSet<String>) -> f32 {
     a.intersection(b).count() as f32 / a.len().max(1) as f32
 }
 
 /// The names and figures in a text that tie it to this project: code spans, identifiers, paths,
 /// flags, numbers, acronyms, quoted strings, proper names.
-pub fn anchors(text: &str) -> Stems {
+pub fn anchors(text: &str) -> HashSet<String> {
     let mut anchors = HashSet::new();
     let mut plain = String::new();
     for (is_code, piece) in code_spans(text) {
@@ -683,7 +379,7 @@ fn is_name(token: &str) -> bool {
             has_inner(token, '/'),
         ]
         .contains(&true)
-        || is_file_name(token)
+        || is_file_name(token) && token.chars().nth(1) != Some('.')
 }
 
 fn is_camel_case(token: &str) -> bool {
@@ -706,8 +402,7 @@ fn has_inner(token: &str, sign: char) -> bool {
 /// Whether a token is `name.ext`.
 pub fn is_file_name(token: &str) -> bool {
     token.rsplit_once('.').is_some_and(|(name, extension)| {
-        name.chars().count() >= 2
-            && name.ends_with(is_word)
+        name.ends_with(is_word)
             && (1..=5).contains(&extension.len())
             && extension.chars().all(|it| it.is_ascii_alphanumeric())
     })

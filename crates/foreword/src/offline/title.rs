@@ -10,7 +10,8 @@ use super::lexicon::{
     is_file_name, is_in_first_person, is_stop_word, is_unspaced, is_word, leans_back,
     pointing_words, stems, telling_words, without_connection, without_openers, words,
 };
-use super::prose::{after_label, lines_outside_code, sentences, strip};
+use super::markdown::{lines_outside_code, sentences, strip};
+use super::prose::after_label;
 
 /// How many words a title has at most.
 pub const MAX_WORDS: usize = 12;
@@ -34,7 +35,7 @@ pub fn squeeze(sentence: &str, max_words: usize, drop_label: bool) -> (String, b
     }
     if let Some(end) = last_cut(text, max_words) {
         return (
-            capitalised(text[..end].trim_end_matches([' ', ',', ';', ':'])),
+            capitalised(text[..end].trim_end_matches([' ', ',', ';', ':', '、', '，', '；', '：'])),
             true,
         );
     }
@@ -67,27 +68,22 @@ fn with_short_paths(text: &str) -> String {
 /// `x.ts` for `path/to/x.ts` and `x.ts:12`; any other token as it is.
 fn short_path(token: &str) -> &str {
     let bare = token.trim_end_matches(['.', ':']);
-    let is_line = |it: &str| it.bytes().all(|it| it.is_ascii_digit() || it == b'-');
-    let path = match bare.split_once(':') {
-        Some((path, lines)) if lines.split(':').all(is_line) => path,
-        _ => bare,
-    };
-    let name = path.rsplit('/').next().unwrap_or(path);
-    if !is_file_name(name)
-        || token.contains("://")
-        || name.starts_with(|it: char| it.is_ascii_digit())
-    {
+    let is_line = |it: char| it.is_ascii_digit() || "-:".contains(it);
+    let place = bare.split_once(':');
+    let path = place
+        .filter(|(_, lines)| lines.chars().all(is_line))
+        .map_or(bare, |(path, _)| path);
+    let start = path.rfind('/').map_or(0, |slash| slash + 1);
+    if path.contains(':') || !is_file_name(&path[start..]) {
         return token;
     }
-    let is_plain_path = name.len() == path.len() || !path.contains(':');
-    if is_plain_path && bare.len() == token.len() {
-        name
-    } else if is_plain_path {
-        // The sign after the path belongs to the sentence.
-        &token[path.len() - name.len()..][..name.len() + usize::from(path.len() == bare.len())]
+    // A sign directly after the path belongs to the sentence.
+    let end = if path.len() == bare.len() {
+        token.len()
     } else {
-        token
-    }
+        path.len()
+    };
+    &token[start..end]
 }
 
 /// The text without what stands in round brackets, unless that is in a code span.
@@ -317,7 +313,7 @@ pub fn request_title(prompt: &str) -> Option<(String, bool)> {
 /// The heading of a plan that the user handed over, after at most twelve words of introduction.
 /// A label that repeats the introduction ("Plan: …") is left out.
 pub fn plan_heading(prompt: &str) -> Option<String> {
-    let mut introduction = String::new();
+    let (mut introduction, mut length) = (String::new(), 0);
     for line in lines_outside_code(prompt).flatten() {
         let heading = line
             .strip_prefix('#')
@@ -331,7 +327,8 @@ pub fn plan_heading(prompt: &str) -> Option<String> {
         }
         introduction.push_str(line);
         introduction.push('\n');
-        if words(&introduction) > 12 {
+        length += words(line);
+        if length > 12 {
             return None;
         }
     }
@@ -347,17 +344,10 @@ pub fn typed(prompt: &str) -> String {
         .filter(|line| is_chat_line(line))
         .nth(1)
         .is_some();
-    let mut typed: Vec<&str> = Vec::new();
-    for line in text.lines().filter(|line| !is_chat || !is_chat_line(line)) {
-        if is_log_line(line) {
-            // A log that follows the user's words ends them; one that comes first is left out.
-            if typed.iter().any(|line| !line.trim().is_empty()) {
-                break;
-            }
-            continue;
-        }
-        typed.push(line);
-    }
+    // A log that follows the user's words ends them; one that comes before them is left out.
+    let lines = text.lines().filter(|line| !is_chat || !is_chat_line(line));
+    let lines = lines.skip_while(|line| line.trim().is_empty() || is_log_line(line));
+    let typed: Vec<&str> = lines.take_while(|line| !is_log_line(line)).collect();
     typed.join("\n").trim().to_owned()
 }
 
@@ -459,3 +449,6 @@ pub fn conventional(subject: &str) -> (Option<&str>, String) {
         None => (None, capitalised(subject)),
     }
 }
+
+#[cfg(test)]
+mod tests;
