@@ -5,7 +5,7 @@
 //! `testdata/cues` has prompts by which each language is measured; they were not written by the
 //! author of the words.
 
-use super::{lexicon, prose};
+use super::{lexicon, markdown};
 
 /// What a sentence of the user does.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -16,6 +16,8 @@ pub enum Cue {
     Choice,
     /// Says that something is not so: "no, …", "that is wrong".
     Correction,
+    /// Lays nothing down: "if we …", "maybe".
+    Supposed,
 }
 
 const LANGUAGES: [&str; 7] = [
@@ -36,28 +38,41 @@ const WORDS_MAX: usize = 45;
 /// What a sentence that the user typed lays down; none for a question or a supposition.
 pub fn cue(sentence: &str) -> Option<Cue> {
     let sentence = sentence.trim();
-    if prose::is_question(sentence)
+    if markdown::is_question(sentence)
         || lexicon::words(sentence) > WORDS_MAX
-        || lexicon::begins_subordinate(sentence)
         || sentence.starts_with(['"', '“', '«', '「', '>', '\''])
     {
         return None;
     }
-    let text = lexicon::without_openers(sentence)
-        .to_lowercase()
-        .replace('’', "'");
-    let whole = sentence.to_lowercase().replace('’', "'");
+    let whole = without_quotes(&sentence.to_lowercase().replace('’', "'"));
+    let text = lexicon::without_openers(&whole).to_owned();
     let found =
         |wanted: Cue| phrases(wanted).any(|phrase| phrase.holds(&text) || phrase.holds(&whole));
-    if found(Cue::Correction) {
+    if found(Cue::Supposed) {
+        None
+    } else if found(Cue::Correction) {
         Some(Cue::Correction)
-    } else if found(Cue::Rule) && !lexicon::speaks_of_fault(sentence) {
+    } else if found(Cue::Rule) && !lexicon::speaks_of_fault(first_clause(sentence)) {
         Some(Cue::Rule)
     } else if found(Cue::Choice) {
         Some(Cue::Choice)
     } else {
         None
     }
+}
+
+/// The sentence without what it quotes: a quoted word lays nothing down.
+fn without_quotes(sentence: &str) -> String {
+    let mut out = String::new();
+    for (number, part) in sentence.split(['"', '“', '”', '«', '»', '「', '」']).enumerate() {
+        out.push_str(if number % 2 == 0 { part } else { " " });
+    }
+    out
+}
+
+/// The sentence up to its first comma: what follows is mostly the reason.
+fn first_clause(sentence: &str) -> &str {
+    sentence.split([',', '，', '、']).next().unwrap_or_default()
 }
 
 /// A phrase and where in a sentence it has to stand.
@@ -74,6 +89,8 @@ enum Place {
     Early,
     /// `phrase$`
     Ends,
+    /// `=phrase`: the sentence is hardly more than this.
+    Whole,
     Anywhere,
 }
 
@@ -83,6 +100,7 @@ fn phrases(cue: Cue) -> impl Iterator<Item = Phrase<'static>> {
         Cue::Rule => "[rule]",
         Cue::Choice => "[choice]",
         Cue::Correction => "[correction]",
+        Cue::Supposed => "[supposed]",
     };
     LANGUAGES.into_iter().flat_map(move |language| {
         let lines = language.lines().skip_while(move |line| *line != section);
@@ -97,6 +115,8 @@ impl<'a> Phrase<'a> {
             (text, Place::Begins)
         } else if let Some(text) = line.strip_prefix('~') {
             (text, Place::Early)
+        } else if let Some(text) = line.strip_prefix('=') {
+            (text, Place::Whole)
         } else if let Some(text) = line.strip_suffix('$') {
             (text, Place::Ends)
         } else {
@@ -115,6 +135,7 @@ impl<'a> Phrase<'a> {
                 && match self.place {
                     Place::Begins => before.chars().all(|it| !it.is_alphanumeric()),
                     Place::Early => lexicon::words(before) < EARLY_WORDS,
+                    Place::Whole => lexicon::words(sentence) <= 3,
                     Place::Ends => after.chars().all(|it| !it.is_alphanumeric()),
                     Place::Anywhere => true,
                 }

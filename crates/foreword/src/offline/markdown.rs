@@ -3,7 +3,7 @@
 //! Only what matters for meaning is parsed, in time linear in the text: input may be hostile, so
 //! whatever is never closed is an ordinary character. `prose` reads the blocks.
 
-use super::lexicon::{code_spans, is_word, words};
+use super::lexicon::{code_spans, has_cjk, is_word, words};
 
 /// The text without markup: links, emphasis, tags, pictures of state. Code spans stay.
 pub fn strip(text: &str) -> String {
@@ -168,6 +168,22 @@ pub enum Block {
     },
     /// A code block; its content is dropped.
     Code,
+}
+
+/// Sentences; in languages without spaces also the parts between commas, which are as long as
+/// sentences elsewhere.
+pub fn clauses(text: &str) -> Vec<String> {
+    let sentences = sentences(text).into_iter();
+    let clauses = sentences.flat_map(|sentence| {
+        let signs: &[char] = if has_cjk(&sentence) {
+            &['，', '、']
+        } else {
+            &[]
+        };
+        let parts = sentence.split(signs).map(|it| it.trim().to_owned());
+        parts.collect::<Vec<String>>()
+    });
+    clauses.filter(|it| !it.is_empty()).collect()
 }
 
 /// The lines of a text outside of code blocks; a whole code block gives one `None`.

@@ -14,6 +14,7 @@ use foreword_core::model::{
 use uuid::Uuid;
 
 use super::lexicon::{self, Stems};
+use super::markdown;
 use super::prose;
 use super::title;
 use super::turn::{self, FACTS_MAX, LaidDown, Title, TitleSource, TurnReading};
@@ -400,7 +401,10 @@ impl<'a> Session<'a> {
             let reading = &self.readings[draft.turn];
             let offers = draft.kind == ObservationType::Discovery
                 && reading.by_user.is_empty()
-                && reading.closing.as_deref().is_some_and(prose::is_question);
+                && reading
+                    .closing
+                    .as_deref()
+                    .is_some_and(markdown::is_question);
             let taken_up = drafts.iter().position(|it| {
                 it.turn > draft.turn
                     && it.turn <= draft.turn + 2

@@ -78,9 +78,14 @@ fn cues_report() {
         let (mut right, mut all, mut quiet, mut none) = (0, 0, 0, 0);
         for line in text.lines() {
             let line: Value = serde_json::from_str(line).unwrap();
-            let (prompt, kind) = (line["prompt"].as_str().unwrap(), line["kind"].as_str().unwrap());
+            let (prompt, kind) = (
+                line["prompt"].as_str().unwrap(),
+                line["kind"].as_str().unwrap(),
+            );
             let found = super::turn::laid_down_by(prompt);
-            let name = found.map(|it| format!("{it:?}").to_lowercase()).unwrap_or("none".into());
+            let name = found
+                .map(|it| format!("{it:?}").to_lowercase())
+                .unwrap_or("none".into());
             if kind == "none" {
                 none += 1;
                 quiet += usize::from(name == "none");
@@ -89,7 +94,10 @@ fn cues_report() {
                 right += usize::from(name == kind);
             }
             if name != kind {
-                println!("{language} {kind} -> {name}: {}", prompt.replace('\n', " / "));
+                println!(
+                    "{language} {kind} -> {name}: {}",
+                    prompt.replace('\n', " / ")
+                );
             }
         }
         println!("FIGURE {language}: {right}/{all} recognised, {quiet}/{none} left alone");
@@ -97,7 +105,9 @@ fn cues_report() {
 }
 
 fn data(name: &str) -> PathBuf {
-    Path::new(env!("CARGO_MANIFEST_DIR")).join("../../testdata").join(name)
+    Path::new(env!("CARGO_MANIFEST_DIR"))
+        .join("../../testdata")
+        .join(name)
 }
 
 #[test]

@@ -8,6 +8,7 @@ use uuid::Uuid;
 
 use super::cues::{self, Cue};
 use super::lexicon::{self, Stems};
+use super::markdown;
 use super::prose::{self, Prose, UnitSource};
 use super::title;
 use super::tools::{self, Answer, Commit, Edit, Run, Step};
@@ -233,7 +234,7 @@ impl<'a> TurnReading<'a> {
         {
             let tool = event.tool_name.as_deref().unwrap_or("tool");
             if let Some(reason) = &event.payload.reason {
-                let reason = title::clip(&prose::strip(reason), 35);
+                let reason = title::clip(&markdown::strip(reason), 35);
                 self.by_user
                     .push(format!("The user refused {tool} and said: “{reason}”"));
             }
@@ -251,8 +252,8 @@ impl<'a> TurnReading<'a> {
             self.chosen = Some(option);
         }
         let typed = self.typed.replace('\n', " ");
-        for (number, sentence) in prose::clauses(&typed).into_iter().enumerate() {
-            let sentence = prose::strip(&sentence);
+        for (number, sentence) in markdown::clauses(&typed).into_iter().enumerate() {
+            let sentence = markdown::strip(&sentence);
             match cues::cue(&sentence) {
                 Some(Cue::Rule | Cue::Choice) if self.laid_down.len() < 3 => {
                     let title = title::squeeze(lexicon::without_openers(&sentence), 14, true).0;
@@ -274,7 +275,7 @@ impl<'a> TurnReading<'a> {
             let least = if lexicon::has_cjk(&sentence) { 4 } else { 6 };
             if !is_first
                 && self.by_user.len() < 2
-                && !prose::is_question(&sentence)
+                && !markdown::is_question(&sentence)
                 && lexicon::words(&sentence) >= least
                 && (self.correction.as_ref() == Some(&sentence)
                     || lexicon::contrasts(&sentence) && !lexicon::speaks_of_fault(&sentence))
@@ -450,7 +451,7 @@ impl<'a> TurnReading<'a> {
             let lead = unit.text.split(": ").next().unwrap_or_default();
             let text = match unit.source {
                 UnitSource::Joined if lexicon::words(lead) >= 4 => lead.to_owned(),
-                _ => prose::sentences(&unit.bare)
+                _ => markdown::sentences(&unit.bare)
                     .into_iter()
                     .next()
                     .unwrap_or_default(),
@@ -674,8 +675,10 @@ pub fn is_same_check(a: &str, b: &str) -> bool {
 #[cfg(test)]
 pub fn laid_down_by(prompt: &str) -> Option<Cue> {
     let typed = title::typed(prompt).replace('\n', " ");
-    let clauses = prose::clauses(&typed);
-    clauses.iter().find_map(|it| cues::cue(&prose::strip(it)))
+    let clauses = markdown::clauses(&typed);
+    clauses
+        .iter()
+        .find_map(|it| cues::cue(&markdown::strip(it)))
 }
 
 pub fn said_by_user(sentence: &str) -> String {
