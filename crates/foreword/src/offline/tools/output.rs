@@ -277,7 +277,7 @@ fn named_error(line: &str) -> Option<(&str, &str)> {
     };
     for part in line.split_whitespace().take(3) {
         let name = part.trim_end_matches(':');
-        if !is_name(name) || name.contains(['(', '"', '\'']) {
+        if !is_name(name) || name.contains(['(', '"', '\'', '/']) {
             continue;
         }
         let at = part.as_ptr() as usize - line.as_ptr() as usize;

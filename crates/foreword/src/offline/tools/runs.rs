@@ -180,7 +180,7 @@ fn blamed(line: &ShellLine<'_>, list: &[Range<usize>]) -> (usize, bool) {
     let passed = !output::passed(&line.output).is_empty() && !output::is_red(&line.output);
     let check = list.iter().rposition(|it| is_check(words(it)));
     let blamed = check.filter(|_| !passed).unwrap_or(last);
-    (blamed, list.len() == 1)
+    (blamed, passed || list.len() == 1)
 }
 
 /// The command of a pipeline that its result is about: its check, or else the first one.
@@ -382,9 +382,9 @@ fn evidence(words: &[String], output: &str) -> Option<bool> {
     let (name, arguments) = program(words);
     let first = arguments.first().map_or("", String::as_str);
     let marks: &[&str] = match (name, first) {
-        ("pytest", _) => &["FAILED ", "\nERROR ", "\nE   ", " failed"],
+        ("pytest", _) => &["FAILED ", "\nERROR ", "\nE   ", " failed,", " failed in "],
         ("jest", _) => &["● ", "FAIL "],
-        ("vitest", _) => &["FAIL ", "Failed Tests", " failed"],
+        ("vitest", _) => &["FAIL ", "Failed Tests"],
         ("mocha", _) => &[" failing"],
         ("go", "test") => &["FAIL\t", "--- FAIL", "\nFAIL"],
         ("go", _) => &[".go:"],
