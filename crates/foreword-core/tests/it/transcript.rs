@@ -273,7 +273,6 @@ fn a_transcript_of_an_older_client_has_turns_too() {
     let turns: Vec<_> = replayed.iter().map(|it| it.prompt_id.as_str()).collect();
     let first = format!("line-{}", recorded("user.string")["uuid"].as_str().unwrap());
     assert_eq!(turns, [&first, &first, &first, "line-u2", "line-u2"]);
-    assert_eq!(read(&lines(&transcript)), replayed);
 }
 
 #[test]

@@ -204,10 +204,8 @@ pub fn runs(line: &ShellLine<'_>, outcomes: &[Option<bool>]) -> Vec<Run> {
             .filter(|&at| is_check(&commands[at].words))
     };
     // Of several checks, the count that passed is that of the last one that runs tests.
-    let tests = checks()
-        .filter(|&at| runs_tests(&commands[at].words))
-        .last();
-    let counted = tests.or(checks().last());
+    let tests = checks().rfind(|&at| runs_tests(&commands[at].words));
+    let counted = tests.or(checks().next_back());
     let not_found = line.exit_code == Some("127") && is_not_found(&line.output);
     let runs = mains.iter().filter_map(|&at| {
         let passed = outcomes[at]?;
