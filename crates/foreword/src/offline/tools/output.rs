@@ -261,6 +261,7 @@ fn is_consequence(line: &str) -> bool {
         "exit code",
         "exited with",
         "Lifecycle script",
+        "task failed",
         "Test failed. See",
     ];
     parts.iter().any(|it| line.contains(it))

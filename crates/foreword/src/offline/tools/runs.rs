@@ -169,6 +169,11 @@ fn printed_exit(next: &[ShellCommand], output: &str) -> Option<bool> {
 /// Which pipeline of `a && b && c` failed, and whether the output shows it.
 fn blamed(line: &ShellLine<'_>, list: &[Range<usize>]) -> (usize, bool) {
     let words = |it: &Range<usize>| &line.commands[main_command(&line.commands, it)].words;
+    // A folder that is not there: nothing after `cd` ran.
+    let changed_folder = list.iter().position(|it| words(it)[0] == "cd");
+    if let Some(at) = changed_folder.filter(|_| has_no_folder(&line.output)) {
+        return (at, true);
+    }
     let shown = list
         .iter()
         .rposition(|it| is_check(words(it)) && evidence(words(it), &line.output) == Some(true));
@@ -222,6 +227,12 @@ pub fn runs(line: &ShellLine<'_>, outcomes: &[Option<bool>]) -> Vec<Run> {
         })
     });
     runs.collect()
+}
+
+/// The shell's own words for a `cd` that failed.
+fn has_no_folder(output: &str) -> bool {
+    let mut lines = output.lines().filter(|it| it.contains("cd:"));
+    lines.any(|it| it.contains("o such file or directory"))
 }
 
 /// The shell's own words for a program that is not installed.
@@ -399,6 +410,10 @@ fn evidence(words: &[String], output: &str) -> Option<bool> {
         ("npm" | "pnpm" | "yarn" | "bun", _) => {
             let script = tasks(name, arguments).next()?;
             return Some(has_started(script, output) && output::is_red(output));
+        }
+        ("mise", _) => {
+            let task = tasks(name, arguments).next()?;
+            return Some(output.contains(&format!("[{task}] ERROR")));
         }
         _ => return None,
     };

@@ -273,6 +273,23 @@ fn each_command_of_a_line_has_its_own_outcome() {
             vec![run("ls src", true, false, "")],
         ),
         (
+            "mise run test && mise run lint",
+            1,
+            "[test] $ go test ./...\n--- FAIL: TestX (0.00s)\n    x_test.go:7: got 33.3, want 42.9\n[test] ERROR task failed",
+            vec![run(
+                "mise run test",
+                false,
+                true,
+                "x_test.go:7: got 33.3, want 42.9",
+            )],
+        ),
+        (
+            "cd api && go test ./...",
+            1,
+            "bash: line 1: cd: api: No such file or directory",
+            vec![],
+        ),
+        (
             "python3 -c 'import yaml'",
             1,
             "Traceback (most recent call last):\n  File \"<string>\", line 1\nModuleNotFoundError: No module named 'yaml'",
@@ -387,6 +404,11 @@ fn a_commit_is_read_however_it_is_typed() {
             vec![],
         ),
         ("echo git commit -m x", "", vec![]),
+        (
+            "cd /tmp/try && git init && git commit -m initial",
+            "[main 83cc426] initial",
+            vec![],
+        ),
     ] {
         assert_eq!(shell(command, 0, output).commits, expected, "{command}");
     }
