@@ -30,6 +30,8 @@ pub struct Host {
     pub title: &'static str,
     /// The events that run one of Foreword's hook commands.
     pub events: &'static [HostEvent],
+    /// Events that only a transcript has: no hook is run for them, `transcript` makes them up.
+    pub replayed: &'static [HostEvent],
     /// Tools whose uses are not stored by default, since they do not describe the work.
     pub boring_tools: &'static [&'static str],
     /// Fields of a tool's response that only repeat its input or the file on disk: tool, field.
@@ -241,7 +243,9 @@ pub enum Output<'a> {
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct ReplayedInput {
     pub hook: Hook,
+    pub kind: EventKind,
     pub prompt_id: String,
+    /// The id of the tool use; of words between tool uses, the id of their message.
     pub tool_use_id: Option<String>,
     /// The hook's standard input.
     pub input: String,

@@ -238,6 +238,12 @@ impl ShellLine<'_> {
         folders
     }
 
+    /// Whether a folder is a temporary one outside of the working tree.
+    fn is_scratch(&self, folder: &Path) -> bool {
+        let is_inside = self.root.is_some_and(|root| folder.starts_with(root));
+        !is_inside && (folder.starts_with("/tmp") || folder.starts_with("/private/tmp"))
+    }
+
     /// A path as it is stored; none for what is outside of the working tree or no plain name.
     fn path(&self, folder: &Path, name: &str) -> Option<String> {
         if name.is_empty() || name.starts_with('-') || name.contains(['$', '*', '?', '{', '`', '~'])
@@ -255,7 +261,7 @@ impl ShellLine<'_> {
             }
         }
         let path = relative(&whole.to_string_lossy(), self.root);
-        let is_outside = path.starts_with('/') && (self.root.is_some() || path.starts_with("/tmp"));
+        let is_outside = path.starts_with('/') && (self.root.is_some() || self.is_scratch(&whole));
         (!path.is_empty() && !is_outside).then_some(path)
     }
 }

@@ -117,7 +117,11 @@ fn replacements(input: Option<&Value>) -> Vec<Replacement<'_>> {
 
 /// The answers are in the response, by question; older clients wrote them into the input.
 fn answers<'a>(input: Option<&'a Value>, response: Option<&'a Value>) -> Vec<QuestionAnswer<'a>> {
-    let field = |name: &str| response.and_then(|it| it.get(name)).or(input?.get(name));
+    let field = |name: &str| {
+        response
+            .and_then(|it| it.get(name))
+            .or_else(|| input?.get(name))
+    };
     let answers = field("answers").and_then(Value::as_object);
     let questions = field("questions").and_then(Value::as_array);
     let read = |(question, answer): (&'a String, &'a Value)| {

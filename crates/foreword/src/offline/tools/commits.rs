@@ -65,6 +65,9 @@ pub fn commits(line: &ShellLine<'_>) -> Vec<Commit> {
         let Some((subcommand, options)) = git_command(command) else {
             continue;
         };
+        if line.is_scratch(&folders[at]) {
+            continue;
+        }
         match subcommand {
             "add" => added.extend(paths(options)),
             "commit" => {

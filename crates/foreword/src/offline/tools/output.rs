@@ -261,6 +261,7 @@ fn is_consequence(line: &str) -> bool {
         "exit code",
         "exited with",
         "Lifecycle script",
+        "task failed",
         "Test failed. See",
     ];
     parts.iter().any(|it| line.contains(it))
@@ -277,7 +278,7 @@ fn named_error(line: &str) -> Option<(&str, &str)> {
     };
     for part in line.split_whitespace().take(3) {
         let name = part.trim_end_matches(':');
-        if !is_name(name) || name.contains(['(', '"', '\'']) {
+        if !is_name(name) || name.contains(['(', '"', '\'', '/']) {
             continue;
         }
         let at = part.as_ptr() as usize - line.as_ptr() as usize;

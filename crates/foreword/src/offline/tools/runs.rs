@@ -169,6 +169,11 @@ fn printed_exit(next: &[ShellCommand], output: &str) -> Option<bool> {
 /// Which pipeline of `a && b && c` failed, and whether the output shows it.
 fn blamed(line: &ShellLine<'_>, list: &[Range<usize>]) -> (usize, bool) {
     let words = |it: &Range<usize>| &line.commands[main_command(&line.commands, it)].words;
+    // A folder that is not there: nothing after `cd` ran.
+    let changed_folder = list.iter().position(|it| words(it)[0] == "cd");
+    if let Some(at) = changed_folder.filter(|_| has_no_folder(&line.output)) {
+        return (at, true);
+    }
     let shown = list
         .iter()
         .rposition(|it| is_check(words(it)) && evidence(words(it), &line.output) == Some(true));
@@ -180,7 +185,7 @@ fn blamed(line: &ShellLine<'_>, list: &[Range<usize>]) -> (usize, bool) {
     let passed = !output::passed(&line.output).is_empty() && !output::is_red(&line.output);
     let check = list.iter().rposition(|it| is_check(words(it)));
     let blamed = check.filter(|_| !passed).unwrap_or(last);
-    (blamed, list.len() == 1)
+    (blamed, passed || list.len() == 1)
 }
 
 /// The command of a pipeline that its result is about: its check, or else the first one.
@@ -204,10 +209,8 @@ pub fn runs(line: &ShellLine<'_>, outcomes: &[Option<bool>]) -> Vec<Run> {
             .filter(|&at| is_check(&commands[at].words))
     };
     // Of several checks, the count that passed is that of the last one that runs tests.
-    let tests = checks()
-        .filter(|&at| runs_tests(&commands[at].words))
-        .last();
-    let counted = tests.or(checks().last());
+    let tests = checks().rfind(|&at| runs_tests(&commands[at].words));
+    let counted = tests.or(checks().next_back());
     let not_found = line.exit_code == Some("127") && is_not_found(&line.output);
     let runs = mains.iter().filter_map(|&at| {
         let passed = outcomes[at]?;
@@ -224,6 +227,12 @@ pub fn runs(line: &ShellLine<'_>, outcomes: &[Option<bool>]) -> Vec<Run> {
         })
     });
     runs.collect()
+}
+
+/// The shell's own words for a `cd` that failed.
+fn has_no_folder(output: &str) -> bool {
+    let mut lines = output.lines().filter(|it| it.contains("cd:"));
+    lines.any(|it| it.contains("o such file or directory"))
 }
 
 /// The shell's own words for a program that is not installed.
@@ -382,9 +391,9 @@ fn evidence(words: &[String], output: &str) -> Option<bool> {
     let (name, arguments) = program(words);
     let first = arguments.first().map_or("", String::as_str);
     let marks: &[&str] = match (name, first) {
-        ("pytest", _) => &["FAILED ", "\nERROR ", "\nE   ", " failed"],
+        ("pytest", _) => &["FAILED ", "\nERROR ", "\nE   ", " failed,", " failed in "],
         ("jest", _) => &["● ", "FAIL "],
-        ("vitest", _) => &["FAIL ", "Failed Tests", " failed"],
+        ("vitest", _) => &["FAIL ", "Failed Tests"],
         ("mocha", _) => &[" failing"],
         ("go", "test") => &["FAIL\t", "--- FAIL", "\nFAIL"],
         ("go", _) => &[".go:"],
@@ -401,6 +410,10 @@ fn evidence(words: &[String], output: &str) -> Option<bool> {
         ("npm" | "pnpm" | "yarn" | "bun", _) => {
             let script = tasks(name, arguments).next()?;
             return Some(has_started(script, output) && output::is_red(output));
+        }
+        ("mise", _) => {
+            let task = tasks(name, arguments).next()?;
+            return Some(output.contains(&format!("[{task}] ERROR")));
         }
         _ => return None,
     };

@@ -119,12 +119,11 @@ fn without_documents(typed: &str) -> (String, Vec<String>) {
 }
 
 fn lines_with_places(text: &str) -> impl Iterator<Item = (usize, &str)> {
-    let lines = text.split('\n').scan(0, |place, line| {
+    text.split('\n').scan(0, |place, line| {
         let at = *place;
         *place += line.len() + 1;
         Some((at, line))
-    });
-    lines
+    })
 }
 
 struct Parser<'a> {
