@@ -30,7 +30,8 @@ const LANGUAGES: [&str; 7] = [
     include_str!("cues/zh.txt"),
 ];
 
-/// A rule's adverb ("always") has to be among this many first words of its sentence.
+/// A rule's adverb ("always") has to be among this many first words of its sentence, and nothing
+/// that it could be said of may stand before it: "squash merge always happens" is no rule.
 const EARLY_WORDS: usize = 5;
 /// A longer sentence is an explanation, not something laid down.
 const WORDS_MAX: usize = 45;
@@ -40,6 +41,7 @@ pub fn cue(sentence: &str) -> Option<Cue> {
     let sentence = sentence.trim();
     if markdown::is_question(sentence)
         || lexicon::words(sentence) > WORDS_MAX
+        || sentence.contains('🙄')
         || sentence.starts_with(['"', '“', '«', '「', '>', '\''])
     {
         return None;
@@ -64,7 +66,10 @@ pub fn cue(sentence: &str) -> Option<Cue> {
 /// The sentence without what it quotes: a quoted word lays nothing down.
 fn without_quotes(sentence: &str) -> String {
     let mut out = String::new();
-    for (number, part) in sentence.split(['"', '“', '”', '«', '»', '「', '」']).enumerate() {
+    for (number, part) in sentence
+        .split(['"', '“', '”', '«', '»', '「', '」'])
+        .enumerate()
+    {
         out.push_str(if number % 2 == 0 { part } else { " " });
     }
     out
@@ -134,7 +139,9 @@ impl<'a> Phrase<'a> {
                 && is_word_end(after.chars().next(), self.text.chars().next_back())
                 && match self.place {
                     Place::Begins => before.chars().all(|it| !it.is_alphanumeric()),
-                    Place::Early => lexicon::words(before) < EARLY_WORDS,
+                    Place::Early => {
+                        lexicon::words(before) < EARLY_WORDS && lexicon::telling_words(before) == 0
+                    }
                     Place::Whole => lexicon::words(sentence) <= 3,
                     Place::Ends => after.chars().all(|it| !it.is_alphanumeric()),
                     Place::Anywhere => true,

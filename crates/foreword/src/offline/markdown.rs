@@ -170,10 +170,11 @@ pub enum Block {
     Code,
 }
 
-/// Sentences; in languages without spaces also the parts between commas, which are as long as
+/// Sentences of each paragraph; in languages without spaces also the parts between commas, which are as long as
 /// sentences elsewhere.
 pub fn clauses(text: &str) -> Vec<String> {
-    let sentences = sentences(text).into_iter();
+    let paragraphs = text.split("\n\n").map(|it| it.replace('\n', " "));
+    let sentences = paragraphs.flat_map(|it| sentences(&it));
     let clauses = sentences.flat_map(|sentence| {
         let signs: &[char] = if has_cjk(&sentence) {
             &['，', '、']

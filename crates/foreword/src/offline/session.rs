@@ -106,6 +106,9 @@ impl<'a> Session<'a> {
             } else if reading.has_edits() {
                 offered.clear();
             }
+            if let (Some(correction), Some(before)) = (&reading.correction, readings.last_mut()) {
+                before.contradict(correction);
+            }
             readings.push(reading);
         }
         let mut nouns = HashMap::new();

@@ -251,8 +251,7 @@ impl<'a> TurnReading<'a> {
                 .push(format!("The user chose: “{}”", title::clip(&option, 30)));
             self.chosen = Some(option);
         }
-        let typed = self.typed.replace('\n', " ");
-        for (number, sentence) in markdown::clauses(&typed).into_iter().enumerate() {
+        for (number, sentence) in markdown::clauses(&self.typed).into_iter().enumerate() {
             let sentence = markdown::strip(&sentence);
             match cues::cue(&sentence) {
                 Some(Cue::Rule | Cue::Choice) if self.laid_down.len() < 3 => {
@@ -283,6 +282,17 @@ impl<'a> TurnReading<'a> {
                 self.by_user.push(said_by_user(&sentence));
             }
         }
+    }
+
+    /// Leaves out what the user said is wrong: sentences that share a number or name with it.
+    pub fn contradict(&mut self, correction: &str) {
+        let wrong = lexicon::anchors(correction);
+        let stands = |text: &str| lexicon::anchors(text).is_disjoint(&wrong);
+        self.facts.retain(|it| stands(it));
+        self.rest.retain(|it| stands(it));
+        self.prose.leads.retain(|it| stands(it));
+        self.prose.headings.retain(|it| stands(it));
+        self.prose.units.retain(|it| stands(&it.text));
     }
 
     /// The turn as one reading for each of its commits, at most this many. The agent's sentences go
@@ -674,8 +684,7 @@ pub fn is_same_check(a: &str, b: &str) -> bool {
 /// What a prompt lays down first.
 #[cfg(test)]
 pub fn laid_down_by(prompt: &str) -> Option<Cue> {
-    let typed = title::typed(prompt).replace('\n', " ");
-    let clauses = markdown::clauses(&typed);
+    let clauses = markdown::clauses(&title::typed(prompt));
     clauses
         .iter()
         .find_map(|it| cues::cue(&markdown::strip(it)))
