@@ -28,8 +28,8 @@ mod summarise;
 mod teller;
 mod undone;
 
-use foreword_core::model::{Derived, Event, EventKind, Turn};
-use foreword_core::text::shorten;
+use foreword_core::model::{Derived, Event, EventKind, SessionDigest, Turn};
+use foreword_core::text::{self, shorten};
 
 use findings::Findings;
 pub use note::{NOTHING, note};
@@ -85,9 +85,16 @@ impl<'a> Words<'a> {
     }
 }
 
+/// What was derived from a session: of each turn, in order, and of all of it.
+#[derive(Debug, Clone, Default, PartialEq, Eq)]
+pub struct DerivedSession {
+    pub turns: Vec<Derived>,
+    pub digest: SessionDigest,
+}
+
 /// What each turn of a session came to. The turns are in order of time; the
 /// session may go on later, and its earlier turns be derived from again.
-pub fn derive(session: &[Turn]) -> Vec<Derived> {
+pub fn derive(session: &[Turn]) -> DerivedSession {
     let mut steps: Vec<Step> = Vec::new();
     for (turn, it) in session.iter().enumerate() {
         steps.extend(it.events.iter().filter_map(|it| Step::of(turn, it)));
@@ -102,12 +109,23 @@ pub fn derive(session: &[Turn]) -> Vec<Derived> {
         story: &story,
         turn,
     });
-    tellers
-        .map(|teller| Derived {
-            observations: observe::observations(&teller),
-            summary: summarise::summary(&teller),
-        })
-        .collect()
+    let turns = tellers.map(|teller| {
+        let observations = observe::observations(&teller);
+        let summary = summarise::summary(&teller).filter(|_| !observations.is_empty());
+        Derived {
+            observations,
+            summary,
+        }
+    });
+    let mut requests = story.turns.iter().filter_map(|words| words.request());
+    let request = requests.find(|it| !it.starts_with('/'));
+    DerivedSession {
+        turns: turns.collect(),
+        digest: SessionDigest {
+            title: request.map(text::title).unwrap_or_default(),
+            ..SessionDigest::default()
+        },
+    }
 }
 
 /// Somebody's words, in quotes.

@@ -330,7 +330,7 @@ impl Database {
         Database::new("memory.db", |path, backups| {
             let turn = recorded_turn();
             let events = turn.events.clone();
-            let derived = offline::derive(std::slice::from_ref(&turn)).remove(0);
+            let derived = offline::derive(std::slice::from_ref(&turn)).turns.remove(0);
             let mut store = Store::open(path, backups).unwrap();
             store
                 .commit(&Batch {

@@ -70,6 +70,8 @@ pub enum ItemBody {
         /// The newer decision on the same matter.
         superseded_by: Option<i64>,
         supersedes: Vec<i64>,
+        /// Why it no longer holds; none while it does.
+        retracted: Option<String>,
         /// How often it was derived.
         times: u32,
     },

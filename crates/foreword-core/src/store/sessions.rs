@@ -23,6 +23,7 @@ fn host_session(row: &Row<'_>) -> rusqlite::Result<HostSession> {
 }
 
 /// The ids of a session's row that other rows refer to.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(super) struct SessionRow {
     pub id: i64,
     pub project_id: Option<i64>,
@@ -164,7 +165,8 @@ fn next_state(state: SessionState, event: &Event, now: Millis) -> SessionState {
     }
 }
 
-/// Writes what a session came to. An empty title leaves the present one.
+/// Writes what a session came to. An empty title leaves the present one, and the offline provider
+/// leaves what a model wrote.
 pub(super) fn set_digest(
     tx: &Transaction<'_>,
     session: i64,
@@ -175,7 +177,7 @@ pub(super) fn set_digest(
         "update sessions
          set title = coalesce(nullif(:title, ''), title), subtitle = nullif(:subtitle, ''),
              open = :open, given_up = :given_up, digest_by = :provider
-         where id = :session",
+         where id = :session and (:provider <> 'offline' or coalesce(digest_by, 'offline') = 'offline')",
         named_params! {
             ":title": digest.title,
             ":subtitle": digest.subtitle,

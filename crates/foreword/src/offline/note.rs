@@ -14,7 +14,7 @@ pub const NOTHING: &str = "Nothing was changed, run or decided.";
 
 /// None if nobody asked for anything.
 pub fn note(turns: &[Turn]) -> Option<Note> {
-    let derived = super::derive(turns);
+    let derived = super::derive(turns).turns;
     let words: Vec<Words<'_>> = turns.iter().map(Words::of).collect();
     let asked = words.iter().find_map(|it| it.request())?;
     let last = words.iter().rev().find_map(|it| it.reply());

@@ -189,7 +189,7 @@ impl Script {
 }
 
 fn one(turn: Turn) -> Derived {
-    derive(&[turn]).remove(0)
+    derive(&[turn]).turns.remove(0)
 }
 
 /// A session of several prompts.
@@ -373,9 +373,9 @@ fn a_failure_that_passes_for_a_later_prompt_is_one_bugfix_with_one_number() {
             .edit("a.c", "1", "2")
             .ran("make test", ""),
     ]);
-    let before = derive(&turns[..1]);
+    let before = derive(&turns[..1]).turns;
     assert_eq!(titles(&before[0]), ["`make test` fails: boom"]);
-    let after = derive(&turns);
+    let after = derive(&turns).turns;
     assert_eq!(titles(&after[0]), [""; 0]);
     assert_eq!(titles(&after[1]), ["Fixed “boom” in a.c"]);
     assert_eq!(
@@ -423,7 +423,7 @@ fn a_later_prompt_can_undo_what_an_earlier_one_did() {
             .asked("Undo the retry, the server counts every call.")
             .edit("a.py", "retry(send)", "send()"),
     ]);
-    let derived = derive(&turns);
+    let derived = derive(&turns).turns;
     assert_eq!(titles(&derived[0]), ["Add a retry (b.py)"]);
     assert_eq!(titles(&derived[1]), ["Rejected: `retry(send)` (a.py)"]);
     assert_eq!(derived[1].observations[0].origin, Origin::User);
@@ -485,7 +485,7 @@ fn next_steps_that_the_user_asked_for_since_are_done_with() {
         Script::default().asked("Document the limit in the README."),
     ]);
     let next = |derived: &Derived| derived.summary.as_ref().unwrap().next_steps.clone();
-    assert_eq!(next(&derive(&turns)[0]), "ask the customers");
+    assert_eq!(next(&derive(&turns).turns[0]), "ask the customers");
 }
 
 #[test]
