@@ -34,8 +34,10 @@ pub struct EndedSession {
     pub observations: Vec<ShownObservation>,
     /// Of earlier sessions, oldest first.
     pub older: Vec<ShownObservation>,
-    row: SessionRow,
-    newest_observation: i64,
+    /// The ids of its rows in `sessions` and `projects`.
+    pub session_id: i64,
+    pub project_id: Option<i64>,
+    pub newest_observation: i64,
 }
 
 #[derive(Debug, Clone, PartialEq, Eq)]
@@ -101,8 +103,13 @@ impl Store {
         session.optional()
     }
 
-    /// What a model is shown of a session; none if the session is not known.
-    pub fn ended_session(&self, session: &HostSession) -> rusqlite::Result<Option<EndedSession>> {
+    /// What this provider is shown of a session; none if the session is not known. Of earlier sessions
+    /// it is shown only observations that it wrote itself.
+    pub fn ended_session(
+        &self,
+        session: &HostSession,
+        provider: &str,
+    ) -> rusqlite::Result<Option<EndedSession>> {
         let mut statement = self.connection.prepare_cached(
             "select s.id, s.project_id, s.last_event_at,
                     (select name from projects where id = s.project_id) as project,
@@ -124,6 +131,7 @@ impl Store {
                 observations: self.shown_observations(
                     "session_id = :session",
                     &found,
+                    None,
                     OBSERVATIONS_MAX,
                 )?,
                 older: self.shown_observations(
@@ -136,9 +144,11 @@ impl Store {
                          where o.session_id = :session
                      )",
                     &found,
+                    Some(provider),
                     OLDER_MAX,
                 )?,
-                row: found,
+                session_id: found.id,
+                project_id: found.project_id,
                 newest_observation: row.get("newest")?,
             })
         });
@@ -171,18 +181,21 @@ impl Store {
         &self,
         condition: &str,
         session: &SessionRow,
+        provider: Option<&str>,
         max: usize,
     ) -> rusqlite::Result<Vec<ShownObservation>> {
         let mut statement = self.connection.prepare_cached(&format!(
             "select id, type, title, facts
              from observations
              where project_id is :project and superseded_by is null and retracted is null
+               and (:provider is null or provider = :provider)
                and {condition}
              order by at desc, id desc
              limit :max"
         ))?;
         let parameters = named_params! {
-            ":session": session.id, ":project": session.project_id, ":max": max,
+            ":session": session.id, ":project": session.project_id,
+            ":provider": provider, ":max": max,
         };
         let rows = statement.query_map(parameters, |row| {
             Ok(ShownObservation {
@@ -209,10 +222,10 @@ impl Store {
             .transaction_with_behavior(rusqlite::TransactionBehavior::Immediate)?;
         tx.execute(
             "update sessions set closed_at_item = :newest where id = :session",
-            named_params! {":newest": ended.newest_observation, ":session": ended.row.id},
+            named_params! {":newest": ended.newest_observation, ":session": ended.session_id},
         )?;
         if let Some((closing, provenance)) = answer {
-            set_digest(&tx, ended.row.id, &closing.digest, &provenance.provider)?;
+            set_digest(&tx, ended.session_id, &closing.digest, &provenance.provider)?;
             store_summary(&tx, ended, closing, provenance)?;
             mark(&tx, ended, closing)?;
         }
@@ -235,12 +248,18 @@ fn store_summary(
              order by number desc
              limit 1",
         )?
-        .query_row(named_params! {":session": ended.row.id}, |row| row.get(0))
+        .query_row(named_params! {":session": ended.session_id}, |row| {
+            row.get(0)
+        })
         .optional()?;
     match (last, &closing.summary) {
         (Some(prompt), Some(summary)) => {
+            let row = SessionRow {
+                id: ended.session_id,
+                project_id: ended.project_id,
+            };
             let at = ended.last_event_at;
-            upsert_summary(tx, &ended.row, prompt, summary, provenance, at)
+            upsert_summary(tx, &row, prompt, summary, provenance, at)
         }
         _ => Ok(()),
     }

@@ -133,8 +133,8 @@ impl Store {
                 prompt_version: row.get("prompt_version")?,
                 events: list(row, "events")?,
                 superseded_by: row.get("superseded_by")?,
-                supersedes: list(row, "supersedes")?,
                 retracted: row.get("retracted")?,
+                supersedes: list(row, "supersedes")?,
                 times: row.get("times")?,
             })
         })

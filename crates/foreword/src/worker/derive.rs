@@ -173,7 +173,8 @@ impl Deriver {
         let Some(session) = session else {
             return Ok(false);
         };
-        let Some(ended) = self.store.ended_session(&session).map_err(failure)? else {
+        let ended = self.store.ended_session(&session, compressor.provider);
+        let Some(ended) = ended.map_err(failure)? else {
             return Ok(false);
         };
         let (leash, store, clock) = (&self.leash, &self.store, self.clock);

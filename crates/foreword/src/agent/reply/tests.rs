@@ -9,6 +9,7 @@ use std::fmt::Write as _;
 use std::path::Path;
 
 use super::*;
+use crate::agent::repair::TAGS;
 
 #[test]
 fn each_reply_of_the_corpus_is_understood() {
