@@ -301,7 +301,7 @@ async fn without_an_answer_about_the_whole_session_the_offline_digest_stays() {
     world.assert_all_is_stored();
     let by = "select digest_by from sessions";
     assert_eq!(world.memory(by), ["offline"]);
-    assert_eq!(world.memory(LEDGER), ["answered  5", "failed prose 0"]);
+    assert_eq!(world.memory(LEDGER), ["answered  6", "failed prose 0"]);
     assert_eq!(world.memory("select retracted from observations"), [""]);
 
     // The budget is used up before the session ends.
