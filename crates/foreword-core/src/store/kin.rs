@@ -38,13 +38,13 @@ pub(super) fn keep_observation(
 ) -> rusqlite::Result<i64> {
     let known = known(tx, session, prompt, observation, derived)?;
     match known {
-        Some((id, Change::None)) => return Ok(id),
-        Some((id, Change::Text)) => {
+        Some((id, Difference::None)) => return Ok(id),
+        Some((id, Difference::Text)) => {
             // Neither a repeat nor a mark can have changed with the title the same.
             upsert_observation(tx, id, session, prompt, observation, derived)?;
             return Ok(id);
         }
-        Some((_, Change::Title)) | None => {}
+        Some((_, Difference::Title)) | None => {}
     }
     if known.is_none()
         && let Some(twin) = twin(tx, session, observation, derived)?
@@ -86,7 +86,7 @@ pub(super) fn keep_observation(
 
 /// How an observation that is derived again differs from the stored one.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-enum Change {
+enum Difference {
     /// Not at all: a turn is derived again with each of its events, mostly to the same result.
     None,
     Text,
@@ -101,7 +101,7 @@ fn known(
     prompt: Option<i64>,
     observation: &Observation,
     derived: &DerivedTurn,
-) -> rusqlite::Result<Option<(i64, Change)>> {
+) -> rusqlite::Result<Option<(i64, Difference)>> {
     let mut statement = tx.prepare_cached(
         "select id, type = :type and title = :title as same_title,
                 (prompt_id, subtitle, facts, narrative, concepts, origin, provider, events, at)
@@ -136,9 +136,9 @@ fn known(
     };
     let known = statement.query_row(parameters, |row| {
         let change = match (row.get("same_title")?, row.get("same_text")?) {
-            (false, _) => Change::Title,
-            (true, false) => Change::Text,
-            (true, true) => Change::None,
+            (false, _) => Difference::Title,
+            (true, false) => Difference::Text,
+            (true, true) => Difference::None,
         };
         Ok((row.get("id")?, change))
     });
