@@ -6,6 +6,7 @@
 //! something on another machine. A bench gathers data, and `report` prints it. The program that is
 //! measured is the `foreword` beside this one (`machine`).
 //!
+//! `derive` measures what one more event of a long turn costs the worker.
 //! `agent` counts the calls and tokens of the memory agent; its model is a server in this process.
 //! `search` measures the speed of search (`plot` draws it, `server` measures the MCP server's memory,
 //! `hybrid` search by meaning), `vectors` the vector index alone, `retrieval` and `mine` the quality
@@ -21,6 +22,7 @@ mod burst;
 mod census;
 mod crash;
 pub mod database;
+mod derive;
 mod hooks;
 pub mod host;
 mod hybrid;
@@ -61,6 +63,8 @@ enum Bench {
     Hooks(hooks::Args),
     /// The memory agent: calls and tokens for a recorded session
     Agent(agent::Args),
+    /// Deriving without a model: the time for one more event of a long turn
+    Derive(derive::Args),
     /// Search: its time on made-up memories, compared with FTS5's own ranking
     Search(search::Args),
     /// Search: whether it finds the sessions that answer a benchmark's questions
@@ -83,6 +87,7 @@ pub fn run(args: &Args) -> anyhow::Result<()> {
     match &args.bench {
         Bench::Hooks(args) => hooks::run(args),
         Bench::Agent(args) => agent::run(args),
+        Bench::Derive(args) => derive::run(args),
         Bench::Search(args) => search::run(args),
         Bench::Retrieval(args) => retrieval::run(args),
         Bench::Vectors(args) => vectors::run(args),

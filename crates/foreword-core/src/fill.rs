@@ -172,9 +172,17 @@ impl KnownEvents {
              from prompts
              where session_id in (select id from sessions where host_session_id = :session)
              union all
-             select null, null, event ->> '$.project_dir', prompt_id, null
+             select distinct null, null, null, prompt_id, null
              from events
-             where session_id in (select id from sessions where host_session_id = :session)",
+             where session_id in (select id from sessions where host_session_id = :session)
+             union all
+             select null, null, event ->> '$.project_dir', null, null
+             from events
+             where row in (
+                 select max(row)
+                 from events
+                 where session_id in (select id from sessions where host_session_id = :session)
+             )",
         )?;
         known.add(
             &queue.connection,

@@ -84,6 +84,15 @@ impl EventKind {
             EventKind::SessionStart | EventKind::SessionEnd | EventKind::Receipt
         )
     }
+
+    /// Whether a turn can have thousands of such events: tool uses, and the words between them.
+    #[must_use]
+    pub fn is_step(self) -> bool {
+        matches!(
+            self,
+            EventKind::ToolUse | EventKind::ToolFailure | EventKind::Words
+        )
+    }
 }
 
 string_enum! {

@@ -5,9 +5,11 @@
 //! changed (`crate::notes::mirror`). `turns` completes a claimed batch with the stored events of
 //! its turns; `commit` stores what was derived, in one transaction with the ids and keys of the
 //! events it came from (`events`); `kin` recognises an observation that is derived once more, and
-//! marks a superseded decision; `redo` finds the turns that can be derived from again; `items`
+//! marks a superseded decision; `closing` stores what a model says about a session that is over;
+//! `redo` finds the turns that can be derived from again; `items`
 //! reads everything that has a number. `docs/schema.md` shows the tables.
 
+mod closing;
 mod commit;
 mod digest;
 mod events;
@@ -33,8 +35,9 @@ use serde::de::DeserializeOwned;
 
 use crate::db::{self, Guest, Migration, OpenError};
 use crate::model::Millis;
+pub use closing::{Closing, EndedSession, EndedTurn, ShownObservation};
 pub use commit::{Batch, DerivedTurn, Replaces};
-pub use digest::{Digest, DigestPrompt};
+pub use digest::{Digest, DigestPrompt, KnownTurns};
 pub use items::{Item, ItemBody, ItemFreshness, Totals};
 pub(crate) use items::{next_item, uuid_at};
 pub use projects::Project;
@@ -42,6 +45,7 @@ pub(crate) use projects::upsert_project;
 pub use redo::{DerivedItem, WholeTurns};
 pub use remember::ToRemember;
 pub use sessions::HostSession;
+pub use turns::RecentTurns;
 
 pub(crate) const MIGRATIONS: &[Migration] = &[
     Migration {

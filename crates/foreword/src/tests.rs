@@ -175,7 +175,7 @@ fn replies() {
         .collect();
     let events: Vec<&Event> = events.iter().collect();
     fuzz("replies", Vec::new(), 500, |input| {
-        let read = reply::read(&String::from_utf8_lossy(input));
+        let read = reply::read(&String::from_utf8_lossy(input), repair::TAGS);
         for found in &read.observations {
             let Some(made) = repair::observation(found, &events, "seed".into()) else {
                 continue;

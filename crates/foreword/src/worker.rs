@@ -418,7 +418,7 @@ impl<'a> Worker<'a> {
             })
             .context("could not claim from queue.db")?;
         let Some(claim) = claim else {
-            return Ok(WorkerStep::Nothing);
+            return self.close_session(now).await;
         };
         if let Some(embedder) = &self.embedder {
             embedder.pause();
@@ -435,11 +435,7 @@ impl<'a> Worker<'a> {
             _ = interrupt.recv() => None,
             derived = self.deriver.derive(&claim, now) => Some(derived),
         };
-        match self.deriver.leash.notice(&self.deriver.store, now) {
-            Ok(Some(line)) => Notice::Provider.post(self.home, &line),
-            Ok(None) => Notice::Provider.withdraw(self.home),
-            Err(_) => {}
-        }
+        self.post_notice(now);
         match derived {
             Some(Ok(())) => {
                 self.limits.remove(&claim.host_session_id);
@@ -462,6 +458,54 @@ impl<'a> Worker<'a> {
             }
         }
         Ok(WorkerStep::Something)
+    }
+
+    /// Has a model asked about one session that is over.
+    async fn close_session(&mut self, now: Millis) -> anyhow::Result<WorkerStep> {
+        let [terminate, interrupt] = &mut self.signals;
+        let closed = tokio::select! {
+            biased;
+            _ = terminate.recv() => None,
+            _ = interrupt.recv() => None,
+            closed = self.deriver.close_session(now) => Some(closed),
+        };
+        match closed {
+            Some(Ok(false)) => Ok(WorkerStep::Nothing),
+            Some(Ok(true)) => {
+                self.post_notice(now);
+                Ok(WorkerStep::Something)
+            }
+            Some(Err(DeriveFailure::Paused(failure))) => {
+                self.log(&format!(
+                    "the last question about a session waits: {}",
+                    failure.kind
+                ));
+                self.post_notice(now);
+                Ok(WorkerStep::Nothing)
+            }
+            Some(Err(DeriveFailure::Storage(error))) => {
+                Err(error).context("could not store in memory.db")
+            }
+            Some(Err(DeriveFailure::Event(error))) => {
+                self.log(&format!(
+                    "the last question about a session failed: {error}"
+                ));
+                Ok(WorkerStep::Nothing)
+            }
+            None => {
+                let _ = self.deriver.store.close_abandoned_calls();
+                Ok(WorkerStep::Asked)
+            }
+        }
+    }
+
+    /// Tells the user about a model that cannot be asked, or withdraws the line once it can be.
+    fn post_notice(&self, now: Millis) {
+        match self.deriver.leash.notice(&self.deriver.store, now) {
+            Ok(Some(line)) => Notice::Provider.post(self.home, &line),
+            Ok(None) => Notice::Provider.withdraw(self.home),
+            Err(_) => {}
+        }
     }
 
     fn failed(&mut self, claim: Claim, failure: DeriveFailure) -> anyhow::Result<WorkerStep> {

@@ -6,12 +6,24 @@ alter table sessions add column open text not null default '[]' check (json_vali
 alter table sessions add column given_up text not null default '[]' check (json_valid(given_up));
 -- The provider that wrote title, subtitle and these lists; null while the title is the first prompt.
 alter table sessions add column digest_by text;
+-- The newest observation when a model was last asked about the whole session, or would have been
+-- if its budget were not used up; null while it was not.
+alter table sessions add column closed_at_item integer;
 
 -- Why the observation no longer holds; null while it does. `superseded_by` names what replaced it.
 alter table observations add column retracted text;
 
 -- 0 if nothing came of the prompt's turn: then the prompt is neither searched nor embedded.
 alter table prompts add column kept integer not null default 1 check (kept in (0, 1));
+
+-- A turn can have thousands of steps; only the newest of them are read with a new event.
+drop index events_by_turn;
+create index events_by_turn on events (session_id, turn, kind in ('tool_use', 'tool_failure', 'words'), at);
+-- Finds events that came before their prompt, and so are stored under another turn.
+drop index events_by_prompt;
+create index events_by_prompt on events (session_id, prompt_id, turn);
+create index repeats_by_prompt on repeats (prompt_id);
+create index prompts_by_time on prompts (session_id, at, host_prompt_id);
 
 drop trigger prompts_text_insert;
 drop trigger prompts_text_update;

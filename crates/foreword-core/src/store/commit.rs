@@ -10,12 +10,15 @@ use rusqlite::{Transaction, named_params};
 use super::events::{keep_events, mark_processed};
 use super::forgotten::is_forgotten;
 use super::kin::{self, keep_observation};
-use super::prompts::{insert_prompt, number_prompts, prompt_row, set_reply};
+use super::prompts::{insert_prompt, number_prompts, prompt_row, set_reply, settle_prompt};
 use super::sessions::{SessionRow, name_session, set_digest, upsert_session};
 use super::summaries::upsert_summary;
 use super::{Store, json};
 use crate::fault;
 use crate::model::{Derived, Event, EventKind, Millis, Outcome, Provenance, SessionDigest, Turn};
+
+/// The name of the offline provider in columns.
+pub(super) const OFFLINE: &str = "offline";
 
 /// Events of one session, and what was derived from the turns they belong to.
 #[derive(Debug)]
@@ -24,7 +27,7 @@ pub struct Batch<'a> {
     pub events: &'a [Event],
     pub turns: &'a [DerivedTurn],
     pub replaces: Replaces,
-    /// What the whole session came to, if it was derived anew.
+    /// What the whole session came to, as the offline provider sees it.
     pub digest: Option<&'a SessionDigest>,
     /// The provider that processed the events.
     pub provider: &'a str,
@@ -53,7 +56,8 @@ impl DerivedTurn {
 /// Which earlier results a batch replaces.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Replaces {
-    /// Everything that the same provider derived from these turns: the batch has whole turns.
+    /// Everything that the same provider derived from these turns and from none but their events:
+    /// a long turn has observations of events that are not in the batch.
     Turns,
     /// Nothing: this is a further part of its turn.
     Nothing,
@@ -82,7 +86,9 @@ impl Store {
             insert_prompt(&tx, session.id, event)?;
             outcome = Outcome::Stored;
         }
-        number_prompts(&tx, session.id)?;
+        if outcome == Outcome::Stored {
+            number_prompts(&tx, session.id)?;
+        }
         withdraw(&tx, &session, batch)?;
         for derived in batch.turns {
             let prompt = prompt_row(&tx, session.id, derived.turn.prompt_id.as_deref())?;
@@ -95,14 +101,19 @@ impl Store {
                 outcome = Outcome::Stored;
             }
             if let (Some(prompt), Some(summary)) = (prompt, &derived.derived.summary) {
-                upsert_summary(&tx, &session, prompt, summary, derived, batch.now)?;
+                let last = derived.turn.events.last();
+                let at = last.map_or(batch.now, |event| event.at);
+                upsert_summary(&tx, &session, prompt, summary, &derived.provenance, at)?;
                 outcome = Outcome::Stored;
+            }
+            if let Some(prompt) = prompt {
+                settle_prompt(&tx, prompt, derived, batch.replaces)?;
             }
             // Triggers have added all of it to the full text, too.
             fault::point("store:after-index");
         }
         match batch.digest {
-            Some(digest) => set_digest(&tx, session.id, digest, batch.provider)?,
+            Some(digest) => set_digest(&tx, session.id, digest, OFFLINE)?,
             None => name_session(&tx, session.id)?,
         }
         if batch.replaces != Replaces::Events {
@@ -124,17 +135,25 @@ fn withdraw(tx: &Transaction<'_>, session: &SessionRow, batch: &Batch<'_>) -> ru
     let seeds = json(&seeds)?;
     match batch.replaces {
         Replaces::Turns => {
+            let events = batch.turns.iter().flat_map(|it| &it.turn.events);
+            let read = json(&events.map(|it| it.id).collect::<Vec<_>>())?;
             for derived in batch.turns {
                 let prompt = prompt_row(tx, session.id, derived.turn.prompt_id.as_deref())?;
                 let outdated = "session_id = :session
                     and prompt_id is :prompt
                     and provider = :provider
-                    and seed not in (select value from json_each(:seeds))";
+                    and seed not in (select value from json_each(:seeds))
+                    and not exists (
+                        select 1
+                        from json_each(events) as derived
+                        where derived.value not in (select value from json_each(:read))
+                    )";
                 let parameters = named_params! {
                     ":session": session.id,
                     ":prompt": prompt,
                     ":provider": derived.provenance.provider,
                     ":seeds": seeds,
+                    ":read": read,
                 };
                 kin::withdraw(tx, outdated, parameters)?;
             }

@@ -1,5 +1,7 @@
 //! A short account of a session so far, for a model that is sent more of its events.
 
+use std::collections::HashSet;
+
 use rusqlite::{OptionalExtension as _, named_params};
 
 use super::Store;
@@ -31,7 +33,47 @@ pub struct DigestPrompt {
 /// How many of the latest observations are included.
 const OBSERVATIONS: u32 = 12;
 
+/// The turns of a session that something was derived from, by the host's id of their prompt.
+#[derive(Debug, Clone, Default, PartialEq, Eq)]
+pub struct KnownTurns {
+    /// Those with observations.
+    pub observed: HashSet<Option<String>>,
+    /// Those that a model has summed up.
+    pub summed_up: HashSet<Option<String>>,
+}
+
 impl Store {
+    pub fn known_turns(&self, host: &str, host_session_id: &str) -> rusqlite::Result<KnownTurns> {
+        let Some(session) = self.session_id(host, host_session_id)? else {
+            return Ok(KnownTurns::default());
+        };
+        let known = |sql| -> rusqlite::Result<HashSet<Option<String>>> {
+            let mut statement = self.connection.prepare_cached(sql)?;
+            let rows =
+                statement.query_map(named_params! {":session": session}, |row| row.get(0))?;
+            rows.collect()
+        };
+        Ok(KnownTurns {
+            observed: known(
+                "select p.host_prompt_id
+                 from observations o
+                 join prompts p on p.id = o.prompt_id
+                 where o.session_id = :session
+                 union
+                 select p.host_prompt_id
+                 from repeats r
+                 join prompts p on p.id = r.prompt_id
+                 where r.session_id = :session",
+            )?,
+            summed_up: known(
+                "select p.host_prompt_id
+                 from summaries s
+                 join prompts p on p.id = s.prompt_id
+                 where s.session_id = :session and s.provider <> 'offline'",
+            )?,
+        })
+    }
+
     /// The session as it was before a time. Empty if nothing of it is stored yet.
     pub fn digest(
         &self,

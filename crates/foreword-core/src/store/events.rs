@@ -5,12 +5,28 @@ use std::collections::HashSet;
 use rusqlite::{Transaction, named_params};
 use uuid::Uuid;
 
-use super::Store;
 use super::commit::{Batch, Replaces};
 use super::prompts::{PromptMark, owner};
 use super::receipts::keep_receipt;
+use super::{Store, json};
 use crate::fault;
-use crate::model::{Event, EventKind, Outcome};
+use crate::model::{Event, EventKind, Millis, Outcome};
+
+/// A turn with more than two pieces of this many steps is not read whole. Its oldest pieces are
+/// left out one at a time, not step by step, so that what is derived from the others stays the same
+/// from event to event.
+const PIECE: usize = 200;
+
+/// Which steps of a turn are read: its tool uses and the agent's words between them. Its other
+/// events, few in any turn, are always read.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(super) enum Steps {
+    None,
+    All,
+    /// All of a turn that is not long. Of a long one the last whole piece up to this time, and
+    /// what came after it.
+    NewestUntil(Millis),
+}
 
 impl Store {
     /// Whether an event was processed before: recognised by its id (after a crash between the
@@ -30,25 +46,36 @@ impl Store {
         )
     }
 
-    /// Those of a session's kept events that a model, not the offline provider, has processed.
-    pub fn taken_in_by_models(
-        &self,
-        host: &str,
-        host_session_id: &str,
-    ) -> rusqlite::Result<HashSet<Uuid>> {
-        let Some(session) = self.session_id(host, host_session_id)? else {
-            return Ok(HashSet::new());
-        };
+    /// Those of these events that a model, not the offline provider, has processed.
+    pub fn taken_in_by_models(&self, events: &HashSet<Uuid>) -> rusqlite::Result<HashSet<Uuid>> {
         let mut statement = self.connection.prepare_cached(
-            "select e.id
-             from events e
-             join processed_events p on p.event_id = e.id
-             where e.session_id = :session and p.provider <> 'offline'",
+            "select p.event_id
+             from json_each(:events) as event
+             join processed_events p on p.event_id = event.value
+             where p.provider <> 'offline'",
         )?;
-        let rows = statement.query_map(named_params! {":session": session}, |row| {
+        let rows = statement.query_map(named_params! {":events": json(events)?}, |row| {
             row.get::<_, String>(0)
         })?;
         rows.map(|id| Ok(id?.parse().unwrap_or_default())).collect()
+    }
+
+    /// How many steps of a turn up to this time are still kept.
+    pub(super) fn count_steps(
+        &self,
+        session: i64,
+        turn: Option<&str>,
+        until: Millis,
+    ) -> rusqlite::Result<usize> {
+        let mut statement = self.connection.prepare_cached(
+            "select count(*)
+             from events
+             where session_id = :session and turn is :turn
+               and (kind in ('tool_use', 'tool_failure', 'words')) = 1
+               and at <= :until",
+        )?;
+        let parameters = named_params! {":session": session, ":turn": turn, ":until": until};
+        statement.query_row(parameters, |row| row.get(0))
     }
 
     /// The events of a turn that are still kept, in order of time; without a prompt's id those that
@@ -56,18 +83,59 @@ impl Store {
     pub(super) fn events_of_turn(
         &self,
         session: i64,
-        prompt_id: Option<&str>,
+        turn: Option<&str>,
+        steps: Steps,
     ) -> rusqlite::Result<Vec<Event>> {
+        const ALL: (i64, Millis) = (-1, Millis::MAX);
+        let (limit, until) = match steps {
+            Steps::None => (0, Millis::MAX),
+            Steps::All => ALL,
+            Steps::NewestUntil(_) if self.count_steps(session, turn, Millis::MAX)? <= PIECE * 2 => {
+                ALL
+            }
+            Steps::NewestUntil(until) => {
+                let count = self.count_steps(session, turn, until)?;
+                ((PIECE + count % PIECE) as i64, until)
+            }
+        };
+        // Events that came before their prompt are stored under another turn until it comes.
         let mut statement = self.connection.prepare_cached(
             "select event
-             from events
-             where session_id = :session and (turn is :prompt or (:prompt is not null and prompt_id = :prompt))
+             from (
+                 select event, at, id
+                 from events
+                 where session_id = :session and turn is :turn
+                   and (kind in ('tool_use', 'tool_failure', 'words')) = 0
+                 union all
+                 select event, at, id
+                 from (
+                     select event, at, id
+                     from events
+                     where session_id = :session and turn is :turn
+                       and (kind in ('tool_use', 'tool_failure', 'words')) = 1
+                       and at <= :until
+                     order by at desc
+                     limit :limit
+                 )
+                 union all
+                 select event, at, id
+                 from events
+                 where session_id = :session and prompt_id = :turn and turn < :turn
+                 union all
+                 select event, at, id
+                 from events
+                 where session_id = :session and prompt_id = :turn and turn > :turn
+                 union all
+                 select event, at, id
+                 from events
+                 where session_id = :session and prompt_id = :turn and turn is null
+             )
              order by at, id",
         )?;
-        let rows = statement.query_map(
-            named_params! {":session": session, ":prompt": prompt_id},
-            |row| row.get(0),
-        )?;
+        let parameters = named_params! {
+            ":session": session, ":turn": turn, ":until": until, ":limit": limit,
+        };
+        let rows = statement.query_map(parameters, |row| row.get(0))?;
         rows.collect()
     }
 

@@ -36,11 +36,15 @@ pub(super) fn keep_observation(
     observation: &Observation,
     derived: &DerivedTurn,
 ) -> rusqlite::Result<i64> {
-    let known = known(tx, session, observation)?;
-    if let Some((id, true)) = known {
-        // Neither a repeat nor a mark can have changed with the title the same.
-        upsert_observation(tx, id, session, prompt, observation, derived)?;
-        return Ok(id);
+    let known = known(tx, session, prompt, observation, derived)?;
+    match known {
+        Some((id, Difference::None)) => return Ok(id),
+        Some((id, Difference::Text)) => {
+            // Neither a repeat nor a mark can have changed with the title the same.
+            upsert_observation(tx, id, session, prompt, observation, derived)?;
+            return Ok(id);
+        }
+        Some((_, Difference::Title)) | None => {}
     }
     if known.is_none()
         && let Some(twin) = twin(tx, session, observation, derived)?
@@ -80,29 +84,69 @@ pub(super) fn keep_observation(
     Ok(id)
 }
 
-/// The observation that is stored under the same session and seed, and whether its type and
-/// title are the same.
+/// How an observation that is derived again differs from the stored one.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+enum Difference {
+    /// Not at all: a turn is derived again with each of its events, mostly to the same result.
+    None,
+    Text,
+    /// Its type or title.
+    Title,
+}
+
+/// The observation that is stored under the same session and seed.
 fn known(
     tx: &Transaction<'_>,
     session: &SessionRow,
+    prompt: Option<i64>,
     observation: &Observation,
-) -> rusqlite::Result<Option<(i64, bool)>> {
+    derived: &DerivedTurn,
+) -> rusqlite::Result<Option<(i64, Difference)>> {
     let mut statement = tx.prepare_cached(
-        "select id, type = :type and title = :title
+        "select id, type = :type and title = :title as same_title,
+                (prompt_id, subtitle, facts, narrative, concepts, origin, provider, events, at)
+                is (:prompt, :subtitle, :facts, :narrative, :concepts, :origin, :provider, :events, :at)
+                and retracted is coalesce(:retracted, retracted)
+                and (select count(*) from observation_files where observation_id = id) = :files
+                as same_text
          from observations
          where session_id = :session and seed = :seed",
     )?;
+    let files: BTreeSet<_> = observation
+        .files
+        .iter()
+        .map(|it| (&it.path, it.role))
+        .collect();
     let parameters = named_params! {
         ":session": session.id,
         ":seed": observation.seed,
         ":type": observation.kind,
         ":title": observation.title,
+        ":prompt": prompt,
+        ":subtitle": observation.subtitle,
+        ":facts": json(&observation.facts)?,
+        ":narrative": observation.narrative,
+        ":concepts": json(&observation.concepts)?,
+        ":origin": observation.origin,
+        ":provider": derived.provenance.provider,
+        ":events": json(&observation.events)?,
+        ":at": observation.at,
+        ":retracted": observation.retracted,
+        ":files": files.len(),
     };
-    let known = statement.query_row(parameters, |row| Ok((row.get(0)?, row.get(1)?)));
+    let known = statement.query_row(parameters, |row| {
+        let change = match (row.get("same_title")?, row.get("same_text")?) {
+            (false, _) => Difference::Title,
+            (true, false) => Difference::Text,
+            (true, true) => Difference::None,
+        };
+        Ok((row.get("id")?, change))
+    });
     known.optional()
 }
 
-/// The oldest observation of the project that says the same and was not superseded by then.
+/// The oldest observation of the project that says the same, and was neither superseded by then
+/// nor retracted.
 fn twin(
     tx: &Transaction<'_>,
     session: &SessionRow,
@@ -125,7 +169,7 @@ fn twin(
                 (select json_group_array(distinct path)
                  from observation_files
                  where observation_id = o.id) as files,
-                successor.at as superseded_at
+                successor.at as superseded_at, o.retracted is null as holds
          from observations o
          left join observations successor on successor.id = o.superseded_by
          where o.id = :id",
@@ -140,8 +184,9 @@ fn twin(
                 files: &list(row, "files")?,
             };
             let superseded_at: Option<Millis> = row.get("superseded_at")?;
-            // Who comes back to a superseded decision decides anew.
-            let stood = superseded_at.is_none_or(|since| since > observation.at);
+            // Who comes back to a superseded or retracted observation decides anew.
+            let stood =
+                superseded_at.is_none_or(|since| since > observation.at) && row.get("holds")?;
             // The user's own words are not counted as a repeat of anybody else's.
             let weighs_less = observation.origin == Origin::User
                 && row.get::<_, Origin>("origin")? != Origin::User;

@@ -35,7 +35,9 @@ pub(super) fn upsert_observation(
                concepts = excluded.concepts, origin = excluded.origin, agent_id = excluded.agent_id,
                branch = excluded.branch, "commit" = excluded."commit", provider = excluded.provider,
                model = excluded.model, prompt_version = excluded.prompt_version, events = excluded.events,
-               at = excluded.at, retracted = excluded.retracted"#,
+               at = excluded.at,
+               -- A model may have retracted it, which the same observation derived again cannot know.
+               retracted = coalesce(excluded.retracted, iif(title = excluded.title, retracted, null))"#,
     )?
     .execute(named_params! {
         ":id": id,
@@ -131,6 +133,7 @@ impl Store {
                 prompt_version: row.get("prompt_version")?,
                 events: list(row, "events")?,
                 superseded_by: row.get("superseded_by")?,
+                retracted: row.get("retracted")?,
                 supersedes: list(row, "supersedes")?,
                 times: row.get("times")?,
             })

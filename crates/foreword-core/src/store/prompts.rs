@@ -2,6 +2,7 @@
 
 use rusqlite::{OptionalExtension as _, Transaction, named_params};
 
+use super::commit::{DerivedTurn, OFFLINE, Replaces};
 use super::items::next_item;
 use super::{ItemBody, Store};
 use crate::model::{Event, EventKind, Kind, Millis, Turn};
@@ -23,7 +24,8 @@ impl Store {
         let mut statement = self.connection.prepare_cached(
             "select host_prompt_id, at
              from prompts
-             where session_id = :session and host_prompt_id is not null",
+             where session_id = :session and host_prompt_id is not null
+             order by at",
         )?;
         let rows = statement.query_map(named_params! {":session": session}, |row| {
             Ok(PromptMark {
@@ -117,6 +119,41 @@ pub(super) fn number_prompts(tx: &Transaction<'_>, session: i64) -> rusqlite::Re
     Ok(())
 }
 
+/// Deletes the summary of a turn from which nothing is derived any more, and marks whether
+/// anything came of its prompt.
+pub(super) fn settle_prompt(
+    tx: &Transaction<'_>,
+    prompt: i64,
+    derived: &DerivedTurn,
+    replaces: Replaces,
+) -> rusqlite::Result<()> {
+    if derived.derived.summary.is_none() && derived.provenance.provider == OFFLINE {
+        tx.prepare_cached(
+            "delete from summaries
+             where prompt_id = :id
+               and (provider = 'offline' or :all_providers)
+               and not exists (select 1 from observations where prompt_id = :id)
+               and not exists (select 1 from repeats where prompt_id = :id)",
+        )?
+        .execute(named_params! {
+            ":id": prompt,
+            ":all_providers": replaces == Replaces::Events,
+        })?;
+    }
+    tx.prepare_cached(
+        "update prompts
+         set kept = not kept
+         where id = :id
+           and kept <> (
+               exists (select 1 from summaries where prompt_id = :id)
+               or exists (select 1 from observations where prompt_id = :id)
+               or exists (select 1 from repeats where prompt_id = :id)
+           )",
+    )?
+    .execute(named_params! {":id": prompt})?;
+    Ok(())
+}
+
 /// The id of a prompt's row, by the host's id.
 pub(super) fn prompt_row(
     tx: &Transaction<'_>,
@@ -143,7 +180,7 @@ pub(super) fn set_reply(
         .find_map(|event| event.payload.reply.as_deref());
     if reply.is_some() {
         tx.execute(
-            "update prompts set reply = :reply where id = :id",
+            "update prompts set reply = :reply where id = :id and reply is not :reply",
             named_params! {":reply": reply, ":id": prompt},
         )?;
     }

@@ -7,6 +7,7 @@ use std::collections::BTreeSet;
 
 use rusqlite::{OptionalExtension as _, named_params};
 
+use super::events::Steps;
 use super::{HostSession, Store, json};
 use crate::model::{Event, EventKind, Kind};
 
@@ -46,7 +47,7 @@ impl Store {
             if only.as_ref().is_some_and(|only| *only != turn) {
                 continue;
             }
-            let events = self.events_of_turn(session, turn.as_deref())?;
+            let events = self.events_of_turn(session, turn.as_deref(), Steps::All)?;
             // The oldest event is deleted first: if it is there, all are.
             let is_whole = match &turn {
                 Some(_) => events.iter().any(|it| it.kind == EventKind::Prompt),

@@ -23,6 +23,7 @@ fn host_session(row: &Row<'_>) -> rusqlite::Result<HostSession> {
 }
 
 /// The ids of a session's row that other rows refer to.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(super) struct SessionRow {
     pub id: i64,
     pub project_id: Option<i64>,
@@ -164,7 +165,8 @@ fn next_state(state: SessionState, event: &Event, now: Millis) -> SessionState {
     }
 }
 
-/// Writes what a session came to. An empty title leaves the present one.
+/// Writes what a session came to. An empty title leaves the present one, and the offline provider
+/// leaves what a model wrote.
 pub(super) fn set_digest(
     tx: &Transaction<'_>,
     session: i64,
@@ -175,7 +177,7 @@ pub(super) fn set_digest(
         "update sessions
          set title = coalesce(nullif(:title, ''), title), subtitle = nullif(:subtitle, ''),
              open = :open, given_up = :given_up, digest_by = :provider
-         where id = :session",
+         where id = :session and (:provider <> 'offline' or coalesce(digest_by, 'offline') = 'offline')",
         named_params! {
             ":title": digest.title,
             ":subtitle": digest.subtitle,
@@ -188,37 +190,15 @@ pub(super) fn set_digest(
     Ok(())
 }
 
-/// Sets a session's title and subtitle, if no digest did: the request and the outcome of the first summary by a
-/// model, or else the first prompt.
+/// Sets the title of a session that has none yet: its first prompt.
 pub(super) fn name_session(tx: &Transaction<'_>, session: i64) -> rusqlite::Result<()> {
-    let mut statement = tx.prepare_cached(
-        "select p.text, s.request, s.completed, s.learned
-         from prompts p
-         left join summaries s on s.prompt_id = p.id and s.provider <> 'offline'
-         where p.session_id = :session
-         order by s.id is null, p.number
-         limit 1",
-    )?;
-    let mut rows = statement.query(named_params! {":session": session})?;
-    let Some(row) = rows.next()? else {
-        return Ok(());
-    };
-    let prompt: String = row.get("text")?;
-    let text = |column| -> rusqlite::Result<Option<String>> {
-        let text: Option<String> = row.get(column)?;
-        Ok(text.filter(|it| !it.is_empty()))
-    };
-    let request = text("request")?;
-    let outcome = text("completed")?.or(text("learned")?);
-    let outcome = outcome
-        .map(|it| text::shorten(text::first_sentence(&text::one_line(&it)), 160).into_owned());
+    let prompt: Option<String> = tx
+        .prepare_cached("select text from prompts where session_id = :session order by at limit 1")?
+        .query_row(named_params! {":session": session}, |row| row.get(0))
+        .optional()?;
     tx.execute(
-        "update sessions set title = :title, subtitle = :subtitle where id = :session and digest_by is null",
-        named_params! {
-            ":title": text::title(request.as_deref().unwrap_or(&prompt)),
-            ":subtitle": outcome,
-            ":session": session,
-        },
+        "update sessions set title = :title where id = :session and title is null",
+        named_params! {":title": prompt.as_deref().map(text::title), ":session": session},
     )?;
     Ok(())
 }

@@ -2,11 +2,10 @@
 
 use rusqlite::{OptionalExtension as _, Transaction, named_params};
 
-use super::commit::DerivedTurn;
 use super::items::next_item;
 use super::sessions::SessionRow;
 use super::{ItemBody, Store, json, list};
-use crate::model::{Kind, Millis, Summary};
+use crate::model::{Kind, Millis, Provenance, Summary};
 
 /// Writes the summary of a prompt over an earlier one, unless it was forgotten.
 pub(super) fn upsert_summary(
@@ -14,8 +13,8 @@ pub(super) fn upsert_summary(
     session: &SessionRow,
     prompt: i64,
     summary: &Summary,
-    derived: &DerivedTurn,
-    now: Millis,
+    provenance: &Provenance,
+    at: Millis,
 ) -> rusqlite::Result<()> {
     let forgotten: bool = tx.query_row(
         "select exists (
@@ -31,7 +30,6 @@ pub(super) fn upsert_summary(
         .prepare_cached("select id from summaries where prompt_id = :prompt")?
         .query_row(named_params! {":prompt": prompt}, |row| row.get(0))
         .optional()?;
-    let at = derived.turn.events.last().map_or(now, |event| event.at);
     let id = match known {
         Some(id) => id,
         None => next_item(tx, Kind::Summary, at)?,
@@ -47,7 +45,13 @@ pub(super) fn upsert_summary(
          set request = excluded.request, investigated = excluded.investigated, learned = excluded.learned,
              completed = excluded.completed, next_steps = excluded.next_steps, files_read = excluded.files_read,
              files_edited = excluded.files_edited, notes = excluded.notes, provider = excluded.provider,
-             model = excluded.model, prompt_version = excluded.prompt_version, at = excluded.at",
+             model = excluded.model, prompt_version = excluded.prompt_version, at = excluded.at
+         where (summaries.request, summaries.investigated, summaries.learned, summaries.completed,
+                summaries.next_steps, summaries.files_read, summaries.files_edited, summaries.notes,
+                summaries.provider, summaries.model, summaries.prompt_version, summaries.at)
+            is not (excluded.request, excluded.investigated, excluded.learned, excluded.completed,
+                    excluded.next_steps, excluded.files_read, excluded.files_edited, excluded.notes,
+                    excluded.provider, excluded.model, excluded.prompt_version, excluded.at)",
         named_params! {
             ":id": id,
             ":session": session.id,
@@ -61,9 +65,9 @@ pub(super) fn upsert_summary(
             ":files_read": json(&summary.files_read)?,
             ":files_edited": json(&summary.files_edited)?,
             ":notes": summary.notes,
-            ":provider": derived.provenance.provider,
-            ":model": derived.provenance.model,
-            ":prompt_version": derived.provenance.prompt_version,
+            ":provider": provenance.provider,
+            ":model": provenance.model,
+            ":prompt_version": provenance.prompt_version,
             ":at": at,
         },
     )?;

@@ -3,6 +3,7 @@
 
 mod again;
 mod beside;
+mod closing;
 mod documents;
 mod index;
 mod kin;

@@ -1,8 +1,8 @@
 //! The store's promises: turns are whole, numbers are stable, prompts are numbered by time.
 
 use foreword_core::model::{
-    Derived, Event, EventKind, FileRole, Observation, ObservationType, Origin, Payload, Summary,
-    TouchedFile,
+    Derived, Event, EventKind, FileRole, Observation, ObservationType, Origin, Payload,
+    SessionDigest, Summary, TouchedFile,
 };
 use foreword_core::search::{Filter, Query, Sort, search};
 use foreword_core::store::{Batch, DerivedTurn, ItemBody, Replaces, Store};
@@ -313,7 +313,7 @@ fn a_session_is_its_new_turns_and_the_whole_ones_before() {
     store(&mut memory, &first, |_| vec![]);
     let second = [prompt(3, "p2", "two"), tool(4, "p2")];
     let shape = |memory: &Store| -> Vec<(Option<String>, usize)> {
-        let turns = memory.recent_turns(&second).unwrap();
+        let turns = memory.recent_turns(&second).unwrap().turns;
         let shapes = turns.into_iter().map(|it| (it.prompt_id, it.events.len()));
         shapes.collect()
     };
@@ -341,7 +341,7 @@ fn an_insight_that_a_later_turn_takes_over_keeps_its_number() {
         [prompt(1, "p1", "one"), tool(2, "p1")],
         [prompt(3, "p2", "two"), tool(4, "p2")],
     ] {
-        let turns = memory.recent_turns(&events).unwrap();
+        let turns = memory.recent_turns(&events).unwrap().turns;
         let last = turns.len() - 1;
         let turns: Vec<_> = turns
             .into_iter()
@@ -372,4 +372,155 @@ fn an_insight_that_a_later_turn_takes_over_keeps_its_number() {
         assert_eq!(prompt, i64::try_from(last).unwrap() + 1);
         assert_eq!(*number.get_or_insert(id), id);
     }
+}
+
+/// Numbers of the kept prompts, and how many summaries there are.
+fn kept(dir: &tempfile::TempDir) -> (String, i64) {
+    let sql = "select coalesce((select group_concat(number order by number) from prompts where kept), ''),
+                      (select count(*) from summaries)";
+    let row = outside(dir).query_row(sql, [], |row| Ok((row.get(0)?, row.get(1)?)));
+    row.unwrap()
+}
+
+/// Stores these events with one observation, a summary, or nothing, as the offline provider does.
+fn derive(memory: &mut Store, events: &[Event], observation: Option<Observation>) {
+    let turn = memory.turns(events).unwrap().pop().unwrap();
+    let derived = Derived {
+        summary: observation.is_some().then(Summary::default),
+        observations: observation.into_iter().collect(),
+    };
+    memory
+        .commit(&Batch {
+            events,
+            turns: &[DerivedTurn::offline(turn, derived)],
+            replaces: Replaces::Turns,
+            digest: None,
+            provider: "offline",
+            now: 100,
+        })
+        .unwrap();
+}
+
+#[test]
+fn a_turn_in_which_nothing_happened_leaves_nothing_to_be_found() {
+    let dir = tempfile::tempdir().unwrap();
+    let mut memory = open(&dir);
+    let found = |memory: &Store| {
+        let query = Query {
+            words: "kumquat",
+            filter: Filter::default(),
+            sort: Sort::Relevance,
+            limit: 9,
+            offset: 0,
+        };
+        search(memory, &query).unwrap().hits.len()
+    };
+    derive(&mut memory, &[prompt(1, "p1", "yes, kumquat")], None);
+    assert_eq!((kept(&dir), found(&memory)), ((String::new(), 0), 0));
+    assert_eq!(memory.totals().unwrap().prompts, 1);
+
+    let of_it = |event: &Event| Observation {
+        events: vec![event.id],
+        ..observation("a", "Alpha")
+    };
+    let edit = tool(2, "p1");
+    derive(&mut memory, std::slice::from_ref(&edit), Some(of_it(&edit)));
+    assert_eq!((kept(&dir), found(&memory)), (("1".to_owned(), 1), 1));
+
+    // The next event shows that it was taken back.
+    derive(&mut memory, &[tool(3, "p1")], None);
+    assert_eq!((kept(&dir), found(&memory)), ((String::new(), 0), 0));
+    assert_eq!(memory.damage(), None);
+}
+
+#[test]
+fn of_a_long_turn_only_the_newest_events_are_read_and_what_was_derived_before_stays() {
+    let dir = tempfile::tempdir().unwrap();
+    let mut memory = open(&dir);
+    derive(
+        &mut memory,
+        &[prompt(1, "p1", "begin"), tool(2, "p1")],
+        None,
+    );
+    let mut long = vec![prompt(10, "p2", "go on")];
+    long.extend((11..1_011).map(|at| tool(at, "p2")));
+    let first = Observation {
+        events: vec![long[1].id],
+        ..observation("first", "Of the first tool use")
+    };
+    derive(&mut memory, &long, Some(first));
+
+    let read = |memory: &Store, at: i64| {
+        let turns = memory.recent_turns(&[tool(at, "p2")]).unwrap().turns;
+        let counts = turns.iter().map(|turn| turn.events.len());
+        counts.collect::<Vec<_>>()
+    };
+    // The prompt, the last piece of 200 tool uses and the new event; the first turn is read whole.
+    assert_eq!(read(&memory, 2_000), [2, 202]);
+    let more: Vec<Event> = (1_011..1_200).map(|at| tool(at, "p2")).collect();
+    let second = Observation {
+        events: vec![more[0].id],
+        facts: vec!["another fact".into()],
+        ..observation("second", "Of a later tool use")
+    };
+    derive(&mut memory, &more, Some(second));
+    assert_eq!(read(&memory, 2_000), [2, 391]);
+    let titles = "select group_concat(title, '; ' order by id) from observations";
+    let titles = outside(&dir).query_row(titles, [], |row| row.get::<_, String>(0));
+    assert_eq!(
+        titles.unwrap(),
+        "Of the first tool use; Of a later tool use"
+    );
+
+    // From the next turn on, only the prompt of the long one is read along.
+    let next = [prompt(3_000, "p3", "next")];
+    let recent = memory.recent_turns(&next).unwrap();
+    let counts: Vec<usize> = recent.turns.iter().map(|turn| turn.events.len()).collect();
+    assert_eq!(counts, [2, 1, 1]);
+    assert_eq!(Vec::from_iter(recent.outlines), [Some("p2".to_owned())]);
+}
+
+#[test]
+fn the_offline_provider_does_not_overwrite_what_a_model_said_of_a_session() {
+    let dir = tempfile::tempdir().unwrap();
+    let mut memory = open(&dir);
+    let digest = |title: &str| SessionDigest {
+        title: title.into(),
+        subtitle: "outcome".into(),
+        open: vec!["what is left".into()],
+        given_up: Vec::new(),
+    };
+    let written = || -> (String, String, String) {
+        let sql = "select title, open, digest_by from sessions";
+        let row =
+            outside(&dir).query_row(sql, [], |row| Ok((row.get(0)?, row.get(1)?, row.get(2)?)));
+        row.unwrap()
+    };
+    let mut commit = |event: Event, title: &str| {
+        memory
+            .commit(&Batch {
+                events: &[event],
+                turns: &[],
+                replaces: Replaces::Nothing,
+                digest: Some(&digest(title)),
+                provider: "anthropic",
+                now: 100,
+            })
+            .unwrap();
+    };
+    commit(prompt(1, "p1", "x"), "By offline");
+    let open = r#"["what is left"]"#.to_owned();
+    let offline = ("By offline".to_owned(), open.clone(), "offline".to_owned());
+    assert_eq!(written(), offline);
+    outside(&dir)
+        .execute(
+            "update sessions set title = 'By a model', digest_by = 'anthropic'",
+            [],
+        )
+        .unwrap();
+    commit(tool(2, "p1"), "By offline again");
+    assert_eq!(
+        written(),
+        ("By a model".to_owned(), open, "anthropic".to_owned())
+    );
 }

@@ -15,7 +15,8 @@ use foreword_core::text;
 
 use super::prompts::Prompts;
 use super::question::{self, QuestionSubject, QuestionText};
-use super::{repair, reply};
+use super::repair;
+use super::reply::{self, Reply};
 use crate::agent::provider::{Call, Failure, Model, Provider as _, Question};
 use crate::config;
 
@@ -31,6 +32,8 @@ pub struct Compressor {
 #[derive(Debug, Clone, PartialEq)]
 pub struct Compressed {
     pub derived: Derived,
+    /// Whether the model said that there is nothing worth keeping.
+    pub nothing: bool,
     pub provenance: Provenance,
 }
 
@@ -61,46 +64,54 @@ impl Compressor {
         pause: impl Fn(&Failure) -> Option<Millis>,
     ) -> Result<Compressed, CompressError> {
         let question_text = question::write(&self.prompts, subject);
-        let first = self
-            .ask(store, subject, &question_text, clock, &pause)
-            .await;
-        match first {
-            Err(CompressError::Failure(failure)) if is_unreadable(failure.kind) => {
-                let again = question::write_again(&self.prompts, &question_text, subject.sum_up);
-                self.ask(store, subject, &again, clock, &pause).await
-            }
-            first => first,
-        }
-    }
-
-    async fn ask(
-        &mut self,
-        store: &Store,
-        subject: &QuestionSubject<'_>,
-        question_text: &QuestionText,
-        clock: fn() -> Millis,
-        pause: &impl Fn(&Failure) -> Option<Millis>,
-    ) -> Result<Compressed, CompressError> {
-        let now = clock();
-        let session = subject.events.first().map_or("", |it| &it.host_session_id);
-        let open = store.ask(&Entry {
-            at: now,
+        let entry = Entry {
+            at: clock(),
             provider: self.provider,
-            host_session_id: session,
+            host_session_id: subject.events.first().map_or("", |it| &it.host_session_id),
             events: subject.events.len(),
             raw_tokens: question::raw_tokens(subject.events),
-        })?;
+        };
+        let read = |call: &Call| read(call, subject);
+        let mut asked = self.ask(store, &entry, &question_text, &pause, read).await;
+        if let Err(CompressError::Failure(failure)) = &asked
+            && is_unreadable(failure.kind)
+        {
+            let again = question::write_again(&self.prompts, &question_text, subject.sum_up);
+            let entry = Entry {
+                at: clock(),
+                ..entry
+            };
+            asked = self.ask(store, &entry, &again, &pause, read).await;
+        }
+        asked.map(|((derived, nothing), provenance)| Compressed {
+            derived,
+            nothing,
+            provenance,
+        })
+    }
+
+    /// Sends one question and reads its answer. The entry stands in the ledger before the question
+    /// is sent.
+    pub(super) async fn ask<T>(
+        &mut self,
+        store: &Store,
+        entry: &Entry<'_>,
+        question_text: &QuestionText,
+        pause: &impl Fn(&Failure) -> Option<Millis>,
+        read: impl Fn(&Call) -> Result<T, Failure>,
+    ) -> Result<(T, Provenance), CompressError> {
+        let open = store.ask(entry)?;
         let question = Question {
             system: &question_text.system,
             text: &question_text.text,
             patience: Duration::from_secs(self.settings.timeout_seconds.into()),
             answer_max: self.settings.answer_max_tokens,
-            now,
+            now: entry.at,
         };
         fault::point("provider:before-call");
         let call = self.model.ask(&question).await;
         fault::point("provider:after-call");
-        let read = read(&call, subject);
+        let read = read(&call);
         let failed = read.as_ref().err().map(|failure| Failed {
             kind: failure.kind,
             note: text::shorten(&failure.text, 300).into_owned(),
@@ -108,20 +119,19 @@ impl Compressor {
         });
         let paused = failed.as_ref().is_some_and(|it| it.retry_at.is_some());
         store.answered(open, &call.answered(failed))?;
-        Ok(Compressed {
-            derived: read.map_err(|failure| {
-                if paused {
-                    CompressError::Paused(failure)
-                } else {
-                    CompressError::Failure(failure)
-                }
-            })?,
-            provenance: Provenance {
-                provider: self.provider.to_owned(),
-                model: call.model,
-                prompt_version: Some(self.prompts.version().to_owned()),
-            },
-        })
+        let read = read.map_err(|failure| {
+            if paused {
+                CompressError::Paused(failure)
+            } else {
+                CompressError::Failure(failure)
+            }
+        })?;
+        let provenance = Provenance {
+            provider: self.provider.to_owned(),
+            model: call.model,
+            prompt_version: Some(self.prompts.version().to_owned()),
+        };
+        Ok((read, provenance))
     }
 }
 
@@ -133,8 +143,9 @@ fn is_unreadable(kind: FailureKind) -> bool {
     matches!(kind, FailureKind::Prose | FailureKind::Schema)
 }
 
-/// Reads the observations and the summary of an answer; a failure if it has neither.
-fn read(call: &Call, subject: &QuestionSubject<'_>) -> Result<Derived, Failure> {
+/// Reads the observations and the summary of an answer, and whether it says that there is nothing
+/// worth keeping; a failure if it has none of these.
+fn read(call: &Call, subject: &QuestionSubject<'_>) -> Result<(Derived, bool), Failure> {
     let failure = match &call.answer {
         Ok(answer) => return derived(answer, subject),
         Err(failure) => failure.clone(),
@@ -148,10 +159,10 @@ fn read(call: &Call, subject: &QuestionSubject<'_>) -> Result<Derived, Failure> 
     }
 }
 
-fn derived(answer: &str, subject: &QuestionSubject<'_>) -> Result<Derived, Failure> {
+fn derived(answer: &str, subject: &QuestionSubject<'_>) -> Result<(Derived, bool), Failure> {
     // A model may repeat or invent a secret: everything that is stored is redacted.
     let answer = &redact::redact(answer).text;
-    let reply = reply::read(answer);
+    let reply = reply::read(answer, repair::TAGS);
     let events: Vec<&Event> = subject.events.iter().collect();
     let seed = events
         .first()
@@ -169,25 +180,31 @@ fn derived(answer: &str, subject: &QuestionSubject<'_>) -> Result<Derived, Failu
     let summary = reply.summary.as_ref();
     let summary = summary.and_then(|it| repair::summary(it, &events));
     if observations.is_empty() && summary.is_none() && reply.nothing.is_none() {
-        let quote = text::shorten(&text::one_line(answer), 120).into_owned();
-        let (kind, why) = if !reply.observations.is_empty() || reply.summary.is_some() {
-            (
-                FailureKind::Schema,
-                "the answer's blocks are empty".to_owned(),
-            )
-        } else if answer.trim().is_empty() {
-            (FailureKind::Empty, "the answer was empty".to_owned())
-        } else if reply.open_end {
-            let why = format!("the answer ends in the middle: {quote}");
-            (FailureKind::CutOff, why)
-        } else {
-            let why = format!("the answer has none of the known tags: {quote}");
-            (FailureKind::Prose, why)
-        };
-        return Err(Failure::new(kind, why));
+        return Err(unreadable(answer, &reply));
     }
-    Ok(Derived {
+    let derived = Derived {
         observations,
         summary,
-    })
+    };
+    Ok((derived, reply.nothing.is_some()))
+}
+
+/// Why nothing could be read of an answer.
+pub(super) fn unreadable(answer: &str, reply: &Reply) -> Failure {
+    let quote = text::shorten(&text::one_line(answer), 120).into_owned();
+    let (kind, why) = if !reply.observations.is_empty() || reply.summary.is_some() {
+        (
+            FailureKind::Schema,
+            "the answer's blocks are empty".to_owned(),
+        )
+    } else if answer.trim().is_empty() {
+        (FailureKind::Empty, "the answer was empty".to_owned())
+    } else if reply.open_end {
+        let why = format!("the answer ends in the middle: {quote}");
+        (FailureKind::CutOff, why)
+    } else {
+        let why = format!("the answer has none of the known tags: {quote}");
+        (FailureKind::Prose, why)
+    };
+    Failure::new(kind, why)
 }

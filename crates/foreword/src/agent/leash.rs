@@ -5,7 +5,7 @@
 //! `model.offline_after_minutes` they are derived offline. When a budget is used up, they are
 //! derived offline at once.
 
-use foreword_core::model::{Event, FailureKind, Millis};
+use foreword_core::model::{FailureKind, Millis};
 use foreword_core::store::Store;
 use foreword_core::store::ledger::{Failed, Spent, Streak};
 
@@ -96,15 +96,15 @@ impl Leash {
         })
     }
 
-    /// Whether the model may be asked about this event: the budgets and the pause allow it.
+    /// Whether the model may be asked about this session: the budgets and the pause allow it.
     pub fn may_ask(
         &self,
         store: &Store,
-        event: &Event,
+        host_session_id: &str,
         now: Millis,
     ) -> rusqlite::Result<Permission> {
         let budget = &self.budget;
-        let session = store.spent(0, Some(&event.host_session_id))?;
+        let session = store.spent(0, Some(host_session_id))?;
         if let Some(limit) = used_up_today(store, budget, now)? {
             return Ok(Permission::StandIn(format!(
                 "the daily budget of {limit} is used up"

@@ -9,13 +9,15 @@ use std::path::Path;
 /// change that affects the answers.
 const VERSION: &str = "1";
 
-const OURS: [(&str, &str); 8] = [
+const OURS: [(&str, &str); 10] = [
     ("init", include_str!("prompts/init.md")),
     ("session", include_str!("prompts/session.md")),
     ("continuation", include_str!("prompts/continuation.md")),
     ("observe", include_str!("prompts/observe.md")),
     ("summary", include_str!("prompts/summary.md")),
     ("again", include_str!("prompts/again.md")),
+    ("closing", include_str!("prompts/closing.md")),
+    ("ended", include_str!("prompts/ended.md")),
     ("note", include_str!("prompts/note.md")),
     ("conversation", include_str!("prompts/conversation.md")),
 ];

@@ -237,7 +237,7 @@ fn plain(value: &Value) -> String {
 
 /// Beginning and end of a text, together at most `max` characters, with the number of characters
 /// left out between them.
-fn middle_cut(text: &str, max: usize) -> String {
+pub fn middle_cut(text: &str, max: usize) -> String {
     let text = text.trim();
     let length = text.chars().count();
     if length <= max {
@@ -306,7 +306,7 @@ fn project(subject: &QuestionSubject<'_>, last: Option<&Event>) -> String {
 
 /// A foreign name for use outside of a fence. It becomes one word, so that it cannot be read as an
 /// instruction.
-fn name(word: &str) -> String {
+pub fn name(word: &str) -> String {
     let allowed = |c: char| c.is_alphanumeric() || "_-.:/@".contains(c);
     word.chars()
         .take(NAME_MAX)

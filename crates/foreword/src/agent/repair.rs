@@ -11,7 +11,9 @@ pub mod files;
 mod tests;
 
 use foreword_core::host::{self, ToolKind};
-use foreword_core::model::{Event, EventKind, Observation, ObservationType, Origin, Summary};
+use foreword_core::model::{
+    Event, EventKind, Observation, ObservationType, Origin, SessionDigest, Summary,
+};
 use foreword_core::text::{self, one_line, shorten};
 
 use super::question::is_tool;
@@ -23,6 +25,10 @@ use super::reply::{ReplyBlock, numbers, without_bullet};
 pub const TAGS: &str = "observation summary nothing type title subtitle facts narrative concepts \
     files_read files_modified files_edited files events text request investigated learned \
     completed next_steps notes";
+
+/// All tags of a reply about a whole session.
+pub const CLOSING_TAGS: &str = "summary nothing title subtitle request investigated learned \
+    completed next_steps given_up files_read files_edited files_modified notes retract supersede merge";
 
 // The longest texts that are kept. The prompt asks for shorter ones.
 const TITLE_CHARACTERS: usize = 80;
@@ -75,6 +81,33 @@ pub fn summary(found: &ReplyBlock, events: &[&Event]) -> Option<Summary> {
         notes: field("notes"),
     };
     (summary != Summary::default()).then_some(summary)
+}
+
+/// The digest of a session. None if neither a title nor a request is there.
+pub fn digest(found: &ReplyBlock) -> Option<SessionDigest> {
+    let [title, request, subtitle, completed] =
+        ["title", "request", "subtitle", "completed"].map(|name| plain(&found.short(&[name])));
+    let title = self::title(&title, [&request].into_iter())?;
+    let outcome = if subtitle.is_empty() {
+        text::first_sentence(&completed)
+    } else {
+        &subtitle
+    };
+    let sentences = |name| {
+        let lines = found.list(&[name], "fact");
+        let lines = lines.iter().map(|line| plain(line));
+        let lines = once(lines.filter(|line| !line.is_empty()));
+        let cut = lines
+            .iter()
+            .map(|line| cut::sentence(line, FACT_CHARACTERS));
+        cut.take(FACTS).collect()
+    };
+    Some(SessionDigest {
+        title,
+        subtitle: cut::words(outcome, SUBTITLE_WORDS),
+        open: sentences("next_steps"),
+        given_up: sentences("given_up"),
+    })
 }
 
 fn kind(field: &str) -> ObservationType {

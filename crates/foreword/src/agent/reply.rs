@@ -18,9 +18,8 @@ mod scan;
 #[cfg(test)]
 mod tests;
 
-use super::repair::TAGS;
-
 const NOTHING: &str = "nothing";
+const MARKS: [&str; 3] = ["retract", "supersede", "merge"];
 
 /// The blocks of a reply.
 #[derive(Debug, Clone, Default, PartialEq, Eq)]
@@ -30,6 +29,9 @@ pub struct Reply {
     pub summary: Option<ReplyBlock>,
     /// The reason that was given why there is nothing worth keeping.
     pub nothing: Option<String>,
+    /// Statements about observations by number, inside of the summary or beside it: the tag and its
+    /// content.
+    pub marks: Vec<(&'static str, String)>,
     /// A block was begun and not ended: the reply was cut off, or its end forgotten. It is
     /// kept if no other tag is missing and its main fields are there: a title and a
     /// narrative, or a text; of a summary, the request and what was completed. A field that
@@ -65,8 +67,9 @@ enum TagEnd {
     Cut,
 }
 
-pub fn read(reply: &str) -> Reply {
-    let known: Vec<&'static str> = TAGS.split(' ').collect();
+/// Reads a reply that may have these tags, which are separated by spaces.
+pub fn read(reply: &str, tags: &'static str) -> Reply {
+    let known: Vec<&'static str> = tags.split(' ').collect();
     let mut read = Reply::default();
     for block in scan::blocks(reply, &known) {
         let any = |end: TagEnd| block.fields.iter().any(|field| field.end == end);
@@ -79,6 +82,10 @@ pub fn read(reply: &str) -> Reply {
         // A cut reply might have gone on, so its "nothing" does not count.
         let why = block.contents(&[NOTHING]).next().map(short);
         read.nothing = read.nothing.or(why);
+        let marks = block.fields.iter().filter(|it| MARKS.contains(&it.name));
+        let marks = marks.filter(|it| it.end != TagEnd::Cut);
+        read.marks
+            .extend(marks.map(|it| (it.name, short(&it.content))));
         match block.name {
             "observation" if is_kept => read.observations.push(block),
             "summary" if is_kept => read.summary = Some(block),

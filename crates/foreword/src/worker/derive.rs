@@ -3,12 +3,16 @@
 //! Events that are already stored are left out, so that neither a crash between the two databases
 //! nor a repeated hook stores anything twice. A model is asked if one was chosen and `leash` permits
 //! it; else `offline` derives. A model sees each event once, while `offline` derives from whole
-//! turns, because a later event can change the meaning of an earlier one.
+//! turns, because a later event can change the meaning of an earlier one. Of a turn in which nothing
+//! happened nothing is kept but its prompt. `close` is the last question, about a session that is over.
 
-use foreword_core::model::{Derived, Event, EventKind, FailureKind, Millis, Turn};
+use std::collections::HashSet;
+
+use foreword_core::model::{Derived, Event, EventKind, FailureKind, Millis, SessionDigest, Turn};
 use foreword_core::queue::{Claim, Portion};
 use foreword_core::store::ledger::Entry;
-use foreword_core::store::{Batch, DerivedTurn, Digest, Replaces, Store};
+use foreword_core::store::{Batch, DerivedTurn, Digest, KnownTurns, RecentTurns, Replaces, Store};
+use uuid::Uuid;
 
 use crate::agent::compress::{CompressError, Compressed, Compressor};
 use crate::agent::leash::{Leash, Permission};
@@ -19,7 +23,7 @@ use crate::config::Config;
 use crate::config::provider::{self, Name};
 use crate::home::{self, Home};
 use crate::log::Log;
-use crate::offline;
+use crate::offline::{self, DerivedSession};
 
 /// Why a batch was not stored. The worker treats each kind differently.
 #[derive(Debug)]
@@ -30,6 +34,14 @@ pub enum DeriveFailure {
     Event(String),
     /// The model cannot be asked now; no event is to blame.
     Paused(Failure),
+}
+
+/// What was derived from a batch.
+struct DerivedBatch {
+    turns: Vec<DerivedTurn>,
+    digest: Option<SessionDigest>,
+    replaces: Replaces,
+    provider: Name,
 }
 
 /// After this many tool uses a turn is summed up before it stops.
@@ -110,45 +122,86 @@ impl Deriver {
         let Some(first) = new.first() else {
             return Ok(());
         };
-        let (derived_turns, replaces, provider) = match &self.compressor {
-            None => (
-                derive_offline(&self.store, &new)?,
-                Replaces::Turns,
-                Name::Offline,
-            ),
+        let batch = match &self.compressor {
+            None => derive_offline(&self.store, &new)?,
             Some(_) if !has_content(&new, claim.turn_over) => {
-                let derived_turns = plain_summaries(&self.store, &new, &[])?;
-                (derived_turns, Replaces::Nothing, self.leash.provider)
+                plain_summaries(&self.store, &new, Vec::new(), self.leash.provider)?
             }
             Some(_) => match self
                 .leash
-                .may_ask(&self.store, first, now)
+                .may_ask(&self.store, &first.host_session_id, now)
                 .map_err(failure)?
             {
-                Permission::Ask => {
-                    let derived_turns = self.ask(&new, claim.turn_over, Millis::MAX).await?;
-                    (derived_turns, Replaces::Nothing, self.leash.provider)
-                }
+                Permission::Ask => self.ask(&new, claim.turn_over, Millis::MAX).await?,
                 Permission::StandIn(why) => {
-                    self.note_stand_in(&new, &why, now)?;
-                    (
-                        derive_offline(&self.store, &new)?,
-                        Replaces::Turns,
-                        Name::Offline,
-                    )
+                    self.note_stand_in(&first.host_session_id, &new, &why, now)?;
+                    derive_offline(&self.store, &new)?
                 }
             },
         };
+        self.commit(&new, &batch, now)
+    }
+
+    fn commit(
+        &mut self,
+        events: &[Event],
+        batch: &DerivedBatch,
+        now: Millis,
+    ) -> Result<(), DeriveFailure> {
         self.store
             .commit(&Batch {
-                events: &new,
-                turns: &derived_turns,
-                replaces,
-                digest: None,
-                provider: provider.as_str(),
+                events,
+                turns: &batch.turns,
+                replaces: batch.replaces,
+                digest: batch.digest.as_ref(),
+                provider: batch.provider.as_str(),
                 now,
             })
             .map_err(failure)
+    }
+
+    /// Asks the model about one session that is over. False if there is none. If it may not be asked,
+    /// or its answer is of no use, the digest that `offline` derived stays.
+    pub async fn close_session(&mut self, now: Millis) -> Result<bool, DeriveFailure> {
+        let Some(compressor) = &mut self.compressor else {
+            return Ok(false);
+        };
+        let session = self
+            .store
+            .session_to_close(compressor.provider, now)
+            .map_err(failure)?;
+        let Some(session) = session else {
+            return Ok(false);
+        };
+        let ended = self.store.ended_session(&session, compressor.provider);
+        let Some(ended) = ended.map_err(failure)? else {
+            return Ok(false);
+        };
+        let (leash, store, clock) = (&self.leash, &self.store, self.clock);
+        let answer = match leash.may_ask(store, &session.id, now).map_err(failure)? {
+            Permission::Ask => {
+                let pause = |failure: &Failure| leash.pause_after(store, failure, clock());
+                let asked = compressor.close(store, &ended, clock(), pause).await;
+                self.leash.tighten();
+                match asked {
+                    Ok(answer) => answer,
+                    Err(CompressError::Failure(_)) => None,
+                    Err(CompressError::Storage(error)) => return Err(failure(error)),
+                    Err(CompressError::Paused(failed)) => {
+                        return Err(DeriveFailure::Paused(failed));
+                    }
+                }
+            }
+            Permission::StandIn(why) => {
+                self.note_stand_in(&session.id, &[], &why, now)?;
+                None
+            }
+        };
+        let answer = answer
+            .as_ref()
+            .map(|(closing, provenance)| (closing, provenance));
+        self.store.close_session(&ended, answer).map_err(failure)?;
+        Ok(true)
     }
 
     /// Derives again from stored events, and replaces the items that were derived from them before.
@@ -161,32 +214,23 @@ impl Deriver {
         let Some(first) = events.first() else {
             return Ok(());
         };
-        let (derived_turns, provider) = if self.compressor.is_none() {
-            (derive_offline_again(&self.store, events)?, Name::Offline)
+        let mut batch = if self.compressor.is_none() {
+            derive_offline_again(&self.store, events)?
         } else if has_content(events, turn_over) {
             if let Permission::StandIn(why) = self
                 .leash
-                .may_ask(&self.store, first, now)
+                .may_ask(&self.store, &first.host_session_id, now)
                 .map_err(failure)?
             {
                 let failure = Failure::new(FailureKind::Billing, why);
                 return Err(DeriveFailure::Paused(failure));
             }
-            let derived_turns = self.ask(events, turn_over, first.at).await?;
-            (derived_turns, self.leash.provider)
+            self.ask(events, turn_over, first.at).await?
         } else {
             return Ok(());
         };
-        self.store
-            .commit(&Batch {
-                events,
-                turns: &derived_turns,
-                replaces: Replaces::Events,
-                digest: None,
-                provider: provider.as_str(),
-                now,
-            })
-            .map_err(failure)
+        batch.replaces = Replaces::Events;
+        self.commit(events, &batch, now)
     }
 
     /// Has the model derive from events, given the session before a time.
@@ -195,9 +239,10 @@ impl Deriver {
         events: &[Event],
         turn_over: bool,
         before: Millis,
-    ) -> Result<Vec<DerivedTurn>, DeriveFailure> {
+    ) -> Result<DerivedBatch, DeriveFailure> {
+        let provider = self.leash.provider;
         let Some(last) = events.last() else {
-            return Ok(Vec::new());
+            return plain_summaries(&self.store, events, Vec::new(), provider);
         };
         let digest = self
             .store
@@ -213,7 +258,8 @@ impl Deriver {
             events,
             turn,
             digest: &digest,
-            sum_up: turn_over || has_stopped(events) || is_long(turn, &digest),
+            sum_up: has_happened(turn)
+                && (turn_over || has_stopped(events) || is_long(turn, &digest)),
             cut: 1,
         };
         let mut compressed = self.compress(&subject).await;
@@ -225,10 +271,15 @@ impl Deriver {
             compressed = self.compress(&subject).await;
         }
         match compressed {
-            Ok(compressed) => {
-                let mut derived_turns = by_turn(&turns, compressed);
-                derived_turns.extend(plain_summaries(&self.store, events, &derived_turns)?);
-                Ok(derived_turns)
+            Ok(mut compressed) => {
+                if compressed.nothing && compressed.derived.observations.is_empty() {
+                    // The summary of a turn of several batches can rest on an earlier one.
+                    let known = known_turns(&self.store, events)?;
+                    let observed = known.observed.contains(&turn.prompt_id);
+                    compressed.derived.summary.take_if(|_| !observed);
+                }
+                let derived_turns = by_turn(&turns, compressed);
+                plain_summaries(&self.store, events, derived_turns, provider)
             }
             Err(CompressError::Storage(error)) => Err(failure(error)),
             Err(CompressError::Paused(failed)) => Err(DeriveFailure::Paused(failed)),
@@ -254,14 +305,17 @@ impl Deriver {
         compressed
     }
 
-    fn note_stand_in(&self, events: &[Event], why: &str, now: Millis) -> Result<(), DeriveFailure> {
-        let Some(first) = events.first() else {
-            return Ok(());
-        };
+    fn note_stand_in(
+        &self,
+        host_session_id: &str,
+        events: &[Event],
+        why: &str,
+        now: Millis,
+    ) -> Result<(), DeriveFailure> {
         let entry = Entry {
             at: now,
             provider: Name::Offline.as_str(),
-            host_session_id: &first.host_session_id,
+            host_session_id,
             events: events.len(),
             raw_tokens: question::raw_tokens(events),
         };
@@ -282,6 +336,12 @@ pub fn has_content(events: &[Event], turn_over: bool) -> bool {
         | EventKind::SessionEnd
         | EventKind::Receipt => false,
     })
+}
+
+/// Whether a turn has more than a question and its answer, so that there can be something to sum up.
+fn has_happened(turn: &Turn) -> bool {
+    let mut events = turn.events.iter();
+    events.any(|it| question::is_tool(it) || it.kind == EventKind::Refusal)
 }
 
 fn has_stopped(events: &[Event]) -> bool {
@@ -314,6 +374,7 @@ fn by_turn(turns: &[Turn], compressed: Compressed) -> Vec<DerivedTurn> {
     let Compressed {
         derived,
         provenance,
+        ..
     } = compressed;
     let mut derived_turns: Vec<DerivedTurn> = turns
         .iter()
@@ -340,123 +401,115 @@ fn by_turn(turns: &[Turn], compressed: Compressed) -> Vec<DerivedTurn> {
     derived_turns
 }
 
-/// Derives from new events offline. Items that models derived from the session stay.
-fn derive_offline(store: &Store, new: &[Event]) -> Result<Vec<DerivedTurn>, DeriveFailure> {
-    let Some(first) = new.first() else {
-        return Ok(Vec::new());
-    };
-    let session = store.recent_turns(new).map_err(failure)?;
-    let by_models = store
-        .taken_in_by_models(&first.host, &first.host_session_id)
-        .map_err(failure)?;
-    let digest = store
-        .digest(&first.host, &first.host_session_id, Millis::MAX)
-        .map_err(failure)?;
-    let mut derived_turns = derive_session(session, new)?;
+/// Derives from new events offline. Items that models derived from the session stay. Earlier turns
+/// are derived from again, since new events can change what they meant.
+fn derive_offline(store: &Store, new: &[Event]) -> Result<DerivedBatch, DeriveFailure> {
+    let recent = store.recent_turns(new).map_err(failure)?;
+    let DerivedSession { turns, digest } = offline_derive(&recent.turns)?;
+    let observations = turns.iter().flat_map(|it| &it.observations);
+    let cited: HashSet<Uuid> = observations.flat_map(|it| it.events.clone()).collect();
+    let by_models = store.taken_in_by_models(&cited).map_err(failure)?;
+    let known = known_turns(store, new)?;
+    let new = ids(new);
+    let mut derived_turns = with_turns(recent, turns);
     for DerivedTurn { turn, derived, .. } in &mut derived_turns {
         derived.observations.retain(|it| {
             it.events.is_empty() || !it.events.iter().all(|event| by_models.contains(event))
         });
-        let goes_on = turn
-            .events
-            .iter()
-            .any(|it| new.iter().any(|new| new.id == it.id));
+        let goes_on = turn.events.iter().any(|it| new.contains(&it.id));
         let says_what_was_done = derived
             .summary
             .as_ref()
             .is_some_and(|it| !it.completed.is_empty());
-        if summed_up_at(turn, &digest).is_some() && !(goes_on && says_what_was_done) {
+        if known.summed_up.contains(&turn.prompt_id) && !(goes_on && says_what_was_done) {
             derived.summary = None;
         }
     }
-    Ok(derived_turns)
+    Ok(DerivedBatch {
+        turns: derived_turns,
+        digest: Some(digest),
+        replaces: Replaces::Turns,
+        provider: Name::Offline,
+    })
 }
 
 /// Derives offline from stored events, and replaces also the items of models.
-fn derive_offline_again(
-    store: &Store,
-    events: &[Event],
-) -> Result<Vec<DerivedTurn>, DeriveFailure> {
-    let session = store.recent_turns(events).map_err(failure)?;
-    let after = offline_derive(&session)?;
-    let derived_turns = session.into_iter().zip(after);
-    let again = |turn: &Turn| {
-        turn.events
-            .iter()
-            .any(|it| events.iter().any(|again| again.id == it.id))
-    };
-    Ok(derived_turns
-        .filter(|(turn, _)| again(turn))
-        .map(|(turn, derived)| DerivedTurn::offline(turn, derived))
-        .collect())
+fn derive_offline_again(store: &Store, events: &[Event]) -> Result<DerivedBatch, DeriveFailure> {
+    let recent = store.recent_turns(events).map_err(failure)?;
+    let DerivedSession { turns, digest } = offline_derive(&recent.turns)?;
+    let again = ids(events);
+    let mut derived_turns = with_turns(recent, turns);
+    derived_turns.retain(|it| it.turn.events.iter().any(|it| again.contains(&it.id)));
+    Ok(DerivedBatch {
+        turns: derived_turns,
+        digest: Some(digest),
+        replaces: Replaces::Events,
+        provider: Name::Offline,
+    })
 }
 
-/// Offline summaries for turns that no model has summed up yet. A model's summary stays until a model
-/// writes another, also while a turn is done again in parts.
+/// Adds offline summaries to what a model derived, for turns that have an observation and that no
+/// model has summed up yet. A model's summary stays until a model writes another, also while a turn
+/// is done again in parts. The digest is that of `offline`, until a model is asked for one.
 fn plain_summaries(
     store: &Store,
     new: &[Event],
-    derived_turns: &[DerivedTurn],
-) -> Result<Vec<DerivedTurn>, DeriveFailure> {
-    let Some(first) = new.first() else {
-        return Ok(Vec::new());
-    };
-    let digest = store
-        .digest(&first.host, &first.host_session_id, Millis::MAX)
-        .map_err(failure)?;
-    let session = store.recent_turns(new).map_err(failure)?;
-    let derived = offline_derive(&session)?;
-    let is_new = |turn: &Turn| {
-        turn.events
+    mut derived_turns: Vec<DerivedTurn>,
+    provider: Name,
+) -> Result<DerivedBatch, DeriveFailure> {
+    let known = known_turns(store, new)?;
+    let recent = store.recent_turns(new).map_err(failure)?;
+    let DerivedSession { turns, digest } = offline_derive(&recent.turns)?;
+    let new = ids(new);
+    for DerivedTurn { turn, derived, .. } in with_turns(recent, turns) {
+        let by_model = derived_turns
             .iter()
-            .any(|it| new.iter().any(|new| new.id == it.id))
-    };
-    let summed_up = |turn: &Turn| {
-        let now = derived_turns
-            .iter()
-            .any(|it| it.turn.prompt_id == turn.prompt_id && it.derived.summary.is_some());
-        now || summed_up_at(turn, &digest).is_some()
-    };
-    Ok(session
-        .into_iter()
-        .zip(derived)
-        .filter(|(turn, _)| is_new(turn) && !summed_up(turn))
-        .map(|(turn, derived)| {
+            .find(|it| it.turn.prompt_id == turn.prompt_id)
+            .map(|it| &it.derived);
+        let observed = known.observed.contains(&turn.prompt_id)
+            || by_model.is_some_and(|it| !it.observations.is_empty());
+        let summed_up = known.summed_up.contains(&turn.prompt_id)
+            || by_model.is_some_and(|it| it.summary.is_some());
+        if turn.events.iter().any(|it| new.contains(&it.id)) && !summed_up {
             let summary = Derived {
                 observations: Vec::new(),
-                summary: derived.summary,
+                summary: derived.summary.filter(|_| observed),
             };
-            DerivedTurn::offline(turn, summary)
-        })
-        .collect())
+            derived_turns.push(DerivedTurn::offline(turn, summary));
+        }
+    }
+    Ok(DerivedBatch {
+        turns: derived_turns,
+        digest: Some(digest),
+        replaces: Replaces::Nothing,
+        provider,
+    })
 }
 
-/// The turns with new events, and the earlier turns whose items change through these.
-fn derive_session(session: Vec<Turn>, new: &[Event]) -> Result<Vec<DerivedTurn>, DeriveFailure> {
-    let is_new = |event: &Event| new.iter().any(|it| it.id == event.id);
-    let known: Vec<Turn> = session
-        .iter()
-        .map(|turn| Turn {
-            prompt_id: turn.prompt_id.clone(),
-            events: turn
-                .events
-                .iter()
-                .filter(|it| !is_new(it))
-                .cloned()
-                .collect(),
-        })
-        .collect();
-    let (before, after) = (offline_derive(&known)?, offline_derive(&session)?);
-    let turns = session.into_iter().zip(after).zip(before);
-    Ok(turns
-        .filter(|((turn, after), before)| turn.events.iter().any(is_new) || after != before)
-        .map(|((turn, derived), _)| DerivedTurn::offline(turn, derived))
-        .collect())
+/// The turns with what was derived from them, without those that were not read whole.
+fn with_turns(recent: RecentTurns, derived: Vec<Derived>) -> Vec<DerivedTurn> {
+    let turns = recent.turns.into_iter().zip(derived);
+    turns
+        .filter(|(turn, _)| !recent.outlines.contains(&turn.prompt_id))
+        .map(|(turn, derived)| DerivedTurn::offline(turn, derived))
+        .collect()
+}
+
+fn known_turns(store: &Store, events: &[Event]) -> Result<KnownTurns, DeriveFailure> {
+    let Some(first) = events.first() else {
+        return Ok(KnownTurns::default());
+    };
+    let known = store.known_turns(&first.host, &first.host_session_id);
+    known.map_err(failure)
+}
+
+fn ids(events: &[Event]) -> HashSet<Uuid> {
+    events.iter().map(|event| event.id).collect()
 }
 
 /// Derives offline. A panic in it fails the batch and not the worker.
-fn offline_derive(session: &[Turn]) -> Result<Vec<Derived>, DeriveFailure> {
-    std::panic::catch_unwind(|| offline::derive(session).turns)
+fn offline_derive(session: &[Turn]) -> Result<DerivedSession, DeriveFailure> {
+    std::panic::catch_unwind(|| offline::derive(session))
         .map_err(|_| DeriveFailure::Event("the offline provider panicked".to_owned()))
 }
 

@@ -225,6 +225,137 @@ fn observed(title: &str) -> String {
     )
 }
 
+/// A part of the last question about a session, and of no other.
+const OVER: &str = "It is over.";
+
+/// What a session came to, and who said so.
+const DIGEST: &str = "select title || ' | ' || coalesce(subtitle, '') || ' | ' || open || ' | ' || given_up \
+                      || ' | ' || digest_by from sessions";
+
+/// Sends a turn and the end of its session.
+fn send_whole_session(world: &World, session: &str) {
+    world.send_turn(session);
+    world.send(&world.host(session).end());
+}
+
+#[tokio::test]
+async fn a_session_that_ended_is_asked_about_as_a_whole_once() {
+    let world = World::new("");
+    world.model.answer(|question| {
+        if !question.contains(OVER) {
+            return Ok(observed("Kumquat limit raised to seven"));
+        }
+        let (_, rest) = question.split_once('#').expect("an observation by number");
+        let number = rest.split(' ').next().unwrap_or_default();
+        Ok(format!(
+            "<summary>\n<title>The limit is seven</title>\n<subtitle>The check passes</subtitle>\n\
+             <request>Make the check pass</request>\n<completed>The limit is 7</completed>\n\
+             <next_steps>\n- Tell the customers\n- Write the page\n</next_steps>\n\
+             <given_up>\n- Eight: too many\n</given_up>\n\
+             <retract>#{number}: it was six again</retract>\n<retract>#9999: not shown</retract>\n</summary>"
+        ))
+    });
+    send_whole_session(&world, "s1");
+    assert_eq!((world.drain().await, world.drain().await), (0, 0));
+    world.assert_all_is_stored();
+    assert_eq!(world.model.questions().len(), 2);
+    let digest = "The limit is seven | The check passes | [\"Tell the customers\",\"Write the page\"] \
+                  | [\"Eight: too many\"] | anthropic";
+    assert_eq!(world.memory(DIGEST), [digest]);
+    assert_eq!(
+        world.memory("select retracted from observations"),
+        ["it was six again"]
+    );
+    assert_eq!(
+        world.memory("select completed from summaries"),
+        ["The limit is 7"]
+    );
+}
+
+#[tokio::test]
+async fn a_session_that_fell_silent_is_asked_about_too() {
+    let world = World::new("");
+    world.send_turn("s1");
+    world.drain().await;
+    assert_eq!(world.model.questions().len(), 1);
+    let_pass(25 * HOUR);
+    world.drain().await;
+    let questions = world.model.questions();
+    assert_eq!(questions.len(), 2);
+    assert!(questions[1].contains(OVER), "{}", questions[1]);
+}
+
+#[tokio::test]
+async fn without_an_answer_about_the_whole_session_the_offline_digest_stays() {
+    let world = World::new("");
+    world.model.answer(|question| {
+        Ok(if question.contains(OVER) {
+            "It was a fine session.".to_owned()
+        } else {
+            observed("Kumquat limit raised to seven")
+        })
+    });
+    send_whole_session(&world, "s1");
+    world.drain().await;
+    world.drain().await;
+    world.assert_all_is_stored();
+    let by = "select digest_by from sessions";
+    assert_eq!(world.memory(by), ["offline"]);
+    assert_eq!(world.memory(LEDGER), ["answered  6", "failed prose 0"]);
+    assert_eq!(world.memory("select retracted from observations"), [""]);
+
+    // The budget is used up before the session ends.
+    let mut world = World::new("");
+    world.send_turn("s1");
+    world.drain().await;
+    world.config.budget.daily_usd = 0.0;
+    world.send(&world.host("s1").end());
+    world.drain().await;
+    world.drain().await;
+    world.assert_all_is_stored();
+    assert_eq!(world.model.questions().len(), 1);
+    assert_eq!(world.memory(by), ["offline"]);
+    let why = world.memory("select note from ledger where provider = 'offline'");
+    assert_eq!(why, ["the daily budget of $0.00 is used up"]);
+}
+
+#[tokio::test]
+async fn the_last_question_waits_for_the_end_of_an_outage() {
+    let world = World::new("");
+    world.send_turn("s1");
+    world.drain().await;
+    world.send(&world.host("s1").end());
+    world.fails(FailureKind::Outage);
+    world.drain().await;
+    assert_eq!(world.memory("select digest_by from sessions"), ["offline"]);
+    world.answers_well();
+    let_pass(HOUR / 2);
+    world.drain().await;
+    assert_eq!(
+        world.memory("select digest_by from sessions"),
+        ["anthropic"]
+    );
+    world.assert_all_is_stored();
+}
+
+#[tokio::test]
+async fn a_turn_that_a_model_finds_nothing_in_leaves_its_prompt_alone() {
+    let world = World::new("");
+    world.model.answer(|_| {
+        let summary = "<summary><request>Look</request><completed>Nothing</completed></summary>";
+        Ok(format!("<nothing>only a look</nothing>\n{summary}"))
+    });
+    world.send_turn("s1");
+    world.drain().await;
+    world.assert_all_is_stored();
+    assert_eq!(world.count(world.home.memory(), "summaries"), 0);
+    assert_eq!(
+        world.memory("select cast(kept as text) from prompts"),
+        ["0"]
+    );
+    assert_eq!(world.count(world.home.memory(), "texts"), 0);
+}
+
 #[tokio::test]
 async fn a_turn_becomes_an_observation_and_a_summary_once() {
     let world = World::new("");
@@ -359,6 +490,7 @@ async fn resume_and_compact_go_on_while_clear_and_fork_begin() {
             let questions = world.model.questions();
             let known = questions
                 .iter()
+                .filter(|it| !it.contains(OVER))
                 .map(|it| it.contains("is known already as far as this"));
             let known: Vec<bool> = known.collect();
             assert_eq!(known, [false, true, true, false, false]);

@@ -141,7 +141,10 @@ fn damage(sandbox: &Sandbox, memory: &Connection, queue: &Connection) -> Vec<Str
         "without text",
         texts(
             memory,
-            &format!("select id || '' from ({ITEMS} except select rowid from texts)"),
+            &format!(
+                "select id || '' from ({ITEMS} except select rowid from texts)
+                 where id not in (select id from prompts where not kept)"
+            ),
         ),
     );
     see(

@@ -290,6 +290,7 @@ fn show_json_has_all_fields_of_each_kind() {
                 "model",
                 "prompt_version",
                 "events",
+                "retracted",
                 "superseded_by",
                 "supersedes",
                 "times",

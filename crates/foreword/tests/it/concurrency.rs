@@ -93,11 +93,7 @@ fn the_same_told_twice_is_one_event() {
         assert_eq!(events, 4, "round {round}");
         assert_eq!(audit(&sandbox, []), Audit::default(), "round {round}");
     }
-    let status = sandbox.status();
-    assert_eq!(
-        (&status["prompts"], &status["summaries"]),
-        (&1.into(), &1.into())
-    );
+    assert_eq!(sandbox.status()["prompts"], 1);
 }
 
 #[test]

@@ -305,11 +305,26 @@ fn backups_at_once_are_all_made() {
 #[test]
 fn check_names_what_is_out_of_step_and_its_cure_works() {
     let sandbox = with_backup();
+    // A turn of which something is kept.
+    let project = sandbox.project("app");
+    let host = Host::new("kept", &project);
+    let failed = host.bash_failed("sh check.sh", "Exit code 3\nerror: the limit is 6, not 7");
+    for (hook, input) in [
+        ("new", host.prompt("Make the check pass")),
+        ("save", failed),
+        ("save", host.edit("limit.txt", "6", "7")),
+        ("save", host.bash("sh check.sh", "ok")),
+        ("summary", host.stop("The limit is 7 now.")),
+    ] {
+        sandbox.run_hook(hook, &project, &input);
+    }
+    sandbox.drain();
+    sandbox.keep_workers_away();
     let memory = sandbox.database("memory.db");
     memory
         .execute_batch(
             "pragma foreign_keys = off;
-             delete from texts where rowid = (select min(id) from prompts);
+             delete from texts where rowid = (select min(rowid) from texts);
              delete from processed_events where event_id = (select min(id) from events);",
         )
         .unwrap();

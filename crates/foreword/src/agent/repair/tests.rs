@@ -62,7 +62,7 @@ fn batch() -> Vec<Event> {
 fn found(fields: &[(&str, &str)]) -> ReplyBlock {
     let tags = |(name, content): &(&str, &str)| format!("<{name}>{content}</{name}>\n");
     let fields: String = fields.iter().map(tags).collect();
-    let read = reply::read(&format!("<observation>\n{fields}</observation>"));
+    let read = reply::read(&format!("<observation>\n{fields}</observation>"), TAGS);
     read.observations.into_iter().next().unwrap()
 }
 
@@ -322,7 +322,7 @@ fn a_summary_is_plain_text() {
 </summary>",
         completed.repeat(40)
     );
-    let found = reply::read(&reply).summary.unwrap();
+    let found = reply::read(&reply, TAGS).summary.unwrap();
     let batch = batch();
     let events: Vec<&Event> = batch.iter().collect();
     assert_eq!(

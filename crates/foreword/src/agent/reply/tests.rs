@@ -9,6 +9,7 @@ use std::fmt::Write as _;
 use std::path::Path;
 
 use super::*;
+use crate::agent::repair::TAGS;
 
 #[test]
 fn each_reply_of_the_corpus_is_understood() {
@@ -23,7 +24,7 @@ fn each_reply_of_the_corpus_is_understood() {
         if path.extension().is_some_and(|extension| extension == "txt") {
             let name = path.file_stem().unwrap().to_str().unwrap();
             let reply = std::fs::read_to_string(&path).unwrap();
-            settings.bind(|| insta::assert_snapshot!(name, shown(&read(&reply))));
+            settings.bind(|| insta::assert_snapshot!(name, shown(&read(&reply, TAGS))));
             count += 1;
         }
     }
@@ -114,13 +115,13 @@ fn a_megabyte_of_tags_is_read_in_linear_time() {
     ];
     for tag in tags {
         let reply = " ".repeat(500_000) + &tag.repeat(500_000 / tag.len());
-        assert_eq!(read(&reply).observations, [], "{tag}");
+        assert_eq!(read(&reply, TAGS).observations, [], "{tag}");
         let quoted = format!("<observation>\n<narrative>{reply}</narrative>\n</observation>");
-        assert!(read(&quoted).observations.len() <= 1, "{tag}");
+        assert!(read(&quoted, TAGS).observations.len() <= 1, "{tag}");
     }
     let facts = "<fact>".repeat(100_000);
     let nested = format!("<observation><facts>{facts}</facts></observation>");
-    let read = &read(&nested).observations[0];
+    let read = &read(&nested, TAGS).observations[0];
     assert_eq!(read.list(&["facts"], "fact").len(), 1);
 }
 

@@ -7,6 +7,7 @@ use proptest::prelude::*;
 use proptest::test_runner::RngSeed;
 
 use super::super::*;
+use crate::agent::repair::TAGS;
 
 fn config() -> ProptestConfig {
     ProptestConfig {
@@ -173,7 +174,11 @@ fn observations(reply: &str) -> Vec<Observation> {
         files: it.list(&["files"], "file"),
         events: numbers(&it.verbatim(&["events"])),
     };
-    read(reply).observations.iter().map(observation).collect()
+    read(reply, TAGS)
+        .observations
+        .iter()
+        .map(observation)
+        .collect()
 }
 
 fn paths() -> impl Strategy<Value = Vec<String>> {
@@ -244,7 +249,7 @@ proptest! {
 
     #[test]
     fn nothing_panics_on_any_text(reply in any::<String>()) {
-        read(&reply);
+        read(&reply, TAGS);
     }
 
     #[test]
@@ -252,7 +257,7 @@ proptest! {
         tags in prop::collection::vec(prop::sample::select(QUOTES), 0..60),
         between in prop::sample::select(vec!["", "\n", " é "]),
     ) {
-        read(&tags.join(between));
+        read(&tags.join(between), TAGS);
     }
 
     #[test]

@@ -1,0 +1,321 @@
+//! The end of a session: what a model is shown of the whole session, and what it answered.
+//!
+//! A model is asked once when a session has ended or fallen silent, and again only if the session
+//! was resumed and has new observations. The answer becomes the session's digest and the summary of
+//! its last turn; it can also retract, merge and supersede observations, but only those that the
+//! model was shown, and never against the user's own words.
+
+use rusqlite::{OptionalExtension as _, Transaction, named_params};
+
+use super::sessions::{HostSession, SessionRow, set_digest};
+use super::summaries::upsert_summary;
+use super::{SILENCE, Store, json, list};
+use crate::model::{Millis, ObservationType, Provenance, SessionDigest, Summary};
+use crate::text::normalised;
+
+/// The newest observations of the session that a model is shown.
+const OBSERVATIONS_MAX: usize = 60;
+/// The newest turns that a model is shown.
+const TURNS_MAX: usize = 40;
+/// The newest observations of other sessions, about files that this session changed.
+const OLDER_MAX: usize = 12;
+/// A merged observation has at most this many facts.
+const FACTS_MAX: usize = 7;
+
+/// A session that is over.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct EndedSession {
+    pub session: HostSession,
+    pub project: Option<String>,
+    pub last_event_at: Millis,
+    /// The turns of which something was kept, in order.
+    pub turns: Vec<EndedTurn>,
+    /// Of this session, oldest first.
+    pub observations: Vec<ShownObservation>,
+    /// Of earlier sessions, oldest first.
+    pub older: Vec<ShownObservation>,
+    /// The ids of its rows in `sessions` and `projects`.
+    pub session_id: i64,
+    pub project_id: Option<i64>,
+    pub newest_observation: i64,
+}
+
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct EndedTurn {
+    pub number: u32,
+    pub request: String,
+    /// The agent's last words.
+    pub reply: Option<String>,
+}
+
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct ShownObservation {
+    pub id: i64,
+    pub kind: ObservationType,
+    pub title: String,
+    pub facts: Vec<String>,
+}
+
+/// What a model answered about a session as a whole.
+#[derive(Debug, Clone, Default, PartialEq, Eq)]
+pub struct Closing {
+    pub digest: SessionDigest,
+    pub summary: Option<Summary>,
+    /// Observations that do not hold, each with the reason.
+    pub retracted: Vec<(i64, String)>,
+    /// Each observation with the one that replaces it.
+    pub superseded: Vec<(i64, i64)>,
+    /// Each observation with the one that says the same and takes over its facts.
+    pub merged: Vec<(i64, i64)>,
+}
+
+impl Store {
+    /// The session that has waited longest for the last question to this provider: it ended or fell
+    /// silent within the last two days, and the provider derived observations from it that it has
+    /// not been asked about as a whole.
+    pub fn session_to_close(
+        &self,
+        provider: &str,
+        now: Millis,
+    ) -> rusqlite::Result<Option<HostSession>> {
+        let mut statement = self.connection.prepare_cached(
+            "select s.host, s.host_session_id
+             from sessions s
+             where s.last_event_at >= :now - 2 * :silence
+               and (s.state in ('completed', 'interrupted')
+                    or s.state = 'failed' and s.last_event_at < :now - :silence)
+               and exists (
+                   select 1
+                   from observations o
+                   where o.session_id = s.id and o.provider = :provider
+                     and o.id > coalesce(s.closed_at_item, 0)
+               )
+             order by s.last_event_at
+             limit 1",
+        )?;
+        let parameters = named_params! {":now": now, ":silence": SILENCE, ":provider": provider};
+        let session = statement.query_row(parameters, |row| {
+            Ok(HostSession {
+                host: row.get(0)?,
+                id: row.get(1)?,
+            })
+        });
+        session.optional()
+    }
+
+    /// What this provider is shown of a session; none if the session is not known. Of earlier sessions
+    /// it is shown only observations that it wrote itself.
+    pub fn ended_session(
+        &self,
+        session: &HostSession,
+        provider: &str,
+    ) -> rusqlite::Result<Option<EndedSession>> {
+        let mut statement = self.connection.prepare_cached(
+            "select s.id, s.project_id, s.last_event_at,
+                    (select name from projects where id = s.project_id) as project,
+                    (select coalesce(max(id), 0) from observations where session_id = s.id) as newest
+             from sessions s
+             where s.host = :host and s.host_session_id = :session",
+        )?;
+        let parameters = named_params! {":host": session.host, ":session": session.id};
+        let ended = statement.query_row(parameters, |row| {
+            let found = SessionRow {
+                id: row.get("id")?,
+                project_id: row.get("project_id")?,
+            };
+            Ok(EndedSession {
+                session: session.clone(),
+                project: row.get("project")?,
+                last_event_at: row.get("last_event_at")?,
+                turns: self.ended_turns(found.id)?,
+                observations: self.shown_observations(
+                    "session_id = :session",
+                    &found,
+                    None,
+                    OBSERVATIONS_MAX,
+                )?,
+                older: self.shown_observations(
+                    "session_id <> :session
+                     and id in (
+                         select other.observation_id
+                         from observations o
+                         join observation_files f on f.observation_id = o.id and f.role = 'modified'
+                         join observation_files other on other.path = f.path
+                         where o.session_id = :session
+                     )",
+                    &found,
+                    Some(provider),
+                    OLDER_MAX,
+                )?,
+                session_id: found.id,
+                project_id: found.project_id,
+                newest_observation: row.get("newest")?,
+            })
+        });
+        ended.optional()
+    }
+
+    fn ended_turns(&self, session: i64) -> rusqlite::Result<Vec<EndedTurn>> {
+        let mut statement = self.connection.prepare_cached(
+            "select number, text, reply
+             from prompts
+             where session_id = :session and kept
+             order by number desc
+             limit :max",
+        )?;
+        let parameters = named_params! {":session": session, ":max": TURNS_MAX};
+        let rows = statement.query_map(parameters, |row| {
+            Ok(EndedTurn {
+                number: row.get(0)?,
+                request: row.get(1)?,
+                reply: row.get(2)?,
+            })
+        })?;
+        let mut turns = rows.collect::<rusqlite::Result<Vec<_>>>()?;
+        turns.reverse();
+        Ok(turns)
+    }
+
+    /// The newest observations of the project that hold and meet a condition, oldest first.
+    fn shown_observations(
+        &self,
+        condition: &str,
+        session: &SessionRow,
+        provider: Option<&str>,
+        max: usize,
+    ) -> rusqlite::Result<Vec<ShownObservation>> {
+        let mut statement = self.connection.prepare_cached(&format!(
+            "select id, type, title, facts
+             from observations
+             where project_id is :project and superseded_by is null and retracted is null
+               and (:provider is null or provider = :provider)
+               and {condition}
+             order by at desc, id desc
+             limit :max"
+        ))?;
+        let parameters = named_params! {
+            ":session": session.id, ":project": session.project_id,
+            ":provider": provider, ":max": max,
+        };
+        let rows = statement.query_map(parameters, |row| {
+            Ok(ShownObservation {
+                id: row.get("id")?,
+                kind: row.get("type")?,
+                title: row.get("title")?,
+                facts: list(row, "facts")?,
+            })
+        })?;
+        let mut shown = rows.collect::<rusqlite::Result<Vec<_>>>()?;
+        shown.reverse();
+        Ok(shown)
+    }
+
+    /// Stores a model's answer about a session, or that there was none worth storing: then the
+    /// offline digest stays. Either way the model is not asked about these observations again.
+    pub fn close_session(
+        &mut self,
+        ended: &EndedSession,
+        answer: Option<(&Closing, &Provenance)>,
+    ) -> rusqlite::Result<()> {
+        let tx = self
+            .connection
+            .transaction_with_behavior(rusqlite::TransactionBehavior::Immediate)?;
+        tx.execute(
+            "update sessions set closed_at_item = :newest where id = :session",
+            named_params! {":newest": ended.newest_observation, ":session": ended.session_id},
+        )?;
+        if let Some((closing, provenance)) = answer {
+            set_digest(&tx, ended.session_id, &closing.digest, &provenance.provider)?;
+            store_summary(&tx, ended, closing, provenance)?;
+            mark(&tx, ended, closing)?;
+        }
+        tx.commit()
+    }
+}
+
+/// The summary of the last turn becomes that of the whole session, so that a search finds it.
+fn store_summary(
+    tx: &Transaction<'_>,
+    ended: &EndedSession,
+    closing: &Closing,
+    provenance: &Provenance,
+) -> rusqlite::Result<()> {
+    let last: Option<i64> = tx
+        .prepare_cached(
+            "select id
+             from prompts
+             where session_id = :session and kept
+             order by number desc
+             limit 1",
+        )?
+        .query_row(named_params! {":session": ended.session_id}, |row| {
+            row.get(0)
+        })
+        .optional()?;
+    match (last, &closing.summary) {
+        (Some(prompt), Some(summary)) => {
+            let row = SessionRow {
+                id: ended.session_id,
+                project_id: ended.project_id,
+            };
+            let at = ended.last_event_at;
+            upsert_summary(tx, &row, prompt, summary, provenance, at)
+        }
+        _ => Ok(()),
+    }
+}
+
+/// Retracts, supersedes and merges those observations that the model was shown.
+fn mark(tx: &Transaction<'_>, ended: &EndedSession, closing: &Closing) -> rusqlite::Result<()> {
+    let all = || ended.observations.iter().chain(&ended.older);
+    let was_shown = |id: &i64| all().any(|it| it.id == *id);
+    for (id, reason) in closing.retracted.iter().filter(|(id, _)| was_shown(id)) {
+        tx.execute(
+            "update observations
+             set retracted = :reason
+             where id = :id and origin <> 'user'",
+            named_params! {":id": id, ":reason": reason},
+        )?;
+    }
+    let both_shown = |(old, new): &&(i64, i64)| old != new && was_shown(old) && was_shown(new);
+    for (old, new) in closing.superseded.iter().filter(both_shown) {
+        supersede(tx, *old, *new)?;
+    }
+    for (old, new) in closing.merged.iter().filter(both_shown) {
+        if supersede(tx, *old, *new)? {
+            let facts = |id: &i64| all().find(|it| it.id == *id).map(|it| it.facts.clone());
+            let mut merged = facts(new).unwrap_or_default();
+            for fact in facts(old).unwrap_or_default() {
+                let is_known = merged.iter().any(|it| normalised(it) == normalised(&fact));
+                if !is_known && merged.len() < FACTS_MAX {
+                    merged.push(fact);
+                }
+            }
+            tx.execute(
+                "update observations set facts = :facts where id = :id",
+                named_params! {":facts": json(&merged)?, ":id": new},
+            )?;
+        }
+    }
+    Ok(())
+}
+
+/// Marks an observation as superseded, unless one of the two already is, or the older one has the
+/// user's words and the newer one has not. True if it was marked.
+fn supersede(tx: &Transaction<'_>, old: i64, new: i64) -> rusqlite::Result<bool> {
+    let marked = tx.execute(
+        "update observations
+         set superseded_by = :new
+         where id = :old
+           and superseded_by is null
+           and exists (
+               select 1
+               from observations newer
+               where newer.id = :new
+                 and newer.superseded_by is null
+                 and (observations.origin <> 'user' or newer.origin = 'user')
+           )",
+        named_params! {":old": old, ":new": new},
+    )?;
+    Ok(marked > 0)
+}

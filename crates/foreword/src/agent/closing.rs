@@ -1,0 +1,171 @@
+//! Asks a model about a session that is over, as a whole.
+//!
+//! The model sees what the user asked in each turn with the agent's last words, the observations of
+//! the session by number, and older ones about the same files. It answers with a title, a subtitle
+//! and the fields of a summary, and can retract, supersede or merge observations by number. The
+//! store accepts only numbers that the model was shown.
+
+use foreword_core::model::{Millis, Provenance};
+use foreword_core::redact;
+use foreword_core::store::ledger::Entry;
+use foreword_core::store::{Closing, EndedSession, ShownObservation, Store};
+use foreword_core::text;
+
+use super::compress::{CompressError, Compressor, unreadable};
+use super::prompts::Prompts;
+use super::question::{QuestionText, middle_cut, name};
+use super::repair;
+use super::reply::{self, numbers};
+use crate::agent::provider::{Call, Failure};
+
+// The longest texts of each kind, in characters. The middle of a longer one is left out.
+
+const REQUEST_MAX: usize = 400;
+const REPLY_MAX: usize = 1_200;
+const FACT_MAX: usize = 160;
+const FACTS_MAX: usize = 3;
+const REASON_MAX: usize = 200;
+
+/// The longest text of a question, in bytes. Above it texts are cut further, and then the
+/// oldest turns are left out.
+const TEXT_MAX: usize = 40_000;
+
+impl Compressor {
+    /// Asks once. None if the model says that nothing is worth keeping.
+    pub async fn close(
+        &mut self,
+        store: &Store,
+        ended: &EndedSession,
+        now: Millis,
+        pause: impl Fn(&Failure) -> Option<Millis>,
+    ) -> Result<Option<(Closing, Provenance)>, CompressError> {
+        let question_text = write(&self.prompts, ended);
+        let entry = Entry {
+            at: now,
+            provider: self.provider,
+            host_session_id: &ended.session.id,
+            events: 0,
+            raw_tokens: 0,
+        };
+        let asked = self.ask(store, &entry, &question_text, &pause, read).await;
+        let (closing, provenance) = asked?;
+        Ok(closing.map(|closing| (closing, provenance)))
+    }
+}
+
+fn write(prompts: &Prompts, ended: &EndedSession) -> QuestionText {
+    let observations = listed(&ended.observations);
+    let older = listed(&ended.older);
+    let room = TEXT_MAX.saturating_sub(observations.len() + older.len());
+    let turns = [1, 2, 4].map(|cut| turns(ended, cut));
+    let [.., shortest] = &turns;
+    let turns = turns.iter().find(|it| it.len() <= room);
+    let turns = turns.unwrap_or(shortest);
+    let first = turns.len().saturating_sub(room);
+    let first = turns.ceil_char_boundary(first);
+    // The end of the id is random, so that recorded text cannot contain the end of its fence.
+    let fence = uuid::Uuid::now_v7().simple().to_string().split_off(24);
+    let fenced = |text: &str| match text.trim() {
+        "" => "none".to_owned(),
+        text => format!("<data {fence}>\n{text}\n</data {fence}>"),
+    };
+    let values = [
+        ("project", name(ended.project.as_deref().unwrap_or("none"))),
+        ("date", text::date(ended.last_event_at)),
+        ("session", name(&ended.session.id)),
+        ("turns", fenced(&turns[first..])),
+        ("observations", fenced(&observations)),
+        ("older", fenced(&older)),
+    ];
+    let values: Vec<(&str, &str)> = values.iter().map(|(name, it)| (*name, &**it)).collect();
+    QuestionText {
+        system: prompts.fill("closing", &[]),
+        text: prompts.fill("ended", &values),
+    }
+}
+
+fn turns(ended: &EndedSession, cut: usize) -> String {
+    let mut lines = String::new();
+    for turn in &ended.turns {
+        let request = middle_cut(&turn.request, REQUEST_MAX / cut);
+        lines.push_str(&format!("prompt {}: {request}\n", turn.number));
+        if let Some(reply) = &turn.reply {
+            let reply = middle_cut(reply, REPLY_MAX / cut);
+            lines.push_str(&format!("last words: {reply}\n"));
+        }
+    }
+    lines
+}
+
+fn listed(observations: &[ShownObservation]) -> String {
+    let mut lines = String::new();
+    for ShownObservation {
+        id,
+        kind,
+        title,
+        facts,
+    } in observations
+    {
+        lines.push_str(&format!("#{id} {kind}: {}\n", text::one_line(title)));
+        for fact in facts.iter().take(FACTS_MAX) {
+            let fact = text::one_line(fact);
+            lines.push_str(&format!("  - {}\n", text::shorten(&fact, FACT_MAX)));
+        }
+    }
+    lines
+}
+
+/// Reads an answer. None if it says that nothing is worth keeping.
+fn read(call: &Call) -> Result<Option<Closing>, Failure> {
+    let answer = call.answer.as_ref().map_err(Failure::clone)?;
+    // A model may repeat or invent a secret: everything that is stored is redacted.
+    let answer = &redact::redact(answer).text;
+    let reply = reply::read(answer, repair::CLOSING_TAGS);
+    let digest = reply.summary.as_ref().and_then(repair::digest);
+    let (Some(digest), Some(found)) = (digest, &reply.summary) else {
+        return match reply.nothing {
+            Some(_) => Ok(None),
+            None => Err(unreadable(answer, &reply)),
+        };
+    };
+    let mut closing = Closing {
+        digest,
+        summary: repair::summary(found, &[]),
+        ..Closing::default()
+    };
+    for (tag, content) in &reply.marks {
+        match (*tag, pair(content)) {
+            ("retract", _) => closing.retracted.extend(retraction(content)),
+            ("supersede", Some(pair)) => closing.superseded.push(pair),
+            ("merge", Some(pair)) => closing.merged.push(pair),
+            _ => {}
+        }
+    }
+    Ok(Some(closing))
+}
+
+/// The number and the reason of `#12: the run shows that it fails`.
+fn retraction(content: &str) -> Option<(i64, String)> {
+    let content = text::one_line(content);
+    let rest = content.trim_start_matches('#');
+    let digits = rest.bytes().take_while(u8::is_ascii_digit).count();
+    let id = rest[..digits].parse().ok()?;
+    let reason = rest[digits..].trim_start_matches([':', ',', ' ', '-', '–']);
+    let reason = if reason.is_empty() {
+        "the session as a whole shows otherwise"
+    } else {
+        reason
+    };
+    Some((id, text::shorten(reason, REASON_MAX).into_owned()))
+}
+
+/// The two numbers of `#12 by #15` or `#12 into #15`.
+fn pair(content: &str) -> Option<(i64, i64)> {
+    match numbers(content)[..] {
+        [old, new] => Some((old.into(), new.into())),
+        _ => None,
+    }
+}
+
+#[cfg(test)]
+mod tests;
