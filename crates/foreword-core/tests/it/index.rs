@@ -10,7 +10,7 @@ use foreword_core::recall::index::{IndexRequest, StartReason, index};
 use foreword_core::store::{Batch, DerivedTurn, HostSession, Replaces, Store, ToRemember};
 
 use crate::queue::event;
-use crate::store::{open, outside};
+use crate::store::open;
 
 const HOUR: i64 = 3_600_000;
 
@@ -29,7 +29,7 @@ fn memory(dir: &tempfile::TempDir, sessions: i64) -> Store {
             },
             ..event("s", number * HOUR, EventKind::Prompt)
         };
-        commit(&mut store, &[prompt], &format!("did thing {number}"));
+        commit(&mut store, &[prompt], &format!("it {number} is finished"));
     }
     store
 }
@@ -87,6 +87,23 @@ fn session(store: &mut Store, number: i64, observations: Vec<Observation>, diges
         summary: None,
     };
     commit_derived(store, &[prompt], &derived, Some(digest));
+}
+
+/// Remembers a decision on request.
+fn remember(store: &mut Store, text: &str) {
+    let session = HostSession {
+        host: "claude-code".into(),
+        id: "by-hand".into(),
+    };
+    let request = ToRemember {
+        text,
+        kind: ObservationType::Decision,
+        project: "/p",
+        session: &session,
+        seed: "by hand".into(),
+        now: 5,
+    };
+    store.remember(&request).unwrap();
 }
 
 fn digest(title: &str, open: &[&str]) -> SessionDigest {
@@ -222,7 +239,7 @@ fn a_trivial_turn_does_not_hide_what_the_session_did() {
     assert!(
         told(&store, "fresh", "startup")
             .unwrap()
-            .contains("did thing 1")
+            .contains("it 1 is finished")
     );
 }
 
@@ -297,19 +314,7 @@ fn what_the_user_laid_down_stays_however_many_sessions_follow() {
     )];
     session(&mut store, 0, rules, &digest("Amounts of invoices", &[]));
     let remembered = "Deploy on Tuesdays only";
-    let by_hand = HostSession {
-        host: "claude-code".into(),
-        id: "by-hand".into(),
-    };
-    let request = ToRemember {
-        text: remembered,
-        kind: ObservationType::Decision,
-        project: "/p",
-        session: &by_hand,
-        seed: "by hand".into(),
-        now: 2,
-    };
-    store.remember(&request).unwrap();
+    remember(&mut store, remembered);
     let mut later = 0;
     for sessions in [0, 9, 10, 12, 50, 500] {
         while later < sessions {
@@ -348,14 +353,7 @@ fn what_is_superseded_or_retracted_leaves() {
         observation(Discovery, Origin::Agent, 4, "The lexer splits at spaces"),
     ];
     session(&mut store, 0, observations, &digest("Rules", &[]));
-    outside(&dir)
-        .execute(
-            "update observations
-             set superseded_by = (select id from observations where title like 'Cents%')
-             where title like 'Deploys%'",
-            [],
-        )
-        .unwrap();
+    remember(&mut store, "Releases wait for Mondays, supersedes #3");
     for source in ["startup", "resume", "compact"] {
         let session = if source == "startup" { "fresh" } else { "s0" };
         let text = told(&store, session, source).unwrap();
