@@ -59,6 +59,8 @@ fn what_one_session_did_opens_the_next() {
     Open since DATE: cover refunds
     DATE Fix the expiry test — `cargo test` passes again.
     - #2 bugfix: Fixed “assertion failed: now <= expires” in src/token.rs (~112 tokens)
+        `cargo test` failed with exit code 101: assertion failed: now <= expires
+        `cargo test` passes after one failing run
     More on a line: `get_observations`, or `PROGRAM show NUMBER`.
     Anything else: `search`, or `PROGRAM search WORDS`.
     </foreword-memory>
