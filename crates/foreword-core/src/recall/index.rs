@@ -85,11 +85,11 @@ pub struct IndexRequest<'a> {
 }
 
 /// The most lines of what the user laid down that are read; the rest is only counted.
-const RULES_READ: usize = 40;
+const RULES_READ: usize = 24;
 /// The most older lines of each type that are weighed.
-const OLDER_PER_TYPE: usize = 40;
+const OLDER_PER_TYPE: usize = 20;
 /// The files of this many lines are checked, about as many as can be shown.
-const LOOKED_AT: usize = 40;
+const LOOKED_AT: usize = 60;
 
 /// The text for a session, and how its lines were chosen.
 #[derive(Debug, Clone, Default, PartialEq, Eq)]

@@ -332,7 +332,7 @@ fn what_the_user_laid_down_stays_however_many_sessions_follow() {
         }
         assert_eq!(told(&store, "fresh", "startup").unwrap(), text);
     }
-    // A decision of the agent in the 490th session, long past the latest ones, is there too.
+    // A decision of the agent in the 494th session, before the latest ones, is there too.
     let text = told(&store, "fresh", "startup").unwrap();
     let (_, older) = text.split_once("Older:\n").unwrap();
     assert!(older.contains("decision: Module494x0"), "{text}");
