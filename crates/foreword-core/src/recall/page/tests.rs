@@ -92,7 +92,7 @@ Open since 2025-11-12: `cargo test` failed in its last run: expiry
 2025-11-12 Session 1 — Refunds are booked at night
   Given up: a cache of tokens (then the user: “no state”)
 - #7 bugfix: Expiry is compared in UTC (~90 tokens)
-`now < expires` was local time on the staging host
+    `now < expires` was local time on the staging host
 2025-11-11 Session 2 — Refunds are booked at night
 Older:
 - #2 bugfix: Webhooks are retried twelve times (~90 tokens)
