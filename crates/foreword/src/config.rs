@@ -102,7 +102,7 @@ impl Default for ShowSection {
             index: true,
             prompts: true,
             files: true,
-            within_ms: 20,
+            within_ms: 50,
         }
     }
 }
