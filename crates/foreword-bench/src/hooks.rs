@@ -12,7 +12,7 @@ use anyhow::ensure;
 use foreword_core::capture::Hook;
 use serde_json::{Map, Value, json};
 
-use super::host::FakeHost;
+use super::host::{FakeHost, SAVED};
 use super::machine::{self, Linkage};
 use super::sandbox::BenchSandbox;
 use super::spawn::{REFERENCE, Spawned, spawn};
@@ -77,9 +77,6 @@ const LARGE: u32 = 100_000;
 
 /// The beginning of `context`'s answer when there are memories to show.
 const INDEX: &str = r#"{"hookSpecificOutput":{"additionalContext":"<foreword-memory"#;
-
-/// The whole answer of `save`.
-pub const SAVED: &str = r#"{"continue":true,"suppressOutput":true}"#;
 
 pub fn run(args: &Args) -> anyhow::Result<()> {
     system::note_interrupts();

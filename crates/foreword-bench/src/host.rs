@@ -12,6 +12,9 @@ pub struct FakeHost {
     events: u64,
 }
 
+/// The whole answer of `save`.
+pub const SAVED: &str = r#"{"continue":true,"suppressOutput":true}"#;
+
 /// Events after which a new session begins; all tool uses of a session are one turn.
 const EVENTS_PER_SESSION: u64 = 200;
 /// Bytes of a tool use without its output.

@@ -8,9 +8,11 @@
 //! This is a crate of its own so that it is optimised in development builds too: without
 //! that its tests take minutes. Hooks do not use it.
 
-mod forward;
 mod weights;
+
 mod wordpiece;
+
+mod forward;
 
 use std::path::{Path, PathBuf};
 use std::sync::atomic::{AtomicUsize, Ordering};
