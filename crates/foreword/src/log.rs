@@ -61,11 +61,10 @@ impl Fact {
     }
 
     /// The lines of this kind since a time, oldest first, each with its time and without its code.
-    /// Lines in the renamed log (`.log.1`) are not included.
     pub fn since(self, home: &Home, since: Millis) -> Vec<String> {
         let since = text::rfc3339(since);
-        let log = std::fs::read_to_string(self.log().path(home)).unwrap_or_default();
-        let lines = log.lines().filter_map(|line| {
+        let lines = self.log().all(home);
+        let lines = lines.iter().filter_map(|line| {
             let (at, rest) = line.split_once(' ')?;
             let message = rest.strip_prefix(self.code())?;
             (*at >= *since).then(|| format!("{at}{message}"))
