@@ -1,7 +1,7 @@
 //! The command line: one file per command, an args struct and a `run`.
 //!
-//! Exit codes: 0 done, 1 failed, 64 wrong usage. Never 2: Claude Code reads a hook's
-//! exit 2 as "block", and an older program may be called by newer settings.
+//! Exit codes: 0 done, 1 failed, 64 wrong usage. Never 2: a host may read a hook's exit
+//! code 2 as "block", and an older program may be called by newer settings.
 
 mod backup;
 mod bench;
@@ -40,7 +40,7 @@ use std::process::ExitCode;
 use std::sync::LazyLock;
 
 use clap::{Parser, Subcommand};
-use foreword_core::host::{HOSTS, Hook};
+use foreword_core::host::{DEFAULT_HOST, Hook};
 
 use crate::hook;
 
@@ -56,9 +56,9 @@ struct Cli {
 enum Command {
     /// Show what Foreword does, in a throw-away home
     Demo,
-    /// Connect Claude Code to Foreword
+    /// Connect the coding agent to Foreword
     Install(connect::InstallArgs),
-    /// Disconnect Claude Code; the memory stays
+    /// Disconnect the coding agent; the memory stays
     Uninstall(connect::UninstallArgs),
     /// Show what was captured, what is pending, and what failed and why
     Status(status::Args),
@@ -250,6 +250,6 @@ fn dispatch(command: Command) -> anyhow::Result<()> {
 
 #[expect(clippy::unnecessary_wraps, reason = "has the shape of the other arms")]
 fn hook_road(hook: Hook) -> anyhow::Result<()> {
-    hook::run(hook, &HOSTS[0]);
+    hook::run(hook, DEFAULT_HOST);
     Ok(())
 }
