@@ -16,7 +16,7 @@ use foreword_core::text;
 use super::prompts::Prompts;
 use super::question::{self, QuestionSubject, QuestionText};
 use super::{repair, reply};
-use crate::agent::provider::{Call, Failure, Model, Provider as _, Question};
+use crate::agent::provider::{Failure, Model, ModelCall, Provider as _, Question};
 use crate::config;
 
 /// A model with everything that is needed to ask it.
@@ -134,7 +134,7 @@ fn is_unreadable(kind: FailureKind) -> bool {
 }
 
 /// Reads the observations and the summary of an answer; a failure if it has neither.
-fn read(call: &Call, subject: &QuestionSubject<'_>) -> Result<Derived, Failure> {
+fn read(call: &ModelCall, subject: &QuestionSubject<'_>) -> Result<Derived, Failure> {
     let failure = match &call.answer {
         Ok(answer) => return derived(answer, subject),
         Err(failure) => failure.clone(),

@@ -8,11 +8,11 @@ use std::time::Duration;
 
 use foreword_core::text::shorten;
 
-use super::{Examination, Trouble};
+use super::{Diagnosis, Examination};
 use crate::host::{InstallScope, SettingsPlace, is_same_file};
 use foreword_core::text::shell_word;
 
-pub fn settings_broken(exam: &Examination) -> Option<Trouble> {
+pub fn settings_broken(exam: &Examination) -> Option<Diagnosis> {
     let (place, error) = exam
         .settings
         .iter()
@@ -24,10 +24,10 @@ pub fn settings_broken(exam: &Examination) -> Option<Trouble> {
         InstallScope::Project => aside,
     };
     let path = place.settings.display();
-    Trouble::cured_by(cure, format!("{path} cannot be understood: {error}"))
+    Diagnosis::cured_by(cure, format!("{path} cannot be understood: {error}"))
 }
 
-pub fn hooks_missing(exam: &Examination) -> Option<Trouble> {
+pub fn hooks_missing(exam: &Examination) -> Option<Diagnosis> {
     let hooks = Hooks::find(exam)?;
     let is_missing =
         |(event, programs): &(&'static str, Vec<String>)| programs.is_empty().then_some(*event);
@@ -41,23 +41,23 @@ pub fn hooks_missing(exam: &Examination) -> Option<Trouble> {
     } else {
         format!("{path} does not connect Foreword: nothing is captured, nothing recalled")
     };
-    Trouble::cured_by(hooks.install(exam), evidence)
+    Diagnosis::cured_by(hooks.install(exam), evidence)
 }
 
-pub fn hooks_binary_gone(exam: &Examination) -> Option<Trouble> {
+pub fn hooks_binary_gone(exam: &Examination) -> Option<Diagnosis> {
     let hooks = Hooks::find(exam)?;
     let (event, program) = hooks.first_program(|program| !program.exists())?;
     let evidence = format!("{event} runs {program}, which is not there");
-    Trouble::cured_by(hooks.install(exam), evidence)
+    Diagnosis::cured_by(hooks.install(exam), evidence)
 }
 
-pub fn hooks_other_binary(exam: &Examination) -> Option<Trouble> {
+pub fn hooks_other_binary(exam: &Examination) -> Option<Diagnosis> {
     let hooks = Hooks::find(exam)?;
     let (event, program) =
         hooks.first_program(|program| program.exists() && !is_same_file(program, &exam.program))?;
     let this = exam.program.display();
     let evidence = format!("{event} runs {program}, not this program, {this}");
-    Trouble::cured_by(hooks.install(exam), evidence)
+    Diagnosis::cured_by(hooks.install(exam), evidence)
 }
 
 /// The settings that contain our hooks: the user's, else the project's.
@@ -133,11 +133,11 @@ const MEMORY_TOOLS: &[&str] = &[
     "agentmemory",
 ];
 
-pub fn other_memory_tool(exam: &Examination) -> Option<Trouble> {
+pub fn other_memory_tool(exam: &Examination) -> Option<Diagnosis> {
     let (place, other) = others(exam).find(|(_, other)| is_memory_tool(other))?;
     let path = place.settings.display();
     let other = shorten(&other, 80);
-    Trouble::advised(
+    Diagnosis::advised(
         format!(
             "two memory tools cost each session twice; keep one and remove the other from {path} (Foreword leaves it alone)"
         ),
@@ -156,16 +156,16 @@ fn is_memory_tool(command: &str) -> bool {
             || names.any(|name| name.contains("memory")))
 }
 
-pub fn client_missing(exam: &Examination) -> Option<Trouble> {
+pub fn client_missing(exam: &Examination) -> Option<Diagnosis> {
     let client = Hooks::find(exam)?.place.client;
     if (client.find_program)().is_some() {
         return None;
     }
     let evidence = format!("`{}` is not on the PATH", client.command);
-    Trouble::cured_by(client.get.to_owned(), evidence)
+    Diagnosis::cured_by(client.get.to_owned(), evidence)
 }
 
-pub fn client_old(exam: &Examination) -> Option<Trouble> {
+pub fn client_old(exam: &Examination) -> Option<Diagnosis> {
     let client = Hooks::find(exam)?.place.client;
     let program = (client.find_program)()?;
     let answer = version_of(&program)?;
@@ -178,7 +178,7 @@ pub fn client_old(exam: &Examination) -> Option<Trouble> {
         return None;
     }
     let ([a, b, c], title) = (client.tested, client.host.title);
-    Trouble::cured_by(
+    Diagnosis::cured_by(
         format!("{} {}", shell_word(&program), client.update),
         format!("{title} {version} is older than {a}.{b}.{c}, the oldest that was tested"),
     )
