@@ -128,10 +128,4 @@ impl History for Git<'_> {
             _ => MentionFate::Never,
         }
     }
-
-    fn had(&self, file: &str, word: &str) -> bool {
-        let search = format!("-S{word}");
-        let commits = self.run(&["log", "-n1", "--format=%h", &search, "--", file]);
-        commits.is_some_and(|it| !it.trim().is_empty())
-    }
 }
