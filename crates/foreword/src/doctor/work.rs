@@ -196,14 +196,16 @@ pub fn payloads_unexpected(exam: &Examination) -> Option<Diagnosis> {
 
 const DAY: Millis = 24 * 3_600_000;
 
-/// Reports a fact of the last day's log with its last line. The cure moves the log away.
+/// Reports a fact of the last day's log with its last line. The cure moves the log files away.
 fn lately(exam: &Examination, fact: Fact, what: &str) -> Option<Diagnosis> {
     let lines = fact.since(&exam.home, exam.now - DAY);
     let last = lines.last()?;
     let times = count(lines.len() as u64, "time", "times");
-    let file = shell_word(&fact.log().path(&exam.home));
+    let files = fact.log().files(&exam.home);
+    let files = files.iter().filter(|file| file.exists());
+    let moves = files.map(|file| format!("mv {0} {0}.seen", shell_word(file)));
     Diagnosis::cured_by(
-        format!("mv {file} {file}.1"),
+        moves.collect::<Vec<_>>().join(" && "),
         format!("{what}, {times} in the last day: {last}"),
     )
 }
