@@ -1,15 +1,14 @@
 //! Checks of the coding agent: the hooks in its settings, and the client itself.
 
-use std::io::{Read as _, Write as _};
 use std::path::Path;
-use std::process::{Command, Stdio};
-use std::sync::mpsc;
+use std::process::Command;
 use std::time::Duration;
 
 use foreword_core::text::shorten;
 
 use super::{Diagnosis, Examination};
 use crate::host::{InstallScope, SettingsPlace, is_same_file};
+use crate::platform;
 use foreword_core::text::shell_word;
 
 pub fn settings_broken(exam: &Examination) -> Option<Diagnosis> {
@@ -165,10 +164,14 @@ pub fn client_missing(exam: &Examination) -> Option<Diagnosis> {
     Diagnosis::cured_by(client.get.to_owned(), evidence)
 }
 
+/// The time in which the client must print its version.
+const VERSION_LIMIT: Duration = Duration::from_secs(10);
+
 pub fn client_old(exam: &Examination) -> Option<Diagnosis> {
     let client = Hooks::find(exam)?.place.client;
     let program = (client.find_program)()?;
-    let answer = version_of(&program)?;
+    let mut command = Command::new(&program);
+    let (answer, _) = platform::output_within(command.arg("--version"), "", VERSION_LIMIT)?;
     let version = answer.split_whitespace().next()?;
     let numbers: Vec<u32> = version
         .split('.')
@@ -182,35 +185,4 @@ pub fn client_old(exam: &Examination) -> Option<Diagnosis> {
         format!("{} {}", shell_word(&program), client.update),
         format!("{title} {version} is older than {a}.{b}.{c}, the oldest that was tested"),
     )
-}
-
-/// The output of the client's `--version`, if it comes within ten seconds.
-fn version_of(client: &Path) -> Option<String> {
-    let mut command = Command::new(client);
-    output_of(command.arg("--version"), "", Duration::from_secs(10))
-}
-
-/// Runs a program with this input and returns its output; none if it does not end in time.
-pub fn output_of(command: &mut Command, input: &str, deadline: Duration) -> Option<String> {
-    let mut child = command
-        .stdin(Stdio::piped())
-        .stdout(Stdio::piped())
-        .stderr(Stdio::null())
-        .spawn()
-        .ok()?;
-    // The program may end without reading its input.
-    let _ = child.stdin.take()?.write_all(input.as_bytes());
-    let mut output = child.stdout.take()?;
-    let (sender, answer) = mpsc::channel();
-    std::thread::spawn(move || {
-        let mut text = String::new();
-        let _ = output.read_to_string(&mut text);
-        let _ = sender.send(text);
-    });
-    let answer = answer.recv_timeout(deadline).ok();
-    if answer.is_none() {
-        let _ = child.kill();
-    }
-    let _ = child.wait();
-    answer
 }

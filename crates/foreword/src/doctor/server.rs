@@ -6,10 +6,11 @@ use std::time::Duration;
 
 use serde_json::{Value, json};
 
-use super::host::{Hooks, output_of};
+use super::host::Hooks;
 use super::{Diagnosis, Examination};
 use crate::host::Listed;
 use crate::install;
+use crate::platform;
 
 pub fn missing(exam: &Examination) -> Option<Diagnosis> {
     let hooks = Hooks::find(exam).filter(Hooks::any)?;
@@ -68,7 +69,8 @@ fn answers(program: &str) -> bool {
         },
     });
     let mut command = Command::new(program);
-    let output = output_of(command.arg("mcp"), &format!("{hello}\n"), DEADLINE);
-    let answer = output.and_then(|text| serde_json::from_str::<Value>(text.lines().next()?).ok());
+    let output = platform::output_within(command.arg("mcp"), &format!("{hello}\n"), DEADLINE);
+    let answer =
+        output.and_then(|(text, _)| serde_json::from_str::<Value>(text.lines().next()?).ok());
     answer.is_some_and(|answer| answer["result"]["serverInfo"]["name"] == "foreword")
 }
