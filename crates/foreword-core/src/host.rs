@@ -18,8 +18,11 @@ use serde_json::value::RawValue;
 
 use crate::model::{Event, EventKind, FileRole, Millis};
 
-/// Every host. A hook command that names no host means the first one.
+/// Every host.
 pub const HOSTS: &[Host] = &[claude_code::HOST];
+
+/// The host of a hook command that names none.
+pub const DEFAULT_HOST: &Host = &HOSTS[0];
 
 /// A coding agent: how it names things, and how its data are read.
 #[derive(Debug)]

@@ -756,7 +756,13 @@ fn decision(laid_down: &LaidDown, seed: String) -> Observation {
 fn summary(reading: &TurnReading<'_>, observations: &[Observation]) -> Option<Summary> {
     let first = observations.first()?;
     let titles = |work: bool| {
-        let of_kind = observations.iter().filter(|it| it.kind.is_work() == work);
+        let is_work = |it: &Observation| {
+            !matches!(
+                it.kind,
+                ObservationType::Decision | ObservationType::Discovery
+            )
+        };
+        let of_kind = observations.iter().filter(|it| is_work(it) == work);
         let titles: Vec<&str> = of_kind.map(|it| it.title.as_str()).collect();
         titles.join("; ")
     };

@@ -4,12 +4,12 @@ use std::path::{Path, PathBuf};
 
 use foreword_core::capture::{CaptureContext, CaptureSettings, Captured, capture};
 use foreword_core::host::{HOSTS, Hook};
-use foreword_core::model::{Event, EventKind, Observation, Origin, Turn};
+use foreword_core::model::{Event, EventKind, Turn};
 use foreword_core::project::Rules;
-use serde_json::{Value, json};
+use serde_json::Value;
 use uuid::Uuid;
 
-use super::{DerivedSession, derive};
+use super::derive;
 
 /// Turns of a session, from the inputs of its hooks.
 #[derive(Default)]
