@@ -97,6 +97,5 @@ fn query(it: &Return) -> Query<'_> {
         },
         sort: Sort::Relevance,
         limit: HITS,
-        offset: 0,
     }
 }

@@ -28,6 +28,8 @@ const SCORE_MIN: f64 = 2.1;
 const IN_TITLE: f64 = 2.0;
 /// The weight of a general programming word is multiplied by this.
 const PLAIN: f64 = 0.7;
+/// The weight of a word that is common in prompts is multiplied by this.
+const COMMON: f64 = 0.35;
 /// The weight of a word that is in no observation; it lowers the score of every observation.
 const UNKNOWN: f64 = 0.64;
 /// The exponent of the share of the prompt's weight that an observation has.
@@ -64,10 +66,9 @@ pub fn about(store: &Store, prompt: &str, project: &str) -> rusqlite::Result<Vec
     }
     candidates.truncate(looked_at);
 
-    let weighed: Vec<WeighedWord<'_>> = words.iter().map(|word| query.weigh(word)).collect();
     let mut matches: Vec<Match> = candidates
         .iter()
-        .filter_map(|it| matched(it, hits.iter().find(|hit| hit.id == it.id)?, &weighed))
+        .filter_map(|it| matched(it, hits.iter().find(|hit| hit.id == it.id)?, &query.weighed))
         .filter(|it| it.score >= SCORE_MIN)
         .collect();
     matches.sort_by(|a, b| b.score.total_cmp(&a.score));
@@ -75,16 +76,16 @@ pub fn about(store: &Store, prompt: &str, project: &str) -> rusqlite::Result<Vec
 }
 
 /// A word of the prompt, with its weight.
-struct WeighedWord<'a> {
+pub(super) struct WeighedWord<'a> {
     word: &'a Word,
-    bits: Option<(u64, u64)>,
+    pub bits: Option<(u64, u64)>,
     is_plain: bool,
-    weight: f64,
+    pub weight: f64,
 }
 
 impl WordQuery<'_> {
     /// The rarer a word, the larger its weight, up to one.
-    fn weigh<'a>(&self, word: &'a Word) -> WeighedWord<'a> {
+    pub(super) fn weigh<'a>(&self, word: &'a Word) -> WeighedWord<'a> {
         let rows_with = |term: &String| {
             let known = self.terms.iter().find(|(known, _)| known == term);
             known.map(|&(_, rows)| rows)
@@ -94,13 +95,18 @@ impl WordQuery<'_> {
         let rarity = rows_with(&word.whole)
             .or_else(parts)
             .map_or(UNKNOWN, |with| (rows / with).ln() / rows.ln());
-        let is_plain = is_in(PLAIN_WORDS, &word.whole.to_lowercase());
-        let plain = if is_plain { PLAIN } else { 1.0 };
+        let lower = word.whole.to_lowercase();
+        let is_plain = is_in(PLAIN_WORDS, &lower);
+        let in_language = match () {
+            () if is_in(COMMON_WORDS, &lower) => COMMON,
+            () if is_plain => PLAIN,
+            () => 1.0,
+        };
         WeighedWord {
             word,
             bits: self.bits(word),
             is_plain,
-            weight: rarity * plain,
+            weight: rarity * in_language,
         }
     }
 }

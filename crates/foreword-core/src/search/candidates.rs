@@ -14,8 +14,9 @@ use std::collections::{BTreeSet, HashMap};
 
 use rusqlite::{OptionalExtension as _, named_params};
 
+use super::about::WeighedWord;
 use super::rank::{self, Bm25};
-use super::{Filter, Hit, MatchKind, Matched, Query, SUPERSEDED, Sort, list};
+use super::{Filter, Hit, MatchKind, Matched, Query, Sort, list};
 use crate::store::Store;
 use crate::text::words::Word;
 
@@ -38,6 +39,7 @@ pub(super) struct WordQuery<'a> {
     /// How many rows there are in all.
     pub rows: f64,
     bm25: Bm25,
+    pub weighed: Vec<WeighedWord<'a>>,
     /// Words that are in no row.
     pub unknown: Vec<String>,
 }
@@ -46,6 +48,7 @@ pub(super) struct WordQuery<'a> {
 struct Candidate {
     id: i64,
     score: f64,
+    share: f64,
     has_all: bool,
 }
 
@@ -94,16 +97,26 @@ impl<'a> WordQuery<'a> {
         terms.sort_by(|a, b| a.1.total_cmp(&b.1));
         terms.truncate(rank::TERMS_MAX);
         let rarities = terms.iter().map(|&(_, with)| rank::rarity(with, rows));
-        Ok(WordQuery {
+        let mut query = WordQuery {
             words,
             rows,
             bm25: Bm25 {
                 rarities: rarities.collect(),
                 average_size,
             },
+            weighed: Vec::new(),
             terms,
             unknown,
-        })
+        };
+        query.weighed = words.iter().map(|word| query.weigh(word)).collect();
+        Ok(query)
+    }
+
+    /// The share of the words that a row with these terms has, by weight.
+    fn share(&self, terms: u64) -> f64 {
+        let all: f64 = self.weighed.iter().map(|it| it.weight).sum();
+        let had = self.weighed.iter().filter(|it| has(terms, it.bits));
+        had.map(|it| it.weight).sum::<f64>() / all.max(f64::MIN_POSITIVE)
     }
 
     /// The score of an average row that has each term once.
@@ -117,7 +130,7 @@ impl<'a> WordQuery<'a> {
         store: &Store,
         query: &Query<'_>,
     ) -> rusqlite::Result<(Vec<Hit>, MatchKind)> {
-        let wanted = query.offset as usize + query.limit as usize;
+        let wanted = query.limit as usize;
         let mut choosing = self.choosing();
         loop {
             let (mut hits, answer) = self.chosen(store, query, choosing)?;
@@ -133,7 +146,6 @@ impl<'a> WordQuery<'a> {
             };
             if complete || choosing_more == choosing {
                 hits.truncate(wanted);
-                hits.drain(..hits.len().min(query.offset as usize));
                 return Ok((hits, answer));
             }
             choosing = choosing_more;
@@ -174,7 +186,7 @@ impl<'a> WordQuery<'a> {
         // A filter may pass only one row in a hundred, and by date any row may come first: then
         // all rows are ranked, and FTS5 looks up all their lengths fastest.
         let few = query.filter == Filter::default() && query.sort == Sort::Relevance;
-        let wanted = query.offset as usize + query.limit as usize;
+        let wanted = query.limit as usize;
         if few {
             let (matched, weights) = self.matched(store, choosing, Length::AtLeast)?;
             let candidates = self.measured(store, &matched, &weights, wanted.max(1))?;
@@ -188,6 +200,7 @@ impl<'a> WordQuery<'a> {
         let candidates = matched.into_iter().map(|row| Candidate {
             id: row.id,
             score: row.most,
+            share: self.share(row.terms),
             has_all: row.has_all,
         });
         best(store, &candidates.collect::<Vec<_>>(), query, wanted)
@@ -278,6 +291,7 @@ impl<'a> WordQuery<'a> {
                 candidates.push(Candidate {
                     id: row.id,
                     score: self.bm25.score(weights, size.unwrap_or_default()),
+                    share: self.share(row.terms),
                     has_all: row.has_all,
                 });
             }
@@ -380,6 +394,7 @@ fn best(
     wanted: usize,
 ) -> rusqlite::Result<(Vec<Hit>, MatchKind)> {
     let mut hits: Vec<Hit> = Vec::new();
+    let factor = super::factor(query.words);
     let mut answer = MatchKind::Nothing;
     let mut with_all = 0;
     let mut rest = candidates;
@@ -408,8 +423,8 @@ fn best(
                         MatchKind::AnyWord
                     };
                 }
-                let factor = hit.superseded_by.map_or(1.0, |_| SUPERSEDED);
-                hit.score = Some(candidate.score * factor);
+                hit.score = Some(candidate.score * factor(&hit));
+                hit.share = candidate.share;
                 hit.matched = Some(if candidate.has_all {
                     Matched::AllWords
                 } else {
@@ -427,7 +442,7 @@ fn best(
     }
     match query.sort {
         Sort::Date => hits.sort_by_key(|hit| std::cmp::Reverse((hit.at, hit.id))),
-        // Superseded decisions move down within their group: rows with all words, or the others.
+        // Scores have changed: hits move within their group: rows with all words, or the others.
         Sort::Relevance => {
             let (all, any) = hits.split_at_mut(with_all);
             for hits in [all, any] {

@@ -69,6 +69,8 @@ pub enum ItemBody {
         events: Vec<String>,
         /// The newer decision on the same matter.
         superseded_by: Option<i64>,
+        /// Why it no longer holds; none while it does.
+        retracted: Option<String>,
         supersedes: Vec<i64>,
         /// How often it was derived.
         times: u32,

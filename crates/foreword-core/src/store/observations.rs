@@ -131,6 +131,7 @@ impl Store {
                 prompt_version: row.get("prompt_version")?,
                 events: list(row, "events")?,
                 superseded_by: row.get("superseded_by")?,
+                retracted: row.get("retracted")?,
                 supersedes: list(row, "supersedes")?,
                 times: row.get("times")?,
             })

@@ -62,7 +62,6 @@ fn query(words: &str) -> Query<'_> {
         filter: Filter::default(),
         sort: Sort::Relevance,
         limit: 20,
-        offset: 0,
     }
 }
 
@@ -130,7 +129,7 @@ fn what_a_filter_leaves_out_is_no_measure_for_what_it_lets_through() {
             ..told("wanted")
         }]
     });
-    embed(&mut memory, |_| towards(0.2));
+    embed(&mut memory, |_| towards(0.3));
     let filter = Filter {
         concept: Some("rare".into()),
         ..Filter::default()
@@ -220,7 +219,7 @@ fn one_word_of_many_is_not_all_that_was_asked_for() {
         titles.map(told).into()
     });
     embed(&mut memory, |text| {
-        towards(if text == "nearer" { 0.6 } else { 0.4 })
+        towards(if text == "nearer" { 0.8 } else { 0.4 })
     });
     let filter = Filter {
         concept: Some("rare".into()),
@@ -238,6 +237,23 @@ fn one_word_of_many_is_not_all_that_was_asked_for() {
 }
 
 #[test]
+fn what_is_too_far_is_nothing_and_a_clear_first_hit_by_words_stays_first() {
+    let dir = tempfile::tempdir().unwrap();
+    let memory = memory(&dir, &[("alpha beta", 0.2), ("gamma", 0.33)]);
+    let far = found_by(&memory, &query("zeta eta theta alpha"));
+    assert_eq!(titles(&far), ["gamma", "alpha beta"]);
+    let nothing = found_by(
+        &self::memory(&tempfile::tempdir().unwrap(), &[("alpha", 0.2)]),
+        &query("zeta eta"),
+    );
+    assert_eq!(
+        (titles(&nothing), nothing.answer),
+        (vec![], MatchKind::Nothing)
+    );
+    assert_eq!(nothing.unknown, ["zeta", "eta"]);
+}
+
+#[test]
 fn what_is_not_embedded_yet_is_ranked_by_its_words() {
     let dir = tempfile::tempdir().unwrap();
     let mut memory = memory(&dir, &[("alpha one", 0.3), ("beta two", 0.6)]);
@@ -250,21 +266,15 @@ fn what_is_not_embedded_yet_is_ranked_by_its_words() {
 }
 
 #[test]
-fn pages_of_hits_follow_on_each_other() {
+fn a_query_without_words_or_by_date_goes_by_words_alone() {
     let dir = tempfile::tempdir().unwrap();
     let memory = memory(&dir, &[("a", 0.9), ("b", 0.8), ("c", 0.7), ("d", 0.6)]);
-    let page = |offset| Query {
+    let two = Query {
         limit: 2,
-        offset,
         ..query("zeta")
     };
-    assert_eq!(titles(&found_by(&memory, &page(0))), ["a", "b"]);
-    assert_eq!(titles(&found_by(&memory, &page(2))), ["c", "d"]);
-    assert_eq!(titles(&found_by(&memory, &page(4))), [""; 0]);
-    let listed = Query {
-        words: "",
-        ..page(0)
-    };
+    assert_eq!(titles(&found_by(&memory, &two)), ["a", "b"]);
+    let listed = Query { words: "", ..two };
     assert_eq!(found_by(&memory, &listed).answer, MatchKind::Listed);
     let dated = Query {
         sort: Sort::Date,

@@ -186,7 +186,6 @@ fn what_is_still_true_keeps_its_number_and_what_is_not_goes() {
             filter,
             sort: Sort::Relevance,
             limit: 9,
-            offset: 0,
         };
         let found = search(memory, &query).unwrap();
         found

@@ -2,7 +2,7 @@
 
 use std::fmt::Write as _;
 
-use foreword_core::model::{Freshness, Kind};
+use foreword_core::model::{Freshness, Kind, ObservationType};
 use foreword_core::search::Related;
 use foreword_core::search::{Hit, SessionTitle};
 use foreword_core::store::Item;
@@ -52,7 +52,7 @@ pub fn no_hits(request: &SearchRequest, answer: &SearchAnswer) -> String {
 /// `#12 bugfix Expiry is compared in UTC`
 fn line(hit: &Hit, with_project: bool) -> Part {
     let mut title = show::title(hit, with_project);
-    if hit.kind == Kind::Note {
+    if hit.kind == Kind::Note || hit.observation_type == Some(ObservationType::Decision) {
         title.insert_str(0, &format!("{} ", text::date(hit.at)));
     }
     // No subtitle if only a few letters of it would fit.
@@ -121,6 +121,14 @@ pub fn item(item: &Item, format: Format) -> Part {
         Part::new(item.id, show::facts(item))
     } else {
         Part::new(item.id, full + "\n")
+    }
+}
+
+/// `Same turn: #12, #40`, or nothing.
+pub fn same_turn(others: &[Hit]) -> String {
+    match others {
+        [] => String::new(),
+        others => format!("Same turn: {}\n", numbers(others.iter().map(|it| it.id))),
     }
 }
 
