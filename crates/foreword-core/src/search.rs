@@ -154,7 +154,7 @@ pub enum Matched {
 pub const OVERTAKEN: f64 = 0.6;
 /// The least share of the query's words that the best hit must have, or nothing is remembered about
 /// it. See bench/runs/2026-11-18-search.md for how this was chosen.
-const FLOOR: f64 = 0.1;
+const FLOOR: f64 = 0.07;
 /// The score of a decision is multiplied by this if the query asks what was decided, or when.
 const DECISION: f64 = 2.0;
 

@@ -79,6 +79,8 @@ pub fn about(store: &Store, prompt: &str, project: &str) -> rusqlite::Result<Vec
 pub(super) struct WeighedWord<'a> {
     word: &'a Word,
     pub bits: Option<(u64, u64)>,
+    /// The bit of each of its parts; 0 for one that is in no row.
+    pub part_bits: Vec<u64>,
     is_plain: bool,
     pub weight: f64,
 }
@@ -105,6 +107,7 @@ impl WordQuery<'_> {
         WeighedWord {
             word,
             bits: self.bits(word),
+            part_bits: word.parts.iter().map(|it| self.bit(it)).collect(),
             is_plain,
             weight: rarity * in_language,
         }

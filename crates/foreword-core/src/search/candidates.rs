@@ -112,11 +112,20 @@ impl<'a> WordQuery<'a> {
         Ok(query)
     }
 
-    /// The share of the words that a row with these terms has, by weight.
+    /// The share of the words that a row with these terms has, by weight. A sentence in a language
+    /// without spaces is one word, so its parts count too.
     fn share(&self, terms: u64) -> f64 {
         let all: f64 = self.weighed.iter().map(|it| it.weight).sum();
-        let had = self.weighed.iter().filter(|it| has(terms, it.bits));
-        had.map(|it| it.weight).sum::<f64>() / all.max(f64::MIN_POSITIVE)
+        let had = self.weighed.iter().map(|it| {
+            let parts = it.part_bits.iter().filter(|bit| terms & **bit != 0);
+            let part = match it.part_bits.len() {
+                _ if has(terms, it.bits) => 1.0,
+                0 => 0.0,
+                all => parts.count() as f64 / all as f64,
+            };
+            part * it.weight
+        });
+        had.sum::<f64>() / all.max(f64::MIN_POSITIVE)
     }
 
     /// The score of an average row that has each term once.
@@ -316,17 +325,17 @@ impl<'a> WordQuery<'a> {
 
     /// The bit of a word and the bits of all its parts; none if it is in no row.
     pub fn bits(&self, word: &Word) -> Option<(u64, u64)> {
-        let bit = |term: &str| {
-            let at = self.terms.iter().position(|(known, _)| *known == term);
-            at.map(|at| 1 << at)
-        };
-        let whole = bit(&word.whole);
-        let parts = word
-            .parts
-            .iter()
-            .try_fold(0, |all, part| Some(all | bit(part)?));
+        let whole = self.bit(&word.whole);
+        let parts = word.parts.iter().map(|part| self.bit(part));
+        let parts = parts.reduce(|all, bit| if all == 0 || bit == 0 { 0 } else { all | bit });
         let parts = parts.unwrap_or_default();
-        (whole.is_some() || parts != 0).then(|| (whole.unwrap_or_default(), parts))
+        (whole != 0 || parts != 0).then_some((whole, parts))
+    }
+
+    /// The bit of a term; 0 if it is in no row.
+    pub fn bit(&self, term: &str) -> u64 {
+        let at = self.terms.iter().position(|(known, _)| *known == term);
+        at.map_or(0, |at| 1 << at)
     }
 }
 

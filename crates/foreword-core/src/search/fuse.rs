@@ -21,17 +21,30 @@ pub struct Meaning<'a> {
     pub question: &'a Vector,
 }
 
-// These values were chosen on the development half of the benchmark: bench/runs/2026-11-16-meaning.md.
+// These values were chosen on the development half of the benchmark: bench/runs/2026-11-16-meaning.md
+// and bench/runs/2026-11-18-search.md.
 
-/// The weight of the score by words, as a share of the score for all words of the query. (As a
-/// share of the best hit's score, one common word would look like a full match.)
-const BY_WORDS: f64 = 0.4;
-/// The weight of the cosine. (It is not divided by the best one, or a far chunk would look near.)
-const BY_MEANING: f64 = 0.6;
+/// How much words, meaning and likeness to the best hits count in a score.
+struct Weights {
+    /// The weight of the score by words, as a share of the score for all words of the query. (As a
+    /// share of the best hit's score, one common word would look like a full match.) The rest is
+    /// the weight of the cosine. (It is not divided by the best one, or a far chunk would look near.)
+    words: f64,
+    /// The weight of the likeness to the best hits.
+    like_best: f64,
+}
+const WEIGHTS: Weights = Weights {
+    words: 0.4,
+    like_best: 0.35,
+};
+/// If `CANDIDATES` items or more have some of the words, many are near by chance, and the best
+/// hits are less often right.
+const WEIGHTS_IF_MANY: Weights = Weights {
+    words: 0.7,
+    like_best: 0.1,
+};
 /// How many of the best hits the others are compared with.
 const BEST: usize = 2;
-/// The weight of the likeness to the best hits.
-const LIKE_BEST: f64 = 0.35;
 /// The weight of an item's nearest chunk.
 const NEAREST: f64 = 0.5;
 /// The weight of all its chunks on average: an item that is about the query as a whole is better
@@ -47,7 +60,7 @@ const NEAR: f32 = 0.12;
 const NEAR_PART: f32 = 0.5;
 /// The least nearness of the best hits, or nothing is remembered about the query: the greatest
 /// cosine and a part of the greatest share of words.
-const FLOOR_NEAR: f64 = 0.235;
+const FLOOR_NEAR: f64 = 0.225;
 /// How much the share of words counts for the nearness.
 const FLOOR_SHARE: f64 = 0.3;
 /// How far the first hit by words must be ahead of other sessions, as a share of the score for all
@@ -82,6 +95,11 @@ pub fn search_by_meaning(
     if is_exact && found.hits.is_empty() {
         return search(store, query);
     }
+    let weights = if found.hits.len() < CANDIDATES as usize {
+        WEIGHTS
+    } else {
+        WEIGHTS_IF_MANY
+    };
     let first_by_words = clear_first(&found.hits, LEAD * all_words);
     let mut hits: HashMap<i64, Hit> = found.hits.drain(..).map(|hit| (hit.id, hit)).collect();
     let new = nearest(store, &wide, meaning, &hits)?;
@@ -113,7 +131,7 @@ pub fn search_by_meaning(
         let words = hit.score.unwrap_or_default() / all_words.max(f64::MIN_POSITIVE);
         let exact = if exact.contains(&hit.id) { EXACT } else { 0.0 };
         // The score by words has been multiplied already.
-        BY_WORDS * words + (BY_MEANING * near.to(hit) + exact) * factor(hit)
+        weights.words * words + ((1.0 - weights.words) * near.to(hit) + exact) * factor(hit)
     };
     let ranked = hits.into_values().map(|hit| (score(&hit), hit));
     let mut ranked: Vec<(f64, Hit)> = ranked.collect();
@@ -124,7 +142,7 @@ pub fn search_by_meaning(
     let like_best = best(vectors, &ranked);
     let like_best = Near::new(vectors, &like_best, ranked.iter().map(|(_, hit)| hit));
     for (score, hit) in &mut ranked {
-        *score += LIKE_BEST * like_best.to(hit) * factor(hit);
+        *score += weights.like_best * like_best.to(hit) * factor(hit);
         hit.score = Some(*score);
     }
     ranked.sort_by(best_first);

@@ -154,13 +154,13 @@ pub fn complete(store: &Store, hits: &mut [Hit]) -> rusqlite::Result<()> {
         let Some(turn) = turns(hit) else {
             continue;
         };
-        let found = std::mem::take(&mut hit.items);
-        hit.items = found.clone();
+        let found = hit.items.clone();
         for member in members.iter().filter(|it| it.turn == Some(turn)) {
             if !found.contains(&member.id) {
                 add(hit, member.clone());
             }
         }
+        hit.items.sort_unstable();
     }
     Ok(())
 }

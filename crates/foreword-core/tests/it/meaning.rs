@@ -237,20 +237,28 @@ fn one_word_of_many_is_not_all_that_was_asked_for() {
 }
 
 #[test]
-fn what_is_too_far_is_nothing_and_a_clear_first_hit_by_words_stays_first() {
+fn what_is_too_far_from_the_query_is_nothing() {
     let dir = tempfile::tempdir().unwrap();
-    let memory = memory(&dir, &[("alpha beta", 0.2), ("gamma", 0.33)]);
-    let far = found_by(&memory, &query("zeta eta theta alpha"));
-    assert_eq!(titles(&far), ["gamma", "alpha beta"]);
-    let nothing = found_by(
-        &self::memory(&tempfile::tempdir().unwrap(), &[("alpha", 0.2)]),
-        &query("zeta eta"),
-    );
+    let memory = memory(&dir, &[("alpha", 0.2)]);
+    let nothing = found_by(&memory, &query("zeta eta"));
     assert_eq!(
         (titles(&nothing), nothing.answer),
         (vec![], MatchKind::Nothing)
     );
     assert_eq!(nothing.unknown, ["zeta", "eta"]);
+}
+
+#[test]
+fn a_clear_first_hit_by_words_stays_first_unless_another_is_clearly_nearer() {
+    let dir = tempfile::tempdir().unwrap();
+    let told = [("alpha beta", 0.4), ("gamma", 0.1), ("near", 0.88)];
+    let memory = memory(&dir, &told);
+    let found = found_by(&memory, &query("alpha beta gamma"));
+    assert_eq!(titles(&found)[0], "alpha beta");
+    let dir = tempfile::tempdir().unwrap();
+    let memory = self::memory(&dir, &[told[0], told[1], ("near", 1.0)]);
+    let found = found_by(&memory, &query("beta gamma delta"));
+    assert_eq!(titles(&found)[0], "near");
 }
 
 #[test]

@@ -133,7 +133,7 @@ fn what_shares_one_common_word_of_many_is_nothing() {
     let memory = memory(&dir, &titled(&["Run the tests"]));
     let none = found(
         &memory,
-        "which kafka topic carries shipping updates to the warehouse run",
+        "which kafka topic carries shipping updates to the warehouse printer driver run",
     );
     assert_eq!((none.hits, none.answer), (vec![], MatchKind::Nothing));
 }
