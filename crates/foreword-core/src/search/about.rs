@@ -28,8 +28,6 @@ const SCORE_MIN: f64 = 2.1;
 const IN_TITLE: f64 = 2.0;
 /// The weight of a general programming word is multiplied by this.
 const PLAIN: f64 = 0.7;
-/// The weight of a word that is common in prompts is multiplied by this.
-const COMMON: f64 = 0.35;
 /// The weight of a word that is in no observation; it lowers the score of every observation.
 const UNKNOWN: f64 = 0.64;
 /// The exponent of the share of the prompt's weight that an observation has.
@@ -83,6 +81,8 @@ pub(super) struct WeighedWord<'a> {
     pub part_bits: Vec<u64>,
     is_plain: bool,
     pub weight: f64,
+    /// Whether it is common in prompts, whatever the task.
+    pub is_common: bool,
 }
 
 impl WordQuery<'_> {
@@ -99,17 +99,14 @@ impl WordQuery<'_> {
             .map_or(UNKNOWN, |with| (rows / with).ln() / rows.ln());
         let lower = word.whole.to_lowercase();
         let is_plain = is_in(PLAIN_WORDS, &lower);
-        let in_language = match () {
-            () if is_in(COMMON_WORDS, &lower) => COMMON,
-            () if is_plain => PLAIN,
-            () => 1.0,
-        };
+        let plain = if is_plain { PLAIN } else { 1.0 };
         WeighedWord {
             word,
             bits: self.bits(word),
             part_bits: word.parts.iter().map(|it| self.bit(it)).collect(),
             is_plain,
-            weight: rarity * in_language,
+            weight: rarity * plain,
+            is_common: is_in(COMMON_WORDS, &lower),
         }
     }
 }

@@ -31,6 +31,9 @@ const CHOSEN_MAX: f64 = 10_000.0;
 /// rarity. Usually it adds about 1.0; at most 2.2 in a short row, in the title, or if repeated.
 const USUAL_WORTH: f64 = 1.2;
 
+/// The weight of a word that is common in prompts is multiplied by this in the share of a hit.
+const COMMON: f64 = 0.35;
+
 /// The words of a query, and in how many rows each of their terms is.
 pub(super) struct WordQuery<'a> {
     words: &'a [Word],
@@ -115,7 +118,8 @@ impl<'a> WordQuery<'a> {
     /// The share of the words that a row with these terms has, by weight. A sentence in a language
     /// without spaces is one word, so its parts count too.
     fn share(&self, terms: u64) -> f64 {
-        let all: f64 = self.weighed.iter().map(|it| it.weight).sum();
+        let weight = |it: &WeighedWord<'_>| it.weight * if it.is_common { COMMON } else { 1.0 };
+        let all: f64 = self.weighed.iter().map(weight).sum();
         let had = self.weighed.iter().map(|it| {
             let parts = it.part_bits.iter().filter(|bit| terms & **bit != 0);
             let part = match it.part_bits.len() {
@@ -123,7 +127,7 @@ impl<'a> WordQuery<'a> {
                 0 => 0.0,
                 all => parts.count() as f64 / all as f64,
             };
-            part * it.weight
+            part * weight(it)
         });
         had.sum::<f64>() / all.max(f64::MIN_POSITIVE)
     }

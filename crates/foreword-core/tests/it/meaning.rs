@@ -1,7 +1,7 @@
 //! Search by meaning: items with other words are found, and items with a literal name come first.
 //! The vectors here are made up; the worker's tests use a real model.
 
-use foreword_core::model::{Event, EventKind, Millis, Observation};
+use foreword_core::model::{Event, EventKind, Kind, Millis, Observation};
 use foreword_core::search::vectors::{DIMENSIONS, Vector, Vectors};
 use foreword_core::search::{
     Filter, Found, MatchKind, Matched, Meaning, Query, Sort, search_by_meaning,
@@ -336,6 +336,20 @@ fn a_text_that_changes_or_goes_takes_its_vectors_along() {
         .collect::<Result<_, _>>()
         .unwrap();
     assert!(!rows.contains(&beta) && !rows.contains(&alpha), "{rows:?}");
+}
+
+#[test]
+fn a_prompt_that_nothing_came_of_is_neither_embedded_nor_listed() {
+    let dir = tempfile::tempdir().unwrap();
+    let memory = memory(&dir, &[("alpha", 0.9)]);
+    // The trigger for the full text needs a function that only the store has.
+    let empty = "drop trigger prompts_text_update; update prompts set kept = 0";
+    outside(&dir).execute_batch(empty).unwrap();
+    assert_eq!(memory.embedded(MODEL).unwrap(), (2, 2));
+    assert_eq!(memory.unembedded(MODEL, 10).unwrap(), []);
+    let listed = found_by(&memory, &query("")).hits;
+    let kinds: Vec<_> = listed.iter().map(|hit| hit.kind).collect();
+    assert!(!kinds.contains(&Kind::Prompt), "{kinds:?}");
 }
 
 #[test]
