@@ -199,7 +199,6 @@ fn by_a_model(store: &Store) -> anyhow::Result<usize> {
         filter: Filter::default(),
         sort: Sort::Date,
         limit: u32::MAX,
-        offset: 0,
     };
     let mut found = 0;
     for hit in search(store, &everything)?.hits {

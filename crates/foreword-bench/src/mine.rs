@@ -98,6 +98,5 @@ fn query(it: &Return) -> Query<'_> {
         },
         sort: Sort::Relevance,
         limit: HITS,
-        offset: 0,
     }
 }

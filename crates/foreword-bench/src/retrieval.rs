@@ -1,9 +1,10 @@
 //! `foreword-bench retrieval`: does search find the sessions that answer a question?
 //!
 //! The data is a file of questions, one JSON object a line, each with its own haystack
-//! of sessions. All of them go into one fresh memory on disk, a project for each
-//! question, as prompts; then each question is a query in its project: by words, by
-//! vectors alone if the model is installed, and by both as the command `search` does.
+//! of sessions. All of them go into one fresh memory on disk, as prompts, a project for each
+//! question; or, with `--one-memory`, into one project, where the sessions of the other questions
+//! are in the way. Then each question is a query in its project: by words, by vectors alone if the
+//! model is installed, and by both as the command `search` does.
 
 use std::collections::{BTreeMap, BTreeSet, HashMap};
 use std::path::PathBuf;
@@ -31,6 +32,9 @@ pub struct Args {
     /// Questions and their sessions: {"id", "type", "question", "gold": [session id], "sessions": [{"id", "date", "text"}]} a line
     #[arg(long, value_name = "FILE")]
     data: PathBuf,
+    /// Put all sessions into one project, each once, instead of one project for each question
+    #[arg(long)]
+    one_memory: bool,
     /// Search by words alone
     #[arg(long)]
     no_model: bool,
@@ -88,9 +92,17 @@ pub fn run(args: &Args) -> anyhow::Result<()> {
     std::fs::create_dir_all(home.dir())?;
     let kept = home.memory().exists();
     let mut store = Store::open(&home.memory(), &home.backups())?;
+    let memories = if args.one_memory {
+        Memories::One
+    } else {
+        Memories::OfEachQuestion
+    };
+    let mut remembered = BTreeSet::new();
     for question in questions.iter().filter(|_| !kept) {
         for session in &question.sessions {
-            remember(&mut store, question, session)?;
+            if remembered.insert(memories.session(question, session)) {
+                remember(&mut store, memories, question, session)?;
+            }
         }
     }
     let model = service::home_to_look_at()?.model();
@@ -100,13 +112,15 @@ pub fn run(args: &Args) -> anyhow::Result<()> {
         .context("the sentence model cannot be used")?;
     let all = |ask: &dyn Fn(&DataQuestion) -> anyhow::Result<Found>| {
         let asked = questions.iter().map(|question| {
-            let gold = question.gold.iter();
-            let gold = gold.map(|id| host_session_id(question, id)).collect();
+            let gold = question.sessions.iter();
+            let gold = gold.filter(|session| question.gold.contains(&session.id));
+            let gold = gold.map(|session| memories.session(question, session));
+            let gold = gold.collect();
             RankedQuestion::of(&question.kind, &gold, || ask(question))
         });
         asked.collect::<anyhow::Result<Vec<_>>>()
     };
-    let by_words = all(&|question| Ok(search(&store, &query(question))?))?;
+    let by_words = all(&|question| Ok(search(&store, &memories.query(question))?))?;
     let mut report = match &model {
         None => report(&by_words),
         Some(model) => {
@@ -114,17 +128,21 @@ pub fn run(args: &Args) -> anyhow::Result<()> {
             let mut loaded = LoadedVectors::default();
             store.load_vectors(sentence_model::NAME, &mut loaded)?;
             let vectors = &loaded.vectors;
-            let by_vectors = all(&|it| by_vectors(&store, vectors, model, it))?;
+            // Not in one memory, since every item is read for each question.
+            let by_vectors = (!args.one_memory)
+                .then(|| all(&|it| by_vectors(&store, vectors, model, &memories.query(it))))
+                .transpose()?;
             let fused = all(&|it| {
                 let meaning = Meaning {
                     vectors,
                     question: &model.embed(&it.question),
                 };
-                Ok(search_by_meaning(&store, &query(it), meaning)?)
+                Ok(search_by_meaning(&store, &memories.query(it), meaning)?)
             })?;
             let mut report = compared(&fused, &by_words);
             report.insert("records".into(), vectors.len().into());
-            report.insert("by_vectors".into(), self::report(&by_vectors).into());
+            let by_vectors = by_vectors.map(|asked| self::report(&asked));
+            report.insert("by_vectors".into(), by_vectors.into());
             report
         }
     };
@@ -210,8 +228,45 @@ pub fn embed(store: &mut Store, model: &Model) -> anyhow::Result<()> {
     }
 }
 
+/// How the sessions of the questions are put into projects.
+#[derive(Clone, Copy)]
+enum Memories {
+    OfEachQuestion,
+    One,
+}
+
+impl Memories {
+    fn project(self, question: &DataQuestion) -> String {
+        match self {
+            Memories::OfEachQuestion => format!("/bench/{}", question.id),
+            Memories::One => "/bench".to_owned(),
+        }
+    }
+
+    /// The id of a session. In one memory the same text is the same session.
+    fn session(self, question: &DataQuestion, session: &DataSession) -> String {
+        match self {
+            Memories::OfEachQuestion => format!("{}/{}", question.id, session.id),
+            Memories::One => format!("{:x}", Sha256::digest(&session.text)),
+        }
+    }
+
+    fn query(self, question: &DataQuestion) -> Query<'_> {
+        Query {
+            words: &question.question,
+            filter: Filter {
+                projects: Some(vec![self.project(question)]),
+                ..Filter::default()
+            },
+            sort: Sort::Relevance,
+            limit: HITS,
+        }
+    }
+}
+
 fn remember(
     store: &mut Store,
+    memories: Memories,
     question: &DataQuestion,
     session: &DataSession,
 ) -> anyhow::Result<()> {
@@ -228,7 +283,13 @@ fn remember(
     }
     let events: Vec<Event> = (0..)
         .zip(prompts)
-        .map(|(number, prompt)| event(question, session, at, number, prompt))
+        .map(|(number, prompt)| {
+            let ids = [
+                memories.project(question),
+                memories.session(question, session),
+            ];
+            event(ids, at, number, prompt)
+        })
         .collect();
     store.commit(&Batch {
         events: &events,
@@ -242,13 +303,11 @@ fn remember(
 }
 
 fn event(
-    question: &DataQuestion,
-    session: &DataSession,
+    [project, host_session_id]: [String; 2],
     at: Millis,
     number: i64,
     prompt: String,
 ) -> Event {
-    let host_session_id = host_session_id(question, &session.id);
     Event {
         id: Uuid::now_v7(),
         key: format!("{host_session_id}:{number}"),
@@ -260,7 +319,7 @@ fn event(
         tool_use_id: None,
         cwd: None,
         project_dir: None,
-        project: Some(project(question)),
+        project: Some(project),
         root: None,
         transcript_path: None,
         branch: None,
@@ -273,14 +332,6 @@ fn event(
         at: at + number,
         host_session_id,
     }
-}
-
-fn project(question: &DataQuestion) -> String {
-    format!("/bench/{}", question.id)
-}
-
-fn host_session_id(question: &DataQuestion, session: &str) -> String {
-    format!("{}/{session}", question.id)
 }
 
 /// The day of a date such as `2023/05/26 (Fri) 04:41`.
@@ -297,34 +348,21 @@ impl DataSession {
     }
 }
 
-fn query(question: &DataQuestion) -> Query<'_> {
-    Query {
-        words: &question.question,
-        filter: Filter {
-            projects: Some(vec![project(question)]),
-            ..Filter::default()
-        },
-        sort: Sort::Relevance,
-        limit: HITS,
-        offset: 0,
-    }
-}
-
 /// Ranks all items of the project by the distance of their vectors alone.
 fn by_vectors(
     store: &Store,
     vectors: &Vectors,
     model: &Model,
-    question: &DataQuestion,
+    query: &Query<'_>,
 ) -> anyhow::Result<Found> {
     let everything = Query {
         words: "",
         limit: u32::MAX,
-        ..query(question)
+        ..query.clone()
     };
     let mut found = search(store, &everything)?;
     let mut hits: HashMap<i64, Hit> = found.hits.drain(..).map(|it| (it.id, it)).collect();
-    let vector = model.embed(&question.question);
+    let vector = model.embed(query.words);
     let mut near = vectors.near(&vector, hits.keys().copied());
     near.sort_by(|a, b| b.1.total_cmp(&a.1));
     found.hits = near

@@ -144,7 +144,6 @@ fn query(words: &str) -> Query<'_> {
         filter: Filter::default(),
         sort: Sort::Relevance,
         limit: TOP as u32,
-        offset: 0,
     }
 }
 

@@ -16,6 +16,7 @@ mod embedded;
 mod filter;
 mod fresh;
 mod fuse;
+mod group;
 mod list;
 mod rank;
 mod receipts;
@@ -31,11 +32,12 @@ pub use embedded::{LoadedVectors, Unembedded};
 pub use filter::Filter;
 pub use fresh::{freshen, stale_factor};
 pub use fuse::{Meaning, search_by_meaning};
-pub use list::timeline;
+pub use group::{Group, complete, grouped};
+pub use list::{same_turn, timeline};
 pub use rank::WEIGHTS;
 pub use receipts::ShownItem;
 pub use related::Related;
-pub use sessions::{HITS_PER_SESSION, SessionTitle, SummaryLine, sessions, sessions_of};
+pub use sessions::{SessionTitle, SummaryLine, sessions, sessions_of};
 
 use self::candidates::WordQuery;
 use self::list::Order;
@@ -50,7 +52,6 @@ pub struct Query<'a> {
     pub filter: Filter,
     pub sort: Sort,
     pub limit: u32,
-    pub offset: u32,
 }
 
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq, Deserialize)]
@@ -103,6 +104,12 @@ pub const LOOSER_MAX: usize = 100;
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
 pub struct Hit {
     pub id: i64,
+    /// The ids of all items that it stands for, its own among them (`group`).
+    pub items: Vec<i64>,
+    /// The prompt whose turn it is of; none for a note, or if no prompt led to it.
+    pub turn: Option<i64>,
+    /// How many turns it stands for.
+    pub turns: u32,
     pub kind: Kind,
     pub observation_type: Option<ObservationType>,
     pub title: String,
@@ -113,13 +120,25 @@ pub struct Hit {
     pub at: Millis,
     /// The newer decision on the same matter.
     pub superseded_by: Option<i64>,
+    /// Why it no longer holds; none while it does.
+    pub retracted: Option<String>,
     /// Who or what an observation comes from.
     pub origin: Option<Origin>,
     /// Higher is better. None if the query has no words.
     pub score: Option<f64>,
     pub matched: Option<Matched>,
+    /// The share of the query's words that it has, from 0 to 1; rare words count more.
+    pub share: f64,
     /// Whether its files have changed since; none before `freshen` ran, or if unknown.
     pub freshness: Option<Freshness>,
+}
+
+impl Hit {
+    /// Whether something newer replaced it, or it no longer holds.
+    #[must_use]
+    pub fn is_overtaken(&self) -> bool {
+        self.superseded_by.is_some() || self.retracted.is_some()
+    }
 }
 
 /// How a hit matches the words of the query.
@@ -131,39 +150,74 @@ pub enum Matched {
     Meaning,
 }
 
-/// The score of a superseded decision is multiplied by this.
-pub const SUPERSEDED: f64 = 0.6;
+/// The score of a hit that is superseded or retracted is multiplied by this.
+pub const OVERTAKEN: f64 = 0.6;
+/// The least share of the query's words that the best hit must have, or nothing is remembered about
+/// it. See bench/runs/2026-11-18-search.md for how this was chosen.
+const FLOOR: f64 = 0.07;
+/// The score of a decision is multiplied by this if the query asks what was decided, or when.
+const DECISION: f64 = 2.0;
+
+/// Whether a word asks for decisions: `decide`, `decided`, `decision`, `decidimos`, `décidé`.
+fn asks_for_decisions(word: &Word) -> bool {
+    let lower = word.whole.to_lowercase().replace('é', "e");
+    lower.starts_with("decid") || lower.starts_with("decis")
+}
+
+/// What the score of a hit is multiplied by, for what it is and not for how it matches.
+fn factor(words: &str) -> impl Fn(&Hit) -> f64 {
+    let prefers_decisions = words::words(words).iter().any(asks_for_decisions);
+    move |hit| {
+        let is_decision = hit.observation_type == Some(ObservationType::Decision);
+        let decision = if prefers_decisions && is_decision {
+            DECISION
+        } else {
+            1.0
+        };
+        let overtaken = if hit.is_overtaken() { OVERTAKEN } else { 1.0 };
+        decision * overtaken
+    }
+}
 
 pub fn search(store: &Store, query: &Query<'_>) -> rusqlite::Result<Found> {
-    let all = words::words(query.words);
-    if all.is_empty() {
+    let words = about_words(query.words);
+    if words.is_empty() {
         return listed(store, query);
     }
-    // First without stop words; with them if that finds nothing.
-    let (mut found, _) = search_for(store, query, [about_words(&all), all.clone()])?;
+    let (mut found, _) = search_for(store, query, &words)?;
+    found.clear_unless(|hit| hit.share >= FLOOR);
     if found.hits.is_empty() {
-        found.looser = looser(store, query, &all)?;
+        found.looser = looser(store, query, &words, found.unknown.len())?;
     }
     Ok(found)
 }
 
-/// The words without stop words.
-fn about_words(words: &[Word]) -> Vec<Word> {
-    let words = words.iter().filter(|word| !word.is_stop_word());
-    words.cloned().collect()
+impl Found {
+    /// Removes all hits if none of them is near enough: then they only share words with the query.
+    fn clear_unless(&mut self, is_near: impl FnMut(&Hit) -> bool) {
+        if !self.hits.iter().any(is_near) {
+            self.hits.clear();
+            self.answer = MatchKind::Nothing;
+        }
+    }
 }
 
-/// Searches for `words`; if nothing has one of them, for `others` and their single characters.
-/// Returns the hits and the score of an average row that has every term once.
-fn search_for(
-    store: &Store,
-    query: &Query<'_>,
-    [words, others]: [Vec<Word>; 2],
-) -> rusqlite::Result<(Found, f64)> {
+/// The words of a query that its hits should have: without stop words, and without words that only
+/// ask for decisions; all words if there are no others.
+fn about_words(query: &str) -> Vec<Word> {
+    let all = words::words(query);
+    let mut words = all.clone();
+    words.retain(|word| !word.is_stop_word() && !asks_for_decisions(word));
+    if words.is_empty() { all } else { words }
+}
+
+/// Searches for words; if nothing has one of them, for their single characters. Returns the hits
+/// and the score of an average row that has every term once.
+fn search_for(store: &Store, query: &Query<'_>, words: &[Word]) -> rusqlite::Result<(Found, f64)> {
     let mut found = Found::default();
     let mut worth = 0.0;
-    for words in [words, [words::characters(&others), others].concat()] {
-        let word_query = WordQuery::new(store, &words)?;
+    for words in [words, &words::characters(words)] {
+        let word_query = WordQuery::new(store, words)?;
         (found.hits, found.answer) = word_query.hits(store, query)?;
         worth = word_query.worth();
         if found.unknown.is_empty() {
@@ -178,13 +232,7 @@ fn search_for(
 
 fn listed(store: &Store, query: &Query<'_>) -> rusqlite::Result<Found> {
     let clauses = query.filter.clauses();
-    let hits = list::list(
-        store,
-        clauses,
-        Order::NewestFirst,
-        query.limit,
-        query.offset,
-    )?;
+    let hits = list::list(store, clauses, Order::NewestFirst, query.limit)?;
     Ok(Found {
         hits,
         answer: MatchKind::Listed,
@@ -192,36 +240,28 @@ fn listed(store: &Store, query: &Query<'_>) -> rusqlite::Result<Found> {
     })
 }
 
-/// The looser queries that find something, with the number of their hits.
-fn looser(store: &Store, query: &Query<'_>, words: &[Word]) -> rusqlite::Result<Vec<Looser>> {
+/// The looser queries that find something, with the number of their hits. `unknown` is how many of
+/// the words are in no row.
+fn looser(
+    store: &Store,
+    query: &Query<'_>,
+    words: &[Word],
+    unknown: usize,
+) -> rusqlite::Result<Vec<Looser>> {
     let count = |filter: Filter| -> rusqlite::Result<usize> {
         let query = Query {
             filter,
             limit: LOOSER_MAX as u32,
-            offset: 0,
             ..query.clone()
         };
-        let (hits, _) = WordQuery::new(store, words)?.hits(store, &query)?;
-        Ok(hits.len())
+        let (mut found, _) = search_for(store, &query, words)?;
+        found.clear_unless(|hit| hit.share >= FLOOR);
+        Ok(found.hits.len())
     };
     let mut looser = Vec::new();
-    let beginnings: Vec<_> = words
-        .iter()
-        .map(|word| format!("\"{}\"*", word.whole))
-        .collect();
-    let mut statement = store.connection.prepare_cached(
-        "select rowid from texts where texts match :expression order by rowid desc limit 1000",
-    )?;
-    let ids = statement.query_map(
-        named_params! {":expression": beginnings.join(" OR ")},
-        |row| row.get(0),
-    )?;
-    let ids = ids.collect::<rusqlite::Result<Vec<i64>>>()?;
-    looser.push(Looser::Beginnings(
-        list::pick(store, &ids, &query.filter)?
-            .len()
-            .min(LOOSER_MAX),
-    ));
+    if unknown == words.len() {
+        looser.push(Looser::Beginnings(beginnings(store, query, words)?));
+    }
     if !query.filter.is_only_projects() {
         looser.push(Looser::NoFilter(count(query.filter.only_projects())?));
     }
@@ -237,4 +277,18 @@ fn looser(store: &Store, query: &Query<'_>, words: &[Word]) -> rusqlite::Result<
         *hits > 0
     });
     Ok(looser)
+}
+
+/// How many items have a word that begins with one of these.
+fn beginnings(store: &Store, query: &Query<'_>, words: &[Word]) -> rusqlite::Result<usize> {
+    let words = words.iter().map(|word| format!("\"{}\"*", word.whole));
+    let mut statement = store.connection.prepare_cached(
+        "select rowid from texts where texts match :expression order by rowid desc limit 1000",
+    )?;
+    let expression = words.collect::<Vec<_>>().join(" OR ");
+    let ids = statement.query_map(named_params! {":expression": expression}, |row| row.get(0))?;
+    let ids = ids.collect::<rusqlite::Result<Vec<i64>>>()?;
+    Ok(list::pick(store, &ids, &query.filter)?
+        .len()
+        .min(LOOSER_MAX))
 }

@@ -13,7 +13,7 @@ pub use consent::{consent, provider_chosen};
 pub use files::{backed_up, model_status, restored, vacuumed};
 pub use found::{
     ALL_PROJECTS, facts, found, hits_json, item_title, kind, marks, no_hits, notes, ranking,
-    session_title, sessions, sessions_json, timeline, title, waiting,
+    same_turn, session_title, sessions, sessions_json, timeline, title, waiting,
 };
 pub use freshness::{mark, related};
 pub use money::{bill, bill_json, pause_json, redo_plan, redone, stand_in, usd};
@@ -93,13 +93,15 @@ pub fn item(item: &Item) -> String {
             model,
             prompt_version,
             superseded_by,
+            retracted,
             supersedes,
             times,
             ..
         } => {
             page.text("", &format!("#{} {type}: {title}", item.id));
             page.text("", subtitle);
-            page.text("", &found::later(*superseded_by, supersedes, *times));
+            let overtaken = found::overtaken(*superseded_by, retracted.as_deref());
+            page.text("", &found::later(overtaken, supersedes, *times));
             page.gap();
             for fact in facts {
                 page.text("- ", fact);

@@ -488,7 +488,6 @@ fn query(words: &str) -> Query<'_> {
         filter: Filter::default(),
         sort: Sort::default(),
         limit: 10,
-        offset: 0,
     }
 }
 

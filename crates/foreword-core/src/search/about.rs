@@ -68,14 +68,13 @@ pub fn about(store: &Store, prompt: &str, project: &str) -> rusqlite::Result<Vec
     }
     candidates.truncate(looked_at);
 
-    let weighed: Vec<WeighedWord<'_>> = words.iter().map(|word| query.weigh(word)).collect();
     let mut matches: Vec<Match> = candidates
         .iter()
         .filter_map(|it| {
             matched(
                 it,
                 hits.iter().find(|hit| hit.id == it.id)?,
-                &weighed,
+                &query.weighed,
                 &names,
             )
         })
@@ -86,16 +85,20 @@ pub fn about(store: &Store, prompt: &str, project: &str) -> rusqlite::Result<Vec
 }
 
 /// A word of the prompt, with its weight.
-struct WeighedWord<'a> {
+pub(super) struct WeighedWord<'a> {
     word: &'a Word,
-    bits: Option<(u64, u64)>,
+    pub bits: Option<(u64, u64)>,
+    /// The bit of each of its parts; 0 for one that is in no row.
+    pub part_bits: Vec<u64>,
     is_plain: bool,
-    weight: f64,
+    pub weight: f64,
+    /// Whether it is common in prompts, whatever the task.
+    pub is_common: bool,
 }
 
 impl WordQuery<'_> {
     /// The rarer a word, the larger its weight, up to one.
-    fn weigh<'a>(&self, word: &'a Word) -> WeighedWord<'a> {
+    pub(super) fn weigh<'a>(&self, word: &'a Word) -> WeighedWord<'a> {
         let rows_with = |term: &String| {
             let known = self.terms.iter().find(|(known, _)| known == term);
             known.map(|&(_, rows)| rows)
@@ -105,13 +108,16 @@ impl WordQuery<'_> {
         let rarity = rows_with(&word.whole)
             .or_else(parts)
             .map_or(UNKNOWN, |with| (rows / with).ln() / rows.ln());
-        let is_plain = is_in(PLAIN_WORDS, &word.whole.to_lowercase());
+        let lower = word.whole.to_lowercase();
+        let is_plain = is_in(PLAIN_WORDS, &lower);
         let plain = if is_plain { PLAIN } else { 1.0 };
         WeighedWord {
             word,
             bits: self.bits(word),
+            part_bits: word.parts.iter().map(|it| self.bit(it)).collect(),
             is_plain,
             weight: rarity * plain,
+            is_common: is_in(COMMON_WORDS, &lower),
         }
     }
 }

@@ -14,8 +14,9 @@ use std::collections::{BTreeSet, HashMap};
 
 use rusqlite::{OptionalExtension as _, named_params};
 
+use super::about::WeighedWord;
 use super::rank::{self, Bm25};
-use super::{Filter, Hit, MatchKind, Matched, Query, SUPERSEDED, Sort, list};
+use super::{Filter, Hit, MatchKind, Matched, Query, Sort, list};
 use crate::store::Store;
 use crate::text::words::Word;
 
@@ -30,6 +31,9 @@ const CHOSEN_MAX: f64 = 10_000.0;
 /// rarity. Usually it adds about 1.0; at most 2.2 in a short row, in the title, or if repeated.
 const USUAL_WORTH: f64 = 1.2;
 
+/// The weight of a word that is common in prompts is multiplied by this in the share of a hit.
+const COMMON: f64 = 0.35;
+
 /// The words of a query, and in how many rows each of their terms is.
 pub(super) struct WordQuery<'a> {
     words: &'a [Word],
@@ -38,6 +42,7 @@ pub(super) struct WordQuery<'a> {
     /// How many rows there are in all.
     pub rows: f64,
     bm25: Bm25,
+    pub weighed: Vec<WeighedWord<'a>>,
     /// Words that are in no row.
     pub unknown: Vec<String>,
 }
@@ -46,6 +51,7 @@ pub(super) struct WordQuery<'a> {
 struct Candidate {
     id: i64,
     score: f64,
+    share: f64,
     has_all: bool,
 }
 
@@ -94,16 +100,36 @@ impl<'a> WordQuery<'a> {
         terms.sort_by(|a, b| a.1.total_cmp(&b.1));
         terms.truncate(rank::TERMS_MAX);
         let rarities = terms.iter().map(|&(_, with)| rank::rarity(with, rows));
-        Ok(WordQuery {
+        let mut query = WordQuery {
             words,
             rows,
             bm25: Bm25 {
                 rarities: rarities.collect(),
                 average_size,
             },
+            weighed: Vec::new(),
             terms,
             unknown,
-        })
+        };
+        query.weighed = words.iter().map(|word| query.weigh(word)).collect();
+        Ok(query)
+    }
+
+    /// The share of the words that a row with these terms has, by weight. A sentence in a language
+    /// without spaces is one word, so its parts count too.
+    fn share(&self, terms: u64) -> f64 {
+        let weight = |it: &WeighedWord<'_>| it.weight * if it.is_common { COMMON } else { 1.0 };
+        let all: f64 = self.weighed.iter().map(weight).sum();
+        let had = self.weighed.iter().map(|it| {
+            let parts = it.part_bits.iter().filter(|bit| terms & **bit != 0);
+            let part = match it.part_bits.len() {
+                _ if has(terms, it.bits) => 1.0,
+                0 => 0.0,
+                all => parts.count() as f64 / all as f64,
+            };
+            part * weight(it)
+        });
+        had.sum::<f64>() / all.max(f64::MIN_POSITIVE)
     }
 
     /// The score of an average row that has each term once.
@@ -117,7 +143,7 @@ impl<'a> WordQuery<'a> {
         store: &Store,
         query: &Query<'_>,
     ) -> rusqlite::Result<(Vec<Hit>, MatchKind)> {
-        let wanted = query.offset as usize + query.limit as usize;
+        let wanted = query.limit as usize;
         let mut choosing = self.choosing();
         loop {
             let (mut hits, answer) = self.chosen(store, query, choosing)?;
@@ -133,7 +159,6 @@ impl<'a> WordQuery<'a> {
             };
             if complete || choosing_more == choosing {
                 hits.truncate(wanted);
-                hits.drain(..hits.len().min(query.offset as usize));
                 return Ok((hits, answer));
             }
             choosing = choosing_more;
@@ -174,7 +199,7 @@ impl<'a> WordQuery<'a> {
         // A filter may pass only one row in a hundred, and by date any row may come first: then
         // all rows are ranked, and FTS5 looks up all their lengths fastest.
         let few = query.filter == Filter::default() && query.sort == Sort::Relevance;
-        let wanted = query.offset as usize + query.limit as usize;
+        let wanted = query.limit as usize;
         if few {
             let (matched, weights) = self.matched(store, choosing, Length::AtLeast)?;
             let candidates = self.measured(store, &matched, &weights, wanted.max(1))?;
@@ -188,6 +213,7 @@ impl<'a> WordQuery<'a> {
         let candidates = matched.into_iter().map(|row| Candidate {
             id: row.id,
             score: row.most,
+            share: self.share(row.terms),
             has_all: row.has_all,
         });
         best(store, &candidates.collect::<Vec<_>>(), query, wanted)
@@ -278,6 +304,7 @@ impl<'a> WordQuery<'a> {
                 candidates.push(Candidate {
                     id: row.id,
                     score: self.bm25.score(weights, size.unwrap_or_default()),
+                    share: self.share(row.terms),
                     has_all: row.has_all,
                 });
             }
@@ -302,17 +329,17 @@ impl<'a> WordQuery<'a> {
 
     /// The bit of a word and the bits of all its parts; none if it is in no row.
     pub fn bits(&self, word: &Word) -> Option<(u64, u64)> {
-        let bit = |term: &str| {
-            let at = self.terms.iter().position(|(known, _)| *known == term);
-            at.map(|at| 1 << at)
-        };
-        let whole = bit(&word.whole);
-        let parts = word
-            .parts
-            .iter()
-            .try_fold(0, |all, part| Some(all | bit(part)?));
+        let whole = self.bit(&word.whole);
+        let parts = word.parts.iter().map(|part| self.bit(part));
+        let parts = parts.reduce(|all, bit| if all == 0 || bit == 0 { 0 } else { all | bit });
         let parts = parts.unwrap_or_default();
-        (whole.is_some() || parts != 0).then(|| (whole.unwrap_or_default(), parts))
+        (whole != 0 || parts != 0).then_some((whole, parts))
+    }
+
+    /// The bit of a term; 0 if it is in no row.
+    pub fn bit(&self, term: &str) -> u64 {
+        let at = self.terms.iter().position(|(known, _)| *known == term);
+        at.map_or(0, |at| 1 << at)
     }
 }
 
@@ -380,6 +407,7 @@ fn best(
     wanted: usize,
 ) -> rusqlite::Result<(Vec<Hit>, MatchKind)> {
     let mut hits: Vec<Hit> = Vec::new();
+    let factor = super::factor(query.words);
     let mut answer = MatchKind::Nothing;
     let mut with_all = 0;
     let mut rest = candidates;
@@ -408,8 +436,8 @@ fn best(
                         MatchKind::AnyWord
                     };
                 }
-                let factor = hit.superseded_by.map_or(1.0, |_| SUPERSEDED);
-                hit.score = Some(candidate.score * factor);
+                hit.score = Some(candidate.score * factor(&hit));
+                hit.share = candidate.share;
                 hit.matched = Some(if candidate.has_all {
                     Matched::AllWords
                 } else {
@@ -427,7 +455,7 @@ fn best(
     }
     match query.sort {
         Sort::Date => hits.sort_by_key(|hit| std::cmp::Reverse((hit.at, hit.id))),
-        // Superseded decisions move down within their group: rows with all words, or the others.
+        // Scores have changed: hits move within their group: rows with all words, or the others.
         Sort::Relevance => {
             let (all, any) = hits.split_at_mut(with_all);
             for hits in [all, any] {

@@ -32,7 +32,7 @@ pub struct LoadedVectors {
 /// The ids of all items that can have vectors.
 const ALL: &str = "select id from observations
                    union all select id from summaries
-                   union all select id from prompts
+                   union all select id from prompts where kept
                    union all select id from notes";
 
 /// The value of the column `model`: it includes how items are split, since vectors of differently

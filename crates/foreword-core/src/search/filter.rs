@@ -56,6 +56,12 @@ impl Filter {
         *self == self.only_projects()
     }
 
+    /// Whether items of one kind or type are asked for, rather than turns.
+    #[must_use]
+    pub fn is_about_items(&self) -> bool {
+        self.kind.is_some() || self.observation_type.is_some()
+    }
+
     /// Whether every condition applies to a whole session, not to single items.
     pub(super) fn is_about_sessions(&self) -> bool {
         let about_sessions = Filter {

@@ -8,11 +8,11 @@
 use std::collections::{HashMap, HashSet};
 
 use super::{
-    Found, Hit, MatchKind, Matched, Query, SUPERSEDED, Sort, about_words, list, search, search_for,
+    FLOOR, Found, Hit, MatchKind, Matched, Query, Sort, about_words, list, search, search_for,
 };
 use crate::search::vectors::{DIMENSIONS, Vector, Vectors};
 use crate::store::Store;
-use crate::text::words;
+use crate::text::words::Word;
 
 /// The vectors of the memory and the vector of the query.
 #[derive(Debug, Clone, Copy)]
@@ -21,17 +21,30 @@ pub struct Meaning<'a> {
     pub question: &'a Vector,
 }
 
-// These values were chosen on the development half of the benchmark: bench/runs/2026-11-16-meaning.md.
+// These values were chosen on the development half of the benchmark: bench/runs/2026-11-16-meaning.md
+// and bench/runs/2026-11-18-search.md.
 
-/// The weight of the score by words, as a share of the score for all words of the query. (As a
-/// share of the best hit's score, one common word would look like a full match.)
-const BY_WORDS: f64 = 0.4;
-/// The weight of the cosine. (It is not divided by the best one, or a far chunk would look near.)
-const BY_MEANING: f64 = 0.6;
+/// How much words, meaning and likeness to the best hits count in a score.
+struct Weights {
+    /// The weight of the score by words, as a share of the score for all words of the query. (As a
+    /// share of the best hit's score, one common word would look like a full match.) The rest is
+    /// the weight of the cosine. (It is not divided by the best one, or a far chunk would look near.)
+    words: f64,
+    /// The weight of the likeness to the best hits.
+    like_best: f64,
+}
+const WEIGHTS: Weights = Weights {
+    words: 0.4,
+    like_best: 0.35,
+};
+/// If `CANDIDATES` items or more have some of the words, many are near by chance, and the best
+/// hits are less often right.
+const WEIGHTS_IF_MANY: Weights = Weights {
+    words: 0.7,
+    like_best: 0.1,
+};
 /// How many of the best hits the others are compared with.
 const BEST: usize = 2;
-/// The weight of the likeness to the best hits.
-const LIKE_BEST: f64 = 0.35;
 /// The weight of an item's nearest chunk.
 const NEAREST: f64 = 0.5;
 /// The weight of all its chunks on average: an item that is about the query as a whole is better
@@ -45,8 +58,18 @@ const EXACT: f64 = 2.0;
 const NEAR: f32 = 0.12;
 /// The least cosine of a hit that has none of the words, as a share of the nearest hit's cosine.
 const NEAR_PART: f32 = 0.5;
+/// The least nearness of the best hits, or nothing is remembered about the query: the greatest
+/// cosine and a part of the greatest share of words.
+const FLOOR_NEAR: f64 = 0.225;
+/// How much the share of words counts for the nearness.
+const FLOOR_SHARE: f64 = 0.3;
+/// How far the first hit by words must be ahead of other sessions, as a share of the score for all
+/// words, to stay the first.
+const LEAD: f64 = 0.05;
+/// The first hit by words stays the first unless another one's score is higher by this.
+const CLEARLY: f64 = 0.1;
 /// How many candidates by words, and how many by meaning, are ranked at least.
-const CANDIDATES: usize = 200;
+const CANDIDATES: u32 = 200;
 /// If fewer of the nearest items pass the filter, all items that pass it are compared instead.
 const ENOUGH: usize = 40;
 
@@ -56,28 +79,28 @@ pub fn search_by_meaning(
     query: &Query<'_>,
     meaning: Meaning<'_>,
 ) -> rusqlite::Result<Found> {
-    let wanted = query.offset as usize + query.limit as usize;
     let wide = Query {
-        limit: u32::try_from(wanted.max(CANDIDATES)).unwrap_or(u32::MAX),
-        offset: 0,
+        limit: query.limit.max(CANDIDATES),
         ..query.clone()
     };
-    let words = words::words(query.words);
-    if query.sort == Sort::Date || words.is_empty() {
-        return search(store, query);
-    }
+    let words = about_words(query.words);
     // An item that shares only a stop word with the query is no hit here.
-    let words = about_words(&words);
-    if words.is_empty() {
+    if query.sort == Sort::Date || words.iter().all(Word::is_stop_word) {
         return search(store, query);
     }
-    let (mut found, all_words) = search_for(store, &wide, [words.clone(), words])?;
+    let (mut found, all_words) = search_for(store, &wide, &words)?;
     let exact = exact(query.words);
     // If the query is only exact names and no row has them, do not fall back to meaning.
     let is_exact = exact.split_whitespace().count() >= query.words.split_whitespace().count();
     if is_exact && found.hits.is_empty() {
         return search(store, query);
     }
+    let weights = if found.hits.len() < CANDIDATES as usize {
+        WEIGHTS
+    } else {
+        WEIGHTS_IF_MANY
+    };
+    let first_by_words = clear_first(&found.hits, LEAD * all_words);
     let mut hits: HashMap<i64, Hit> = found.hits.drain(..).map(|hit| (hit.id, hit)).collect();
     let new = nearest(store, &wide, meaning, &hits)?;
     hits.extend(new.into_iter().map(|hit| (hit.id, hit)));
@@ -98,11 +121,17 @@ pub fn search_by_meaning(
     };
     let vectors = meaning.vectors;
     let near = Near::new(vectors, meaning.question, hits.values());
-    let factor = |hit: &Hit| hit.superseded_by.map_or(1.0, |_| SUPERSEDED);
+    if exact.is_empty() && !near.is_near(hits.values()) {
+        found.looser = search(store, query)?.looser;
+        found.answer = MatchKind::Nothing;
+        return Ok(found);
+    }
+    let factor = super::factor(query.words);
     let score = |hit: &Hit| {
         let words = hit.score.unwrap_or_default() / all_words.max(f64::MIN_POSITIVE);
         let exact = if exact.contains(&hit.id) { EXACT } else { 0.0 };
-        (BY_WORDS * words + BY_MEANING * near.to(hit) + exact) * factor(hit)
+        // The score by words has been multiplied already.
+        weights.words * words + ((1.0 - weights.words) * near.to(hit) + exact) * factor(hit)
     };
     let ranked = hits.into_values().map(|hit| (score(&hit), hit));
     let mut ranked: Vec<(f64, Hit)> = ranked.collect();
@@ -113,10 +142,19 @@ pub fn search_by_meaning(
     let like_best = best(vectors, &ranked);
     let like_best = Near::new(vectors, &like_best, ranked.iter().map(|(_, hit)| hit));
     for (score, hit) in &mut ranked {
-        *score += LIKE_BEST * like_best.to(hit) * factor(hit);
+        *score += weights.like_best * like_best.to(hit) * factor(hit);
         hit.score = Some(*score);
     }
     ranked.sort_by(best_first);
+    // On questions that the weights were not chosen on, meaning found more but cost first places.
+    let at = ranked
+        .iter()
+        .position(|(_, hit)| Some(hit.id) == first_by_words);
+    if let Some(at) = at
+        && ranked[0].0 - ranked[at].0 < CLEARLY
+    {
+        ranked[..=at].rotate_right(1);
+    }
     found.hits = ranked.into_iter().map(|(_, hit)| hit).collect();
     let any = |how| found.hits.iter().any(|it| it.matched == Some(how));
     found.answer = if any(Matched::AllWords) {
@@ -126,11 +164,16 @@ pub fn search_by_meaning(
     } else {
         MatchKind::Meaning
     };
-    found.hits.truncate(wanted);
-    found
-        .hits
-        .drain(..found.hits.len().min(query.offset as usize));
+    found.hits.truncate(query.limit as usize);
     Ok(found)
+}
+
+/// The first hit by words if it is ahead of all other sessions by at least `lead`.
+fn clear_first(hits: &[Hit], lead: f64) -> Option<i64> {
+    let first = hits.first()?;
+    let second = hits.iter().find(|hit| hit.session != first.session);
+    let second = second.and_then(|hit| hit.score).unwrap_or_default();
+    (first.score? - second >= lead).then_some(first.id)
 }
 
 /// The nearest items that the search by words did not find.
@@ -178,6 +221,8 @@ fn nearest(
 /// How near each hit is to a vector. All its chunks count, not only those among the nearest.
 struct Near {
     cosines: HashMap<i64, f64>,
+    /// The greatest cosine of a single chunk.
+    nearest: f64,
     most: f64,
     most_words: f64,
 }
@@ -195,16 +240,25 @@ impl Near {
             *nearest = nearest.max(cosine);
             (*sum, *chunks) = (*sum + cosine, *chunks + 1.0);
         }
+        let greatest = near.values().map(|it| it.0).fold(0.0, f64::max);
         let pooled = near.into_iter();
         let pooled = pooled
             .map(|(id, (nearest, sum, chunks))| (id, NEAREST * nearest + AVERAGE * sum / chunks));
         let cosines: HashMap<i64, f64> = pooled.collect();
         let words = hits.filter_map(|it| it.score);
         Near {
+            nearest: greatest,
             most: cosines.values().copied().fold(0.0, f64::max),
             most_words: words.fold(f64::MIN_POSITIVE, f64::max),
             cosines,
         }
+    }
+
+    /// Whether the best of these hits are near enough to be shown. Without a vector the words decide.
+    fn is_near<'a>(&self, hits: impl Iterator<Item = &'a Hit> + Clone) -> bool {
+        let share = hits.clone().map(|hit| hit.share).fold(0.0, f64::max);
+        let mut unembedded = hits.filter(|hit| !self.cosines.contains_key(&hit.id));
+        self.nearest + FLOOR_SHARE * share >= FLOOR_NEAR || unembedded.any(|hit| hit.share >= FLOOR)
     }
 
     /// An item that is not embedded yet gets a cosine in proportion to its score by words.

@@ -13,22 +13,25 @@ use crate::text;
 
 /// Each kind of item, with the same columns.
 const ITEMS: [&str; 4] = [
-    "select id, 'observation' as kind, session_id, prompt_id, type, title, subtitle, branch, origin, superseded_by, at
+    "select id, 'observation' as kind, session_id, prompt_id, type, title, subtitle, branch, origin, superseded_by,
+            retracted, at
      from observations",
     "select id, 'summary' as kind, session_id, prompt_id, null as type, request as title,
-            iif(completed <> '', completed, learned) as subtitle, null as branch, null as origin, null as superseded_by, at
+            iif(completed <> '', completed, learned) as subtitle, null as branch, null as origin, null as superseded_by,
+            null as retracted, at
      from summaries",
     "select id, 'prompt' as kind, session_id, id as prompt_id, null as type, text as title,
-            '' as subtitle, null as branch, null as origin, null as superseded_by, at
-     from prompts",
+            '' as subtitle, null as branch, null as origin, null as superseded_by, null as retracted, at
+     from prompts
+     where kept",
     "select id, 'note' as kind, id as session_id, null as prompt_id, null as type, title,
             iif(exists (select 1 from sessions k where k.host_session_id = notes.session) or session is null,
                 '', 'came with the project: ') || context as subtitle,
-            null as branch, null as origin, null as superseded_by, at
+            null as branch, null as origin, null as superseded_by, null as retracted, at
      from notes",
 ];
 
-const COLUMNS: &str = "t.id as id, t.kind as kind, t.type as type, t.title as title, t.subtitle as subtitle, t.superseded_by as superseded_by, t.origin as origin, t.at as at, p.name as project, s.host_session_id as session";
+const COLUMNS: &str = "t.id as id, t.kind as kind, t.type as type, t.title as title, t.subtitle as subtitle, t.superseded_by as superseded_by, t.retracted as retracted, t.prompt_id as turn, t.origin as origin, t.at as at, p.name as project, s.host_session_id as session";
 
 /// The sessions of each kind of item. A note may be of a session that is not in the memory.
 const SESSIONS: [&str; 4] = [
@@ -67,6 +70,27 @@ pub(super) fn ids(store: &Store, filter: &Filter) -> rusqlite::Result<Vec<i64>> 
     rows.collect()
 }
 
+/// All items of these turns, which are given by their prompts.
+pub(super) fn of_turns(store: &Store, prompts: &[i64]) -> rusqlite::Result<Vec<Hit>> {
+    let mut clauses = Filter::default().clauses();
+    let prompts = serde_json::to_string(prompts).unwrap_or_default();
+    clauses.add(
+        "t.prompt_id in (select value from json_each(:prompts))",
+        ":prompts",
+        prompts,
+    );
+    list(store, clauses, Order::OldestFirst, u32::MAX)
+}
+
+/// The other items of an item's turn, the oldest first.
+pub fn same_turn(store: &Store, id: i64) -> rusqlite::Result<Vec<Hit>> {
+    let item = pick(store, &[id], &Filter::default())?.pop();
+    let turn: Vec<i64> = item.and_then(|it| it.turn).into_iter().collect();
+    let mut others = of_turns(store, &turn)?;
+    others.retain(|it| it.id != id);
+    Ok(others)
+}
+
 /// The conditions are repeated for each kind of item, where an index applies: SQLite would
 /// materialise a union before filtering it.
 fn select(before: &str, clauses: &Clauses) -> String {
@@ -90,18 +114,16 @@ pub(super) fn list(
     mut clauses: Clauses,
     order: Order,
     limit: u32,
-    offset: u32,
 ) -> rusqlite::Result<Vec<Hit>> {
     let direction = match order {
         Order::NewestFirst => "desc",
         Order::OldestFirst => "asc",
     };
     clauses.add("true", ":limit", limit);
-    clauses.add("true", ":offset", offset);
     let sql = format!(
         "{}
          order by at {direction}, id {direction}
-         limit :limit offset :offset",
+         limit :limit",
         select("", &clauses)
     );
     read(store.connection.prepare_cached(&sql)?, &clauses)
@@ -130,7 +152,7 @@ pub fn timeline(store: &Store, id: i64, around: u32) -> rusqlite::Result<Vec<Hit
         };
         clauses.add(beyond, ":at", middle.at);
         clauses.add("true", ":id", id);
-        list(store, clauses, order, around, 0)
+        list(store, clauses, order, around)
     };
     let mut hits = side(Order::NewestFirst)?;
     hits.reverse();
@@ -155,8 +177,12 @@ fn hit(row: &Row<'_>) -> rusqlite::Result<Hit> {
     let subtitle: String = row.get("subtitle")?;
     let kind = row.get("kind")?;
     let at: Millis = row.get("at")?;
+    let id = row.get("id")?;
     Ok(Hit {
-        id: row.get("id")?,
+        id,
+        items: vec![id],
+        turn: row.get("turn")?,
+        turns: 1,
         kind,
         observation_type: row.get("type")?,
         title: if kind == Kind::Observation {
@@ -169,9 +195,11 @@ fn hit(row: &Row<'_>) -> rusqlite::Result<Hit> {
         session: row.get("session")?,
         at,
         superseded_by: row.get("superseded_by")?,
+        retracted: row.get("retracted")?,
         origin: row.get("origin")?,
         score: None,
         matched: None,
+        share: 0.0,
         freshness: None,
     })
 }

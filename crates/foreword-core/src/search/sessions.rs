@@ -32,9 +32,6 @@ pub fn sessions(store: &Store, filter: &Filter, limit: u32) -> rusqlite::Result<
     read(store, filter, None, limit)
 }
 
-/// How many hits to search for each wanted session, since many hits are of the same session.
-pub const HITS_PER_SESSION: u32 = 20;
-
 /// The sessions that hits are from, in the order of their best hits, each with the summaries
 /// of the prompts that its hits belong to. A query without words whose filter is only about
 /// sessions lists the latest sessions instead.
@@ -47,7 +44,7 @@ pub fn sessions_of(
     if query.words.trim().is_empty() && query.filter.is_about_sessions() {
         return sessions(store, &query.filter, limit);
     }
-    let ids: Vec<_> = hits.iter().map(|hit| hit.id).collect();
+    let ids: Vec<_> = hits.iter().flat_map(|hit| &hit.items).collect();
     let ids = serde_json::to_string(&ids).unwrap_or_default();
     let all = u32::try_from(hits.len()).unwrap_or(u32::MAX);
     let mut sessions = read(store, &Filter::default(), Some(&ids), all)?;

@@ -287,7 +287,6 @@ fn what_the_user_says_supersedes_an_observation_is_still_found_below_it() {
         filter: Filter::default(),
         sort: Sort::Relevance,
         limit: 1,
-        offset: 0,
     };
     let any = Query {
         words: "seconds claim",

@@ -59,7 +59,6 @@ fn what_no_longer_fits_its_files_is_marked_and_moves_down() {
             filter: Filter::default(),
             sort,
             limit: 10,
-            offset: 0,
         };
         let mut hits = search(&memory, &query).unwrap().hits;
         let before = hits[0].score.unwrap();
@@ -138,7 +137,6 @@ fn observations_of_other_sessions_are_related_by_files_and_concepts() {
             filter: Filter::default(),
             sort: Sort::Relevance,
             limit: 1,
-            offset: 0,
         };
         search(&memory, &query).unwrap().hits[0].id
     };

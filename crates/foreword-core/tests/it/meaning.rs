@@ -1,7 +1,7 @@
 //! Search by meaning: items with other words are found, and items with a literal name come first.
 //! The vectors here are made up; the worker's tests use a real model.
 
-use foreword_core::model::{Event, EventKind, Millis, Observation};
+use foreword_core::model::{Event, EventKind, Kind, Millis, Observation};
 use foreword_core::search::vectors::{DIMENSIONS, Vector, Vectors};
 use foreword_core::search::{
     Filter, Found, MatchKind, Matched, Meaning, Query, Sort, search_by_meaning,
@@ -62,7 +62,6 @@ fn query(words: &str) -> Query<'_> {
         filter: Filter::default(),
         sort: Sort::Relevance,
         limit: 20,
-        offset: 0,
     }
 }
 
@@ -130,7 +129,7 @@ fn what_a_filter_leaves_out_is_no_measure_for_what_it_lets_through() {
             ..told("wanted")
         }]
     });
-    embed(&mut memory, |_| towards(0.2));
+    embed(&mut memory, |_| towards(0.3));
     let filter = Filter {
         concept: Some("rare".into()),
         ..Filter::default()
@@ -220,7 +219,7 @@ fn one_word_of_many_is_not_all_that_was_asked_for() {
         titles.map(told).into()
     });
     embed(&mut memory, |text| {
-        towards(if text == "nearer" { 0.6 } else { 0.4 })
+        towards(if text == "nearer" { 0.8 } else { 0.4 })
     });
     let filter = Filter {
         concept: Some("rare".into()),
@@ -238,6 +237,31 @@ fn one_word_of_many_is_not_all_that_was_asked_for() {
 }
 
 #[test]
+fn what_is_too_far_from_the_query_is_nothing() {
+    let dir = tempfile::tempdir().unwrap();
+    let memory = memory(&dir, &[("alpha", 0.2)]);
+    let nothing = found_by(&memory, &query("zeta eta"));
+    assert_eq!(
+        (titles(&nothing), nothing.answer),
+        (vec![], MatchKind::Nothing)
+    );
+    assert_eq!(nothing.unknown, ["zeta", "eta"]);
+}
+
+#[test]
+fn a_clear_first_hit_by_words_stays_first_unless_another_is_clearly_nearer() {
+    let dir = tempfile::tempdir().unwrap();
+    let told = [("alpha beta", 0.4), ("gamma", 0.1), ("near", 0.88)];
+    let memory = memory(&dir, &told);
+    let found = found_by(&memory, &query("alpha beta gamma"));
+    assert_eq!(titles(&found)[0], "alpha beta");
+    let dir = tempfile::tempdir().unwrap();
+    let memory = self::memory(&dir, &[told[0], told[1], ("near", 1.0)]);
+    let found = found_by(&memory, &query("beta gamma delta"));
+    assert_eq!(titles(&found)[0], "near");
+}
+
+#[test]
 fn what_is_not_embedded_yet_is_ranked_by_its_words() {
     let dir = tempfile::tempdir().unwrap();
     let mut memory = memory(&dir, &[("alpha one", 0.3), ("beta two", 0.6)]);
@@ -250,21 +274,15 @@ fn what_is_not_embedded_yet_is_ranked_by_its_words() {
 }
 
 #[test]
-fn pages_of_hits_follow_on_each_other() {
+fn a_query_without_words_or_by_date_goes_by_words_alone() {
     let dir = tempfile::tempdir().unwrap();
     let memory = memory(&dir, &[("a", 0.9), ("b", 0.8), ("c", 0.7), ("d", 0.6)]);
-    let page = |offset| Query {
+    let two = Query {
         limit: 2,
-        offset,
         ..query("zeta")
     };
-    assert_eq!(titles(&found_by(&memory, &page(0))), ["a", "b"]);
-    assert_eq!(titles(&found_by(&memory, &page(2))), ["c", "d"]);
-    assert_eq!(titles(&found_by(&memory, &page(4))), [""; 0]);
-    let listed = Query {
-        words: "",
-        ..page(0)
-    };
+    assert_eq!(titles(&found_by(&memory, &two)), ["a", "b"]);
+    let listed = Query { words: "", ..two };
     assert_eq!(found_by(&memory, &listed).answer, MatchKind::Listed);
     let dated = Query {
         sort: Sort::Date,
@@ -318,6 +336,20 @@ fn a_text_that_changes_or_goes_takes_its_vectors_along() {
         .collect::<Result<_, _>>()
         .unwrap();
     assert!(!rows.contains(&beta) && !rows.contains(&alpha), "{rows:?}");
+}
+
+#[test]
+fn a_prompt_that_nothing_came_of_is_neither_embedded_nor_listed() {
+    let dir = tempfile::tempdir().unwrap();
+    let memory = memory(&dir, &[("alpha", 0.9)]);
+    // The trigger for the full text needs a function that only the store has.
+    let empty = "drop trigger prompts_text_update; update prompts set kept = 0";
+    outside(&dir).execute_batch(empty).unwrap();
+    assert_eq!(memory.embedded(MODEL).unwrap(), (2, 2));
+    assert_eq!(memory.unembedded(MODEL, 10).unwrap(), []);
+    let listed = found_by(&memory, &query("")).hits;
+    let kinds: Vec<_> = listed.iter().map(|hit| hit.kind).collect();
+    assert!(!kinds.contains(&Kind::Prompt), "{kinds:?}");
 }
 
 #[test]

@@ -13,7 +13,6 @@ fn query(words: &str) -> Query<'_> {
         filter: Filter::default(),
         sort: Sort::Relevance,
         limit: 20,
-        offset: 0,
     }
 }
 
@@ -110,6 +109,33 @@ fn rows_with_every_word_come_first_and_the_answer_says_so() {
         (MatchKind::Nothing, vec![Looser::Beginnings(1)])
     );
     assert_eq!(found(&memory, "\0 ** ").answer, MatchKind::Listed);
+}
+
+#[test]
+fn a_question_about_decisions_puts_them_first() {
+    let dir = tempfile::tempdir().unwrap();
+    let mut told = titled(&["Retry retry limit", "The limit of a retry is three"]);
+    told[1].kind = ObservationType::Decision;
+    let memory = memory(&dir, &told);
+    assert_eq!(titles(&found(&memory, "retry"))[0], told[0].title);
+    for words in [
+        "when did we decide about the retry",
+        "retry decision",
+        "¿cuándo decidimos retry?",
+    ] {
+        assert_eq!(titles(&found(&memory, words))[0], told[1].title, "{words}");
+    }
+}
+
+#[test]
+fn what_shares_one_common_word_of_many_is_nothing() {
+    let dir = tempfile::tempdir().unwrap();
+    let memory = memory(&dir, &titled(&["Run the tests"]));
+    let none = found(
+        &memory,
+        "which kafka topic carries shipping updates to the warehouse printer driver run",
+    );
+    assert_eq!((none.hits, none.answer), (vec![], MatchKind::Nothing));
 }
 
 #[test]
@@ -270,19 +296,18 @@ fn every_filter_narrows() {
 }
 
 #[test]
-fn by_date_the_newest_comes_first_and_pages_do_not_overlap() {
+fn by_date_the_newest_comes_first() {
     let dir = tempfile::tempdir().unwrap();
     let mut told = titled(&["Alpha alpha alpha", "Alpha and more", "And alpha then"]);
     for (at, it) in (10..).zip(&mut told) {
         it.at = at;
     }
     let memory = memory(&dir, &told);
-    let page = |offset, sort| {
+    let first = |limit, sort| {
         let found = search(
             &memory,
             &Query {
-                limit: 2,
-                offset,
+                limit,
                 sort,
                 ..query("alpha")
             },
@@ -293,11 +318,9 @@ fn by_date_the_newest_comes_first_and_pages_do_not_overlap() {
             .map(ToString::to_string)
             .collect::<Vec<_>>()
     };
-    assert_eq!(page(0, Sort::Date), ["And alpha then", "Alpha and more"]);
-    assert_eq!(page(2, Sort::Date), ["Alpha alpha alpha"]);
-    let relevant = [page(0, Sort::Relevance), page(2, Sort::Relevance)].concat();
-    assert_eq!(relevant[0], "Alpha alpha alpha");
-    assert_eq!(relevant.len(), 3);
+    assert_eq!(first(2, Sort::Date), ["And alpha then", "Alpha and more"]);
+    assert_eq!(first(1, Sort::Relevance), ["Alpha alpha alpha"]);
+    assert_eq!(first(9, Sort::Relevance).len(), 3);
 }
 
 /// A row's length is looked up only if the row could be one of the best: the positions of its

@@ -186,7 +186,6 @@ fn what_is_still_true_keeps_its_number_and_what_is_not_goes() {
             filter,
             sort: Sort::Relevance,
             limit: 9,
-            offset: 0,
         };
         let found = search(memory, &query).unwrap();
         found
@@ -411,7 +410,6 @@ fn a_turn_in_which_nothing_happened_leaves_nothing_to_be_found() {
             filter: Filter::default(),
             sort: Sort::Relevance,
             limit: 9,
-            offset: 0,
         };
         search(memory, &query).unwrap().hits.len()
     };

@@ -2,6 +2,7 @@
 
 use clap::ValueEnum;
 use foreword_core::model::Kind;
+use foreword_core::search::same_turn;
 use serde_json::json;
 
 use crate::service::{Reader, embed_client};
@@ -34,10 +35,17 @@ pub fn run(args: &Args) -> anyhow::Result<()> {
     let store = reader.memory()?;
     let item = reader.item(&store, args.id)?;
     let related = embed_client::related(&reader.home, &store, item.id)?;
+    let turn = same_turn(&store, item.id)?;
     match args.format {
-        ShowFormat::Full => print!("{}{}", show::item(&item), show::related(&related)),
+        ShowFormat::Full => print!(
+            "{}{}{}",
+            show::item(&item),
+            show::same_turn(&turn),
+            show::related(&related)
+        ),
         ShowFormat::Json => {
             let mut value = show::item_json(&item);
+            value["same_turn"] = turn.iter().map(|it| it.id).collect();
             if item.body.kind() == Kind::Observation {
                 value["related"] = json!(related);
             }

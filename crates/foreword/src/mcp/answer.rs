@@ -2,7 +2,7 @@
 
 use std::fmt::Write as _;
 
-use foreword_core::model::{Freshness, Kind};
+use foreword_core::model::{Freshness, Kind, ObservationType};
 use foreword_core::search::Related;
 use foreword_core::search::{Hit, SessionTitle};
 use foreword_core::store::Item;
@@ -35,7 +35,12 @@ pub fn found(request: &SearchRequest, answer: &SearchAnswer) -> String {
             let parts = sessions.map(|it| session(it, request.format, with_project));
             parts.flatten().collect()
         }
-        Format::Index => hits.iter().map(|hit| line(hit, with_project)).collect(),
+        Format::Index => {
+            let lines = hits
+                .iter()
+                .map(|hit| line(hit, with_project, has_date(hit)));
+            lines.collect()
+        }
         Format::Facts | Format::Full => {
             let items = answer.items.iter();
             items.map(|it| item(it, request.format)).collect()
@@ -49,10 +54,15 @@ pub fn no_hits(request: &SearchRequest, answer: &SearchAnswer) -> String {
     show::no_hits(request, answer, ALL_PROJECTS) + &show::ranking(answer)
 }
 
+/// Notes and decisions have a date in a list that is not ordered by date.
+fn has_date(hit: &Hit) -> bool {
+    hit.kind == Kind::Note || hit.observation_type == Some(ObservationType::Decision)
+}
+
 /// `#12 bugfix Expiry is compared in UTC`
-fn line(hit: &Hit, with_project: bool) -> Part {
+fn line(hit: &Hit, with_project: bool, with_date: bool) -> Part {
     let mut title = show::title(hit, with_project);
-    if hit.kind == Kind::Note {
+    if with_date {
         title.insert_str(0, &format!("{} ", text::date(hit.at)));
     }
     // No subtitle if only a few letters of it would fit.
@@ -109,7 +119,7 @@ fn json(hits: &[Hit]) -> String {
 /// A line of a timeline; `>` marks the item in its middle.
 pub fn dated_line(hit: &Hit, middle: i64) -> Part {
     let mark = if hit.id == middle { "> " } else { "" };
-    let Part { name, text } = line(hit, false);
+    let Part { name, text } = line(hit, false, false);
     let text = format!("{mark}{} {text}", text::date(hit.at));
     Part { name, text }
 }
@@ -121,6 +131,14 @@ pub fn item(item: &Item, format: Format) -> Part {
         Part::new(item.id, show::facts(item))
     } else {
         Part::new(item.id, full + "\n")
+    }
+}
+
+/// `Same turn: #12, #40`, or nothing.
+pub fn same_turn(others: &[Hit]) -> String {
+    match others {
+        [] => String::new(),
+        others => format!("Same turn: {}\n", numbers(others.iter().map(|it| it.id))),
     }
 }
 

@@ -3,6 +3,7 @@
 use anyhow::{Context as _, bail, ensure};
 use foreword_core::model::{Kind, ObservationType};
 use foreword_core::redact::redact;
+use foreword_core::search::same_turn;
 use foreword_core::store::{HostSession, Item, ItemBody, Store, ToRemember};
 
 use super::answer;
@@ -45,7 +46,9 @@ pub fn get_observations(reader: &Reader, arguments: &Observations) -> anyhow::Re
     let (items, missing) = reader.items(&store, arguments.ids.iter().copied())?;
     let parts = items.iter().map(|item| {
         let related = embed_client::related(&reader.home, &store, item.id)?;
-        Ok(answer::item(item, Format::Full).with(&answer::related(&related)))
+        let turn = same_turn(&store, item.id)?;
+        let part = answer::item(item, Format::Full);
+        Ok(part.with(&(answer::same_turn(&turn) + &answer::related(&related))))
     });
     let parts: Vec<Part> = parts.collect::<anyhow::Result<_>>()?;
     Ok(framed(&parts, &answer::missing(&missing)))

@@ -30,7 +30,7 @@ pub const QUESTION_MAX: usize = 16 << 10;
 const ANSWER_MAX: u64 = 4 << 20;
 /// The version of the messages, which goes up with each change of their types: client and worker
 /// may be of different releases.
-const VERSION: u32 = 2;
+const VERSION: u32 = 3;
 
 /// One line of JSON on the socket, in either direction.
 #[derive(Debug, Serialize, Deserialize)]
@@ -47,7 +47,6 @@ pub enum EmbedQuestion {
         words: String,
         filter: Filter,
         limit: u32,
-        offset: u32,
     },
     Related(i64),
 }
@@ -127,7 +126,6 @@ pub fn search(home: &Home, store: &Store, query: &Query<'_>) -> rusqlite::Result
         words: query.words.to_owned(),
         filter: query.filter.clone(),
         limit: query.limit,
-        offset: query.offset,
     };
     let reason = match ask(home, &question) {
         EmbedReply::Found { found, percent } => {
@@ -286,7 +284,6 @@ mod tests {
                 ..Filter::default()
             },
             limit: 10,
-            offset: 0,
         }
     }
 
@@ -314,8 +311,8 @@ mod tests {
         assert_eq!(read_answer(&cut), EmbedReply::Refused(NoMeaning::Failed));
         assert_eq!(read_answer(b""), EmbedReply::Refused(NoMeaning::Slow));
         let other = String::from_utf8(line(&question("x"))).unwrap();
-        assert!(other.starts_with("{\"v\":2,"), "{other}");
-        let other = other.replacen("\"v\":2", "\"v\":3", 1);
+        assert!(other.starts_with("{\"v\":3,"), "{other}");
+        let other = other.replacen("\"v\":3", "\"v\":4", 1);
         assert_eq!(read_question(other.as_bytes()), None);
     }
 }

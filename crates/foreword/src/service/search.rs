@@ -5,7 +5,7 @@
 
 use clap::ValueEnum;
 use foreword_core::search::{
-    Filter, Found, HITS_PER_SESSION, Query, SessionTitle, Sort, freshen, sessions_of,
+    Filter, Found, Group, Query, SessionTitle, Sort, complete, freshen, grouped, sessions_of,
 };
 use foreword_core::store::Item;
 use serde::Deserialize;
@@ -41,14 +41,16 @@ pub struct SearchRequest {
     pub filter: Filter,
     pub sort: Sort,
     pub format: Format,
-    /// The number of hits, or of sessions for a format that shows sessions.
+    /// The number of groups: turns, or sessions for a format that shows sessions.
     pub limit: u32,
     pub offset: u32,
 }
 
 #[derive(Default)]
 pub struct SearchAnswer {
+    /// What was found, with only the hits of the wanted page.
     pub found: Found,
+    pub total: Total,
     pub ranking: Ranking,
     /// The sessions of the hits, for the formats that show them.
     pub sessions: Vec<SessionTitle>,
@@ -58,6 +60,14 @@ pub struct SearchAnswer {
     pub waiting: u64,
     /// Whether only the reader's project was searched.
     pub in_current_project: bool,
+}
+
+/// How many groups a search found in all.
+#[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
+pub struct Total {
+    pub count: usize,
+    /// Whether the search stopped counting there.
+    pub or_more: bool,
 }
 
 impl SearchRequest {
@@ -73,17 +83,22 @@ impl SearchRequest {
         }
     }
 
+    /// What a hit stands for. Whoever asks for one kind of items wants to see each of them.
+    fn group(&self) -> Group {
+        match self.format {
+            Format::Sessions | Format::Summaries => Group::Sessions,
+            _ if self.filter.is_about_items() => Group::Items,
+            Format::Index | Format::Facts | Format::Full | Format::Json => Group::Turns,
+        }
+    }
+
     fn query(&self) -> Query<'_> {
-        let hits_per_line = match self.format {
-            Format::Sessions | Format::Summaries => HITS_PER_SESSION,
-            Format::Index | Format::Facts | Format::Full | Format::Json => 1,
-        };
+        let groups = self.offset.saturating_add(self.limit);
         Query {
             words: &self.words,
             filter: self.filter.clone(),
             sort: self.sort,
-            limit: self.limit.saturating_mul(hits_per_line),
-            offset: self.offset,
+            limit: self.group().reach(groups),
         }
     }
 }
@@ -104,6 +119,17 @@ pub fn search(reader: &Reader, request: &SearchRequest) -> anyhow::Result<Search
     let query = request.query();
     (answer.found, answer.ranking) = embed_client::search(&reader.home, &store, &query)?;
     let hits = &mut answer.found.hits;
+    let or_more = hits.len() >= query.limit as usize;
+    *hits = grouped(std::mem::take(hits), request.group());
+    answer.total = Total {
+        count: hits.len(),
+        or_more,
+    };
+    hits.drain(..hits.len().min(request.offset as usize));
+    hits.truncate(request.limit as usize);
+    if request.group() == Group::Turns {
+        complete(&store, hits)?;
+    }
     freshen(&store, &reader.place, query.sort, hits)?;
     match request.format {
         Format::Sessions | Format::Summaries => {

@@ -24,6 +24,7 @@ pub struct Explanation {
 
 /// The rank of an item in a search.
 pub struct Rank {
+    pub id: i64,
     pub words: String,
     /// The rank from 1, and the hit; none if it was not found.
     pub place: Option<(usize, Hit)>,
@@ -82,10 +83,11 @@ fn rank(reader: &Reader, id: i64, words: &str) -> anyhow::Result<Rank> {
         best_score = best_score.or_else(|| hits.first()?.score);
         let before = request.offset as usize;
         let (seen, is_last) = (before + hits.len(), hits.len() < request.limit as usize);
-        let at = hits.iter().position(|hit| hit.id == id);
+        let at = hits.iter().position(|hit| hit.items.contains(&id));
         let place = at.map(|at| (before + at + 1, hits.swap_remove(at)));
         if place.is_some() || is_last || seen >= RANKS_MAX {
             return Ok(Rank {
+                id,
                 words: words.to_owned(),
                 place,
                 best_score: best_score.unwrap_or_default(),

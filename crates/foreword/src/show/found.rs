@@ -68,16 +68,32 @@ pub fn title(hit: &Hit, with_project: bool) -> String {
     project.unwrap_or_default() + &one_line(&hit.title)
 }
 
-/// The remarks behind a title: ` (superseded by #12)`, how its files are now, ` (by meaning)`.
+/// The remarks behind a title: ` (superseded by #12)`, how its files are now, ` (by meaning)`, and
+/// how many other turns of its session the line stands for.
 pub fn marks(hit: &Hit, stale: &str) -> String {
-    let superseded = hit
-        .superseded_by
-        .map(|by| format!(" (superseded by #{by})"));
-    let by_meaning = match hit.matched {
-        Some(Matched::Meaning) => " (by meaning)",
-        _ => "",
-    };
-    superseded.unwrap_or_default() + stale + by_meaning
+    let mut marks = String::new();
+    let overtaken = overtaken(hit.superseded_by, hit.retracted.as_deref());
+    if !overtaken.is_empty() {
+        let _ = write!(marks, " ({overtaken})");
+    }
+    marks.push_str(stale);
+    if hit.matched == Some(Matched::Meaning) {
+        marks.push_str(" (by meaning)");
+    }
+    if hit.turns > 1 {
+        let others = count(u64::from(hit.turns - 1), "turn", "turns");
+        let _ = write!(marks, " (and {others} of this session)");
+    }
+    marks
+}
+
+/// `superseded by #12`, or `no longer holds: the test was wrong`; empty if neither is the case.
+pub fn overtaken(superseded_by: Option<i64>, retracted: Option<&str>) -> String {
+    match (superseded_by, retracted) {
+        (Some(by), _) => format!("superseded by #{by}"),
+        (None, Some(why)) => format!("no longer holds: {}", text::shorten(&one_line(why), 40)),
+        (None, None) => String::new(),
+    }
 }
 
 /// `[payments] `
@@ -86,9 +102,9 @@ fn project(name: Option<&str>) -> String {
 }
 
 /// The later history of an observation: `superseded by #12, told 3 times`.
-pub fn later(superseded_by: Option<i64>, supersedes: &[i64], times: u32) -> String {
-    let mut parts: Vec<String> = Vec::new();
-    parts.extend(superseded_by.map(|by| format!("superseded by #{by}")));
+pub fn later(overtaken: String, supersedes: &[i64], times: u32) -> String {
+    let mut parts = vec![overtaken];
+    parts.retain(|it| !it.is_empty());
     parts.extend(supersedes.iter().map(|id| format!("supersedes #{id}")));
     parts.extend((times > 1).then(|| format!("told {times} times")));
     text::capitalised(&parts.join(", "))
@@ -106,6 +122,9 @@ pub fn hits_json(hits: &[Hit]) -> Value {
             "created_at": text::rfc3339(hit.at),
             "score": hit.score,
             "stale": hit.freshness,
+            "superseded_by": hit.superseded_by,
+            "retracted": hit.retracted,
+            "items": hit.items,
         })
     });
     rows.collect()
@@ -116,7 +135,7 @@ pub fn hits_json(hits: &[Hit]) -> Value {
 pub fn notes(request: &SearchRequest, answer: &SearchAnswer) -> String {
     let words = one_line(&request.words);
     let several = words.contains(' ');
-    let mut out = String::new();
+    let mut out = total(request, answer);
     match answer.found.answer {
         MatchKind::Listed if !words.is_empty() => {
             out.push_str("no searchable words; showing the newest\n");
@@ -134,6 +153,23 @@ pub fn notes(request: &SearchRequest, answer: &SearchAnswer) -> String {
         let _ = writeln!(out, "unknown words: {}", text::shorten(&unknown, 200));
     }
     out + &ranking(answer) + &waiting(answer.waiting)
+}
+
+/// `10 of 37`, or `11 to 20 of 200+`; empty if all hits are shown.
+fn total(request: &SearchRequest, answer: &SearchAnswer) -> String {
+    let (shown, total) = (answer.found.hits.len(), answer.total);
+    if shown == 0 || (shown >= total.count && !total.or_more) {
+        return String::new();
+    }
+    let (first, more) = (
+        request.offset as usize + 1,
+        if total.or_more { "+" } else { "" },
+    );
+    let shown = match first {
+        1 => shown.to_string(),
+        first => format!("{first} to {}", first + shown - 1),
+    };
+    format!("{shown} of {}{more}\n", total.count)
 }
 
 /// A line if the search could not go by meaning, or not all of the memory is indexed yet.
@@ -213,10 +249,19 @@ pub fn facts(item: &Item) -> String {
             title,
             subtitle,
             facts,
+            superseded_by,
+            retracted,
             ..
         } => {
-            let mark = mark(item.freshness.as_ref().and_then(|it| it.stale));
-            page.text("", &format!("#{} {type}: {title}{mark}", item.id));
+            let stale = mark(item.freshness.as_ref().and_then(|it| it.stale));
+            let overtaken = match overtaken(*superseded_by, retracted.as_deref()) {
+                none if none.is_empty() => none,
+                some => format!(" ({some})"),
+            };
+            page.text(
+                "",
+                &format!("#{} {type}: {title}{overtaken}{stale}", item.id),
+            );
             page.text("  ", subtitle);
             for fact in facts {
                 page.text("  - ", fact);
@@ -243,6 +288,22 @@ pub fn facts(item: &Item) -> String {
                 page.text("  - ", &format!("{}: {}", point.label, point.text));
             }
         }
+    }
+    page.out
+}
+
+/// The other items of the turn of one that is shown.
+pub fn same_turn(others: &[Hit]) -> String {
+    let mut page = super::TextPage::default();
+    for (number, other) in others.iter().enumerate() {
+        let title = one_line(&other.title);
+        let line = format!(
+            "#{} {}: {}",
+            other.id,
+            kind(other),
+            text::shorten(&title, 80)
+        );
+        page.field(if number == 0 { "same turn" } else { "" }, &line);
     }
     page.out
 }
@@ -324,10 +385,16 @@ mod tests {
 
     #[test]
     fn what_became_of_an_observation_is_said_in_a_line() {
-        assert_eq!(later(None, &[], 1), "");
-        assert_eq!(later(Some(12), &[], 1), "Superseded by #12");
+        let later =
+            |by, why, supersedes: &[i64], times| later(overtaken(by, why), supersedes, times);
+        assert_eq!(later(None, None, &[], 1), "");
+        assert_eq!(later(Some(12), None, &[], 1), "Superseded by #12");
         assert_eq!(
-            later(None, &[7, 8], 3),
+            later(None, Some("the clock was wrong"), &[], 1),
+            "No longer holds: the clock was wrong"
+        );
+        assert_eq!(
+            later(None, None, &[7, 8], 3),
             "Supersedes #7, supersedes #8, told 3 times"
         );
     }

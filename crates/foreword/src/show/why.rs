@@ -4,7 +4,7 @@ use std::fmt::Write as _;
 
 use foreword_core::recall::index::{Fate, Index, Weighed};
 use foreword_core::search::ShownItem;
-use foreword_core::search::{Matched, SUPERSEDED, stale_factor};
+use foreword_core::search::{Matched, OVERTAKEN, stale_factor};
 use foreword_core::text::{self, count, one_line};
 use serde_json::{Value, json};
 
@@ -142,6 +142,9 @@ fn rank(rank: &Rank) -> String {
         return format!("“{words}” does not find it among {seen}");
     };
     let mut parts = vec![format!("“{words}” finds it at rank {place}")];
+    if hit.id != rank.id {
+        parts.push(format!("in the line of #{}", hit.id));
+    }
     parts.extend(hit.matched.map(|matched| {
         let how = match matched {
             Matched::AllWords => "it has all the words",
@@ -156,8 +159,9 @@ fn rank(rank: &Rank) -> String {
         1 => format!("score {score:.2}"),
         _ => format!("score {score:.2}, {part:.0} % of the score at rank 1"),
     });
-    if let Some(by) = hit.superseded_by {
-        parts.push(format!("superseded by #{by}: score × {SUPERSEDED}"));
+    if hit.is_overtaken() {
+        let overtaken = super::found::overtaken(hit.superseded_by, hit.retracted.as_deref());
+        parts.push(format!("{overtaken}: score × {OVERTAKEN}"));
     }
     let factor = stale_factor(hit.freshness);
     if factor < 1.0 {

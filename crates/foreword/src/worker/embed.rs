@@ -357,7 +357,7 @@ fn answer(
     model: &Model,
     question: &EmbedQuestion,
 ) -> anyhow::Result<EmbedReply> {
-    let (words, filter, limit, offset) = match question {
+    let (words, filter, limit) = match question {
         EmbedQuestion::Related(id) => {
             return Ok(EmbedReply::Related(
                 store.related_by_meaning(*id, &loaded.vectors)?,
@@ -367,15 +367,13 @@ fn answer(
             words,
             filter,
             limit,
-            offset,
-        } => (words, filter.clone(), *limit, *offset),
+        } => (words, filter.clone(), *limit),
     };
     let query = Query {
         words,
         filter,
         sort: Sort::Relevance,
         limit,
-        offset,
     };
     let meaning = Meaning {
         vectors: &loaded.vectors,

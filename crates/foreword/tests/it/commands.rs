@@ -206,23 +206,26 @@ fn search_json_has_every_key_in_every_hit() {
         );
         serde_json::from_slice(&output.stdout).unwrap()
     };
-    let hits = search("expiry expires", &project, &[]);
-    let mut kinds: Vec<_> = hits
-        .iter()
-        .map(|hit| hit["kind"].as_str().unwrap())
-        .collect();
-    kinds.sort_unstable();
-    kinds.dedup();
-    assert_eq!(kinds, ["observation", "prompt", "summary"]);
-    for hit in &hits {
+    // The items of a turn are one hit, unless one kind of items is asked for.
+    let turns = search("expiry expires", &project, &[]);
+    assert_eq!(turns.len(), 1);
+    assert_eq!(turns[0]["items"], json!([1, 2, 3]));
+    let kinds = ["observation", "prompt", "summary"];
+    let of_kind = |kind| search("expiry expires", &project, &["--kind", kind]);
+    let hits: Vec<Value> = kinds.into_iter().flat_map(of_kind).collect();
+    assert_eq!(hits.len(), kinds.len());
+    for hit in turns.iter().chain(&hits) {
         let expected = [
             "created_at",
             "id",
+            "items",
             "kind",
             "project",
+            "retracted",
             "score",
             "session",
             "stale",
+            "superseded_by",
             "title",
             "type",
         ];
@@ -245,8 +248,8 @@ fn search_json_has_every_key_in_every_hit() {
     let elsewhere = sandbox.project("other");
     assert_eq!(search("expiry", &elsewhere, &[]), [Value::Null; 0]);
     assert_eq!(
-        search("expiry expires", &elsewhere, &["--all-projects"]).len(),
-        hits.len()
+        search("expiry expires", &elsewhere, &["--all-projects"]),
+        turns
     );
     assert_eq!(
         search("\"' OR * NEAR( -x:y ^", &project, &[]),
@@ -265,6 +268,7 @@ fn show_json_has_all_fields_of_each_kind() {
         "kind",
         "project",
         "prompt_number",
+        "same_turn",
         "session",
         "session_title",
         "uuid",
@@ -292,6 +296,7 @@ fn show_json_has_all_fields_of_each_kind() {
                 "events",
                 "retracted",
                 "superseded_by",
+                "retracted",
                 "supersedes",
                 "times",
                 "stale",

@@ -216,10 +216,10 @@ fn a_newer_memory_is_only_read_and_each_command_says_so_in_one_line() {
         ("limit.rs", "observation"),
         ("kumquat", "summary"),
     ] {
-        let found = sandbox.run(&["search", words, "--all-projects", "--format", "json"]);
+        let search = ["search", words, "--all-projects", "--format", "json"];
+        let found = sandbox.run(&[&search[..], &["--kind", kind]].concat());
         let found: Vec<Value> = serde_json::from_str(&found).unwrap();
-        let hit = found.iter().find(|hit| hit["kind"] == kind).unwrap();
-        sandbox.run(&["show", &hit["id"].to_string(), "--format", "json"]);
+        sandbox.run(&["show", &found[0]["id"].to_string(), "--format", "json"]);
     }
     let output = sandbox
         .command(&["search", "kumquat", "--all-projects"])
