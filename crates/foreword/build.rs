@@ -2,7 +2,7 @@
 //!
 //! A hook runs for about a millisecond, and most of that is page faults: relocating a
 //! position-independent image touches hundreds of pages. Linking without PIE took a quarter off a
-//! hook's time in a prototype. The price is address-space randomisation of the program's own image
+//! hook's time when it was measured. The price is address-space randomisation of the program's own image
 //! (libraries, heap and stack keep theirs), as ARCHITECTURE.md states. On other systems, and in the
 //! static archive (`scripts/dist`, which sets its own flags), the linker's default stays.
 

@@ -10,7 +10,7 @@ use anyhow::ensure;
 use serde_json::{Value, json};
 
 use super::database::{self, Processed};
-use super::hooks::SAVED;
+use super::host::SAVED;
 use super::sandbox::BenchSandbox;
 use super::spawn::spawn;
 use super::statistics::{by_percentile, milliseconds, percentile};

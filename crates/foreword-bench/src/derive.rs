@@ -39,14 +39,8 @@ const OUTPUT: usize = 1_000;
 pub fn run(args: &Args) -> anyhow::Result<()> {
     platform::make_files_private();
     let sandbox = BenchSandbox::new(&machine::beside()?)?;
-    let prompt = json!({"prompt": "Find out why refunds are paid twice, and fix it"});
-    let prompt = host::input(
-        &sandbox.host.project,
-        SESSION,
-        TURN,
-        "UserPromptSubmit",
-        prompt,
-    );
+    let prompt = host::prompt_sent("Find out why refunds are paid twice, and fix it");
+    let prompt = host::input(&sandbox.host.project, SESSION, TURN, prompt);
     spawn(sandbox.command(&sandbox.program, &["new"]), &prompt)?;
     let began = Instant::now();
     let mut sent = 0;
@@ -91,24 +85,18 @@ fn push(sandbox: &BenchSandbox, numbers: std::ops::Range<u32>) -> anyhow::Result
             .host
             .project
             .join(format!("src/part{}.rs", number % 50));
-        let own = match number % 3 {
-            0 => json!({
-                "tool_name": "Edit",
-                "tool_input": {
-                    "file_path": file,
-                    "old_string": format!("fn limit() -> u32 {{ {number} }}"),
-                    "new_string": format!("fn limit() -> u32 {{ {} }}", number + 1),
-                },
-                "tool_response": {"filePath": file},
-            }),
-            _ => json!({
-                "tool_name": "Bash",
-                "tool_input": {"command": format!("cargo test -p pay part{}", number % 50)},
-                "tool_response": {"stdout": host::code(OUTPUT), "stderr": "", "interrupted": false},
-            }),
+        let id = format!("toolu_{number:010}");
+        let event = match number % 3 {
+            0 => {
+                let limit = |number| format!("fn limit() -> u32 {{ {number} }}");
+                host::file_edited(&id, &file, &limit(number), &limit(number + 1))
+            }
+            _ => {
+                let command = format!("cargo test -p pay part{}", number % 50);
+                host::command_ran(&id, &command, &host::code(OUTPUT))
+            }
         };
-        let own = report::with(own, json!({"tool_use_id": format!("toolu_{number:010}")}));
-        let input = host::input(&sandbox.host.project, SESSION, TURN, "PostToolUse", own);
+        let input = host::input(&sandbox.host.project, SESSION, TURN, event);
         queue.push(&captured(&input, Some(&sandbox.host.project))?)?;
     }
     Ok(())

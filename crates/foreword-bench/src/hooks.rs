@@ -12,7 +12,7 @@ use anyhow::ensure;
 use foreword_core::capture::Hook;
 use serde_json::{Map, Value, json};
 
-use super::host::FakeHost;
+use super::host::{FakeHost, INDEX, SAVED};
 use super::machine::{self, Linkage};
 use super::sandbox::BenchSandbox;
 use super::spawn::{REFERENCE, Spawned, spawn};
@@ -74,12 +74,6 @@ const BACKLOG_PER_SAMPLE: u32 = 20;
 
 /// From this many observations on, a scenario has a home of its own and runs only with `--large`.
 const LARGE: u32 = 100_000;
-
-/// The beginning of `context`'s answer when there are memories to show.
-const INDEX: &str = r#"{"hookSpecificOutput":{"additionalContext":"<foreword-memory"#;
-
-/// The whole answer of `save`.
-pub const SAVED: &str = r#"{"continue":true,"suppressOutput":true}"#;
 
 pub fn run(args: &Args) -> anyhow::Result<()> {
     system::note_interrupts();

@@ -16,36 +16,52 @@
 //! combines sessions, kills and outages. They and the crash tests share `trial`, which starts, kills
 //! and audits; `load` and `soak` also use `census`, which samples processes, memory and files.
 //! `database` reads rows that the store has no function for.
+//!
+//! A module uses only modules listed above it, which the test `floors` of `crates/foreword` checks.
 
-pub mod agent;
-mod burst;
-mod census;
-mod crash;
-pub mod database;
-mod derive;
-mod hooks;
-pub mod host;
-mod hybrid;
-mod load;
 mod machine;
-mod memories;
-mod mine;
-mod plot;
 mod process;
 mod random;
-mod report;
-mod retrieval;
-pub mod sandbox;
-mod search;
-mod server;
-mod size;
-mod soak;
-mod spawn;
-mod speech;
 mod statistics;
 mod system;
+
+pub mod database;
+mod plot;
+mod report;
+
+pub mod host;
+pub mod sandbox;
+mod spawn;
+
+mod speech;
+
+mod memories;
+
+pub mod agent;
+
+mod derive;
+
+mod burst;
+mod hooks;
+
+mod census;
 pub mod trial;
+
+mod crash;
+mod load;
+mod soak;
+
+mod server;
 mod vectors;
+
+mod hybrid;
+
+mod search;
+
+mod retrieval;
+mod size;
+
+mod mine;
 
 use clap::Subcommand;
 

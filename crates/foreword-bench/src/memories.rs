@@ -1,5 +1,6 @@
 //! Fills a memory with made-up sessions, with the same function as the worker (`Store::commit`).
 
+use foreword_core::host::DEFAULT_HOST;
 use foreword_core::model::{
     Derived, Event, EventKind, FileRole, Millis, Observation, ObservationType, Origin, Payload,
     Summary, TouchedFile, Turn,
@@ -96,7 +97,7 @@ impl MadeSession<'_> {
             id: Uuid::now_v7(),
             key: format!("{kind}:{prompt_id}"),
             kind,
-            host: "claude-code".to_owned(),
+            host: DEFAULT_HOST.name.to_owned(),
             host_session_id: format!("filled-{}", self.number),
             prompt_id: Some(prompt_id.to_owned()),
             agent_id: None,

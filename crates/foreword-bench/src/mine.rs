@@ -11,7 +11,7 @@ use anyhow::{Context as _, ensure};
 use foreword_core::search::LoadedVectors;
 use foreword_core::search::{Filter, Meaning, Query, Sort, search, search_by_meaning};
 use foreword_core::store::Store;
-use foreword_embed::Model;
+use foreword_embed::SentenceModel;
 
 use super::database::{self, Return};
 use super::retrieval::{self, RankedQuestion};
@@ -45,7 +45,8 @@ pub fn run(args: &Args) -> anyhow::Result<()> {
     );
     let by_words = all(&returns, |it| Ok(search(&store, &query(it))?))?;
     let mut report = if embed_client::is_installed(&home) {
-        let model = Model::open(&home.model()).context("the sentence model cannot be used")?;
+        let model =
+            SentenceModel::open(&home.model()).context("the sentence model cannot be used")?;
         let fused = by_meaning(&store, &model, &returns)?;
         let mut report = retrieval::compared(&fused, &by_words);
         report.insert("embedded".into(), embed_client::share(&home, &store).into());
@@ -61,7 +62,7 @@ pub fn run(args: &Args) -> anyhow::Result<()> {
 
 fn by_meaning<'a>(
     store: &Store,
-    model: &Model,
+    model: &SentenceModel,
     returns: &'a [Return],
 ) -> anyhow::Result<Vec<RankedQuestion<'a>>> {
     let mut loaded = LoadedVectors::default();

@@ -15,7 +15,7 @@ use foreword_core::search::LoadedVectors;
 use foreword_core::search::vectors::Vectors;
 use foreword_core::search::{Filter, Found, Hit, Meaning, Query, Sort, search, search_by_meaning};
 use foreword_core::store::{Batch, Replaces, Store};
-use foreword_embed::Model;
+use foreword_embed::SentenceModel as Model;
 use serde::Deserialize;
 use serde_json::{Map, Value, json};
 use sha2::{Digest as _, Sha256};

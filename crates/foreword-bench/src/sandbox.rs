@@ -9,12 +9,13 @@ use std::process::{Command, Stdio};
 
 use anyhow::{Context as _, bail, ensure};
 use foreword_core::capture::{self, CaptureSettings, Captured, Hook};
+use foreword_core::host::DEFAULT_HOST;
 use foreword_core::model::Event;
 use foreword_core::project::{self, Rules};
 use foreword_core::queue::Queue;
 use uuid::Uuid;
 
-use super::host::FakeHost;
+use super::host::{FakeHost, PROJECT_VARIABLE};
 use foreword::home::{self, Home};
 use foreword::platform::{self, Lock};
 use foreword::start;
@@ -58,7 +59,7 @@ impl BenchSandbox {
             .env("LANG", "C.UTF-8")
             .env("HOME", self.user())
             .env("FOREWORD_HOME", self.home.dir())
-            .env("CLAUDE_PROJECT_DIR", &self.host.project)
+            .env(PROJECT_VARIABLE, &self.host.project)
             .envs(self.environment.iter().map(|(name, value)| (name, value)));
         command
     }
@@ -163,7 +164,7 @@ impl Drop for BenchSandbox {
 /// The event that a hook makes of an input, with the default settings.
 pub fn captured(input: &str, project: Option<&Path>) -> anyhow::Result<Event> {
     let context = capture::CaptureContext {
-        host: &foreword_core::host::HOSTS[0],
+        host: DEFAULT_HOST,
         now: home::now(),
         event_id: Uuid::now_v7(),
         project_dir: project.map(Path::to_owned),

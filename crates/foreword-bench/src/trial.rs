@@ -20,10 +20,9 @@ use foreword_core::spool;
 use foreword_core::store::Store;
 use rusqlite::Connection;
 use serde::Serialize;
-use serde_json::{Value, json};
 
 use super::database::{self, Marks, Processed};
-use super::host;
+use super::host::{self, HostEvent};
 use super::process::{self, sleep};
 use super::sandbox::BenchSandbox;
 use super::system;
@@ -118,47 +117,36 @@ impl Trial {
 
     /// The hook that sends a mark, and its input.
     pub fn event(&self, mark: u32) -> (&'static str, String) {
-        let (hook, event, own) = match self.number(mark) % EVENTS_PER_TURN {
-            0 => (
-                "new",
-                "UserPromptSubmit",
-                json!({"prompt": format!("Find out why part {mark} fails; mark-{mark}-")}),
-            ),
-            last if last == EVENTS_PER_TURN - 1 => (
-                "summary",
-                "Stop",
-                json!({"last_assistant_message": format!("Part {mark} is mended: mark-{mark}-")}),
-            ),
-            _ => (
-                "save",
-                "PostToolUse",
-                json!({
-                    "tool_name": "Bash",
-                    "tool_use_id": format!("call-{mark}"),
-                    "tool_input": {"command": format!("make part{mark}")},
-                    "tool_response": {
-                        "stdout": format!("mark-{mark}-\n{}", host::code(self.output)),
-                        "stderr": "",
-                        "interrupted": false,
-                    },
-                }),
-            ),
+        let (hook, event) = match self.number(mark) % EVENTS_PER_TURN {
+            0 => {
+                let prompt = format!("Find out why part {mark} fails; mark-{mark}-");
+                ("new", host::prompt_sent(&prompt))
+            }
+            last if last == EVENTS_PER_TURN - 1 => {
+                let reply = format!("Part {mark} is mended: mark-{mark}-");
+                ("summary", host::turn_ended(&reply))
+            }
+            _ => {
+                let (id, command) = (format!("call-{mark}"), format!("make part{mark}"));
+                let output = format!("mark-{mark}-\n{}", host::code(self.output));
+                ("save", host::command_ran(&id, &command, &output))
+            }
         };
-        (hook, self.input(mark, event, own))
+        (hook, self.input(mark, event))
     }
 
-    fn input(&self, mark: u32, event: &str, own: Value) -> String {
+    fn input(&self, mark: u32, event: HostEvent) -> String {
         let (place, number) = (mark % self.sessions, self.number(mark));
         let session = format!("session-{place}-{}", number / EVENTS_PER_SESSION);
         let turn = format!("{session}-prompt-{}", number / EVENTS_PER_TURN);
-        host::input(&self.sandbox.host.project, &session, &turn, event, own)
+        host::input(&self.sandbox.host.project, &session, &turn, event)
     }
 
     /// Starts the hook of a session's start or end, whose event has no mark.
     pub fn start_unmarked(&self, hook: &str, mark: u32) -> anyhow::Result<ChildGuard> {
         let input = match hook {
-            "context" => self.input(mark, "SessionStart", json!({"source": "startup"})),
-            _ => self.input(mark, "SessionEnd", json!({"reason": "other"})),
+            "context" => self.input(mark, host::session_started()),
+            _ => self.input(mark, host::session_ended()),
         };
         self.start(hook, &input, None)
     }

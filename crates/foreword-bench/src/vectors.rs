@@ -14,7 +14,7 @@ use std::time::Instant;
 use anyhow::Context as _;
 use foreword_core::search::vectors::{DIMENSIONS, Vector, Vectors};
 use foreword_core::text;
-use foreword_embed::Model;
+use foreword_embed::SentenceModel;
 use serde_json::{Value, json};
 
 use super::random::Random;
@@ -47,7 +47,7 @@ const TOP: usize = 20;
 const ROUNDS: usize = 10;
 
 pub fn run(args: &Args) -> anyhow::Result<()> {
-    let model = Model::open(&service::home_to_look_at()?.model());
+    let model = SentenceModel::open(&service::home_to_look_at()?.model());
     let model = model
         .inspect_err(|error| eprintln!("without the model: {error}"))
         .ok();
@@ -72,7 +72,7 @@ pub fn run(args: &Args) -> anyhow::Result<()> {
 }
 
 /// The vectors of the index, and those of the queries.
-fn vectors(args: &Args, model: Option<&Model>) -> anyhow::Result<[Vec<Vector>; 2]> {
+fn vectors(args: &Args, model: Option<&SentenceModel>) -> anyhow::Result<[Vec<Vector>; 2]> {
     if let Some(file) = &args.data {
         let model = model.context("real texts need the model: `foreword model install`")?;
         let (mut texts, mut questions) = (BTreeSet::new(), Vec::new());
@@ -114,7 +114,7 @@ fn vectors(args: &Args, model: Option<&Model>) -> anyhow::Result<[Vec<Vector>; 2
     Ok([made(args.count), made(args.queries)])
 }
 
-fn index(args: &Args, model: Option<&Model>) -> anyhow::Result<Value> {
+fn index(args: &Args, model: Option<&SentenceModel>) -> anyhow::Result<Value> {
     let [all, queries] = vectors(args, model)?;
     let numbered: Vec<(i64, &Vector)> = (0..).zip(&all).collect();
     let pages = numbered.iter().map(|(owner, vector)| {
@@ -173,7 +173,7 @@ fn index(args: &Args, model: Option<&Model>) -> anyhow::Result<Value> {
     }))
 }
 
-fn embedding(model: &Model) -> Value {
+fn embedding(model: &SentenceModel) -> Value {
     // `word` is one token; one token is added at each end.
     let text = |tokens: usize| "word ".repeat(tokens - 2);
     let one = |tokens: usize| {

@@ -317,6 +317,7 @@ fn key(
     match (kind, tool_use_id, prompt_id) {
         (EventKind::Receipt, Some(id), _) => opened_key(session, id),
         (EventKind::ToolUse | EventKind::ToolFailure, Some(id), _) => tool_key(session, id),
+        (EventKind::Refusal | EventKind::Words, Some(id), _) => replayed_key(kind, session, id),
         (EventKind::ToolUse | EventKind::ToolFailure, None, _) => {
             format!("tool:{session}:{}:{bucket}", hash())
         }
@@ -338,6 +339,11 @@ pub(crate) fn opened_key(session: &str, id: &str) -> String {
     format!("receipt:{session}:{id}")
 }
 
+/// The key of an event that only a transcript has.
+pub(crate) fn replayed_key(kind: EventKind, session: &str, id: &str) -> String {
+    format!("{kind}:{session}:{id}")
+}
+
 /// The beginning of the keys of a turn's prompt, and of each of its stops.
 pub(crate) fn turn_key(kind: EventKind, session: &str, prompt_id: &str) -> String {
     format!("{kind}:{session}:{prompt_id}:")
@@ -350,7 +356,9 @@ fn touched_files(
     subject: &Subject<'_>,
     limits: &Limits,
 ) -> Vec<TouchedFile> {
-    let Some(role) = input.tool.kind.file_role() else {
+    let role = input.tool.kind.file_role();
+    // A tool use that was refused touched nothing.
+    let Some(role) = role.filter(|_| kind != EventKind::Refusal) else {
         return Vec::new();
     };
     let after_tool_use = kind != EventKind::Receipt;

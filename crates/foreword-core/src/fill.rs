@@ -13,7 +13,7 @@ use rusqlite::{Connection, named_params};
 use uuid::Uuid;
 
 use crate::capture::{self, CaptureContext, CaptureSettings, Captured};
-use crate::host::{self, Hook, Host, ReplayedInput};
+use crate::host::{self, Host, ReplayedInput};
 use crate::model::{Event, EventKind, Millis};
 use crate::project::Rules;
 use crate::queue::Queue;
@@ -128,12 +128,16 @@ fn is_known(
         (from, to)
     };
     let exactly = |key: String| (key.clone(), key);
-    let keys = match (input.hook, &input.tool_use_id) {
+    let keys = match (input.kind, &input.tool_use_id) {
+        (EventKind::Refusal | EventKind::Words, Some(id)) => {
+            let key = exactly(capture::replayed_key(input.kind, session, id));
+            [key.clone(), key]
+        }
         (_, Some(id)) => [
             exactly(capture::tool_key(session, id)),
             exactly(capture::opened_key(session, id)),
         ],
-        (Hook::New, None) => [turn(EventKind::Prompt), turn(EventKind::Notification)],
+        (EventKind::Prompt, None) => [turn(EventKind::Prompt), turn(EventKind::Notification)],
         (_, None) => [turn(EventKind::Stop), turn(EventKind::StopFailure)],
     };
     for (from, to) in keys {

@@ -18,8 +18,11 @@ use serde_json::value::RawValue;
 
 use crate::model::{Event, EventKind, FileRole, Millis};
 
-/// Every host. A hook command that names no host means the first one.
+/// Every host.
 pub const HOSTS: &[Host] = &[claude_code::HOST];
+
+/// The host of a hook command that names none.
+pub const DEFAULT_HOST: &Host = &HOSTS[0];
 
 /// A coding agent: how it names things, and how its data are read.
 #[derive(Debug)]
@@ -30,6 +33,8 @@ pub struct Host {
     pub title: &'static str,
     /// The events that run one of Foreword's hook commands.
     pub events: &'static [HostEvent],
+    /// Events that only a transcript has: no hook is run for them, `transcript` makes them up.
+    pub replayed: &'static [HostEvent],
     /// Tools whose uses are not stored by default, since they do not describe the work.
     pub boring_tools: &'static [&'static str],
     /// Fields of a tool's response that only repeat its input or the file on disk: tool, field.
@@ -44,6 +49,8 @@ pub struct Host {
     pub tool_kind: fn(&str) -> ToolKind,
     /// Reads the input and the response that an event recorded.
     pub tool_use: for<'a> fn(&'a Event) -> ToolUse<'a>,
+    /// Whether a file is the host's own, such as a plan that it keeps: no part of any project.
+    pub is_own_file: fn(&str) -> bool,
     /// Reads a session's transcript and those of its subagents until `take` breaks off.
     pub transcript: fn(&Path, &str, Take<'_>),
 }
@@ -184,9 +191,8 @@ pub struct ToolUse<'a> {
     pub command: Option<&'a str>,
     /// The agent's own description of the command.
     pub description: &'a str,
-    /// The text that an edit replaces, and the text it is replaced by.
-    pub before: Option<&'a str>,
-    pub after: Option<&'a str>,
+    /// The replacements of an edit, in order.
+    pub replacements: Vec<Replacement<'a>>,
     /// The whole file that is written.
     pub content: Option<&'a str>,
     /// Lines of the change, each with `-`, `+` or a space in front.
@@ -199,6 +205,26 @@ pub struct ToolUse<'a> {
     pub error: &'a str,
     /// The user interrupted it.
     pub interrupted: bool,
+    /// It goes on in the background: nothing is known of its end.
+    pub in_background: bool,
+    /// The questions that the user was asked, with the answers.
+    pub answers: Vec<QuestionAnswer<'a>>,
+}
+
+/// A text that an edit replaces, and the text it is replaced by. The cell of a notebook has only
+/// its new text.
+#[derive(Debug, Default, Clone, Copy, PartialEq, Eq)]
+pub struct Replacement<'a> {
+    pub before: &'a str,
+    pub after: &'a str,
+}
+
+/// The user's answer to one question, and the options that the question offered.
+#[derive(Debug, Default, Clone, PartialEq, Eq)]
+pub struct QuestionAnswer<'a> {
+    pub question: &'a str,
+    pub answer: &'a str,
+    pub options: Vec<&'a str>,
 }
 
 /// The response of a tool that succeeded.
@@ -220,7 +246,9 @@ pub enum Output<'a> {
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct ReplayedInput {
     pub hook: Hook,
+    pub kind: EventKind,
     pub prompt_id: String,
+    /// The id of the tool use; of words between tool uses, the id of their message.
     pub tool_use_id: Option<String>,
     /// The hook's standard input.
     pub input: String,
@@ -238,6 +266,12 @@ pub fn named(name: &str) -> Option<&'static Host> {
 #[must_use]
 pub fn tool_use(event: &Event) -> ToolUse<'_> {
     named(&event.host).map_or_else(ToolUse::default, |host| (host.tool_use)(event))
+}
+
+/// Whether a file is the own file of the host that the event is from.
+#[must_use]
+pub fn is_own_file(event: &Event, path: &str) -> bool {
+    named(&event.host).is_some_and(|host| (host.is_own_file)(path))
 }
 
 /// The kind of tool that an event is about.

@@ -114,14 +114,6 @@ string_enum! {
     }
 }
 
-impl ObservationType {
-    /// Whether it describes work that was done, rather than a decision or a discovery.
-    #[must_use]
-    pub fn is_work(self) -> bool {
-        !matches!(self, ObservationType::Decision | ObservationType::Discovery)
-    }
-}
-
 string_enum! {
     /// The source that an observation was taken from, from most to least trusted.
     Origin {

@@ -28,7 +28,7 @@ use crate::fault;
 use crate::text::is_in;
 pub use conversation::conversation;
 pub use keep::{MergedNote, keep};
-pub use note::{Note, Point, Problem};
+pub use note::{DraftProblem, Note, Point};
 
 /// The folder of the memory below a project's root.
 pub const FOLDER: &str = "_memory";

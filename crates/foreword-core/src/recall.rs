@@ -1,9 +1,11 @@
 //! The texts that an agent is shown without asking: the `index` at the start of a session, and a
-//! `reminder` beside a prompt or a file. `freshness` checks whether the files of an observation
-//! have changed, `worth` scores which observations come first.
+//! `reminder` beside a prompt or a file. `line` reads and formats one observation, `worth` scores
+//! which come first, `freshness` checks whether their files have changed, and `page` fills the
+//! index up to its budget.
 
 pub mod freshness;
 pub mod index;
 mod line;
+mod page;
 pub mod reminder;
 mod worth;

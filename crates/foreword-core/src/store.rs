@@ -56,8 +56,12 @@ pub(crate) const MIGRATIONS: &[Migration] = &[
         number: 101,
         sql: include_str!("store/0002_digest.sql"),
     },
+    Migration {
+        number: 102,
+        sql: include_str!("store/0003_index.sql"),
+    },
 ];
-const SCHEMA: i64 = 101;
+const SCHEMA: i64 = 102;
 
 /// A session without an event for this long counts as interrupted.
 pub(crate) const SILENCE: Millis = 24 * 3_600_000;

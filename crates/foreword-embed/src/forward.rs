@@ -6,9 +6,9 @@
 //! processors with AVX-512, for those with AVX2 and FMA, and for any.
 
 use crate::weights::Weights;
+use crate::wordpiece::VOCABULARY;
 use crate::{DIMENSIONS, Embedding, ModelError};
 
-pub const VOCABULARY: usize = 30_522;
 const LAYERS: usize = 6;
 const HEADS: usize = 12;
 /// How many numbers of a token one attention head uses.

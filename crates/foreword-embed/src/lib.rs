@@ -8,9 +8,11 @@
 //! This is a crate of its own so that it is optimised in development builds too: without
 //! that its tests take minutes. Hooks do not use it.
 
-mod forward;
 mod weights;
+
 mod wordpiece;
+
+mod forward;
 
 use std::path::{Path, PathBuf};
 use std::sync::atomic::{AtomicUsize, Ordering};
@@ -47,16 +49,16 @@ pub enum ModelError {
 }
 
 /// The model in memory: about 50 MB.
-pub struct Model {
+pub struct SentenceModel {
     wordpiece: WordPiece,
     network: Network,
 }
 
-impl Model {
-    pub fn open(folder: &Path) -> Result<Model, ModelError> {
+impl SentenceModel {
+    pub fn open(folder: &Path) -> Result<SentenceModel, ModelError> {
         let wordpiece = WordPiece::open(&folder.join(TOKENIZER))?;
         let network = Network::read(&Weights::open(&folder.join(WEIGHTS))?)?;
-        Ok(Model { wordpiece, network })
+        Ok(SentenceModel { wordpiece, network })
     }
 
     pub fn embed(&self, text: &str) -> Embedding {

@@ -18,9 +18,9 @@ fn folder() -> PathBuf {
     PathBuf::from(String::from_utf8(output.stdout).unwrap().trim_end())
 }
 
-fn model() -> &'static Model {
-    static MODEL: OnceLock<Model> = OnceLock::new();
-    MODEL.get_or_init(|| Model::open(&folder()).unwrap())
+fn model() -> &'static SentenceModel {
+    static MODEL: OnceLock<SentenceModel> = OnceLock::new();
+    MODEL.get_or_init(|| SentenceModel::open(&folder()).unwrap())
 }
 
 /// Texts with their tokens and vectors, as the reference has them.
@@ -93,7 +93,7 @@ fn threads_change_nothing() {
 }
 
 /// Makes a model of the right shape with all weights zero, changes it, and opens it.
-fn opened(change: impl FnOnce(&mut Vec<u8>, &mut Vec<u8>)) -> Result<Model, String> {
+fn opened(change: impl FnOnce(&mut Vec<u8>, &mut Vec<u8>)) -> Result<SentenceModel, String> {
     let dir = tempfile::tempdir().unwrap();
     let (weights, tokenizer) = (dir.path().join(WEIGHTS), dir.path().join(TOKENIZER));
     let mut vocabulary = std::fs::read(folder().join(TOKENIZER)).unwrap();
@@ -111,7 +111,7 @@ fn opened(change: impl FnOnce(&mut Vec<u8>, &mut Vec<u8>)) -> Result<Model, Stri
         file.set_len(whole).unwrap();
     }
     let folder = dir.path().display().to_string();
-    Model::open(dir.path()).map_err(|error| error.to_string().replace(&folder, "DIR"))
+    SentenceModel::open(dir.path()).map_err(|error| error.to_string().replace(&folder, "DIR"))
 }
 
 /// Replaces the first `from` by `to`, which has the same length.
@@ -206,21 +206,23 @@ fn a_weight_that_is_no_number_is_damage() {
     let file = std::fs::File::options().write(true).open(&weights).unwrap();
     file.write_all_at(&f32::NAN.to_le_bytes(), 60_000_000)
         .unwrap();
-    let said = Model::open(dir.path()).err().unwrap().to_string();
+    let said = SentenceModel::open(dir.path()).err().unwrap().to_string();
     assert!(said.ends_with("has a value that is not a number"), "{said}");
 }
 
 #[test]
 fn a_folder_without_the_model_says_so() {
     let dir = tempfile::tempdir().unwrap();
-    let error = Model::open(&dir.path().join("nowhere")).err().unwrap();
+    let error = SentenceModel::open(&dir.path().join("nowhere"))
+        .err()
+        .unwrap();
     assert!(matches!(error, ModelError::Missing(path) if path.ends_with("nowhere/tokenizer.json")));
     std::fs::copy(folder().join(TOKENIZER), dir.path().join(TOKENIZER)).unwrap();
-    let error = Model::open(dir.path()).err().unwrap();
+    let error = SentenceModel::open(dir.path()).err().unwrap();
     assert!(matches!(error, ModelError::Missing(path) if path.ends_with(WEIGHTS)));
     std::fs::create_dir(dir.path().join(WEIGHTS)).unwrap();
     assert!(matches!(
-        Model::open(dir.path()).err(),
+        SentenceModel::open(dir.path()).err(),
         Some(ModelError::Io { .. })
     ));
 }

@@ -15,10 +15,11 @@ use icu_properties::CodePointMapData;
 use icu_properties::props::{GeneralCategory, GeneralCategoryGroup};
 use serde_json::Value;
 
-use crate::forward::VOCABULARY;
 use crate::weights::{damaged, reading};
 use crate::{ModelError, TOKENS_MAX};
 
+/// How many word pieces the model knows.
+pub const VOCABULARY: usize = 30_522;
 /// A longer word becomes the unknown token.
 const WORD_MAX: usize = 100;
 /// The most bytes of the vocabulary file that are read, thirty times the size of the model's.

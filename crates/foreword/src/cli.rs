@@ -1,7 +1,8 @@
-//! The command line: one file per command, an args struct and a `run`.
+//! The command line: one file per command, an args struct and a `run`. Hooks are no commands: `main`
+//! recognises them before arguments are parsed.
 //!
-//! Exit codes: 0 done, 1 failed, 64 wrong usage. Never 2: Claude Code reads a hook's
-//! exit 2 as "block", and an older program may be called by newer settings.
+//! Exit codes: 0 done, 1 failed, 64 wrong usage. Never 2: a host may read a hook's exit
+//! code 2 as "block", and an older program may be called by newer settings.
 
 mod backup;
 mod bench;
@@ -40,9 +41,6 @@ use std::process::ExitCode;
 use std::sync::LazyLock;
 
 use clap::{Parser, Subcommand};
-use foreword_core::host::{HOSTS, Hook};
-
-use crate::hook;
 
 /// A memory that lasts, for coding agents.
 #[derive(Parser)]
@@ -56,9 +54,9 @@ struct Cli {
 enum Command {
     /// Show what Foreword does, in a throw-away home
     Demo,
-    /// Connect Claude Code to Foreword
+    /// Connect the coding agent to Foreword
     Install(connect::InstallArgs),
-    /// Disconnect Claude Code; the memory stays
+    /// Disconnect the coding agent; the memory stays
     Uninstall(connect::UninstallArgs),
     /// Show what was captured, what is pending, and what failed and why
     Status(status::Args),
@@ -122,21 +120,6 @@ enum Command {
     Mcp,
     /// With --preview: show the text that a session starting here gets, and why
     Context(context::Args),
-    /// Hook: the user sent a prompt
-    #[command(hide = true)]
-    New,
-    /// Hook: a tool is about to read or change a file
-    #[command(hide = true)]
-    FileContext,
-    /// Hook: a tool succeeded or failed
-    #[command(hide = true)]
-    Save,
-    /// Hook: a turn ended or failed
-    #[command(hide = true)]
-    Summary,
-    /// Hook: a session ended
-    #[command(hide = true)]
-    Cleanup,
 }
 
 const WRONG_USAGE: u8 = 64;
@@ -240,16 +223,5 @@ fn dispatch(command: Command) -> anyhow::Result<()> {
         Command::Man => pages::man(),
         Command::Mcp => crate::mcp::run(),
         Command::Context(args) => context::run(&args),
-        Command::New => hook_road(Hook::New),
-        Command::FileContext => hook_road(Hook::FileContext),
-        Command::Save => hook_road(Hook::Save),
-        Command::Summary => hook_road(Hook::Summary),
-        Command::Cleanup => hook_road(Hook::Cleanup),
     }
-}
-
-#[expect(clippy::unnecessary_wraps, reason = "has the shape of the other arms")]
-fn hook_road(hook: Hook) -> anyhow::Result<()> {
-    hook::run(hook, &HOSTS[0]);
-    Ok(())
 }

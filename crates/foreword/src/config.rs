@@ -102,7 +102,7 @@ impl Default for ShowSection {
             index: true,
             prompts: true,
             files: true,
-            within_ms: 20,
+            within_ms: 50,
         }
     }
 }
@@ -271,7 +271,13 @@ impl Config {
 type SettingChange = Box<dyn FnOnce(&mut Table) -> anyhow::Result<()>>;
 
 fn defaults() -> Table {
-    DEFAULTS.parse().expect("default.toml is valid")
+    let mut defaults: Table = DEFAULTS.parse().expect("default.toml is valid");
+    let boring = capture::CaptureSettings::default().boring_tools;
+    let section = defaults.get_mut("capture").and_then(Value::as_table_mut);
+    section
+        .expect("default.toml has the section")
+        .insert("boring_tools".to_owned(), boring.into());
+    defaults
 }
 
 /// Splits the file into one table per setting, so that a mistake in one does not affect the others.

@@ -38,29 +38,29 @@ pub struct Finding {
     pub id: &'static str,
     pub severity: Severity,
     #[serde(flatten)]
-    pub trouble: Trouble,
+    pub diagnosis: Diagnosis,
 }
 
 /// The evidence of a problem, and its cure.
 #[derive(Serialize)]
-pub struct Trouble {
+pub struct Diagnosis {
     pub evidence: String,
     pub cure: String,
     /// Whether the cure is a shell command; else it is advice for the user.
     pub cure_is_command: bool,
 }
 
-impl Trouble {
-    fn cured_by(command: String, evidence: String) -> Option<Trouble> {
-        Some(Trouble {
+impl Diagnosis {
+    fn cured_by(command: String, evidence: String) -> Option<Diagnosis> {
+        Some(Diagnosis {
             evidence,
             cure: command,
             cure_is_command: true,
         })
     }
 
-    fn advised(advice: String, evidence: String) -> Option<Trouble> {
-        Some(Trouble {
+    fn advised(advice: String, evidence: String) -> Option<Diagnosis> {
+        Some(Diagnosis {
             evidence,
             cure: advice,
             cure_is_command: false,
@@ -69,7 +69,11 @@ impl Trouble {
 }
 
 /// The severity, the id and the function of a check.
-type Check = (Severity, &'static str, fn(&Examination) -> Option<Trouble>);
+type Check = (
+    Severity,
+    &'static str,
+    fn(&Examination) -> Option<Diagnosis>,
+);
 
 const CHECKS: &[Check] = &[
     (Error, "settings-broken", host::settings_broken),
@@ -156,11 +160,11 @@ pub fn check_ids() -> impl ExactSizeIterator<Item = &'static str> {
 pub fn examine() -> anyhow::Result<Examined> {
     let exam = Examination::gather()?;
     let findings = CHECKS.iter().filter_map(|&(severity, id, look)| {
-        let trouble = look(&exam)?;
+        let diagnosis = look(&exam)?;
         Some(Finding {
             id,
             severity,
-            trouble,
+            diagnosis,
         })
     });
     Ok(Examined {

@@ -10,7 +10,7 @@ mod json;
 
 use std::path::{Path, PathBuf};
 
-use foreword_core::host::{Hook, Host};
+use foreword_core::host::{DEFAULT_HOST, Hook, Host};
 
 use crate::home::Home;
 pub use json::is_empty;
@@ -122,6 +122,16 @@ pub enum Listed {
 /// The client of the host that has this name.
 pub fn named(name: &str) -> Option<&'static Client> {
     CLIENTS.iter().find(|client| client.host.name == name)
+}
+
+/// The client of the default host.
+pub fn default_client() -> &'static Client {
+    Client::of(DEFAULT_HOST)
+}
+
+/// The client that runs this process, or else the default one.
+pub fn client_here() -> &'static Client {
+    session_here().map_or_else(default_client, |(client, _)| client)
 }
 
 /// The client that runs this process, and the id of its session.

@@ -61,11 +61,10 @@ impl Fact {
     }
 
     /// The lines of this kind since a time, oldest first, each with its time and without its code.
-    /// Lines in the renamed log (`.log.1`) are not included.
     pub fn since(self, home: &Home, since: Millis) -> Vec<String> {
         let since = text::rfc3339(since);
-        let log = std::fs::read_to_string(self.log().path(home)).unwrap_or_default();
-        let lines = log.lines().filter_map(|line| {
+        let lines = self.log().all(home);
+        let lines = lines.iter().filter_map(|line| {
             let (at, rest) = line.split_once(' ')?;
             let message = rest.strip_prefix(self.code())?;
             (*at >= *since).then(|| format!("{at}{message}"))
@@ -90,6 +89,12 @@ impl Log {
         home.logs().join(format!("{}.log", self.name()))
     }
 
+    /// The renamed file and the present one; either may be missing.
+    pub fn files(self, home: &Home) -> [PathBuf; 2] {
+        let path = self.path(home);
+        [path.with_extension("log.1"), path]
+    }
+
     /// Creates the file with one empty line if there is none. It then occupies a block on the disk,
     /// so that a few lines can still be written when the disk is full.
     pub fn begin(self, home: &Home) {
@@ -101,9 +106,9 @@ impl Log {
 
     /// Adds a line with the current time. Errors are ignored, since there is nowhere to log them.
     pub fn line(self, home: &Home, line: &str) {
-        let path = self.path(home);
+        let [older, path] = self.files(home);
         if std::fs::metadata(&path).is_ok_and(|it| it.len() > SIZE_MAX) {
-            let _ = std::fs::rename(&path, path.with_extension("log.1"));
+            let _ = std::fs::rename(&path, older);
         }
         let open = || OpenOptions::new().create(true).append(true).open(&path);
         let file = open().or_else(|_| {
@@ -118,15 +123,11 @@ impl Log {
 
     /// All lines, those of the renamed log included, oldest first.
     pub fn all(self, home: &Home) -> Vec<String> {
-        let path = self.path(home);
-        let older = std::fs::read_to_string(path.with_extension("log.1")).unwrap_or_default();
-        let log = std::fs::read_to_string(path).unwrap_or_default();
-        older
-            .lines()
-            .chain(log.lines())
-            .filter(|line| !line.is_empty())
-            .map(str::to_owned)
-            .collect()
+        let texts = self.files(home).map(std::fs::read_to_string);
+        let texts = texts.map(Result::unwrap_or_default);
+        let lines = texts.iter().flat_map(|text| text.lines());
+        let lines = lines.filter(|line| !line.is_empty());
+        lines.map(str::to_owned).collect()
     }
 
     /// The last lines of the current log file, oldest first.

@@ -6,7 +6,7 @@
 use std::process::ExitCode;
 
 use foreword::{cli, hook};
-use foreword_core::host::{self, HOSTS, Hook, Host};
+use foreword_core::host::{self, DEFAULT_HOST, Hook, Host};
 
 fn main() -> ExitCode {
     arm_failure_point();
@@ -17,12 +17,12 @@ fn main() -> ExitCode {
     cli::run()
 }
 
-/// Parses `foreword HOOK`, or `foreword HOOK --host NAME` for another host than the first one.
+/// Parses `foreword HOOK`, or `foreword HOOK --host NAME` for another host than the default.
 fn hook_command() -> Option<(Hook, &'static Host)> {
     let arguments: Vec<_> = std::env::args_os().skip(1).take(4).collect();
     let arguments: Option<Vec<&str>> = arguments.iter().map(|it| it.to_str()).collect();
     match arguments?.as_slice() {
-        [hook] => Some((Hook::parse(hook)?, &HOSTS[0])),
+        [hook] => Some((Hook::parse(hook)?, DEFAULT_HOST)),
         [hook, "--host", name] => Some((Hook::parse(hook)?, host::named(name)?)),
         _ => None,
     }

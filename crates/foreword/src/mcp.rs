@@ -10,7 +10,7 @@ pub mod answer;
 mod arguments;
 mod tools;
 
-use std::sync::Arc;
+use std::sync::{Arc, LazyLock};
 
 use anyhow::Context as _;
 use rmcp::model::{
@@ -25,7 +25,7 @@ use serde::de::DeserializeOwned;
 use serde_json::{Value, json};
 
 use crate::platform;
-use arguments::{Forget, Observations, Recall, Remember, Search, Timeline};
+use crate::service::Reader;
 use tools::reader;
 
 /// What the client shows the model about this server.
@@ -72,7 +72,8 @@ impl ServerHandler for McpServer {
         _request: Option<PaginatedRequestParams>,
         _context: RequestContext<RoleServer>,
     ) -> Result<ListToolsResult, ErrorData> {
-        Ok(ListToolsResult::with_all_items(all_tools()))
+        let tools = TOOLS.iter().map(|it| it.tool.clone());
+        Ok(ListToolsResult::with_all_items(tools.collect()))
     }
 
     async fn call_tool(
@@ -80,11 +81,12 @@ impl ServerHandler for McpServer {
         request: CallToolRequestParams,
         _context: RequestContext<RoleServer>,
     ) -> Result<CallToolResponse, ErrorData> {
-        let tool = tool_function(&request.name).ok_or_else(|| {
+        let tool = TOOLS.iter().find(|it| it.tool.name == request.name);
+        let tool = tool.ok_or_else(|| {
             ErrorData::invalid_params(format!("unknown tool: {}", request.name), None)
         })?;
         let arguments = request.arguments.unwrap_or_default();
-        let answer = tokio::task::spawn_blocking(move || tool(arguments))
+        let answer = tokio::task::spawn_blocking(|| (tool.call)(arguments))
             .await
             .unwrap_or_else(|_| Err(anyhow::anyhow!("this call failed inside Foreword")));
         // The agent should read the error, so it is sent as a result and not as a protocol error.
@@ -96,56 +98,53 @@ impl ServerHandler for McpServer {
     }
 }
 
-/// The function of a tool: takes the arguments and returns the text for the agent.
-type ToolFunction = fn(JsonObject) -> anyhow::Result<String>;
+/// A tool as the client sees it, and its function: from the arguments to the text for the agent.
+struct McpTool {
+    tool: Tool,
+    call: Box<dyn Fn(JsonObject) -> anyhow::Result<String> + Send + Sync>,
+}
 
 /// All tools. The first two are needed in every session, so the host is asked to load them always.
-fn all_tools() -> Vec<Tool> {
-    vec![
-        always_loaded(tool::<Search>(
+static TOOLS: LazyLock<[McpTool; 6]> = LazyLock::new(|| {
+    [
+        always_loaded(tool(
             "search",
             "Find what earlier sessions learned: lines of #id type title, with (changed) or (gone) if its files are since then.",
             reads(),
+            tools::search,
         )),
-        always_loaded(tool::<Observations>(
+        always_loaded(tool(
             "get_observations",
             "Everything about the items with these ids.",
             reads(),
+            tools::get_observations,
         )),
-        tool::<Timeline>(
+        tool(
             "timeline",
             "What came before and after an item, or the best hit of a query.",
             reads(),
+            tools::timeline,
         ),
-        tool::<Remember>(
+        tool(
             "remember",
             "Keep something the user wants remembered, at once; gives its #id.",
             writes().destructive(false).idempotent(true),
+            tools::remember,
         ),
-        tool::<Forget>(
+        tool(
             "forget",
             "Forget observations and summaries for good. Without confirm it only lists what would go: show that to the user first.",
             writes().destructive(true).idempotent(true),
+            tools::forget,
         ),
-        tool::<Recall>("recall", "The project's master memory file.", reads()),
+        tool(
+            "recall",
+            "The project's master memory file.",
+            reads(),
+            tools::recall,
+        ),
     ]
-}
-
-fn tool_function(name: &str) -> Option<ToolFunction> {
-    Some(match name {
-        "search" => |arguments| tools::search(&reader()?, &parse(arguments)?),
-        "get_observations" => |arguments| tools::get_observations(&reader()?, &parse(arguments)?),
-        "timeline" => |arguments| tools::timeline(&reader()?, &parse(arguments)?),
-        "remember" => |arguments| tools::remember(&reader()?, &parse(arguments)?),
-        "forget" => |arguments| tools::forget(&reader()?, &parse(arguments)?),
-        "recall" => |arguments| tools::recall(&reader()?, &parse(arguments)?),
-        _ => return None,
-    })
-}
-
-fn parse<T: DeserializeOwned>(arguments: JsonObject) -> anyhow::Result<T> {
-    serde_json::from_value(Value::Object(arguments)).context("the arguments are not valid")
-}
+});
 
 fn reads() -> ToolAnnotations {
     ToolAnnotations::new().read_only(true)
@@ -155,23 +154,33 @@ fn writes() -> ToolAnnotations {
     ToolAnnotations::new().read_only(false)
 }
 
-fn tool<T: JsonSchema + 'static>(
+fn tool<T: DeserializeOwned + JsonSchema + 'static>(
     name: &'static str,
     description: &'static str,
     hints: ToolAnnotations,
-) -> Tool {
+    function: fn(&Reader, &T) -> anyhow::Result<String>,
+) -> McpTool {
     let mut tool = Tool::new(name, description, JsonObject::new())
         .with_input_schema::<T>()
         .with_annotations(hints.open_world(false));
     tool.input_schema = Arc::new(short(&tool.input_schema));
-    tool
+    let call = move |arguments| {
+        let arguments = serde_json::from_value(Value::Object(arguments));
+        function(
+            &reader()?,
+            &arguments.context("the arguments are not valid")?,
+        )
+    };
+    let call = Box::new(call);
+    McpTool { tool, call }
 }
 
 /// Marks a tool that the host should load at the start of each session.
-fn always_loaded(tool: Tool) -> Tool {
+fn always_loaded(McpTool { tool, call }: McpTool) -> McpTool {
     let mut meta = JsonObject::new();
     meta.insert("anthropic/alwaysLoad".to_owned(), json!(true));
-    tool.with_meta(MetaObject(meta))
+    let tool = tool.with_meta(MetaObject(meta));
+    McpTool { tool, call }
 }
 
 /// The schema without parts that are of no use to a model, since each costs tokens: formats, minima,

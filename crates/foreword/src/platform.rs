@@ -9,12 +9,14 @@
 
 use std::ffi::{CString, OsStr, OsString};
 use std::fs::{File, OpenOptions};
-use std::io;
+use std::io::{self, Read as _, Write as _};
 use std::os::fd::{AsRawFd as _, RawFd};
 use std::os::unix::ffi::OsStrExt as _;
 use std::os::unix::fs::MetadataExt as _;
 use std::os::unix::net::UnixStream;
 use std::path::{Path, PathBuf};
+use std::process::{Command, ExitStatus, Stdio};
+use std::sync::mpsc;
 use std::time::Duration;
 
 /// From now on, files that this process creates can be read by the user alone.
@@ -369,6 +371,38 @@ pub fn kill_orphans(marks: [&[u8]; 2]) {
             unsafe { libc::kill(pid, libc::SIGKILL) };
         }
     }
+}
+
+/// The most that is read of a program's output, in bytes.
+const OUTPUT_MAX: u64 = 16 << 20;
+
+/// Runs a program with this input and returns its output and how it ended; none if it cannot be run
+/// or does not close its output in time. It is killed after its output was read.
+pub fn output_within(
+    command: &mut Command,
+    input: &str,
+    limit: Duration,
+) -> Option<(String, ExitStatus)> {
+    let mut child = command
+        .stdin(Stdio::piped())
+        .stdout(Stdio::piped())
+        .stderr(Stdio::null())
+        .spawn()
+        .ok()?;
+    // The program may end without reading its input.
+    let _ = child.stdin.take()?.write_all(input.as_bytes());
+    let output = child.stdout.take()?;
+    let (sender, receiver) = mpsc::channel();
+    std::thread::spawn(move || {
+        let mut bytes = Vec::new();
+        let read = output.take(OUTPUT_MAX).read_to_end(&mut bytes);
+        sender.send(read.map(|_| bytes))
+    });
+    let bytes = receiver.recv_timeout(limit);
+    let _ = child.kill();
+    let ended = child.wait().ok()?;
+    let text = String::from_utf8_lossy(&bytes.ok()?.ok()?).into_owned();
+    Some((text, ended))
 }
 
 /// Whether a child process exited with code 0; none while it runs.

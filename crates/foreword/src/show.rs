@@ -398,9 +398,7 @@ fn why_pending(status: &Status, pending: u64) -> String {
         _ if pending == 0 => String::new(),
         _ if paused => ", waiting for the provider".to_owned(),
         Some(error) => format!(", to be tried again after: {}", one_line(error)),
-        None if status.worker_pid.is_some() => {
-            ", taken up when their turn stops or rests".to_owned()
-        }
+        None if status.worker_pid.is_some() => ", processed when the turn ends".to_owned(),
         None => String::new(),
     }
 }
@@ -425,14 +423,14 @@ pub fn findings(findings: &[Finding], checks: usize) -> String {
     for finding in findings {
         let severity = finding.severity.as_str();
         let _ = writeln!(out, "{severity:<9}{}", finding.id);
-        let trouble = &finding.trouble;
-        let _ = writeln!(out, "         {}", one_line(&trouble.evidence));
-        let mark = if trouble.cure_is_command {
+        let diagnosis = &finding.diagnosis;
+        let _ = writeln!(out, "         {}", one_line(&diagnosis.evidence));
+        let mark = if diagnosis.cure_is_command {
             "cure: "
         } else {
             ""
         };
-        let _ = writeln!(out, "         {mark}{}\n", one_line(&trouble.cure));
+        let _ = writeln!(out, "         {mark}{}\n", one_line(&diagnosis.cure));
     }
     let found = match findings.len() as u64 {
         0 => "nothing found".to_owned(),

@@ -7,6 +7,7 @@ use serde::Deserialize;
 use serde_json::Value;
 use serde_json::value::RawValue;
 
+use super::super::host::TOOL_FIELDS;
 use super::super::sandbox::{BenchSandbox, captured};
 
 pub struct Recording {
@@ -47,7 +48,7 @@ impl Recording {
     pub fn sent_tokens(&self) -> u64 {
         let fields = self.tool_uses().flat_map(|input| {
             let input: Value = serde_json::from_str(input).unwrap_or_default();
-            ["tool_input", "tool_response", "error"].map(|field| input.get(field).cloned())
+            TOOL_FIELDS.map(|field| input.get(field).cloned())
         });
         tokens(fields.flatten())
     }

@@ -136,7 +136,7 @@ fn mine_searches_for_the_sessions_that_prompts_went_back_to_and_refuses_where_th
     let session = |number: usize| {
         let run_hook = |hook: &str, event: &str, own: Value| {
             let (session, turn) = (format!("s{number}"), format!("s{number}-prompt"));
-            let input = host::input(&sandbox.host.project, &session, &turn, event, own);
+            let input = host::input(&sandbox.host.project, &session, &turn, (event, own));
             let mut command = sandbox.command(&sandbox.program, &[hook]);
             let mut child = command
                 .stdin(Stdio::piped())

@@ -14,6 +14,7 @@ pub const HOST: Host = Host {
     name: "claude-code",
     title: "Claude Code",
     events: EVENTS,
+    replayed: REPLAYED,
     boring_tools: tools::BORING,
     repeated: tools::REPEATED,
     read: wire::read,
@@ -21,6 +22,7 @@ pub const HOST: Host = Host {
     bare_input: tools::bare_input,
     tool_kind: tools::kind,
     tool_use: tools::tool_use,
+    is_own_file: tools::is_own_file,
     transcript: transcript::read,
 };
 
@@ -37,6 +39,12 @@ const EVENTS: &[HostEvent] = &[
     event("Stop", Hook::Summary, EventKind::Stop),
     event("StopFailure", Hook::Summary, EventKind::StopFailure),
     event("SessionEnd", Hook::Cleanup, EventKind::SessionEnd),
+];
+
+/// Events of our own making; their names are in no settings of the client.
+const REPLAYED: &[HostEvent] = &[
+    event("ToolRefused", Hook::Save, EventKind::Refusal),
+    event("WordsBetween", Hook::Save, EventKind::Words),
 ];
 
 const fn event(name: &'static str, hook: Hook, kind: EventKind) -> HostEvent {

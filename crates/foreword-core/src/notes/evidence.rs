@@ -1,14 +1,12 @@
-//! Compares notes with the project as it is: marks paths that are gone or moved, and names in
-//! backticks that are gone from the file that the same statement names.
+//! Compares notes with the project as it is, and marks paths that are gone or moved.
 //!
 //! A false alarm is worse than none, since it stands in a file that people trust. So a path
-//! counts only if it looks like one of this project or was there at the last synthesis, and a
-//! name only if git's history shows that the file had it once. The mark stands beside the
-//! word: `src/pay.rs (gone)`.
+//! counts only if it looks like one of this project or was there at the last synthesis. The mark
+//! stands beside the path: `src/pay.rs (gone)`.
 
 use std::cell::RefCell;
-use std::collections::{BTreeSet, HashMap};
-use std::path::{Component, Path, PathBuf};
+use std::collections::BTreeSet;
+use std::path::{Component, Path};
 
 use super::real;
 
@@ -26,18 +24,12 @@ pub enum MentionFate {
 /// The project's history. Core never runs git; the program implements this.
 pub trait History {
     fn fate(&self, path: &str) -> MentionFate;
-    /// Whether an earlier version of a file contained a word.
-    fn had(&self, file: &str, word: &str) -> bool;
 }
 
 /// No history at all.
 impl History for () {
     fn fate(&self, _: &str) -> MentionFate {
         MentionFate::Unknown
-    }
-
-    fn had(&self, _: &str, _: &str) -> bool {
-        false
     }
 }
 
@@ -47,22 +39,19 @@ pub struct Evidence<'a> {
     history: &'a dyn History,
     /// Files that statements named when they were there.
     known: &'a BTreeSet<String>,
-    texts: RefCell<HashMap<PathBuf, Option<String>>>,
     named: RefCell<BTreeSet<String>>,
 }
 
-/// A path or name and the mark beside it: `src/pay.rs`, `gone`.
+/// A path and the mark beside it: `src/pay.rs`, `gone`.
 #[derive(Debug, Clone, PartialEq, Eq, PartialOrd, Ord)]
 pub struct EvidenceFinding {
     pub what: String,
     pub says: String,
 }
 
-/// Files with more bytes are not read.
-const TEXT_MAX: u64 = 1 << 20;
-const MARKS: [&str; 3] = [" (gone)", " (moved to ", " (gone from "];
+const MARKS: [&str; 2] = [" (gone)", " (moved to "];
 
-/// A word that may be a path or a symbol, and its end in the text.
+/// A word that may be a path, and its end in the text.
 struct Mention<'a> {
     word: &'a str,
     end: usize,
@@ -80,7 +69,6 @@ impl<'a> Evidence<'a> {
             root,
             history,
             known,
-            texts: RefCell::default(),
             named: RefCell::default(),
         }
     }
@@ -135,33 +123,18 @@ impl<'a> Evidence<'a> {
         Some(EvidenceFinding { what, says })
     }
 
-    /// A statement with marks beside paths and names that are gone or moved. `related`: the paths
+    /// A statement with marks beside paths that are gone or moved. `related`: the paths
     /// of its notes.
     #[must_use]
     pub fn mark(&self, text: &str, related: &[String]) -> (String, Vec<EvidenceFinding>) {
         let text = unmarked(text);
-        let words = words(&text);
-        let mut files: Vec<String> = Vec::new();
         let mut marks: Vec<(usize, EvidenceFinding)> = Vec::new();
-        for word in &words {
+        for word in words(&text) {
             let is_meant = |it: &String| self.is_known(it) || word.is_code || it.contains('/');
-            let Some(path) = path_of(word.word).filter(is_meant) else {
-                continue;
-            };
-            if let Some(found) = self.path(&path, related.contains(&path)) {
-                files.extend(found.says.strip_prefix("moved to ").map(str::to_owned));
-                marks.push((word.end, found));
-            } else if self.text(&path).is_some() {
-                files.push(path);
-            }
-        }
-        for word in words.iter().filter(|it| it.is_code) {
-            if let Some(symbol) = symbol_of(word.word)
-                && let Some(file) = self.lost(symbol, &files)
+            if let Some(path) = path_of(word.word).filter(is_meant)
+                && let Some(found) = self.path(&path, related.contains(&path))
             {
-                let what = format!("`{}`", word.word);
-                let says = format!("gone from {file}");
-                marks.push((word.end, EvidenceFinding { what, says }));
+                marks.push((word.end, found));
             }
         }
         let mut seen = BTreeSet::new();
@@ -174,38 +147,11 @@ impl<'a> Evidence<'a> {
         (marked, marks.into_iter().map(|it| it.1).collect())
     }
 
-    /// The file that a symbol is gone from; none if one of the files has it.
-    fn lost<'f>(&self, symbol: &str, files: &'f [String]) -> Option<&'f String> {
-        let between = |it: char| !it.is_alphanumeric() && it != '_';
-        let has = |file: &String| {
-            let text = self.text(file).unwrap_or_default();
-            text.split(between).any(|it| it == symbol)
-        };
-        if files.iter().any(has) {
-            return None;
-        }
-        files.iter().find(|file| self.history.had(file, symbol))
-    }
-
     /// Whether the existing part of the path, with links followed, is inside the project.
     fn is_inside(&self, path: &str) -> bool {
         let plain = |it| matches!(it, Component::Normal(_));
         Path::new(path).components().all(plain)
             && real(&self.root.join(path)).is_some_and(|it| it.starts_with(self.root))
-    }
-
-    fn text(&self, path: &str) -> Option<String> {
-        if !self.is_inside(path) {
-            return None;
-        }
-        let path = self.root.join(path);
-        let read = || {
-            let file = std::fs::metadata(&path).ok()?;
-            let small = file.is_file() && file.len() <= TEXT_MAX;
-            std::fs::read_to_string(&path).ok().filter(|_| small)
-        };
-        let mut texts = self.texts.borrow_mut();
-        texts.entry(path.clone()).or_insert_with(read).clone()
     }
 }
 
@@ -217,7 +163,7 @@ pub fn unmarked(text: &str) -> String {
     while let Some(at) = MARKS.iter().filter_map(|it| rest.find(it)).min() {
         out.push_str(&rest[..at]);
         rest = &rest[at..];
-        // A mark directly follows a path or a symbol and has at most three words; anything else in
+        // A mark directly follows a path and has at most three words; anything else in
         // parentheses is text.
         let end = rest.find(')').filter(|end| {
             let inner = rest[2..*end].split(' ').count();
@@ -281,17 +227,6 @@ fn path_of(word: &str) -> Option<String> {
     is_path.then(|| path.to_owned())
 }
 
-/// `charge`, `charge()`, `Pay::charge`: the last name.
-fn symbol_of(word: &str) -> Option<&str> {
-    let name = word.strip_suffix("()").unwrap_or(word);
-    let name = name.rsplit("::").next().unwrap_or(name);
-    let is_name = name.len() > 2
-        && name.starts_with(|it: char| it.is_alphabetic() || it == '_')
-        && name.chars().all(|it| it.is_alphanumeric() || it == '_');
-    let is_plain = |it: char| it.is_alphanumeric() || "_:()".contains(it);
-    (is_name && word.chars().all(is_plain)).then_some(name)
-}
-
 #[cfg(test)]
 mod tests {
     use super::*;
@@ -306,10 +241,6 @@ mod tests {
                 "src/old.rs" => MentionFate::Moved("src/new.rs".into()),
                 _ => MentionFate::Never,
             }
-        }
-
-        fn had(&self, file: &str, word: &str) -> bool {
-            (file, word) == ("src/new.rs", "charge")
         }
     }
 
@@ -338,13 +269,8 @@ mod tests {
             ),
             ("(src/old.rs)", "(src/old.rs (moved to src/new.rs))"),
             (
-                "`charge()` in `src/old.rs`",
-                "`charge()` (gone from src/new.rs) in `src/old.rs` (moved to src/new.rs)",
-            ),
-            ("`refund` in `src/new.rs`", "`refund` in `src/new.rs`"),
-            (
-                "`charge` in src/new.rs (gone from src/x.rs)",
-                "`charge` (gone from src/new.rs) in src/new.rs",
+                "`refund` in `src/new.rs` (gone)",
+                "`refund` in `src/new.rs`",
             ),
         ] {
             assert_eq!(marked(&Past, text, &[]), expected);
@@ -356,7 +282,7 @@ mod tests {
     }
 
     #[test]
-    fn what_only_looks_like_a_path_or_a_symbol_is_left_alone() {
+    fn what_only_looks_like_a_path_is_left_alone() {
         for text in [
             "see https://example.com/a/b.html and example.com/x.html",
             "and/or, read/write, 1.2/1.3, v1.2.0, 24/7",
@@ -373,14 +299,10 @@ mod tests {
     }
 
     #[test]
-    fn without_a_history_only_paths_count() {
+    fn without_a_history_a_path_that_looks_like_one_counts() {
         assert_eq!(
-            marked(
-                &(),
-                "`charge` and `chargeCard` in src/new.rs, src/a.rs",
-                &[]
-            ),
-            "`charge` and `chargeCard` in src/new.rs, src/a.rs (gone)"
+            marked(&(), "src/new.rs, src/a.rs, charge.rs", &[]),
+            "src/new.rs, src/a.rs (gone), charge.rs"
         );
     }
 

@@ -37,7 +37,7 @@ pub struct Point {
 /// Why a draft is not saved.
 #[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
 #[error("line {line}: {what}")]
-pub struct Problem {
+pub struct DraftProblem {
     pub line: usize,
     pub what: String,
 }
@@ -56,12 +56,12 @@ const LABEL_MAX: usize = 30;
 impl Note {
     /// Reads a note, and lists what is wrong with it as a draft.
     #[must_use]
-    pub fn read(text: &str) -> (Note, Vec<Problem>) {
+    pub fn read(text: &str) -> (Note, Vec<DraftProblem>) {
         let mut note = Note::default();
         let mut problems = Vec::new();
         let mut section: Option<String> = None;
         for (at, line) in lines(text).into_iter().enumerate() {
-            let mut problem = |what: String| problems.push(Problem { line: at + 1, what });
+            let mut problem = |what: String| problems.push(DraftProblem { line: at + 1, what });
             match line {
                 // The hashes themselves are for `keep`.
                 NoteLine::Record(record) => {
@@ -98,7 +98,7 @@ impl Note {
         note.context = note.context.trim_matches('\n').to_owned();
         let line = text.lines().count();
         let wrong = note.wrong().into_iter();
-        problems.extend(wrong.map(|what| Problem { line, what }));
+        problems.extend(wrong.map(|what| DraftProblem { line, what }));
         (note, problems)
     }
 

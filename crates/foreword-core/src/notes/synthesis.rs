@@ -37,7 +37,7 @@ pub struct Statement {
 #[derive(Debug, Clone, Default, PartialEq, Eq)]
 pub struct Section {
     pub name: String,
-    /// What is true without any note.
+    /// Text before the statements that is not taken from a note.
     pub lead: Option<String>,
     pub statements: Vec<Statement>,
 }
@@ -80,7 +80,7 @@ const FRAME: usize = 60;
 const ARCHIVED: &str = "What was here is in `archive/`.";
 
 /// A point of one or more notes.
-struct Entry {
+struct MergedPoint {
     section: usize,
     text: String,
     /// When it was last written.
@@ -94,7 +94,7 @@ struct Entry {
 pub fn synthesise(notes: &[Taken], names: &[String]) -> Vec<Section> {
     let mut notes: Vec<&Taken> = notes.iter().collect();
     notes.sort_by_key(|taken| (&taken.at, &taken.session));
-    let mut entries: Vec<Entry> = Vec::new();
+    let mut merged: Vec<MergedPoint> = Vec::new();
     let mut known: HashMap<(usize, String), usize> = HashMap::new();
     for (number, taken) in notes.iter().enumerate() {
         for point in points(&taken.note) {
@@ -106,25 +106,25 @@ pub fn synthesise(notes: &[Taken], names: &[String]) -> Vec<Section> {
             let position = known
                 .entry((section, normalised(&text)))
                 .or_insert_with(|| {
-                    entries.push(Entry {
+                    merged.push(MergedPoint {
                         section,
                         text,
                         at: at.clone(),
                         notes: BTreeSet::new(),
                     });
-                    entries.len() - 1
+                    merged.len() - 1
                 });
-            let entry = &mut entries[*position];
-            entry.at = entry.at.clone().max(at.clone());
-            entry.notes.insert(number);
+            let point = &mut merged[*position];
+            point.at = point.at.clone().max(at.clone());
+            point.notes.insert(number);
         }
     }
-    entries.sort_by(|a, b| (&b.at, b.notes.last()).cmp(&(&a.at, a.notes.last())));
+    merged.sort_by(|a, b| (&b.at, b.notes.last()).cmp(&(&a.at, a.notes.last())));
     let mut sections: Vec<_> = names.iter().map(|name| Section::called(name)).collect();
-    for entry in entries {
-        let sessions = entry.notes.iter();
-        sections[entry.section].statements.push(Statement {
-            text: entry.text,
+    for point in merged {
+        let sessions = point.notes.iter();
+        sections[point.section].statements.push(Statement {
+            text: point.text,
             sessions: sessions.map(|note| notes[*note].session.clone()).collect(),
             theme: None,
         });

@@ -1,11 +1,12 @@
 //! A line of the index, or of a reminder: one observation by its number and title.
 
-use rusqlite::{Row, named_params};
+use rusqlite::{Params, Row, named_params};
 
+use super::index::IndexRequest;
 use super::reminder::Occasion;
 use super::worth;
 use crate::model::{Freshness, ObservationType, Origin};
-use crate::store::Store;
+use crate::store::{Store, list};
 use crate::text;
 
 #[derive(Debug, Clone, PartialEq, Eq)]
@@ -13,9 +14,13 @@ pub(crate) struct Line {
     pub id: i64,
     pub kind: ObservationType,
     pub title: String,
+    /// Its facts; the narrative if it has none.
+    pub facts: Vec<String>,
     pub cost: usize,
     pub by_subagent: bool,
     pub origin: Origin,
+    /// The user asked for it by `remember`.
+    pub on_request: bool,
     pub on_this_branch: bool,
     /// It touches a file that was edited according to the latest summary of the project.
     pub about_last_work: bool,
@@ -28,6 +33,11 @@ pub(crate) struct Line {
 
 impl Line {
     pub fn text(&self) -> String {
+        format!("- {}\n", self.entry(""))
+    }
+
+    /// Number, type and title, with the tokens that reading the observation costs.
+    pub fn entry(&self, after_title: &str) -> String {
         // Derived from content that was merely read, not from anything done.
         let origin = match self.origin {
             Origin::Read => ", read",
@@ -38,13 +48,9 @@ impl Line {
             Some(Freshness::Gone) => ", files gone since",
             Some(Freshness::Fresh) | None => "",
         };
-        let superseded = match self.superseded_by {
-            Some(by) => format!(", superseded by #{by}"),
-            None => String::new(),
-        };
         let title = field(&self.title, 110);
         let (id, kind, cost) = (self.id, self.kind, self.cost);
-        format!("- #{id} {kind}: {title} (~{cost} tokens{origin}{stale}{superseded})\n")
+        format!("#{id} {kind}: {title}{after_title} (~{cost} tokens{origin}{stale})")
     }
 
     /// Its worth without regard to its age.
@@ -54,7 +60,9 @@ impl Line {
 }
 
 /// The columns of a line. `:branch` and `:last_work` (paths as JSON) describe the current work.
-const COLUMNS: &str = "o.id, o.type, o.title, o.origin, o.agent_id is not null as by_subagent,
+const COLUMNS: &str = "o.id, o.type, o.title, o.origin, o.provider = 'user' as on_request,
+    iif(o.facts = '[]', json_array(o.narrative), o.facts) as facts,
+    o.agent_id is not null as by_subagent,
     o.branch is not null and o.branch is :branch as on_this_branch,
     exists (
         select 1
@@ -65,28 +73,116 @@ const COLUMNS: &str = "o.id, o.type, o.title, o.origin, o.agent_id is not null a
     o.superseded_by, exists (select 1 from repeats where observation_id = o.id) as repeated,
     (length(o.title) + length(o.subtitle) + length(o.facts) + length(o.narrative) + 3) / 4 as cost";
 
-/// The lines of a session's observations, the newest first.
-pub(super) fn of_session(
-    store: &Store,
-    session: i64,
-    branch: Option<&str>,
-    last_work: &str,
-) -> rusqlite::Result<Vec<Line>> {
-    let mut statement = store.connection.prepare_cached(&format!(
-        "select {COLUMNS}
-         from observations o
-         where o.session_id = :session
-            or o.id in (select observation_id from repeats where session_id = :session)
-         order by o.at desc, o.id desc
-         limit 100"
-    ))?;
-    let parameters =
-        named_params! {":session": session, ":branch": branch, ":last_work": last_work};
-    statement.query_map(parameters, from_row)?.collect()
+/// What the user laid down and still holds: decisions, and what `remember` was asked for.
+const OF_USER: &str = "o.project_id = :project and o.origin = 'user'
+    and o.superseded_by is null and o.retracted is null
+    and (o.type = 'decision' or o.provider = 'user')
+    and o.session_id not in (select id from sessions where host_session_id = :without_session)";
+
+/// What the lines of an index are read for.
+#[derive(Clone, Copy)]
+pub(super) struct IndexLines<'a> {
+    pub store: &'a Store,
+    pub project_id: i64,
+    /// Paths as JSON.
+    pub last_work: &'a str,
+    pub request: &'a IndexRequest<'a>,
 }
 
-/// The lines of those observations that a reminder may show: of the same project, of another
-/// session, and not by a subagent.
+impl IndexLines<'_> {
+    /// A session's observations that still hold, the newest first.
+    pub fn of_session(&self, session: i64) -> rusqlite::Result<Vec<Line>> {
+        let sql = "from observations o
+             where (
+                 o.session_id = :session
+                 or o.id in (select observation_id from repeats where session_id = :session)
+             )
+               and o.superseded_by is null and o.retracted is null
+             order by o.at desc, o.id desc
+             limit 100";
+        self.read(
+            sql,
+            named_params! {
+                ":session": session,
+                ":branch": self.request.branch,
+                ":last_work": self.last_work,
+            },
+        )
+    }
+
+    /// The latest of what the user laid down.
+    pub fn of_user(&self, limit: usize) -> rusqlite::Result<Vec<Line>> {
+        let sql = format!(
+            "from observations o where {OF_USER} order by o.at desc, o.id desc limit :limit"
+        );
+        self.read_project(&sql, limit)
+    }
+
+    /// How many observations `of_user` would find without a limit.
+    pub fn count_of_user(&self) -> rusqlite::Result<usize> {
+        let sql = format!("select count(*) from observations o where {OF_USER}");
+        let mut statement = self.store.connection.prepare_cached(&sql)?;
+        let parameters = named_params! {
+            ":project": self.project_id,
+            ":without_session": self.without_session(),
+        };
+        statement.query_row(parameters, |row| row.get(0))
+    }
+
+    /// The latest observations of each type, of whatever session.
+    pub fn of_project(&self, limit_per_type: usize) -> rusqlite::Result<Vec<Line>> {
+        let latest = |kind: &str| {
+            format!(
+                "select id from (
+                     select id
+                     from observations
+                     where project_id = :project and type = '{kind}'
+                       and superseded_by is null and retracted is null
+                     order by at desc
+                     limit :limit
+                 )"
+            )
+        };
+        let kinds = ["decision", "bugfix", "feature", "refactor", "discovery"];
+        let sql = format!(
+            "from observations o
+             where o.id in ({})
+               and o.session_id not in (
+                   select id from sessions where host_session_id = :without_session
+               )",
+            kinds.map(latest).join(" union all ")
+        );
+        self.read_project(&sql, limit_per_type)
+    }
+
+    /// The session that is not part of its own index.
+    fn without_session(&self) -> Option<&str> {
+        let with_this = self.request.start_reason.shows_this_session();
+        (!with_this).then_some(self.request.host_session_id)
+    }
+
+    fn read_project(&self, from: &str, limit: usize) -> rusqlite::Result<Vec<Line>> {
+        self.read(
+            from,
+            named_params! {
+                ":project": self.project_id,
+                ":without_session": self.without_session(),
+                ":limit": limit,
+                ":branch": self.request.branch,
+                ":last_work": self.last_work,
+            },
+        )
+    }
+
+    fn read(&self, from: &str, parameters: impl Params) -> rusqlite::Result<Vec<Line>> {
+        let sql = format!("select {COLUMNS} {from}");
+        let mut statement = self.store.connection.prepare_cached(&sql)?;
+        statement.query_map(parameters, from_row)?.collect()
+    }
+}
+
+/// The lines of those observations that a reminder may show: not retracted, of the same project, of
+/// another session, and not by a subagent.
 pub(crate) fn lines(
     store: &Store,
     occasion: &Occasion<'_>,
@@ -100,7 +196,8 @@ pub(crate) fn lines(
          join sessions s on s.id = o.session_id
          where o.project_id = (select project_id from project_keys where key = :project)
            and s.host_session_id <> :session
-           and o.agent_id is null"
+           and o.agent_id is null
+           and o.retracted is null"
     ))?;
     let rows = statement.query_map(
         named_params! {
@@ -124,9 +221,11 @@ fn from_row(row: &Row<'_>) -> rusqlite::Result<Line> {
         id: row.get("id")?,
         kind: row.get("type")?,
         title: row.get("title")?,
+        facts: list(row, "facts")?,
         cost: row.get("cost")?,
         by_subagent: row.get("by_subagent")?,
         origin: row.get("origin")?,
+        on_request: row.get("on_request")?,
         on_this_branch: row.get("on_this_branch")?,
         about_last_work: row.get("about_last_work")?,
         superseded_by: row.get("superseded_by")?,

@@ -33,7 +33,7 @@ pub struct ReminderCandidates {
     project: String,
 }
 
-/// The items that a session was shown before, except in its index.
+/// The items that a session was shown before, in its index or in a reminder.
 #[derive(Debug, Clone, Default, PartialEq, Eq)]
 pub struct ShownBefore {
     items: HashSet<i64>,
@@ -44,8 +44,7 @@ pub struct ShownBefore {
 impl FromIterator<Receipt> for ShownBefore {
     fn from_iter<T: IntoIterator<Item = Receipt>>(receipts: T) -> ShownBefore {
         let mut before = ShownBefore::default();
-        // The index does not count: there an item is one title among many.
-        for receipt in receipts.into_iter().filter(|it| it.shown != Shown::Index) {
+        for receipt in receipts {
             for (id, because) in receipt.items {
                 before.items.insert(id);
                 if receipt.shown == Shown::File {
@@ -187,6 +186,7 @@ fn candidates(
             Some(by) => newer.iter().find(|line| line.id == by),
             None => line,
         };
+        let line = line.filter(|line| line.superseded_by.is_none());
         let known = |line: &Line| candidates.lines.iter().any(|(it, _)| it.id == line.id);
         if let Some(line) = line.filter(|line| !known(line)) {
             candidates.lines.push((line.clone(), because));

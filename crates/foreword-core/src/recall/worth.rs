@@ -21,12 +21,11 @@ pub(super) fn reasons(line: &Line, sessions_ago: usize) -> Vec<Reason> {
         (true, by_type),
         (age < 0, ("sessions ago", age)),
         (line.origin == Origin::User, ("the user said so", 10)),
+        (line.on_request, ("remembered on request", 10)),
         (line.about_last_work, ("about files of the last work", 8)),
         (line.on_this_branch, ("on this branch", 6)),
         (line.repeated, ("recorded more than once", 4)),
         (line.by_subagent, ("by a subagent", -30)),
-        // Below any line that still holds.
-        (line.superseded_by.is_some(), ("superseded", -40)),
         (
             line.freshness == Some(Freshness::Changed),
             ("its files have changed", -6),
@@ -50,10 +49,10 @@ pub(super) fn sum(reasons: &[Reason]) -> i64 {
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Fate {
     Shown,
+    /// A line that is shown has the same title.
+    Repeated,
     /// Its session has as many lines as one may have.
     SessionFull,
-    /// Its session has as many decisions as one may have.
-    DecisionsFull,
     /// The budget was used by lines that are worth more.
     NoRoom,
 }

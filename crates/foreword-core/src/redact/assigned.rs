@@ -73,21 +73,7 @@ fn end_of_value(bytes: &[u8], start: usize, ending: ValueEnding, max: usize) -> 
             byte > b' ' && byte != 0x7f && !matches!(byte, b'"' | b'\'' | b'\\' | b'`')
         }),
         ValueEnding::Code => run_max(bytes, start, max, |byte| {
-            byte.is_ascii_graphic()
-                && !matches!(
-                    byte,
-                    b'"' | b'\''
-                        | b'\\'
-                        | b'`'
-                        | b','
-                        | b';'
-                        | b')'
-                        | b'('
-                        | b'<'
-                        | b'>'
-                        | b'}'
-                        | b']'
-                )
+            byte.is_ascii_graphic() && !b"\"'\\`,;()<>}]".contains(&byte)
         }),
         ValueEnding::Tag => run_max(bytes, start, max, |byte| byte != b'<' && byte != b'\n'),
     }
@@ -302,13 +288,10 @@ pub fn key(bytes: &[u8], _at: usize, body: usize) -> Option<Range<usize>> {
 /// `mysql -pX`, `sshpass -p X`, `curl -u me:X`: the program decides whether an option has a password.
 pub fn option(bytes: &[u8], at: usize, body: usize) -> Option<Range<usize>> {
     let before = &bytes[at.saturating_sub(WINDOW)..at];
-    let line = before
-        .iter()
-        .rposition(|byte| matches!(byte, b'\n' | b'|' | b';'))
-        .map_or(before, |end| &before[end + 1..]);
+    let line = after_last(before, |byte| matches!(byte, b'\n' | b'|' | b';'));
     let runs = |program: &str| contains(line, program);
-    let is_user = bytes[at..body].ends_with(b"u") || bytes[at..body].ends_with(b"user");
     let is_long = bytes[at..body].ends_with(b"user");
+    let is_user = is_long || bytes[at..body].ends_with(b"u");
     let gap = run_max(bytes, body, 2, |byte| {
         byte == b' ' || is_long && byte == b'='
     });
@@ -338,6 +321,12 @@ fn is_between(value: &[u8]) -> bool {
     )
 }
 
+/// The bytes after the last one that ends what came before; all bytes if there is none.
+fn after_last(bytes: &[u8], ends: impl Fn(u8) -> bool) -> &[u8] {
+    let end = bytes.iter().rposition(|&byte| ends(byte));
+    end.map_or(bytes, |end| &bytes[end + 1..])
+}
+
 /// A plain loop, since building a searcher takes longer than these few bytes.
 fn contains(bytes: &[u8], word: &str) -> bool {
     bytes
@@ -353,12 +342,7 @@ fn is_upper_case(name: &[u8]) -> bool {
 /// Whether the name is part of an option: `--db-password`.
 fn is_flag(bytes: &[u8], at: usize) -> bool {
     let before = &bytes[at.saturating_sub(24)..at];
-    let name = before
-        .iter()
-        .rev()
-        .take_while(|byte| byte.is_ascii_lowercase() || **byte == b'-')
-        .count();
-    let name = &before[before.len() - name..];
+    let name = after_last(before, |byte| !byte.is_ascii_lowercase() && byte != b'-');
     name.windows(2).any(|dashes| dashes == b"--")
 }
 
@@ -366,10 +350,7 @@ fn is_flag(bytes: &[u8], at: usize) -> bool {
 /// `setenv`; in a sentence only if it looks random.
 fn is_spaced_value(bytes: &[u8], at: usize, value: &[u8]) -> bool {
     let before = &bytes[at.saturating_sub(64)..at];
-    let line = before
-        .iter()
-        .rposition(|&byte| byte == b'\n')
-        .map_or(before, |end| &before[end + 1..]);
+    let line = after_last(before, |byte| byte == b'\n');
     let line_has = |word: &str| contains(line, word);
     let has_digit_or_sign = value
         .iter()
@@ -408,10 +389,7 @@ fn is_complaint(bytes: &[u8], at: usize) -> bool {
         return false;
     }
     let before = &bytes[at.saturating_sub(16)..at - 1];
-    let word = before
-        .iter()
-        .rposition(|byte| !byte.is_ascii_alphabetic())
-        .map_or(before, |end| &before[end + 1..]);
+    let word = after_last(before, |byte| !byte.is_ascii_alphabetic());
     [
         "unexpected",
         "expected",
@@ -443,16 +421,8 @@ fn is_whole_line(bytes: &[u8], at: usize, assigned: &Assigned, seen: &[u8]) -> b
     let end = &bytes[assigned.start + seen.len()..];
     let ends = matches!(end, [] | [b'\n' | b'\r' | b'\\', ..] | [b' ', b'#', ..]);
     let before = &bytes[at.saturating_sub(WINDOW)..at];
-    let name = before
-        .iter()
-        .rev()
-        .take_while(|byte| is_token_byte(**byte))
-        .count();
-    let before = &before[..before.len() - name];
-    let line = before
-        .iter()
-        .rposition(|&byte| byte == b'\n')
-        .map_or(before, |end| &before[end + 1..]);
+    let name = after_last(before, |byte| !is_token_byte(byte));
+    let line = after_last(&before[..before.len() - name.len()], |byte| byte == b'\n');
     ends && line
         .iter()
         .all(|&byte| byte.is_ascii_digit() || b" \t-+>|:".contains(&byte) || !byte.is_ascii())
@@ -545,9 +515,11 @@ pub fn is_secret_field(name: &str, value: &[u8]) -> bool {
     let secret_name = SECRET_NAMES
         .iter()
         .find(|secret| lower.ends_with(*secret) || upper_case && lower.contains(*secret));
-    if ends_in_pass {
-        return is_secret_value(value, true) || is_passphrase(b"pass", value);
-    }
+    let secret_name = if ends_in_pass {
+        Some(&"pass")
+    } else {
+        secret_name
+    };
     secret_name.is_some_and(|secret| {
         is_secret_value(value, true) || is_passphrase(secret.as_bytes(), value)
     })

@@ -26,6 +26,9 @@ pub struct Match {
 const SCORE_MIN: f64 = 2.1;
 /// The weight of a word is multiplied by this if it is also in the observation's title.
 const IN_TITLE: f64 = 2.0;
+/// The weight of the words of a name (`list_entries`, `TaskRow`, `format.ts`) is multiplied by this
+/// if an observation has all of them.
+const NAMED: f64 = 1.6;
 /// The weight of a general programming word is multiplied by this.
 const PLAIN: f64 = 0.7;
 /// The weight of a word that is in no observation; it lowers the score of every observation.
@@ -43,7 +46,8 @@ const ROWS_MIN: f64 = 500.0;
 /// The observations of a project that a prompt is about, the best first.
 pub fn about(store: &Store, prompt: &str, project: &str) -> rusqlite::Result<Vec<Match>> {
     let text = searchable_text(prompt);
-    let words = content_words(&text);
+    let names = names(&text);
+    let words = content_words(&text, &names);
     let query = WordQuery::new(store, &words)?;
     let (mut candidates, _) = query.matched(store, query.choosing(), Length::AtLeast)?;
     let filter = Filter {
@@ -67,7 +71,14 @@ pub fn about(store: &Store, prompt: &str, project: &str) -> rusqlite::Result<Vec
     let weighed: Vec<WeighedWord<'_>> = words.iter().map(|word| query.weigh(word)).collect();
     let mut matches: Vec<Match> = candidates
         .iter()
-        .filter_map(|it| matched(it, hits.iter().find(|hit| hit.id == it.id)?, &weighed))
+        .filter_map(|it| {
+            matched(
+                it,
+                hits.iter().find(|hit| hit.id == it.id)?,
+                &weighed,
+                &names,
+            )
+        })
         .filter(|it| it.score >= SCORE_MIN)
         .collect();
     matches.sort_by(|a, b| b.score.total_cmp(&a.score));
@@ -105,13 +116,26 @@ impl WordQuery<'_> {
     }
 }
 
-/// None if both share fewer than two words, or fewer than three if all of them are general.
-fn matched(candidate: &MatchedRow, hit: &Hit, weighed: &[WeighedWord<'_>]) -> Option<Match> {
+/// None if both share fewer than two words, or fewer than three if all of them are general. A name
+/// is enough by itself.
+fn matched(
+    candidate: &MatchedRow,
+    hit: &Hit,
+    weighed: &[WeighedWord<'_>],
+    names: &[CodeName],
+) -> Option<Match> {
     let title = format!("{} {}", hit.title, hit.subtitle).to_lowercase();
     let common = weighed.iter().filter(|it| has(candidate.terms, it.bits));
     let common: Vec<&WeighedWord<'_>> = common.collect();
     let specific = common.iter().any(|it| !it.is_plain);
-    if common.len() < if specific { 2 } else { 3 } {
+    let is_common = |word: &String| {
+        common
+            .iter()
+            .any(|it| it.word.whole.to_lowercase() == *word)
+    };
+    let shared_names = names.iter().filter(|name| name.iter().all(is_common));
+    let named: Vec<&String> = shared_names.flatten().collect();
+    if named.is_empty() && common.len() < if specific { 2 } else { 3 } {
         return None;
     }
     let sum = |words: &mut dyn Iterator<Item = f64>| words.sum::<f64>();
@@ -119,7 +143,9 @@ fn matched(candidate: &MatchedRow, hit: &Hit, weighed: &[WeighedWord<'_>]) -> Op
         sum(&mut common.iter().map(|it| it.weight)) / sum(&mut weighed.iter().map(|it| it.weight));
     let strength = sum(&mut common.iter().map(|it| {
         let in_title = title.contains(&root(&it.word.whole));
-        it.weight * if in_title { IN_TITLE } else { 1.0 }
+        let is_named = named.contains(&&it.word.whole.to_lowercase());
+        let in_title = if in_title { IN_TITLE } else { 1.0 };
+        it.weight * in_title * if is_named { NAMED } else { 1.0 }
     }));
     Some(Match {
         id: candidate.id,
@@ -144,14 +170,42 @@ fn searchable_text(text: &str) -> String {
     out
 }
 
-/// The words of a prompt without stop words, small numbers and common words, each root once.
-fn content_words(text: &str) -> Vec<Word> {
+/// The words of a name in code, in lower case.
+type CodeName = Vec<String>;
+
+/// The names in a text: words joined by a sign (`list_entries`, `format.ts`), or with a capital
+/// inside (`TaskRow`).
+fn names(text: &str) -> Vec<CodeName> {
+    let is_part =
+        |part: &str| part.len() > 1 && part.starts_with(|it: char| it.is_ascii_alphabetic());
+    let mut names: Vec<CodeName> = Vec::new();
+    for token in text.split_whitespace() {
+        let token = token.trim_matches(|it: char| !it.is_alphanumeric());
+        let joined = token.split(['_', '.', ':']).filter(|it| !it.is_empty());
+        let is_joined = joined.clone().count() > 1 && joined.clone().all(is_part);
+        let words = words::words(token);
+        let has_capital = |word: &Word| !word.parts.is_empty() && is_part(&word.parts[0]);
+        if is_joined || words.len() == 1 && words.iter().all(has_capital) {
+            let lower = words.iter().filter(|it| !it.is_stop_word());
+            names.push(lower.map(|it| it.whole.to_lowercase()).collect());
+        }
+    }
+    // `TypeScript` names nothing in particular.
+    names.retain(|name| name.iter().any(|word| !is_in(PLAIN_WORDS, word)));
+    names
+}
+
+/// The words of a prompt without stop words, small numbers and words that are common outside of
+/// names, each root once.
+fn content_words(text: &str, names: &[CodeName]) -> Vec<Word> {
     let mut words = words::words(text);
     let mut seen = Vec::new();
     words.retain(|word| {
         let lower = word.whole.to_lowercase();
         let is_small_number = lower.len() < 3 && lower.bytes().all(|it| it.is_ascii_digit());
-        let is_common = word.is_stop_word() || is_small_number || is_in(COMMON_WORDS, &lower);
+        let is_common = word.is_stop_word()
+            || is_small_number
+            || is_in(COMMON_WORDS, &lower) && !names.iter().flatten().any(|it| *it == lower);
         let root = root(&lower);
         let is_content = !is_common && !seen.contains(&root);
         seen.push(root);

@@ -24,11 +24,14 @@ impl Word {
     }
 
     pub fn is_stop_word(&self) -> bool {
-        self.parts.is_empty()
-            && STOP_WORDS
-                .binary_search(&self.whole.to_lowercase().as_str())
-                .is_ok()
+        self.parts.is_empty() && is_stop_word(&self.whole.to_lowercase())
     }
+}
+
+/// Whether a word, in lower case, is a common English word that says nothing about the subject.
+#[must_use]
+pub fn is_stop_word(word: &str) -> bool {
+    STOP_WORDS.binary_search(&word).is_ok()
 }
 
 /// The words of a query, each once.

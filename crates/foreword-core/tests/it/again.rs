@@ -310,7 +310,7 @@ fn what_the_user_says_supersedes_an_observation_is_still_found_below_it() {
         program: "foreword",
     };
     let text = index(Some(&memory), &request).unwrap().unwrap().text;
-    assert!(text.contains(" tokens, superseded by #3)\n"), "{text}");
+    assert!(text.contains("- #3 ") && !text.contains("#2 "), "{text}");
 
     // An observation that is forgotten supersedes nothing.
     memory.forget(&[3], 500).unwrap();

@@ -3,6 +3,7 @@
 use std::path::Path;
 
 use foreword_core::host::{HOSTS, ReplayedInput};
+use foreword_core::model::EventKind;
 use proptest::prelude::*;
 use serde_json::Value;
 
@@ -126,14 +127,12 @@ fn a_subagents_file_yields_only_its_tool_uses() {
 fn lines_that_are_not_understood_are_skipped_and_nothing_else() {
     let other = String::from_utf8(turn()).unwrap().replace(SESSION, "other");
     let half = recorded("user.string").to_string();
-    let no_turn = recorded("user.string").to_string().replace("promptId", "x");
     for junk in [
         b"\n\n".to_vec(),
         b"{\n".to_vec(),
         b"\xff\xfe\n".to_vec(),
         b"{\"sessionId\": 7}\n".to_vec(),
         half.as_bytes()[..half.len() / 2].to_vec(),
-        format!("{no_turn}\n").into_bytes(),
         other.into_bytes(),
         // Longer than the longest line that is read.
         [vec![b'x'; 17 << 20], b"\n".to_vec()].concat(),
@@ -146,6 +145,134 @@ fn lines_that_are_not_understood_are_skipped_and_nothing_else() {
     }
     assert_eq!(read_file(Path::new("/nowhere/a.jsonl")), []);
     assert_eq!(read_file(Path::new("/dev/null")), []);
+}
+
+/// A refused tool use, with the text that the client gives the model.
+fn refused(said: &str) -> Value {
+    let mut refused = recorded("user.tool_result");
+    refused["permissionDecision"] = Value::Null;
+    refused["toolUseResult"] = "User rejected tool use".into();
+    let block = &mut refused["message"]["content"][0];
+    block["is_error"] = true.into();
+    block["content"] = format!(
+        "The user doesn't want to proceed with this tool use. The tool use was rejected (eg. if it was a file edit, the new_string was NOT written to the file). {said}"
+    )
+    .into();
+    refused
+}
+
+fn spoken(text: &str, uuid: &str, stop_reason: Value) -> Value {
+    let mut line = recorded("assistant.text");
+    line["message"]["stop_reason"] = stop_reason;
+    line["message"]["content"][0]["text"] = text.into();
+    line["uuid"] = uuid.into();
+    line
+}
+
+fn lines(lines: &[Value]) -> Vec<u8> {
+    let lines = lines.iter().map(|line| format!("{line}\n"));
+    lines.collect::<String>().into_bytes()
+}
+
+#[test]
+fn a_refused_tool_use_is_there_with_the_users_reason() {
+    let said = "To tell you how to proceed, the user said:\nno tokens under my account";
+    let stop = "STOP what you are doing and wait for the user to tell you how to proceed.";
+    let transcript = [
+        recorded("user.string"),
+        recorded("assistant.tool_use"),
+        refused(said),
+        recorded("assistant.tool_use"),
+        refused(stop),
+    ];
+    let replayed = read(&lines(&transcript));
+    assert_eq!(
+        short(&replayed),
+        ["UserPromptSubmit main prompt please", "ToolRefused Write"]
+    );
+    let input: Value = serde_json::from_str(&replayed[1].input).unwrap();
+    assert_eq!(input["reason"], "no tokens under my account");
+    assert_eq!(replayed[1].kind, EventKind::Refusal);
+    assert_eq!(
+        replayed[1].tool_use_id.as_deref(),
+        Some("toolu_01a73f276743144665a2302f")
+    );
+
+    let mut decided = recorded("user.tool_result");
+    decided["permissionDecision"] =
+        serde_json::json!({"decision": "reject", "source": "user", "reason": "not here"});
+    let transcript = [
+        recorded("user.string"),
+        recorded("assistant.tool_use"),
+        decided,
+    ];
+    let input: Value = serde_json::from_str(&read(&lines(&transcript))[1].input).unwrap();
+    assert_eq!(input["reason"], "not here");
+}
+
+#[test]
+fn words_between_tool_calls_are_taken_if_the_last_words_are_few() {
+    let cause = "The cause is that the parser reads the whole file twice. ".repeat(3);
+    for (closing, expected) in [("Done.", 1), ("It is done, and all of it is tested.", 0)] {
+        let transcript = [
+            recorded("user.string"),
+            spoken(&cause, "m1", "tool_use".into()),
+            recorded("assistant.tool_use"),
+            recorded("user.tool_result"),
+            spoken("Now the rest.", "m2", "tool_use".into()),
+            spoken(closing, "m3", "end_turn".into()),
+        ];
+        let replayed = read(&lines(&transcript));
+        let words: Vec<_> = replayed
+            .iter()
+            .filter(|it| it.kind == EventKind::Words)
+            .collect();
+        assert_eq!(words.len(), expected, "{closing}");
+        let said = format!("WordsBetween {cause}");
+        assert!(
+            words
+                .iter()
+                .all(|it| it.tool_use_id.as_deref() == Some("m1"))
+        );
+        assert_eq!(short(&replayed).contains(&said), expected == 1, "{closing}");
+        assert_eq!(*short(&replayed).last().unwrap(), format!("Stop {closing}"));
+    }
+}
+
+#[test]
+fn a_transcript_of_an_older_client_has_turns_too() {
+    let older = |mut line: Value| {
+        line.as_object_mut().unwrap().remove("promptId");
+        line.as_object_mut().unwrap().remove("permissionDecision");
+        line
+    };
+    let mut second = older(recorded("user.string"));
+    second["uuid"] = "u2".into();
+    second["message"]["content"] = "And now?".into();
+    let mut agent = second.clone();
+    agent["isSidechain"] = true.into();
+    let transcript = [
+        older(recorded("user.string")),
+        agent,
+        spoken("I look.", "m1", Value::Null),
+        recorded("assistant.tool_use"),
+        older(recorded("user.tool_result")),
+        spoken("Written.", "m2", Value::Null),
+        second,
+        spoken("Nothing more.", "m3", Value::Null),
+    ];
+    let replayed = read(&lines(&transcript));
+    assert_eq!(
+        short(&replayed),
+        [
+            TURN.as_slice(),
+            &["UserPromptSubmit And now?", "Stop Nothing more."]
+        ]
+        .concat()
+    );
+    let turns: Vec<_> = replayed.iter().map(|it| it.prompt_id.as_str()).collect();
+    let first = format!("line-{}", recorded("user.string")["uuid"].as_str().unwrap());
+    assert_eq!(turns, [&first, &first, &first, "line-u2", "line-u2"]);
 }
 
 #[test]

@@ -41,6 +41,7 @@ pub fn ask(
         let why = &pause.reason;
         bail!("{provider} is paused: {why}; `foreword retry` asks it again");
     }
+    // No session asks. The ledger has no column for a command, so its name stands in place of the id.
     let entry = Entry {
         at: now,
         provider,

@@ -16,7 +16,7 @@ use super::prompts::Prompts;
 use super::question::{QuestionText, middle_cut, name};
 use super::repair;
 use super::reply::{self, numbers};
-use crate::agent::provider::{Call, Failure};
+use crate::agent::provider::{Failure, ModelCall};
 
 // The longest texts of each kind, in characters. The middle of a longer one is left out.
 
@@ -116,7 +116,7 @@ fn listed(observations: &[ShownObservation]) -> String {
 }
 
 /// Reads an answer. None if it says that nothing is worth keeping.
-fn read(call: &Call) -> Result<Option<Closing>, Failure> {
+fn read(call: &ModelCall) -> Result<Option<Closing>, Failure> {
     let answer = call.answer.as_ref().map_err(Failure::clone)?;
     // A model may repeat or invent a secret: everything that is stored is redacted.
     let answer = &redact::redact(answer).text;

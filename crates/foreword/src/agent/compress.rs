@@ -17,7 +17,7 @@ use super::prompts::Prompts;
 use super::question::{self, QuestionSubject, QuestionText};
 use super::repair;
 use super::reply::{self, Reply};
-use crate::agent::provider::{Call, Failure, Model, Provider as _, Question};
+use crate::agent::provider::{Failure, Model, ModelCall, Provider as _, Question};
 use crate::config;
 
 /// A model with everything that is needed to ask it.
@@ -71,7 +71,7 @@ impl Compressor {
             events: subject.events.len(),
             raw_tokens: question::raw_tokens(subject.events),
         };
-        let read = |call: &Call| read(call, subject);
+        let read = |call: &ModelCall| read(call, subject);
         let mut asked = self.ask(store, &entry, &question_text, &pause, read).await;
         if let Err(CompressError::Failure(failure)) = &asked
             && is_unreadable(failure.kind)
@@ -98,7 +98,7 @@ impl Compressor {
         entry: &Entry<'_>,
         question_text: &QuestionText,
         pause: &impl Fn(&Failure) -> Option<Millis>,
-        read: impl Fn(&Call) -> Result<T, Failure>,
+        read: impl Fn(&ModelCall) -> Result<T, Failure>,
     ) -> Result<(T, Provenance), CompressError> {
         let open = store.ask(entry)?;
         let question = Question {
@@ -145,7 +145,7 @@ fn is_unreadable(kind: FailureKind) -> bool {
 
 /// Reads the observations and the summary of an answer, and whether it says that there is nothing
 /// worth keeping; a failure if it has none of these.
-fn read(call: &Call, subject: &QuestionSubject<'_>) -> Result<(Derived, bool), Failure> {
+fn read(call: &ModelCall, subject: &QuestionSubject<'_>) -> Result<(Derived, bool), Failure> {
     let failure = match &call.answer {
         Ok(answer) => return derived(answer, subject),
         Err(failure) => failure.clone(),

@@ -1,7 +1,7 @@
 //! The providers that answer the compressor's questions.
 //!
 //! `claude` runs the user's own CLI; `anthropic` and `openai` use HTTP. Each question contains all
-//! that the model needs to know of earlier ones. The result is a `Call`: its cost, and an answer or
+//! that the model needs to know of earlier ones. The result is a `ModelCall`: its cost, and an answer or
 //! one of a fixed set of failures. `offline` is not here: it derives from the events without a
 //! model. `config::provider` has the list of providers and chooses one.
 
@@ -37,7 +37,7 @@ pub struct Question<'a> {
 
 /// The outcome of a question. A failed call may cost, too.
 #[derive(Debug, Clone, PartialEq)]
-pub struct Call {
+pub struct ModelCall {
     /// The number of requests that were sent. The claude CLI may send several.
     pub requests: u32,
     /// The model's name in the answer.
@@ -59,7 +59,7 @@ pub struct Usage {
 }
 
 pub trait Provider {
-    async fn ask(&mut self, question: &Question<'_>) -> Call;
+    async fn ask(&mut self, question: &Question<'_>) -> ModelCall;
 }
 
 /// What the worker does after a failure.
@@ -114,10 +114,10 @@ impl Failure {
     }
 }
 
-impl Call {
+impl ModelCall {
     /// A call that failed before anything was counted.
-    pub fn failed(requests: u32, failure: Failure) -> Call {
-        Call {
+    pub fn failed(requests: u32, failure: Failure) -> ModelCall {
+        ModelCall {
             requests,
             model: None,
             usage: Usage::default(),
@@ -166,7 +166,7 @@ impl Model {
 }
 
 impl Provider for Model {
-    async fn ask(&mut self, question: &Question<'_>) -> Call {
+    async fn ask(&mut self, question: &Question<'_>) -> ModelCall {
         match self {
             Model::Claude(claude) => claude.ask(question).await,
             Model::Anthropic(anthropic) => anthropic.ask(question).await,

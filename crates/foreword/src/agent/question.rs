@@ -4,7 +4,7 @@
 //! and of random ids, so that recorded text cannot contain the fence's end. Each step has a number,
 //! by which an answer cites it.
 
-use foreword_core::host::{self, Output};
+use foreword_core::host::{self, Output, Replacement};
 use foreword_core::model::{Event, EventKind, Millis, Turn};
 use foreword_core::store::{Digest, DigestPrompt};
 use foreword_core::text;
@@ -193,14 +193,15 @@ fn input(event: &Event) -> String {
     }
     if let Some(path) = tool_use.path {
         let path = relative(path, event.root.as_deref());
-        return match (tool_use.before, tool_use.after, tool_use.content) {
-            (Some(old), Some(new), _) => {
-                let old = middle_cut(old, INPUT_MAX / 3);
-                format!("{path}\n-- before\n{old}\n-- after\n{new}")
-            }
-            (_, _, Some(content)) => format!("{path}\n{content}"),
-            _ => path,
-        };
+        let mut text = path;
+        for Replacement { before, after } in tool_use.replacements {
+            let before = middle_cut(before, INPUT_MAX / 3);
+            text += &format!("\n-- before\n{before}\n-- after\n{after}");
+        }
+        if let Some(content) = tool_use.content {
+            text += &format!("\n{content}");
+        }
+        return text;
     }
     let fields = input.as_object().filter(|fields| fields.len() == 1);
     let only = fields.and_then(|fields| fields.values().next());

@@ -6,7 +6,7 @@ use foreword_core::store::Store;
 use foreword_core::store::ledger::{Cost, StoodIn};
 
 use crate::agent::leash;
-use crate::config::provider::{self, Choice, Name, Problem};
+use crate::config::provider::{self, Choice, Name, ProviderProblem};
 use crate::config::{BudgetSection, Config};
 use crate::home::Home;
 
@@ -15,7 +15,7 @@ pub struct AgentStatus {
     pub budget: BudgetSection,
     /// Why the provider cannot be used. A key that is missing here may be there for the worker, so
     /// it is no problem yet.
-    pub problem: Option<Problem>,
+    pub problem: Option<ProviderProblem>,
     pub pause: Option<Pause>,
     pub today: Cost,
     /// The batches of today that offline derived in the provider's place, with the reason.

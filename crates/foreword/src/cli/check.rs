@@ -10,7 +10,7 @@ use foreword_core::safety::check::Defect;
 use foreword_core::store::Store;
 use serde_json::json;
 
-use crate::doctor::{Finding, Severity, Trouble};
+use crate::doctor::{Diagnosis, Finding, Severity};
 use crate::home::Home;
 use crate::platform::Lock;
 use crate::service;
@@ -85,7 +85,7 @@ fn finding(wrong: Defect) -> Finding {
     Finding {
         id: wrong.id,
         severity: Severity::Error,
-        trouble: Trouble {
+        diagnosis: Diagnosis {
             evidence: wrong.what,
             cure: cure.to_owned(),
             cure_is_command: true,

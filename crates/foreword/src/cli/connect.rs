@@ -50,7 +50,7 @@ fn client(name: &str) -> Result<&'static Client, String> {
 
 impl Which {
     fn place(&self) -> anyhow::Result<SettingsPlace> {
-        let client = self.host.unwrap_or(&CLIENTS[0]);
+        let client = self.host.unwrap_or_else(host::default_client);
         if self.project {
             install::project_place(client)
         } else {

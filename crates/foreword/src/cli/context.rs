@@ -1,21 +1,21 @@
 //! `foreword context --preview`: the text that a session starting here gets, and why.
 
-use foreword_core::host::{HOSTS, Hook};
+use foreword_core::host::Hook;
 use foreword_core::recall::index::{self, IndexRequest, StartReason};
 use foreword_core::store::HostSession;
 
 use crate::service::{self, Reader};
-use crate::{hook, show};
+use crate::{hook, host, show};
 
 #[derive(clap::Args)]
 pub struct Args {
     /// Show the text that a session starting here would get, and why each line is there
     #[arg(long)]
     preview: bool,
-    /// As if it started for this reason
+    /// The reason for which the session starts
     #[arg(long, default_value = "startup", value_parser = SOURCES, requires = "preview")]
     source: String,
-    /// As if it had this id
+    /// The id of the session
     #[arg(
         long,
         default_value = "a-session-that-starts-now",
@@ -27,13 +27,14 @@ pub struct Args {
 const SOURCES: [&str; 5] = ["startup", "resume", "clear", "compact", "fork"];
 
 pub fn run(args: &Args) -> anyhow::Result<()> {
+    let host = host::client_here().host;
     if !args.preview {
-        hook::run(Hook::Context, &HOSTS[0]);
+        hook::run(Hook::Context, host);
         return Ok(());
     }
     let reader = Reader {
         session: Some(HostSession {
-            host: HOSTS[0].name.to_owned(),
+            host: host.name.to_owned(),
             id: args.session.clone(),
         }),
         ..Reader::here()?

@@ -18,7 +18,7 @@ use crate::{home, show};
 #[derive(clap::Args)]
 pub struct Args {
     #[command(subcommand)]
-    action: Option<Action>,
+    action: Option<NotesAction>,
     /// Only a sub-area of the project
     #[arg(long, global = true)]
     scope: Option<String>,
@@ -28,7 +28,7 @@ pub struct Args {
 }
 
 #[derive(Subcommand)]
-enum Action {
+enum NotesAction {
     /// Write all notes, the master and the archive to one file; `-` is standard output
     Export { file: PathBuf },
     /// Import a file that `export` wrote; `-` is standard input
@@ -97,8 +97,8 @@ pub fn run(args: &Args) -> anyhow::Result<()> {
     let folder = folder_here(args.scope.as_deref())?;
     match &args.action {
         None => list(&folder, args.json),
-        Some(Action::Export { file }) => export(&folder, file),
-        Some(Action::Import { file, overwrite }) => {
+        Some(NotesAction::Export { file }) => export(&folder, file),
+        Some(NotesAction::Import { file, overwrite }) => {
             // Paths in an archive begin at the memory's top.
             import(&Folder::at(&folder.root, None)?, file, *overwrite)
         }

@@ -13,14 +13,14 @@ use crate::show;
 #[derive(clap::Args)]
 pub struct Args {
     #[command(subcommand)]
-    action: Option<Action>,
+    action: Option<ProjectsAction>,
     /// Print JSON
     #[arg(long)]
     json: bool,
 }
 
 #[derive(Subcommand)]
-enum Action {
+enum ProjectsAction {
     /// Give a project another name
     Rename {
         /// Its name, one of its keys, or a folder of it
@@ -54,13 +54,13 @@ pub fn run(args: &Args) -> anyhow::Result<()> {
     let mut store = Store::open(&home.memory(), &home.backups())?;
     let projects = store.projects()?;
     match action {
-        Action::Rename { project, name } => {
+        ProjectsAction::Rename { project, name } => {
             let project = find(&projects, project)?;
             store.rename_project(project.id, name)?;
             let (old, new) = (one_line(&project.name), one_line(name));
             println!("{old} is called {new} now");
         }
-        Action::Merge { from, into } => {
+        ProjectsAction::Merge { from, into } => {
             let (from, into) = (find(&projects, from)?, find(&projects, into)?);
             if from.id == into.id {
                 bail!("these are one project already");
@@ -74,10 +74,10 @@ pub fn run(args: &Args) -> anyhow::Result<()> {
                 count(from.observations, "observation", "observations")
             );
         }
-        Action::Move { project, folder } => {
+        ProjectsAction::Move { project, folder } => {
             let project = find(&projects, project)?;
             let key = service::project_of(Path::new(folder)).with_context(|| {
-                format!("{folder} is no project (a home or temporary directory is none)")
+                format!("{folder} is not a project; a home or temporary directory never is")
             })?;
             let name = one_line(&project.name);
             match projects.iter().find(|other| other.keys.contains(&key)) {

@@ -1,16 +1,12 @@
-//! `foreword recall`: prints the project's memory, or has Claude Code load it always.
-
-use std::path::Path;
+//! `foreword recall`: prints the project's memory, or has the coding agent load it in every session.
 
 use anyhow::{Context as _, ensure};
-use foreword_core::notes::FOLDER;
 
 use super::notes::folder_here;
-use crate::home;
-use crate::host::{CLIENTS, InstallScope};
+use crate::host::InstallScope;
 use crate::install::SettingsFile;
-use crate::notes::recall;
-use crate::show;
+use crate::notes::recall::{self, master_name, with_autoload, without_autoload};
+use crate::{home, host, show};
 
 #[derive(clap::Args)]
 pub struct Args {
@@ -25,38 +21,33 @@ pub struct Args {
 pub fn run(args: &Args) -> anyhow::Result<()> {
     let scope = args.scope.as_deref();
     let root = folder_here(scope)?.root;
-    if let Some(auto) = &args.auto {
-        return always(&root, scope, auto == "on");
-    }
-    print!("{}", recall::recall(&root, scope, home::now())?);
-    Ok(())
-}
-
-const BEGIN: &str = "<!-- foreword: loads the project's memory; `foreword recall --auto off` removes these three lines -->\n";
-const END: &str = "<!-- foreword: end -->\n";
-
-/// Adds the import at the top of the host's instructions, or removes it; every other byte stays.
-fn always(root: &Path, scope: Option<&str>, on: bool) -> anyhow::Result<()> {
-    let name = CLIENTS[0].instructions;
+    let Some(auto) = &args.auto else {
+        print!("{}", recall::recall(&root, scope, home::now())?);
+        return Ok(());
+    };
+    let is_on = auto == "on";
+    let name = host::client_here().instructions;
     let file = SettingsFile::read(&root.join(name), InstallScope::Project)?;
     ensure!(
-        file.target.starts_with(root),
+        file.target.starts_with(&root),
         "{name} is a link to {}, which is not in this project; nothing was changed",
         file.target.display()
     );
     let before = file.text.clone().unwrap_or_default();
-    let mut after = without(&before).with_context(|| {
+    let after = without_autoload(&before).with_context(|| {
         format!("{name} has the beginning of Foreword's lines but not their end; remove them by hand, nothing was changed")
     })?;
-    let master = match scope {
-        Some(scope) => format!("{FOLDER}/{scope}/master.md"),
-        None => format!("{FOLDER}/master.md"),
+    let after = if is_on {
+        with_autoload(&after, scope)
+    } else {
+        after
     };
-    if on {
-        after = format!("{BEGIN}@{master}\n{END}{after}");
-    }
     if after == before {
-        let does = if on { "loads it" } else { "does not load it" };
+        let does = if is_on {
+            "loads it"
+        } else {
+            "does not load it"
+        };
         println!("{name} {does} already.");
         return Ok(());
     }
@@ -69,17 +60,9 @@ fn always(root: &Path, scope: Option<&str>, on: bool) -> anyhow::Result<()> {
         file.replace(&after)
             .with_context(|| format!("could not write {name}"))?;
     }
-    if on && !root.join(&master).exists() {
+    let master = master_name(scope);
+    if is_on && !root.join(&master).exists() {
         println!("There is no {master} yet; `foreword synthesize` makes it.");
     }
     Ok(())
-}
-
-/// The text without our lines. None if their end is missing.
-fn without(text: &str) -> Option<String> {
-    let Some(begin) = text.find(BEGIN) else {
-        return Some(text.to_owned());
-    };
-    let end = begin + text[begin..].find(END)? + END.len();
-    Some(format!("{}{}", &text[..begin], &text[end..]))
 }

@@ -3,7 +3,7 @@
 use std::path::PathBuf;
 
 use super::notes::{folder_of, input, may_write};
-use crate::host::{self, CLIENTS};
+use crate::host;
 use crate::notes::summarize::{NoteSource, summarize};
 use crate::{service, show};
 
@@ -32,7 +32,7 @@ pub fn run(args: &Args) -> anyhow::Result<()> {
     let place = service::current_place().unwrap_or_default();
     let folder = folder_of(&place, args.scope.as_deref())?;
     let here = host::session_here();
-    let client = here.as_ref().map_or(&CLIENTS[0], |(client, _)| client);
+    let client = host::client_here();
     let named = args.session.clone().or(here.map(|(_, session)| session));
     let (source, session) = match (&args.draft, &args.transcript) {
         (Some(file), _) => (NoteSource::Draft(input("the draft", file)?), named),

@@ -9,7 +9,7 @@ pub struct Args {
     /// Its number, as in #12
     #[arg(value_parser = super::show::number)]
     id: i64,
-    /// And why a search for these words ranks it where it does
+    /// Also explain where a search for these words ranks it
     words: Vec<String>,
 }
 

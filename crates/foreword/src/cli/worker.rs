@@ -18,11 +18,11 @@ use crate::worker::{self, Until, WorkerEnd, request};
 #[derive(clap::Args)]
 pub struct Args {
     #[command(subcommand)]
-    action: Action,
+    action: WorkerAction,
 }
 
 #[derive(Subcommand)]
-enum Action {
+enum WorkerAction {
     /// Run a worker in the foreground until it is idle
     Run {
         #[arg(long, hide = true)]
@@ -43,16 +43,16 @@ enum Action {
 }
 
 pub fn run(args: &Args) -> anyhow::Result<()> {
-    if let Action::Run { detached: true } = args.action {
+    if let WorkerAction::Run { detached: true } = args.action {
         platform::settle_detached();
     }
     let home = service::home_to_write()?;
     match args.action {
-        Action::Run { detached } => run_here(&home, detached),
-        Action::Start => start(&home),
-        Action::Stop => stop(&home),
-        Action::Status => status(&home),
-        Action::Drain { skipped } => drain(&home, skipped),
+        WorkerAction::Run { detached } => run_here(&home, detached),
+        WorkerAction::Start => start(&home),
+        WorkerAction::Stop => stop(&home),
+        WorkerAction::Status => status(&home),
+        WorkerAction::Drain { skipped } => drain(&home, skipped),
     }
 }
 

@@ -28,7 +28,7 @@ pub struct Row {
     /// The variable that holds the key, if the provider cannot be used without one.
     pub required_key: Option<&'static str>,
     /// Why the provider cannot be used, as far as the settings and the PATH show it.
-    pub problem: fn(&Config, &Home) -> Option<Problem>,
+    pub problem: fn(&Config, &Home) -> Option<ProviderProblem>,
     /// Completes the sentence "The memory is written …".
     pub writer: fn(&Config) -> String,
     /// The user's next step after a login or a key was refused.
@@ -36,7 +36,7 @@ pub struct Row {
 }
 
 /// A reason why a provider cannot be used, and how to remove it.
-pub struct Problem {
+pub struct ProviderProblem {
     pub reason: String,
     pub cure: Cure,
 }
@@ -129,13 +129,14 @@ pub fn names() -> impl Iterator<Item = &'static str> {
     ROWS.iter().map(|row| row.text)
 }
 
-fn claude_problem(config: &Config, home: &Home) -> Option<Problem> {
+fn claude_problem(config: &Config, home: &Home) -> Option<ProviderProblem> {
     let command = &config.claude.command;
     if platform::find_program(command).is_some() {
         return None;
     }
-    let cure = if command == "claude" {
-        Cure::Command(CLIENTS[0].get.to_owned())
+    let client = CLIENTS.iter().find(|client| client.command == command);
+    let cure = if let Some(client) = client {
+        Cure::Command(client.get.to_owned())
     } else if std::env::var_os("FOREWORD_CLAUDE_COMMAND").is_some() {
         Cure::Command("unset FOREWORD_CLAUDE_COMMAND".to_owned())
     } else {
@@ -145,7 +146,7 @@ fn claude_problem(config: &Config, home: &Home) -> Option<Problem> {
             file.display()
         ))
     };
-    Some(Problem {
+    Some(ProviderProblem {
         reason: format!("`{command}` is not on the PATH"),
         cure,
     })
@@ -157,7 +158,7 @@ fn unset(
     settings: &[(&str, &String)],
     example: &str,
     home: &Home,
-) -> Option<Problem> {
+) -> Option<ProviderProblem> {
     let unset: Vec<_> = settings
         .iter()
         .filter(|(_, value)| value.trim().is_empty())
@@ -169,7 +170,7 @@ fn unset(
         _ => "are",
     };
     let keys: Vec<_> = settings.iter().map(|(key, _)| *key).collect();
-    Some(Problem {
+    Some(ProviderProblem {
         reason: format!("{} {verb} not set", unset.join(" and ")),
         cure: Cure::Advice(format!(
             "set {} under [{section}] in {}, for instance {example}",

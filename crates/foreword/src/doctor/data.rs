@@ -3,11 +3,11 @@
 use std::os::unix::fs::PermissionsExt as _;
 use std::path::{Path, PathBuf};
 
-use super::{Examination, Trouble};
+use super::{Diagnosis, Examination};
 use crate::platform;
 use foreword_core::text::shell_word;
 
-pub fn permissions(exam: &Examination) -> Option<Trouble> {
+pub fn permissions(exam: &Examination) -> Option<Diagnosis> {
     let dir = exam.home.dir();
     let wrong = wrong_modes(dir);
     let (path, mode) = wrong.first()?;
@@ -20,7 +20,7 @@ pub fn permissions(exam: &Examination) -> Option<Trouble> {
         0 => String::new(),
         more => format!(", and so are {more} more"),
     };
-    Trouble::cured_by(
+    Diagnosis::cured_by(
         format!("chmod -R u+rwX,go= {}", shell_word(dir)),
         format!("{} {what} (mode {mode:03o}){more}", path.display()),
     )
@@ -49,7 +49,7 @@ fn wrong_modes(dir: &Path) -> Vec<(PathBuf, u32)> {
     wrong
 }
 
-pub fn filesystem(exam: &Examination) -> Option<Trouble> {
+pub fn filesystem(exam: &Examination) -> Option<Diagnosis> {
     let dir = exam.home.dir();
     let kind = platform::unsafe_filesystem(dir)?;
     let word = shell_word(dir);
@@ -63,12 +63,12 @@ pub fn filesystem(exam: &Examination) -> Option<Trouble> {
     match usual {
         Some(usual) => {
             let usual = shell_word(&usual);
-            Trouble::cured_by(
+            Diagnosis::cured_by(
                 format!("mv {word} {usual} && unset FOREWORD_HOME"),
                 evidence,
             )
         }
-        None => Trouble::advised(
+        None => Diagnosis::advised(
             format!("move {word} to a local disk and set FOREWORD_HOME to where it is then"),
             evidence,
         ),
@@ -78,16 +78,16 @@ pub fn filesystem(exam: &Examination) -> Option<Trouble> {
 /// The least free space; a busy day may need more than that.
 const FREE_MIN: u64 = 100 << 20;
 
-pub fn disk_full(exam: &Examination) -> Option<Trouble> {
+pub fn disk_full(exam: &Examination) -> Option<Diagnosis> {
     let dir = exam.home.dir();
     too_little(platform::free_bytes(dir)?, dir)
 }
 
-fn too_little(free: u64, dir: &Path) -> Option<Trouble> {
+fn too_little(free: u64, dir: &Path) -> Option<Diagnosis> {
     if free >= FREE_MIN {
         return None;
     }
-    Trouble::advised(
+    Diagnosis::advised(
         format!(
             "free some space; {} MB are enough. Hooks go on, but what they cannot write is lost",
             FREE_MIN >> 20

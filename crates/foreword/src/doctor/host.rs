@@ -1,18 +1,17 @@
 //! Checks of the coding agent: the hooks in its settings, and the client itself.
 
-use std::io::{Read as _, Write as _};
 use std::path::Path;
-use std::process::{Command, Stdio};
-use std::sync::mpsc;
+use std::process::Command;
 use std::time::Duration;
 
 use foreword_core::text::shorten;
 
-use super::{Examination, Trouble};
+use super::{Diagnosis, Examination};
 use crate::host::{InstallScope, SettingsPlace, is_same_file};
+use crate::platform;
 use foreword_core::text::shell_word;
 
-pub fn settings_broken(exam: &Examination) -> Option<Trouble> {
+pub fn settings_broken(exam: &Examination) -> Option<Diagnosis> {
     let (place, error) = exam
         .settings
         .iter()
@@ -24,10 +23,10 @@ pub fn settings_broken(exam: &Examination) -> Option<Trouble> {
         InstallScope::Project => aside,
     };
     let path = place.settings.display();
-    Trouble::cured_by(cure, format!("{path} cannot be understood: {error}"))
+    Diagnosis::cured_by(cure, format!("{path} cannot be understood: {error}"))
 }
 
-pub fn hooks_missing(exam: &Examination) -> Option<Trouble> {
+pub fn hooks_missing(exam: &Examination) -> Option<Diagnosis> {
     let hooks = Hooks::find(exam)?;
     let is_missing =
         |(event, programs): &(&'static str, Vec<String>)| programs.is_empty().then_some(*event);
@@ -41,23 +40,23 @@ pub fn hooks_missing(exam: &Examination) -> Option<Trouble> {
     } else {
         format!("{path} does not connect Foreword: nothing is captured, nothing recalled")
     };
-    Trouble::cured_by(hooks.install(exam), evidence)
+    Diagnosis::cured_by(hooks.install(exam), evidence)
 }
 
-pub fn hooks_binary_gone(exam: &Examination) -> Option<Trouble> {
+pub fn hooks_binary_gone(exam: &Examination) -> Option<Diagnosis> {
     let hooks = Hooks::find(exam)?;
     let (event, program) = hooks.first_program(|program| !program.exists())?;
     let evidence = format!("{event} runs {program}, which is not there");
-    Trouble::cured_by(hooks.install(exam), evidence)
+    Diagnosis::cured_by(hooks.install(exam), evidence)
 }
 
-pub fn hooks_other_binary(exam: &Examination) -> Option<Trouble> {
+pub fn hooks_other_binary(exam: &Examination) -> Option<Diagnosis> {
     let hooks = Hooks::find(exam)?;
     let (event, program) =
         hooks.first_program(|program| program.exists() && !is_same_file(program, &exam.program))?;
     let this = exam.program.display();
     let evidence = format!("{event} runs {program}, not this program, {this}");
-    Trouble::cured_by(hooks.install(exam), evidence)
+    Diagnosis::cured_by(hooks.install(exam), evidence)
 }
 
 /// The settings that contain our hooks: the user's, else the project's.
@@ -133,11 +132,11 @@ const MEMORY_TOOLS: &[&str] = &[
     "agentmemory",
 ];
 
-pub fn other_memory_tool(exam: &Examination) -> Option<Trouble> {
+pub fn other_memory_tool(exam: &Examination) -> Option<Diagnosis> {
     let (place, other) = others(exam).find(|(_, other)| is_memory_tool(other))?;
     let path = place.settings.display();
     let other = shorten(&other, 80);
-    Trouble::advised(
+    Diagnosis::advised(
         format!(
             "two memory tools cost each session twice; keep one and remove the other from {path} (Foreword leaves it alone)"
         ),
@@ -156,19 +155,23 @@ fn is_memory_tool(command: &str) -> bool {
             || names.any(|name| name.contains("memory")))
 }
 
-pub fn client_missing(exam: &Examination) -> Option<Trouble> {
+pub fn client_missing(exam: &Examination) -> Option<Diagnosis> {
     let client = Hooks::find(exam)?.place.client;
     if (client.find_program)().is_some() {
         return None;
     }
     let evidence = format!("`{}` is not on the PATH", client.command);
-    Trouble::cured_by(client.get.to_owned(), evidence)
+    Diagnosis::cured_by(client.get.to_owned(), evidence)
 }
 
-pub fn client_old(exam: &Examination) -> Option<Trouble> {
+/// The time in which the client must print its version.
+const VERSION_LIMIT: Duration = Duration::from_secs(10);
+
+pub fn client_old(exam: &Examination) -> Option<Diagnosis> {
     let client = Hooks::find(exam)?.place.client;
     let program = (client.find_program)()?;
-    let answer = version_of(&program)?;
+    let mut command = Command::new(&program);
+    let (answer, _) = platform::output_within(command.arg("--version"), "", VERSION_LIMIT)?;
     let version = answer.split_whitespace().next()?;
     let numbers: Vec<u32> = version
         .split('.')
@@ -178,39 +181,8 @@ pub fn client_old(exam: &Examination) -> Option<Trouble> {
         return None;
     }
     let ([a, b, c], title) = (client.tested, client.host.title);
-    Trouble::cured_by(
+    Diagnosis::cured_by(
         format!("{} {}", shell_word(&program), client.update),
         format!("{title} {version} is older than {a}.{b}.{c}, the oldest that was tested"),
     )
-}
-
-/// The output of the client's `--version`, if it comes within ten seconds.
-fn version_of(client: &Path) -> Option<String> {
-    let mut command = Command::new(client);
-    output_of(command.arg("--version"), "", Duration::from_secs(10))
-}
-
-/// Runs a program with this input and returns its output; none if it does not end in time.
-pub fn output_of(command: &mut Command, input: &str, deadline: Duration) -> Option<String> {
-    let mut child = command
-        .stdin(Stdio::piped())
-        .stdout(Stdio::piped())
-        .stderr(Stdio::null())
-        .spawn()
-        .ok()?;
-    // The program may end without reading its input.
-    let _ = child.stdin.take()?.write_all(input.as_bytes());
-    let mut output = child.stdout.take()?;
-    let (sender, answer) = mpsc::channel();
-    std::thread::spawn(move || {
-        let mut text = String::new();
-        let _ = output.read_to_string(&mut text);
-        let _ = sender.send(text);
-    });
-    let answer = answer.recv_timeout(deadline).ok();
-    if answer.is_none() {
-        let _ = child.kill();
-    }
-    let _ = child.wait();
-    answer
 }

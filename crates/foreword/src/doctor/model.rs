@@ -4,14 +4,14 @@ use foreword_core::model::FailureKind;
 use foreword_core::store::Store;
 use foreword_core::text;
 
-use super::{Examination, Trouble};
+use super::{Diagnosis, Examination};
 use crate::agent::status::AgentStatus;
 use crate::config::Config;
-use crate::config::provider::{Cure, Name, Problem};
+use crate::config::provider::{Cure, Name, ProviderProblem};
 use crate::service::sentence_model::{self, Files};
 use foreword_core::text::shell_word;
 
-pub fn provider_missing(exam: &Examination) -> Option<Trouble> {
+pub fn provider_missing(exam: &Examination) -> Option<Diagnosis> {
     let (agent, _) = agent(exam)?;
     let name = agent.choice.name;
     let retry = exam.foreword("retry");
@@ -23,7 +23,7 @@ pub fn provider_missing(exam: &Examination) -> Option<Trouble> {
         .is_some_and(|pause| pause.kind == FailureKind::Auth);
     let problem = match (agent.problem, name.missing_key()) {
         (Some(problem), _) => problem,
-        (None, Some(key)) if refused => Problem {
+        (None, Some(key)) if refused => ProviderProblem {
             reason: format!("{key} is not set, neither here nor for the worker"),
             cure: Cure::Advice(format!(
                 "set {key} where the coding agent is started, and here"
@@ -33,23 +33,25 @@ pub fn provider_missing(exam: &Examination) -> Option<Trouble> {
     };
     let evidence = format!("{} cannot be used: {}", name.as_str(), problem.reason);
     match problem.cure {
-        Cure::Command(command) => Trouble::cured_by(command, evidence),
-        Cure::Advice(advice) => Trouble::advised(format!("{advice}; then run `{retry}`"), evidence),
+        Cure::Command(command) => Diagnosis::cured_by(command, evidence),
+        Cure::Advice(advice) => {
+            Diagnosis::advised(format!("{advice}; then run `{retry}`"), evidence)
+        }
     }
 }
 
 /// The files of the sentence model, which search by meaning needs.
-pub fn sentence_model_damaged(exam: &Examination) -> Option<Trouble> {
+pub fn sentence_model_damaged(exam: &Examination) -> Option<Diagnosis> {
     match sentence_model::check(&exam.home.model()) {
         Files::Good | Files::None => None,
-        Files::Bad(wrong) => Trouble::cured_by(
+        Files::Bad(wrong) => Diagnosis::cured_by(
             exam.foreword("model install"),
             format!("search uses words only, not meaning: {wrong}"),
         ),
     }
 }
 
-pub fn provider_paused(exam: &Examination) -> Option<Trouble> {
+pub fn provider_paused(exam: &Examination) -> Option<Diagnosis> {
     let (agent, _) = agent(exam)?;
     // A missing provider is reported once, not also as paused.
     if provider_missing(exam).is_some() {
@@ -57,7 +59,7 @@ pub fn provider_paused(exam: &Examination) -> Option<Trouble> {
     }
     let pause = agent.pause?;
     let name = agent.choice.name;
-    Trouble::cured_by(
+    Diagnosis::cured_by(
         exam.foreword("retry"),
         format!(
             "{} is paused until {}: {}; {}, then ask it again",
@@ -83,7 +85,7 @@ fn first(provider: Name, kind: FailureKind) -> &'static str {
 }
 
 /// Reports a budget that was used up today; a budget of 0 is the user's decision.
-pub fn budget_used_up(exam: &Examination) -> Option<Trouble> {
+pub fn budget_used_up(exam: &Examination) -> Option<Diagnosis> {
     let (agent, config) = agent(exam)?;
     let limit = agent.used_up.as_ref()?;
     if !agent.has_model() || config.budget.daily_usd <= 0.0 || config.budget.daily_tokens == 0 {
@@ -102,13 +104,13 @@ pub fn budget_used_up(exam: &Examination) -> Option<Trouble> {
     let file = exam.home.config();
     let written = std::fs::read_to_string(&file).unwrap_or_default();
     if std::env::var_os(&variable).is_some() {
-        Trouble::cured_by(format!("export {variable}={more}"), evidence)
+        Diagnosis::cured_by(format!("export {variable}={more}"), evidence)
     } else if written.contains("budget") {
         let advice = format!("raise {key} under [budget] in {}", file.display());
-        Trouble::advised(advice, evidence)
+        Diagnosis::advised(advice, evidence)
     } else {
         let file = shell_word(&file);
-        Trouble::cured_by(
+        Diagnosis::cured_by(
             format!("(umask 077 && printf '\\n[budget]\\n{key} = {more}\\n' >> {file})"),
             evidence,
         )

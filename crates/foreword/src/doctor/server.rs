@@ -6,30 +6,31 @@ use std::time::Duration;
 
 use serde_json::{Value, json};
 
-use super::host::{Hooks, output_of};
-use super::{Examination, Trouble};
+use super::host::Hooks;
+use super::{Diagnosis, Examination};
 use crate::host::Listed;
 use crate::install;
+use crate::platform;
 
-pub fn missing(exam: &Examination) -> Option<Trouble> {
+pub fn missing(exam: &Examination) -> Option<Diagnosis> {
     let hooks = Hooks::find(exam).filter(Hooks::any)?;
     let listed = install::listed(&hooks.place).ok()?;
     let list = install::servers(&hooks.place).ok()?.settings;
     let list = list.display();
     match listed {
         Listed::Ours(_) => None,
-        Listed::Nobody => Trouble::cured_by(
+        Listed::Nobody => Diagnosis::cured_by(
             hooks.install(exam),
             format!("{list} does not list Foreword: the agent cannot search its memory"),
         ),
-        Listed::Another => Trouble::advised(
+        Listed::Another => Diagnosis::advised(
             format!("rename it there, then run: {}", hooks.install(exam)),
             format!("{list} lists another server that is called foreword"),
         ),
     }
 }
 
-pub fn silent(exam: &Examination) -> Option<Trouble> {
+pub fn silent(exam: &Examination) -> Option<Diagnosis> {
     let hooks = Hooks::find(exam).filter(Hooks::any)?;
     let Ok(Listed::Ours(program)) = install::listed(&hooks.place) else {
         return None;
@@ -50,7 +51,7 @@ pub fn silent(exam: &Examination) -> Option<Trouble> {
     } else {
         format!("{program} mcp does not answer a client that introduces itself")
     };
-    Trouble::cured_by(hooks.install(exam), evidence)
+    Diagnosis::cured_by(hooks.install(exam), evidence)
 }
 
 /// The time in which the server must answer; the host's first request waits for it.
@@ -68,7 +69,8 @@ fn answers(program: &str) -> bool {
         },
     });
     let mut command = Command::new(program);
-    let output = output_of(command.arg("mcp"), &format!("{hello}\n"), DEADLINE);
-    let answer = output.and_then(|text| serde_json::from_str::<Value>(text.lines().next()?).ok());
+    let output = platform::output_within(command.arg("mcp"), &format!("{hello}\n"), DEADLINE);
+    let answer =
+        output.and_then(|(text, _)| serde_json::from_str::<Value>(text.lines().next()?).ok());
     answer.is_some_and(|answer| answer["result"]["serverInfo"]["name"] == "foreword")
 }

@@ -4,6 +4,7 @@ use std::fmt::Display;
 
 use anyhow::Context as _;
 use foreword_core::db::OpenError;
+use foreword_core::host::DEFAULT_HOST;
 use foreword_core::queue::{Counts, Queue, Skipped};
 use foreword_core::safety;
 use foreword_core::spool;
@@ -12,7 +13,7 @@ use foreword_core::store::{Store, Totals};
 use crate::agent::status::AgentStatus;
 use crate::config::Config;
 use crate::home::{self, Home};
-use crate::host::{CLIENTS, Client, Listed, SettingsPlace};
+use crate::host::{self, CLIENTS, Client, Listed, SettingsPlace};
 use crate::install::{self, Connection};
 use crate::log::{Fact, Log};
 use crate::platform::{self, Lock};
@@ -100,7 +101,7 @@ pub fn gather(home: Home) -> anyhow::Result<Status> {
         agent,
         client: connection
             .as_ref()
-            .map_or(CLIENTS[0].host, |it| it.0.host)
+            .map_or(DEFAULT_HOST, |it| it.0.host)
             .title,
         server: connection.as_ref().ok().and_then(|it| it.2),
         connection: connection.map(|it| it.1),
@@ -150,5 +151,5 @@ fn connection() -> anyhow::Result<(&'static Client, Connection, Option<bool>)> {
             }
         }
     }
-    Ok((&CLIENTS[0], Connection::None, None))
+    Ok((host::default_client(), Connection::None, None))
 }

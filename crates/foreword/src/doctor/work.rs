@@ -10,7 +10,7 @@ use foreword_core::spool;
 use foreword_core::store::Store;
 use foreword_core::text::count;
 
-use super::{Examination, Trouble};
+use super::{Diagnosis, Examination};
 use crate::config::{Config, Mistake};
 use crate::log::{Fact, Log};
 use crate::platform::{self, Lock};
@@ -18,35 +18,35 @@ use crate::service::unreleased;
 use crate::start;
 use foreword_core::text::shell_word;
 
-pub fn config_broken(exam: &Examination) -> Option<Trouble> {
+pub fn config_broken(exam: &Examination) -> Option<Diagnosis> {
     match Config::mistake(&exam.home)? {
         Mistake::File(error) => {
             let file = shell_word(&exam.home.config());
             let path = exam.home.config();
-            Trouble::cured_by(
+            Diagnosis::cured_by(
                 format!("mv {file} {file}.broken"),
                 format!("{}: {error}; hooks use the defaults", path.display()),
             )
         }
         Mistake::Variable { name, error } => {
-            Trouble::cured_by(format!("unset {name}"), format!("{name}: {error}"))
+            Diagnosis::cured_by(format!("unset {name}"), format!("{name}: {error}"))
         }
     }
 }
 
-pub fn queue_damaged(exam: &Examination) -> Option<Trouble> {
+pub fn queue_damaged(exam: &Examination) -> Option<Diagnosis> {
     let queue = Queue::inspect(&exam.home.queue());
     let damage = damage(queue, Queue::damage)?;
-    Trouble::cured_by(
+    Diagnosis::cured_by(
         exam.foreword("restore"),
         format!("queue.db is damaged ({damage}); events go to the spool meanwhile"),
     )
 }
 
-pub fn memory_damaged(exam: &Examination) -> Option<Trouble> {
+pub fn memory_damaged(exam: &Examination) -> Option<Diagnosis> {
     let store = Store::inspect(&exam.home.memory());
     let damage = damage(store, Store::damage)?;
-    Trouble::cured_by(
+    Diagnosis::cured_by(
         exam.foreword("restore"),
         format!("memory.db is damaged ({damage}); what it holds cannot be relied on"),
     )
@@ -62,16 +62,16 @@ fn damage<T>(
     }
 }
 
-pub fn queue_newer(exam: &Examination) -> Option<Trouble> {
+pub fn queue_newer(exam: &Examination) -> Option<Diagnosis> {
     newer(exam, Queue::inspect(&exam.home.queue()).err()?, "queue")
 }
 
-pub fn memory_newer(exam: &Examination) -> Option<Trouble> {
+pub fn memory_newer(exam: &Examination) -> Option<Diagnosis> {
     newer(exam, Store::inspect(&exam.home.memory()).err()?, "memory")
 }
 
 /// A later version of Foreword migrated the database. It left a copy of the old one.
-fn newer(exam: &Examination, error: OpenError, name: &str) -> Option<Trouble> {
+fn newer(exam: &Examination, error: OpenError, name: &str) -> Option<Diagnosis> {
     let OpenError::OtherSchema { found, known, .. } = error else {
         return None;
     };
@@ -88,7 +88,7 @@ fn newer(exam: &Examination, error: OpenError, name: &str) -> Option<Trouble> {
         let [copy, file] = [&copy, &exam.home.dir().join(&file)].map(|it| shell_word(it));
         cure = format!("{cure} && cp {copy} {file}");
     }
-    Trouble::cured_by(
+    Diagnosis::cured_by(
         cure,
         format!(
             "{file} was written by a later Foreword (schema {found}; this one knows {known}): use that one, or go back"
@@ -114,7 +114,7 @@ fn new_folder(exam: &Examination) -> String {
 /// The failed starts in a row that are reported. Hooks try again by themselves.
 const FAILED_STARTS_MAX: u32 = 3;
 
-pub fn worker_not_starting(exam: &Examination) -> Option<Trouble> {
+pub fn worker_not_starting(exam: &Examination) -> Option<Diagnosis> {
     let tries = start::failed_starts(&exam.home);
     let runs = matches!(Lock::holder(&exam.home.lock()), Ok(Some(_)));
     if tries < FAILED_STARTS_MAX || runs {
@@ -122,24 +122,24 @@ pub fn worker_not_starting(exam: &Examination) -> Option<Trouble> {
     }
     let last = Log::Worker.tail(&exam.home, 1).pop();
     let last = last.map_or(String::new(), |last| format!("; its last log line: {last}"));
-    Trouble::cured_by(
+    Diagnosis::cured_by(
         exam.foreword("worker start"),
         format!("the worker failed to start {tries} times in a row{last}"),
     )
 }
 
 /// A stopped worker still holds the lock, so no other is started.
-pub fn worker_halted(exam: &Examination) -> Option<Trouble> {
+pub fn worker_halted(exam: &Examination) -> Option<Diagnosis> {
     let holder = Lock::holder(&exam.home.lock()).ok().flatten();
     let pid = holder.filter(|pid| platform::is_halted(*pid))?;
     let evidence = format!("the worker (pid {pid}) is halted (SIGSTOP); events wait in the queue");
-    Trouble::cured_by(format!("kill -CONT {pid}"), evidence)
+    Diagnosis::cured_by(format!("kill -CONT {pid}"), evidence)
 }
 
 /// The age of a waiting event that is reported. Usually events wait for seconds.
 const WAIT_MAX: Millis = 3_600_000;
 
-pub fn queue_old(exam: &Examination) -> Option<Trouble> {
+pub fn queue_old(exam: &Examination) -> Option<Diagnosis> {
     let queue = Queue::inspect(&exam.home.queue()).ok().flatten();
     let queued = queue.and_then(|queue| queue.counts().ok()?.oldest_at);
     let spooled = spool::waiting(&exam.home.spool()).unwrap_or_default();
@@ -149,7 +149,7 @@ pub fn queue_old(exam: &Examination) -> Option<Trouble> {
         return None;
     }
     let hours = (exam.now - oldest) / WAIT_MAX;
-    Trouble::cured_by(
+    Diagnosis::cured_by(
         exam.foreword("worker drain"),
         format!("an event has been waiting for {hours} h"),
     )
@@ -162,58 +162,60 @@ fn spooled_at(file: &Path) -> Option<Millis> {
     Millis::try_from(seconds.checked_mul(1000)?).ok()
 }
 
-pub fn events_skipped(exam: &Examination) -> Option<Trouble> {
+pub fn events_skipped(exam: &Examination) -> Option<Diagnosis> {
     let queue = Queue::inspect(&exam.home.queue()).ok().flatten()?;
     let skipped = queue.skipped().ok()?;
     let why = skipped.first()?.last_error.as_deref().unwrap_or("unknown");
     let events = count(skipped.len() as u64, "event was", "events were");
-    Trouble::cured_by(
+    Diagnosis::cured_by(
         exam.foreword("worker drain --skipped"),
         format!("{events} skipped after failing too often: {why}"),
     )
 }
 
-pub fn events_lost(exam: &Examination) -> Option<Trouble> {
+pub fn events_lost(exam: &Examination) -> Option<Diagnosis> {
     lately(exam, Fact::EventLost, "a hook could not write an event")
 }
 
 /// Reports a recovery that the worker did by itself.
-pub fn recovered(exam: &Examination) -> Option<Trouble> {
+pub fn recovered(exam: &Examination) -> Option<Diagnosis> {
     lately(exam, Fact::Recovered, "a damaged database was recovered")
 }
 
 /// Reports databases of an unreleased version that were set aside. They are never deleted.
-pub fn unreleased_set_aside(exam: &Examination) -> Option<Trouble> {
+pub fn unreleased_set_aside(exam: &Examination) -> Option<Diagnosis> {
     let set = safety::unreleased::recorded(exam.home.dir())?;
     let record = shell_word(&exam.home.dir().join("unreleased.json"));
-    Trouble::cured_by(format!("mv {record} {record}.seen"), unreleased::line(&set))
+    Diagnosis::cured_by(format!("mv {record} {record}.seen"), unreleased::line(&set))
 }
 
-pub fn payloads_unexpected(exam: &Examination) -> Option<Trouble> {
+pub fn payloads_unexpected(exam: &Examination) -> Option<Diagnosis> {
     let what = "a hook did not understand what the coding agent sent";
     lately(exam, Fact::PayloadUnexpected, what)
 }
 
 const DAY: Millis = 24 * 3_600_000;
 
-/// Reports a fact of the last day's log with its last line. The cure moves the log away.
-fn lately(exam: &Examination, fact: Fact, what: &str) -> Option<Trouble> {
+/// Reports a fact of the last day's log with its last line. The cure moves the log files away.
+fn lately(exam: &Examination, fact: Fact, what: &str) -> Option<Diagnosis> {
     let lines = fact.since(&exam.home, exam.now - DAY);
     let last = lines.last()?;
     let times = count(lines.len() as u64, "time", "times");
-    let file = shell_word(&fact.log().path(&exam.home));
-    Trouble::cured_by(
-        format!("mv {file} {file}.1"),
+    let files = fact.log().files(&exam.home);
+    let files = files.iter().filter(|file| file.exists());
+    let moves = files.map(|file| format!("mv {0} {0}.seen", shell_word(file)));
+    Diagnosis::cured_by(
+        moves.collect::<Vec<_>>().join(" && "),
         format!("{what}, {times} in the last day: {last}"),
     )
 }
 
-pub fn spool_unreadable(exam: &Examination) -> Option<Trouble> {
+pub fn spool_unreadable(exam: &Examination) -> Option<Diagnosis> {
     let spool = exam.home.spool();
     let files = spool::unreadable(&spool).ok().filter(|&files| files > 0)?;
     let dir = shell_word(exam.home.dir());
     let files = count(files as u64, "file", "files");
-    Trouble::cured_by(
+    Diagnosis::cured_by(
         format!("mv {dir}/spool/unreadable {}", new_folder(exam)),
         format!("{files} in spool/unreadable could not be read as events"),
     )

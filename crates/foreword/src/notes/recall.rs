@@ -2,16 +2,24 @@
 //!
 //! The command and the MCP tool print the same. Above the frame stand the master's age, how many
 //! notes are newer, and which scopes there are. Without a master the newest notes are listed.
+//!
+//! A host can also load the master in every session: three lines at the top of its instructions
+//! (`with_autoload`) import the file.
 
 use std::path::Path;
 
 use foreword_core::model::Millis;
 use foreword_core::notes::master::Master;
-use foreword_core::notes::{Folder, Note, NoteFile};
+use foreword_core::notes::{FOLDER, Folder, Note, NoteFile};
 use foreword_core::redact::redact;
 use foreword_core::text;
 
 use crate::service::frame;
+
+/// The first of the three lines in the host's instructions.
+const AUTOLOAD_BEGIN: &str = "<!-- foreword: loads the project's memory; `foreword recall --auto off` removes these three lines -->\n";
+/// The last of the three lines in the host's instructions.
+const AUTOLOAD_END: &str = "<!-- foreword: end -->\n";
 
 /// The most notes that are listed if there is no master.
 const NAMED_MAX: usize = 10;
@@ -80,4 +88,31 @@ fn without_master(folder: &Folder) -> String {
     format!(
         "{name} has {count} and no master.md yet; /synthesize makes it. The newest:\n{titles}\n"
     )
+}
+
+/// The path of a scope's master below the project's root.
+pub fn master_name(scope: Option<&str>) -> String {
+    match scope {
+        Some(scope) => format!("{FOLDER}/{scope}/master.md"),
+        None => format!("{FOLDER}/master.md"),
+    }
+}
+
+/// The host's instructions with our three lines at their top.
+pub fn with_autoload(instructions: &str, scope: Option<&str>) -> String {
+    let master = master_name(scope);
+    format!("{AUTOLOAD_BEGIN}@{master}\n{AUTOLOAD_END}{instructions}")
+}
+
+/// The host's instructions without our three lines. None if their end is missing.
+pub fn without_autoload(instructions: &str) -> Option<String> {
+    let Some(begin) = instructions.find(AUTOLOAD_BEGIN) else {
+        return Some(instructions.to_owned());
+    };
+    let end = begin + instructions[begin..].find(AUTOLOAD_END)? + AUTOLOAD_END.len();
+    Some(format!(
+        "{}{}",
+        &instructions[..begin],
+        &instructions[end..]
+    ))
 }

@@ -19,7 +19,7 @@ use foreword_core::notes::Folder;
 use foreword_core::notes::evidence::{Evidence, EvidenceFinding, unmarked};
 use foreword_core::notes::master::{self, Master, labels, line, worded};
 use foreword_core::notes::record::{SynthesisRecord, hash};
-use foreword_core::notes::synthesis::reply::{self, Reply};
+use foreword_core::notes::synthesis::reply::{self, MasterReply};
 use foreword_core::notes::synthesis::{Section, Taken, fit, synthesise};
 use foreword_core::redact::redact;
 use foreword_core::text::{self, count, one_line};
@@ -239,7 +239,7 @@ impl<'a> Synthesis<'a> {
     }
 
     /// The answer of the configured model; none if the master is to be made offline.
-    fn by_model(&self, base: &str, notes: &[&Taken]) -> anyhow::Result<Option<Reply>> {
+    fn by_model(&self, base: &str, notes: &[&Taken]) -> anyhow::Result<Option<MasterReply>> {
         let name = provider::choose(self.config, self.home).name;
         let number = count(notes.len() as u64, "note", "notes");
         if name == Name::Offline {
@@ -303,7 +303,7 @@ impl<'a> Synthesis<'a> {
     }
 
     /// A model may cite notes that do not exist, and pass over notes that do.
-    fn say_omissions(&self, reply: &Reply, notes: &[&Taken]) {
+    fn say_omissions(&self, reply: &MasterReply, notes: &[&Taken]) {
         if reply.dropped > 0 {
             let what = count(reply.dropped as u64, "statement cites", "statements cite");
             (self.say)(&format!("left out: {what} no note that is there"));

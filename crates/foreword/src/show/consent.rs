@@ -4,8 +4,9 @@ use std::fmt::Write as _;
 
 use super::usd;
 use crate::config::Config;
-use crate::config::provider::{self, Cure, Name, Problem};
+use crate::config::provider::{self, Cure, Name, ProviderProblem};
 use crate::home::Home;
+use crate::host;
 
 pub fn consent(config: &Config) -> String {
     format!(
@@ -45,14 +46,15 @@ pub fn provider_chosen(config: &Config, home: &Home, chosen: Option<Name>) -> St
 
 /// The step that is missing before the provider can be used, as far as it shows from here.
 fn needs(config: &Config, home: &Home, name: Name) -> String {
-    if let Some(Problem { reason, cure }) = (name.row().problem)(config, home) {
+    if let Some(ProviderProblem { reason, cure }) = (name.row().problem)(config, home) {
         let step = match cure {
             Cure::Command(command) => format!("run `{command}`"),
             Cure::Advice(advice) => advice,
         };
         format!("  {reason}: {step}; until then events wait, and later go on offline\n")
     } else if let Some(key) = name.missing_key() {
-        format!("  {key} is not set here; it is needed by whatever starts Claude Code\n")
+        let host = host::client_here().host.title;
+        format!("  {key} is not set here; it is needed by whatever starts {host}\n")
     } else {
         String::new()
     }

@@ -35,7 +35,7 @@ fn fate(line: &Weighed) -> String {
     let fate = match line.fate {
         Fate::Shown => "shown",
         Fate::SessionFull => "left out: its session has enough lines",
-        Fate::DecisionsFull => "left out: its session has enough decisions",
+        Fate::Repeated => "left out: a line that is shown has the same title",
         Fate::NoRoom => "left out: no room",
     };
     let reasons = line.reasons.iter();
@@ -110,7 +110,7 @@ pub fn why(why: &Explanation) -> String {
     page.gap();
     let index = match &why.weighed {
         Some(line) => fate(line),
-        None => "not among the lines of the latest sessions here".to_owned(),
+        None => "not among the lines that are weighed here".to_owned(),
     };
     page.field("index now", &index);
     for (freshness, path) in &why.files {

@@ -4,8 +4,14 @@
 //! `testdata/fuzz/TARGET`. An input that once failed is
 //! added there, so that it is tried first from then on. `scripts/fuzz` runs longer.
 
+#[path = "../../../foreword-bench/src/random.rs"]
+#[expect(dead_code, reason = "only the benches use all of it")]
+mod random;
+
 use std::panic::{AssertUnwindSafe, catch_unwind, resume_unwind};
 use std::path::{Path, PathBuf};
+
+use random::Random;
 
 /// Tries every input of the corpus and then `times` that are made of them, or as many as
 /// `FOREWORD_FUZZ_ITERATIONS` sets. An input that fails is left in a file.
@@ -31,7 +37,7 @@ pub fn fuzz(target: &str, samples: Vec<Vec<u8>>, times: u64, mut attempt: impl F
         attempt(input, number);
     }
     let mut mutator = Mutator {
-        state: seed,
+        random: Random::new(seed),
         corpus: &corpus,
     };
     for number in 0..times {
@@ -76,7 +82,7 @@ const TOKENS: &[&[u8]] = &[
 ];
 
 struct Mutator<'a> {
-    state: u64,
+    random: Random,
     corpus: &'a [Vec<u8>],
 }
 
@@ -177,11 +183,6 @@ impl Mutator<'_> {
     }
 
     fn below(&mut self, end: usize) -> usize {
-        // SplitMix64.
-        self.state = self.state.wrapping_add(0x9e37_79b9_7f4a_7c15);
-        let mut mixed = self.state;
-        mixed = (mixed ^ (mixed >> 30)).wrapping_mul(0xbf58_476d_1ce4_e5b9);
-        mixed = (mixed ^ (mixed >> 27)).wrapping_mul(0x94d0_49bb_1331_11eb);
-        ((mixed ^ (mixed >> 31)) % end as u64) as usize
+        self.random.below(end as u32) as usize
     }
 }

@@ -22,7 +22,7 @@ use foreword_core::search::{LoadedVectors, Unembedded};
 use foreword_core::search::{Meaning, Query, Sort, search_by_meaning};
 use foreword_core::store::Store;
 use foreword_core::text;
-use foreword_embed::{Model, WEIGHTS};
+use foreword_embed::{SentenceModel as Model, WEIGHTS};
 
 use crate::home::{self, Home};
 use crate::log::Log;

@@ -135,6 +135,40 @@ fn what_hooks_missed_is_there_once_when_the_session_is_over() {
 }
 
 #[test]
+fn what_only_the_transcript_has_is_there_once_too() {
+    let scene = Scene::new();
+    let cause = "The cause is that the parser reads the whole file twice. ".repeat(3);
+    scene.transcript.line("assistant.text", |line| {
+        line["message"]["content"][0]["text"] = cause.trim().into();
+    });
+    let input = scene.host.bash("make one", "1");
+    scene.transcript.tool_but(&input, |line| {
+        line["permissionDecision"] = json!({"decision": "reject", "source": "user"});
+        let result = &mut line["message"]["content"][0];
+        result["is_error"] = true.into();
+        result["content"] = "The user doesn't want to proceed with this tool use. To tell you how to proceed, the user said:\nno make, use just".into();
+    });
+    scene.transcript.reply("Done.");
+    for _ in 0..2 {
+        scene.end();
+        let expected = [
+            "prompt Fix the kumquat".to_owned(),
+            "refusal ".to_owned(),
+            "stop Done.".to_owned(),
+            format!("words {}", cause.trim()),
+        ];
+        let mut events = scene.events();
+        // They may be of the same millisecond.
+        events.sort();
+        assert_eq!(events, expected);
+    }
+    let reason =
+        "select count(*) from events where kind = 'refusal' and event ->> '$.tool_name' = 'Bash'
+                  and event ->> '$.payload.reason' = 'no make, use just'";
+    assert_eq!(scene.sandbox.count("memory.db", reason), 1);
+}
+
+#[test]
 fn a_client_that_died_left_its_session_silent_and_that_is_enough() {
     let (scene, _) = partly_sent();
     scene.sandbox.drain();

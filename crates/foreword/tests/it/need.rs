@@ -72,6 +72,20 @@ fn a_prompt_brings_what_it_is_about_once_in_a_session() {
 }
 
 #[test]
+fn what_the_index_showed_is_not_shown_again() {
+    let (sandbox, project) = remembered();
+    let host = Host::new("second", &project);
+    let index = sandbox.run_hook("context", &project, &host.start("startup"));
+    assert!(context(&index, "SessionStart").contains("#2 bugfix: "));
+    assert_eq!(
+        sandbox.run_hook("new", &project, &host.prompt(ABOUT_IT)),
+        ""
+    );
+    let read = host.before("Read", json!({"file_path": project.join("src/token.rs")}));
+    assert_eq!(sandbox.run_hook("file-context", &project, &read), "");
+}
+
+#[test]
 fn a_receipt_in_the_spool_counts_too() {
     let (sandbox, project) = remembered();
     std::fs::remove_file(sandbox.home().join("queue.db")).unwrap();
@@ -209,8 +223,8 @@ fn a_memory_that_cannot_be_read_reminds_of_nothing() {
 fn receipts_say_what_was_shown_and_opened_and_why_says_why() {
     let (sandbox, project) = remembered();
     let host = Host::new("second", &project);
-    sandbox.run_hook("context", &project, &host.start("startup"));
     sandbox.run_hook("new", &project, &host.prompt(ABOUT_IT));
+    sandbox.run_hook("context", &project, &host.start("compact"));
     let opened = host.tool(
         "mcp__foreword__get_observations",
         json!({"ids": [2, 4711]}),
@@ -243,8 +257,8 @@ fn receipts_say_what_was_shown_and_opened_and_why_says_why() {
     insta::assert_snapshot!(run(&["receipts"]), @"
     DATE TIME  opened  second    #2     Fixed “assertion failed: now <= expires” in src/token.rs
     DATE TIME  opened  second    #2     Fixed “assertion failed: now <= expires” in src/token.rs
-    DATE TIME  prompt  second    #2     Fixed “assertion failed: now <= expires” in src/token.rs (opened later)
     DATE TIME  index   second    #2     Fixed “assertion failed: now <= expires” in src/token.rs (opened later)
+    DATE TIME  prompt  second    #2     Fixed “assertion failed: now <= expires” in src/token.rs (opened later)
 
     2 lines shown, 2 of them opened later
     ");
@@ -257,14 +271,14 @@ fn receipts_say_what_was_shown_and_opened_and_why_says_why() {
                   score at rank 1; ranked by words only: `foreword model install` adds search by meaning
     shown         DATE TIME opened second
     shown         DATE TIME opened second
-    shown         DATE TIME prompt second because of: expiry, assertion, token (opened later)
     shown         DATE TIME index second because of: a bugfix, about files of the last work
                   (opened later)
+    shown         DATE TIME prompt second because of: expiry, assertion, token (opened later)
     ");
     let json: Value =
         serde_json::from_str(&sandbox.run(&["receipts", "--all-projects", "--json"])).unwrap();
     assert_eq!(json.as_array().unwrap().len(), 4);
-    assert_eq!(json[2]["because"], "expiry, assertion, token");
+    assert_eq!(json[3]["because"], "expiry, assertion, token");
     // A file that was only read does not count as worked on.
     assert_eq!(sandbox.status()["pending"], 0);
 }

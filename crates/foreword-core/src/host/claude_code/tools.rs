@@ -2,7 +2,7 @@
 
 use serde_json::Value;
 
-use crate::host::{Output, ToolKind, ToolUse};
+use crate::host::{Output, QuestionAnswer, Replacement, ToolKind, ToolUse};
 use crate::model::{Event, EventKind};
 
 /// Tools whose uses are not stored, since they do not describe the work. `default.toml` shows
@@ -23,7 +23,6 @@ pub const BORING: &[&str] = &[
     "TaskUpdate",
     "BashOutput",
     "KillShell",
-    "AskUserQuestion",
     "EnterPlanMode",
     "Skill",
     "SlashCommand",
@@ -80,11 +79,10 @@ pub fn tool_use(event: &Event) -> ToolUse<'_> {
         _ => (None, error),
     };
     ToolUse {
-        path: text(input, "/file_path"),
+        path: text(input, "/file_path").or(text(input, "/notebook_path")),
         command: text(input, "/command"),
         description: text(input, "/description").unwrap_or_default(),
-        before: text(input, "/old_string"),
-        after: text(input, "/new_string"),
+        replacements: replacements(input),
         content: text(input, "/content"),
         patch: patch(response),
         created: text(response, "/type") == Some("create"),
@@ -92,7 +90,52 @@ pub fn tool_use(event: &Event) -> ToolUse<'_> {
         exit_code,
         error,
         interrupted: payload.interrupted || interrupted == Some(true),
+        in_background: text(response, "/backgroundTaskId").is_some(),
+        answers: answers(input, response),
     }
+}
+
+/// The plans that the client keeps of its own.
+pub fn is_own_file(path: &str) -> bool {
+    path.contains("/.claude/plans/")
+}
+
+fn replacements(input: Option<&Value>) -> Vec<Replacement<'_>> {
+    let replacement = |edit| {
+        let before = text(Some(edit), "/old_string");
+        let after = text(Some(edit), "/new_string").or(text(Some(edit), "/new_source"))?;
+        Some(Replacement {
+            before: before.unwrap_or_default(),
+            after,
+        })
+    };
+    match input.and_then(|it| it.get("edits")?.as_array()) {
+        Some(edits) => edits.iter().filter_map(replacement).collect(),
+        None => input.and_then(replacement).into_iter().collect(),
+    }
+}
+
+/// The answers are in the response, by question; older clients wrote them into the input.
+fn answers<'a>(input: Option<&'a Value>, response: Option<&'a Value>) -> Vec<QuestionAnswer<'a>> {
+    let field = |name: &str| {
+        response
+            .and_then(|it| it.get(name))
+            .or_else(|| input?.get(name))
+    };
+    let answers = field("answers").and_then(Value::as_object);
+    let questions = field("questions").and_then(Value::as_array);
+    let read = |(question, answer): (&'a String, &'a Value)| {
+        let is_it = |it: &&Value| text(Some(it), "/question") == Some(question);
+        let asked = questions.into_iter().flatten().find(is_it);
+        let options = asked.and_then(|it| it.get("options")?.as_array());
+        let options = options.into_iter().flatten();
+        Some(QuestionAnswer {
+            question,
+            answer: answer.as_str()?,
+            options: options.filter_map(|it| text(Some(it), "/label")).collect(),
+        })
+    };
+    answers.into_iter().flatten().filter_map(read).collect()
 }
 
 fn output(response: &Value) -> Output<'_> {

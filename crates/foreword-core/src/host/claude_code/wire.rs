@@ -11,7 +11,7 @@ use serde::de::{IgnoredAny, MapAccess, Visitor};
 use serde::{Deserialize, Deserializer as _};
 use serde_json::value::RawValue;
 
-use super::{EVENTS, tools};
+use super::{EVENTS, REPLAYED, tools};
 use crate::host::json::{Plain, mend, plain_text};
 use crate::host::{HookInput, Subject};
 use crate::model::EventKind;
@@ -96,7 +96,8 @@ const IGNORED: &[&str] = &[
 
 /// The hook command and the kind of an event; none if no command is connected to it.
 fn meaning(name: &str, input: &HookInput<'_>) -> Option<(super::Hook, EventKind)> {
-    let event = EVENTS.iter().find(|event| event.name == name)?;
+    let mut events = EVENTS.iter().chain(REPLAYED);
+    let event = events.find(|event| event.name == name)?;
     let kind = match event.kind {
         EventKind::Prompt if is_notification(input) => EventKind::Notification,
         EventKind::Receipt => {

@@ -11,7 +11,7 @@ use crate::notes::note::item;
 use crate::text;
 
 #[derive(Debug, Clone, PartialEq, Eq)]
-pub struct Reply {
+pub struct MasterReply {
     pub sections: Vec<Section>,
     /// Statements that cited no note.
     pub dropped: usize,
@@ -24,7 +24,7 @@ pub fn read(
     answer: &str,
     names: &[String],
     labels: &BTreeMap<String, String>,
-) -> Result<Reply, String> {
+) -> Result<MasterReply, String> {
     let mut sections: Vec<_> = names.iter().map(|it| Section::called(it)).collect();
     let mut missing: Vec<_> = names.iter().collect();
     let (mut at, mut theme, mut dropped) = (None, None, 0);
@@ -51,10 +51,10 @@ pub fn read(
         return Err(format!("no statement cites a note ({dropped} cite none)"));
     }
     for section in &mut sections {
-        // What has no theme stands before the first.
+        // Statements without a theme come before those with one.
         section.statements.sort_by_key(|it| it.theme.is_some());
     }
-    Ok(Reply { sections, dropped })
+    Ok(MasterReply { sections, dropped })
 }
 
 fn statement(

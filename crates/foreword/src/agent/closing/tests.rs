@@ -6,8 +6,8 @@ use foreword_core::store::{EndedTurn, HostSession};
 use super::*;
 use crate::agent::provider::Usage;
 
-fn answered(answer: &str) -> Call {
-    Call {
+fn answered(answer: &str) -> ModelCall {
+    ModelCall {
         requests: 1,
         model: None,
         usage: Usage::default(),

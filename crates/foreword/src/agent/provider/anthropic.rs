@@ -9,7 +9,7 @@ use reqwest::header::{HeaderMap, HeaderName, HeaderValue};
 use serde_json::{Value, json};
 
 use super::http::{self, Endpoint, HttpAnswer, Post, Secret, Service};
-use super::{Call, Failure, Provider, Question, Usage, prices};
+use super::{Failure, ModelCall, Provider, Question, Usage, prices};
 use crate::config;
 
 const SERVICE: Service = Service {
@@ -24,7 +24,7 @@ pub struct Anthropic {
 }
 
 impl Provider for Anthropic {
-    async fn ask(&mut self, question: &Question<'_>) -> Call {
+    async fn ask(&mut self, question: &Question<'_>) -> ModelCall {
         let key = http::key(SERVICE);
         self.ask_with(key.as_deref(), question).await
     }
@@ -38,14 +38,14 @@ impl Anthropic {
         }
     }
 
-    async fn ask_with(&mut self, key: Option<&str>, question: &Question<'_>) -> Call {
+    async fn ask_with(&mut self, key: Option<&str>, question: &Question<'_>) -> ModelCall {
         let endpoint = match &mut self.endpoint {
             Ok(endpoint) => endpoint,
-            Err(failure) => return Call::failed(0, failure.clone()),
+            Err(failure) => return ModelCall::failed(0, failure.clone()),
         };
         let (key, headers) = match headers(key) {
             Ok(headers) => headers,
-            Err(failure) => return Call::failed(0, failure),
+            Err(failure) => return ModelCall::failed(0, failure),
         };
         let post = Post {
             headers,
@@ -101,15 +101,15 @@ fn body(model: &str, question: &Question<'_>) -> Value {
 }
 
 /// The call for an answer. Its cost counts even if the answer cannot be used.
-fn call(asked: &str, answer: &HttpAnswer<'_>) -> Call {
+fn call(asked: &str, answer: &HttpAnswer<'_>) -> ModelCall {
     let reply = match answer.reply() {
         Ok(reply) => reply,
-        Err(failure) => return Call::failed(1, failure),
+        Err(failure) => return ModelCall::failed(1, failure),
     };
     let model = http::model(reply);
     let usage = usage(&reply["usage"]);
     let cost_usd = usage.and_then(|usage| prices::cost(model.as_deref().unwrap_or(asked), &usage));
-    Call {
+    ModelCall {
         requests: 1,
         model,
         usage: usage.unwrap_or_default(),

@@ -19,7 +19,7 @@ use tokio::process::{Child, Command};
 use tokio::sync::oneshot;
 use tokio::time::{sleep, timeout};
 
-use super::{Call, Failure, Provider, Question};
+use super::{Failure, ModelCall, Provider, Question};
 use crate::config;
 use crate::home::Home;
 use crate::platform;
@@ -52,11 +52,11 @@ impl Claude {
 }
 
 impl Provider for Claude {
-    async fn ask(&mut self, question: &Question<'_>) -> Call {
+    async fn ask(&mut self, question: &Question<'_>) -> ModelCall {
         let prepared = command::prepare(&self.settings, &self.home, question);
         let process = match prepared.and_then(ClaudeProcess::start) {
             Ok(process) => process,
-            Err(error) => return Call::failed(0, failure::of_start(&error, &self.settings)),
+            Err(error) => return ModelCall::failed(0, failure::of_start(&error, &self.settings)),
         };
         process.ask(question).await
     }
@@ -81,7 +81,7 @@ impl ClaudeProcess {
         Ok(ClaudeProcess { child, id })
     }
 
-    async fn ask(mut self, question: &Question<'_>) -> Call {
+    async fn ask(mut self, question: &Question<'_>) -> ModelCall {
         let mut reader = StreamReader::default();
         let mut complaint = Vec::new();
         let ended = timeout(

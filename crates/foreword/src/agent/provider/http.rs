@@ -21,7 +21,7 @@ use reqwest::header::{CONTENT_TYPE, HeaderMap, HeaderName, HeaderValue};
 use reqwest::{Client, ClientBuilder, Url, redirect, retry};
 use serde_json::Value;
 
-use super::{Call, Failure};
+use super::{Failure, ModelCall};
 pub use answer::HttpAnswer;
 
 /// The longest body that is read. No answer of a model is that long.
@@ -78,9 +78,9 @@ pub struct Unanswered {
     pub failure: Failure,
 }
 
-impl From<Unanswered> for Call {
-    fn from(unanswered: Unanswered) -> Call {
-        Call::failed(unanswered.requests, unanswered.failure)
+impl From<Unanswered> for ModelCall {
+    fn from(unanswered: Unanswered) -> ModelCall {
+        ModelCall::failed(unanswered.requests, unanswered.failure)
     }
 }
 

@@ -9,7 +9,7 @@ use reqwest::header::HeaderMap;
 use serde_json::{Value, json};
 
 use super::http::{self, Endpoint, HttpAnswer, Post, Secret, Service, Unanswered};
-use super::{Call, Failure, Provider, Question, Usage, prices};
+use super::{Failure, ModelCall, Provider, Question, Usage, prices};
 use crate::config;
 
 const SERVICE: Service = Service {
@@ -34,7 +34,7 @@ enum Limit {
 }
 
 impl Provider for OpenAi {
-    async fn ask(&mut self, question: &Question<'_>) -> Call {
+    async fn ask(&mut self, question: &Question<'_>) -> ModelCall {
         let key = http::key(SERVICE);
         self.ask_with(key.as_deref(), question).await
     }
@@ -49,14 +49,14 @@ impl OpenAi {
         }
     }
 
-    async fn ask_with(&mut self, key: Option<&str>, question: &Question<'_>) -> Call {
+    async fn ask_with(&mut self, key: Option<&str>, question: &Question<'_>) -> ModelCall {
         let endpoint = match &mut self.endpoint {
             Ok(endpoint) => endpoint,
-            Err(failure) => return Call::failed(0, failure.clone()),
+            Err(failure) => return ModelCall::failed(0, failure.clone()),
         };
         let headers = match headers(key) {
             Ok(headers) => headers,
-            Err(failure) => return Call::failed(0, failure),
+            Err(failure) => return ModelCall::failed(0, failure),
         };
         let post = |limit| Post {
             headers: headers.clone(),
@@ -75,7 +75,7 @@ impl OpenAi {
         }
         match answered {
             Ok(answer) => call(&self.model, is_local, before + 1, &answer),
-            Err(Unanswered { requests, failure }) => Call::failed(before + requests, failure),
+            Err(Unanswered { requests, failure }) => ModelCall::failed(before + requests, failure),
         }
     }
 }
@@ -140,17 +140,17 @@ fn wants_other_limit(answer: &HttpAnswer<'_>) -> bool {
 }
 
 /// The call for an answer. Its cost counts even if the answer cannot be used.
-fn call(asked: &str, is_local: bool, requests: u32, answer: &HttpAnswer<'_>) -> Call {
+fn call(asked: &str, is_local: bool, requests: u32, answer: &HttpAnswer<'_>) -> ModelCall {
     let reply = match answer.reply() {
         Ok(reply) => reply,
-        Err(failure) => return Call::failed(requests, failure),
+        Err(failure) => return ModelCall::failed(requests, failure),
     };
     let model = http::model(reply);
     let usage = usage(&reply["usage"]);
     let name = model.as_deref().unwrap_or(asked);
     // A local model may have the name of a paid one, so the table of prices does not apply.
     let priced = usage.filter(|_| !is_local);
-    Call {
+    ModelCall {
         requests,
         cost_usd: priced.and_then(|usage| prices::cost(name, &usage)),
         usage: usage.unwrap_or_default(),

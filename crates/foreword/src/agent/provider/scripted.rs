@@ -3,7 +3,7 @@
 use std::cell::RefCell;
 use std::rc::Rc;
 
-use super::{Call, Failure, Provider, Question, Usage};
+use super::{Failure, ModelCall, Provider, Question, Usage};
 
 /// Clones share the function and the questions, so that a test can change and read them while a
 /// worker has the model.
@@ -37,10 +37,10 @@ impl Scripted {
 }
 
 impl Provider for Scripted {
-    async fn ask(&mut self, question: &Question<'_>) -> Call {
+    async fn ask(&mut self, question: &Question<'_>) -> ModelCall {
         let mut script = self.0.borrow_mut();
         script.questions.push(question.text.to_owned());
-        Call {
+        ModelCall {
             requests: 1,
             model: Some("scripted".to_owned()),
             usage: Usage::default(),

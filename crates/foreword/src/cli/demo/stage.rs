@@ -7,7 +7,7 @@ use std::time::{Duration, Instant};
 
 use anyhow::{Context as _, ensure};
 
-use crate::host::CLIENTS;
+use crate::host;
 
 pub struct Stage {
     pub project: PathBuf,
@@ -49,7 +49,7 @@ impl Stage {
             .env("LANG", "C.UTF-8")
             .env("HOME", &self.user)
             .env("FOREWORD_HOME", self.user.join(".foreword"))
-            .env(CLIENTS[0].project_variable, &self.project)
+            .env(host::default_client().project_variable, &self.project)
             .stdin(Stdio::piped())
             .stdout(Stdio::piped())
             .stderr(Stdio::piped());

@@ -4,19 +4,18 @@
 
 use std::cell::OnceCell;
 use std::collections::BTreeMap;
-use std::io::Read as _;
 use std::path::Path;
-use std::process::{Command, Stdio};
-use std::sync::mpsc;
+use std::process::Command;
 use std::time::{Duration, Instant};
 
 use foreword_core::git::Repository;
 use foreword_core::notes::FOLDER;
 use foreword_core::notes::evidence::{History, MentionFate};
 
+use crate::platform;
+
 /// The time limit for all questions of one synthesis together.
 const PATIENCE: Duration = Duration::from_secs(10);
-const OUTPUT_MAX: u64 = 16 << 20;
 
 pub struct Git<'a> {
     root: &'a Path,
@@ -83,23 +82,9 @@ impl<'a> Git<'a> {
             .arg(self.root)
             .args(["--no-optional-locks", "--no-pager"])
             .args(["-c", "core.quotePath=false", "-c", "core.fsmonitor=false"])
-            .args(arguments)
-            .stdin(Stdio::null())
-            .stdout(Stdio::piped())
-            .stderr(Stdio::null());
-        let mut child = command.spawn().ok()?;
-        let stdout = child.stdout.take()?;
-        let (sender, receiver) = mpsc::channel();
-        std::thread::spawn(move || {
-            let mut bytes = Vec::new();
-            let read = stdout.take(OUTPUT_MAX).read_to_end(&mut bytes);
-            sender.send(read.map(|_| bytes))
-        });
-        let bytes = receiver.recv_timeout(left);
-        let _ = child.kill();
-        let ended = child.wait().ok()?;
-        let text = String::from_utf8_lossy(&bytes.ok()?.ok()?).into_owned();
-        // Its output was read to the end, so being killed above is no failure.
+            .args(arguments);
+        let (text, ended) = platform::output_within(&mut command, "", left)?;
+        // Its output was read to the end, so being killed then is no failure.
         ended.code().is_none_or(|it| it == 0).then_some(text)
     }
 }
@@ -127,11 +112,5 @@ impl History for Git<'_> {
             Some((it, _)) if it.starts_with(&below) => MentionFate::Gone,
             _ => MentionFate::Never,
         }
-    }
-
-    fn had(&self, file: &str, word: &str) -> bool {
-        let search = format!("-S{word}");
-        let commits = self.run(&["log", "-n1", "--format=%h", &search, "--", file]);
-        commits.is_some_and(|it| !it.trim().is_empty())
     }
 }

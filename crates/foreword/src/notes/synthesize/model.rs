@@ -5,7 +5,7 @@
 //! given the same text. Answers are untrusted, and checked by core (`notes::synthesis::reply`).
 
 use foreword_core::notes::master::worded;
-use foreword_core::notes::synthesis::reply::{self, Reply};
+use foreword_core::notes::synthesis::reply::{self, MasterReply};
 use foreword_core::notes::synthesis::{Section, Taken};
 use foreword_core::redact::redact;
 use foreword_core::text::{self, one_line, shorten};
@@ -25,12 +25,13 @@ const COMMITS_MAX: usize = 120;
 const COMMIT_MAX: usize = 240;
 /// The tokens that the outlines of all documents may take.
 const DOCS_TOKENS: usize = 3_000;
-/// The most that is printed for an agent, in bytes: Claude Code shows an agent only 2 KB of a longer output.
+/// The most that is printed for an agent, in bytes. Of a longer output an agent may be shown only a
+/// part, with Claude Code 2 KB.
 const SOURCES_MAX: usize = 28_000;
 
 impl Synthesis<'_> {
     /// Asks the configured model. The error says why there is no usable answer.
-    pub(super) fn ask_model(&self, base: &str, notes: &[&Taken]) -> anyhow::Result<Reply> {
+    pub(super) fn ask_model(&self, base: &str, notes: &[&Taken]) -> anyhow::Result<MasterReply> {
         let home = service::home_to_write()?;
         let groups = groups(notes, self.config.model.batch_max_tokens as usize);
         let mut base = base.to_owned();

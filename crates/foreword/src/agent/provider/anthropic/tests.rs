@@ -22,11 +22,11 @@ fn provider(base_url: &str) -> Anthropic {
     })
 }
 
-fn ask_with(provider: &mut Anthropic, key: Option<&str>) -> Call {
+fn ask_with(provider: &mut Anthropic, key: Option<&str>) -> ModelCall {
     block_on(provider.ask_with(key, &QUESTION))
 }
 
-fn ask(canned: Canned) -> Call {
+fn ask(canned: Canned) -> ModelCall {
     let server = CannedServer::start(vec![canned]);
     ask_with(&mut provider(&server.url), Some(KEY))
 }
@@ -48,8 +48,8 @@ fn message(content: Value, stop_reason: &str) -> Canned {
 }
 
 /// A call with the model, the usage and the cost of `message`.
-fn paid(answer: Result<String, Failure>) -> Call {
-    Call {
+fn paid(answer: Result<String, Failure>) -> ModelCall {
+    ModelCall {
         requests: 1,
         model: Some("claude-haiku-4-5-20251001".to_owned()),
         usage: Usage {
@@ -137,7 +137,7 @@ fn an_answer_that_is_of_no_use_is_a_failure_that_was_paid_for() {
 #[test]
 fn a_server_that_counts_nothing_leaves_the_cost_unknown() {
     let body = r#"{"content": [{"type": "text", "text": "yes"}]}"#;
-    let expected = Call {
+    let expected = ModelCall {
         requests: 1,
         model: None,
         usage: Usage::default(),

@@ -9,7 +9,7 @@ use foreword_core::model::{FailureKind, Millis};
 use serde::Deserialize;
 
 use super::failure;
-use crate::agent::provider::{Call, Failure, Usage};
+use crate::agent::provider::{Failure, ModelCall, Usage};
 
 /// The question in the client's input format. It must not begin with a slash, which would make it
 /// one of the client's commands.
@@ -154,7 +154,7 @@ impl StreamReader {
     }
 
     /// The call, after the process has ended.
-    pub fn call(mut self, complaint: &str, now: Millis) -> Call {
+    pub fn call(mut self, complaint: &str, now: Millis) -> ModelCall {
         let Some(outcome) = self.outcome.take() else {
             let text = match complaint {
                 "" => "the claude CLI ended without an answer".to_owned(),
@@ -181,7 +181,7 @@ impl StreamReader {
                 _ => Ok(answer),
             }
         };
-        Call {
+        ModelCall {
             requests: self.requests,
             model: self.model,
             usage,
@@ -212,8 +212,8 @@ impl StreamReader {
     }
 
     /// The call, if it failed before a result.
-    pub fn failed(self, failure: Failure) -> Call {
-        let mut call = Call::failed(self.requests, failure);
+    pub fn failed(self, failure: Failure) -> ModelCall {
+        let mut call = ModelCall::failed(self.requests, failure);
         call.model = self.model;
         call
     }

@@ -172,55 +172,65 @@ impl Complaint {
     }
 
     /// Whether the error contains one of these phrases.
-    fn has(&self, phrases: &[&str]) -> bool {
+    fn has(&self, phrases: &str) -> bool {
         let texts = self.words.iter().chain([&self.message]);
         let mut lower = texts.map(|words| words.to_lowercase());
-        lower.any(|words| phrases.iter().any(|phrase| words.contains(phrase)))
+        lower.any(|words| phrases.split('|').any(|phrase| words.contains(phrase)))
     }
 }
 
-const TOO_LONG: &[&str] = &[
-    "prompt is too long",
-    "exceed context limit",
-    "context_length_exceeded",
-    "exceed_context_size",
-    "maximum context length",
-    "context size",
-    "context length",
-    "context window",
-    "too many tokens",
-    "maximum number of tokens",
-    "request too large",
-];
-const BILLING: &[&str] = &["credit", "billing", "quota", "insufficient balance"];
-/// Phrases for an account without credit. Plain "quota" and "billing" are not among them, because
-/// Gemini uses both for rate limits.
-const OUT_OF_CREDIT: &[&str] = &["insufficient_quota", "billing_error", "credit balance"];
-const NO_MODEL: &[&str] = &["model_not_found", "not a valid model", "try pulling it"];
-const BAD_KEY: &[&str] = &[
-    "api key not valid",
-    "invalid_api_key",
-    "authentication_error",
+/// Statuses that stand for several failures, and phrases of the error that tell one of them, with `|`
+/// between them. The first row that fits decides.
+const PHRASES: &[(&[u16], FailureKind, &str)] = &[
+    (
+        &[400, 403],
+        FailureKind::Billing,
+        "credit|billing|quota|insufficient balance",
+    ),
+    // Not plain "quota" and "billing", because Gemini uses both for rate limits.
+    (
+        &[429],
+        FailureKind::Billing,
+        "insufficient_quota|billing_error|credit balance",
+    ),
+    // One question exceeds the allowance of a minute, so waiting does not help.
+    (&[429], FailureKind::TooLong, "request too large"),
+    // Older versions of llama.cpp answer 500.
+    (
+        &[400, 422, 500],
+        FailureKind::TooLong,
+        "prompt is too long|exceed context limit|context_length_exceeded|exceed_context_size|\
+         maximum context length|context size|context length|context window|too many tokens|\
+         maximum number of tokens|request too large",
+    ),
+    (
+        &[400],
+        FailureKind::Model,
+        "model_not_found|not a valid model|try pulling it",
+    ),
+    (
+        &[400],
+        FailureKind::Auth,
+        "api key not valid|invalid_api_key|authentication_error",
+    ),
 ];
 
 /// The kind of failure for a status and the text of the error.
 fn kind(status: u16, complaint: &Complaint) -> FailureKind {
+    let row = PHRASES
+        .iter()
+        .find(|(statuses, _, phrases)| statuses.contains(&status) && complaint.has(phrases));
+    if let Some((_, kind, _)) = row {
+        return *kind;
+    }
     match status {
         402 => FailureKind::Billing,
-        400 | 403 if complaint.has(BILLING) => FailureKind::Billing,
-        429 if complaint.has(OUT_OF_CREDIT) => FailureKind::Billing,
-        // One question exceeds the allowance of a minute, so waiting does not help.
-        429 if complaint.has(&["request too large"]) => FailureKind::TooLong,
         429 => FailureKind::RateLimit,
         413 => FailureKind::TooLong,
-        // Older versions of llama.cpp answer 500.
-        400 | 422 | 500 if complaint.has(TOO_LONG) => FailureKind::TooLong,
-        400 if complaint.has(NO_MODEL) => FailureKind::Model,
-        400 if complaint.has(BAD_KEY) => FailureKind::Auth,
         401 | 403 => FailureKind::Auth,
         404 => FailureKind::Model,
         // The address is wrong; the question is not at fault.
-        300..400 | 405 => FailureKind::Missing,
+        300..=399 | 405 => FailureKind::Missing,
         // 407: a proxy requires a login.
         407 | 408 | 500.. => FailureKind::Outage,
         _ => FailureKind::Request,

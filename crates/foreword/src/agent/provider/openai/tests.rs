@@ -22,11 +22,11 @@ fn provider(base_url: &str) -> OpenAi {
     })
 }
 
-fn ask_with(provider: &mut OpenAi, key: Option<&str>) -> Call {
+fn ask_with(provider: &mut OpenAi, key: Option<&str>) -> ModelCall {
     block_on(provider.ask_with(key, &QUESTION))
 }
 
-fn ask(canned: Canned) -> Call {
+fn ask(canned: Canned) -> ModelCall {
     let server = CannedServer::start(vec![canned]);
     ask_with(&mut provider(&server.url), None)
 }
@@ -46,8 +46,8 @@ fn completion(message: Value, finish_reason: &str) -> Canned {
 }
 
 /// A call with the model and the usage of `completion`.
-fn counted(requests: u32, answer: Result<String, Failure>) -> Call {
-    Call {
+fn counted(requests: u32, answer: Result<String, Failure>) -> ModelCall {
+    ModelCall {
         requests,
         model: Some("gpt-4o-mini-2024-07-18".to_owned()),
         usage: Usage {
@@ -221,7 +221,7 @@ fn a_limit_that_is_too_large_is_no_reason_to_ask_again() {
 #[test]
 fn a_server_that_counts_nothing_leaves_usage_and_cost_unknown() {
     let body = r#"{"choices": [{"message": {"content": "yes"}}]}"#;
-    let expected = Call {
+    let expected = ModelCall {
         requests: 1,
         model: None,
         usage: Usage::default(),
@@ -299,7 +299,7 @@ fn what_is_missing_in_the_settings_is_said_without_asking() {
         let text = format!(
             "openai: {missing} not set; write in config.toml, for instance: [openai] base_url = \"http://127.0.0.1:11434/v1\", model = \"qwen3:8b\""
         );
-        let expected = Call::failed(0, Failure::new(FailureKind::Missing, text));
+        let expected = ModelCall::failed(0, Failure::new(FailureKind::Missing, text));
         assert_eq!(ask_with(&mut provider, None), expected);
     }
 }

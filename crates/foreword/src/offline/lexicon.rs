@@ -1,0 +1,467 @@
+//! What offline derivation knows of languages: a few lists of words, and measures of a text.
+//!
+//! Sentences are judged by their structure; the lists hold only the words that carry structure
+//! (pronouns, conjunctions, negation). Each list has English, German, Spanish, French,
+//! Portuguese, Japanese and Chinese, in this order, unless its comment says otherwise. An entry
+//! that ends in `*` also matches longer words; `_` stands for a space within an entry.
+//! `prose` and `title` are built on this module.
+
+use std::collections::HashSet;
+
+use foreword_core::text;
+
+/// The beginnings of a text's words, to compare texts by.
+pub type Stems = HashSet<String>;
+
+/// Words that stand for something said before. A sentence that begins with one is joined to the
+/// sentence before it, and a title that contains one cannot be understood alone.
+const POINTING: &str = "
+    it its it's this that these those they them their same such both here here's there above following
+    es sie dies* beide hier das_ist das_war das_wird das_hat
+    esto eso ello este esta estos ellos ambos aquí
+    cela ça ce cette ces ils elles ici voici
+    isto isso eles ambas aqui
+    これ それ この その
+    这 那 它
+";
+
+/// Words that tie a sentence to the one before it without standing for anything in it. They are
+/// removed from the start of a title.
+const CONNECTING: &str = "
+    and but or so also then now additionally however
+    und aber auch jetzt nun dann
+    y pero también ahora
+    et mais aussi maintenant
+    e mas também agora
+    それで また ただし
+    也 但 现在
+";
+
+/// The first person. A sentence about the agent itself is a fact only if it names something.
+const FIRST_PERSON: &str = "
+    i i'm i've i'll i'd we we're we've my let let's
+    ich wir mein meine
+    yo nosotros
+    je j'ai nous
+    eu nós
+    私
+    我
+";
+
+/// Words that turn to the user: address, advice, offers. A sentence that begins with one is no
+/// fact; an entry of several words counts anywhere near the beginning.
+const ADDRESS: &str = "
+    you your you're you'll you'd you_can you_could you_may you_might you_should you_need you_want
+    let_me_know want_me_to ready_to
+    du dein* du_kannst du_könntest kannst_du sag_bescheid
+    tú usted puedes podrías si_quieres si_prefieres
+    vous tu vous_pouvez si_vous_voulez
+    você você_pode se_quiser
+    あなた
+    你 您
+";
+
+/// Negation and contrast: the user's sentence with one of them limits or corrects the work.
+const CONTRAST: &str = "
+    not no never don't doesn't didn't isn't aren't can't cannot won't without instead rather only
+    because since so_that therefore due_to
+    nicht kein* nie ohne statt sondern nur weil damit daher deshalb
+    nunca sin sino solo sólo porque
+    pas jamais sans seulement car afin
+    não sem apenas
+    ない せず ではなく だけ ため ので から
+    不 没 只 因为 由于 所以
+";
+
+/// Words for something that does not work: the work that was asked for is a repair.
+const FAULT: &str = "
+    fix* bug bugs broken breaks fail* error errors wrong crash* issue panic regress* lack lacks missing
+    outdated incorrect* inaccurate malicious leak leaks expos* mismatch* silently
+    fehler* fehlt veraltet kaputt falsch behebe*
+    repar* falla* fallo* arregl*
+    erreur* corrig*
+    erro erros falha* quebrad* consert*
+    エラー バグ 失敗 直し 修正 不具合
+    错误 修复 失败 报错 崩溃
+";
+
+/// Words that open a request and say nothing of what is wanted.
+const OPENERS: &str = "
+    ok okay hm hmm* yes yeah yep no please hey hi so and but then also maybe great thanks thank_you cool
+    question alright well btw ah oh can_you could_you would_you will_you can_we could_we let's lets
+    we_should we_need_to we_want_to we_have_to i'd_like_to i'd_like_you_to i_would_like_to
+    i_would_like_you_to i_want_to i_want_you_to i_need_you_to i_want i_need i_think_that i_think
+    bitte und aber ja nein gut kannst_du könntest_du können_wir wir_sollten wir_müssen ich_möchte ich_will
+    por_favor sí bueno vale puedes podemos podrías quiero
+    oui s'il_te_plaît peux-tu pouvez-vous je_veux
+    sim você_pode vamos
+    はい では
+    好的 好
+";
+
+/// Function words before which a title that is too long can be cut.
+const CUT: &str = "
+    and or but which that who because so since when where while if as to for with without from by in on at
+    of into via per before after using
+    und oder aber die der das weil dass wenn da um zu für mit ohne von durch an auf bei
+    y o pero que porque cuando si para con sin de por en
+    et ou mais qui parce car pour avec sans dans par sur
+    e mas quando se com sem em
+";
+
+/// Words that begin a subordinate clause: a title that begins with one lacks its main clause.
+const SUBORDINATORS: &str = "
+    if since when while because although though rather after before once by to as for unless
+    wenn weil da falls obwohl während nachdem um
+    si cuando como porque aunque
+    quand comme parce afin pour
+    quando se embora
+";
+
+/// Words that report the state of the work (English): a title made only of them says nothing
+/// about what was done.
+const STATUS: &str = "
+    test tests pass* lint* clean build builds green suite full typech* type check* commit* push pushed
+    fixed fixes applied change* made summary complete* update updated added cover* done code look* found
+    issue* everything final report result*
+";
+
+/// Stop words that core's English list lacks, of English and the other languages.
+const STOP_WORDS: &str = "
+    use used using new via per
+    der die das und oder ist sind den dem ein eine einen mit für von auf
+    los las del una con por para que
+    les des est sont dans une avec pour
+    uma com dos das não
+";
+
+/// Whether a sentence, after any signs, begins with a word that needs the sentence before it.
+pub fn leans_back(text: &str) -> bool {
+    begins_with(text, POINTING) || begins_with(text, CONNECTING)
+}
+
+/// How many words point outside of the text, at most `max`.
+pub fn pointing_words(text: &str, max: usize) -> usize {
+    mentions(text, POINTING).take(max).count()
+}
+
+pub fn is_in_first_person(text: &str) -> bool {
+    begins_with(text, FIRST_PERSON)
+}
+
+/// Whether a sentence turns to the user instead of reporting something.
+pub fn addresses_the_user(text: &str) -> bool {
+    let near = text
+        .char_indices()
+        .nth(160)
+        .map_or(text, |(end, _)| &text[..end]);
+    begins_with(text, ADDRESS) || mentions(near, ADDRESS).any(|entry| entry.contains('_'))
+}
+
+pub fn contrasts(text: &str) -> bool {
+    mentions(text, CONTRAST).next().is_some()
+}
+
+pub fn speaks_of_fault(text: &str) -> bool {
+    mentions(text, FAULT).next().is_some()
+}
+
+pub fn begins_subordinate(text: &str) -> bool {
+    begins_with(text, SUBORDINATORS)
+}
+
+/// The text without the words that tie it to the sentence before it.
+pub fn without_connection(text: &str) -> &str {
+    let rest = entries(CONNECTING).find_map(|entry| after_entry(text, entry));
+    rest.filter(|rest| rest.starts_with(char::is_whitespace))
+        .map_or(text, str::trim_start)
+}
+
+/// A request without the words that open it ("ok, can you please …").
+pub fn without_openers(text: &str) -> &str {
+    let mut text = text;
+    loop {
+        let rests = entries(OPENERS).filter_map(|entry| after_entry(text, entry));
+        let rest = rests.min_by_key(|rest| rest.len()).map(|rest| {
+            rest.trim_start_matches(|it: char| it.is_whitespace() || ",.:!，。、！—–-".contains(it))
+        });
+        match rest {
+            Some(rest) => text = rest,
+            None => return text,
+        }
+    }
+}
+
+/// Whether a title can be cut before this word.
+pub fn is_cut_word(word: &str) -> bool {
+    entries(CUT).any(|entry| entry == word.to_lowercase())
+}
+
+pub fn is_stop_word(word: &str) -> bool {
+    let word = word.to_lowercase();
+    text::is_stop_word(&word) || entries(STOP_WORDS).any(|entry| entry == word)
+}
+
+/// How many words say what a title is about: no stop words, no words of state.
+pub fn telling_words(title: &str) -> usize {
+    let words = title.split(|it: char| !it.is_alphabetic());
+    let is_status = |word: &str| entries(STATUS).any(|entry| after_entry(word, entry) == Some(""));
+    words
+        .filter(|word| word.chars().count() >= 3 && !is_stop_word(word) && !is_status(word))
+        .count()
+}
+
+fn entries(list: &str) -> impl Iterator<Item = &str> {
+    list.split_ascii_whitespace()
+}
+
+/// Whether a sentence only reports that the work is in a good state: "All 42 tests pass."
+pub fn is_status(text: &str) -> bool {
+    let letters = text.chars().filter(|it| it.is_alphabetic()).count();
+    letters >= 6 && telling_words(text) < 2 && !has_cjk(text)
+}
+
+/// The longer words of a text, in lower case, without stop words.
+pub fn nouns(text: &str) -> impl Iterator<Item = String> {
+    let words = text.split(|it: char| !is_word(it));
+    let words = words.filter(|it| it.chars().count() >= 4 && it.chars().all(char::is_alphabetic));
+    words.map(str::to_lowercase).filter(|it| !is_stop_word(it))
+}
+
+/// How alike two sets are: the share of all stems that both have.
+pub fn likeness(a: &Stems, b: &Stems) -> f32 {
+    let both = a.intersection(b).count();
+    both as f32 / (a.len() + b.len() - both).max(1) as f32
+}
+
+fn begins_with(text: &str, list: &str) -> bool {
+    let text = text.trim_start_matches(|it: char| !it.is_alphanumeric());
+    entries(list).any(|entry| after_entry(text, entry).is_some())
+}
+
+/// The entries of a list that the text contains, in order of the text.
+fn mentions<'a>(text: &'a str, list: &'a str) -> impl Iterator<Item = &'a str> {
+    let mut before = ' ';
+    let starts = text.char_indices().filter(move |&(_, here)| {
+        let is_apart = !is_word(before) || is_unspaced(before) || is_unspaced(here);
+        let is_start = here.is_alphanumeric() && is_apart;
+        before = here;
+        is_start
+    });
+    starts.flat_map(move |(at, _)| {
+        let rest = &text[at..];
+        entries(list).filter(move |entry| after_entry(rest, entry).is_some())
+    })
+}
+
+/// The text after an entry of a list, if the text begins with it and the word ends there.
+fn after_entry<'a>(text: &'a str, entry: &str) -> Option<&'a str> {
+    let mut rest = text;
+    for expected in entry.chars() {
+        let found = rest.chars().next();
+        match expected {
+            '*' => rest = rest.trim_start_matches(is_word),
+            '_' if found.is_some_and(char::is_whitespace) => rest = rest.trim_start(),
+            _ if found.is_some_and(|it| is_same_letter(it, expected)) => {
+                rest = &rest[found.map_or(0, char::len_utf8)..];
+            }
+            _ => return None,
+        }
+    }
+    let mut after = rest.chars();
+    let goes_on = match after.next() {
+        Some('\'' | '’') => after.next().is_some_and(char::is_alphanumeric),
+        next => next.is_some_and(|it| is_word(it) && !is_unspaced(it)),
+    };
+    (!goes_on || entry.ends_with(is_unspaced)).then_some(rest)
+}
+
+fn is_same_letter(found: char, expected: char) -> bool {
+    let found = if found == '’' { '\'' } else { found };
+    found == expected || found.to_lowercase().eq(std::iter::once(expected))
+}
+
+/// How many words a text has. Two characters of Japanese or Chinese count as one.
+pub fn words(text: &str) -> usize {
+    let (mut words, mut unspaced, mut inside) = (0, 0_usize, false);
+    for character in text.chars() {
+        if is_unspaced(character) {
+            unspaced += 1;
+            inside = false;
+        } else if character.is_whitespace() {
+            inside = false;
+        } else if !inside && character.is_alphanumeric() {
+            words += 1;
+            inside = true;
+        }
+    }
+    words + unspaced.div_ceil(2)
+}
+
+/// The subjects of a text, for comparison: the first six letters of its words and of the parts of
+/// its names, and the pairs of characters where words are not separated.
+pub fn stems(text: &str) -> HashSet<String> {
+    let mut stems = HashSet::new();
+    let characters: Vec<char> = text.chars().collect();
+    let same_word = |before: &char, here: &char| {
+        before.is_alphanumeric()
+            && here.is_alphanumeric()
+            && is_unspaced(*before) == is_unspaced(*here)
+            && !(before.is_lowercase() && here.is_uppercase())
+    };
+    for run in characters.chunk_by(same_word) {
+        if is_unspaced(run[0]) {
+            stems.extend(run.windows(2).map(String::from_iter));
+        } else if run.len() >= 3 {
+            let word: String = run.iter().flat_map(|it| it.to_lowercase()).collect();
+            if !is_stop_word(&word) {
+                stems.insert(word.chars().take(6).collect());
+            }
+        }
+    }
+    stems
+}
+
+/// The share of the stems of `a` that `b` has too.
+pub fn overlap(a: &HashSet<String>, b: &HashSet<String>) -> f32 {
+    a.intersection(b).count() as f32 / a.len().max(1) as f32
+}
+
+/// The names and figures in a text that tie it to this project: code spans, identifiers, paths,
+/// flags, numbers, acronyms, quoted strings, proper names.
+pub fn anchors(text: &str) -> HashSet<String> {
+    let mut anchors = HashSet::new();
+    let mut plain = String::new();
+    for (is_code, piece) in code_spans(text) {
+        if is_code {
+            anchors.insert(piece.trim_matches('`').trim().to_owned());
+            plain.push(' ');
+        } else {
+            plain.push_str(piece);
+        }
+    }
+    anchors.extend(quoted(&plain).map(str::to_owned));
+    let is_part = |it: char| is_word(it) && !is_unspaced(it) || "./-#%@".contains(it);
+    let mut start = 0;
+    for token in plain.split(|it| !is_part(it)) {
+        let before = plain[..start].strip_suffix(' ').unwrap_or_default();
+        start += token.len()
+            + plain[start + token.len()..]
+                .chars()
+                .next()
+                .map_or(0, char::len_utf8);
+        let name = token
+            .trim_start_matches('.')
+            .trim_end_matches(['.', '-', '/']);
+        let inside_sentence = before.ends_with(|it: char| it.is_lowercase() || ",)".contains(it));
+        if is_name(name) || inside_sentence && is_capitalised(name) {
+            anchors.insert(name.to_owned());
+        }
+    }
+    anchors.remove("");
+    anchors
+}
+
+/// Whether a token has the shape of a name or figure rather than of a plain word.
+fn is_name(token: &str) -> bool {
+    let is_flag = token.starts_with('-')
+        && token
+            .trim_start_matches('-')
+            .starts_with(|it: char| it.is_ascii_lowercase());
+    let is_number = |part: &str| part.starts_with(|it: char| it.is_ascii_digit());
+    let is_acronym = |part: &str| part.len() >= 2 && part.chars().all(|it| it.is_ascii_uppercase());
+    let mut parts = token.split(|it: char| !is_word(it));
+    is_flag
+        || parts.any(|part| is_number(part) || is_acronym(part))
+        || [
+            is_camel_case(token),
+            has_inner(token, '_'),
+            has_inner(token, '/'),
+        ]
+        .contains(&true)
+        || is_file_name(token) && token.chars().nth(1) != Some('.')
+}
+
+fn is_camel_case(token: &str) -> bool {
+    let next = token.chars().skip(1);
+    token
+        .chars()
+        .zip(next)
+        .any(|(before, here)| before.is_lowercase() && here.is_uppercase())
+}
+
+/// Whether a sign stands between two parts of a token.
+fn has_inner(token: &str, sign: char) -> bool {
+    token
+        .split(sign)
+        .filter(|part| part.contains(char::is_alphanumeric))
+        .count()
+        >= 2
+}
+
+/// Whether a token is `name.ext`.
+pub fn is_file_name(token: &str) -> bool {
+    token.rsplit_once('.').is_some_and(|(name, extension)| {
+        name.ends_with(is_word)
+            && (1..=5).contains(&extension.len())
+            && extension.chars().all(|it| it.is_ascii_alphanumeric())
+    })
+}
+
+fn is_capitalised(token: &str) -> bool {
+    let mut characters = token.chars();
+    characters.next().is_some_and(char::is_uppercase)
+        && characters.next().is_some_and(char::is_lowercase)
+        && characters.next().is_some()
+}
+
+/// The strings of 3 to 40 characters that stand in quotation marks.
+fn quoted(text: &str) -> impl Iterator<Item = &str> {
+    text.char_indices().filter_map(|(at, mark)| {
+        let close = match mark {
+            '"' => '"',
+            '“' | '„' => '”',
+            '«' => '»',
+            '「' => '」',
+            _ => return None,
+        };
+        let inner = &text[at + mark.len_utf8()..];
+        let (length, (end, _)) = inner
+            .char_indices()
+            .take(41)
+            .enumerate()
+            .find(|(_, (_, it))| *it == close)?;
+        (length >= 3).then(|| &inner[..end])
+    })
+}
+
+/// The text in pieces: code spans with their backticks (true), and what is between them (false).
+/// A backtick that is never closed is an ordinary character.
+pub fn code_spans(text: &str) -> impl Iterator<Item = (bool, &str)> {
+    let mut rest = text;
+    std::iter::from_fn(move || {
+        let open = rest.find('`');
+        let close = open.and_then(|open| rest[open + 1..].find('`').map(|at| open + at + 2));
+        let (is_code, end) = match (open, close) {
+            (Some(0), Some(close)) => (true, close),
+            (Some(open), Some(_)) => (false, open),
+            _ => (false, rest.len()),
+        };
+        let piece;
+        (piece, rest) = rest.split_at(end);
+        (!piece.is_empty()).then_some((is_code, piece))
+    })
+}
+
+pub fn has_cjk(text: &str) -> bool {
+    text.contains(is_unspaced)
+}
+
+/// Whether a character belongs to a writing system without spaces between words.
+pub fn is_unspaced(character: char) -> bool {
+    matches!(character, '\u{3005}'..='\u{3007}' | '\u{3040}'..='\u{30ff}' | '\u{3400}'..='\u{9fff}')
+}
+
+pub fn is_word(character: char) -> bool {
+    character.is_alphanumeric() || character == '_'
+}

@@ -1,0 +1,925 @@
+//! Makes the observations of a session from its turns, and says what the session came to.
+//!
+//! A turn gives one observation, or one for each of several commits. Then turns are folded into
+//! each other, so that one thing is recorded once: a turn that only commits belongs to the edits
+//! before it, an offer to the change that takes it up, an attempt that was given up to the change
+//! that replaced it, and a turn without a good title gives its facts to its neighbour.
+
+use std::collections::{HashMap, HashSet};
+
+use foreword_core::model::{
+    Derived, EventKind, Millis, Observation, ObservationType, Origin, SessionDigest, Summary,
+    TouchedFile, Turn,
+};
+use uuid::Uuid;
+
+use super::lexicon::{self, Stems};
+use super::markdown;
+use super::prose;
+use super::title;
+use super::turn::{self, FACTS_MAX, LaidDown, Title, TitleSource, TurnReading};
+
+/// The most observations of one turn.
+const PIECES_MAX: usize = 8;
+/// The most events that an observation names as its source.
+const EVENTS_MAX: usize = 40;
+const FILES_MAX: usize = 12;
+const CONCEPTS_MAX: usize = 5;
+/// A session's discovery beside a change needs a title this good, and this many facts.
+const DISCOVERY_ALONE: f32 = 4.0;
+const DISCOVERY_FACTS: usize = 4;
+/// A title of the agent's words needs at least this to stand in a list.
+const TITLE_ALONE: f32 = 2.0;
+
+/// What was derived from a session: one `Derived` for each turn, and the whole.
+#[derive(Debug, Default, PartialEq, Eq)]
+pub struct DerivedSession {
+    pub turns: Vec<Derived>,
+    pub digest: SessionDigest,
+}
+
+/// An observation while the session is still being folded.
+struct Draft {
+    turn: usize,
+    seed: String,
+    kind: ObservationType,
+    title: Title,
+    facts: Vec<String>,
+    /// Sentences that were too much for the facts.
+    rest: Vec<String>,
+    commits: Vec<String>,
+    files: Vec<TouchedFile>,
+    /// How much was edited.
+    size: usize,
+    /// What it added is gone at the end of the session.
+    overtaken: bool,
+    /// A later turn changed what this discovery is about.
+    outdated: bool,
+    retracted: Option<String>,
+}
+
+pub fn derive(turns: &[Turn]) -> DerivedSession {
+    let mut session = Session::read(turns);
+    session.fold_commits();
+    let mut drafts = session.drafts();
+    session.drop_repeated_edits(&mut drafts);
+    session.join_continuations(&mut drafts);
+    let given_up = session.give_up(&mut drafts);
+    session.take_up_offers(&mut drafts);
+    session.mark_outdated(&mut drafts);
+    session.carry_to_neighbours(&mut drafts);
+    let digest = session.digest(&drafts, given_up);
+    session.finish(drafts, digest)
+}
+
+struct Session<'a> {
+    readings: Vec<TurnReading<'a>>,
+    /// Turns that were folded into another one.
+    folded: Vec<bool>,
+    /// Facts that came with a folded commit, by turn.
+    carried: Vec<Vec<String>>,
+    survival: Vec<Survival>,
+    /// Checks that stayed red to the end of the session, by turn: command and telling line.
+    red: Vec<Vec<(String, String)>>,
+    /// How often each word occurs in what was said, for concepts.
+    nouns: HashMap<String, usize>,
+}
+
+/// How much of a turn's edits is left at the end of the session.
+#[derive(Default)]
+struct Survival {
+    overtaken: bool,
+    /// Names that the turn added and that are gone.
+    dead: HashSet<String>,
+    /// Every line that it added was added by an earlier turn already.
+    repeats: bool,
+}
+
+impl<'a> Session<'a> {
+    fn read(turns: &'a [Turn]) -> Session<'a> {
+        let mut readings: Vec<TurnReading<'a>> = Vec::new();
+        let mut offered: Vec<String> = Vec::new();
+        for (number, turn) in turns.iter().enumerate() {
+            let reading = TurnReading::of(turn, number == 0, &offered);
+            if !reading.prose.options.is_empty() {
+                offered.clone_from(&reading.prose.options);
+            } else if reading.has_edits() {
+                offered.clear();
+            }
+            if let (Some(correction), Some(before)) = (&reading.correction, readings.last_mut()) {
+                before.contradict(correction);
+            }
+            readings.push(reading);
+        }
+        let mut nouns = HashMap::new();
+        for reading in &readings {
+            for text in [
+                &reading.typed,
+                reading.closing.as_ref().unwrap_or(&String::new()),
+            ] {
+                for word in lexicon::nouns(text) {
+                    *nouns.entry(word).or_insert(0) += 1;
+                }
+            }
+        }
+        Session {
+            folded: vec![false; readings.len()],
+            carried: vec![Vec::new(); readings.len()],
+            survival: survival(&readings),
+            red: red_at_end(&readings),
+            readings,
+            nouns,
+        }
+    }
+
+    /// A turn that only commits names the turn whose edits it commits.
+    fn fold_commits(&mut self) {
+        let mut committed = vec![false; self.readings.len()];
+        for at in 0..self.readings.len() {
+            let reading = &self.readings[at];
+            if reading.commits.is_empty() {
+                continue;
+            }
+            let open: Vec<usize> = (0..at)
+                .filter(|&it| self.readings[it].has_edits() && !committed[it])
+                .collect();
+            let only_documents = reading.edits().all(|it| turn::is_prose_file(&it.path));
+            if !only_documents || open.is_empty() {
+                (0..=at).for_each(|it| committed[it] |= self.readings[it].has_edits());
+                continue;
+            }
+            let subjects: Vec<&str> = reading
+                .commits
+                .iter()
+                .map(|it| it.subject.as_str())
+                .collect();
+            let subjects = lexicon::stems(&subjects.join(" "));
+            let likeness = |&it: &usize| {
+                let reading = &self.readings[it];
+                let mut said = lexicon::stems(&reading.facts.join(" "));
+                said.extend(reading.asked.iter().cloned());
+                lexicon::overlap(&subjects, &said) + 0.1 * (1.0 + reading.edit_size() as f32).ln()
+            };
+            let best = open
+                .iter()
+                .copied()
+                .max_by(|a, b| likeness(a).total_cmp(&likeness(b)));
+            let Some(best) = best else { continue };
+            open.iter().for_each(|&it| committed[it] = true);
+            let commits = std::mem::take(&mut self.readings[at].commits);
+            let by_user = std::mem::take(&mut self.readings[at].by_user);
+            let facts = self.readings[at]
+                .facts
+                .iter()
+                .filter(|it| lexicon::words(it) >= 10);
+            self.carried[best].extend(facts.cloned());
+            self.readings[best].commits.extend(commits);
+            self.readings[best].by_user.extend(by_user);
+            self.folded[at] = true;
+        }
+    }
+
+    fn drafts(&self) -> Vec<Draft> {
+        let mut drafts: Vec<Draft> = Vec::new();
+        for (at, reading) in self.readings.iter().enumerate() {
+            if self.folded[at] {
+                continue;
+            }
+            let own: usize = reading.steps.iter().map(|it| it.commits.len()).sum();
+            if own >= 2 && reading.commits.len() >= 2 && reading.commits.len() <= own {
+                let pieces = reading.pieces(PIECES_MAX);
+                let mut made: Vec<Draft> = Vec::new();
+                for (number, piece) in pieces.iter().enumerate() {
+                    made.extend(self.draft(at, piece, Some(number), &drafts));
+                }
+                if made.len() >= 2 {
+                    drafts.append(&mut made);
+                    continue;
+                }
+            }
+            drafts.extend(self.draft(at, reading, None, &drafts));
+        }
+        drafts
+    }
+
+    /// None if nothing happened in the turn that is worth keeping.
+    fn draft(
+        &self,
+        at: usize,
+        reading: &TurnReading<'_>,
+        piece: Option<usize>,
+        earlier: &[Draft],
+    ) -> Option<Draft> {
+        let mut facts = reading.facts.clone();
+        let red = self.red[at].first();
+        if let Some((_, telling)) = red {
+            for fact in facts.iter_mut().filter(|it| lexicon::is_status(it)) {
+                *fact = format!("The agent said: “{fact}”; the run shows: {telling}");
+            }
+        }
+        let nothing = Stems::default();
+        for commit in &reading.commits {
+            let body = prose::read(&commit.body, false);
+            for unit in body
+                .units
+                .iter()
+                .filter(|it| prose::is_fact(it, &nothing))
+                .take(4)
+            {
+                add_fact(
+                    &mut facts,
+                    title::capitalised(&title::clip(&unit.text, 40)),
+                    0.6,
+                );
+            }
+        }
+        for fact in &self.carried[at] {
+            add_fact(&mut facts, fact.clone(), 1.0);
+        }
+        if let Some((command, telling)) = red {
+            let failed = format!(
+                "`{}` failed in its last run: {telling}",
+                title::clip(command, 8)
+            );
+            facts.insert(0, failed);
+        }
+        let by_user: Vec<String> = reading.by_user.iter().take(2).cloned().collect();
+        let said = facts.len();
+        facts.splice(0..0, by_user.iter().cloned());
+        let commits: Vec<String> = reading
+            .commits
+            .iter()
+            .filter_map(|it| it.hash.clone())
+            .collect();
+        let mut rest = facts.split_off(
+            facts
+                .len()
+                .min(FACTS_MAX - usize::from(!commits.is_empty())),
+        );
+        rest.extend(reading.rest.iter().cloned());
+        let taken: Vec<Stems> = earlier
+            .iter()
+            .map(|it| lexicon::stems(&it.title.text))
+            .collect();
+        let title = reading.title(&taken)?;
+        let kind = reading.kind();
+        if is_nothing(reading, kind, &title, &facts, said) {
+            return None;
+        }
+        let prompt = reading.turn.prompt_id.as_deref().unwrap_or_default();
+        let files = match kind {
+            ObservationType::Discovery => reading.read_files(&facts.join(" ")),
+            _ => reading.changed_files(),
+        };
+        Some(Draft {
+            turn: at,
+            seed: match piece {
+                None => format!("turn:{prompt}"),
+                Some(number) => format!("turn:{prompt}:{number}"),
+            },
+            kind,
+            title,
+            facts,
+            rest,
+            commits,
+            files,
+            size: reading.edit_size(),
+            overtaken: self.survival[at].overtaken,
+            outdated: false,
+            retracted: None,
+        })
+    }
+
+    /// Edits that an earlier turn had made already are no news.
+    fn drop_repeated_edits(&self, drafts: &mut Vec<Draft>) {
+        drafts.retain(|it| !self.survival[it.turn].repeats || !it.commits.is_empty());
+    }
+
+    /// "yes" after a question goes on with the same files: one observation with the better title.
+    fn join_continuations(&self, drafts: &mut Vec<Draft>) {
+        for at in 1..self.readings.len() {
+            let (before, reading) = (&self.readings[at - 1], &self.readings[at]);
+            if before.prose.questions.is_empty()
+                || lexicon::words(reading.prompt) > 3
+                || reading.chosen.is_some()
+            {
+                continue;
+            }
+            let find = |turn: usize| drafts.iter().position(|it| it.turn == turn);
+            let (Some(first), Some(second)) = (find(at - 1), find(at)) else {
+                continue;
+            };
+            if !shares_file(&drafts[first], &drafts[second]) {
+                continue;
+            }
+            let first = drafts.remove(first);
+            let second = &mut drafts[second - 1];
+            for fact in first.facts {
+                if second.facts.len() < FACTS_MAX {
+                    add_fact(&mut second.facts, fact, 0.55);
+                }
+            }
+            let better = first.title.alone > second.title.alone
+                && matches!(
+                    first.title.source,
+                    TitleSource::Commit | TitleSource::Plan | TitleSource::Said
+                );
+            if better {
+                second.title = first.title;
+            }
+            if first.kind == ObservationType::Bugfix {
+                second.kind = first.kind;
+            }
+            add_files(&mut second.files, first.files);
+        }
+    }
+
+    /// An attempt of which hardly anything is left is told with the change that replaced it.
+    fn give_up(&self, drafts: &mut Vec<Draft>) -> Vec<String> {
+        let mut given_up = Vec::new();
+        let mut at = 0;
+        while at < drafts.len() {
+            let draft = &drafts[at];
+            let next = drafts[at + 1..].iter().position(|it| {
+                !it.overtaken
+                    && it.turn > draft.turn
+                    && (shares_file(it, draft) || it.kind != ObservationType::Discovery)
+            });
+            if !draft.overtaken {
+                at += 1;
+                continue;
+            }
+            let reading = &self.readings[draft.turn];
+            let dead = &self.survival[draft.turn].dead;
+            let is_dead = |text: &&String| identifiers(text).any(|it| dead.contains(&it));
+            let what = if is_dead(&&draft.title.text) {
+                draft.title.text.clone()
+            } else {
+                let fact = reading.facts.iter().find(is_dead);
+                fact.map_or_else(
+                    || draft.title.text.clone(),
+                    |it| title::squeeze(it, 14, true).0,
+                )
+            };
+            let why = self.readings.get(draft.turn + 1);
+            let why = why.filter(|it| !it.by_host && it.plan.is_none());
+            let why = why
+                .map(|it| it.typed.replace('\n', " "))
+                .unwrap_or_default();
+            let why = match lexicon::words(&why) {
+                3..=60 => format!(" (then the user: “{}”)", title::clip(&why, 25)),
+                _ => String::new(),
+            };
+            let told = format!("Given up: {what}{why}");
+            given_up.push(format!("{what}{why}"));
+            let cause = reading
+                .facts
+                .iter()
+                .find(|it| !is_dead(it) && lexicon::contrasts(it));
+            let cause = cause.cloned();
+            match next {
+                Some(next) => {
+                    let later = &mut drafts[at + 1 + next];
+                    later
+                        .facts
+                        .truncate(FACTS_MAX - 1 - usize::from(cause.is_some()));
+                    later.facts.extend(cause);
+                    later.facts.push(told);
+                    drafts.remove(at);
+                }
+                None => {
+                    drafts[at].retracted = Some("given up in the same session".to_owned());
+                    at += 1;
+                }
+            }
+        }
+        given_up
+    }
+
+    /// An answer that ended in an offer belongs to the change that takes it up.
+    fn take_up_offers(&self, drafts: &mut Vec<Draft>) {
+        let mut at = 0;
+        while at < drafts.len() {
+            let draft = &drafts[at];
+            let reading = &self.readings[draft.turn];
+            let offers = draft.kind == ObservationType::Discovery
+                && reading.by_user.is_empty()
+                && reading
+                    .closing
+                    .as_deref()
+                    .is_some_and(markdown::is_question);
+            let taken_up = drafts.iter().position(|it| {
+                it.turn > draft.turn
+                    && it.turn <= draft.turn + 2
+                    && it.kind != ObservationType::Discovery
+                    && self.readings[it.turn].has_edits()
+            });
+            let Some(change) = taken_up.filter(|_| offers) else {
+                at += 1;
+                continue;
+            };
+            let offer = drafts.remove(at);
+            let change = &mut drafts[change - 1];
+            let mut facts = offer.facts;
+            facts.sort_by_key(|it| !lexicon::contrasts(it));
+            let mut added = 0;
+            for fact in facts {
+                if added < 2 && change.facts.len() <= FACTS_MAX {
+                    added += usize::from(add_fact(&mut change.facts, fact, 0.5));
+                }
+            }
+            change.facts.truncate(FACTS_MAX);
+        }
+    }
+
+    /// What a later turn changed or the user corrected does not hold any more.
+    fn mark_outdated(&self, drafts: &mut [Draft]) {
+        for at in 0..drafts.len() {
+            let draft = &drafts[at];
+            let named: Stems = draft
+                .facts
+                .iter()
+                .flat_map(|it| lexicon::anchors(it))
+                .collect();
+            let names_file = |path: &str| {
+                let name = path.rsplit('/').next().unwrap_or_default();
+                let name = name.split('.').next().unwrap_or_default();
+                !name.is_empty() && named.iter().any(|it| it.contains(name))
+            };
+            let changed_later = drafts.iter().any(|later| {
+                later.turn > draft.turn
+                    && later.kind != ObservationType::Discovery
+                    && later.files.iter().any(|it| names_file(&it.path))
+            });
+            let next = self
+                .readings
+                .get(draft.turn + 1)
+                .filter(|it| !it.by_host && it.plan.is_none());
+            let stems = lexicon::stems(&draft.title.text);
+            let about = |reading: &TurnReading<'_>| {
+                let prompt = lexicon::stems(&reading.typed.chars().take(400).collect::<String>());
+                prompt.intersection(&stems).count() >= 2
+            };
+            let contradicted = next.is_some_and(|it| {
+                it.has_edits()
+                    && (lexicon::contrasts(&it.typed) || lexicon::speaks_of_fault(&it.typed))
+                    && about(it)
+            });
+            let correction = next.and_then(|it| it.correction.clone());
+            let is_discovery = draft.kind == ObservationType::Discovery;
+            let draft = &mut drafts[at];
+            draft.outdated = contradicted || changed_later && is_discovery;
+            if let Some(correction) = correction.filter(|_| is_discovery) {
+                draft.retracted = Some(turn::said_by_user(&correction));
+            }
+        }
+    }
+
+    /// Keeps what has a title of its own; the facts of the others go to their neighbours.
+    fn carry_to_neighbours(&self, drafts: &mut Vec<Draft>) {
+        let has_change = drafts
+            .iter()
+            .any(|it| it.kind != ObservationType::Discovery);
+        let worth = |it: &Draft| it.title.alone + 0.3 * it.facts.len() as f32;
+        let mut best: Vec<f32> = drafts.iter().map(worth).collect();
+        best.sort_by(|a, b| b.total_cmp(a));
+        let second = best.get(1).or(best.first()).copied().unwrap_or_default();
+        let is_kept = |it: &Draft| {
+            let is_discovery = it.kind == ObservationType::Discovery;
+            let titled = it.title.source.is_headline()
+                || it.title.alone >= TITLE_ALONE
+                    && it.facts.len() >= 2
+                    && (is_discovery || it.title.source != TitleSource::Request);
+            let alone_enough = !has_change && worth(it) >= second
+                || it.title.alone >= DISCOVERY_ALONE
+                    && it.facts.len() >= DISCOVERY_FACTS
+                    && it.title.source == TitleSource::Said;
+            let outdated = is_discovery && it.outdated && it.title.source != TitleSource::Heading;
+            titled && !outdated && (!is_discovery || alone_enough)
+        };
+        if drafts.is_empty() {
+            return;
+        }
+        let mut kept: Vec<bool> = drafts.iter().map(is_kept).collect();
+        if !kept.contains(&true) {
+            let best =
+                (0..drafts.len()).max_by(|&a, &b| worth(&drafts[a]).total_cmp(&worth(&drafts[b])));
+            kept[best.unwrap_or_default()] = true;
+        }
+        for at in (0..drafts.len()).filter(|&at| !kept[at]) {
+            let distance = |&to: &usize| {
+                let (draft, neighbour) = (&drafts[at], &drafts[to]);
+                let apart = !draft.files.is_empty() && !shares_file(draft, neighbour);
+                let turns = neighbour.turn.abs_diff(draft.turn);
+                (apart, turns, neighbour.turn < draft.turn)
+            };
+            let Some(to) = (0..drafts.len())
+                .filter(|&it| kept[it])
+                .min_by_key(distance)
+            else {
+                continue;
+            };
+            if drafts[at].retracted.is_some() {
+                continue;
+            }
+            let mut facts = std::mem::take(&mut drafts[at].facts);
+            let files = std::mem::take(&mut drafts[at].files);
+            facts.sort_by_key(|it| (!it.starts_with("The user"), !lexicon::contrasts(it)));
+            let neighbour = &mut drafts[to];
+            let mut carried: Vec<String> = Vec::new();
+            for fact in facts {
+                let stems = lexicon::stems(&fact);
+                let known = neighbour.facts.iter().chain(&carried);
+                if !known
+                    .map(|it| lexicon::stems(it))
+                    .any(|it| lexicon::overlap(&stems, &it) > 0.55)
+                {
+                    carried.push(fact);
+                }
+            }
+            let most = FACTS_MAX - usize::from(!neighbour.commits.is_empty());
+            carried.truncate(most.saturating_sub(neighbour.facts.len()).clamp(1, 3));
+            neighbour.facts.truncate(most - carried.len());
+            neighbour.facts.append(&mut carried);
+            add_files(&mut neighbour.files, files);
+        }
+        let mut kept = kept.into_iter();
+        drafts.retain(|_| kept.next().unwrap_or_default());
+    }
+
+    fn digest(&self, drafts: &[Draft], given_up: Vec<String>) -> SessionDigest {
+        let live: Vec<&Draft> = drafts
+            .iter()
+            .filter(|it| !it.overtaken && it.retracted.is_none())
+            .collect();
+        let weight = |it: &Draft| match it.title.source {
+            TitleSource::Commit | TitleSource::Plan => 1.3,
+            TitleSource::Tests => 0.6,
+            _ => 1.0,
+        };
+        let rank = |it: &Draft| {
+            if it.kind == ObservationType::Discovery {
+                (false, it.title.alone + 0.15 * it.facts.len() as f32)
+            } else {
+                (true, (50.0 + it.size as f32).ln() * weight(it))
+            }
+        };
+        let mut ranked = live;
+        ranked.sort_by(|a, b| {
+            let ((a_change, a), (b_change, b)) = (rank(a), rank(b));
+            b_change.cmp(&a_change).then(b.total_cmp(&a))
+        });
+        let laid_down = self.readings.iter().flat_map(|it| &it.laid_down);
+        let mut titles = ranked.iter().map(|it| it.title.text.clone());
+        let mut titles = titles.by_ref().chain(laid_down.map(|it| it.title.clone()));
+        let request = || {
+            let requests = self.readings.iter().filter(|it| !it.by_host);
+            let mut requests = requests.filter_map(|it| title::request_title(it.prompt));
+            requests.next().map(|(title, _)| title)
+        };
+        SessionDigest {
+            title: titles.next().or_else(request).unwrap_or_default(),
+            subtitle: titles.next().unwrap_or_default(),
+            open: self.open(),
+            given_up,
+        }
+    }
+
+    /// What was unfinished at the end of the session.
+    fn open(&self) -> Vec<String> {
+        let mut open = Vec::new();
+        let Some(last) = self.readings.last() else {
+            return open;
+        };
+        if last.closing.is_none() && !last.by_host && lexicon::words(&last.typed) >= 4 {
+            let typed = last.typed.replace('\n', " ");
+            open.push(format!(
+                "Asked last and not answered: “{}”",
+                title::clip(&typed, 30)
+            ));
+        } else if let Some(question) = last.prose.questions.last()
+            && last.commits.is_empty()
+        {
+            open.push(format!(
+                "The agent asked last: “{}”",
+                title::clip(question, 30)
+            ));
+        }
+        for (command, telling) in self.red.iter().filter_map(|it| it.first()) {
+            open.push(format!(
+                "`{}` failed in its last run: {telling}",
+                title::clip(command, 8)
+            ));
+        }
+        open.dedup();
+        open
+    }
+
+    fn finish(&self, drafts: Vec<Draft>, digest: SessionDigest) -> DerivedSession {
+        let mut turns: Vec<Derived> = self.readings.iter().map(|_| Derived::default()).collect();
+        for (turn, reading) in turns.iter_mut().zip(&self.readings) {
+            let prompt = reading.turn.prompt_id.as_deref().unwrap_or_default();
+            let laid_down = reading.laid_down.iter().enumerate();
+            let laid_down =
+                laid_down.map(|(number, it)| decision(it, format!("user:{prompt}:{number}")));
+            turn.observations.extend(laid_down);
+        }
+        for draft in drafts {
+            let reading = &self.readings[draft.turn];
+            let turn = &mut turns[draft.turn];
+            turn.observations.push(self.observation(draft, reading));
+        }
+        for (turn, reading) in turns.iter_mut().zip(&self.readings) {
+            turn.summary = summary(reading, &turn.observations);
+        }
+        DerivedSession { turns, digest }
+    }
+
+    fn observation(&self, draft: Draft, reading: &TurnReading<'_>) -> Observation {
+        let mut facts = draft.facts;
+        let title = lexicon::stems(&draft.title.text);
+        facts.retain(|it| lexicon::stems(it).difference(&title).count() >= 2);
+        let short = facts
+            .iter()
+            .take(3)
+            .position(|it| lexicon::words(it) <= 24 && !it.starts_with("The user"));
+        let subtitle = match short {
+            Some(short) if facts.len() > 3 => facts.remove(short),
+            _ => String::new(),
+        };
+        if !draft.commits.is_empty() {
+            facts.push(format!("Committed as {}", draft.commits.join(", ")));
+        }
+        let mut narrative = String::new();
+        let typed = reading.typed.replace('\n', " ");
+        if lexicon::words(&typed) >= 3 {
+            narrative = format!("Asked: “{}” ", title::clip(&typed, 40));
+        }
+        narrative.push_str(&title::clip(&draft.rest.join(" "), 150));
+        let concepts = self.concepts(&draft.title.text, &facts, &draft.files);
+        let origin = match draft.title.source {
+            TitleSource::Request | TitleSource::Chosen => Origin::User,
+            _ => Origin::Agent,
+        };
+        let mut files = draft.files;
+        files.truncate(FILES_MAX);
+        Observation {
+            title: draft.title.text,
+            subtitle,
+            facts,
+            narrative: narrative.trim().to_owned(),
+            concepts,
+            files,
+            events: sources(reading),
+            at: last_at(reading),
+            retracted: draft.retracted,
+            ..Observation::blank(draft.seed, draft.kind, origin)
+        }
+    }
+
+    /// Words that recur in the session and in this observation, and the names of its files.
+    fn concepts(&self, title: &str, facts: &[String], files: &[TouchedFile]) -> Vec<String> {
+        let text = format!("{title} {}", facts.join(" "));
+        let mut counted: Vec<(usize, String)> = Vec::new();
+        for word in lexicon::nouns(&text) {
+            let count = self.nouns.get(&word).copied().unwrap_or_default();
+            if count >= 3 && !counted.iter().any(|(_, it)| *it == word) {
+                counted.push((count, word));
+            }
+        }
+        counted.sort_by(|a, b| b.0.cmp(&a.0).then_with(|| a.1.cmp(&b.1)));
+        let mut concepts: Vec<String> = counted.into_iter().map(|(_, word)| word).take(3).collect();
+        for file in files {
+            let mut parts = file.path.rsplit('/');
+            let name = parts
+                .next()
+                .unwrap_or_default()
+                .split('.')
+                .next()
+                .unwrap_or_default();
+            for part in [name, parts.next().unwrap_or_default()] {
+                let part = part.to_lowercase();
+                if part.len() >= 3 && !concepts.contains(&part) && concepts.len() < CONCEPTS_MAX {
+                    concepts.push(part);
+                }
+            }
+        }
+        concepts
+    }
+}
+
+/// A turn in which nothing happened that anybody would look for later.
+fn is_nothing(
+    reading: &TurnReading<'_>,
+    kind: ObservationType,
+    title: &Title,
+    facts: &[String],
+    said: usize,
+) -> bool {
+    let words: usize = facts.iter().map(|it| lexicon::words(it)).sum();
+    let anchors = lexicon::anchors(&facts.join(" ")).len();
+    let is_discovery = kind == ObservationType::Discovery;
+    let silent_user = reading.by_user.is_empty();
+    let telling = |it: &&String| !lexicon::anchors(it).is_empty();
+    let interrupted = reading.closing.is_none() && !reading.has_edits() && silent_user;
+    let is_command = reading.prompt.starts_with('/') && !reading.prompt.trim().contains(' ');
+    let talk = reading.steps.is_empty() && facts.iter().filter(telling).count() < 2;
+    let thin_answer = words < 10 || said < 2 && words < 18 && anchors < 2;
+    let thin_change = words < 9 && anchors < 2 || silent_user && facts.len() == 1 && anchors < 2;
+    let uncommitted = reading.commits.is_empty();
+    let only_options = !reading.prose.options.is_empty()
+        && !facts
+            .iter()
+            .any(|it| lexicon::words(it) >= 10 && lexicon::anchors(it).len() >= 2);
+    facts.is_empty()
+        || interrupted
+        || is_discovery && is_command && reading.steps.len() < 4
+        || is_discovery
+            && silent_user
+            && (reading.is_plumbing() || talk || thin_answer || only_options)
+        || is_discovery && said == 0 && reading.chosen.is_none()
+        || !is_discovery && uncommitted && thin_change
+        || title.alone < 0.9 && facts.len() < 2 && title.source != TitleSource::Tests
+}
+
+fn decision(laid_down: &LaidDown, seed: String) -> Observation {
+    Observation {
+        title: laid_down.title.clone(),
+        facts: laid_down.facts.clone(),
+        events: vec![laid_down.event],
+        at: laid_down.at,
+        ..Observation::blank(seed, ObservationType::Decision, Origin::User)
+    }
+}
+
+/// What was asked and done, for a turn that gave an observation.
+fn summary(reading: &TurnReading<'_>, observations: &[Observation]) -> Option<Summary> {
+    let first = observations.first()?;
+    let titles = |work: bool| {
+        let is_work = |it: &Observation| {
+            !matches!(
+                it.kind,
+                ObservationType::Decision | ObservationType::Discovery
+            )
+        };
+        let of_kind = observations.iter().filter(|it| is_work(it) == work);
+        let titles: Vec<&str> = of_kind.map(|it| it.title.as_str()).collect();
+        titles.join("; ")
+    };
+    let files = |wanted| {
+        let files = first.files.iter().filter(|it| it.role == wanted);
+        files.map(|it| it.path.clone()).collect::<Vec<String>>()
+    };
+    Some(Summary {
+        request: title::clip(&reading.typed.replace('\n', " "), 60),
+        learned: titles(false),
+        completed: titles(true),
+        files_read: files(foreword_core::model::FileRole::Read),
+        files_edited: files(foreword_core::model::FileRole::Modified),
+        ..Summary::default()
+    })
+}
+
+/// The events that an observation rests on: prompt, reply, and what edits, commits and checks prove.
+fn sources(reading: &TurnReading<'_>) -> Vec<Uuid> {
+    let steps = reading.steps.iter().rev().filter(|it| {
+        !it.edits.is_empty()
+            || !it.commits.is_empty()
+            || !it.answers.is_empty()
+            || it.runs.iter().any(|run| run.check)
+    });
+    let steps: HashSet<Uuid> = steps.take(EVENTS_MAX).map(|it| it.event).collect();
+    let events = reading.turn.events.iter().filter(|it| {
+        steps.contains(&it.id)
+            || matches!(
+                it.kind,
+                EventKind::Prompt | EventKind::Stop | EventKind::Refusal | EventKind::Words
+            )
+    });
+    events.map(|it| it.id).collect()
+}
+
+fn last_at(reading: &TurnReading<'_>) -> Millis {
+    reading.turn.events.last().map_or(0, |it| it.at)
+}
+
+/// Adds a fact unless more than this share of it is said already; true if it was added.
+fn add_fact(facts: &mut Vec<String>, fact: String, share: f32) -> bool {
+    let stems = lexicon::stems(&fact);
+    let known = facts
+        .iter()
+        .map(|it| lexicon::stems(it))
+        .any(|it| lexicon::overlap(&stems, &it) > share);
+    let new = !known && !facts.contains(&fact);
+    if new {
+        facts.push(fact);
+    }
+    new
+}
+
+fn add_files(files: &mut Vec<TouchedFile>, more: Vec<TouchedFile>) {
+    for file in more {
+        if !files.iter().any(|it| it.path == file.path) {
+            files.push(file);
+        }
+    }
+}
+
+fn shares_file(a: &Draft, b: &Draft) -> bool {
+    a.files
+        .iter()
+        .any(|file| b.files.iter().any(|it| it.path == file.path))
+}
+
+/// Words of at least five letters, as names in code have.
+fn identifiers(text: &str) -> impl Iterator<Item = String> {
+    let words = text.split(|it: char| !(it.is_alphanumeric() || it == '_'));
+    let words = words
+        .filter(|it| it.chars().count() >= 5 && !it.starts_with(|it: char| it.is_ascii_digit()));
+    words.map(str::to_lowercase)
+}
+
+/// How much of each turn's edits is left at the end. Only a turn whose file a later turn touches
+/// can be overtaken.
+fn survival(readings: &[TurnReading<'_>]) -> Vec<Survival> {
+    type LineOf<'t> = (&'t str, &'t str);
+    let mut at_end: HashSet<LineOf<'_>> = HashSet::new();
+    let mut added: Vec<HashSet<LineOf<'_>>> = Vec::new();
+    let mut seen: HashSet<LineOf<'_>> = HashSet::new();
+    let mut survival: Vec<Survival> = Vec::new();
+    for reading in readings {
+        let mut new: HashSet<LineOf<'_>> = HashSet::new();
+        for step in &reading.steps {
+            for edit in &step.edits {
+                let lines = |text: &'_ str| -> HashSet<String> {
+                    text.lines().map(|it| it.trim().to_owned()).collect()
+                };
+                let (before, after) = (lines(&edit.before), lines(&edit.after));
+                if edit.created {
+                    at_end.retain(|(path, _)| *path != edit.path);
+                }
+                at_end.retain(|(path, line)| {
+                    *path != edit.path || !before.contains(*line) || after.contains(*line)
+                });
+                let fresh = edit.after.lines().map(str::trim);
+                let fresh = fresh.filter(|it| it.len() > 6 && !before.contains(*it));
+                new.extend(fresh.map(|line| (edit.path.as_str(), line)));
+                at_end.extend(new.iter().filter(|it| it.0 == edit.path));
+            }
+            for path in &step.removed {
+                let name = path.rsplit('/').next().unwrap_or_default();
+                at_end.retain(|(it, _)| it.rsplit('/').next() != Some(name));
+            }
+        }
+        let repeats = !new.is_empty() && new.is_subset(&seen);
+        seen.extend(new.iter().copied());
+        added.push(new);
+        survival.push(Survival {
+            repeats,
+            ..Survival::default()
+        });
+    }
+    for (at, reading) in readings.iter().enumerate() {
+        let files: HashSet<&str> = added[at].iter().map(|it| it.0).collect();
+        let touched_later = readings[at + 1..].iter().any(|later| {
+            later.edits().any(|it| files.contains(it.path.as_str()))
+                || later.steps.iter().any(|it| !it.removed.is_empty())
+        });
+        if files.is_empty() || !touched_later {
+            continue;
+        }
+        let old: HashSet<String> = reading
+            .edits()
+            .flat_map(|it| identifiers(&it.before))
+            .collect();
+        let all: HashSet<String> = added[at].iter().flat_map(|it| identifiers(it.1)).collect();
+        let own: HashSet<String> = all.difference(&old).cloned().collect();
+        let own = if own.is_empty() { all } else { own };
+        let left = at_end.iter().filter(|it| files.contains(it.0));
+        let left: HashSet<String> = left.flat_map(|it| identifiers(it.1)).collect();
+        survival[at].dead = own.difference(&left).cloned().collect();
+        let alive = own.len() - survival[at].dead.len();
+        survival[at].overtaken = !own.is_empty() && alive * 2 <= own.len();
+    }
+    survival
+}
+
+/// The checks of each turn with edits that no later run of the session passed.
+fn red_at_end(readings: &[TurnReading<'_>]) -> Vec<Vec<(String, String)>> {
+    let of_turn = |(at, reading): (usize, &TurnReading<'_>)| {
+        if !reading.has_edits() {
+            return Vec::new();
+        }
+        let later = readings[at + 1..].iter().flat_map(TurnReading::runs);
+        let passed: Vec<&str> = later
+            .filter(|it| it.passed)
+            .map(|it| it.command.as_str())
+            .collect();
+        let red = reading.red_checks().into_iter();
+        let red =
+            red.filter(|(command, _)| !passed.iter().any(|it| turn::is_same_check(it, command)));
+        red.map(|(command, telling)| (command.to_owned(), telling.to_owned()))
+            .collect()
+    };
+    readings.iter().enumerate().map(of_turn).collect()
+}

@@ -1,0 +1,279 @@
+use proptest::prelude::*;
+
+use super::super::prose::{is_fact, read};
+use super::*;
+
+#[test]
+fn a_sentence_is_squeezed_to_a_title() {
+    let check = |input: &str, expected: &str, whole: bool| {
+        assert_eq!(
+            squeeze(input, MAX_WORDS, true),
+            (expected.to_owned(), whole),
+            "{input}"
+        );
+    };
+    check(
+        "Root cause: the lock is never freed.",
+        "The lock is never freed",
+        true,
+    );
+    check(
+        "Yes — the lock is never freed",
+        "The lock is never freed",
+        true,
+    );
+    check(
+        "Fix: the lock is never freed",
+        "Fix: the lock is never freed",
+        true,
+    );
+    check(
+        "`store.rs`: the lock is never freed",
+        "`store.rs`: the lock is never freed",
+        true,
+    );
+    check("And now src/a/b.ts:12 is read.", "Now b.ts is read", true);
+    check(
+        "`fetch()` reads (src/a/b.ts:1-9).",
+        "`fetch` reads (b.ts)",
+        true,
+    );
+    check(
+        "see https://a.b/c/d.html for it",
+        "See https://a.b/c/d.html for it",
+        true,
+    );
+    check(
+        "The worker claims jobs in order (oldest first, then by size) and frees them again",
+        "The worker claims jobs in order and frees them again",
+        true,
+    );
+    check(
+        "The worker claims the oldest job first, so that a long queue is emptied in order of age",
+        "The worker claims the oldest job first",
+        true,
+    );
+    check(
+        "The worker claims the oldest job of every queue before any younger job of another queue",
+        "The worker claims the oldest job of every queue",
+        true,
+    );
+    check(
+        "Alpha beta gamma delta epsilon zeta eta theta iota kappa lambda `mu nu xi` omicron",
+        "Alpha beta gamma delta epsilon zeta eta theta iota kappa lambda…",
+        false,
+    );
+    check(
+        "原因はサーバーが時刻帯を知らないことで、ブラウザーは東京の時刻で描いていました",
+        "原因はサーバーが時刻帯を知らないことで",
+        true,
+    );
+    check(
+        "原因はサーバーが時刻帯を知らないことですがブラウザーは東京の時刻で描いていました",
+        "原因はサーバーが時刻帯を知らないことですがブラウ…",
+        false,
+    );
+}
+
+#[test]
+fn a_title_that_names_its_subject_can_be_understood_alone() {
+    let none = HashSet::new();
+    let check = |better: &str, worse: &str| {
+        let (better_score, worse_score) = (alone(better, &none, &none), alone(worse, &none, &none));
+        assert!(
+            better_score > worse_score,
+            "{better}: {better_score}, {worse}: {worse_score}"
+        );
+    };
+    check(
+        "`Store::open` refuses newer files",
+        "It refuses newer files",
+    );
+    check(
+        "`Store::open` refuses newer files",
+        "I changed what refuses newer files",
+    );
+    check(
+        "`Store::open` refuses newer files",
+        "If `Store::open` refuses newer files",
+    );
+    check("`Store::open` refuses newer files", "All tests pass");
+    check(
+        "Der Import liest jetzt Zeitzonen",
+        "Dies liest jetzt auch Zeitzonen",
+    );
+    check(
+        "El importador lee zonas horarias",
+        "Esto lee zonas horarias",
+    );
+    check("日付の表示を固定しました", "これを固定しました");
+    let edited = stems("store/open.rs");
+    assert!(
+        alone("Store refuses files", &edited, &none) > alone("Cache refuses files", &edited, &none)
+    );
+}
+
+#[test]
+fn a_request_gives_a_title_without_its_opening_words() {
+    let check = |prompt: &str, expected: Option<(&str, bool)>| {
+        let expected = expected.map(|(title, whole)| (title.to_owned(), whole));
+        assert_eq!(request_title(prompt), expected, "{prompt}");
+    };
+    check(
+        "ok, can you please add a retry option?",
+        Some(("Add a retry option", true)),
+    );
+    check(
+        "Kannst du bitte die Tests reparieren?",
+        Some(("Die Tests reparieren", true)),
+    );
+    check(
+        "por favor, puedes arreglar los tests",
+        Some(("Arreglar los tests", true)),
+    );
+    check(
+        "Hi. Let's split the store module",
+        Some(("Split the store module", true)),
+    );
+    check(
+        "/review the open pull request",
+        Some(("The open pull request", true)),
+    );
+    check("yes", None);
+    check("/compact", None);
+    check("```\nfn main() {}\n```", None);
+}
+
+#[test]
+fn a_plan_is_named_by_its_heading() {
+    let check = |prompt: &str, expected: Option<&str>| {
+        assert_eq!(plan_heading(prompt).as_deref(), expected, "{prompt}");
+    };
+    check(
+        "Implement the following plan:\n\n# Plan: Retry jobs\n\ntext",
+        Some("Retry jobs"),
+    );
+    check(
+        "Implement the following plan:\n\n# Fix: Retry jobs",
+        Some("Fix: Retry jobs"),
+    );
+    check("# Retry `jobs`\n## Why", Some("Retry `jobs`"));
+    check("run this\n```sh\n# a comment\n```", None);
+    check("a b c d e f g h i j k l m n\n# Too late", None);
+}
+
+#[test]
+fn only_what_the_user_typed_is_read() {
+    let check = |prompt: &str, expected: &str| assert_eq!(typed(prompt), expected);
+    check("why?\n```\nlog\n```\nthanks", "why?\nthanks");
+    check(
+        "<ide_file>src/a.rs</ide_file>look here <b> now",
+        "look here <b> now",
+    );
+    check(
+        "slack:\nDave: use Auth0\nEve: no\nI say bcrypt",
+        "slack:\nI say bcrypt",
+    );
+    check("it fails:\n    at main (a.js:1)\nmore", "it fails:");
+    check("src/a.rs:12 error\nwhat is that", "what is that");
+    check("at the moment it fails", "at the moment it fails");
+}
+
+#[test]
+fn a_conventional_subject_is_split() {
+    let check = |subject: &str, kind: Option<&str>, rest: &str| {
+        assert_eq!(conventional(subject), (kind, rest.to_owned()));
+    };
+    check("fix(store)!: free the lock", Some("fix"), "Free the lock");
+    check("docs: explain it", Some("docs"), "Explain it");
+    check("store: free the lock", None, "Store: free the lock");
+    check("add a lock", None, "Add a lock");
+}
+
+/// Text made of what is hard to read: markup that is never closed, signs, scripts without spaces.
+fn hostile() -> impl Strategy<Value = String> {
+    let piece = prop_oneof![
+        Just("`"),
+        Just("```\n"),
+        Just("**"),
+        Just("["),
+        Just("]("),
+        Just("<a>"),
+        Just("</a>"),
+        Just("- "),
+        Just("\n"),
+        Just("\n  - x"),
+        Just("# "),
+        Just("| a |"),
+        Just(": "),
+        Just("? "),
+        Just(". "),
+        Just("。"),
+        Just("（"),
+        Just("("),
+        Just(")"),
+        Just("日付"),
+        Just("ß’İ"),
+        Just("word "),
+        Just("it "),
+        Just("ok "),
+        Just("\""),
+        Just("— "),
+        Just("1. "),
+        Just("a/b.c:1"),
+    ];
+    prop::collection::vec(piece, 0..80).prop_map(|pieces| pieces.concat())
+}
+
+/// Does everything that a turn does with a text, and counts what came out.
+fn read_all(text: &str) -> usize {
+    let prose = read(text, true);
+    let context = stems(text);
+    let facts = prose
+        .units
+        .iter()
+        .filter(|unit| is_fact(unit, &context))
+        .count();
+    let titles = prose
+        .leads
+        .iter()
+        .map(|lead| squeeze(lead, MAX_WORDS, true).0);
+    let scored = titles
+        .filter(|title| alone(title, &context, &context) > 2.0)
+        .count();
+    let asked =
+        usize::from(request_title(text).is_some()) + usize::from(plan_heading(text).is_some());
+    facts + scored + asked + clip(text, 48).len()
+}
+
+proptest! {
+    #[test]
+    fn any_text_is_read(text in hostile()) {
+        read_all(&text);
+        let (title, _) = squeeze(&text, MAX_WORDS, true);
+        prop_assert!(tokens(&title).len() <= text.chars().count() + 1);
+    }
+
+    #[test]
+    fn units_are_no_longer_than_the_text(text in hostile()) {
+        // A heading is repeated at most once, before the first sentence under it.
+        let units: usize = read(&text, true).units.iter().map(|unit| unit.text.len()).sum();
+        prop_assert!(units <= 3 * text.len() + 8);
+    }
+}
+
+/// Reading time must not grow faster than the text. One of these takes minutes if a part of
+/// the parser looks ahead to the end of the text at every sign.
+#[test]
+fn long_hostile_texts_are_read_in_linear_time() {
+    for piece in [
+        "a", "`", "`a", "[", "<a>", "<a", "(", "*", "- x\n", "  - x\n", "x: ", "— ", ". ", "日",
+        "ok ", "\n", "> x\n\n", "| a ", "it. ",
+    ] {
+        let text = piece.repeat(50_000 / piece.len());
+        let started = std::time::Instant::now();
+        read_all(&text);
+        let took = started.elapsed();
+        assert!(took.as_secs() < 10, "{piece}: {took:?}");
+    }
+}

@@ -1,0 +1,864 @@
+//! Reads one turn: what was asked, what the tools did, what the agent concluded, what the user
+//! laid down. `session` makes observations of it, when it knows the other turns.
+
+use std::collections::{HashMap, HashSet};
+
+use foreword_core::model::{Event, EventKind, Millis, ObservationType, TouchedFile, Turn};
+use uuid::Uuid;
+
+use super::cues::{self, Cue};
+use super::lexicon::{self, Stems};
+use super::markdown;
+use super::prose::{self, Prose, UnitSource};
+use super::title;
+use super::tools::{self, Answer, Commit, Edit, Run, Step};
+
+/// The most facts of an observation, and the most words of all of them.
+pub const FACTS_MAX: usize = 7;
+const FACT_WORDS_MAX: usize = 170;
+/// The most words of one fact.
+const CLIP_WORDS: usize = 48;
+/// A fact is left out if an earlier one has more than this share of its stems.
+const REPEATED: f32 = 0.6;
+/// A prompt with more typed words is a description, of which no single sentence is quoted.
+const TYPED_WORDS_MAX: usize = 140;
+
+/// One turn of a session, read.
+pub struct TurnReading<'a> {
+    pub turn: &'a Turn,
+    pub prompt: &'a str,
+    /// The user's own words of the prompt: without pasted blocks, logs and tags.
+    pub typed: String,
+    /// The turn was begun by the host, not by the user.
+    pub by_host: bool,
+    /// The heading of the plan that the prompt has the agent carry out.
+    pub plan: Option<String>,
+    /// The agent's last words; none if the turn did not end.
+    pub closing: Option<String>,
+    pub steps: Vec<Step>,
+    pub commits: Vec<Commit>,
+    pub prose: Prose,
+    /// Stems of the request, of edited paths and texts, and of names in them.
+    pub asked: Stems,
+    pub edited: Stems,
+    names: Stems,
+    /// What the agent concluded, best sentences in order; `rest` is what was too much for facts.
+    pub facts: Vec<String>,
+    pub rest: Vec<String>,
+    /// What the user said that belongs to the observation of this turn.
+    pub by_user: Vec<String>,
+    /// What the user laid down: an item of its own.
+    pub laid_down: Vec<LaidDown>,
+    /// The option of the agent's that the user chose.
+    pub chosen: Option<String>,
+    /// The prompt begins with a correction of what came before.
+    pub correction: Option<String>,
+    /// A check failed before the first edit.
+    red_first: bool,
+}
+
+/// A rule or choice of the user.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct LaidDown {
+    pub title: String,
+    pub facts: Vec<String>,
+    pub event: Uuid,
+    pub at: Millis,
+}
+
+/// Where a title was taken from. It decides how good the title is.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum TitleSource {
+    Plan,
+    Commit,
+    CommitBody,
+    Tests,
+    Chosen,
+    Heading,
+    Said,
+    Fact,
+    Request,
+}
+
+impl TitleSource {
+    /// Written by somebody as a headline, so it stands alone.
+    pub fn is_headline(self) -> bool {
+        !matches!(
+            self,
+            TitleSource::Said | TitleSource::Fact | TitleSource::Request
+        )
+    }
+}
+
+#[derive(Debug, Clone, PartialEq)]
+pub struct Title {
+    pub text: String,
+    pub source: TitleSource,
+    /// How far it can be understood alone.
+    pub alone: f32,
+}
+
+impl<'a> TurnReading<'a> {
+    /// Reads a turn. `offered` are the options that the agent offered last.
+    pub fn of(turn: &'a Turn, is_first: bool, offered: &[String]) -> TurnReading<'a> {
+        let event = |kinds: &[EventKind]| {
+            let mut events = turn.events.iter().rev();
+            events.find(|it| kinds.contains(&it.kind))
+        };
+        let prompt_event = turn
+            .events
+            .iter()
+            .find(|it| matches!(it.kind, EventKind::Prompt | EventKind::Notification));
+        let prompt = prompt_event.and_then(|it| it.payload.prompt.as_deref());
+        let prompt = prompt.unwrap_or_default();
+        let by_host = prompt.trim_start().starts_with('<')
+            || prompt_event.is_some_and(|it| it.kind == EventKind::Notification);
+        let stop = event(&[EventKind::Stop]).and_then(|it| it.payload.reply.clone());
+        let between = event(&[EventKind::Words]).and_then(|it| it.payload.reply.clone());
+        let closing = match (stop, between) {
+            (Some(stop), Some(between)) => Some(format!("{between}\n\n{stop}")),
+            (stop, between) => stop.or(between),
+        };
+        let steps: Vec<Step> = turn.events.iter().filter_map(tools::step).collect();
+        let plan = title::plan_heading(prompt).filter(|_| !by_host);
+        let typed = title::typed(prompt);
+        let has_edits = steps.iter().any(|it| !it.edits.is_empty());
+        let prose = prose::read(closing.as_deref().unwrap_or_default(), !has_edits);
+        let asked = lexicon::stems(plan.as_deref().unwrap_or(&typed));
+        let mut reading = TurnReading {
+            turn,
+            prompt,
+            by_host,
+            closing,
+            commits: lasting_commits(&steps),
+            red_first: red_first(&steps),
+            edited: Stems::default(),
+            names: Stems::default(),
+            facts: Vec::new(),
+            rest: Vec::new(),
+            by_user: Vec::new(),
+            laid_down: Vec::new(),
+            chosen: None,
+            correction: None,
+            steps,
+            prose,
+            asked,
+            plan,
+            typed,
+        };
+        reading.read_edits();
+        reading.read_facts();
+        reading.read_user(prompt_event, is_first, offered);
+        reading
+    }
+
+    pub fn edits(&self) -> impl Iterator<Item = &Edit> {
+        self.steps.iter().flat_map(|it| &it.edits)
+    }
+
+    pub fn runs(&self) -> impl Iterator<Item = &Run> {
+        self.steps.iter().flat_map(|it| &it.runs)
+    }
+
+    pub fn has_edits(&self) -> bool {
+        self.edits().next().is_some()
+    }
+
+    /// The number of bytes that edits touched.
+    pub fn edit_size(&self) -> usize {
+        self.edits()
+            .map(|it| it.before.len() + it.after.len())
+            .sum()
+    }
+
+    fn read_edits(&mut self) {
+        let edits = self.steps.iter().flat_map(|it| &it.edits);
+        for edit in edits {
+            self.edited
+                .extend(lexicon::stems(&edit.path.replace('/', " ")));
+            let after = foreword_core::text::shorten(&edit.after, 3_000);
+            self.edited.extend(lexicon::stems(&after));
+            let name = edit.path.rsplit('/').next().unwrap_or_default();
+            self.names.extend(lexicon::stems(name));
+            for text in [&edit.before, &edit.after] {
+                let text = foreword_core::text::shorten(text, 3_000);
+                let compound =
+                    text.split(|it: char| !(it.is_alphanumeric() || it == '_' || it == '-'));
+                for word in compound.filter(|it| is_compound(it)) {
+                    self.names.extend(lexicon::stems(word));
+                }
+            }
+        }
+    }
+
+    /// The first sentences of the closing words that can be facts.
+    fn read_facts(&mut self) {
+        let context: Stems = self.asked.union(&self.edited).cloned().collect();
+        let (mut chosen, mut total) = (Vec::<Stems>::new(), 0);
+        for unit in self
+            .prose
+            .units
+            .iter()
+            .filter(|it| prose::is_fact(it, &context))
+        {
+            let stems = lexicon::stems(&unit.text);
+            if chosen
+                .iter()
+                .any(|it| lexicon::overlap(&stems, it) > REPEATED)
+            {
+                continue;
+            }
+            let text = title::capitalised(&title::clip(&unit.text, CLIP_WORDS));
+            let words = lexicon::words(&unit.text);
+            if self.facts.len() < FACTS_MAX && (total == 0 || total + words <= FACT_WORDS_MAX) {
+                total += words;
+                self.facts.push(text);
+            } else {
+                self.rest.push(text);
+            }
+            chosen.push(stems);
+        }
+    }
+
+    /// What the user chose, refused, laid down or corrected.
+    fn read_user(&mut self, prompt: Option<&Event>, is_first: bool, offered: &[String]) {
+        for step in &self.steps {
+            let answers = step.answers.iter();
+            self.laid_down.extend(answers.map(|it| answered(it, step)));
+        }
+        for event in self
+            .turn
+            .events
+            .iter()
+            .filter(|it| it.kind == EventKind::Refusal)
+        {
+            let tool = event.tool_name.as_deref().unwrap_or("tool");
+            if let Some(reason) = &event.payload.reason {
+                let reason = title::clip(&markdown::strip(reason), 35);
+                self.by_user
+                    .push(format!("The user refused {tool} and said: “{reason}”"));
+            }
+        }
+        let Some(prompt) = prompt.filter(|_| !self.by_host && self.plan.is_none()) else {
+            return;
+        };
+        if lexicon::words(&self.typed) > TYPED_WORDS_MAX {
+            return;
+        }
+        if let Some(option) = chosen_option(&self.typed, offered) {
+            let option = option.clone();
+            self.by_user
+                .push(format!("The user chose: “{}”", title::clip(&option, 30)));
+            self.chosen = Some(option);
+        }
+        for (number, sentence) in markdown::clauses(&self.typed).into_iter().enumerate() {
+            let sentence = markdown::strip(&sentence);
+            match cues::cue(&sentence) {
+                Some(Cue::Rule | Cue::Choice) if self.laid_down.len() < 3 => {
+                    let title = title::squeeze(lexicon::without_openers(&sentence), 14, true).0;
+                    if lexicon::words(&title) >= 2 {
+                        self.laid_down.push(LaidDown {
+                            title: title::capitalised(&title),
+                            facts: vec![said_by_user(&sentence)],
+                            event: prompt.id,
+                            at: prompt.at,
+                        });
+                    }
+                    continue;
+                }
+                Some(Cue::Correction) if number < 2 && !is_first => {
+                    self.correction.get_or_insert_with(|| sentence.clone());
+                }
+                _ => {}
+            }
+            let least = if lexicon::has_cjk(&sentence) { 4 } else { 6 };
+            if !is_first
+                && self.by_user.len() < 2
+                && !markdown::is_question(&sentence)
+                && lexicon::words(&sentence) >= least
+                && (self.correction.as_ref() == Some(&sentence)
+                    || lexicon::contrasts(&sentence) && !lexicon::speaks_of_fault(&sentence))
+            {
+                self.by_user.push(said_by_user(&sentence));
+            }
+        }
+    }
+
+    /// Leaves out what the user said is wrong: sentences that share a number or name with it.
+    pub fn contradict(&mut self, correction: &str) {
+        let wrong = lexicon::anchors(correction);
+        let stands = |text: &str| lexicon::anchors(text).is_disjoint(&wrong);
+        self.facts.retain(|it| stands(it));
+        self.rest.retain(|it| stands(it));
+        self.prose.leads.retain(|it| stands(it));
+        self.prose.headings.retain(|it| stands(it));
+        self.prose.units.retain(|it| stands(&it.text));
+    }
+
+    /// The turn as one reading for each of its commits, at most this many. The agent's sentences go
+    /// to the commit that they are about.
+    pub fn pieces(&self, max: usize) -> Vec<TurnReading<'a>> {
+        let mut pieces: Vec<TurnReading<'a>> = Vec::new();
+        let mut steps: Vec<Step> = Vec::new();
+        for step in &self.steps {
+            steps.push(step.clone());
+            for commit in &step.commits {
+                let amended = pieces.last_mut().filter(|_| commit.amend);
+                if let Some(piece) = amended {
+                    piece.steps.append(&mut steps);
+                    piece.commits = lasting_commits(&piece.steps);
+                } else {
+                    pieces.push(self.piece(std::mem::take(&mut steps), commit.clone()));
+                }
+            }
+        }
+        if let Some(last) = pieces.last_mut() {
+            last.steps.append(&mut steps);
+        }
+        while pieces.len() > max {
+            let sizes = pieces.iter().map(TurnReading::edit_size).enumerate();
+            let smallest = sizes.min_by_key(|(_, size)| *size).map_or(0, |(at, _)| at);
+            pieces.remove(smallest);
+        }
+        for piece in &mut pieces {
+            piece.red_first = red_first(&piece.steps);
+            piece.read_edits();
+        }
+        let about: Vec<Stems> = pieces.iter().map(TurnReading::subject_stems).collect();
+        for fact in &self.facts {
+            let stems = lexicon::stems(fact);
+            let shares = about.iter().map(|it| lexicon::overlap(&stems, it));
+            let best = shares.enumerate().max_by(|(_, a), (_, b)| a.total_cmp(b));
+            if let Some(piece) = best.and_then(|(at, _)| pieces.get_mut(at)) {
+                piece.facts.push(fact.clone());
+            }
+        }
+        if let Some(first) = pieces.first_mut() {
+            first.by_user.clone_from(&self.by_user);
+        }
+        pieces
+    }
+
+    fn piece(&self, steps: Vec<Step>, commit: Commit) -> TurnReading<'a> {
+        TurnReading {
+            turn: self.turn,
+            prompt: "",
+            typed: self.typed.clone(),
+            by_host: self.by_host,
+            plan: None,
+            closing: self.closing.clone(),
+            commits: vec![commit],
+            prose: Prose::default(),
+            asked: self.asked.clone(),
+            edited: Stems::default(),
+            names: Stems::default(),
+            facts: Vec::new(),
+            rest: Vec::new(),
+            by_user: Vec::new(),
+            laid_down: Vec::new(),
+            chosen: None,
+            correction: None,
+            red_first: false,
+            steps,
+        }
+    }
+
+    /// Stems of what a commit says and of the files that it is about.
+    fn subject_stems(&self) -> Stems {
+        let mut stems = self.names.clone();
+        for commit in &self.commits {
+            stems.extend(lexicon::stems(&commit.subject));
+            stems.extend(lexicon::stems(&commit.body));
+            stems.extend(lexicon::stems(&commit.files.join(" ")));
+        }
+        stems
+    }
+
+    /// The best title for this turn that is not a title of the session yet.
+    pub fn title(&self, taken: &[Stems]) -> Option<Title> {
+        let mut candidates = self.candidates();
+        let is_taken = |text: &str| {
+            let stems = lexicon::stems(text);
+            taken.iter().any(|it| lexicon::likeness(&stems, it) > 0.7)
+        };
+        if candidates.iter().any(|(_, text, _)| !is_taken(text)) {
+            candidates.retain(|(_, text, _)| !is_taken(text));
+        }
+        let scored = candidates.into_iter().map(|(source, text, prior)| {
+            let alone = title::alone(&text, &self.edited, &self.asked);
+            (
+                prior + alone,
+                Title {
+                    text,
+                    source,
+                    alone,
+                },
+            )
+        });
+        scored
+            .max_by(|(a, _), (b, _)| a.total_cmp(b))
+            .map(|(_, title)| title)
+    }
+
+    /// Titles that the turn offers, each with how good titles of its source are.
+    fn candidates(&self) -> Vec<(TitleSource, String, f32)> {
+        let mut titles = Vec::new();
+        if let Some(commit) = telling_commit(&self.commits) {
+            let (_, subject) = title::conventional(&commit.subject);
+            let subject = without_number(&subject);
+            let telling = !lexicon::stems(subject).is_disjoint(&self.edited);
+            let prior = if telling && !self.is_generic(subject) {
+                3.0
+            } else {
+                0.6
+            };
+            titles.push((
+                TitleSource::Commit,
+                title::squeeze(subject, 14, false).0,
+                prior,
+            ));
+            let body = prose::read(&commit.body, false);
+            let nothing = Stems::default();
+            if let Some(unit) = body.units.iter().find(|it| prose::is_fact(it, &nothing)) {
+                titles.push((
+                    TitleSource::CommitBody,
+                    title::squeeze(&unit.text, 12, true).0,
+                    1.7,
+                ));
+            }
+        }
+        if let Some(option) = &self.chosen {
+            let option = without_option_label(option);
+            titles.push((TitleSource::Chosen, title::squeeze(option, 12, true).0, 1.6));
+        }
+        let has_telling_commit = titles
+            .iter()
+            .any(|it| it.0 == TitleSource::Commit && it.2 > 2.0);
+        if let Some(tests) = self.new_tests().filter(|_| !has_telling_commit) {
+            titles.push((TitleSource::Tests, format!("Tests: {tests}"), 7.0));
+        }
+        if let Some(plan) = &self.plan {
+            titles.push((TitleSource::Plan, title::squeeze(plan, 12, true).0, 3.6));
+        }
+        let whole = |whole: bool| if whole { 0.0 } else { 0.3 };
+        let is_long = |it: &&String| {
+            let words = lexicon::words(it);
+            words >= 6 || words >= 4 && !lexicon::anchors(it).is_empty()
+        };
+        let leads = self.prose.leads.iter().filter(is_long).take(4);
+        for (place, lead) in leads.enumerate() {
+            let (title, is_whole) = title::squeeze(lead, 12, true);
+            let prior = 1.6 - 0.35 * place as f32 - whole(is_whole);
+            titles.push((TitleSource::Said, title, prior));
+        }
+        let context: Stems = self.asked.union(&self.edited).cloned().collect();
+        let units = self
+            .prose
+            .units
+            .iter()
+            .filter(|it| prose::is_fact(it, &context));
+        for (place, unit) in units.take(2).enumerate() {
+            let lead = unit.text.split(": ").next().unwrap_or_default();
+            let text = match unit.source {
+                UnitSource::Joined if lexicon::words(lead) >= 4 => lead.to_owned(),
+                _ => markdown::sentences(&unit.bare)
+                    .into_iter()
+                    .next()
+                    .unwrap_or_default(),
+            };
+            let (title, is_whole) = title::squeeze(&text, 12, true);
+            let by_source = match unit.source {
+                UnitSource::Item => 0.6,
+                UnitSource::Row => 1.2,
+                UnitSource::Paragraph | UnitSource::Joined => 0.0,
+            };
+            let prior = 0.9 - 0.3 * place as f32 - whole(is_whole) - by_source;
+            titles.push((TitleSource::Fact, title, prior));
+        }
+        let headings = self.prose.headings.iter();
+        let headings =
+            headings.filter(|it| lexicon::words(it) >= 3 && !it.ends_with([':', '?', '：', '？']));
+        for (place, heading) in headings.take(3).enumerate() {
+            let title = title::squeeze(heading, 12, true).0;
+            titles.push((TitleSource::Heading, title, 1.0 - 0.15 * place as f32));
+        }
+        if let Some((request, is_whole)) = title::request_title(self.prompt)
+            && !self.by_host
+            && !request.contains("://")
+        {
+            let prior = if is_whole { 1.2 } else { 0.1 };
+            let points = if lexicon::pointing_words(&request, 1) > 0 {
+                0.7
+            } else {
+                0.0
+            };
+            let edited = if self.has_edits() { 0.0 } else { 0.3 };
+            titles.push((TitleSource::Request, request, prior - points + edited));
+        }
+        titles.retain(|(_, title, _)| !title.is_empty());
+        titles
+    }
+
+    /// A subject that names nothing of what was edited ("address review").
+    fn is_generic(&self, subject: &str) -> bool {
+        !self.names.is_empty() && lexicon::stems(subject).is_disjoint(&self.names)
+    }
+
+    /// The tests that were written, if only test files were edited.
+    fn new_tests(&self) -> Option<String> {
+        if !self.has_edits() || !self.edits().all(|it| is_test_file(&it.path)) {
+            return None;
+        }
+        let mut names: Vec<String> = Vec::new();
+        for edit in self.edits() {
+            names.extend(
+                test_names(&edit.after).filter(|name| !edit.before.contains(name.as_str())),
+            );
+        }
+        let first = names.first()?;
+        let group = |name: &str| match name.split_once('_') {
+            Some((group, _)) if name.starts_with(char::is_uppercase) => group.to_owned(),
+            _ => name.to_owned(),
+        };
+        let mut counts: HashMap<String, usize> = HashMap::new();
+        for name in &names {
+            *counts.entry(group(name)).or_default() += 1;
+        }
+        let mut best = (group(first), counts[&group(first)]);
+        for name in &names {
+            let count = counts[&group(name)];
+            if count > best.1 {
+                best = (group(name), count);
+            }
+        }
+        let (name, count) = best;
+        let spaced = name.replace('_', " ");
+        let name = if count > 1 || name.starts_with(char::is_uppercase) && !spaced.contains(' ') {
+            format!("`{name}`")
+        } else if names.len() > 1 {
+            let two: Vec<String> = names
+                .iter()
+                .take(2)
+                .map(|it| it.replace('_', " "))
+                .collect();
+            title::clip(&two.join(", "), 12)
+        } else {
+            spaced
+        };
+        Some(match names.len() {
+            1 => name,
+            count => format!("{name} ({count} cases)"),
+        })
+    }
+
+    /// The type that follows from what is proven.
+    pub fn kind(&self) -> ObservationType {
+        use ObservationType::{Bugfix, Decision, Discovery, Feature, Refactor};
+        let commit = telling_commit(&self.commits);
+        let (prefix, subject) = match commit {
+            Some(commit) => title::conventional(&commit.subject),
+            None => (None, String::new()),
+        };
+        let by_prefix = match prefix {
+            Some("fix") => Some(Bugfix),
+            Some("feat") => Some(Feature),
+            Some("refactor" | "style" | "perf") => Some(Refactor),
+            _ => None,
+        };
+        let plan_fixes = self.plan.as_deref().is_some_and(lexicon::speaks_of_fault);
+        if !self.has_edits() && self.commits.is_empty() {
+            return match (&self.plan, &self.chosen) {
+                (Some(_), _) if self.closing.is_some() && plan_fixes => Bugfix,
+                (Some(_), _) if self.closing.is_some() => Feature,
+                (_, Some(_)) => Decision,
+                _ => Discovery,
+            };
+        }
+        if self.has_edits() && self.edits().all(|it| is_prose_file(&it.path)) && by_prefix.is_none()
+        {
+            return if self.by_user.is_empty() && self.laid_down.is_empty() {
+                Discovery
+            } else {
+                Decision
+            };
+        }
+        if let Some(kind) = by_prefix {
+            return kind;
+        }
+        if plan_fixes || lexicon::speaks_of_fault(&subject) || self.red_first {
+            return Bugfix;
+        }
+        let only_tests = self.has_edits() && self.edits().all(|it| is_test_file(&it.path));
+        let asked: String = self.typed.chars().take(600).collect();
+        if self.plan.is_none() && !only_tests && lexicon::speaks_of_fault(&asked) {
+            return Bugfix;
+        }
+        let created = self.edits().any(|it| it.created);
+        let lines = |text: &str| {
+            if text.is_empty() {
+                0
+            } else {
+                text.lines().count()
+            }
+        };
+        let added: usize = self.edits().map(|it| lines(&it.after)).sum();
+        let removed: usize = self.edits().map(|it| lines(&it.before)).sum();
+        if self.plan.is_some() && (created || added * 5 >= removed * 4) {
+            return Feature;
+        }
+        if only_tests {
+            return if removed * 10 >= added * 6 {
+                Refactor
+            } else {
+                Feature
+            };
+        }
+        let files: HashSet<&str> = self.edits().map(|it| it.path.as_str()).collect();
+        let rewrites = files.len() >= 4 && !created && added * 100 < removed * 135;
+        if removed >= 2 * added && removed > 0 || rewrites {
+            Refactor
+        } else {
+            Feature
+        }
+    }
+
+    /// Checks whose last run of this turn failed: command and telling line.
+    pub fn red_checks(&self) -> Vec<(&str, &str)> {
+        let mut red: Vec<&Run> = Vec::new();
+        for run in self.runs() {
+            red.retain(|it| !is_same_check(&it.command, &run.command));
+            if run.check && !run.passed {
+                red.push(run);
+            }
+        }
+        let red = red.into_iter();
+        red.map(|it| (it.command.as_str(), it.telling.as_str()))
+            .collect()
+    }
+
+    /// Files that the turn changed, as they were last seen.
+    pub fn changed_files(&self) -> Vec<TouchedFile> {
+        let edited: HashSet<&str> = self.edits().map(|it| it.path.as_str()).collect();
+        let files = self.steps.iter().flat_map(|it| &it.files);
+        let files = files.filter(|it| edited.contains(it.path.as_str()));
+        last_of_each(files)
+    }
+
+    /// Files that the turn read and that a text names.
+    pub fn read_files(&self, text: &str) -> Vec<TouchedFile> {
+        let files = self.steps.iter().flat_map(|it| &it.files);
+        let files = files.filter(|it| {
+            let name = it.path.rsplit('/').next().unwrap_or_default();
+            !name.is_empty() && text.contains(name)
+        });
+        last_of_each(files)
+    }
+
+    /// Whether nothing but housekeeping of git was done.
+    pub fn is_plumbing(&self) -> bool {
+        !self.steps.is_empty() && self.steps.iter().all(|it| it.plumbing)
+    }
+}
+
+fn last_of_each<'a>(files: impl Iterator<Item = &'a TouchedFile>) -> Vec<TouchedFile> {
+    let mut last: Vec<TouchedFile> = Vec::new();
+    for file in files {
+        last.retain(|it| it.path != file.path);
+        last.push(file.clone());
+    }
+    last
+}
+
+/// Whether two command lines run the same check: they end in the same word.
+pub fn is_same_check(a: &str, b: &str) -> bool {
+    let last = |command: &str| {
+        let words = command.split(|it: char| !(it.is_alphanumeric() || "_:./-".contains(it)));
+        words
+            .filter(|it| !it.is_empty())
+            .next_back()
+            .map(str::to_owned)
+    };
+    a == b || last(a) == last(b)
+}
+
+/// What a prompt lays down first.
+#[cfg(test)]
+pub fn laid_down_by(prompt: &str) -> Option<Cue> {
+    let clauses = markdown::clauses(&title::typed(prompt));
+    clauses
+        .iter()
+        .find_map(|it| cues::cue(&markdown::strip(it)))
+}
+
+pub fn said_by_user(sentence: &str) -> String {
+    format!("The user: “{}”", title::clip(sentence, 40))
+}
+
+/// The commits of a turn, without those that a later one amends.
+fn lasting_commits(steps: &[Step]) -> Vec<Commit> {
+    let mut commits: Vec<Commit> = Vec::new();
+    for commit in steps.iter().flat_map(|it| &it.commits) {
+        if commit.amend
+            && let Some(amended) = commits.pop()
+        {
+            let mut commit = commit.clone();
+            if commit.subject.is_empty() {
+                (commit.subject, commit.body) = (amended.subject, amended.body);
+            }
+            commits.push(commit);
+        } else {
+            commits.push(commit.clone());
+        }
+    }
+    commits
+}
+
+/// The commit that names a turn: the last one that is no chore.
+fn telling_commit(commits: &[Commit]) -> Option<&Commit> {
+    let is_work = |it: &&Commit| {
+        let (prefix, _) = title::conventional(&it.subject);
+        matches!(prefix, None | Some("fix" | "feat" | "refactor" | "perf"))
+    };
+    let last = commits.iter().rev().find(is_work).or(commits.last());
+    last.filter(|it| {
+        let subject = it.subject.as_str();
+        !["Merge ", "Revert \"", "WIP", "wip"]
+            .iter()
+            .any(|start| subject.starts_with(start))
+    })
+}
+
+fn red_first(steps: &[Step]) -> bool {
+    let Some(first) = steps.iter().position(|it| !it.edits.is_empty()) else {
+        return false;
+    };
+    let mut runs = steps[..first].iter().flat_map(|it| &it.runs);
+    runs.any(|it| it.check && !it.passed)
+}
+
+fn answered(answer: &Answer, step: &Step) -> LaidDown {
+    let question = answer.question.trim_end_matches(['?', '？', ' ']);
+    let chosen = answer.answer.split(" (").next().unwrap_or_default();
+    let refused: Vec<String> = answer
+        .refused
+        .iter()
+        .take(3)
+        .map(|it| title::clip(it, 12))
+        .collect();
+    let not = match refused.join("; ") {
+        none if none.is_empty() => none,
+        refused => format!(" (not: {refused})"),
+    };
+    LaidDown {
+        title: format!("{} → {}", title::clip(question, 9), title::clip(chosen, 7)),
+        facts: vec![format!(
+            "The user: “{}” to “{}”{not}",
+            title::clip(&answer.answer, 30),
+            title::clip(&answer.question, 25)
+        )],
+        event: step.event,
+        at: step.at,
+    }
+}
+
+/// The offered option that a short prompt names by number or letter: "let's do 2", "B".
+fn chosen_option<'a>(typed: &str, offered: &'a [String]) -> Option<&'a String> {
+    if lexicon::words(typed) > 8 {
+        return None;
+    }
+    let mut words = typed.split(|it: char| !(it.is_alphanumeric() || it == '.' || it == '_'));
+    let place = words.find_map(|word| match word.as_bytes() {
+        [digit @ b'1'..=b'9'] => Some(usize::from(digit - b'1')),
+        [letter @ b'A'..=b'D'] => Some(usize::from(letter - b'A')),
+        _ => None,
+    })?;
+    offered.get(place)
+}
+
+/// "Option 2: use Redis" without its label.
+fn without_option_label(option: &str) -> &str {
+    let mut words = option.splitn(3, ' ');
+    let (Some(_), Some(number), Some(rest)) = (words.next(), words.next(), words.next()) else {
+        return option;
+    };
+    let number = number.trim_end_matches([':', '.', ')', '-', '—']);
+    let is_number = number.len() == 1
+        && number.starts_with(|it: char| it.is_ascii_digit() || ('A'..='D').contains(&it));
+    if is_number {
+        rest.trim_start_matches([':', '-', '—', '–', ' '])
+    } else {
+        option
+    }
+}
+
+/// A commit's subject without the number of its pull request.
+fn without_number(subject: &str) -> &str {
+    let Some((start, end)) = subject.rsplit_once(" (") else {
+        return subject;
+    };
+    let number = end.trim_end_matches(')').trim_start_matches('#');
+    if !number.is_empty() && number.bytes().all(|it| it.is_ascii_digit()) {
+        start
+    } else {
+        subject
+    }
+}
+
+/// `camelCase`, `snake_case` or `kebab-case`: a name in code.
+fn is_compound(word: &str) -> bool {
+    let mut last = ' ';
+    word.chars().any(|it| {
+        let joint = last.is_lowercase() && it.is_uppercase() || matches!(it, '_' | '-');
+        last = it;
+        joint
+    })
+}
+
+pub fn is_test_file(path: &str) -> bool {
+    let name = path.rsplit('/').next().unwrap_or_default().to_lowercase();
+    name.contains("test") || name.contains("spec")
+}
+
+/// Plans, documents and lock files define nothing.
+pub fn is_prose_file(path: &str) -> bool {
+    let name = path.rsplit('/').next().unwrap_or_default();
+    let extension = name.rsplit_once('.').map_or("", |(_, extension)| extension);
+    matches!(
+        extension,
+        "md" | "mdx" | "txt" | "rst" | "adoc" | "tex" | "lock" | "sum"
+    )
+}
+
+/// The names of tests that a text defines, in the common forms.
+fn test_names(text: &str) -> impl Iterator<Item = String> {
+    text.lines().filter_map(|line| {
+        let line = line.trim_start();
+        let name = |rest: &str| {
+            let end = rest.find(|it: char| !(it.is_alphanumeric() || it == '_'))?;
+            (end > 0).then(|| rest[..end].to_owned())
+        };
+        if let Some(rest) = line.strip_prefix("func Test") {
+            return name(rest);
+        }
+        if let Some(rest) = line
+            .strip_prefix("def test_")
+            .or_else(|| line.strip_prefix("async def test_"))
+        {
+            return name(rest);
+        }
+        if let Some(rest) = line.strip_prefix("fn ").filter(|it| it.contains("()")) {
+            return name(rest);
+        }
+        let calls = ["describe(", "it(", "test("];
+        let rest = calls.iter().find_map(|it| line.strip_prefix(it))?;
+        let quote = rest
+            .trim_start()
+            .chars()
+            .next()
+            .filter(|it| "\"'`".contains(*it))?;
+        rest.trim_start()[1..]
+            .split(quote)
+            .next()
+            .map(str::to_owned)
+    })
+}
