@@ -134,7 +134,7 @@ fn vectors_are_found_as_by_an_exact_comparison() {
 fn mine_searches_for_the_sessions_that_prompts_went_back_to_and_refuses_where_there_are_too_few() {
     let sandbox = BenchSandbox::new(&program()).unwrap();
     let session = |number: usize| {
-        let run_hook = |hook: &str, event: &str, own: Value| {
+        let run_hook = |hook: &str, event: &'static str, own: Value| {
             let (session, turn) = (format!("s{number}"), format!("s{number}-prompt"));
             let input = host::input(&sandbox.host.project, &session, &turn, (event, own));
             let mut command = sandbox.command(&sandbox.program, &[hook]);
