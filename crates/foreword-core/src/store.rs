@@ -195,7 +195,9 @@ pub(super) fn json<T: serde::Serialize>(value: &T) -> rusqlite::Result<String> {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::model::ObservationType;
+    use crate::model::{
+        Derived, Event, EventKind, Observation, ObservationType, Origin, Payload, Summary, Turn,
+    };
 
     /// A migration of a later program.
     const NEXT: Migration = Migration {
@@ -242,6 +244,70 @@ mod tests {
         }
         let read = Store::look_at(&path, NEXT.number).unwrap().unwrap();
         assert_eq!(read.item(id).unwrap(), item);
+    }
+
+    /// The rows that storing one more event of a turn changes, with this observation of the turn.
+    fn changes(store: &mut Store, at: Millis, narrative: &str) -> u64 {
+        let event = Event {
+            id: uuid::Uuid::from_u128(at.unsigned_abs().into()),
+            key: at.to_string(),
+            kind: if at == 1 {
+                EventKind::Prompt
+            } else {
+                EventKind::ToolUse
+            },
+            host: "claude-code".to_owned(),
+            host_session_id: "s".to_owned(),
+            prompt_id: Some("p".to_owned()),
+            agent_id: None,
+            tool_name: None,
+            tool_use_id: None,
+            cwd: None,
+            project_dir: None,
+            project: None,
+            root: None,
+            transcript_path: None,
+            branch: None,
+            commit: None,
+            files: Vec::new(),
+            payload: Payload::default(),
+            at,
+        };
+        let observation = Observation {
+            title: "The limit is seven".to_owned(),
+            narrative: narrative.to_owned(),
+            ..Observation::blank("seed".to_owned(), ObservationType::Bugfix, Origin::Agent)
+        };
+        let derived = Derived {
+            observations: vec![observation],
+            summary: Some(Summary::default()),
+        };
+        let turn = Turn {
+            prompt_id: Some("p".to_owned()),
+            events: Vec::new(),
+        };
+        let before = store.connection.total_changes();
+        let batch = Batch {
+            events: &[event],
+            turns: &[DerivedTurn::offline(turn, derived)],
+            replaces: Replaces::Turns,
+            digest: None,
+            provider: "offline",
+            now: 9,
+        };
+        store.commit(&batch).unwrap();
+        store.connection.total_changes() - before
+    }
+
+    #[test]
+    fn what_is_derived_again_unchanged_is_not_written_again() {
+        let dir = tempfile::tempdir().unwrap();
+        let mut store = Store::open(&dir.path().join("memory.db"), dir.path()).unwrap();
+        changes(&mut store, 1, "as it was");
+        let unchanged = changes(&mut store, 2, "as it was");
+        // The session twice, the event, and its mark.
+        assert_eq!(unchanged, 4);
+        assert!(changes(&mut store, 3, "another") > unchanged);
     }
 
     impl Store {

@@ -112,10 +112,10 @@ impl Store {
             // Triggers have added all of it to the full text, too.
             fault::point("store:after-index");
         }
-        match batch.digest {
-            Some(digest) => set_digest(&tx, session.id, digest, OFFLINE)?,
-            None => name_session(&tx, session.id)?,
+        if let Some(digest) = batch.digest {
+            set_digest(&tx, session.id, digest, OFFLINE)?;
         }
+        name_session(&tx, session.id)?;
         if batch.replaces != Replaces::Events {
             keep_events(&tx, session.id, batch.events, &marks)?;
         }

@@ -104,19 +104,20 @@ fn known(
 ) -> rusqlite::Result<Option<(i64, Difference)>> {
     let mut statement = tx.prepare_cached(
         "select id, type = :type and title = :title as same_title,
-                (prompt_id, subtitle, facts, narrative, concepts, origin, provider, events, at)
-                is (:prompt, :subtitle, :facts, :narrative, :concepts, :origin, :provider, :events, :at)
+                (prompt_id, subtitle, facts, narrative, concepts, origin, provider, model,
+                 prompt_version, events, at)
+                is (:prompt, :subtitle, :facts, :narrative, :concepts, :origin, :provider, :model,
+                    :prompt_version, :events, :at)
                 and retracted is coalesce(:retracted, retracted)
-                and (select count(*) from observation_files where observation_id = id) = :files
+                and (select json_group_array(json_array(path, role) order by path, role)
+                     from observation_files
+                     where observation_id = id) = :files
                 as same_text
          from observations
          where session_id = :session and seed = :seed",
     )?;
-    let files: BTreeSet<_> = observation
-        .files
-        .iter()
-        .map(|it| (&it.path, it.role))
-        .collect();
+    let files = observation.files.iter();
+    let files: BTreeSet<_> = files.map(|it| (&it.path, it.role.as_str())).collect();
     let parameters = named_params! {
         ":session": session.id,
         ":seed": observation.seed,
@@ -129,10 +130,12 @@ fn known(
         ":concepts": json(&observation.concepts)?,
         ":origin": observation.origin,
         ":provider": derived.provenance.provider,
+        ":model": derived.provenance.model,
+        ":prompt_version": derived.provenance.prompt_version,
         ":events": json(&observation.events)?,
         ":at": observation.at,
         ":retracted": observation.retracted,
-        ":files": files.len(),
+        ":files": json(&files)?,
     };
     let known = statement.query_row(parameters, |row| {
         let change = match (row.get("same_title")?, row.get("same_text")?) {

@@ -193,12 +193,21 @@ pub(super) fn set_digest(
 /// Sets the title of a session that has none yet: its first prompt.
 pub(super) fn name_session(tx: &Transaction<'_>, session: i64) -> rusqlite::Result<()> {
     let prompt: Option<String> = tx
-        .prepare_cached("select text from prompts where session_id = :session order by at limit 1")?
+        .prepare_cached(
+            "select p.text
+             from sessions s
+             join prompts p on p.session_id = s.id
+             where s.id = :session and s.title is null
+             order by p.at
+             limit 1",
+        )?
         .query_row(named_params! {":session": session}, |row| row.get(0))
         .optional()?;
-    tx.execute(
-        "update sessions set title = :title where id = :session and title is null",
-        named_params! {":title": prompt.as_deref().map(text::title), ":session": session},
-    )?;
+    if let Some(prompt) = prompt {
+        tx.execute(
+            "update sessions set title = :title where id = :session",
+            named_params! {":title": text::title(&prompt), ":session": session},
+        )?;
+    }
     Ok(())
 }

@@ -349,8 +349,11 @@ fn has_stopped(events: &[Event]) -> bool {
         .iter()
         .rev()
         .filter(|event| event.kind.is_of_a_turn());
-    turn.next()
-        .is_some_and(|event| matches!(event.kind, EventKind::Stop | EventKind::StopFailure))
+    turn.next().is_some_and(stops)
+}
+
+fn stops(event: &Event) -> bool {
+    matches!(event.kind, EventKind::Stop | EventKind::StopFailure)
 }
 
 /// Whether a turn has had `CHECKPOINT` tool uses since a model last summed it up.
@@ -410,18 +413,16 @@ fn derive_offline(store: &Store, new: &[Event]) -> Result<DerivedBatch, DeriveFa
     let cited: HashSet<Uuid> = observations.flat_map(|it| it.events.clone()).collect();
     let by_models = store.taken_in_by_models(&cited).map_err(failure)?;
     let known = known_turns(store, new)?;
-    let new = ids(new);
     let mut derived_turns = with_turns(recent, turns);
     for DerivedTurn { turn, derived, .. } in &mut derived_turns {
+        // The agent's last words alone do not make work new that a model has derived from.
+        let is_stop = |id: &Uuid| turn.events.iter().any(|it| it.id == *id && stops(it));
         derived.observations.retain(|it| {
-            it.events.is_empty() || !it.events.iter().all(|event| by_models.contains(event))
+            let by_model = |id: &Uuid| by_models.contains(id);
+            !it.events.iter().any(by_model)
+                || !it.events.iter().all(|id| by_model(id) || is_stop(id))
         });
-        let goes_on = turn.events.iter().any(|it| new.contains(&it.id));
-        let says_what_was_done = derived
-            .summary
-            .as_ref()
-            .is_some_and(|it| !it.completed.is_empty());
-        if known.summed_up.contains(&turn.prompt_id) && !(goes_on && says_what_was_done) {
+        if known.summed_up.contains(&turn.prompt_id) {
             derived.summary = None;
         }
     }

@@ -113,15 +113,15 @@ impl World {
         self.sent.borrow_mut().insert(id);
     }
 
-    /// Sends a turn of five events that breaks something and repairs it.
+    /// Sends a turn of five events that breaks something, repairs and commits it.
     fn send_turn(&self, session: &str) {
         let host = self.host(session);
         self.send(&host.prompt("Make the check pass"));
         let error = "Exit code 3\nerror: the kumquat limit is 6, not 7";
         self.send(&host.bash_failed("sh check.sh", error));
         self.send(&host.edit("limit.txt", "6", "7"));
-        self.send(&host.bash("sh check.sh", "ok"));
-        self.send(&host.stop("The limit is 7 now."));
+        self.send(&commit(&host, "Raise the kumquat limit to seven"));
+        self.send(&host.stop(RAISED));
     }
 
     /// Runs a worker to its end. Where it would wait, the clock is moved forward instead.
@@ -213,6 +213,22 @@ impl World {
     fn fails(&self, kind: FailureKind) {
         self.model.answer(move |_| Err(Failure::new(kind, "no")));
     }
+}
+
+/// The agent's last words about the turn of `send_turn`.
+const RAISED: &str = "The check failed because limit.txt held 6 kumquats where check.sh wants 7. \
+                      The kumquat limit in limit.txt is 7 now, and check.sh passes.";
+
+/// A check that passes and a commit, from which also the offline provider derives an observation.
+fn commit(host: &Host, subject: &str) -> Value {
+    let why =
+        "limit.txt held 6 kumquats where check.sh wants 7, so every larger order was refused.";
+    let command = format!("sh check.sh && git commit -am \"{subject}\" -m \"{why}\"");
+    let printed =
+        format!("[main 1f2e3d4] {subject}\n 1 file changed, 1 insertion(+), 1 deletion(-)");
+    let mut input = host.bash(&command, &printed);
+    input["tool_use_id"] = format!("{} {subject}", host.prompt).into();
+    input
 }
 
 /// A correct answer.
@@ -391,6 +407,8 @@ async fn two_sessions_at_once_land_where_they_belong() {
             world.send(&one.edit(&format!("first-{part}.txt"), "0", "1"));
             world.send(&two.edit(&format!("second-{part}.txt"), "0", "1"));
         }
+        world.send(&commit(&one, "Raise the first kumquat limit to one"));
+        world.send(&commit(&two, "Raise the second kumquat limit to one"));
         world.send(&one.stop("The first is done."));
         world.send(&two.stop("The second is done."));
         world.drain().await;
@@ -465,6 +483,8 @@ async fn resume_and_compact_go_on_while_clear_and_fork_begin() {
             let mut edit = host.edit(&format!("{source}.txt"), "0", "1");
             edit["tool_use_id"] = format!("{session}-{source}-call").into();
             world.send(&edit);
+            let subject = format!("Raise the kumquat limit after a {source} of {session}");
+            world.send(&commit(&host, &subject));
             world.send(&host.stop(&format!("Done after {source}.")));
             let mut end = host.end();
             // The same end sent twice within seconds is one event.
@@ -511,6 +531,8 @@ async fn a_turn_without_a_stop_still_gets_its_summary() {
             let mut edit = host.edit("limit.txt", "6", "7");
             edit["tool_use_id"] = format!("{}-call", host.prompt).into();
             world.send(&edit);
+            let subject = format!("Raise the kumquat limit for {}", host.prompt);
+            world.send(&commit(host, &subject));
         };
         // The next prompt comes, as after an interrupt.
         work(&host("s1", "first"));
@@ -794,14 +816,14 @@ async fn what_a_model_told_is_not_told_again_when_offline_goes_on() {
     world.send(&host.prompt("Make the check pass"));
     world.send(&host.bash_failed("sh check.sh", "Exit code 3\nerror: the limit is 6, not 7"));
     world.send(&host.edit("limit.txt", "6", "7"));
-    world.send(&host.bash("sh check.sh", "ok"));
+    world.send(&commit(&host, "Raise the kumquat limit to seven"));
     world.drain().await;
     world.config.budget.daily_usd = 0.0;
-    world.send(&host.stop("The limit is 7 now."));
+    world.send(&host.stop(RAISED));
     world.drain().await;
     world.assert_all_is_stored();
     assert_eq!(world.providers("observations"), ["anthropic"]);
-    assert_eq!(world.providers("summaries"), ["offline"]);
+    assert_eq!(world.providers("summaries"), ["anthropic"]);
 
     // The next turn is derived offline.
     world.send_turn("s2");
