@@ -236,6 +236,12 @@ impl<'a> Session<'a> {
         for fact in &self.carried[at] {
             add_fact(&mut facts, fact.clone(), 1.0);
         }
+        facts.extend(reading.repaired());
+        if facts.is_empty() && reading.has_edits() {
+            let files = reading.changed_files();
+            let names = files.iter().take(3).map(|it| format!("`{}`", it.path));
+            facts.push(format!("Changed {}", names.collect::<Vec<_>>().join(", ")));
+        }
         if let Some((command, telling)) = red {
             let failed = format!(
                 "`{}` failed in its last run: {telling}",
@@ -725,7 +731,8 @@ fn is_nothing(
     let is_command = reading.prompt.starts_with('/') && !reading.prompt.trim().contains(' ');
     let talk = reading.steps.is_empty() && facts.iter().filter(telling).count() < 2;
     let thin_answer = words < 10 || said < 2 && words < 18 && anchors < 2;
-    let thin_change = words < 9 && anchors < 2 || silent_user && facts.len() == 1 && anchors < 2;
+    let thin_change = title.alone < TITLE_ALONE
+        && (words < 9 && anchors < 2 || silent_user && facts.len() == 1 && anchors < 2);
     let uncommitted = reading.commits.is_empty();
     let only_options = !reading.prose.options.is_empty()
         && !facts

@@ -636,6 +636,21 @@ impl<'a> TurnReading<'a> {
             .collect()
     }
 
+    /// A check that failed and then passed: the repair is proven.
+    pub fn repaired(&self) -> Option<String> {
+        let runs: Vec<&Run> = self.runs().filter(|it| it.check).collect();
+        let failed = runs.iter().position(|it| !it.passed)?;
+        let red = runs[failed];
+        let mut later = runs[failed..].iter();
+        let passed = later.any(|it| it.passed && is_same_check(&it.command, &red.command));
+        let command = title::clip(&red.command, 8);
+        let telling = match red.telling.as_str() {
+            "" => String::new(),
+            telling => format!(" ({})", title::clip(telling, 20)),
+        };
+        (passed && self.has_edits()).then(|| format!("`{command}` failed{telling} and passes now"))
+    }
+
     /// Files that the turn changed, as they were last seen.
     pub fn changed_files(&self) -> Vec<TouchedFile> {
         let edited: HashSet<&str> = self.edits().map(|it| it.path.as_str()).collect();
@@ -672,11 +687,8 @@ fn last_of_each<'a>(files: impl Iterator<Item = &'a TouchedFile>) -> Vec<Touched
 /// Whether two command lines run the same check: they end in the same word.
 pub fn is_same_check(a: &str, b: &str) -> bool {
     let last = |command: &str| {
-        let words = command.split(|it: char| !(it.is_alphanumeric() || "_:./-".contains(it)));
-        words
-            .filter(|it| !it.is_empty())
-            .next_back()
-            .map(str::to_owned)
+        let mut words = command.split(|it: char| !(it.is_alphanumeric() || "_:./-".contains(it)));
+        words.rfind(|it| !it.is_empty()).map(str::to_owned)
     };
     a == b || last(a) == last(b)
 }
