@@ -30,7 +30,7 @@ impl Memory {
         send("save", host.bash("cargo test", "test result: ok"));
         send(
             "summary",
-            host.stop("Fixed the comparison.\n\nNext steps:\n- cover leap seconds"),
+            host.stop("`Token::is_valid` compared with `<`, so a token was invalid in its last second. It uses `<=` now."),
         );
         sandbox.drain();
         let host = Host::new("5e5510b2-added", &project);
