@@ -20,6 +20,8 @@ const FACT_WORDS_MAX: usize = 170;
 const CLIP_WORDS: usize = 48;
 /// A fact is left out if an earlier one has more than this share of its stems.
 const REPEATED: f32 = 0.6;
+/// The most items of answers that one turn gives.
+const ANSWERS_MAX: usize = 4;
 /// A prompt with more typed words is a description, of which no single sentence is quoted.
 const TYPED_WORDS_MAX: usize = 140;
 
@@ -222,10 +224,7 @@ impl<'a> TurnReading<'a> {
 
     /// What the user chose, refused, laid down or corrected.
     fn read_user(&mut self, prompt: Option<&Event>, is_first: bool, offered: &[String]) {
-        for step in &self.steps {
-            let answers = step.answers.iter();
-            self.laid_down.extend(answers.map(|it| answered(it, step)));
-        }
+        self.laid_down.extend(answered(&self.steps));
         for event in self
             .turn
             .events
@@ -748,29 +747,40 @@ fn red_first(steps: &[Step]) -> bool {
     runs.any(|it| it.check && !it.passed)
 }
 
-fn answered(answer: &Answer, step: &Step) -> LaidDown {
-    let question = answer.question.trim_end_matches(['?', '？', ' ']);
-    let chosen = answer.answer.split(" (").next().unwrap_or_default();
-    let refused: Vec<String> = answer
-        .refused
+/// The user's answers of a turn: few items, with a fact for each answer.
+fn answered(steps: &[Step]) -> Vec<LaidDown> {
+    let answers = steps
         .iter()
-        .take(3)
-        .map(|it| title::clip(it, 12))
-        .collect();
-    let not = match refused.join("; ") {
+        .flat_map(|step| step.answers.iter().map(move |it| (step, it)));
+    let answers: Vec<(&Step, &Answer)> = answers.collect();
+    let items = answers.chunks(FACTS_MAX).map(|chunk| {
+        let (step, first) = chunk[0];
+        let question = first.question.trim_end_matches(['?', '？', ' ']);
+        let chosen = first.answer.split(" (").next().unwrap_or_default();
+        LaidDown {
+            title: format!("{} → {}", title::clip(question, 7), title::clip(chosen, 5)),
+            facts: chunk
+                .iter()
+                .map(|(_, answer)| answer_fact(answer))
+                .collect(),
+            event: step.event,
+            at: step.at,
+        }
+    });
+    items.take(ANSWERS_MAX).collect()
+}
+
+fn answer_fact(answer: &Answer) -> String {
+    let refused = answer.refused.iter().take(3).map(|it| title::clip(it, 8));
+    let not = match refused.collect::<Vec<_>>().join("; ") {
         none if none.is_empty() => none,
         refused => format!(" (not: {refused})"),
     };
-    LaidDown {
-        title: format!("{} → {}", title::clip(question, 9), title::clip(chosen, 7)),
-        facts: vec![format!(
-            "The user: “{}” to “{}”{not}",
-            title::clip(&answer.answer, 30),
-            title::clip(&answer.question, 25)
-        )],
-        event: step.event,
-        at: step.at,
-    }
+    let (question, answer) = (
+        title::clip(&answer.question, 20),
+        title::clip(&answer.answer, 25),
+    );
+    format!("The user: “{answer}” to “{question}”{not}")
 }
 
 /// The offered option that a short prompt names by number or letter: "let's do 2", "B".
