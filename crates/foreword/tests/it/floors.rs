@@ -19,7 +19,7 @@ const CRATES: [(&str, &[&str]); 4] = [
         "foreword",
         &[
             "platform", "home", "host", "config", "log", "notice", "switch", "start", "hook",
-            "service", "agent", "offline", "notes", "worker", "install", "doctor", "show", "mcp",
+            "service", "agent", "evidence", "offline", "notes", "worker", "install", "doctor", "show", "mcp",
             "cli",
         ],
     ),
