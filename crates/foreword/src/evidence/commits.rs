@@ -1,177 +1,98 @@
 //! The commits of a shell line: their messages as typed, their ids and files as git printed them.
 
-use super::runs::program;
 use super::shell::ShellCommand;
 use super::{Commit, ShellLine};
 
-/// The words of a git command from its subcommand on; none for another program.
-fn git(command: &ShellCommand) -> Option<&[String]> {
+/// The subcommand of git and its arguments; none for another program.
+pub fn git_command(command: &ShellCommand) -> Option<(&str, &[String])> {
     let (program, mut rest) = command.words.split_first()?;
-    if program != "git" {
-        return None;
-    }
     // Options of git itself: `-c name=value`, `-C folder`, `--no-pager`.
     while let Some(option) = rest.first().filter(|word| word.starts_with('-')) {
-        let takes_value = matches!(option.as_str(), "-c" | "-C" | "--git-dir" | "--work-tree");
+        let takes_value = matches!(option.as_str(), "-c" | "-C");
         rest = rest.get(1 + usize::from(takes_value)..)?;
     }
-    (!rest.is_empty()).then_some(rest)
-}
-
-/// The subcommand of git and its arguments.
-pub fn git_command(command: &ShellCommand) -> Option<(&str, &[String])> {
-    let (subcommand, rest) = git(command)?.split_first()?;
-    Some((subcommand, rest))
-}
-
-/// Whether a line only does housekeeping with git or its forge.
-pub fn is_plumbing(commands: &[ShellCommand]) -> bool {
-    let is_housekeeping = |command: &ShellCommand| match git_command(command) {
-        Some((subcommand, _)) => !matches!(subcommand, "rm" | "mv" | "apply" | "am" | "bisect"),
-        None => matches!(
-            program(&command.words).0,
-            "gh" | "glab"
-                | "cd"
-                | "echo"
-                | "sleep"
-                | "pwd"
-                | "true"
-                | "head"
-                | "tail"
-                | "grep"
-                | "wc"
-                | "cat"
-                | "sort"
-        ),
-    };
-    let is_of_git = |it: &ShellCommand| {
-        git_command(it).is_some() || matches!(program(&it.words).0, "gh" | "glab")
-    };
-    commands.iter().any(is_of_git) && commands.iter().all(is_housekeeping)
+    let (subcommand, rest) = rest.split_first()?;
+    (program == "git").then_some((subcommand, rest))
 }
 
 /// The commits that a line made.
 pub fn commits(line: &ShellLine<'_>) -> Vec<Commit> {
-    let output = &line.output;
-    let mut printed = printed(output);
+    let mut printed = printed(&line.output);
     let mut added: Vec<String> = Vec::new();
     let mut commits = Vec::new();
-    let folders = line.folders();
     for (at, command) in line.commands.iter().enumerate() {
-        let paths = |words: &[String]| -> Vec<String> {
-            let paths = words.iter().filter(|it| *it != "." && !it.starts_with(':'));
-            paths.filter_map(|it| line.path(&folders[at], it)).collect()
-        };
-        let Some((subcommand, options)) = git_command(command) else {
-            continue;
-        };
-        if line.is_scratch(&folders[at]) {
+        let folder = &line.folders[at];
+        let (subcommand, options) = git_command(command).unwrap_or_default();
+        if line.is_scratch(folder) {
             continue;
         }
-        match subcommand {
-            "add" => added.extend(paths(options)),
-            "commit" => {
-                let before = at.checked_sub(1).map(|at| &line.commands[at]);
-                let message = message(line, command, options, before);
-                let found = printed.iter().position(|it| match message.lines().next() {
-                    Some(subject) => it.subject == subject.trim(),
-                    None => true,
-                });
-                let found = found.or((!printed.is_empty()).then_some(0));
-                let printed = found.map(|at| printed.remove(at));
-                let mut files = std::mem::take(&mut added);
-                files.extend(arguments_after_dashes(options).map_or(Vec::new(), paths));
-                let is_empty = options
-                    .iter()
-                    .any(|it| it == "--allow-empty" || it == "--dry-run");
-                if !is_empty && let Some(commit) = commit(line, &message, printed, files, options) {
-                    commits.push(commit);
-                }
-            }
-            _ => {}
+        if subcommand == "add" {
+            let paths = options.iter().filter(|it| *it != ".");
+            added.extend(paths.filter_map(|it| line.path(folder, it)));
+        }
+        if subcommand == "commit" {
+            let message = message(line, command, options);
+            let subject = message.lines().next().unwrap_or_default().trim();
+            let is_same = |it: &Commit| subject.is_empty() || it.subject == subject;
+            let found = printed.iter().position(is_same).unwrap_or(0);
+            let printed = (found < printed.len()).then(|| printed.remove(found));
+            let added = std::mem::take(&mut added);
+            commits.extend(commit(line, &message, printed, added, options));
         }
     }
     commits
 }
 
-fn arguments_after_dashes(options: &[String]) -> Option<&[String]> {
-    let dashes = options.iter().position(|it| it == "--")?;
-    options.get(dashes + 1..)
-}
-
+/// A commit, if it was made: `printed` is what git printed of it.
 fn commit(
     line: &ShellLine<'_>,
     message: &str,
-    printed: Option<PrintedCommit>,
+    printed: Option<Commit>,
     added: Vec<String>,
     options: &[String],
 ) -> Option<Commit> {
-    let says_nothing = [
-        "nothing to commit",
-        "nothing added to commit",
-        "no changes added to commit",
-    ];
-    let failed = line.failed || says_nothing.iter().any(|it| line.output.contains(it));
-    if printed.is_none() && failed {
+    let has = |option: &str| options.iter().any(|it| it == option);
+    // `nothing to commit`, `nothing added to commit`, `no changes added to commit`
+    let mut lines = line.output.lines();
+    let failed = line.failed || lines.any(|it| it.starts_with("no") && it.contains(" to commit"));
+    if printed.is_none() && failed || has("--allow-empty") || has("--dry-run") {
         return None;
     }
-    let printed = printed.unwrap_or_default();
-    let (subject, body) = message
-        .trim()
-        .split_once('\n')
-        .unwrap_or((message.trim(), ""));
-    let subject = if subject.is_empty() {
-        &printed.subject
-    } else {
-        subject.trim()
-    };
-    let hash = printed.hash.or_else(|| hash_in_log(&line.output, subject));
-    let mut files = printed.files;
-    files.extend(added);
-    files.sort();
-    files.dedup();
-    (!subject.is_empty()).then(|| Commit {
-        subject: subject.to_owned(),
-        body: without_trailers(body),
-        hash,
-        files,
-        amend: options.iter().any(|it| it == "--amend"),
-    })
+    let mut commit = printed.unwrap_or_default();
+    let (subject, body) = message.split_once('\n').unwrap_or((message, ""));
+    if !subject.is_empty() {
+        commit.subject = subject.trim().to_owned();
+    }
+    commit.body = without_trailers(body);
+    commit.hash = commit
+        .hash
+        .or_else(|| hash_in_log(&line.output, &commit.subject));
+    commit.files.extend(added);
+    commit.files.sort();
+    commit.files.dedup();
+    commit.amend = has("--amend");
+    Some(commit).filter(|it| !it.subject.is_empty())
 }
 
 /// The message of a commit as far as the line has it: `-m` (several are paragraphs), or `-F` with a
 /// here-document or with a file that the same line writes.
-fn message(
-    line: &ShellLine<'_>,
-    command: &ShellCommand,
-    options: &[String],
-    before: Option<&ShellCommand>,
-) -> String {
+fn message(line: &ShellLine<'_>, command: &ShellCommand, options: &[String]) -> String {
     let mut paragraphs = Vec::new();
-    let mut words = options.iter();
-    while let Some(word) = words.next() {
-        let short = word
-            .strip_prefix('-')
-            .filter(|it| !it.starts_with('-'))
-            .unwrap_or_default();
-        if word == "--message" || short.ends_with('m') {
-            paragraphs.extend(words.next().cloned());
-        } else if let Some(text) = word.strip_prefix("--message=") {
-            paragraphs.push(text.to_owned());
-        } else if word == "--file" || short.ends_with('F') {
-            paragraphs.extend(words.next().and_then(|file| match file.as_str() {
-                "-" | "/dev/stdin" => command.document.clone().or_else(|| printed_by(before?)),
-                file => {
-                    let mut writers = line.commands.iter();
-                    let writer = writers.find(|it| it.writes.iter().any(|it| it == file))?;
-                    printed_by(writer)
-                }
-            }));
+    for pair in options.windows(2) {
+        let (option, value) = (&pair[0], &pair[1]);
+        let short = option.starts_with('-') && !option.starts_with("--");
+        if option == "--message" || short && option.ends_with('m') {
+            paragraphs.push(value.clone());
+        } else if option == "--file" || short && option.ends_with('F') {
+            let mut writers = line.commands.iter();
+            let writer = writers.find(|it| it.writes.contains(value));
+            let document = command.document.clone();
+            paragraphs.extend(document.or_else(|| printed_by(writer?)));
         }
     }
     // What is expanded by the shell is not known.
     paragraphs.retain(|it| !it.starts_with('$'));
-    paragraphs.join("\n\n")
+    paragraphs.join("\n\n").trim().to_owned()
 }
 
 /// What `cat <<EOF`, `echo` and `printf` print.
@@ -193,31 +114,21 @@ fn without_trailers(body: &str) -> String {
     let is_trailer = |line: &&str| {
         let label = line.split_once(": ").map_or("", |(label, _)| label);
         let is_label = label.contains('-') && !label.contains(' ');
-        is_label && line.starts_with(char::is_uppercase)
-            || line.contains("Generated with")
-            || line.starts_with('🤖')
+        is_label && line.starts_with(char::is_uppercase) || line.contains("Generated with")
     };
     let lines = body.lines().filter(|it| !is_trailer(&it.trim()));
     lines.collect::<Vec<_>>().join("\n").trim().to_owned()
 }
 
-/// A commit as git prints it.
-#[derive(Debug, Default)]
-struct PrintedCommit {
-    hash: Option<String>,
-    subject: String,
-    files: Vec<String>,
-}
-
-/// `[main 1a2b3c4] Subject`, and the files that git lists below it.
-fn printed(output: &str) -> Vec<PrintedCommit> {
-    let mut commits: Vec<PrintedCommit> = Vec::new();
+/// The commits that git printed: `[main 1a2b3c4] Subject`, and the files that it lists below.
+fn printed(output: &str) -> Vec<Commit> {
+    let mut commits: Vec<Commit> = Vec::new();
     for line in output.lines() {
         if let Some((hash, subject)) = head(line.trim()) {
-            commits.push(PrintedCommit {
+            commits.push(Commit {
                 hash: Some(hash.to_owned()),
                 subject: subject.trim().to_owned(),
-                files: Vec::new(),
+                ..Commit::default()
             });
         } else if let Some(commit) = commits.last_mut() {
             commit.files.extend(listed_file(line));
@@ -239,31 +150,16 @@ fn is_hash(word: &str) -> bool {
 /// ` create mode 100644 a.rs`, ` rename src/{a.rs => b.rs} (90%)`, ` a.rs | 3 +-`.
 fn listed_file(line: &str) -> Option<String> {
     let line = line.strip_prefix(' ')?.trim();
-    let mode = line
-        .strip_prefix("create mode ")
-        .or(line.strip_prefix("delete mode "));
-    let name = if let Some(mode) = mode {
-        mode.split_once(' ')?.1
-    } else if let Some(renamed) = line.strip_prefix("rename ") {
-        renamed.rsplit_once(" (")?.0
-    } else {
-        let (name, changed) = line.split_once(" | ")?;
-        let changed = changed.trim_start();
-        let is_count = changed.starts_with(|it: char| it.is_ascii_digit());
-        (is_count || changed.starts_with("Bin")).then_some(name.trim())?
-    };
-    Some(new_name(name))
-}
-
-/// `src/{a.rs => b.rs}` and `a.rs => b.rs` are renamed to `src/b.rs` and `b.rs`.
-fn new_name(name: &str) -> String {
-    let Some((before, after)) = name.split_once(" => ") else {
-        return name.to_owned();
-    };
-    match (before.split_once('{'), after.split_once('}')) {
-        (Some((folder, _)), Some((new, rest))) => format!("{folder}{new}{rest}").replace("//", "/"),
-        _ => after.to_owned(),
+    if let Some((name, _)) = line.split_once(" | ") {
+        return Some(name.trim().to_owned());
     }
+    if let Some((_, mode)) = line.split_once(" mode ") {
+        return Some(mode.split_once(' ')?.1.to_owned());
+    }
+    let (renamed, _) = line.strip_prefix("rename ")?.rsplit_once(" (")?;
+    let (before, after) = renamed.split_once(" => ")?;
+    let folder = before.split_once('{').map_or("", |(folder, _)| folder);
+    Some(format!("{folder}{}", after.replace('}', "")).replace("//", "/"))
 }
 
 /// The id of a commit in `git log --oneline`.

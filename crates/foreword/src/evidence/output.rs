@@ -1,11 +1,115 @@
-//! Reads what checks print: whether something failed, the line that tells what, and how many
-//! tests passed. The formats are those of the tools that the tests name; no line of prose is judged
-//! by its words.
+//! Reads what checks print: whether something failed, and the line that tells what. The formats are
+//! those of the tools that the tests name; no line of prose is judged by its words.
 
 use foreword_core::text::{is_unsafe, one_line, shorten};
 
+use super::programs::{program, tasks};
+
 /// The longest telling line, in characters.
 const TELLING_MAX: usize = 160;
+
+/// Lines that a check prints if it failed: program, first argument, and parts of the line. `^`
+/// stands for the beginning of a line, `$` for its end; an empty first argument for any.
+const FAILURES: [(&str, &str, &[&str]); 16] = [
+    (
+        "pytest",
+        "",
+        &["^FAILED ", "^ERROR ", "^E   ", " failed in "],
+    ),
+    ("jest", "", &["^● ", "^FAIL "]),
+    ("vitest", "", &["^FAIL ", "Failed Tests"]),
+    ("mocha", "", &[" failing$"]),
+    ("go", "test", &["^FAIL\t", "^FAIL$", "^--- FAIL"]),
+    (
+        "cargo",
+        "test",
+        &["^test result: FAILED", "error: test failed"],
+    ),
+    ("cargo", "nextest", &["^FAIL ["]),
+    ("cargo", "", &["^error[E", "^error: could not compile"]),
+    ("tsc", "", &["error TS"]),
+    ("eslint", "", &["^✖ "]),
+    ("rspec", "", &["^Failure/Error", "^rspec ./"]),
+    ("phpunit", "", &["^FAILURES!", "^ERRORS!"]),
+    ("dotnet", "", &["^Failed!", "error CS", "^Build FAILED"]),
+    ("gradle", "", &["BUILD FAILED", "^FAILURE:"]),
+    ("gradlew", "", &["BUILD FAILED", "^FAILURE:"]),
+    ("make", "", &["^make: *** ", ": error: "]),
+];
+
+/// How well a line tells what failed, from 0 to 9: the first row of which it has a part.
+const WEIGHTS: [(u8, &[&str]); 6] = [
+    // Lines of a stack trace, or those that only name the place.
+    (
+        0,
+        &[
+            "^at ", "^from ", "^File \"", "^-->", "^|", "^> Task ", "^note: ", "^help: ", "^❯ ",
+            ":in '", ":in `",
+        ],
+    ),
+    // Lines about the failure of something before them.
+    (
+        1,
+        &[
+            "could not compile",
+            "to rerun pass",
+            "failing tests",
+            "ELIFECYCLE",
+            "npm ERR!",
+            "npm error",
+            "ommand failed",
+            "make: ***",
+            "xit code",
+            "task failed",
+        ],
+    ),
+    (
+        9,
+        &[
+            "^E  ",
+            "^panic: ",
+            "^Failure/Error:",
+            "^Failed asserting",
+            "^error[E",
+            "^Expected:",
+            "^expected:",
+            "panicked at '",
+            "error TS",
+            "error CS",
+            ": error: ",
+            "Error) ",
+            "Error)$",
+            ".java:[",
+            "assertion failed: ",
+            "> but was: <",
+        ],
+    ),
+    (8, &["^error: ", "^Error: ", "^ERROR: ", "^fatal: "]),
+    (6, &["^--- FAIL: ", "^FAILED ", "^✖ ", "^✗ ", "^× ", "^● "]),
+    (
+        5,
+        &[
+            "o such file or directory",
+            "command not found",
+            "ermission denied",
+        ],
+    ),
+];
+
+fn has_part(line: &str, parts: &[&str]) -> bool {
+    parts.iter().any(|part| {
+        if let Some(beginning) = part.strip_prefix('^') {
+            match beginning.strip_suffix('$') {
+                Some(whole) => line == whole,
+                None => line.starts_with(beginning),
+            }
+        } else if let Some(end) = part.strip_suffix('$') {
+            line.ends_with(end)
+        } else {
+            line.contains(part)
+        }
+    })
+}
 
 /// Output without colour codes and other control characters.
 pub fn plain(output: &str) -> String {
@@ -24,100 +128,101 @@ pub fn plain(output: &str) -> String {
     plain
 }
 
-/// Whether the output is that of a check that failed. For a command whose exit code is not known;
-/// a summary that counts the tests is believed more than any other line.
-pub fn is_red(output: &str) -> bool {
-    let (mut summary, mut count, mut zero, mut mark) = (None, false, false, false);
+/// Whether the output is that of checks that passed; none if nothing shows it. A summary that
+/// counts the tests is believed more than any other line.
+pub fn verdict(output: &str) -> Option<bool> {
+    let (mut summary, mut failed, mut passed) = (None, false, false);
     for line in output.lines().map(str::trim) {
-        match failures(line) {
-            Some((number, true)) => summary = Some(summary == Some(true) || number > 0),
-            Some((0, false)) => zero = true,
-            Some((_, false)) => count = true,
-            None => mark |= is_failure_mark(line),
+        match counts(line) {
+            (Some(number), true) => summary = Some(summary != Some(false) && number == 0),
+            (Some(number), false) => failed |= number > 0,
+            (None, has_others) => {
+                passed |= has_others || has_part(line, &["^ok \t", "^ok  \t", "^BUILD SUCC"]);
+                failed |= is_failure_mark(line);
+            }
         }
     }
-    summary.unwrap_or(!zero && (count || mark))
+    let by_lines = if failed {
+        Some(false)
+    } else {
+        passed.then_some(true)
+    };
+    summary.or(by_lines)
 }
 
 fn is_failure_mark(line: &str) -> bool {
-    const BEGINNINGS: [&str; 12] = [
-        "--- FAIL",
-        "✖ ",
-        "✗ ",
-        "error[E",
-        "error: could not compile",
-        "FAILURES!",
-        "ERRORS!",
-        "Failed!",
-        "npm ERR!",
-        "npm error",
-        "make: *** ",
-        "error Command failed",
-    ];
-    const ANYWHERE: [&str; 6] = [
-        "error TS",
-        "error CS",
-        ": error: ",
-        "BUILD FAILED",
-        "Failed Tests",
-        "ELIFECYCLE",
-    ];
-    let word = line.split([' ', '\t', ':']).next().unwrap_or_default();
-    matches!(word, "FAIL" | "FAILED")
-        || BEGINNINGS.iter().any(|it| line.starts_with(it))
-        || ANYWHERE.iter().any(|it| line.contains(it))
+    FAILURES.iter().any(|(_, _, parts)| has_part(line, parts))
+        || has_part(
+            line,
+            &["^✗ ", "^FAIL", "npm ERR!", "npm error", "ELIFECYCLE"],
+        )
 }
 
-/// The number of failures that a line counts, and whether the line is a summary that counts other
-/// results too.
-fn failures(line: &str) -> Option<(u64, bool)> {
+/// The number of failures that a line counts, and whether it counts other results too.
+fn counts(line: &str) -> (Option<u64>, bool) {
+    const OTHERS: [&str; 8] = [
+        "pass", "total", "test", "example", "problem", "assert", "file", "run",
+    ];
+    let (mut failed, mut errors, mut has_others) = (None, None, false);
     if !line.contains(|it: char| it.is_ascii_digit()) {
-        return None;
+        return (None, false);
     }
-    let (mut failed, mut others, mut errors) = (None, false, None);
-    let mut number = None;
-    let mut label = "";
-    for token in line
-        .split(|it: char| !it.is_alphanumeric())
-        .filter(|it| !it.is_empty())
-    {
-        let value = token.parse::<u64>().ok();
-        match (number, value) {
-            (Some(count), None) => match token {
-                "failed" | "failing" | "failure" | "failures" => failed = failed.max(Some(count)),
-                "error" | "errors" => errors = errors.max(Some(count)),
-                "passed" | "passing" | "total" | "tests" | "examples" | "problems" | "problem"
-                | "assertions" | "files" => others = true,
-                _ => {}
-            },
+    let tokens = line.split(|it: char| !it.is_alphanumeric());
+    let tokens: Vec<&str> = tokens.filter(|it| !it.is_empty()).collect();
+    for pair in tokens.windows(2) {
+        let (count, label) = match (pair[0].parse(), pair[1].parse()) {
+            (Ok(count), Err(_)) if pair[1].starts_with(char::is_lowercase) => (count, pair[1]),
             // `Failed:     1, Passed:    41`, `Tests: 3, Failures: 1.`, `# fail 1`
-            (None, Some(value)) => match label {
-                "Failed" | "Failures" | "fail" => failed = failed.max(Some(value)),
-                "Errors" => errors = errors.max(Some(value)),
-                "Passed" | "Tests" | "run" => others = true,
-                _ => {}
-            },
-            _ => {}
+            (Err(_), Ok(count)) if pair[0].starts_with(char::is_uppercase) || pair[0] == "fail" => {
+                (count, pair[0])
+            }
+            _ => continue,
+        };
+        let label = label.to_lowercase();
+        if label.starts_with("fail") {
+            failed = failed.max(Some(count));
+        } else if label.starts_with("error") {
+            errors = errors.max(Some(count));
+        } else {
+            has_others |= OTHERS.iter().any(|it| label.starts_with(it));
         }
-        number = value;
-        label = token;
     }
-    let is_timed = line.ends_with('s') && line.contains(" in ");
-    let is_found = line.starts_with("Found ");
-    if others || is_timed || is_found {
+    if has_others || line.starts_with("Found ") {
         failed = failed.max(errors);
     }
-    failed.map(|failed| (failed, others))
+    (failed, has_others)
+}
+
+/// Whether the output shows that this check failed.
+pub fn is_shown_by(words: &[String], output: &str) -> bool {
+    let (name, arguments) = program(words);
+    let first = arguments.first().map_or("", String::as_str);
+    let is_of_tool = |it: &&(&str, &str, _)| it.0 == name && (it.1.is_empty() || it.1 == first);
+    if let Some((_, _, parts)) = FAILURES.iter().find(is_of_tool) {
+        return output.lines().any(|line| has_part(line.trim(), parts));
+    }
+    // Package managers print `> name@1.0.0 script` before they run it.
+    let Some(task) = tasks(words).next() else {
+        return false;
+    };
+    let is_header = |line: &str| {
+        let is_script = line.starts_with("> ") && line.contains('@');
+        is_script && line.split(' ').any(|word| word == task)
+    };
+    output.contains(&format!("[{task}] ERROR"))
+        || output.lines().any(is_header) && verdict(output) == Some(false)
 }
 
 /// The line that tells what failed; empty if nothing was printed.
 pub fn telling(output: &str) -> String {
-    let lines: Vec<&str> = output.lines().map(str::trim).collect();
-    let lines: Vec<&str> = lines.into_iter().filter(|it| !it.is_empty()).collect();
+    let lines = output
+        .lines()
+        .map(|it| it.trim().trim_start_matches("[ERROR] "));
+    let lines: Vec<&str> = lines.filter(|it| !it.is_empty()).collect();
     let mut best = (0, lines.len().saturating_sub(1));
     let mut before = "";
     for (at, line) in lines.iter().enumerate() {
-        let weight = weight(line.strip_prefix("[ERROR] ").unwrap_or(line).trim(), before);
+        let weight = weight(line, before);
         if weight > best.0 {
             best = (weight, at);
         }
@@ -126,12 +231,13 @@ pub fn telling(output: &str) -> String {
     let Some((line, below)) = lines.get(best.1..).and_then(<[_]>::split_first) else {
         return String::new();
     };
-    let line = line.strip_prefix("[ERROR]").unwrap_or(line);
     let line = line.strip_prefix("E  ").unwrap_or(line);
     let line = line.strip_prefix("Failure/Error:").unwrap_or(line);
     let mut telling = one_line(line.trim_matches(['=', ' ']));
     if telling.ends_with(':')
-        && let Some(next) = below.first().filter(|it| !is_frame(it))
+        && let Some(next) = below
+            .first()
+            .filter(|it| weight(it, "") != 0 || !is_frame(it))
     {
         telling = format!("{telling} {}", one_line(next));
     }
@@ -143,157 +249,45 @@ pub fn telling(output: &str) -> String {
     shorten(&telling, TELLING_MAX).into_owned()
 }
 
+fn is_frame(line: &str) -> bool {
+    has_part(line, WEIGHTS[0].1)
+}
+
 /// `left: 1`, `Received: 2`, `actual  : 3`: what was compared.
 fn is_half_of_a_pair(line: &str) -> bool {
-    let label = line.split_once(':').map(|(label, _)| label.trim_end());
-    label.is_some_and(|label| {
-        let halves = [
-            "left", "right", "expected", "received", "actual", "got", "want",
-        ];
-        halves.iter().any(|it| label.eq_ignore_ascii_case(it))
-    })
+    const HALVES: &str = "left right expected received actual got want";
+    let label = line
+        .split_once(':')
+        .map_or("", |(label, _)| label.trim_end());
+    HALVES.split(' ').any(|it| label.eq_ignore_ascii_case(it))
 }
 
-/// How well a line tells what failed, from 0 to 10. `before` is the line before it.
+/// How well a line tells what failed. `before` is the line before it.
 fn weight(line: &str, before: &str) -> u8 {
-    let starts = |beginnings: &[&str]| beginnings.iter().any(|it| line.starts_with(it));
-    let has = |parts: &[&str]| parts.iter().any(|it| line.contains(it));
-    if is_frame(line) {
-        return 0;
-    }
-    if is_consequence(line) {
-        return 1;
-    }
-    if before.contains("panicked at") && before.ends_with(':') || before == "Error Message:" {
-        return 9;
-    }
-    if let Some((name, message)) = named_error(line) {
-        let is_assertion = name.contains("Assertion") || name.contains("Comparison");
-        return match message {
-            "" if name.len() < line.len() => 10,
-            "" => 5,
-            _ if is_assertion => 9,
-            _ => 8,
-        };
-    }
-    if starts(&[
-        "E  ",
-        "panic: ",
-        "Failure/Error:",
-        "Failed asserting",
-        "e: file:",
-        "error[E",
-    ]) || has(&[
-        "panicked at '",
-        "error TS",
-        "error CS",
-        ": error: ",
-        "Error) ",
-        ".java:[",
-    ]) || has(&["assertion failed: ", "> but was: <"])
-        || line.ends_with("Error)")
-        || (line.starts_with("Expected") && line.contains(':') || line.starts_with("expected:"))
-        || is_placed_error(line)
-    {
-        return 9;
-    }
-    let is_below_failed_task = before.starts_with("Execution failed for task");
-    if starts(&["error: ", "Error: ", "ERROR: ", "fatal: "])
-        || (line.starts_with("FAILED ") && line.contains(" - "))
-        || (line.starts_with("> ") && is_below_failed_task)
-    {
-        return 8;
-    }
-    if has(&[
-        "No such file or directory",
-        "command not found",
-        "Permission denied",
-    ]) {
-        return 7;
-    }
-    if starts(&["--- FAIL: ", "FAILED ", "✖ ", "✗ ", "× ", "● "]) || line.ends_with(" FAILED")
-    {
-        return 6;
-    }
-    let number = line.split(") ").next().unwrap_or_default();
-    if number.len() < 4 && number.parse::<u32>().is_ok() {
-        return 5;
-    }
-    match failures(line) {
-        Some((1.., _)) => 4,
-        _ if is_failure_mark(line) => 3,
-        _ if has(&["rror", "ailed"]) => 2,
-        _ => 0,
+    let by_part = WEIGHTS.iter().find(|(_, parts)| has_part(line, parts));
+    let by_part = by_part.map(|(weight, _)| *weight);
+    let is_panic = before.contains("panicked at") && before.ends_with(':');
+    match by_part {
+        Some(weight @ (0 | 1)) => weight,
+        _ if is_panic || is_named_error(line) || is_placed_error(line) => 9,
+        Some(weight) => weight,
+        None if counts(line).0.is_some_and(|it| it > 0) => 4,
+        None if is_failure_mark(line) => 3,
+        None => u8::from(has_part(line, &["rror", "ailed"])) * 2,
     }
 }
 
-/// A line of a stack trace, or one that only names the place.
-fn is_frame(line: &str) -> bool {
-    let beginnings = [
-        "at ",
-        "from ",
-        "File \"",
-        "-->",
-        "|",
-        "> Task ",
-        "Error Trace:",
-        "note: ",
-        "help: ",
-        "❯ ",
-    ];
-    beginnings.iter().any(|it| line.starts_with(it))
-        || ((line.contains(":in '") || line.contains(":in `")) && !line.contains("Error)"))
-}
-
-/// A line that says only that something before it failed.
-fn is_consequence(line: &str) -> bool {
-    let parts = [
-        "could not compile",
-        "aborting due to",
-        "to rerun pass",
-        "Execution failed for task",
-        "There were failing tests",
-        "ELIFECYCLE",
-        "npm ERR!",
-        "npm error",
-        "Command failed",
-        "make: ***",
-        "exit code",
-        "exited with",
-        "Lifecycle script",
-        "task failed",
-        "Test failed. See",
-    ];
-    parts.iter().any(|it| line.contains(it))
-}
-
-/// `TypeError: x is not a function`, `org.junit.ComparisonFailure: expected …`: the name of the
-/// error and its message. The name may stand behind the place of the error.
-fn named_error(line: &str) -> Option<(&str, &str)> {
-    let line = line.strip_prefix("E  ").map_or(line, str::trim);
-    let is_name = |it: &str| {
-        ["Error", "Exception", "Failure"]
-            .iter()
-            .any(|end| it.len() > end.len() && it.ends_with(end))
-    };
-    for part in line.split_whitespace().take(3) {
-        let name = part.trim_end_matches(':');
-        if !is_name(name) || name.contains(['(', '"', '\'', '/']) {
-            continue;
-        }
-        let at = part.as_ptr() as usize - line.as_ptr() as usize;
-        let rest = &line[at + name.len()..];
-        // `AssertionError [ERR_ASSERTION]: …`
-        let rest = match rest.strip_prefix(" [").and_then(|it| it.split_once(']')) {
-            Some((_, rest)) => rest,
-            None => rest,
-        };
-        return match rest.strip_prefix(':') {
-            Some(message) => Some((name, message.trim())),
-            None => (rest.is_empty() && at == 0).then_some((name, "")),
-        };
-    }
-    None
+/// `TypeError: x is not a function`, `AssertionError [ERR_ASSERTION]: …`, with the place of the
+/// error in front or not.
+fn is_named_error(line: &str) -> bool {
+    let words: Vec<&str> = line.split_whitespace().take(4).collect();
+    words.windows(2).take(3).any(|pair| {
+        let name = pair[0].trim_end_matches(':');
+        let ends = ["Error", "Exception", "Failure"];
+        let is_name = name.len() > "Error".len() && ends.iter().any(|it| name.ends_with(it));
+        let has_message = name.len() < pair[0].len() || pair[1].starts_with('[');
+        is_name && has_message && !name.contains(['(', '"', '\'', '/'])
+    })
 }
 
 /// An error with its place in front: `x_test.go:12: got 3`, `./a.go:3:5: undefined: b`, and of
@@ -301,46 +295,10 @@ fn named_error(line: &str) -> Option<(&str, &str)> {
 fn is_placed_error(line: &str) -> bool {
     let is_number = |it: &str| !it.is_empty() && it.bytes().all(|it| it.is_ascii_digit());
     let mut words = line.split_whitespace();
-    let place = words.next().unwrap_or_default();
-    let next = words.next();
-    let numbers: Vec<&str> = place.split(':').collect();
-    let linter = || numbers.len() == 2 && numbers.iter().all(|it| is_number(it));
-    let go = || match &numbers[..] {
-        [file, line, .., ""] => file.ends_with(".go") && is_number(line),
+    let place: Vec<&str> = words.next().unwrap_or_default().split(':').collect();
+    match (&place[..], words.next()) {
+        ([file, line, .., ""], Some(_)) => file.ends_with(".go") && is_number(line),
+        ([line, column], Some("error")) => is_number(line) && is_number(column),
         _ => false,
-    };
-    next.is_some() && (next == Some("error") && linter() || go())
-}
-
-/// How many tests passed, as a person would say it; empty if the output does not tell.
-pub fn passed(output: &str) -> String {
-    let (mut sum, mut last, mut packages, mut line_of_success) = (0, None, 0, "");
-    for line in output.lines().map(str::trim) {
-        if let Some(result) = line.strip_prefix("test result: ok. ") {
-            sum += passed_in(result).unwrap_or_default();
-        } else if !line.starts_with("Test Suites:") && !line.starts_with("Test Files") {
-            last = passed_in(line).or(last);
-        }
-        packages += usize::from(line.starts_with("ok  \t") || line.starts_with("ok \t"));
-        if line.starts_with("OK (") || line.starts_with("BUILD SUCCESSFUL") {
-            line_of_success = line;
-        }
     }
-    match (Some(sum).filter(|it| *it > 0).or(last), packages) {
-        (Some(count), _) => format!("{count} passed"),
-        (None, 1..) => format!("{packages} packages ok"),
-        (None, 0) => shorten(line_of_success, TELLING_MAX).into_owned(),
-    }
-}
-
-/// `42 passed`, `42 passing`, `12 examples, 0 failures`, `Passed:    41`, `# pass 12`, `Ran 5 tests`.
-fn passed_in(line: &str) -> Option<u64> {
-    let tokens = line.split(|it: char| !it.is_alphanumeric());
-    let tokens: Vec<&str> = tokens.filter(|it| !it.is_empty()).collect();
-    tokens.windows(2).find_map(|pair| match pair {
-        [number, "passed" | "passing" | "examples" | "example"] => number.parse().ok(),
-        ["Passed" | "pass", number] => number.parse().ok(),
-        [number, "tests" | "test"] if tokens[0] == "Ran" => number.parse().ok(),
-        _ => None,
-    })
 }

@@ -1,5 +1,5 @@
 //! Parts a shell line into its commands, as a shell would: quotes, here-documents, pipes and
-//! redirections are understood, and nothing is expanded. `tools` reads what the commands mean.
+//! redirections are understood, and nothing is expanded. `runs` reads what the commands mean.
 
 /// One command of a shell line, without the assignments, keywords and helpers in front of it.
 #[derive(Debug, Default, Clone, PartialEq, Eq)]
@@ -15,377 +15,279 @@ pub struct ShellCommand {
     pub document: Option<String>,
 }
 
-/// What stands between a command and the next one.
+/// The joint between a command and the next one.
 #[derive(Debug, Default, Clone, Copy, PartialEq, Eq)]
 pub enum Joint {
-    /// `;`, `&` or a new line: the next one runs in any case.
+    /// The next one runs in any case.
     #[default]
     Then,
-    /// `&&`
     And,
-    /// `||`
     Or,
-    /// `|`
     Pipe,
 }
 
+const JOINTS: [(&str, Joint); 9] = [
+    ("&&", Joint::And),
+    ("||", Joint::Or),
+    ("|&", Joint::Pipe),
+    ("|", Joint::Pipe),
+    (";", Joint::Then),
+    ("&", Joint::Then),
+    ("\n", Joint::Then),
+    ("(", Joint::Then),
+    (")", Joint::Then),
+];
+
+/// Keywords of the shell and helpers in front of a command.
+const BEFORE_COMMAND: &str =
+    "do then else if elif while until ! { } done fi sudo time nohup env command exec";
+
 /// The commands of a typed line.
 pub fn commands(typed: &str) -> Vec<ShellCommand> {
-    let (line, documents) = without_documents(typed);
     let mut parser = Parser {
-        rest: &line,
-        documents: &documents,
-        commands: Vec::new(),
-        command: ShellCommand::default(),
-        word: None,
-        raw: String::new(),
+        line: typed.to_owned(),
+        ..Parser::default()
     };
     parser.parse();
     let mut commands = Vec::new();
     for command in parser.commands {
-        match inner(&command.words) {
+        match &command.words[..] {
             // `bash -c 'a && b'` is what it runs.
-            Some(inner) => {
-                let from = commands.len();
-                commands.extend(self::commands(inner));
-                if let Some(last) = commands[from..].last_mut() {
+            [shell, option, line, ..]
+                if matches!(shell.as_str(), "bash" | "sh" | "zsh")
+                    && option.starts_with('-')
+                    && option.ends_with('c') =>
+            {
+                commands.extend(self::commands(line));
+                if let Some(last) = commands.last_mut() {
                     last.joint = command.joint;
                 }
             }
-            None => commands.push(command),
+            _ => commands.push(command),
         }
     }
     commands
 }
 
-fn inner(words: &[String]) -> Option<&str> {
-    match words {
-        [shell, option, line, ..]
-            if matches!(shell.as_str(), "bash" | "sh" | "zsh")
-                && option.starts_with('-')
-                && option.ends_with('c') =>
-        {
-            Some(line)
-        }
-        _ => None,
-    }
-}
-
-/// Stands for a here-document in a line; its number follows.
-const DOCUMENT: char = '\u{1}';
-
-/// Takes the here-documents out of a line: `<<'EOF'` becomes `<<` and a mark. A document whose end
-/// is missing stays as it is.
-fn without_documents(typed: &str) -> (String, Vec<String>) {
-    let mut line = String::with_capacity(typed.len());
-    let mut documents = Vec::new();
-    let mut rest = typed;
-    while let Some(at) = rest.find("<<") {
-        let (before, after) = rest.split_at(at);
-        line += before;
-        let after = &after[2..];
-        rest = after;
-        line += "<<";
-        if let Some(more) = after.strip_prefix('<') {
-            line.push('<');
-            rest = more;
-            continue;
-        }
-        let opening = after
-            .strip_prefix('-')
-            .unwrap_or(after)
-            .trim_start_matches(' ');
-        let opening = opening.trim_start_matches(['\'', '"', '\\']);
-        let is_name = |it: char| it.is_alphanumeric() || it == '_';
-        let name = opening.split(|it| !is_name(it)).next().unwrap_or_default();
-        let behind = &opening[name.len()..];
-        let behind = behind.strip_prefix(['\'', '"']).unwrap_or(behind);
-        // The document begins on the next line that no earlier document of this line takes.
-        let Some((same_line, below)) = behind.split_once('\n') else {
-            continue;
-        };
-        let end = lines_with_places(below).find(|(_, it)| it.trim() == name);
-        if let (Some((place, last)), false) = (end, name.is_empty()) {
-            line.push(DOCUMENT);
-            line += &documents.len().to_string();
-            line.push(' ');
-            documents.push(below[..place].trim_end_matches('\n').to_owned());
-            line += same_line;
-            rest = &below[place + last.len()..];
-        }
-    }
-    line += rest;
-    (line, documents)
-}
-
-fn lines_with_places(text: &str) -> impl Iterator<Item = (usize, &str)> {
-    text.split('\n').scan(0, |place, line| {
-        let at = *place;
-        *place += line.len() + 1;
-        Some((at, line))
-    })
-}
-
-struct Parser<'a> {
-    rest: &'a str,
-    documents: &'a [String],
+#[derive(Default)]
+struct Parser {
+    /// The typed line, without the here-documents that were read.
+    line: String,
+    at: usize,
     commands: Vec<ShellCommand>,
     command: ShellCommand,
     /// The word that is being read, without its quotes; none between words.
     word: Option<String>,
-    /// The same with its quotes.
-    raw: String,
+    /// The place in the line where the word begins.
+    word_from: usize,
 }
 
-impl<'a> Parser<'a> {
+impl Parser {
+    fn rest(&self) -> &str {
+        &self.line[self.at..]
+    }
+
+    fn peek(&self) -> Option<char> {
+        self.rest().chars().next()
+    }
+
     fn next(&mut self) -> Option<char> {
-        let next = self.rest.chars().next()?;
-        self.rest = &self.rest[next.len_utf8()..];
+        let next = self.peek()?;
+        self.at += next.len_utf8();
         Some(next)
     }
 
     fn skip(&mut self, expected: &str) -> bool {
-        let rest = self.rest.strip_prefix(expected);
-        self.rest = rest.unwrap_or(self.rest);
-        rest.is_some()
+        let is_there = self.rest().starts_with(expected);
+        self.at += if is_there { expected.len() } else { 0 };
+        is_there
     }
 
-    fn push(&mut self, character: char) {
-        self.word.get_or_insert_default().push(character);
-        self.raw.push(character);
+    fn push(&mut self, text: &str) {
+        self.word.get_or_insert_default().push_str(text);
     }
 
     fn parse(&mut self) {
-        while let Some(character) = self.next() {
-            match character {
-                '\'' => self.single_quoted(),
-                '"' => self.double_quoted(),
-                '`' => {
-                    self.push('`');
-                    self.copy_until('`');
-                }
-                '$' if self.skip("(") => self.substitution("$("),
-                '\\' if self.skip("\n") => {}
-                '\\' => {
-                    self.raw.push('\\');
-                    if let Some(escaped) = self.next() {
-                        self.push(escaped);
-                    }
-                }
-                '&' if self.skip("&") => self.end_command(Joint::And),
-                '&' if self.rest.starts_with('>') => {}
-                '|' if self.skip("|") => self.end_command(Joint::Or),
-                '|' => {
-                    self.skip("&");
-                    self.end_command(Joint::Pipe);
-                }
-                '(' if self.word.is_some() => self.substitution("("),
-                ';' | '&' | '\n' | '(' | ')' => self.end_command(Joint::Then),
-                '#' if self.word.is_none() => {
-                    let end = self.rest.find('\n').unwrap_or(self.rest.len());
-                    self.rest = &self.rest[end..];
-                }
-                '>' => self.output_to(),
-                '<' => self.input_from(),
-                space if space.is_whitespace() => self.end_word(),
-                other => self.push(other),
+        while let Some(next) = self.peek() {
+            let rest = self.rest();
+            let joint = JOINTS.iter().find(|(mark, _)| rest.starts_with(mark));
+            if next == '#' && self.word.is_none() {
+                self.at += rest.find('\n').unwrap_or(rest.len());
+            } else if next == '<' || next == '>' || rest.starts_with("&>") {
+                self.redirection();
+            } else if next == '(' && self.word.is_some() {
+                self.part_of_word();
+            } else if let Some((mark, joint)) = joint {
+                self.end_command(*joint);
+                self.at += mark.len();
+            } else if next.is_whitespace() {
+                self.end_word();
+                self.next();
+            } else {
+                self.part_of_word();
             }
         }
         self.end_command(Joint::Then);
     }
 
-    fn single_quoted(&mut self) {
-        self.word.get_or_insert_default();
-        self.raw.push('\'');
-        self.copy_until('\'');
-    }
-
-    fn copy_until(&mut self, end: char) {
-        while let Some(character) = self.next() {
-            if character == end {
-                self.raw.push(end);
-                return;
-            }
-            self.push(character);
+    /// Reads one character of a word, or all that is quoted or substituted here.
+    fn part_of_word(&mut self) {
+        let from = self.at;
+        if self.word.is_none() {
+            self.word_from = from;
         }
-    }
-
-    fn double_quoted(&mut self) {
-        self.word.get_or_insert_default();
-        self.raw.push('"');
-        while let Some(character) = self.next() {
-            match character {
-                '"' => break,
-                '$' if self.skip("(") => self.substitution("$("),
-                '\\' => {
-                    self.raw.push('\\');
-                    match self.next() {
-                        Some(it @ ('"' | '\\' | '$' | '`')) => self.push(it),
-                        Some('\n') | None => {}
-                        Some(other) => {
-                            self.word.get_or_insert_default().push('\\');
-                            self.push(other);
-                        }
-                    }
+        match self.next() {
+            Some(quote @ ('\'' | '"')) => self.quoted(quote),
+            Some('`') => {
+                self.push("`");
+                self.quoted('`');
+            }
+            Some('$') if self.skip("(") => self.substitution(from),
+            Some('(') => self.substitution(from),
+            Some('\\') => {
+                let escaped = self.next().filter(|it| *it != '\n');
+                if let Some(escaped) = escaped {
+                    self.push(escaped.encode_utf8(&mut [0; 4]));
                 }
-                other => self.push(other),
             }
+            Some(other) => self.push(other.encode_utf8(&mut [0; 4])),
+            None => {}
         }
-        self.raw.push('"');
     }
 
-    /// `$(…)`: the text of a document that it shows (`$(cat <<EOF …)`), else as it was typed.
-    fn substitution(&mut self, opening: &str) {
-        let mut depth = 1;
-        let mut quote = None;
-        let end = self.rest.char_indices().find(|&(_, it)| {
-            match (quote, it) {
-                (Some(open), _) if it == open => quote = None,
-                (Some(_), _) => {}
-                (None, '\'' | '"') => quote = Some(it),
+    fn quoted(&mut self, quote: char) {
+        self.push("");
+        loop {
+            let from = self.at;
+            match self.next() {
+                None => return,
+                Some(end) if end == quote => return,
+                Some('$') if quote == '"' && self.skip("(") => self.substitution(from),
+                Some('\\') if quote == '"' => match self.next() {
+                    Some('"' | '\\' | '$' | '`') => self.push_from(from + 1),
+                    Some('\n') => {}
+                    _ => self.push_from(from),
+                },
+                Some(_) => self.push_from(from),
+            }
+        }
+    }
+
+    /// Adds what was read since a place to the word.
+    fn push_from(&mut self, from: usize) {
+        let text = &self.line[from..self.at];
+        self.word.get_or_insert_default().push_str(text);
+    }
+
+    /// `$(…)` up to its end: the text of a document that it shows (`$(cat <<EOF …)`), else as it
+    /// was typed.
+    fn substitution(&mut self, from: usize) {
+        let (mut depth, mut quote, mut document) = (1, None, None);
+        while depth > 0
+            && let Some(next) = self.next()
+        {
+            match (quote, next) {
+                (Some(open), _) => quote = Some(open).filter(|it| *it != next),
+                (None, '\'' | '"') => quote = Some(next),
                 (None, '(') => depth += 1,
                 (None, ')') => depth -= 1,
+                (None, '<') if self.skip("<") => document = self.document().or(document),
                 _ => {}
             }
-            depth == 0
-        });
-        let end = end.map_or(self.rest.len(), |(at, _)| at);
-        let inside = &self.rest[..end];
-        self.rest = self.rest.get(end + 1..).unwrap_or_default();
-        let document = inside
-            .split_once(DOCUMENT)
-            .and_then(|(_, it)| self.document(it));
-        let word = self.word.get_or_insert_default();
-        match document {
-            Some(document) => word.push_str(document),
-            None => *word += &format!("{opening}{inside})"),
         }
-        self.raw += "$(…)";
+        match document {
+            Some(document) => self.push(&document),
+            None => self.push_from(from),
+        }
     }
 
-    /// The document whose number this text begins with.
-    fn document(&self, number: &str) -> Option<&'a str> {
-        let number = number.split(' ').next()?;
-        let document = self.documents.get(number.parse::<usize>().ok()?)?;
+    /// Takes a here-document out of the lines below; `<<` was read. None if its end is missing.
+    fn document(&mut self) -> Option<String> {
+        let opening = self.rest().trim_start_matches(['-', ' ', '\'', '"', '\\']);
+        let is_name = |it: char| it.is_alphanumeric() || it == '_';
+        let name = opening.split(|it| !is_name(it)).next()?;
+        let behind = opening[name.len()..].trim_start_matches(['\'', '"']);
+        let behind = self.line.len() - behind.len();
+        let first_line = behind + self.line[behind..].find('\n')?;
+        let mut end = first_line + 1;
+        let mut lines = self.line[end..].split('\n');
+        let last = lines.find(|it| {
+            let is_last = it.trim() == name;
+            end += if is_last { 0 } else { it.len() + 1 };
+            is_last
+        });
+        let last = last.filter(|_| !name.is_empty())?.len();
+        let document = self.line[first_line + 1..end].trim_end_matches('\n');
+        let document = document.to_owned();
+        self.line.replace_range(first_line..end + last, "");
+        self.at = behind;
         Some(document)
     }
 
-    /// A redirection of the output: `> a`, `2>&1`, `&>> log`.
-    fn output_to(&mut self) {
-        // The number of a stream stands right before the arrow.
-        let stream = self
-            .word
-            .take_if(|it| it.chars().all(|it| it.is_ascii_digit()));
-        if stream.is_some() {
-            self.raw.clear();
-        }
-        self.end_word();
-        let _ = self.skip(">") || self.skip("|");
-        if self.skip("&") {
-            self.target();
-        } else if self.rest.starts_with('(') {
-            self.next();
-            self.substitution("(");
+    /// `> a`, `2>&1`, `&>> log`, `< a`, a here-document, `<<< text`, `<(command)`.
+    fn redirection(&mut self) {
+        let from = self.at;
+        if self.skip("<(") || self.skip(">(") {
             self.end_word();
-        } else if let Some(file) = self.target()
-            && stream.is_none_or(|it| it == "1")
-            && !file.starts_with("/dev/")
-        {
-            self.command.writes.push(file);
-        }
-    }
-
-    /// A redirection of the input: a here-document, `<<< text`, `< file`, `<(command)`.
-    fn input_from(&mut self) {
-        if self.rest.starts_with('(') {
-            self.next();
-            self.substitution("<(");
+            self.word_from = from;
+            self.substitution(from);
             return;
         }
+        // The number of a stream stands right before the arrow.
+        let is_number = |it: &mut String| it.chars().all(|it| it.is_ascii_digit());
+        let stream = self.word.take_if(is_number);
         self.end_word();
-        let is_document = self.skip("<") && !self.skip("<");
-        let target = self.target().unwrap_or_default();
-        if is_document && let Some(number) = target.strip_prefix(DOCUMENT) {
-            self.command.document = self.document(number).map(str::to_owned);
+        if self.skip("<<<") || !self.skip("<<") && self.skip("<") {
+            self.target();
+        } else if self.line[from..self.at].starts_with('<') {
+            self.command.document = self.document();
+        } else {
+            self.skip("&");
+            let _ = self.skip(">>") || self.skip(">|") || self.skip(">");
+            let is_file = !self.skip("&") && stream.is_none_or(|it| it == "1");
+            let file = self.target().filter(|it| !it.starts_with("/dev/"));
+            self.command.writes.extend(file.filter(|_| is_file));
         }
     }
 
     /// The word that a redirection names. It is no word of the command.
     fn target(&mut self) -> Option<String> {
-        let words = self.command.words.len();
-        let text = self.command.text.len();
-        self.rest = self.rest.trim_start_matches([' ', '\t']);
-        while let Some(next) = self.rest.chars().next() {
-            match next {
-                _ if next.is_whitespace() || ";&|<>()".contains(next) => break,
-                '\'' => {
-                    self.next();
-                    self.single_quoted();
-                }
-                '"' => {
-                    self.next();
-                    self.double_quoted();
-                }
-                _ => {
-                    self.next();
-                    self.push(next);
-                }
-            }
+        self.at += self.rest().len() - self.rest().trim_start_matches([' ', '\t']).len();
+        let ends = |it: char| it.is_whitespace() || ";&|<>()".contains(it);
+        while self.peek().is_some_and(|it| !ends(it)) {
+            self.part_of_word();
         }
-        self.end_word();
-        self.command.text.truncate(text);
-        self.command.words.drain(words..).next()
+        self.word.take()
     }
 
     fn end_word(&mut self) {
-        let raw = std::mem::take(&mut self.raw);
         let Some(word) = self.word.take() else {
             return;
         };
-        if self.command.words.is_empty() && is_before_a_command(&word) {
+        let is_name = |it: char| it.is_ascii_alphanumeric() || it == '_';
+        let assigned = word.split_once('=').map_or("", |(name, _)| name);
+        let is_assignment = !assigned.is_empty() && assigned.chars().all(is_name);
+        let command = &mut self.command;
+        if !command.words.is_empty() {
+            command.text.push(' ');
+        } else if is_assignment || BEFORE_COMMAND.split(' ').any(|it| it == word) {
             return;
         }
-        if !self.command.words.is_empty() {
-            self.command.text.push(' ');
-        }
-        self.command.text += &raw;
-        self.command.words.push(word);
+        command.text += &self.line[self.word_from..self.at];
+        command.words.push(word);
     }
 
     fn end_command(&mut self, joint: Joint) {
         self.end_word();
         let mut command = std::mem::take(&mut self.command);
-        if command.words.is_empty() {
-            // `(a && b) | c`: what ties the group ties its last command.
-            if let Some(last) = self.commands.last_mut().filter(|_| joint != Joint::Then) {
-                last.joint = joint;
-            }
-            return;
+        if !command.words.is_empty() {
+            command.joint = joint;
+            self.commands.push(command);
+        } else if let Some(last) = self.commands.last_mut().filter(|_| joint != Joint::Then) {
+            // `(a && b) | c`: the joint of the group is that of its last command.
+            last.joint = joint;
         }
-        command.joint = joint;
-        self.commands.push(command);
     }
-}
-
-/// Keywords of the shell, assignments and helpers: `do`, `RUST_LOG=1`, `sudo`.
-fn is_before_a_command(word: &str) -> bool {
-    let is_name = |it: char| it.is_ascii_alphanumeric() || it == '_';
-    let assigned = word.split_once('=').map(|(name, _)| name);
-    matches!(
-        word,
-        "do" | "then"
-            | "else"
-            | "if"
-            | "elif"
-            | "while"
-            | "until"
-            | "!"
-            | "{"
-            | "}"
-            | "done"
-            | "fi"
-    ) || matches!(word, "sudo" | "time" | "nohup" | "env" | "command" | "exec")
-        || assigned.is_some_and(|name| !name.is_empty() && name.chars().all(is_name))
 }
 
 #[cfg(test)]
