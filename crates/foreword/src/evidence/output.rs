@@ -8,105 +8,67 @@ use super::programs::{program, tasks};
 /// The longest telling line, in characters.
 const TELLING_MAX: usize = 160;
 
-/// Lines that a check prints if it failed: program, first argument, and parts of the line. `^`
-/// stands for the beginning of a line, `$` for its end; an empty first argument for any.
-const FAILURES: [(&str, &str, &[&str]); 16] = [
-    (
-        "pytest",
-        "",
-        &["^FAILED ", "^ERROR ", "^E   ", " failed in "],
-    ),
-    ("jest", "", &["^● ", "^FAIL "]),
-    ("vitest", "", &["^FAIL ", "Failed Tests"]),
-    ("mocha", "", &[" failing$"]),
-    ("go", "test", &["^FAIL\t", "^FAIL$", "^--- FAIL"]),
-    (
-        "cargo",
-        "test",
-        &["^test result: FAILED", "error: test failed"],
-    ),
-    ("cargo", "nextest", &["^FAIL ["]),
-    ("cargo", "", &["^error[E", "^error: could not compile"]),
-    ("tsc", "", &["error TS"]),
-    ("eslint", "", &["^✖ "]),
-    ("rspec", "", &["^Failure/Error", "^rspec ./"]),
-    ("phpunit", "", &["^FAILURES!", "^ERRORS!"]),
-    ("dotnet", "", &["^Failed!", "error CS", "^Build FAILED"]),
-    ("gradle", "", &["BUILD FAILED", "^FAILURE:"]),
-    ("gradlew", "", &["BUILD FAILED", "^FAILURE:"]),
-    ("make", "", &["^make: *** ", ": error: "]),
+/// Lines that a check prints if it failed: the program, with its first argument if it has several
+/// formats, and parts of such lines (see `has_part`).
+const FAILURES: [(&str, &str); 16] = [
+    ("pytest", "^FAILED ;^ERROR ;^E   ; failed in "),
+    ("jest", "^● ;^FAIL "),
+    ("vitest", "^FAIL ;Failed Tests"),
+    ("mocha", " failing$"),
+    ("go test", "^FAIL\t;^FAIL$;^--- FAIL"),
+    ("cargo test", "^test result: FAILED;error: test failed"),
+    ("cargo nextest", "^FAIL ["),
+    ("cargo", "^error[E;^error: could not compile"),
+    ("tsc", "error TS"),
+    ("eslint", "^✖ "),
+    ("rspec", "^Failure/Error;^rspec ./"),
+    ("phpunit", "^FAILURES!;^ERRORS!"),
+    ("dotnet", "^Failed!;error CS;^Build FAILED"),
+    ("gradle", "BUILD FAILED;^FAILURE:"),
+    ("gradlew", "BUILD FAILED;^FAILURE:"),
+    ("make", "^make: *** ;: error: "),
 ];
 
+/// Other lines that show a failure.
+const OTHER_FAILURES: &str = "^✗ ;^FAIL;npm ERR!;npm error;ELIFECYCLE";
+
+/// Lines of a stack trace, or those that only name the place.
+const FRAMES: &str = "^at ;^from ;^File \";^-->;^|;^> Task ;^note: ;^help: ;^❯ ;:in ';:in `";
+
 /// How well a line tells what failed, from 0 to 9: the first row of which it has a part.
-const WEIGHTS: [(u8, &[&str]); 6] = [
-    // Lines of a stack trace, or those that only name the place.
-    (
-        0,
-        &[
-            "^at ", "^from ", "^File \"", "^-->", "^|", "^> Task ", "^note: ", "^help: ", "^❯ ",
-            ":in '", ":in `",
-        ],
-    ),
+const WEIGHTS: [(u8, &str); 6] = [
+    (0, FRAMES),
     // Lines about the failure of something before them.
     (
         1,
-        &[
-            "could not compile",
-            "to rerun pass",
-            "failing tests",
-            "ELIFECYCLE",
-            "npm ERR!",
-            "npm error",
-            "ommand failed",
-            "make: ***",
-            "xit code",
-            "task failed",
-        ],
+        "could not compile;to rerun pass;failing tests;ELIFECYCLE;npm ERR!;npm error;\
+         ommand failed;make: ***;xit code;task failed",
     ),
     (
         9,
-        &[
-            "^E  ",
-            "^panic: ",
-            "^Failure/Error:",
-            "^Failed asserting",
-            "^error[E",
-            "^Expected:",
-            "^expected:",
-            "panicked at '",
-            "error TS",
-            "error CS",
-            ": error: ",
-            "Error) ",
-            "Error)$",
-            ".java:[",
-            "assertion failed: ",
-            "> but was: <",
-        ],
+        "^E  ;^panic: ;^Failure/Error:;^Failed asserting;^error[E;^Expected:;^expected:;\
+         panicked at ';error TS;error CS;: error: ;Error) ;Error)$;.java:[;\
+         assertion failed: ;> but was: <",
     ),
-    (8, &["^error: ", "^Error: ", "^ERROR: ", "^fatal: "]),
-    (6, &["^--- FAIL: ", "^FAILED ", "^✖ ", "^✗ ", "^× ", "^● "]),
+    (8, "^error: ;^Error: ;^ERROR: ;^fatal: "),
+    (6, "^--- FAIL: ;^FAILED ;^✖ ;^✗ ;^× ;^● "),
     (
         5,
-        &[
-            "o such file or directory",
-            "command not found",
-            "ermission denied",
-        ],
+        "o such file or directory;command not found;ermission denied",
     ),
 ];
 
-fn has_part(line: &str, parts: &[&str]) -> bool {
-    parts.iter().any(|part| {
-        if let Some(beginning) = part.strip_prefix('^') {
-            match beginning.strip_suffix('$') {
-                Some(whole) => line == whole,
-                None => line.starts_with(beginning),
-            }
-        } else if let Some(end) = part.strip_suffix('$') {
-            line.ends_with(end)
-        } else {
-            line.contains(part)
+/// Whether a line has one of several parts, which `;` separates. `^` stands for the beginning of the
+/// line, `$` for its end.
+fn has_part(line: &str, parts: &str) -> bool {
+    parts.split(';').any(|part| {
+        let beginning = part.strip_prefix('^');
+        let bare = beginning.unwrap_or(part);
+        match (beginning, bare.strip_suffix('$')) {
+            (Some(_), Some(whole)) => line == whole,
+            (Some(beginning), None) => line.starts_with(beginning),
+            (None, Some(end)) => line.ends_with(end),
+            (None, None) => line.contains(part),
         }
     })
 }
@@ -137,7 +99,7 @@ pub fn verdict(output: &str) -> Option<bool> {
             (Some(number), true) => summary = Some(summary != Some(false) && number == 0),
             (Some(number), false) => failed |= number > 0,
             (None, has_others) => {
-                passed |= has_others || has_part(line, &["^ok \t", "^ok  \t", "^BUILD SUCC"]);
+                passed |= has_others || has_part(line, "^ok \t;^ok  \t;^BUILD SUCC");
                 failed |= is_failure_mark(line);
             }
         }
@@ -151,18 +113,13 @@ pub fn verdict(output: &str) -> Option<bool> {
 }
 
 fn is_failure_mark(line: &str) -> bool {
-    FAILURES.iter().any(|(_, _, parts)| has_part(line, parts))
-        || has_part(
-            line,
-            &["^✗ ", "^FAIL", "npm ERR!", "npm error", "ELIFECYCLE"],
-        )
+    let mut parts = FAILURES.iter().map(|(_, parts)| *parts);
+    parts.any(|it| has_part(line, it)) || has_part(line, OTHER_FAILURES)
 }
 
 /// The number of failures that a line counts, and whether it counts other results too.
 fn counts(line: &str) -> (Option<u64>, bool) {
-    const OTHERS: [&str; 8] = [
-        "pass", "total", "test", "example", "problem", "assert", "file", "run",
-    ];
+    const OTHERS: &str = "pass total test example problem assert file run";
     let (mut failed, mut errors, mut has_others) = (None, None, false);
     if !line.contains(|it: char| it.is_ascii_digit()) {
         return (None, false);
@@ -184,7 +141,7 @@ fn counts(line: &str) -> (Option<u64>, bool) {
         } else if label.starts_with("error") {
             errors = errors.max(Some(count));
         } else {
-            has_others |= OTHERS.iter().any(|it| label.starts_with(it));
+            has_others |= OTHERS.split(' ').any(|it| label.starts_with(it));
         }
     }
     if has_others || line.starts_with("Found ") {
@@ -197,8 +154,9 @@ fn counts(line: &str) -> (Option<u64>, bool) {
 pub fn is_shown_by(words: &[String], output: &str) -> bool {
     let (name, arguments) = program(words);
     let first = arguments.first().map_or("", String::as_str);
-    let is_of_tool = |it: &&(&str, &str, _)| it.0 == name && (it.1.is_empty() || it.1 == first);
-    if let Some((_, _, parts)) = FAILURES.iter().find(is_of_tool) {
+    let with_task = format!("{name} {first}");
+    let is_of_tool = |(tool, _): &&(&str, &str)| *tool == with_task || *tool == name;
+    if let Some((_, parts)) = FAILURES.iter().find(is_of_tool) {
         return output.lines().any(|line| has_part(line.trim(), parts));
     }
     // Package managers print `> name@1.0.0 script` before they run it.
@@ -235,9 +193,7 @@ pub fn telling(output: &str) -> String {
     let line = line.strip_prefix("Failure/Error:").unwrap_or(line);
     let mut telling = one_line(line.trim_matches(['=', ' ']));
     if telling.ends_with(':')
-        && let Some(next) = below
-            .first()
-            .filter(|it| weight(it, "") != 0 || !is_frame(it))
+        && let Some(next) = below.first().filter(|it| !has_part(it, FRAMES))
     {
         telling = format!("{telling} {}", one_line(next));
     }
@@ -247,10 +203,6 @@ pub fn telling(output: &str) -> String {
         }
     }
     shorten(&telling, TELLING_MAX).into_owned()
-}
-
-fn is_frame(line: &str) -> bool {
-    has_part(line, WEIGHTS[0].1)
 }
 
 /// `left: 1`, `Received: 2`, `actual  : 3`: what was compared.
@@ -273,7 +225,7 @@ fn weight(line: &str, before: &str) -> u8 {
         Some(weight) => weight,
         None if counts(line).0.is_some_and(|it| it > 0) => 4,
         None if is_failure_mark(line) => 3,
-        None => u8::from(has_part(line, &["rror", "ailed"])) * 2,
+        None => u8::from(has_part(line, "rror;ailed")) * 2,
     }
 }
 

@@ -139,19 +139,17 @@ impl Parser {
         match self.next() {
             Some(quote @ ('\'' | '"')) => self.quoted(quote),
             Some('`') => {
-                self.push("`");
+                self.push_from(from);
                 self.quoted('`');
             }
             Some('$') if self.skip("(") => self.substitution(from),
             Some('(') => self.substitution(from),
             Some('\\') => {
-                let escaped = self.next().filter(|it| *it != '\n');
-                if let Some(escaped) = escaped {
-                    self.push(escaped.encode_utf8(&mut [0; 4]));
+                if self.next() != Some('\n') {
+                    self.push_from(from + 1);
                 }
             }
-            Some(other) => self.push(other.encode_utf8(&mut [0; 4])),
-            None => {}
+            _ => self.push_from(from),
         }
     }
 
