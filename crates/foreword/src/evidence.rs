@@ -168,8 +168,6 @@ fn is_yes_or_no(answer: &Answer) -> bool {
 /// A shell line that has ended.
 struct ShellLine<'a> {
     commands: Vec<ShellCommand>,
-    /// The folder in which each command ran.
-    folders: Vec<PathBuf>,
     output: String,
     failed: bool,
     exit_code: Option<&'a str>,
@@ -188,23 +186,18 @@ fn read_shell(event: &Event, tool_use: &ToolUse<'_>, step: &mut Step) {
     let Some(typed) = tool_use.command.filter(|_| has_ended) else {
         return;
     };
-    let commands = shell::commands(typed);
     let line = ShellLine {
-        folders: folders(&commands, event.cwd.as_deref().unwrap_or_default()),
-        commands,
+        commands: commands(typed, event.cwd.as_deref().unwrap_or_default()),
         output: output::plain(&output),
         failed,
         exit_code: tool_use.exit_code,
         root: event.root.as_deref(),
     };
     let pipelines = runs::pipelines(&line);
-    let mut folders = line.folders.iter();
-    for pipeline in &pipelines {
+    for pipeline in pipelines.iter().filter(|it| it.passed == Some(true)) {
         let mut before = None;
-        for (command, folder) in pipeline.commands.iter().zip(&mut folders) {
-            if pipeline.passed == Some(true) {
-                writes::read(&line, folder, command, before, step);
-            }
+        for command in pipeline.commands {
+            writes::read(&line, command, before, step);
             before = Some(command);
         }
     }
@@ -224,12 +217,12 @@ fn read_shell(event: &Event, tool_use: &ToolUse<'_>, step: &mut Step) {
     }
 }
 
-/// The folder in which each command ran: `cd` changes it for those that follow.
-fn folders(commands: &[ShellCommand], cwd: &str) -> Vec<PathBuf> {
+/// The commands of a line that was typed in a folder: `cd` changes it for those that follow.
+fn commands(typed: &str, cwd: &str) -> Vec<ShellCommand> {
     let mut folder = PathBuf::from(cwd);
-    let mut folders = Vec::with_capacity(commands.len());
-    for (at, command) in commands.iter().enumerate() {
-        folders.push(folder.clone());
+    let mut commands = shell::commands(typed);
+    for (at, command) in commands.iter_mut().enumerate() {
+        command.folder.clone_from(&folder);
         if let [program, target] = &command.words[..]
             && program == "cd"
             // A shell that stays where `cd` went is seen there already.
@@ -238,7 +231,7 @@ fn folders(commands: &[ShellCommand], cwd: &str) -> Vec<PathBuf> {
             folder.push(target);
         }
     }
-    folders
+    commands
 }
 
 /// Whether a line only does housekeeping with git or its forge.
@@ -259,13 +252,13 @@ impl ShellLine<'_> {
     }
 
     /// A path as it is stored; none for what is outside of the working tree or no plain name.
-    fn path(&self, folder: &Path, name: &str) -> Option<String> {
+    fn path(&self, command: &ShellCommand, name: &str) -> Option<String> {
         if name.is_empty() || name.starts_with('-') || name.contains(['$', '*', '?', '{', '`', '~'])
         {
             return None;
         }
         let mut whole = PathBuf::new();
-        for part in folder.join(name).components() {
+        for part in command.folder.join(name).components() {
             match part {
                 Component::CurDir => {}
                 Component::ParentDir => {

@@ -20,15 +20,14 @@ pub fn commits(line: &ShellLine<'_>) -> Vec<Commit> {
     let mut printed = printed(&line.output);
     let mut added: Vec<String> = Vec::new();
     let mut commits = Vec::new();
-    for (at, command) in line.commands.iter().enumerate() {
-        let folder = &line.folders[at];
+    for command in &line.commands {
         let (subcommand, options) = git_command(command).unwrap_or_default();
-        if line.is_scratch(folder) {
+        if line.is_scratch(&command.folder) {
             continue;
         }
         if subcommand == "add" {
             let paths = options.iter().filter(|it| *it != ".");
-            added.extend(paths.filter_map(|it| line.path(folder, it)));
+            added.extend(paths.filter_map(|it| line.path(command, it)));
         }
         if subcommand == "commit" {
             let message = message(line, command, options);

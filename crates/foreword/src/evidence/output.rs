@@ -42,7 +42,7 @@ const WEIGHTS: [(u8, &str); 6] = [
     (
         1,
         "could not compile;to rerun pass;failing tests;ELIFECYCLE;npm ERR!;npm error;\
-         ommand failed;make: ***;xit code;task failed",
+         ommand failed;make: ***;xit code;exited with;task failed",
     ),
     (
         9,

@@ -111,16 +111,17 @@ fn blamed(line: &ShellLine<'_>, list: &[Pipeline<'_>]) -> usize {
     let mut lines = line.output.lines().filter(|it| it.contains("cd:"));
     let has_no_folder = lines.any(|it| it.contains("o such file or directory"));
     let changes_folder = |it: &Pipeline<'_>| has_no_folder && it.main.words[0] == "cd";
-    let is_shown = |it: &Pipeline<'_>| is_shown_by(&it.main.words, &line.output);
     let has_passed = output::verdict(&line.output) == Some(true);
+    let is_blamed = |it: &Pipeline<'_>| it.is_check() && !has_passed;
+    let last = |is_it: &dyn Fn(&Pipeline<'_>) -> bool| list.iter().rposition(is_it);
     let found = list.iter().position(changes_folder);
-    let found = found.or_else(|| list.iter().rposition(|it| it.is_check() && is_shown(it)));
-    let found = found.or_else(|| list.iter().rposition(|it| it.is_check() && !has_passed));
-    let found = found.or_else(|| {
-        list.iter()
-            .rposition(|it| kind(&it.main.words) != Kind::Silent)
-    });
-    found.unwrap_or(list.len() - 1)
+    found
+        .or_else(|| last(&|it| it.is_check() && is_shown_by(&it.main.words, &line.output)))
+        // A check before a pipe has not the exit code of the line.
+        .or_else(|| last(&|it| is_blamed(it) && it.commands.len() == 1))
+        .or_else(|| last(&is_blamed))
+        .or_else(|| last(&|it| kind(&it.main.words) != Kind::Silent))
+        .unwrap_or(list.len() - 1)
 }
 
 /// The runs of a line, without commands that only prepare or print.

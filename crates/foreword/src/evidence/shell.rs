@@ -1,10 +1,14 @@
 //! Parts a shell line into its commands, as a shell would: quotes, here-documents, pipes and
 //! redirections are understood, and nothing is expanded. `runs` reads what the commands mean.
 
+use std::path::PathBuf;
+
 /// One command of a shell line, without the assignments, keywords and helpers in front of it.
 #[derive(Debug, Default, Clone, PartialEq, Eq)]
 pub struct ShellCommand {
     pub words: Vec<String>,
+    /// The folder in which it ran. The parser does not know it.
+    pub folder: PathBuf,
     /// The words as they were typed, with their quotes.
     pub text: String,
     /// How the next command depends on this one.
@@ -26,16 +30,11 @@ pub enum Joint {
     Pipe,
 }
 
-const JOINTS: [(&str, Joint); 9] = [
+const JOINTS: [(&str, Joint); 4] = [
     ("&&", Joint::And),
     ("||", Joint::Or),
     ("|&", Joint::Pipe),
     ("|", Joint::Pipe),
-    (";", Joint::Then),
-    ("&", Joint::Then),
-    ("\n", Joint::Then),
-    ("(", Joint::Then),
-    (")", Joint::Then),
 ];
 
 /// Keywords of the shell and helpers in front of a command.
@@ -120,6 +119,9 @@ impl Parser {
             } else if let Some((mark, joint)) = joint {
                 self.end_command(*joint);
                 self.at += mark.len();
+            } else if ";&\n()".contains(next) {
+                self.end_command(Joint::Then);
+                self.next();
             } else if next.is_whitespace() {
                 self.end_word();
                 self.next();
@@ -365,6 +367,7 @@ mod tests {
             command("cat > src/a.rs <<-EOF 2>&1\n\tone\n\ttwo\n\tEOF"),
             ShellCommand {
                 words: vec!["cat".to_owned()],
+                folder: PathBuf::new(),
                 text: "cat".to_owned(),
                 writes: vec!["src/a.rs".to_owned()],
                 document: Some("\tone\n\ttwo".to_owned()),

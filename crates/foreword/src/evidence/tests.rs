@@ -267,6 +267,15 @@ fn each_command_of_a_line_has_its_own_outcome() {
             )],
         ),
         (
+            "make fmt && make lint && make test | tail",
+            1,
+            "a.go:3:5: unused (lint)",
+            vec![
+                run("make fmt", true, false, ""),
+                run("make lint", false, true, "a.go:3:5: unused (lint)"),
+            ],
+        ),
+        (
             "cd api && go test ./...",
             1,
             "bash: line 1: cd: api: No such file or directory",

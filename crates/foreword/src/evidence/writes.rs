@@ -11,12 +11,11 @@ use super::{Edit, ShellLine, Step};
 /// output it reads.
 pub fn read(
     line: &ShellLine<'_>,
-    folder: &Path,
     command: &ShellCommand,
     before: Option<&ShellCommand>,
     step: &mut Step,
 ) {
-    let path = |name: &str| line.path(folder, name);
+    let path = |name: &str| line.path(command, name);
     let mut edit = |name: &str, before: String, after: String| {
         step.edits.extend(path(name).map(|path| Edit {
             path,
