@@ -11,7 +11,7 @@ use super::lexicon::{self, Stems};
 use super::markdown;
 use super::prose::{self, Prose, UnitSource};
 use super::title;
-use super::tools::{self, Answer, Commit, Edit, Run, Step};
+use crate::evidence::{self, Answer, Commit, Edit, Run, Step};
 
 /// The most facts of an observation, and the most words of all of them.
 pub const FACTS_MAX: usize = 7;
@@ -121,7 +121,7 @@ impl<'a> TurnReading<'a> {
             (Some(stop), Some(between)) => Some(format!("{between}\n\n{stop}")),
             (stop, between) => stop.or(between),
         };
-        let steps: Vec<Step> = turn.events.iter().filter_map(tools::step).collect();
+        let steps: Vec<Step> = turn.events.iter().filter_map(evidence::step).collect();
         let plan = title::plan_heading(prompt).filter(|_| !by_host);
         let typed = title::typed(prompt);
         let has_edits = steps.iter().any(|it| !it.edits.is_empty());
