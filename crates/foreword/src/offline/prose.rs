@@ -4,11 +4,11 @@
 //! work: headings, questions, proposals and lead-ins never become units of their own. `markdown`
 //! parses; `title` makes titles out of sentences; the words that decide are in `lexicon`.
 
-use std::collections::{HashMap, HashSet};
+use std::collections::HashSet;
 
 use super::lexicon::{
-    addresses_the_user, anchors, begins_subordinate, has_cjk, is_in_first_person, is_word,
-    leans_back, stems, words,
+    addresses_the_user, anchors, begins_subordinate, has_cjk, is_in_first_person, leans_back,
+    stems, words,
 };
 use super::markdown::{Block, blocks, is_lead_in, is_question, item_text, sentences};
 
@@ -53,11 +53,6 @@ pub fn read(markdown: &str, may_offer: bool) -> Prose {
     let question =
         last.filter(|&last| matches!(&blocks[last], Block::Paragraph(text) if is_question(text)));
     let mut reader = Reader {
-        option_words: if may_offer && question.is_some() {
-            option_words(&blocks)
-        } else {
-            HashSet::new()
-        },
         blocks: &blocks,
         may_offer,
         question,
@@ -73,7 +68,7 @@ pub fn read(markdown: &str, may_offer: bool) -> Prose {
 pub fn is_fact(unit: &Unit, context: &HashSet<String>) -> bool {
     let text = unit.text.as_str();
     let length = words(text);
-    if length < 4 || is_question(text) || is_lead_in(text) || is_only_a_link(text) {
+    if length < 4 || is_question(text) || is_lead_in(text) {
         return false;
     }
     let after_label = after_label(text, 2).unwrap_or(text);
@@ -86,15 +81,6 @@ pub fn is_fact(unit: &Unit, context: &HashSet<String>) -> bool {
     let related =
         context.is_empty() || has_cjk(text) || stems(text).intersection(context).count() >= 2;
     length >= 7 && related && !is_in_first_person(text)
-}
-
-fn is_only_a_link(text: &str) -> bool {
-    let parts = text.split_whitespace().filter(|part| !part.contains("://"));
-    let letters = parts
-        .flat_map(str::chars)
-        .filter(|it| is_word(*it))
-        .take(12);
-    letters.count() < 12 && !has_cjk(text)
 }
 
 /// The text after a short label ("Yes, ", "Root cause: "), if it begins with one: at most
@@ -121,37 +107,11 @@ pub fn after_label(text: &str, max_words: usize) -> Option<&str> {
     is_label.then_some(rest)
 }
 
-/// The first words of headings that number alternatives ("Option 1", "Option 2").
-fn option_words(blocks: &[Block]) -> HashSet<String> {
-    let mut counts: HashMap<String, usize> = HashMap::new();
-    for block in blocks {
-        if let Block::Heading(heading) = block
-            && let Some(word) = option_word(heading)
-        {
-            *counts.entry(word).or_default() += 1;
-        }
-    }
-    let repeated = counts.into_iter().filter(|(_, count)| *count >= 2);
-    repeated.map(|(word, _)| word).collect()
-}
-
-/// The first word of a heading, if a number or a letter from A to D follows it.
-fn option_word(heading: &str) -> Option<String> {
-    let (word, rest) = heading.split_once(' ')?;
-    let mut rest = rest.chars();
-    let is_numbered = rest
-        .next()
-        .is_some_and(|it| it.is_ascii_digit() || ('A'..='D').contains(&it))
-        && !rest.next().is_some_and(is_word);
-    is_numbered.then(|| word.to_lowercase())
-}
-
 struct Reader<'a> {
     blocks: &'a [Block],
     may_offer: bool,
     /// The last paragraph, if it closes the message with a question.
     question: Option<usize>,
-    option_words: HashSet<String>,
     heading: &'a str,
     prose: Prose,
 }
@@ -159,23 +119,15 @@ struct Reader<'a> {
 impl<'a> Reader<'a> {
     fn read(&mut self) {
         let mut at = 0;
-        let mut inside_option = false;
         while let Some(block) = self.blocks.get(at) {
-            if let Block::Heading(heading) = block {
-                inside_option =
-                    option_word(heading).is_some_and(|it| self.option_words.contains(&it));
-                self.heading = heading;
-                if inside_option {
-                    self.prose.options.push(heading.clone());
-                } else {
-                    self.prose.headings.push(heading.clone());
-                }
-            }
-            let is_skipped = inside_option && self.question != Some(at);
             at = match block {
-                _ if is_skipped => at + 1,
-                Block::Heading(_) | Block::Code => at + 1,
-                Block::Row { .. } => self.table(at),
+                Block::Heading(heading) => {
+                    self.heading = heading;
+                    self.prose.headings.push(heading.clone());
+                    at + 1
+                }
+                Block::Code => at + 1,
+                Block::Row(_) => self.table(at),
                 Block::Paragraph(text) => self.paragraph(at, text),
                 Block::Item { .. } => self.list(at, None),
             };
@@ -252,20 +204,16 @@ impl<'a> Reader<'a> {
         self.push(text.clone(), text, source);
     }
 
-    /// Reads the rows of a table, eight at most. Returns the next block.
+    /// Reads the rows of a table, eight at most; the first names the columns. Returns the next
+    /// block.
     fn table(&mut self, at: usize) -> usize {
         let rows = self.blocks[at..].iter().map_while(|block| match block {
-            Block::Row { cells, is_header } => Some((cells, *is_header)),
+            Block::Row(cells) => Some(cells),
             _ => None,
         });
-        let rows: Vec<(&Vec<String>, bool)> = rows.collect();
-        let header = rows
-            .iter()
-            .find(|(_, is_header)| *is_header)
-            .map(|(cells, _)| *cells);
-        let body = rows.iter().filter(|(_, is_header)| !is_header);
-        for (cells, _) in body.take(8) {
-            if let Some(text) = row_text(cells, header) {
+        let rows: Vec<&Vec<String>> = rows.collect();
+        for cells in rows[1..].iter().take(8) {
+            if let Some(text) = row_text(cells, rows[0]) {
                 self.push_plain(text, UnitSource::Row);
             }
         }
@@ -311,24 +259,11 @@ impl<'a> Reader<'a> {
                 .any(|block| matches!(block, Block::Paragraph(_) | Block::Item { .. }))
     }
 
-    /// Adds `lead-in: a; b; c`, in chunks of 46 words.
+    /// Adds `lead-in: a; b; c`.
     fn joined(&mut self, lead: &str, items: &[ListItem]) {
-        let mut chunk = format!("{lead}: ");
-        let mut length = words(lead);
-        let mut is_empty = true;
-        for item in items {
-            if !is_empty && length + item.words > 46 {
-                self.push_plain(std::mem::take(&mut chunk), UnitSource::Joined);
-                (length, is_empty) = (0, true);
-            }
-            if !is_empty {
-                chunk.push_str("; ");
-            }
-            chunk.push_str(item.text.trim_end_matches(['.', ';']));
-            length += item.words;
-            is_empty = false;
-        }
-        self.push_plain(chunk, UnitSource::Joined);
+        let items = items.iter().map(|it| it.text.trim_end_matches(['.', ';']));
+        let items: Vec<&str> = items.collect();
+        self.push_plain(format!("{lead}: {}", items.join("; ")), UnitSource::Joined);
     }
 
     /// Adds one unit for each item, the first with its lead-in if that is short.
@@ -363,29 +298,21 @@ fn under(heading: &str, sentence: &str) -> String {
     format!("{bare}: {sentence}")
 }
 
-/// `first: second header second cell; third header third cell` or `first: second, third`.
-fn row_text(cells: &[String], header: Option<&Vec<String>>) -> Option<String> {
-    let is_filled = |cell: &&String| !matches!(cell.as_str(), "" | "-" | "—");
-    let filled: Vec<&str> = cells.iter().filter(is_filled).map(String::as_str).collect();
-    let length: usize = filled.iter().map(|cell| words(cell)).sum();
-    let (first, others) = filled.split_first()?;
+/// `first: second header second cell; third header third cell` or `first: second`.
+fn row_text(cells: &[String], header: &[String]) -> Option<String> {
+    let filled = header.iter().zip(cells);
+    let filled = filled.filter(|(_, cell)| cell.contains(char::is_alphanumeric));
+    let filled: Vec<(&String, &String)> = filled.collect();
+    let length: usize = filled.iter().map(|(_, cell)| words(cell)).sum();
+    let ((_, first), others) = filled.split_first()?;
     if others.is_empty() || length < 4 {
         return None;
     }
-    let header = header.filter(|header| header.len() == cells.len() && cells.len() > 2);
-    let rest = match header {
-        None => others.join(", "),
-        Some(header) => {
-            let named = header
-                .iter()
-                .zip(cells)
-                .skip(1)
-                .filter(|(_, cell)| is_filled(cell));
-            let named: Vec<String> = named.map(|(name, cell)| format!("{name} {cell}")).collect();
-            named.join("; ")
-        }
-    };
-    Some(format!("{first}: {rest}"))
+    let named = others.iter().map(|(name, cell)| match cells.len() {
+        2 => (*cell).clone(),
+        _ => format!("{name} {cell}"),
+    });
+    Some(format!("{first}: {}", named.collect::<Vec<_>>().join("; ")))
 }
 
 /// A list item together with the short items nested under it.

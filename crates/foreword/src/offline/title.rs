@@ -8,46 +8,34 @@ use std::collections::{HashMap, HashSet};
 use super::lexicon::{
     addresses_the_user, anchors, begins_subordinate, code_spans, has_cjk, is_cut_word,
     is_file_name, is_in_first_person, is_stop_word, is_unspaced, is_word, leans_back,
-    pointing_words, stems, telling_words, without_connection, without_openers, words,
+    pointing_words, stems, telling_words, without_openers, words,
 };
 use super::markdown::{lines_outside_code, sentences, strip};
 use super::prose::after_label;
 
 /// How many words a title has at most.
 pub const MAX_WORDS: usize = 12;
+/// Signs that a text does not end with where it is cut.
+const LOOSE_SIGNS: [char; 10] = [' ', ',', ';', ':', '—', '-', '、', '，', '；', '：'];
 
 /// A sentence in at most `max_words` words, and whether it was cut only where it can end.
 /// `drop_label`: a short label before a comma, dash or colon ("Root cause: …") is left out.
 pub fn squeeze(sentence: &str, max_words: usize, drop_label: bool) -> (String, bool) {
     let mut text = with_short_paths(&strip(sentence));
-    for _ in 0..if drop_label { 2 } else { 0 } {
-        if let Some(rest) = after_label(&text, 2).filter(|_| !is_fix(&text)) {
-            text = rest.to_owned();
-        }
-    }
-    text = without_connection(&text).replace("()`", "`");
+    // "Fix: …" says what the change is for.
+    let label = after_label(&text, 2).filter(|_| drop_label && !text.starts_with("Fix"));
+    text = label.unwrap_or(&text).replace("()`", "`");
     if words(&text) > max_words {
         text = without_brackets(&text);
     }
-    let text = without_loose_end(&text);
+    let text = text.trim_end_matches(['.', '。', '!', ' ']);
     if words(text) <= max_words {
         return (capitalised(text), true);
     }
-    if let Some(end) = last_cut(text, max_words) {
-        return (
-            capitalised(text[..end].trim_end_matches([' ', ',', ';', ':', '、', '，', '；', '：'])),
-            true,
-        );
+    match last_cut(text, max_words) {
+        Some(end) => (capitalised(text[..end].trim_end_matches(LOOSE_SIGNS)), true),
+        None => (capitalised(&clip(text, max_words)), false),
     }
-    let clipped = clip(text, max_words);
-    let end = without_stop_words(clipped.trim_end_matches('…'));
-    (format!("{}…", capitalised(end)), false)
-}
-
-/// Whether a text begins with "fix": its label says what the change is for.
-fn is_fix(text: &str) -> bool {
-    text.get(..3)
-        .is_some_and(|start| start.eq_ignore_ascii_case("fix"))
 }
 
 /// The text with `path/to/x.ts:12` as `x.ts`, unless it has an address.
@@ -110,32 +98,18 @@ fn without_brackets(text: &str) -> String {
     out
 }
 
-/// The text without its full stop and the function words that it ends with.
-fn without_loose_end(text: &str) -> &str {
-    let mut text = text.trim_end_matches(['.', '。', '!', ' ']);
-    let mut length = words(text);
-    while length > 4
-        && let Some((rest, last)) = text.rsplit_once(' ')
-        && is_cut_word(last)
-    {
-        text = rest;
-        length -= 1;
-    }
-    text
-}
-
 /// Where a long sentence can end within the limit: at its last `— ; , :`, else before its last
-/// function word. Never inside a code span, quotation marks or brackets.
+/// function word. Never inside a code span.
 fn last_cut(text: &str, max_words: usize) -> Option<usize> {
     let (mut at_sign, mut at_word) = (None, None);
-    let (mut length, mut inside, mut before) = (0, 0_usize, "");
+    let (mut length, mut before) = (0, "");
     for (number, (at, token)) in tokens(text).into_iter().enumerate() {
         if length > 2 * max_words {
             break;
         }
         let bare = token.trim();
         let is_dash = matches!(bare, "—" | "–" | "-" | "/");
-        if inside == 0 && length >= 8 {
+        if length >= 8 {
             if is_dash || before.ends_with([',', ';', ':', '，', '、', '。', '；', '：']) {
                 at_sign = Some(at);
             } else if number >= 5 && is_cut_word(bare) && !is_stop_word(before) {
@@ -143,19 +117,9 @@ fn last_cut(text: &str, max_words: usize) -> Option<usize> {
             }
         }
         length += half_words(bare);
-        inside = quotes_left_open(bare, inside);
         before = bare;
     }
     at_sign.or(at_word)
-}
-
-fn quotes_left_open(token: &str, inside: usize) -> usize {
-    token.chars().fold(inside, |inside, it| match it {
-        '"' => usize::from(inside == 0),
-        '“' | '„' | '「' | '(' | '«' => inside + 1,
-        '”' | '」' | ')' | '»' => inside.saturating_sub(1),
-        _ => inside,
-    })
 }
 
 /// The tokens of a text with their positions: code spans and words with the signs and space after
@@ -210,23 +174,7 @@ pub fn clip(text: &str, max_words: usize) -> String {
         }
         end = at + token.len();
     }
-    format!(
-        "{}…",
-        text[..end].trim_end_matches([' ', ',', ';', ':', '—', '-', '、', '，'])
-    )
-}
-
-fn without_stop_words(text: &str) -> &str {
-    let mut text = text;
-    let mut length = words(text);
-    while length > 4
-        && let Some((rest, last)) = text.rsplit_once(' ')
-        && (is_stop_word(last) || matches!(last, "/" | "—" | "-"))
-    {
-        length -= words(last);
-        text = rest;
-    }
-    text
+    format!("{}…", text[..end].trim_end_matches(LOOSE_SIGNS))
 }
 
 /// The text with a capital, if it begins with a plain word and not with a name.
@@ -311,22 +259,12 @@ pub fn request_title(prompt: &str) -> Option<(String, bool)> {
 }
 
 /// The heading of a plan that the user handed over, after at most twelve words of introduction.
-/// A label that repeats the introduction ("Plan: …") is left out.
 pub fn plan_heading(prompt: &str) -> Option<String> {
-    let (mut introduction, mut length) = (String::new(), 0);
+    let mut length = 0;
     for line in lines_outside_code(prompt).flatten() {
-        let heading = line
-            .strip_prefix('#')
-            .filter(|rest| rest.starts_with([' ', '\t']));
-        if let Some(heading) = heading.map(strip).filter(|heading| !heading.is_empty()) {
-            let label = heading.split_once(": ").filter(|(label, _)| {
-                let label = stems(label);
-                !label.is_empty() && label.is_subset(&stems(&introduction))
-            });
-            return Some(label.map_or(heading.clone(), |(_, rest)| rest.trim().to_owned()));
+        if let Some(heading) = line.strip_prefix("# ").map(strip) {
+            return Some(heading).filter(|it| !it.is_empty());
         }
-        introduction.push_str(line);
-        introduction.push('\n');
         length += words(line);
         if length > 12 {
             return None;
@@ -339,13 +277,8 @@ pub fn plan_heading(prompt: &str) -> Option<String> {
 pub fn typed(prompt: &str) -> String {
     let lines: Vec<&str> = lines_outside_code(prompt).flatten().collect();
     let text = without_tagged(&lines.join("\n"));
-    let is_chat = text
-        .lines()
-        .filter(|line| is_chat_line(line))
-        .nth(1)
-        .is_some();
     // A log that follows the user's words ends them; one that comes before them is left out.
-    let lines = text.lines().filter(|line| !is_chat || !is_chat_line(line));
+    let lines = text.lines().filter(|line| !is_chat_line(line));
     let lines = lines.skip_while(|line| line.trim().is_empty() || is_log_line(line));
     let typed: Vec<&str> = lines.take_while(|line| !is_log_line(line)).collect();
     typed.join("\n").trim().to_owned()
@@ -394,54 +327,25 @@ fn is_chat_line(line: &str) -> bool {
     })
 }
 
-/// Whether a line looks like the output of a program.
+/// Whether a line looks like the output of a program: indented, after a sign that no sentence
+/// begins with, or after `place:12`.
 fn is_log_line(line: &str) -> bool {
-    let text = line.trim_start();
-    let indent = line.len() - text.len();
-    let first = text.split_whitespace().next().unwrap_or_default();
-    let is_digit = |it: char| it.is_ascii_digit();
-    let is_frame = first == "at" && text.contains(['(', ':']);
-    let is_place = first.split_once(':').is_some_and(|(place, rest)| {
-        rest.starts_with(is_digit) && place.chars().all(|it| is_word(it) || "/.-".contains(it))
-    });
-    let is_stamp = text
-        .strip_prefix('[')
-        .and_then(|rest| rest.split_once(']'))
-        .is_some_and(|(stamp, _)| {
-            !stamp.is_empty() && stamp.chars().all(|it| is_word(it) || ":. -".contains(it))
-        });
-    let is_arrow = first.ends_with("=>") || text[first.len()..].trim_start().starts_with("=>");
-    !text.is_empty()
-        && (indent > 3
-            || is_frame
-            || is_place
-            || is_stamp
-            || is_arrow
-            || text.starts_with(['•', '⨯', '✖', '❯', '$', '>', '|'])
-            || text.starts_with("---")
-            || text.starts_with("==="))
+    let first = line.split_whitespace().next().unwrap_or_default();
+    let place = first.split_once(':').map(|(_, rest)| rest);
+    line.starts_with("    ")
+        || first.starts_with(['[', '•', '⨯', '✖', '❯', '$', '>', '|', '='])
+        || place.is_some_and(|rest| rest.starts_with(|it: char| it.is_ascii_digit()))
 }
+
+/// The kinds of conventional commits.
+const KINDS: &str = "fix feat chore docs refactor test tests ci build perf style revert";
 
 /// The kind of a conventional commit subject (`fix` of `fix(store)!: …`) and what follows it.
 pub fn conventional(subject: &str) -> (Option<&str>, String) {
     let prefix = subject.split_once(": ").and_then(|(prefix, rest)| {
         let prefix = prefix.strip_suffix('!').unwrap_or(prefix);
         let (kind, scope) = prefix.split_once('(').unwrap_or((prefix, ")"));
-        let is_kind = matches!(
-            kind.to_ascii_lowercase().as_str(),
-            "fix"
-                | "feat"
-                | "chore"
-                | "docs"
-                | "refactor"
-                | "test"
-                | "tests"
-                | "ci"
-                | "build"
-                | "perf"
-                | "style"
-                | "revert"
-        );
+        let is_kind = KINDS.split(' ').any(|it| it.eq_ignore_ascii_case(kind));
         (is_kind && scope.ends_with(')')).then_some((kind, rest))
     });
     match prefix {
