@@ -167,17 +167,13 @@ pub fn begins_subordinate(text: &str) -> bool {
 
 /// A request without the words that open it ("ok, can you please …").
 pub fn without_openers(text: &str) -> &str {
+    let is_between = |it: char| it.is_whitespace() || ",.:!，。、！—–-".contains(it);
+    let opener = |text| entries(OPENERS).filter_map(move |entry| after_entry(text, entry));
     let mut text = text;
-    loop {
-        let rests = entries(OPENERS).filter_map(|entry| after_entry(text, entry));
-        let rest = rests.min_by_key(|rest| rest.len()).map(|rest| {
-            rest.trim_start_matches(|it: char| it.is_whitespace() || ",.:!，。、！—–-".contains(it))
-        });
-        match rest {
-            Some(rest) => text = rest,
-            None => return text,
-        }
+    while let Some(rest) = opener(text).min_by_key(|rest| rest.len()) {
+        text = rest.trim_start_matches(is_between);
     }
+    text
 }
 
 /// Whether a title can be cut before this word.
@@ -256,11 +252,7 @@ fn after_entry<'a>(text: &'a str, entry: &str) -> Option<&'a str> {
             _ => return None,
         }
     }
-    let mut after = rest.chars();
-    let goes_on = match after.next() {
-        Some('\'' | '’') => after.next().is_some_and(char::is_alphanumeric),
-        next => next.is_some_and(|it| is_word(it) && !is_unspaced(it)),
-    };
+    let goes_on = rest.starts_with(|it| (is_word(it) || "'’".contains(it)) && !is_unspaced(it));
     (!goes_on || entry.ends_with(is_unspaced)).then_some(rest)
 }
 

@@ -28,7 +28,9 @@ fn strip_piece(piece: &str, out: &mut String) {
         let before = out.chars().next_back().unwrap_or(' ');
         let is_emphasis =
             rest.starts_with('*') || before == '*' || rest.starts_with(is_word) != is_word(before);
-        if let Some((label, after)) = link(rest).filter(|_| sign == '[') {
+        if sign == '['
+            && let Some((label, after)) = link(rest)
+        {
             out.truncate(out.trim_end_matches('!').len());
             out.push_str(label);
             rest = after;
@@ -205,15 +207,12 @@ fn heading_text(line: &str) -> Option<String> {
     (!bold.contains('*') && words(bold) <= 9).then(|| strip(bold).trim_end_matches(':').to_owned())
 }
 
-/// The text of a list item: after `-`, `*`, `•`, `+`, `1.`, `1)` or `a)`.
+/// The text of a list item: after `-`, `*`, `•`, `+`, `1.` or `1)`.
 pub fn item_text(line: &str) -> Option<&str> {
     let (mark, text) = line.split_once(char::is_whitespace)?;
-    let is_number =
-        |it: &str| (1..=3).contains(&it.len()) && it.bytes().all(|it| it.is_ascii_digit());
-    let is_letter = |it: &str| it.len() == 1 && it.bytes().all(|it| it.is_ascii_lowercase());
+    let is_number = |it: &str| it.parse::<u8>().is_ok();
     let is_mark = matches!(mark, "-" | "*" | "•" | "+")
-        || mark.strip_suffix(['.', ')']).is_some_and(is_number)
-        || mark.strip_suffix(')').is_some_and(is_letter);
+        || mark.strip_suffix(['.', ')']).is_some_and(is_number);
     is_mark.then(|| text.trim())
 }
 

@@ -48,7 +48,6 @@ pub struct Prose {
 /// question is an offer and not a report.
 pub fn read(markdown: &str, may_offer: bool) -> Prose {
     let blocks = blocks(markdown);
-    let is_text = |block: &Block| matches!(block, Block::Paragraph(_) | Block::Item { .. });
     let last = blocks.iter().rposition(is_text);
     let question =
         last.filter(|&last| matches!(&blocks[last], Block::Paragraph(text) if is_question(text)));
@@ -56,11 +55,28 @@ pub fn read(markdown: &str, may_offer: bool) -> Prose {
         blocks: &blocks,
         may_offer,
         question,
-        heading: "",
         prose: Prose::default(),
     };
     reader.read();
+    let Prose {
+        options, headings, ..
+    } = &mut reader.prose;
+    if may_offer && question.is_some() && options.is_empty() {
+        // "Option 1: …", "Option 2: …"
+        let first_word = |it: &String| it.split(' ').next().map(str::to_owned);
+        let mut runs = headings.chunk_by(|a, b| first_word(a) == first_word(b));
+        options.extend(
+            runs.find(|run| run.len() > 1)
+                .into_iter()
+                .flatten()
+                .cloned(),
+        );
+    }
     reader.prose
+}
+
+fn is_text(block: &Block) -> bool {
+    matches!(block, Block::Paragraph(_) | Block::Item { .. })
 }
 
 /// Whether a unit is worth keeping. `context`: the stems of the request and of what was edited;
@@ -71,7 +87,7 @@ pub fn is_fact(unit: &Unit, context: &HashSet<String>) -> bool {
     if length < 4 || is_question(text) || is_lead_in(text) {
         return false;
     }
-    let after_label = after_label(text, 2).unwrap_or(text);
+    let after_label = after_label(text).unwrap_or(text);
     if [text, after_label].into_iter().any(addresses_the_user) {
         return false;
     }
@@ -83,27 +99,17 @@ pub fn is_fact(unit: &Unit, context: &HashSet<String>) -> bool {
     length >= 7 && related && !is_in_first_person(text)
 }
 
-/// The text after a short label ("Yes, ", "Root cause: "), if it begins with one: at most
-/// `max_words` words before a comma or dash, one more before a colon.
-pub fn after_label(text: &str, max_words: usize) -> Option<&str> {
-    let (end, sign) = text.char_indices().find(|&(at, it)| {
-        let rest = &text[at + it.len_utf8()..];
-        let stands_apart = || text[..at].ends_with(' ') && rest.starts_with(' ');
-        match it {
-            ',' | '!' | ':' => rest.starts_with(' '),
-            '，' | '、' | '：' => true,
-            '—' | '–' | '-' => stands_apart(),
-            _ => false,
-        }
-    })?;
-    let (label, rest) = (&text[..end], text[end + sign.len_utf8()..].trim_start());
-    let length = words(label);
-    let most = max_words + usize::from(matches!(sign, ':' | '：'));
-    let least_after = if length > max_words { 4 } else { 3 };
-    let is_label = length <= most
-        && words(rest) >= least_after
-        && label.matches('`').count() % 2 == 0
-        && anchors(label).is_empty();
+/// The text after a short label ("Yes, ", "Root cause: "), if it begins with one: at most two
+/// words before a comma or dash, three before a colon.
+pub fn after_label(text: &str) -> Option<&str> {
+    let signs = [", ", "! ", ": ", " — ", " – ", " - ", "，", "、", "："];
+    let found = signs
+        .into_iter()
+        .filter_map(|it| Some((text.find(it)?, it)));
+    let (end, sign) = found.min()?;
+    let (label, rest) = (&text[..end], text[end + sign.len()..].trim_start());
+    let most = if sign.starts_with([':', '：']) { 3 } else { 2 };
+    let is_label = words(label) <= most && words(rest) >= 3 && anchors(label).is_empty();
     is_label.then_some(rest)
 }
 
@@ -112,17 +118,15 @@ struct Reader<'a> {
     may_offer: bool,
     /// The last paragraph, if it closes the message with a question.
     question: Option<usize>,
-    heading: &'a str,
     prose: Prose,
 }
 
-impl<'a> Reader<'a> {
+impl Reader<'_> {
     fn read(&mut self) {
         let mut at = 0;
         while let Some(block) = self.blocks.get(at) {
             at = match block {
                 Block::Heading(heading) => {
-                    self.heading = heading;
                     self.prose.headings.push(heading.clone());
                     at + 1
                 }
@@ -160,20 +164,20 @@ impl<'a> Reader<'a> {
         if !is_offer {
             self.statements(at, statements);
         }
-        let mut next = at + 1;
-        if lead.is_some() {
-            let is_code = |block: &&Block| **block == Block::Code;
-            next += self.blocks[next..].iter().take_while(is_code).count();
-        }
-        match self.blocks.get(next) {
-            Some(Block::Item { .. }) if lead.is_some() => self.list(next, lead.as_deref()),
-            _ => next,
+        match (lead, self.blocks.get(at + 1)) {
+            (Some(lead), Some(Block::Item { .. })) => self.list(at + 1, Some(&lead)),
+            _ => at + 1,
         }
     }
 
-    /// Adds the sentences of a paragraph; one that points back joins the one before it.
+    /// Adds the sentences of a paragraph: the first after its heading, if that names something; one
+    /// that points back joins the one before it.
     fn statements(&mut self, at: usize, statements: Vec<String>) {
-        let under_heading = at > 0 && matches!(self.blocks[at - 1], Block::Heading(_));
+        let heading = match self.blocks[..at].last() {
+            Some(Block::Heading(heading)) => item_text(heading).unwrap_or(heading),
+            _ => "",
+        };
+        let names_something = words(heading) <= 12 && !anchors(heading).is_empty();
         for (number, sentence) in statements.into_iter().enumerate() {
             let length = words(&sentence);
             if number > 0
@@ -188,20 +192,18 @@ impl<'a> Reader<'a> {
                 }
                 continue;
             }
-            let mut text = sentence.clone();
-            if number == 0 && under_heading && length + words(self.heading) <= 44 {
-                text = under(self.heading, &sentence);
-            }
-            self.push(text, sentence, UnitSource::Paragraph);
+            let text = match number {
+                0 if names_something => format!("{}: {sentence}", heading.trim_end_matches(':')),
+                _ => sentence.clone(),
+            };
+            let (bare, source) = (sentence, UnitSource::Paragraph);
+            self.prose.units.push(Unit { text, bare, source });
         }
     }
 
-    fn push(&mut self, text: String, bare: String, source: UnitSource) {
+    fn push(&mut self, text: String, source: UnitSource) {
+        let bare = text.clone();
         self.prose.units.push(Unit { text, bare, source });
-    }
-
-    fn push_plain(&mut self, text: String, source: UnitSource) {
-        self.push(text.clone(), text, source);
     }
 
     /// Reads the rows of a table, eight at most; the first names the columns. Returns the next
@@ -214,7 +216,7 @@ impl<'a> Reader<'a> {
         let rows: Vec<&Vec<String>> = rows.collect();
         for cells in rows[1..].iter().take(8) {
             if let Some(text) = row_text(cells, rows[0]) {
-                self.push_plain(text, UnitSource::Row);
+                self.push(text, UnitSource::Row);
             }
         }
         at + rows.len()
@@ -241,8 +243,9 @@ impl<'a> Reader<'a> {
         }
         let items = with_nested(&items, top);
         let lead = lead.filter(|lead| words(lead) >= 3);
+        let are_short = items.len() > 1 && items.iter().all(|item| item.length <= 16);
         match lead {
-            Some(lead) if is_joined(lead, &items) => self.joined(lead, &items),
+            Some(lead) if are_short => self.joined(lead, &items),
             _ => self.items(lead, &items),
         }
         next
@@ -250,20 +253,15 @@ impl<'a> Reader<'a> {
 
     /// Whether the next text after a list is the question that closes the message.
     fn is_before_question(&self, at: usize) -> bool {
-        let Some(question) = self.question else {
-            return false;
-        };
-        at <= question
-            && !self.blocks[at..question]
-                .iter()
-                .any(|block| matches!(block, Block::Paragraph(_) | Block::Item { .. }))
+        let next = self.blocks[at..].iter().position(is_text);
+        next.is_some() && next.map(|next| at + next) == self.question
     }
 
     /// Adds `lead-in: a; b; c`.
     fn joined(&mut self, lead: &str, items: &[ListItem]) {
         let items = items.iter().map(|it| it.text.trim_end_matches(['.', ';']));
         let items: Vec<&str> = items.collect();
-        self.push_plain(format!("{lead}: {}", items.join("; ")), UnitSource::Joined);
+        self.push(format!("{lead}: {}", items.join("; ")), UnitSource::Joined);
     }
 
     /// Adds one unit for each item, the first with its lead-in if that is short.
@@ -278,7 +276,7 @@ impl<'a> Reader<'a> {
             {
                 text = format!("{lead}: {text}");
             }
-            self.push_plain(text, UnitSource::Item);
+            self.push(text, UnitSource::Item);
         }
     }
 }
@@ -287,15 +285,6 @@ impl<'a> Reader<'a> {
 fn is_statement(lead: &str) -> bool {
     let is_whole = !leans_back(lead) && !begins_subordinate(lead);
     words(lead) >= 8 && is_whole && !anchors(lead).is_empty()
-}
-
-/// `heading: sentence`, if the heading names something and is short.
-fn under(heading: &str, sentence: &str) -> String {
-    let bare = item_text(heading).unwrap_or(heading).trim_end_matches(':');
-    if words(heading) > 12 || anchors(bare).is_empty() {
-        return sentence.to_owned();
-    }
-    format!("{bare}: {sentence}")
 }
 
 /// `first: second header second cell; third header third cell` or `first: second`.
@@ -318,7 +307,7 @@ fn row_text(cells: &[String], header: &[String]) -> Option<String> {
 /// A list item together with the short items nested under it.
 struct ListItem {
     text: String,
-    words: usize,
+    length: usize,
 }
 
 fn with_nested(items: &[(&str, usize)], top: usize) -> Vec<ListItem> {
@@ -327,19 +316,17 @@ fn with_nested(items: &[(&str, usize)], top: usize) -> Vec<ListItem> {
     for &(text, depth) in items {
         let length = words(text);
         match joined.last_mut() {
-            Some(parent) if depth > top && parent.words + length <= 40 => {
+            Some(parent) if depth > top && parent.length + length <= 40 => {
                 let end = parent.text.trim_end_matches(['.', ';', ':']).len();
                 parent.text.truncate(end);
                 parent.text.push_str(if nested == 0 { ": " } else { "; " });
                 parent.text.push_str(text);
-                parent.words += length;
+                parent.length += length;
                 nested += 1;
             }
             _ => {
-                joined.push(ListItem {
-                    text: text.to_owned(),
-                    words: length,
-                });
+                let text = text.to_owned();
+                joined.push(ListItem { text, length });
                 nested = 0;
             }
         }
@@ -347,38 +334,19 @@ fn with_nested(items: &[(&str, usize)], top: usize) -> Vec<ListItem> {
     joined
 }
 
-/// Whether the items are short enough to be one enumeration.
-fn is_joined(lead: &str, items: &[ListItem]) -> bool {
-    let mut lengths: Vec<usize> = items.iter().map(|item| item.words).collect();
-    lengths.sort_unstable();
-    let total = words(lead) + lengths.iter().sum::<usize>();
-    let longest = lengths.last().copied().unwrap_or_default();
-    let median = lengths[lengths.len() / 2];
-    lengths.len() >= 2 && total <= 46 && longest <= 16 || lengths.len() >= 3 && median <= 14
-}
-
-/// The statements of a list item: all if they are short, else the first. `name — what` becomes
-/// `name: what`.
+/// The statements of a list item; `name — what` becomes `name: what`.
 fn item_statement(item: &str) -> Option<String> {
     let mut text = item.to_owned();
     if let Some((name, what)) = [" — ", " – ", " - "]
         .iter()
         .find_map(|dash| item.split_once(dash))
         && (2..=60).contains(&name.chars().count())
-        && !name.contains(". ")
-        && name.matches('`').count() % 2 == 0
     {
         text = format!("{name}: {what}");
     }
     let mut statements = sentences(&text);
     statements.retain(|sentence| !is_question(sentence));
-    let all = statements.join(" ");
-    if words(&all) > 45 {
-        let first = statements.first()?;
-        statements.truncate(if words(first) >= 5 { 1 } else { 2 });
-        return Some(statements.join(" "));
-    }
-    (!all.is_empty()).then_some(all)
+    (!statements.is_empty()).then(|| statements.join(" "))
 }
 
 #[cfg(test)]

@@ -23,7 +23,7 @@ const LOOSE_SIGNS: [char; 10] = [' ', ',', ';', ':', '—', '-', '、', '，', '
 pub fn squeeze(sentence: &str, max_words: usize, drop_label: bool) -> (String, bool) {
     let mut text = with_short_paths(&strip(sentence));
     // "Fix: …" says what the change is for.
-    let label = after_label(&text, 2).filter(|_| drop_label && !text.starts_with("Fix"));
+    let label = after_label(&text).filter(|_| drop_label && !text.starts_with("Fix"));
     text = label.unwrap_or(&text).replace("()`", "`");
     if words(&text) > max_words {
         text = without_brackets(&text);
@@ -38,40 +38,22 @@ pub fn squeeze(sentence: &str, max_words: usize, drop_label: bool) -> (String, b
     }
 }
 
-/// The text with `path/to/x.ts:12` as `x.ts`, unless it has an address.
+/// The text with `path/to/x.ts:12` as `x.ts`.
 fn with_short_paths(text: &str) -> String {
     let is_part = |it: char| is_word(it) || "./-[]@:".contains(it);
-    let mut out = String::with_capacity(text.len());
-    let mut rest = text;
-    while !rest.is_empty() {
-        let end = rest.find(|it| !is_part(it)).unwrap_or(rest.len());
-        out.push_str(short_path(&rest[..end]));
-        let sign = rest[end..].chars().next();
-        out.extend(sign);
-        rest = &rest[end + sign.map_or(0, char::len_utf8)..];
-    }
-    out
+    let tokens = text.split_inclusive(|it| !is_part(it));
+    tokens.map(with_short_path).collect()
 }
 
-/// `x.ts` for `path/to/x.ts` and `x.ts:12`; any other token as it is.
-fn short_path(token: &str) -> &str {
-    let bare = token.trim_end_matches(['.', ':']);
-    let is_line = |it: char| it.is_ascii_digit() || "-:".contains(it);
-    let place = bare.split_once(':');
-    let path = place
-        .filter(|(_, lines)| lines.chars().all(is_line))
-        .map_or(bare, |(path, _)| path);
-    let start = path.rfind('/').map_or(0, |slash| slash + 1);
-    if path.contains(':') || !is_file_name(&path[start..]) {
-        return token;
+/// A token as it is, unless it is a path or an address in a file.
+fn with_short_path(token: &str) -> String {
+    let bare = token.trim_end_matches(|it| !is_word(it));
+    let (path, line) = bare.split_once(':').unwrap_or((bare, ""));
+    let name = path.rsplit('/').next().unwrap_or(path);
+    if !is_file_name(name) || line.contains(char::is_alphabetic) {
+        return token.to_owned();
     }
-    // A sign directly after the path belongs to the sentence.
-    let end = if path.len() == bare.len() {
-        token.len()
-    } else {
-        path.len()
-    };
-    &token[start..end]
+    format!("{name}{}", &token[bare.len()..])
 }
 
 /// The text without what stands in round brackets, unless that is in a code span.
@@ -103,7 +85,7 @@ fn without_brackets(text: &str) -> String {
 fn last_cut(text: &str, max_words: usize) -> Option<usize> {
     let (mut at_sign, mut at_word) = (None, None);
     let (mut length, mut before) = (0, "");
-    for (number, (at, token)) in tokens(text).into_iter().enumerate() {
+    for (at, token) in tokens(text) {
         if length > 2 * max_words {
             break;
         }
@@ -112,7 +94,7 @@ fn last_cut(text: &str, max_words: usize) -> Option<usize> {
         if length >= 8 {
             if is_dash || before.ends_with([',', ';', ':', '，', '、', '。', '；', '：']) {
                 at_sign = Some(at);
-            } else if number >= 5 && is_cut_word(bare) && !is_stop_word(before) {
+            } else if is_cut_word(bare) && !is_stop_word(before) {
                 at_word = Some(at);
             }
         }
@@ -179,16 +161,9 @@ pub fn clip(text: &str, max_words: usize) -> String {
 
 /// The text with a capital, if it begins with a plain word and not with a name.
 pub fn capitalised(text: &str) -> String {
-    let first = text
-        .split(|it: char| it.is_whitespace() || ":,".contains(it))
-        .next();
-    let is_plain = first.is_some_and(|word| {
-        let (word, _) = word.split_once(['\'', '’']).unwrap_or((word, ""));
-        !word.is_empty()
-            && word
-                .chars()
-                .all(|it| it.is_alphabetic() && it.is_lowercase())
-    });
+    let mut parts = text.split(|it: char| it.is_whitespace() || ":,'’".contains(it));
+    let first = parts.next().unwrap_or_default();
+    let is_plain = !first.is_empty() && first.chars().all(char::is_lowercase);
     if is_plain {
         foreword_core::text::capitalised(text)
     } else {
@@ -207,16 +182,8 @@ pub fn alone(title: &str, edited: &HashSet<String>, asked: &HashSet<String>) -> 
         + at_most(stems.len(), 6, 0.3)
         + at_most(in_edits, 3, 0.25)
         + at_most(in_request, 3, 0.25);
-    let prose: String = code_spans(title)
-        .filter(|(is_code, _)| !is_code)
-        .map(|(_, piece)| piece)
-        .collect();
     let characters = title.chars().count();
-    let telling = if has_cjk(title) {
-        usize::MAX
-    } else {
-        telling_words(title)
-    };
+    let tells_less_than = |least| !has_cjk(title) && telling_words(title) < least;
     let has_context = !edited.is_empty() || !asked.is_empty();
     let faults = [
         (leans_back(title), 1.2),
@@ -227,18 +194,12 @@ pub fn alone(title: &str, edited: &HashSet<String>, asked: &HashSet<String>) -> 
         (characters > 150, 3.0),
         (names > 3, 0.5),
         (title.ends_with('…'), 0.7),
-        (stems.len() < 2, 1.0),
-        (telling < 2, 2.5),
-        (telling < 3 && names < 2, 0.8),
-        (title.contains("://"), 2.0),
+        (tells_less_than(2), 2.5),
+        (tells_less_than(3) && names < 2, 0.8),
         (has_context && in_edits + in_request == 0, 0.8),
     ];
-    let bad: f32 = faults
-        .iter()
-        .filter(|(holds, _)| *holds)
-        .map(|(_, cost)| cost)
-        .sum();
-    good - bad - at_most(pointing_words(&prose, 2), 2, 0.5)
+    let bad: f32 = faults.iter().filter(|it| it.0).map(|it| it.1).sum();
+    good - bad - at_most(pointing_words(title, 2), 2, 0.5)
 }
 
 /// The title that a request gives, and whether nothing of its sentence is missing in it.
@@ -249,10 +210,10 @@ pub fn request_title(prompt: &str) -> Option<(String, bool)> {
         text = rest.trim().to_owned();
     }
     let sentences = sentences(&text.replace('\n', " "));
-    let requests = sentences.iter().take(3).map(|sentence| {
+    let mut requests = sentences.iter().take(3).map(|sentence| {
         without_openers(sentence).trim_end_matches(['?', '？', '.', '!', '。', ' '])
     });
-    let request = requests.into_iter().find(|request| words(request) >= 3)?;
+    let request = requests.find(|request| words(request) >= 3)?;
     let (title, whole) = squeeze(request, MAX_WORDS, true);
     let is_complete = whole && words(&title) + 3 >= words(request);
     Some((title, is_complete))
@@ -277,8 +238,9 @@ pub fn plan_heading(prompt: &str) -> Option<String> {
 pub fn typed(prompt: &str) -> String {
     let lines: Vec<&str> = lines_outside_code(prompt).flatten().collect();
     let text = without_tagged(&lines.join("\n"));
+    let is_chat = text.lines().filter(|line| is_chat_line(line)).count() > 1;
     // A log that follows the user's words ends them; one that comes before them is left out.
-    let lines = text.lines().filter(|line| !is_chat_line(line));
+    let lines = text.lines().filter(|line| !is_chat || !is_chat_line(line));
     let lines = lines.skip_while(|line| line.trim().is_empty() || is_log_line(line));
     let typed: Vec<&str> = lines.take_while(|line| !is_log_line(line)).collect();
     typed.join("\n").trim().to_owned()
@@ -286,26 +248,24 @@ pub fn typed(prompt: &str) -> String {
 
 /// The text without `<tag>…</tag>` blocks.
 fn without_tagged(text: &str) -> String {
-    // Where each tag is closed, so that a text full of open tags is still read in one pass.
-    let mut closed: HashMap<&str, Vec<usize>> = HashMap::new();
-    for (at, _) in text.match_indices("</") {
+    // Where each tag is closed last, so that no closing tag is looked for in vain.
+    let closers = text.match_indices("</").filter_map(|(at, _)| {
         let rest = &text[at + 2..];
-        if let Some(name) = tag_name(rest) {
-            closed.entry(name).or_default().push(at);
-        }
-    }
+        let name = tag_name(rest).filter(|name| rest[name.len()..].starts_with('>'))?;
+        Some((name, at))
+    });
+    let closed: HashMap<&str, usize> = closers.collect();
     let mut out = String::with_capacity(text.len());
     let mut done = 0;
     for (at, _) in text.match_indices('<') {
         let name = tag_name(&text[at + 1..]).unwrap_or_default();
-        let closers = closed.get(name).map_or(&[][..], Vec::as_slice);
-        let next = closers.partition_point(|&close| close < at);
-        if at >= done
-            && let Some(close) = closers.get(next)
-        {
+        if at >= done && closed.get(name).is_some_and(|last| *last > at) {
+            let close = format!("</{name}>");
             out.push_str(&text[done..at]);
             out.push(' ');
-            done = close + "</>".len() + name.len();
+            done = text[at..]
+                .find(&close)
+                .map_or(at, |end| at + end + close.len());
         }
     }
     out.push_str(&text[done..]);
@@ -331,9 +291,12 @@ fn is_chat_line(line: &str) -> bool {
 /// begins with, or after `place:12`.
 fn is_log_line(line: &str) -> bool {
     let first = line.split_whitespace().next().unwrap_or_default();
-    let place = first.split_once(':').map(|(_, rest)| rest);
+    let place = first
+        .trim_start_matches('[')
+        .split_once(':')
+        .map(|(_, rest)| rest);
     line.starts_with("    ")
-        || first.starts_with(['[', '•', '⨯', '✖', '❯', '$', '>', '|', '='])
+        || first.starts_with(['•', '⨯', '✖', '❯', '$', '>', '|', '='])
         || place.is_some_and(|rest| rest.starts_with(|it: char| it.is_ascii_digit()))
 }
 
