@@ -180,6 +180,8 @@ struct ShellLine<'a> {
     exit_code: Option<&'a str>,
     root: Option<&'a str>,
     cwd: Option<&'a str>,
+    /// As the host gives it: it may be a link to `root`.
+    project_dir: Option<&'a str>,
 }
 
 fn read_shell(event: &Event, tool_use: &ToolUse<'_>, step: &mut Step) {
@@ -201,6 +203,7 @@ fn read_shell(event: &Event, tool_use: &ToolUse<'_>, step: &mut Step) {
         exit_code: tool_use.exit_code,
         root: event.root.as_deref(),
         cwd: event.cwd.as_deref(),
+        project_dir: event.project_dir.as_deref(),
     };
     let outcomes = runs::outcomes(&line);
     step.runs = runs::runs(&line, &outcomes);
@@ -240,7 +243,11 @@ impl ShellLine<'_> {
 
     /// Whether a folder is a temporary one outside of the working tree.
     fn is_scratch(&self, folder: &Path) -> bool {
-        let is_inside = self.root.is_some_and(|root| folder.starts_with(root));
+        let inside = [self.root, self.project_dir];
+        let is_inside = inside
+            .into_iter()
+            .flatten()
+            .any(|it| folder.starts_with(it));
         !is_inside && (folder.starts_with("/tmp") || folder.starts_with("/private/tmp"))
     }
 
