@@ -172,6 +172,8 @@ struct ShellLine<'a> {
     failed: bool,
     exit_code: Option<&'a str>,
     root: Option<&'a str>,
+    /// As the host gives it: it may be a link to `root`.
+    project_dir: Option<&'a str>,
 }
 
 fn read_shell(event: &Event, tool_use: &ToolUse<'_>, step: &mut Step) {
@@ -192,6 +194,7 @@ fn read_shell(event: &Event, tool_use: &ToolUse<'_>, step: &mut Step) {
         failed,
         exit_code: tool_use.exit_code,
         root: event.root.as_deref(),
+        project_dir: event.project_dir.as_deref(),
     };
     let pipelines = runs::pipelines(&line);
     for pipeline in pipelines.iter().filter(|it| it.passed == Some(true)) {
@@ -247,7 +250,11 @@ fn is_plumbing(commands: &[ShellCommand]) -> bool {
 impl ShellLine<'_> {
     /// Whether a folder is a temporary one outside of the working tree.
     fn is_scratch(&self, folder: &Path) -> bool {
-        let is_inside = self.root.is_some_and(|root| folder.starts_with(root));
+        let inside = [self.root, self.project_dir];
+        let is_inside = inside
+            .into_iter()
+            .flatten()
+            .any(|it| folder.starts_with(it));
         !is_inside && (folder.starts_with("/tmp") || folder.starts_with("/private/tmp"))
     }
 

@@ -41,6 +41,7 @@ const CRATES: [(&str, &[&str]); 4] = [
             "speech",
             "memories",
             "agent",
+            "derive",
             "burst",
             "hooks",
             "census",
