@@ -201,19 +201,16 @@ fn names(text: &str) -> Vec<CodeName> {
     names
 }
 
-/// The words of a prompt without stop words, small numbers, words of one or two small letters
-/// (articles and prepositions in many languages) and words that are common outside of names, each
-/// root once.
+/// The words of a prompt without stop words, small numbers and words that are common outside of
+/// names, each root once.
 fn content_words(text: &str, names: &[CodeName]) -> Vec<Word> {
     let mut words = words::words(text);
     let mut seen = Vec::new();
     words.retain(|word| {
         let lower = word.whole.to_lowercase();
         let is_small_number = lower.len() < 3 && lower.bytes().all(|it| it.is_ascii_digit());
-        let is_tiny = word.whole.len() < 3 && word.whole.bytes().all(|it| it.is_ascii_lowercase());
         let is_common = word.is_stop_word()
             || is_small_number
-            || is_tiny
             || is_in(COMMON_WORDS, &lower) && !names.iter().flatten().any(|it| *it == lower);
         let root = root(&lower);
         let is_content = !is_common && !seen.contains(&root);
