@@ -176,7 +176,7 @@ fn only_what_the_user_typed_is_read() {
     );
     check("it fails:\n    at main (a.js:1)\nmore", "it fails:");
     check("src/a.rs:12 error\nwhat is that", "what is that");
-    check("it fails:\n[12:00:01] no route", "it fails:");
+    check("it fails:\n[2026-10-02 12:00:01] no route", "it fails:");
     check("[Image #1] what is that", "[Image #1] what is that");
     check("Note: keep the old format", "Note: keep the old format");
     check("at the moment it fails", "at the moment it fails");
