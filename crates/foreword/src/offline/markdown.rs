@@ -98,8 +98,8 @@ pub fn sentences(text: &str) -> Vec<String> {
 fn is_abbreviation(word: &str) -> bool {
     let word = word.trim_start_matches(|it: char| !it.is_alphanumeric());
     let is_ordinal = word.len() <= 2 && word.bytes().all(|it| it.is_ascii_digit());
-    let mut letters = word.split('.').map(|part| part.chars().take(2).count());
-    is_ordinal || letters.all(|length| length == 1)
+    let is_letter = |it: &str| it.chars().count() == 1 && it.starts_with(char::is_alphabetic);
+    is_ordinal || word.split('.').all(is_letter)
 }
 
 /// A block of markdown, its text without markup.

@@ -288,16 +288,14 @@ fn is_chat_line(line: &str) -> bool {
 }
 
 /// Whether a line looks like the output of a program: indented, after a sign that no sentence
-/// begins with, or after `place:12`.
+/// begins with, or after `place:12` or `[12:00`.
 fn is_log_line(line: &str) -> bool {
     let first = line.split_whitespace().next().unwrap_or_default();
-    let place = first
-        .trim_start_matches('[')
-        .split_once(':')
-        .map(|(_, rest)| rest);
+    let place = first.split_once(':').map(|(_, line)| line);
+    let number = first.strip_prefix('[').or(place);
     line.starts_with("    ")
         || first.starts_with(['•', '⨯', '✖', '❯', '$', '>', '|', '='])
-        || place.is_some_and(|rest| rest.starts_with(|it: char| it.is_ascii_digit()))
+        || number.is_some_and(|it| it.starts_with(|it: char| it.is_ascii_digit()))
 }
 
 /// The kinds of conventional commits.
