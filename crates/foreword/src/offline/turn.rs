@@ -439,7 +439,7 @@ impl<'a> TurnReading<'a> {
         if let Some(plan) = &self.plan {
             titles.push((TitleSource::Plan, title::squeeze(plan, 12, true).0, 3.6));
         }
-        let whole = |whole: bool| if whole { 0.0 } else { 0.3 };
+        let whole = |whole: bool| if whole { 0.0 } else { 0.8 };
         let is_long = |it: &&String| {
             let words = lexicon::words(it);
             words >= 6 || words >= 4 && !lexicon::anchors(it).is_empty()
@@ -544,10 +544,7 @@ impl<'a> TurnReading<'a> {
         } else {
             spaced
         };
-        Some(match names.len() {
-            1 => name,
-            count => format!("{name} ({count} cases)"),
-        })
+        Some(name)
     }
 
     /// The type that follows from what is proven.
@@ -635,19 +632,26 @@ impl<'a> TurnReading<'a> {
             .collect()
     }
 
-    /// A check that failed and then passed: the repair is proven.
+    /// A check that failed and then passed: the repair is proven. Both runs have to show it in
+    /// what they printed, since a pipe can hide an exit code.
     pub fn repaired(&self) -> Option<String> {
-        let runs: Vec<&Run> = self.runs().filter(|it| it.check).collect();
+        let runs = self.runs().filter(|it| it.check && !it.telling.is_empty());
+        let runs: Vec<&Run> = runs.collect();
         let failed = runs.iter().position(|it| !it.passed)?;
         let red = runs[failed];
-        let mut later = runs[failed..].iter();
-        let passed = later.any(|it| it.passed && is_same_check(&it.command, &red.command));
-        let command = title::clip(&red.command, 8);
-        let telling = match red.telling.as_str() {
-            "" => String::new(),
-            telling => format!(" ({})", title::clip(telling, 20)),
-        };
-        (passed && self.has_edits()).then(|| format!("`{command}` failed{telling} and passes now"))
+        let passed = |it: &&Run| it.passed && is_same_check(&it.command, &red.command);
+        let green = runs[failed..].iter().copied().rfind(passed)?;
+        let last = runs
+            .iter()
+            .rfind(|it| is_same_check(&it.command, &red.command))?;
+        let (command, telling) = (title::clip(&red.command, 8), title::clip(&red.telling, 20));
+        let proven = self.has_edits() && last.passed;
+        proven.then(|| {
+            format!(
+                "`{command}` failed ({telling}) and passes now ({})",
+                green.telling
+            )
+        })
     }
 
     /// Files that the turn changed, as they were last seen.
