@@ -22,6 +22,7 @@ pub mod hook;
 pub mod service;
 
 mod agent;
+mod evidence;
 mod offline;
 
 mod notes;

@@ -1,7 +1,7 @@
 //! Observations, summaries and notes without a model: what the events prove, and what the agent
 //! concluded, in its own words.
 //!
-//! `tools` reads what each tool use proves (edits, runs, commits, answers of the user), `prose`
+//! `evidence` reads what each tool use proves (edits, runs, commits, answers of the user), `prose`
 //! takes the agent's closing words apart into sentences that can stand alone, `cues` recognises
 //! what the user lays down. `turn` puts that together for one turn; `session` folds the turns into
 //! few observations and says what the session came to; `note` writes a conversation as a note.
@@ -15,7 +15,6 @@ mod note;
 mod prose;
 mod session;
 mod title;
-mod tools;
 mod turn;
 
 pub use note::{NOTHING, note};

@@ -25,8 +25,7 @@ const POINTING: &str = "
     这 那 它
 ";
 
-/// Words that tie a sentence to the one before it without standing for anything in it. They are
-/// removed from the start of a title.
+/// Words that tie a sentence to the one before it without standing for anything in it.
 const CONNECTING: &str = "
     and but or so also then now additionally however
     und aber auch jetzt nun dann
@@ -49,7 +48,7 @@ const FIRST_PERSON: &str = "
 ";
 
 /// Words that turn to the user: address, advice, offers. A sentence that begins with one is no
-/// fact; an entry of several words counts anywhere near the beginning.
+/// fact; an entry of several words counts anywhere.
 const ADDRESS: &str = "
     you your you're you'll you'd you_can you_could you_may you_might you_should you_need you_want
     let_me_know want_me_to ready_to
@@ -151,11 +150,7 @@ pub fn is_in_first_person(text: &str) -> bool {
 
 /// Whether a sentence turns to the user instead of reporting something.
 pub fn addresses_the_user(text: &str) -> bool {
-    let near = text
-        .char_indices()
-        .nth(160)
-        .map_or(text, |(end, _)| &text[..end]);
-    begins_with(text, ADDRESS) || mentions(near, ADDRESS).any(|entry| entry.contains('_'))
+    begins_with(text, ADDRESS) || mentions(text, ADDRESS).any(|entry| entry.contains('_'))
 }
 
 pub fn contrasts(text: &str) -> bool {
@@ -170,26 +165,15 @@ pub fn begins_subordinate(text: &str) -> bool {
     begins_with(text, SUBORDINATORS)
 }
 
-/// The text without the words that tie it to the sentence before it.
-pub fn without_connection(text: &str) -> &str {
-    let rest = entries(CONNECTING).find_map(|entry| after_entry(text, entry));
-    rest.filter(|rest| rest.starts_with(char::is_whitespace))
-        .map_or(text, str::trim_start)
-}
-
 /// A request without the words that open it ("ok, can you please …").
 pub fn without_openers(text: &str) -> &str {
+    let is_between = |it: char| it.is_whitespace() || ",.:!，。、！—–-".contains(it);
+    let opener = |text| entries(OPENERS).filter_map(move |entry| after_entry(text, entry));
     let mut text = text;
-    loop {
-        let rests = entries(OPENERS).filter_map(|entry| after_entry(text, entry));
-        let rest = rests.min_by_key(|rest| rest.len()).map(|rest| {
-            rest.trim_start_matches(|it: char| it.is_whitespace() || ",.:!，。、！—–-".contains(it))
-        });
-        match rest {
-            Some(rest) => text = rest,
-            None => return text,
-        }
+    while let Some(rest) = opener(text).min_by_key(|rest| rest.len()) {
+        text = rest.trim_start_matches(is_between);
     }
+    text
 }
 
 /// Whether a title can be cut before this word.
@@ -268,11 +252,7 @@ fn after_entry<'a>(text: &'a str, entry: &str) -> Option<&'a str> {
             _ => return None,
         }
     }
-    let mut after = rest.chars();
-    let goes_on = match after.next() {
-        Some('\'' | '’') => after.next().is_some_and(char::is_alphanumeric),
-        next => next.is_some_and(|it| is_word(it) && !is_unspaced(it)),
-    };
+    let goes_on = rest.starts_with(|it| (is_word(it) || "'’".contains(it)) && !is_unspaced(it));
     (!goes_on || entry.ends_with(is_unspaced)).then_some(rest)
 }
 
@@ -283,25 +263,16 @@ fn is_same_letter(found: char, expected: char) -> bool {
 
 /// How many words a text has. Two characters of Japanese or Chinese count as one.
 pub fn words(text: &str) -> usize {
-    let (mut words, mut unspaced, mut inside) = (0, 0_usize, false);
-    for character in text.chars() {
-        if is_unspaced(character) {
-            unspaced += 1;
-            inside = false;
-        } else if character.is_whitespace() {
-            inside = false;
-        } else if !inside && character.is_alphanumeric() {
-            words += 1;
-            inside = true;
-        }
-    }
-    words + unspaced.div_ceil(2)
+    let spaced = text.split(|it: char| it.is_whitespace() || is_unspaced(it));
+    let spaced = spaced.filter(|it| it.contains(char::is_alphanumeric));
+    let unspaced = text.chars().filter(|it| is_unspaced(*it));
+    spaced.count() + unspaced.count().div_ceil(2)
 }
 
 /// The subjects of a text, for comparison: the first six letters of its words and of the parts of
 /// its names, and the pairs of characters where words are not separated.
-pub fn stems(text: &str) -> HashSet<String> {
-    let mut stems = HashSet::new();
+pub fn stems(text: &str) -> Stems {
+    let mut stems = Stems::new();
     let characters: Vec<char> = text.chars().collect();
     let same_word = |before: &char, here: &char| {
         before.is_alphanumeric()
@@ -323,7 +294,7 @@ pub fn stems(text: &str) -> HashSet<String> {
 }
 
 /// The share of the stems of `a` that `b` has too.
-pub fn overlap(a: &HashSet<String>, b: &HashSet<String>) -> f32 {
+pub fn overlap(a: &Stems, b: &Stems) -> f32 {
     a.intersection(b).count() as f32 / a.len().max(1) as f32
 }
 
@@ -340,19 +311,17 @@ pub fn anchors(text: &str) -> HashSet<String> {
             plain.push_str(piece);
         }
     }
-    anchors.extend(quoted(&plain).map(str::to_owned));
+    let quoted = plain.split(['"', '“', '”', '„', '«', '»', '「', '」']);
+    let quoted = quoted.skip(1).step_by(2);
+    let is_short = |it: &&str| (3..=40).contains(&it.chars().take(41).count());
+    anchors.extend(quoted.filter(is_short).map(str::to_owned));
     let is_part = |it: char| is_word(it) && !is_unspaced(it) || "./-#%@".contains(it);
     let mut start = 0;
-    for token in plain.split(|it| !is_part(it)) {
+    for token in plain.split_inclusive(|it| !is_part(it)) {
         let before = plain[..start].strip_suffix(' ').unwrap_or_default();
-        start += token.len()
-            + plain[start + token.len()..]
-                .chars()
-                .next()
-                .map_or(0, char::len_utf8);
-        let name = token
-            .trim_start_matches('.')
-            .trim_end_matches(['.', '-', '/']);
+        start += token.len();
+        let name = token.trim_end_matches(|it| !is_part(it) || ".-/".contains(it));
+        let name = name.trim_start_matches('.');
         let inside_sentence = before.ends_with(|it: char| it.is_lowercase() || ",)".contains(it));
         if is_name(name) || inside_sentence && is_capitalised(name) {
             anchors.insert(name.to_owned());
@@ -362,41 +331,20 @@ pub fn anchors(text: &str) -> HashSet<String> {
     anchors
 }
 
-/// Whether a token has the shape of a name or figure rather than of a plain word.
+/// Whether a token has the shape of a name or figure rather than of a plain word: a flag, a
+/// number, capitals, `camelCase`, `a_b`, `a/b` or `name.ext`.
 fn is_name(token: &str) -> bool {
-    let is_flag = token.starts_with('-')
-        && token
-            .trim_start_matches('-')
-            .starts_with(|it: char| it.is_ascii_lowercase());
+    let is_flag = token.starts_with('-') && token.ends_with(is_word);
     let is_number = |part: &str| part.starts_with(|it: char| it.is_ascii_digit());
     let is_acronym = |part: &str| part.len() >= 2 && part.chars().all(|it| it.is_ascii_uppercase());
     let mut parts = token.split(|it: char| !is_word(it));
+    let next = token.chars().skip(1);
+    let mut pairs = token.chars().zip(next);
     is_flag
         || parts.any(|part| is_number(part) || is_acronym(part))
-        || [
-            is_camel_case(token),
-            has_inner(token, '_'),
-            has_inner(token, '/'),
-        ]
-        .contains(&true)
+        || pairs.any(|(before, here)| before.is_lowercase() && here.is_uppercase())
+        || token.trim_matches(['_', '/']).contains(['_', '/'])
         || is_file_name(token) && token.chars().nth(1) != Some('.')
-}
-
-fn is_camel_case(token: &str) -> bool {
-    let next = token.chars().skip(1);
-    token
-        .chars()
-        .zip(next)
-        .any(|(before, here)| before.is_lowercase() && here.is_uppercase())
-}
-
-/// Whether a sign stands between two parts of a token.
-fn has_inner(token: &str, sign: char) -> bool {
-    token
-        .split(sign)
-        .filter(|part| part.contains(char::is_alphanumeric))
-        .count()
-        >= 2
 }
 
 /// Whether a token is `name.ext`.
@@ -413,26 +361,6 @@ fn is_capitalised(token: &str) -> bool {
     characters.next().is_some_and(char::is_uppercase)
         && characters.next().is_some_and(char::is_lowercase)
         && characters.next().is_some()
-}
-
-/// The strings of 3 to 40 characters that stand in quotation marks.
-fn quoted(text: &str) -> impl Iterator<Item = &str> {
-    text.char_indices().filter_map(|(at, mark)| {
-        let close = match mark {
-            '"' => '"',
-            '“' | '„' => '”',
-            '«' => '»',
-            '「' => '」',
-            _ => return None,
-        };
-        let inner = &text[at + mark.len_utf8()..];
-        let (length, (end, _)) = inner
-            .char_indices()
-            .take(41)
-            .enumerate()
-            .find(|(_, (_, it))| *it == close)?;
-        (length >= 3).then(|| &inner[..end])
-    })
 }
 
 /// The text in pieces: code spans with their backticks (true), and what is between them (false).

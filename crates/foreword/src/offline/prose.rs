@@ -4,11 +4,11 @@
 //! work: headings, questions, proposals and lead-ins never become units of their own. `markdown`
 //! parses; `title` makes titles out of sentences; the words that decide are in `lexicon`.
 
-use std::collections::{HashMap, HashSet};
+use std::collections::HashSet;
 
 use super::lexicon::{
-    addresses_the_user, anchors, begins_subordinate, has_cjk, is_in_first_person, is_word,
-    leans_back, stems, words,
+    addresses_the_user, anchors, begins_subordinate, has_cjk, is_in_first_person, leans_back,
+    stems, words,
 };
 use super::markdown::{Block, blocks, is_lead_in, is_question, item_text, sentences};
 
@@ -48,24 +48,35 @@ pub struct Prose {
 /// question is an offer and not a report.
 pub fn read(markdown: &str, may_offer: bool) -> Prose {
     let blocks = blocks(markdown);
-    let is_text = |block: &Block| matches!(block, Block::Paragraph(_) | Block::Item { .. });
     let last = blocks.iter().rposition(is_text);
     let question =
         last.filter(|&last| matches!(&blocks[last], Block::Paragraph(text) if is_question(text)));
     let mut reader = Reader {
-        option_words: if may_offer && question.is_some() {
-            option_words(&blocks)
-        } else {
-            HashSet::new()
-        },
         blocks: &blocks,
         may_offer,
         question,
-        heading: "",
         prose: Prose::default(),
     };
     reader.read();
+    let Prose {
+        options, headings, ..
+    } = &mut reader.prose;
+    if may_offer && question.is_some() && options.is_empty() {
+        // "Option 1: …", "Option 2: …"
+        let first_word = |it: &String| it.split(' ').next().map(str::to_owned);
+        let mut runs = headings.chunk_by(|a, b| first_word(a) == first_word(b));
+        options.extend(
+            runs.find(|run| run.len() > 1)
+                .into_iter()
+                .flatten()
+                .cloned(),
+        );
+    }
     reader.prose
+}
+
+fn is_text(block: &Block) -> bool {
+    matches!(block, Block::Paragraph(_) | Block::Item { .. })
 }
 
 /// Whether a unit is worth keeping. `context`: the stems of the request and of what was edited;
@@ -73,10 +84,10 @@ pub fn read(markdown: &str, may_offer: bool) -> Prose {
 pub fn is_fact(unit: &Unit, context: &HashSet<String>) -> bool {
     let text = unit.text.as_str();
     let length = words(text);
-    if length < 4 || is_question(text) || is_lead_in(text) || is_only_a_link(text) {
+    if length < 4 || is_question(text) || is_lead_in(text) {
         return false;
     }
-    let after_label = after_label(text, 2).unwrap_or(text);
+    let after_label = after_label(text).unwrap_or(text);
     if [text, after_label].into_iter().any(addresses_the_user) {
         return false;
     }
@@ -88,62 +99,18 @@ pub fn is_fact(unit: &Unit, context: &HashSet<String>) -> bool {
     length >= 7 && related && !is_in_first_person(text)
 }
 
-fn is_only_a_link(text: &str) -> bool {
-    let parts = text.split_whitespace().filter(|part| !part.contains("://"));
-    let letters = parts
-        .flat_map(str::chars)
-        .filter(|it| is_word(*it))
-        .take(12);
-    letters.count() < 12 && !has_cjk(text)
-}
-
-/// The text after a short label ("Yes, ", "Root cause: "), if it begins with one: at most
-/// `max_words` words before a comma or dash, one more before a colon.
-pub fn after_label(text: &str, max_words: usize) -> Option<&str> {
-    let (end, sign) = text.char_indices().find(|&(at, it)| {
-        let rest = &text[at + it.len_utf8()..];
-        let stands_apart = || text[..at].ends_with(' ') && rest.starts_with(' ');
-        match it {
-            ',' | '!' | ':' => rest.starts_with(' '),
-            '，' | '、' | '：' => true,
-            '—' | '–' | '-' => stands_apart(),
-            _ => false,
-        }
-    })?;
-    let (label, rest) = (&text[..end], text[end + sign.len_utf8()..].trim_start());
-    let length = words(label);
-    let most = max_words + usize::from(matches!(sign, ':' | '：'));
-    let least_after = if length > max_words { 4 } else { 3 };
-    let is_label = length <= most
-        && words(rest) >= least_after
-        && label.matches('`').count() % 2 == 0
-        && anchors(label).is_empty();
+/// The text after a short label ("Yes, ", "Root cause: "), if it begins with one: at most two
+/// words before a comma or dash, three before a colon.
+pub fn after_label(text: &str) -> Option<&str> {
+    let signs = [", ", "! ", ": ", " — ", " – ", " - ", "，", "、", "："];
+    let found = signs
+        .into_iter()
+        .filter_map(|it| Some((text.find(it)?, it)));
+    let (end, sign) = found.min()?;
+    let (label, rest) = (&text[..end], text[end + sign.len()..].trim_start());
+    let most = if sign.starts_with([':', '：']) { 3 } else { 2 };
+    let is_label = words(label) <= most && words(rest) >= 3 && anchors(label).is_empty();
     is_label.then_some(rest)
-}
-
-/// The first words of headings that number alternatives ("Option 1", "Option 2").
-fn option_words(blocks: &[Block]) -> HashSet<String> {
-    let mut counts: HashMap<String, usize> = HashMap::new();
-    for block in blocks {
-        if let Block::Heading(heading) = block
-            && let Some(word) = option_word(heading)
-        {
-            *counts.entry(word).or_default() += 1;
-        }
-    }
-    let repeated = counts.into_iter().filter(|(_, count)| *count >= 2);
-    repeated.map(|(word, _)| word).collect()
-}
-
-/// The first word of a heading, if a number or a letter from A to D follows it.
-fn option_word(heading: &str) -> Option<String> {
-    let (word, rest) = heading.split_once(' ')?;
-    let mut rest = rest.chars();
-    let is_numbered = rest
-        .next()
-        .is_some_and(|it| it.is_ascii_digit() || ('A'..='D').contains(&it))
-        && !rest.next().is_some_and(is_word);
-    is_numbered.then(|| word.to_lowercase())
 }
 
 struct Reader<'a> {
@@ -151,31 +118,20 @@ struct Reader<'a> {
     may_offer: bool,
     /// The last paragraph, if it closes the message with a question.
     question: Option<usize>,
-    option_words: HashSet<String>,
-    heading: &'a str,
     prose: Prose,
 }
 
-impl<'a> Reader<'a> {
+impl Reader<'_> {
     fn read(&mut self) {
         let mut at = 0;
-        let mut inside_option = false;
         while let Some(block) = self.blocks.get(at) {
-            if let Block::Heading(heading) = block {
-                inside_option =
-                    option_word(heading).is_some_and(|it| self.option_words.contains(&it));
-                self.heading = heading;
-                if inside_option {
-                    self.prose.options.push(heading.clone());
-                } else {
-                    self.prose.headings.push(heading.clone());
-                }
-            }
-            let is_skipped = inside_option && self.question != Some(at);
             at = match block {
-                _ if is_skipped => at + 1,
-                Block::Heading(_) | Block::Code => at + 1,
-                Block::Row { .. } => self.table(at),
+                Block::Heading(heading) => {
+                    self.prose.headings.push(heading.clone());
+                    at + 1
+                }
+                Block::Code => at + 1,
+                Block::Row(_) => self.table(at),
                 Block::Paragraph(text) => self.paragraph(at, text),
                 Block::Item { .. } => self.list(at, None),
             };
@@ -208,20 +164,20 @@ impl<'a> Reader<'a> {
         if !is_offer {
             self.statements(at, statements);
         }
-        let mut next = at + 1;
-        if lead.is_some() {
-            let is_code = |block: &&Block| **block == Block::Code;
-            next += self.blocks[next..].iter().take_while(is_code).count();
-        }
-        match self.blocks.get(next) {
-            Some(Block::Item { .. }) if lead.is_some() => self.list(next, lead.as_deref()),
-            _ => next,
+        match (lead, self.blocks.get(at + 1)) {
+            (Some(lead), Some(Block::Item { .. })) => self.list(at + 1, Some(&lead)),
+            _ => at + 1,
         }
     }
 
-    /// Adds the sentences of a paragraph; one that points back joins the one before it.
+    /// Adds the sentences of a paragraph: the first after its heading, if that names something; one
+    /// that points back joins the one before it.
     fn statements(&mut self, at: usize, statements: Vec<String>) {
-        let under_heading = at > 0 && matches!(self.blocks[at - 1], Block::Heading(_));
+        let heading = match self.blocks[..at].last() {
+            Some(Block::Heading(heading)) => item_text(heading).unwrap_or(heading),
+            _ => "",
+        };
+        let names_something = words(heading) <= 12 && !anchors(heading).is_empty();
         for (number, sentence) in statements.into_iter().enumerate() {
             let length = words(&sentence);
             if number > 0
@@ -236,37 +192,31 @@ impl<'a> Reader<'a> {
                 }
                 continue;
             }
-            let mut text = sentence.clone();
-            if number == 0 && under_heading && length + words(self.heading) <= 44 {
-                text = under(self.heading, &sentence);
-            }
-            self.push(text, sentence, UnitSource::Paragraph);
+            let text = match number {
+                0 if names_something => format!("{}: {sentence}", heading.trim_end_matches(':')),
+                _ => sentence.clone(),
+            };
+            let (bare, source) = (sentence, UnitSource::Paragraph);
+            self.prose.units.push(Unit { text, bare, source });
         }
     }
 
-    fn push(&mut self, text: String, bare: String, source: UnitSource) {
+    fn push(&mut self, text: String, source: UnitSource) {
+        let bare = text.clone();
         self.prose.units.push(Unit { text, bare, source });
     }
 
-    fn push_plain(&mut self, text: String, source: UnitSource) {
-        self.push(text.clone(), text, source);
-    }
-
-    /// Reads the rows of a table, eight at most. Returns the next block.
+    /// Reads the rows of a table, eight at most; the first names the columns. Returns the next
+    /// block.
     fn table(&mut self, at: usize) -> usize {
         let rows = self.blocks[at..].iter().map_while(|block| match block {
-            Block::Row { cells, is_header } => Some((cells, *is_header)),
+            Block::Row(cells) => Some(cells),
             _ => None,
         });
-        let rows: Vec<(&Vec<String>, bool)> = rows.collect();
-        let header = rows
-            .iter()
-            .find(|(_, is_header)| *is_header)
-            .map(|(cells, _)| *cells);
-        let body = rows.iter().filter(|(_, is_header)| !is_header);
-        for (cells, _) in body.take(8) {
-            if let Some(text) = row_text(cells, header) {
-                self.push_plain(text, UnitSource::Row);
+        let rows: Vec<&Vec<String>> = rows.collect();
+        for cells in rows[1..].iter().take(8) {
+            if let Some(text) = row_text(cells, rows[0]) {
+                self.push(text, UnitSource::Row);
             }
         }
         at + rows.len()
@@ -293,8 +243,9 @@ impl<'a> Reader<'a> {
         }
         let items = with_nested(&items, top);
         let lead = lead.filter(|lead| words(lead) >= 3);
+        let are_short = items.len() > 1 && items.iter().all(|item| item.length <= 16);
         match lead {
-            Some(lead) if is_joined(lead, &items) => self.joined(lead, &items),
+            Some(lead) if are_short => self.joined(lead, &items),
             _ => self.items(lead, &items),
         }
         next
@@ -302,33 +253,15 @@ impl<'a> Reader<'a> {
 
     /// Whether the next text after a list is the question that closes the message.
     fn is_before_question(&self, at: usize) -> bool {
-        let Some(question) = self.question else {
-            return false;
-        };
-        at <= question
-            && !self.blocks[at..question]
-                .iter()
-                .any(|block| matches!(block, Block::Paragraph(_) | Block::Item { .. }))
+        let next = self.blocks[at..].iter().position(is_text);
+        next.is_some() && next.map(|next| at + next) == self.question
     }
 
-    /// Adds `lead-in: a; b; c`, in chunks of 46 words.
+    /// Adds `lead-in: a; b; c`.
     fn joined(&mut self, lead: &str, items: &[ListItem]) {
-        let mut chunk = format!("{lead}: ");
-        let mut length = words(lead);
-        let mut is_empty = true;
-        for item in items {
-            if !is_empty && length + item.words > 46 {
-                self.push_plain(std::mem::take(&mut chunk), UnitSource::Joined);
-                (length, is_empty) = (0, true);
-            }
-            if !is_empty {
-                chunk.push_str("; ");
-            }
-            chunk.push_str(item.text.trim_end_matches(['.', ';']));
-            length += item.words;
-            is_empty = false;
-        }
-        self.push_plain(chunk, UnitSource::Joined);
+        let items = items.iter().map(|it| it.text.trim_end_matches(['.', ';']));
+        let items: Vec<&str> = items.collect();
+        self.push(format!("{lead}: {}", items.join("; ")), UnitSource::Joined);
     }
 
     /// Adds one unit for each item, the first with its lead-in if that is short.
@@ -343,7 +276,7 @@ impl<'a> Reader<'a> {
             {
                 text = format!("{lead}: {text}");
             }
-            self.push_plain(text, UnitSource::Item);
+            self.push(text, UnitSource::Item);
         }
     }
 }
@@ -354,44 +287,27 @@ fn is_statement(lead: &str) -> bool {
     words(lead) >= 8 && is_whole && !anchors(lead).is_empty()
 }
 
-/// `heading: sentence`, if the heading names something and is short.
-fn under(heading: &str, sentence: &str) -> String {
-    let bare = item_text(heading).unwrap_or(heading).trim_end_matches(':');
-    if words(heading) > 12 || anchors(bare).is_empty() {
-        return sentence.to_owned();
-    }
-    format!("{bare}: {sentence}")
-}
-
-/// `first: second header second cell; third header third cell` or `first: second, third`.
-fn row_text(cells: &[String], header: Option<&Vec<String>>) -> Option<String> {
-    let is_filled = |cell: &&String| !matches!(cell.as_str(), "" | "-" | "—");
-    let filled: Vec<&str> = cells.iter().filter(is_filled).map(String::as_str).collect();
-    let length: usize = filled.iter().map(|cell| words(cell)).sum();
-    let (first, others) = filled.split_first()?;
+/// `first: second header second cell; third header third cell` or `first: second`.
+fn row_text(cells: &[String], header: &[String]) -> Option<String> {
+    let filled = header.iter().zip(cells);
+    let filled = filled.filter(|(_, cell)| cell.contains(char::is_alphanumeric));
+    let filled: Vec<(&String, &String)> = filled.collect();
+    let length: usize = filled.iter().map(|(_, cell)| words(cell)).sum();
+    let ((_, first), others) = filled.split_first()?;
     if others.is_empty() || length < 4 {
         return None;
     }
-    let header = header.filter(|header| header.len() == cells.len() && cells.len() > 2);
-    let rest = match header {
-        None => others.join(", "),
-        Some(header) => {
-            let named = header
-                .iter()
-                .zip(cells)
-                .skip(1)
-                .filter(|(_, cell)| is_filled(cell));
-            let named: Vec<String> = named.map(|(name, cell)| format!("{name} {cell}")).collect();
-            named.join("; ")
-        }
-    };
-    Some(format!("{first}: {rest}"))
+    let named = others.iter().map(|(name, cell)| match cells.len() {
+        2 => (*cell).clone(),
+        _ => format!("{name} {cell}"),
+    });
+    Some(format!("{first}: {}", named.collect::<Vec<_>>().join("; ")))
 }
 
 /// A list item together with the short items nested under it.
 struct ListItem {
     text: String,
-    words: usize,
+    length: usize,
 }
 
 fn with_nested(items: &[(&str, usize)], top: usize) -> Vec<ListItem> {
@@ -400,19 +316,17 @@ fn with_nested(items: &[(&str, usize)], top: usize) -> Vec<ListItem> {
     for &(text, depth) in items {
         let length = words(text);
         match joined.last_mut() {
-            Some(parent) if depth > top && parent.words + length <= 40 => {
+            Some(parent) if depth > top && parent.length + length <= 40 => {
                 let end = parent.text.trim_end_matches(['.', ';', ':']).len();
                 parent.text.truncate(end);
                 parent.text.push_str(if nested == 0 { ": " } else { "; " });
                 parent.text.push_str(text);
-                parent.words += length;
+                parent.length += length;
                 nested += 1;
             }
             _ => {
-                joined.push(ListItem {
-                    text: text.to_owned(),
-                    words: length,
-                });
+                let text = text.to_owned();
+                joined.push(ListItem { text, length });
                 nested = 0;
             }
         }
@@ -420,38 +334,19 @@ fn with_nested(items: &[(&str, usize)], top: usize) -> Vec<ListItem> {
     joined
 }
 
-/// Whether the items are short enough to be one enumeration.
-fn is_joined(lead: &str, items: &[ListItem]) -> bool {
-    let mut lengths: Vec<usize> = items.iter().map(|item| item.words).collect();
-    lengths.sort_unstable();
-    let total = words(lead) + lengths.iter().sum::<usize>();
-    let longest = lengths.last().copied().unwrap_or_default();
-    let median = lengths[lengths.len() / 2];
-    lengths.len() >= 2 && total <= 46 && longest <= 16 || lengths.len() >= 3 && median <= 14
-}
-
-/// The statements of a list item: all if they are short, else the first. `name — what` becomes
-/// `name: what`.
+/// The statements of a list item; `name — what` becomes `name: what`.
 fn item_statement(item: &str) -> Option<String> {
     let mut text = item.to_owned();
     if let Some((name, what)) = [" — ", " – ", " - "]
         .iter()
         .find_map(|dash| item.split_once(dash))
         && (2..=60).contains(&name.chars().count())
-        && !name.contains(". ")
-        && name.matches('`').count() % 2 == 0
     {
         text = format!("{name}: {what}");
     }
     let mut statements = sentences(&text);
     statements.retain(|sentence| !is_question(sentence));
-    let all = statements.join(" ");
-    if words(&all) > 45 {
-        let first = statements.first()?;
-        statements.truncate(if words(first) >= 5 { 1 } else { 2 });
-        return Some(statements.join(" "));
-    }
-    (!all.is_empty()).then_some(all)
+    (!statements.is_empty()).then(|| statements.join(" "))
 }
 
 #[cfg(test)]

@@ -18,6 +18,7 @@ use super::markdown;
 use super::prose;
 use super::title;
 use super::turn::{self, FACTS_MAX, LaidDown, Title, TitleSource, TurnReading};
+use crate::evidence::Run;
 
 /// The most observations of one turn.
 const PIECES_MAX: usize = 8;
@@ -30,6 +31,9 @@ const DISCOVERY_ALONE: f32 = 4.0;
 const DISCOVERY_FACTS: usize = 4;
 /// A title of the agent's words needs at least this to stand in a list.
 const TITLE_ALONE: f32 = 2.0;
+
+/// Begins a fact that a later change may have made untrue.
+const BEFORE: &str = "Before the change: ";
 
 /// What was derived from a session: one `Derived` for each turn, and the whole.
 #[derive(Debug, Default, PartialEq, Eq)]
@@ -447,6 +451,7 @@ impl<'a> Session<'a> {
             let mut added = 0;
             for fact in facts {
                 if added < 2 && change.facts.len() <= FACTS_MAX {
+                    let fact = before_the_change(fact);
                     added += usize::from(add_fact(&mut change.facts, fact, 0.5));
                 }
             }
@@ -542,9 +547,11 @@ impl<'a> Session<'a> {
             else {
                 continue;
             };
-            if drafts[at].retracted.is_some() {
+            if drafts[at].retracted.is_some() || drafts[at].outdated {
                 continue;
             }
+            let is_older =
+                drafts[at].turn < drafts[to].turn && drafts[to].kind != ObservationType::Discovery;
             let mut facts = std::mem::take(&mut drafts[at].facts);
             let files = std::mem::take(&mut drafts[at].files);
             facts.sort_by_key(|it| (!it.starts_with("The user"), !lexicon::contrasts(it)));
@@ -557,7 +564,11 @@ impl<'a> Session<'a> {
                     .map(|it| lexicon::stems(it))
                     .any(|it| lexicon::overlap(&stems, &it) > 0.55)
                 {
-                    carried.push(fact);
+                    carried.push(if is_older {
+                        before_the_change(fact)
+                    } else {
+                        fact
+                    });
                 }
             }
             let most = FACTS_MAX - usize::from(!neighbour.commits.is_empty());
@@ -831,6 +842,15 @@ fn last_at(reading: &TurnReading<'_>) -> Millis {
     reading.turn.events.last().map_or(0, |it| it.at)
 }
 
+/// A finding that a change followed: it describes what was before.
+fn before_the_change(fact: String) -> String {
+    if fact.starts_with("The user") || fact.starts_with(BEFORE) {
+        fact
+    } else {
+        format!("{BEFORE}{fact}")
+    }
+}
+
 /// Adds a fact unless more than this share of it is said already; true if it was added.
 fn add_fact(facts: &mut Vec<String>, fact: String, share: f32) -> bool {
     let stems = lexicon::stems(&fact);
@@ -909,10 +929,16 @@ fn survival(readings: &[TurnReading<'_>]) -> Vec<Survival> {
     }
     for (at, reading) in readings.iter().enumerate() {
         let files: HashSet<&str> = added[at].iter().map(|it| it.0).collect();
-        let touched_later = readings[at + 1..].iter().any(|later| {
+        let touches = |later: &&TurnReading<'_>| {
             later.edits().any(|it| files.contains(it.path.as_str()))
                 || later.steps.iter().any(|it| !it.removed.is_empty())
-        });
+        };
+        let mut later = readings[at + 1..].iter().filter(touches);
+        // Work that merely goes on replaces much of itself, too.
+        let objected = later
+            .clone()
+            .any(|it| it.correction.is_some() || lexicon::contrasts(&it.typed));
+        let touched_later = later.next().is_some();
         if files.is_empty() || !touched_later {
             continue;
         }
@@ -927,25 +953,24 @@ fn survival(readings: &[TurnReading<'_>]) -> Vec<Survival> {
         let left: HashSet<String> = left.flat_map(|it| identifiers(it.1)).collect();
         survival[at].dead = own.difference(&left).cloned().collect();
         let alive = own.len() - survival[at].dead.len();
-        survival[at].overtaken = !own.is_empty() && alive * 2 <= own.len();
+        survival[at].overtaken = !own.is_empty() && alive * 3 <= own.len() && objected;
     }
     survival
 }
 
-/// The checks of each turn with edits that no later run of the session passed.
+/// The checks of each turn with edits that failed last, if no check of the session passed after
+/// them: another command often stands for the same check (`lint:fix`, `lint`).
 fn red_at_end(readings: &[TurnReading<'_>]) -> Vec<Vec<(String, String)>> {
     let of_turn = |(at, reading): (usize, &TurnReading<'_>)| {
-        if !reading.has_edits() {
+        let later = readings[at + 1..].iter().flat_map(TurnReading::runs);
+        let last = reading.runs().filter(|it| it.check).last();
+        let passed = |it: &Run| it.check && it.passed;
+        if !reading.has_edits() || last.is_none_or(passed) || later.into_iter().any(passed) {
             return Vec::new();
         }
-        let later = readings[at + 1..].iter().flat_map(TurnReading::runs);
-        let passed: Vec<&str> = later
-            .filter(|it| it.passed)
-            .map(|it| it.command.as_str())
-            .collect();
         let red = reading.red_checks().into_iter();
-        let red = red.filter(|(command, _)| !passed.iter().any(|it| turn::runs_again(command, it)));
-        red.map(|(command, telling)| (command.to_owned(), telling.to_owned()))
+        red.filter(|(_, telling)| !telling.is_empty())
+            .map(|(command, telling)| (command.to_owned(), telling.to_owned()))
             .collect()
     };
     readings.iter().enumerate().map(of_turn).collect()

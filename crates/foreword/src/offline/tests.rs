@@ -121,6 +121,9 @@ const RED: &str = "Exit code 101\n\
     assertion failed: now <= expires\n\
     test result: FAILED. 7 passed; 1 failed; 0 ignored";
 
+const GREEN: &str = "running 8 tests\n\n\
+    test result: ok. 8 passed; 0 failed; 0 ignored; 0 measured; 0 filtered out; finished in 0.01s";
+
 #[test]
 fn a_test_that_was_red_and_is_green_makes_a_bugfix_with_the_failing_line() {
     let mut session = Session::new();
@@ -128,7 +131,7 @@ fn a_test_that_was_red_and_is_green_makes_a_bugfix_with_the_failing_line() {
         .prompt("Tokens expire a second early, please look into it")
         .fails("cargo test", RED)
         .edit("src/token.rs", "now < expires", "now <= expires")
-        .bash("cargo test", "test result: ok. 8 passed; 0 failed")
+        .bash("cargo test", GREEN)
         .reply("`Token::is_valid` compared with `<`, so a token was invalid in its last second. It now uses `<=`.");
     insta::assert_snapshot!(session.told(), @"
     bugfix: `Token::is_valid` compared with `<`, so a token was invalid in its last second
@@ -226,7 +229,7 @@ fn an_attempt_that_was_given_up_is_told_with_its_reason() {
             "rows = mapped_buffer(path, window=PAGE_WINDOW)",
         )
         .reply("`src/import.py` maps the file with `mapped_buffer` in windows of `PAGE_WINDOW` bytes instead of loading it.")
-        .prompt("The share is on NFS, mapping stalls there. Read it in chunks.")
+        .prompt("No, the share is on NFS and mapping does not work there. Read it in chunks instead.")
         .edit(
             "src/import.py",
             "rows = mapped_buffer(path, window=PAGE_WINDOW)",
@@ -236,7 +239,7 @@ fn an_attempt_that_was_given_up_is_told_with_its_reason() {
     insta::assert_snapshot!(session.told(), @"
     feature: `import.py` reads the file with `chunked_reader`, `CHUNK_ROWS` rows at a time
       `src/import.py` reads the file with `chunked_reader`, `CHUNK_ROWS` rows at a time, so memory stays below 200 MB.
-      Given up: `import.py` maps the file with `mapped_buffer` in windows of `PAGE_WINDOW` bytes instead (then the user: “The share is on NFS, mapping stalls there. Read it in chunks.”)
+      Given up: `import.py` maps the file with `mapped_buffer` in windows of `PAGE_WINDOW` bytes instead (then the user: “No, the share is on NFS and mapping does not work there. Read it in chunks instead.”)
     ");
     assert_eq!(session.derive().digest.given_up.len(), 1);
 }
@@ -324,7 +327,7 @@ fn the_same_events_give_the_same_observations() {
         .prompt("Tokens expire a second early. Always use UTC in tests.")
         .fails("cargo test", RED)
         .edit("src/token.rs", "now < expires", "now <= expires")
-        .bash("cargo test", "test result: ok. 8 passed; 0 failed")
+        .bash("cargo test", GREEN)
         .reply("`Token::is_valid` compared with `<`, so a token was invalid in its last second.");
     assert_eq!(session.derive(), session.derive());
 }

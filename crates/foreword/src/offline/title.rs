@@ -8,82 +8,52 @@ use std::collections::{HashMap, HashSet};
 use super::lexicon::{
     addresses_the_user, anchors, begins_subordinate, code_spans, has_cjk, is_cut_word,
     is_file_name, is_in_first_person, is_stop_word, is_unspaced, is_word, leans_back,
-    pointing_words, stems, telling_words, without_connection, without_openers, words,
+    pointing_words, stems, telling_words, without_openers, words,
 };
 use super::markdown::{lines_outside_code, sentences, strip};
 use super::prose::after_label;
 
 /// How many words a title has at most.
 pub const MAX_WORDS: usize = 12;
+/// Signs that a text does not end with where it is cut.
+const LOOSE_SIGNS: [char; 10] = [' ', ',', ';', ':', '—', '-', '、', '，', '；', '：'];
 
 /// A sentence in at most `max_words` words, and whether it was cut only where it can end.
 /// `drop_label`: a short label before a comma, dash or colon ("Root cause: …") is left out.
 pub fn squeeze(sentence: &str, max_words: usize, drop_label: bool) -> (String, bool) {
     let mut text = with_short_paths(&strip(sentence));
-    for _ in 0..if drop_label { 2 } else { 0 } {
-        if let Some(rest) = after_label(&text, 2).filter(|_| !is_fix(&text)) {
-            text = rest.to_owned();
-        }
-    }
-    text = without_connection(&text).replace("()`", "`");
+    // "Fix: …" says what the change is for.
+    let label = after_label(&text).filter(|_| drop_label && !text.starts_with("Fix"));
+    text = label.unwrap_or(&text).replace("()`", "`");
     if words(&text) > max_words {
         text = without_brackets(&text);
     }
-    let text = without_loose_end(&text);
+    let text = text.trim_end_matches(['.', '。', '!', ' ']);
     if words(text) <= max_words {
         return (capitalised(text), true);
     }
-    if let Some(end) = last_cut(text, max_words) {
-        return (
-            capitalised(text[..end].trim_end_matches([' ', ',', ';', ':', '、', '，', '；', '：'])),
-            true,
-        );
+    match last_cut(text, max_words) {
+        Some(end) => (capitalised(text[..end].trim_end_matches(LOOSE_SIGNS)), true),
+        None => (capitalised(&clip(text, max_words)), false),
     }
-    let clipped = clip(text, max_words);
-    let end = without_stop_words(clipped.trim_end_matches('…'));
-    (format!("{}…", capitalised(end)), false)
 }
 
-/// Whether a text begins with "fix": its label says what the change is for.
-fn is_fix(text: &str) -> bool {
-    text.get(..3)
-        .is_some_and(|start| start.eq_ignore_ascii_case("fix"))
-}
-
-/// The text with `path/to/x.ts:12` as `x.ts`, unless it has an address.
+/// The text with `path/to/x.ts:12` as `x.ts`.
 fn with_short_paths(text: &str) -> String {
     let is_part = |it: char| is_word(it) || "./-[]@:".contains(it);
-    let mut out = String::with_capacity(text.len());
-    let mut rest = text;
-    while !rest.is_empty() {
-        let end = rest.find(|it| !is_part(it)).unwrap_or(rest.len());
-        out.push_str(short_path(&rest[..end]));
-        let sign = rest[end..].chars().next();
-        out.extend(sign);
-        rest = &rest[end + sign.map_or(0, char::len_utf8)..];
-    }
-    out
+    let tokens = text.split_inclusive(|it| !is_part(it));
+    tokens.map(with_short_path).collect()
 }
 
-/// `x.ts` for `path/to/x.ts` and `x.ts:12`; any other token as it is.
-fn short_path(token: &str) -> &str {
-    let bare = token.trim_end_matches(['.', ':']);
-    let is_line = |it: char| it.is_ascii_digit() || "-:".contains(it);
-    let place = bare.split_once(':');
-    let path = place
-        .filter(|(_, lines)| lines.chars().all(is_line))
-        .map_or(bare, |(path, _)| path);
-    let start = path.rfind('/').map_or(0, |slash| slash + 1);
-    if path.contains(':') || !is_file_name(&path[start..]) {
-        return token;
+/// A token as it is, unless it is a path or an address in a file.
+fn with_short_path(token: &str) -> String {
+    let bare = token.trim_end_matches(|it| !is_word(it));
+    let (path, line) = bare.split_once(':').unwrap_or((bare, ""));
+    let name = path.rsplit('/').next().unwrap_or(path);
+    if !is_file_name(name) || line.contains(char::is_alphabetic) {
+        return token.to_owned();
     }
-    // A sign directly after the path belongs to the sentence.
-    let end = if path.len() == bare.len() {
-        token.len()
-    } else {
-        path.len()
-    };
-    &token[start..end]
+    format!("{name}{}", &token[bare.len()..])
 }
 
 /// The text without what stands in round brackets, unless that is in a code span.
@@ -110,52 +80,28 @@ fn without_brackets(text: &str) -> String {
     out
 }
 
-/// The text without its full stop and the function words that it ends with.
-fn without_loose_end(text: &str) -> &str {
-    let mut text = text.trim_end_matches(['.', '。', '!', ' ']);
-    let mut length = words(text);
-    while length > 4
-        && let Some((rest, last)) = text.rsplit_once(' ')
-        && is_cut_word(last)
-    {
-        text = rest;
-        length -= 1;
-    }
-    text
-}
-
 /// Where a long sentence can end within the limit: at its last `— ; , :`, else before its last
-/// function word. Never inside a code span, quotation marks or brackets.
+/// function word. Never inside a code span.
 fn last_cut(text: &str, max_words: usize) -> Option<usize> {
     let (mut at_sign, mut at_word) = (None, None);
-    let (mut length, mut inside, mut before) = (0, 0_usize, "");
-    for (number, (at, token)) in tokens(text).into_iter().enumerate() {
+    let (mut length, mut before) = (0, "");
+    for (at, token) in tokens(text) {
         if length > 2 * max_words {
             break;
         }
         let bare = token.trim();
         let is_dash = matches!(bare, "—" | "–" | "-" | "/");
-        if inside == 0 && length >= 8 {
+        if length >= 8 {
             if is_dash || before.ends_with([',', ';', ':', '，', '、', '。', '；', '：']) {
                 at_sign = Some(at);
-            } else if number >= 5 && is_cut_word(bare) && !is_stop_word(before) {
+            } else if is_cut_word(bare) && !is_stop_word(before) {
                 at_word = Some(at);
             }
         }
         length += half_words(bare);
-        inside = quotes_left_open(bare, inside);
         before = bare;
     }
     at_sign.or(at_word)
-}
-
-fn quotes_left_open(token: &str, inside: usize) -> usize {
-    token.chars().fold(inside, |inside, it| match it {
-        '"' => usize::from(inside == 0),
-        '“' | '„' | '「' | '(' | '«' => inside + 1,
-        '”' | '」' | ')' | '»' => inside.saturating_sub(1),
-        _ => inside,
-    })
 }
 
 /// The tokens of a text with their positions: code spans and words with the signs and space after
@@ -210,37 +156,14 @@ pub fn clip(text: &str, max_words: usize) -> String {
         }
         end = at + token.len();
     }
-    format!(
-        "{}…",
-        text[..end].trim_end_matches([' ', ',', ';', ':', '—', '-', '、', '，'])
-    )
-}
-
-fn without_stop_words(text: &str) -> &str {
-    let mut text = text;
-    let mut length = words(text);
-    while length > 4
-        && let Some((rest, last)) = text.rsplit_once(' ')
-        && (is_stop_word(last) || matches!(last, "/" | "—" | "-"))
-    {
-        length -= words(last);
-        text = rest;
-    }
-    text
+    format!("{}…", text[..end].trim_end_matches(LOOSE_SIGNS))
 }
 
 /// The text with a capital, if it begins with a plain word and not with a name.
 pub fn capitalised(text: &str) -> String {
-    let first = text
-        .split(|it: char| it.is_whitespace() || ":,".contains(it))
-        .next();
-    let is_plain = first.is_some_and(|word| {
-        let (word, _) = word.split_once(['\'', '’']).unwrap_or((word, ""));
-        !word.is_empty()
-            && word
-                .chars()
-                .all(|it| it.is_alphabetic() && it.is_lowercase())
-    });
+    let mut parts = text.split(|it: char| it.is_whitespace() || ":,'’".contains(it));
+    let first = parts.next().unwrap_or_default();
+    let is_plain = !first.is_empty() && first.chars().all(char::is_lowercase);
     if is_plain {
         foreword_core::text::capitalised(text)
     } else {
@@ -259,16 +182,8 @@ pub fn alone(title: &str, edited: &HashSet<String>, asked: &HashSet<String>) -> 
         + at_most(stems.len(), 6, 0.3)
         + at_most(in_edits, 3, 0.25)
         + at_most(in_request, 3, 0.25);
-    let prose: String = code_spans(title)
-        .filter(|(is_code, _)| !is_code)
-        .map(|(_, piece)| piece)
-        .collect();
     let characters = title.chars().count();
-    let telling = if has_cjk(title) {
-        usize::MAX
-    } else {
-        telling_words(title)
-    };
+    let tells_less_than = |least| !has_cjk(title) && telling_words(title) < least;
     let has_context = !edited.is_empty() || !asked.is_empty();
     let faults = [
         (leans_back(title), 1.2),
@@ -279,18 +194,12 @@ pub fn alone(title: &str, edited: &HashSet<String>, asked: &HashSet<String>) -> 
         (characters > 150, 3.0),
         (names > 3, 0.5),
         (title.ends_with('…'), 0.7),
-        (stems.len() < 2, 1.0),
-        (telling < 2, 2.5),
-        (telling < 3 && names < 2, 0.8),
-        (title.contains("://"), 2.0),
+        (tells_less_than(2), 2.5),
+        (tells_less_than(3) && names < 2, 0.8),
         (has_context && in_edits + in_request == 0, 0.8),
     ];
-    let bad: f32 = faults
-        .iter()
-        .filter(|(holds, _)| *holds)
-        .map(|(_, cost)| cost)
-        .sum();
-    good - bad - at_most(pointing_words(&prose, 2), 2, 0.5)
+    let bad: f32 = faults.iter().filter(|it| it.0).map(|it| it.1).sum();
+    good - bad - at_most(pointing_words(title, 2), 2, 0.5)
 }
 
 /// The title that a request gives, and whether nothing of its sentence is missing in it.
@@ -301,32 +210,22 @@ pub fn request_title(prompt: &str) -> Option<(String, bool)> {
         text = rest.trim().to_owned();
     }
     let sentences = sentences(&text.replace('\n', " "));
-    let requests = sentences.iter().take(3).map(|sentence| {
+    let mut requests = sentences.iter().take(3).map(|sentence| {
         without_openers(sentence).trim_end_matches(['?', '？', '.', '!', '。', ' '])
     });
-    let request = requests.into_iter().find(|request| words(request) >= 3)?;
+    let request = requests.find(|request| words(request) >= 3)?;
     let (title, whole) = squeeze(request, MAX_WORDS, true);
     let is_complete = whole && words(&title) + 3 >= words(request);
     Some((title, is_complete))
 }
 
 /// The heading of a plan that the user handed over, after at most twelve words of introduction.
-/// A label that repeats the introduction ("Plan: …") is left out.
 pub fn plan_heading(prompt: &str) -> Option<String> {
-    let (mut introduction, mut length) = (String::new(), 0);
+    let mut length = 0;
     for line in lines_outside_code(prompt).flatten() {
-        let heading = line
-            .strip_prefix('#')
-            .filter(|rest| rest.starts_with([' ', '\t']));
-        if let Some(heading) = heading.map(strip).filter(|heading| !heading.is_empty()) {
-            let label = heading.split_once(": ").filter(|(label, _)| {
-                let label = stems(label);
-                !label.is_empty() && label.is_subset(&stems(&introduction))
-            });
-            return Some(label.map_or(heading.clone(), |(_, rest)| rest.trim().to_owned()));
+        if let Some(heading) = line.strip_prefix("# ").map(strip) {
+            return Some(heading).filter(|it| !it.is_empty());
         }
-        introduction.push_str(line);
-        introduction.push('\n');
         length += words(line);
         if length > 12 {
             return None;
@@ -339,11 +238,7 @@ pub fn plan_heading(prompt: &str) -> Option<String> {
 pub fn typed(prompt: &str) -> String {
     let lines: Vec<&str> = lines_outside_code(prompt).flatten().collect();
     let text = without_tagged(&lines.join("\n"));
-    let is_chat = text
-        .lines()
-        .filter(|line| is_chat_line(line))
-        .nth(1)
-        .is_some();
+    let is_chat = text.lines().filter(|line| is_chat_line(line)).count() > 1;
     // A log that follows the user's words ends them; one that comes before them is left out.
     let lines = text.lines().filter(|line| !is_chat || !is_chat_line(line));
     let lines = lines.skip_while(|line| line.trim().is_empty() || is_log_line(line));
@@ -353,26 +248,24 @@ pub fn typed(prompt: &str) -> String {
 
 /// The text without `<tag>…</tag>` blocks.
 fn without_tagged(text: &str) -> String {
-    // Where each tag is closed, so that a text full of open tags is still read in one pass.
-    let mut closed: HashMap<&str, Vec<usize>> = HashMap::new();
-    for (at, _) in text.match_indices("</") {
+    // Where each tag is closed last, so that no closing tag is looked for in vain.
+    let closers = text.match_indices("</").filter_map(|(at, _)| {
         let rest = &text[at + 2..];
-        if let Some(name) = tag_name(rest) {
-            closed.entry(name).or_default().push(at);
-        }
-    }
+        let name = tag_name(rest).filter(|name| rest[name.len()..].starts_with('>'))?;
+        Some((name, at))
+    });
+    let closed: HashMap<&str, usize> = closers.collect();
     let mut out = String::with_capacity(text.len());
     let mut done = 0;
     for (at, _) in text.match_indices('<') {
         let name = tag_name(&text[at + 1..]).unwrap_or_default();
-        let closers = closed.get(name).map_or(&[][..], Vec::as_slice);
-        let next = closers.partition_point(|&close| close < at);
-        if at >= done
-            && let Some(close) = closers.get(next)
-        {
+        if at >= done && closed.get(name).is_some_and(|last| *last > at) {
+            let close = format!("</{name}>");
             out.push_str(&text[done..at]);
             out.push(' ');
-            done = close + "</>".len() + name.len();
+            done = text[at..]
+                .find(&close)
+                .map_or(at, |end| at + end + close.len());
         }
     }
     out.push_str(&text[done..]);
@@ -394,54 +287,26 @@ fn is_chat_line(line: &str) -> bool {
     })
 }
 
-/// Whether a line looks like the output of a program.
+/// Whether a line looks like the output of a program: indented, after a sign that no sentence
+/// begins with, or after `place:12` or `[12:00`.
 fn is_log_line(line: &str) -> bool {
-    let text = line.trim_start();
-    let indent = line.len() - text.len();
-    let first = text.split_whitespace().next().unwrap_or_default();
-    let is_digit = |it: char| it.is_ascii_digit();
-    let is_frame = first == "at" && text.contains(['(', ':']);
-    let is_place = first.split_once(':').is_some_and(|(place, rest)| {
-        rest.starts_with(is_digit) && place.chars().all(|it| is_word(it) || "/.-".contains(it))
-    });
-    let is_stamp = text
-        .strip_prefix('[')
-        .and_then(|rest| rest.split_once(']'))
-        .is_some_and(|(stamp, _)| {
-            !stamp.is_empty() && stamp.chars().all(|it| is_word(it) || ":. -".contains(it))
-        });
-    let is_arrow = first.ends_with("=>") || text[first.len()..].trim_start().starts_with("=>");
-    !text.is_empty()
-        && (indent > 3
-            || is_frame
-            || is_place
-            || is_stamp
-            || is_arrow
-            || text.starts_with(['•', '⨯', '✖', '❯', '$', '>', '|'])
-            || text.starts_with("---")
-            || text.starts_with("==="))
+    let first = line.split_whitespace().next().unwrap_or_default();
+    let place = first.split_once(':').map(|(_, line)| line);
+    let number = first.strip_prefix('[').or(place);
+    line.starts_with("    ")
+        || first.starts_with(['•', '⨯', '✖', '❯', '$', '>', '|', '='])
+        || number.is_some_and(|it| it.starts_with(|it: char| it.is_ascii_digit()))
 }
+
+/// The kinds of conventional commits.
+const KINDS: &str = "fix feat chore docs refactor test tests ci build perf style revert";
 
 /// The kind of a conventional commit subject (`fix` of `fix(store)!: …`) and what follows it.
 pub fn conventional(subject: &str) -> (Option<&str>, String) {
     let prefix = subject.split_once(": ").and_then(|(prefix, rest)| {
         let prefix = prefix.strip_suffix('!').unwrap_or(prefix);
         let (kind, scope) = prefix.split_once('(').unwrap_or((prefix, ")"));
-        let is_kind = matches!(
-            kind.to_ascii_lowercase().as_str(),
-            "fix"
-                | "feat"
-                | "chore"
-                | "docs"
-                | "refactor"
-                | "test"
-                | "tests"
-                | "ci"
-                | "build"
-                | "perf"
-                | "style"
-                | "revert"
-        );
+        let is_kind = KINDS.split(' ').any(|it| it.eq_ignore_ascii_case(kind));
         (is_kind && scope.ends_with(')')).then_some((kind, rest))
     });
     match prefix {

@@ -11,7 +11,7 @@ use super::lexicon::{self, Stems};
 use super::markdown;
 use super::prose::{self, Prose, UnitSource};
 use super::title;
-use super::tools::{self, Answer, Commit, Edit, Run, Step};
+use crate::evidence::{self, Answer, Commit, Edit, Run, Step};
 
 /// The most facts of an observation, and the most words of all of them.
 pub const FACTS_MAX: usize = 7;
@@ -20,6 +20,8 @@ const FACT_WORDS_MAX: usize = 170;
 const CLIP_WORDS: usize = 48;
 /// A fact is left out if an earlier one has more than this share of its stems.
 const REPEATED: f32 = 0.6;
+/// The most items of answers that one turn gives.
+const ANSWERS_MAX: usize = 4;
 /// A prompt with more typed words is a description, of which no single sentence is quoted.
 const TYPED_WORDS_MAX: usize = 140;
 
@@ -119,7 +121,7 @@ impl<'a> TurnReading<'a> {
             (Some(stop), Some(between)) => Some(format!("{between}\n\n{stop}")),
             (stop, between) => stop.or(between),
         };
-        let steps: Vec<Step> = turn.events.iter().filter_map(tools::step).collect();
+        let steps: Vec<Step> = turn.events.iter().filter_map(evidence::step).collect();
         let plan = title::plan_heading(prompt).filter(|_| !by_host);
         let typed = title::typed(prompt);
         let has_edits = steps.iter().any(|it| !it.edits.is_empty());
@@ -222,10 +224,7 @@ impl<'a> TurnReading<'a> {
 
     /// What the user chose, refused, laid down or corrected.
     fn read_user(&mut self, prompt: Option<&Event>, is_first: bool, offered: &[String]) {
-        for step in &self.steps {
-            let answers = step.answers.iter();
-            self.laid_down.extend(answers.map(|it| answered(it, step)));
-        }
+        self.laid_down.extend(answered(&self.steps));
         for event in self
             .turn
             .events
@@ -432,7 +431,7 @@ impl<'a> TurnReading<'a> {
         if let Some(plan) = &self.plan {
             titles.push((TitleSource::Plan, title::squeeze(plan, 12, true).0, 3.6));
         }
-        let whole = |whole: bool| if whole { 0.0 } else { 0.3 };
+        let whole = |whole: bool| if whole { 0.0 } else { 0.8 };
         let is_long = |it: &&String| {
             let words = lexicon::words(it);
             words >= 6 || words >= 4 && !lexicon::anchors(it).is_empty()
@@ -547,10 +546,7 @@ impl<'a> TurnReading<'a> {
         } else {
             spaced
         };
-        Some(match names.len() {
-            1 => name,
-            count => format!("{name} ({count} cases)"),
-        })
+        Some(name)
     }
 
     /// The type that follows from what is proven.
@@ -638,28 +634,20 @@ impl<'a> TurnReading<'a> {
             .collect()
     }
 
-    /// A check that failed and then passed: the repair is proven.
+    /// A check that failed, with a line that tells why, and passed in its last run: the repair is
+    /// proven.
     pub fn repaired(&self) -> Option<String> {
-        let runs: Vec<&Run> = self.runs().filter(|it| it.check).collect();
-        let failed = runs.iter().position(|it| !it.passed)?;
-        let red = runs[failed];
-        let mut later = runs[failed..].iter();
-        let passed = later.any(|it| it.passed && runs_again(&red.command, &it.command));
-        let command = title::clip(&red.command, 8);
-        let telling = match red.telling.as_str() {
-            "" => String::new(),
-            telling => format!(" ({})", title::clip(telling, 20)),
-        };
-        (passed && self.has_edits()).then(|| format!("`{command}` failed{telling} and passes now"))
+        let mut runs = self.runs().filter(|it| it.check);
+        let red = runs.find(|it| !it.passed && !it.telling.is_empty())?;
+        let last = runs.filter(|it| runs_again(&red.command, &it.command));
+        let proven = self.has_edits() && last.last().is_some_and(|it| it.passed);
+        let (command, telling) = (title::clip(&red.command, 8), title::clip(&red.telling, 20));
+        proven.then(|| format!("`{command}` failed ({telling}) and passes now"))
     }
 
-    /// Files that the turn changed and git did not put back, as they were last seen.
+    /// Files that the turn changed, as they were last seen.
     pub fn changed_files(&self) -> Vec<TouchedFile> {
-        let mut edited: HashSet<&str> = HashSet::new();
-        for step in &self.steps {
-            edited.retain(|path| !step.restored.iter().any(|it| it == path));
-            edited.extend(step.edits.iter().map(|it| it.path.as_str()));
-        }
+        let edited: HashSet<&str> = self.edits().map(|it| it.path.as_str()).collect();
         let files = self.steps.iter().flat_map(|it| &it.files);
         let files = files.filter(|it| edited.contains(it.path.as_str()));
         last_of_each(files)
@@ -760,29 +748,40 @@ fn red_first(steps: &[Step]) -> bool {
     runs.any(|it| it.check && !it.passed)
 }
 
-fn answered(answer: &Answer, step: &Step) -> LaidDown {
-    let question = answer.question.trim_end_matches(['?', '？', ' ']);
-    let chosen = answer.answer.split(" (").next().unwrap_or_default();
-    let refused: Vec<String> = answer
-        .refused
+/// The user's answers of a turn: few items, with a fact for each answer.
+fn answered(steps: &[Step]) -> Vec<LaidDown> {
+    let answers = steps
         .iter()
-        .take(3)
-        .map(|it| title::clip(it, 12))
-        .collect();
-    let not = match refused.join("; ") {
+        .flat_map(|step| step.answers.iter().map(move |it| (step, it)));
+    let answers: Vec<(&Step, &Answer)> = answers.collect();
+    let items = answers.chunks(FACTS_MAX).map(|chunk| {
+        let (step, first) = chunk[0];
+        let question = first.question.trim_end_matches(['?', '？', ' ']);
+        let chosen = first.answer.split(" (").next().unwrap_or_default();
+        LaidDown {
+            title: format!("{} → {}", title::clip(question, 7), title::clip(chosen, 5)),
+            facts: chunk
+                .iter()
+                .map(|(_, answer)| answer_fact(answer))
+                .collect(),
+            event: step.event,
+            at: step.at,
+        }
+    });
+    items.take(ANSWERS_MAX).collect()
+}
+
+fn answer_fact(answer: &Answer) -> String {
+    let refused = answer.refused.iter().take(3).map(|it| title::clip(it, 8));
+    let not = match refused.collect::<Vec<_>>().join("; ") {
         none if none.is_empty() => none,
         refused => format!(" (not: {refused})"),
     };
-    LaidDown {
-        title: format!("{} → {}", title::clip(question, 9), title::clip(chosen, 7)),
-        facts: vec![format!(
-            "The user: “{}” to “{}”{not}",
-            title::clip(&answer.answer, 30),
-            title::clip(&answer.question, 25)
-        )],
-        event: step.event,
-        at: step.at,
-    }
+    let (question, answer) = (
+        title::clip(&answer.question, 20),
+        title::clip(&answer.answer, 25),
+    );
+    format!("The user: “{answer}” to “{question}”{not}")
 }
 
 /// The offered option that a short prompt names by number or letter: "let's do 2", "B".

@@ -185,7 +185,13 @@ fn a_session(sandbox: &Sandbox) -> PathBuf {
             host.edit("src/token.rs", "now < expires", "now <= expires"),
         ),
         ("save", host.bash("cargo test", "test result: ok")),
-        ("summary", host.stop("Fixed the expiry check.")),
+        (
+            "summary",
+            host.stop(
+                "The expiry check in `src/token.rs` accepts a token in its last second. It \
+                 compared `now < expires` before.",
+            ),
+        ),
     ] {
         sandbox.run_hook(hook, &project, &input);
     }
@@ -296,7 +302,6 @@ fn show_json_has_all_fields_of_each_kind() {
                 "events",
                 "retracted",
                 "superseded_by",
-                "retracted",
                 "supersedes",
                 "times",
                 "stale",
@@ -571,11 +576,15 @@ fn the_preview_is_what_the_hook_says_and_then_why() {
     let project = sandbox.project("app");
     let host = Host::new("s1", &project);
     sandbox.run_hook("new", &project, &host.prompt("Mend the limit"));
-    let error = "Exit code 3\nerror: the limit is 6, not 7";
-    sandbox.run_hook("save", &project, &host.bash_failed("sh check.sh", error));
-    sandbox.run_hook("save", &project, &host.edit("limit.txt", "6", "7"));
-    sandbox.run_hook("save", &project, &host.bash("sh check.sh", ""));
-    sandbox.run_hook("summary", &project, &host.stop("It is 7 now."));
+    let error = "Exit code 101\nassertion failed: the limit is 6, not 7";
+    sandbox.run_hook("save", &project, &host.bash_failed("cargo test", error));
+    let edit = host.edit("limit.rs", "PARCELS: u8 = 6", "PARCELS: u8 = 7");
+    sandbox.run_hook("save", &project, &edit);
+    let passed = host.bash("cargo test", "test result: ok. 1 passed");
+    sandbox.run_hook("save", &project, &passed);
+    let reply =
+        "`PARCELS` in `limit.rs` allows seven parcels a day. `Van::load` had refused the seventh.";
+    sandbox.run_hook("summary", &project, &host.stop(reply));
     sandbox.drain();
 
     let start = Host::new("s2", &project).start("startup");
@@ -594,7 +603,7 @@ fn the_preview_is_what_the_hook_says_and_then_why() {
 
     // The file has changed since it was remembered.
     for (change, mark) in [("700", "files changed since"), ("", "files gone since")] {
-        let limit = project.join("limit.txt");
+        let limit = project.join("limit.rs");
         match change {
             "" => std::fs::remove_file(limit).unwrap(),
             change => std::fs::write(limit, change).unwrap(),

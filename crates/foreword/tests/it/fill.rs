@@ -390,9 +390,14 @@ fn what_is_private_in_it_is_taken_out() {
 #[test]
 fn what_was_forgotten_stays_so() {
     let (scene, _) = partly_sent();
-    scene
-        .transcript
-        .tool(&scene.host.edit("src/a.rs", "1", "2"));
+    scene.transcript.tool(
+        &scene
+            .host
+            .edit("src/a.rs", "KUMQUATS: u8 = 6", "KUMQUATS: u8 = 7"),
+    );
+    scene.transcript.reply(
+        "`KUMQUATS` in `src/a.rs` is seven, since a crate holds seven. `Crate::fill` refuses the eighth.",
+    );
     scene.end();
     let home = scene.sandbox.home();
     let mut store = Store::open(&home.join("memory.db"), &home.join("backups")).unwrap();

@@ -19,8 +19,8 @@ const CRATES: [(&str, &[&str]); 4] = [
         "foreword",
         &[
             "platform", "home", "host", "config", "log", "notice", "switch", "start", "hook",
-            "service", "agent", "offline", "notes", "worker", "install", "doctor", "show", "mcp",
-            "cli",
+            "service", "agent", "evidence", "offline", "notes", "worker", "install", "doctor",
+            "show", "mcp", "cli",
         ],
     ),
     ("foreword-embed", &["weights", "wordpiece", "forward"]),
@@ -41,6 +41,7 @@ const CRATES: [(&str, &[&str]); 4] = [
             "speech",
             "memories",
             "agent",
+            "derive",
             "burst",
             "hooks",
             "census",

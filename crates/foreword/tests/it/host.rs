@@ -382,7 +382,12 @@ fn spooled(sandbox: &Sandbox) -> Vec<std::ffi::OsString> {
 fn a_goodbye_that_was_killed_leaves_a_session_that_is_finished_all_the_same() {
     let sandbox = Sandbox::new();
     sandbox.keep_workers_away();
-    let steps = steps(&sandbox, SEQUENCES[0].sent);
+    let mut steps = steps(&sandbox, SEQUENCES[0].sent);
+    let stop = steps.iter_mut().find(|it| it.hook == "summary").unwrap();
+    stop.input["last_assistant_message"] =
+        "`deploy.sh` exits with 3 if `STAGE` is not set. `ci.yml` sets \
+        it for the main branch only, so that every other branch fails."
+            .into();
     let (goodbye, before) = steps.split_last().unwrap();
     for step in before {
         send(&sandbox, step);

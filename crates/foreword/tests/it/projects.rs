@@ -49,13 +49,20 @@ impl Layouts {
         self.sandbox
             .run_hook("context", dir, &host.start("startup"));
         self.sandbox
-            .run_hook("new", dir, &host.prompt(&format!("Remember the {canary}")));
+            .run_hook("new", dir, &host.prompt("Commit what is staged"));
+        let subject = "fix: check tokens before the card is charged";
+        let body =
+            format!("`charge` refuses {canary} tokens before it asks the bank for the money.");
         self.sandbox.run_hook(
             "save",
             dir,
-            &host.bash_failed("make it", &format!("Exit code 2\nerror: {canary}")),
+            &host.bash(
+                &format!("git commit -m '{subject}' -m '{body}'"),
+                &format!("[main 3f9c2ab] {subject}\n 1 file changed, 1 insertion(+)"),
+            ),
         );
-        self.sandbox.run_hook("summary", dir, &host.stop("Noted."));
+        self.sandbox
+            .run_hook("summary", dir, &host.stop("Committed."));
         self.sandbox.drain();
     }
 
@@ -74,7 +81,9 @@ impl Layouts {
                 .current_dir(dir)
                 .output()
                 .unwrap();
-            let in_search = String::from_utf8(found.stdout).unwrap().contains("make it");
+            let in_search = String::from_utf8(found.stdout)
+                .unwrap()
+                .contains("before it asks the bank");
             assert_eq!(
                 in_search,
                 in_context,
@@ -274,7 +283,7 @@ fn home_and_temporary_directories_belong_to_nobody() {
     );
     let found = layouts
         .sandbox
-        .run(&["search", "remember", "--all-projects", "--format", "json"]);
+        .run(&["search", "bank", "--all-projects", "--format", "json"]);
     assert!(found.contains("\"project\": null"), "{found}");
 }
 
@@ -352,13 +361,13 @@ fn hits_of_several_projects_name_theirs_and_a_slip_of_the_hand_is_said() {
             &["--all-projects"][..],
             &["--project", "a", "--project", "b"],
         ] {
-            let (_, printed) = ask(&[&["search", "remember", "--format", format], scope].concat());
+            let (_, printed) = ask(&[&["search", "bank", "--format", format], scope].concat());
             assert!(
                 printed.contains("[a] ") && printed.contains("[b] "),
                 "{printed}"
             );
         }
-        let (_, printed) = ask(&["search", "remember", "--format", format]);
+        let (_, printed) = ask(&["search", "bank", "--format", format]);
         assert!(
             !printed.contains("[a] ") && !printed.is_empty(),
             "{printed}"
@@ -367,7 +376,7 @@ fn hits_of_several_projects_name_theirs_and_a_slip_of_the_hand_is_said() {
     for command in ["search", "sessions", "timeline"] {
         let arguments = match command {
             "sessions" => vec![command, "--project", "bb"],
-            _ => vec![command, "remember", "--project", "bb"],
+            _ => vec![command, "bank", "--project", "bb"],
         };
         let (code, printed) = ask(&arguments);
         assert_eq!(code, Some(1));
@@ -375,7 +384,7 @@ fn hits_of_several_projects_name_theirs_and_a_slip_of_the_hand_is_said() {
     }
     let (_, listed) = ask(&["search", "--project", "b"]);
     assert!(listed.contains("canaryb"), "{listed}");
-    let (_, beyond) = ask(&["search", "remember", "--offset", "50"]);
+    let (_, beyond) = ask(&["search", "bank", "--offset", "50"]);
     assert_eq!(beyond, "there are no hits after the first 50\n");
     let (_, wordless) = ask(&["search", "🦀"]);
     assert!(

@@ -266,8 +266,11 @@ fn notes_that_came_with_a_clone_are_shown_as_such_and_not_counted() {
         &project,
         &host.prompt("Why do logins expire early? Please fix it."),
     );
-    sandbox.run_hook("save", &project, &host.edit("src/a.rs", "1", "2"));
-    sandbox.run_hook("summary", &project, &host.stop("Fixed."));
+    let edit = host.edit("src/login.rs", "TTL: u64 = 60", "TTL: u64 = 3600");
+    sandbox.run_hook("save", &project, &edit);
+    let reply = "Logins last an hour: `TTL` in `src/login.rs` was 60, as if it counted minutes. \
+                 `Session::open` counts it in seconds.";
+    sandbox.run_hook("summary", &project, &host.stop(reply));
     sandbox.drain();
     // A worker that `context` starts would hold the memory while `search` reads the notes.
     sandbox.keep_workers_away();

@@ -198,8 +198,18 @@ fn a_newer_memory_is_only_read_and_each_command_says_so_in_one_line() {
     let host = Host::new("first", &project);
     sandbox.keep_workers_away();
     sandbox.run_hook("new", &project, &host.prompt("Raise the kumquat limit"));
-    sandbox.run_hook("save", &project, &host.edit("src/limit.rs", "6", "7"));
-    sandbox.run_hook("summary", &project, &host.stop("The limit is seven now."));
+    sandbox.run_hook(
+        "save",
+        &project,
+        &host.edit(
+            "src/limit.rs",
+            "MAX_KUMQUATS: u8 = 6",
+            "MAX_KUMQUATS: u8 = 7",
+        ),
+    );
+    let reply = "`MAX_KUMQUATS` in `src/limit.rs` is seven, since a crate holds seven. `Crate::fill` \
+                 refuses the eighth.";
+    sandbox.run_hook("summary", &project, &host.stop(reply));
     sandbox.drain();
     // A newer program may leave columns and tables that this one does not know.
     let newer = present() + 1;

@@ -172,8 +172,11 @@ fn a_memory_of_a_newer_program_is_not_read_and_events_wait() {
     let sandbox = settled();
     let project = sandbox.project("app");
     let host = Host::new("earlier", &project);
-    sandbox.run_hook("new", &project, &host.prompt("Add a thing"));
-    sandbox.run_hook("save", &project, &host.edit("src/a.rs", "1", "2"));
+    sandbox.run_hook("new", &project, &host.prompt("Raise the limit of parcels"));
+    let edit = host.edit("src/limit.rs", "PARCELS: u8 = 6", "PARCELS: u8 = 7");
+    sandbox.run_hook("save", &project, &edit);
+    let reply = "`PARCELS` in `src/limit.rs` is seven, since a van holds seven. `Van::load` refuses the eighth.";
+    sandbox.run_hook("summary", &project, &host.stop(reply));
     sandbox.drain();
     sandbox.keep_workers_away();
     let start = Host::new("later", &project).start("startup");

@@ -154,55 +154,38 @@ fn each_tools_failure_is_seen_behind_a_pipe_with_its_telling_line() {
 }
 
 #[test]
-fn a_check_that_passes_gives_the_count() {
-    for (command, output, telling) in [
-        (
-            "pytest -q",
-            "....\n42 passed, 1 skipped in 0.31s",
-            "42 passed",
-        ),
+fn a_check_that_passes_is_seen_behind_a_pipe() {
+    for (command, output) in [
+        ("pytest -q", "....\n42 passed, 1 skipped in 0.31s"),
         (
             "npx jest",
             "PASS src/a.test.ts\nTest Suites: 2 passed, 2 total\nTests:       42 passed, 42 total",
-            "42 passed",
         ),
         (
             "npx vitest run",
             " Test Files  2 passed (2)\n      Tests  42 passed (42)",
-            "42 passed",
         ),
-        (
-            "go test ./...",
-            "ok  \ta\t0.003s\nok  \tb\t(cached)",
-            "2 packages ok",
-        ),
+        ("go test ./...", "ok  \ta\t0.003s\nok  \tb\t(cached)"),
         (
             "cargo test",
             "test result: ok. 40 passed; 0 failed; 0 ignored\n\ntest result: ok. 2 passed; 0 failed",
-            "42 passed",
         ),
         (
             "./gradlew check",
             "BUILD SUCCESSFUL in 3s\n5 actionable tasks",
-            "BUILD SUCCESSFUL in 3s",
         ),
-        ("bundle exec rspec", "12 examples, 0 failures", "12 passed"),
-        (
-            "vendor/bin/phpunit",
-            "OK (12 tests, 30 assertions)",
-            "OK (12 tests, 30 assertions)",
-        ),
+        ("bundle exec rspec", "12 examples, 0 failures"),
+        ("vendor/bin/phpunit", "OK (12 tests, 30 assertions)"),
         (
             "dotnet test",
             "Passed!  - Failed:     0, Passed:    42, Skipped:     0, Total:    42",
-            "42 passed",
         ),
-        ("npx mocha", "  42 passing (1s)", "42 passed"),
-        ("npx tsc --noEmit", "", ""),
-        ("npx eslint .", "\n✖ 2 problems (0 errors, 2 warnings)", ""),
+        ("npx mocha", "  42 passing (1s)"),
+        ("npx tsc --noEmit", ""),
+        ("npx eslint .", "\n✖ 2 problems (0 errors, 2 warnings)"),
     ] {
         let piped = shell(&format!("{command} 2>&1 | tail -5"), 0, output);
-        assert_eq!(piped.runs, [run(command, true, true, telling)], "{command}");
+        assert_eq!(piped.runs, [run(command, true, true, "")], "{command}");
     }
 }
 
@@ -218,7 +201,7 @@ fn each_command_of_a_line_has_its_own_outcome() {
             vec![
                 run("npx tsc", true, true, ""),
                 run("pnpm lint", true, true, ""),
-                run("pnpm test", true, true, "4 passed"),
+                run("pnpm test", true, true, ""),
             ],
         ),
         (
@@ -235,7 +218,7 @@ fn each_command_of_a_line_has_its_own_outcome() {
             1,
             "41 passed in 0.5s\nerror: failed to push some refs",
             vec![
-                run("pytest", true, true, "41 passed"),
+                run("pytest", true, true, ""),
                 run("git push", false, false, "error: failed to push some refs"),
             ],
         ),
@@ -264,7 +247,7 @@ fn each_command_of_a_line_has_its_own_outcome() {
             "set -o pipefail; pytest | tail",
             0,
             "a log line: FAIL\n41 passed",
-            vec![run("pytest", true, true, "41 passed")],
+            vec![run("pytest", true, true, "")],
         ),
         (
             "ls src | head",
@@ -282,6 +265,15 @@ fn each_command_of_a_line_has_its_own_outcome() {
                 true,
                 "x_test.go:7: got 33.3, want 42.9",
             )],
+        ),
+        (
+            "make fmt && make lint && make test | tail",
+            1,
+            "a.go:3:5: unused (lint)",
+            vec![
+                run("make fmt", true, false, ""),
+                run("make lint", false, true, "a.go:3:5: unused (lint)"),
+            ],
         ),
         (
             "cd api && go test ./...",
@@ -422,85 +414,70 @@ fn a_commit_is_read_however_it_is_typed() {
 }
 
 #[test]
-fn a_shell_line_edits_removes_and_restores_files() {
+fn a_shell_line_edits_and_removes_files() {
     let edit = |path: &str, before: &str, after: &str| Edit {
         path: path.to_owned(),
         before: before.to_owned(),
         after: after.to_owned(),
         created: false,
     };
-    for (command, edits, removed, restored) in [
+    for (command, edits, removed) in [
         (
             "sed -i 's/old/new/g' src/a.js b.js",
             vec![edit("src/a.js", "old", "new"), edit("b.js", "old", "new")],
-            vec![],
             vec![],
         ),
         (
             "sed -i '' -e 's|a|b|' x.py",
             vec![edit("x.py", "a", "b")],
             vec![],
-            vec![],
         ),
-        ("sed -n 1,5p a.js", vec![], vec![], vec![]),
+        ("sed -n 1,5p a.js", vec![], vec![]),
         (
             "cat > app/a.rs <<'EOF'\nfn main() {}\nEOF",
             vec![edit("app/a.rs", "", "fn main() {}")],
-            vec![],
             vec![],
         ),
         (
             "cd app && echo 'x = 1' >> conf.toml",
             vec![edit("app/conf.toml", "", "x = 1")],
             vec![],
-            vec![],
         ),
         (
             "cat <<EOF | tee /p/c.yml\na: 1\nEOF",
             vec![edit("c.yml", "", "a: 1")],
             vec![],
-            vec![],
         ),
-        (
-            "cargo test > /tmp/log; echo x > /tmp/y",
-            vec![],
-            vec![],
-            vec![],
-        ),
+        ("cargo test > /tmp/log; echo x > /tmp/y", vec![], vec![]),
         (
             "npx prettier --write src/a.ts docs",
             vec![edit("src/a.ts", "", "")],
             vec![],
-            vec![],
         ),
-        ("black --check a.py", vec![], vec![], vec![]),
-        ("cargo fmt", vec![], vec![], vec![]),
+        ("black --check a.py", vec![], vec![]),
+        ("cargo fmt", vec![], vec![]),
         (
             "git mv src/a.rs src/b.rs",
             vec![edit("src/b.rs", "", "")],
             vec!["src/a.rs"],
-            vec![],
         ),
         (
             "mv a.rs b.rs old/",
             vec![edit("old/a.rs", "", ""), edit("old/b.rs", "", "")],
             vec!["a.rs", "b.rs"],
-            vec![],
         ),
         (
             "rm -rf tmp.txt && git rm -q x.md",
             vec![],
             vec!["tmp.txt", "x.md"],
-            vec![],
         ),
-        ("git checkout -- src/a.rs", vec![], vec![], vec!["src/a.rs"]),
-        ("git checkout main", vec![], vec![], vec![]),
-        ("git reset --hard", vec![], vec![], vec!["."]),
+        ("git checkout -- src/a.rs", vec![], vec![]),
+        ("git checkout main", vec![], vec![]),
+        ("git reset --hard", vec![], vec![]),
     ] {
         let step = shell(command, 0, "");
         assert_eq!(step.edits, edits, "{command}");
         assert_eq!(step.removed, removed, "{command}");
-        assert_eq!(step.restored, restored, "{command}");
         let written: Vec<_> = step.files.iter().map(|it| (&it.path, it.role)).collect();
         let edited = edits.iter().map(|it| (&it.path, FileRole::Modified));
         assert_eq!(written, edited.collect::<Vec<_>>(), "{command}");

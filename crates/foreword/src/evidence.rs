@@ -3,10 +3,12 @@
 //!
 //! Everything that is needed of a tool's event is taken out of it here, once. A shell line is parted
 //! into commands (`shell`); `runs` finds out which of them passed, by the exit code or by what was
-//! printed (`output`); `commits` and `writes` read what the others did to the project.
+//! printed (`output`), with what is known of the `programs`; `commits` and `writes` read what the
+//! others did to the project.
 
 mod commits;
 mod output;
+mod programs;
 mod runs;
 mod shell;
 #[cfg(test)]
@@ -21,6 +23,7 @@ use foreword_core::text::one_line;
 use uuid::Uuid;
 
 use crate::agent::repair::files::relative;
+use programs::Kind;
 use shell::ShellCommand;
 
 /// What one tool use proves.
@@ -28,8 +31,6 @@ use shell::ShellCommand;
 pub struct Step {
     pub event: Uuid,
     pub at: Millis,
-    pub agent_id: Option<String>,
-    pub tool: String,
     /// With paths relative to the working tree; also those that a shell command wrote.
     pub files: Vec<TouchedFile>,
     pub edits: Vec<Edit>,
@@ -38,8 +39,6 @@ pub struct Step {
     pub answers: Vec<Answer>,
     /// Files that it deleted or renamed away.
     pub removed: Vec<String>,
-    /// Files that git put back as they were; `.` for all that was not committed.
-    pub restored: Vec<String>,
     /// Only housekeeping of git or its forge (checkout, pull, push, status …): it proves nothing
     /// about the work.
     pub plumbing: bool,
@@ -63,7 +62,7 @@ pub struct Run {
     pub passed: bool,
     /// A test, a lint, a build or a type check.
     pub check: bool,
-    /// The line that tells what failed, or the count that passed; may be empty.
+    /// The line that tells what failed; empty if it passed.
     pub telling: String,
 }
 
@@ -102,8 +101,6 @@ pub fn step(event: &Event) -> Option<Step> {
     let mut step = Step {
         event: event.id,
         at: event.at,
-        agent_id: event.agent_id.clone(),
-        tool: event.tool_name.clone().unwrap_or_default(),
         files: files.collect(),
         ..Step::default()
     };
@@ -155,21 +152,17 @@ fn answers(tool_use: &ToolUse<'_>) -> Vec<Answer> {
             refused: refused.map(|it| one_line(it)).collect(),
         }
     });
-    let says_something = |it: &Answer| !it.answer.is_empty() && !(is_yes_or_no(it));
-    answers.filter(says_something).collect()
+    answers
+        .filter(|it| !it.answer.is_empty() && !is_yes_or_no(it))
+        .collect()
 }
 
 /// A plain yes or no is an answer to that question alone; among more options it is a choice.
 fn is_yes_or_no(answer: &Answer) -> bool {
-    let word = answer.answer.split(|it: char| !it.is_alphanumeric()).next();
-    let is_plain = |it: &str| {
-        let it = it.to_lowercase();
-        let short = [
-            "yes", "no", "ja", "nein", "sí", "si", "oui", "non", "sim", "não",
-        ];
-        short.contains(&it.as_str()) || ["はい", "いいえ", "是", "否", "不"].contains(&it.as_str())
-    };
-    answer.refused.len() <= 1 && word.is_some_and(is_plain)
+    const PLAIN: &str = "yes no ja nein sí si oui non sim não はい いいえ 是 否 不";
+    let mut words = answer.answer.split(|it: char| !it.is_alphanumeric());
+    let first = words.next().unwrap_or_default().to_lowercase();
+    answer.refused.len() <= 1 && PLAIN.split(' ').any(|it| it == first)
 }
 
 /// A shell line that has ended.
@@ -179,7 +172,8 @@ struct ShellLine<'a> {
     failed: bool,
     exit_code: Option<&'a str>,
     root: Option<&'a str>,
-    cwd: Option<&'a str>,
+    /// As the host gives it: it may be a link to `root`.
+    project_dir: Option<&'a str>,
 }
 
 fn read_shell(event: &Event, tool_use: &ToolUse<'_>, step: &mut Step) {
@@ -195,18 +189,24 @@ fn read_shell(event: &Event, tool_use: &ToolUse<'_>, step: &mut Step) {
         return;
     };
     let line = ShellLine {
-        commands: shell::commands(typed),
+        commands: commands(typed, event.cwd.as_deref().unwrap_or_default()),
         output: output::plain(&output),
         failed,
         exit_code: tool_use.exit_code,
         root: event.root.as_deref(),
-        cwd: event.cwd.as_deref(),
+        project_dir: event.project_dir.as_deref(),
     };
-    let outcomes = runs::outcomes(&line);
-    step.runs = runs::runs(&line, &outcomes);
+    let pipelines = runs::pipelines(&line);
+    for pipeline in pipelines.iter().filter(|it| it.passed == Some(true)) {
+        let mut before = None;
+        for command in pipeline.commands {
+            writes::read(&line, command, before, step);
+            before = Some(command);
+        }
+    }
+    step.runs = runs::runs(&line, &pipelines);
     step.commits = commits::commits(&line);
-    step.plumbing = commits::is_plumbing(&line.commands);
-    writes::read(&line, &outcomes, step);
+    step.plumbing = step.edits.is_empty() && step.removed.is_empty() && is_plumbing(&line.commands);
     for path in step.edits.iter().map(|edit| &edit.path) {
         if step.files.iter().all(|file| file.path != *path) {
             step.files.push(TouchedFile {
@@ -220,38 +220,52 @@ fn read_shell(event: &Event, tool_use: &ToolUse<'_>, step: &mut Step) {
     }
 }
 
-impl ShellLine<'_> {
-    /// The folder in which each command ran: `cd` changes it for those that follow.
-    fn folders(&self) -> Vec<PathBuf> {
-        let mut folder = PathBuf::from(self.cwd.unwrap_or_default());
-        let mut folders = Vec::with_capacity(self.commands.len());
-        for (at, command) in self.commands.iter().enumerate() {
-            folders.push(folder.clone());
-            if let [program, target] = &command.words[..]
-                && program == "cd"
-                // A shell that stays where `cd` went is seen there already.
-                && !(at == 0 && folder.ends_with(target))
-            {
-                folder.push(target);
-            }
+/// The commands of a line that was typed in a folder: `cd` changes it for those that follow.
+fn commands(typed: &str, cwd: &str) -> Vec<ShellCommand> {
+    let mut folder = PathBuf::from(cwd);
+    let mut commands = shell::commands(typed);
+    for (at, command) in commands.iter_mut().enumerate() {
+        command.folder.clone_from(&folder);
+        if let [program, target] = &command.words[..]
+            && program == "cd"
+            // A shell that stays where `cd` went is seen there already.
+            && !(at == 0 && folder.ends_with(target))
+        {
+            folder.push(target);
         }
-        folders
     }
+    commands
+}
 
+/// Whether a line only does housekeeping with git or its forge.
+fn is_plumbing(commands: &[ShellCommand]) -> bool {
+    let is_of_git = |it: &ShellCommand| matches!(it.words[0].as_str(), "git" | "gh" | "glab");
+    let is_housekeeping = |it: &ShellCommand| match commits::git_command(it) {
+        Some((subcommand, _)) => !matches!(subcommand, "rm" | "mv" | "apply" | "am" | "bisect"),
+        None => matches!(programs::kind(&it.words), Kind::Silent | Kind::Looking),
+    };
+    commands.iter().any(is_of_git) && commands.iter().all(is_housekeeping)
+}
+
+impl ShellLine<'_> {
     /// Whether a folder is a temporary one outside of the working tree.
     fn is_scratch(&self, folder: &Path) -> bool {
-        let is_inside = self.root.is_some_and(|root| folder.starts_with(root));
+        let inside = [self.root, self.project_dir];
+        let is_inside = inside
+            .into_iter()
+            .flatten()
+            .any(|it| folder.starts_with(it));
         !is_inside && (folder.starts_with("/tmp") || folder.starts_with("/private/tmp"))
     }
 
     /// A path as it is stored; none for what is outside of the working tree or no plain name.
-    fn path(&self, folder: &Path, name: &str) -> Option<String> {
+    fn path(&self, command: &ShellCommand, name: &str) -> Option<String> {
         if name.is_empty() || name.starts_with('-') || name.contains(['$', '*', '?', '{', '`', '~'])
         {
             return None;
         }
         let mut whole = PathBuf::new();
-        for part in folder.join(name).components() {
+        for part in command.folder.join(name).components() {
             match part {
                 Component::CurDir => {}
                 Component::ParentDir => {
@@ -264,9 +278,4 @@ impl ShellLine<'_> {
         let is_outside = path.starts_with('/') && (self.root.is_some() || self.is_scratch(&whole));
         (!path.is_empty() && !is_outside).then_some(path)
     }
-}
-
-/// The name of a program without its folder.
-fn base_name(program: &str) -> &str {
-    program.rsplit('/').next().unwrap_or(program)
 }
