@@ -138,7 +138,10 @@ impl<'a> Phrase<'a> {
             is_word_end(before.chars().next_back(), self.text.chars().next())
                 && is_word_end(after.chars().next(), self.text.chars().next_back())
                 && match self.place {
-                    Place::Begins => before.chars().all(|it| !it.is_alphanumeric()),
+                    Place::Begins => {
+                        let before = lexicon::without_openers(before.trim_start());
+                        before.chars().all(|it| !it.is_alphanumeric())
+                    }
                     Place::Early => {
                         lexicon::words(before) < EARLY_WORDS && lexicon::telling_words(before) == 0
                     }

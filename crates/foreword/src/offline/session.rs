@@ -547,11 +547,11 @@ impl<'a> Session<'a> {
             else {
                 continue;
             };
-            if drafts[at].retracted.is_some() || drafts[at].outdated {
-                continue;
-            }
             let is_older =
                 drafts[at].turn < drafts[to].turn && drafts[to].kind != ObservationType::Discovery;
+            if drafts[at].retracted.is_some() || drafts[at].outdated && !is_older {
+                continue;
+            }
             let mut facts = std::mem::take(&mut drafts[at].facts);
             let files = std::mem::take(&mut drafts[at].files);
             facts.sort_by_key(|it| (!it.starts_with("The user"), !lexicon::contrasts(it)));
@@ -935,9 +935,8 @@ fn survival(readings: &[TurnReading<'_>]) -> Vec<Survival> {
         };
         let mut later = readings[at + 1..].iter().filter(touches);
         // Work that merely goes on replaces much of itself, too.
-        let objected = later
-            .clone()
-            .any(|it| it.correction.is_some() || lexicon::contrasts(&it.typed));
+        let corrected = later.clone().any(|it| it.correction.is_some());
+        let objected = later.clone().any(|it| lexicon::contrasts(&it.typed));
         let touched_later = later.next().is_some();
         if files.is_empty() || !touched_later {
             continue;
@@ -953,7 +952,8 @@ fn survival(readings: &[TurnReading<'_>]) -> Vec<Survival> {
         let left: HashSet<String> = left.flat_map(|it| identifiers(it.1)).collect();
         survival[at].dead = own.difference(&left).cloned().collect();
         let alive = own.len() - survival[at].dead.len();
-        survival[at].overtaken = !own.is_empty() && alive * 3 <= own.len() && objected;
+        survival[at].overtaken = !own.is_empty()
+            && (corrected && alive * 2 <= own.len() || objected && alive * 3 <= own.len());
     }
     survival
 }
