@@ -238,6 +238,7 @@ fn an_attempt_that_was_given_up_is_told_with_its_reason() {
         .reply("`src/import.py` reads the file with `chunked_reader`, `CHUNK_ROWS` rows at a time, so memory stays below 200 MB.");
     insta::assert_snapshot!(session.told(), @"
     feature: `import.py` reads the file with `chunked_reader`, `CHUNK_ROWS` rows at a time
+      The user: “No, the share is on NFS and mapping does not work there.”
       `src/import.py` reads the file with `chunked_reader`, `CHUNK_ROWS` rows at a time, so memory stays below 200 MB.
       Given up: `import.py` maps the file with `mapped_buffer` in windows of `PAGE_WINDOW` bytes instead (then the user: “No, the share is on NFS and mapping does not work there. Read it in chunks instead.”)
     ");
