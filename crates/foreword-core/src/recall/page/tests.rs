@@ -133,7 +133,6 @@ fn nothing_is_said_twice() {
             },
         ],
         older: vec![line(2, "Expiry is compared in UTC")],
-        ..Contents::default()
     };
     assert_eq!(
         shown(&contents),
