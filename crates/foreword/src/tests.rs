@@ -4,6 +4,9 @@
 //! the inputs. The program as a whole is tested in `tests/it/fuzz.rs`. Queries have a property test
 //! in core's `search.rs`, replies in `agent/reply/tests`.
 
+#[path = "../tests/support/host.rs"]
+#[expect(dead_code, reason = "only the integration tests use all of it")]
+pub mod host;
 mod mutator;
 
 use std::path::Path;

@@ -1,13 +1,15 @@
 //! Writes a conversation as a note, from the same observations and digest as the memory.
 
-use foreword_core::model::{Observation, ObservationType, Origin, Turn};
+use foreword_core::model::{Observation, ObservationType, Turn};
 use foreword_core::notes::{Note, Point};
 use foreword_core::text::{self, one_line};
 
-use super::title;
+use super::{lexicon, title};
 
 const POINTS_MAX: usize = 24;
 const FILES_MAX: usize = 30;
+/// The most sentences of an observation beside its title.
+const DETAILS_MAX: usize = 3;
 
 /// The only point of a conversation in which nothing happened.
 pub const NOTHING: &str = "Nothing was changed, run or decided.";
@@ -20,10 +22,7 @@ pub fn note(turns: &[Turn]) -> Option<Note> {
         .filter_map(|it| it.payload.prompt.as_deref())
         .next()?;
     let typed = title::typed(asked).replace('\n', " ");
-    let mut context = format!("Asked: “{}”", title::clip(&one_line(&typed), 50));
-    if !derived.digest.subtitle.is_empty() {
-        context.push_str(&format!(" Also: {}.", derived.digest.subtitle));
-    }
+    let context = format!("Asked: “{}”", title::clip(&one_line(&typed), 50));
     let observations = || derived.turns.iter().flat_map(|it| &it.observations);
     let holding = observations().filter(|it| it.retracted.is_none());
     let mut points: Vec<Point> = holding.map(point).collect();
@@ -61,7 +60,7 @@ fn labelled(label: &str, text: String) -> Point {
     }
 }
 
-/// The title, and the sentence that says most about it.
+/// The title, and the sentences that say more than it does.
 fn point(observation: &Observation) -> Point {
     let label = match observation.kind {
         ObservationType::Decision => "Decision",
@@ -69,14 +68,18 @@ fn point(observation: &Observation) -> Point {
         ObservationType::Feature | ObservationType::Refactor => "Status",
     };
     let title = &observation.title;
-    let detail = Some(&observation.subtitle).filter(|it| !it.is_empty());
-    let detail = detail.or(observation.facts.first());
+    let known = lexicon::stems(title);
+    let sentences = std::iter::once(&observation.subtitle).chain(&observation.facts);
+    let details: Vec<&str> = sentences
+        .filter(|it| !it.is_empty() && lexicon::overlap(&lexicon::stems(it), &known) < 0.7)
+        .map(|it| it.trim_end_matches(['.', '。']))
+        .take(DETAILS_MAX)
+        .collect();
     labelled(
         label,
-        match detail {
-            Some(detail) if observation.origin == Origin::User => format!("{title} ({detail})"),
-            Some(detail) => format!("{title}: {detail}"),
-            None => title.clone(),
+        match details.join("; ") {
+            none if none.is_empty() => title.clone(),
+            details => format!("{title} ({details})"),
         },
     )
 }

@@ -136,7 +136,8 @@ impl<'a> Session<'a> {
         }
     }
 
-    /// A turn that only commits names the turn whose edits it commits.
+    /// A turn that only commits names the turn whose edits it commits; so does the commit of a turn
+    /// that added tests to earlier edits, if it names those.
     fn fold_commits(&mut self) {
         let mut committed = vec![false; self.readings.len()];
         for at in 0..self.readings.len() {
@@ -148,10 +149,6 @@ impl<'a> Session<'a> {
                 .filter(|&it| self.readings[it].has_edits() && !committed[it])
                 .collect();
             let only_documents = reading.edits().all(|it| turn::is_prose_file(&it.path));
-            if !only_documents || open.is_empty() {
-                (0..=at).for_each(|it| committed[it] |= self.readings[it].has_edits());
-                continue;
-            }
             let subjects: Vec<&str> = reading
                 .commits
                 .iter()
@@ -168,16 +165,26 @@ impl<'a> Session<'a> {
                 .iter()
                 .copied()
                 .max_by(|a, b| likeness(a).total_cmp(&likeness(b)));
-            let Some(best) = best else { continue };
+            let named = |it: usize| lexicon::overlap(&subjects, &self.readings[it].edited);
+            let names_earlier = only_documents
+                || reading.edits().all(|it| turn::is_test_file(&it.path))
+                    && best.is_some_and(|it| named(it) > named(at));
+            let Some(best) = best.filter(|_| names_earlier) else {
+                (0..=at).for_each(|it| committed[it] |= self.readings[it].has_edits());
+                continue;
+            };
             open.iter().for_each(|&it| committed[it] = true);
             let commits = std::mem::take(&mut self.readings[at].commits);
+            self.readings[best].commits.extend(commits);
+            if !only_documents {
+                continue;
+            }
             let by_user = std::mem::take(&mut self.readings[at].by_user);
             let facts = self.readings[at]
                 .facts
                 .iter()
                 .filter(|it| lexicon::words(it) >= 10);
             self.carried[best].extend(facts.cloned());
-            self.readings[best].commits.extend(commits);
             self.readings[best].by_user.extend(by_user);
             self.folded[at] = true;
         }
@@ -217,9 +224,18 @@ impl<'a> Session<'a> {
         let mut facts = reading.facts.clone();
         let red = self.red[at].first();
         if let Some((_, telling)) = red {
-            for fact in facts.iter_mut().filter(|it| lexicon::is_status(it)) {
-                *fact = format!("The agent said: “{fact}”; the run shows: {telling}");
-            }
+            let closing = reading.closing.as_deref().unwrap_or_default();
+            let sentences = markdown::clauses(closing).into_iter();
+            let mut sentences = sentences.map(|it| markdown::strip(&it));
+            facts.retain(|it| !lexicon::is_status(it));
+            let claim = sentences.find(|it| {
+                lexicon::words(it) >= 3
+                    && lexicon::is_status(it)
+                    && !lexicon::addresses_the_user(it)
+            });
+            facts.extend(
+                claim.map(|it| format!("The agent said: “{it}”; the run shows: {telling}")),
+            );
         }
         let nothing = Stems::default();
         for commit in &reading.commits {
@@ -498,6 +514,7 @@ impl<'a> Session<'a> {
         let is_kept = |it: &Draft| {
             let is_discovery = it.kind == ObservationType::Discovery;
             let titled = it.title.source.is_headline()
+                || self.readings[it.turn].is_named_by_commit()
                 || it.title.alone >= TITLE_ALONE
                     && it.facts.len() >= 2
                     && (is_discovery || it.title.source != TitleSource::Request);
@@ -749,6 +766,10 @@ fn is_nothing(
         && !facts
             .iter()
             .any(|it| lexicon::words(it) >= 10 && lexicon::anchors(it).len() >= 2);
+    // A check that failed and passes now, or a commit of what was edited, is proof enough.
+    if !facts.is_empty() && (reading.repaired().is_some() || reading.is_named_by_commit()) {
+        return false;
+    }
     facts.is_empty()
         || interrupted
         || is_discovery && is_command && reading.steps.len() < 4

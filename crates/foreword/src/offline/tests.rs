@@ -1,161 +1,393 @@
-//! Sessions as hook inputs, and what is derived from them without a model.
+//! What is derived from small sessions. `testdata/quality` and `tests/it/quality.rs` have whole
+//! ones; the tests of `tools`, `prose` and `title` have the parts.
 
-use std::path::{Path, PathBuf};
+use std::path::Path;
 
 use foreword_core::capture::{CaptureContext, CaptureSettings, Captured, capture};
 use foreword_core::host::{HOSTS, Hook};
-use foreword_core::model::{Event, EventKind, Turn};
+use foreword_core::model::{EventKind, Observation, ObservationType, Origin, Turn};
 use foreword_core::project::Rules;
-use serde_json::Value;
+use serde_json::{Value, json};
 use uuid::Uuid;
 
-use super::derive;
+use super::cues::Cue;
+use super::{DerivedSession, derive, turn};
+use crate::tests::host::Host;
 
-/// Turns of a session, from the inputs of its hooks.
-#[derive(Default)]
-struct Replay {
+/// A session whose hooks are captured as turns.
+struct Session {
+    host: Host,
     turns: Vec<Turn>,
     count: i64,
+    _project: tempfile::TempDir,
 }
 
-impl Replay {
-    fn input(&mut self, hook: Hook, input: &Value) {
+impl Session {
+    fn new() -> Session {
+        let project = tempfile::tempdir().unwrap();
+        Session {
+            host: Host::new("s1", project.path()),
+            turns: Vec::new(),
+            count: 0,
+            _project: project,
+        }
+    }
+
+    fn hook(&mut self, hook: Hook, input: &Value) {
         self.count += 1;
         let context = CaptureContext {
             host: &HOSTS[0],
             now: self.count * 1_000,
             event_id: Uuid::from_u128(self.count.unsigned_abs().into()),
-            project_dir: Some(PathBuf::from("/project")),
+            project_dir: Some(self.host.project.clone()),
             rules: Rules::default(),
         };
-        let captured = capture(
-            hook,
-            input.to_string().as_bytes(),
-            &context,
-            &CaptureSettings::default(),
-        );
-        if let Captured::Event(event) = captured {
-            self.event(*event);
-        }
-    }
-
-    fn event(&mut self, event: Event) {
+        let settings = CaptureSettings::default();
+        let captured = capture(hook, input.to_string().as_bytes(), &context, &settings);
+        let Captured::Event(event) = captured else {
+            return;
+        };
         if event.kind == EventKind::Prompt {
             self.turns.push(Turn {
                 prompt_id: Some(format!("p{}", self.turns.len() + 1)),
                 events: Vec::new(),
             });
         }
-        if let Some(turn) = self.turns.last_mut().filter(|_| event.kind.is_of_a_turn()) {
-            turn.events.push(event);
-        }
+        self.turns.last_mut().unwrap().events.push(*event);
     }
 
-    /// A recorded session: one line of JSON for each hook.
-    fn file(path: &Path) -> Replay {
-        let mut replay = Replay::default();
-        let text = std::fs::read_to_string(path).unwrap();
-        for line in text.lines() {
-            let line = line
-                .replace("${PROJECT}", "/project")
-                .replace("${USER}", "/home/user");
-            let line: Value = serde_json::from_str(&line).unwrap();
-            let hook = Hook::parse(line["hook"].as_str().unwrap()).unwrap();
-            replay.input(hook, &line["input"]);
+    fn prompt(&mut self, text: &str) -> &mut Session {
+        self.hook(Hook::New, &self.host.prompt(text));
+        self
+    }
+
+    fn edit(&mut self, path: &str, old: &str, new: &str) -> &mut Session {
+        self.hook(Hook::Save, &self.host.edit(path, old, new));
+        self
+    }
+
+    fn bash(&mut self, command: &str, printed: &str) -> &mut Session {
+        self.hook(Hook::Save, &self.host.bash(command, printed));
+        self
+    }
+
+    fn fails(&mut self, command: &str, error: &str) -> &mut Session {
+        self.hook(Hook::Save, &self.host.bash_failed(command, error));
+        self
+    }
+
+    fn commit(&mut self, hash: &str, subject: &str, body: &str) -> &mut Session {
+        let command = format!("git commit -q -m '{subject}' -m '{body}' && git log --oneline -1");
+        self.bash(&command, &format!("{hash} {subject}\n"))
+    }
+
+    fn tool(&mut self, tool: &str, input: Value, response: Value) -> &mut Session {
+        self.hook(Hook::Save, &self.host.tool(tool, input, response));
+        self
+    }
+
+    fn reply(&mut self, text: &str) -> &mut Session {
+        self.hook(Hook::Summary, &self.host.stop(text));
+        self
+    }
+
+    fn derive(&self) -> DerivedSession {
+        derive(&self.turns)
+    }
+
+    fn observations(&self) -> Vec<Observation> {
+        let turns = self.derive().turns.into_iter();
+        turns.flat_map(|it| it.observations).collect()
+    }
+
+    /// Type, title and facts (the subtitle first) of each observation that holds.
+    fn told(&self) -> String {
+        let mut told = String::new();
+        for it in self.observations() {
+            if it.retracted.is_none() {
+                told += &format!("{}: {}\n", it.kind, it.title);
+                let facts = std::iter::once(&it.subtitle).chain(&it.facts);
+                for fact in facts.filter(|it| !it.is_empty()) {
+                    told += &format!("  {fact}\n");
+                }
+            }
         }
-        replay
+        told
     }
 }
 
-/// The share of prompts of a language whose kind is recognised, and of those without anything laid
-/// down that are left alone.
+const RED: &str = "Exit code 101\n\
+    thread 'expiry' panicked at src/token.rs:9:5:\n\
+    assertion failed: now <= expires\n\
+    test result: FAILED. 7 passed; 1 failed; 0 ignored";
+
+const GREEN: &str = "running 8 tests\n\n\
+    test result: ok. 8 passed; 0 failed; 0 ignored; 0 measured; 0 filtered out; finished in 0.01s";
+
 #[test]
-#[ignore]
-fn cues_report() {
-    for language in ["en", "de", "es", "fr", "pt", "ja", "zh"] {
-        let path = data(&format!("cues/{language}.jsonl"));
-        let text = std::fs::read_to_string(path).unwrap();
-        let (mut right, mut all, mut quiet, mut none) = (0, 0, 0, 0);
-        for line in text.lines() {
+fn a_test_that_was_red_and_is_green_makes_a_bugfix_with_the_failing_line() {
+    let mut session = Session::new();
+    session
+        .prompt("Tokens expire a second early, please look into it")
+        .fails("cargo test", RED)
+        .edit("src/token.rs", "now < expires", "now <= expires")
+        .bash("cargo test", GREEN)
+        .reply("`Token::is_valid` compared with `<`, so a token was invalid in its last second. It now uses `<=`.");
+    insta::assert_snapshot!(session.told(), @"
+    bugfix: `Token::is_valid` compared with `<`, so a token was invalid in its last second
+      `cargo test` failed (assertion failed: now <= expires) and passes now
+    ");
+}
+
+#[test]
+fn a_commit_gives_its_subject_as_title_and_its_body_as_facts() {
+    let mut session = Session::new();
+    session
+        .prompt("do what we discussed")
+        .edit("src/retry.rs", "attempts: 1", "attempts: 3")
+        .commit(
+            "3f9c2ab",
+            "feat: retry uploads three times",
+            "The gateway restarts within a second, so the third attempt always got through in the load test.",
+        )
+        .reply("Done.");
+    insta::assert_snapshot!(session.told(), @"
+    feature: Retry uploads three times
+      The gateway restarts within a second, so the third attempt always got through in the load test.
+      Committed as 3f9c2ab
+    ");
+}
+
+#[test]
+fn a_rule_of_the_user_is_an_item_of_its_own() {
+    let mut session = Session::new();
+    session
+        .prompt("Rename `amount` to `euros` in the ledger. From now on never commit to main directly.")
+        .edit("src/ledger.rs", "let amount = 1;", "let euros = 1;")
+        .reply("`Ledger::amount` is called `Ledger::euros` now, and the three callers in `report.rs` follow.");
+    let observations = session.observations();
+    let rule = &observations[0];
+    assert_eq!(
+        (rule.kind, rule.origin),
+        (ObservationType::Decision, Origin::User)
+    );
+    insta::assert_snapshot!(session.told(), @"
+    decision: From now on never commit to main directly
+      The user: “From now on never commit to main directly.”
+    feature: `Ledger::amount` is called `Ledger::euros` now, and the three callers in `report.rs` follow
+    ");
+}
+
+#[test]
+fn an_answered_question_keeps_the_options_that_were_refused() {
+    let mut session = Session::new();
+    let question = "Where should sessions be stored?";
+    let options = json!([
+        {"label": "Redis", "description": "one more service"},
+        {"label": "Postgres", "description": "there already"},
+        {"label": "Signed cookies", "description": "no store"},
+    ]);
+    let questions = json!([{"question": question, "header": "Store", "options": options}]);
+    session
+        .prompt("Add sessions to the web server")
+        .tool(
+            "AskUserQuestion",
+            json!({"questions": questions}),
+            json!({"questions": questions, "answers": {question: "Postgres"}}),
+        )
+        .reply("I will store them in Postgres.");
+    insta::assert_snapshot!(session.told(), @"
+    decision: Where should sessions be stored → Postgres
+      The user: “Postgres” to “Where should sessions be stored?” (not: Redis; Signed cookies)
+    ");
+}
+
+#[test]
+fn a_correction_takes_back_what_it_contradicts() {
+    let mut session = Session::new();
+    session
+        .prompt("How long does the session cache keep an entry?")
+        .bash("grep -rn ttl src", "src/cache.rs:4: ttl: 3600")
+        .reply("`SessionCache` keeps an entry for 3600 seconds. `Cache::sweep` in `src/cache.rs` drops older ones once a minute.")
+        .prompt("No, that is wrong: 3600 is the ttl of the page cache, sessions stay for 900 seconds.")
+        .bash("grep -n session src/cache.rs", "9: session_ttl: 900")
+        .reply("You are right. `session_ttl` in `src/cache.rs` is 900 seconds, and `Cache::sweep` uses it for sessions.");
+    insta::assert_snapshot!(session.told(), @"
+    discovery: `session_ttl` in `cache.rs` is 900 seconds, and `Cache::sweep` uses it for sessions
+      The user: “No, that is wrong: 3600 is the ttl of the page cache, sessions stay for 900 seconds.”
+    ");
+}
+
+#[test]
+fn an_attempt_that_was_given_up_is_told_with_its_reason() {
+    let mut session = Session::new();
+    session
+        .prompt("Imports of big files run out of memory")
+        .edit(
+            "src/import.py",
+            "rows = load(path)",
+            "rows = mapped_buffer(path, window=PAGE_WINDOW)",
+        )
+        .reply("`src/import.py` maps the file with `mapped_buffer` in windows of `PAGE_WINDOW` bytes instead of loading it.")
+        .prompt("No, the share is on NFS and mapping does not work there. Read it in chunks instead.")
+        .edit(
+            "src/import.py",
+            "rows = mapped_buffer(path, window=PAGE_WINDOW)",
+            "rows = chunked_reader(path, CHUNK_ROWS)",
+        )
+        .reply("`src/import.py` reads the file with `chunked_reader`, `CHUNK_ROWS` rows at a time, so memory stays below 200 MB.");
+    insta::assert_snapshot!(session.told(), @"
+    feature: `import.py` reads the file with `chunked_reader`, `CHUNK_ROWS` rows at a time
+      `src/import.py` reads the file with `chunked_reader`, `CHUNK_ROWS` rows at a time, so memory stays below 200 MB.
+      Given up: `import.py` maps the file with `mapped_buffer` in windows of `PAGE_WINDOW` bytes instead (then the user: “No, the share is on NFS and mapping does not work there. Read it in chunks instead.”)
+    ");
+    assert_eq!(session.derive().digest.given_up.len(), 1);
+}
+
+#[test]
+fn a_turn_in_which_nothing_happened_leaves_nothing() {
+    for (prompt, command, reply) in [
+        ("yes", "", "Great, then we are done."),
+        ("thanks!", "", "You are welcome!"),
+        ("git status", "git status", "The working tree is clean."),
+        ("hi", "", "Hello! What shall we work on?"),
+    ] {
+        let mut session = Session::new();
+        session.prompt(prompt);
+        if !command.is_empty() {
+            session.bash(command, "nothing to commit, working tree clean");
+        }
+        session.reply(reply);
+        let derived = session.derive();
+        assert_eq!(derived.turns, [Default::default()], "{prompt}");
+    }
+}
+
+#[test]
+fn a_claim_of_success_against_a_red_run_is_stored_with_the_contradiction() {
+    let mut session = Session::new();
+    session
+        .prompt("Tokens need a grace period of a minute")
+        .edit("src/token.rs", "now <= expires", "now <= expires + GRACE")
+        .bash(
+            "cargo test 2>&1 | tail -5",
+            "assertion failed: now <= expires\ntest result: FAILED. 7 passed; 1 failed; 0 ignored",
+        )
+        .reply("`Token::is_valid` in `src/token.rs` adds `GRACE` to the expiry. All tests pass.");
+    insta::assert_snapshot!(session.told(), @"
+    feature: `Token::is_valid` in `token.rs` adds `GRACE` to the expiry
+      `cargo test` failed in its last run: assertion failed: now <= expires
+      The agent said: “All tests pass.”; the run shows: assertion failed: now <= expires
+    ");
+}
+
+#[test]
+fn several_commits_of_a_turn_give_several_observations_and_eight_at_most() {
+    let of_commits = |count: usize| {
+        let mut session = Session::new();
+        session.prompt("Carry out the list in TODO.md, one commit each");
+        let parts = [
+            "parser", "lexer", "printer", "linker", "loader", "packer", "signer", "mailer",
+            "sender",
+        ];
+        for (number, part) in parts.iter().take(count).enumerate() {
+            session
+                .edit(
+                    &format!("src/{part}.rs"),
+                    "old",
+                    &format!("fn {part}_limit() -> usize {{ {number} }}"),
+                )
+                .commit(
+                    &format!("3f9c2a{number}"),
+                    &format!("feat: give the {part} a limit of its own"),
+                    &format!("The {part} took whatever it was given and could fill the disk of the build machine."),
+                );
+        }
+        session.reply("All of the list is done.");
+        let observations = session.observations();
+        observations
+            .into_iter()
+            .map(|it| it.title)
+            .collect::<Vec<_>>()
+    };
+    assert_eq!(
+        of_commits(2),
+        [
+            "Give the parser a limit of its own",
+            "Give the lexer a limit of its own"
+        ]
+    );
+    assert_eq!(of_commits(9).len(), 8);
+}
+
+#[test]
+fn the_same_events_give_the_same_observations() {
+    let mut session = Session::new();
+    session
+        .prompt("Tokens expire a second early. Always use UTC in tests.")
+        .fails("cargo test", RED)
+        .edit("src/token.rs", "now < expires", "now <= expires")
+        .bash("cargo test", GREEN)
+        .reply("`Token::is_valid` compared with `<`, so a token was invalid in its last second.");
+    assert_eq!(session.derive(), session.derive());
+}
+
+/// Prompts of `testdata/cues` whose kind is recognised (of 36), and those that lay nothing down
+/// and are left alone (of 24). The author of the cue words did not write them. English was used
+/// for development; the prompts are parallel, so no figure is independent of the others.
+#[test]
+fn cue_words_of_a_language_have_a_figure() {
+    for (language, recognised, left_alone) in [
+        ("en", 25, 24),
+        ("de", 13, 23),
+        ("es", 15, 23),
+        ("fr", 19, 23),
+        ("pt", 19, 22),
+        ("ja", 23, 24),
+        ("zh", 19, 22),
+    ] {
+        let path = format!("../../testdata/cues/{language}.jsonl");
+        let text = std::fs::read_to_string(Path::new(env!("CARGO_MANIFEST_DIR")).join(path));
+        let (mut right, mut quiet, mut wrong) = (0, 0, Vec::new());
+        for line in text.unwrap().lines() {
             let line: Value = serde_json::from_str(line).unwrap();
-            let (prompt, kind) = (
-                line["prompt"].as_str().unwrap(),
-                line["kind"].as_str().unwrap(),
-            );
-            let found = super::turn::laid_down_by(prompt);
-            let name = found
-                .map(|it| format!("{it:?}").to_lowercase())
-                .unwrap_or("none".into());
-            if kind == "none" {
-                none += 1;
-                quiet += usize::from(name == "none");
+            let prompt = line["prompt"].as_str().unwrap();
+            let found = match turn::laid_down_by(prompt) {
+                Some(Cue::Rule) => "rule",
+                Some(Cue::Choice) => "choice",
+                Some(Cue::Correction) => "correction",
+                Some(Cue::Supposed) | None => "none",
+            };
+            if line["kind"] != found {
+                wrong.push(format!("{} → {found}: {prompt:?}", line["kind"]));
+            } else if found == "none" {
+                quiet += 1;
             } else {
-                all += 1;
-                right += usize::from(name == kind);
-            }
-            if name != kind {
-                println!(
-                    "{language} {kind} -> {name}: {}",
-                    prompt.replace('\n', " / ")
-                );
+                right += 1;
             }
         }
-        println!("FIGURE {language}: {right}/{all} recognised, {quiet}/{none} left alone");
+        assert!(
+            right >= recognised && quiet >= left_alone,
+            "{language}: {right} recognised, {quiet} left alone\n{}",
+            wrong.join("\n")
+        );
     }
 }
 
-fn data(name: &str) -> PathBuf {
-    Path::new(env!("CARGO_MANIFEST_DIR"))
-        .join("../../testdata")
-        .join(name)
-}
-
 #[test]
-#[ignore]
-fn dump() {
-    let dir = std::env::var("Q_DIR").unwrap();
-    let mut paths: Vec<_> = std::fs::read_dir(dir)
-        .unwrap()
-        .map(|it| it.unwrap().path())
-        .collect();
-    paths.sort();
-    for path in paths {
-        let name = path.file_name().unwrap().to_str().unwrap().to_owned();
-        if !name.ends_with(".jsonl") || name.ends_with(".transcript.jsonl") {
-            continue;
-        }
-        let replay = Replay::file(&path);
-        let started = std::time::Instant::now();
-        let derived = derive(&replay.turns);
-        let took = started.elapsed();
-        println!("##### {name} {took:?} DIGEST {:?}", derived.digest);
-        for (turn, it) in replay.turns.iter().zip(&derived.turns) {
-            let prompt = turn.events[0].payload.prompt.as_deref().unwrap_or_default();
-            let prompt: String = prompt.replace('\n', " ").chars().take(140).collect();
-            println!("T {} [{prompt}]", turn.prompt_id.as_deref().unwrap());
-            for o in &it.observations {
-                println!(
-                    "   {}: {}   ({}){}",
-                    o.kind,
-                    o.title,
-                    o.origin,
-                    o.retracted
-                        .as_ref()
-                        .map(|it| format!(" RETRACTED {it}"))
-                        .unwrap_or_default()
-                );
-                if !o.subtitle.is_empty() {
-                    println!("     = {}", o.subtitle);
-                }
-                for fact in &o.facts {
-                    println!("     - {fact}");
-                }
-                println!(
-                    "     ~ {:?} {:?}",
-                    o.concepts,
-                    o.files.iter().map(|it| &it.path).collect::<Vec<_>>()
-                );
-            }
-        }
+fn a_check_that_passes_as_part_of_a_wider_one_is_not_red_any_more() {
+    for (check, later, again) in [
+        ("pytest -q tests/test_a.py", "pytest -q", true),
+        (
+            "python3 -m unittest tests.test_a",
+            "python3 -m unittest",
+            true,
+        ),
+        ("cargo test", "cargo test", true),
+        ("make test", "make", false),
+        ("pytest tests/test_a.py", "pytest tests/test_b.py", false),
+        ("npm run lint", "npm run build", false),
+    ] {
+        assert_eq!(turn::runs_again(check, later), again, "{check}, {later}");
     }
 }

@@ -405,12 +405,7 @@ impl<'a> TurnReading<'a> {
         if let Some(commit) = telling_commit(&self.commits) {
             let (_, subject) = title::conventional(&commit.subject);
             let subject = without_number(&subject);
-            let telling = !lexicon::stems(subject).is_disjoint(&self.edited);
-            let prior = if telling && !self.is_generic(subject) {
-                3.0
-            } else {
-                0.6
-            };
+            let prior = if self.is_named_by_commit() { 3.0 } else { 0.6 };
             titles.push((
                 TitleSource::Commit,
                 title::squeeze(subject, 14, false).0,
@@ -430,10 +425,7 @@ impl<'a> TurnReading<'a> {
             let option = without_option_label(option);
             titles.push((TitleSource::Chosen, title::squeeze(option, 12, true).0, 1.6));
         }
-        let has_telling_commit = titles
-            .iter()
-            .any(|it| it.0 == TitleSource::Commit && it.2 > 2.0);
-        if let Some(tests) = self.new_tests().filter(|_| !has_telling_commit) {
+        if let Some(tests) = self.new_tests().filter(|_| !self.is_named_by_commit()) {
             titles.push((TitleSource::Tests, format!("Tests: {tests}"), 7.0));
         }
         if let Some(plan) = &self.plan {
@@ -494,13 +486,23 @@ impl<'a> TurnReading<'a> {
             let edited = if self.has_edits() { 0.0 } else { 0.3 };
             titles.push((TitleSource::Request, request, prior - points + edited));
         }
-        titles.retain(|(_, title, _)| !title.is_empty());
+        let is_named = self.is_named_by_commit();
+        titles
+            .retain(|(source, title, _)| !title.is_empty() && (source.is_headline() || !is_named));
         titles
     }
 
-    /// A subject that names nothing of what was edited ("address review").
-    fn is_generic(&self, subject: &str) -> bool {
-        !self.names.is_empty() && lexicon::stems(subject).is_disjoint(&self.names)
+    /// Whether the commit's subject names something that was edited; "address review" does not. If
+    /// only the file is known of an edit, the subject is believed.
+    pub fn is_named_by_commit(&self) -> bool {
+        telling_commit(&self.commits).is_some_and(|commit| {
+            let (_, subject) = title::conventional(&commit.subject);
+            let stems = lexicon::stems(without_number(&subject));
+            let shared = stems.intersection(&self.edited).count();
+            let names_it = self.names.is_empty() || !stems.is_disjoint(&self.names);
+            let is_known = |it: &Edit| !it.before.is_empty() || !it.after.is_empty();
+            shared >= 2 || shared == 1 && names_it || !self.edits().all(is_known)
+        })
     }
 
     /// The tests that were written, if only test files were edited.
@@ -622,7 +624,7 @@ impl<'a> TurnReading<'a> {
     pub fn red_checks(&self) -> Vec<(&str, &str)> {
         let mut red: Vec<&Run> = Vec::new();
         for run in self.runs() {
-            red.retain(|it| !is_same_check(&it.command, &run.command));
+            red.retain(|it| !runs_again(&it.command, &run.command));
             if run.check && !run.passed {
                 red.push(run);
             }
@@ -632,26 +634,15 @@ impl<'a> TurnReading<'a> {
             .collect()
     }
 
-    /// A check that failed and then passed: the repair is proven. Both runs have to show it in
-    /// what they printed, since a pipe can hide an exit code.
+    /// A check that failed, with a line that tells why, and passed in its last run: the repair is
+    /// proven.
     pub fn repaired(&self) -> Option<String> {
-        let runs = self.runs().filter(|it| it.check && !it.telling.is_empty());
-        let runs: Vec<&Run> = runs.collect();
-        let failed = runs.iter().position(|it| !it.passed)?;
-        let red = runs[failed];
-        let passed = |it: &&Run| it.passed && is_same_check(&it.command, &red.command);
-        let green = runs[failed..].iter().copied().rfind(passed)?;
-        let last = runs
-            .iter()
-            .rfind(|it| is_same_check(&it.command, &red.command))?;
+        let mut runs = self.runs().filter(|it| it.check);
+        let red = runs.find(|it| !it.passed && !it.telling.is_empty())?;
+        let last = runs.filter(|it| runs_again(&red.command, &it.command));
+        let proven = self.has_edits() && last.last().is_some_and(|it| it.passed);
         let (command, telling) = (title::clip(&red.command, 8), title::clip(&red.telling, 20));
-        let proven = self.has_edits() && last.passed;
-        proven.then(|| {
-            format!(
-                "`{command}` failed ({telling}) and passes now ({})",
-                green.telling
-            )
-        })
+        proven.then(|| format!("`{command}` failed ({telling}) and passes now"))
     }
 
     /// Files that the turn changed, as they were last seen.
@@ -687,13 +678,19 @@ fn last_of_each<'a>(files: impl Iterator<Item = &'a TouchedFile>) -> Vec<Touched
     last
 }
 
-/// Whether two command lines run the same check: they end in the same word.
-pub fn is_same_check(a: &str, b: &str) -> bool {
-    let last = |command: &str| {
-        let mut words = command.split(|it: char| !(it.is_alphanumeric() || "_:./-".contains(it)));
-        words.rfind(|it| !it.is_empty()).map(str::to_owned)
+/// Whether a later command runs a check again, alone or among others: both end in the same word, or
+/// the later one is the same without the part of it that was named (`pytest` after `pytest a.py`).
+pub fn runs_again(check: &str, later: &str) -> bool {
+    let words = |command: &str| -> Vec<String> {
+        let words = command.split(|it: char| !(it.is_alphanumeric() || "_:./-".contains(it)));
+        let words = words.filter(|it| !it.is_empty());
+        words.map(str::to_owned).collect()
     };
-    a == b || last(a) == last(b)
+    let (check_words, later_words) = (words(check), words(later));
+    let is_part = |word: &String| word.starts_with('-') || word.contains(['.', '/', ':', '_']);
+    let rest = check_words.strip_prefix(later_words.as_slice());
+    let is_wider = rest.is_some_and(|it| !later_words.is_empty() && it.iter().all(is_part));
+    check == later || check_words.last() == later_words.last() || is_wider
 }
 
 /// What a prompt lays down first.

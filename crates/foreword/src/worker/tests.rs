@@ -15,11 +15,7 @@ use super::*;
 use crate::agent::provider::scripted::Scripted;
 use crate::agent::provider::{Failure, Model};
 use crate::notice;
-
-#[path = "../../tests/support/host.rs"]
-#[expect(dead_code, reason = "not all of it is needed here")]
-mod host;
-use host::Host;
+use crate::tests::host::Host;
 
 const HOUR: Millis = 3_600_000;
 

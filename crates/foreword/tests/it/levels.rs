@@ -55,19 +55,19 @@ fn hits_can_be_had_as_the_sessions_that_they_are_from() {
     };
     let mut command = sandbox.command(&["search", "timestamps", "--format", "summaries"]);
     let printed = command.current_dir(&project).output().unwrap().stdout;
-    insta::assert_snapshot!(plain(String::from_utf8(printed).unwrap()), @r"
-    00000000  DATE  The March invoice for acme is 270 short: totals() puts part of it into February (5 observations)
-      #5 `python3 -m unittest` passes again; tried and undone: dropping the `round` in `hours`; tried and undone: removing the `lru_cache` from `rate_for`.
-      #11 Is there anything else in the code that reads timestamps in UTC? — “`month_of` in tally/months.py is the only place in the package that turns a timestamp into a date; the other hits are the tests' own fixtures.”
+    insta::assert_snapshot!(plain(String::from_utf8(printed).unwrap()), @"
+    00000000  DATE  Bill an entry in the month of its own time zone (2 observations)
+      #3 The March invoice for acme is 270 short: totals() puts part of it into February — Bill an entry in the month of its own time zone
+      #6 Good catch. Add a test for the change of year too, then commit both. — Tests: new years night belongs to january
     ");
     let mut client = Client::new(&sandbox, &project);
     let arguments = json!({"query": "timestamps", "format": "summaries"});
     let texts = client.text_of("search", arguments);
     let texts = texts.split_once("instructions.\n").unwrap().1;
-    insta::assert_snapshot!(plain(texts.to_owned()), @r"
-    00000000  DATE  The March invoice for acme is 270 short: totals() puts part of it into February (5 observations)
-      #5 `python3 -m unittest` passes again; tried and undone: dropping the `round` in `hours`…
-      #11 “`month_of` in tally/months.py is the only place in the package that turns a timestamp…
+    insta::assert_snapshot!(plain(texts.to_owned()), @"
+    00000000  DATE  Bill an entry in the month of its own time zone (2 observations)
+      #3 Bill an entry in the month of its own time zone
+      #6 Tests: new years night belongs to january
     </foreword-memory>
     ");
     client.end();

@@ -31,6 +31,7 @@ mod notes;
 mod offline;
 mod pipes;
 mod projects;
+mod quality;
 mod recall;
 mod recovery;
 mod secrets;

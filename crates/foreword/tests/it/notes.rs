@@ -218,7 +218,7 @@ fn converse(desk: &Desk, session: &str) -> (Host, Transcript) {
         "sh check.sh",
         "Exit code 3\nerror: the kumquat limit is 6, not 7",
     ));
-    transcript.tool(&host.edit("limit.txt", "6", "7"));
+    transcript.tool(&host.edit("limit.toml", "6", "7"));
     transcript.tool(&host.bash("sh check.sh", "ok"));
     let by_subagent = host.bash("cat subagent.txt", "the subagent's words");
     transcript.tool_but(&by_subagent, |line| line["agentId"] = "a1".into());
@@ -241,25 +241,25 @@ fn without_a_model_a_note_says_what_the_conversation_proves() {
     --- /dev/null
     +++ _memory/conversations/s1.md
     @@ -0,0 +1,19 @@
-    +# Make the kumquat check pass
+    +# The limit is 7 now; the cause was an old default
     +
     +## Context
     +
-    +Asked: “Make the kumquat check pass. Let's use a limit of seven instead of six, because the crates hold seven.” In the end: “The limit is 7 now; the cause was an old default.”
+    +Asked: “Make the kumquat check pass. Let's use a limit of seven instead of six, because the crates hold seven.”
     +
     +## Tracking Points
     +
     +- Decision: Use a limit of seven instead of six, because the crates hold seven
-    +- Discovery: Fixed “error: the kumquat limit is 6, not 7” in limit.txt (“The limit is 7 now; the cause was an old default.”)
-    +- Question: Should the label say seven, too?
+    +- Discovery: The limit is 7 now; the cause was an old default (`sh check.sh` failed (error: the kumquat limit is 6, not 7) and passes now)
+    +- Open: The agent asked last: “Should the label say seven, too?”
     +
     +## Related Files/Artifacts
     +
-    +- limit.txt
+    +- limit.toml
     +
     +*Summarized: TODAY*
     +
-    +<!-- foreword 1: NOW 3737c94d 467a307a 4ff61caf 6eafa148 c2ae7e6c d2ce4d70 -->
+    +<!-- foreword 1: NOW 1bbd96bf 467a307a 8005410c 9cfa988b bf66d1ae cfbd23cd -->
     Nothing was written; --yes writes it.
     ");
     desk.run(&["summarize", "s1", "--yes"]);
@@ -268,7 +268,7 @@ fn without_a_model_a_note_says_what_the_conversation_proves() {
         assert!(!note.contains(other), "{note}");
     }
     // A draft of the same conversation goes into the same file.
-    desk.edit("s1", "- Question:", "- Question: mine\n- Question:");
+    desk.edit("s1", "- Open:", "- Question: mine\n- Open:");
     let printed = desk.save("s1", DRAFT);
     assert!(
         printed.ends_with("Saved _memory/conversations/s1.md; 1 part edited by hand stayed\n"),
@@ -339,8 +339,7 @@ fn a_note_of_a_bug_hunt_that_a_person_would_keep() {
     transcript.tool(&host.bash("python3 -m unittest", "OK"));
     transcript.reply(
         "It is not the rounding: I tried dropping the `round`, but the total stayed 270 short.\n\n\
-         The cause is in `month_of`: it reads the timestamp in UTC, so three hours land in the wrong month.\n\n\
-         Next steps:\n- bill the February difference",
+         The cause is in `month_of`: it reads the timestamp in UTC, so three hours land in the wrong month.",
     );
     desk.run(&["summarize", "hunt", "--yes"]);
     insta::assert_snapshot!(desk.note("hunt").split("\n*Summ").next().unwrap(), @"
@@ -348,16 +347,15 @@ fn a_note_of_a_bug_hunt_that_a_person_would_keep() {
 
     ## Context
 
-    Asked: “The March invoice is 270 short. I suspect the rounding. Find the cause and fix it.” In the end: “It is not the rounding: I tried dropping the `round`, but the total stayed 270 short.”
+    Asked: “The March invoice is 270 short. I suspect the rounding. Find the cause and fix it.”
 
     ## Tracking Points
 
-    - Decision: Rejected: dropping the `round` (tally/report.py) (“It is not the rounding: I tried dropping the `round`, but the total stayed 270 short.”)
-    - Discovery: Fixed “AssertionError: 360 != 630” in tally/months.py (“The cause is in `month_of`: it reads the timestamp in UTC, so three hours land in the wrong month.”)
-    - Next: bill the February difference
+    - Discovery: The March invoice is 270 short (It is not the rounding: I tried dropping the `round`, but the total stayed 270 short; The cause is in `month_of`: it reads the timestamp in UTC, so three hours land in the wrong month; `python3 -m unittest` failed (AssertionError: 360 != 630) and passes now)
 
     ## Related Files/Artifacts
 
+    - tally/report.py
     - tally/months.py
     ");
 }
@@ -453,7 +451,7 @@ fn what_was_forgotten_does_not_come_back() {
     desk.run(&["summarize", "s1", "--yes"]);
     let note = desk.note("s1");
     assert!(
-        note.contains("limit.txt") && !note.contains("crates hold seven"),
+        note.contains("limit.toml") && !note.contains("crates hold seven"),
         "{note}"
     );
 }
@@ -491,7 +489,7 @@ fn on_a_terminal_it_is_asked_before_anything_is_written() {
     };
     let no = ask(b"n\n");
     assert!(
-        no.contains("+# Make the kumquat check pass") && no.contains("Save? [y/N] "),
+        no.contains("+# The limit is 7 now") && no.contains("Save? [y/N] "),
         "{no}"
     );
     assert!(!desk.file("").exists());
@@ -502,6 +500,6 @@ fn on_a_terminal_it_is_asked_before_anything_is_written() {
     );
     assert!(
         desk.note("s1")
-            .starts_with("# Make the kumquat check pass\n")
+            .starts_with("# The limit is 7 now; the cause was an old default\n")
     );
 }

@@ -3,7 +3,7 @@
 //! `scripts/record` made the recordings (testdata/sessions). Here they are sent to
 //! the real hooks, the worker drains the queue without a model, and one snapshot per session has
 //! everything that is remembered: the output of `show`, and the index that the next
-//! session gets. `docs/offline-memory.md` shows the same text.
+//! session gets. `docs/offline-memory.md` shows the same text of two of them.
 
 use std::fmt::Write as _;
 use std::path::{Path, PathBuf};
@@ -38,9 +38,14 @@ fn it_does_not_matter_when_the_worker_comes() {
 }
 
 #[test]
-fn the_page_shows_what_is_remembered() {
+fn the_page_shows_what_is_remembered_of_two_sessions() {
     let page = std::fs::read_to_string(repository().join("docs/offline-memory.md")).unwrap();
-    for (name, project) in SESSIONS {
+    let shown: Vec<_> = SESSIONS
+        .iter()
+        .filter(|(name, _)| page.contains(&format!("```text {name}\n")))
+        .collect();
+    assert_eq!(shown.len(), 2, "{shown:?}");
+    for (name, project) in shown {
         let memory = Replay::new(name, project).turn_by_turn().memory();
         assert!(
             page.contains(&memory),
@@ -138,12 +143,15 @@ impl Replay {
         let mut memory = String::new();
         for id in ids {
             let shown = self.sandbox.run(&["show", &id.unwrap().to_string()]);
-            let same_anywhere = shown.lines().filter(|line| {
+            // Fields that differ from run to run, and the other items of the turn, which follow.
+            let mut is_left_out = false;
+            for line in shown.lines() {
                 let field = line.split("  ").next().unwrap();
-                !["project", "session", "when"].contains(&field)
-            });
-            for line in same_anywhere {
-                let _ = writeln!(memory, "{line}");
+                is_left_out = ["project", "session", "when", "same turn"].contains(&field)
+                    || is_left_out && line.starts_with(' ');
+                if !is_left_out {
+                    let _ = writeln!(memory, "{line}");
+                }
             }
             memory.push('\n');
         }

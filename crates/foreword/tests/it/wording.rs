@@ -27,10 +27,16 @@ impl Memory {
             "save",
             host.edit("src/token.rs", "now < expires", "now <= expires"),
         );
-        send("save", host.bash("cargo test", "test result: ok"));
+        send(
+            "save",
+            host.bash(
+                "cargo test",
+                "test result: ok. 8 passed; 0 failed; 0 ignored; 0 measured; 0 filtered out",
+            ),
+        );
         send(
             "summary",
-            host.stop("Fixed the comparison.\n\nNext steps:\n- cover leap seconds"),
+            host.stop("`Token::is_valid` compared with `<`, so a token was invalid in its last second. It uses `<=` now."),
         );
         sandbox.drain();
         let host = Host::new("5e5510b2-added", &project);

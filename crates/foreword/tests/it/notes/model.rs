@@ -85,7 +85,7 @@ fn an_answer_that_is_no_note_is_asked_for_once_more_and_then_done_without() {
     assert!(printed.ends_with(why), "{printed}");
     assert!(
         desk.note("s2")
-            .starts_with("# Make the kumquat check pass\n")
+            .starts_with("# The limit is 7 now; the cause was an old default\n")
     );
     assert_eq!(server.questions().len(), 4);
 }
