@@ -14,7 +14,7 @@ pub(crate) struct Line {
     pub id: i64,
     pub kind: ObservationType,
     pub title: String,
-    /// Its facts; the narrative if it has none.
+    /// Its subtitle and its facts; the narrative if it has no facts.
     pub facts: Vec<String>,
     pub cost: usize,
     pub by_subagent: bool,
@@ -60,7 +60,8 @@ impl Line {
 }
 
 /// The columns of a line. `:branch` and `:last_work` (paths as JSON) describe the current work.
-const COLUMNS: &str = "o.id, o.type, o.title, o.origin, o.provider = 'user' as on_request,
+const COLUMNS: &str =
+    "o.id, o.type, o.title, o.subtitle, o.origin, o.provider = 'user' as on_request,
     iif(o.facts = '[]', json_array(o.narrative), o.facts) as facts,
     o.agent_id is not null as by_subagent,
     o.branch is not null and o.branch is :branch as on_this_branch,
@@ -217,11 +218,14 @@ pub(crate) fn lines(
 }
 
 fn from_row(row: &Row<'_>) -> rusqlite::Result<Line> {
+    let mut facts: Vec<String> = vec![row.get("subtitle")?];
+    facts.extend(list(row, "facts")?);
+    facts.retain(|it| !it.is_empty());
     Ok(Line {
         id: row.get("id")?,
         kind: row.get("type")?,
         title: row.get("title")?,
-        facts: list(row, "facts")?,
+        facts,
         cost: row.get("cost")?,
         by_subagent: row.get("by_subagent")?,
         origin: row.get("origin")?,

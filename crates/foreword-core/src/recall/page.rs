@@ -203,7 +203,7 @@ impl<'a> Page<'a> {
 
     fn headings(&mut self, sessions: &'a [IndexSession]) {
         for session in sessions {
-            let section = Section::of_session(session);
+            let section = Section::of_session(session, &self.titles);
             if !self.take(&section.heading) {
                 break;
             }
@@ -288,14 +288,15 @@ impl<'a> Page<'a> {
 
 impl<'a> Section<'a> {
     /// A session with its heading. A line that has the session's title is part of the heading, and
-    /// a subtitle that is the title of a line is left to that line.
-    fn of_session(session: &'a IndexSession) -> Section<'a> {
+    /// a subtitle that is the title of a line, here or above, is left to that line.
+    fn of_session(session: &'a IndexSession, above: &HashSet<String>) -> Section<'a> {
         let title = text::normalised(&session.title);
         let same = |line: &&Line| text::normalised(&line.title) == title;
         let same = session.lines.iter().find(same);
         let known = content_words(&session.title);
         let subtitle = text::normalised(&session.subtitle);
         let is_repeat = content_words(&session.subtitle).is_subset(&known)
+            || above.contains(&subtitle)
             || session
                 .lines
                 .iter()

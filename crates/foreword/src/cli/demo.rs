@@ -65,7 +65,9 @@ fn perform() -> anyhow::Result<()> {
     stage.run(&["worker", "drain"])?;
 
     heading("What was remembered (no model, no key, no network)")?;
-    show(&stage, &["search", "token", "health", "deploy", "database"])?;
+    show(&stage, &["sessions"])?;
+    say!("");
+    show(&stage, &["search", "expiry"])?;
     heading("One of them in full")?;
     show(&stage, &["show", &first_bugfix(&stage)?])?;
     heading("What the next session opens with")?;
@@ -93,10 +95,9 @@ fn send(stage: &Stage, event: &RecordedEvent) -> anyhow::Result<()> {
 }
 
 fn first_bugfix(stage: &Stage) -> anyhow::Result<String> {
-    let found = stage.run(&["search", "token", "--format", "json"])?;
-    let hits: Vec<Value> = serde_json::from_str(&found)?;
-    let bugfix = hits.iter().find(|hit| hit["type"] == "bugfix");
-    let bugfix = bugfix.context("the demo's bugfix was not found")?;
+    let search = ["search", "token", "--type", "bugfix", "--format", "json"];
+    let hits: Vec<Value> = serde_json::from_str(&stage.run(&search)?)?;
+    let bugfix = hits.first().context("the demo's bugfix was not found")?;
     Ok(bugfix["id"].to_string())
 }
 

@@ -74,7 +74,7 @@ pub fn pipelines<'a>(line: &'a ShellLine<'_>) -> Vec<Pipeline<'a>> {
 
 /// Decides about the checks whose exit code is hidden by a pipe, a `;` or a `||`.
 fn by_output(line: &ShellLine<'_>, unknown: &[usize], pipelines: &mut [Pipeline<'_>]) {
-    let is_red = output::verdict(&line.output) == Some(false);
+    let is_red = !unknown.is_empty() && output::verdict(&line.output) == Some(false);
     let failed: Vec<bool> = unknown
         .iter()
         .map(|&at| is_red && is_shown_by(&pipelines[at].main.words, &line.output))
@@ -111,14 +111,14 @@ fn blamed(line: &ShellLine<'_>, list: &[Pipeline<'_>]) -> usize {
     let mut lines = line.output.lines().filter(|it| it.contains("cd:"));
     let has_no_folder = lines.any(|it| it.contains("o such file or directory"));
     let changes_folder = |it: &Pipeline<'_>| has_no_folder && it.main.words[0] == "cd";
-    let has_passed = output::verdict(&line.output) == Some(true);
-    let is_blamed = |it: &Pipeline<'_>| it.is_check() && !has_passed;
+    let has_passed = || output::verdict(&line.output) == Some(true);
+    let is_blamed = |it: &Pipeline<'_>| it.is_check() && !has_passed();
     let last = |is_it: &dyn Fn(&Pipeline<'_>) -> bool| list.iter().rposition(is_it);
     let found = list.iter().position(changes_folder);
     found
         .or_else(|| last(&|it| it.is_check() && is_shown_by(&it.main.words, &line.output)))
         // A check before a pipe has not the exit code of the line.
-        .or_else(|| last(&|it| is_blamed(it) && it.commands.len() == 1))
+        .or_else(|| last(&|it| it.commands.len() == 1 && is_blamed(it)))
         .or_else(|| last(&is_blamed))
         .or_else(|| last(&|it| kind(&it.main.words) != Kind::Silent))
         .unwrap_or(list.len() - 1)

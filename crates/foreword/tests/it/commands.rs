@@ -540,7 +540,7 @@ fn the_readme_shows_what_the_demo_prints() {
     let demo = sandbox.run(&["demo"]);
     let today = demo
         .lines()
-        .find_map(|line| line.split("named on ").nth(1)?.split(':').next())
+        .find_map(|line| line.split("Open since ").nth(1)?.split(':').next())
         .unwrap();
     let plain = |text: &str, date: &str| {
         text.trim()
@@ -555,7 +555,7 @@ fn the_readme_shows_what_the_demo_prints() {
         .find(|block| block.starts_with("$ foreword show"))
         .unwrap();
     let then = excerpt
-        .split("named on ")
+        .split("Open since ")
         .nth(1)
         .unwrap()
         .split(':')

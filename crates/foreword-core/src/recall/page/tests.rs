@@ -106,32 +106,42 @@ Anything else: `search`, or `foreword search WORDS`.
 #[test]
 fn nothing_is_said_twice() {
     let contents = Contents {
-        sessions: vec![IndexSession {
-            title: "Expiry is compared in UTC".into(),
-            subtitle: "Tests cover leap days".into(),
-            ..session(
-                1,
-                vec![
-                    Line {
-                        facts: facts(&[
-                            "The expiry is now compared in UTC.",
-                            "Committed as 3f9c2ab",
-                            "The staging host ran on local time, two hours ahead",
-                        ]),
-                        ..line(7, "Expiry is compared in UTC.")
-                    },
-                    line(8, "Tests cover leap days"),
-                ],
-            )
-        }],
+        rules: vec![rule(3, "Amounts are integers, never floats")],
+        rules_in_all: 1,
+        sessions: vec![
+            IndexSession {
+                title: "Expiry is compared in UTC".into(),
+                subtitle: "Tests cover leap days".into(),
+                ..session(
+                    1,
+                    vec![
+                        Line {
+                            facts: facts(&[
+                                "The expiry is now compared in UTC.",
+                                "Committed as 3f9c2ab",
+                                "The staging host ran on local time, two hours ahead",
+                            ]),
+                            ..line(7, "Expiry is compared in UTC.")
+                        },
+                        line(8, "Tests cover leap days"),
+                    ],
+                )
+            },
+            IndexSession {
+                subtitle: "Amounts are integers, never floats".into(),
+                ..session(2, vec![])
+            },
+        ],
         older: vec![line(2, "Expiry is compared in UTC")],
-        ..Contents::default()
     };
     assert_eq!(
         shown(&contents),
-        "2025-11-12 #7 bugfix: Expiry is compared in UTC. (~90 tokens)\n    \
+        "Laid down by the user:\n\
+         - #3 decision: Amounts are integers, never floats (~90 tokens)\n\
+         2025-11-12 #7 bugfix: Expiry is compared in UTC. (~90 tokens)\n    \
          The staging host ran on local time, two hours ahead\n\
-         - #8 bugfix: Tests cover leap days (~90 tokens)"
+         - #8 bugfix: Tests cover leap days (~90 tokens)\n\
+         2025-11-11 Session 2"
     );
     let fate = |id| {
         let weighed = render(&FRAME_OF_PAY, &contents).weighed;
