@@ -47,6 +47,17 @@ const FIRST_PERSON: &str = "
     我
 ";
 
+/// Words of a heading or lead-in whose list is still to be done: its items are no facts.
+const TO_DO: &str = "
+    next_step* next_up todo to_do remaining follow-up* still_open not_done_yet
+    nächste* offen* noch_zu_tun
+    siguientes_pasos próximos_pasos pendiente*
+    prochaines_étapes reste_à_faire
+    próximos_passos pendente*
+    次のステップ 残りの 残作業
+    下一步 后续 待办
+";
+
 /// Words that turn to the user: address, advice, offers. A sentence that begins with one is no
 /// fact; an entry of several words counts anywhere.
 const ADDRESS: &str = "
@@ -197,6 +208,11 @@ pub fn telling_words(title: &str) -> usize {
 
 fn entries(list: &str) -> impl Iterator<Item = &str> {
     list.split_ascii_whitespace()
+}
+
+/// Whether a heading or lead-in announces what is still to be done.
+pub fn announces_work(label: &str) -> bool {
+    words(label) <= 8 && mentions(label, TO_DO).next().is_some()
 }
 
 /// Whether a sentence only reports that the work is in a good state: "All 42 tests pass."

@@ -7,8 +7,8 @@
 use std::collections::HashSet;
 
 use super::lexicon::{
-    addresses_the_user, anchors, begins_subordinate, has_cjk, is_in_first_person, leans_back,
-    stems, words,
+    addresses_the_user, anchors, announces_work, begins_subordinate, has_cjk, is_in_first_person,
+    leans_back, stems, words,
 };
 use super::markdown::{Block, blocks, is_lead_in, is_question, item_text, sentences};
 
@@ -40,6 +40,8 @@ pub struct Prose {
     pub leads: Vec<String>,
     pub headings: Vec<String>,
     pub questions: Vec<String>,
+    /// Items of lists that are still to be done.
+    pub next_steps: Vec<String>,
     /// What the agent offered to do, if it closed with a question.
     pub options: Vec<String>,
 }
@@ -239,6 +241,15 @@ impl Reader<'_> {
             self.prose
                 .options
                 .extend(topmost().map(|(text, _)| (*text).to_owned()));
+            return next;
+        }
+        let label = match (lead, self.blocks[..at].last()) {
+            (None, Some(Block::Heading(heading))) => Some(heading.as_str()),
+            (lead, _) => lead,
+        };
+        if label.is_some_and(announces_work) {
+            let steps = topmost().map(|(text, _)| (*text).to_owned());
+            self.prose.next_steps.extend(steps);
             return next;
         }
         let items = with_nested(&items, top);

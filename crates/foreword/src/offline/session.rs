@@ -639,6 +639,8 @@ impl<'a> Session<'a> {
                 title::clip(question, 30)
             ));
         }
+        let steps = last.prose.next_steps.iter().take(3);
+        open.extend(steps.map(|it| format!("Named as next: {}", title::clip(it, 20))));
         for (command, telling) in self.red.iter().filter_map(|it| it.first()) {
             open.push(format!(
                 "`{}` failed in its last run: {telling}",
