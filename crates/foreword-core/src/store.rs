@@ -11,7 +11,6 @@
 
 mod closing;
 mod commit;
-mod digest;
 mod events;
 pub(crate) mod forgotten;
 mod items;
@@ -37,7 +36,6 @@ use crate::db::{self, Guest, Migration, OpenError};
 use crate::model::Millis;
 pub use closing::{Closing, EndedSession, EndedTurn, ShownObservation};
 pub use commit::{Batch, DerivedTurn, Replaces};
-pub use digest::{Digest, DigestPrompt, KnownTurns};
 pub use items::{Item, ItemBody, ItemFreshness, Totals};
 pub(crate) use items::{next_item, uuid_at};
 pub use projects::Project;

@@ -30,7 +30,7 @@ pub(super) struct SessionRow {
 }
 
 impl Store {
-    pub(super) fn session_id(
+    pub(crate) fn session_id(
         &self,
         host: &str,
         host_session_id: &str,

@@ -6,7 +6,7 @@
 use anyhow::bail;
 use foreword_core::model::{Event, Turn};
 use foreword_core::notes::Note;
-use foreword_core::store::{Digest, DigestPrompt};
+use foreword_core::recall::digest::{Digest, DigestPrompt};
 
 use super::prompts::Prompts;
 use super::question::{QuestionSubject, fenced_steps};

@@ -6,7 +6,7 @@
 
 use foreword_core::host::{self, Output, Replacement};
 use foreword_core::model::{Event, EventKind, Millis, Turn};
-use foreword_core::store::{Digest, DigestPrompt};
+use foreword_core::recall::digest::{Digest, DigestPrompt};
 use foreword_core::text;
 use serde_json::Value;
 

@@ -10,8 +10,9 @@ use std::collections::HashSet;
 
 use foreword_core::model::{Derived, Event, EventKind, FailureKind, Millis, SessionDigest, Turn};
 use foreword_core::queue::{Claim, Portion};
+use foreword_core::recall::digest::{Digest, KnownTurns};
 use foreword_core::store::ledger::Entry;
-use foreword_core::store::{Batch, DerivedTurn, Digest, KnownTurns, RecentTurns, Replaces, Store};
+use foreword_core::store::{Batch, DerivedTurn, RecentTurns, Replaces, Store};
 use uuid::Uuid;
 
 use crate::agent::compress::{CompressError, Compressed, Compressor};

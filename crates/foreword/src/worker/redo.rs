@@ -6,7 +6,8 @@
 
 use anyhow::{Context as _, bail};
 use foreword_core::model::{Event, EventKind, Turn};
-use foreword_core::store::{Digest, HostSession, Store, WholeTurns};
+use foreword_core::recall::digest::Digest;
+use foreword_core::store::{HostSession, Store, WholeTurns};
 use foreword_core::text;
 
 use super::derive::{DeriveFailure, Deriver, has_content};

@@ -4,8 +4,8 @@ use std::collections::HashSet;
 
 use rusqlite::{OptionalExtension as _, named_params};
 
-use super::Store;
 use crate::model::{Millis, ObservationType};
+use crate::store::Store;
 
 /// A short account of a session so far.
 #[derive(Debug, Clone, Default, PartialEq, Eq)]
