@@ -33,7 +33,7 @@ const DISCOVERY_FACTS: usize = 4;
 const TITLE_ALONE: f32 = 2.0;
 
 /// Begins a fact that a later change may have made untrue.
-const BEFORE: &str = "Before the change: ";
+const EARLIER: &str = "Earlier in the session: ";
 
 /// What was derived from a session: one `Derived` for each turn, and the whole.
 #[derive(Debug, Default, PartialEq, Eq)]
@@ -64,6 +64,7 @@ struct Draft {
 
 pub fn derive(turns: &[Turn]) -> DerivedSession {
     let mut session = Session::read(turns);
+    session.leave_out_dead_names();
     session.fold_commits();
     let mut drafts = session.drafts();
     session.drop_repeated_edits(&mut drafts);
@@ -133,6 +134,20 @@ impl<'a> Session<'a> {
             red: red_at_end(&readings),
             readings,
             nouns,
+        }
+    }
+
+    /// Leaves out sentences about names that a turn added and a later turn removed again. An
+    /// attempt that was given up as a whole is told elsewhere.
+    fn leave_out_dead_names(&mut self) {
+        for (reading, survival) in self.readings.iter_mut().zip(&self.survival) {
+            if !survival.overtaken && !survival.dead.is_empty() {
+                reading.leave_out(|text| {
+                    let names = lexicon::anchors(text);
+                    let mut names = names.iter().filter(|it| turn::is_compound(it));
+                    names.any(|it| identifiers(it).any(|it| survival.dead.contains(&it)))
+                });
+            }
         }
     }
 
@@ -288,7 +303,12 @@ impl<'a> Session<'a> {
             .map(|it| lexicon::stems(&it.title.text))
             .collect();
         let title = reading.title(&taken)?;
-        let kind = reading.kind();
+        let kind = match reading.kind() {
+            ObservationType::Feature if lexicon::speaks_of_fault(&title.text) => {
+                ObservationType::Bugfix
+            }
+            kind => kind,
+        };
         if is_nothing(reading, kind, &title, &facts, said) {
             return None;
         }
@@ -451,7 +471,7 @@ impl<'a> Session<'a> {
             let mut added = 0;
             for fact in facts {
                 if added < 2 && change.facts.len() <= FACTS_MAX {
-                    let fact = before_the_change(fact);
+                    let fact = earlier(fact);
                     added += usize::from(add_fact(&mut change.facts, fact, 0.5));
                 }
             }
@@ -538,8 +558,9 @@ impl<'a> Session<'a> {
             let distance = |&to: &usize| {
                 let (draft, neighbour) = (&drafts[at], &drafts[to]);
                 let apart = !draft.files.is_empty() && !shares_file(draft, neighbour);
+                let unrelated = said(draft).intersection(&said(neighbour)).count() < 2;
                 let turns = neighbour.turn.abs_diff(draft.turn);
-                (apart, turns, neighbour.turn < draft.turn)
+                (apart, unrelated, turns, neighbour.turn < draft.turn)
             };
             let Some(to) = (0..drafts.len())
                 .filter(|&it| kept[it])
@@ -552,8 +573,15 @@ impl<'a> Session<'a> {
             if drafts[at].retracted.is_some() || drafts[at].outdated && !is_older {
                 continue;
             }
+            let about = said(&drafts[to]);
+            let same_files = shares_file(&drafts[at], &drafts[to]);
             let mut facts = std::mem::take(&mut drafts[at].facts);
             let files = std::mem::take(&mut drafts[at].files);
+            // A fact under a title about something else misleads.
+            facts.retain(|it| {
+                let shared = lexicon::stems(it).intersection(&about).count();
+                same_files || shared >= 2 || it.starts_with("The user")
+            });
             facts.sort_by_key(|it| (!it.starts_with("The user"), !lexicon::contrasts(it)));
             let neighbour = &mut drafts[to];
             let mut carried: Vec<String> = Vec::new();
@@ -564,11 +592,7 @@ impl<'a> Session<'a> {
                     .map(|it| lexicon::stems(it))
                     .any(|it| lexicon::overlap(&stems, &it) > 0.55)
                 {
-                    carried.push(if is_older {
-                        before_the_change(fact)
-                    } else {
-                        fact
-                    });
+                    carried.push(if is_older { earlier(fact) } else { fact });
                 }
             }
             let most = FACTS_MAX - usize::from(!neighbour.commits.is_empty());
@@ -844,12 +868,12 @@ fn last_at(reading: &TurnReading<'_>) -> Millis {
     reading.turn.events.last().map_or(0, |it| it.at)
 }
 
-/// A finding that a change followed: it describes what was before.
-fn before_the_change(fact: String) -> String {
-    if fact.starts_with("The user") || fact.starts_with(BEFORE) {
+/// A finding that a change followed: it may have made it untrue.
+fn earlier(fact: String) -> String {
+    if fact.starts_with("The user") || fact.starts_with(EARLIER) {
         fact
     } else {
-        format!("{BEFORE}{fact}")
+        format!("{EARLIER}{fact}")
     }
 }
 
@@ -873,6 +897,13 @@ fn add_files(files: &mut Vec<TouchedFile>, more: Vec<TouchedFile>) {
             files.push(file);
         }
     }
+}
+
+/// The stems of a draft's title and facts.
+fn said(draft: &Draft) -> Stems {
+    let mut stems = lexicon::stems(&draft.title.text);
+    stems.extend(draft.facts.iter().flat_map(|it| lexicon::stems(it)));
+    stems
 }
 
 fn shares_file(a: &Draft, b: &Draft) -> bool {

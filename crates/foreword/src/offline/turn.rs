@@ -286,12 +286,16 @@ impl<'a> TurnReading<'a> {
     /// Leaves out what the user said is wrong: sentences that share a number or name with it.
     pub fn contradict(&mut self, correction: &str) {
         let wrong = lexicon::anchors(correction);
-        let stands = |text: &str| lexicon::anchors(text).is_disjoint(&wrong);
-        self.facts.retain(|it| stands(it));
-        self.rest.retain(|it| stands(it));
-        self.prose.leads.retain(|it| stands(it));
-        self.prose.headings.retain(|it| stands(it));
-        self.prose.units.retain(|it| stands(&it.text));
+        self.leave_out(|text| !lexicon::anchors(text).is_disjoint(&wrong));
+    }
+
+    /// Leaves out sentences of the closing words, as facts and as titles.
+    pub fn leave_out(&mut self, is_wrong: impl Fn(&str) -> bool) {
+        self.facts.retain(|it| !is_wrong(it));
+        self.rest.retain(|it| !is_wrong(it));
+        self.prose.leads.retain(|it| !is_wrong(it));
+        self.prose.headings.retain(|it| !is_wrong(it));
+        self.prose.units.retain(|it| !is_wrong(&it.text));
     }
 
     /// The turn as one reading for each of its commits, at most this many. The agent's sentences go
@@ -828,7 +832,7 @@ fn without_number(subject: &str) -> &str {
 }
 
 /// `camelCase`, `snake_case` or `kebab-case`: a name in code.
-fn is_compound(word: &str) -> bool {
+pub fn is_compound(word: &str) -> bool {
     let mut last = ' ';
     word.chars().any(|it| {
         let joint = last.is_lowercase() && it.is_uppercase() || matches!(it, '_' | '-');

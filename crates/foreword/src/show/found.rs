@@ -101,12 +101,12 @@ fn project(name: Option<&str>) -> String {
     format!("[{}] ", one_line(name.unwrap_or("no project")))
 }
 
-/// The later history of an observation: `superseded by #12, told 3 times`.
+/// The later history of an observation: `superseded by #12, recorded 3 times`.
 pub fn later(overtaken: String, supersedes: &[i64], times: u32) -> String {
     let mut parts = vec![overtaken];
     parts.retain(|it| !it.is_empty());
     parts.extend(supersedes.iter().map(|id| format!("supersedes #{id}")));
-    parts.extend((times > 1).then(|| format!("told {times} times")));
+    parts.extend((times > 1).then(|| format!("recorded {times} times")));
     text::capitalised(&parts.join(", "))
 }
 
@@ -395,7 +395,7 @@ mod tests {
         );
         assert_eq!(
             later(None, None, &[7, 8], 3),
-            "Supersedes #7, supersedes #8, told 3 times"
+            "Supersedes #7, supersedes #8, recorded 3 times"
         );
     }
 }

@@ -58,7 +58,6 @@ fn hits_can_be_had_as_the_sessions_that_they_are_from() {
     insta::assert_snapshot!(plain(String::from_utf8(printed).unwrap()), @"
     00000000  DATE  Bill an entry in the month of its own time zone (2 observations)
       #3 The March invoice for acme is 270 short: totals() puts part of it into February — Bill an entry in the month of its own time zone
-      #6 Good catch. Add a test for the change of year too, then commit both. — Tests: new years night belongs to january
     ");
     let mut client = Client::new(&sandbox, &project);
     let arguments = json!({"query": "timestamps", "format": "summaries"});
@@ -67,7 +66,6 @@ fn hits_can_be_had_as_the_sessions_that_they_are_from() {
     insta::assert_snapshot!(plain(texts.to_owned()), @"
     00000000  DATE  Bill an entry in the month of its own time zone (2 observations)
       #3 Bill an entry in the month of its own time zone
-      #6 Tests: new years night belongs to january
     </foreword-memory>
     ");
     client.end();
