@@ -135,6 +135,11 @@ fn what_is_excluded_is_counted_and_not_kept() {
     let config = "[capture]\nexclude_projects = [\"~/work/client\"]\nexclude_paths = [\"*/secrets/*\"]\nboring_tools = [\"Read\"]\n";
     std::fs::write(sandbox.home().join("config.toml"), config).unwrap();
 
+    // Before any worker runs: one that starts ends the processes of an agent left by another.
+    let mut child = sandbox.command(&["save"]);
+    child.env("FOREWORD_AGENT", "1");
+    let ended = child.output().unwrap();
+    assert!(ended.status.success(), "{ended:?}");
     assert_eq!(session(&sandbox, &Host::new("c", &client)), "");
     let host = Host::new("a", &app);
     sandbox.run_hook("new", &app, &host.prompt("hello"));
@@ -148,9 +153,6 @@ fn what_is_excluded_is_counted_and_not_kept() {
     let secret = format!("use ghp_{} now", "a1B2".repeat(9));
     sandbox.run_hook("save", &app, &host.bash("deploy", &secret));
     sandbox.run_hook("save", &app, &host.bash("deploy", &"long ".repeat(20_000)));
-    let mut child = sandbox.command(&["save"]);
-    child.env("FOREWORD_AGENT", "1");
-    assert!(child.output().unwrap().status.success());
     sandbox.drain();
 
     assert_eq!(
