@@ -60,7 +60,7 @@ const NEAR: f32 = 0.12;
 const NEAR_PART: f32 = 0.5;
 /// The least nearness of the best hits, or nothing is remembered about the query: the greatest
 /// cosine and a part of the greatest share of words.
-const FLOOR_NEAR: f64 = 0.225;
+const FLOOR_NEAR: f64 = 0.15;
 /// How much the share of words counts for the nearness.
 const FLOOR_SHARE: f64 = 0.3;
 /// How far the first hit by words must be ahead of other sessions, as a share of the score for all

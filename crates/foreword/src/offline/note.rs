@@ -71,7 +71,11 @@ fn point(observation: &Observation) -> Point {
     let known = lexicon::stems(title);
     let sentences = std::iter::once(&observation.subtitle).chain(&observation.facts);
     let details: Vec<&str> = sentences
-        .filter(|it| !it.is_empty() && lexicon::overlap(&lexicon::stems(it), &known) < 0.7)
+        .filter(|it| {
+            // A decision's fact quotes the sentence that its title is made of.
+            let said = it.trim_start_matches("The user: ");
+            !it.is_empty() && lexicon::overlap(&lexicon::stems(said), &known) < 0.7
+        })
         .map(|it| it.trim_end_matches(['.', '。']))
         .take(DETAILS_MAX)
         .collect();

@@ -24,13 +24,14 @@ use claude::Claude;
 use model::Request;
 
 const PROMPT: &str = "Make the check pass";
-const REPLY: &str = "The limit is 7 now.\n\nNext steps:\n- cover the burst case";
+const REPLY: &str = "The kumquat limit in `limit.toml` is 7 now, which is what `check.sh` compares it with.\n\n\
+                     Next steps:\n- cover the burst case";
 /// The observation that the offline provider makes of it.
-const LINE: &str = "bugfix: Fixed “error: the kumquat limit is 6, not 7” in limit.txt (~";
+const LINE: &str = "feature: The kumquat limit in `limit.toml` is 7 now";
 
 /// The model's turns in a session that breaks something and repairs it.
 fn repair(app: &Path) -> Value {
-    let limit = app.join("limit.txt");
+    let limit = app.join("limit.toml");
     let edit = |old: &str, new: &str| json!({"tool": "Edit", "input": {"file_path": limit, "old_string": old, "new_string": new}});
     json!([
         {"tool": "Write", "input": {"file_path": limit, "content": "5\n"}},
@@ -105,7 +106,7 @@ fn without_the_save_hooks_the_main_test_fails() {
     let next = claude.ask(&claude.app, "What now?");
     assert_eq!(
         remembers(&next.requests),
-        Err("the observation is not in the index".to_owned())
+        Err("nothing was added".to_owned())
     );
 }
 
@@ -247,7 +248,7 @@ fn remember(claude: &Claude) {
     send("new", &host.prompt(PROMPT));
     let error = "Exit code 3\nerror: the kumquat limit is 6, not 7";
     send("save", &host.bash_failed("sh check.sh", error));
-    send("save", &host.edit("limit.txt", "6", "7"));
+    send("save", &host.edit("limit.toml", "6", "7"));
     send("save", &host.bash("sh check.sh", ""));
     send("summary", &host.stop(REPLY));
     send("cleanup", &host.end());

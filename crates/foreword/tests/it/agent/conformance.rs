@@ -42,7 +42,11 @@ fn a_session_becomes_memory_that_says_where_it_comes_from(provider: Provider) {
     assert_eq!(agent.count(unknown), 0);
     let by = "select distinct provider from processed_events";
     assert_eq!(agent.column(by), [provider.name()]);
-    assert_eq!(agent.questions().len(), usize::from(agent.asks_a_model()));
+    // One question about the turn, one about the session when it ended.
+    assert_eq!(
+        agent.questions().len(),
+        2 * usize::from(agent.asks_a_model())
+    );
 }
 
 fn what_is_done_is_not_done_again(provider: Provider) {

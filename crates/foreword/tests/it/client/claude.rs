@@ -190,8 +190,8 @@ impl Talk<'_> {
 /// A git repository with one commit, in which `sh check.sh` fails until the limit is 7.
 fn repository(sandbox: &Sandbox, name: &str) -> PathBuf {
     let project = sandbox.project(name);
-    let check = "[ \"$(cat limit.txt)\" = 7 ] && exit 0\n\
-                 echo \"error: the kumquat limit is $(cat limit.txt), not 7\"\n\
+    let check = "[ \"$(cat limit.toml)\" = 7 ] && exit 0\n\
+                 echo \"error: the kumquat limit is $(cat limit.toml), not 7\"\n\
                  exit 3\n";
     std::fs::write(project.join("check.sh"), check).unwrap();
     for arguments in [
