@@ -27,7 +27,7 @@ const PROMPT: &str = "Make the check pass";
 const REPLY: &str = "The kumquat limit in `limit.toml` is 7 now, which is what `check.sh` compares it with.\n\n\
                      Next steps:\n- cover the burst case";
 /// The observation that the offline provider makes of it.
-const LINE: &str = "feature: The kumquat limit in `limit.toml` is 7 now";
+const LINE: &str = ": The kumquat limit in `limit.toml` is 7 now";
 
 /// The model's turns in a session that breaks something and repairs it.
 fn repair(app: &Path) -> Value {
@@ -142,7 +142,7 @@ fn without_the_context_hook_the_main_test_fails() {
         remembers(&next.requests),
         Err("nothing was added".to_owned())
     );
-    assert_eq!(claude.sandbox.status()["observations"], 2);
+    assert_eq!(claude.sandbox.status()["observations"], 1);
 }
 
 #[test]
