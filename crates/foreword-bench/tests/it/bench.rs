@@ -167,11 +167,11 @@ fn mine_searches_for_the_sessions_that_prompts_went_back_to_and_refuses_where_th
             "tool_response": {"filePath": file, "structuredPatch": [patch]},
         });
         run_hook("save", "PostToolUse", call);
-        run_hook(
-            "summary",
-            "Stop",
-            json!({"last_assistant_message": "Done."}),
+        let reply = format!(
+            "The limit in `src/token.rs` is {} now, so that the token check is stricter than before.",
+            number + 1
         );
+        run_hook("summary", "Stop", json!({"last_assistant_message": reply}));
     };
     let mine = || {
         let bench = env!("CARGO_BIN_EXE_foreword-bench");

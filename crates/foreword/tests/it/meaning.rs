@@ -370,7 +370,7 @@ fn the_socket_is_no_way_in() {
     // A connection that sends nothing delays others only for a short time.
     let _silent = UnixStream::connect(world.embed_socket()).unwrap();
     wait_until("it answers", || {
-        send(b"{\"v\":2,\"it\":{\"related\":1}}\n") == b"{\"v\":2,\"it\":{\"related\":[]}}\n"
+        send(b"{\"v\":3,\"it\":{\"related\":1}}\n") == b"{\"v\":3,\"it\":{\"related\":[]}}\n"
     });
     world.sandbox.run(&["worker", "stop"]);
     assert!(!world.embed_socket().exists());
