@@ -239,7 +239,7 @@ fn one_word_of_many_is_not_all_that_was_asked_for() {
 #[test]
 fn what_is_too_far_from_the_query_is_nothing() {
     let dir = tempfile::tempdir().unwrap();
-    let memory = memory(&dir, &[("alpha", 0.2)]);
+    let memory = memory(&dir, &[("alpha", 0.13)]);
     let nothing = found_by(&memory, &query("zeta eta"));
     assert_eq!(
         (titles(&nothing), nothing.answer),
