@@ -29,11 +29,10 @@ const CONCEPTS_MAX: usize = 5;
 /// A session's discovery beside a change needs a title this good, and this many facts.
 const DISCOVERY_ALONE: f32 = 4.0;
 const DISCOVERY_FACTS: usize = 4;
+/// The most findings of earlier turns that are told with a repair.
+const CAUSES_MAX: usize = 2;
 /// A title of the agent's words needs at least this to stand in a list.
 const TITLE_ALONE: f32 = 2.0;
-
-/// Begins a fact that a later change may have made untrue.
-const EARLIER: &str = "Earlier in the session: ";
 
 /// What was derived from a session: one `Derived` for each turn, and the whole.
 #[derive(Debug, Default, PartialEq, Eq)]
@@ -304,8 +303,13 @@ impl<'a> Session<'a> {
             .collect();
         let title = reading.title(&taken)?;
         let kind = match reading.kind() {
-            ObservationType::Feature if lexicon::speaks_of_fault(&title.text) => {
+            ObservationType::Feature | ObservationType::Refactor
+                if lexicon::speaks_of_fault(&title.text) =>
+            {
                 ObservationType::Bugfix
+            }
+            ObservationType::Feature if lexicon::begins_with_reshaping(&title.text) => {
+                ObservationType::Refactor
             }
             kind => kind,
         };
@@ -314,7 +318,9 @@ impl<'a> Session<'a> {
         }
         let prompt = reading.turn.prompt_id.as_deref().unwrap_or_default();
         let files = match kind {
-            ObservationType::Discovery => reading.read_files(&facts.join(" ")),
+            ObservationType::Discovery if !reading.has_edits() => {
+                reading.read_files(&facts.join(" "))
+            }
             _ => reading.changed_files(),
         };
         Some(Draft {
@@ -442,7 +448,7 @@ impl<'a> Session<'a> {
         given_up
     }
 
-    /// An answer that ended in an offer belongs to the change that takes it up.
+    /// An answer that ended in an offer is overtaken by the change that takes it up.
     fn take_up_offers(&self, drafts: &mut Vec<Draft>) {
         let mut at = 0;
         while at < drafts.len() {
@@ -466,16 +472,11 @@ impl<'a> Session<'a> {
             };
             let offer = drafts.remove(at);
             let change = &mut drafts[change - 1];
-            let mut facts = offer.facts;
-            facts.sort_by_key(|it| !lexicon::contrasts(it));
-            let mut added = 0;
-            for fact in facts {
-                if added < 2 && change.facts.len() <= FACTS_MAX {
-                    let fact = earlier(fact);
-                    added += usize::from(add_fact(&mut change.facts, fact, 0.5));
-                }
-            }
-            change.facts.truncate(FACTS_MAX);
+            let causes = causes(offer.facts, change);
+            change
+                .facts
+                .truncate(FACTS_MAX.saturating_sub(causes.len()));
+            change.facts.extend(causes);
         }
     }
 
@@ -570,7 +571,9 @@ impl<'a> Session<'a> {
             };
             let is_older =
                 drafts[at].turn < drafts[to].turn && drafts[to].kind != ObservationType::Discovery;
-            if drafts[at].retracted.is_some() || drafts[at].outdated && !is_older {
+            // What was found before a change may not be true after it.
+            let is_before = drafts[at].kind == ObservationType::Discovery && is_older;
+            if drafts[at].retracted.is_some() || drafts[at].outdated && !is_before {
                 continue;
             }
             let about = said(&drafts[to]);
@@ -584,6 +587,9 @@ impl<'a> Session<'a> {
             });
             facts.sort_by_key(|it| (!it.starts_with("The user"), !lexicon::contrasts(it)));
             let neighbour = &mut drafts[to];
+            if is_before {
+                facts = causes(facts, neighbour);
+            }
             let mut carried: Vec<String> = Vec::new();
             for fact in facts {
                 let stems = lexicon::stems(&fact);
@@ -592,7 +598,7 @@ impl<'a> Session<'a> {
                     .map(|it| lexicon::stems(it))
                     .any(|it| lexicon::overlap(&stems, &it) > 0.55)
                 {
-                    carried.push(if is_older { earlier(fact) } else { fact });
+                    carried.push(fact);
                 }
             }
             let most = FACTS_MAX - usize::from(!neighbour.commits.is_empty());
@@ -698,7 +704,10 @@ impl<'a> Session<'a> {
     fn observation(&self, draft: Draft, reading: &TurnReading<'_>) -> Observation {
         let mut facts = draft.facts;
         let title = lexicon::stems(&draft.title.text);
-        facts.retain(|it| lexicon::stems(it).difference(&title).count() >= 2);
+        facts.retain(|it| {
+            let stems = lexicon::stems(it);
+            stems.difference(&title).count() >= 2 && lexicon::overlap(&stems, &title) < 0.7
+        });
         let short = facts
             .iter()
             .take(3)
@@ -868,13 +877,22 @@ fn last_at(reading: &TurnReading<'_>) -> Millis {
     reading.turn.events.last().map_or(0, |it| it.at)
 }
 
-/// A finding that a change followed: it may have made it untrue.
-fn earlier(fact: String) -> String {
-    if fact.starts_with("The user") || fact.starts_with(EARLIER) {
-        fact
-    } else {
-        format!("{EARLIER}{fact}")
-    }
+/// The findings before a change that say why it was made. Of what was found before, only the cause
+/// of a fault is told: the rest may not be true any more.
+fn causes(findings: Vec<String>, change: &Draft) -> Vec<String> {
+    let about = said(change);
+    let is_cause = |it: &String| {
+        let shared = lexicon::stems(it).intersection(&about).count();
+        it.starts_with("The user") || lexicon::contrasts(it) && shared >= 2
+    };
+    let findings = findings.into_iter().filter(is_cause);
+    let findings =
+        findings.filter(|it| change.kind == ObservationType::Bugfix || it.starts_with("The user"));
+    let labelled = findings.map(|it| match it.starts_with("The user") {
+        true => it,
+        false => format!("Found before the change: {it}"),
+    });
+    labelled.take(CAUSES_MAX).collect()
 }
 
 /// Adds a fact unless more than this share of it is said already; true if it was added.

@@ -8,7 +8,7 @@ use std::collections::{HashMap, HashSet};
 use super::lexicon::{
     addresses_the_user, anchors, begins_subordinate, code_spans, has_cjk, is_cut_word,
     is_file_name, is_in_first_person, is_stop_word, is_unspaced, is_word, leans_back,
-    pointing_words, stems, telling_words, without_openers, words,
+    pointing_words, stems, telling_words, without_openers, without_reporter, words,
 };
 use super::markdown::{lines_outside_code, sentences, strip};
 use super::prose::after_label;
@@ -18,23 +18,32 @@ pub const MAX_WORDS: usize = 12;
 /// Signs that a text does not end with where it is cut.
 const LOOSE_SIGNS: [char; 10] = [' ', ',', ';', ':', '—', '-', '、', '，', '；', '：'];
 
-/// A sentence in at most `max_words` words, and whether it was cut only where it can end.
+/// What cutting a sentence costs its title: at a sign of punctuation little, before a function
+/// word more, anywhere else most.
+const CUT_AT_SIGN: f32 = 0.1;
+const CUT_AT_WORD: f32 = 0.5;
+const CUT_ANYWHERE: f32 = 1.2;
+
+/// A sentence in at most `max_words` words, and what cutting it costs.
 /// `drop_label`: a short label before a comma, dash or colon ("Root cause: …") is left out.
-pub fn squeeze(sentence: &str, max_words: usize, drop_label: bool) -> (String, bool) {
+pub fn squeeze(sentence: &str, max_words: usize, drop_label: bool) -> (String, f32) {
     let mut text = with_short_paths(&strip(sentence));
     // "Fix: …" says what the change is for.
     let label = after_label(&text).filter(|_| drop_label && !text.starts_with("Fix"));
-    text = label.unwrap_or(&text).replace("()`", "`");
-    if words(&text) > max_words {
-        text = without_brackets(&text);
+    text = without_reporter(label.unwrap_or(&text)).replace("()`", "`");
+    let bare = without_brackets(&text);
+    if words(&text) > max_words || words(&bare) >= 4 {
+        text = bare;
     }
-    let text = text.trim_end_matches(['.', '。', '!', ' ']);
+    let text = text.trim_end_matches(['.', '。', '!', ' ', ':', '：']);
     if words(text) <= max_words {
-        return (capitalised(text), true);
+        return (capitalised(text), 0.0);
     }
+    let cut = |end: usize| capitalised(text[..end].trim_end_matches(LOOSE_SIGNS));
     match last_cut(text, max_words) {
-        Some(end) => (capitalised(text[..end].trim_end_matches(LOOSE_SIGNS)), true),
-        None => (capitalised(&clip(text, max_words)), false),
+        (Some(at_sign), _) => (cut(at_sign), CUT_AT_SIGN),
+        (_, Some(at_word)) => (cut(at_word), CUT_AT_WORD),
+        _ => (capitalised(&clip(text, max_words)), CUT_ANYWHERE),
     }
 }
 
@@ -80,9 +89,9 @@ fn without_brackets(text: &str) -> String {
     out
 }
 
-/// Where a long sentence can end within the limit: at its last `— ; , :`, else before its last
+/// Where a long sentence can end within the limit: at its last `— ; , :`, and before its last
 /// function word. Never inside a code span.
-fn last_cut(text: &str, max_words: usize) -> Option<usize> {
+fn last_cut(text: &str, max_words: usize) -> (Option<usize>, Option<usize>) {
     let (mut at_sign, mut at_word) = (None, None);
     let (mut length, mut before) = (0, "");
     for (at, token) in tokens(text) {
@@ -101,7 +110,7 @@ fn last_cut(text: &str, max_words: usize) -> Option<usize> {
         length += half_words(bare);
         before = bare;
     }
-    at_sign.or(at_word)
+    (at_sign, at_word)
 }
 
 /// The tokens of a text with their positions: code spans and words with the signs and space after
@@ -214,8 +223,8 @@ pub fn request_title(prompt: &str) -> Option<(String, bool)> {
         without_openers(sentence).trim_end_matches(['?', '？', '.', '!', '。', ' '])
     });
     let request = requests.find(|request| words(request) >= 3)?;
-    let (title, whole) = squeeze(request, MAX_WORDS, true);
-    let is_complete = whole && words(&title) + 3 >= words(request);
+    let (title, lost) = squeeze(request, MAX_WORDS, true);
+    let is_complete = lost < CUT_ANYWHERE && words(&title) + 3 >= words(request);
     Some((title, is_complete))
 }
 
