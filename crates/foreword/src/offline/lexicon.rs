@@ -158,15 +158,6 @@ const STATUS: &str = "
     issue* everything final report result*
 ";
 
-/// Stop words that core's English list lacks, of English and the other languages.
-const STOP_WORDS: &str = "
-    use used using new via per
-    der die das und oder ist sind den dem ein eine einen mit für von auf
-    los las del una con por para que
-    les des est sont dans une avec pour
-    uma com dos das não
-";
-
 /// Whether a sentence, after any signs, begins with a word that needs the sentence before it.
 pub fn leans_back(text: &str) -> bool {
     begins_with(text, POINTING) || begins_with(text, CONNECTING)
@@ -252,7 +243,8 @@ pub fn is_cut_word(word: &str) -> bool {
 
 pub fn is_stop_word(word: &str) -> bool {
     let word = word.to_lowercase();
-    text::is_stop_word(&word) || entries(STOP_WORDS).any(|entry| entry == word)
+    let is_filler = matches!(&*word, "use" | "used" | "using" | "new" | "via" | "per");
+    is_filler || text::is_stop_word(&word) || text::is_function_word(&word)
 }
 
 /// How many words say what a title is about: no stop words, no words of state.

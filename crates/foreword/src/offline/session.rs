@@ -50,7 +50,8 @@ struct Draft {
     facts: Vec<String>,
     /// Sentences that were too much for the facts.
     rest: Vec<String>,
-    commits: Vec<String>,
+    /// Hash and subject of each.
+    commits: Vec<(String, String)>,
     files: Vec<TouchedFile>,
     /// How much was edited.
     size: usize,
@@ -286,11 +287,9 @@ impl<'a> Session<'a> {
         let by_user: Vec<String> = reading.by_user.iter().take(2).cloned().collect();
         let said = facts.len();
         facts.splice(0..0, by_user.iter().cloned());
-        let commits: Vec<String> = reading
-            .commits
-            .iter()
-            .filter_map(|it| it.hash.clone())
-            .collect();
+        let commits = reading.commits.iter();
+        let commits = commits.filter_map(|it| Some((it.hash.clone()?, it.subject.clone())));
+        let commits: Vec<(String, String)> = commits.collect();
         let mut rest = facts.split_off(
             facts
                 .len()
@@ -716,8 +715,17 @@ impl<'a> Session<'a> {
             Some(short) if facts.len() > 3 => facts.remove(short),
             _ => String::new(),
         };
-        if !draft.commits.is_empty() {
-            facts.push(format!("Committed as {}", draft.commits.join(", ")));
+        let commits = draft.commits.iter().map(|(hash, subject)| {
+            let (_, subject) = title::conventional(subject);
+            let is_said = lexicon::overlap(&lexicon::stems(&subject), &title) > 0.6;
+            match is_said {
+                true => hash.clone(),
+                false => format!("{hash} (“{}”)", title::clip(&subject, 14)),
+            }
+        });
+        let commits: Vec<String> = commits.collect();
+        if !commits.is_empty() {
+            facts.push(format!("Committed as {}", commits.join(", ")));
         }
         let mut narrative = String::new();
         let typed = reading.typed.replace('\n', " ");

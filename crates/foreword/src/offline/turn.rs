@@ -127,7 +127,8 @@ impl<'a> TurnReading<'a> {
             (Some(stop), Some(between)) => Some(format!("{between}\n\n{stop}")),
             (stop, between) => stop.or(between),
         };
-        let steps: Vec<Step> = turn.events.iter().filter_map(evidence::step).collect();
+        let mut steps: Vec<Step> = turn.events.iter().filter_map(evidence::step).collect();
+        leave_out_undone(&mut steps);
         let plan = title::plan_heading(prompt).filter(|_| !by_host);
         let typed = title::typed(prompt);
         let has_edits = steps.iter().any(|it| !it.edits.is_empty());
@@ -760,6 +761,18 @@ pub fn laid_down_by(prompt: &str) -> Option<Cue> {
 
 pub fn said_by_user(sentence: &str) -> String {
     format!("The user: “{}”", title::clip(sentence, 40))
+}
+
+/// Leaves out edits that git took back before they were committed.
+fn leave_out_undone(steps: &mut [Step]) {
+    for at in 0..steps.len() {
+        let (before, after) = steps.split_at_mut(at);
+        let restored = &after[0].restored;
+        let uncommitted = before.iter_mut().rev();
+        for step in uncommitted.take_while(|it| it.commits.is_empty()) {
+            step.edits.retain(|it| !restored.contains(&it.path));
+        }
+    }
 }
 
 /// The commits of a turn, without those that a later one amends.
