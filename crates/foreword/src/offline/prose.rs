@@ -8,7 +8,7 @@ use std::collections::HashSet;
 
 use super::lexicon::{
     addresses_the_user, anchors, announces_work, begins_subordinate, has_cjk, is_in_first_person,
-    leans_back, names_code, stems, words,
+    leans_back, names_code, speaks_of_fault, stems, words,
 };
 use super::markdown::{Block, blocks, is_lead_in, is_question, sentences};
 
@@ -89,7 +89,7 @@ fn is_text(block: &Block) -> bool {
 pub fn is_fact(unit: &Unit, context: &HashSet<String>) -> bool {
     let text = unit.text.as_str();
     let length = words(text);
-    if length < 4 || is_question(text) || is_lead_in(text) {
+    if length < 4 || is_question(text) || is_lead_in(text) || leans_back(text) {
         return false;
     }
     let after_label = after_label(text).unwrap_or(text);
@@ -120,6 +120,8 @@ pub fn after_label(text: &str) -> Option<&str> {
         false => 2,
     };
     let is_label = words(label) <= most && words(rest) >= 3 && !names_code(label);
+    // "Before: …" tells of another time.
+    let is_label = is_label && !begins_subordinate(label);
     is_label.then_some(rest)
 }
 
@@ -187,7 +189,9 @@ impl Reader<'_> {
             Some(Block::Heading(heading)) => heading.as_str(),
             _ => "",
         };
-        let names_something = words(heading) <= 12 && !anchors(heading).is_empty();
+        // What stands under "The problem" was so before.
+        let names_something =
+            words(heading) <= 12 && (!anchors(heading).is_empty() || speaks_of_fault(heading));
         for (number, sentence) in statements.into_iter().enumerate() {
             let length = words(&sentence);
             if number > 0
@@ -255,6 +259,10 @@ impl Reader<'_> {
             (None, Some(Block::Heading(heading))) => Some(heading.as_str()),
             (lead, _) => lead,
         };
+        // "Would you like me to: …"
+        if lead.is_some_and(addresses_the_user) {
+            return next;
+        }
         if label.is_some_and(announces_work) {
             let steps = topmost().map(|(text, _)| (*text).to_owned());
             self.prose.next_steps.extend(steps);

@@ -10,7 +10,7 @@ use super::lexicon::{
     is_file_name, is_in_first_person, is_stop_word, is_unspaced, is_word, leans_back,
     pointing_words, stems, telling_words, without_openers, without_reporter, words,
 };
-use super::markdown::{lines_outside_code, sentences, strip};
+use super::markdown::{item_text, lines_outside_code, sentences, strip};
 use super::prose::after_label;
 
 /// How many words a title has at most.
@@ -198,6 +198,11 @@ pub fn alone(title: &str, edited: &HashSet<String>, asked: &HashSet<String>) -> 
         (leans_back(title), 1.2),
         (is_in_first_person(title) || addresses_the_user(title), 1.2),
         (begins_subordinate(title), 1.3),
+        (
+            !title.starts_with(|it: char| it.is_alphanumeric() || "`\"“".contains(it)),
+            1.5,
+        ),
+        (!has_cjk(title) && plain_words(title) < 3, 1.0),
         (words(title) < 3, 1.5),
         (characters > 110, 1.0),
         (characters > 150, 3.0),
@@ -211,6 +216,12 @@ pub fn alone(title: &str, edited: &HashSet<String>, asked: &HashSet<String>) -> 
     good - bad - at_most(pointing_words(title, 2), 2, 0.5)
 }
 
+/// How many words of a title are outside of code spans.
+fn plain_words(title: &str) -> usize {
+    let plain = code_spans(title).filter(|(is_code, _)| !is_code);
+    plain.map(|(_, piece)| words(piece)).sum()
+}
+
 /// The title that a request gives, and whether nothing of its sentence is missing in it.
 pub fn request_title(prompt: &str) -> Option<(String, bool)> {
     let mut text = typed(prompt);
@@ -220,6 +231,7 @@ pub fn request_title(prompt: &str) -> Option<(String, bool)> {
     }
     let sentences = sentences(&text.replace('\n', " "));
     let mut requests = sentences.iter().take(3).map(|sentence| {
+        let sentence = item_text(sentence).unwrap_or(sentence);
         without_openers(sentence).trim_end_matches(['?', '？', '.', '!', '。', ' '])
     });
     let request = requests.find(|request| words(request) >= 3)?;

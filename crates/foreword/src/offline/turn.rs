@@ -131,8 +131,10 @@ impl<'a> TurnReading<'a> {
         leave_out_undone(&mut steps);
         let plan = title::plan_heading(prompt).filter(|_| !by_host);
         let typed = title::typed(prompt);
-        let has_edits = steps.iter().any(|it| !it.edits.is_empty());
-        let prose = prose::read(closing.as_deref().unwrap_or_default(), !has_edits);
+        // A plan that was written down is still an offer.
+        let mut edits = steps.iter().flat_map(|it| &it.edits);
+        let changes_code = edits.any(|it| !is_prose_file(&it.path));
+        let prose = prose::read(closing.as_deref().unwrap_or_default(), !changes_code);
         let asked = lexicon::stems(plan.as_deref().unwrap_or(&typed));
         let mut reading = TurnReading {
             turn,
@@ -215,7 +217,7 @@ impl<'a> TurnReading<'a> {
             // Whoever changed something knows what is; what could be is left out.
             let is_guess =
                 lexicon::supposes(&unit.text) && !lexicon::is_in_first_person(&unit.text);
-            if has_edits && is_guess {
+            if has_edits && is_guess || lexicon::is_status(&unit.text) {
                 continue;
             }
             if chosen
@@ -820,9 +822,10 @@ fn red_first(steps: &[Step]) -> bool {
 /// Whether an answer says how to go on rather than how something shall be: the question turns to the
 /// user ("What would you like to do?"), and neither names anything.
 fn is_passing(answer: &Answer) -> bool {
-    let named = [&answer.question, &answer.answer];
-    lexicon::mentions_the_user(&answer.question)
-        && named.iter().all(|it| lexicon::anchors(it).is_empty())
+    let sentences = markdown::sentences(&answer.question);
+    let question = sentences.last().map_or("", String::as_str);
+    let named = [question, &answer.answer];
+    lexicon::mentions_the_user(question) && named.iter().all(|it| lexicon::anchors(it).is_empty())
 }
 
 /// The user's answers of a turn: few items, with a fact for each answer.
