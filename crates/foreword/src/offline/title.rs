@@ -35,7 +35,7 @@ pub fn squeeze(sentence: &str, max_words: usize, drop_label: bool) -> (String, f
     if words(&text) > max_words || words(&bare) >= 4 {
         text = bare;
     }
-    let text = text.trim_end_matches(['.', '。', '!', ' ', ':', '：']);
+    let text = without_loose_end(text.trim_end_matches(['.', '。', '!', ' ', ':', '：']));
     if words(text) <= max_words {
         return (capitalised(text), 0.0);
     }
@@ -44,6 +44,14 @@ pub fn squeeze(sentence: &str, max_words: usize, drop_label: bool) -> (String, f
         (Some(at_sign), _) => (cut(at_sign), CUT_AT_SIGN),
         (_, Some(at_word)) => (cut(at_word), CUT_AT_WORD),
         _ => (capitalised(&clip(text, max_words)), CUT_ANYWHERE),
+    }
+}
+
+/// The text without a function word at its end ("… with").
+fn without_loose_end(text: &str) -> &str {
+    match text.rsplit_once(' ') {
+        Some((rest, last)) if is_cut_word(last) && words(rest) >= 3 => without_loose_end(rest),
+        _ => text,
     }
 }
 
