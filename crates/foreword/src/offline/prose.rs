@@ -89,7 +89,7 @@ fn is_text(block: &Block) -> bool {
 pub fn is_fact(unit: &Unit, context: &HashSet<String>) -> bool {
     let text = unit.text.as_str();
     let length = words(text);
-    if length < 4 || is_question(text) || is_lead_in(text) || leans_back(text) {
+    if length < 4 || is_question(text) || is_lead_in(text) {
         return false;
     }
     let after_label = after_label(text).unwrap_or(text);

@@ -705,7 +705,7 @@ impl<'a> Session<'a> {
         let title = lexicon::stems(&draft.title.text);
         facts.retain(|it| {
             let stems = lexicon::stems(it);
-            stems.difference(&title).count() >= 2 && lexicon::overlap(&stems, &title) < 0.6
+            stems.difference(&title).count() >= 3 && lexicon::overlap(&stems, &title) < 0.8
         });
         let short = facts
             .iter()
