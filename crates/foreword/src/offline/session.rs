@@ -69,10 +69,7 @@ pub fn derive(turns: &[Turn]) -> DerivedSession {
     session.leave_out_dead_names();
     session.fold_commits();
     let mut drafts = session.drafts();
-    session.drop_repeated_edits(&mut drafts);
-    session.join_continuations(&mut drafts);
     let given_up = session.give_up(&mut drafts);
-    session.take_up_offers(&mut drafts);
     session.mark_outdated(&mut drafts);
     session.carry_to_neighbours(&mut drafts);
     let digest = session.digest(&drafts, given_up);
@@ -100,8 +97,6 @@ struct Survival {
     dead: HashSet<String>,
     /// Lines that the turn removed and a later one put back.
     put_back: Vec<String>,
-    /// Every line that it added was added by an earlier turn already.
-    repeats: bool,
 }
 
 impl<'a> Session<'a> {
@@ -111,8 +106,10 @@ impl<'a> Session<'a> {
         for (number, turn) in turns.iter().enumerate() {
             let reading = TurnReading::of(turn, number == 0, &offered);
             offered.clone_from(&reading.prose.options);
-            if let (Some(correction), Some(before)) = (&reading.correction, readings.last_mut()) {
-                before.contradict(correction);
+            if let Some(before) = readings.last_mut() {
+                for objection in reading.objections() {
+                    before.contradict(&objection);
+                }
             }
             readings.push(reading);
         }
@@ -344,50 +341,6 @@ impl<'a> Session<'a> {
         })
     }
 
-    /// Edits that an earlier turn had made already are no news.
-    fn drop_repeated_edits(&self, drafts: &mut Vec<Draft>) {
-        drafts.retain(|it| !self.survival[it.turn].repeats || !it.commits.is_empty());
-    }
-
-    /// "yes" after a question goes on with the same files: one observation with the better title.
-    fn join_continuations(&self, drafts: &mut Vec<Draft>) {
-        for at in 1..self.readings.len() {
-            let (before, reading) = (&self.readings[at - 1], &self.readings[at]);
-            if before.prose.questions.is_empty()
-                || lexicon::words(reading.prompt) > 3
-                || reading.chosen.is_some()
-            {
-                continue;
-            }
-            let find = |turn: usize| drafts.iter().position(|it| it.turn == turn);
-            let (Some(first), Some(second)) = (find(at - 1), find(at)) else {
-                continue;
-            };
-            if !shares_file(&drafts[first], &drafts[second]) {
-                continue;
-            }
-            let first = drafts.remove(first);
-            let second = &mut drafts[second - 1];
-            for fact in first.facts {
-                if second.facts.len() < FACTS_MAX {
-                    add_fact(&mut second.facts, fact, 0.55);
-                }
-            }
-            let better = first.title.alone > second.title.alone
-                && matches!(
-                    first.title.source,
-                    TitleSource::Commit | TitleSource::Plan | TitleSource::Said
-                );
-            if better {
-                second.title = first.title;
-            }
-            if first.kind == ObservationType::Bugfix {
-                second.kind = first.kind;
-            }
-            add_files(&mut second.files, first.files);
-        }
-    }
-
     /// An attempt of which hardly anything is left is told with the change that replaced it.
     fn give_up(&self, drafts: &mut Vec<Draft>) -> Vec<String> {
         let mut given_up = Vec::new();
@@ -443,38 +396,6 @@ impl<'a> Session<'a> {
             }
         }
         given_up
-    }
-
-    /// An answer that ended in an offer is overtaken by the change that takes it up.
-    fn take_up_offers(&self, drafts: &mut Vec<Draft>) {
-        let mut at = 0;
-        while at < drafts.len() {
-            let draft = &drafts[at];
-            let reading = &self.readings[draft.turn];
-            let offers = draft.kind == ObservationType::Discovery
-                && reading.by_user.is_empty()
-                && reading
-                    .closing
-                    .as_deref()
-                    .is_some_and(markdown::is_question);
-            let taken_up = drafts.iter().position(|it| {
-                it.turn > draft.turn
-                    && it.turn <= draft.turn + 2
-                    && it.kind != ObservationType::Discovery
-                    && self.readings[it.turn].has_edits()
-            });
-            let Some(change) = taken_up.filter(|_| offers) else {
-                at += 1;
-                continue;
-            };
-            let offer = drafts.remove(at);
-            let change = &mut drafts[change - 1];
-            let causes = causes(offer.facts, change);
-            change
-                .facts
-                .truncate(FACTS_MAX.saturating_sub(causes.len()));
-            change.facts.extend(causes);
-        }
     }
 
     /// What a later turn changed or the user corrected does not hold any more.
@@ -615,7 +536,6 @@ impl<'a> Session<'a> {
             .collect();
         let weight = |it: &Draft| match it.title.source {
             TitleSource::Commit | TitleSource::Plan => 1.3,
-            TitleSource::Tests => 0.6,
             _ => 1.0,
         };
         let rank = |it: &Draft| {
@@ -821,7 +741,7 @@ fn is_nothing(
             && (reading.is_plumbing() || talk || thin_answer || only_options)
         || is_discovery && said == 0 && reading.chosen.is_none()
         || !is_discovery && uncommitted && thin_change
-        || title.alone < 0.9 && facts.len() < 2 && title.source != TitleSource::Tests
+        || title.alone < 0.9 && facts.len() < 2
 }
 
 fn decision(laid_down: &LaidDown, seed: String) -> Observation {
@@ -963,8 +883,6 @@ fn survival(readings: &[TurnReading<'_>]) -> Vec<Survival> {
     let mut at_end: HashSet<LineOf<'_>> = HashSet::new();
     let mut added: Vec<HashSet<LineOf<'_>>> = Vec::new();
     let mut removed: Vec<HashSet<LineOf<'_>>> = Vec::new();
-    let mut seen: HashSet<LineOf<'_>> = HashSet::new();
-    let mut survival: Vec<Survival> = Vec::new();
     for reading in readings {
         let mut new: HashSet<LineOf<'_>> = HashSet::new();
         let mut gone: HashSet<LineOf<'_>> = HashSet::new();
@@ -993,15 +911,11 @@ fn survival(readings: &[TurnReading<'_>]) -> Vec<Survival> {
                 at_end.retain(|(it, _)| it.rsplit('/').next() != Some(name));
             }
         }
-        let repeats = !new.is_empty() && new.is_subset(&seen);
-        seen.extend(new.iter().copied());
         added.push(new);
         removed.push(gone);
-        survival.push(Survival {
-            repeats,
-            ..Survival::default()
-        });
     }
+    let mut survival: Vec<Survival> = Vec::new();
+    survival.resize_with(readings.len(), Survival::default);
     for (at, reading) in readings.iter().enumerate() {
         let later = added[at + 1..].iter().flatten();
         let put_back = later.filter(|it| removed[at].contains(*it));

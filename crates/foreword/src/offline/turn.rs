@@ -1,7 +1,7 @@
 //! Reads one turn: what was asked, what the tools did, what the agent concluded, what the user
 //! laid down. `session` makes observations of it, when it knows the other turns.
 
-use std::collections::{HashMap, HashSet};
+use std::collections::HashSet;
 
 use foreword_core::model::{Event, EventKind, Millis, ObservationType, TouchedFile, Turn};
 use uuid::Uuid;
@@ -80,7 +80,6 @@ pub enum TitleSource {
     Plan,
     Commit,
     CommitBody,
-    Tests,
     Chosen,
     Heading,
     Said,
@@ -299,6 +298,7 @@ impl<'a> TurnReading<'a> {
                 && (self.correction.as_ref() == Some(&sentence)
                     || lexicon::words(&self.typed) <= REMARK_WORDS_MAX
                         && lexicon::contrasts(&sentence)
+                        && !(self.has_edits() && lexicon::names_code(&sentence))
                         && !lexicon::speaks_of_fault(&sentence))
             {
                 self.by_user.push(said_by_user(&sentence));
@@ -306,10 +306,26 @@ impl<'a> TurnReading<'a> {
         }
     }
 
-    /// Leaves out what the user said is wrong: sentences that share a number or name with it.
-    pub fn contradict(&mut self, correction: &str) {
-        let wrong = lexicon::anchors(correction);
-        self.leave_out(|text| !lexicon::anchors(text).is_disjoint(&wrong));
+    /// Sentences of the prompt that correct what came before, or limit it and were carried out.
+    pub fn objections(&self) -> Vec<String> {
+        let sentences = markdown::clauses(&self.typed).into_iter();
+        let sentences = sentences.map(|it| markdown::strip(&it));
+        let objects = |it: &String| {
+            self.correction.as_ref() == Some(it)
+                || self.has_edits() && lexicon::contrasts(it) && !markdown::is_question(it)
+        };
+        sentences.filter(objects).take(4).collect()
+    }
+
+    /// Leaves out what the user objected to: sentences that share a number or name with the
+    /// objection, or most of its words.
+    pub fn contradict(&mut self, objection: &str) {
+        let wrong = lexicon::anchors(objection);
+        let stems = lexicon::stems(objection);
+        self.leave_out(|text| {
+            let shared = lexicon::stems(text).intersection(&stems).count();
+            shared >= 2 && shared * 2 >= stems.len() || !lexicon::anchors(text).is_disjoint(&wrong)
+        });
     }
 
     /// Leaves out sentences of the closing words, as facts and as titles.
@@ -452,9 +468,6 @@ impl<'a> TurnReading<'a> {
             let option = without_option_label(option);
             titles.push((TitleSource::Chosen, title::squeeze(option, 12, true).0, 1.6));
         }
-        if let Some(tests) = self.new_tests().filter(|_| !self.is_named_by_commit()) {
-            titles.push((TitleSource::Tests, format!("Tests: {tests}"), 3.0));
-        }
         if let Some(plan) = &self.plan {
             titles.push((TitleSource::Plan, title::squeeze(plan, 12, true).0, 3.6));
         }
@@ -544,50 +557,6 @@ impl<'a> TurnReading<'a> {
             let is_known = |it: &Edit| !it.before.is_empty() || !it.after.is_empty();
             shared >= 2 || shared == 1 && names_it || !self.edits().all(is_known)
         })
-    }
-
-    /// The tests that were written, if only test files were edited.
-    fn new_tests(&self) -> Option<String> {
-        if !self.has_edits() || !self.edits().all(|it| is_test_file(&it.path)) {
-            return None;
-        }
-        let mut names: Vec<String> = Vec::new();
-        for edit in self.edits() {
-            names.extend(
-                test_names(&edit.after).filter(|name| !edit.before.contains(name.as_str())),
-            );
-        }
-        let first = names.first()?;
-        let group = |name: &str| match name.split_once('_') {
-            Some((group, _)) if name.starts_with(char::is_uppercase) => group.to_owned(),
-            _ => name.to_owned(),
-        };
-        let mut counts: HashMap<String, usize> = HashMap::new();
-        for name in &names {
-            *counts.entry(group(name)).or_default() += 1;
-        }
-        let mut best = (group(first), counts[&group(first)]);
-        for name in &names {
-            let count = counts[&group(name)];
-            if count > best.1 {
-                best = (group(name), count);
-            }
-        }
-        let (name, count) = best;
-        let spaced = name.replace('_', " ");
-        let name = if count > 1 || name.starts_with(char::is_uppercase) && !spaced.contains(' ') {
-            format!("`{name}`")
-        } else if names.len() > 1 {
-            let two: Vec<String> = names
-                .iter()
-                .take(2)
-                .map(|it| it.replace('_', " "))
-                .collect();
-            title::clip(&two.join(", "), 12)
-        } else {
-            spaced
-        };
-        Some(name)
     }
 
     /// The type that follows from what is proven.
@@ -928,38 +897,4 @@ pub fn is_prose_file(path: &str) -> bool {
         extension,
         "md" | "mdx" | "txt" | "rst" | "adoc" | "tex" | "lock" | "sum"
     )
-}
-
-/// The names of tests that a text defines, in the common forms.
-fn test_names(text: &str) -> impl Iterator<Item = String> {
-    text.lines().filter_map(|line| {
-        let line = line.trim_start();
-        let name = |rest: &str| {
-            let end = rest.find(|it: char| !(it.is_alphanumeric() || it == '_'))?;
-            (end > 0).then(|| rest[..end].to_owned())
-        };
-        if let Some(rest) = line.strip_prefix("func Test") {
-            return name(rest);
-        }
-        if let Some(rest) = line
-            .strip_prefix("def test_")
-            .or_else(|| line.strip_prefix("async def test_"))
-        {
-            return name(rest);
-        }
-        if let Some(rest) = line.strip_prefix("fn ").filter(|it| it.contains("()")) {
-            return name(rest);
-        }
-        let calls = ["describe(", "it(", "test("];
-        let rest = calls.iter().find_map(|it| line.strip_prefix(it))?;
-        let quote = rest
-            .trim_start()
-            .chars()
-            .next()
-            .filter(|it| "\"'`".contains(*it))?;
-        rest.trim_start()[1..]
-            .split(quote)
-            .next()
-            .map(str::to_owned)
-    })
 }
