@@ -94,21 +94,18 @@ pub enum Drop {
 
 impl Drop {
     /// Whether the input was dropped on purpose, rather than because it was not understood.
-    #[must_use]
     pub fn is_intended(self) -> bool {
         !matches!(self, Drop::Empty | Drop::NotJson | Drop::NoSession)
     }
 }
 
 /// The session that a hook's input is about.
-#[must_use]
 pub fn session_of(host: &Host, input: &[u8]) -> Option<String> {
     let input = (host.read)(input)?;
     input.session_id.map(Cow::into_owned)
 }
 
 /// Makes an event from the input that the host wrote to `hook`'s standard input.
-#[must_use]
 pub fn capture(
     hook: Hook,
     input: &[u8],
@@ -204,7 +201,6 @@ fn try_capture(
 
 /// An event that records that items were shown on the occasion of another event. If the same hook
 /// runs twice, or at the same time as another, the same items shown in a session have one key.
-#[must_use]
 pub fn receipt(occasion: &Event, id: Uuid, receipt: Receipt) -> Event {
     let items: Vec<_> = receipt.items.iter().map(|(id, _)| id.to_string()).collect();
     let key = match receipt.shown {
@@ -263,7 +259,6 @@ fn ids(input: &HookInput<'_>) -> Vec<i64> {
 }
 
 /// Whether a pattern matches the project's key or its root.
-#[must_use]
 pub fn is_excluded(place: &Place, patterns: &[String]) -> bool {
     let root = place.root.as_deref().map(Path::to_string_lossy);
     let names = place.project.as_deref().into_iter().chain(root.as_deref());

@@ -54,7 +54,6 @@ fn what_to_do(found: i64, known: i64) -> &'static str {
 
 impl OpenError {
     /// Whether the file itself is damaged, rather than locked, newer, or on a full disk.
-    #[must_use]
     pub fn is_damage(&self) -> bool {
         match self {
             OpenError::Sqlite(error) | OpenError::Backup { source: error, .. } => is_damage(error),
@@ -64,7 +63,6 @@ impl OpenError {
 }
 
 /// Whether SQLite reports that the file itself is damaged.
-#[must_use]
 pub fn is_damage(error: &rusqlite::Error) -> bool {
     use rusqlite::ErrorCode::{DatabaseCorrupt, NotADatabase};
     matches!(

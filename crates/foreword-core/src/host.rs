@@ -89,7 +89,6 @@ impl Hook {
         Hook::Cleanup,
     ];
 
-    #[must_use]
     pub fn name(self) -> &'static str {
         match self {
             Hook::Context => "context",
@@ -101,7 +100,6 @@ impl Hook {
         }
     }
 
-    #[must_use]
     pub fn parse(name: &str) -> Option<Hook> {
         Hook::ALL.iter().copied().find(|hook| hook.name() == name)
     }
@@ -173,7 +171,6 @@ pub enum ToolKind {
 
 impl ToolKind {
     /// Whether such a tool reads or modifies the files that it names; none if it does not name any.
-    #[must_use]
     pub fn file_role(self) -> Option<FileRole> {
         match self {
             ToolKind::Read => Some(FileRole::Read),
@@ -257,25 +254,21 @@ pub struct ReplayedInput {
 }
 
 /// The host that has this name.
-#[must_use]
 pub fn named(name: &str) -> Option<&'static Host> {
     HOSTS.iter().find(|host| host.name == name)
 }
 
 /// Reads the tool use of an event. It is empty if this version does not know the event's host.
-#[must_use]
 pub fn tool_use(event: &Event) -> ToolUse<'_> {
     named(&event.host).map_or_else(ToolUse::default, |host| (host.tool_use)(event))
 }
 
 /// Whether a file is the own file of the host that the event is from.
-#[must_use]
 pub fn is_own_file(event: &Event, path: &str) -> bool {
     named(&event.host).is_some_and(|host| (host.is_own_file)(path))
 }
 
 /// The kind of tool that an event is about.
-#[must_use]
 pub fn tool_kind(event: &Event) -> ToolKind {
     let kind = || Some((named(&event.host)?.tool_kind)(event.tool_name.as_deref()?));
     kind().unwrap_or_default()

@@ -95,23 +95,19 @@ impl Folder {
         Ok(folder)
     }
 
-    #[must_use]
     pub fn conversations(&self) -> PathBuf {
         self.path.join("conversations")
     }
 
-    #[must_use]
     pub fn archive(&self) -> PathBuf {
         self.path.join("archive")
     }
 
-    #[must_use]
     pub fn master(&self) -> PathBuf {
         self.path.join("master.md")
     }
 
     /// A path relative to the project's root, to be shown to people.
-    #[must_use]
     pub fn name<'a>(&self, path: &'a Path) -> &'a Path {
         path.strip_prefix(&self.root).unwrap_or(path)
     }
@@ -129,7 +125,6 @@ impl Folder {
     }
 
     /// The scopes below this folder, by name.
-    #[must_use]
     pub fn scopes(&self) -> Vec<String> {
         let mut names: Vec<_> = entries(&self.path)
             .filter(|path| path.join("conversations").is_dir() || path.join("master.md").is_file())
@@ -141,7 +136,6 @@ impl Folder {
     }
 
     /// All notes by name, and the errors of those that could not be read.
-    #[must_use]
     pub fn notes(&self) -> (Vec<NoteFile>, Vec<NotesError>) {
         let mut notes = Vec::new();
         let mut errors = Vec::new();
@@ -172,7 +166,6 @@ impl Folder {
 
     /// The sessions whose notes are not in the master yet. Compares names and times only, since a
     /// hook calls this. In a fresh clone notes and master have about the same time.
-    #[must_use]
     pub fn newer(&self) -> Vec<String> {
         const SAME: Duration = Duration::from_secs(60);
         let changed = |path: &Path| fs::metadata(path).and_then(|it| it.modified()).ok();

@@ -155,7 +155,6 @@ impl Queue {
     }
 
     /// The damage that SQLite finds in the file; none if it is sound.
-    #[must_use]
     pub fn damage(&self) -> Option<String> {
         db::damage(&self.connection)
     }

@@ -23,7 +23,6 @@ pub struct Redacted<'a> {
 }
 
 /// Replaces each secret by `[redacted:KIND]` and each private span by `[private]`.
-#[must_use]
 pub fn redact(text: &str) -> Redacted<'_> {
     let bytes = text.as_bytes();
     let mut out = String::new();
@@ -66,7 +65,6 @@ pub fn redact(text: &str) -> Redacted<'_> {
 
 /// The replacement for the value of a field with a secret name (`password`); none if the value
 /// is not a secret.
-#[must_use]
 pub fn named(name: &str, value: &str) -> Option<String> {
     let clean = value.starts_with("[redacted:") || value.starts_with(['/', '~']);
     (!clean && assigned::is_secret_field(name, value.as_bytes()))

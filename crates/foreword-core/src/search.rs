@@ -135,7 +135,6 @@ pub struct Hit {
 
 impl Hit {
     /// Whether something newer replaced it, or it no longer holds.
-    #[must_use]
     pub fn is_overtaken(&self) -> bool {
         self.superseded_by.is_some() || self.retracted.is_some()
     }

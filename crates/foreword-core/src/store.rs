@@ -116,7 +116,6 @@ impl Store {
     }
 
     /// What is wrong with the file itself; none if it is undamaged.
-    #[must_use]
     pub fn damage(&self) -> Option<String> {
         db::damage(&self.connection)
     }

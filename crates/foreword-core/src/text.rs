@@ -9,13 +9,11 @@ use crate::model::Millis;
 pub use words::is_stop_word;
 
 /// An estimate of how many tokens a text has: a quarter of its characters.
-#[must_use]
 pub fn tokens(text: &str) -> usize {
     text.chars().count().div_ceil(4)
 }
 
 /// A title for a text: the first sentence that has a letter or digit, shortened to 80 characters.
-#[must_use]
 pub fn title(text: &str) -> String {
     let line = text
         .lines()
@@ -28,7 +26,6 @@ pub fn title(text: &str) -> String {
 
 /// The text up to the first full stop that comes after at least 15 characters ("Hi. Could you …"
 /// goes on after "Hi").
-#[must_use]
 pub fn first_sentence(line: &str) -> &str {
     let ends = line.match_indices(['.', '!', '?']).map(|(at, _)| at);
     let end = ends
@@ -38,7 +35,6 @@ pub fn first_sentence(line: &str) -> &str {
 }
 
 /// The text with its first letter in upper case.
-#[must_use]
 pub fn capitalised(text: &str) -> String {
     let mut characters = text.chars();
     match characters.next() {
@@ -48,7 +44,6 @@ pub fn capitalised(text: &str) -> String {
 }
 
 /// At most `max` characters of a text, cut at the end of a word and marked with an ellipsis.
-#[must_use]
 pub fn shorten(text: &str, max: usize) -> Cow<'_, str> {
     if text.chars().count() <= max {
         return Cow::Borrowed(text);
@@ -70,13 +65,11 @@ pub fn shorten(text: &str, max: usize) -> Cow<'_, str> {
 }
 
 /// `1 line`, `2 lines`.
-#[must_use]
 pub fn count(number: u64, one: &str, many: &str) -> String {
     format!("{number} {}", if number == 1 { one } else { many })
 }
 
 /// `12 KB`, `3.4 MB`.
-#[must_use]
 pub fn size(bytes: u64) -> String {
     match bytes {
         0..1_000_000 => format!("{} KB", bytes.div_ceil(1000)),
@@ -85,7 +78,6 @@ pub fn size(bytes: u64) -> String {
 }
 
 /// A path quoted, where necessary, so that a shell reads it as one word.
-#[must_use]
 pub fn shell_word(path: &Path) -> String {
     let word = path.to_string_lossy();
     let plain =
@@ -97,7 +89,6 @@ pub fn shell_word(path: &Path) -> String {
 }
 
 /// The text on one line, without control characters: safe in a list and on a terminal.
-#[must_use]
 pub fn one_line(text: &str) -> String {
     let mut line = String::with_capacity(text.len());
     let mut gap = false;
@@ -117,7 +108,6 @@ pub fn one_line(text: &str) -> String {
 
 /// A text for comparison: lower case, without markup, and without the punctuation and quotes
 /// around its words. Signs that stand alone stay, so that `a != b` is not `a == b`.
-#[must_use]
 pub fn normalised(text: &str) -> String {
     let bare = |word: &'_ str| {
         let word = word.trim_start_matches(|it: char| "`*_~\"'“‘([".contains(it));
@@ -131,7 +121,6 @@ pub fn normalised(text: &str) -> String {
 
 /// Replaces the `<` of each tag, so that recalled text can neither close the tag that it is
 /// wrapped in nor open or close one of the host's. `a < b` stays as it is.
-#[must_use]
 pub fn without_tags(text: &str) -> String {
     let mut out = String::with_capacity(text.len());
     let mut characters = text.chars().peekable();
@@ -146,20 +135,17 @@ pub fn without_tags(text: &str) -> String {
 }
 
 /// Whether a character can move the cursor, colour a terminal or reverse the direction of text.
-#[must_use]
 pub fn is_unsafe(character: char) -> bool {
     character.is_control()
         || matches!(character, '\u{200b}'..='\u{200f}' | '\u{202a}'..='\u{202e}' | '\u{2060}'..='\u{2069}' | '\u{feff}')
 }
 
 /// `2026-11-14`, in UTC.
-#[must_use]
 pub fn date(at: Millis) -> String {
     timestamp(at).strftime("%Y-%m-%d").to_string()
 }
 
 /// `2026-11-14T09:30:00Z`.
-#[must_use]
 pub fn rfc3339(at: Millis) -> String {
     timestamp(at).strftime("%Y-%m-%dT%H:%M:%SZ").to_string()
 }

@@ -10,7 +10,6 @@ use serde_json::value::RawValue;
 pub struct Plain<'a>(#[serde(borrow)] pub Cow<'a, str>);
 
 /// The text of a JSON string; none if the value has another type.
-#[must_use]
 pub fn plain_text(raw: &RawValue) -> Option<Cow<'_, str>> {
     match serde_json::from_str::<Plain<'_>>(raw.get()) {
         Ok(plain) => Some(plain.0),
@@ -20,7 +19,6 @@ pub fn plain_text(raw: &RawValue) -> Option<Cow<'_, str>> {
 
 /// Replaces unpaired surrogates: half an emoji, cut by a host that counts in UTF-16, which Rust
 /// does not accept in a text. None if there are none. Called only if the JSON did not parse.
-#[must_use]
 pub fn mend(json: &str) -> Option<String> {
     let input = json.as_bytes();
     let mut mended: Option<String> = None;

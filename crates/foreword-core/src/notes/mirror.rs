@@ -26,7 +26,6 @@ pub struct SeenNote {
 }
 
 /// All notes and masters in a project's `_memory/`, including scopes.
-#[must_use]
 pub fn seen(root: &Path) -> Vec<SeenNote> {
     let Ok(top) = Folder::at(root, None) else {
         return Vec::new();

@@ -90,7 +90,6 @@ struct MergedPoint {
 }
 
 /// Makes the sections of these names. The notes' order does not matter.
-#[must_use]
 pub fn synthesise(notes: &[Taken], names: &[String]) -> Vec<Section> {
     let mut notes: Vec<&Taken> = notes.iter().collect();
     notes.sort_by_key(|taken| (&taken.at, &taken.session));

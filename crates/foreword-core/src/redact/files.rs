@@ -4,7 +4,6 @@
 //! stored at all, whichever way it was shown; only the file's name is.
 
 /// Whether a file with this name holds secrets.
-#[must_use]
 pub fn is_secret_file(path: &str) -> bool {
     let whole = path.replace('\\', "/").to_ascii_lowercase();
     let placed = [
@@ -74,7 +73,6 @@ pub fn is_secret_file(path: &str) -> bool {
 const SHOW_ENVIRONMENT: &[&str] = &["printenv", "env", "set", "export", "declare"];
 
 /// Whether a shell command would show a secret file or the environment.
-#[must_use]
 pub fn shows_secrets(command: &str) -> bool {
     let parts = command.split(['|', ';', '&', '\n', '(', ')', '`']);
     parts.into_iter().any(|part| {
@@ -173,7 +171,6 @@ fn extends(argument: &str, word: &str) -> bool {
 
 /// The part of such a command that is stored: the words of its first line that hold no value.
 /// Words that are quoted, assigned, echoed or fed to it (`<<EOF`) may be the secret itself.
-#[must_use]
 pub fn without_values(command: &str) -> String {
     const CUT: &str = "[… cut …]";
     let mut kept: Vec<&str> = Vec::new();

@@ -25,7 +25,6 @@ pub struct Backup {
 
 impl Backup {
     /// The file name.
-    #[must_use]
     pub fn name(&self) -> String {
         let name = self.path.file_name().unwrap_or_default();
         name.to_string_lossy().into_owned()
@@ -109,7 +108,6 @@ pub fn newest_good(backups: &Path, now: Millis) -> io::Result<Option<Backup>> {
     Ok(all.find(|backup| is_good(&backup.path)))
 }
 
-#[must_use]
 pub fn is_good(backup: &Path) -> bool {
     let known = store::MIGRATIONS.iter().rev();
     let mut opened = known.filter_map(|step| db::open_inspector(backup, step.number).ok());
@@ -154,7 +152,6 @@ fn is_new(seen: &mut Vec<Millis>, number: Millis, max: usize) -> bool {
 }
 
 /// Whether the last backup is a day old and the memory was written since.
-#[must_use]
 pub fn is_due(memory: &Path, backups: &Path, now: Millis) -> bool {
     let last = all(backups, now).unwrap_or_default().into_iter().next();
     let Some(last) = last.filter(|last| last.at.is_some_and(|at| at <= now)) else {

@@ -35,7 +35,6 @@ const ASIDE_KEPT: usize = 2;
 const PAGE: u64 = 4096;
 
 /// Whether a recovery was begun and not completed.
-#[must_use]
 pub fn is_unfinished(path: &Path) -> bool {
     damaged(path).exists()
 }

@@ -28,7 +28,6 @@ fn record(dir: &Path) -> PathBuf {
 }
 
 /// The files that were set aside in a data directory and still exist; none if there are none.
-#[must_use]
 pub fn recorded(dir: &Path) -> Option<SetAside> {
     let json = std::fs::read(record(dir)).ok()?;
     let mut aside: SetAside = serde_json::from_slice(&json).ok()?;
@@ -37,7 +36,6 @@ pub fn recorded(dir: &Path) -> Option<SetAside> {
 }
 
 /// Whether a database in a data directory must be set aside.
-#[must_use]
 pub fn is_there(dir: &Path) -> bool {
     !unreleased(dir).is_empty()
 }

@@ -24,7 +24,6 @@ const WORDS_MAX: usize = 120;
 const REPLY_MAX: usize = 600;
 
 /// The chunks of an item, in the order of its text. None of them is empty.
-#[must_use]
 pub fn split(body: &ItemBody) -> Vec<String> {
     match body {
         ItemBody::Observation {

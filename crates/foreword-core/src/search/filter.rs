@@ -37,7 +37,6 @@ pub struct Filter {
 
 impl Filter {
     /// The same filter with no condition but the projects.
-    #[must_use]
     pub fn only_projects(&self) -> Filter {
         Filter {
             projects: self.projects.clone(),
@@ -46,18 +45,15 @@ impl Filter {
     }
 
     /// Whether hits may come from more than one project.
-    #[must_use]
     pub fn spans_projects(&self) -> bool {
         self.projects.as_ref().is_none_or(|it| it.len() > 1)
     }
 
-    #[must_use]
     pub fn is_only_projects(&self) -> bool {
         *self == self.only_projects()
     }
 
     /// Whether items of one kind or type are asked for, rather than turns.
-    #[must_use]
     pub fn is_about_items(&self) -> bool {
         self.kind.is_some() || self.observation_type.is_some()
     }

@@ -9,7 +9,6 @@ use crate::project::Place;
 use crate::store::Store;
 
 /// The score of a hit is multiplied by this, depending on the state of its files.
-#[must_use]
 pub fn stale_factor(freshness: Option<Freshness>) -> f64 {
     match freshness {
         Some(Freshness::Changed) => 0.9,

@@ -22,7 +22,6 @@ pub struct ShownItem {
 
 impl ShownItem {
     /// Whether the agent opened it, rather than being shown it.
-    #[must_use]
     pub fn is_opening(&self) -> bool {
         self.shown == Shown::Opened
     }

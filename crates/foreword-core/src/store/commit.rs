@@ -43,7 +43,6 @@ pub struct DerivedTurn {
 }
 
 impl DerivedTurn {
-    #[must_use]
     pub fn offline(turn: Turn, derived: Derived) -> DerivedTurn {
         DerivedTurn {
             turn,

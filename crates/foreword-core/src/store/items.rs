@@ -102,7 +102,6 @@ pub enum ItemBody {
 }
 
 impl ItemBody {
-    #[must_use]
     pub fn kind(&self) -> Kind {
         match self {
             ItemBody::Observation { .. } => Kind::Observation,

@@ -29,7 +29,6 @@ impl Word {
 }
 
 /// Whether a word, in lower case, is a common English word that says nothing about the subject.
-#[must_use]
 pub fn is_stop_word(word: &str) -> bool {
     STOP_WORDS.binary_search(&word).is_ok()
 }

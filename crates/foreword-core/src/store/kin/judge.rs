@@ -27,7 +27,6 @@ const FACT_WORDS_MIN: usize = 5;
 ///
 /// Work needs the same facts: "`npm test` failed, then passed" is the title of many fixes.
 /// A decision needs the same title: "kept for 30 days" and "kept for 90 days" share facts.
-#[must_use]
 pub fn is_repeat(a: &Insight<'_>, b: &Insight<'_>) -> bool {
     if a.kind != b.kind || !within(&set(a.files), &set(b.files)) {
         return false;
@@ -48,7 +47,6 @@ pub fn is_repeat(a: &Insight<'_>, b: &Insight<'_>) -> bool {
 }
 
 /// The numbers in `supersedes #12` and `supersedes #12, #14`.
-#[must_use]
 pub fn superseded_ids(text: &str) -> Vec<i64> {
     let mut ids = Vec::new();
     let mut after_verb = false;
