@@ -4,6 +4,8 @@
 //! database is opened as a guest (a hook: never migrates, never checkpoints) or as the
 //! owner (worker and CLI: migrates, with a backup before each step).
 
+mod rows;
+
 use std::ffi::OsStr;
 use std::os::unix::fs::FileExt as _;
 use std::path::{Path, PathBuf};
@@ -11,10 +13,11 @@ use std::time::Duration;
 
 use rusqlite::config::DbConfig;
 use rusqlite::functions::FunctionFlags;
-use rusqlite::{Connection, OpenFlags};
+use rusqlite::{Connection, OpenFlags, TransactionBehavior};
 use uuid::Uuid;
 
 use crate::{fault, text};
+pub(crate) use rows::Rows;
 
 // SQLite before 3.51.3 can corrupt a WAL that is reset while another process reads it.
 const _: () = assert!(rusqlite::ffi::SQLITE_VERSION_NUMBER >= 3_051_003);
@@ -226,10 +229,12 @@ fn connect_owner(
     migrations: &[Migration],
     backups: &Path,
 ) -> Result<Connection, OpenError> {
-    let connection = connect(
+    let mut connection = connect(
         path,
         OpenFlags::SQLITE_OPEN_READ_WRITE | OpenFlags::SQLITE_OPEN_CREATE,
     )?;
+    // A transaction that began by reading could fail when it writes.
+    connection.set_transaction_behavior(TransactionBehavior::Immediate);
     connection.busy_timeout(Duration::from_secs(10))?;
     connection.execute_batch(
         "pragma journal_mode = wal;
@@ -390,8 +395,7 @@ fn migrate(
 }
 
 fn step(connection: &Connection, migration: &Migration) -> Result<(), OpenError> {
-    let tx =
-        rusqlite::Transaction::new_unchecked(connection, rusqlite::TransactionBehavior::Immediate)?;
+    let tx = connection.unchecked_transaction()?;
     // Another process may have migrated while we waited for the lock.
     if user_version(&tx)? < migration.number {
         tx.execute_batch(migration.sql).map_err(misnumbered)?;

@@ -238,9 +238,7 @@ impl Queue {
             if number > 0 {
                 db::let_others_write();
             }
-            let tx = self
-                .connection
-                .transaction_with_behavior(rusqlite::TransactionBehavior::Immediate)?;
+            let tx = self.connection.transaction()?;
             for event in few {
                 step(&tx, event)?;
             }

@@ -1,30 +1,25 @@
-//! The memory itself: memory.db, with one file for each table.
+//! The memory itself: memory.db.
 //!
 //! The worker writes here. Commands and the MCP server write too: for `redo`, `retry`, `projects`,
 //! `remember` and `forget`, the cost of a call to a model, and before a search the notes that
-//! changed (`crate::notes::mirror`). `turns` completes a claimed batch with the stored events of
+//! changed (`crate::notes::mirror`). `events` completes a claimed batch with the stored events of
 //! its turns; `commit` stores what was derived, in one transaction with the ids and keys of the
-//! events it came from (`events`); `kin` recognises an observation that is derived once more, and
-//! marks a superseded decision; `closing` stores what a model says about a session that is over;
-//! `redo` finds the turns that can be derived from again; `items`
+//! events it came from; `kin` recognises an observation that is derived once more, and
+//! `observations` marks a superseded one; `closing` stores what a model says about a session that
+//! is over; `redo` finds the turns that can be derived from again; `items`
 //! reads everything that has a number. `docs/schema.md` shows the tables.
 
 mod closing;
 mod commit;
 mod events;
-pub(crate) mod forgotten;
 mod items;
 pub mod kin;
 pub mod ledger;
 mod observations;
-mod projects;
 mod prompts;
-mod receipts;
 mod redo;
 mod remember;
 mod sessions;
-mod summaries;
-mod turns;
 
 use std::cell::OnceCell;
 use std::path::Path;
@@ -36,14 +31,16 @@ use crate::db::{self, Guest, Migration, OpenError};
 use crate::model::Millis;
 pub use closing::{Closing, EndedSession, EndedTurn, ShownObservation};
 pub use commit::{Batch, DerivedTurn, Replaces};
-pub use items::{Item, ItemBody, ItemFreshness, Totals};
+pub use events::RecentTurns;
+pub use items::{
+    Item, ItemBody, ItemFreshness, NoteItem, ObservationItem, PromptItem, SummaryItem, Totals,
+};
 pub(crate) use items::{next_item, uuid_at};
-pub use projects::Project;
-pub(crate) use projects::upsert_project;
 pub use redo::{DerivedItem, WholeTurns};
 pub use remember::ToRemember;
-pub use sessions::HostSession;
-pub use turns::RecentTurns;
+pub(crate) use remember::recall_forgotten;
+pub(crate) use sessions::upsert_project;
+pub use sessions::{HostSession, Project};
 
 pub(crate) const MIGRATIONS: &[Migration] = &[
     Migration {

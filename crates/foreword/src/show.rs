@@ -76,96 +76,62 @@ pub fn item_json(item: &Item) -> Value {
 pub fn item(item: &Item) -> String {
     let mut page = TextPage::default();
     match &item.body {
-        ItemBody::Observation {
-            r#type,
-            title,
-            subtitle,
-            facts,
-            narrative,
-            concepts,
-            files_read,
-            files_modified,
-            origin,
-            agent_id,
-            branch,
-            commit,
-            provider,
-            model,
-            prompt_version,
-            superseded_by,
-            retracted,
-            supersedes,
-            times,
-            ..
-        } => {
-            page.text("", &format!("#{} {type}: {title}", item.id));
-            page.text("", subtitle);
-            let overtaken = found::overtaken(*superseded_by, retracted.as_deref());
-            page.text("", &found::later(overtaken, supersedes, *times));
+        ItemBody::Observation(it) => {
+            page.text("", &format!("#{} {}: {}", item.id, it.r#type, it.title));
+            page.text("", &it.subtitle);
+            let overtaken = found::overtaken(it.superseded_by, it.retracted.as_deref());
+            page.text("", &found::later(overtaken, &it.supersedes, it.times));
             page.gap();
-            for fact in facts {
+            for fact in &it.facts {
                 page.text("- ", fact);
             }
             page.gap();
-            page.text("", narrative);
+            page.text("", &it.narrative);
             page.gap();
-            page.field("concepts", &concepts.join(", "));
-            page.field("modified", &freshness::files(files_modified, item));
-            page.field("read", &freshness::files(files_read, item));
-            let commit = commit
-                .as_deref()
-                .map(|id| format!(" at {}", &id[..id.len().min(10)]));
-            let branch = branch.as_deref().unwrap_or_default();
+            page.field("concepts", &it.concepts.join(", "));
+            page.field("modified", &freshness::files(&it.files_modified, item));
+            page.field("read", &freshness::files(&it.files_read, item));
+            let commit = it.commit.as_deref();
+            let commit = commit.map(|id| format!(" at {}", &id[..id.len().min(10)]));
+            let branch = it.branch.as_deref().unwrap_or_default();
             page.field("branch", &format!("{branch}{}", commit.unwrap_or_default()));
-            let subagent = agent_id.as_deref().map(|id| format!(", by subagent {id}"));
+            let subagent = it.agent_id.as_ref();
+            let subagent = subagent.map(|id| format!(", by subagent {id}"));
             let subagent = subagent.unwrap_or_default();
-            let model = model.as_deref().map(|model| {
-                let version = prompt_version.as_deref().unwrap_or("unknown");
+            let model = it.model.as_ref().map(|model| {
+                let version = it.prompt_version.as_deref().unwrap_or("unknown");
                 format!(" ({model}, prompts {version})")
             });
-            let by = format!("{provider}{}", model.unwrap_or_default());
-            page.field("origin", &format!("{origin}{subagent}, worded by {by}"));
+            let by = format!("{}{}", it.provider, model.unwrap_or_default());
+            let origin = format!("{}{subagent}, worded by {by}", it.origin);
+            page.field("origin", &origin);
         }
-        ItemBody::Summary {
-            request,
-            investigated,
-            learned,
-            completed,
-            next_steps,
-            files_read,
-            files_edited,
-            notes,
-            ..
-        } => {
-            page.text("", &format!("#{} summary: {request}", item.id));
+        ItemBody::Summary(it) => {
+            page.text("", &format!("#{} summary: {}", item.id, it.request));
             page.gap();
-            page.field("investigated", investigated);
-            page.field("learned", learned);
-            page.field("completed", completed);
-            page.field("next steps", next_steps);
-            page.field("edited", &files_edited.join(", "));
-            page.field("read", &files_read.join(", "));
-            page.field("notes", notes);
+            page.field("investigated", &it.investigated);
+            page.field("learned", &it.learned);
+            page.field("completed", &it.completed);
+            page.field("next steps", &it.next_steps);
+            page.field("edited", &it.files_edited.join(", "));
+            page.field("read", &it.files_read.join(", "));
+            page.field("notes", &it.notes);
         }
-        ItemBody::Prompt { text, reply } => {
-            page.text("", &format!("#{} prompt: {text}", item.id));
+        ItemBody::Prompt(it) => {
+            page.text("", &format!("#{} prompt: {}", item.id, it.text));
             page.gap();
-            page.field("reply", reply.as_deref().unwrap_or_default());
+            page.field("reply", it.reply.as_deref().unwrap_or_default());
         }
-        ItemBody::Note {
-            title,
-            path,
-            text,
-            foreign,
-        } => {
-            page.text("", &format!("#{} note: {title}", item.id));
+        ItemBody::Note(it) => {
+            page.text("", &format!("#{} note: {}", item.id, it.title));
             page.gap();
-            for line in text.lines().filter(|it| !it.starts_with("<!-- foreword ")) {
+            let lines = it.text.lines();
+            for line in lines.filter(|it| !it.starts_with("<!-- foreword ")) {
                 page.text("", line);
             }
             page.gap();
-            page.field("file", path);
-            if *foreign {
+            page.field("file", &it.path);
+            if it.foreign {
                 page.field("from", "it came with the project; no session here wrote it");
             }
         }

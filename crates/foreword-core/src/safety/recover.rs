@@ -14,7 +14,6 @@ use crate::fault;
 use crate::model::Millis;
 use crate::safety::backup::{self, Backup};
 use crate::safety::salvage::{self, Salvaged};
-use crate::store::forgotten;
 use crate::{queue, store, text};
 
 /// A database that was damaged and has been recovered.
@@ -94,7 +93,7 @@ fn recover(
     let salvaged = salvage::salvage(&wreck, &mut connection)?;
     // Only memory.db has such a file beside it.
     if db::beside(path, ".forgotten").exists() {
-        forgotten::recall(&connection)?;
+        store::recall_forgotten(&connection)?;
         salvage::stay_forgotten(&connection)?;
     }
     fault::point("recover:after-salvage");
@@ -176,7 +175,7 @@ pub fn restore(
          join replaced.sessions r on r.id = f.session_id
          join main.sessions s on s.host = r.host and s.host_session_id = r.host_session_id",
     )?;
-    forgotten::recall(&memory)?;
+    store::recall_forgotten(&memory)?;
     salvage::stay_forgotten(&memory)?;
     // No item number is ever reused.
     memory.execute_batch(

@@ -4,7 +4,7 @@
 //! row of an item whose text changes, rows of another model and damaged ones are deleted, and the
 //! worker then embeds these items like new ones.
 
-use rusqlite::{TransactionBehavior, named_params};
+use rusqlite::named_params;
 
 use super::chunks;
 use super::vectors::{Vector, Vectors};
@@ -84,8 +84,7 @@ impl Store {
         made: &[(Unembedded, Vec<Vector>)],
     ) -> rusqlite::Result<()> {
         let model = stored_as(model);
-        let tx =
-            rusqlite::Transaction::new_unchecked(&self.connection, TransactionBehavior::Immediate)?;
+        let tx = self.connection.unchecked_transaction()?;
         for (item, vectors) in made {
             let unchanged = self
                 .body(item.id)?

@@ -3,14 +3,15 @@
 use std::collections::BTreeMap;
 
 use rusqlite::{Connection, OptionalExtension as _, named_params};
-use serde::Serialize;
+use serde::{Deserialize, Serialize};
 use uuid::{ClockSequence, Uuid};
 
 use super::Store;
+use crate::db::Rows as _;
 use crate::model::{Freshness, Kind, Millis, ObservationType, Origin};
 
 /// How many rows of each kind there are.
-#[derive(Debug, Clone, Default, PartialEq, Eq, Serialize)]
+#[derive(Debug, Clone, Default, PartialEq, Eq, Serialize, Deserialize)]
 pub struct Totals {
     pub observations: u64,
     pub summaries: u64,
@@ -50,71 +51,83 @@ pub struct ItemFreshness {
 #[derive(Debug, Clone, PartialEq, Eq, Serialize)]
 #[serde(tag = "kind", rename_all = "lowercase")]
 pub enum ItemBody {
-    Observation {
-        r#type: ObservationType,
-        title: String,
-        subtitle: String,
-        facts: Vec<String>,
-        narrative: String,
-        concepts: Vec<String>,
-        files_read: Vec<String>,
-        files_modified: Vec<String>,
-        origin: Origin,
-        agent_id: Option<String>,
-        branch: Option<String>,
-        commit: Option<String>,
-        provider: String,
-        model: Option<String>,
-        prompt_version: Option<String>,
-        events: Vec<String>,
-        /// The newer decision on the same matter.
-        superseded_by: Option<i64>,
-        /// Why it no longer holds; none while it does.
-        retracted: Option<String>,
-        supersedes: Vec<i64>,
-        /// How often it was derived.
-        times: u32,
-    },
-    Summary {
-        request: String,
-        investigated: String,
-        learned: String,
-        completed: String,
-        next_steps: String,
-        files_read: Vec<String>,
-        files_edited: Vec<String>,
-        notes: String,
-        provider: String,
-        model: Option<String>,
-        prompt_version: Option<String>,
-    },
-    Prompt {
-        text: String,
-        reply: Option<String>,
-    },
-    Note {
-        title: String,
-        path: String,
-        text: String,
-        /// Its session is not in this memory: the note came with the project.
-        foreign: bool,
-    },
+    Observation(ObservationItem),
+    Summary(SummaryItem),
+    Prompt(PromptItem),
+    Note(NoteItem),
+}
+
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+pub struct ObservationItem {
+    pub r#type: ObservationType,
+    pub title: String,
+    pub subtitle: String,
+    pub facts: Vec<String>,
+    pub narrative: String,
+    pub concepts: Vec<String>,
+    pub files_read: Vec<String>,
+    pub files_modified: Vec<String>,
+    pub origin: Origin,
+    pub agent_id: Option<String>,
+    pub branch: Option<String>,
+    pub commit: Option<String>,
+    pub provider: String,
+    pub model: Option<String>,
+    pub prompt_version: Option<String>,
+    pub events: Vec<String>,
+    /// The newer decision on the same matter.
+    pub superseded_by: Option<i64>,
+    /// Why it no longer holds; none while it does.
+    pub retracted: Option<String>,
+    pub supersedes: Vec<i64>,
+    /// How often it was derived.
+    pub times: u32,
+}
+
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+pub struct SummaryItem {
+    pub request: String,
+    pub investigated: String,
+    pub learned: String,
+    pub completed: String,
+    pub next_steps: String,
+    pub files_read: Vec<String>,
+    pub files_edited: Vec<String>,
+    pub notes: String,
+    pub provider: String,
+    pub model: Option<String>,
+    pub prompt_version: Option<String>,
+}
+
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+pub struct PromptItem {
+    pub text: String,
+    pub reply: Option<String>,
+}
+
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+pub struct NoteItem {
+    pub title: String,
+    pub path: String,
+    pub text: String,
+    /// Its session is not in this memory: the note came with the project.
+    pub foreign: bool,
 }
 
 impl ItemBody {
     pub fn kind(&self) -> Kind {
         match self {
-            ItemBody::Observation { .. } => Kind::Observation,
-            ItemBody::Summary { .. } => Kind::Summary,
-            ItemBody::Prompt { .. } => Kind::Prompt,
-            ItemBody::Note { .. } => Kind::Note,
+            ItemBody::Observation(_) => Kind::Observation,
+            ItemBody::Summary(_) => Kind::Summary,
+            ItemBody::Prompt(_) => Kind::Prompt,
+            ItemBody::Note(_) => Kind::Note,
         }
     }
 }
 
 impl Store {
     pub fn totals(&self) -> rusqlite::Result<Totals> {
-        self.connection.query_row(
+        self.connection.one(
             "select (select count(*) from observations) as observations,
                     (select count(*) from summaries) as summaries,
                     (select count(*) from prompts) as prompts,
@@ -122,16 +135,6 @@ impl Store {
                     (select count(*) from projects) as projects,
                     (select max(last_event_at) from sessions) as last_event_at",
             [],
-            |row| {
-                Ok(Totals {
-                    observations: row.get("observations")?,
-                    summaries: row.get("summaries")?,
-                    prompts: row.get("prompts")?,
-                    sessions: row.get("sessions")?,
-                    projects: row.get("projects")?,
-                    last_event_at: row.get("last_event_at")?,
-                })
-            },
         )
     }
 
@@ -152,10 +155,10 @@ impl Store {
         )?;
         let item = statement.query_row(named_params! {":id": id}, |row| {
             let body = match row.get("kind")? {
-                Kind::Observation => self.observation(id)?,
-                Kind::Summary => self.summary(id)?,
-                Kind::Prompt => self.prompt(id)?,
-                Kind::Note => self.note(id)?,
+                Kind::Observation => ItemBody::Observation(self.observation(id)?),
+                Kind::Summary => ItemBody::Summary(self.summary(id)?),
+                Kind::Prompt => ItemBody::Prompt(self.prompt(id)?),
+                Kind::Note => ItemBody::Note(self.note(id)?),
             };
             Ok(Item {
                 id,
@@ -172,34 +175,25 @@ impl Store {
         item.optional()
     }
 
-    fn note(&self, id: i64) -> rusqlite::Result<ItemBody> {
-        let mut statement = self.connection.prepare_cached(
-            "select title, path, text,
-                    session is not null and not exists (
-                        select 1 from sessions where host_session_id = session
-                    ) as foreign_note
-             from notes
-             where id = :id",
-        )?;
-        statement.query_row(named_params! {":id": id}, |row| {
-            Ok(ItemBody::Note {
-                title: row.get("title")?,
-                path: row.get("path")?,
-                text: row.get("text")?,
-                foreign: row.get("foreign_note")?,
-            })
-        })
+    fn note(&self, id: i64) -> rusqlite::Result<NoteItem> {
+        self.connection.one(
+            r#"select title, path, text,
+                      session is not null and not exists (
+                          select 1 from sessions where host_session_id = session
+                      ) as "foreign"
+               from notes
+               where id = :id"#,
+            named_params! {":id": id},
+        )
     }
 }
 
 /// Creates an item and returns its number.
 pub(crate) fn next_item(connection: &Connection, kind: Kind, at: Millis) -> rusqlite::Result<i64> {
-    connection
-        .prepare_cached("insert into items (uuid, kind) values (:uuid, :kind) returning id")?
-        .query_row(
-            named_params! {":uuid": uuid_at(at, uuid::NoContext).to_string(), ":kind": kind},
-            |row| row.get(0),
-        )
+    connection.one(
+        "insert into items (uuid, kind) values (:uuid, :kind) returning id",
+        named_params! {":uuid": uuid_at(at, uuid::NoContext).to_string(), ":kind": kind},
+    )
 }
 
 /// A version 7 UUID with this time.

@@ -244,46 +244,31 @@ pub fn item_title(item: &Item) -> String {
 pub fn facts(item: &Item) -> String {
     let mut page = super::TextPage::default();
     match &item.body {
-        ItemBody::Observation {
-            r#type,
-            title,
-            subtitle,
-            facts,
-            superseded_by,
-            retracted,
-            ..
-        } => {
+        ItemBody::Observation(it) => {
             let stale = mark(item.freshness.as_ref().and_then(|it| it.stale));
-            let overtaken = match overtaken(*superseded_by, retracted.as_deref()) {
+            let overtaken = match overtaken(it.superseded_by, it.retracted.as_deref()) {
                 none if none.is_empty() => none,
                 some => format!(" ({some})"),
             };
-            page.text(
-                "",
-                &format!("#{} {type}: {title}{overtaken}{stale}", item.id),
-            );
-            page.text("  ", subtitle);
-            for fact in facts {
+            let title = format!("#{} {}: {}{overtaken}{stale}", item.id, it.r#type, it.title);
+            page.text("", &title);
+            page.text("  ", &it.subtitle);
+            for fact in &it.facts {
                 page.text("  - ", fact);
             }
         }
-        ItemBody::Summary {
-            request,
-            learned,
-            completed,
-            ..
-        } => {
-            page.text("", &format!("#{} summary: {request}", item.id));
-            page.text("  - ", learned);
-            page.text("  - ", completed);
+        ItemBody::Summary(it) => {
+            page.text("", &format!("#{} summary: {}", item.id, it.request));
+            page.text("  - ", &it.learned);
+            page.text("  - ", &it.completed);
         }
-        ItemBody::Prompt { text, .. } => page.text(
-            "",
-            &format!("#{} prompt: {}", item.id, text::shorten(text, 400)),
-        ),
-        ItemBody::Note { title, text, .. } => {
-            page.text("", &format!("#{} note: {title}", item.id));
-            let points = foreword_core::notes::Note::read(text).0.points;
+        ItemBody::Prompt(it) => {
+            let text = text::shorten(&it.text, 400);
+            page.text("", &format!("#{} prompt: {text}", item.id));
+        }
+        ItemBody::Note(it) => {
+            page.text("", &format!("#{} note: {}", item.id, it.title));
+            let points = foreword_core::notes::Note::read(&it.text).0.points;
             for point in points {
                 page.text("  - ", &format!("{}: {}", point.label, point.text));
             }
