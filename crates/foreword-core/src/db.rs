@@ -113,6 +113,16 @@ pub fn open_guest(path: &Path, guest: Guest, schema: i64) -> Result<Connection, 
     Ok(connection)
 }
 
+/// None if there is no database.
+pub(crate) fn if_there(
+    opened: Result<Connection, OpenError>,
+) -> Result<Option<Connection>, OpenError> {
+    match opened {
+        Err(OpenError::Missing(_)) => Ok(None),
+        opened => opened.map(Some),
+    }
+}
+
 fn check_schema(
     path: &Path,
     connection: &Connection,
@@ -142,11 +152,8 @@ fn is_unreleased(connection: &Connection, found: i64) -> rusqlite::Result<bool> 
     if !(1..FIRST_SCHEMA).contains(&found) {
         return Ok(false);
     }
-    connection.query_row(
-        "select exists (select 1 from pragma_table_info('events') where name = 'payload')",
-        [],
-        |row| row.get(0),
-    )
+    let old = "select exists (select 1 from pragma_table_info('events') where name = 'payload')";
+    connection.one(old, [])
 }
 
 /// Opens a database for reading without changing any file. A plain reader would create files

@@ -96,20 +96,13 @@ impl Store {
     /// `look` at a newer schema: columns that a newer program added are ignored, and queries on
     /// columns that it changed fail.
     pub fn look_at(path: &Path, schema: i64) -> Result<Option<Store>, OpenError> {
-        match db::open_guest(path, Guest::Reads, schema) {
-            Ok(connection) => Ok(Some(Store::on(connection))),
-            Err(OpenError::Missing(_)) => Ok(None),
-            Err(error) => Err(error),
-        }
+        let opened = db::if_there(db::open_guest(path, Guest::Reads, schema))?;
+        Ok(opened.map(Store::on))
     }
 
     /// Opens the memory for reading without creating files beside it; none if it does not exist.
     pub fn inspect(path: &Path) -> Result<Option<Store>, OpenError> {
-        match db::open_inspector(path, SCHEMA) {
-            Ok(connection) => Ok(Some(Store::on(connection))),
-            Err(OpenError::Missing(_)) => Ok(None),
-            Err(error) => Err(error),
-        }
+        Ok(db::if_there(db::open_inspector(path, SCHEMA))?.map(Store::on))
     }
 
     /// What is wrong with the file itself; none if it is undamaged.

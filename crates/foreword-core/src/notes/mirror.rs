@@ -10,6 +10,7 @@ use std::time::UNIX_EPOCH;
 use rusqlite::named_params;
 
 use super::{FOLDER, Folder, Note};
+use crate::db::Rows as _;
 use crate::model::{Kind, Millis};
 use crate::redact::redact;
 use crate::store::{Store, next_item, upsert_project};
@@ -78,15 +79,16 @@ impl Store {
     }
 
     fn mirrored(&self, project: &str) -> rusqlite::Result<HashMap<String, (i64, i64, Millis)>> {
-        let mut statement = self.connection.prepare_cached(
+        let rows: Vec<(String, i64, i64, Millis)> = self.connection.all(
             "select path, id, size, mtime
              from notes
              where project_id = (select project_id from project_keys where key = :project)",
+            named_params! {":project": project},
         )?;
-        let rows = statement.query_map(named_params! {":project": project}, |row| {
-            Ok((row.get(0)?, (row.get(1)?, row.get(2)?, row.get(3)?)))
-        })?;
-        rows.collect()
+        let rows = rows.into_iter();
+        Ok(rows
+            .map(|(path, id, size, mtime)| (path, (id, size, mtime)))
+            .collect())
     }
 
     /// Updates the table from the files. A file that cannot be read keeps its last content.

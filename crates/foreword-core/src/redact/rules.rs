@@ -14,7 +14,7 @@ use std::ops::Range;
 use RuleCheck::{Exactly, Look, MixedToken, Token};
 
 use super::assigned;
-use super::files::is_secret_file;
+use super::is_secret_file;
 
 /// The number of bytes that a check reads before it decides.
 pub const WINDOW: usize = 128;

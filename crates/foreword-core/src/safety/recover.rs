@@ -4,17 +4,26 @@
 //! The caller must hold the worker's lock. The damaged file is called `memory.db.damaged` until
 //! the recovery is complete and `memory.db.damaged-TIME` after, so a recovery that was killed is
 //! continued where it stopped. No file is deleted here, except the oldest of those set aside.
+//!
+//! Databases that were written before the first release are set aside too: no migration leads from
+//! them to the present schema, and memory begins empty. Their paths are recorded in
+//! `unreleased.json` beside them, for `status` and `doctor`. Events in the spool stay there: its
+//! format is the same, so the next worker reads them.
 
 use std::io;
 use std::os::unix::fs::FileExt as _;
 use std::path::{Path, PathBuf};
 
+use serde::{Deserialize, Serialize};
+
 use crate::db::{self, Migration, OpenError};
 use crate::fault;
 use crate::model::Millis;
+use crate::queue::{self, Queue};
 use crate::safety::backup::{self, Backup};
 use crate::safety::salvage::{self, Salvaged};
-use crate::{queue, store, text};
+use crate::store::{self, Store};
+use crate::text;
 
 /// A database that was damaged and has been recovered.
 #[derive(Debug, Clone, PartialEq, Eq)]
@@ -216,7 +225,7 @@ fn damaged(path: &Path) -> PathBuf {
 }
 
 /// `memory.db.damaged-2026-11-18T101500Z`, or the name of the next second if that is taken.
-pub(crate) fn named(path: &Path, why: &str, now: Millis) -> PathBuf {
+fn named(path: &Path, why: &str, now: Millis) -> PathBuf {
     let time = text::rfc3339(now).replace(':', "");
     let named = db::beside(path, &format!(".{why}-{time}"));
     if named.exists() {
@@ -226,7 +235,7 @@ pub(crate) fn named(path: &Path, why: &str, now: Millis) -> PathBuf {
 }
 
 /// Moves the log first: while the database is not moved, the next run sees that it must go on.
-pub(crate) fn rename_with_log(from: &Path, to: &Path) -> io::Result<()> {
+fn rename_with_log(from: &Path, to: &Path) -> io::Result<()> {
     move_log(from, to)?;
     std::fs::rename(from, to)
 }
@@ -258,4 +267,66 @@ fn keep_newest(path: &Path, why: &str) -> io::Result<()> {
         }
     }
     Ok(())
+}
+
+/// The files that were set aside, and when the last of them was.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+pub struct SetAside {
+    pub at: Millis,
+    pub files: Vec<PathBuf>,
+}
+
+fn unreleased_record(dir: &Path) -> PathBuf {
+    dir.join("unreleased.json")
+}
+
+/// The files that were set aside in a data directory and still exist; none if there are none.
+pub fn unreleased_aside(dir: &Path) -> Option<SetAside> {
+    let json = std::fs::read(unreleased_record(dir)).ok()?;
+    let mut aside: SetAside = serde_json::from_slice(&json).ok()?;
+    aside.files.retain(|file| file.exists());
+    (!aside.files.is_empty()).then_some(aside)
+}
+
+/// Whether a database in a data directory must be set aside.
+pub fn is_unreleased_there(dir: &Path) -> bool {
+    !unreleased(dir).is_empty()
+}
+
+fn unreleased(dir: &Path) -> Vec<PathBuf> {
+    let (memory, queue) = (dir.join("memory.db"), dir.join("queue.db"));
+    let errors = [Store::inspect(&memory).err(), Queue::inspect(&queue).err()];
+    let unreleased = errors
+        .into_iter()
+        .flatten()
+        .filter_map(|error| match error {
+            OpenError::Unreleased(path) => Some(path),
+            _ => None,
+        });
+    unreleased.collect()
+}
+
+/// Sets aside the unreleased databases. Returns all files that were ever set aside; none if there was
+/// nothing to do now.
+pub fn set_unreleased_aside(dir: &Path, now: Millis) -> Result<Option<SetAside>, OpenError> {
+    let mut set = None;
+    for database in unreleased(dir) {
+        // A log that cannot be emptied is moved with the database.
+        let _ = db::empty_log(&database);
+        let aside = named(&database, "unreleased", now);
+        // Recorded before the rename: if it does not happen, `unreleased_aside` leaves the name out.
+        let files = unreleased_aside(dir).map_or(Vec::new(), |it| it.files);
+        let all = SetAside {
+            at: now,
+            files: files.into_iter().chain([aside.clone()]).collect(),
+        };
+        let json = serde_json::to_vec_pretty(&all).map_err(std::io::Error::from)?;
+        let partial = db::beside(&unreleased_record(dir), ".partial");
+        std::fs::write(&partial, json)?;
+        std::fs::rename(partial, unreleased_record(dir))?;
+        fault::point("unreleased:after-record");
+        rename_with_log(&database, &aside)?;
+        set = Some(all);
+    }
+    Ok(set)
 }

@@ -3,7 +3,7 @@
 //! Each condition that is set becomes one clause. A clause that is absent costs nothing, and
 //! SQLite can begin with the one that leaves the fewest rows.
 
-use rusqlite::{Statement, ToSql};
+use rusqlite::ToSql;
 use serde::{Deserialize, Serialize};
 
 use crate::model::{Kind, Millis, ObservationType, Origin};
@@ -166,12 +166,10 @@ impl Clauses {
         self.sql.join("\n  and ")
     }
 
-    pub fn bind(&self, statement: &mut Statement<'_>) -> rusqlite::Result<()> {
-        for (name, value) in &self.values {
-            let at = statement.parameter_index(name)?;
-            let at = at.expect("a clause contains the parameter that it is added with");
-            statement.raw_bind_parameter(at, value)?;
-        }
-        Ok(())
+    pub fn values(&self) -> Vec<(&str, &dyn ToSql)> {
+        let values = self.values.iter();
+        values
+            .map(|(name, value)| (*name, value.as_ref()))
+            .collect()
     }
 }

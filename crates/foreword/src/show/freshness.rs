@@ -32,7 +32,7 @@ pub fn related(related: &[Related]) -> String {
     for (number, it) in related.iter().enumerate() {
         let title = text::one_line(&it.title);
         let title = text::shorten(&title, 80);
-        let line = format!("#{} {}: {title} ({})", it.id, it.kind, it.why);
+        let line = format!("#{} {}: {title} ({})", it.id, it.r#type, it.why);
         page.field(if number == 0 { "related" } else { "" }, &line);
     }
     page.out
