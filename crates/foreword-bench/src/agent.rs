@@ -25,7 +25,7 @@ use super::spawn::spawn;
 use super::system;
 use super::{database, machine, process, report};
 use foreword::platform::{self, Lock};
-use foreword::start::control::wait_for_lock;
+use foreword::start::wait_for_lock;
 use model::CountingModel;
 use recording::Recording;
 

@@ -13,7 +13,7 @@ use crate::config::provider::{self};
 use crate::home::Home;
 use crate::service;
 use crate::show;
-use crate::start::control::alone;
+use crate::start::alone;
 use crate::worker::redo::{self, RedoTarget};
 
 #[derive(clap::Args)]

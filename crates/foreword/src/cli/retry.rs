@@ -12,14 +12,14 @@ use crate::config::Config;
 use crate::config::provider::{self};
 use crate::home::{self, Home};
 use crate::service;
-use crate::start::control::end_running;
+use crate::start::end_running;
 
 pub fn run() -> anyhow::Result<()> {
     let home = service::home_to_write()?;
     let config = Config::load(&home)?;
     let lifted = lift_pause(&home, &config)?;
     let skipped = take_up_skipped(&home)?;
-    let waiting = crate::start::control::anything_waits(&home);
+    let waiting = crate::start::anything_waits(&home);
     if !lifted && !waiting {
         println!("nothing to retry: no event was skipped, and nothing waits");
         return Ok(());

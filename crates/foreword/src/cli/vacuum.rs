@@ -9,7 +9,7 @@ use foreword_core::store::Store;
 use crate::home::Home;
 use crate::service;
 use crate::show;
-use crate::start::control::alone;
+use crate::start::alone;
 
 pub fn run() -> anyhow::Result<()> {
     let home = service::home_to_write()?;

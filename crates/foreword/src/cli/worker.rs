@@ -12,7 +12,7 @@ use crate::log::Log;
 use crate::platform::{self, Lock};
 use crate::service;
 use crate::start;
-use crate::start::control::{Ended, anything_waits, end_running, wait_for_lock, wait_until};
+use crate::start::{Ended, anything_waits, end_running, wait_for_lock, wait_until};
 use crate::worker::{self, Until, WorkerEnd, request};
 
 #[derive(clap::Args)]
