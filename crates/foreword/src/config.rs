@@ -485,24 +485,8 @@ fn override_from(
 /// The known key that is the fewest changes away.
 fn nearest<'a>(key: &str, known: impl Iterator<Item = &'a String>) -> &'a str {
     known
-        .min_by_key(|candidate| distance(key, candidate))
+        .min_by_key(|candidate| strsim::levenshtein(key, candidate))
         .map_or("", String::as_str)
-}
-
-/// The edit distance (Levenshtein) between two keys.
-fn distance(a: &str, b: &str) -> usize {
-    let b: Vec<char> = b.chars().collect();
-    let mut row: Vec<usize> = (0..=b.len()).collect();
-    for (i, x) in a.chars().enumerate() {
-        let mut diagonal = row[0];
-        row[0] = i + 1;
-        for (j, y) in b.iter().enumerate() {
-            let change = diagonal + usize::from(x != *y);
-            diagonal = row[j + 1];
-            row[j + 1] = change.min(row[j] + 1).min(diagonal + 1);
-        }
-    }
-    row[b.len()]
 }
 
 #[cfg(test)]
