@@ -48,7 +48,11 @@ pub fn redact(text: &str) -> Redacted<'_> {
         // Each end of a span is next to an ASCII byte or at an end of the text, so both
         // are character boundaries.
         out.push_str(&text[copied..span.start]);
-        out.push_str(label);
+        if label.starts_with('[') {
+            out.push_str(label);
+        } else {
+            out.extend(["[redacted:", label, "]"]);
+        }
         copied = span.end;
         at = span.end.max(at + 1);
         count += 1;

@@ -64,27 +64,11 @@ pub fn environment_for(provider: provider::Name) -> Vec<(OsString, OsString)> {
 }
 
 /// The variables that every worker inherits; `*` stands for any end.
+#[rustfmt::skip] // A list is read in a line.
 const FOR_ALL: &[&str] = &[
-    "PATH",
-    "HOME",
-    "USER",
-    "SHELL",
-    "TMPDIR",
-    "LANG",
-    "LC_*",
-    "XDG_*",
-    "http_proxy",
-    "https_proxy",
-    "no_proxy",
-    "all_proxy",
-    "HTTP_PROXY",
-    "HTTPS_PROXY",
-    "NO_PROXY",
-    "ALL_PROXY",
-    "SSL_CERT_FILE",
-    "SSL_CERT_DIR",
-    "NODE_EXTRA_CA_CERTS",
-    "FOREWORD_*",
+    "PATH", "HOME", "USER", "SHELL", "TMPDIR", "LANG", "LC_*", "XDG_*", "http_proxy", "https_proxy",
+    "no_proxy", "all_proxy", "HTTP_PROXY", "HTTPS_PROXY", "NO_PROXY", "ALL_PROXY", "SSL_CERT_FILE",
+    "SSL_CERT_DIR", "NODE_EXTRA_CA_CERTS", "FOREWORD_*",
 ];
 
 fn allowed(

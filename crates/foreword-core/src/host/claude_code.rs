@@ -129,19 +129,11 @@ impl<'de> Visitor<'de> for Fields {
 const UNKNOWN_MAX: usize = 8;
 
 /// Fields that Claude Code is known to send and that Foreword does not use.
+#[rustfmt::skip] // A list is read in a line.
 const IGNORED: &[&str] = &[
-    "agent_transcript_path",
-    "agent_type",
-    "background_tasks",
-    "context_tokens",
-    "duration_ms",
-    "effort",
-    "estimated_cache_write_usd",
-    "mcp_server",
-    "permission_mode",
-    "prompt_cache_likely_expired",
-    "seconds_since_last_response",
-    "session_crons",
+    "agent_transcript_path", "agent_type", "background_tasks", "context_tokens", "duration_ms",
+    "effort", "estimated_cache_write_usd", "mcp_server", "permission_mode",
+    "prompt_cache_likely_expired", "seconds_since_last_response", "session_crons",
     "stop_hook_active",
 ];
 
@@ -206,25 +198,11 @@ fn subject<'a>(input: &HookInput<'a>) -> Subject<'a> {
 
 /// Tools whose uses are not stored, since they do not describe the work. `default.toml` shows
 /// the same list.
+#[rustfmt::skip] // A list is read in a line.
 const BORING: &[&str] = &[
-    "Glob",
-    "Grep",
-    "LS",
-    "ListMcpResourcesTool",
-    "ReadMcpResourceTool",
-    "ToolSearch",
-    "TodoRead",
-    "TodoWrite",
-    "TaskCreate",
-    "TaskGet",
-    "TaskList",
-    "TaskOutput",
-    "TaskUpdate",
-    "BashOutput",
-    "KillShell",
-    "EnterPlanMode",
-    "Skill",
-    "SlashCommand",
+    "Glob", "Grep", "LS", "ListMcpResourcesTool", "ReadMcpResourceTool", "ToolSearch", "TodoRead",
+    "TodoWrite", "TaskCreate", "TaskGet", "TaskList", "TaskOutput", "TaskUpdate", "BashOutput",
+    "KillShell", "EnterPlanMode", "Skill", "SlashCommand",
 ];
 
 /// Parts of a tool's response that only repeat its input or the file on disk.

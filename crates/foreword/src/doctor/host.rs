@@ -121,14 +121,9 @@ fn others(exam: &Examination) -> impl Iterator<Item = (&SettingsPlace, String)> 
 }
 
 /// Names of other memory tools.
+#[rustfmt::skip] // A list is read in a line.
 const MEMORY_TOOLS: &[&str] = &[
-    "claude-mem",
-    "supermemory",
-    "mem0",
-    "openmemory",
-    "basic-memory",
-    "memsearch",
-    "engram",
+    "claude-mem", "supermemory", "mem0", "openmemory", "basic-memory", "memsearch", "engram",
     "agentmemory",
 ];
 
