@@ -150,6 +150,15 @@ pub fn rfc3339(at: Millis) -> String {
     timestamp(at).strftime("%Y-%m-%dT%H:%M:%SZ").to_string()
 }
 
+/// Serialises a time, which may be missing, as `rfc3339` writes it.
+pub fn serialize_time<S: serde::Serializer>(
+    at: &(impl Copy + Into<Option<Millis>>),
+    serializer: S,
+) -> Result<S::Ok, S::Error> {
+    let at: Option<Millis> = (*at).into();
+    serde::Serialize::serialize(&at.map(rfc3339), serializer)
+}
+
 fn timestamp(at: Millis) -> jiff::Timestamp {
     jiff::Timestamp::from_millisecond(at).unwrap_or(jiff::Timestamp::UNIX_EPOCH)
 }

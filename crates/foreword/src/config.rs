@@ -456,19 +456,17 @@ fn override_from(
         let Some((_, text)) = environment.iter().find(|(it, _)| *it == name) else {
             continue;
         };
+        let not_a_number = || format!("{name} is not a number");
         *setting = match setting {
-            Value::Integer(_) => Value::Integer(
-                text.parse()
-                    .with_context(|| format!("{name} is not a number"))?,
-            ),
-            Value::Float(_) => Value::Float(
-                text.parse()
-                    .with_context(|| format!("{name} is not a number"))?,
-            ),
-            Value::Boolean(_) => Value::Boolean(
-                text.parse()
-                    .with_context(|| format!("{name} is neither true nor false"))?,
-            ),
+            Value::Integer(_) => text
+                .parse()
+                .map(Value::Integer)
+                .with_context(not_a_number)?,
+            Value::Float(_) => text.parse().map(Value::Float).with_context(not_a_number)?,
+            Value::Boolean(_) => text
+                .parse()
+                .map(Value::Boolean)
+                .with_context(|| format!("{name} is neither true nor false"))?,
             Value::Array(_) => {
                 let words = text
                     .split(',')

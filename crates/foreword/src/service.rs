@@ -88,6 +88,16 @@ pub fn memory(home: &Home) -> anyhow::Result<Option<Store>> {
     }
 }
 
+/// Opens or creates the memory, for a command that writes.
+pub fn memory_to_write(home: &Home) -> anyhow::Result<Store> {
+    Store::open(&home.memory(), &home.backups()).context("could not open memory.db")
+}
+
+/// Opens or creates the queue, for a command that writes.
+pub fn queue_to_write(home: &Home) -> anyhow::Result<Queue> {
+    Queue::open(&home.queue(), &home.backups()).context("could not open queue.db")
+}
+
 /// The number of events that are not processed yet. The queue counts as empty if it cannot be read.
 pub fn waiting(home: &Home) -> u64 {
     let queue = Queue::look(&home.queue()).ok().flatten();

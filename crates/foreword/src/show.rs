@@ -13,11 +13,11 @@ pub use consent::{consent, provider_chosen};
 pub use files::{backed_up, model_status, restored, vacuumed};
 pub use found::{
     ALL_PROJECTS, facts, found, hits_json, item_title, kind, marks, no_hits, notes, ranking,
-    same_turn, session_title, sessions, sessions_json, timeline, title, waiting,
+    same_turn, session_title, sessions, timeline, title, waiting,
 };
 pub use freshness::{mark, related};
 pub use money::{bill, bill_json, pause_json, redo_plan, redone, stand_in, usd};
-pub use why::{preview, receipts, receipts_json, why};
+pub use why::{preview, receipts, why};
 
 use std::fmt::Write as _;
 use std::path::Path;
@@ -26,7 +26,7 @@ use foreword_core::model::Millis;
 use foreword_core::queue::Skipped;
 use foreword_core::store::{Item, ItemBody, Project};
 use foreword_core::text::{self, count, one_line};
-use serde_json::{Value, json};
+use serde_json::Value;
 
 use crate::agent::status::AgentStatus;
 use crate::doctor::Finding;
@@ -65,12 +65,6 @@ pub fn escaped(text: String) -> String {
         }
     }
     out
-}
-
-pub fn item_json(item: &Item) -> Value {
-    let mut value = serde_json::to_value(item).unwrap_or_default();
-    value["created_at"] = text::rfc3339(item.at).into();
-    value
 }
 
 pub fn item(item: &Item) -> String {
@@ -224,19 +218,6 @@ pub fn projects(projects: &[Project]) -> String {
         }
     }
     out
-}
-
-pub fn projects_json(projects: &[Project]) -> Value {
-    let rows = projects.iter().map(|project| {
-        json!({
-            "name": project.name,
-            "keys": project.keys,
-            "sessions": project.sessions,
-            "observations": project.observations,
-            "last_event_at": project.last_event_at.map(text::rfc3339),
-        })
-    });
-    rows.collect()
 }
 
 /// The lines of a status: a name of fixed width, then a text.

@@ -2,7 +2,7 @@
 //! agents were shown or opened.
 
 use rusqlite::named_params;
-use serde::Deserialize;
+use serde::{Deserialize, Serialize};
 
 use super::filter::OF_PROJECTS;
 use super::{Filter, Hit, Query};
@@ -11,19 +11,23 @@ use crate::model::{Millis, Shown};
 use crate::store::Store;
 use crate::text;
 
-#[derive(Debug, Clone, PartialEq, Eq, Deserialize)]
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 pub struct SessionTitle {
     /// The host's id.
     pub session: String,
     pub title: String,
     pub project: Option<String>,
+    #[serde(
+        rename(serialize = "last_event_at"),
+        serialize_with = "text::serialize_time"
+    )]
     pub at: Millis,
     pub observations: u64,
     pub summaries: Vec<SummaryLine>,
 }
 
 /// The request and the outcome of one prompt.
-#[derive(Debug, Clone, PartialEq, Eq, Deserialize)]
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 pub struct SummaryLine {
     pub id: i64,
     pub request: String,
@@ -118,8 +122,9 @@ fn read(
 }
 
 /// An item that was shown to an agent, or that it opened.
-#[derive(Debug, Clone, PartialEq, Eq, Deserialize)]
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 pub struct ShownItem {
+    #[serde(rename(serialize = "id"))]
     pub item: i64,
     /// Its first line; none if it was forgotten since.
     pub title: Option<String>,
@@ -127,6 +132,7 @@ pub struct ShownItem {
     pub shown: Shown,
     /// Why it was shown: a file, or words of the prompt.
     pub because: String,
+    #[serde(serialize_with = "text::serialize_time")]
     pub at: Millis,
     /// Whether the agent opened it later in the same session.
     pub opened: bool,

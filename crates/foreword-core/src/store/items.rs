@@ -30,7 +30,7 @@ pub struct Item {
     pub session: String,
     pub session_title: Option<String>,
     pub prompt_number: Option<u32>,
-    #[serde(skip)]
+    #[serde(rename = "created_at", serialize_with = "crate::text::serialize_time")]
     pub at: Millis,
     #[serde(flatten)]
     pub body: ItemBody,

@@ -4,7 +4,7 @@
 //! time until which the provider is not called, outlive the worker.
 
 use rusqlite::named_params;
-use serde::Deserialize;
+use serde::{Deserialize, Serialize};
 
 use super::Store;
 use crate::db::Rows as _;
@@ -68,7 +68,7 @@ pub struct Spent {
 }
 
 /// The totals since a time, to be shown to the user.
-#[derive(Debug, Clone, Default, PartialEq, Deserialize)]
+#[derive(Debug, Clone, Default, PartialEq, Serialize, Deserialize)]
 pub struct Cost {
     pub calls: u64,
     pub failed: u64,
@@ -77,8 +77,10 @@ pub struct Cost {
     pub cache_read_tokens: u64,
     pub cache_write_tokens: u64,
     /// None if there were answers and none of them has a known price.
+    #[serde(rename(serialize = "cost_usd"))]
     pub usd: Option<f64>,
     /// Calls whose price is not known and that are not in `usd`.
+    #[serde(rename(serialize = "unpriced_calls"))]
     pub unpriced: u64,
     /// Tokens of the events in batches that were answered.
     pub raw_tokens: u64,
@@ -87,7 +89,7 @@ pub struct Cost {
 }
 
 /// The calls to one model of a provider, and their cost.
-#[derive(Debug, Clone, PartialEq, Deserialize)]
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
 pub struct ModelCost {
     pub provider: String,
     /// None for calls that failed before a model was named.
@@ -96,14 +98,17 @@ pub struct ModelCost {
     pub failed: u64,
     pub input_tokens: u64,
     pub output_tokens: u64,
+    #[serde(rename(serialize = "cost_usd"))]
     pub usd: Option<f64>,
 }
 
 /// Batches that the offline provider processed in place of a model.
-#[derive(Debug, Clone, PartialEq, Eq, Deserialize)]
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 pub struct StoodIn {
     pub batches: u64,
+    #[serde(serialize_with = "crate::text::serialize_time")]
     pub last_at: Millis,
+    #[serde(rename(serialize = "reason"))]
     pub why: String,
 }
 

@@ -8,7 +8,7 @@
 use std::path::PathBuf;
 
 use rusqlite::{Transaction, named_params};
-use serde::Deserialize;
+use serde::{Deserialize, Serialize};
 
 use super::commit::{Batch, Replaces};
 use super::{SILENCE, Store, json};
@@ -198,13 +198,15 @@ pub(super) fn name_session(tx: &Transaction<'_>, session: i64) -> rusqlite::Resu
     Ok(())
 }
 
-#[derive(Debug, Clone, PartialEq, Eq, Deserialize)]
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 pub struct Project {
+    #[serde(skip_serializing)]
     pub id: i64,
     pub name: String,
     pub keys: Vec<String>,
     pub sessions: u64,
     pub observations: u64,
+    #[serde(serialize_with = "text::serialize_time")]
     pub last_event_at: Option<Millis>,
 }
 

@@ -2,7 +2,6 @@
 
 use anyhow::Context as _;
 use foreword_core::queue::Queue;
-use foreword_core::store::Store;
 use foreword_core::text::{count, one_line};
 
 use super::worker;
@@ -57,7 +56,7 @@ fn lift_pause(home: &Home, config: &Config) -> anyhow::Result<bool> {
     if !home.memory().exists() {
         return Ok(false);
     }
-    let store = Store::open(&home.memory(), &home.backups()).context("could not open memory.db")?;
+    let store = service::memory_to_write(home)?;
     if store.streak(provider.as_str())?.failures == 0 {
         return Ok(false);
     }
@@ -80,7 +79,7 @@ fn take_up_skipped(home: &Home) -> anyhow::Result<usize> {
     if !home.queue().exists() {
         return Ok(0);
     }
-    let queue = Queue::open(&home.queue(), &home.backups()).context("could not open queue.db")?;
+    let queue = service::queue_to_write(home)?;
     queue
         .retry_skipped()
         .context("could not queue the skipped events again")

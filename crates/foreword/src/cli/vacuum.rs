@@ -3,8 +3,6 @@
 use std::path::Path;
 
 use anyhow::Context as _;
-use foreword_core::queue::Queue;
-use foreword_core::store::Store;
 
 use crate::home::Home;
 use crate::service;
@@ -25,9 +23,8 @@ pub fn run() -> anyhow::Result<()> {
 }
 
 fn vacuum(home: &Home) -> anyhow::Result<()> {
-    let mut store =
-        Store::open(&home.memory(), &home.backups()).context("could not open memory.db")?;
-    let queue = Queue::open(&home.queue(), &home.backups()).context("could not open queue.db")?;
+    let mut store = service::memory_to_write(home)?;
+    let queue = service::queue_to_write(home)?;
     store
         .mend()
         .and_then(|()| store.vacuum())

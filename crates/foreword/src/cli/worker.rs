@@ -154,8 +154,7 @@ fn status(home: &Home) -> anyhow::Result<()> {
 fn drain(home: &Home, skipped: bool) -> anyhow::Result<()> {
     let config = Config::load(home)?;
     if skipped {
-        let queue =
-            Queue::open(&home.queue(), &home.backups()).context("could not open queue.db")?;
+        let queue = service::queue_to_write(home)?;
         queue
             .retry_skipped()
             .context("could not queue the skipped events again")?;

@@ -347,23 +347,6 @@ fn summary(summary: &SummaryLine, session: &SessionTitle) -> String {
     format!("#{} {line}", summary.id)
 }
 
-pub fn sessions_json(sessions: &[SessionTitle]) -> Value {
-    let rows = sessions.iter().map(|session| {
-        let summaries = session.summaries.iter().map(|summary| {
-            json!({"id": summary.id, "request": summary.request, "outcome": summary.outcome})
-        });
-        json!({
-            "session": session.session,
-            "title": session.title,
-            "project": session.project,
-            "last_event_at": text::rfc3339(session.at),
-            "observations": session.observations,
-            "summaries": summaries.collect::<Value>(),
-        })
-    });
-    rows.collect()
-}
-
 #[cfg(test)]
 mod tests {
     use super::*;
