@@ -17,6 +17,7 @@ use crate::host::{HOSTS, HookInput, Host, Subject};
 use crate::model::{Event, EventKind, FileRole, Millis, Payload, Receipt, Shown, TouchedFile};
 use crate::project::{self, Place, Rules};
 use crate::redact::{self, is_secret_file};
+use crate::text;
 pub use payload::Limits;
 
 /// The circumstances of a hook run that decide what its event contains.
@@ -371,16 +372,11 @@ fn touched_file(path: &str, role: FileRole, after_tool_use: bool, limits: &Limit
         .filter(|it| it.len() <= limits.hash_max && !is_secret_file(path))
         .and_then(|_| std::fs::read(path).ok())
         .map(|content| blake3::hash(&content).to_hex().to_string());
-    let mtime = metadata
-        .as_ref()
-        .and_then(|it| it.modified().ok())
-        .and_then(|time| time.duration_since(std::time::UNIX_EPOCH).ok())
-        .and_then(|age| Millis::try_from(age.as_millis()).ok());
     TouchedFile {
         size: metadata.as_ref().map(std::fs::Metadata::len),
         path: redact::redact(path).text.into_owned(),
         role,
-        mtime,
+        mtime: metadata.as_ref().and_then(text::modified_at),
         hash,
     }
 }

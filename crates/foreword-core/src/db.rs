@@ -214,6 +214,12 @@ pub(crate) fn damage(connection: &Connection) -> Option<String> {
     }
 }
 
+/// A value as a column of JSON.
+pub(crate) fn json<T: serde::Serialize>(value: &T) -> rusqlite::Result<String> {
+    serde_json::to_string(value)
+        .map_err(|error| rusqlite::Error::ToSqlConversionFailure(error.into()))
+}
+
 /// Opens or creates a database and brings its schema up to date.
 ///
 /// A database that is not new is copied into `backups` before each migration. A schema newer
@@ -240,6 +246,8 @@ fn connect_owner(
         path,
         OpenFlags::SQLITE_OPEN_READ_WRITE | OpenFlags::SQLITE_OPEN_CREATE,
     )?;
+    // More statements than are in one transaction of the worker, so that none is prepared twice.
+    connection.set_prepared_statement_cache_capacity(64);
     // A transaction that began by reading could fail when it writes.
     connection.set_transaction_behavior(TransactionBehavior::Immediate);
     connection.busy_timeout(Duration::from_secs(10))?;

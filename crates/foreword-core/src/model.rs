@@ -236,8 +236,8 @@ pub struct Event {
 /// added later must be an `Option` or have a serde default, so that older rows can be read.
 impl rusqlite::ToSql for Event {
     fn to_sql(&self) -> rusqlite::Result<rusqlite::types::ToSqlOutput<'_>> {
-        let json = serde_json::to_string(self)
-            .map_err(|error| rusqlite::Error::ToSqlConversionFailure(error.into()))?;
+        let json = serde_json::to_string(self);
+        let json = json.map_err(|error| rusqlite::Error::ToSqlConversionFailure(error.into()))?;
         Ok(json.into())
     }
 }

@@ -25,7 +25,7 @@ use std::path::{Path, PathBuf};
 use std::time::Duration;
 
 use crate::fault;
-use crate::text::is_in;
+use crate::text::{self, is_in};
 pub use conversation::conversation;
 pub use keep::{MergedNote, keep};
 pub use note::{DraftProblem, Note, Point};
@@ -124,6 +124,14 @@ impl Folder {
         Ok(self.conversations().join(format!("{session}.md")))
     }
 
+    /// The folders of a project's memory: its own, and those of its scopes.
+    pub fn all(root: &Path) -> Result<Vec<Folder>, NotesError> {
+        let top = Folder::at(root, None)?;
+        let scopes = top.scopes().into_iter();
+        let scopes = scopes.filter_map(|it| Folder::at(root, Some(&it)).ok());
+        Ok([top.clone()].into_iter().chain(scopes).collect())
+    }
+
     /// The scopes below this folder, by name.
     pub fn scopes(&self) -> Vec<String> {
         let mut names: Vec<_> = entries(&self.path)
@@ -190,9 +198,8 @@ impl Folder {
     /// Reads a file of the memory; none if it does not exist.
     pub fn read(&self, path: &Path) -> Result<Option<String>, NotesError> {
         self.require_inside(path)?;
-        let file = match fs::metadata(path) {
-            Err(error) if error.kind() == io::ErrorKind::NotFound => return Ok(None),
-            file => file.map_err(io_at(path))?,
+        let Some(file) = text::if_there(fs::metadata(path)).map_err(io_at(path))? else {
+            return Ok(None);
         };
         // Reading a pipe would block.
         if !file.is_file() {

@@ -268,44 +268,38 @@ impl Queue {
     }
 
     /// Gives events back unchanged, after a failure that they did not cause.
-    pub fn give_back(&mut self, claim: Claim) -> rusqlite::Result<()> {
-        let tx = self.connection.transaction()?;
-        for event in &claim.events {
-            tx.execute(
-                "update events set state = 'queued' where id = :id",
-                named_params! {":id": event.id.to_string()},
-            )?;
-        }
-        tx.commit()
+    pub fn give_back(&self, claim: Claim) -> rusqlite::Result<()> {
+        self.connection.execute(
+            "update events set state = 'queued' where id in (select value from json_each(:ids))",
+            named_params! {":ids": ids(&claim.events)?},
+        )?;
+        Ok(())
     }
 
     /// Gives events back after a failure, to be tried again later and one by one; an event that has
     /// failed `FAILURES_MAX` times is skipped.
-    pub fn fail(&mut self, claim: Claim, error: &str, now: Millis) -> rusqlite::Result<()> {
+    pub fn fail(&self, claim: Claim, error: &str, now: Millis) -> rusqlite::Result<()> {
         // A batch that failed is tried again event by event, so that one bad event does not fail
         // the others; only a failure of a single event counts.
         let alone = claim.events.len() == 1;
-        let tx = self.connection.transaction()?;
-        for event in &claim.events {
-            tx.execute(
-                "update events
-                 set attempts = attempts + :alone,
-                     crashes = max(crashes, :one_by_one),
-                     state = case when attempts + :alone >= :max then 'skipped' else 'queued' end,
-                     due_at = case when :alone then :now + (1000 << attempts) else :now end,
-                     last_error = :error
-                 where id = :id",
-                named_params! {
-                    ":alone": alone,
-                    ":one_by_one": CRASHES_BEFORE_ALONE,
-                    ":max": FAILURES_MAX,
-                    ":now": now,
-                    ":error": error,
-                    ":id": event.id.to_string(),
-                },
-            )?;
-        }
-        tx.commit()
+        self.connection.execute(
+            "update events
+             set attempts = attempts + :alone,
+                 crashes = max(crashes, :one_by_one),
+                 state = case when attempts + :alone >= :max then 'skipped' else 'queued' end,
+                 due_at = case when :alone then :now + (1000 << attempts) else :now end,
+                 last_error = :error
+             where id in (select value from json_each(:ids))",
+            named_params! {
+                ":alone": alone,
+                ":one_by_one": CRASHES_BEFORE_ALONE,
+                ":max": FAILURES_MAX,
+                ":now": now,
+                ":error": error,
+                ":ids": ids(&claim.events)?,
+            },
+        )?;
+        Ok(())
     }
 
     pub fn counts(&self) -> rusqlite::Result<Counts> {
@@ -370,6 +364,12 @@ impl Queue {
         }
         Ok(())
     }
+}
+
+/// The ids of events as JSON.
+fn ids(events: &[Event]) -> rusqlite::Result<String> {
+    let ids: Vec<_> = events.iter().map(|event| event.id).collect();
+    db::json(&ids)
 }
 
 /// The conditions under which a session's events are claimed.

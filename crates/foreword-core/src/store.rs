@@ -27,6 +27,7 @@ use std::path::Path;
 use rusqlite::{Connection, Row, named_params};
 use serde::de::DeserializeOwned;
 
+pub(crate) use crate::db::json;
 use crate::db::{self, Guest, Migration, OpenError};
 use crate::model::Millis;
 pub use closing::{Closing, EndedSession, EndedTurn, ShownObservation};
@@ -172,11 +173,6 @@ impl Store {
 pub(crate) fn list<T: DeserializeOwned>(row: &Row<'_>, column: &str) -> rusqlite::Result<Vec<T>> {
     let json: String = row.get(column)?;
     Ok(serde_json::from_str(&json).unwrap_or_default())
-}
-
-pub(super) fn json<T: serde::Serialize>(value: &T) -> rusqlite::Result<String> {
-    serde_json::to_string(value)
-        .map_err(|error| rusqlite::Error::ToSqlConversionFailure(error.into()))
 }
 
 #[cfg(test)]

@@ -1,9 +1,12 @@
-//! Text functions that several modules share, so that they agree on titles, cuts and dates.
+//! Functions that several modules share, so that they agree on titles, cuts, dates and missing files.
 
 pub(crate) mod words;
 
 use std::borrow::Cow;
+use std::fs::Metadata;
+use std::io;
 use std::path::Path;
+use std::time::UNIX_EPOCH;
 
 use crate::model::Millis;
 pub use words::is_stop_word;
@@ -161,6 +164,27 @@ pub fn serialize_time<S: serde::Serializer>(
 
 fn timestamp(at: Millis) -> jiff::Timestamp {
     jiff::Timestamp::from_millisecond(at).unwrap_or(jiff::Timestamp::UNIX_EPOCH)
+}
+
+/// The time at which a day begins, in UTC: `2026-11-14`.
+pub fn day_start(date: &str) -> Option<Millis> {
+    let date: jiff::civil::Date = date.parse().ok()?;
+    let begins = date.to_zoned(jiff::tz::TimeZone::UTC).ok()?;
+    Some(begins.timestamp().as_millisecond())
+}
+
+/// None if the file or folder does not exist.
+pub fn if_there<T>(result: io::Result<T>) -> io::Result<Option<T>> {
+    match result {
+        Err(error) if error.kind() == io::ErrorKind::NotFound => Ok(None),
+        result => result.map(Some),
+    }
+}
+
+/// When a file was last written.
+pub fn modified_at(file: &Metadata) -> Option<Millis> {
+    let since = file.modified().ok()?.duration_since(UNIX_EPOCH).ok()?;
+    Millis::try_from(since.as_millis()).ok()
 }
 
 /// Whether a word is in a list that is written as one text, separated by spaces.

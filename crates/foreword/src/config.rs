@@ -9,6 +9,7 @@ pub mod provider;
 use anyhow::{Context as _, bail};
 use foreword_core::capture::{self, Limits};
 use foreword_core::safety::backup::BackupRetention;
+use foreword_core::text::if_there;
 use serde::Deserialize;
 use toml::{Table, Value};
 
@@ -315,10 +316,9 @@ fn may_be_about_spending(change: &Table) -> bool {
 }
 
 fn file(home: &Home) -> anyhow::Result<String> {
-    match std::fs::read_to_string(home.config()) {
-        Err(error) if error.kind() == std::io::ErrorKind::NotFound => Ok(String::new()),
-        read => read.with_context(|| format!("could not read {}", home.config().display())),
-    }
+    let read = if_there(std::fs::read_to_string(home.config()));
+    let read = read.with_context(|| format!("could not read {}", home.config().display()))?;
+    Ok(read.unwrap_or_default())
 }
 
 fn environment() -> Environment {

@@ -3,19 +3,15 @@
 //! Captured text is printed line by line through `one_line`, which removes control characters.
 
 mod consent;
-mod files;
 mod found;
-mod freshness;
 mod money;
 mod why;
 
 pub use consent::{consent, provider_chosen};
-pub use files::{backed_up, model_status, restored, vacuumed};
 pub use found::{
-    ALL_PROJECTS, facts, found, hits_json, item_title, kind, marks, no_hits, notes, ranking,
-    same_turn, session_title, sessions, timeline, title, waiting,
+    ALL_PROJECTS, facts, found, hits_json, item_title, kind, mark, marks, no_hits, notes, ranking,
+    related, same_turn, session_title, sessions, timeline, title, waiting,
 };
-pub use freshness::{mark, related};
 pub use money::{bill, bill_json, pause_json, redo_plan, redone, stand_in, usd};
 pub use why::{preview, receipts, why};
 
@@ -24,8 +20,10 @@ use std::path::Path;
 
 use foreword_core::model::Millis;
 use foreword_core::queue::Skipped;
+use foreword_core::safety::backup::Backup;
+use foreword_core::safety::recover::Restored;
 use foreword_core::store::{Item, ItemBody, Project};
-use foreword_core::text::{self, count, one_line};
+use foreword_core::text::{self, count, one_line, size};
 use serde_json::Value;
 
 use crate::agent::status::AgentStatus;
@@ -33,6 +31,7 @@ use crate::doctor::Finding;
 use crate::doctor::status::Status;
 use crate::install::Connection;
 use crate::platform;
+use crate::service::sentence_model::{self, Files};
 
 /// JSON in which control characters are escaped, because it may be printed on a terminal.
 pub fn json(value: &Value) -> String {
@@ -83,8 +82,8 @@ pub fn item(item: &Item) -> String {
             page.text("", &it.narrative);
             page.gap();
             page.field("concepts", &it.concepts.join(", "));
-            page.field("modified", &freshness::files(&it.files_modified, item));
-            page.field("read", &freshness::files(&it.files_read, item));
+            page.field("modified", &found::files(&it.files_modified, item));
+            page.field("read", &found::files(&it.files_read, item));
             let commit = it.commit.as_deref();
             let commit = commit.map(|id| format!(" at {}", &id[..id.len().min(10)]));
             let branch = it.branch.as_deref().unwrap_or_default();
@@ -419,6 +418,43 @@ pub fn diff(path: &Path, before: Option<&str>, after: Option<&str>) -> String {
     // The file may come from a foreign repository, so control characters are replaced.
     let is_control = |it: char| text::is_unsafe(it) && !matches!(it, '\n' | '\t' | '\r');
     diff.replace(is_control, "\u{fffd}")
+}
+
+pub fn restored(name: &str, restored: &Restored) -> String {
+    let Restored {
+        came_back, gone, ..
+    } = restored;
+    let aside = restored.aside.file_name().unwrap_or_default();
+    format!(
+        "restored from {name}: {} back, {} gone that came after it\nthe memory as it was is {}\n",
+        count(*came_back, "item came", "items came"),
+        count(*gone, "item is", "items are"),
+        aside.to_string_lossy(),
+    )
+}
+
+pub fn backed_up(backup: &Backup) -> String {
+    format!("{} ({})\n", backup.path.display(), size(backup.size))
+}
+
+pub fn vacuumed(file: &str, before: u64, after: u64) -> String {
+    format!("{file}: {} before, {} now\n", size(before), size(after))
+}
+
+pub fn model_status(folder: &Path, files: &Files, embedded: Option<f64>) -> String {
+    let files = match files {
+        Files::Good => format!("{}, SHA-256 checked", size(sentence_model::bytes())),
+        Files::None => "not installed; `foreword model install` gets it".to_owned(),
+        Files::Bad(wrong) => format!("{wrong}; `foreword model install` gets it anew"),
+    };
+    let embedded =
+        embedded.map(|share| format!("embedded  {:.0} % of the memory\n", share * 100.0));
+    format!(
+        "model     {}\nfolder    {}\nfiles     {files}\n{}",
+        sentence_model::NAME,
+        folder.display(),
+        embedded.unwrap_or_default()
+    )
 }
 
 fn ago(now: Millis, at: Millis) -> String {

@@ -65,13 +65,11 @@ impl Store {
 /// All backups, the newest first. One with a time in the future was made while the clock was wrong:
 /// it comes after the others.
 pub fn all(backups: &Path, now: Millis) -> io::Result<Vec<Backup>> {
-    let entries = match std::fs::read_dir(backups) {
-        Ok(entries) => entries,
-        Err(error) if error.kind() == io::ErrorKind::NotFound => return Ok(Vec::new()),
-        Err(error) => return Err(error),
-    };
     let mut all = Vec::new();
-    for entry in entries {
+    for entry in text::if_there(std::fs::read_dir(backups))?
+        .into_iter()
+        .flatten()
+    {
         let entry = entry?;
         let name = entry.file_name().to_string_lossy().into_owned();
         let Some(stamp) = name

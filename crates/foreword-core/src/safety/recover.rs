@@ -242,10 +242,8 @@ fn rename_with_log(from: &Path, to: &Path) -> io::Result<()> {
 
 fn move_log(from: &Path, to: &Path) -> io::Result<()> {
     let _ = std::fs::remove_file(db::beside(from, "-shm"));
-    match std::fs::rename(db::beside(from, "-wal"), db::beside(to, "-wal")) {
-        Err(error) if error.kind() == io::ErrorKind::NotFound => Ok(()),
-        moved => moved,
-    }
+    let moved = std::fs::rename(db::beside(from, "-wal"), db::beside(to, "-wal"));
+    text::if_there(moved).map(drop)
 }
 
 /// Deletes all but the newest files that were set aside for the reason `why`.

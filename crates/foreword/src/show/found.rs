@@ -1,18 +1,18 @@
-//! Formats the answer to a search as text.
+//! Formats the answer to a search as text, with the state of files and related items.
 //!
 //! There are five levels, each cheaper than the next: titles of sessions, their summaries, titles
 //! of observations, facts, everything (`super::item`).
 
 use std::fmt::Write as _;
 
+use foreword_core::model::Freshness;
 use foreword_core::search::{
-    Hit, LOOSER_MAX, Looser, MatchKind, Matched, SessionTitle, SummaryLine,
+    Hit, LOOSER_MAX, Looser, MatchKind, Matched, Related, SessionTitle, SummaryLine,
 };
 use foreword_core::store::{Item, ItemBody};
 use foreword_core::text::{self, count, one_line};
 use serde_json::{Value, json};
 
-use super::mark;
 use crate::service::embed_client::Ranking;
 use crate::service::search::{Format, SearchAnswer, SearchRequest};
 
@@ -345,6 +345,39 @@ fn summary(summary: &SummaryLine, session: &SessionTitle) -> String {
         format!("{request} — {outcome}")
     };
     format!("#{} {line}", summary.id)
+}
+
+/// The remark after a title; empty if the files are unchanged or unknown.
+pub fn mark(freshness: Option<Freshness>) -> &'static str {
+    match freshness {
+        Some(Freshness::Changed) => " (files changed since)",
+        Some(Freshness::Gone) => " (files gone since)",
+        Some(Freshness::Fresh) | None => "",
+    }
+}
+
+/// The names of files, each with its state if it changed.
+pub fn files(files: &[String], item: &Item) -> String {
+    let stale = item.freshness.as_ref().map(|it| &it.stale_files);
+    let files = files
+        .iter()
+        .map(|file| match stale.and_then(|it| it.get(file)) {
+            Some(state) => format!("{file} ({state} since)"),
+            None => file.clone(),
+        });
+    files.collect::<Vec<_>>().join(", ")
+}
+
+/// Related items, each with the reason: `#12 bugfix: Expiry is compared in UTC (same file src/token.rs)`
+pub fn related(related: &[Related]) -> String {
+    let mut page = super::TextPage::default();
+    for (number, it) in related.iter().enumerate() {
+        let title = one_line(&it.title);
+        let title = text::shorten(&title, 80);
+        let line = format!("#{} {}: {title} ({})", it.id, it.r#type, it.why);
+        page.field(if number == 0 { "related" } else { "" }, &line);
+    }
+    page.out
 }
 
 #[cfg(test)]
