@@ -273,7 +273,7 @@ fn register_parts(connection: &Connection) -> rusqlite::Result<()> {
         | FunctionFlags::SQLITE_INNOCUOUS;
     connection.create_scalar_function(c"parts", 1, flags, |context| {
         let text = context.get_raw(0).as_str_or_null()?;
-        Ok(text::words::parts(text.unwrap_or_default()))
+        Ok(text::parts(text.unwrap_or_default()))
     })
 }
 

@@ -40,7 +40,7 @@ use self::list::Order;
 use crate::db::Rows as _;
 use crate::model::{Freshness, Kind, Millis, ObservationType, Origin};
 use crate::store::Store;
-use crate::text::words::{self, Word};
+use crate::text::{self, Word};
 
 #[derive(Debug, Clone, PartialEq)]
 pub struct Query<'a> {
@@ -162,7 +162,7 @@ fn asks_for_decisions(word: &Word) -> bool {
 
 /// What the score of a hit is multiplied by, for what it is and not for how it matches.
 fn factor(words: &str) -> impl Fn(&Hit) -> f64 {
-    let prefers_decisions = words::words(words).iter().any(asks_for_decisions);
+    let prefers_decisions = text::words(words).iter().any(asks_for_decisions);
     move |hit| {
         let is_decision = hit.observation_type == Some(ObservationType::Decision);
         let decision = if prefers_decisions && is_decision {
@@ -201,7 +201,7 @@ impl Found {
 /// The words of a query that its hits should have: without stop words, and without words that only
 /// ask for decisions; all words if there are no others.
 fn about_words(query: &str) -> Vec<Word> {
-    let all = words::words(query);
+    let all = text::words(query);
     let mut words = all.clone();
     words.retain(|word| !word.is_stop_word() && !asks_for_decisions(word));
     if words.is_empty() { all } else { words }
@@ -212,7 +212,7 @@ fn about_words(query: &str) -> Vec<Word> {
 fn search_for(store: &Store, query: &Query<'_>, words: &[Word]) -> rusqlite::Result<(Found, f64)> {
     let mut found = Found::default();
     let mut worth = 0.0;
-    for words in [words, &words::characters(words)] {
+    for words in [words, &text::characters(words)] {
         let word_query = WordQuery::new(store, words)?;
         (found.hits, found.answer) = word_query.hits(store, query)?;
         worth = word_query.worth();

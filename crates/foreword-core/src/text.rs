@@ -1,15 +1,20 @@
-//! Functions that several modules share, so that they agree on titles, cuts, dates and missing files.
-
-pub(crate) mod words;
+//! Functions that several modules share, so that they agree on titles, cuts, dates and missing files;
+//! and the words of a query and of a text, as full-text search sees them.
+//!
+//! FTS5 splits text at everything that is not a letter or digit and stems the rest, which
+//! is right for `snake_case`, `path/to/x.rs` and `Vec<String>`. It does not split
+//! `camelCase` or languages written without spaces, and it loses the signs of names like
+//! `C++`. The parts of such words are indexed in a column of their own (`parts`), and a query
+//! searches for each word and for its parts.
 
 use std::borrow::Cow;
+use std::collections::HashSet;
 use std::fs::Metadata;
 use std::io;
 use std::path::Path;
 use std::time::UNIX_EPOCH;
 
 use crate::model::Millis;
-pub use words::is_stop_word;
 
 /// An estimate of how many tokens a text has: a quarter of its characters.
 pub fn tokens(text: &str) -> usize {
@@ -193,6 +198,167 @@ pub(crate) fn is_in(list: &str, word: &str) -> bool {
     list.contains(word) && list.split_ascii_whitespace().any(|it| it == word)
 }
 
+/// A word of a query, and its parts if it has more than one.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub(crate) struct Word {
+    pub whole: String,
+    pub parts: Vec<String>,
+}
+
+impl Word {
+    /// The terms to search for in FTS5.
+    pub fn terms(&self) -> impl Iterator<Item = &str> {
+        std::iter::once(&self.whole)
+            .chain(&self.parts)
+            .map(String::as_str)
+    }
+
+    pub fn is_stop_word(&self) -> bool {
+        self.parts.is_empty() && is_stop_word(&self.whole.to_lowercase())
+    }
+}
+
+/// Whether a word, in lower case, is a common English word that says nothing about the subject.
+pub fn is_stop_word(word: &str) -> bool {
+    STOP_WORDS.binary_search(&word).is_ok()
+}
+
+/// The words of a query, each once.
+pub(crate) fn words(query: &str) -> Vec<Word> {
+    let mut seen = HashSet::new();
+    let word = |(word, after): (&str, &str)| Word {
+        whole: word.to_owned(),
+        parts: pieces(word)
+            .into_iter()
+            .flat_map(pairs)
+            .chain(name_with_signs(word, after))
+            .collect(),
+    };
+    split(query)
+        .map(word)
+        .filter(|word| seen.insert((word.whole.to_lowercase(), word.parts.clone())))
+        .collect()
+}
+
+/// The single characters of words in languages without spaces, for a last, widest search.
+pub(crate) fn characters(words: &[Word]) -> Vec<Word> {
+    let characters = words.iter().flat_map(|word| word.whole.chars());
+    let mut seen = HashSet::new();
+    characters
+        .filter(|&it| is_cjk(it) && seen.insert(it))
+        .map(|it| Word {
+            whole: it.to_string(),
+            parts: Vec::new(),
+        })
+        .collect()
+}
+
+/// The parts of a text's words, for the column `parts` of the full-text index.
+pub(crate) fn parts(text: &str) -> String {
+    let mut out = String::new();
+    let mut push = |part: &str| {
+        out.push_str(part);
+        out.push(' ');
+    };
+    for (word, after) in split(text) {
+        for piece in pieces(word) {
+            if piece.starts_with(is_cjk) {
+                piece.split_inclusive(|_| true).for_each(&mut push);
+            }
+            pairs(piece).iter().for_each(|pair| push(pair));
+        }
+        name_with_signs(word, after)
+            .iter()
+            .for_each(|name| push(name));
+    }
+    out
+}
+
+/// Runs of letters and digits, each with the text after it.
+fn split(text: &str) -> impl Iterator<Item = (&str, &str)> {
+    let mut rest = text;
+    std::iter::from_fn(move || {
+        let word = &rest[rest.find(is_letter)?..];
+        let end = word.find(|it| !is_letter(it)).unwrap_or(word.len());
+        rest = &word[end..];
+        Some((&word[..end], rest))
+    })
+}
+
+/// Whether FTS5 counts a character as part of a word: also combining accents and private-use
+/// characters.
+fn is_letter(character: char) -> bool {
+    character.is_alphanumeric()
+        || matches!(character, '\u{300}'..='\u{331}' | '\u{e000}'..='\u{f8ff}')
+}
+
+fn is_cjk(character: char) -> bool {
+    matches!(
+        character,
+        '\u{3005}'..='\u{3007}' | '\u{3040}'..='\u{30ff}' | '\u{3400}'..='\u{4dbf}' | '\u{4e00}'..='\u{9fff}'
+            | '\u{ac00}'..='\u{d7af}' | '\u{f900}'..='\u{faff}' | '\u{ff66}'..='\u{ff9f}' | '\u{20000}'..='\u{3ffff}'
+    )
+}
+
+/// The pieces of a word: `parse`, `HTTP`, `Reply` of `parseHTTPReply`; none if it is one piece.
+fn pieces(word: &str) -> Vec<&str> {
+    let characters: Vec<(usize, char)> = word.char_indices().collect();
+    let mut starts = vec![0];
+    for (number, window) in characters.windows(2).enumerate() {
+        let [(_, before), (at, here)] = window else {
+            continue;
+        };
+        let after = characters.get(number + 2).map(|&(_, it)| it);
+        let capital = here.is_uppercase()
+            && (!before.is_uppercase() || after.is_some_and(char::is_lowercase));
+        if capital || is_cjk(*before) != is_cjk(*here) {
+            starts.push(*at);
+        }
+    }
+    if starts.len() == 1 && !word.starts_with(is_cjk) {
+        return Vec::new();
+    }
+    starts.push(word.len());
+    starts.windows(2).map(|it| &word[it[0]..it[1]]).collect()
+}
+
+/// The pairs of neighbouring characters of a CJK piece, which stand in for words because no
+/// spaces separate them; any other piece as it is.
+fn pairs(piece: &str) -> Vec<String> {
+    let characters: Vec<char> = piece.chars().collect();
+    if !piece.starts_with(is_cjk) || characters.len() == 1 {
+        return vec![piece.to_owned()];
+    }
+    characters.windows(2).map(String::from_iter).collect()
+}
+
+/// A searchable name for `C++` and `C#`, of which FTS5 keeps only the letter.
+fn name_with_signs(word: &str, after: &str) -> Option<String> {
+    if after.starts_with("++") {
+        Some(format!("{word}plusplus"))
+    } else if after.starts_with('#') && word.len() == 1 {
+        Some(format!("{word}sharp"))
+    } else {
+        None
+    }
+}
+
+/// Common English words, and the ends of contractions that FTS5 splits off. Sorted.
+const STOP_WORDS: &[&str] = &[
+    "a", "about", "above", "after", "again", "all", "also", "am", "an", "and", "any", "are", "as",
+    "at", "be", "because", "been", "before", "being", "between", "both", "but", "by", "can",
+    "could", "d", "did", "didn", "do", "does", "doesn", "doing", "don", "done", "during", "each",
+    "few", "for", "from", "further", "get", "had", "has", "have", "having", "he", "her", "here",
+    "hers", "him", "his", "how", "i", "if", "in", "into", "is", "isn", "it", "its", "itself",
+    "just", "ll", "m", "many", "me", "more", "most", "much", "my", "myself", "no", "nor", "not",
+    "now", "of", "off", "on", "once", "one", "only", "or", "other", "our", "ours", "out", "over",
+    "own", "please", "re", "s", "same", "she", "should", "so", "some", "such", "t", "than", "that",
+    "the", "their", "them", "then", "there", "these", "they", "this", "those", "through", "to",
+    "too", "under", "until", "up", "us", "ve", "very", "was", "wasn", "we", "were", "what", "when",
+    "where", "which", "while", "who", "whom", "why", "will", "with", "would", "you", "your",
+    "yours", "yourself",
+];
+
 #[cfg(test)]
 mod tests {
     use super::*;
@@ -222,5 +388,57 @@ mod tests {
     #[test]
     fn times_are_utc() {
         assert_eq!(rfc3339(1_763_000_000_000), "2025-11-13T02:13:20Z");
+    }
+
+    /// Each word of a query, with its parts after a `=`.
+    fn words_and_parts(query: &str) -> Vec<String> {
+        let words = words(query).into_iter();
+        let word = |it: Word| match it.parts.as_slice() {
+            [] => it.whole,
+            parts => format!("{}={}", it.whole, parts.join("+")),
+        };
+        words.map(word).collect()
+    }
+
+    #[test]
+    fn a_query_is_split_into_words_and_their_parts() {
+        assert_eq!(
+            words_and_parts("rm -rf \"x\" AND x"),
+            ["rm", "rf", "x", "AND"]
+        );
+        assert_eq!(
+            words_and_parts("parseHTTPReply"),
+            ["parseHTTPReply=parse+HTTP+Reply"]
+        );
+        assert_eq!(
+            words_and_parts("snake_case path/to/x.rs"),
+            ["snake", "case", "path", "to", "x", "rs"]
+        );
+        assert_eq!(
+            words_and_parts("Vec<String> E0308"),
+            ["Vec", "String", "E0308"]
+        );
+        assert_eq!(
+            words_and_parts("C++ and C#"),
+            ["C=Cplusplus", "and", "C=Csharp"]
+        );
+        assert_eq!(
+            words_and_parts("全文検索 速"),
+            ["全文検索=全文+文検+検索", "速=速"]
+        );
+        assert_eq!(words_and_parts("使用Rust"), ["使用Rust=使用+Rust"]);
+        assert_eq!(words_and_parts("  -*\"  "), [""; 0]);
+    }
+
+    #[test]
+    fn a_text_is_indexed_by_the_parts_of_its_words() {
+        assert_eq!(parts("the plain words"), "");
+        assert_eq!(parts("getUserId in C++"), "get User Id Cplusplus ");
+        assert_eq!(parts("全文検"), "全 文 検 全文 文検 ");
+    }
+
+    #[test]
+    fn stop_words_are_sorted_for_the_binary_search() {
+        assert!(STOP_WORDS.is_sorted());
     }
 }

@@ -18,7 +18,7 @@ use super::about::WeighedWord;
 use super::rank::{self, Bm25};
 use super::{Filter, Hit, MatchKind, Matched, Query, Sort, list};
 use crate::store::Store;
-use crate::text::words::Word;
+use crate::text::Word;
 
 /// The first candidates are one in this many of all rows, within the two bounds below. With
 /// fewer the first choice is seldom enough, and a second choice starts over.

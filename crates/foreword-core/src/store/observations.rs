@@ -13,10 +13,9 @@ use rusqlite::{Params, Transaction, named_params};
 use serde::Deserialize;
 
 use super::commit::DerivedTurn;
-use super::items::{ObservationItem, next_item};
 use super::kin::{Insight, is_repeat, superseded_ids};
 use super::sessions::SessionRow;
-use super::{Store, json};
+use super::{ObservationItem, Store, json, next_item};
 use crate::db::Rows as _;
 use crate::model::{Kind, Millis, Observation, Origin};
 

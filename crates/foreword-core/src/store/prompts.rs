@@ -4,9 +4,8 @@ use rusqlite::{Transaction, named_params};
 use serde::Deserialize;
 
 use super::commit::{DerivedTurn, OFFLINE, Replaces};
-use super::items::{PromptItem, SummaryItem, next_item};
 use super::sessions::SessionRow;
-use super::{Store, json};
+use super::{PromptItem, Store, SummaryItem, json, next_item};
 use crate::db::Rows as _;
 use crate::model::{Event, EventKind, Kind, Millis, Provenance, Summary, Turn};
 
