@@ -179,7 +179,8 @@ pub fn blocks(markdown: &str) -> Vec<Block> {
 fn block_of_line(line: &str) -> Option<Block> {
     let text = line.trim();
     if let Some(heading) = heading_text(text) {
-        return Some(Block::Heading(heading));
+        let bare = item_text(&heading).map(str::to_owned);
+        return Some(Block::Heading(bare.unwrap_or(heading)));
     }
     if !text.contains(char::is_alphanumeric) {
         return None;
