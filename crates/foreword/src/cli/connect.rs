@@ -9,9 +9,8 @@ use super::consent;
 use crate::config::provider;
 use crate::home::{self, Home};
 use crate::host::{self, CLIENTS, Client, InstallScope, SettingsPlace};
-use crate::install::record::{self, InstallRecord};
 use crate::install::skills::{self, Task};
-use crate::install::{self, SettingsFile};
+use crate::install::{self, InstallRecord, SettingsFile};
 use crate::service;
 use crate::show;
 
@@ -240,7 +239,7 @@ pub fn uninstall(args: &UninstallArgs) -> anyhow::Result<()> {
     relist(&list, listed, dry_run)?;
     skills::settle(&settings.place, Task::Remove, dry_run)?;
     if !dry_run {
-        record::forget(&service::home_to_look_at()?, &list.place)?;
+        install::forget(&service::home_to_look_at()?, &list.place)?;
     }
     disconnect(&settings, after, dry_run)
 }
@@ -304,7 +303,7 @@ fn forget(home: &Home, place: &SettingsPlace) -> anyhow::Result<()> {
     if place.scope == InstallScope::User {
         consent::withdraw(home)?;
     }
-    record::forget(home, place)
+    install::forget(home, place)
 }
 
 /// Keeps a copy in the data directory.
