@@ -104,6 +104,7 @@ const CHECKS: &[Check] = &[
     (Warning, "spool-unreadable", work::spool_unreadable),
     (Warning, "provider-missing", model::provider_missing),
     (Warning, "provider-paused", model::provider_paused),
+    (Warning, "model-unfit", model::model_unfit),
     (Warning, "budget-used-up", model::budget_used_up),
     (Warning, "model-damaged", model::sentence_model_damaged),
 ];

@@ -384,6 +384,9 @@ fn provider_lines(agent: &AgentStatus, lines: &mut StatusLines) {
     if let Some(pause) = &agent.pause {
         lines.add("paused", money::pause(pause));
     }
+    if let Some(unfit) = &agent.unfit {
+        lines.add("unfit", money::unfit(unfit));
+    }
     if agent.has_model() || agent.today.calls > 0 {
         lines.add("cost", money::today(agent));
     }

@@ -475,7 +475,7 @@ impl<'a> Worker<'a> {
                 self.post_notice(now);
                 Ok(WorkerStep::Something)
             }
-            Some(Err(DeriveFailure::Paused(failure))) => {
+            Some(Err(DeriveFailure::Paused(failure) | DeriveFailure::Unusable(failure))) => {
                 self.log(&format!(
                     "the last question about a session waits: {}",
                     failure.kind
@@ -516,7 +516,7 @@ impl<'a> Worker<'a> {
                 self.give_back(claim)?;
                 Err(error).context("could not store in memory.db")
             }
-            DeriveFailure::Paused(failure) => {
+            DeriveFailure::Paused(failure) | DeriveFailure::Unusable(failure) => {
                 let events = text::count(count as u64, "event waits", "events wait");
                 self.log(&format!("{events}: {}", failure.kind));
                 // A slow model may manage a smaller batch. The batch does not count as failed.
@@ -525,12 +525,6 @@ impl<'a> Worker<'a> {
                 }
                 self.give_back(claim)?;
                 Ok(WorkerStep::Nothing)
-            }
-            DeriveFailure::Event(_) if count > 1 && self.deriver.splits() => {
-                self.log(&format!("{events} failed together; in two parts next"));
-                self.halve(&claim);
-                self.give_back(claim)?;
-                Ok(WorkerStep::Something)
             }
             DeriveFailure::Event(error) => {
                 self.log(&format!("{events} failed"));

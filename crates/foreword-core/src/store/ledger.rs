@@ -58,6 +58,20 @@ pub struct Streak {
     pub last: Option<Failed>,
 }
 
+/// How many of a provider's last answers could be used.
+#[derive(Debug, Clone, Default, PartialEq, Eq)]
+pub struct Judged {
+    pub judged: u64,
+    pub usable: u64,
+    pub is_last_usable: bool,
+    pub last_at: Millis,
+    /// The model that answered last.
+    pub model: Option<String>,
+}
+
+/// The number of last answers that a model is judged by.
+const JUDGED_MAX: u32 = 10;
+
 /// The cost of calls: in money if the price is known, otherwise in tokens.
 #[derive(Debug, Clone, Copy, Default, PartialEq)]
 pub struct Spent {
@@ -222,6 +236,38 @@ impl Store {
         Ok(streak)
     }
 
+    /// How the provider's last answers were since somebody asked to try it again. Calls that failed
+    /// through no fault of the model do not count.
+    pub fn judged(&self, provider: &str) -> rusqlite::Result<Judged> {
+        let mut statement = self.connection.prepare_cached(
+            "select at, model, state = 'answered' as usable
+             from ledger
+             where provider = :provider
+               and requests > 0
+               and (state = 'answered' or failure = 'timeout'
+                    or state = 'failed' and retry_at is null and failure <> 'broken')
+               and id > coalesce(
+                   (select max(id) from ledger
+                    where provider = :provider and state = 'answered' and requests = 0), 0)
+             order by id desc
+             limit :max",
+        )?;
+        let mut rows =
+            statement.query(named_params! {":provider": provider, ":max": JUDGED_MAX})?;
+        let mut judged = Judged::default();
+        while let Some(row) = rows.next()? {
+            let usable: bool = row.get("usable")?;
+            if judged.judged == 0 {
+                judged.is_last_usable = usable;
+                judged.last_at = row.get("at")?;
+            }
+            judged.judged += 1;
+            judged.usable += u64::from(usable);
+            judged.model = judged.model.or(row.get("model")?);
+        }
+        Ok(judged)
+    }
+
     /// The cost since a time, of all sessions or of one.
     pub fn spent(&self, since: Millis, session: Option<&str>) -> rusqlite::Result<Spent> {
         self.connection
@@ -242,7 +288,7 @@ impl Store {
     pub fn cost(&self, since: Millis) -> rusqlite::Result<Cost> {
         let cost = self.connection.query_row(
             "select coalesce(sum(requests), 0) as calls,
-                    count(*) filter (where state <> 'answered' and requests > 0) as failed,
+                    count(*) filter (where state = 'failed' and requests > 0) as failed,
                     coalesce(sum(input_tokens), 0) as input,
                     coalesce(sum(output_tokens), 0) as output,
                     coalesce(sum(cache_read_tokens), 0) as cache_read,
@@ -299,7 +345,7 @@ impl Store {
         let mut statement = self.connection.prepare_cached(
             "select provider, model,
                     sum(requests) as calls,
-                    count(*) filter (where state <> 'answered') as failed,
+                    count(*) filter (where state = 'failed') as failed,
                     sum(input_tokens) as input,
                     sum(output_tokens) as output,
                     sum(cost_usd) as usd

@@ -11,7 +11,8 @@ use foreword_core::store::ledger::Entry;
 use foreword_core::store::{Closing, EndedSession, ShownObservation, Store};
 use foreword_core::text;
 
-use super::compress::{CompressError, Compressor, unreadable};
+use super::compress::{CompressError, Compressor, unreadable, unusable};
+use super::judge::Judge;
 use super::prompts::Prompts;
 use super::question::{QuestionText, middle_cut, name};
 use super::repair;
@@ -47,6 +48,8 @@ impl Compressor {
             events: 0,
             raw_tokens: 0,
         };
+        let judge = Judge::new(&question_text, &[]);
+        let read = |call: &ModelCall| read(call, &judge);
         let asked = self.ask(store, &entry, &question_text, &pause, read).await;
         let (closing, provenance) = asked?;
         Ok(closing.map(|closing| (closing, provenance)))
@@ -116,11 +119,14 @@ fn listed(observations: &[ShownObservation]) -> String {
 }
 
 /// Reads an answer. None if it says that nothing is worth keeping.
-fn read(call: &ModelCall) -> Result<Option<Closing>, Failure> {
+fn read(call: &ModelCall, judge: &Judge) -> Result<Option<Closing>, Failure> {
     let answer = call.answer.as_ref().map_err(Failure::clone)?;
     // A model may repeat or invent a secret: everything that is stored is redacted.
     let answer = &redact::redact(answer).text;
-    let reply = reply::read(answer, repair::CLOSING_TAGS);
+    let mut reply = reply::read(answer, repair::CLOSING_TAGS);
+    if let Some(why) = judge.sift(&mut reply) {
+        return Err(unusable(answer, why));
+    }
     let digest = reply.summary.as_ref().and_then(repair::digest);
     let (Some(digest), Some(found)) = (digest, &reply.summary) else {
         return match reply.nothing {

@@ -67,8 +67,8 @@ pub trait Provider {
 pub enum Remedy {
     /// Everything waits for a while; the batch is not counted as failed.
     Pause,
-    /// The batch is tried again in smaller parts; a batch of one event has failed.
-    Split,
+    /// The batch is derived offline.
+    StandIn,
 }
 
 pub fn remedy(kind: FailureKind) -> Remedy {
@@ -88,7 +88,7 @@ pub fn remedy(kind: FailureKind) -> Remedy {
         | Kind::Empty
         | Kind::Prose
         | Kind::Schema
-        | Kind::Request => Remedy::Split,
+        | Kind::Request => Remedy::StandIn,
     }
 }
 
@@ -111,6 +111,11 @@ impl Failure {
             retry_at: None,
             partial: None,
         }
+    }
+
+    /// Whether the model may have worked on the answer before the call failed.
+    pub fn is_in_the_middle(&self) -> bool {
+        matches!(self.kind, FailureKind::Timeout | FailureKind::Broken)
     }
 }
 

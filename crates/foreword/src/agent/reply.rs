@@ -19,6 +19,19 @@ mod scan;
 mod tests;
 
 const NOTHING: &str = "nothing";
+/// The fields that hold sentences, but for lists.
+const SENTENCES: [&str; 10] = [
+    "title",
+    "subtitle",
+    "narrative",
+    "text",
+    "request",
+    "investigated",
+    "learned",
+    "completed",
+    "next_steps",
+    "notes",
+];
 const MARKS: [&str; 3] = ["retract", "supersede", "merge"];
 
 /// The blocks of a reply.
@@ -125,6 +138,14 @@ impl ReplyBlock {
         }
         items.retain(|item| !item.is_empty());
         items
+    }
+
+    /// The sentences of the block: its fields without types, names and numbers.
+    pub fn texts(&self) -> Vec<String> {
+        let fields = SENTENCES.iter().map(|name| self.verbatim(&[name]));
+        let lists = self.list(&["facts", "given_up"], "fact");
+        let texts = fields.chain(lists);
+        texts.filter(|text| !text.is_empty()).collect()
     }
 
     fn contents(&self, names: &[&str]) -> impl Iterator<Item = &str> {

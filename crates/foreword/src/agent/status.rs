@@ -5,7 +5,7 @@ use foreword_core::model::{FailureKind, Millis};
 use foreword_core::store::Store;
 use foreword_core::store::ledger::{Cost, StoodIn};
 
-use crate::agent::leash;
+use crate::agent::leash::{self, Unfit};
 use crate::config::provider::{self, Choice, Name, ProviderProblem};
 use crate::config::{BudgetSection, Config};
 use crate::home::Home;
@@ -17,6 +17,7 @@ pub struct AgentStatus {
     /// it is no problem yet.
     pub problem: Option<ProviderProblem>,
     pub pause: Option<Pause>,
+    pub unfit: Option<Unfit>,
     pub today: Cost,
     /// The batches of today that offline derived in the provider's place, with the reason.
     pub stand_ins: Vec<StoodIn>,
@@ -48,6 +49,7 @@ impl AgentStatus {
             budget: config.budget.clone(),
             problem: (name.row().problem)(config, home),
             pause: None,
+            unfit: None,
             today: Cost {
                 usd: Some(0.0),
                 ..Cost::default()
@@ -57,6 +59,7 @@ impl AgentStatus {
         };
         if let Some(store) = store {
             agent.pause = pause(store, name, now)?;
+            agent.unfit = leash::unfit(store, name, now)?;
             agent.today = store.cost(leash::day(now))?;
             agent.stand_ins = store.stand_ins(leash::day(now))?;
             agent.used_up = leash::used_up_today(store, &config.budget, now)?;

@@ -71,6 +71,20 @@ pub fn provider_paused(exam: &Examination) -> Option<Diagnosis> {
     )
 }
 
+/// A model of whose answers few can be used.
+pub fn model_unfit(exam: &Examination) -> Option<Diagnosis> {
+    let (agent, _) = agent(exam)?;
+    let unfit = agent.unfit?;
+    Diagnosis::cured_by(
+        exam.foreword("retry"),
+        format!(
+            "{}, so memory is made offline until {}; choose a larger model, then ask it again",
+            unfit.line(),
+            text::rfc3339(unfit.until)
+        ),
+    )
+}
+
 /// The user's step before the provider is asked again.
 fn first(provider: Name, kind: FailureKind) -> &'static str {
     match kind {

@@ -9,6 +9,7 @@ use foreword_core::text::{self, count, one_line};
 use serde_json::{Value, json};
 
 use crate::agent::bill::Bill;
+use crate::agent::leash::Unfit;
 use crate::agent::provider::prices;
 use crate::agent::status::{AgentStatus, Pause};
 use crate::config::provider::Name;
@@ -134,6 +135,14 @@ pub fn pause(pause: &Pause) -> String {
         text::rfc3339(pause.until),
         pause.kind,
         one_line(&pause.reason)
+    )
+}
+
+pub fn unfit(unfit: &Unfit) -> String {
+    format!(
+        "{}; memory is made offline until {}, or `foreword retry` asks at once",
+        one_line(&unfit.line()),
+        text::rfc3339(unfit.until)
     )
 }
 

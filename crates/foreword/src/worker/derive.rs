@@ -6,7 +6,7 @@
 //! turns, because a later event can change the meaning of an earlier one. Of a turn in which nothing
 //! happened nothing is kept but its prompt. `close` is the last question, about a session that is over.
 
-use std::collections::HashSet;
+use std::collections::{HashMap, HashSet};
 
 use foreword_core::model::{Derived, Event, EventKind, FailureKind, Millis, SessionDigest, Turn};
 use foreword_core::queue::{Claim, Portion};
@@ -35,6 +35,8 @@ pub enum DeriveFailure {
     Event(String),
     /// The model cannot be asked now; no event is to blame.
     Paused(Failure),
+    /// The model was asked about these events, and none of its answers could be used.
+    Unusable(Failure),
 }
 
 /// What was derived from a batch.
@@ -48,8 +50,16 @@ struct DerivedBatch {
 /// After this many tool uses a turn is summed up before it stops.
 const CHECKPOINT: usize = 80;
 
-/// The limits of texts are divided by this if a question about one event is too long.
-const HARDER: usize = 4;
+/// The most calls for a turn that came to nothing.
+const CALLS_MAX: u32 = 3;
+
+/// The turn of a session that a model fails on.
+#[derive(Debug, Clone, Default, PartialEq, Eq)]
+struct Trouble {
+    prompt_id: Option<String>,
+    /// The calls that failed in the middle. All, if the answers could not be used.
+    calls: u32,
+}
 
 pub struct Deriver {
     pub store: Store,
@@ -57,6 +67,8 @@ pub struct Deriver {
     /// Returns the time; tests replace it.
     pub clock: fn() -> Millis,
     compressor: Option<Compressor>,
+    /// By session.
+    troubles: HashMap<String, Trouble>,
     batch_max: u32,
     batch_bytes: usize,
 }
@@ -81,6 +93,7 @@ impl Deriver {
             leash: Leash::new(name, config),
             clock: home::now,
             compressor,
+            troubles: HashMap::new(),
             batch_max: config.worker.batch_max,
             batch_bytes: config.model.batch_max_tokens as usize * 4,
         }
@@ -108,11 +121,6 @@ impl Deriver {
         }
     }
 
-    /// Whether a batch that failed can be tried in smaller parts.
-    pub fn splits(&self) -> bool {
-        self.compressor.is_some()
-    }
-
     pub async fn derive(&mut self, claim: &Claim, now: Millis) -> Result<(), DeriveFailure> {
         let mut new = Vec::new();
         for event in &claim.events {
@@ -133,14 +141,63 @@ impl Deriver {
                 .may_ask(&self.store, &first.host_session_id, now)
                 .map_err(failure)?
             {
-                Permission::Ask => self.ask(&new, claim.turn_over, Millis::MAX).await?,
-                Permission::StandIn(why) => {
-                    self.note_stand_in(&first.host_session_id, &new, &why, now)?;
-                    derive_offline(&self.store, &new)?
-                }
+                Permission::Ask => self.ask_or_stand_in(&new, claim.turn_over, now).await?,
+                Permission::StandIn(why) => self.stand_in(&new, &why, now)?,
             },
         };
         self.commit(&new, &batch, now)
+    }
+
+    /// Has the model derive, or else `offline`, if the model fails on this turn.
+    async fn ask_or_stand_in(
+        &mut self,
+        events: &[Event],
+        turn_over: bool,
+        now: Millis,
+    ) -> Result<DerivedBatch, DeriveFailure> {
+        let Some(last) = events.last() else {
+            return self.ask(events, turn_over, Millis::MAX).await;
+        };
+        let session = &last.host_session_id;
+        let mut trouble = self.troubles.remove(session).unwrap_or_default();
+        if trouble.prompt_id != last.prompt_id {
+            trouble = Trouble {
+                prompt_id: last.prompt_id.clone(),
+                calls: 0,
+            };
+        }
+        let name = self.leash.provider.as_str();
+        let mut why = format!("the answers of {name} about this turn could not be used");
+        if trouble.calls < CALLS_MAX {
+            match self.ask(events, turn_over, Millis::MAX).await {
+                Err(DeriveFailure::Unusable(failed)) => {
+                    why = format!("{name} gave no answer that can be used: {}", failed.text);
+                    trouble.calls = CALLS_MAX;
+                }
+                Err(DeriveFailure::Paused(failed)) => {
+                    trouble.calls += u32::from(failed.is_in_the_middle());
+                    if trouble.calls < CALLS_MAX {
+                        self.troubles.insert(session.clone(), trouble);
+                        return Err(DeriveFailure::Paused(failed));
+                    }
+                    why = failed.text;
+                }
+                asked => return asked,
+            }
+        }
+        self.troubles.insert(session.clone(), trouble);
+        self.stand_in(events, &why, now)
+    }
+
+    fn stand_in(
+        &self,
+        events: &[Event],
+        why: &str,
+        now: Millis,
+    ) -> Result<DerivedBatch, DeriveFailure> {
+        let session = events.first().map_or("", |it| &it.host_session_id);
+        self.note_stand_in(session, events, why, now)?;
+        derive_offline(&self.store, events)
     }
 
     fn commit(
@@ -255,7 +312,7 @@ impl Deriver {
             events: events.to_vec(),
         };
         let turn = turns.last().unwrap_or(&none);
-        let mut subject = QuestionSubject {
+        let subject = QuestionSubject {
             events,
             turn,
             digest: &digest,
@@ -263,15 +320,7 @@ impl Deriver {
                 && (turn_over || has_stopped(events) || is_long(turn, &digest)),
             cut: 1,
         };
-        let mut compressed = self.compress(&subject).await;
-        if let Err(CompressError::Failure(failed)) = &compressed
-            && failed.kind == FailureKind::TooLong
-            && events.len() == 1
-        {
-            subject.cut = HARDER;
-            compressed = self.compress(&subject).await;
-        }
-        match compressed {
+        match self.compress(&subject).await {
             Ok(mut compressed) => {
                 if compressed.nothing && compressed.derived.observations.is_empty() {
                     // The summary of a turn of several batches can rest on an earlier one.
@@ -284,7 +333,7 @@ impl Deriver {
             }
             Err(CompressError::Storage(error)) => Err(failure(error)),
             Err(CompressError::Paused(failed)) => Err(DeriveFailure::Paused(failed)),
-            Err(CompressError::Failure(failed)) => Err(DeriveFailure::Event(failed.text)),
+            Err(CompressError::Failure(failed)) => Err(DeriveFailure::Unusable(failed)),
         }
     }
 

@@ -580,17 +580,12 @@ async fn no_kind_of_failure_costs_an_event() {
         Kind::Model,
         Kind::Missing,
         Kind::Outage,
-        Kind::Timeout,
-        Kind::Broken,
     ];
     for kind in wait {
         let world = World::new("");
         world.send_turn("s1");
         world.fails(kind);
-        // A slow model is asked about fewer and fewer events, until the prompt is alone: a prompt
-        // alone is stored without a question.
-        let left = if kind == Kind::Timeout { 4 } else { 5 };
-        assert_eq!(world.drain().await, left, "{kind}");
+        assert_eq!(world.drain().await, 5, "{kind}");
         world.assert_nothing_is_missing();
         let counted = "events where attempts + crashes + due_at > 0";
         assert_eq!(world.count(world.home.queue(), counted), 0, "{kind}");
@@ -598,83 +593,120 @@ async fn no_kind_of_failure_costs_an_event() {
         assert_eq!(world.drain().await, 0, "{kind}");
         world.assert_all_is_stored();
     }
-    let split = [
-        Kind::TooLong,
-        Kind::CutOff,
-        Kind::Refusal,
-        Kind::Empty,
-        Kind::Prose,
-        Kind::Schema,
-        Kind::Request,
+    let stand_in = [
+        (Kind::TooLong, 2),
+        (Kind::CutOff, 2),
+        (Kind::Refusal, 1),
+        (Kind::Empty, 2),
+        (Kind::Prose, 2),
+        (Kind::Schema, 2),
+        (Kind::Request, 1),
+        (Kind::Timeout, 3),
+        (Kind::Broken, 3),
     ];
-    for kind in split {
+    for (kind, calls) in stand_in {
         let world = World::new("");
         world.send_turn("s1");
         world.fails(kind);
         assert_eq!(world.drain().await, 0, "{kind}");
-        world.assert_nothing_is_missing();
-        // The prompt alone asks nothing of a model; every other event was tried three times alone.
-        let expected = Events {
-            stored: 1,
-            skipped: 4,
-            waiting: 0,
-        };
-        assert_eq!(
-            world.events(),
-            expected,
-            "{kind} {:?}",
-            world.memory(LEDGER)
-        );
-        let blamed = "events where attempts = 3 and last_error <> ''";
-        assert_eq!(world.count(world.home.queue(), blamed), 4, "{kind}");
-        let queue = Queue::open(&world.home.queue(), &world.home.backups()).unwrap();
-        queue.retry_skipped().unwrap();
+        world.assert_all_is_stored();
+        assert_eq!(world.model.questions().len(), calls, "{kind}");
+        assert_eq!(world.providers("observations"), ["offline"], "{kind}");
+        let why = world.memory("select note from ledger where provider = 'offline'");
+        assert!(why.iter().all(|why| why.ends_with("no")), "{kind} {why:?}");
+        // The next turn is asked about again.
         world.answers_well();
+        let_pass(HOUR);
+        world.send_turn("s2");
         assert_eq!(world.drain().await, 0, "{kind}");
         world.assert_all_is_stored();
+        assert_eq!(world.providers("observations"), ["anthropic", "offline"]);
     }
 }
 
 #[tokio::test]
-async fn one_poisoned_event_does_not_take_its_batch_along() {
-    let world = World::new("");
-    let host = world.host("s1");
-    world.send(&host.prompt("Make the check pass"));
-    world.send(&host.edit("limit.txt", "6", "7"));
-    world.send(&host.bash("sh check.sh", "POISON"));
-    world.send(&host.bash("git diff --stat", "limit.txt | 2 +-"));
-    world.send(&host.stop("The limit is 7 now."));
-    world.model.answer(|question| {
-        Ok(if question.contains("POISON") {
-            "I would rather talk about the weather.".to_owned()
-        } else {
-            observed("Kumquat limit raised to seven")
-        })
-    });
-    world.drain().await;
-    world.assert_nothing_is_missing();
-    let all_but_one = Events {
-        stored: 4,
-        waiting: 0,
-        skipped: 1,
-    };
-    assert_eq!(world.events(), all_but_one, "{:?}", world.memory(LEDGER));
-    let poisoned =
-        "events where event like '%POISON%' and attempts = 3 and last_error like '%known tags%'";
-    assert_eq!(world.count(world.home.queue(), poisoned), 1);
-    assert_eq!(world.count(world.home.memory(), "summaries"), 1);
-
-    world.answers_well();
-    let queue = Queue::open(&world.home.queue(), &world.home.backups()).unwrap();
-    assert_eq!(queue.retry_skipped().unwrap(), 1);
+async fn a_turn_that_a_model_fails_on_is_offline_whole() {
+    let world = World::new("[worker]\nbatch_max = 2");
+    world
+        .model
+        .answer(|_| Ok("I would rather talk about the weather.".to_owned()));
+    world.send_turn("s1");
     world.drain().await;
     world.assert_all_is_stored();
-    let questions = world.model.questions();
-    let last = questions.last().unwrap();
-    assert!(
-        last.contains("POISON") && !last.contains("git diff"),
-        "{last}"
-    );
+    // Of three batches, the first was asked about.
+    assert_eq!(world.model.questions().len(), 2);
+    assert_eq!(world.providers("observations"), ["offline"]);
+    assert_eq!(world.providers("summaries"), ["offline"]);
+
+    let alone = World::of("offline", "");
+    alone.send_turn("s1");
+    alone.drain().await;
+    for sql in [
+        "select title || subtitle || facts || narrative from observations order by title",
+        "select request || learned || completed || next_steps from summaries",
+        DIGEST,
+    ] {
+        assert_eq!(world.memory(sql), alone.memory(sql), "{sql}");
+    }
+}
+
+#[tokio::test]
+async fn a_question_that_is_too_long_is_asked_with_shorter_texts() {
+    let world = World::new("");
+    world.model.answer(|question| {
+        if question.len() > 4_000 {
+            return Err(Failure::new(FailureKind::TooLong, "no"));
+        }
+        Ok(observed("Kumquat limit raised to seven"))
+    });
+    let host = world.host("s1");
+    world.send(&host.prompt("Make the check pass"));
+    world.send(&host.bash("cat limit.txt", &"7 kumquats\n".repeat(400)));
+    world.send(&host.stop(RAISED));
+    world.drain().await;
+    world.assert_all_is_stored();
+    assert_eq!(world.model.questions().len(), 2);
+    assert_eq!(world.providers("observations"), ["anthropic"]);
+}
+
+#[tokio::test]
+async fn a_model_of_which_no_answer_can_be_used_costs_little_and_writes_nothing() {
+    for file in ["plain", "grammar", "observation", "short", "json"] {
+        let world = World::of("openai", "");
+        let answers = crate::agent::judge::tests::answers(file);
+        let mut at = 0;
+        world.model.answer(move |_| {
+            at += 1;
+            Ok(answers[at % answers.len()].clone())
+        });
+        for turn in 0..22 {
+            world.send_turn(&format!("s{turn}"));
+            world.drain().await;
+        }
+        world.assert_all_is_stored();
+        for table in ["observations", "summaries", "processed_events"] {
+            assert_eq!(world.providers(table), ["offline"], "{file} {table}");
+        }
+        assert_eq!(world.model.questions().len(), 6, "{file}");
+        let unfit = "only 0 of the last 6 answers of openai (scripted) could be used";
+        let why = world.memory("select note from ledger where provider = 'offline'");
+        assert_eq!((why.len(), why[21].as_str()), (22, unfit), "{file}");
+        let notice = format!(
+            "Foreword: {unfit}, so memory is made without it for now; `foreword status` says more"
+        );
+        assert_eq!(notice::take(&world.home), Some(notice));
+
+        // Hours later it is asked about one turn, and a good answer brings it back.
+        let_pass(6 * HOUR);
+        world.answers_well();
+        for turn in ["later", "last"] {
+            world.send_turn(turn);
+            world.drain().await;
+        }
+        world.assert_all_is_stored();
+        assert_eq!(world.model.questions().len(), 8, "{file}");
+        assert_eq!(world.providers("observations"), ["offline", "openai"]);
+    }
 }
 
 #[tokio::test]
