@@ -10,7 +10,7 @@ use foreword_core::model::Event;
 use foreword_core::text;
 
 use super::question::QuestionText;
-use super::reply::{Reply, ReplyBlock};
+use super::reply::{Reply, ReplyBlock, numbers};
 
 /// The words of a sequence.
 const SEQUENCE: usize = 3;
@@ -23,6 +23,8 @@ pub struct Judge {
     ours: HashSet<String>,
     /// The recording in lower case.
     recording: String,
+    /// The number of steps in the question.
+    steps: u32,
 }
 
 impl Judge {
@@ -54,6 +56,7 @@ impl Judge {
         Judge {
             ours,
             recording: recording.to_lowercase(),
+            steps: u32::try_from(events.len()).unwrap_or(u32::MAX),
         }
     }
 
@@ -84,10 +87,15 @@ impl Judge {
         if long.len() >= distinct.len() + 2 {
             return Some("it says the same thing in every field");
         }
+        let cited = numbers(&block.verbatim(&["events"]));
+        let wrong = cited.iter().filter(|it| !(1..=self.steps).contains(it));
+        if is_mostly(wrong.count(), cited.len()) {
+            return Some("it rests on steps that there were not");
+        }
         let names: HashSet<&str> = texts.iter().flat_map(|text| names(text)).collect();
-        let unknown = names.iter().filter(|name| !self.is_recorded(name)).count();
-        let mostly = unknown >= 2 && unknown * 2 > names.len();
-        mostly.then_some("it names files or code that were not recorded")
+        let unknown = names.iter().filter(|name| !self.is_recorded(name));
+        is_mostly(unknown.count(), names.len())
+            .then_some("it names files or code that were not recorded")
     }
 
     /// Whether the recording has a file or a part of code of this name.
@@ -103,6 +111,11 @@ impl Judge {
         let has_head = format!(" {} ", words(text).join(" ")).contains(STEP_HEAD);
         has_head || (ours > 0 && ours * 3 >= all.len() * 2)
     }
+}
+
+/// Whether some are more than half of all, and not only one.
+fn is_mostly(some: usize, all: usize) -> bool {
+    some >= 2 && some * 2 > all
 }
 
 /// The words of a text in lower case, with each number as `0`.

@@ -22,6 +22,9 @@ use crate::config::Config;
 use crate::config::provider::Name;
 use crate::home::Home;
 
+/// The temperature of answers, where an endpoint has one: what was recorded is told, nothing invented.
+const TEMPERATURE: f64 = 0.2;
+
 /// One question to a model.
 #[derive(Debug, Clone, Copy)]
 pub struct Question<'a> {

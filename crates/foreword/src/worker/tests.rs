@@ -654,7 +654,7 @@ async fn a_turn_that_a_model_fails_on_is_offline_whole() {
 async fn a_question_that_is_too_long_is_asked_with_shorter_texts() {
     let world = World::new("");
     world.model.answer(|question| {
-        if question.len() > 4_000 {
+        if question.len() > 3_000 {
             return Err(Failure::new(FailureKind::TooLong, "no"));
         }
         Ok(observed("Kumquat limit raised to seven"))

@@ -549,6 +549,34 @@ fn provider_paused() {
 }
 
 #[test]
+fn model_unfit() {
+    let clinic = Clinic::new();
+    clinic.sandbox.run(&["install", "--provider", "anthropic"]);
+    let memory = clinic.sandbox.database("memory.db");
+    let answered = |state: &str| {
+        let failure = (state == "failed").then_some("prose");
+        let sql = "insert into ledger
+                       (at, provider, model, host_session_id, events, raw_tokens, requests, state, failure)
+                   values
+                       (unixepoch() * 1000, 'anthropic', 'tiny', 's1', 1, 1, 1, ?, ?)";
+        assert_eq!(memory.execute(sql, (state, failure)).unwrap(), 1);
+    };
+    answered("answered");
+    for _ in 0..4 {
+        answered("failed");
+    }
+    // An open call is no failure.
+    answered("open");
+    assert_eq!(clinic.ids(), [] as [&str; 0]);
+    answered("failed");
+    let text = clinic.text();
+    let expected = "only 1 of the last 6 answers of anthropic (tiny) could be used, so memory is made offline until ";
+    assert!(text.contains(expected), "{text}");
+    assert!(clinic.sandbox.run(&["status"]).contains("unfit "));
+    clinic.is_cured_of("model-unfit");
+}
+
+#[test]
 fn budget_used_up() {
     let mut clinic = Clinic::new();
     clinic.sandbox.run(&["install", "--provider", "anthropic"]);

@@ -18,6 +18,8 @@ pub struct HttpAnswer<'a> {
     pub status: u16,
     headers: HeaderMap,
     body: Body,
+    /// The tokens in a second of an answer that was streamed.
+    pub pace: Option<f64>,
 }
 
 #[derive(Debug)]
@@ -27,7 +29,13 @@ enum Body {
 }
 
 impl<'a> HttpAnswer<'a> {
-    pub(super) fn new(scene: Scene<'a>, status: u16, headers: HeaderMap, body: &[u8]) -> Self {
+    pub(super) fn new(
+        scene: Scene<'a>,
+        status: u16,
+        headers: HeaderMap,
+        body: &[u8],
+        pace: Option<f64>,
+    ) -> Self {
         let body = match serde_json::from_slice(body) {
             Ok(json) => Body::Json(json),
             Err(_) => Body::Text(String::from_utf8_lossy(body).into_owned()),
@@ -37,7 +45,16 @@ impl<'a> HttpAnswer<'a> {
             status,
             headers,
             body,
+            pace,
         }
+    }
+
+    /// Whether the endpoint refused a field of the request by its name.
+    pub fn refuses(&self, field: &str) -> bool {
+        let complaint = self.complaint();
+        matches!(self.status, 400 | 422)
+            && (complaint.param.as_deref() == Some(field)
+                || complaint.message.to_lowercase().contains(field))
     }
 
     /// The JSON of a success. Some servers report an error with status 200.
