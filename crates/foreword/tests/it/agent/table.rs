@@ -139,8 +139,7 @@ impl Case {
         agent.assert_nothing_is_missing();
         if self.then == Then::StandIn {
             agent.sandbox.keep_workers_away();
-            let mut next = agent.host("s1");
-            next.prompt = "the next prompt".into();
+            let next = agent.host("s2");
             agent.send(&next.prompt("Raise the limit again"));
             agent.send(&next.bash("sed -i s/7/8/ limit.txt", ""));
         }
