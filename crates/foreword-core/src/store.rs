@@ -279,6 +279,7 @@ mod tests {
         let derived = Derived {
             observations: vec![observation],
             summary: Some(Summary::default()),
+            ..Derived::default()
         };
         let turn = Turn {
             prompt_id: Some("p".to_owned()),

@@ -56,6 +56,17 @@ pub struct ShownObservation {
     pub facts: Vec<String>,
 }
 
+impl ShownObservation {
+    pub(crate) fn read(row: &rusqlite::Row<'_>) -> rusqlite::Result<ShownObservation> {
+        Ok(ShownObservation {
+            id: row.get("id")?,
+            kind: row.get("type")?,
+            title: row.get("title")?,
+            facts: list(row, "facts")?,
+        })
+    }
+}
+
 /// What a model answered about a session as a whole.
 #[derive(Debug, Clone, Default, PartialEq, Eq)]
 pub struct Closing {
@@ -197,14 +208,7 @@ impl Store {
             ":session": session.id, ":project": session.project_id,
             ":provider": provider, ":max": max,
         };
-        let rows = statement.query_map(parameters, |row| {
-            Ok(ShownObservation {
-                id: row.get("id")?,
-                kind: row.get("type")?,
-                title: row.get("title")?,
-                facts: list(row, "facts")?,
-            })
-        })?;
+        let rows = statement.query_map(parameters, ShownObservation::read)?;
         let mut shown = rows.collect::<rusqlite::Result<Vec<_>>>()?;
         shown.reverse();
         Ok(shown)
@@ -270,12 +274,7 @@ fn mark(tx: &Transaction<'_>, ended: &EndedSession, closing: &Closing) -> rusqli
     let all = || ended.observations.iter().chain(&ended.older);
     let was_shown = |id: &i64| all().any(|it| it.id == *id);
     for (id, reason) in closing.retracted.iter().filter(|(id, _)| was_shown(id)) {
-        tx.execute(
-            "update observations
-             set retracted = :reason
-             where id = :id and origin <> 'user'",
-            named_params! {":id": id, ":reason": reason},
-        )?;
+        retract(tx, *id, reason)?;
     }
     let both_shown = |(old, new): &&(i64, i64)| old != new && was_shown(old) && was_shown(new);
     for (old, new) in closing.superseded.iter().filter(both_shown) {
@@ -300,9 +299,20 @@ fn mark(tx: &Transaction<'_>, ended: &EndedSession, closing: &Closing) -> rusqli
     Ok(())
 }
 
+/// Marks an observation as wrong, unless it has the user's words.
+pub(super) fn retract(tx: &Transaction<'_>, id: i64, reason: &str) -> rusqlite::Result<()> {
+    tx.execute(
+        "update observations
+         set retracted = :reason
+         where id = :id and origin <> 'user'",
+        named_params! {":id": id, ":reason": reason},
+    )?;
+    Ok(())
+}
+
 /// Marks an observation as superseded, unless one of the two already is, or the older one has the
 /// user's words and the newer one has not. True if it was marked.
-fn supersede(tx: &Transaction<'_>, old: i64, new: i64) -> rusqlite::Result<bool> {
+pub(super) fn supersede(tx: &Transaction<'_>, old: i64, new: i64) -> rusqlite::Result<bool> {
     let marked = tx.execute(
         "update observations
          set superseded_by = :new

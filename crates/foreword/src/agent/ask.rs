@@ -55,6 +55,7 @@ pub fn ask(
         text: &redact(text).text,
         patience: Duration::from_secs(config.model.timeout_seconds.into()),
         answer_max: config.model.answer_max_tokens,
+        schema: None,
         now,
     };
     let runtime = tokio::runtime::Builder::new_current_thread()

@@ -14,7 +14,7 @@ use foreword_core::text;
 use super::compress::{CompressError, Compressor, unreadable, unusable};
 use super::judge::Judge;
 use super::prompts::Prompts;
-use super::question::{QuestionText, middle_cut, name};
+use super::question::{self, QuestionText, middle_cut, name};
 use super::repair;
 use super::reply::{self, numbers};
 use crate::agent::provider::{Failure, ModelCall};
@@ -23,9 +23,7 @@ use crate::agent::provider::{Failure, ModelCall};
 
 const REQUEST_MAX: usize = 400;
 const REPLY_MAX: usize = 1_200;
-const FACT_MAX: usize = 160;
 const FACTS_MAX: usize = 3;
-const REASON_MAX: usize = 200;
 
 /// The longest text of a question, in bytes. Above it texts are cut further, and then the
 /// oldest turns are left out.
@@ -101,21 +99,10 @@ fn turns(ended: &EndedSession, cut: usize) -> String {
 }
 
 fn listed(observations: &[ShownObservation]) -> String {
-    let mut lines = String::new();
-    for ShownObservation {
-        id,
-        kind,
-        title,
-        facts,
-    } in observations
-    {
-        lines.push_str(&format!("#{id} {kind}: {}\n", text::one_line(title)));
-        for fact in facts.iter().take(FACTS_MAX) {
-            let fact = text::one_line(fact);
-            lines.push_str(&format!("  - {}\n", text::shorten(&fact, FACT_MAX)));
-        }
-    }
-    lines
+    let lines = observations
+        .iter()
+        .map(|it| question::listed(it, FACTS_MAX));
+    lines.collect::<Vec<_>>().join("\n")
 }
 
 /// Reads an answer. None if it says that nothing is worth keeping.
@@ -141,28 +128,13 @@ fn read(call: &ModelCall, judge: &Judge) -> Result<Option<Closing>, Failure> {
     };
     for (tag, content) in &reply.marks {
         match (*tag, pair(content)) {
-            ("retract", _) => closing.retracted.extend(retraction(content)),
+            ("retract", _) => closing.retracted.extend(repair::retraction(content)),
             ("supersede", Some(pair)) => closing.superseded.push(pair),
             ("merge", Some(pair)) => closing.merged.push(pair),
             _ => {}
         }
     }
     Ok(Some(closing))
-}
-
-/// The number and the reason of `#12: the run shows that it fails`.
-fn retraction(content: &str) -> Option<(i64, String)> {
-    let content = text::one_line(content);
-    let rest = content.trim_start_matches('#');
-    let digits = rest.bytes().take_while(u8::is_ascii_digit).count();
-    let id = rest[..digits].parse().ok()?;
-    let reason = rest[digits..].trim_start_matches([':', ',', ' ', '-', '–']);
-    let reason = if reason.is_empty() {
-        "the session as a whole shows otherwise"
-    } else {
-        reason
-    };
-    Some((id, text::shorten(reason, REASON_MAX).into_owned()))
 }
 
 /// The two numbers of `#12 by #15` or `#12 into #15`.

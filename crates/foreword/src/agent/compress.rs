@@ -9,14 +9,14 @@
 use std::time::Duration;
 
 use foreword_core::fault;
-use foreword_core::model::{Derived, Event, FailureKind, Millis, Observation, Provenance};
+use foreword_core::model::{Derived, Event, FailureKind, Mark, Millis, Observation, Provenance};
 use foreword_core::redact;
 use foreword_core::store::Store;
 use foreword_core::store::ledger::{Entry, Failed};
 use foreword_core::text;
 
 use super::judge::Judge;
-use super::prompts::Prompts;
+use super::prompts::{ANSWER_SCHEMA, Prompts};
 use super::question::{self, QuestionSubject, QuestionText};
 use super::repair;
 use super::reply::{self, Reply};
@@ -116,6 +116,7 @@ impl Compressor {
             text: &question_text.text,
             patience: Duration::from_secs(self.settings.timeout_seconds.into()),
             answer_max: self.settings.answer_max_tokens,
+            schema: Some(ANSWER_SCHEMA),
             now: entry.at,
         };
         fault::point("provider:before-call");
@@ -222,10 +223,36 @@ fn derived(
         return Err(unreadable(answer, &reply));
     }
     let derived = Derived {
+        marks: marks(&reply, &observations, subject),
         observations,
         summary,
     };
     Ok((derived, reply.nothing.is_some()))
+}
+
+/// What an answer says about earlier observations. Only the numbers that the model was shown count.
+fn marks(reply: &Reply, observations: &[Observation], subject: &QuestionSubject<'_>) -> Vec<Mark> {
+    let digest = subject.digest;
+    let was_shown = |id: i64| {
+        let mut shown = digest.observations.iter().chain(&digest.older);
+        shown.any(|it| it.id == id)
+    };
+    let mut marks = Vec::new();
+    for (_, content) in reply.marks.iter().filter(|(tag, _)| *tag == "retract") {
+        let retraction = repair::retraction(content).filter(|(id, _)| was_shown(*id));
+        marks.extend(retraction.map(|(id, reason)| Mark::Retracted(id, reason)));
+    }
+    for (number, block) in reply.observations.iter().enumerate() {
+        let ending = format!("/{number}");
+        let mut kept = observations.iter();
+        let Some(new) = kept.find(|it| it.seed.ends_with(&ending)) else {
+            continue;
+        };
+        let old = reply::numbers(&block.verbatim(&["supersedes"])).into_iter();
+        let old = old.map(i64::from).filter(|id| was_shown(*id));
+        marks.extend(old.map(|id| Mark::SupersededBy(id, new.seed.clone())));
+    }
+    marks
 }
 
 /// The failure of an answer whose blocks cannot be used.

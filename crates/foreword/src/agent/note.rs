@@ -68,6 +68,7 @@ fn parts(turns: &[Turn], bytes_max: usize) -> Vec<String> {
         host_prompt_id: turn.prompt_id.clone(),
         number,
         text: String::new(),
+        reply: None,
         summed_up_at: None,
     };
     let digest = Digest {

@@ -35,6 +35,8 @@ pub struct Question<'a> {
     pub patience: Duration,
     /// The most tokens of the answer.
     pub answer_max: u32,
+    /// The JSON schema that the answer is held to, where the provider can do that.
+    pub schema: Option<&'static str>,
     pub now: Millis,
 }
 

@@ -24,7 +24,7 @@ use super::reply::{ReplyBlock, numbers, without_bullet};
 /// they were touched, and `text` stands for title and narrative.
 pub const TAGS: &str = "observation summary nothing type title subtitle facts narrative concepts \
     files_read files_modified files_edited files events text request investigated learned \
-    completed next_steps notes";
+    completed next_steps notes supersedes retract";
 
 /// All tags of a reply about a whole session.
 pub const CLOSING_TAGS: &str = "summary nothing title subtitle request investigated learned \
@@ -39,6 +39,7 @@ const NARRATIVE_WORDS: usize = 600;
 const CONCEPTS: usize = 5;
 const CONCEPT_CHARACTERS: usize = 40;
 const SUMMARY_FIELD_CHARACTERS: usize = 1500;
+const REASON_CHARACTERS: usize = 200;
 
 /// None if neither title nor subtitle, narrative or facts are there.
 ///
@@ -64,6 +65,21 @@ pub fn observation(found: &ReplyBlock, events: &[&Event], seed: String) -> Optio
         at: cited.iter().map(|event| event.at).max().unwrap_or_default(),
         retracted: None,
     })
+}
+
+/// The number and the reason of `#12: the run shows that it fails`.
+pub fn retraction(content: &str) -> Option<(i64, String)> {
+    let content = one_line(content);
+    let rest = content.trim_start_matches('#');
+    let digits = rest.bytes().take_while(u8::is_ascii_digit).count();
+    let id = rest[..digits].parse().ok()?;
+    let reason = rest[digits..].trim_start_matches([':', ',', ' ', '-', '–']);
+    let reason = if reason.is_empty() {
+        "the session as a whole shows otherwise"
+    } else {
+        reason
+    };
+    Some((id, shorten(reason, REASON_CHARACTERS).into_owned()))
 }
 
 /// None if all of its fields are empty.

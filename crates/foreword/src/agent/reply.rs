@@ -14,6 +14,7 @@
 //! Tags that are quoted exactly as they stand in a block (`</narrative>` on the line before
 //! `<facts>`) cannot be told from real ones: the field ends there.
 
+mod json;
 mod scan;
 #[cfg(test)]
 mod tests;
@@ -80,9 +81,13 @@ enum TagEnd {
     Cut,
 }
 
-/// Reads a reply that may have these tags, which are separated by spaces.
+/// Reads a reply that may have these tags, which are separated by spaces, or JSON with fields of the
+/// same names.
 pub fn read(reply: &str, tags: &'static str) -> Reply {
     let known: Vec<&'static str> = tags.split(' ').collect();
+    if let Some(reply) = json::read(reply, &known) {
+        return reply;
+    }
     let mut read = Reply::default();
     for block in scan::blocks(reply, &known) {
         let any = |end: TagEnd| block.fields.iter().any(|field| field.end == end);

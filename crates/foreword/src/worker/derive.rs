@@ -6,7 +6,7 @@
 //! turns, because a later event can change the meaning of an earlier one. Of a turn in which nothing
 //! happened nothing is kept but its prompt. `close` is the last question, about a session that is over.
 
-use std::collections::{HashMap, HashSet};
+use std::collections::{BTreeSet, HashMap, HashSet};
 
 use foreword_core::model::{Derived, Event, EventKind, FailureKind, Millis, SessionDigest, Turn};
 use foreword_core::queue::{Claim, Portion};
@@ -20,6 +20,7 @@ use crate::agent::leash::{Leash, Permission};
 use crate::agent::prompts::Prompts;
 use crate::agent::provider::{Failure, Model};
 use crate::agent::question::{self, QuestionSubject};
+use crate::agent::repair::files::relative;
 use crate::config::Config;
 use crate::config::provider::{self, Name};
 use crate::home::{self, Home};
@@ -302,9 +303,12 @@ impl Deriver {
         let Some(last) = events.last() else {
             return plain_summaries(&self.store, events, Vec::new(), provider);
         };
-        let digest = self
-            .store
+        let (store, files) = (&self.store, files_of(events));
+        let mut digest = store
             .digest(&last.host, &last.host_session_id, before)
+            .map_err(failure)?;
+        digest.older = store
+            .older_about(events, &files, provider.as_str(), before)
             .map_err(failure)?;
         let turns = self.store.turns(events).map_err(failure)?;
         let none = Turn {
@@ -373,6 +377,16 @@ impl Deriver {
     }
 }
 
+/// The files that events are about, relative to their working tree.
+fn files_of(events: &[Event]) -> Vec<String> {
+    let files = events.iter().flat_map(|event| {
+        let root = event.root.as_deref();
+        event.files.iter().map(move |it| relative(&it.path, root))
+    });
+    let files: BTreeSet<String> = files.collect();
+    files.into_iter().collect()
+}
+
 /// Whether there is anything in these events to ask a model about. A prompt alone is not asked
 /// about: it is part of the question about the work that follows.
 pub fn has_content(events: &[Event], turn_over: bool) -> bool {
@@ -421,8 +435,8 @@ fn summed_up_at(turn: &Turn, digest: &Digest) -> Option<Millis> {
     same.next()?.summed_up_at
 }
 
-/// Assigns each observation to the turn of the first event that it cites, and the summary to the
-/// last turn.
+/// Assigns each observation to the turn of the first event that it cites, and the summary and the
+/// marks to the last turn.
 fn by_turn(turns: &[Turn], compressed: Compressed) -> Vec<DerivedTurn> {
     let Compressed {
         derived,
@@ -451,6 +465,7 @@ fn by_turn(turns: &[Turn], compressed: Compressed) -> Vec<DerivedTurn> {
             .push(observation);
     }
     derived_turns[last].derived.summary = derived.summary;
+    derived_turns[last].derived.marks = derived.marks;
     derived_turns
 }
 
@@ -525,6 +540,7 @@ fn plain_summaries(
             let summary = Derived {
                 observations: Vec::new(),
                 summary: derived.summary.filter(|_| observed),
+                ..Derived::default()
             };
             derived_turns.push(DerivedTurn::offline(turn, summary));
         }

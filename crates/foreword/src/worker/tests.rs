@@ -12,6 +12,7 @@ use serde_json::Value;
 use uuid::Uuid;
 
 use super::*;
+use crate::agent::judge::tests::{answers, as_it_was_asked};
 use crate::agent::provider::scripted::Scripted;
 use crate::agent::provider::{Failure, Model};
 use crate::notice;
@@ -507,7 +508,7 @@ async fn resume_and_compact_go_on_while_clear_and_fork_begin() {
             let known = questions
                 .iter()
                 .filter(|it| !it.contains(OVER))
-                .map(|it| it.contains("is known already as far as this"));
+                .map(|it| it.contains("Known before this"));
             let known: Vec<bool> = known.collect();
             assert_eq!(known, [false, true, true, false, false]);
         }
@@ -624,6 +625,46 @@ async fn no_kind_of_failure_costs_an_event() {
     }
 }
 
+/// The numbers, titles and marks of all observations.
+const MARKED: &str = "select '#' || id || ' ' || title || ' | ' || coalesce(superseded_by, '') || ' | ' \
+                      || coalesce(retracted, '') from observations order by id";
+
+#[tokio::test]
+async fn a_model_is_shown_what_it_knows_of_the_files_by_number_and_can_correct_it() {
+    let world = World::new("");
+    world.model.answer(|_| {
+        let files = "<files_modified><file>limit.txt</file></files_modified></observation>";
+        Ok(observed("Kumquat limit raised to seven").replace("</observation>", files))
+    });
+    world.send_turn("s1");
+    world.drain().await;
+    world.send_turn("s2");
+    let number: i64 = world.memory("select cast(id as text) from observations")[0]
+        .parse()
+        .unwrap();
+    world.model.answer(move |_| {
+        let marks = format!("<supersedes>#{number}</supersedes>\n</observation>");
+        let answer = observed("Kumquat limit lowered to five").replace("</observation>", &marks);
+        Ok(format!(
+            "{answer}\n<retract>#{number} it is five</retract>\n<retract>#999 why not</retract>"
+        ))
+    });
+    world.drain().await;
+    world.assert_all_is_stored();
+    let question = &world.model.questions()[1];
+    let known =
+        format!("#{number} bugfix: Kumquat limit raised to seven\n  - limit.txt holds the limit\n");
+    assert!(question.contains(&known), "{question}");
+    let new: i64 = world.memory("select cast(max(id) as text) from observations")[0]
+        .parse()
+        .unwrap();
+    let expected = [
+        format!("#{number} Kumquat limit raised to seven | {new} | it is five"),
+        format!("#{new} Kumquat limit lowered to five |  | "),
+    ];
+    assert_eq!(world.memory(MARKED), expected);
+}
+
 #[tokio::test]
 async fn a_turn_that_a_model_fails_on_is_offline_whole() {
     let world = World::new("[worker]\nbatch_max = 2");
@@ -673,7 +714,8 @@ async fn a_question_that_is_too_long_is_asked_with_shorter_texts() {
 async fn a_model_of_which_no_answer_can_be_used_costs_little_and_writes_nothing() {
     for file in ["plain", "grammar", "observation", "short", "json"] {
         let world = World::of("openai", "");
-        let answers = crate::agent::judge::tests::answers(file);
+        as_it_was_asked(&world.home.prompts());
+        let answers = answers(file);
         let mut at = 0;
         world.model.answer(move |_| {
             at += 1;

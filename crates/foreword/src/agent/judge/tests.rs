@@ -1,5 +1,7 @@
 //! Real answers of a very small model, and good ones, judged by the same recording.
 
+use std::path::{Path, PathBuf};
+
 use foreword_core::model::{EventKind, Payload, Turn};
 use foreword_core::recall::digest::Digest;
 use serde_json::Value;
@@ -52,6 +54,7 @@ fn judge() -> Judge {
         cut: 1,
     };
     let dir = tempfile::tempdir().unwrap();
+    as_it_was_asked(dir.path());
     let question_text = question::write(&Prompts::load(dir.path()), &subject);
     Judge::new(&question_text, &events)
 }
@@ -66,13 +69,20 @@ fn verdict(judge: &Judge, answer: &str) -> &'static str {
     }
 }
 
+/// Writes the prompt that the small model was asked for summaries with.
+pub fn as_it_was_asked(prompts: &Path) {
+    std::fs::create_dir_all(prompts).unwrap();
+    std::fs::copy(recorded("summary.md"), prompts.join("summary.md")).unwrap();
+}
+
+fn recorded(file: &str) -> PathBuf {
+    let checkout = Path::new(env!("CARGO_MANIFEST_DIR")).join("../..");
+    checkout.join("testdata/answers").join(file)
+}
+
 /// The recorded answers of one file.
 pub fn answers(file: &str) -> Vec<String> {
-    let path = format!(
-        "{}/../../testdata/answers/{file}.jsonl",
-        env!("CARGO_MANIFEST_DIR")
-    );
-    let lines = std::fs::read_to_string(path).unwrap();
+    let lines = std::fs::read_to_string(recorded(&format!("{file}.jsonl"))).unwrap();
     let answer = |line: &str| {
         let said: Value = serde_json::from_str(line).unwrap();
         said["answer"].as_str().unwrap().to_owned()

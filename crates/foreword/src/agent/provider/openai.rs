@@ -80,9 +80,7 @@ impl OpenAi {
                 Ok(answer) => answer,
                 Err(it) => return ModelCall::failed(requests - 1 + it.requests, it.failure),
             };
-            let is_new = |field: &&&str| !self.refused.contains(*field);
-            let refuses = |field: &&&str| is_refused(&answer, field);
-            match OPTIONAL.iter().filter(is_new).find(refuses) {
+            match answer.refused(&OPTIONAL, &self.refused) {
                 Some(field) => self.refused.push(field),
                 None => {
                     self.pace = answer.pace.or(self.pace);
@@ -144,17 +142,15 @@ fn body(model: &str, question: &Question<'_>, answer_max: u32, refused: &[&str])
     if accepts("stream_options") {
         body["stream_options"] = json!({"include_usage": true});
     }
+    let schema = question.schema.filter(|_| accepts("response_format"));
+    if let Some(schema) = schema.and_then(|it| serde_json::from_str::<Value>(it).ok()) {
+        let schema = json!({"name": "memory", "strict": true, "schema": schema});
+        body["response_format"] = json!({"type": "json_schema", "json_schema": schema});
+    }
     if accepts("temperature") {
         body["temperature"] = TEMPERATURE.into();
     }
     body
-}
-
-/// Whether the endpoint refused a field. Some name `max_tokens` in a complaint about a question that
-/// is too long.
-fn is_refused(answer: &HttpAnswer<'_>, field: &str) -> bool {
-    let says = |words: &str| answer.complaint().message.to_lowercase().contains(words);
-    answer.refuses(field) && (field != "max_tokens" || says("unsupported") || says("not supported"))
 }
 
 /// The call for an answer. Its cost counts even if the answer cannot be used.

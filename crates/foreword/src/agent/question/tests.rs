@@ -65,6 +65,15 @@ fn text(events: &[Event], digest: &Digest, sum_up: bool) -> String {
     write(&Prompts::load(dir.path()), &subject).text
 }
 
+fn shown(id: i64, title: &str) -> ShownObservation {
+    ShownObservation {
+        id,
+        kind: foreword_core::model::ObservationType::Bugfix,
+        title: title.into(),
+        facts: vec!["limit.txt holds the limit".into(); 3],
+    }
+}
+
 /// The name of the fence, and what stands between each pair of it.
 fn recorded(text: &str) -> (String, Vec<String>) {
     let fence = text.split_once("<data ").unwrap().1[..8].to_owned();
@@ -104,17 +113,16 @@ fn a_batch_is_told_step_by_step() {
     ];
     let digest = Digest {
         project: Some("app".into()),
-        goal: Some("Make the check pass".into()),
+        task: Some("Make the check pass".into()),
         prompts: vec![DigestPrompt {
             host_prompt_id: Some("p0".into()),
             number: 1,
             text: "Make the check pass".into(),
+            reply: Some("It fails: shall I raise the limit?".into()),
             summed_up_at: None,
         }],
-        observations: vec![(
-            foreword_core::model::ObservationType::Bugfix,
-            "Check reads limit.txt".into(),
-        )],
+        observations: vec![shown(12, "Check reads limit.txt")],
+        older: vec![shown(3, "The limit was six for a reason")],
         completed: Some("The check runs.".into()),
     };
     let text = text(&events, &digest, true);

@@ -49,12 +49,20 @@ impl<'a> HttpAnswer<'a> {
         }
     }
 
-    /// Whether the endpoint refused a field of the request by its name.
-    pub fn refuses(&self, field: &str) -> bool {
+    /// The field of the request that the endpoint refused by its name, if it is one of these and was
+    /// not refused before. Some name `max_tokens` in a complaint about a question that is too long.
+    pub fn refused(&self, optional: &[&'static str], before: &[&str]) -> Option<&'static str> {
         let complaint = self.complaint();
-        matches!(self.status, 400 | 422)
-            && (complaint.param.as_deref() == Some(field)
-                || complaint.message.to_lowercase().contains(field))
+        let message = complaint.message.to_lowercase();
+        let is_refused = |field: &str| {
+            (complaint.param.as_deref() == Some(field) || message.contains(field))
+                && (field != "max_tokens"
+                    || message.contains("unsupported")
+                    || message.contains("not supported"))
+        };
+        let mut fields = optional.iter().filter(|it| !before.contains(it));
+        let field = fields.find(|it| is_refused(it))?;
+        matches!(self.status, 400 | 422).then_some(*field)
     }
 
     /// The JSON of a success. Some servers report an error with status 200.

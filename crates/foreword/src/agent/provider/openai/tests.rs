@@ -12,6 +12,7 @@ const QUESTION: Question<'static> = Question {
     text: "what happened?",
     patience: Duration::from_secs(20),
     answer_max: 512,
+    schema: None,
     now: 1_794_819_600_000,
 };
 
@@ -240,6 +241,28 @@ fn what_an_endpoint_refuses_by_name_is_left_out_from_then_on() {
         fields,
         [(true, [true; 3]), (false, [true, false, true]), none, none]
     );
+}
+
+#[test]
+fn a_model_is_held_to_a_form_where_the_endpoint_can_do_that() {
+    let error = json!({"error": {"message": "response_format is not supported"}}).to_string();
+    let yes = completion(json!({"content": "yes"}), "stop");
+    let server = CannedServer::start(vec![says(400, &[], &error), yes]);
+    let question = Question {
+        schema: Some(r#"{"type": "object"}"#),
+        ..QUESTION
+    };
+    let mut provider = provider(&server.url);
+    let call = block_on(provider.ask_with(None, &question));
+    assert_eq!(call, counted(2, Ok("yes".to_owned())));
+    let requests = server.requests();
+    let forms: Vec<&Value> = requests
+        .iter()
+        .map(|it| &it.body["response_format"])
+        .collect();
+    let schema = json!({"name": "memory", "strict": true, "schema": {"type": "object"}});
+    let form = json!({"type": "json_schema", "json_schema": schema});
+    assert_eq!(forms, [&form, &Value::Null]);
 }
 
 fn streamed(lines: &[Value]) -> Canned {
