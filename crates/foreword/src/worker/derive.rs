@@ -51,6 +51,9 @@ struct DerivedBatch {
 /// After this many tool uses a turn is summed up before it stops.
 const CHECKPOINT: usize = 80;
 
+/// The most bytes of talk that no question is asked about.
+const SMALL: usize = 400;
+
 /// The most calls for a turn that came to nothing.
 const CALLS_MAX: u32 = 3;
 
@@ -134,7 +137,7 @@ impl Deriver {
         };
         let batch = match &self.compressor {
             None => derive_offline(&self.store, &new)?,
-            Some(_) if !has_content(&new, claim.turn_over) => {
+            Some(_) if !has_content(&new, claim.turn_over) || is_small(&new)? => {
                 plain_summaries(&self.store, &new, Vec::new(), self.leash.provider)?
             }
             Some(_) => match self
@@ -400,6 +403,30 @@ pub fn has_content(events: &[Event], turn_over: bool) -> bool {
         | EventKind::SessionEnd
         | EventKind::Receipt => false,
     })
+}
+
+/// Whether events are a few words back and forth from which not even `offline` derives anything.
+/// They wait for the question about the next turn, which begins with them.
+fn is_small(events: &[Event]) -> Result<bool, DeriveFailure> {
+    let texts = events.iter().flat_map(|event| {
+        let payload = &event.payload;
+        payload.prompt.iter().chain(&payload.reply)
+    });
+    let is_talk = |it: &Event| {
+        let kind = it.kind;
+        !question::is_tool(it) && !matches!(kind, EventKind::Refusal | EventKind::StopFailure)
+    };
+    let is_whole = events.iter().any(|it| it.kind == EventKind::Prompt);
+    let is_short = texts.map(String::len).sum::<usize>() <= SMALL;
+    if !(is_whole && is_short && events.iter().all(is_talk)) {
+        return Ok(false);
+    }
+    let turn = Turn {
+        prompt_id: events.first().and_then(|it| it.prompt_id.clone()),
+        events: events.to_vec(),
+    };
+    let derived = offline_derive(&[turn])?;
+    Ok(derived.turns.iter().all(|it| it.observations.is_empty()))
 }
 
 /// Whether a turn has more than a question and its answer, so that there can be something to sum up.

@@ -666,6 +666,34 @@ async fn a_model_is_shown_what_it_knows_of_the_files_by_number_and_can_correct_i
 }
 
 #[tokio::test]
+async fn a_few_words_wait_for_the_next_turn() {
+    let world = World::new("");
+    let mut host = world.host("s1");
+    world.send(&host.prompt("Which limit would you raise?"));
+    world.send(&host.stop("The one in limit.txt. Shall I?"));
+    world.drain().await;
+    world.assert_all_is_stored();
+    assert_eq!(world.model.questions(), [] as [&str; 0]);
+
+    host.prompt = "second".into();
+    world.send(&host.prompt("yes"));
+    world.send(&host.edit("limit.txt", "6", "7"));
+    world.send(&host.stop(RAISED));
+    world.drain().await;
+    world.assert_all_is_stored();
+    let question = &world.model.questions()[0];
+    let before = "prompt 1: Which limit would you raise?\nthe agent's last words: The one in limit.txt. Shall I?\n";
+    assert!(question.contains(before), "{question}");
+
+    // Words that lay something down are asked about.
+    host.prompt = "third".into();
+    world.send(&host.prompt("From now on never raise a limit without asking me first."));
+    world.send(&host.stop("Understood."));
+    world.drain().await;
+    assert_eq!(world.model.questions().len(), 2);
+}
+
+#[tokio::test]
 async fn a_turn_that_a_model_fails_on_is_offline_whole() {
     let world = World::new("[worker]\nbatch_max = 2");
     world

@@ -225,3 +225,53 @@ fn a_turn_that_goes_on_says_what_it_is_about() {
     let (_, bodies) = recorded(&text);
     assert_eq!(bodies[0], "prompt 1, which goes on: Raise the limit");
 }
+
+#[test]
+fn what_the_user_answered_and_refused_is_told_with_what_it_was_about() {
+    let question =
+        json!({"question": "Which queue?", "options": [{"label": "pg-boss"}, {"label": "bull"}]});
+    let asked = tool(
+        "AskUserQuestion",
+        json!({"questions": [question]}),
+        json!({"questions": [question], "answers": {"Which queue?": "pg-boss"}}),
+    );
+    let refused = Event {
+        tool_name: Some("Bash".into()),
+        ..event(
+            EventKind::Refusal,
+            Payload {
+                reason: Some("never push to main".into()),
+                input: Some(json!({"command": "git push"})),
+                ..Payload::default()
+            },
+        )
+    };
+    let (_, bodies) = recorded(&text(&[asked, refused], &Digest::default(), false));
+    let expected = [
+        "asked: Which queue? (pg-boss / bull)\nthe user answered: pg-boss",
+        "git push\n→ never push to main",
+    ];
+    assert_eq!(bodies, expected);
+}
+
+#[test]
+fn a_file_that_is_edited_afterwards_is_not_told_whole() {
+    let numbered = |number, event| Event {
+        id: Uuid::from_u128(number),
+        ..event
+    };
+    let read = |path: &str| {
+        let file = json!({"file": {"content": "let limit = 6;\n".repeat(100)}});
+        tool("Read", json!({"file_path": path}), file)
+    };
+    let edit = json!({"file_path": "/home/me/app/a.rs", "old_string": "6", "new_string": "7"});
+    let events = [
+        numbered(1, read("/home/me/app/a.rs")),
+        numbered(2, read("/home/me/app/b.rs")),
+        numbered(3, tool("Edit", edit, json!({"structuredPatch": []}))),
+        numbered(4, read("/home/me/app/a.rs")),
+    ];
+    let (_, bodies) = recorded(&text(&events, &Digest::default(), false));
+    let lengths: Vec<usize> = bodies.iter().map(|it| it.lines().count()).collect();
+    assert_eq!(lengths, [22, 101, 5, 101]);
+}
