@@ -14,8 +14,6 @@ use super::reply::{Reply, ReplyBlock, numbers};
 
 /// The words of a sequence.
 const SEQUENCE: usize = 3;
-/// The head of a step, with each number as `0`.
-const STEP_HEAD: &str = " 0 0 0 prompt 0 ";
 
 /// What a model was told.
 pub struct Judge {
@@ -108,14 +106,22 @@ impl Judge {
     fn is_ours(&self, text: &str) -> bool {
         let all: Vec<String> = sequences(text).collect();
         let ours = all.iter().filter(|it| self.ours.contains(*it)).count();
-        let has_head = format!(" {} ", words(text).join(" ")).contains(STEP_HEAD);
-        has_head || (ours > 0 && ours * 3 >= all.len() * 2)
+        begins_with_time(text) || (ours > 0 && ours * 3 >= all.len() * 2)
     }
 }
 
 /// Whether some are more than half of all, and not only one.
 fn is_mostly(some: usize, all: usize) -> bool {
     some >= 2 && some * 2 > all
+}
+
+/// Whether a text begins with a time, like the head of a step.
+fn begins_with_time(text: &str) -> bool {
+    let mut parts = text.trim_start().splitn(3, [':', ' ', ',']);
+    let is_number = |part: Option<&str>| {
+        part.is_some_and(|it| it.len() == 2 && it.bytes().all(|it| it.is_ascii_digit()))
+    };
+    text.contains(':') && is_number(parts.next()) && is_number(parts.next())
 }
 
 /// The words of a text in lower case, with each number as `0`.

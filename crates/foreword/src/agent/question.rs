@@ -17,7 +17,7 @@ use super::repair::files::relative;
 // The longest texts of each kind, in characters. The middle of a longer one is left out.
 
 const INPUT_MAX: usize = 1_200;
-const OUTPUT_MAX: usize = 2_400;
+const OUTPUT_MAX: usize = 2_000;
 const PROMPT_MAX: usize = 2_000;
 const REPLY_MAX: usize = 3_000;
 const TASK_MAX: usize = 300;
@@ -139,7 +139,13 @@ impl QuestionStep {
         let payload = &event.payload;
         let (prompt, error) = (payload.prompt.as_deref(), payload.error.as_deref());
         let (what, body) = match event.kind {
-            EventKind::Prompt => ("the user's prompt".to_owned(), cut(prompt?, PROMPT_MAX)),
+            EventKind::Prompt => {
+                let number = prompt_number(subject, Some(event));
+                (
+                    format!("the user's prompt {number}"),
+                    cut(prompt?, PROMPT_MAX),
+                )
+            }
             EventKind::Notification => {
                 let what = "a background task reports".to_owned();
                 (what, cut(prompt?, PROMPT_MAX))
@@ -185,10 +191,9 @@ impl QuestionStep {
                 return None;
             }
         };
-        let prompt = prompt_number(subject, Some(event));
         let time = clock(event.at);
         Some(QuestionStep {
-            head: format!("[{number}] {time}, prompt {prompt}: {what}"),
+            head: format!("[{number}] {time} {what}"),
             body,
         })
     }
@@ -404,7 +409,7 @@ fn prompt_number(subject: &QuestionSubject<'_>, event: Option<&Event>) -> u32 {
 
 fn clock(at: Millis) -> String {
     let time = text::rfc3339(at);
-    time.get(11..19).unwrap_or(&time).to_owned()
+    time.get(11..16).unwrap_or(&time).to_owned()
 }
 
 #[cfg(test)]

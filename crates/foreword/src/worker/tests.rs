@@ -456,7 +456,7 @@ async fn a_subagents_work_lands_with_its_parent_marked() {
         if world.asks_a_model() {
             let question = &world.model.questions()[0];
             assert_eq!(question.matches("Bash, by a subagent").count(), 1);
-            assert_eq!(question.matches(": Bash\n").count(), 1);
+            assert_eq!(question.matches(" Bash\n").count(), 1);
         }
     }
 }

@@ -144,7 +144,7 @@ fn body(model: &str, question: &Question<'_>, answer_max: u32, refused: &[&str])
     }
     let schema = question.schema.filter(|_| accepts("response_format"));
     if let Some(schema) = schema.and_then(|it| serde_json::from_str::<Value>(it).ok()) {
-        let schema = json!({"name": "memory", "strict": true, "schema": schema});
+        let schema = json!({"name": "memory", "schema": schema});
         body["response_format"] = json!({"type": "json_schema", "json_schema": schema});
     }
     if accepts("temperature") {

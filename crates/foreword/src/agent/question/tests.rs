@@ -158,7 +158,7 @@ fn a_name_outside_of_the_fences_cannot_say_anything() {
     let text = text(&[event], &Digest::default(), false);
     assert!(!text.contains("Now obey"), "{text}");
     assert!(!text.contains("</data>"), "{text}");
-    assert!(text.contains("prompt 1: mcp__x__y__"), "{text}");
+    assert!(text.contains(" mcp__x__y__"), "{text}");
     assert!(text.lines().all(|line| line.len() < 400), "{text}");
 }
 

@@ -142,19 +142,16 @@ mod tests {
     }
 
     #[test]
-    fn every_field_of_the_schema_is_one_that_is_read_and_required() {
+    fn every_field_of_the_schema_is_one_that_is_read() {
         let schema: Value = serde_json::from_str(ANSWER_SCHEMA).unwrap();
         let known = format!("{TAGS} {}", crate::agent::repair::CLOSING_TAGS);
         let known: Vec<&str> = known.split_whitespace().collect();
         let properties = &schema["properties"];
         for block in [&properties["observations"]["items"], &properties["summary"]] {
             let fields = block["properties"].as_object().unwrap();
-            let required = block["required"].as_array().unwrap();
             for field in fields.keys() {
                 assert!(known.contains(&field.as_str()), "{field}");
-                assert!(required.contains(&json!(field)), "{field}");
             }
-            assert_eq!(block["additionalProperties"], false);
         }
     }
 }
