@@ -5,6 +5,7 @@
 //! and its settings, `server` the MCP server, `data` the data directory, `work` the files in it,
 //! `model` the provider.
 
+pub mod ask;
 mod data;
 mod host;
 mod model;

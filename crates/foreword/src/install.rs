@@ -7,6 +7,7 @@
 //! `sentence_model` installs the model for search by meaning.
 
 mod file;
+pub mod local_models;
 pub mod record;
 pub mod sentence_model;
 pub mod skills;

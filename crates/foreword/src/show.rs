@@ -9,14 +9,14 @@ mod freshness;
 mod money;
 mod why;
 
-pub use consent::{consent, provider_chosen};
+pub use consent::{consent, local_models, provider_chosen};
 pub use files::{backed_up, model_status, restored, vacuumed};
 pub use found::{
     ALL_PROJECTS, facts, found, hits_json, item_title, kind, marks, no_hits, notes, ranking,
     same_turn, session_title, sessions, sessions_json, timeline, title, waiting,
 };
 pub use freshness::{mark, related};
-pub use money::{bill, bill_json, pause_json, redo_plan, redone, stand_in, usd};
+pub use money::{bill, bill_json, pause_json, redo_plan, redone, stand_in, trial, usd};
 pub use why::{preview, receipts, receipts_json, why};
 
 use std::fmt::Write as _;

@@ -243,7 +243,7 @@ impl Store {
             "select at, model, state = 'answered' as usable
              from ledger
              where provider = :provider
-               and requests > 0
+               and requests > 0 and events > 0
                and (state = 'answered' or failure = 'timeout'
                     or state = 'failed' and retry_at is null and failure <> 'broken')
                and id > coalesce(

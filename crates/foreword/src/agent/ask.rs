@@ -28,6 +28,7 @@ pub fn ask(
     what: &'static str,
     system: &str,
     text: &str,
+    schema: Option<&'static str>,
 ) -> anyhow::Result<String> {
     let name = provider::choose(config, home).name;
     let mut model = Model::new(name, config, home).context("no model is chosen")?;
@@ -55,7 +56,7 @@ pub fn ask(
         text: &redact(text).text,
         patience: Duration::from_secs(config.model.timeout_seconds.into()),
         answer_max: config.model.answer_max_tokens,
-        schema: None,
+        schema,
         now,
     };
     let runtime = tokio::runtime::Builder::new_current_thread()

@@ -185,7 +185,8 @@ fn read(
         .ok_or(failure)
 }
 
-fn derived(
+/// Reads an answer that came whole.
+pub fn derived(
     answer: &str,
     subject: &QuestionSubject<'_>,
     judge: &Judge,

@@ -35,7 +35,7 @@ pub fn note(
                 prompts.fill("note", &[]),
                 prompts.fill("conversation", &values),
             );
-            let answer = ask(home, config, "summarize", &system, &text)?;
+            let answer = ask(home, config, "summarize", &system, &text, None)?;
             let (note, wrong) = Note::read(body(&answer));
             if wrong.is_empty() {
                 return Ok(note);

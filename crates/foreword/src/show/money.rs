@@ -13,6 +13,7 @@ use crate::agent::leash::Unfit;
 use crate::agent::provider::prices;
 use crate::agent::status::{AgentStatus, Pause};
 use crate::config::provider::Name;
+use crate::doctor::ask::Trial;
 use crate::worker::redo::{Plan, RedoTarget, Redone};
 
 /// `$0.12`; less than a cent is shown in full.
@@ -144,6 +145,22 @@ pub fn unfit(unfit: &Unfit) -> String {
         one_line(&unfit.line()),
         text::rfc3339(unfit.until)
     )
+}
+
+/// How a model answered the question of `doctor --ask`.
+pub fn trial(trial: &Trial) -> String {
+    let seconds = trial.seconds;
+    match &trial.usable {
+        Ok(titles) => {
+            let titles: Vec<String> = titles.iter().map(|it| one_line(it)).collect();
+            let titles = titles.join("; ");
+            format!("answered in {seconds:.1} s, and the answer can be used: {titles}\n")
+        }
+        Err(why) => format!(
+            "answered in {seconds:.1} s, and the answer cannot be used: {}\n",
+            one_line(why)
+        ),
+    }
 }
 
 pub fn pause_json(pause: &Pause) -> Value {

@@ -8,6 +8,7 @@ use std::process::{Command, Stdio};
 
 use serde_json::{Value, json};
 
+use crate::agent::world::{Agent, Provider};
 use crate::support::{Host, Leashed, Sandbox, assert_same, signal, tree, wait_until};
 
 /// A machine without a problem: connected, with a client and a memory.
@@ -574,6 +575,47 @@ fn model_unfit() {
     assert!(text.contains(expected), "{text}");
     assert!(clinic.sandbox.run(&["status"]).contains("unfit "));
     clinic.is_cured_of("model-unfit");
+}
+
+#[test]
+fn a_model_is_tried_with_one_question() {
+    let agent = Agent::new(Provider::OpenAi);
+    agent.sandbox.drain();
+    let ask = |reply: &str| {
+        agent.script(&json!({"then": reply}));
+        let output = agent
+            .sandbox
+            .command(&["doctor", "--ask"])
+            .output()
+            .unwrap();
+        let printed = String::from_utf8(output.stdout).unwrap();
+        let printed = printed.split_once(" s, and ").unwrap().1.to_owned();
+        (output.status.success(), printed)
+    };
+    let observed = |title: &str, fact: &str| {
+        format!(
+            "<observation><title>{title}</title><facts><fact>{fact}</fact></facts></observation>"
+        )
+    };
+    let good = observed(
+        "Exported times are UTC",
+        "export/dates.py passes timezone.utc",
+    );
+    let expected = "the answer can be used: Exported times are UTC\n";
+    assert_eq!(ask(&good), (true, expected.to_owned()));
+    let bad = observed(
+        "Session tokens refreshed before expiry",
+        "src/auth/token.rs refreshes",
+    );
+    for reply in [&bad, "Sure!", "<nothing>only a test</nothing>"] {
+        let (usable, printed) = ask(reply);
+        assert!(
+            !usable && printed.starts_with("the answer cannot be used: "),
+            "{printed}"
+        );
+    }
+    let paid = "select count(*) from ledger where host_session_id = 'doctor' and requests = 1";
+    assert_eq!(agent.sandbox.count("memory.db", paid), 4);
 }
 
 #[test]

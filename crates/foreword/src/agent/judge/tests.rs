@@ -123,7 +123,10 @@ fn our_own_words_are_no_memory_unless_they_were_recorded() {
             echo,
         ),
         (observation("06:13 the runner", "x"), echo),
-        ("<nothing>the user asked how a flag of tar is spelled</nothing>".to_owned(), echo),
+        (
+            "<nothing>the user asked how a flag of tar is spelled</nothing>".to_owned(),
+            echo,
+        ),
         (
             "<nothing>a look at the runner</nothing>".to_owned(),
             "it can be used",

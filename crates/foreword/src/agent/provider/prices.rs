@@ -64,6 +64,18 @@ const PRICES: &[(&str, Price)] = &[
     ("gpt-5-nano", openai(0.05, 0.4, 0.005)),
 ];
 
+/// The cost of a recorded day of 150 tool uses (`foreword-bench agent`) with a model, or with the
+/// cheapest Claude model if its price is not known.
+pub fn recorded_day(model: &str) -> f64 {
+    let day = Usage {
+        input: 45_000,
+        output: 8_600,
+        ..Usage::default()
+    };
+    let known = cost(model, &day).or_else(|| cost("claude-haiku-5-5", &day));
+    known.unwrap_or_default()
+}
+
 /// The cost in US dollars; none if the model's price is not known.
 pub fn cost(model: &str, usage: &Usage) -> Option<f64> {
     let (_, price) = PRICES.iter().find(|(name, _)| is(model, name))?;

@@ -44,7 +44,14 @@ impl Synthesis<'_> {
             let mut again = String::new();
             for _ in 0..2 {
                 let question = format!("{material}{again}Write the memory now.");
-                let answer = ask(&home, self.config, "synthesize", &self.form(), &question)?;
+                let answer = ask(
+                    &home,
+                    self.config,
+                    "synthesize",
+                    &self.form(),
+                    &question,
+                    None,
+                )?;
                 reply = reply::read(&answer, &self.names, &self.labels);
                 let Err(why) = &reply else { break };
                 again = format!("Your last answer could not be used: {why}. Keep to the form. ");

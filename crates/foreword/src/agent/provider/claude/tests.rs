@@ -104,6 +104,7 @@ impl User {
             text,
             patience,
             answer_max: 4096,
+            schema: None,
             now: 1_700_000_000_000,
         };
         self.claude().ask(&question).await
