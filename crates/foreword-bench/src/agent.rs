@@ -8,6 +8,7 @@
 //! since questions hold paths and hashes. Only the worker's memory is measured (`process`).
 
 mod answer;
+pub mod live;
 pub mod model;
 mod recording;
 
