@@ -103,7 +103,8 @@ impl Judge {
         self.recording.contains(&last.to_lowercase())
     }
 
-    fn is_ours(&self, text: &str) -> bool {
+    /// Whether a text is from the question, or begins like a step of it.
+    pub fn is_ours(&self, text: &str) -> bool {
         let all: Vec<String> = sequences(text).collect();
         let ours = all.iter().filter(|it| self.ours.contains(*it)).count();
         begins_with_time(text) || (ours > 0 && ours * 3 >= all.len() * 2)

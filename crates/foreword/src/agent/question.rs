@@ -172,6 +172,7 @@ impl QuestionStep {
             EventKind::ToolUse | EventKind::ToolFailure => {
                 let (failed, output) = match event.kind {
                     EventKind::ToolFailure => (" failed", error.unwrap_or_default().to_owned()),
+                    _ if host::tool_kind(event) == ToolKind::Search => ("", found(event, subject)?),
                     _ => ("", output(event)),
                 };
                 let by = event.agent_id.as_ref().map_or("", |_| ", by a subagent");
@@ -263,6 +264,20 @@ fn output(event: &Event) -> String {
         }
         Output::Other(response) => plain(response),
     }
+}
+
+/// The lines of a search that name a file of which the agent speaks; none if there are none.
+fn found(event: &Event, subject: &QuestionSubject<'_>) -> Option<String> {
+    let words = subject.turn.events.iter();
+    let words: Vec<&String> = words.filter_map(|it| it.payload.reply.as_ref()).collect();
+    let is_spoken_of = |line: &&str| {
+        let path = line.split(':').next().unwrap_or_default();
+        let name = path.rsplit('/').next().unwrap_or_default().trim();
+        name.contains('.') && words.iter().any(|it| it.contains(name))
+    };
+    let output = output(event);
+    let lines: Vec<&str> = output.lines().filter(is_spoken_of).collect();
+    (!lines.is_empty()).then(|| lines.join("\n"))
 }
 
 /// A JSON value as plain text: strings as they are, blocks of text one after the other.

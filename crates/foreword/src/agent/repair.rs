@@ -203,7 +203,7 @@ fn cited<'a>(numbers: &[u32], events: &[&'a Event]) -> Vec<&'a Event> {
 /// like the user's prompt.
 fn origin(events: &[&Event]) -> Origin {
     let origins = events.iter().map(|event| match host::tool_kind(event) {
-        ToolKind::Read | ToolKind::Web | ToolKind::Mcp => Origin::Read,
+        ToolKind::Read | ToolKind::Web | ToolKind::Search | ToolKind::Mcp => Origin::Read,
         _ if event.kind == EventKind::Prompt => Origin::User,
         _ => Origin::Agent,
     });

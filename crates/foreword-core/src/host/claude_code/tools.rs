@@ -9,7 +9,6 @@ use crate::model::{Event, EventKind};
 /// the same list.
 pub const BORING: &[&str] = &[
     "Glob",
-    "Grep",
     "LS",
     "ListMcpResourcesTool",
     "ReadMcpResourceTool",
@@ -46,6 +45,7 @@ pub fn kind(name: &str) -> ToolKind {
         "Read" | "NotebookRead" => ToolKind::Read,
         "Edit" | "MultiEdit" | "Write" | "NotebookEdit" => ToolKind::Edit,
         "WebFetch" | "WebSearch" => ToolKind::Web,
+        "Grep" => ToolKind::Search,
         _ if name.starts_with("mcp__") => ToolKind::Mcp,
         _ => ToolKind::Other,
     }

@@ -147,6 +147,11 @@ impl Endpoint {
 /// The model's name in a reply.
 pub fn model(reply: &Value) -> Option<String> {
     let name = text::one_line(reply["model"].as_str()?);
+    // Servers of local models name the file.
+    let name = match name.rsplit_once('/') {
+        Some((_, file)) if name.starts_with('/') => file.to_owned(),
+        _ => name,
+    };
     (!name.is_empty()).then(|| text::shorten(&name, 100).into_owned())
 }
 

@@ -275,3 +275,37 @@ fn a_file_that_is_edited_afterwards_is_not_told_whole() {
     let lengths: Vec<usize> = bodies.iter().map(|it| it.lines().count()).collect();
     assert_eq!(lengths, [22, 101, 5, 101]);
 }
+
+#[test]
+fn of_a_search_only_what_the_agent_speaks_of_is_told() {
+    let content = "src/limit.rs:3:let limit = 6;\nsrc/other.rs:9:limit\n";
+    let grep = tool(
+        "Grep",
+        json!({"pattern": "limit"}),
+        json!({"content": content}),
+    );
+    let stop = |reply: &str| {
+        let reply = Some(reply.to_owned());
+        event(
+            EventKind::Stop,
+            Payload {
+                reply,
+                ..Payload::default()
+            },
+        )
+    };
+    let told = |reply: &str| {
+        recorded(&text(
+            &[grep.clone(), stop(reply)],
+            &Digest::default(),
+            false,
+        ))
+        .1
+    };
+    let reply = "The limit is in limit.rs.";
+    assert_eq!(
+        told(reply),
+        ["limit\n→ src/limit.rs:3:let limit = 6;", reply]
+    );
+    assert_eq!(told("It is done."), ["It is done."]);
+}
