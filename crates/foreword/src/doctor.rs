@@ -5,7 +5,9 @@
 //! and its settings, `server` the MCP server, `data` the data directory, `work` the files in it,
 //! `model` the provider.
 
+pub mod agent;
 pub mod ask;
+pub mod bill;
 mod data;
 mod host;
 mod model;

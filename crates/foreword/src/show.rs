@@ -28,8 +28,8 @@ use foreword_core::store::{Item, ItemBody, Project};
 use foreword_core::text::{self, count, one_line};
 use serde_json::{Value, json};
 
-use crate::agent::status::AgentStatus;
 use crate::doctor::Finding;
+use crate::doctor::agent::AgentStatus;
 use crate::doctor::status::Status;
 use crate::install::Connection;
 use crate::platform;

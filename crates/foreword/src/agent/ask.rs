@@ -12,9 +12,8 @@ use foreword_core::store::Store;
 use foreword_core::store::ledger::{Entry, Failed};
 use foreword_core::text;
 
-use crate::agent::leash::{Leash, used_up_today};
+use crate::agent::leash::{Leash, pause, used_up_today};
 use crate::agent::provider::{Model, Provider as _, Question};
-use crate::agent::status::pause;
 use crate::config::Config;
 use crate::config::provider::{self};
 use crate::home::{self, Home};

@@ -87,6 +87,28 @@ pub fn unfit(store: &Store, provider: Name, now: Millis) -> rusqlite::Result<Opt
     Ok((last_at..until).contains(&now).then_some(unfit))
 }
 
+/// A time in which the provider is not asked, after a failure.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct Pause {
+    pub since: Millis,
+    pub until: Millis,
+    pub kind: FailureKind,
+    pub reason: String,
+}
+
+/// The pause that follows from the last failure, if it is not over.
+pub fn pause(store: &Store, provider: Name, now: Millis) -> rusqlite::Result<Option<Pause>> {
+    let streak = store.streak(provider.as_str())?;
+    Ok(streak.last.and_then(|last| {
+        Some(Pause {
+            since: streak.since?,
+            until: last.retry_at.filter(|&until| now < until)?,
+            kind: last.kind,
+            reason: last.note,
+        })
+    }))
+}
+
 /// Whether a model may be asked.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub enum Permission {

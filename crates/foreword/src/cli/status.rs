@@ -3,7 +3,7 @@
 use serde_json::json;
 
 use crate::agent::leash::Unfit;
-use crate::agent::status::AgentStatus;
+use crate::doctor::agent::AgentStatus;
 use crate::doctor::status::{Status, gather, is_off_here};
 use crate::{service, show};
 

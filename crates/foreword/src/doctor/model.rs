@@ -4,8 +4,8 @@ use foreword_core::model::FailureKind;
 use foreword_core::store::Store;
 use foreword_core::text;
 
+use super::agent::AgentStatus;
 use super::{Diagnosis, Examination};
-use crate::agent::status::AgentStatus;
 use crate::config::Config;
 use crate::config::provider::{Cure, Name, ProviderProblem};
 use crate::service::sentence_model::{self, Files};

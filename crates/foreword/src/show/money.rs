@@ -8,12 +8,12 @@ use foreword_core::store::ledger::{Cost, StoodIn};
 use foreword_core::text::{self, count, one_line};
 use serde_json::{Value, json};
 
-use crate::agent::bill::Bill;
-use crate::agent::leash::Unfit;
+use crate::agent::leash::{Pause, Unfit};
 use crate::agent::provider::prices;
-use crate::agent::status::{AgentStatus, Pause};
 use crate::config::provider::Name;
+use crate::doctor::agent::AgentStatus;
 use crate::doctor::ask::Trial;
+use crate::doctor::bill::Bill;
 use crate::worker::redo::{Plan, RedoTarget, Redone};
 
 /// `$0.12`; less than a cent is shown in full.

@@ -153,7 +153,7 @@ fn what_only_the_transcript_has_is_there_once_too() {
         scene.end();
         let expected = [
             "prompt Fix the kumquat".to_owned(),
-            "refusal ".to_owned(),
+            "refusal make one".to_owned(),
             "stop Done.".to_owned(),
             format!("words {}", cause.trim()),
         ];

@@ -57,24 +57,20 @@ impl Anthropic {
             Ok(headers) => headers,
             Err(failure) => return ModelCall::failed(0, failure),
         };
-        let mut requests = 0;
-        loop {
-            let post = Post {
-                headers: headers.clone(),
-                body: body(&self.model, question, &self.refused),
-                key: Some(Secret(key)),
-                patience: question.patience,
-                now: question.now,
-            };
-            requests += 1;
-            let answer = match endpoint.post(post).await {
-                Ok(answer) => answer,
-                Err(it) => return ModelCall::failed(requests - 1 + it.requests, it.failure),
-            };
-            match answer.refused(&OPTIONAL, &self.refused) {
-                Some(field) => self.refused.push(field),
-                None => return call(&self.model, requests, &answer),
-            }
+        let post = |refused: &[&str]| Post {
+            headers: headers.clone(),
+            body: body(&self.model, question, refused),
+            key: Some(Secret(key)),
+            patience: question.patience,
+            now: question.now,
+        };
+        let refused = &mut self.refused;
+        match endpoint
+            .post_without_refused(&OPTIONAL, refused, post)
+            .await
+        {
+            Ok((requests, answer)) => call(&self.model, requests, &answer),
+            Err(unanswered) => unanswered.into(),
         }
     }
 }

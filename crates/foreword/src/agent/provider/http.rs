@@ -109,6 +109,29 @@ impl Endpoint {
         is_loopback(&self.url) || is_private(&self.url)
     }
 
+    /// Posts, and once more without each field of `optional` that the endpoint refuses by name. These
+    /// are added to `refused`. Returns also how many requests were sent.
+    pub async fn post_without_refused<'a>(
+        &mut self,
+        optional: &[&'static str],
+        refused: &mut Vec<&'static str>,
+        post: impl Fn(&[&str]) -> Post<'a>,
+    ) -> Result<(u32, HttpAnswer<'a>), Unanswered> {
+        let mut requests = 0;
+        loop {
+            let answer = self.post(post(refused)).await;
+            let answer = answer.map_err(|it| Unanswered {
+                requests: requests + it.requests,
+                ..it
+            })?;
+            requests += 1;
+            match answer.refused(optional, refused) {
+                Some(field) => refused.push(field),
+                None => return Ok((requests, answer)),
+            }
+        }
+    }
+
     pub async fn post<'a>(&mut self, post: Post<'a>) -> Result<HttpAnswer<'a>, Unanswered> {
         let scene = Scene {
             service: self.service,

@@ -66,27 +66,23 @@ impl OpenAi {
         };
         let is_local = endpoint.is_local();
         let answer_max = fitting(question.answer_max, self.pace, question.patience);
-        let mut requests = 0;
-        loop {
-            let post = Post {
-                headers: headers.clone(),
-                body: body(&self.model, question, answer_max, &self.refused),
-                key: key.map(Secret),
-                patience: question.patience,
-                now: question.now,
-            };
-            requests += 1;
-            let answer = match endpoint.post(post).await {
-                Ok(answer) => answer,
-                Err(it) => return ModelCall::failed(requests - 1 + it.requests, it.failure),
-            };
-            match answer.refused(&OPTIONAL, &self.refused) {
-                Some(field) => self.refused.push(field),
-                None => {
-                    self.pace = answer.pace.or(self.pace);
-                    return call(&self.model, is_local, requests, &answer);
-                }
+        let post = |refused: &[&str]| Post {
+            headers: headers.clone(),
+            body: body(&self.model, question, answer_max, refused),
+            key: key.map(Secret),
+            patience: question.patience,
+            now: question.now,
+        };
+        let refused = &mut self.refused;
+        match endpoint
+            .post_without_refused(&OPTIONAL, refused, post)
+            .await
+        {
+            Ok((requests, answer)) => {
+                self.pace = answer.pace.or(self.pace);
+                call(&self.model, is_local, requests, &answer)
             }
+            Err(unanswered) => unanswered.into(),
         }
     }
 }

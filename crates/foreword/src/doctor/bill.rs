@@ -5,7 +5,7 @@ use foreword_core::model::Millis;
 use foreword_core::store::Store;
 use foreword_core::store::ledger::{Cost, ModelCost, StoodIn};
 
-use super::status::AgentStatus;
+use super::agent::AgentStatus;
 
 pub struct Bill {
     /// None for all time.
