@@ -13,6 +13,7 @@ use foreword_core::store::Store;
 use foreword_core::store::ledger::{Entry, Failed};
 use foreword_core::text;
 
+use super::conversation::Conversation;
 use super::prompts::Prompts;
 use super::question::{self, QuestionSubject, QuestionText};
 use super::repair;
@@ -26,6 +27,8 @@ pub struct Compressor {
     pub model: Model,
     pub prompts: Prompts,
     pub settings: config::ModelSection,
+    /// The conversation that questions go into; none while each stands alone.
+    pub conversation: Option<Conversation>,
 }
 
 /// The observations and the summary that a model derived from a batch.
@@ -101,17 +104,24 @@ impl Compressor {
         read: impl Fn(&ModelCall) -> Result<T, Failure>,
     ) -> Result<(T, Provenance), CompressError> {
         let open = store.ask(entry)?;
+        let conversation = self.conversation.as_ref();
+        let opening = conversation.map_or("", |it| &it.opening);
+        let opened = format!("{opening}{}", question_text.text);
         let question = Question {
             system: &question_text.system,
-            text: &question_text.text,
+            text: &opened,
             patience: Duration::from_secs(self.settings.timeout_seconds.into()),
             answer_max: self.settings.answer_max_tokens,
             now: entry.at,
         };
         fault::point("provider:before-call");
-        let call = self.model.ask(&question).await;
+        let conversation = self.conversation.as_mut();
+        let call = self.model.ask(&question, conversation).await;
         fault::point("provider:after-call");
         let read = read(&call);
+        if let Some(conversation) = self.conversation.as_mut().filter(|_| read.is_ok()) {
+            conversation.add(&question, &call);
+        }
         let failed = read.as_ref().err().map(|failure| Failed {
             kind: failure.kind,
             note: text::shorten(&failure.text, 300).into_owned(),

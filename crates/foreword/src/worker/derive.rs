@@ -4,7 +4,7 @@
 //! nor a repeated hook stores anything twice. A model is asked if one was chosen and `leash` permits
 //! it; else `offline` derives. A model sees each event once, while `offline` derives from whole
 //! turns, because a later event can change the meaning of an earlier one. Of a turn in which nothing
-//! happened nothing is kept but its prompt. `close` is the last question, about a session that is over.
+//! happened nothing is kept but its prompt. `converse` has the conversation that questions go into.
 
 use std::collections::HashSet;
 
@@ -12,7 +12,7 @@ use foreword_core::model::{Derived, Event, EventKind, FailureKind, Millis, Sessi
 use foreword_core::queue::{Claim, Portion};
 use foreword_core::recall::digest::{Digest, KnownTurns};
 use foreword_core::store::ledger::Entry;
-use foreword_core::store::{Batch, DerivedTurn, RecentTurns, Replaces, Store};
+use foreword_core::store::{Batch, DerivedTurn, HostSession, RecentTurns, Replaces, Store};
 use uuid::Uuid;
 
 use crate::agent::compress::{CompressError, Compressed, Compressor};
@@ -56,7 +56,9 @@ pub struct Deriver {
     pub leash: Leash,
     /// Returns the time; tests replace it.
     pub clock: fn() -> Millis,
-    compressor: Option<Compressor>,
+    pub(super) compressor: Option<Compressor>,
+    /// Whether the questions about a session share a conversation.
+    pub(super) converses: bool,
     batch_max: u32,
     batch_bytes: usize,
 }
@@ -74,6 +76,7 @@ impl Deriver {
                 model,
                 prompts,
                 settings: config.model.clone(),
+                conversation: None,
             }
         });
         Deriver {
@@ -81,6 +84,7 @@ impl Deriver {
             leash: Leash::new(name, config),
             clock: home::now,
             compressor,
+            converses: name.converses(config),
             batch_max: config.worker.batch_max,
             batch_bytes: config.model.batch_max_tokens as usize * 4,
         }
@@ -89,8 +93,7 @@ impl Deriver {
     /// Replaces the model of the settings.
     #[cfg(test)]
     pub fn ask_instead(&mut self, model: Model) {
-        let compressor = self.compressor.as_mut();
-        compressor.expect("the settings name a model").model = model;
+        self.compressor().model = model;
     }
 
     /// The size of the next batch. `limit` is its largest number of events, if a batch failed before.
@@ -123,24 +126,33 @@ impl Deriver {
         let Some(first) = new.first() else {
             return Ok(());
         };
+        let session = HostSession {
+            host: first.host.clone(),
+            id: first.host_session_id.clone(),
+        };
         let batch = match &self.compressor {
-            None => derive_offline(&self.store, &new)?,
+            None => derive_offline(&self.store, &new),
             Some(_) if !has_content(&new, claim.turn_over) => {
-                plain_summaries(&self.store, &new, Vec::new(), self.leash.provider)?
+                plain_summaries(&self.store, &new, Vec::new(), self.leash.provider)
             }
             Some(_) => match self
                 .leash
-                .may_ask(&self.store, &first.host_session_id, now)
+                .may_ask(&self.store, &session.id, now)
                 .map_err(failure)?
             {
-                Permission::Ask => self.ask(&new, claim.turn_over, Millis::MAX).await?,
+                Permission::Ask => {
+                    self.converse(&session, now).await?;
+                    self.ask(&new, claim.turn_over, Millis::MAX).await
+                }
                 Permission::StandIn(why) => {
-                    self.note_stand_in(&first.host_session_id, &new, &why, now)?;
-                    derive_offline(&self.store, &new)?
+                    self.note_stand_in(&session.id, &new, &why, now)?;
+                    derive_offline(&self.store, &new)
                 }
             },
         };
-        self.commit(&new, &batch, now)
+        let stored = batch.and_then(|batch| self.commit(&new, &batch, now));
+        self.settle(&session, &stored).await?;
+        stored
     }
 
     fn commit(
@@ -159,50 +171,6 @@ impl Deriver {
                 now,
             })
             .map_err(failure)
-    }
-
-    /// Asks the model about one session that is over. False if there is none. If it may not be asked,
-    /// or its answer is of no use, the digest that `offline` derived stays.
-    pub async fn close_session(&mut self, now: Millis) -> Result<bool, DeriveFailure> {
-        let Some(compressor) = &mut self.compressor else {
-            return Ok(false);
-        };
-        let session = self
-            .store
-            .session_to_close(compressor.provider, now)
-            .map_err(failure)?;
-        let Some(session) = session else {
-            return Ok(false);
-        };
-        let ended = self.store.ended_session(&session, compressor.provider);
-        let Some(ended) = ended.map_err(failure)? else {
-            return Ok(false);
-        };
-        let (leash, store, clock) = (&self.leash, &self.store, self.clock);
-        let answer = match leash.may_ask(store, &session.id, now).map_err(failure)? {
-            Permission::Ask => {
-                let pause = |failure: &Failure| leash.pause_after(store, failure, clock());
-                let asked = compressor.close(store, &ended, clock(), pause).await;
-                self.leash.tighten();
-                match asked {
-                    Ok(answer) => answer,
-                    Err(CompressError::Failure(_)) => None,
-                    Err(CompressError::Storage(error)) => return Err(failure(error)),
-                    Err(CompressError::Paused(failed)) => {
-                        return Err(DeriveFailure::Paused(failed));
-                    }
-                }
-            }
-            Permission::StandIn(why) => {
-                self.note_stand_in(&session.id, &[], &why, now)?;
-                None
-            }
-        };
-        let answer = answer
-            .as_ref()
-            .map(|(closing, provenance)| (closing, provenance));
-        self.store.close_session(&ended, answer).map_err(failure)?;
-        Ok(true)
     }
 
     /// Derives again from stored events, and replaces the items that were derived from them before.
@@ -245,10 +213,16 @@ impl Deriver {
         let Some(last) = events.last() else {
             return plain_summaries(&self.store, events, Vec::new(), provider);
         };
-        let digest = self
-            .store
-            .digest(&last.host, &last.host_session_id, before)
-            .map_err(failure)?;
+        let session = HostSession {
+            host: last.host.clone(),
+            id: last.host_session_id.clone(),
+        };
+        let digest = self.store.digest(&session.host, &session.id, before);
+        let mut digest = digest.map_err(failure)?;
+        if self.compressor().conversation.is_some() {
+            // The conversation has it.
+            (digest.observations, digest.completed) = (Vec::new(), None);
+        }
         let turns = self.store.turns(events).map_err(failure)?;
         let none = Turn {
             prompt_id: None,
@@ -264,6 +238,11 @@ impl Deriver {
             cut: 1,
         };
         let mut compressed = self.compress(&subject).await;
+        if let Err(CompressError::Failure(failed)) = &compressed
+            && self.begin_again(&session, failed).await?
+        {
+            compressed = self.compress(&subject).await;
+        }
         if let Err(CompressError::Failure(failed)) = &compressed
             && failed.kind == FailureKind::TooLong
             && events.len() == 1
@@ -288,14 +267,17 @@ impl Deriver {
         }
     }
 
+    /// The model, for functions that are called only if there is one.
+    pub(super) fn compressor(&mut self) -> &mut Compressor {
+        let compressor = self.compressor.as_mut();
+        compressor.expect("only a deriver with a model asks")
+    }
+
     async fn compress(
         &mut self,
         subject: &QuestionSubject<'_>,
     ) -> Result<Compressed, CompressError> {
-        let compressor = self
-            .compressor
-            .as_mut()
-            .expect("only a deriver with a model asks");
+        let compressor = self.compressor.as_mut().expect("there is a model");
         let (leash, store, clock) = (&self.leash, &self.store, self.clock);
         let compressed = compressor
             .compress(store, subject, clock, |failure| {
@@ -306,7 +288,7 @@ impl Deriver {
         compressed
     }
 
-    fn note_stand_in(
+    pub(super) fn note_stand_in(
         &self,
         host_session_id: &str,
         events: &[Event],
@@ -516,7 +498,7 @@ fn offline_derive(session: &[Turn]) -> Result<DerivedSession, DeriveFailure> {
 }
 
 /// A broken constraint is the batch's failure; others, such as a full disk, are the storage's.
-fn failure(error: rusqlite::Error) -> DeriveFailure {
+pub(super) fn failure(error: rusqlite::Error) -> DeriveFailure {
     use rusqlite::ErrorCode;
     match error.sqlite_error_code() {
         Some(ErrorCode::ConstraintViolation | ErrorCode::TypeMismatch | ErrorCode::TooBig)

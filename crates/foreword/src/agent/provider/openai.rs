@@ -10,6 +10,7 @@ use serde_json::{Value, json};
 
 use super::http::{self, Endpoint, HttpAnswer, Post, Secret, Service, Unanswered};
 use super::{Failure, ModelCall, Provider, Question, Usage, prices};
+use crate::agent::conversation::Conversation;
 use crate::config;
 
 const SERVICE: Service = Service {
@@ -34,9 +35,14 @@ enum Limit {
 }
 
 impl Provider for OpenAi {
-    async fn ask(&mut self, question: &Question<'_>) -> ModelCall {
+    async fn ask(
+        &mut self,
+        question: &Question<'_>,
+        conversation: Option<&mut Conversation>,
+    ) -> ModelCall {
         let key = http::key(SERVICE);
-        self.ask_with(key.as_deref(), question).await
+        self.ask_with(key.as_deref(), question, conversation.as_deref())
+            .await
     }
 }
 
@@ -49,7 +55,12 @@ impl OpenAi {
         }
     }
 
-    async fn ask_with(&mut self, key: Option<&str>, question: &Question<'_>) -> ModelCall {
+    async fn ask_with(
+        &mut self,
+        key: Option<&str>,
+        question: &Question<'_>,
+        conversation: Option<&Conversation>,
+    ) -> ModelCall {
         let endpoint = match &mut self.endpoint {
             Ok(endpoint) => endpoint,
             Err(failure) => return ModelCall::failed(0, failure.clone()),
@@ -60,7 +71,7 @@ impl OpenAi {
         };
         let post = |limit| Post {
             headers: headers.clone(),
-            body: body(&self.model, question, limit),
+            body: body(&self.model, question, conversation, limit),
             key: key.map(Secret),
             patience: question.patience,
             now: question.now,
@@ -112,18 +123,23 @@ fn headers(key: Option<&str>) -> Result<HeaderMap, Failure> {
     Ok(HeaderMap::from_iter([secret]))
 }
 
-fn body(model: &str, question: &Question<'_>, limit: Limit) -> Value {
+fn body(
+    model: &str,
+    question: &Question<'_>,
+    conversation: Option<&Conversation>,
+    limit: Limit,
+) -> Value {
     let limit = match limit {
         Limit::MaxTokens => "max_tokens",
         Limit::MaxCompletionTokens => "max_completion_tokens",
     };
+    let mut messages = vec![json!({"role": "system", "content": question.system})];
+    messages.extend(http::messages(conversation.map_or(&[], |it| &it.exchanges)));
+    messages.push(json!({"role": "user", "content": question.text}));
     json!({
         "model": model,
         limit: question.answer_max,
-        "messages": [
-            {"role": "system", "content": question.system},
-            {"role": "user", "content": question.text},
-        ],
+        "messages": messages,
         "stream": false,
     })
 }

@@ -106,7 +106,7 @@ impl User {
             answer_max: 4096,
             now: 1_700_000_000_000,
         };
-        self.claude().ask(&question).await
+        self.claude().ask(&question, None).await
     }
 
     fn requests(&self) -> Vec<Value> {

@@ -23,7 +23,7 @@ fn provider(base_url: &str) -> OpenAi {
 }
 
 fn ask_with(provider: &mut OpenAi, key: Option<&str>) -> ModelCall {
-    block_on(provider.ask_with(key, &QUESTION))
+    block_on(provider.ask_with(key, &QUESTION, None))
 }
 
 fn ask(canned: Canned) -> ModelCall {
