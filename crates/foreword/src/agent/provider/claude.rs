@@ -96,22 +96,25 @@ impl Provider for Claude {
             let text = "the claude CLI no longer has the conversation";
             return ModelCall::failed(0, Failure::new(FailureKind::Request, text));
         }
-        if let Some(old) = &conversation.client
-            && (process.is_over || old.id != process.session)
-        {
-            remove(&self.home, |id| id == old.id);
-        }
-        if process.is_over {
-            conversation.client = None;
-            return call;
-        }
-        conversation.client = Some(ClientRecord {
+        // The client leaves out a question that failed, but not if it was the first.
+        let goes_on = !process.is_over && (call.answer.is_ok() || conversation.client.is_some());
+        let record = ClientRecord {
             id: process.session.clone(),
             total_usd: process.total_usd,
-        });
-        self.alive.push(process);
-        if self.alive.len() > ALIVE_MAX {
-            self.alive.remove(0).end().await;
+        };
+        let old = conversation.client.replace(record.clone());
+        if goes_on {
+            self.alive.push(process);
+            if self.alive.len() > ALIVE_MAX {
+                self.alive.remove(0).end().await;
+            }
+        } else {
+            process.end().await;
+            conversation.client = None;
+            remove(&self.home, |id| id == record.id);
+        }
+        if let Some(old) = old.filter(|old| old.id != record.id) {
+            remove(&self.home, |id| id == old.id);
         }
         call
     }
@@ -144,9 +147,10 @@ pub fn sweep(home: &Home, kept: &[Conversation]) {
 
 /// Deletes the transcripts with these ids. Only conversations of the memory agent are in the folder.
 fn remove(home: &Home, is_wanted: impl Fn(&str) -> bool) {
-    let folder = claude_code::transcripts(&home.agent());
-    let entries = folder.and_then(|folder| std::fs::read_dir(folder).ok());
-    for entry in entries.into_iter().flatten().flatten() {
+    let Some(folder) = claude_code::transcripts(&home.agent()) else {
+        return;
+    };
+    for entry in std::fs::read_dir(&folder).into_iter().flatten().flatten() {
         let path = entry.path();
         if path
             .file_stem()
@@ -156,6 +160,8 @@ fn remove(home: &Home, is_wanted: impl Fn(&str) -> bool) {
             let _ = std::fs::remove_file(&path).or_else(|_| std::fs::remove_dir_all(&path));
         }
     }
+    // Only if it is empty.
+    let _ = std::fs::remove_dir(folder);
 }
 
 /// Whether the client writes a transcript, by which a later process can go on.
@@ -286,10 +292,13 @@ impl ClaudeProcess {
         Ok(())
     }
 
-    /// Has the process end by itself, so that it leaves no files behind; kills it after `GRACE`.
+    /// Has the process end by itself, so that it leaves no files behind. It is killed after `GRACE`, or
+    /// at once if it gave no answer.
     async fn end(mut self) {
-        self.stdin = None;
-        let _ = timeout(GRACE, self.child.wait()).await;
+        if !self.is_over {
+            self.stdin = None;
+            let _ = timeout(GRACE, self.child.wait()).await;
+        }
     }
 }
 
