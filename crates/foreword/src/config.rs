@@ -68,7 +68,7 @@ pub struct ModelSection {
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Deserialize)]
 #[serde(rename_all = "lowercase")]
 pub enum ConversationSetting {
-    /// As the provider's row says.
+    /// As `Model::converses` says.
     Auto,
     /// Those about one session.
     Session,

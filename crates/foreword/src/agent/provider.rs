@@ -19,8 +19,8 @@ use foreword_core::model::{FailureKind, Millis};
 use foreword_core::store::ledger::{Answered, Failed};
 
 use super::conversation::Conversation;
-use crate::config::Config;
 use crate::config::provider::Name;
+use crate::config::{Config, ConversationSetting};
 use crate::home::Home;
 
 /// One question to a model.
@@ -177,6 +177,17 @@ impl Model {
             ))),
             Name::OpenAi => Some(Model::OpenAi(openai::OpenAi::new(&config.openai))),
             Name::Offline => None,
+        }
+    }
+
+    /// Whether the questions about a session share a conversation. If the settings leave it open, they
+    /// do where that costs at most half as much again (docs/models.md). A local model reads little at
+    /// once, and slowly.
+    pub fn converses(&self, setting: ConversationSetting) -> bool {
+        match (setting, self) {
+            (ConversationSetting::Auto, Model::OpenAi(openai)) => !openai.is_local(),
+            (ConversationSetting::Auto | ConversationSetting::Session, _) => true,
+            (ConversationSetting::Question, _) => false,
         }
     }
 }

@@ -1,7 +1,7 @@
 //! The providers: one row for each, with all that commands, worker and doctor have to know about
 //! it. `choose` picks the one that writes the memory; `agent/provider.rs` sends the questions.
 
-use super::{Config, ConversationSetting};
+use super::Config;
 use crate::home::Home;
 use crate::host::CLIENTS;
 use crate::host::claude_code::environment::{BACK_ENDS, LOGIN};
@@ -31,9 +31,6 @@ pub struct Row {
     pub problem: fn(&Config, &Home) -> Option<ProviderProblem>,
     /// Completes the sentence "The memory is written …".
     pub writer: fn(&Config) -> String,
-    /// Whether the questions about a session share a conversation, if the settings leave it open:
-    /// where that costs at most half as much again on a recorded day (docs/models.md).
-    pub converses: bool,
     /// The user's next step after a login or a key was refused.
     pub after_auth_failure: &'static str,
 }
@@ -60,7 +57,6 @@ const ROWS: &[Row] = &[
         required_key: None,
         problem: claude_problem,
         writer: |config| format!("by your claude CLI with the model {}", config.claude.model),
-        converses: true,
         after_auth_failure: "start `claude` and log in",
     },
     Row {
@@ -74,7 +70,6 @@ const ROWS: &[Row] = &[
             let model = &config.anthropic.model;
             format!("by Anthropic's API with the model {model}")
         },
-        converses: true,
         after_auth_failure: CHECK_KEY,
     },
     Row {
@@ -92,7 +87,6 @@ const ROWS: &[Row] = &[
             unset("openai", &settings, example, home)
         },
         writer: |_| "by the model that [openai] in config.toml names".to_owned(),
-        converses: true,
         after_auth_failure: CHECK_KEY,
     },
     Row {
@@ -103,7 +97,6 @@ const ROWS: &[Row] = &[
         required_key: None,
         problem: |_, _| None,
         writer: |_| "offline, without a model".to_owned(),
-        converses: false,
         after_auth_failure: "",
     },
 ];
@@ -121,15 +114,6 @@ impl Name {
 
     pub fn parse(text: &str) -> Option<Name> {
         ROWS.iter().find(|row| row.text == text).map(|row| row.name)
-    }
-
-    /// Whether the questions about a session share a conversation.
-    pub fn converses(self, config: &Config) -> bool {
-        match config.model.conversation {
-            ConversationSetting::Auto => self.row().converses,
-            ConversationSetting::Session => true,
-            ConversationSetting::Question => false,
-        }
     }
 
     /// The variable that should hold the provider's key and does not, in our own environment.

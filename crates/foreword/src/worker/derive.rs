@@ -79,12 +79,15 @@ impl Deriver {
                 conversation: None,
             }
         });
+        let setting = config.model.conversation;
+        let converses = |it: &Compressor| it.model.converses(setting);
+        let converses = compressor.as_ref().is_some_and(converses);
         Deriver {
             store,
             leash: Leash::new(name, config),
             clock: home::now,
             compressor,
-            converses: name.converses(config),
+            converses,
             batch_max: config.worker.batch_max,
             batch_bytes: config.model.batch_max_tokens as usize * 4,
         }

@@ -55,6 +55,10 @@ impl OpenAi {
         }
     }
 
+    pub fn is_local(&self) -> bool {
+        self.endpoint.as_ref().is_ok_and(Endpoint::is_local)
+    }
+
     async fn ask_with(
         &mut self,
         key: Option<&str>,
