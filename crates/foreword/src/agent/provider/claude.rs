@@ -136,6 +136,11 @@ impl Provider for Claude {
     }
 }
 
+/// Whether the client has transcripts of our conversations.
+pub fn has_transcripts(home: &Home) -> bool {
+    claude_code::transcripts(&home.agent()).is_some_and(|folder| folder.exists())
+}
+
 /// Deletes the client's transcripts of our conversations, except of those that are kept.
 pub fn sweep(home: &Home, kept: &[Conversation]) {
     let is_kept = |id: &str| {

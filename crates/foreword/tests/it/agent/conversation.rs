@@ -205,3 +205,36 @@ fn a_conversation_that_the_provider_lost_is_begun_again(provider: Provider) {
     work(&agent);
     assert_nothing_is_left(&agent);
 }
+
+#[test]
+fn uninstall_deletes_the_transcripts_of_the_clients_conversations() {
+    let agent = user(Provider::Claude);
+    agent.sandbox.run(&["install", "--provider", "claude"]);
+    let mut host = agent.host("s1");
+    send_turn(&agent, &mut host, "one");
+    work(&agent);
+    assert_eq!(transcripts(&agent).len(), 1);
+    agent.sandbox.run(&["uninstall", "--dry-run"]);
+    assert_eq!(transcripts(&agent).len(), 1);
+    agent.sandbox.run(&["uninstall"]);
+    assert_eq!(transcripts(&agent), Vec::<String>::new());
+}
+
+#[test]
+fn at_most_two_clients_are_alive_and_none_that_is_not_used() {
+    let mut agent = user(Provider::Claude);
+    agent.sandbox.set("FOREWORD_WORKER_IDLE_SECONDS", "5");
+    let mut worker = agent.worker();
+    for (number, session) in [(1, "s1"), (2, "s2"), (3, "s3")] {
+        send_turn(&agent, &mut agent.host(session), "one");
+        wait_until("the turn is stored", || {
+            agent.sandbox.status()["summaries"] == number && agent.events().waiting == 0
+        });
+        let clients = agent.sandbox.processes().len() - 1;
+        assert_eq!(clients, number.min(2), "{session}");
+    }
+    assert!(worker.wait().unwrap().success());
+    assert_eq!(agent.sandbox.processes(), Vec::<u32>::new());
+    // All three can be carried on.
+    assert_eq!(transcripts(&agent).len(), 3);
+}
