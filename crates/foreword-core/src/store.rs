@@ -6,11 +6,12 @@
 //! its turns; `commit` stores what was derived, in one transaction with the ids and keys of the
 //! events it came from (`events`); `kin` recognises an observation that is derived once more, and
 //! marks a superseded decision; `closing` stores what a model says about a session that is over;
-//! `redo` finds the turns that can be derived from again; `items`
+//! `conversations` keeps those with a model; `redo` finds the turns that can be derived from again; `items`
 //! reads everything that has a number. `docs/schema.md` shows the tables.
 
 mod closing;
 mod commit;
+mod conversations;
 mod events;
 pub(crate) mod forgotten;
 mod items;
@@ -58,8 +59,12 @@ pub(crate) const MIGRATIONS: &[Migration] = &[
         number: 102,
         sql: include_str!("store/0003_index.sql"),
     },
+    Migration {
+        number: 103,
+        sql: include_str!("store/0004_conversations.sql"),
+    },
 ];
-const SCHEMA: i64 = 102;
+const SCHEMA: i64 = 103;
 
 /// A session without an event for this long counts as interrupted.
 pub(crate) const SILENCE: Millis = 24 * 3_600_000;

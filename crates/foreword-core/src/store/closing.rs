@@ -7,7 +7,7 @@
 
 use rusqlite::{OptionalExtension as _, Transaction, named_params};
 
-use super::sessions::{HostSession, SessionRow, set_digest};
+use super::sessions::{HostSession, SessionRow, host_session, set_digest};
 use super::summaries::upsert_summary;
 use super::{SILENCE, Store, json, list};
 use crate::model::{Millis, ObservationType, Provenance, SessionDigest, Summary};
@@ -28,6 +28,8 @@ pub struct EndedSession {
     pub session: HostSession,
     pub project: Option<String>,
     pub last_event_at: Millis,
+    /// What is unfinished so far.
+    pub open: Vec<String>,
     /// The turns of which something was kept, in order.
     pub turns: Vec<EndedTurn>,
     /// Of this session, oldest first.
@@ -105,13 +107,7 @@ impl Store {
              limit 1",
         )?;
         let parameters = named_params! {":now": now, ":silence": SILENCE, ":provider": provider};
-        let session = statement.query_row(parameters, |row| {
-            Ok(HostSession {
-                host: row.get(0)?,
-                id: row.get(1)?,
-            })
-        });
-        session.optional()
+        statement.query_row(parameters, host_session).optional()
     }
 
     /// What this provider is shown of a session; none if the session is not known. Of earlier sessions
@@ -122,7 +118,7 @@ impl Store {
         provider: &str,
     ) -> rusqlite::Result<Option<EndedSession>> {
         let mut statement = self.connection.prepare_cached(
-            "select s.id, s.project_id, s.last_event_at,
+            "select s.id, s.project_id, s.last_event_at, s.open,
                     (select name from projects where id = s.project_id) as project,
                     (select coalesce(max(id), 0) from observations where session_id = s.id) as newest
              from sessions s
@@ -138,6 +134,7 @@ impl Store {
                 session: session.clone(),
                 project: row.get("project")?,
                 last_event_at: row.get("last_event_at")?,
+                open: list(row, "open")?,
                 turns: self.ended_turns(found.id)?,
                 observations: self.shown_observations(
                     "session_id = :session",

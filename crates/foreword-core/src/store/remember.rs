@@ -111,6 +111,8 @@ impl Store {
                 gone.push(id);
             }
         }
+        // A conversation may repeat what was forgotten.
+        tx.execute("delete from conversations", [])?;
         forgotten::note(&tx, now)?;
         tx.commit()?;
         Ok(gone)

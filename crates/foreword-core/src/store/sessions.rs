@@ -15,7 +15,7 @@ pub struct HostSession {
     pub id: String,
 }
 
-fn host_session(row: &Row<'_>) -> rusqlite::Result<HostSession> {
+pub(super) fn host_session(row: &Row<'_>) -> rusqlite::Result<HostSession> {
     Ok(HostSession {
         host: row.get("host")?,
         id: row.get("host_session_id")?,

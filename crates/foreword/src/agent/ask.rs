@@ -62,7 +62,7 @@ pub fn ask(
         .enable_all()
         .build()
         .context("could not start the runtime")?;
-    let call = runtime.block_on(model.ask(&question));
+    let call = runtime.block_on(model.ask(&question, None));
     let failed = call.answer.as_ref().err().map(|failure| Failed {
         kind: failure.kind,
         note: text::shorten(&failure.text, 300).into_owned(),

@@ -8,7 +8,7 @@
 use foreword_core::model::{Millis, Provenance};
 use foreword_core::redact;
 use foreword_core::store::ledger::Entry;
-use foreword_core::store::{Closing, EndedSession, ShownObservation, Store};
+use foreword_core::store::{Closing, EndedSession, EndedTurn, ShownObservation, Store};
 use foreword_core::text;
 
 use super::compress::{CompressError, Compressor, unreadable, unusable};
@@ -38,7 +38,13 @@ impl Compressor {
         now: Millis,
         pause: impl Fn(&Failure) -> Option<Millis>,
     ) -> Result<Option<(Closing, Provenance)>, CompressError> {
-        let question_text = write(&self.prompts, ended);
+        let mut question_text = write(&self.prompts, ended);
+        if self.conversation.is_some() {
+            // A conversation keeps the system prompt that it began with.
+            let instructions = std::mem::take(&mut question_text.system);
+            question_text.system = self.prompts.fill("init", &[]);
+            question_text.text = format!("{instructions}\n\n{}", question_text.text);
+        }
         let entry = Entry {
             at: now,
             provider: self.provider,
@@ -46,7 +52,10 @@ impl Compressor {
             events: 0,
             raw_tokens: 0,
         };
-        let judge = Judge::new(&question_text, &[]);
+        let mut judge = Judge::new(&question_text, &[]);
+        if let Some(conversation) = &self.conversation {
+            judge.also(conversation);
+        }
         let read = |call: &ModelCall| read(call, &judge);
         let asked = self.ask(store, &entry, &question_text, &pause, read).await;
         let (closing, provenance) = asked?;
@@ -54,22 +63,36 @@ impl Compressor {
     }
 }
 
+/// What a new conversation about a session begins with, if there was another one before: the
+/// observations so far, what is open, and the last turn. Empty if there are no observations.
+pub fn opening(prompts: &Prompts, so_far: &EndedSession) -> String {
+    if so_far.observations.is_empty() {
+        return String::new();
+    }
+    let fence = fence();
+    let fenced = |text: &str| fenced(text, &fence);
+    let last = so_far.turns.len().saturating_sub(1);
+    let values = [
+        ("observations", fenced(&listed(&so_far.observations))),
+        ("open", fenced(&so_far.open.join("\n"))),
+        ("turn", fenced(&turns(&so_far.turns[last..], 1))),
+    ];
+    let values: Vec<(&str, &str)> = values.iter().map(|(name, it)| (*name, &**it)).collect();
+    prompts.fill("opening", &values) + "\n\n"
+}
+
 fn write(prompts: &Prompts, ended: &EndedSession) -> QuestionText {
     let observations = listed(&ended.observations);
     let older = listed(&ended.older);
     let room = TEXT_MAX.saturating_sub(observations.len() + older.len());
-    let turns = [1, 2, 4].map(|cut| turns(ended, cut));
+    let turns = [1, 2, 4].map(|cut| turns(&ended.turns, cut));
     let [.., shortest] = &turns;
     let turns = turns.iter().find(|it| it.len() <= room);
     let turns = turns.unwrap_or(shortest);
     let first = turns.len().saturating_sub(room);
     let first = turns.ceil_char_boundary(first);
-    // The end of the id is random, so that recorded text cannot contain the end of its fence.
-    let fence = uuid::Uuid::now_v7().simple().to_string().split_off(24);
-    let fenced = |text: &str| match text.trim() {
-        "" => "none".to_owned(),
-        text => format!("<data {fence}>\n{text}\n</data {fence}>"),
-    };
+    let fence = fence();
+    let fenced = |text: &str| fenced(text, &fence);
     let values = [
         ("project", name(ended.project.as_deref().unwrap_or("none"))),
         ("date", text::date(ended.last_event_at)),
@@ -85,9 +108,21 @@ fn write(prompts: &Prompts, ended: &EndedSession) -> QuestionText {
     }
 }
 
-fn turns(ended: &EndedSession, cut: usize) -> String {
+/// The name of a fence. The end of the id is random, so that recorded text cannot contain it.
+fn fence() -> String {
+    uuid::Uuid::now_v7().simple().to_string().split_off(24)
+}
+
+fn fenced(text: &str, fence: &str) -> String {
+    match text.trim() {
+        "" => "none".to_owned(),
+        text => format!("<data {fence}>\n{text}\n</data {fence}>"),
+    }
+}
+
+fn turns(turns: &[EndedTurn], cut: usize) -> String {
     let mut lines = String::new();
-    for turn in &ended.turns {
+    for turn in turns {
         let request = middle_cut(&turn.request, REQUEST_MAX / cut);
         lines.push_str(&format!("prompt {}: {request}\n", turn.number));
         if let Some(reply) = &turn.reply {

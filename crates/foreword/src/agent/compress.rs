@@ -15,6 +15,7 @@ use foreword_core::store::Store;
 use foreword_core::store::ledger::{Entry, Failed};
 use foreword_core::text;
 
+use super::conversation::Conversation;
 use super::judge::Judge;
 use super::prompts::{ANSWER_SCHEMA, Prompts};
 use super::question::{self, QuestionSubject, QuestionText};
@@ -29,6 +30,8 @@ pub struct Compressor {
     pub model: Model,
     pub prompts: Prompts,
     pub settings: config::ModelSection,
+    /// The conversation that questions go into; none while each stands alone.
+    pub conversation: Option<Conversation>,
 }
 
 /// The observations and the summary that a model derived from a batch.
@@ -74,12 +77,16 @@ impl Compressor {
             events: subject.events.len(),
             raw_tokens: question::raw_tokens(subject.events),
         };
-        let judge = Judge::new(&question_text, subject.events);
+        let mut judge = Judge::new(&question_text, subject.events);
+        if let Some(conversation) = &self.conversation {
+            judge.also(conversation);
+        }
+        let is_new = self.conversation.as_ref().is_none_or(Conversation::is_new);
         let read = |call: &ModelCall| read(call, subject, &judge);
         let mut asked = self
             .ask(store, &entry(), &question_text, &pause, read)
             .await;
-        if failed(&asked) == Some(FailureKind::TooLong) {
+        if failed(&asked) == Some(FailureKind::TooLong) && is_new {
             let cut = QuestionSubject {
                 cut: HARDER,
                 ..*subject
@@ -111,18 +118,25 @@ impl Compressor {
         read: impl Fn(&ModelCall) -> Result<T, Failure>,
     ) -> Result<(T, Provenance), CompressError> {
         let open = store.ask(entry)?;
+        let conversation = self.conversation.as_ref();
+        let opening = conversation.map_or("", |it| &it.opening);
+        let opened = format!("{opening}{}", question_text.text);
         let question = Question {
             system: &question_text.system,
-            text: &question_text.text,
+            text: &opened,
             patience: Duration::from_secs(self.settings.timeout_seconds.into()),
             answer_max: self.settings.answer_max_tokens,
             schema: Some(ANSWER_SCHEMA),
             now: entry.at,
         };
         fault::point("provider:before-call");
-        let call = self.model.ask(&question).await;
+        let conversation = self.conversation.as_mut();
+        let call = self.model.ask(&question, conversation).await;
         fault::point("provider:after-call");
         let read = read(&call);
+        if let Some(conversation) = self.conversation.as_mut().filter(|_| read.is_ok()) {
+            conversation.add(&question, &call);
+        }
         let failed = read.as_ref().err().map(|failure| Failed {
             kind: failure.kind,
             note: text::shorten(&failure.text, 300).into_owned(),

@@ -9,6 +9,7 @@ use std::collections::HashSet;
 use foreword_core::model::Event;
 use foreword_core::text;
 
+use super::conversation::Conversation;
 use super::question::QuestionText;
 use super::reply::{Reply, ReplyBlock, numbers};
 
@@ -23,6 +24,8 @@ pub struct Judge {
     recording: String,
     /// The number of steps in the question.
     steps: u32,
+    /// Whether the model was told more than is known here.
+    is_partial: bool,
 }
 
 impl Judge {
@@ -55,6 +58,19 @@ impl Judge {
             ours,
             recording: recording.to_lowercase(),
             steps: u32::try_from(events.len()).unwrap_or(u32::MAX),
+            is_partial: false,
+        }
+    }
+
+    /// The model also knows what was said in a conversation. What the client keeps of it is not known
+    /// here, so that any name may be from there.
+    pub fn also(&mut self, conversation: &Conversation) {
+        self.is_partial = conversation.client.is_some();
+        self.recording
+            .push_str(&conversation.opening.to_lowercase());
+        for (question, answer) in &conversation.exchanges {
+            self.recording.push_str(&question.to_lowercase());
+            self.recording.push_str(&answer.to_lowercase());
         }
     }
 
@@ -98,6 +114,9 @@ impl Judge {
 
     /// Whether the recording has a file or a part of code of this name.
     pub fn is_recorded(&self, name: &str) -> bool {
+        if self.is_partial {
+            return true;
+        }
         let name = name.trim_matches(|it: char| !it.is_alphanumeric());
         let last = name.rsplit(['/', ':']).next().unwrap_or(name);
         self.recording.contains(&last.to_lowercase())

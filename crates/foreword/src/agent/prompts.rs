@@ -9,10 +9,11 @@ use std::path::Path;
 /// change that affects the answers.
 const VERSION: &str = "2";
 
-const OURS: [(&str, &str); 10] = [
+const OURS: [(&str, &str); 11] = [
     ("init", include_str!("prompts/init.md")),
     ("session", include_str!("prompts/session.md")),
     ("continuation", include_str!("prompts/continuation.md")),
+    ("opening", include_str!("prompts/opening.md")),
     ("observe", include_str!("prompts/observe.md")),
     ("summary", include_str!("prompts/summary.md")),
     ("again", include_str!("prompts/again.md")),

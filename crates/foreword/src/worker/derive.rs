@@ -4,7 +4,7 @@
 //! nor a repeated hook stores anything twice. A model is asked if one was chosen and `leash` permits
 //! it; else `offline` derives. A model sees each event once, while `offline` derives from whole
 //! turns, because a later event can change the meaning of an earlier one. Of a turn in which nothing
-//! happened nothing is kept but its prompt. `close` is the last question, about a session that is over.
+//! happened nothing is kept but its prompt. `converse` has the conversation that questions go into.
 
 use std::collections::{BTreeSet, HashMap, HashSet};
 
@@ -12,7 +12,7 @@ use foreword_core::model::{Derived, Event, EventKind, FailureKind, Millis, Sessi
 use foreword_core::queue::{Claim, Portion};
 use foreword_core::recall::digest::{Digest, KnownTurns};
 use foreword_core::store::ledger::Entry;
-use foreword_core::store::{Batch, DerivedTurn, RecentTurns, Replaces, Store};
+use foreword_core::store::{Batch, DerivedTurn, HostSession, RecentTurns, Replaces, Store};
 use uuid::Uuid;
 
 use crate::agent::compress::{CompressError, Compressed, Compressor};
@@ -70,7 +70,9 @@ pub struct Deriver {
     pub leash: Leash,
     /// Returns the time; tests replace it.
     pub clock: fn() -> Millis,
-    compressor: Option<Compressor>,
+    pub(super) compressor: Option<Compressor>,
+    /// Whether the questions about a session share a conversation.
+    pub(super) converses: bool,
     /// By session.
     troubles: HashMap<String, Trouble>,
     batch_max: u32,
@@ -90,13 +92,18 @@ impl Deriver {
                 model,
                 prompts,
                 settings: config.model.clone(),
+                conversation: None,
             }
         });
+        let setting = config.model.conversation;
+        let converses = |it: &Compressor| it.model.converses(setting);
+        let converses = compressor.as_ref().is_some_and(converses);
         Deriver {
             store,
             leash: Leash::new(name, config),
             clock: home::now,
             compressor,
+            converses,
             troubles: HashMap::new(),
             batch_max: config.worker.batch_max,
             batch_bytes: config.model.batch_max_tokens as usize * 4,
@@ -106,8 +113,7 @@ impl Deriver {
     /// Replaces the model of the settings.
     #[cfg(test)]
     pub fn ask_instead(&mut self, model: Model) {
-        let compressor = self.compressor.as_mut();
-        compressor.expect("the settings name a model").model = model;
+        self.compressor().model = model;
     }
 
     /// The size of the next batch. `limit` is its largest number of events, if a batch failed before.
@@ -135,53 +141,62 @@ impl Deriver {
         let Some(first) = new.first() else {
             return Ok(());
         };
+        let session = HostSession {
+            host: first.host.clone(),
+            id: first.host_session_id.clone(),
+        };
         let batch = match &self.compressor {
-            None => derive_offline(&self.store, &new)?,
+            None => derive_offline(&self.store, &new),
             Some(_) if !has_content(&new, claim.turn_over) || is_small(&new)? => {
-                plain_summaries(&self.store, &new, Vec::new(), self.leash.provider)?
+                plain_summaries(&self.store, &new, Vec::new(), self.leash.provider)
             }
             Some(_) => match self
                 .leash
-                .may_ask(&self.store, &first.host_session_id, now)
+                .may_ask(&self.store, &session.id, now)
                 .map_err(failure)?
             {
-                Permission::Ask => self.ask_or_stand_in(&new, claim.turn_over, now).await?,
-                Permission::StandIn(why) => self.stand_in(&new, &why, now)?,
+                Permission::Ask => {
+                    self.ask_or_stand_in(&session, &new, claim.turn_over, now)
+                        .await
+                }
+                Permission::StandIn(why) => self.stand_in(&new, &why, now),
             },
         };
-        self.commit(&new, &batch, now)
+        let stored = batch.and_then(|batch| self.commit(&new, &batch, now));
+        self.settle(&session, &stored).await?;
+        stored
     }
 
     /// Has the model derive, or else `offline`, if the model fails on this turn.
     async fn ask_or_stand_in(
         &mut self,
+        session: &HostSession,
         events: &[Event],
         turn_over: bool,
         now: Millis,
     ) -> Result<DerivedBatch, DeriveFailure> {
-        let Some(last) = events.last() else {
-            return self.ask(events, turn_over, Millis::MAX).await;
-        };
-        let session = &last.host_session_id;
-        let mut trouble = self.troubles.remove(session).unwrap_or_default();
-        if trouble.prompt_id != last.prompt_id {
+        let prompt_id = events.last().and_then(|it| it.prompt_id.clone());
+        let mut trouble = self.troubles.remove(&session.id).unwrap_or_default();
+        if trouble.prompt_id != prompt_id {
             trouble = Trouble {
-                prompt_id: last.prompt_id.clone(),
+                prompt_id,
                 calls: 0,
             };
         }
         let name = self.leash.provider.as_str();
         let mut why = format!("the answers of {name} about this turn could not be used");
         if trouble.calls < CALLS_MAX {
+            self.converse(session, now).await?;
             match self.ask(events, turn_over, Millis::MAX).await {
                 Err(DeriveFailure::Unusable(failed)) => {
+                    self.end_conversation().await;
                     why = format!("{name} gave no answer that can be used: {}", failed.text);
                     trouble.calls = CALLS_MAX;
                 }
                 Err(DeriveFailure::Paused(failed)) => {
                     trouble.calls += u32::from(failed.is_in_the_middle());
                     if trouble.calls < CALLS_MAX {
-                        self.troubles.insert(session.clone(), trouble);
+                        self.troubles.insert(session.id.clone(), trouble);
                         return Err(DeriveFailure::Paused(failed));
                     }
                     why = failed.text;
@@ -189,7 +204,7 @@ impl Deriver {
                 asked => return asked,
             }
         }
-        self.troubles.insert(session.clone(), trouble);
+        self.troubles.insert(session.id.clone(), trouble);
         self.stand_in(events, &why, now)
     }
 
@@ -220,50 +235,6 @@ impl Deriver {
                 now,
             })
             .map_err(failure)
-    }
-
-    /// Asks the model about one session that is over. False if there is none. If it may not be asked,
-    /// or its answer is of no use, the digest that `offline` derived stays.
-    pub async fn close_session(&mut self, now: Millis) -> Result<bool, DeriveFailure> {
-        let Some(compressor) = &mut self.compressor else {
-            return Ok(false);
-        };
-        let session = self
-            .store
-            .session_to_close(compressor.provider, now)
-            .map_err(failure)?;
-        let Some(session) = session else {
-            return Ok(false);
-        };
-        let ended = self.store.ended_session(&session, compressor.provider);
-        let Some(ended) = ended.map_err(failure)? else {
-            return Ok(false);
-        };
-        let (leash, store, clock) = (&self.leash, &self.store, self.clock);
-        let answer = match leash.may_ask(store, &session.id, now).map_err(failure)? {
-            Permission::Ask => {
-                let pause = |failure: &Failure| leash.pause_after(store, failure, clock());
-                let asked = compressor.close(store, &ended, clock(), pause).await;
-                self.leash.tighten();
-                match asked {
-                    Ok(answer) => answer,
-                    Err(CompressError::Failure(_)) => None,
-                    Err(CompressError::Storage(error)) => return Err(failure(error)),
-                    Err(CompressError::Paused(failed)) => {
-                        return Err(DeriveFailure::Paused(failed));
-                    }
-                }
-            }
-            Permission::StandIn(why) => {
-                self.note_stand_in(&session.id, &[], &why, now)?;
-                None
-            }
-        };
-        let answer = answer
-            .as_ref()
-            .map(|(closing, provenance)| (closing, provenance));
-        self.store.close_session(&ended, answer).map_err(failure)?;
-        Ok(true)
     }
 
     /// Derives again from stored events, and replaces the items that were derived from them before.
@@ -306,13 +277,22 @@ impl Deriver {
         let Some(last) = events.last() else {
             return plain_summaries(&self.store, events, Vec::new(), provider);
         };
+        let session = HostSession {
+            host: last.host.clone(),
+            id: last.host_session_id.clone(),
+        };
         let (store, files) = (&self.store, files_of(events));
         let mut digest = store
-            .digest(&last.host, &last.host_session_id, before)
+            .digest(&session.host, &session.id, before)
             .map_err(failure)?;
         digest.older = store
             .older_about(events, &files, provider.as_str(), before)
             .map_err(failure)?;
+        if self.compressor().conversation.is_some() {
+            // The conversation has it.
+            digest.observations.clear();
+            (digest.completed, digest.task) = (None, None);
+        }
         let turns = self.store.turns(events).map_err(failure)?;
         let none = Turn {
             prompt_id: None,
@@ -327,7 +307,13 @@ impl Deriver {
                 && (turn_over || has_stopped(events) || is_long(turn, &digest)),
             cut: 1,
         };
-        match self.compress(&subject).await {
+        let mut compressed = self.compress(&subject).await;
+        if let Err(CompressError::Failure(failed)) = &compressed
+            && self.begin_again(&session, failed).await?
+        {
+            compressed = self.compress(&subject).await;
+        }
+        match compressed {
             Ok(mut compressed) => {
                 if compressed.nothing && compressed.derived.observations.is_empty() {
                     // The summary of a turn of several batches can rest on an earlier one.
@@ -344,14 +330,17 @@ impl Deriver {
         }
     }
 
+    /// The model, for functions that are called only if there is one.
+    pub(super) fn compressor(&mut self) -> &mut Compressor {
+        let compressor = self.compressor.as_mut();
+        compressor.expect("only a deriver with a model asks")
+    }
+
     async fn compress(
         &mut self,
         subject: &QuestionSubject<'_>,
     ) -> Result<Compressed, CompressError> {
-        let compressor = self
-            .compressor
-            .as_mut()
-            .expect("only a deriver with a model asks");
+        let compressor = self.compressor.as_mut().expect("there is a model");
         let (leash, store, clock) = (&self.leash, &self.store, self.clock);
         let compressed = compressor
             .compress(store, subject, clock, |failure| {
@@ -362,7 +351,7 @@ impl Deriver {
         compressed
     }
 
-    fn note_stand_in(
+    pub(super) fn note_stand_in(
         &self,
         host_session_id: &str,
         events: &[Event],
@@ -608,7 +597,7 @@ fn offline_derive(session: &[Turn]) -> Result<DerivedSession, DeriveFailure> {
 }
 
 /// A broken constraint is the batch's failure; others, such as a full disk, are the storage's.
-fn failure(error: rusqlite::Error) -> DeriveFailure {
+pub(super) fn failure(error: rusqlite::Error) -> DeriveFailure {
     use rusqlite::ErrorCode;
     match error.sqlite_error_code() {
         Some(ErrorCode::ConstraintViolation | ErrorCode::TypeMismatch | ErrorCode::TooBig)

@@ -2,6 +2,8 @@
 //! stored, wait or are skipped for each answer of the model, and how long the worker waits. Tests
 //! with real providers, processes and signals are in `tests/it/agent`.
 
+mod conversation;
+
 use std::cell::{Cell, RefCell};
 use std::collections::BTreeSet;
 use std::path::PathBuf;
@@ -258,7 +260,8 @@ async fn a_session_that_ended_is_asked_about_as_a_whole_once() {
         if !question.contains(OVER) {
             return Ok(observed("Kumquat limit raised to seven"));
         }
-        let (_, rest) = question.split_once('#').expect("an observation by number");
+        let (_, rest) = question.split_once(OVER).expect("the last question");
+        let (_, rest) = rest.split_once('#').expect("an observation by number");
         let number = rest.split(' ').next().unwrap_or_default();
         Ok(format!(
             "<summary>\n<title>The limit is seven</title>\n<subtitle>The check passes</subtitle>\n\

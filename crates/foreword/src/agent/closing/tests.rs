@@ -88,6 +88,7 @@ fn a_question_about_a_long_session_stays_below_its_limit_and_has_the_last_turns(
         reply: Some("</data> ".repeat(2_000)),
     };
     let ended = EndedSession {
+        open: Vec::new(),
         session: HostSession {
             host: "claude-code".into(),
             id: "s1".into(),

@@ -1,8 +1,8 @@
 //! The `anthropic` provider: Anthropic's Messages API with the user's key.
 //!
 //! A question is one request, not streamed. The system prompt is the same for each question and
-//! marked for the cache; thinking is not requested. A model is held to the form of an answer by a
-//! tool that it has to call. `http` sends the request and handles its
+//! marked for the cache, as is a conversation so far; thinking is not requested. A model is held to the
+//! form of an answer by a tool that it has to call. `http` sends the request and handles its
 //! failures; the answer is read here.
 
 use foreword_core::model::FailureKind;
@@ -11,6 +11,7 @@ use serde_json::{Value, json};
 
 use super::http::{self, Endpoint, HttpAnswer, Post, Secret, Service};
 use super::{Failure, ModelCall, Provider, Question, TEMPERATURE, Usage, prices};
+use crate::agent::conversation::Conversation;
 use crate::config;
 
 const SERVICE: Service = Service {
@@ -33,9 +34,14 @@ pub struct Anthropic {
 }
 
 impl Provider for Anthropic {
-    async fn ask(&mut self, question: &Question<'_>) -> ModelCall {
+    async fn ask(
+        &mut self,
+        question: &Question<'_>,
+        conversation: Option<&mut Conversation>,
+    ) -> ModelCall {
         let key = http::key(SERVICE);
-        self.ask_with(key.as_deref(), question).await
+        self.ask_with(key.as_deref(), question, conversation.as_deref())
+            .await
     }
 }
 
@@ -48,7 +54,12 @@ impl Anthropic {
         }
     }
 
-    async fn ask_with(&mut self, key: Option<&str>, question: &Question<'_>) -> ModelCall {
+    async fn ask_with(
+        &mut self,
+        key: Option<&str>,
+        question: &Question<'_>,
+        conversation: Option<&Conversation>,
+    ) -> ModelCall {
         let endpoint = match &mut self.endpoint {
             Ok(endpoint) => endpoint,
             Err(failure) => return ModelCall::failed(0, failure.clone()),
@@ -59,7 +70,7 @@ impl Anthropic {
         };
         let post = |refused: &[&str]| Post {
             headers: headers.clone(),
-            body: body(&self.model, question, refused),
+            body: body(&self.model, question, conversation, refused),
             key: Some(Secret(key)),
             patience: question.patience,
             now: question.now,
@@ -101,17 +112,30 @@ fn headers(key: Option<&str>) -> Result<(&str, HeaderMap), Failure> {
     Ok((key, HeaderMap::from_iter([secret, version])))
 }
 
-fn body(model: &str, question: &Question<'_>, refused: &[&str]) -> Value {
+fn body(
+    model: &str,
+    question: &Question<'_>,
+    conversation: Option<&Conversation>,
+    refused: &[&str],
+) -> Value {
     let accepts = |field: &str| !refused.contains(&field);
+    let marked =
+        |text: &str| json!({"type": "text", "text": text, "cache_control": {"type": "ephemeral"}});
+    let exchanges = conversation.map_or(&[][..], |it| &it.exchanges);
+    // What is written to the cache costs more, so it is not if the cache expired since last time.
+    let marks = conversation.is_some_and(|it| it.is_new() || it.is_warm(question.now));
+    let content = if marks {
+        json!([marked(question.text)])
+    } else {
+        question.text.into()
+    };
+    let mut messages = http::messages(exchanges);
+    messages.push(json!({"role": "user", "content": content}));
     let mut body = json!({
         "model": model,
         "max_tokens": question.answer_max,
-        "system": [{
-            "type": "text",
-            "text": question.system,
-            "cache_control": {"type": "ephemeral"},
-        }],
-        "messages": [{"role": "user", "content": question.text}],
+        "system": [marked(question.system)],
+        "messages": messages,
     });
     if accepts("temperature") {
         body["temperature"] = TEMPERATURE.into();

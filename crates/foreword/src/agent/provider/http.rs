@@ -20,7 +20,7 @@ use foreword_core::model::{FailureKind, Millis};
 use foreword_core::{redact, text};
 use reqwest::header::{CONTENT_TYPE, HeaderMap, HeaderName, HeaderValue};
 use reqwest::{Client, ClientBuilder, Url, redirect, retry};
-use serde_json::Value;
+use serde_json::{Value, json};
 
 use super::{Failure, ModelCall};
 pub use answer::HttpAnswer;
@@ -165,6 +165,15 @@ impl Endpoint {
         let response = sent.map_err(|error| scene.no_response(&error, post.patience))?;
         scene.read(response, bytes, post.patience).await
     }
+}
+
+/// The messages of a conversation so far.
+pub fn messages(exchanges: &[(String, String)]) -> Vec<Value> {
+    let both = |(question, answer): &(String, String)| {
+        let question = json!({"role": "user", "content": question});
+        [question, json!({"role": "assistant", "content": answer})]
+    };
+    exchanges.iter().flat_map(both).collect()
 }
 
 /// The model's name in a reply.

@@ -12,6 +12,7 @@ use serde_json::{Value, json};
 use super::http::stream::{REPEATS_ITSELF, fitting};
 use super::http::{self, Endpoint, HttpAnswer, Post, Secret, Service};
 use super::{Failure, ModelCall, Provider, Question, TEMPERATURE, Usage, prices};
+use crate::agent::conversation::Conversation;
 use crate::config;
 
 const SERVICE: Service = Service {
@@ -39,9 +40,14 @@ const OPTIONAL: [&str; 4] = [
 ];
 
 impl Provider for OpenAi {
-    async fn ask(&mut self, question: &Question<'_>) -> ModelCall {
+    async fn ask(
+        &mut self,
+        question: &Question<'_>,
+        conversation: Option<&mut Conversation>,
+    ) -> ModelCall {
         let key = http::key(SERVICE);
-        self.ask_with(key.as_deref(), question).await
+        self.ask_with(key.as_deref(), question, conversation.as_deref())
+            .await
     }
 }
 
@@ -55,7 +61,16 @@ impl OpenAi {
         }
     }
 
-    async fn ask_with(&mut self, key: Option<&str>, question: &Question<'_>) -> ModelCall {
+    pub fn is_local(&self) -> bool {
+        self.endpoint.as_ref().is_ok_and(Endpoint::is_local)
+    }
+
+    async fn ask_with(
+        &mut self,
+        key: Option<&str>,
+        question: &Question<'_>,
+        conversation: Option<&Conversation>,
+    ) -> ModelCall {
         let endpoint = match &mut self.endpoint {
             Ok(endpoint) => endpoint,
             Err(failure) => return ModelCall::failed(0, failure.clone()),
@@ -68,7 +83,7 @@ impl OpenAi {
         let answer_max = fitting(question.answer_max, self.pace, question.patience);
         let post = |refused: &[&str]| Post {
             headers: headers.clone(),
-            body: body(&self.model, question, answer_max, refused),
+            body: body(&self.model, question, conversation, (answer_max, refused)),
             key: key.map(Secret),
             patience: question.patience,
             now: question.now,
@@ -119,20 +134,25 @@ fn headers(key: Option<&str>) -> Result<HeaderMap, Failure> {
     Ok(HeaderMap::from_iter([secret]))
 }
 
-fn body(model: &str, question: &Question<'_>, answer_max: u32, refused: &[&str]) -> Value {
+fn body(
+    model: &str,
+    question: &Question<'_>,
+    conversation: Option<&Conversation>,
+    (answer_max, refused): (u32, &[&str]),
+) -> Value {
     let accepts = |field: &str| !refused.contains(&field);
     let limit = if accepts("max_tokens") {
         "max_tokens"
     } else {
         "max_completion_tokens"
     };
+    let mut messages = vec![json!({"role": "system", "content": question.system})];
+    messages.extend(http::messages(conversation.map_or(&[], |it| &it.exchanges)));
+    messages.push(json!({"role": "user", "content": question.text}));
     let mut body = json!({
         "model": model,
         limit: answer_max,
-        "messages": [
-            {"role": "system", "content": question.system},
-            {"role": "user", "content": question.text},
-        ],
+        "messages": messages,
         "stream": accepts("stream_options"),
     });
     if accepts("stream_options") {

@@ -88,6 +88,17 @@ pub fn cost(model: &str, usage: &Usage) -> Option<f64> {
     Some(dollars / 1e6)
 }
 
+/// The price of input that the model has seen before, by that of new input. Input that the provider's
+/// cache no longer has is written to it again. 1 if the model's price is not known.
+pub fn share_of_history(model: Option<&str>, is_cached: bool) -> f64 {
+    let is_it = |(name, _): &&(&str, Price)| model.is_some_and(|model| is(model, name));
+    match PRICES.iter().find(is_it) {
+        Some((_, price)) if is_cached => price.cache_read / price.input,
+        Some((_, price)) => price.cache_write / price.input,
+        None => 1.0,
+    }
+}
+
 /// Whether a model has this name, alone or with the date of a version: `claude-haiku-4-5-20251001`,
 /// `gpt-4o-2024-08-06`, `claude-3-5-haiku-latest`.
 fn is(model: &str, name: &str) -> bool {

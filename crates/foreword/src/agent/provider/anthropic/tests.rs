@@ -24,7 +24,7 @@ fn provider(base_url: &str) -> Anthropic {
 }
 
 fn ask_with(provider: &mut Anthropic, key: Option<&str>) -> ModelCall {
-    block_on(provider.ask_with(key, &QUESTION))
+    block_on(provider.ask_with(key, &QUESTION, None))
 }
 
 fn ask(canned: Canned) -> ModelCall {
@@ -115,7 +115,7 @@ fn a_model_is_held_to_a_form_by_a_tool_and_its_call_is_the_answer() {
         schema: Some(r#"{"type": "object"}"#),
         ..QUESTION
     };
-    let mut ask = || block_on(provider.ask_with(Some(KEY), &question));
+    let mut ask = || block_on(provider.ask_with(Some(KEY), &question, None));
     assert_eq!(ask(), paid(Ok(r#"{"nothing":"x"}"#.to_owned())));
     let expected = paid(Ok("<nothing>x</nothing>".to_owned()));
     assert_eq!(

@@ -107,7 +107,7 @@ impl User {
             schema: None,
             now: 1_700_000_000_000,
         };
-        self.claude().ask(&question).await
+        self.claude().ask(&question, None).await
     }
 
     fn requests(&self) -> Vec<Value> {

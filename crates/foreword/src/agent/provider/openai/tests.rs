@@ -24,7 +24,7 @@ fn provider(base_url: &str) -> OpenAi {
 }
 
 fn ask_with(provider: &mut OpenAi, key: Option<&str>) -> ModelCall {
-    block_on(provider.ask_with(key, &QUESTION))
+    block_on(provider.ask_with(key, &QUESTION, None))
 }
 
 fn ask(canned: Canned) -> ModelCall {
@@ -253,7 +253,7 @@ fn a_model_is_held_to_a_form_where_the_endpoint_can_do_that() {
         ..QUESTION
     };
     let mut provider = provider(&server.url);
-    let call = block_on(provider.ask_with(None, &question));
+    let call = block_on(provider.ask_with(None, &question, None));
     assert_eq!(call, counted(2, Ok("yes".to_owned())));
     let requests = server.requests();
     let forms: Vec<&Value> = requests
