@@ -3,8 +3,8 @@
 //! `question` describes what happened, with `prompts` that are files; a `provider` answers;
 //! `reply` finds the known tags in the answer, `judge` removes what does not rest on the recording,
 //! and `repair` makes model types of the rest. `compress` does these steps for a batch, `closing` for a
-//! session that is over, `note` for a note, `ask` for a command. A `conversation` holds what a model
-//! was asked about a session so far. `leash` decides whether a model may be asked at all.
+//! session that is over, `ask` for a command. A `conversation` holds what a model was asked about a
+//! session so far. `leash` decides whether a model may be asked at all.
 
 pub mod ask;
 pub mod closing;
@@ -12,7 +12,6 @@ pub mod compress;
 pub mod conversation;
 pub mod judge;
 pub mod leash;
-pub mod note;
 pub mod prompts;
 pub mod provider;
 pub mod question;

@@ -8,10 +8,10 @@ use foreword_core::model::{Event, Turn};
 use foreword_core::notes::{DraftProblem, Note};
 use foreword_core::recall::digest::{Digest, DigestPrompt};
 
-use super::judge::Judge;
-use super::prompts::Prompts;
-use super::question::{QuestionSubject, QuestionText, fenced_steps};
 use crate::agent::ask::ask;
+use crate::agent::judge::Judge;
+use crate::agent::prompts::Prompts;
+use crate::agent::question::{QuestionSubject, QuestionText, fenced_steps};
 use crate::config::Config;
 use crate::home::Home;
 
