@@ -184,12 +184,12 @@ fn once(items: impl Iterator<Item = String>) -> Vec<String> {
     once
 }
 
-/// The events with these numbers, or all tool uses if there are no numbers.
+/// The events with these numbers, or all tool uses if there are no numbers, or one that no event has.
 fn cited<'a>(numbers: &[u32], events: &[&'a Event]) -> Vec<&'a Event> {
-    let named = (1..).zip(events).filter(|(it, _)| numbers.contains(it));
-    let named: Vec<&Event> = named.map(|(_, event)| *event).collect();
-    if !named.is_empty() {
-        return named;
+    let is_step = |number: &u32| (1..=events.len()).contains(&(*number as usize));
+    if !numbers.is_empty() && numbers.iter().all(is_step) {
+        let named = (1..).zip(events).filter(|(it, _)| numbers.contains(it));
+        return named.map(|(_, event)| *event).collect();
     }
     let tool_uses: Vec<&Event> = events.iter().copied().filter(|it| is_tool(it)).collect();
     if tool_uses.is_empty() {

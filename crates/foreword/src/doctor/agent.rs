@@ -2,8 +2,8 @@
 //! whether it can be used, and its cost today.
 
 use foreword_core::model::Millis;
+use foreword_core::recall::bill::{Cost, StoodIn};
 use foreword_core::store::Store;
-use foreword_core::store::ledger::{Cost, StoodIn};
 
 use crate::agent::leash::{self, Pause, Unfit, pause};
 use crate::config::provider::{self, Choice, Name, ProviderProblem};

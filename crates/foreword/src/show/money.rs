@@ -3,8 +3,8 @@
 use std::fmt::Write as _;
 
 use foreword_core::model::Kind;
+use foreword_core::recall::bill::{Cost, StoodIn};
 use foreword_core::store::DerivedItem;
-use foreword_core::store::ledger::{Cost, StoodIn};
 use foreword_core::text::{self, count, one_line};
 use serde_json::{Value, json};
 

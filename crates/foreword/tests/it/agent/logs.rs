@@ -55,7 +55,7 @@ fn logs_say_what_happened_and_nothing_of_what_was_said() {
     for (log, words) in [
         ("work", "came up"),
         ("work", "of session s1 taken in"),
-        ("worker", "1 event waits: auth"),
+        ("worker", ": auth"),
         ("worker", "queue.db was damaged"),
         ("hook", "not the JSON of a hook"),
         ("hook", "the event was spooled"),
