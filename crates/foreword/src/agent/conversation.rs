@@ -35,7 +35,7 @@ pub struct Conversation {
     tokens: u64,
     /// The model that answered, if its price is known.
     model: Option<String>,
-    /// Whether the provider did not cache what it should have.
+    /// Whether the provider had not cached it when it should have.
     uncached: bool,
     /// Stands before the first question.
     #[serde(skip)]
@@ -81,14 +81,15 @@ impl Conversation {
         self.exchanges.is_empty() && self.client.is_none()
     }
 
-    /// Whether the provider still has it in its cache.
-    pub fn is_warm(&self, now: Millis) -> bool {
-        !self.uncached && (0..CACHE_LIFE).contains(&(now - self.used_at))
+    /// Whether the provider may still have it in its cache.
+    fn is_recent(&self, now: Millis) -> bool {
+        (0..CACHE_LIFE).contains(&(now - self.used_at))
     }
 
     /// What carrying it on costs beyond a new one, in tokens at the full price of input.
     pub fn burden(&self, now: Millis) -> u64 {
-        let share = prices::share_of_history(self.model.as_deref(), self.is_warm(now));
+        let is_cached = self.is_recent(now) && !self.uncached;
+        let share = prices::share_of_history(self.model.as_deref(), is_cached);
         (self.tokens as f64 * share) as u64
     }
 
@@ -98,7 +99,7 @@ impl Conversation {
             return;
         };
         let usage = &call.usage;
-        if self.tokens > CACHE_MIN && self.is_warm(question.now) {
+        if self.tokens > CACHE_MIN && self.is_recent(question.now) {
             self.uncached = usage.cache_read == 0;
         }
         let estimate = text::tokens(question.text) + text::tokens(answer);
@@ -131,5 +132,65 @@ impl Compressor {
             self.model.forget(left).await;
         }
         left.is_some()
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use std::time::Duration;
+
+    use super::*;
+    use crate::agent::provider::Usage;
+
+    const MINUTE: Millis = 60_000;
+
+    /// Adds an exchange to a conversation of about this many tokens, with these of the cache.
+    fn ask(it: &mut Conversation, answer: &str, tokens: u64, cache_read: u64, now: Millis) {
+        let question = Question {
+            system: "",
+            text: "what happened?",
+            patience: Duration::ZERO,
+            answer_max: 1,
+            schema: None,
+            now,
+        };
+        let usage = Usage {
+            input: tokens,
+            cache_read,
+            ..Usage::default()
+        };
+        let call = ModelCall {
+            requests: 1,
+            model: Some("claude-haiku-4-5".to_owned()),
+            usage,
+            cost_usd: Some(1.0),
+            answer: Ok(answer.to_owned()),
+        };
+        it.add(&question, &call);
+    }
+
+    #[test]
+    fn history_costs_little_while_the_provider_has_it_and_more_than_new_input_after_that() {
+        let mut conversation = Conversation::default();
+        ask(&mut conversation, "nothing", 8_000, 0, 0);
+        let burden = |it: &Conversation, minutes| it.burden(minutes * MINUTE);
+        assert_eq!(burden(&conversation, 4), 800);
+        assert_eq!(burden(&conversation, 5), 10_000);
+        // Nothing was read of it, so it was not cached.
+        ask(&mut conversation, "nothing", 10_000, 0, MINUTE);
+        assert_eq!(burden(&conversation, 2), 12_500);
+        ask(&mut conversation, "nothing", 12_000, 9_000, 2 * MINUTE);
+        assert_eq!(burden(&conversation, 3), 1_200);
+    }
+
+    #[test]
+    fn a_conversation_is_stored_redacted_and_read_again() {
+        let secret = ["sk", "ant", "api03", &"aB3dE5gH7jK9mN1pQ2rS4tU6".repeat(3)].join("-");
+        let mut conversation = Conversation::default();
+        ask(&mut conversation, &format!("use {secret}"), 100, 0, 7);
+        let state = conversation.state();
+        assert!(!state.contains(&secret[14..]), "{state}");
+        assert_eq!(Conversation::read((state, 7)), Some(conversation));
+        assert_eq!(Conversation::read(("[7]".to_owned(), 7)), None);
     }
 }

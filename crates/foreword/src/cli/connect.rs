@@ -246,7 +246,10 @@ pub fn uninstall(args: &UninstallArgs) -> anyhow::Result<()> {
         record::forget(&home, &list.place)?;
         if claude::has_transcripts(&home) {
             // A running worker could write to them again.
-            control::alone(&home, || Ok(claude::sweep(&home, &[])))?;
+            control::alone(&home, || {
+                claude::sweep(&home, &[]);
+                Ok(())
+            })?;
         }
     }
     disconnect(&settings, after, dry_run)

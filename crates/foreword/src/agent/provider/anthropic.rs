@@ -122,12 +122,10 @@ fn body(
     let marked =
         |text: &str| json!({"type": "text", "text": text, "cache_control": {"type": "ephemeral"}});
     let exchanges = conversation.map_or(&[][..], |it| &it.exchanges);
-    // What is written to the cache costs more, so it is not if the cache expired since last time.
-    let marks = conversation.is_some_and(|it| it.is_new() || it.is_warm(question.now));
-    let content = if marks {
-        json!([marked(question.text)])
-    } else {
-        question.text.into()
+    // The next question of a conversation finds in the cache what was marked last.
+    let content = match conversation {
+        Some(_) => json!([marked(question.text)]),
+        None => question.text.into(),
     };
     let mut messages = http::messages(exchanges);
     messages.push(json!({"role": "user", "content": content}));

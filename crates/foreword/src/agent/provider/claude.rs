@@ -4,11 +4,12 @@
 //! next question, and a later one goes on by the client's transcript. It gets the user's login and
 //! none of the user's other settings, and the transcripts are deleted when the session is over, so it
 //! leaves no files behind. `command` starts it, `stream` reads its output, `failure` classifies its
-//! errors.
+//! errors, `transcripts` deletes what it wrote.
 
 mod command;
 mod failure;
 mod stream;
+mod transcripts;
 
 use std::process::Stdio;
 use std::time::Duration;
@@ -25,9 +26,10 @@ use super::{Failure, ModelCall, Provider, Question};
 use crate::agent::conversation::{ClientRecord, Conversation};
 use crate::config;
 use crate::home::Home;
-use crate::host::claude_code;
 use crate::platform;
 use stream::StreamReader;
+use transcripts::remove;
+pub use transcripts::{has_transcripts, sweep};
 
 /// The longest line of output that is read; no message of the client is longer.
 const LINE_MAX: u64 = 8 << 20;
@@ -60,6 +62,15 @@ impl Claude {
         }
     }
 
+    fn start(
+        &self,
+        question: &Question<'_>,
+        transcript: Transcript<'_>,
+    ) -> std::io::Result<ClaudeProcess> {
+        let command = command::prepare(&self.settings, &self.home, question, transcript)?;
+        ClaudeProcess::start(command, transcript)
+    }
+
     fn take_alive(&mut self, id: &str) -> Option<ClaudeProcess> {
         let at = self.alive.iter().position(|it| it.session == id)?;
         Some(self.alive.remove(at))
@@ -79,15 +90,21 @@ impl Provider for Claude {
             (Some(_), None) => Transcript::New,
             (Some(_), Some(record)) => Transcript::Of(record),
         };
-        let start = || {
-            let command = command::prepare(&self.settings, &self.home, question, transcript)?;
-            ClaudeProcess::start(command, transcript)
+        let mut asked = match alive {
+            Some(process) => Some(process.ask(question).await),
+            None => None,
         };
-        let mut process = match alive.map_or_else(start, Ok) {
-            Ok(process) => process,
-            Err(error) => return ModelCall::failed(0, failure::of_start(&error, &self.settings)),
+        // A process that died meanwhile has not sent the question.
+        asked.take_if(|(process, call)| process.is_over && call.requests == 0);
+        let (process, call) = match asked {
+            Some(asked) => asked,
+            None => match self.start(question, transcript) {
+                Ok(process) => process.ask(question).await,
+                Err(error) => {
+                    return ModelCall::failed(0, failure::of_start(&error, &self.settings));
+                }
+            },
         };
-        let call = process.ask(question).await;
         let Some(conversation) = conversation else {
             process.end().await;
             return call;
@@ -134,39 +151,6 @@ impl Provider for Claude {
         }
         self.alive.first().map(|it| it.used_at)
     }
-}
-
-/// Whether the client has transcripts of our conversations.
-pub fn has_transcripts(home: &Home) -> bool {
-    claude_code::transcripts(&home.agent()).is_some_and(|folder| folder.exists())
-}
-
-/// Deletes the client's transcripts of our conversations, except of those that are kept.
-pub fn sweep(home: &Home, kept: &[Conversation]) {
-    let is_kept = |id: &str| {
-        let mut records = kept.iter().filter_map(|it| it.client.as_ref());
-        records.any(|record| record.id == id)
-    };
-    remove(home, |id| !is_kept(id));
-}
-
-/// Deletes the transcripts with these ids. Only conversations of the memory agent are in the folder.
-fn remove(home: &Home, is_wanted: impl Fn(&str) -> bool) {
-    let Some(folder) = claude_code::transcripts(&home.agent()) else {
-        return;
-    };
-    for entry in std::fs::read_dir(&folder).into_iter().flatten().flatten() {
-        let path = entry.path();
-        if path
-            .file_stem()
-            .and_then(|it| it.to_str())
-            .is_some_and(&is_wanted)
-        {
-            let _ = std::fs::remove_file(&path).or_else(|_| std::fs::remove_dir_all(&path));
-        }
-    }
-    // Only if it is empty.
-    let _ = std::fs::remove_dir(folder);
 }
 
 /// Whether the client writes a transcript, by which a later process can go on.
@@ -226,7 +210,7 @@ impl ClaudeProcess {
         })
     }
 
-    async fn ask(&mut self, question: &Question<'_>) -> ModelCall {
+    async fn ask(mut self, question: &Question<'_>) -> (ClaudeProcess, ModelCall) {
         let mut reader = StreamReader::new(self.total_usd);
         let mut complaint = Vec::new();
         let ended = timeout(
@@ -241,7 +225,7 @@ impl ClaudeProcess {
             None => self.is_lost = reader.is_complete() && !self.session.is_empty(),
         }
         self.total_usd = reader.total_usd();
-        match ended {
+        let call = match ended {
             Ok(Ok(())) => reader.call(&last_line(&complaint), question.now),
             Ok(Err(TooMuch)) => reader.failed(Failure::new(
                 FailureKind::Broken,
@@ -254,7 +238,8 @@ impl ClaudeProcess {
                     question.patience.as_secs()
                 ),
             )),
-        }
+        };
+        (self, call)
     }
 
     /// Sends the question and reads the answer.

@@ -233,6 +233,21 @@ fn at_most_two_clients_are_alive_and_none_that_is_not_used() {
         let clients = agent.sandbox.processes().len() - 1;
         assert_eq!(clients, number.min(2), "{session}");
     }
+    // One that died is started again.
+    let clients = agent.sandbox.processes();
+    for client in clients.into_iter().filter(|pid| *pid != worker.id()) {
+        signal(client, "KILL");
+    }
+    wait_until("the clients are gone", || {
+        agent.sandbox.processes().len() == 1
+    });
+    send_turn(&agent, &mut agent.host("s3"), "two");
+    wait_until("the turn is stored", || {
+        agent.sandbox.status()["summaries"] == 4 && agent.events().waiting == 0
+    });
+    let questions = agent.questions();
+    assert_eq!(asked(questions.last().unwrap()).len(), 2);
+    agent.assert_all_is_stored();
     assert!(worker.wait().unwrap().success());
     assert_eq!(agent.sandbox.processes(), Vec::<u32>::new());
     // All three can be carried on.

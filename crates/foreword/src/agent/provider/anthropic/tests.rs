@@ -141,6 +141,24 @@ fn a_model_is_held_to_a_form_by_a_tool_and_its_call_is_the_answer() {
 }
 
 #[test]
+fn a_question_in_a_conversation_comes_after_what_was_said_and_is_marked_for_the_cache() {
+    let mut conversation = Conversation::default();
+    let exchange = ("and before?".to_owned(), "nothing".to_owned());
+    conversation.exchanges.push(exchange);
+    let expected = json!([
+        {"role": "user", "content": "and before?"},
+        {"role": "assistant", "content": "nothing"},
+        {"role": "user", "content": [{
+            "type": "text", "text": "what happened?", "cache_control": {"type": "ephemeral"},
+        }]},
+    ]);
+    assert_eq!(
+        body("m", &QUESTION, Some(&conversation), &[])["messages"],
+        expected
+    );
+}
+
+#[test]
 fn the_texts_are_the_answer_and_all_tokens_are_counted() {
     let content = json!([
         {"type": "thinking", "thinking": "hm", "signature": "x"},

@@ -98,6 +98,23 @@ fn the_question_has_the_shape_of_chat_completions_and_a_key_only_if_there_is_one
 }
 
 #[test]
+fn a_question_in_a_conversation_comes_after_what_was_said() {
+    let mut conversation = Conversation::default();
+    let exchange = ("and before?".to_owned(), "nothing".to_owned());
+    conversation.exchanges.push(exchange);
+    let expected = json!([
+        {"role": "system", "content": "be brief"},
+        {"role": "user", "content": "and before?"},
+        {"role": "assistant", "content": "nothing"},
+        {"role": "user", "content": "what happened?"},
+    ]);
+    assert_eq!(
+        body("m", &QUESTION, Some(&conversation), (512, &[]))["messages"],
+        expected
+    );
+}
+
+#[test]
 fn the_content_is_the_answer_in_any_of_its_shapes_and_without_thinking() {
     let cases = [
         (json!("plain"), "plain"),
