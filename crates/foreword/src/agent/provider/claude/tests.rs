@@ -467,6 +467,7 @@ async fn a_conversation_goes_on_in_the_same_process_or_in_the_next() {
             text,
             patience: Duration::from_secs(50),
             answer_max: 4096,
+            schema: None,
             now: 1_700_000_000_000,
         };
         let call = claude.ask(&question, Some(&mut conversation)).await;
