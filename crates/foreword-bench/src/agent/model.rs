@@ -161,7 +161,9 @@ fn serve(stream: TcpStream, state: &ServerState) -> io::Result<()> {
             state.counted().strange += 1;
             ("404 Not Found", error("not_found_error"))
         };
-        let (kind, answer) = if question["stream"] == true && status == "200 OK" {
+        // Chat completions come whole, as from servers that do not stream.
+        let is_streamed = question["stream"] == true && path.starts_with("/v1/messages");
+        let (kind, answer) = if is_streamed && status == "200 OK" {
             ("text/event-stream", stream_of(&answer))
         } else {
             ("application/json", answer.to_string())
