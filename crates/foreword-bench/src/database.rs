@@ -30,6 +30,16 @@ pub fn open(path: &Path, flags: OpenFlags) -> rusqlite::Result<Connection> {
     Ok(connection)
 }
 
+/// Makes all conversations with a model older by so many minutes.
+pub fn age_conversations(memory: &Path, minutes: u64) -> rusqlite::Result<()> {
+    let memory = open(memory, OpenFlags::SQLITE_OPEN_READ_WRITE)?;
+    memory.execute(
+        "update conversations set used_at = used_at - :minutes * 60000",
+        named_params! {":minutes": minutes},
+    )?;
+    Ok(())
+}
+
 /// The marks of the events in a database: the queue or the memory.
 pub fn marks(connection: &Connection) -> rusqlite::Result<Marks> {
     let mut marks = Marks::new();

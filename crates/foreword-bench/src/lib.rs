@@ -8,6 +8,7 @@
 //!
 //! `derive` measures what one more event of a long turn costs the worker.
 //! `agent` counts the calls and tokens of the memory agent; its model is a server in this process.
+//! `agent::live` has a real model asked.
 //! `search` measures the speed of search (`plot` draws it, `server` measures the MCP server's memory,
 //! `hybrid` search by meaning), `vectors` the vector index alone, `retrieval` and `mine` the quality
 //! of the results, `size` the disk space of a year.
@@ -79,6 +80,8 @@ enum Bench {
     Hooks(hooks::Args),
     /// The memory agent: calls and tokens for a recorded session
     Agent(agent::Args),
+    /// A real model: what it makes of recorded sessions, and what that costs
+    Live(agent::live::Args),
     /// Deriving without a model: the time for one more event of a long turn
     Derive(derive::Args),
     /// Search: its time on made-up memories, compared with FTS5's own ranking
@@ -103,6 +106,7 @@ pub fn run(args: &Args) -> anyhow::Result<()> {
     match &args.bench {
         Bench::Hooks(args) => hooks::run(args),
         Bench::Agent(args) => agent::run(args),
+        Bench::Live(args) => agent::live::run(args),
         Bench::Derive(args) => derive::run(args),
         Bench::Search(args) => search::run(args),
         Bench::Retrieval(args) => retrieval::run(args),

@@ -84,6 +84,7 @@ impl MadeSession<'_> {
                 .map(|number| self.observation(number, &event, speech))
                 .collect(),
             summary: Some(summary(speech)),
+            ..Derived::default()
         };
         let turn = Turn {
             prompt_id: Some(prompt_id),

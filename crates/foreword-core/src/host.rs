@@ -165,6 +165,8 @@ pub enum ToolKind {
     Shell,
     /// Fetches or searches pages of the web.
     Web,
+    /// Searches the text of files.
+    Search,
     /// A tool of an MCP server.
     Mcp,
     #[default]
@@ -177,7 +179,11 @@ impl ToolKind {
         match self {
             ToolKind::Read => Some(FileRole::Read),
             ToolKind::Edit => Some(FileRole::Modified),
-            ToolKind::Shell | ToolKind::Web | ToolKind::Mcp | ToolKind::Other => None,
+            ToolKind::Shell
+            | ToolKind::Web
+            | ToolKind::Search
+            | ToolKind::Mcp
+            | ToolKind::Other => None,
         }
     }
 }

@@ -418,4 +418,14 @@ pub struct Turn {
 pub struct Derived {
     pub observations: Vec<Observation>,
     pub summary: Option<Summary>,
+    pub marks: Vec<Mark>,
+}
+
+/// A statement about an earlier observation, by its number.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub enum Mark {
+    /// It does not hold, for this reason.
+    Retracted(i64, String),
+    /// The new observation with this seed replaces it.
+    SupersededBy(i64, String),
 }

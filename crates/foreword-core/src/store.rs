@@ -6,13 +6,14 @@
 //! its turns; `commit` stores what was derived, in one transaction with the ids and keys of the
 //! events it came from; `kin` recognises an observation that is derived once more, and
 //! `observations` marks a superseded one; `closing` stores what a model says about a session that
-//! is over; `redo` finds the turns that can be derived from again.
-//! `docs/schema.md` shows the tables.
+//! is over, `conversations` what it was asked before; `redo` finds the turns that can be derived
+//! from again. `docs/schema.md` shows the tables.
 //!
 //! Observations, summaries, prompts and notes are *items*: they share one sequence of numbers.
 
 mod closing;
 mod commit;
+mod conversations;
 mod events;
 pub mod kin;
 pub mod ledger;
@@ -56,8 +57,12 @@ pub(crate) const MIGRATIONS: &[Migration] = &[
         number: 102,
         sql: include_str!("store/0003_index.sql"),
     },
+    Migration {
+        number: 103,
+        sql: include_str!("store/0004_conversations.sql"),
+    },
 ];
-const SCHEMA: i64 = 102;
+const SCHEMA: i64 = 103;
 
 /// A session without an event for this long counts as interrupted.
 pub(crate) const SILENCE: Millis = 24 * 3_600_000;
@@ -455,6 +460,7 @@ mod tests {
         let derived = Derived {
             observations: vec![observation],
             summary: Some(Summary::default()),
+            ..Derived::default()
         };
         let turn = Turn {
             prompt_id: Some("p".to_owned()),

@@ -67,7 +67,7 @@ enum Command {
     /// Derive the memory of a session or a turn again, and replace the old one
     Redo(redo::Args),
     /// Find out what is wrong, and how to repair it
-    Doctor(JsonArgs),
+    Doctor(doctor::Args),
     /// Check every page and row of the databases
     Check(JsonArgs),
     /// Make a backup of the memory now

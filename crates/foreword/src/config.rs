@@ -58,9 +58,23 @@ pub struct ModelSection {
     pub timeout_seconds: u32,
     pub answer_max_tokens: u32,
     pub batch_max_tokens: u32,
+    pub conversation: ConversationSetting,
+    pub history_max_tokens: u64,
     pub offline_after_minutes: u32,
     pub hub: String,
     pub embed: bool,
+}
+
+/// Which questions share a conversation with the model.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Deserialize)]
+#[serde(rename_all = "lowercase")]
+pub enum ConversationSetting {
+    /// As `Model::converses` says.
+    Auto,
+    /// Those about one session.
+    Session,
+    /// None: each stands alone.
+    Question,
 }
 
 #[derive(Debug, Clone, PartialEq, Deserialize)]

@@ -5,6 +5,9 @@
 //! its settings and the MCP server, `data` the data directory, `work` the files in it,
 //! `model` the provider.
 
+pub mod agent;
+pub mod ask;
+pub mod bill;
 mod data;
 mod host;
 mod model;
@@ -103,6 +106,7 @@ const CHECKS: &[Check] = &[
     (Warning, "spool-unreadable", work::spool_unreadable),
     (Warning, "provider-missing", model::provider_missing),
     (Warning, "provider-paused", model::provider_paused),
+    (Warning, "model-unfit", model::model_unfit),
     (Warning, "budget-used-up", model::budget_used_up),
     (Warning, "model-damaged", model::sentence_model_damaged),
 ];

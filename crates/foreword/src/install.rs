@@ -12,6 +12,7 @@
 //! session, and then does nothing. Only `uninstall` reads the content.
 
 mod file;
+pub mod local_models;
 pub mod sentence_model;
 pub mod skills;
 

@@ -7,12 +7,12 @@ mod found;
 mod money;
 mod why;
 
-pub use consent::{consent, provider_chosen};
+pub use consent::{consent, local_models, provider_chosen};
 pub use found::{
     ALL_PROJECTS, facts, found, hits_json, item_title, kind, mark, marks, no_hits, notes, ranking,
     related, same_turn, session_title, sessions, timeline, title, waiting,
 };
-pub use money::{bill, bill_json, pause_json, redo_plan, redone, stand_in, usd};
+pub use money::{bill, bill_json, pause_json, redo_plan, redone, stand_in, trial, usd};
 pub use why::{preview, receipts, why};
 
 use std::fmt::Write as _;
@@ -26,8 +26,8 @@ use foreword_core::store::{Item, ItemBody, Project};
 use foreword_core::text::{self, count, one_line, size};
 use serde_json::Value;
 
-use crate::agent::status::AgentStatus;
 use crate::doctor::Finding;
+use crate::doctor::agent::AgentStatus;
 use crate::doctor::status::Status;
 use crate::install::Connection;
 use crate::platform;
@@ -329,6 +329,9 @@ fn provider_lines(agent: &AgentStatus, lines: &mut StatusLines) {
     }
     if let Some(pause) = &agent.pause {
         lines.add("paused", money::pause(pause));
+    }
+    if let Some(unfit) = &agent.unfit {
+        lines.add("unfit", money::unfit(unfit));
     }
     if agent.has_model() || agent.today.calls > 0 {
         lines.add("cost", money::today(agent));

@@ -2,9 +2,11 @@
 //!
 //! At most one worker runs per data directory: it holds a file lock. A datagram wakes it, and it ends
 //! by itself when idle. When asked to end it finishes the current batch, unless it is waiting for a
-//! model. `derive` works on one batch, `housekeeping` adds the events of a session that hooks missed; this
+//! model. `derive` works on one batch, `converse` has the conversation with a model, `housekeeping`
+//! adds the events of a session that hooks missed; this file decides when.
 //! file decides when.
 
+mod converse;
 mod derive;
 mod embed;
 mod housekeeping;
@@ -87,6 +89,7 @@ pub fn run(home: &Home, config: &Config, until: Until) -> anyhow::Result<WorkerE
             let worked = match Worker::come_up(home, config, until) {
                 Ok(mut worker) => {
                     let worked = worker.work().await;
+                    worker.deriver.end_unused(Millis::MAX).await;
                     note(home, "ended");
                     worked
                 }
@@ -193,6 +196,9 @@ impl<'a> Worker<'a> {
         note(home, "came up");
         start::clear_stamp(home);
         let mut deriver = Deriver::new(store, home, config);
+        deriver
+            .sweep_conversations(home)
+            .context("could not look for old conversations")?;
         if until == Until::Drained {
             deriver.leash.lift();
         }
@@ -238,7 +244,8 @@ impl<'a> Worker<'a> {
     ///    due soon.
     /// 4. Make a backup if nothing is queued.
     /// 5. End after the idle time, unless a transcript has something that hooks missed.
-    /// 6. Have texts indexed by meaning until the next batch is due.
+    /// 6. Have texts indexed by meaning until the next batch is due, and end processes of the model
+    ///    that are not used.
     async fn tick(&mut self) -> anyhow::Result<Next> {
         if let Some(end) = self.reason_to_end().await {
             return Ok(Next::End(end));
@@ -282,7 +289,9 @@ impl<'a> Worker<'a> {
         }
 
         self.embed(self.until);
-        Ok(Next::WaitUntil(next_due.unwrap_or(idle_end).max(now + 1)))
+        let unused = self.deriver.end_unused(now).await.unwrap_or(Millis::MAX);
+        let next = next_due.unwrap_or(idle_end).min(unused);
+        Ok(Next::WaitUntil(next.max(now + 1)))
     }
 
     fn now(&self) -> Millis {
@@ -474,7 +483,7 @@ impl<'a> Worker<'a> {
                 self.post_notice(now);
                 Ok(WorkerStep::Something)
             }
-            Some(Err(DeriveFailure::Paused(failure))) => {
+            Some(Err(DeriveFailure::Paused(failure) | DeriveFailure::Unusable(failure))) => {
                 self.log(&format!(
                     "the last question about a session waits: {}",
                     failure.kind
@@ -515,7 +524,7 @@ impl<'a> Worker<'a> {
                 self.give_back(claim)?;
                 Err(error).context("could not store in memory.db")
             }
-            DeriveFailure::Paused(failure) => {
+            DeriveFailure::Paused(failure) | DeriveFailure::Unusable(failure) => {
                 let events = text::count(count as u64, "event waits", "events wait");
                 self.log(&format!("{events}: {}", failure.kind));
                 // A slow model may manage a smaller batch. The batch does not count as failed.
@@ -524,12 +533,6 @@ impl<'a> Worker<'a> {
                 }
                 self.give_back(claim)?;
                 Ok(WorkerStep::Nothing)
-            }
-            DeriveFailure::Event(_) if count > 1 && self.deriver.splits() => {
-                self.log(&format!("{events} failed together; in two parts next"));
-                self.halve(&claim);
-                self.give_back(claim)?;
-                Ok(WorkerStep::Something)
             }
             DeriveFailure::Event(error) => {
                 self.log(&format!("{events} failed"));

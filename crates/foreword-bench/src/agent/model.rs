@@ -1,9 +1,9 @@
-//! A model that is a server in this process: it answers `POST /v1/messages` as
-//! Anthropic's API does, and counts.
+//! A model that is a server in this process: it answers `POST /v1/messages` as Anthropic's API does,
+//! also as a stream, and chat completions as OpenAI's, and counts.
 //!
 //! A token is four characters of the text that a model would read: the instructions and the
 //! messages, not the JSON around them. The answer reports the same counts as its usage, so
-//! Foreword's ledger must arrive at the same sums.
+//! Foreword's ledger must arrive at the same sums. `cache` decides what a provider would have cached.
 //!
 //! Unlike `testdata/claude-code/fake_anthropic.py`, which the tests with a real client use, it has no
 //! script: it makes its answer of the question, and needs neither Python nor a checkout.
@@ -18,6 +18,7 @@ use foreword_core::text;
 use serde_json::{Value, json};
 
 use super::answer;
+use super::cache::{CacheMin, Part, PromptCache};
 
 /// Calls and tokens since the model was started.
 #[derive(Debug, Clone, Default)]
@@ -27,13 +28,15 @@ pub struct CallCounts {
     /// Tokens of the input that are instructions, the same in each call.
     pub instructions: u64,
     pub output: u64,
+    pub cache_read: u64,
+    pub cache_written: u64,
     /// Observations in the answers.
     pub observations: u64,
     /// Summaries in the answers.
     pub summaries: u64,
     /// Tokens of input, call by call.
     pub inputs: Vec<u64>,
-    /// Requests to another path than `/v1/messages`.
+    /// Requests to another path.
     pub strange: u64,
 }
 
@@ -45,6 +48,7 @@ pub struct CountingModel {
 #[derive(Default)]
 struct ServerState {
     counted: Mutex<CallCounts>,
+    cache: Mutex<PromptCache>,
     ended: AtomicBool,
     /// Whether requests are answered with “overloaded”.
     down: AtomicBool,
@@ -53,6 +57,10 @@ struct ServerState {
 impl ServerState {
     fn counted(&self) -> MutexGuard<'_, CallCounts> {
         self.counted.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+
+    fn cache(&self) -> MutexGuard<'_, PromptCache> {
+        self.cache.lock().unwrap_or_else(PoisonError::into_inner)
     }
 }
 
@@ -88,6 +96,33 @@ impl CountingModel {
         ]
     }
 
+    /// The variables that make a worker ask this model through OpenAI's API, as a local one that costs
+    /// nothing, or as one at another address that is reached by a proxy.
+    pub fn openai_environment(&self, local: bool) -> [(&'static str, String); 5] {
+        let address = if local {
+            format!("http://{}/v1", self.address)
+        } else {
+            "http://model.example/v1".to_owned()
+        };
+        [
+            ("FOREWORD_PROVIDER", "openai".to_owned()),
+            ("FOREWORD_OPENAI_BASE_URL", address),
+            ("FOREWORD_OPENAI_MODEL", "gpt-5-mini".to_owned()),
+            ("OPENAI_API_KEY", "a-test-key".to_owned()),
+            ("HTTP_PROXY", format!("http://{}", self.address)),
+        ]
+    }
+
+    /// The variables that make a worker ask this model through the claude CLI.
+    pub fn claude_environment(&self, client: &str) -> [(&'static str, String); 4] {
+        [
+            ("FOREWORD_PROVIDER", "claude".to_owned()),
+            ("FOREWORD_CLAUDE_COMMAND", client.to_owned()),
+            ("ANTHROPIC_BASE_URL", format!("http://{}", self.address)),
+            ("ANTHROPIC_API_KEY", "a-test-key".to_owned()),
+        ]
+    }
+
     /// Answers every request with “overloaded” from now on, or normally again.
     pub fn set_down(&self, down: bool) {
         self.state.down.store(down, Ordering::Relaxed);
@@ -95,6 +130,11 @@ impl CountingModel {
 
     pub fn counted(&self) -> CallCounts {
         self.state.counted().clone()
+    }
+
+    /// Lets time pass for the cache.
+    pub fn let_pass(&self, minutes: u64) {
+        self.state.cache().let_pass(minutes);
     }
 }
 
@@ -115,15 +155,21 @@ fn serve(stream: TcpStream, state: &ServerState) -> io::Result<()> {
         let error = |kind: &str| json!({"type": "error", "error": {"type": kind, "message": kind}});
         let (status, answer) = if state.down.load(Ordering::Relaxed) {
             ("529 Overloaded", error("overloaded_error"))
-        } else if path == "/v1/messages" {
-            ("200 OK", reply(&question, &mut state.counted()))
+        } else if path.ends_with("/chat/completions") || path.starts_with("/v1/messages") {
+            ("200 OK", reply(&question, &path, state))
         } else {
             state.counted().strange += 1;
             ("404 Not Found", error("not_found_error"))
         };
-        let answer = answer.to_string();
+        // Chat completions come whole, as from servers that do not stream.
+        let is_streamed = question["stream"] == true && path.starts_with("/v1/messages");
+        let (kind, answer) = if is_streamed && status == "200 OK" {
+            ("text/event-stream", stream_of(&answer))
+        } else {
+            ("application/json", answer.to_string())
+        };
         let head = format!(
-            "HTTP/1.1 {status}\r\ncontent-type: application/json\r\ncontent-length: {}\r\n\r\n",
+            "HTTP/1.1 {status}\r\ncontent-type: {kind}\r\ncontent-length: {}\r\n\r\n",
             answer.len()
         );
         answers.write_all((head + &answer).as_bytes())?;
@@ -155,22 +201,57 @@ fn next_request(requests: &mut impl io::BufRead) -> io::Result<Option<(String, V
     Ok(Some((path, body)))
 }
 
-fn reply(question: &Value, counted: &mut CallCounts) -> Value {
-    let instructions = text_of(&question["system"]);
-    let messages = question["messages"].as_array().into_iter().flatten();
-    let messages: Vec<String> = messages.map(|it| text_of(&it["content"])).collect();
-    let messages = messages.join("\n");
+fn reply(question: &Value, path: &str, state: &ServerState) -> Value {
+    let is_openai = path.ends_with("/chat/completions");
+    let messages = || question["messages"].as_array().into_iter().flatten();
+    let role = |it: &Value, role: &str| it["role"] == role;
+    let mut parts: Vec<Part> = blocks(&question["system"]);
+    let instructions: u64 = match messages().next() {
+        Some(first) if role(first, "system") => tokens(&text_of(&first["content"])),
+        _ => parts.iter().map(|it| tokens(&it.text)).sum(),
+    };
+    parts.extend(messages().flat_map(|it| blocks(&it["content"])));
+    let min = if is_openai {
+        CacheMin(1_024)
+    } else {
+        CacheMin(4_096)
+    };
+    if is_openai {
+        parts.iter_mut().for_each(|it| it.marked = true);
+    }
+    let used = state.cache().take(&parts, min);
+    let written = if is_openai { 0 } else { used.written };
 
-    let answer = answer::to(&messages, counted.calls);
-    let tokens = |it: &str| text::tokens(it) as u64;
-    let input = tokens(&instructions) + tokens(&messages);
+    let last = messages().rfind(|it| role(it, "user"));
+    let last = last.map_or_else(String::new, |it| text_of(&it["content"]));
+    let mut counted = state.counted();
+    let answer = answer::to(&last, counted.calls);
+    let output = tokens(&answer);
     counted.calls += 1;
-    counted.input += input;
-    counted.instructions += tokens(&instructions);
-    counted.output += tokens(&answer);
-    counted.inputs.push(input);
+    counted.input += used.input;
+    counted.instructions += instructions;
+    counted.output += output;
+    counted.cache_read += used.read;
+    counted.cache_written += written;
+    counted.inputs.push(used.input);
     counted.observations += answer.matches("</observation>").count() as u64;
     counted.summaries += answer.matches("</summary>").count() as u64;
+    if is_openai {
+        return json!({
+            "object": "chat.completion",
+            "model": question["model"],
+            "choices": [{
+                "index": 0,
+                "message": {"role": "assistant", "content": answer},
+                "finish_reason": "stop",
+            }],
+            "usage": {
+                "prompt_tokens": used.input,
+                "completion_tokens": output,
+                "prompt_tokens_details": {"cached_tokens": used.read},
+            },
+        });
+    }
     json!({
         "id": format!("msg_{:04}", counted.calls),
         "type": "message",
@@ -180,12 +261,62 @@ fn reply(question: &Value, counted: &mut CallCounts) -> Value {
         "stop_reason": "end_turn",
         "stop_sequence": null,
         "usage": {
-            "input_tokens": input,
-            "cache_creation_input_tokens": 0,
-            "cache_read_input_tokens": 0,
-            "output_tokens": tokens(&answer),
+            "input_tokens": used.input - used.read - written,
+            "cache_creation_input_tokens": written,
+            "cache_read_input_tokens": used.read,
+            "output_tokens": output,
         },
     })
+}
+
+/// A message as the events of a stream.
+fn stream_of(message: &Value) -> String {
+    let mut start = message.clone();
+    start["content"] = json!([]);
+    start["stop_reason"] = Value::Null;
+    let text = &message["content"][0]["text"];
+    let events = [
+        json!({"type": "message_start", "message": start}),
+        json!({"type": "content_block_start", "index": 0, "content_block": {"type": "text", "text": ""}}),
+        json!({"type": "content_block_delta", "index": 0, "delta": {"type": "text_delta", "text": text}}),
+        json!({"type": "content_block_stop", "index": 0}),
+        json!({
+            "type": "message_delta",
+            "delta": {"stop_reason": "end_turn", "stop_sequence": null},
+            "usage": message["usage"],
+        }),
+        json!({"type": "message_stop"}),
+    ];
+    let event = |it: &Value| {
+        format!(
+            "event: {}\ndata: {it}\n\n",
+            it["type"].as_str().unwrap_or("")
+        )
+    };
+    events.iter().map(event).collect()
+}
+
+fn tokens(text: &str) -> u64 {
+    text::tokens(text) as u64
+}
+
+/// The parts of a system prompt or a message. The client's line for its own bill, which changes from
+/// process to process, is not one.
+fn blocks(content: &Value) -> Vec<Part> {
+    let part = |text: &str, marked| Part {
+        text: text.to_owned(),
+        marked,
+    };
+    match content {
+        Value::Array(blocks) => blocks
+            .iter()
+            .filter_map(|it| Some((it["text"].as_str()?, it["cache_control"].is_object())))
+            .filter(|(text, _)| !text.starts_with("x-anthropic-"))
+            .map(|(text, marked)| part(text, marked))
+            .collect(),
+        Value::String(text) => vec![part(text, false)],
+        _ => Vec::new(),
+    }
 }
 
 /// A text, or the texts of a list of blocks.

@@ -79,6 +79,10 @@ pub fn build(
         EventKind::Receipt => {}
         EventKind::SessionEnd | EventKind::Refusal => {
             payload.reason = input.reason.as_deref().map(|text| redactor.redact(text));
+            if !shows_secrets(subject) {
+                payload.input =
+                    (input.tool.input).map(|raw| redactor.value(raw, |_| false, &mut Vec::new()));
+            }
         }
     }
     payload.redacted = redactor.count;

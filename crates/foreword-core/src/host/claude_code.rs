@@ -204,7 +204,7 @@ fn subject<'a>(input: &HookInput<'a>) -> Subject<'a> {
 /// the same list.
 #[rustfmt::skip] // A list is read in a line.
 const BORING: &[&str] = &[
-    "Glob", "Grep", "LS", "ListMcpResourcesTool", "ReadMcpResourceTool", "ToolSearch", "TodoRead",
+    "Glob", "LS", "ListMcpResourcesTool", "ReadMcpResourceTool", "ToolSearch", "TodoRead",
     "TodoWrite", "TaskCreate", "TaskGet", "TaskList", "TaskOutput", "TaskUpdate", "BashOutput",
     "KillShell", "EnterPlanMode", "Skill", "SlashCommand",
 ];
@@ -227,6 +227,7 @@ fn tool_kind(name: &str) -> ToolKind {
         "Read" | "NotebookRead" => ToolKind::Read,
         "Edit" | "MultiEdit" | "Write" | "NotebookEdit" => ToolKind::Edit,
         "WebFetch" | "WebSearch" => ToolKind::Web,
+        "Grep" => ToolKind::Search,
         _ if name.starts_with("mcp__") => ToolKind::Mcp,
         _ => ToolKind::Other,
     }

@@ -4,19 +4,23 @@ use std::collections::HashSet;
 
 use rusqlite::{OptionalExtension as _, named_params};
 
-use crate::model::{Millis, ObservationType};
-use crate::store::Store;
+use crate::db::Rows as _;
+use crate::model::{Event, Millis};
+use crate::search;
+use crate::store::{ShownObservation, Store};
 
 /// A short account of a session so far.
 #[derive(Debug, Clone, Default, PartialEq, Eq)]
 pub struct Digest {
     pub project: Option<String>,
-    /// The first prompt.
-    pub goal: Option<String>,
+    /// The latest prompt that is more than an answer like "yes".
+    pub task: Option<String>,
     /// All prompts before the given time.
     pub prompts: Vec<DigestPrompt>,
     /// The latest observations, oldest first.
-    pub observations: Vec<(ObservationType, String)>,
+    pub observations: Vec<ShownObservation>,
+    /// Observations of earlier sessions about the same files or subject, oldest first.
+    pub older: Vec<ShownObservation>,
     /// The field `completed` of the latest summary that has one.
     pub completed: Option<String>,
 }
@@ -26,12 +30,18 @@ pub struct DigestPrompt {
     pub host_prompt_id: Option<String>,
     pub number: u32,
     pub text: String,
+    /// The agent's last words.
+    pub reply: Option<String>,
     /// When a model last summarised it.
     pub summed_up_at: Option<Millis>,
 }
 
 /// How many of the latest observations are included.
 const OBSERVATIONS: u32 = 12;
+/// How many observations of earlier sessions are included.
+const OLDER: u32 = 6;
+/// The fewest words of a prompt that is a task.
+const TASK_WORDS: usize = 6;
 
 /// The turns of a session that something was derived from, by the host's id of their prompt.
 #[derive(Debug, Clone, Default, PartialEq, Eq)]
@@ -93,7 +103,12 @@ impl Store {
                 named_params! {":session": session},
                 |row| row.get(0),
             )?,
-            goal: prompts.first().map(|prompt| prompt.text.clone()),
+            task: {
+                let is_task = |it: &&DigestPrompt| it.text.split_whitespace().count() >= TASK_WORDS;
+                let task = prompts.iter().rev().find(is_task).or(prompts.first());
+                task.map(|prompt| prompt.text.clone())
+            },
+            older: Vec::new(),
             observations: self.latest_observations(session, before)?,
             completed: self.last_completed(session, before)?,
             prompts,
@@ -102,7 +117,7 @@ impl Store {
 
     fn digest_prompts(&self, session: i64, before: Millis) -> rusqlite::Result<Vec<DigestPrompt>> {
         let mut statement = self.connection.prepare_cached(
-            "select p.host_prompt_id, p.number, p.text, s.at as summed_up_at
+            "select p.host_prompt_id, p.number, p.text, p.reply, s.at as summed_up_at
              from prompts p
              left join summaries s on s.prompt_id = p.id and s.provider <> 'offline'
              where p.session_id = :session and p.at < :before
@@ -115,6 +130,7 @@ impl Store {
                     host_prompt_id: row.get("host_prompt_id")?,
                     number: row.get("number")?,
                     text: row.get("text")?,
+                    reply: row.get("reply")?,
                     summed_up_at: row.get("summed_up_at")?,
                 })
             },
@@ -126,21 +142,66 @@ impl Store {
         &self,
         session: i64,
         before: Millis,
-    ) -> rusqlite::Result<Vec<(ObservationType, String)>> {
-        let mut statement = self.connection.prepare_cached(
-            "select type, title
+    ) -> rusqlite::Result<Vec<ShownObservation>> {
+        let mut latest: Vec<ShownObservation> = self.connection.all(
+            "select id, type as kind, title, facts
              from observations
              where session_id = :session and at < :before
+               and superseded_by is null and retracted is null
              order by at desc, id desc
              limit :limit",
-        )?;
-        let rows = statement.query_map(
             named_params! {":session": session, ":before": before, ":limit": OBSERVATIONS},
-            |row| Ok((row.get("type")?, row.get("title")?)),
         )?;
-        let mut latest = rows.collect::<rusqlite::Result<Vec<_>>>()?;
         latest.reverse();
         Ok(latest)
+    }
+
+    /// What this provider wrote in earlier sessions of the project about these files, or about the
+    /// subject of these prompts, before a time.
+    pub fn older_about(
+        &self,
+        events: &[Event],
+        files: &[String],
+        provider: &str,
+        before: Millis,
+    ) -> rusqlite::Result<Vec<ShownObservation>> {
+        let last = events.last();
+        let Some((last, project)) = last.and_then(|it| Some((it, it.project.as_deref()?))) else {
+            return Ok(Vec::new());
+        };
+        let mut subject = Vec::new();
+        for prompt in events.iter().filter_map(|it| it.payload.prompt.as_deref()) {
+            subject.extend(search::about(self, prompt, project)?);
+        }
+        let subject: Vec<i64> = subject.iter().map(|it| it.id).collect();
+        let mut older: Vec<ShownObservation> = self.connection.all(
+            "select id, type as kind, title, facts
+             from observations
+             where project_id = (select project_id from project_keys where key = :project)
+               and session_id is not (
+                   select id from sessions where host = :host and host_session_id = :session)
+               and superseded_by is null and retracted is null
+               and provider = :provider and at < :before
+               and (id in (select value from json_each(:subject))
+                    or id in (
+                        select observation_id
+                        from observation_files
+                        where path in (select value from json_each(:files))))
+             order by at desc, id desc
+             limit :limit",
+            named_params! {
+                ":project": project,
+                ":host": last.host,
+                ":session": last.host_session_id,
+                ":provider": provider,
+                ":before": before,
+                ":subject": serde_json::json!(subject).to_string(),
+                ":files": serde_json::json!(files).to_string(),
+                ":limit": OLDER,
+            },
+        )?;
+        older.reverse();
+        Ok(older)
     }
 
     fn last_completed(&self, session: i64, before: Millis) -> rusqlite::Result<Option<String>> {

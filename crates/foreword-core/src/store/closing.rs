@@ -30,6 +30,8 @@ pub struct EndedSession {
     pub session: HostSession,
     pub project: Option<String>,
     pub last_event_at: Millis,
+    /// What is unfinished so far.
+    pub open: Vec<String>,
     /// The turns of which something was kept, in order.
     pub turns: Vec<EndedTurn>,
     /// Of this session, oldest first.
@@ -105,15 +107,16 @@ impl Store {
         session: &HostSession,
         provider: &str,
     ) -> rusqlite::Result<Option<EndedSession>> {
-        let known: Option<(SessionRow, Millis, Option<String>, i64)> = self.connection.first(
-            "select json_object('id', s.id, 'project_id', s.project_id), s.last_event_at,
+        type Known = (SessionRow, Millis, Vec<String>, Option<String>, i64);
+        let known: Option<Known> = self.connection.first(
+            "select json_object('id', s.id, 'project_id', s.project_id), s.last_event_at, s.open,
                     (select name from projects where id = s.project_id),
                     (select coalesce(max(id), 0) from observations where session_id = s.id)
              from sessions s
              where s.host = :host and s.host_session_id = :session",
             named_params! {":host": session.host, ":session": session.id},
         )?;
-        let Some((row, last_event_at, project, newest_observation)) = known else {
+        let Some((row, last_event_at, open, project, newest_observation)) = known else {
             return Ok(None);
         };
         let of_files = "session_id <> :session
@@ -129,6 +132,7 @@ impl Store {
             session: session.clone(),
             project,
             last_event_at,
+            open,
             turns: self.ended_turns(row.id)?,
             observations: self.shown_observations(of_session, &row, None, OBSERVATIONS_MAX)?,
             older: self.shown_observations(of_files, &row, Some(provider), OLDER_MAX)?,
@@ -233,12 +237,7 @@ fn mark(tx: &Transaction<'_>, ended: &EndedSession, closing: &Closing) -> rusqli
     let all = || ended.observations.iter().chain(&ended.older);
     let was_shown = |id: &i64| all().any(|it| it.id == *id);
     for (id, reason) in closing.retracted.iter().filter(|(id, _)| was_shown(id)) {
-        tx.execute(
-            "update observations
-             set retracted = :reason
-             where id = :id and origin <> 'user'",
-            named_params! {":id": id, ":reason": reason},
-        )?;
+        retract(tx, *id, reason)?;
     }
     let both_shown = |(old, new): &&(i64, i64)| old != new && was_shown(old) && was_shown(new);
     for (old, new) in closing.superseded.iter().filter(both_shown) {
@@ -263,9 +262,20 @@ fn mark(tx: &Transaction<'_>, ended: &EndedSession, closing: &Closing) -> rusqli
     Ok(())
 }
 
+/// Marks an observation as wrong, unless it has the user's words.
+pub(super) fn retract(tx: &Transaction<'_>, id: i64, reason: &str) -> rusqlite::Result<()> {
+    tx.execute(
+        "update observations
+         set retracted = :reason
+         where id = :id and origin <> 'user'",
+        named_params! {":id": id, ":reason": reason},
+    )?;
+    Ok(())
+}
+
 /// Marks an observation as superseded, unless one of the two already is, or the older one has the
 /// user's words and the newer one has not. True if it was marked.
-fn supersede(tx: &Transaction<'_>, old: i64, new: i64) -> rusqlite::Result<bool> {
+pub(super) fn supersede(tx: &Transaction<'_>, old: i64, new: i64) -> rusqlite::Result<bool> {
     let marked = tx.execute(
         "update observations
          set superseded_by = :new

@@ -5,8 +5,11 @@
 //! from again, its results are replaced; an observation that is derived again keeps its number.
 //! The statements are in the files by table; this file runs them in order.
 
+use std::collections::HashMap;
+
 use rusqlite::{Transaction, named_params};
 
+use super::closing::{retract, supersede};
 use super::events::{keep_events, mark_processed};
 use super::observations::{self, keep_observation};
 use super::prompts::{
@@ -16,7 +19,9 @@ use super::remember::is_forgotten;
 use super::sessions::{SessionRow, name_session, set_digest, upsert_session};
 use super::{Store, json};
 use crate::fault;
-use crate::model::{Derived, Event, EventKind, Millis, Outcome, Provenance, SessionDigest, Turn};
+use crate::model::{
+    Derived, Event, EventKind, Mark, Millis, Outcome, Provenance, SessionDigest, Turn,
+};
 
 /// The name of the offline provider in columns.
 pub(super) const OFFLINE: &str = "offline";
@@ -88,6 +93,7 @@ impl Store {
             number_prompts(&tx, session.id)?;
         }
         withdraw(&tx, &session, batch)?;
+        let mut kept: HashMap<&str, i64> = HashMap::new();
         for derived in batch.turns {
             let prompt = prompt_row(&tx, session.id, derived.turn.prompt_id.as_deref())?;
             set_reply(&tx, prompt, &derived.turn)?;
@@ -95,7 +101,8 @@ impl Store {
                 if is_forgotten(&tx, &session, observation)? {
                     continue;
                 }
-                keep_observation(&tx, &session, prompt, observation, derived)?;
+                let id = keep_observation(&tx, &session, prompt, observation, derived)?;
+                kept.insert(&observation.seed, id);
                 outcome = Outcome::Stored;
             }
             if let (Some(prompt), Some(summary)) = (prompt, &derived.derived.summary) {
@@ -109,6 +116,16 @@ impl Store {
             }
             // Triggers have added all of it to the full text, too.
             fault::point("store:after-index");
+        }
+        for mark in batch.turns.iter().flat_map(|it| &it.derived.marks) {
+            match mark {
+                Mark::Retracted(id, reason) => retract(&tx, *id, reason)?,
+                Mark::SupersededBy(old, seed) => {
+                    if let Some(new) = kept.get(&**seed).filter(|new| *new != old) {
+                        supersede(&tx, *old, *new)?;
+                    }
+                }
+            }
         }
         if let Some(digest) = batch.digest {
             set_digest(&tx, session.id, digest, OFFLINE)?;

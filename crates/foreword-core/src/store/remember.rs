@@ -110,6 +110,8 @@ impl Store {
                 gone.push(id);
             }
         }
+        // A conversation may repeat what was forgotten.
+        tx.execute("delete from conversations", [])?;
         note_forgotten(&tx, now)?;
         tx.commit()?;
         Ok(gone)

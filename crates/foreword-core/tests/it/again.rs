@@ -55,6 +55,7 @@ fn tell(store: &mut Store, events: &[Event], observations: &[Observation], repla
     let derived = Derived {
         observations: observations.to_vec(),
         summary: None,
+        ..Derived::default()
     };
     let batch = Batch {
         events,

@@ -42,6 +42,7 @@ fn ended(store: &mut Store, id: &str, at: i64, observations: Vec<Observation>, b
         derived: Derived {
             observations,
             summary: None,
+            ..Derived::default()
         },
         provenance: by.clone(),
     };

@@ -42,6 +42,7 @@ fn commit(store: &mut Store, events: &[Event], completed: &str) {
     let derived = Derived {
         observations: Vec::new(),
         summary: Some(summary),
+        ..Derived::default()
     };
     commit_derived(store, events, &derived, None);
 }
@@ -85,6 +86,7 @@ fn session(store: &mut Store, number: i64, observations: Vec<Observation>, diges
     let derived = Derived {
         observations,
         summary: None,
+        ..Derived::default()
     };
     commit_derived(store, &[prompt], &derived, Some(digest));
 }

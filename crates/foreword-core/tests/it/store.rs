@@ -73,6 +73,7 @@ pub fn store(
             let derived = Derived {
                 observations: derive(turn.events.len()),
                 summary: turn.prompt_id.is_some().then(Summary::default),
+                ..Derived::default()
             };
             DerivedTurn::offline(turn, derived)
         })
@@ -351,6 +352,7 @@ fn an_insight_that_a_later_turn_takes_over_keeps_its_number() {
                 let derived = Derived {
                     observations,
                     summary: Some(Summary::default()),
+                    ..Derived::default()
                 };
                 DerivedTurn::offline(turn, derived)
             })
@@ -387,6 +389,7 @@ fn derive(memory: &mut Store, events: &[Event], observation: Option<Observation>
     let derived = Derived {
         summary: observation.is_some().then(Summary::default),
         observations: observation.into_iter().collect(),
+        ..Derived::default()
     };
     memory
         .commit(&Batch {

@@ -12,9 +12,8 @@ use foreword_core::store::Store;
 use foreword_core::store::ledger::{Entry, Failed};
 use foreword_core::text;
 
-use crate::agent::leash::{Leash, used_up_today};
+use crate::agent::leash::{Leash, pause, used_up_today};
 use crate::agent::provider::{Model, Provider as _, Question};
-use crate::agent::status::pause;
 use crate::config::Config;
 use crate::config::provider::{self};
 use crate::home::{self, Home};
@@ -28,6 +27,7 @@ pub fn ask(
     what: &'static str,
     system: &str,
     text: &str,
+    schema: Option<&'static str>,
 ) -> anyhow::Result<String> {
     let name = provider::choose(config, home).name;
     let mut model = Model::new(name, config, home).context("no model is chosen")?;
@@ -55,13 +55,14 @@ pub fn ask(
         text: &redact(text).text,
         patience: Duration::from_secs(config.model.timeout_seconds.into()),
         answer_max: config.model.answer_max_tokens,
+        schema,
         now,
     };
     let runtime = tokio::runtime::Builder::new_current_thread()
         .enable_all()
         .build()
         .context("could not start the runtime")?;
-    let call = runtime.block_on(model.ask(&question));
+    let call = runtime.block_on(model.ask(&question, None));
     let failed = call.answer.as_ref().err().map(|failure| Failed {
         kind: failure.kind,
         note: text::shorten(&failure.text, 300).into_owned(),

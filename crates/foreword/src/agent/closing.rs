@@ -8,12 +8,13 @@
 use foreword_core::model::{Millis, Provenance};
 use foreword_core::redact;
 use foreword_core::store::ledger::Entry;
-use foreword_core::store::{Closing, EndedSession, ShownObservation, Store};
+use foreword_core::store::{Closing, EndedSession, EndedTurn, ShownObservation, Store};
 use foreword_core::text;
 
-use super::compress::{CompressError, Compressor, unreadable};
+use super::compress::{CompressError, Compressor, unreadable, unusable};
+use super::judge::Judge;
 use super::prompts::Prompts;
-use super::question::{QuestionText, middle_cut, name};
+use super::question::{self, QuestionText, middle_cut, name};
 use super::repair;
 use super::reply::{self, numbers};
 use crate::agent::provider::{Failure, ModelCall};
@@ -22,9 +23,7 @@ use crate::agent::provider::{Failure, ModelCall};
 
 const REQUEST_MAX: usize = 400;
 const REPLY_MAX: usize = 1_200;
-const FACT_MAX: usize = 160;
 const FACTS_MAX: usize = 3;
-const REASON_MAX: usize = 200;
 
 /// The longest text of a question, in bytes. Above it texts are cut further, and then the
 /// oldest turns are left out.
@@ -39,7 +38,13 @@ impl Compressor {
         now: Millis,
         pause: impl Fn(&Failure) -> Option<Millis>,
     ) -> Result<Option<(Closing, Provenance)>, CompressError> {
-        let question_text = write(&self.prompts, ended);
+        let mut question_text = write(&self.prompts, ended);
+        if self.conversation.is_some() {
+            // A conversation keeps the system prompt that it began with.
+            let instructions = std::mem::take(&mut question_text.system);
+            question_text.system = self.prompts.fill("init", &[]);
+            question_text.text = format!("{instructions}\n\n{}", question_text.text);
+        }
         let entry = Entry {
             at: now,
             provider: self.provider,
@@ -47,28 +52,47 @@ impl Compressor {
             events: 0,
             raw_tokens: 0,
         };
+        let mut judge = Judge::new(&question_text, &[]);
+        if let Some(conversation) = &self.conversation {
+            judge.also(conversation);
+        }
+        let read = |call: &ModelCall| read(call, &judge);
         let asked = self.ask(store, &entry, &question_text, &pause, read).await;
         let (closing, provenance) = asked?;
         Ok(closing.map(|closing| (closing, provenance)))
     }
 }
 
+/// What a new conversation about a session begins with, if there was another one before: the
+/// observations so far, what is open, and the last turn. Empty if there are no observations.
+pub fn opening(prompts: &Prompts, so_far: &EndedSession) -> String {
+    if so_far.observations.is_empty() {
+        return String::new();
+    }
+    let fence = fence();
+    let fenced = |text: &str| fenced(text, &fence);
+    let last = so_far.turns.len().saturating_sub(1);
+    let values = [
+        ("observations", fenced(&listed(&so_far.observations))),
+        ("open", fenced(&so_far.open.join("\n"))),
+        ("turn", fenced(&turns(&so_far.turns[last..], 1))),
+    ];
+    let values: Vec<(&str, &str)> = values.iter().map(|(name, it)| (*name, &**it)).collect();
+    prompts.fill("opening", &values) + "\n\n"
+}
+
 fn write(prompts: &Prompts, ended: &EndedSession) -> QuestionText {
     let observations = listed(&ended.observations);
     let older = listed(&ended.older);
     let room = TEXT_MAX.saturating_sub(observations.len() + older.len());
-    let turns = [1, 2, 4].map(|cut| turns(ended, cut));
+    let turns = [1, 2, 4].map(|cut| turns(&ended.turns, cut));
     let [.., shortest] = &turns;
     let turns = turns.iter().find(|it| it.len() <= room);
     let turns = turns.unwrap_or(shortest);
     let first = turns.len().saturating_sub(room);
     let first = turns.ceil_char_boundary(first);
-    // The end of the id is random, so that recorded text cannot contain the end of its fence.
-    let fence = uuid::Uuid::now_v7().simple().to_string().split_off(24);
-    let fenced = |text: &str| match text.trim() {
-        "" => "none".to_owned(),
-        text => format!("<data {fence}>\n{text}\n</data {fence}>"),
-    };
+    let fence = fence();
+    let fenced = |text: &str| fenced(text, &fence);
     let values = [
         ("project", name(ended.project.as_deref().unwrap_or("none"))),
         ("date", text::date(ended.last_event_at)),
@@ -84,9 +108,21 @@ fn write(prompts: &Prompts, ended: &EndedSession) -> QuestionText {
     }
 }
 
-fn turns(ended: &EndedSession, cut: usize) -> String {
+/// The name of a fence. The end of the id is random, so that recorded text cannot contain it.
+fn fence() -> String {
+    uuid::Uuid::now_v7().simple().to_string().split_off(24)
+}
+
+fn fenced(text: &str, fence: &str) -> String {
+    match text.trim() {
+        "" => "none".to_owned(),
+        text => format!("<data {fence}>\n{text}\n</data {fence}>"),
+    }
+}
+
+fn turns(turns: &[EndedTurn], cut: usize) -> String {
     let mut lines = String::new();
-    for turn in &ended.turns {
+    for turn in turns {
         let request = middle_cut(&turn.request, REQUEST_MAX / cut);
         lines.push_str(&format!("prompt {}: {request}\n", turn.number));
         if let Some(reply) = &turn.reply {
@@ -98,29 +134,21 @@ fn turns(ended: &EndedSession, cut: usize) -> String {
 }
 
 fn listed(observations: &[ShownObservation]) -> String {
-    let mut lines = String::new();
-    for ShownObservation {
-        id,
-        kind,
-        title,
-        facts,
-    } in observations
-    {
-        lines.push_str(&format!("#{id} {kind}: {}\n", text::one_line(title)));
-        for fact in facts.iter().take(FACTS_MAX) {
-            let fact = text::one_line(fact);
-            lines.push_str(&format!("  - {}\n", text::shorten(&fact, FACT_MAX)));
-        }
-    }
-    lines
+    let lines = observations
+        .iter()
+        .map(|it| question::listed(it, FACTS_MAX));
+    lines.collect::<Vec<_>>().join("\n")
 }
 
 /// Reads an answer. None if it says that nothing is worth keeping.
-fn read(call: &ModelCall) -> Result<Option<Closing>, Failure> {
+fn read(call: &ModelCall, judge: &Judge) -> Result<Option<Closing>, Failure> {
     let answer = call.answer.as_ref().map_err(Failure::clone)?;
     // A model may repeat or invent a secret: everything that is stored is redacted.
     let answer = &redact::redact(answer).text;
-    let reply = reply::read(answer, repair::CLOSING_TAGS);
+    let mut reply = reply::read(answer, repair::CLOSING_TAGS);
+    if let Some(why) = judge.sift(&mut reply) {
+        return Err(unusable(answer, why));
+    }
     let digest = reply.summary.as_ref().and_then(repair::digest);
     let (Some(digest), Some(found)) = (digest, &reply.summary) else {
         return match reply.nothing {
@@ -135,28 +163,13 @@ fn read(call: &ModelCall) -> Result<Option<Closing>, Failure> {
     };
     for (tag, content) in &reply.marks {
         match (*tag, pair(content)) {
-            ("retract", _) => closing.retracted.extend(retraction(content)),
+            ("retract", _) => closing.retracted.extend(repair::retraction(content)),
             ("supersede", Some(pair)) => closing.superseded.push(pair),
             ("merge", Some(pair)) => closing.merged.push(pair),
             _ => {}
         }
     }
     Ok(Some(closing))
-}
-
-/// The number and the reason of `#12: the run shows that it fails`.
-fn retraction(content: &str) -> Option<(i64, String)> {
-    let content = text::one_line(content);
-    let rest = content.trim_start_matches('#');
-    let digits = rest.bytes().take_while(u8::is_ascii_digit).count();
-    let id = rest[..digits].parse().ok()?;
-    let reason = rest[digits..].trim_start_matches([':', ',', ' ', '-', '–']);
-    let reason = if reason.is_empty() {
-        "the session as a whole shows otherwise"
-    } else {
-        reason
-    };
-    Some((id, text::shorten(reason, REASON_MAX).into_owned()))
 }
 
 /// The two numbers of `#12 by #15` or `#12 into #15`.

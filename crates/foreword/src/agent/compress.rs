@@ -1,19 +1,23 @@
 //! The compressor: has a model turn a batch of events into observations and a summary.
 //!
 //! `question` writes the question from `prompts`, a provider answers, `reply` finds the known tags
-//! in the answer, and `repair` turns them into model types. If an answer has none of the tags, the
-//! question is sent once more. Every call is in the ledger, also one that failed.
+//! in the answer, `judge` removes what does not rest on the recording, and `repair` turns the rest
+//! into model types. A question that is too long is sent once more with shorter texts, and one whose
+//! answer cannot be used once more with a reminder: there are at most three calls. Every call is in
+//! the ledger, also one that failed.
 
 use std::time::Duration;
 
 use foreword_core::fault;
-use foreword_core::model::{Derived, Event, FailureKind, Millis, Observation, Provenance};
+use foreword_core::model::{Derived, Event, FailureKind, Mark, Millis, Observation, Provenance};
 use foreword_core::redact;
 use foreword_core::store::Store;
 use foreword_core::store::ledger::{Entry, Failed};
 use foreword_core::text;
 
-use super::prompts::Prompts;
+use super::conversation::Conversation;
+use super::judge::Judge;
+use super::prompts::{ANSWER_SCHEMA, Prompts};
 use super::question::{self, QuestionSubject, QuestionText};
 use super::repair;
 use super::reply::{self, Reply};
@@ -26,6 +30,8 @@ pub struct Compressor {
     pub model: Model,
     pub prompts: Prompts,
     pub settings: config::ModelSection,
+    /// The conversation that questions go into; none while each stands alone.
+    pub conversation: Option<Conversation>,
 }
 
 /// The observations and the summary that a model derived from a batch.
@@ -54,8 +60,8 @@ impl From<rusqlite::Error> for CompressError {
 }
 
 impl Compressor {
-    /// Asks about a batch, at most twice. `pause` returns the end of the pause that
-    /// follows a failure, if any; it is stored with the call.
+    /// Asks about a batch, at most three times. `pause` returns the end of the pause that follows a
+    /// failure, if any; it is stored with the call.
     pub async fn compress(
         &mut self,
         store: &Store,
@@ -63,25 +69,36 @@ impl Compressor {
         clock: fn() -> Millis,
         pause: impl Fn(&Failure) -> Option<Millis>,
     ) -> Result<Compressed, CompressError> {
-        let question_text = question::write(&self.prompts, subject);
-        let entry = Entry {
+        let mut question_text = question::write(&self.prompts, subject);
+        let entry = || Entry {
             at: clock(),
             provider: self.provider,
             host_session_id: subject.events.first().map_or("", |it| &it.host_session_id),
             events: subject.events.len(),
             raw_tokens: question::raw_tokens(subject.events),
         };
-        let read = |call: &ModelCall| read(call, subject);
-        let mut asked = self.ask(store, &entry, &question_text, &pause, read).await;
-        if let Err(CompressError::Failure(failure)) = &asked
-            && is_unreadable(failure.kind)
-        {
-            let again = question::write_again(&self.prompts, &question_text, subject.sum_up);
-            let entry = Entry {
-                at: clock(),
-                ..entry
+        let mut judge = Judge::new(&question_text, subject.events);
+        if let Some(conversation) = &self.conversation {
+            judge.also(conversation);
+        }
+        let is_new = self.conversation.as_ref().is_none_or(Conversation::is_new);
+        let read = |call: &ModelCall| read(call, subject, &judge);
+        let mut asked = self
+            .ask(store, &entry(), &question_text, &pause, read)
+            .await;
+        if failed(&asked) == Some(FailureKind::TooLong) && is_new {
+            let cut = QuestionSubject {
+                cut: HARDER,
+                ..*subject
             };
-            asked = self.ask(store, &entry, &again, &pause, read).await;
+            question_text = question::write(&self.prompts, &cut);
+            asked = self
+                .ask(store, &entry(), &question_text, &pause, read)
+                .await;
+        }
+        if failed(&asked).is_some_and(is_unreadable) {
+            let again = question::write_again(&self.prompts, &question_text, subject.sum_up);
+            asked = self.ask(store, &entry(), &again, &pause, read).await;
         }
         asked.map(|((derived, nothing), provenance)| Compressed {
             derived,
@@ -101,17 +118,25 @@ impl Compressor {
         read: impl Fn(&ModelCall) -> Result<T, Failure>,
     ) -> Result<(T, Provenance), CompressError> {
         let open = store.ask(entry)?;
+        let conversation = self.conversation.as_ref();
+        let opening = conversation.map_or("", |it| &it.opening);
+        let opened = format!("{opening}{}", question_text.text);
         let question = Question {
             system: &question_text.system,
-            text: &question_text.text,
+            text: &opened,
             patience: Duration::from_secs(self.settings.timeout_seconds.into()),
             answer_max: self.settings.answer_max_tokens,
+            schema: Some(ANSWER_SCHEMA),
             now: entry.at,
         };
         fault::point("provider:before-call");
-        let call = self.model.ask(&question).await;
+        let conversation = self.conversation.as_mut();
+        let call = self.model.ask(&question, conversation).await;
         fault::point("provider:after-call");
         let read = read(&call);
+        if let Some(conversation) = self.conversation.as_mut().filter(|_| read.is_ok()) {
+            conversation.add(&question, &call);
+        }
         let failed = read.as_ref().err().map(|failure| Failed {
             kind: failure.kind,
             note: text::shorten(&failure.text, 300).into_owned(),
@@ -138,31 +163,54 @@ impl Compressor {
 /// The most observations that are kept of one answer.
 const OBSERVATIONS_MAX: usize = 12;
 
+/// The limits of texts are divided by this after a question was too long.
+const HARDER: usize = 4;
+
+/// The kind of a failure that this batch caused.
+fn failed<T>(asked: &Result<T, CompressError>) -> Option<FailureKind> {
+    match asked {
+        Err(CompressError::Failure(failure)) => Some(failure.kind),
+        _ => None,
+    }
+}
+
 /// Whether the same question may get a better answer the second time.
 fn is_unreadable(kind: FailureKind) -> bool {
-    matches!(kind, FailureKind::Prose | FailureKind::Schema)
+    use FailureKind::{CutOff, Empty, Prose, Schema};
+    matches!(kind, Prose | Schema | Empty | CutOff)
 }
 
 /// Reads the observations and the summary of an answer, and whether it says that there is nothing
 /// worth keeping; a failure if it has none of these.
-fn read(call: &ModelCall, subject: &QuestionSubject<'_>) -> Result<(Derived, bool), Failure> {
+fn read(
+    call: &ModelCall,
+    subject: &QuestionSubject<'_>,
+    judge: &Judge,
+) -> Result<(Derived, bool), Failure> {
     let failure = match &call.answer {
-        Ok(answer) => return derived(answer, subject),
+        Ok(answer) => return derived(answer, subject, judge),
         Err(failure) => failure.clone(),
     };
-    // An answer that was cut off is asked for again about fewer events. A batch of one event
-    // cannot be split, so its complete blocks are used.
-    let alone = failure.kind == FailureKind::CutOff && subject.events.len() == 1;
-    match failure.partial.as_ref().filter(|_| alone) {
-        Some(partial) => derived(partial, subject).or(Err(failure)),
-        None => Err(failure),
-    }
+    // The complete blocks of an answer that was cut off are used.
+    let partial = failure.partial.as_ref();
+    let partial = partial.and_then(|partial| derived(partial, subject, judge).ok());
+    partial
+        .filter(|(derived, _)| !derived.observations.is_empty())
+        .ok_or(failure)
 }
 
-fn derived(answer: &str, subject: &QuestionSubject<'_>) -> Result<(Derived, bool), Failure> {
+/// Reads an answer that came whole.
+pub fn derived(
+    answer: &str,
+    subject: &QuestionSubject<'_>,
+    judge: &Judge,
+) -> Result<(Derived, bool), Failure> {
     // A model may repeat or invent a secret: everything that is stored is redacted.
     let answer = &redact::redact(answer).text;
-    let reply = reply::read(answer, repair::TAGS);
+    let mut reply = reply::read(answer, repair::TAGS);
+    if let Some(why) = judge.sift(&mut reply) {
+        return Err(unusable(answer, why));
+    }
     let events: Vec<&Event> = subject.events.iter().collect();
     let seed = events
         .first()
@@ -177,16 +225,56 @@ fn derived(answer: &str, subject: &QuestionSubject<'_>) -> Result<(Derived, bool
         observations.extend(repaired.filter(is_new));
     }
     observations.truncate(OBSERVATIONS_MAX);
+    for observation in &mut observations {
+        observation.files.retain(|it| judge.is_recorded(&it.path));
+    }
     let summary = reply.summary.as_ref();
-    let summary = summary.and_then(|it| repair::summary(it, &events));
+    let mut summary = summary.and_then(|it| repair::summary(it, &events));
+    if let Some(summary) = &mut summary {
+        summary.files_read.retain(|it| judge.is_recorded(it));
+        summary.files_edited.retain(|it| judge.is_recorded(it));
+    }
     if observations.is_empty() && summary.is_none() && reply.nothing.is_none() {
         return Err(unreadable(answer, &reply));
     }
     let derived = Derived {
+        marks: marks(&reply, &observations, subject),
         observations,
         summary,
     };
     Ok((derived, reply.nothing.is_some()))
+}
+
+/// What an answer says about earlier observations. Only the numbers that the model was shown count.
+fn marks(reply: &Reply, observations: &[Observation], subject: &QuestionSubject<'_>) -> Vec<Mark> {
+    let digest = subject.digest;
+    let was_shown = |id: i64| {
+        let mut shown = digest.observations.iter().chain(&digest.older);
+        shown.any(|it| it.id == id)
+    };
+    let mut marks = Vec::new();
+    for (_, content) in reply.marks.iter().filter(|(tag, _)| *tag == "retract") {
+        let retraction = repair::retraction(content).filter(|(id, _)| was_shown(*id));
+        marks.extend(retraction.map(|(id, reason)| Mark::Retracted(id, reason)));
+    }
+    for (number, block) in reply.observations.iter().enumerate() {
+        let ending = format!("/{number}");
+        let mut kept = observations.iter();
+        let Some(new) = kept.find(|it| it.seed.ends_with(&ending)) else {
+            continue;
+        };
+        let old = reply::numbers(&block.verbatim(&["supersedes"])).into_iter();
+        let old = old.map(i64::from).filter(|id| was_shown(*id));
+        marks.extend(old.map(|id| Mark::SupersededBy(id, new.seed.clone())));
+    }
+    marks
+}
+
+/// The failure of an answer whose blocks cannot be used.
+pub(super) fn unusable(answer: &str, why: &str) -> Failure {
+    let quote = text::shorten(&text::one_line(answer), 120).into_owned();
+    let why = format!("the answer cannot be used, because {why}: {quote}");
+    Failure::new(FailureKind::Schema, why)
 }
 
 /// Why nothing could be read of an answer.

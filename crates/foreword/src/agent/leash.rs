@@ -2,12 +2,12 @@
 //!
 //! All state is in the ledger, so the next worker continues with it. A failure that no batch caused
 //! (no credit, an outage) starts a pause, longer each time. While it lasts events wait; after
-//! `model.offline_after_minutes` they are derived offline. When a budget is used up, they are
-//! derived offline at once.
+//! `model.offline_after_minutes` they are derived offline. When a budget is used up, or when few of
+//! a model's answers can be used, they are derived offline at once.
 
 use foreword_core::model::{FailureKind, Millis};
 use foreword_core::store::Store;
-use foreword_core::store::ledger::{Failed, Spent, Streak};
+use foreword_core::store::ledger::{Failed, Judged, Spent, Streak};
 
 use crate::agent::provider::{self, Failure, Remedy};
 use crate::config::provider::Name;
@@ -22,9 +22,10 @@ const PAUSE_FOR_A_PERSON: Millis = 300_000;
 /// The longest pause that a provider's own reset time leads to.
 const PAUSE_MAX: Millis = 24 * 3_600_000;
 
-/// After this many failures in a row, the model is paused even if the failures were of single
-/// batches.
-const STREAK_MAX: u32 = 100;
+/// A model is unfit if less than a third of its last answers could be used, of at least this many.
+const JUDGED_MIN: u64 = 6;
+/// After this time an unfit model is asked about one turn again.
+const UNFIT_PAUSE: Millis = 6 * 3_600_000;
 
 const DAY: Millis = 24 * 3_600_000;
 
@@ -35,6 +36,77 @@ pub struct Leash {
     offline_after: Millis,
     /// The user asked for everything to be done now: the present pause is ignored.
     lifted: bool,
+}
+
+/// A model of whose answers few can be used. It is not asked for some hours, and nothing waits for it.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct Unfit {
+    /// The model with its provider: `openai (qwen3:8b)`.
+    pub name: String,
+    pub usable: u64,
+    pub judged: u64,
+    pub until: Millis,
+}
+
+impl Unfit {
+    pub fn line(&self) -> String {
+        let Unfit {
+            name,
+            usable,
+            judged,
+            ..
+        } = self;
+        format!("only {usable} of the last {judged} answers of {name} could be used")
+    }
+}
+
+/// Whether the provider's model is unfit, by its last answers. A usable one ends the pause, and so
+/// does `foreword retry`.
+pub fn unfit(store: &Store, provider: Name, now: Millis) -> rusqlite::Result<Option<Unfit>> {
+    let Judged {
+        model,
+        usable,
+        judged,
+        last_at,
+        ..
+    } = match store.judged(provider.as_str())? {
+        it if it.judged < JUDGED_MIN || it.usable * 3 >= it.judged || it.is_last_usable => {
+            return Ok(None);
+        }
+        it => it,
+    };
+    let name = provider.as_str();
+    let name = model.map_or(name.to_owned(), |model| format!("{name} ({model})"));
+    let until = last_at + UNFIT_PAUSE;
+    let unfit = Unfit {
+        name,
+        usable,
+        judged,
+        until,
+    };
+    Ok((last_at..until).contains(&now).then_some(unfit))
+}
+
+/// A time in which the provider is not asked, after a failure.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct Pause {
+    pub since: Millis,
+    pub until: Millis,
+    pub kind: FailureKind,
+    pub reason: String,
+}
+
+/// The pause that follows from the last failure, if it is not over.
+pub fn pause(store: &Store, provider: Name, now: Millis) -> rusqlite::Result<Option<Pause>> {
+    let streak = store.streak(provider.as_str())?;
+    Ok(streak.last.and_then(|last| {
+        Some(Pause {
+            since: streak.since?,
+            until: last.retry_at.filter(|&until| now < until)?,
+            kind: last.kind,
+            reason: last.note,
+        })
+    }))
 }
 
 /// Whether a model may be asked.
@@ -83,6 +155,12 @@ impl Leash {
         let streak = store.streak(self.provider.as_str())?;
         let name = self.provider.as_str();
         let more = "`foreword status` says more";
+        if let Some(unfit) = unfit(store, self.provider, now)? {
+            let line = unfit.line();
+            return Ok(Some(format!(
+                "{line}, so memory is made without it for now; {more}"
+            )));
+        }
         let is_up_to_the_user = |failed: &Failed| is_for_a_person(failed.kind);
         Ok(match &streak.last {
             Some(failed) if is_up_to_the_user(failed) => Some(format!(
@@ -115,6 +193,9 @@ impl Leash {
                 "the session's budget of {limit} is used up"
             )));
         }
+        if let Some(unfit) = unfit(store, self.provider, now)? {
+            return Ok(Permission::StandIn(unfit.line()));
+        }
         let streak = store.streak(self.provider.as_str())?;
         if !self.lifted
             && self.paused_until(&streak, now).is_some()
@@ -134,8 +215,7 @@ impl Leash {
     pub fn pause_after(&self, store: &Store, failure: &Failure, now: Millis) -> Option<Millis> {
         let streak = store.streak(self.provider.as_str()).unwrap_or_default();
         let doublings = match provider::remedy(failure.kind) {
-            Remedy::Split if streak.failures < STREAK_MAX => return None,
-            Remedy::Split => streak.failures,
+            Remedy::StandIn => return None,
             Remedy::Pause => streak.pauses,
         };
         if let Some(retry_at) = failure.retry_at {

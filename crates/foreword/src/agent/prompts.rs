@@ -7,12 +7,13 @@ use std::path::Path;
 
 /// The version of the prompts, stored with everything that models wrote. It goes up with each
 /// change that affects the answers.
-const VERSION: &str = "1";
+const VERSION: &str = "2";
 
-const OURS: [(&str, &str); 10] = [
+const OURS: [(&str, &str); 11] = [
     ("init", include_str!("prompts/init.md")),
     ("session", include_str!("prompts/session.md")),
     ("continuation", include_str!("prompts/continuation.md")),
+    ("opening", include_str!("prompts/opening.md")),
     ("observe", include_str!("prompts/observe.md")),
     ("summary", include_str!("prompts/summary.md")),
     ("again", include_str!("prompts/again.md")),
@@ -21,6 +22,10 @@ const OURS: [(&str, &str); 10] = [
     ("note", include_str!("prompts/note.md")),
     ("conversation", include_str!("prompts/conversation.md")),
 ];
+
+/// The JSON schema of an answer, for providers that can hold a model to it. It is the same for each
+/// question, so that the provider can cache it.
+pub const ANSWER_SCHEMA: &str = include_str!("prompts/answer.json");
 
 /// The longest prompt file of a user's, in bytes. A longer one is taken for a mistake, since it is
 /// paid for with every call.
@@ -115,7 +120,7 @@ mod tests {
         let prompts = Prompts::load(dir.path());
         let filled = prompts.fill("session", &[("project", "{{date}}"), ("date", "today")]);
         assert_eq!(filled, "{{date}} today {{x}} {{");
-        assert!(prompts.version().starts_with("1-own-"));
+        assert!(prompts.version().starts_with("2-own-"));
     }
 
     #[test]
@@ -125,7 +130,7 @@ mod tests {
         let prompts = Prompts::load(dir.path());
         assert_eq!(prompts.problems.len(), 1, "{:?}", prompts.problems);
         assert_eq!(prompts.fill("init", &[]), OURS[0].1.trim_end());
-        assert_eq!(prompts.version(), "1");
+        assert_eq!(prompts.version(), "2");
     }
 
     #[test]

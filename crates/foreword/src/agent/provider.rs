@@ -1,7 +1,7 @@
 //! The providers that answer the compressor's questions.
 //!
-//! `claude` runs the user's own CLI; `anthropic` and `openai` use HTTP. Each question contains all
-//! that the model needs to know of earlier ones. The result is a `ModelCall`: its cost, and an answer or
+//! `claude` runs the user's own CLI; `anthropic` and `openai` use HTTP. A question stands alone, or is
+//! asked in a conversation. The result is a `ModelCall`: its cost, and an answer or
 //! one of a fixed set of failures. `offline` is not here: it derives from the events without a
 //! model. `config::provider` has the list of providers and chooses one.
 
@@ -18,9 +18,13 @@ use std::time::Duration;
 use foreword_core::model::{FailureKind, Millis};
 use foreword_core::store::ledger::{Answered, Failed};
 
-use crate::config::Config;
+use super::conversation::Conversation;
 use crate::config::provider::Name;
+use crate::config::{Config, ConversationSetting};
 use crate::home::Home;
+
+/// The temperature of answers, where an endpoint has one: what was recorded is told, nothing invented.
+const TEMPERATURE: f64 = 0.2;
 
 /// One question to a model.
 #[derive(Debug, Clone, Copy)]
@@ -32,6 +36,8 @@ pub struct Question<'a> {
     pub patience: Duration,
     /// The most tokens of the answer.
     pub answer_max: u32,
+    /// The JSON schema that the answer is held to, where the provider can do that.
+    pub schema: Option<&'static str>,
     pub now: Millis,
 }
 
@@ -59,7 +65,22 @@ pub struct Usage {
 }
 
 pub trait Provider {
-    async fn ask(&mut self, question: &Question<'_>) -> ModelCall;
+    /// Sends a question: the next one of a conversation, or one that stands alone. The caller adds the
+    /// exchange to the conversation.
+    async fn ask(
+        &mut self,
+        question: &Question<'_>,
+        conversation: Option<&mut Conversation>,
+    ) -> ModelCall;
+
+    /// Deletes the provider's own record of a conversation.
+    async fn forget(&mut self, _conversation: &Conversation) {}
+
+    /// Ends processes that were not used since this time. Returns the oldest time that one of the
+    /// others was used at.
+    async fn end_unused(&mut self, _since: Millis) -> Option<Millis> {
+        None
+    }
 }
 
 /// What the worker does after a failure.
@@ -67,8 +88,8 @@ pub trait Provider {
 pub enum Remedy {
     /// Everything waits for a while; the batch is not counted as failed.
     Pause,
-    /// The batch is tried again in smaller parts; a batch of one event has failed.
-    Split,
+    /// The batch is derived offline.
+    StandIn,
 }
 
 pub fn remedy(kind: FailureKind) -> Remedy {
@@ -88,7 +109,7 @@ pub fn remedy(kind: FailureKind) -> Remedy {
         | Kind::Empty
         | Kind::Prose
         | Kind::Schema
-        | Kind::Request => Remedy::Split,
+        | Kind::Request => Remedy::StandIn,
     }
 }
 
@@ -111,6 +132,11 @@ impl Failure {
             retry_at: None,
             partial: None,
         }
+    }
+
+    /// Whether the model may have worked on the answer before the call failed.
+    pub fn is_in_the_middle(&self) -> bool {
+        matches!(self.kind, FailureKind::Timeout | FailureKind::Broken)
     }
 }
 
@@ -163,16 +189,44 @@ impl Model {
             Name::Offline => None,
         }
     }
+
+    /// Whether the questions about a session share a conversation. If the settings leave it open, they
+    /// do where that costs at most half as much again (docs/models.md). A local model reads little at
+    /// once, and slowly.
+    pub fn converses(&self, setting: ConversationSetting) -> bool {
+        match (setting, self) {
+            (ConversationSetting::Auto, Model::OpenAi(openai)) => !openai.is_local(),
+            (ConversationSetting::Auto | ConversationSetting::Session, _) => true,
+            (ConversationSetting::Question, _) => false,
+        }
+    }
 }
 
 impl Provider for Model {
-    async fn ask(&mut self, question: &Question<'_>) -> ModelCall {
+    async fn ask(
+        &mut self,
+        question: &Question<'_>,
+        conversation: Option<&mut Conversation>,
+    ) -> ModelCall {
         match self {
-            Model::Claude(claude) => claude.ask(question).await,
-            Model::Anthropic(anthropic) => anthropic.ask(question).await,
-            Model::OpenAi(openai) => openai.ask(question).await,
+            Model::Claude(claude) => claude.ask(question, conversation).await,
+            Model::Anthropic(anthropic) => anthropic.ask(question, conversation).await,
+            Model::OpenAi(openai) => openai.ask(question, conversation).await,
             #[cfg(test)]
-            Model::Scripted(scripted) => scripted.ask(question).await,
+            Model::Scripted(scripted) => scripted.ask(question, conversation).await,
+        }
+    }
+
+    async fn forget(&mut self, conversation: &Conversation) {
+        if let Model::Claude(claude) = self {
+            claude.forget(conversation).await;
+        }
+    }
+
+    async fn end_unused(&mut self, since: Millis) -> Option<Millis> {
+        match self {
+            Model::Claude(claude) => claude.end_unused(since).await,
+            _ => None,
         }
     }
 }

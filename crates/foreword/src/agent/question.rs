@@ -4,9 +4,10 @@
 //! and of random ids, so that recorded text cannot contain the fence's end. Each step has a number,
 //! by which an answer cites it.
 
-use foreword_core::host::{self, Output, Replacement};
+use foreword_core::host::{self, Output, Replacement, ToolKind};
 use foreword_core::model::{Event, EventKind, Millis, Turn};
 use foreword_core::recall::digest::{Digest, DigestPrompt};
+use foreword_core::store::ShownObservation;
 use foreword_core::text;
 use serde_json::Value;
 
@@ -16,11 +17,19 @@ use super::repair::files::relative;
 // The longest texts of each kind, in characters. The middle of a longer one is left out.
 
 const INPUT_MAX: usize = 1_200;
-const OUTPUT_MAX: usize = 2_400;
+const OUTPUT_MAX: usize = 2_000;
 const PROMPT_MAX: usize = 2_000;
 const REPLY_MAX: usize = 3_000;
-const GOAL_MAX: usize = 300;
+const TASK_MAX: usize = 300;
 const COMPLETED_MAX: usize = 400;
+/// The agent's last words before the turn.
+const BEFORE_MAX: usize = 500;
+/// The content of a file that is edited afterwards, which shows the part that matters.
+const EDITED_MAX: usize = 300;
+const FACT_MAX: usize = 120;
+const FACTS_MAX: usize = 2;
+/// The characters of a session's id: nobody needs more.
+const SESSION_MAX: usize = 8;
 /// The longest name outside of the fences.
 const NAME_MAX: usize = 80;
 
@@ -54,6 +63,7 @@ pub fn write(prompts: &Prompts, subject: &QuestionSubject<'_>) -> QuestionText {
     let last = subject.events.last();
     let date = text::date(last.map_or(0, |event| event.at));
     let session = name(last.map_or("unknown", |it| &it.host_session_id));
+    let session: String = session.chars().take(SESSION_MAX).collect();
     let project = project(subject, last);
     let values = [
         ("project", &*project),
@@ -129,7 +139,13 @@ impl QuestionStep {
         let payload = &event.payload;
         let (prompt, error) = (payload.prompt.as_deref(), payload.error.as_deref());
         let (what, body) = match event.kind {
-            EventKind::Prompt => ("the user's prompt".to_owned(), cut(prompt?, PROMPT_MAX)),
+            EventKind::Prompt => {
+                let number = prompt_number(subject, Some(event));
+                (
+                    format!("the user's prompt {number}"),
+                    cut(prompt?, PROMPT_MAX),
+                )
+            }
             EventKind::Notification => {
                 let what = "a background task reports".to_owned();
                 (what, cut(prompt?, PROMPT_MAX))
@@ -144,8 +160,10 @@ impl QuestionStep {
             }
             EventKind::Refusal => {
                 let tool = name(event.tool_name.as_deref().unwrap_or("a_tool"));
-                let reason = payload.reason.as_deref()?;
-                (format!("the user refused {tool}"), cut(reason, PROMPT_MAX))
+                let reason = cut(payload.reason.as_deref()?, PROMPT_MAX);
+                let input = cut(&input(event), INPUT_MAX);
+                let body = format!("{input}\n→ {reason}");
+                (format!("the user refused {tool}"), body.trim().to_owned())
             }
             EventKind::StopFailure => {
                 let error = error.unwrap_or("for no known reason");
@@ -154,12 +172,18 @@ impl QuestionStep {
             EventKind::ToolUse | EventKind::ToolFailure => {
                 let (failed, output) = match event.kind {
                     EventKind::ToolFailure => (" failed", error.unwrap_or_default().to_owned()),
+                    _ if host::tool_kind(event) == ToolKind::Search => ("", found(event, subject)?),
                     _ => ("", output(event)),
                 };
                 let by = event.agent_id.as_ref().map_or("", |_| ", by a subagent");
                 let tool = name(event.tool_name.as_deref().unwrap_or("a_tool"));
                 let input = cut(&input(event), INPUT_MAX);
-                let output = cut(&output, OUTPUT_MAX);
+                let max = if is_edited(event, subject) {
+                    EDITED_MAX
+                } else {
+                    OUTPUT_MAX
+                };
+                let output = cut(&output, max);
                 let arrow = if output.is_empty() { "" } else { "\n→ " };
                 let body = format!("{input}{arrow}{output}");
                 (format!("{tool}{failed}{by}"), body)
@@ -168,10 +192,9 @@ impl QuestionStep {
                 return None;
             }
         };
-        let prompt = prompt_number(subject, Some(event));
         let time = clock(event.at);
         Some(QuestionStep {
-            head: format!("[{number}] {time}, prompt {prompt}: {what}"),
+            head: format!("[{number}] {time} {what}"),
             body,
         })
     }
@@ -182,6 +205,15 @@ impl QuestionStep {
     }
 }
 
+/// Whether an event shows a file that a later one changes.
+fn is_edited(event: &Event, subject: &QuestionSubject<'_>) -> bool {
+    let path = |it: &Event| host::tool_use(it).path.map(str::to_owned);
+    let shown = path(event).filter(|_| host::tool_kind(event) == ToolKind::Read);
+    let later = subject.events.iter().skip_while(|it| it.id != event.id);
+    let mut edits = later.filter(|it| host::tool_kind(it) == ToolKind::Edit);
+    shown.is_some_and(|shown| edits.any(|it| path(it).is_some_and(|path| path == shown)))
+}
+
 /// A tool's input: the command, the path with the change, or the only field.
 fn input(event: &Event) -> String {
     let Some(input) = &event.payload.input else {
@@ -190,6 +222,14 @@ fn input(event: &Event) -> String {
     let tool_use = host::tool_use(event);
     if let Some(command) = tool_use.command {
         return command.to_owned();
+    }
+    if !tool_use.answers.is_empty() {
+        let told = tool_use.answers.iter().map(|it| {
+            let options = it.options.join(" / ");
+            let (question, answer) = (it.question, it.answer);
+            format!("asked: {question} ({options})\nthe user answered: {answer}")
+        });
+        return told.collect::<Vec<_>>().join("\n");
     }
     if let Some(path) = tool_use.path {
         let path = relative(path, event.root.as_deref());
@@ -208,9 +248,14 @@ fn input(event: &Event) -> String {
     plain(only.unwrap_or(input))
 }
 
-/// A tool's output. It is empty for an edit or a written file, whose input shows the change.
+/// A tool's output. It is empty for an edit or a written file, whose input shows the change, and for
+/// questions to the user, which stand with their answers.
 fn output(event: &Event) -> String {
-    match host::tool_use(event).output {
+    let tool_use = host::tool_use(event);
+    if !tool_use.answers.is_empty() {
+        return String::new();
+    }
+    match tool_use.output {
         Output::None | Output::Change => String::new(),
         Output::File(content) => content.to_owned(),
         Output::Printed(out, err) => {
@@ -219,6 +264,20 @@ fn output(event: &Event) -> String {
         }
         Output::Other(response) => plain(response),
     }
+}
+
+/// The lines of a search that name a file of which the agent speaks; none if there are none.
+fn found(event: &Event, subject: &QuestionSubject<'_>) -> Option<String> {
+    let words = subject.turn.events.iter();
+    let words: Vec<&String> = words.filter_map(|it| it.payload.reply.as_ref()).collect();
+    let is_spoken_of = |line: &&str| {
+        let path = line.split(':').next().unwrap_or_default();
+        let name = path.rsplit('/').next().unwrap_or_default().trim();
+        name.contains('.') && words.iter().any(|it| it.contains(name))
+    };
+    let output = output(event);
+    let lines: Vec<&str> = output.lines().filter(is_spoken_of).collect();
+    (!lines.is_empty()).then(|| lines.join("\n"))
 }
 
 /// A JSON value as plain text: strings as they are, blocks of text one after the other.
@@ -257,31 +316,67 @@ pub fn middle_cut(text: &str, max: usize) -> String {
     )
 }
 
-/// The session before this batch, for the model; empty at the session's beginning.
+/// The session before this batch and what is known of its subject, for the model; empty at the
+/// beginning of a project.
 fn known(subject: &QuestionSubject<'_>) -> String {
     let digest = subject.digest;
     let short = |text: &str, max: usize| text::shorten(&text::one_line(text), max).into_owned();
     let mut lines = Vec::new();
-    if let Some(goal) = &digest.goal {
-        lines.push(format!("the user's goal: {}", short(goal, GOAL_MAX)));
+    let asked = |event: &&Event| event.kind == EventKind::Prompt;
+    let prompt = subject.events.iter().find(asked);
+    let is_reply = |it: &&DigestPrompt| prompt.is_some() && it.reply.is_some();
+    let before = digest.prompts.iter().rev().find(is_reply);
+    let is_told = |task: &&String| before.is_some_and(|it| it.text == **task);
+    if let Some(task) = digest.task.as_ref().filter(|task| !is_told(task)) {
+        lines.push(format!("the task before: {}", short(task, TASK_MAX)));
     }
-    for (kind, title) in &digest.observations {
-        lines.push(format!("- {kind}: {}", text::one_line(title)));
+    if !digest.observations.is_empty() {
+        lines.push("recorded in this session:".to_owned());
+    }
+    for shown in &digest.observations {
+        lines.push(listed(shown, 0));
+    }
+    if !digest.older.is_empty() {
+        lines.push("recorded in earlier sessions:".to_owned());
+    }
+    for shown in &digest.older {
+        lines.push(listed(shown, FACTS_MAX));
     }
     if let Some(completed) = &digest.completed {
         lines.push(format!("done: {}", short(completed, COMPLETED_MAX)));
     }
+    if let Some(before) = before {
+        let reply = middle_cut(before.reply.as_deref().unwrap_or_default(), BEFORE_MAX);
+        lines.push(format!(
+            "prompt {}: {}\nthe agent's last words: {reply}",
+            before.number,
+            short(&before.text, TASK_MAX)
+        ));
+    }
     // The prompt of a turn that began before this batch.
-    let asked = |event: &&Event| event.kind == EventKind::Prompt;
-    let prompt = subject.turn.events.iter().find(asked);
-    let is_here = subject.events.iter().any(|it| asked(&it));
-    if let Some(prompt) = prompt.filter(|_| !is_here) {
-        let number = prompt_number(subject, Some(prompt));
-        let text = prompt.payload.prompt.as_deref().unwrap_or_default();
-        let text = short(text, GOAL_MAX);
+    let begun = subject.turn.events.iter().find(asked);
+    if let Some(begun) = begun.filter(|_| prompt.is_none()) {
+        let number = prompt_number(subject, Some(begun));
+        let text = short(
+            begun.payload.prompt.as_deref().unwrap_or_default(),
+            TASK_MAX,
+        );
         lines.push(format!("prompt {number}, which goes on: {text}"));
     }
     lines.join("\n")
+}
+
+/// An observation by its number, with some of its facts.
+pub fn listed(shown: &ShownObservation, facts: usize) -> String {
+    let ShownObservation {
+        id, kind, title, ..
+    } = shown;
+    let mut lines = format!("#{id} {kind}: {}", text::one_line(title));
+    for fact in shown.facts.iter().take(facts) {
+        let fact = text::one_line(fact);
+        lines.push_str(&format!("\n  - {}", text::shorten(&fact, FACT_MAX)));
+    }
+    lines
 }
 
 fn fence(events: &[Event], steps: &[QuestionStep], known: &str) -> String {
@@ -329,7 +424,7 @@ fn prompt_number(subject: &QuestionSubject<'_>, event: Option<&Event>) -> u32 {
 
 fn clock(at: Millis) -> String {
     let time = text::rfc3339(at);
-    time.get(11..19).unwrap_or(&time).to_owned()
+    time.get(11..16).unwrap_or(&time).to_owned()
 }
 
 #[cfg(test)]

@@ -24,7 +24,7 @@ use super::reply::{ReplyBlock, numbers, without_bullet};
 /// they were touched, and `text` stands for title and narrative.
 pub const TAGS: &str = "observation summary nothing type title subtitle facts narrative concepts \
     files_read files_modified files_edited files events text request investigated learned \
-    completed next_steps notes";
+    completed next_steps notes supersedes retract";
 
 /// All tags of a reply about a whole session.
 pub const CLOSING_TAGS: &str = "summary nothing title subtitle request investigated learned \
@@ -39,6 +39,7 @@ const NARRATIVE_WORDS: usize = 600;
 const CONCEPTS: usize = 5;
 const CONCEPT_CHARACTERS: usize = 40;
 const SUMMARY_FIELD_CHARACTERS: usize = 1500;
+const REASON_CHARACTERS: usize = 200;
 
 /// None if neither title nor subtitle, narrative or facts are there.
 ///
@@ -64,6 +65,21 @@ pub fn observation(found: &ReplyBlock, events: &[&Event], seed: String) -> Optio
         at: cited.iter().map(|event| event.at).max().unwrap_or_default(),
         retracted: None,
     })
+}
+
+/// The number and the reason of `#12: the run shows that it fails`.
+pub fn retraction(content: &str) -> Option<(i64, String)> {
+    let content = one_line(content);
+    let rest = content.trim_start_matches('#');
+    let digits = rest.bytes().take_while(u8::is_ascii_digit).count();
+    let id = rest[..digits].parse().ok()?;
+    let reason = rest[digits..].trim_start_matches([':', ',', ' ', '-', '–']);
+    let reason = if reason.is_empty() {
+        "the session as a whole shows otherwise"
+    } else {
+        reason
+    };
+    Some((id, shorten(reason, REASON_CHARACTERS).into_owned()))
 }
 
 /// None if all of its fields are empty.
@@ -168,12 +184,12 @@ fn once(items: impl Iterator<Item = String>) -> Vec<String> {
     once
 }
 
-/// The events with these numbers, or all tool uses if there are no numbers.
+/// The events with these numbers, or all tool uses if there are no numbers, or one that no event has.
 fn cited<'a>(numbers: &[u32], events: &[&'a Event]) -> Vec<&'a Event> {
-    let named = (1..).zip(events).filter(|(it, _)| numbers.contains(it));
-    let named: Vec<&Event> = named.map(|(_, event)| *event).collect();
-    if !named.is_empty() {
-        return named;
+    let is_step = |number: &u32| (1..=events.len()).contains(&(*number as usize));
+    if !numbers.is_empty() && numbers.iter().all(is_step) {
+        let named = (1..).zip(events).filter(|(it, _)| numbers.contains(it));
+        return named.map(|(_, event)| *event).collect();
     }
     let tool_uses: Vec<&Event> = events.iter().copied().filter(|it| is_tool(it)).collect();
     if tool_uses.is_empty() {
@@ -187,7 +203,7 @@ fn cited<'a>(numbers: &[u32], events: &[&'a Event]) -> Vec<&'a Event> {
 /// like the user's prompt.
 fn origin(events: &[&Event]) -> Origin {
     let origins = events.iter().map(|event| match host::tool_kind(event) {
-        ToolKind::Read | ToolKind::Web | ToolKind::Mcp => Origin::Read,
+        ToolKind::Read | ToolKind::Web | ToolKind::Search | ToolKind::Mcp => Origin::Read,
         _ if event.kind == EventKind::Prompt => Origin::User,
         _ => Origin::Agent,
     });

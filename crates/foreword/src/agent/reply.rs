@@ -14,11 +14,25 @@
 //! Tags that are quoted exactly as they stand in a block (`</narrative>` on the line before
 //! `<facts>`) cannot be told from real ones: the field ends there.
 
+mod json;
 mod scan;
 #[cfg(test)]
 mod tests;
 
 const NOTHING: &str = "nothing";
+/// The fields that hold sentences, but for lists.
+const SENTENCES: [&str; 10] = [
+    "title",
+    "subtitle",
+    "narrative",
+    "text",
+    "request",
+    "investigated",
+    "learned",
+    "completed",
+    "next_steps",
+    "notes",
+];
 const MARKS: [&str; 3] = ["retract", "supersede", "merge"];
 
 /// The blocks of a reply.
@@ -67,9 +81,13 @@ enum TagEnd {
     Cut,
 }
 
-/// Reads a reply that may have these tags, which are separated by spaces.
+/// Reads a reply that may have these tags, which are separated by spaces, or JSON with fields of the
+/// same names.
 pub fn read(reply: &str, tags: &'static str) -> Reply {
     let known: Vec<&'static str> = tags.split(' ').collect();
+    if let Some(reply) = json::read(reply, &known) {
+        return reply;
+    }
     let mut read = Reply::default();
     for block in scan::blocks(reply, &known) {
         let any = |end: TagEnd| block.fields.iter().any(|field| field.end == end);
@@ -125,6 +143,14 @@ impl ReplyBlock {
         }
         items.retain(|item| !item.is_empty());
         items
+    }
+
+    /// The sentences of the block: its fields without types, names and numbers.
+    pub fn texts(&self) -> Vec<String> {
+        let fields = SENTENCES.iter().map(|name| self.verbatim(&[name]));
+        let lists = self.list(&["facts", "given_up"], "fact");
+        let texts = fields.chain(lists);
+        texts.filter(|text| !text.is_empty()).collect()
     }
 
     fn contents(&self, names: &[&str]) -> impl Iterator<Item = &str> {

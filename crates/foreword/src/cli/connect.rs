@@ -6,6 +6,7 @@ use anyhow::Context as _;
 use clap::builder::PossibleValuesParser;
 
 use super::consent;
+use crate::agent::provider::claude;
 use crate::config::provider;
 use crate::home::{self, Home};
 use crate::host::{self, CLIENTS, Client, InstallScope, SettingsPlace};
@@ -13,6 +14,7 @@ use crate::install::skills::{self, Task};
 use crate::install::{self, InstallRecord, SettingsFile};
 use crate::service;
 use crate::show;
+use crate::start;
 
 #[derive(clap::Args)]
 pub struct InstallArgs {
@@ -239,7 +241,15 @@ pub fn uninstall(args: &UninstallArgs) -> anyhow::Result<()> {
     relist(&list, listed, dry_run)?;
     skills::settle(&settings.place, Task::Remove, dry_run)?;
     if !dry_run {
-        install::forget(&service::home_to_look_at()?, &list.place)?;
+        let home = service::home_to_look_at()?;
+        install::forget(&home, &list.place)?;
+        if claude::has_transcripts(&home) {
+            // A running worker could write to them again.
+            start::alone(&home, || {
+                claude::sweep(&home, &[]);
+                Ok(())
+            })?;
+        }
     }
     disconnect(&settings, after, dry_run)
 }

@@ -1,17 +1,18 @@
 //! The user's consent to a provider, at install.
 //!
 //! Nothing is sent to a model, and nothing is spent, before the user has agreed here or in the
-//! settings. The question is asked once, on a terminal; both answers are stored.
+//! settings. The question is asked once, on a terminal, until one of the answers is given; both are
+//! stored.
 
-use std::io::Write as _;
+use std::io::{IsTerminal as _, Write as _};
 
 use anyhow::Context as _;
 use foreword_core::text::if_there;
 
-use super::notes::confirm;
 use crate::config::Config;
 use crate::config::provider::{self, Name};
 use crate::home::Home;
+use crate::install::local_models;
 use crate::platform;
 use crate::show;
 
@@ -25,6 +26,10 @@ pub fn settle(home: &Home, wanted: Option<Name>) -> anyhow::Result<()> {
     if let Some(name) = chosen {
         keep(home, name)?;
     }
+    if wanted == Some(Name::OpenAi) {
+        offer_local_models(home, &config)?;
+    }
+    let (config, _) = Config::tolerant(home);
     print!("{}", show::provider_chosen(&config, home, chosen));
     Ok(())
 }
@@ -44,8 +49,67 @@ fn ask(home: &Home, config: &Config) -> anyhow::Result<Option<Name>> {
     if !open {
         return Ok(None);
     }
-    let answer = confirm(&show::consent(config)).context("could not read the answer")?;
-    Ok(answer.map(|yes| if yes { Name::Claude } else { Name::Offline }))
+    print_if_terminal(&show::consent(config));
+    let names = [Name::Claude, Name::Offline];
+    let answer = choose("claude or offline?", &names.map(Name::as_str));
+    Ok(answer?.map(|at| names[at]))
+}
+
+/// Looks for local models, unless one is set, and offers those that are found.
+fn offer_local_models(home: &Home, config: &Config) -> anyhow::Result<()> {
+    if !config.openai.base_url.is_empty() || !config.openai.model.is_empty() {
+        return Ok(());
+    }
+    let found = local_models::look(&local_models::SERVERS)?;
+    print!("{}", show::local_models(&found));
+    let numbers: Vec<String> = (1..=found.len()).map(|it| it.to_string()).collect();
+    let mut answers: Vec<&str> = numbers.iter().map(String::as_str).collect();
+    answers.push("none");
+    if found.is_empty() {
+        return Ok(());
+    }
+    let chosen = choose("Which one (a number, or none)?", &answers)?;
+    let Some(model) = chosen.and_then(|at| found.get(at)) else {
+        return Ok(());
+    };
+    if !model.choose(home)? {
+        let file = home.config();
+        println!(
+            "  {} has a section [openai] already; set there:",
+            file.display()
+        );
+        print!("{}", model.settings());
+    }
+    Ok(())
+}
+
+fn is_terminal() -> bool {
+    std::io::stdin().is_terminal() && std::io::stdout().is_terminal()
+}
+
+fn print_if_terminal(text: &str) {
+    if is_terminal() {
+        print!("{text}");
+    }
+}
+
+/// Asks on a terminal until one of the answers is typed; its position. None if there is no terminal,
+/// or if its input ends.
+fn choose(question: &str, answers: &[&str]) -> anyhow::Result<Option<usize>> {
+    while is_terminal() {
+        print!("{question} ");
+        std::io::stdout().flush()?;
+        let mut answer = String::new();
+        let read = std::io::stdin().read_line(&mut answer);
+        if read.context("could not read the answer")? == 0 {
+            break;
+        }
+        let typed = answer.trim().to_lowercase();
+        if let Some(at) = answers.iter().position(|it| *it == typed) {
+            return Ok(Some(at));
+        }
+    }
+    Ok(None)
 }
 
 fn keep(home: &Home, name: Name) -> anyhow::Result<()> {

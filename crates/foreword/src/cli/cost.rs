@@ -1,8 +1,8 @@
 //! `foreword cost`: calls to models, their cost, and how much memory came of them.
 
-use crate::agent::bill::Bill;
-use crate::agent::status::AgentStatus;
 use crate::config::Config;
+use crate::doctor::agent::AgentStatus;
+use crate::doctor::bill::Bill;
 use crate::service::when::{When, when};
 use crate::{home, service, show};
 

@@ -5,11 +5,24 @@ use std::collections::BTreeMap;
 use anyhow::bail;
 use serde_json::json;
 
-use super::JsonArgs;
+use crate::config::Config;
 use crate::doctor::{self, Examined, Severity};
-use crate::show;
+use crate::{service, show};
 
-pub fn run(args: &JsonArgs) -> anyhow::Result<()> {
+#[derive(clap::Args)]
+pub struct Args {
+    /// Print JSON
+    #[arg(long)]
+    json: bool,
+    /// Ask the chosen model one question, and say whether its answer can be used
+    #[arg(long)]
+    ask: bool,
+}
+
+pub fn run(args: &Args) -> anyhow::Result<()> {
+    if args.ask {
+        return ask(args.json);
+    }
     let Examined {
         findings,
         unknown_fields,
@@ -30,5 +43,23 @@ pub fn run(args: &JsonArgs) -> anyhow::Result<()> {
         0 => Ok(()),
         1 => bail!("an error was found"),
         errors => bail!("{errors} errors were found"),
+    }
+}
+
+fn ask(as_json: bool) -> anyhow::Result<()> {
+    let home = service::home_to_write()?;
+    let trial = doctor::ask::trial(&home, &Config::load(&home)?)?;
+    let to_json = || {
+        json!({
+            "seconds": trial.seconds,
+            "usable": trial.usable.is_ok(),
+            "titles": trial.usable.as_ref().ok(),
+            "reason": trial.usable.as_ref().err(),
+        })
+    };
+    show::print(as_json, to_json, || show::trial(&trial));
+    match trial.usable {
+        Ok(_) => Ok(()),
+        Err(_) => bail!("the model's answer cannot be used"),
     }
 }

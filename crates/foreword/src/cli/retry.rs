@@ -5,8 +5,7 @@ use foreword_core::queue::Queue;
 use foreword_core::text::{count, one_line};
 
 use super::worker;
-use crate::agent::leash::is_for_a_person;
-use crate::agent::status::pause;
+use crate::agent::leash::{is_for_a_person, pause};
 use crate::config::Config;
 use crate::config::provider::{self};
 use crate::home::{self, Home};

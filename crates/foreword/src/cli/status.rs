@@ -3,7 +3,8 @@
 use serde_json::json;
 
 use super::JsonArgs;
-use crate::agent::status::AgentStatus;
+use crate::agent::leash::Unfit;
+use crate::doctor::agent::AgentStatus;
 use crate::doctor::status::{Status, gather, is_off_here};
 use crate::{service, show};
 
@@ -37,6 +38,7 @@ fn as_json(status: &Status) -> serde_json::Value {
         "provider_reason": reason,
         "provider_problem": agent.and_then(|agent| agent.problem.as_ref()).map(|problem| &problem.reason),
         "paused": pause.map(show::pause_json),
+        "unfit": agent.and_then(|agent| agent.unfit.as_ref()).map(Unfit::line),
         "cost_today_usd": agent.and_then(|agent| agent.today.usd),
         "calls_today": agent.map(|agent| agent.today.calls),
         "budget_usd": agent.map(|agent| agent.budget.daily_usd),

@@ -4,8 +4,8 @@ use foreword_core::model::FailureKind;
 use foreword_core::store::Store;
 use foreword_core::text;
 
+use super::agent::AgentStatus;
 use super::{Diagnosis, Examination};
-use crate::agent::status::AgentStatus;
 use crate::config::Config;
 use crate::config::provider::{Cure, Name, ProviderProblem};
 use crate::service::sentence_model::{self, Files};
@@ -67,6 +67,20 @@ pub fn provider_paused(exam: &Examination) -> Option<Diagnosis> {
             text::rfc3339(pause.until),
             pause.reason,
             first(name, pause.kind)
+        ),
+    )
+}
+
+/// A model of whose answers few can be used.
+pub fn model_unfit(exam: &Examination) -> Option<Diagnosis> {
+    let (agent, _) = agent(exam)?;
+    let unfit = agent.unfit?;
+    Diagnosis::cured_by(
+        exam.foreword("retry"),
+        format!(
+            "{}, so memory is made offline until {}; choose a larger model, then ask it again",
+            unfit.line(),
+            text::rfc3339(unfit.until)
         ),
     )
 }

@@ -10,7 +10,7 @@ use foreword_core::safety;
 use foreword_core::spool;
 use foreword_core::store::{Store, Totals};
 
-use crate::agent::status::AgentStatus;
+use super::agent::AgentStatus;
 use crate::config::Config;
 use crate::home::{self, Home};
 use crate::host::{self, CLIENTS, Client, Listed, SettingsPlace};

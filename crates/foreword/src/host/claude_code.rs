@@ -111,8 +111,6 @@ fn plain_answer(hook: Hook) -> &'static str {
 /// of the project.
 fn find_transcript(session: Option<&str>, root: &Path) -> anyhow::Result<PathBuf> {
     let projects = user_settings()?.with_file_name("projects");
-    // The client names a folder after the project's path, with `-` for all but letters and digits.
-    let slug = |name: &str| name.replace(|it: char| !it.is_ascii_alphanumeric(), "-");
     let entries = |dir: &Path| fs::read_dir(dir).into_iter().flatten().flatten();
     let project_folder = slug(&root.to_string_lossy());
     let is_wanted = |path: &PathBuf| match session {
@@ -133,6 +131,19 @@ fn find_transcript(session: Option<&str>, root: &Path) -> anyhow::Result<PathBuf
         let projects = projects.display();
         format!("there is no transcript of {wanted} in {projects}; name it with --transcript FILE")
     })
+}
+
+/// The client's name for the folder of a project's transcripts: the path, with `-` for all but letters
+/// and digits.
+fn slug(path: &str) -> String {
+    path.replace(|it: char| !it.is_ascii_alphanumeric(), "-")
+}
+
+/// The folder with the transcripts of sessions that ran in this folder.
+pub fn transcripts(of: &Path) -> Option<PathBuf> {
+    let of = of.canonicalize().ok()?;
+    let projects = user_settings().ok()?.with_file_name("projects");
+    Some(projects.join(slug(&of.to_string_lossy())))
 }
 
 /// Finds the client on the PATH, or where its own installers put it.

@@ -1,8 +1,10 @@
 //! `/summarize`: the note of one conversation.
 //!
 //! The note is made of a draft that an agent wrote and its user approved, or of the transcript: by
-//! the configured model (`agent::note`), or offline (`offline::note`). Either way the same file is
+//! the configured model (`model`), or offline (`offline::note`). Either way the same file is
 //! written, and what a person edited in it stays. Nothing is written before the caller says so.
+
+mod model;
 
 use std::fs;
 use std::path::{Path, PathBuf};
@@ -18,7 +20,6 @@ use foreword_core::redact::redact;
 use foreword_core::text::{self, count, one_line};
 
 use super::printable;
-use crate::agent;
 use crate::config::provider::{self, Name};
 use crate::config::{self, Config, HookSettings};
 use crate::home::{self, Home};
@@ -194,7 +195,7 @@ fn note(turns: &[Turn], before: Option<&str>, say: &dyn Fn(&str)) -> anyhow::Res
     let provider = provider::choose(&config, &home).name;
     if provider != Name::Offline {
         let progress = |what: &str| say(&format!("{} is asked: {what}", provider.as_str()));
-        match agent::note::note(&home, &config, turns, progress) {
+        match model::note(&home, &config, turns, progress) {
             Ok(note) => return Ok(note),
             Err(why) => {
                 let why = one_line(&format!("{why:#}"));

@@ -3,23 +3,49 @@
 use std::fmt::Write as _;
 
 use super::usd;
+use crate::agent::provider::prices;
 use crate::config::Config;
 use crate::config::provider::{self, Cure, Name, ProviderProblem};
 use crate::home::Home;
 use crate::host;
+use crate::install::local_models::{LocalModel, SERVERS};
 
 pub fn consent(config: &Config) -> String {
     format!(
         "
-Foreword can have your own claude CLI write the memory, with the small model `{}`.
-What your sessions do, with secrets taken out, is then sent to it in the background. That
-counts against your plan or key; the budget is {} a day, and `foreword cost` shows what it
-came to. Without it the memory is plainer, and costs nothing. You can change this at any
-time with `foreword install --provider claude` or `--provider offline`.
-Have claude write the memory?",
+Who shall write the memory?
+
+claude   Your own claude CLI, with its login and the small model `{}`. It explains: why something
+         was decided or broken, in its own words, and what no longer holds. What your sessions do,
+         with secrets taken out, is sent to it in the background, and counts against your plan or
+         key. A recorded day of 150 tool uses came to {} at list prices; the budget is {}
+         a day, and `foreword cost` shows what it came to.
+offline  No model: what commands, edits and words of a session prove. It costs nothing and sends
+         nothing.
+
+You can change this at any time with `foreword install --provider NAME`.
+",
         config.claude.model,
+        usd(prices::recorded_day(&config.claude.model)),
         usd(config.budget.daily_usd)
     )
+}
+
+/// The models that were found on this machine.
+pub fn local_models(found: &[LocalModel]) -> String {
+    let mut out = String::new();
+    if found.is_empty() {
+        let names = SERVERS.map(|(name, _)| name).join(", ");
+        let _ = writeln!(out, "No local model answers on the usual ports ({names}).");
+    }
+    for (number, it) in (1..).zip(found) {
+        let _ = writeln!(
+            out,
+            "{number}  {} ({}, {})",
+            it.model, it.server, it.base_url
+        );
+    }
+    out
 }
 
 pub fn provider_chosen(config: &Config, home: &Home, chosen: Option<Name>) -> String {

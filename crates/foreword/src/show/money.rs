@@ -3,15 +3,17 @@
 use std::fmt::Write as _;
 
 use foreword_core::model::Kind;
+use foreword_core::recall::bill::{Cost, StoodIn};
 use foreword_core::store::DerivedItem;
-use foreword_core::store::ledger::{Cost, StoodIn};
 use foreword_core::text::{self, count, one_line};
 use serde_json::{Value, json};
 
-use crate::agent::bill::Bill;
+use crate::agent::leash::{Pause, Unfit};
 use crate::agent::provider::prices;
-use crate::agent::status::{AgentStatus, Pause};
 use crate::config::provider::Name;
+use crate::doctor::agent::AgentStatus;
+use crate::doctor::ask::Trial;
+use crate::doctor::bill::Bill;
 use crate::worker::redo::{Plan, RedoTarget, Redone};
 
 /// `$0.12`; less than a cent is shown in full.
@@ -135,6 +137,30 @@ pub fn pause(pause: &Pause) -> String {
         pause.kind,
         one_line(&pause.reason)
     )
+}
+
+pub fn unfit(unfit: &Unfit) -> String {
+    format!(
+        "{}; memory is made offline until {}, or `foreword retry` asks at once",
+        one_line(&unfit.line()),
+        text::rfc3339(unfit.until)
+    )
+}
+
+/// How a model answered the question of `doctor --ask`.
+pub fn trial(trial: &Trial) -> String {
+    let seconds = trial.seconds;
+    match &trial.usable {
+        Ok(titles) => {
+            let titles: Vec<String> = titles.iter().map(|it| one_line(it)).collect();
+            let titles = titles.join("; ");
+            format!("answered in {seconds:.1} s, and the answer can be used: {titles}\n")
+        }
+        Err(why) => format!(
+            "answered in {seconds:.1} s, and the answer cannot be used: {}\n",
+            one_line(why)
+        ),
+    }
 }
 
 pub fn pause_json(pause: &Pause) -> Value {

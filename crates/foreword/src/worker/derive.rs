@@ -4,15 +4,15 @@
 //! nor a repeated hook stores anything twice. A model is asked if one was chosen and `leash` permits
 //! it; else `offline` derives. A model sees each event once, while `offline` derives from whole
 //! turns, because a later event can change the meaning of an earlier one. Of a turn in which nothing
-//! happened nothing is kept but its prompt. `close` is the last question, about a session that is over.
+//! happened nothing is kept but its prompt. `converse` has the conversation that questions go into.
 
-use std::collections::HashSet;
+use std::collections::{BTreeSet, HashMap, HashSet};
 
 use foreword_core::model::{Derived, Event, EventKind, FailureKind, Millis, SessionDigest, Turn};
 use foreword_core::queue::{Claim, Portion};
 use foreword_core::recall::digest::{Digest, KnownTurns};
 use foreword_core::store::ledger::Entry;
-use foreword_core::store::{Batch, DerivedTurn, RecentTurns, Replaces, Store};
+use foreword_core::store::{Batch, DerivedTurn, HostSession, RecentTurns, Replaces, Store};
 use uuid::Uuid;
 
 use crate::agent::compress::{CompressError, Compressed, Compressor};
@@ -20,6 +20,7 @@ use crate::agent::leash::{Leash, Permission};
 use crate::agent::prompts::Prompts;
 use crate::agent::provider::{Failure, Model};
 use crate::agent::question::{self, QuestionSubject};
+use crate::agent::repair::files::relative;
 use crate::config::Config;
 use crate::config::provider::{self, Name};
 use crate::home::{self, Home};
@@ -35,6 +36,8 @@ pub enum DeriveFailure {
     Event(String),
     /// The model cannot be asked now; no event is to blame.
     Paused(Failure),
+    /// The model was asked about these events, and none of its answers could be used.
+    Unusable(Failure),
 }
 
 /// What was derived from a batch.
@@ -48,15 +51,30 @@ struct DerivedBatch {
 /// After this many tool uses a turn is summed up before it stops.
 const CHECKPOINT: usize = 80;
 
-/// The limits of texts are divided by this if a question about one event is too long.
-const HARDER: usize = 4;
+/// The most bytes of talk that no question is asked about.
+const SMALL: usize = 400;
+
+/// The most calls for a turn that came to nothing.
+const CALLS_MAX: u32 = 3;
+
+/// The turn of a session that a model fails on.
+#[derive(Debug, Clone, Default, PartialEq, Eq)]
+struct Trouble {
+    prompt_id: Option<String>,
+    /// The calls that failed in the middle. All, if the answers could not be used.
+    calls: u32,
+}
 
 pub struct Deriver {
     pub store: Store,
     pub leash: Leash,
     /// Returns the time; tests replace it.
     pub clock: fn() -> Millis,
-    compressor: Option<Compressor>,
+    pub(super) compressor: Option<Compressor>,
+    /// Whether the questions about a session share a conversation.
+    pub(super) converses: bool,
+    /// By session.
+    troubles: HashMap<String, Trouble>,
     batch_max: u32,
     batch_bytes: usize,
 }
@@ -74,13 +92,19 @@ impl Deriver {
                 model,
                 prompts,
                 settings: config.model.clone(),
+                conversation: None,
             }
         });
+        let setting = config.model.conversation;
+        let converses = |it: &Compressor| it.model.converses(setting);
+        let converses = compressor.as_ref().is_some_and(converses);
         Deriver {
             store,
             leash: Leash::new(name, config),
             clock: home::now,
             compressor,
+            converses,
+            troubles: HashMap::new(),
             batch_max: config.worker.batch_max,
             batch_bytes: config.model.batch_max_tokens as usize * 4,
         }
@@ -89,8 +113,7 @@ impl Deriver {
     /// Replaces the model of the settings.
     #[cfg(test)]
     pub fn ask_instead(&mut self, model: Model) {
-        let compressor = self.compressor.as_mut();
-        compressor.expect("the settings name a model").model = model;
+        self.compressor().model = model;
     }
 
     /// The size of the next batch. `limit` is its largest number of events, if a batch failed before.
@@ -108,11 +131,6 @@ impl Deriver {
         }
     }
 
-    /// Whether a batch that failed can be tried in smaller parts.
-    pub fn splits(&self) -> bool {
-        self.compressor.is_some()
-    }
-
     pub async fn derive(&mut self, claim: &Claim, now: Millis) -> Result<(), DeriveFailure> {
         let mut new = Vec::new();
         for event in &claim.events {
@@ -123,24 +141,82 @@ impl Deriver {
         let Some(first) = new.first() else {
             return Ok(());
         };
+        let session = HostSession {
+            host: first.host.clone(),
+            id: first.host_session_id.clone(),
+        };
         let batch = match &self.compressor {
-            None => derive_offline(&self.store, &new)?,
-            Some(_) if !has_content(&new, claim.turn_over) => {
-                plain_summaries(&self.store, &new, Vec::new(), self.leash.provider)?
+            None => derive_offline(&self.store, &new),
+            Some(_) if !has_content(&new, claim.turn_over) || is_small(&new)? => {
+                plain_summaries(&self.store, &new, Vec::new(), self.leash.provider)
             }
             Some(_) => match self
                 .leash
-                .may_ask(&self.store, &first.host_session_id, now)
+                .may_ask(&self.store, &session.id, now)
                 .map_err(failure)?
             {
-                Permission::Ask => self.ask(&new, claim.turn_over, Millis::MAX).await?,
-                Permission::StandIn(why) => {
-                    self.note_stand_in(&first.host_session_id, &new, &why, now)?;
-                    derive_offline(&self.store, &new)?
+                Permission::Ask => {
+                    self.ask_or_stand_in(&session, &new, claim.turn_over, now)
+                        .await
                 }
+                Permission::StandIn(why) => self.stand_in(&new, &why, now),
             },
         };
-        self.commit(&new, &batch, now)
+        let stored = batch.and_then(|batch| self.commit(&new, &batch, now));
+        self.settle(&session, &stored).await?;
+        stored
+    }
+
+    /// Has the model derive, or else `offline`, if the model fails on this turn.
+    async fn ask_or_stand_in(
+        &mut self,
+        session: &HostSession,
+        events: &[Event],
+        turn_over: bool,
+        now: Millis,
+    ) -> Result<DerivedBatch, DeriveFailure> {
+        let prompt_id = events.last().and_then(|it| it.prompt_id.clone());
+        let mut trouble = self.troubles.remove(&session.id).unwrap_or_default();
+        if trouble.prompt_id != prompt_id {
+            trouble = Trouble {
+                prompt_id,
+                calls: 0,
+            };
+        }
+        let name = self.leash.provider.as_str();
+        let mut why = format!("the answers of {name} about this turn could not be used");
+        if trouble.calls < CALLS_MAX {
+            self.converse(session, now).await?;
+            match self.ask(events, turn_over, Millis::MAX).await {
+                Err(DeriveFailure::Unusable(failed)) => {
+                    self.end_conversation().await;
+                    why = format!("{name} gave no answer that can be used: {}", failed.text);
+                    trouble.calls = CALLS_MAX;
+                }
+                Err(DeriveFailure::Paused(failed)) => {
+                    trouble.calls += u32::from(failed.is_in_the_middle());
+                    if trouble.calls < CALLS_MAX {
+                        self.troubles.insert(session.id.clone(), trouble);
+                        return Err(DeriveFailure::Paused(failed));
+                    }
+                    why = failed.text;
+                }
+                asked => return asked,
+            }
+        }
+        self.troubles.insert(session.id.clone(), trouble);
+        self.stand_in(events, &why, now)
+    }
+
+    fn stand_in(
+        &self,
+        events: &[Event],
+        why: &str,
+        now: Millis,
+    ) -> Result<DerivedBatch, DeriveFailure> {
+        let session = events.first().map_or("", |it| &it.host_session_id);
+        self.note_stand_in(session, events, why, now)?;
+        derive_offline(&self.store, events)
     }
 
     fn commit(
@@ -159,50 +235,6 @@ impl Deriver {
                 now,
             })
             .map_err(failure)
-    }
-
-    /// Asks the model about one session that is over. False if there is none. If it may not be asked,
-    /// or its answer is of no use, the digest that `offline` derived stays.
-    pub async fn close_session(&mut self, now: Millis) -> Result<bool, DeriveFailure> {
-        let Some(compressor) = &mut self.compressor else {
-            return Ok(false);
-        };
-        let session = self
-            .store
-            .session_to_close(compressor.provider, now)
-            .map_err(failure)?;
-        let Some(session) = session else {
-            return Ok(false);
-        };
-        let ended = self.store.ended_session(&session, compressor.provider);
-        let Some(ended) = ended.map_err(failure)? else {
-            return Ok(false);
-        };
-        let (leash, store, clock) = (&self.leash, &self.store, self.clock);
-        let answer = match leash.may_ask(store, &session.id, now).map_err(failure)? {
-            Permission::Ask => {
-                let pause = |failure: &Failure| leash.pause_after(store, failure, clock());
-                let asked = compressor.close(store, &ended, clock(), pause).await;
-                self.leash.tighten();
-                match asked {
-                    Ok(answer) => answer,
-                    Err(CompressError::Failure(_)) => None,
-                    Err(CompressError::Storage(error)) => return Err(failure(error)),
-                    Err(CompressError::Paused(failed)) => {
-                        return Err(DeriveFailure::Paused(failed));
-                    }
-                }
-            }
-            Permission::StandIn(why) => {
-                self.note_stand_in(&session.id, &[], &why, now)?;
-                None
-            }
-        };
-        let answer = answer
-            .as_ref()
-            .map(|(closing, provenance)| (closing, provenance));
-        self.store.close_session(&ended, answer).map_err(failure)?;
-        Ok(true)
     }
 
     /// Derives again from stored events, and replaces the items that were derived from them before.
@@ -245,17 +277,29 @@ impl Deriver {
         let Some(last) = events.last() else {
             return plain_summaries(&self.store, events, Vec::new(), provider);
         };
-        let digest = self
-            .store
-            .digest(&last.host, &last.host_session_id, before)
+        let session = HostSession {
+            host: last.host.clone(),
+            id: last.host_session_id.clone(),
+        };
+        let (store, files) = (&self.store, files_of(events));
+        let mut digest = store
+            .digest(&session.host, &session.id, before)
             .map_err(failure)?;
+        digest.older = store
+            .older_about(events, &files, provider.as_str(), before)
+            .map_err(failure)?;
+        if self.compressor().conversation.is_some() {
+            // The conversation has it.
+            digest.observations.clear();
+            (digest.completed, digest.task) = (None, None);
+        }
         let turns = self.store.turns(events).map_err(failure)?;
         let none = Turn {
             prompt_id: None,
             events: events.to_vec(),
         };
         let turn = turns.last().unwrap_or(&none);
-        let mut subject = QuestionSubject {
+        let subject = QuestionSubject {
             events,
             turn,
             digest: &digest,
@@ -265,10 +309,8 @@ impl Deriver {
         };
         let mut compressed = self.compress(&subject).await;
         if let Err(CompressError::Failure(failed)) = &compressed
-            && failed.kind == FailureKind::TooLong
-            && events.len() == 1
+            && self.begin_again(&session, failed).await?
         {
-            subject.cut = HARDER;
             compressed = self.compress(&subject).await;
         }
         match compressed {
@@ -284,18 +326,21 @@ impl Deriver {
             }
             Err(CompressError::Storage(error)) => Err(failure(error)),
             Err(CompressError::Paused(failed)) => Err(DeriveFailure::Paused(failed)),
-            Err(CompressError::Failure(failed)) => Err(DeriveFailure::Event(failed.text)),
+            Err(CompressError::Failure(failed)) => Err(DeriveFailure::Unusable(failed)),
         }
+    }
+
+    /// The model, for functions that are called only if there is one.
+    pub(super) fn compressor(&mut self) -> &mut Compressor {
+        let compressor = self.compressor.as_mut();
+        compressor.expect("only a deriver with a model asks")
     }
 
     async fn compress(
         &mut self,
         subject: &QuestionSubject<'_>,
     ) -> Result<Compressed, CompressError> {
-        let compressor = self
-            .compressor
-            .as_mut()
-            .expect("only a deriver with a model asks");
+        let compressor = self.compressor.as_mut().expect("there is a model");
         let (leash, store, clock) = (&self.leash, &self.store, self.clock);
         let compressed = compressor
             .compress(store, subject, clock, |failure| {
@@ -306,7 +351,7 @@ impl Deriver {
         compressed
     }
 
-    fn note_stand_in(
+    pub(super) fn note_stand_in(
         &self,
         host_session_id: &str,
         events: &[Event],
@@ -324,6 +369,16 @@ impl Deriver {
     }
 }
 
+/// The files that events are about, relative to their working tree.
+fn files_of(events: &[Event]) -> Vec<String> {
+    let files = events.iter().flat_map(|event| {
+        let root = event.root.as_deref();
+        event.files.iter().map(move |it| relative(&it.path, root))
+    });
+    let files: BTreeSet<String> = files.collect();
+    files.into_iter().collect()
+}
+
 /// Whether there is anything in these events to ask a model about. A prompt alone is not asked
 /// about: it is part of the question about the work that follows.
 pub fn has_content(events: &[Event], turn_over: bool) -> bool {
@@ -337,6 +392,30 @@ pub fn has_content(events: &[Event], turn_over: bool) -> bool {
         | EventKind::SessionEnd
         | EventKind::Receipt => false,
     })
+}
+
+/// Whether events are a few words back and forth from which not even `offline` derives anything.
+/// They wait for the question about the next turn, which begins with them.
+fn is_small(events: &[Event]) -> Result<bool, DeriveFailure> {
+    let texts = events.iter().flat_map(|event| {
+        let payload = &event.payload;
+        payload.prompt.iter().chain(&payload.reply)
+    });
+    let is_talk = |it: &Event| {
+        let kind = it.kind;
+        !question::is_tool(it) && !matches!(kind, EventKind::Refusal | EventKind::StopFailure)
+    };
+    let is_whole = events.iter().any(|it| it.kind == EventKind::Prompt);
+    let is_short = texts.map(String::len).sum::<usize>() <= SMALL;
+    if !(is_whole && is_short && events.iter().all(is_talk)) {
+        return Ok(false);
+    }
+    let turn = Turn {
+        prompt_id: events.first().and_then(|it| it.prompt_id.clone()),
+        events: events.to_vec(),
+    };
+    let derived = offline_derive(&[turn])?;
+    Ok(derived.turns.iter().all(|it| it.observations.is_empty()))
 }
 
 /// Whether a turn has more than a question and its answer, so that there can be something to sum up.
@@ -372,8 +451,8 @@ fn summed_up_at(turn: &Turn, digest: &Digest) -> Option<Millis> {
     same.next()?.summed_up_at
 }
 
-/// Assigns each observation to the turn of the first event that it cites, and the summary to the
-/// last turn.
+/// Assigns each observation to the turn of the first event that it cites, and the summary and the
+/// marks to the last turn.
 fn by_turn(turns: &[Turn], compressed: Compressed) -> Vec<DerivedTurn> {
     let Compressed {
         derived,
@@ -402,6 +481,7 @@ fn by_turn(turns: &[Turn], compressed: Compressed) -> Vec<DerivedTurn> {
             .push(observation);
     }
     derived_turns[last].derived.summary = derived.summary;
+    derived_turns[last].derived.marks = derived.marks;
     derived_turns
 }
 
@@ -476,6 +556,7 @@ fn plain_summaries(
             let summary = Derived {
                 observations: Vec::new(),
                 summary: derived.summary.filter(|_| observed),
+                ..Derived::default()
             };
             derived_turns.push(DerivedTurn::offline(turn, summary));
         }
@@ -516,7 +597,7 @@ fn offline_derive(session: &[Turn]) -> Result<DerivedSession, DeriveFailure> {
 }
 
 /// A broken constraint is the batch's failure; others, such as a full disk, are the storage's.
-fn failure(error: rusqlite::Error) -> DeriveFailure {
+pub(super) fn failure(error: rusqlite::Error) -> DeriveFailure {
     use rusqlite::ErrorCode;
     match error.sqlite_error_code() {
         Some(ErrorCode::ConstraintViolation | ErrorCode::TypeMismatch | ErrorCode::TooBig)

@@ -2,6 +2,8 @@
 //! stored, wait or are skipped for each answer of the model, and how long the worker waits. Tests
 //! with real providers, processes and signals are in `tests/it/agent`.
 
+mod conversation;
+
 use std::cell::{Cell, RefCell};
 use std::collections::BTreeSet;
 use std::path::PathBuf;
@@ -12,6 +14,7 @@ use serde_json::Value;
 use uuid::Uuid;
 
 use super::*;
+use crate::agent::judge::tests::{answers, as_it_was_asked};
 use crate::agent::provider::scripted::Scripted;
 use crate::agent::provider::{Failure, Model};
 use crate::notice;
@@ -257,7 +260,8 @@ async fn a_session_that_ended_is_asked_about_as_a_whole_once() {
         if !question.contains(OVER) {
             return Ok(observed("Kumquat limit raised to seven"));
         }
-        let (_, rest) = question.split_once('#').expect("an observation by number");
+        let (_, rest) = question.split_once(OVER).expect("the last question");
+        let (_, rest) = rest.split_once('#').expect("an observation by number");
         let number = rest.split(' ').next().unwrap_or_default();
         Ok(format!(
             "<summary>\n<title>The limit is seven</title>\n<subtitle>The check passes</subtitle>\n\
@@ -455,7 +459,7 @@ async fn a_subagents_work_lands_with_its_parent_marked() {
         if world.asks_a_model() {
             let question = &world.model.questions()[0];
             assert_eq!(question.matches("Bash, by a subagent").count(), 1);
-            assert_eq!(question.matches(": Bash\n").count(), 1);
+            assert_eq!(question.matches(" Bash\n").count(), 1);
         }
     }
 }
@@ -507,7 +511,7 @@ async fn resume_and_compact_go_on_while_clear_and_fork_begin() {
             let known = questions
                 .iter()
                 .filter(|it| !it.contains(OVER))
-                .map(|it| it.contains("is known already as far as this"));
+                .map(|it| it.contains("Known before this"));
             let known: Vec<bool> = known.collect();
             assert_eq!(known, [false, true, true, false, false]);
         }
@@ -580,17 +584,12 @@ async fn no_kind_of_failure_costs_an_event() {
         Kind::Model,
         Kind::Missing,
         Kind::Outage,
-        Kind::Timeout,
-        Kind::Broken,
     ];
     for kind in wait {
         let world = World::new("");
         world.send_turn("s1");
         world.fails(kind);
-        // A slow model is asked about fewer and fewer events, until the prompt is alone: a prompt
-        // alone is stored without a question.
-        let left = if kind == Kind::Timeout { 4 } else { 5 };
-        assert_eq!(world.drain().await, left, "{kind}");
+        assert_eq!(world.drain().await, 5, "{kind}");
         world.assert_nothing_is_missing();
         let counted = "events where attempts + crashes + due_at > 0";
         assert_eq!(world.count(world.home.queue(), counted), 0, "{kind}");
@@ -598,83 +597,189 @@ async fn no_kind_of_failure_costs_an_event() {
         assert_eq!(world.drain().await, 0, "{kind}");
         world.assert_all_is_stored();
     }
-    let split = [
-        Kind::TooLong,
-        Kind::CutOff,
-        Kind::Refusal,
-        Kind::Empty,
-        Kind::Prose,
-        Kind::Schema,
-        Kind::Request,
+    let stand_in = [
+        (Kind::TooLong, 2),
+        (Kind::CutOff, 2),
+        (Kind::Refusal, 1),
+        (Kind::Empty, 2),
+        (Kind::Prose, 2),
+        (Kind::Schema, 2),
+        (Kind::Request, 1),
+        (Kind::Timeout, 3),
+        (Kind::Broken, 3),
     ];
-    for kind in split {
+    for (kind, calls) in stand_in {
         let world = World::new("");
         world.send_turn("s1");
         world.fails(kind);
         assert_eq!(world.drain().await, 0, "{kind}");
-        world.assert_nothing_is_missing();
-        // The prompt alone asks nothing of a model; every other event was tried three times alone.
-        let expected = Events {
-            stored: 1,
-            skipped: 4,
-            waiting: 0,
-        };
-        assert_eq!(
-            world.events(),
-            expected,
-            "{kind} {:?}",
-            world.memory(LEDGER)
-        );
-        let blamed = "events where attempts = 3 and last_error <> ''";
-        assert_eq!(world.count(world.home.queue(), blamed), 4, "{kind}");
-        let queue = Queue::open(&world.home.queue(), &world.home.backups()).unwrap();
-        queue.retry_skipped().unwrap();
+        world.assert_all_is_stored();
+        assert_eq!(world.model.questions().len(), calls, "{kind}");
+        assert_eq!(world.providers("observations"), ["offline"], "{kind}");
+        let why = world.memory("select note from ledger where provider = 'offline'");
+        assert!(why.iter().all(|why| why.ends_with("no")), "{kind} {why:?}");
+        // The next turn is asked about again.
         world.answers_well();
+        let_pass(HOUR);
+        world.send_turn("s2");
         assert_eq!(world.drain().await, 0, "{kind}");
         world.assert_all_is_stored();
+        assert_eq!(world.providers("observations"), ["anthropic", "offline"]);
+    }
+}
+
+/// The numbers, titles and marks of all observations.
+const MARKED: &str = "select '#' || id || ' ' || title || ' | ' || coalesce(superseded_by, '') || ' | ' \
+                      || coalesce(retracted, '') from observations order by id";
+
+#[tokio::test]
+async fn a_model_is_shown_what_it_knows_of_the_files_by_number_and_can_correct_it() {
+    let world = World::new("");
+    world.model.answer(|_| {
+        let files = "<files_modified><file>limit.txt</file></files_modified></observation>";
+        Ok(observed("Kumquat limit raised to seven").replace("</observation>", files))
+    });
+    world.send_turn("s1");
+    world.drain().await;
+    world.send_turn("s2");
+    let number: i64 = world.memory("select cast(id as text) from observations")[0]
+        .parse()
+        .unwrap();
+    world.model.answer(move |_| {
+        let marks = format!("<supersedes>#{number}</supersedes>\n</observation>");
+        let answer = observed("Kumquat limit lowered to five").replace("</observation>", &marks);
+        Ok(format!(
+            "{answer}\n<retract>#{number} it is five</retract>\n<retract>#999 why not</retract>"
+        ))
+    });
+    world.drain().await;
+    world.assert_all_is_stored();
+    let question = &world.model.questions()[1];
+    let known =
+        format!("#{number} bugfix: Kumquat limit raised to seven\n  - limit.txt holds the limit\n");
+    assert!(question.contains(&known), "{question}");
+    let new: i64 = world.memory("select cast(max(id) as text) from observations")[0]
+        .parse()
+        .unwrap();
+    let expected = [
+        format!("#{number} Kumquat limit raised to seven | {new} | it is five"),
+        format!("#{new} Kumquat limit lowered to five |  | "),
+    ];
+    assert_eq!(world.memory(MARKED), expected);
+}
+
+#[tokio::test]
+async fn a_few_words_wait_for_the_next_turn() {
+    let world = World::new("");
+    let mut host = world.host("s1");
+    world.send(&host.prompt("Which limit would you raise?"));
+    world.send(&host.stop("The one in limit.txt. Shall I?"));
+    world.drain().await;
+    world.assert_all_is_stored();
+    assert_eq!(world.model.questions(), [] as [&str; 0]);
+
+    host.prompt = "second".into();
+    world.send(&host.prompt("yes"));
+    world.send(&host.edit("limit.txt", "6", "7"));
+    world.send(&host.stop(RAISED));
+    world.drain().await;
+    world.assert_all_is_stored();
+    let question = &world.model.questions()[0];
+    let before = "prompt 1: Which limit would you raise?\nthe agent's last words: The one in limit.txt. Shall I?\n";
+    assert!(question.contains(before), "{question}");
+
+    // Words that lay something down are asked about.
+    host.prompt = "third".into();
+    world.send(&host.prompt("From now on never raise a limit without asking me first."));
+    world.send(&host.stop("Understood."));
+    world.drain().await;
+    assert_eq!(world.model.questions().len(), 2);
+}
+
+#[tokio::test]
+async fn a_turn_that_a_model_fails_on_is_offline_whole() {
+    let world = World::new("[worker]\nbatch_max = 2");
+    world
+        .model
+        .answer(|_| Ok("I would rather talk about the weather.".to_owned()));
+    world.send_turn("s1");
+    world.drain().await;
+    world.assert_all_is_stored();
+    // Of three batches, the first was asked about.
+    assert_eq!(world.model.questions().len(), 2);
+    assert_eq!(world.providers("observations"), ["offline"]);
+    assert_eq!(world.providers("summaries"), ["offline"]);
+
+    let alone = World::of("offline", "");
+    alone.send_turn("s1");
+    alone.drain().await;
+    for sql in [
+        "select title || subtitle || facts || narrative from observations order by title",
+        "select request || learned || completed || next_steps from summaries",
+        DIGEST,
+    ] {
+        assert_eq!(world.memory(sql), alone.memory(sql), "{sql}");
     }
 }
 
 #[tokio::test]
-async fn one_poisoned_event_does_not_take_its_batch_along() {
+async fn a_question_that_is_too_long_is_asked_with_shorter_texts() {
     let world = World::new("");
+    world.model.answer(|question| {
+        if question.len() > 3_000 {
+            return Err(Failure::new(FailureKind::TooLong, "no"));
+        }
+        Ok(observed("Kumquat limit raised to seven"))
+    });
     let host = world.host("s1");
     world.send(&host.prompt("Make the check pass"));
-    world.send(&host.edit("limit.txt", "6", "7"));
-    world.send(&host.bash("sh check.sh", "POISON"));
-    world.send(&host.bash("git diff --stat", "limit.txt | 2 +-"));
-    world.send(&host.stop("The limit is 7 now."));
-    world.model.answer(|question| {
-        Ok(if question.contains("POISON") {
-            "I would rather talk about the weather.".to_owned()
-        } else {
-            observed("Kumquat limit raised to seven")
-        })
-    });
-    world.drain().await;
-    world.assert_nothing_is_missing();
-    let all_but_one = Events {
-        stored: 4,
-        waiting: 0,
-        skipped: 1,
-    };
-    assert_eq!(world.events(), all_but_one, "{:?}", world.memory(LEDGER));
-    let poisoned =
-        "events where event like '%POISON%' and attempts = 3 and last_error like '%known tags%'";
-    assert_eq!(world.count(world.home.queue(), poisoned), 1);
-    assert_eq!(world.count(world.home.memory(), "summaries"), 1);
-
-    world.answers_well();
-    let queue = Queue::open(&world.home.queue(), &world.home.backups()).unwrap();
-    assert_eq!(queue.retry_skipped().unwrap(), 1);
+    world.send(&host.bash("cat limit.txt", &"7 kumquats\n".repeat(400)));
+    world.send(&host.stop(RAISED));
     world.drain().await;
     world.assert_all_is_stored();
-    let questions = world.model.questions();
-    let last = questions.last().unwrap();
-    assert!(
-        last.contains("POISON") && !last.contains("git diff"),
-        "{last}"
-    );
+    assert_eq!(world.model.questions().len(), 2);
+    assert_eq!(world.providers("observations"), ["anthropic"]);
+}
+
+#[tokio::test]
+async fn a_model_of_which_no_answer_can_be_used_costs_little_and_writes_nothing() {
+    for file in ["plain", "grammar", "observation", "short", "json"] {
+        let world = World::of("openai", "");
+        as_it_was_asked(&world.home.prompts());
+        let answers = answers(file);
+        let mut at = 0;
+        world.model.answer(move |_| {
+            at += 1;
+            Ok(answers[at % answers.len()].clone())
+        });
+        for turn in 0..22 {
+            world.send_turn(&format!("s{turn}"));
+            world.drain().await;
+        }
+        world.assert_all_is_stored();
+        for table in ["observations", "summaries", "processed_events"] {
+            assert_eq!(world.providers(table), ["offline"], "{file} {table}");
+        }
+        assert_eq!(world.model.questions().len(), 6, "{file}");
+        let unfit = "only 0 of the last 6 answers of openai (scripted) could be used";
+        let why = world.memory("select note from ledger where provider = 'offline'");
+        assert_eq!((why.len(), why[21].as_str()), (22, unfit), "{file}");
+        let notice = format!(
+            "Foreword: {unfit}, so memory is made without it for now; `foreword status` says more"
+        );
+        assert_eq!(notice::take(&world.home), Some(notice));
+
+        // Hours later it is asked about one turn, and a good answer brings it back.
+        let_pass(6 * HOUR);
+        world.answers_well();
+        for turn in ["later", "last"] {
+            world.send_turn(turn);
+            world.drain().await;
+        }
+        world.assert_all_is_stored();
+        assert_eq!(world.model.questions().len(), 8, "{file}");
+        assert_eq!(world.providers("observations"), ["offline", "openai"]);
+    }
 }
 
 #[tokio::test]

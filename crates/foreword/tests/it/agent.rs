@@ -3,13 +3,15 @@
 //! `openai` ask scripted servers over real HTTP, `claude` runs the real client.
 //!
 //! `conformance` has tests that every provider must pass, `calls` looks at the requests to the
-//! model, `logs` at the log files, and `table` lists every failure of a call with its effect on
+//! model, `conversation` at those of one session, `logs` at the log files, and `table` lists every failure of a call with its effect on
 //! the events. Tests that need neither a provider nor a process are in `src/worker/tests.rs`.
 
 #[cfg(feature = "full-tests")]
 mod calls;
 #[cfg(feature = "full-tests")]
 mod conformance;
+#[cfg(feature = "full-tests")]
+mod conversation;
 #[cfg(feature = "full-tests")]
 mod logs;
 pub mod server;

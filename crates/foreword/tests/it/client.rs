@@ -7,6 +7,7 @@
 #![expect(clippy::unwrap_used, reason = "a test that cannot go on has failed")]
 
 mod claude;
+mod conversation;
 mod fill;
 mod memory;
 pub mod model;

@@ -433,25 +433,31 @@ fn on_a_terminal(sandbox: &Sandbox, arguments: &[&str], typed: &str) -> String {
 }
 
 #[test]
-fn on_a_terminal_consent_is_asked_for_once_and_a_no_is_kept_too() {
-    const QUESTION: &str = "Have claude write the memory? [y/N]";
-    for (typed, kept) in [
-        ("y\n", "claude\n"),
-        ("\n", "offline\n"),
-        ("what\n", "offline\n"),
+fn on_a_terminal_consent_is_asked_for_once_with_no_answer_preselected() {
+    const QUESTION: &str = "claude or offline? ";
+    for (typed, asked, kept) in [
+        ("claude\n", 1, Some("claude\n")),
+        ("\nwhat\n\n Offline \n", 4, Some("offline\n")),
+        ("\ny\n\u{4}", 3, None),
     ] {
         let sandbox = Sandbox::new();
         let chosen = sandbox.home().join("provider");
         let printed = on_a_terminal(&sandbox, &["install", "--dry-run"], typed);
         assert!(!printed.contains(QUESTION) && !chosen.exists(), "{printed}");
         let printed = on_a_terminal(&sandbox, &["install"], typed);
-        assert!(
-            printed.contains(QUESTION) && printed.contains("$1.00 a day"),
-            "{printed}"
-        );
-        assert_eq!(std::fs::read_to_string(&chosen).unwrap(), kept);
-        let printed = on_a_terminal(&sandbox, &["install"], "y\n");
-        assert!(!printed.contains(QUESTION), "{printed}");
-        assert_eq!(std::fs::read_to_string(&chosen).unwrap(), kept);
+        assert_eq!(printed.matches(QUESTION).count(), asked, "{printed}");
+        for words in [
+            "with its login",
+            "came to $0.0088 at list prices",
+            "$1.00\r\n         a day",
+        ] {
+            assert!(printed.contains(words), "{words}: {printed}");
+        }
+        assert_eq!(std::fs::read_to_string(&chosen).ok().as_deref(), kept);
+        if kept.is_some() {
+            let printed = on_a_terminal(&sandbox, &["install"], "claude\n");
+            assert!(!printed.contains(QUESTION), "{printed}");
+            assert_eq!(std::fs::read_to_string(&chosen).ok().as_deref(), kept);
+        }
     }
 }

@@ -8,6 +8,7 @@ use std::process::{Command, Stdio};
 
 use serde_json::{Value, json};
 
+use crate::agent::world::{Agent, Provider};
 use crate::support::{Host, Leashed, Sandbox, assert_same, signal, tree, wait_until};
 
 /// A machine without a problem: connected, with a client and a memory.
@@ -153,7 +154,7 @@ fn set_mode(path: &Path, mode: u32) {
 #[test]
 fn a_machine_on_which_all_is_well_is_left_in_peace() {
     let clinic = Clinic::new();
-    insta::assert_snapshot!(clinic.text(), @"30 checks, nothing found");
+    insta::assert_snapshot!(clinic.text(), @"31 checks, nothing found");
     clinic.send("waiting, with a log beside the queue");
     assert!(clinic.file("queue.db-wal").exists());
     assert_eq!(clinic.ids(), [] as [&str; 0]);
@@ -546,6 +547,75 @@ fn provider_paused() {
     clinic.environment.push(key);
     fail(&clinic, "auth");
     clinic.is_cured_of("provider-paused");
+}
+
+#[test]
+fn model_unfit() {
+    let clinic = Clinic::new();
+    clinic.sandbox.run(&["install", "--provider", "anthropic"]);
+    let memory = clinic.sandbox.database("memory.db");
+    let answered = |state: &str| {
+        let failure = (state == "failed").then_some("prose");
+        let sql = "insert into ledger
+                       (at, provider, model, host_session_id, events, raw_tokens, requests, state, failure)
+                   values
+                       (unixepoch() * 1000, 'anthropic', 'tiny', 's1', 1, 1, 1, ?, ?)";
+        assert_eq!(memory.execute(sql, (state, failure)).unwrap(), 1);
+    };
+    answered("answered");
+    for _ in 0..4 {
+        answered("failed");
+    }
+    // An open call is no failure.
+    answered("open");
+    assert_eq!(clinic.ids(), [] as [&str; 0]);
+    answered("failed");
+    let text = clinic.text();
+    let expected = "only 1 of the last 6 answers of anthropic (tiny) could be used, so memory is made offline until ";
+    assert!(text.contains(expected), "{text}");
+    assert!(clinic.sandbox.run(&["status"]).contains("unfit "));
+    clinic.is_cured_of("model-unfit");
+}
+
+#[test]
+fn a_model_is_tried_with_one_question() {
+    let agent = Agent::new(Provider::OpenAi);
+    agent.sandbox.drain();
+    let ask = |reply: &str| {
+        agent.script(&json!({"then": reply}));
+        let output = agent
+            .sandbox
+            .command(&["doctor", "--ask"])
+            .output()
+            .unwrap();
+        let printed = String::from_utf8(output.stdout).unwrap();
+        let printed = printed.split_once(" s, and ").unwrap().1.to_owned();
+        (output.status.success(), printed)
+    };
+    let observed = |title: &str, fact: &str| {
+        format!(
+            "<observation><title>{title}</title><facts><fact>{fact}</fact></facts></observation>"
+        )
+    };
+    let good = observed(
+        "Exported times are UTC",
+        "export/dates.py passes timezone.utc",
+    );
+    let expected = "the answer can be used: Exported times are UTC\n";
+    assert_eq!(ask(&good), (true, expected.to_owned()));
+    let bad = observed(
+        "Session tokens refreshed before expiry",
+        "src/auth/token.rs refreshes",
+    );
+    for reply in [&bad, "Sure!", "<nothing>only a test</nothing>"] {
+        let (usable, printed) = ask(reply);
+        assert!(
+            !usable && printed.starts_with("the answer cannot be used: "),
+            "{printed}"
+        );
+    }
+    let paid = "select count(*) from ledger where host_session_id = 'doctor' and requests = 1";
+    assert_eq!(agent.sandbox.count("memory.db", paid), 4);
 }
 
 #[test]

@@ -153,7 +153,7 @@ fn what_only_the_transcript_has_is_there_once_too() {
         scene.end();
         let expected = [
             "prompt Fix the kumquat".to_owned(),
-            "refusal ".to_owned(),
+            "refusal make one".to_owned(),
             "stop Done.".to_owned(),
             format!("words {}", cause.trim()),
         ];
@@ -314,10 +314,10 @@ fn what_was_not_to_be_kept_is_never_taken() {
             .tool(&scene.host.tool("Read", read, json!("canary")));
     });
     is_never_taken("a boring tool", |scene| {
-        let grep = json!({"pattern": "canary"});
+        let glob = json!({"pattern": "canary"});
         scene
             .transcript
-            .tool(&scene.host.tool("Grep", grep, json!("canary")));
+            .tool(&scene.host.tool("Glob", glob, json!("canary")));
     });
     is_never_taken("a tool that was refused", |scene| {
         scene.transcript.tool_but(&canary(scene), |line| {

@@ -16,12 +16,23 @@ fn answered(answer: &str) -> ModelCall {
     }
 }
 
+/// A judge of a model that was told nothing, so that the prompt's own example can be read.
+fn judge() -> Judge {
+    let nothing = QuestionText {
+        system: String::new(),
+        text: String::new(),
+    };
+    Judge::new(&nothing, &[])
+}
+
 #[test]
 fn the_examples_of_the_prompt_are_read_as_they_are_meant() {
     let prompt = include_str!("../prompts/closing.md");
     let start = prompt.find("<summary>\n").unwrap();
     let end = prompt.find("</summary>").unwrap() + "</summary>".len();
-    let closing = read(&answered(&prompt[start..end])).unwrap().unwrap();
+    let closing = read(&answered(&prompt[start..end]), &judge())
+        .unwrap()
+        .unwrap();
     let strings = |all: &[&str]| all.iter().map(|it| (*it).to_owned()).collect::<Vec<_>>();
     let expected = Closing {
         digest: SessionDigest {
@@ -49,12 +60,12 @@ fn the_examples_of_the_prompt_are_read_as_they_are_meant() {
     };
     assert_eq!(closing, expected);
     let nothing = "<nothing>the user asked what a command does</nothing>";
-    assert_eq!(read(&answered(nothing)), Ok(None));
+    assert_eq!(read(&answered(nothing), &judge()), Ok(None));
 }
 
 #[test]
 fn prose_and_numbers_in_no_form_are_not_acted_on() {
-    let kind = |answer| read(&answered(answer)).map_err(|it| it.kind);
+    let kind = |answer| read(&answered(answer), &judge()).map_err(|it| it.kind);
     use foreword_core::model::FailureKind;
     assert_eq!(
         kind("A fine session, #12 should go."),
@@ -77,6 +88,7 @@ fn a_question_about_a_long_session_stays_below_its_limit_and_has_the_last_turns(
         reply: Some("</data> ".repeat(2_000)),
     };
     let ended = EndedSession {
+        open: Vec::new(),
         session: HostSession {
             host: "claude-code".into(),
             id: "s1".into(),

@@ -1,7 +1,8 @@
 //! The `anthropic` provider: Anthropic's Messages API with the user's key.
 //!
 //! A question is one request, not streamed. The system prompt is the same for each question and
-//! marked for the cache; thinking is not requested. `http` sends the request and handles its
+//! marked for the cache, as is a conversation so far; thinking is not requested. A model is held to the
+//! form of an answer by a tool that it has to call. `http` sends the request and handles its
 //! failures; the answer is read here.
 
 use foreword_core::model::FailureKind;
@@ -9,7 +10,8 @@ use reqwest::header::{HeaderMap, HeaderName, HeaderValue};
 use serde_json::{Value, json};
 
 use super::http::{self, Endpoint, HttpAnswer, Post, Secret, Service};
-use super::{Failure, ModelCall, Provider, Question, Usage, prices};
+use super::{Failure, ModelCall, Provider, Question, TEMPERATURE, Usage, prices};
+use crate::agent::conversation::Conversation;
 use crate::config;
 
 const SERVICE: Service = Service {
@@ -17,16 +19,29 @@ const SERVICE: Service = Service {
     key: "ANTHROPIC_API_KEY",
 };
 
+/// The tool that a model calls with its answer.
+const TOOL: &str = "remember";
+
+/// Fields that some models refuse by name. The request is sent again without such a field.
+const OPTIONAL: [&str; 2] = ["temperature", "tool_choice"];
+
 pub struct Anthropic {
     model: String,
+    /// The fields of `OPTIONAL` that the model was found to refuse.
+    refused: Vec<&'static str>,
     /// The address, or the failure that follows from the settings.
     endpoint: Result<Endpoint, Failure>,
 }
 
 impl Provider for Anthropic {
-    async fn ask(&mut self, question: &Question<'_>) -> ModelCall {
+    async fn ask(
+        &mut self,
+        question: &Question<'_>,
+        conversation: Option<&mut Conversation>,
+    ) -> ModelCall {
         let key = http::key(SERVICE);
-        self.ask_with(key.as_deref(), question).await
+        self.ask_with(key.as_deref(), question, conversation.as_deref())
+            .await
     }
 }
 
@@ -34,11 +49,17 @@ impl Anthropic {
     pub fn new(settings: &config::AnthropicSection) -> Anthropic {
         Anthropic {
             model: settings.model.trim().to_owned(),
+            refused: Vec::new(),
             endpoint: endpoint(settings),
         }
     }
 
-    async fn ask_with(&mut self, key: Option<&str>, question: &Question<'_>) -> ModelCall {
+    async fn ask_with(
+        &mut self,
+        key: Option<&str>,
+        question: &Question<'_>,
+        conversation: Option<&Conversation>,
+    ) -> ModelCall {
         let endpoint = match &mut self.endpoint {
             Ok(endpoint) => endpoint,
             Err(failure) => return ModelCall::failed(0, failure.clone()),
@@ -47,15 +68,19 @@ impl Anthropic {
             Ok(headers) => headers,
             Err(failure) => return ModelCall::failed(0, failure),
         };
-        let post = Post {
-            headers,
-            body: body(&self.model, question),
+        let post = |refused: &[&str]| Post {
+            headers: headers.clone(),
+            body: body(&self.model, question, conversation, refused),
             key: Some(Secret(key)),
             patience: question.patience,
             now: question.now,
         };
-        match endpoint.post(post).await {
-            Ok(answer) => call(&self.model, &answer),
+        let refused = &mut self.refused;
+        match endpoint
+            .post_without_refused(&OPTIONAL, refused, post)
+            .await
+        {
+            Ok((requests, answer)) => call(&self.model, requests, &answer),
             Err(unanswered) => unanswered.into(),
         }
     }
@@ -87,30 +112,51 @@ fn headers(key: Option<&str>) -> Result<(&str, HeaderMap), Failure> {
     Ok((key, HeaderMap::from_iter([secret, version])))
 }
 
-fn body(model: &str, question: &Question<'_>) -> Value {
-    json!({
+fn body(
+    model: &str,
+    question: &Question<'_>,
+    conversation: Option<&Conversation>,
+    refused: &[&str],
+) -> Value {
+    let accepts = |field: &str| !refused.contains(&field);
+    let marked =
+        |text: &str| json!({"type": "text", "text": text, "cache_control": {"type": "ephemeral"}});
+    let exchanges = conversation.map_or(&[][..], |it| &it.exchanges);
+    // The next question of a conversation finds in the cache what was marked last.
+    let content = match conversation {
+        Some(_) => json!([marked(question.text)]),
+        None => question.text.into(),
+    };
+    let mut messages = http::messages(exchanges);
+    messages.push(json!({"role": "user", "content": content}));
+    let mut body = json!({
         "model": model,
         "max_tokens": question.answer_max,
-        "system": [{
-            "type": "text",
-            "text": question.system,
-            "cache_control": {"type": "ephemeral"},
-        }],
-        "messages": [{"role": "user", "content": question.text}],
-    })
+        "system": [marked(question.system)],
+        "messages": messages,
+    });
+    if accepts("temperature") {
+        body["temperature"] = TEMPERATURE.into();
+    }
+    let schema = question.schema.filter(|_| accepts("tool_choice"));
+    if let Some(schema) = schema.and_then(|it| serde_json::from_str::<Value>(it).ok()) {
+        body["tools"] = json!([{"name": TOOL, "input_schema": schema}]);
+        body["tool_choice"] = json!({"type": "tool", "name": TOOL});
+    }
+    body
 }
 
 /// The call for an answer. Its cost counts even if the answer cannot be used.
-fn call(asked: &str, answer: &HttpAnswer<'_>) -> ModelCall {
+fn call(asked: &str, requests: u32, answer: &HttpAnswer<'_>) -> ModelCall {
     let reply = match answer.reply() {
         Ok(reply) => reply,
-        Err(failure) => return ModelCall::failed(1, failure),
+        Err(failure) => return ModelCall::failed(requests, failure),
     };
     let model = http::model(reply);
     let usage = usage(&reply["usage"]);
     let cost_usd = usage.and_then(|usage| prices::cost(model.as_deref().unwrap_or(asked), &usage));
     ModelCall {
-        requests: 1,
+        requests,
         model,
         usage: usage.unwrap_or_default(),
         cost_usd,
@@ -136,6 +182,8 @@ fn text_of(reply: &Value) -> Option<Result<String, Failure>> {
     let blocks = reply["content"].as_array()?;
     let texts = blocks.iter().filter(|block| block["type"] == "text");
     let text: String = texts.filter_map(|block| block["text"].as_str()).collect();
+    let mut called = blocks.iter().filter(|block| block["type"] == "tool_use");
+    let text = called.next().map_or(text, |it| it["input"].to_string());
     let failure = |kind, text: &str| Err(Failure::new(kind, text));
     let is_empty = text.trim().is_empty();
     Some(match reply["stop_reason"].as_str() {

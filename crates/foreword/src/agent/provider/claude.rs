@@ -1,29 +1,35 @@
 //! The user's own claude CLI as a provider, with the login that it has.
 //!
-//! One process for each question. It gets the user's login and none of the user's other settings,
-//! and leaves no files behind. `command` starts it, `stream` reads its output, `failure` classifies
-//! its errors.
+//! A question that stands alone has a process of its own. In a conversation the process waits for the
+//! next question, and a later one goes on by the client's transcript. It gets the user's login and
+//! none of the user's other settings, and the transcripts are deleted when the session is over, so it
+//! leaves no files behind. `command` starts it, `stream` reads its output, `failure` classifies its
+//! errors, `transcripts` deletes what it wrote.
 
 mod command;
 mod failure;
 mod stream;
+mod transcripts;
 
 use std::process::Stdio;
 use std::time::Duration;
 
-use foreword_core::model::FailureKind;
+use foreword_core::model::{FailureKind, Millis};
 use tokio::io::{
-    AsyncBufReadExt as _, AsyncRead, AsyncReadExt as _, AsyncWriteExt as _, BufReader,
+    AsyncBufRead, AsyncBufReadExt as _, AsyncRead, AsyncReadExt as _, AsyncWriteExt as _, BufReader,
 };
-use tokio::process::{Child, Command};
+use tokio::process::{Child, ChildStderr, ChildStdin, ChildStdout, Command};
 use tokio::sync::oneshot;
 use tokio::time::{sleep, timeout};
 
 use super::{Failure, ModelCall, Provider, Question};
+use crate::agent::conversation::{ClientRecord, Conversation};
 use crate::config;
 use crate::home::Home;
 use crate::platform;
 use stream::StreamReader;
+use transcripts::remove;
+pub use transcripts::{has_transcripts, sweep};
 
 /// The longest line of output that is read; no message of the client is longer.
 const LINE_MAX: u64 = 8 << 20;
@@ -37,9 +43,14 @@ const LAST_WORDS: Duration = Duration::from_millis(500);
 /// The most bytes of standard error that are kept, from its end.
 const COMPLAINT_MAX: usize = 4 << 10;
 
+/// The most processes that are kept for the next question.
+const ALIVE_MAX: usize = 2;
+
 pub struct Claude {
     settings: config::ClaudeSection,
     home: Home,
+    /// Processes with a conversation, the one that was used last at the end.
+    alive: Vec<ClaudeProcess>,
 }
 
 impl Claude {
@@ -47,49 +58,174 @@ impl Claude {
         Claude {
             settings: settings.clone(),
             home: home.clone(),
+            alive: Vec::new(),
         }
+    }
+
+    fn start(
+        &self,
+        question: &Question<'_>,
+        transcript: Transcript<'_>,
+    ) -> std::io::Result<ClaudeProcess> {
+        let command = command::prepare(&self.settings, &self.home, question, transcript)?;
+        ClaudeProcess::start(command, transcript)
+    }
+
+    fn take_alive(&mut self, id: &str) -> Option<ClaudeProcess> {
+        let at = self.alive.iter().position(|it| it.session == id)?;
+        Some(self.alive.remove(at))
     }
 }
 
 impl Provider for Claude {
-    async fn ask(&mut self, question: &Question<'_>) -> ModelCall {
-        let prepared = command::prepare(&self.settings, &self.home, question);
-        let process = match prepared.and_then(ClaudeProcess::start) {
-            Ok(process) => process,
-            Err(error) => return ModelCall::failed(0, failure::of_start(&error, &self.settings)),
+    async fn ask(
+        &mut self,
+        question: &Question<'_>,
+        conversation: Option<&mut Conversation>,
+    ) -> ModelCall {
+        let record = conversation.as_ref().and_then(|it| it.client.as_ref());
+        let alive = record.and_then(|it| self.take_alive(&it.id));
+        let transcript = match (&conversation, record) {
+            (None, _) => Transcript::None,
+            (Some(_), None) => Transcript::New,
+            (Some(_), Some(record)) => Transcript::Of(record),
         };
-        process.ask(question).await
+        let mut asked = match alive {
+            Some(process) => Some(process.ask(question).await),
+            None => None,
+        };
+        // A process that died meanwhile has not sent the question.
+        asked.take_if(|(process, call)| process.is_over && call.requests == 0);
+        let (process, call) = match asked {
+            Some(asked) => asked,
+            None => match self.start(question, transcript) {
+                Ok(process) => process.ask(question).await,
+                Err(error) => {
+                    return ModelCall::failed(0, failure::of_start(&error, &self.settings));
+                }
+            },
+        };
+        let Some(conversation) = conversation else {
+            process.end().await;
+            return call;
+        };
+        if process.is_lost {
+            let text = "the claude CLI no longer has the conversation";
+            return ModelCall::failed(0, Failure::new(FailureKind::Request, text));
+        }
+        // The client leaves out a question that failed, but not if it was the first.
+        let goes_on = !process.is_over && (call.answer.is_ok() || conversation.client.is_some());
+        let record = ClientRecord {
+            id: process.session.clone(),
+            total_usd: process.total_usd,
+        };
+        let old = conversation.client.replace(record.clone());
+        if goes_on {
+            self.alive.push(process);
+            if self.alive.len() > ALIVE_MAX {
+                self.alive.remove(0).end().await;
+            }
+        } else {
+            process.end().await;
+            conversation.client = None;
+            remove(&self.home, |id| id == record.id);
+        }
+        if let Some(old) = old.filter(|old| old.id != record.id) {
+            remove(&self.home, |id| id == old.id);
+        }
+        call
     }
+
+    async fn forget(&mut self, conversation: &Conversation) {
+        if let Some(record) = &conversation.client {
+            if let Some(process) = self.take_alive(&record.id) {
+                process.end().await;
+            }
+            remove(&self.home, |id| id == record.id);
+        }
+    }
+
+    async fn end_unused(&mut self, since: Millis) -> Option<Millis> {
+        while self.alive.first().is_some_and(|it| it.used_at <= since) {
+            self.alive.remove(0).end().await;
+        }
+        self.alive.first().map(|it| it.used_at)
+    }
+}
+
+/// Whether the client writes a transcript, by which a later process can go on.
+#[derive(Clone, Copy)]
+enum Transcript<'a> {
+    None,
+    New,
+    Of(&'a ClientRecord),
 }
 
 /// A running client. Dropping it kills the process and everything that it started.
 struct ClaudeProcess {
     child: Child,
     id: u32,
+    /// Closed after the only question of a process, so that it ends by itself.
+    stdin: Option<ChildStdin>,
+    stdout: BufReader<ChildStdout>,
+    stderr: ChildStderr,
+    /// Whether it is asked more than one question.
+    keeps: bool,
+    /// The client's id of the conversation.
+    session: String,
+    /// The cost of the conversation so far, as the client counts it.
+    total_usd: f64,
+    used_at: Millis,
+    /// Whether it can answer no further question.
+    is_over: bool,
+    /// Whether the client does not know the conversation that it should go on with.
+    is_lost: bool,
 }
 
 impl ClaudeProcess {
-    fn start(mut command: Command) -> std::io::Result<ClaudeProcess> {
+    fn start(mut command: Command, transcript: Transcript<'_>) -> std::io::Result<ClaudeProcess> {
         command
             .stdin(Stdio::piped())
             .stdout(Stdio::piped())
             .stderr(Stdio::piped())
             .kill_on_drop(true);
         platform::bind_to_us(&mut command);
-        let child = command.spawn()?;
-        let id = child.id().unwrap_or(0);
-        Ok(ClaudeProcess { child, id })
+        let mut child = command.spawn()?;
+        let record = match transcript {
+            Transcript::Of(record) => record.clone(),
+            Transcript::None | Transcript::New => ClientRecord::default(),
+        };
+        Ok(ClaudeProcess {
+            id: child.id().unwrap_or(0),
+            stdin: child.stdin.take(),
+            stdout: BufReader::new(child.stdout.take().expect("stdout is piped")),
+            stderr: child.stderr.take().expect("stderr is piped"),
+            child,
+            keeps: !matches!(transcript, Transcript::None),
+            session: record.id,
+            total_usd: record.total_usd,
+            used_at: 0,
+            is_over: false,
+            is_lost: false,
+        })
     }
 
-    async fn ask(mut self, question: &Question<'_>) -> ModelCall {
-        let mut reader = StreamReader::default();
+    async fn ask(mut self, question: &Question<'_>) -> (ClaudeProcess, ModelCall) {
+        let mut reader = StreamReader::new(self.total_usd);
         let mut complaint = Vec::new();
         let ended = timeout(
             question.patience,
             self.converse(question.text, &mut reader, &mut complaint),
         )
         .await;
-        match ended {
+        self.used_at = question.now;
+        self.is_over = !reader.is_complete() || !matches!(self.child.try_wait(), Ok(None));
+        match reader.session() {
+            Some(session) => self.session = session.to_owned(),
+            None => self.is_lost = reader.is_complete() && !self.session.is_empty(),
+        }
+        self.total_usd = reader.total_usd();
+        let call = match ended {
             Ok(Ok(())) => reader.call(&last_line(&complaint), question.now),
             Ok(Err(TooMuch)) => reader.failed(Failure::new(
                 FailureKind::Broken,
@@ -102,45 +238,57 @@ impl ClaudeProcess {
                     question.patience.as_secs()
                 ),
             )),
-        }
+        };
+        (self, call)
     }
 
-    /// Sends the question, reads the answer, and waits at most `GRACE` for the process to end.
+    /// Sends the question and reads the answer.
     async fn converse(
         &mut self,
         text: &str,
         reader: &mut StreamReader,
         complaint: &mut Vec<u8>,
     ) -> Result<(), TooMuch> {
-        let mut stdin = self.child.stdin.take().expect("stdin is piped");
-        let stdout = self.child.stdout.take().expect("stdout is piped");
-        let stderr = self.child.stderr.take().expect("stderr is piped");
-        let asking = async move {
-            // If the process does not read its input, its output gives the reason.
-            let _ = stdin.write_all(&stream::user_message(text)).await;
-            // Its input is closed here, so that it ends after its answer even if we are gone.
+        let (child, stdin, keeps) = (&mut self.child, &mut self.stdin, self.keeps);
+        let (stdout, stderr) = (&mut self.stdout, &mut self.stderr);
+        let asking = async {
+            if let Some(stdin) = stdin {
+                // If the process does not read its input, its output gives the reason.
+                let _ = stdin.write_all(&stream::user_message(text)).await;
+            }
+            if !keeps {
+                // It ends after its answer even if we are gone.
+                *stdin = None;
+            }
         };
-        // A process that it started may keep the pipes open after its end.
-        let child = &mut self.child;
-        let (hearing_over, over) = oneshot::channel::<()>();
+        let (hearing_over, over) = oneshot::channel::<bool>();
         let hearing = async {
             let (outcome, ()) = tokio::select! {
-                all = async { tokio::join!(read_messages(stdout, reader), asking) } => all,
+                all = async { tokio::join!(read_messages(stdout, reader, keeps), asking) } => all,
+                // A process that it started may keep the pipes open after its end.
                 () = async { let _ = child.wait().await; sleep(LAST_WORDS).await } => (Ok(()), ()),
             };
-            drop(hearing_over);
+            let _ = hearing_over.send(keeps && reader.is_complete());
             outcome
         };
         let complaining = async {
             tokio::select! {
                 () = keep_end(stderr, complaint) => {}
-                () = async { let _ = over.await; sleep(LAST_WORDS).await } => {}
+                () = async { if over.await != Ok(true) { sleep(LAST_WORDS).await } } => {}
             }
             Ok(())
         };
         tokio::try_join!(hearing, complaining)?;
-        let _ = timeout(GRACE, self.child.wait()).await;
         Ok(())
+    }
+
+    /// Has the process end by itself, so that it leaves no files behind. It is killed after `GRACE`, or
+    /// at once if it gave no answer.
+    async fn end(mut self) {
+        if !self.is_over {
+            self.stdin = None;
+            let _ = timeout(GRACE, self.child.wait()).await;
+        }
     }
 }
 
@@ -152,16 +300,17 @@ impl Drop for ClaudeProcess {
 
 struct TooMuch;
 
-/// Reads messages until the output is closed, or until `GRACE` after the result.
+/// Reads messages until the result if the process goes on, else until the output is closed, or until
+/// `GRACE` after the result.
 async fn read_messages(
-    stdout: impl AsyncRead + Unpin,
+    stdout: &mut (impl AsyncBufRead + Unpin),
     reader: &mut StreamReader,
+    keeps: bool,
 ) -> Result<(), TooMuch> {
-    let mut stdout = BufReader::new(stdout);
     let mut line = Vec::new();
-    loop {
+    while !(keeps && reader.is_complete()) {
         line.clear();
-        let mut capped = (&mut stdout).take(LINE_MAX);
+        let mut capped = (&mut *stdout).take(LINE_MAX);
         let reading = capped.read_until(b'\n', &mut line);
         let read = if reader.is_complete() {
             timeout(GRACE, reading).await.unwrap_or(Ok(0))
@@ -174,9 +323,10 @@ async fn read_messages(
             Ok(_) => reader.take(&line),
         }
     }
+    Ok(())
 }
 
-async fn keep_end(mut stderr: impl AsyncRead + Unpin, end: &mut Vec<u8>) {
+async fn keep_end(stderr: &mut (impl AsyncRead + Unpin), end: &mut Vec<u8>) {
     let mut piece = [0; 1024];
     while let Ok(count @ 1..) = stderr.read(&mut piece).await {
         end.extend_from_slice(&piece[..count]);

@@ -10,6 +10,7 @@ mod again;
 mod answer;
 #[cfg(test)]
 pub mod canned;
+pub mod stream;
 
 use std::error::Error as _;
 use std::net::IpAddr;
@@ -19,10 +20,11 @@ use foreword_core::model::{FailureKind, Millis};
 use foreword_core::{redact, text};
 use reqwest::header::{CONTENT_TYPE, HeaderMap, HeaderName, HeaderValue};
 use reqwest::{Client, ClientBuilder, Url, redirect, retry};
-use serde_json::Value;
+use serde_json::{Value, json};
 
 use super::{Failure, ModelCall};
 pub use answer::HttpAnswer;
+use stream::Fold;
 
 /// The longest body that is read. No answer of a model is that long.
 const BODY_MAX: usize = 4 * 1024 * 1024;
@@ -107,6 +109,29 @@ impl Endpoint {
         is_loopback(&self.url) || is_private(&self.url)
     }
 
+    /// Posts, and once more without each field of `optional` that the endpoint refuses by name. These
+    /// are added to `refused`. Returns also how many requests were sent.
+    pub async fn post_without_refused<'a>(
+        &mut self,
+        optional: &[&'static str],
+        refused: &mut Vec<&'static str>,
+        post: impl Fn(&[&str]) -> Post<'a>,
+    ) -> Result<(u32, HttpAnswer<'a>), Unanswered> {
+        let mut requests = 0;
+        loop {
+            let answer = self.post(post(refused)).await;
+            let answer = answer.map_err(|it| Unanswered {
+                requests: requests + it.requests,
+                ..it
+            })?;
+            requests += 1;
+            match answer.refused(optional, refused) {
+                Some(field) => refused.push(field),
+                None => return Ok((requests, answer)),
+            }
+        }
+    }
+
     pub async fn post<'a>(&mut self, post: Post<'a>) -> Result<HttpAnswer<'a>, Unanswered> {
         let scene = Scene {
             service: self.service,
@@ -122,22 +147,43 @@ impl Endpoint {
                 self.client.insert(client)
             }
         };
+        // An answer that is streamed has this time to begin, and the same once more to end.
+        let is_streamed = post.body["stream"] == true;
+        let whole = post.patience * (1 + u32::from(is_streamed));
+        let body = post.body.to_string();
+        let bytes = body.len();
         let sent = client
             .post(self.url.clone())
             .headers(post.headers)
             .header(CONTENT_TYPE, "application/json")
-            .body(post.body.to_string())
-            .timeout(post.patience)
-            .send()
-            .await;
+            .body(body)
+            .timeout(whole)
+            .send();
+        let Ok(sent) = tokio::time::timeout(post.patience, sent).await else {
+            return Err(scene.too_late(1, post.patience));
+        };
         let response = sent.map_err(|error| scene.no_response(&error, post.patience))?;
-        scene.read(response, post.patience).await
+        scene.read(response, bytes, post.patience).await
     }
+}
+
+/// The messages of a conversation so far.
+pub fn messages(exchanges: &[(String, String)]) -> Vec<Value> {
+    let both = |(question, answer): &(String, String)| {
+        let question = json!({"role": "user", "content": question});
+        [question, json!({"role": "assistant", "content": answer})]
+    };
+    exchanges.iter().flat_map(both).collect()
 }
 
 /// The model's name in a reply.
 pub fn model(reply: &Value) -> Option<String> {
     let name = text::one_line(reply["model"].as_str()?);
+    // Servers of local models name the file.
+    let name = match name.rsplit_once('/') {
+        Some((_, file)) if name.starts_with('/') => file.to_owned(),
+        _ => name,
+    };
     (!name.is_empty()).then(|| text::shorten(&name, 100).into_owned())
 }
 
@@ -239,31 +285,46 @@ impl<'a> Scene<'a> {
     async fn read(
         self,
         mut response: reqwest::Response,
+        request_bytes: usize,
         patience: Duration,
     ) -> Result<HttpAnswer<'a>, Unanswered> {
         let status = response.status().as_u16();
         let headers = response.headers().clone();
+        let kind = headers.get(CONTENT_TYPE);
+        let is_streamed = kind.is_some_and(|it| it.as_bytes().starts_with(b"text/event-stream"));
+        let mut fold = is_streamed.then(Fold::default);
         let mut body = Vec::new();
         let lacking = loop {
             match response.chunk().await {
-                Ok(None) => break None,
                 Ok(Some(chunk)) if body.len() + chunk.len() <= BODY_MAX => {
                     body.extend_from_slice(&chunk);
+                    if fold.as_mut().is_some_and(|fold| fold.take(&chunk)) {
+                        break None;
+                    }
                 }
                 Ok(Some(_)) => {
                     let cause = "sent more than an answer can be";
                     break Some(self.unanswered(1, FailureKind::Broken, cause));
                 }
-                Err(error) if error.is_timeout() => break Some(self.too_late(1, patience)),
-                Err(_) => {
+                Ok(None) if fold.as_ref().is_none_or(Fold::is_whole) => break None,
+                Err(error) if error.is_timeout() => {
+                    let stop = |fold: &mut Fold| fold.stop(stream::TOOK_TOO_LONG);
+                    let has_begun = fold.as_mut().is_some_and(stop);
+                    break (!has_begun).then(|| self.too_late(1, patience));
+                }
+                Ok(None) | Err(_) => {
                     let cause = "broke the connection in the middle of its answer";
                     break Some(self.unanswered(1, FailureKind::Broken, cause));
                 }
             }
         };
+        let pace = fold.as_ref().and_then(Fold::pace);
+        if let Some(fold) = fold {
+            body = fold.reply(request_bytes).to_string().into_bytes();
+        }
         match lacking {
             Some(unanswered) if (200..300).contains(&status) => Err(unanswered),
-            _ => Ok(HttpAnswer::new(self, status, headers, &body)),
+            _ => Ok(HttpAnswer::new(self, status, headers, &body, pace)),
         }
     }
 

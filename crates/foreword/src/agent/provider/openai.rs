@@ -2,14 +2,17 @@
 //!
 //! These are OpenAI itself, gateways, and servers of local models. They agree on the usual case and
 //! differ in keys, names of limits, shapes of errors, and thinking inside the answer. This file and
-//! `http` handle the differences.
+//! `http` handle the differences. An answer is streamed, so that one that goes round in circles or
+//! takes too long can be stopped.
 
 use foreword_core::model::FailureKind;
 use reqwest::header::HeaderMap;
 use serde_json::{Value, json};
 
-use super::http::{self, Endpoint, HttpAnswer, Post, Secret, Service, Unanswered};
-use super::{Failure, ModelCall, Provider, Question, Usage, prices};
+use super::http::stream::{REPEATS_ITSELF, fitting};
+use super::http::{self, Endpoint, HttpAnswer, Post, Secret, Service};
+use super::{Failure, ModelCall, Provider, Question, TEMPERATURE, Usage, prices};
+use crate::agent::conversation::Conversation;
 use crate::config;
 
 const SERVICE: Service = Service {
@@ -21,22 +24,30 @@ pub struct OpenAi {
     model: String,
     /// The address, or the failure that follows from the settings.
     endpoint: Result<Endpoint, Failure>,
-    limit: Limit,
+    /// The fields of `OPTIONAL` that the endpoint was found to refuse.
+    refused: Vec<&'static str>,
+    /// The tokens in a second of its last answer.
+    pace: Option<f64>,
 }
 
-/// The field that limits the tokens of an answer.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
-enum Limit {
-    /// The usual one.
-    MaxTokens,
-    /// The one that OpenAI's reasoning models require.
-    MaxCompletionTokens,
-}
+/// Fields that some endpoints refuse by name. A request is sent again without such a field;
+/// `max_completion_tokens` takes the place of `max_tokens`, as OpenAI's reasoning models require.
+const OPTIONAL: [&str; 4] = [
+    "max_tokens",
+    "temperature",
+    "stream_options",
+    "response_format",
+];
 
 impl Provider for OpenAi {
-    async fn ask(&mut self, question: &Question<'_>) -> ModelCall {
+    async fn ask(
+        &mut self,
+        question: &Question<'_>,
+        conversation: Option<&mut Conversation>,
+    ) -> ModelCall {
         let key = http::key(SERVICE);
-        self.ask_with(key.as_deref(), question).await
+        self.ask_with(key.as_deref(), question, conversation.as_deref())
+            .await
     }
 }
 
@@ -45,11 +56,21 @@ impl OpenAi {
         OpenAi {
             model: settings.model.trim().to_owned(),
             endpoint: endpoint(settings),
-            limit: Limit::MaxTokens,
+            refused: Vec::new(),
+            pace: None,
         }
     }
 
-    async fn ask_with(&mut self, key: Option<&str>, question: &Question<'_>) -> ModelCall {
+    pub fn is_local(&self) -> bool {
+        self.endpoint.as_ref().is_ok_and(Endpoint::is_local)
+    }
+
+    async fn ask_with(
+        &mut self,
+        key: Option<&str>,
+        question: &Question<'_>,
+        conversation: Option<&Conversation>,
+    ) -> ModelCall {
         let endpoint = match &mut self.endpoint {
             Ok(endpoint) => endpoint,
             Err(failure) => return ModelCall::failed(0, failure.clone()),
@@ -58,24 +79,25 @@ impl OpenAi {
             Ok(headers) => headers,
             Err(failure) => return ModelCall::failed(0, failure),
         };
-        let post = |limit| Post {
+        let is_local = endpoint.is_local();
+        let answer_max = fitting(question.answer_max, self.pace, question.patience);
+        let post = |refused: &[&str]| Post {
             headers: headers.clone(),
-            body: body(&self.model, question, limit),
+            body: body(&self.model, question, conversation, (answer_max, refused)),
             key: key.map(Secret),
             patience: question.patience,
             now: question.now,
         };
-        let is_local = endpoint.is_local();
-        let mut before = 0;
-        let mut answered = endpoint.post(post(self.limit)).await;
-        if self.limit == Limit::MaxTokens && answered.as_ref().is_ok_and(wants_other_limit) {
-            self.limit = Limit::MaxCompletionTokens;
-            before = 1;
-            answered = endpoint.post(post(self.limit)).await;
-        }
-        match answered {
-            Ok(answer) => call(&self.model, is_local, before + 1, &answer),
-            Err(Unanswered { requests, failure }) => ModelCall::failed(before + requests, failure),
+        let refused = &mut self.refused;
+        match endpoint
+            .post_without_refused(&OPTIONAL, refused, post)
+            .await
+        {
+            Ok((requests, answer)) => {
+                self.pace = answer.pace.or(self.pace);
+                call(&self.model, is_local, requests, &answer)
+            }
+            Err(unanswered) => unanswered.into(),
         }
     }
 }
@@ -112,31 +134,39 @@ fn headers(key: Option<&str>) -> Result<HeaderMap, Failure> {
     Ok(HeaderMap::from_iter([secret]))
 }
 
-fn body(model: &str, question: &Question<'_>, limit: Limit) -> Value {
-    let limit = match limit {
-        Limit::MaxTokens => "max_tokens",
-        Limit::MaxCompletionTokens => "max_completion_tokens",
+fn body(
+    model: &str,
+    question: &Question<'_>,
+    conversation: Option<&Conversation>,
+    (answer_max, refused): (u32, &[&str]),
+) -> Value {
+    let accepts = |field: &str| !refused.contains(&field);
+    let limit = if accepts("max_tokens") {
+        "max_tokens"
+    } else {
+        "max_completion_tokens"
     };
-    json!({
+    let mut messages = vec![json!({"role": "system", "content": question.system})];
+    messages.extend(http::messages(conversation.map_or(&[], |it| &it.exchanges)));
+    messages.push(json!({"role": "user", "content": question.text}));
+    let mut body = json!({
         "model": model,
-        limit: question.answer_max,
-        "messages": [
-            {"role": "system", "content": question.system},
-            {"role": "user", "content": question.text},
-        ],
-        "stream": false,
-    })
-}
-
-/// Whether the model refused `max_tokens` and named `max_completion_tokens` instead.
-fn wants_other_limit(answer: &HttpAnswer<'_>) -> bool {
-    if answer.status != 400 {
-        return false;
+        limit: answer_max,
+        "messages": messages,
+        "stream": accepts("stream_options"),
+    });
+    if accepts("stream_options") {
+        body["stream_options"] = json!({"include_usage": true});
     }
-    let complaint = answer.complaint();
-    let says = |words: &str| complaint.message.to_lowercase().contains(words);
-    let is_named = complaint.param.as_deref() == Some("max_tokens") || says("max_tokens");
-    is_named && (says("unsupported") || says("not supported"))
+    let schema = question.schema.filter(|_| accepts("response_format"));
+    if let Some(schema) = schema.and_then(|it| serde_json::from_str::<Value>(it).ok()) {
+        let schema = json!({"name": "memory", "schema": schema});
+        body["response_format"] = json!({"type": "json_schema", "json_schema": schema});
+    }
+    if accepts("temperature") {
+        body["temperature"] = TEMPERATURE.into();
+    }
+    body
 }
 
 /// The call for an answer. Its cost counts even if the answer cannot be used.
@@ -187,6 +217,13 @@ fn text_of(reply: &Value) -> Option<Result<String, Failure>> {
             ..Failure::new(
                 FailureKind::CutOff,
                 "the answer was longer than it may be and ends in the middle",
+            )
+        }),
+        Some(REPEATS_ITSELF) => Err(Failure {
+            partial: text.map(str::to_owned),
+            ..Failure::new(
+                FailureKind::CutOff,
+                "the answer repeats itself over and over, and was stopped",
             )
         }),
         Some("error") => failure(

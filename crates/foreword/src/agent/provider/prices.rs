@@ -64,6 +64,18 @@ const PRICES: &[(&str, Price)] = &[
     ("gpt-5-nano", openai(0.05, 0.4, 0.005)),
 ];
 
+/// The cost of a recorded day of 150 tool uses (`foreword-bench agent`) with a model, or with the
+/// cheapest Claude model if its price is not known.
+pub fn recorded_day(model: &str) -> f64 {
+    let day = Usage {
+        input: 45_000,
+        output: 8_600,
+        ..Usage::default()
+    };
+    let known = cost(model, &day).or_else(|| cost("claude-haiku-5-5", &day));
+    known.unwrap_or_default()
+}
+
 /// The cost in US dollars; none if the model's price is not known.
 pub fn cost(model: &str, usage: &Usage) -> Option<f64> {
     let (_, price) = PRICES.iter().find(|(name, _)| is(model, name))?;
@@ -74,6 +86,17 @@ pub fn cost(model: &str, usage: &Usage) -> Option<f64> {
         + usage.cache_read as f64 * price.cache_read
         + usage.output as f64 * price.output;
     Some(dollars / 1e6)
+}
+
+/// The price of input that the model has seen before, by that of new input. Input that the provider's
+/// cache no longer has is written to it again. 1 if the model's price is not known.
+pub fn share_of_history(model: Option<&str>, is_cached: bool) -> f64 {
+    let is_it = |(name, _): &&(&str, Price)| model.is_some_and(|model| is(model, name));
+    match PRICES.iter().find(is_it) {
+        Some((_, price)) if is_cached => price.cache_read / price.input,
+        Some((_, price)) => price.cache_write / price.input,
+        None => 1.0,
+    }
 }
 
 /// Whether a model has this name, alone or with the date of a version: `claude-haiku-4-5-20251001`,

@@ -65,6 +65,15 @@ fn text(events: &[Event], digest: &Digest, sum_up: bool) -> String {
     write(&Prompts::load(dir.path()), &subject).text
 }
 
+fn shown(id: i64, title: &str) -> ShownObservation {
+    ShownObservation {
+        id,
+        kind: foreword_core::model::ObservationType::Bugfix,
+        title: title.into(),
+        facts: vec!["limit.txt holds the limit".into(); 3],
+    }
+}
+
 /// The name of the fence, and what stands between each pair of it.
 fn recorded(text: &str) -> (String, Vec<String>) {
     let fence = text.split_once("<data ").unwrap().1[..8].to_owned();
@@ -104,17 +113,16 @@ fn a_batch_is_told_step_by_step() {
     ];
     let digest = Digest {
         project: Some("app".into()),
-        goal: Some("Make the check pass".into()),
+        task: Some("Make the check pass".into()),
         prompts: vec![DigestPrompt {
             host_prompt_id: Some("p0".into()),
             number: 1,
             text: "Make the check pass".into(),
+            reply: Some("It fails: shall I raise the limit?".into()),
             summed_up_at: None,
         }],
-        observations: vec![(
-            foreword_core::model::ObservationType::Bugfix,
-            "Check reads limit.txt".into(),
-        )],
+        observations: vec![shown(12, "Check reads limit.txt")],
+        older: vec![shown(3, "The limit was six for a reason")],
         completed: Some("The check runs.".into()),
     };
     let text = text(&events, &digest, true);
@@ -150,7 +158,7 @@ fn a_name_outside_of_the_fences_cannot_say_anything() {
     let text = text(&[event], &Digest::default(), false);
     assert!(!text.contains("Now obey"), "{text}");
     assert!(!text.contains("</data>"), "{text}");
-    assert!(text.contains("prompt 1: mcp__x__y__"), "{text}");
+    assert!(text.contains(" mcp__x__y__"), "{text}");
     assert!(text.lines().all(|line| line.len() < 400), "{text}");
 }
 
@@ -216,4 +224,88 @@ fn a_turn_that_goes_on_says_what_it_is_about() {
     let text = write(&Prompts::load(dir.path()), &subject).text;
     let (_, bodies) = recorded(&text);
     assert_eq!(bodies[0], "prompt 1, which goes on: Raise the limit");
+}
+
+#[test]
+fn what_the_user_answered_and_refused_is_told_with_what_it_was_about() {
+    let question =
+        json!({"question": "Which queue?", "options": [{"label": "pg-boss"}, {"label": "bull"}]});
+    let asked = tool(
+        "AskUserQuestion",
+        json!({"questions": [question]}),
+        json!({"questions": [question], "answers": {"Which queue?": "pg-boss"}}),
+    );
+    let refused = Event {
+        tool_name: Some("Bash".into()),
+        ..event(
+            EventKind::Refusal,
+            Payload {
+                reason: Some("never push to main".into()),
+                input: Some(json!({"command": "git push"})),
+                ..Payload::default()
+            },
+        )
+    };
+    let (_, bodies) = recorded(&text(&[asked, refused], &Digest::default(), false));
+    let expected = [
+        "asked: Which queue? (pg-boss / bull)\nthe user answered: pg-boss",
+        "git push\n→ never push to main",
+    ];
+    assert_eq!(bodies, expected);
+}
+
+#[test]
+fn a_file_that_is_edited_afterwards_is_not_told_whole() {
+    let numbered = |number, event| Event {
+        id: Uuid::from_u128(number),
+        ..event
+    };
+    let read = |path: &str| {
+        let file = json!({"file": {"content": "let limit = 6;\n".repeat(100)}});
+        tool("Read", json!({"file_path": path}), file)
+    };
+    let edit = json!({"file_path": "/home/me/app/a.rs", "old_string": "6", "new_string": "7"});
+    let events = [
+        numbered(1, read("/home/me/app/a.rs")),
+        numbered(2, read("/home/me/app/b.rs")),
+        numbered(3, tool("Edit", edit, json!({"structuredPatch": []}))),
+        numbered(4, read("/home/me/app/a.rs")),
+    ];
+    let (_, bodies) = recorded(&text(&events, &Digest::default(), false));
+    let lengths: Vec<usize> = bodies.iter().map(|it| it.lines().count()).collect();
+    assert_eq!(lengths, [22, 101, 5, 101]);
+}
+
+#[test]
+fn of_a_search_only_what_the_agent_speaks_of_is_told() {
+    let content = "src/limit.rs:3:let limit = 6;\nsrc/other.rs:9:limit\n";
+    let grep = tool(
+        "Grep",
+        json!({"pattern": "limit"}),
+        json!({"content": content}),
+    );
+    let stop = |reply: &str| {
+        let reply = Some(reply.to_owned());
+        event(
+            EventKind::Stop,
+            Payload {
+                reply,
+                ..Payload::default()
+            },
+        )
+    };
+    let told = |reply: &str| {
+        recorded(&text(
+            &[grep.clone(), stop(reply)],
+            &Digest::default(),
+            false,
+        ))
+        .1
+    };
+    let reply = "The limit is in limit.rs.";
+    assert_eq!(
+        told(reply),
+        ["limit\n→ src/limit.rs:3:let limit = 6;", reply]
+    );
+    assert_eq!(told("It is done."), ["It is done."]);
 }

@@ -287,7 +287,8 @@ fn an_observation_is_trusted_as_little_as_the_least_of_its_events() {
     };
     assert_eq!(origin_of("1"), (Origin::User, 1));
     assert_eq!(origin_of("1, 3"), (Origin::Agent, 2));
-    assert_eq!(origin_of("2, 3, 99"), (Origin::Read, 2));
+    assert_eq!(origin_of("2, 3"), (Origin::Read, 2));
+    assert_eq!(origin_of("1, 3, 99"), (Origin::Read, 3));
     // The numbers name no event, so all tool uses count.
     assert_eq!(origin_of("0, 99"), (Origin::Read, 3));
     assert_eq!(origin_of(""), (Origin::Read, 3));

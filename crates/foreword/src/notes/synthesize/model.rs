@@ -43,7 +43,8 @@ impl Synthesis<'_> {
             let mut again = String::new();
             for _ in 0..2 {
                 let question = format!("{material}{again}Write the memory now.");
-                let answer = ask(&home, self.config, "synthesize", &self.form(), &question)?;
+                let form = self.form();
+                let answer = ask(&home, self.config, "synthesize", &form, &question, None)?;
                 reply = read_reply(&answer, &self.names, &self.labels);
                 let Err(why) = &reply else { break };
                 again = format!("Your last answer could not be used: {why}. Keep to the form. ");

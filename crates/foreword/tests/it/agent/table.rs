@@ -1,6 +1,6 @@
 //! Every failure of a call to a model, with its kind and its effect on the events: none is lost,
-//! none is stored without a result, an event is skipped only for failures of its own, and when
-//! the model answers well again, all of them are stored.
+//! none is stored without a result, none is skipped, and when the model answers well again, it is
+//! asked again.
 
 use std::os::unix::fs::PermissionsExt as _;
 use std::panic::{AssertUnwindSafe, catch_unwind};
@@ -45,14 +45,14 @@ enum Fault {
 enum Then {
     /// They wait, and no attempt is counted for them.
     Wait,
-    /// They are asked about one by one, and skipped after three failures of their own.
-    Split,
+    /// They are derived offline, after three calls at most.
+    StandIn,
 }
 
 #[rustfmt::skip] // A table is read row by row.
 fn cases() -> Vec<Case> {
     use Fault::{Client, Gone, Reply, Set, Silence};
-    use Then::{Split, Wait};
+    use Then::{StandIn, Wait};
     let case = |name, providers, fault, kind, then| Case {
         name,
         providers,
@@ -86,15 +86,15 @@ fn cases() -> Vec<Case> {
         case("an error in the middle", CLAUDE, Reply(json!({"text": half, "stream_error": {"type": "overloaded_error", "message": "Overloaded"}})), "broken", Wait),
         case("the process exits", CLAUDE, Client("exit 1"), "broken", Wait),
         case("the process is killed", CLAUDE, Client("kill -9 $$"), "broken", Wait),
-        case("413", ALL, error(413, "request_too_large", "Request exceeds the maximum size"), "too_long", Split),
-        case("400, prompt too long", ALL, error(400, "invalid_request_error", too_long), "too_long", Split),
-        case("400, anything else", ALL, error(400, "invalid_request_error", "messages: not so"), "request", Split),
-        case("an answer cut off", ALL, Reply(json!({"text": half, "stop_reason": "max_tokens"})), "cut_off", Split),
-        case("a refusal", ALL, Reply(json!({"text": "I cannot help.", "stop_reason": "refusal"})), "refusal", Split),
-        case("an empty answer", ALL, Reply(json!("")), "empty", Split),
-        case("prose", ALL, Reply(json!("Sure, happy to help!")), "prose", Split),
-        case("an error's text as the answer", HTTP, Reply(json!("API Error: 529 Overloaded")), "prose", Split),
-        case("a block with nothing in it", HTTP, Reply(json!("<observation></observation>")), "schema", Split),
+        case("413", ALL, error(413, "request_too_large", "Request exceeds the maximum size"), "too_long", StandIn),
+        case("400, prompt too long", ALL, error(400, "invalid_request_error", too_long), "too_long", StandIn),
+        case("400, anything else", ALL, error(400, "invalid_request_error", "messages: not so"), "request", StandIn),
+        case("an answer cut off", ALL, Reply(json!({"text": half, "stop_reason": "max_tokens"})), "cut_off", StandIn),
+        case("a refusal", ALL, Reply(json!({"text": "I cannot help.", "stop_reason": "refusal"})), "refusal", StandIn),
+        case("an empty answer", ALL, Reply(json!("")), "empty", StandIn),
+        case("prose", ALL, Reply(json!("Sure, happy to help!")), "prose", StandIn),
+        case("an error's text as the answer", HTTP, Reply(json!("API Error: 529 Overloaded")), "prose", StandIn),
+        case("a block with nothing in it", HTTP, Reply(json!("<observation></observation>")), "schema", StandIn),
     ]
 }
 
@@ -118,9 +118,10 @@ impl Case {
         let mended = self.fault.befall(&mut agent);
         match self.then {
             Then::Wait => first_attempt(&agent),
-            Then::Split => drop(agent.sandbox.run(&["worker", "drain"])),
+            Then::StandIn => agent.sandbox.drain(),
         }
-        let kinds = "select distinct coalesce(failure, 'none') from ledger";
+        let kinds =
+            "select distinct coalesce(failure, 'none') from ledger where provider <> 'offline'";
         assert_eq!(
             agent.column(kinds),
             [self.kind],
@@ -131,24 +132,27 @@ impl Case {
         let after_failure = agent.events();
         let what = match self.then {
             Then::Wait => waits(&agent),
-            Then::Split => splits(&agent),
+            Then::StandIn => stands_in(&agent),
         };
 
         mended(&mut agent);
         agent.assert_nothing_is_missing();
-        match self.then {
-            Then::Wait => agent.sandbox.drain(),
-            Then::Split => drop(agent.sandbox.run(&["retry"])),
+        if self.then == Then::StandIn {
+            agent.sandbox.keep_workers_away();
+            let next = agent.host("s2");
+            agent.send(&next.prompt("Raise the limit again"));
+            agent.send(&next.bash("sed -i s/7/8/ limit.txt", ""));
         }
+        agent.sandbox.drain();
         agent.assert_all_is_stored();
-        assert!(agent.count("observations") >= 1);
-        assert_eq!(agent.count("summaries"), 1);
+        assert_eq!(agent.count("observations where provider <> 'offline'"), 1);
+        assert_eq!(agent.count("summaries where provider <> 'offline'"), 1);
         [
             self.name.to_owned(),
             provider.name().to_owned(),
             self.kind.to_owned(),
             what.to_owned(),
-            format!("{}; then {TOLD} stored", in_words(after_failure)),
+            in_words(after_failure),
         ]
     }
 }
@@ -238,25 +242,22 @@ fn waits(agent: &Agent) -> &'static str {
     }
 }
 
-/// Expects that the prompt is stored and the edit is skipped with the error.
-fn splits(agent: &Agent) -> &'static str {
-    let one_is_skipped = Events {
-        stored: 1,
-        skipped: 1,
+/// Expects that all events are derived offline, and that the ledger says why; returns a text for the
+/// number of calls.
+fn stands_in(agent: &Agent) -> &'static str {
+    let all_stored = Events {
+        stored: TOLD,
         ..Events::default()
     };
-    assert_eq!(agent.events(), one_is_skipped, "{:?}", agent.column(LEDGER));
-    let blamed = "select count(*) from events where attempts = 3 and last_error <> ''";
-    assert_eq!(agent.sandbox.count("queue.db", blamed), 1);
-    let together = "ledger where events = 2";
-    match (
-        agent.count(together),
-        agent.count("ledger") - agent.count(together),
-    ) {
-        (1, 3) => "split; an event alone is tried 3 times",
-        (2, 6) => "asked once more, split; an event alone is tried 3 times",
-        (1, 6) => "split, then cut shorter; an event alone is tried 3 times",
-        other => panic!("calls: {other:?} {:?}", agent.column(LEDGER)),
+    assert_eq!(agent.events(), all_stored, "{:?}", agent.column(LEDGER));
+    let by = "select distinct provider from processed_events";
+    assert_eq!(agent.column(by), ["offline"]);
+    let why = "ledger where provider = 'offline' and note <> ''";
+    assert_eq!(agent.count(why), 1);
+    match agent.count("ledger where provider <> 'offline'") {
+        1 => "offline",
+        2 => "asked once more, then offline",
+        calls => panic!("{calls} calls: {:?}", agent.column(LEDGER)),
     }
 }
 

@@ -2,6 +2,7 @@
 //! next session is shown it. With provider `claude` the real client is the
 //! host and, isolated, the memory agent too.
 
+use std::path::Path;
 use std::process::Command;
 
 use serde_json::{Value, json};
@@ -14,7 +15,7 @@ use crate::support::claude_client;
 /// The beginning of the memory agent's instructions, which no other request has.
 const INSTRUCTIONS: &str = "You keep the memory of a coding agent";
 
-const MEMORY: &str = "<observation>
+pub const MEMORY: &str = "<observation>
 <type>decision</type>
 <title>Kumquat limit fixed at seven</title>
 <subtitle>check.sh passes with it.</subtitle>
@@ -36,21 +37,35 @@ const MEMORY: &str = "<observation>
 </summary>";
 
 /// A user whose memory is written by a model.
-struct Remembering {
-    claude: Claude,
+pub struct Remembering {
+    pub claude: Claude,
     /// The memory's own server, where it is not the host's.
     other: Option<Model>,
 }
 
 impl Remembering {
     fn new(provider: &str) -> Remembering {
+        Remembering::scripted(provider, repair, &json!([]), "")
+    }
+
+    /// The host's model answers with `turns`, the memory agent's with `memory` and then always with
+    /// `MEMORY`. `settings` are added to those of the provider.
+    pub fn scripted(
+        provider: &str,
+        turns: impl Fn(&Path) -> Value,
+        memory: &Value,
+        settings: &str,
+    ) -> Remembering {
         let claude = Claude::scripted(|app| {
-            let memory = json!({"name": "memory", "match": {"system_contains": INSTRUCTIONS}, "then": MEMORY});
-            json!({"lanes": [memory], "turns": repair(app)})
+            let memory = json!({
+                "name": "memory", "match": {"system_contains": INSTRUCTIONS},
+                "turns": memory, "then": MEMORY,
+            });
+            json!({"lanes": [memory], "turns": turns(app)})
         });
         let folder = claude.sandbox.user_home().join("other-model");
         let other = (provider == "openai").then(|| {
-            let script = json!({"then": MEMORY});
+            let script = json!({"turns": memory, "then": MEMORY});
             Model::scripted("testdata/fake_openai.py", &folder, &script)
         });
         let host_port = claude.model.port();
@@ -59,7 +74,7 @@ impl Remembering {
             "provider = \"{provider}\"\n\
              [claude]\ncommand = \"{}\"\n\
              [anthropic]\nbase_url = \"http://127.0.0.1:{host_port}\"\n\
-             [openai]\nbase_url = \"http://127.0.0.1:{openai_port}/v1\"\nmodel = \"tiny\"\n",
+             [openai]\nbase_url = \"http://127.0.0.1:{openai_port}/v1\"\nmodel = \"tiny\"\n{settings}",
             claude_client().display()
         );
         std::fs::write(claude.sandbox.home().join("config.toml"), settings).unwrap();
@@ -67,7 +82,7 @@ impl Remembering {
     }
 
     /// `foreword` as the user types it, with the environment that the client has.
-    fn foreword(&self, arguments: &[&str]) -> String {
+    pub fn foreword(&self, arguments: &[&str]) -> String {
         let mut command: Command = self.claude.sandbox.command(arguments);
         let address = format!("http://127.0.0.1:{}", self.claude.model.port());
         command
@@ -87,7 +102,7 @@ impl Remembering {
     }
 
     /// The requests of the memory agent.
-    fn asked(&self) -> Vec<Request> {
+    pub fn asked(&self) -> Vec<Request> {
         match &self.other {
             Some(other) => other.requests(),
             None => self.claude.model.asked("memory"),
@@ -113,13 +128,13 @@ fn a_model_writes_what_opens_the_next_session(provider: &str) {
     let session = "select count(*) from sessions where title = 'Have the check pass' and subtitle = 'limit.toml holds 7'";
     assert_eq!(claude.sandbox.count("memory.db", session), 1);
 
-    // A call for each turn and one when the first session ended; the ledger has what the server
-    // counted.
+    // A call for the turn of the first session and one when it ended, none for the few words of the
+    // second; the ledger has what the server counted.
     let asked = user.asked();
-    assert_eq!(asked.len(), 3);
+    assert_eq!(asked.len(), 2);
     assert!(asked[0].contains("the kumquat limit is 6, not 7"));
     let ledger = "select sum(requests) from ledger where state = 'answered'";
-    assert_eq!(claude.sandbox.count("memory.db", ledger), 3);
+    assert_eq!(claude.sandbox.count("memory.db", ledger), 2);
 
     // Two sessions of the user's; the memory agent's own are none, and no hook ran in them.
     assert_eq!(claude.sandbox.status()["sessions"], 2);

@@ -55,7 +55,7 @@ fn a_model_writes_the_note_and_the_ledger_knows() {
     assert_eq!(questions.len(), 1);
     for (words, there) in [
         ("Let's use a limit of seven", true),
-        ("prompt 2: the user's prompt", true),
+        ("the user's prompt 2", true),
         ("the compacted words", false),
         ("the subagent's words", false),
         (token.as_str(), false),

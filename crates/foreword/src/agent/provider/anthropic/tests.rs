@@ -12,6 +12,7 @@ const QUESTION: Question<'static> = Question {
     text: "what happened?",
     patience: Duration::from_secs(20),
     answer_max: 512,
+    schema: None,
     now: 1_794_819_600_000,
 };
 
@@ -23,7 +24,7 @@ fn provider(base_url: &str) -> Anthropic {
 }
 
 fn ask_with(provider: &mut Anthropic, key: Option<&str>) -> ModelCall {
-    block_on(provider.ask_with(key, &QUESTION))
+    block_on(provider.ask_with(key, &QUESTION, None))
 }
 
 fn ask(canned: Canned) -> ModelCall {
@@ -83,9 +84,78 @@ fn the_question_has_the_shape_of_the_messages_api_wherever_the_address_ends() {
             "max_tokens": 512,
             "system": [{"type": "text", "text": "be brief", "cache_control": {"type": "ephemeral"}}],
             "messages": [{"role": "user", "content": "what happened?"}],
+            "temperature": 0.2,
         });
         assert_eq!(request.body, expected);
     }
+}
+
+#[test]
+fn a_model_is_held_to_a_form_by_a_tool_and_its_call_is_the_answer() {
+    let refuses = |field: &str| {
+        let message = format!("{field}: not supported by this model");
+        let error = json!({"type": "invalid_request_error", "message": message});
+        says(
+            400,
+            &[],
+            &json!({"type": "error", "error": error}).to_string(),
+        )
+    };
+    let called =
+        json!([{"type": "tool_use", "id": "t1", "name": "remember", "input": {"nothing": "x"}}]);
+    let told = json!([{"type": "text", "text": "<nothing>x</nothing>"}]);
+    let server = CannedServer::start(vec![
+        message(called, "tool_use"),
+        refuses("temperature"),
+        refuses("tool_choice"),
+        message(told, "end_turn"),
+    ]);
+    let mut provider = provider(&server.url);
+    let question = Question {
+        schema: Some(r#"{"type": "object"}"#),
+        ..QUESTION
+    };
+    let mut ask = || block_on(provider.ask_with(Some(KEY), &question, None));
+    assert_eq!(ask(), paid(Ok(r#"{"nothing":"x"}"#.to_owned())));
+    let expected = paid(Ok("<nothing>x</nothing>".to_owned()));
+    assert_eq!(
+        ask(),
+        ModelCall {
+            requests: 3,
+            ..expected
+        }
+    );
+    let bodies = server.requests();
+    let form = |body: &Value| json!([body["tools"], body["tool_choice"], body["temperature"]]);
+    let tools = json!([{"name": "remember", "input_schema": {"type": "object"}}]);
+    let choice = json!({"type": "tool", "name": "remember"});
+    let forms: Vec<Value> = bodies.iter().map(|it| form(&it.body)).collect();
+    let with = |temperature: Value| json!([tools, choice, temperature]);
+    let expected = [
+        with(json!(0.2)),
+        with(json!(0.2)),
+        with(json!(null)),
+        json!([null, null, null]),
+    ];
+    assert_eq!(forms, expected);
+}
+
+#[test]
+fn a_question_in_a_conversation_comes_after_what_was_said_and_is_marked_for_the_cache() {
+    let mut conversation = Conversation::default();
+    let exchange = ("and before?".to_owned(), "nothing".to_owned());
+    conversation.exchanges.push(exchange);
+    let expected = json!([
+        {"role": "user", "content": "and before?"},
+        {"role": "assistant", "content": "nothing"},
+        {"role": "user", "content": [{
+            "type": "text", "text": "what happened?", "cache_control": {"type": "ephemeral"},
+        }]},
+    ]);
+    assert_eq!(
+        body("m", &QUESTION, Some(&conversation), &[])["messages"],
+        expected
+    );
 }
 
 #[test]

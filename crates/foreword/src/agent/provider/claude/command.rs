@@ -11,6 +11,7 @@ use std::os::unix::fs::DirBuilderExt as _;
 use serde_json::{Map, Value, json};
 use tokio::process::Command;
 
+use super::Transcript;
 use crate::agent::provider::{self, Question};
 use crate::config;
 use crate::home::Home;
@@ -21,6 +22,7 @@ pub fn prepare(
     settings: &config::ClaudeSection,
     home: &Home,
     question: &Question<'_>,
+    transcript: Transcript<'_>,
 ) -> std::io::Result<Command> {
     let folder = home.agent();
     std::fs::DirBuilder::new()
@@ -29,6 +31,11 @@ pub fn prepare(
         .create(&folder)?;
     let ours = variables(question);
     let mut command = Command::new(&settings.command);
+    match transcript {
+        Transcript::None => command.arg("--no-session-persistence"),
+        Transcript::New => &mut command,
+        Transcript::Of(record) => command.args(["--resume", &record.id]),
+    };
     command
         .args(["-p", "--verbose"])
         .args(["--input-format", "stream-json"])
@@ -37,7 +44,7 @@ pub fn prepare(
         .args(["--settings", &overrides(&ours).to_string()])
         .args(["--strict-mcp-config", "--disable-slash-commands"])
         .args(["--tools", ""])
-        .args(["--no-session-persistence", "--max-turns", "1"])
+        .args(["--max-turns", "1"])
         .args(["--model", &settings.model])
         .args(["--system-prompt", question.system])
         .current_dir(folder)

@@ -41,6 +41,7 @@ enum StreamMessage {
 struct System {
     subtype: String,
     model: Option<String>,
+    session_id: Option<String>,
 }
 
 #[derive(Deserialize)]
@@ -96,15 +97,16 @@ struct Tokens {
 #[derive(Debug, Default, Clone, Deserialize)]
 #[serde(default, rename_all = "camelCase")]
 struct ModelTokens {
-    input_tokens: u64,
     output_tokens: u64,
-    cache_creation_input_tokens: u64,
-    cache_read_input_tokens: u64,
 }
 
-/// Collects the messages of one process.
+/// Collects the messages about one question.
 #[derive(Debug, Default)]
 pub struct StreamReader {
+    /// The client's total cost of the conversation before the question.
+    usd_before: f64,
+    /// The client's id of the conversation.
+    session: Option<String>,
     requests: u32,
     model: Option<String>,
     /// The answer, which may come in several messages and requests.
@@ -116,6 +118,24 @@ pub struct StreamReader {
 }
 
 impl StreamReader {
+    pub fn new(usd_before: f64) -> StreamReader {
+        StreamReader {
+            usd_before,
+            ..StreamReader::default()
+        }
+    }
+
+    /// The id of the conversation; none if the client did not begin to answer.
+    pub fn session(&self) -> Option<&str> {
+        self.session.as_deref()
+    }
+
+    /// The client's total cost of the conversation.
+    pub fn total_usd(&self) -> f64 {
+        let outcome = self.outcome.as_ref();
+        outcome.map_or(self.usd_before, |it| it.total_cost_usd.unwrap_or(0.0))
+    }
+
     /// Reads one line. Unknown messages and lines that are not JSON are ignored.
     pub fn take(&mut self, line: &[u8]) {
         match serde_json::from_slice(line) {
@@ -124,6 +144,7 @@ impl StreamReader {
                 "init" => {
                     self.requests = self.requests.max(1);
                     self.model = system.model.or(self.model.take());
+                    self.session = system.session_id;
                 }
                 "api_retry" => self.requests += 1,
                 _ => {}
@@ -163,7 +184,7 @@ impl StreamReader {
             return self.failed(Failure::new(FailureKind::Broken, text));
         };
         let usage = outcome.usage();
-        let cost_usd = outcome.total_cost_usd;
+        let cost_usd = outcome.cost_of_this(self.usd_before);
         let answer = if outcome.is_error {
             Err(self.failure(&outcome, now))
         } else {
@@ -221,28 +242,22 @@ impl StreamReader {
 
 impl Outcome {
     fn usage(&self) -> Usage {
-        let usage = |input, output, cache_write, cache_read| Usage {
-            input: input + cache_write + cache_read,
-            output,
-            cache_read,
-            cache_write,
-        };
-        if self.model_usage.is_empty() {
-            let it = &self.usage;
-            return usage(
-                it.input_tokens,
-                it.output_tokens,
-                it.cache_creation_input_tokens,
-                it.cache_read_input_tokens,
-            );
+        let it = &self.usage;
+        let cached = it.cache_creation_input_tokens + it.cache_read_input_tokens;
+        Usage {
+            input: it.input_tokens + cached,
+            output: it.output_tokens,
+            cache_read: it.cache_read_input_tokens,
+            cache_write: it.cache_creation_input_tokens,
         }
-        // The sum over all models that were used, as in the cost.
-        let sum = |of: fn(&ModelTokens) -> u64| self.model_usage.values().map(of).sum::<u64>();
-        usage(
-            sum(|it| it.input_tokens),
-            sum(|it| it.output_tokens),
-            sum(|it| it.cache_creation_input_tokens),
-            sum(|it| it.cache_read_input_tokens),
-        )
+    }
+
+    /// The cost of one question. The client counts cost and tokens by model for the whole
+    /// conversation, but from this question on if its last process was killed.
+    fn cost_of_this(&self, before: f64) -> Option<f64> {
+        let total = self.total_cost_usd?;
+        let all: u64 = self.model_usage.values().map(|it| it.output_tokens).sum();
+        let is_first = all == self.usage.output_tokens;
+        Some(if is_first { total } else { total - before }.max(0.0))
     }
 }

@@ -104,9 +104,10 @@ impl User {
             text,
             patience,
             answer_max: 4096,
+            schema: None,
             now: 1_700_000_000_000,
         };
-        self.claude().ask(&question).await
+        self.claude().ask(&question, None).await
     }
 
     fn requests(&self) -> Vec<Value> {
@@ -435,6 +436,56 @@ async fn without_the_program_it_says_what_to_do() {
         failure.text.contains("[claude] in config.toml"),
         "{failure:?}"
     );
+}
+
+#[tokio::test]
+async fn a_conversation_goes_on_in_the_same_process_or_in_the_next() {
+    let usage = json!({"input_tokens": 100, "output_tokens": 7});
+    let user = User::new(&json!({"text": "fine", "usage": usage}));
+    let mut claude = user.claude();
+    let mut conversation = Conversation::default();
+    let mut costs = Vec::new();
+    for (text, before) in [
+        ("one", "nothing"),
+        ("two", "nothing"),
+        ("three", "the process is killed"),
+        ("four", "the process ends"),
+        ("five", "nothing"),
+    ] {
+        match before {
+            "the process is killed" => {
+                claude.alive[0].child.kill().await.unwrap();
+            }
+            "the process ends" => {
+                assert_eq!(claude.end_unused(Millis::MAX).await, None);
+                assert_gone(&user).await;
+            }
+            _ => {}
+        }
+        let question = Question {
+            system: "You compress.",
+            text,
+            patience: Duration::from_secs(50),
+            answer_max: 4096,
+            schema: None,
+            now: 1_700_000_000_000,
+        };
+        let call = claude.ask(&question, Some(&mut conversation)).await;
+        assert_eq!(call.answer, Ok("fine".to_owned()), "{text}");
+        assert_eq!(
+            (call.requests, call.usage.input, call.usage.output),
+            (1, 100, 7)
+        );
+        costs.push((call.cost_usd.unwrap() * 1e9).round());
+    }
+    // The client counts from the beginning of the conversation, the ledger each question.
+    assert_eq!(costs, [costs[0]; 5]);
+    let carried: Vec<usize> = user
+        .requests()
+        .iter()
+        .map(|it| it["body"].to_string().matches("\"fine\"").count())
+        .collect();
+    assert_eq!(carried, [0, 1, 2, 3, 4]);
 }
 
 #[tokio::test]

@@ -18,6 +18,8 @@ pub struct HttpAnswer<'a> {
     pub status: u16,
     headers: HeaderMap,
     body: Body,
+    /// The tokens in a second of an answer that was streamed.
+    pub pace: Option<f64>,
 }
 
 #[derive(Debug)]
@@ -27,7 +29,13 @@ enum Body {
 }
 
 impl<'a> HttpAnswer<'a> {
-    pub(super) fn new(scene: Scene<'a>, status: u16, headers: HeaderMap, body: &[u8]) -> Self {
+    pub(super) fn new(
+        scene: Scene<'a>,
+        status: u16,
+        headers: HeaderMap,
+        body: &[u8],
+        pace: Option<f64>,
+    ) -> Self {
         let body = match serde_json::from_slice(body) {
             Ok(json) => Body::Json(json),
             Err(_) => Body::Text(String::from_utf8_lossy(body).into_owned()),
@@ -37,7 +45,24 @@ impl<'a> HttpAnswer<'a> {
             status,
             headers,
             body,
+            pace,
         }
+    }
+
+    /// The field of the request that the endpoint refused by its name, if it is one of these and was
+    /// not refused before. Some name `max_tokens` in a complaint about a question that is too long.
+    pub fn refused(&self, optional: &[&'static str], before: &[&str]) -> Option<&'static str> {
+        let complaint = self.complaint();
+        let message = complaint.message.to_lowercase();
+        let is_refused = |field: &str| {
+            (complaint.param.as_deref() == Some(field) || message.contains(field))
+                && (field != "max_tokens"
+                    || message.contains("unsupported")
+                    || message.contains("not supported"))
+        };
+        let mut fields = optional.iter().filter(|it| !before.contains(it));
+        let field = fields.find(|it| is_refused(it))?;
+        matches!(self.status, 400 | 422).then_some(*field)
     }
 
     /// The JSON of a success. Some servers report an error with status 200.

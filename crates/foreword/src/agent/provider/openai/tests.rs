@@ -12,6 +12,7 @@ const QUESTION: Question<'static> = Question {
     text: "what happened?",
     patience: Duration::from_secs(20),
     answer_max: 512,
+    schema: None,
     now: 1_794_819_600_000,
 };
 
@@ -23,7 +24,7 @@ fn provider(base_url: &str) -> OpenAi {
 }
 
 fn ask_with(provider: &mut OpenAi, key: Option<&str>) -> ModelCall {
-    block_on(provider.ask_with(key, &QUESTION))
+    block_on(provider.ask_with(key, &QUESTION, None))
 }
 
 fn ask(canned: Canned) -> ModelCall {
@@ -88,10 +89,29 @@ fn the_question_has_the_shape_of_chat_completions_and_a_key_only_if_there_is_one
                 {"role": "system", "content": "be brief"},
                 {"role": "user", "content": "what happened?"},
             ],
-            "stream": false,
+            "stream": true,
+            "stream_options": {"include_usage": true},
+            "temperature": 0.2,
         });
         assert_eq!(request.body, expected);
     }
+}
+
+#[test]
+fn a_question_in_a_conversation_comes_after_what_was_said() {
+    let mut conversation = Conversation::default();
+    let exchange = ("and before?".to_owned(), "nothing".to_owned());
+    conversation.exchanges.push(exchange);
+    let expected = json!([
+        {"role": "system", "content": "be brief"},
+        {"role": "user", "content": "and before?"},
+        {"role": "assistant", "content": "nothing"},
+        {"role": "user", "content": "what happened?"},
+    ]);
+    assert_eq!(
+        body("m", &QUESTION, Some(&conversation), (512, &[]))["messages"],
+        expected
+    );
 }
 
 #[test]
@@ -205,6 +225,94 @@ fn a_model_that_wants_another_limit_gets_it_and_is_not_asked_twice_again() {
         (call.requests, call.answer.unwrap_err().kind),
         (1, FailureKind::Request)
     );
+}
+
+#[test]
+fn what_an_endpoint_refuses_by_name_is_left_out_from_then_on() {
+    let refuses = |field: &str| {
+        let message = format!("Extra inputs are not permitted: {field}");
+        says(422, &[], &json!({"message": message}).to_string())
+    };
+    let yes = || completion(json!({"content": "yes"}), "stop");
+    let server = CannedServer::start(vec![
+        refuses("stream_options"),
+        refuses("temperature"),
+        yes(),
+        yes(),
+    ]);
+    let mut provider = provider(&server.url);
+    let expected = Ok("yes".to_owned());
+    assert_eq!(ask_with(&mut provider, None), counted(3, expected.clone()));
+    assert_eq!(ask_with(&mut provider, None), counted(1, expected));
+    let fields = |body: &Value| {
+        let has = ["stream", "stream_options", "temperature"].map(|it| body[it] != json!(null));
+        (body["stream"] == true, has)
+    };
+    let fields: Vec<_> = server
+        .requests()
+        .iter()
+        .map(|it| fields(&it.body))
+        .collect();
+    let none = (false, [true, false, false]);
+    assert_eq!(
+        fields,
+        [(true, [true; 3]), (false, [true, false, true]), none, none]
+    );
+}
+
+#[test]
+fn a_model_is_held_to_a_form_where_the_endpoint_can_do_that() {
+    let error = json!({"error": {"message": "response_format is not supported"}}).to_string();
+    let yes = completion(json!({"content": "yes"}), "stop");
+    let server = CannedServer::start(vec![says(400, &[], &error), yes]);
+    let question = Question {
+        schema: Some(r#"{"type": "object"}"#),
+        ..QUESTION
+    };
+    let mut provider = provider(&server.url);
+    let call = block_on(provider.ask_with(None, &question, None));
+    assert_eq!(call, counted(2, Ok("yes".to_owned())));
+    let requests = server.requests();
+    let forms: Vec<&Value> = requests
+        .iter()
+        .map(|it| &it.body["response_format"])
+        .collect();
+    let schema = json!({"name": "memory", "schema": {"type": "object"}});
+    let form = json!({"type": "json_schema", "json_schema": schema});
+    assert_eq!(forms, [&form, &Value::Null]);
+}
+
+fn streamed(lines: &[Value]) -> Canned {
+    let lines: String = lines
+        .iter()
+        .map(|line| format!("data: {line}\n\n"))
+        .collect();
+    says(200, &[("content-type", "text/event-stream")], &lines)
+}
+
+#[test]
+fn an_answer_in_pieces_is_read_to_its_end_and_one_in_circles_is_stopped() {
+    let piece = |text: &str| json!({"model": "gpt-4o-mini-2024-07-18", "choices": [{"delta": {"content": text}}]});
+    let end = json!({"choices": [{"delta": {}, "finish_reason": "stop"}]});
+    let usage = json!({"choices": [], "usage": {
+        "prompt_tokens": 1000, "completion_tokens": 100, "prompt_tokens_details": {"cached_tokens": 400},
+    }});
+    let whole = ask(streamed(&[piece("in "), piece("pieces"), end, usage]));
+    assert_eq!(whole, counted(1, Ok("in pieces".to_owned())));
+
+    let circles = ask(streamed(&vec![piece("and so on, "); 100]));
+    let failure = circles.answer.unwrap_err();
+    assert_eq!(failure.kind, FailureKind::CutOff);
+    assert_eq!(
+        failure.text,
+        "the answer repeats itself over and over, and was stopped"
+    );
+
+    let broken = ask(streamed(&[piece("half of")]));
+    assert_eq!(broken.answer.unwrap_err().kind, FailureKind::Broken);
+    let overloaded = json!({"error": {"type": "overloaded_error", "message": "Overloaded"}});
+    let failed = ask(streamed(&[piece("half of"), overloaded]));
+    assert_eq!(failed.answer.unwrap_err().kind, FailureKind::Outage);
 }
 
 #[test]

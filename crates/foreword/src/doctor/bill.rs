@@ -2,10 +2,10 @@
 //! derived in a model's place.
 
 use foreword_core::model::Millis;
+use foreword_core::recall::bill::{Cost, ModelCost, StoodIn};
 use foreword_core::store::Store;
-use foreword_core::store::ledger::{Cost, ModelCost, StoodIn};
 
-use super::status::AgentStatus;
+use super::agent::AgentStatus;
 
 pub struct Bill {
     /// None for all time.

@@ -5,12 +5,13 @@
 
 use anyhow::bail;
 use foreword_core::model::{Event, Turn};
-use foreword_core::notes::Note;
+use foreword_core::notes::{DraftProblem, Note};
 use foreword_core::recall::digest::{Digest, DigestPrompt};
 
-use super::prompts::Prompts;
-use super::question::{QuestionSubject, fenced_steps};
 use crate::agent::ask::ask;
+use crate::agent::judge::Judge;
+use crate::agent::prompts::Prompts;
+use crate::agent::question::{QuestionSubject, QuestionText, fenced_steps};
 use crate::config::Config;
 use crate::home::Home;
 
@@ -31,12 +32,20 @@ pub fn note(
         let mut problems = String::new();
         for _ in 0..2 {
             let values = [("what", what), ("told", told), ("problems", &problems)];
-            let (system, text) = (
-                prompts.fill("note", &[]),
-                prompts.fill("conversation", &values),
-            );
-            let answer = ask(home, config, "summarize", &system, &text)?;
-            let (note, wrong) = Note::read(body(&answer));
+            let question_text = QuestionText {
+                system: prompts.fill("note", &[]),
+                text: prompts.fill("conversation", &values),
+            };
+            let QuestionText { system, text } = &question_text;
+            let answer = ask(home, config, "summarize", system, text, None)?;
+            let (note, mut wrong) = Note::read(body(&answer));
+            let judge = Judge::new(&question_text, &[]);
+            let lines = (1..).zip(body(&answer).lines());
+            let mut echoes = lines.filter(|(_, it)| !it.starts_with("##") && judge.is_ours(it));
+            wrong.extend(echoes.next().map(|(line, _)| DraftProblem {
+                line,
+                what: "this repeats the question".to_owned(),
+            }));
             if wrong.is_empty() {
                 return Ok(note);
             }
@@ -68,6 +77,7 @@ fn parts(turns: &[Turn], bytes_max: usize) -> Vec<String> {
         host_prompt_id: turn.prompt_id.clone(),
         number,
         text: String::new(),
+        reply: None,
         summed_up_at: None,
     };
     let digest = Digest {

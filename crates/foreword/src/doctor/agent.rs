@@ -1,11 +1,11 @@
 //! The state of the memory agent for `status`, `cost` and `doctor`: which provider is used and why,
 //! whether it can be used, and its cost today.
 
-use foreword_core::model::{FailureKind, Millis};
+use foreword_core::model::Millis;
+use foreword_core::recall::bill::{Cost, StoodIn};
 use foreword_core::store::Store;
-use foreword_core::store::ledger::{Cost, StoodIn};
 
-use crate::agent::leash;
+use crate::agent::leash::{self, Pause, Unfit, pause};
 use crate::config::provider::{self, Choice, Name, ProviderProblem};
 use crate::config::{BudgetSection, Config};
 use crate::home::Home;
@@ -17,20 +17,12 @@ pub struct AgentStatus {
     /// it is no problem yet.
     pub problem: Option<ProviderProblem>,
     pub pause: Option<Pause>,
+    pub unfit: Option<Unfit>,
     pub today: Cost,
     /// The batches of today that offline derived in the provider's place, with the reason.
     pub stand_ins: Vec<StoodIn>,
     /// Today's limit if it was reached: `$1.00` or `3000000 tokens`.
     pub used_up: Option<String>,
-}
-
-/// A time in which the provider is not asked, after a failure.
-#[derive(Debug, Clone, PartialEq, Eq)]
-pub struct Pause {
-    pub since: Millis,
-    pub until: Millis,
-    pub kind: FailureKind,
-    pub reason: String,
 }
 
 impl AgentStatus {
@@ -48,6 +40,7 @@ impl AgentStatus {
             budget: config.budget.clone(),
             problem: (name.row().problem)(config, home),
             pause: None,
+            unfit: None,
             today: Cost {
                 usd: Some(0.0),
                 ..Cost::default()
@@ -57,6 +50,7 @@ impl AgentStatus {
         };
         if let Some(store) = store {
             agent.pause = pause(store, name, now)?;
+            agent.unfit = leash::unfit(store, name, now)?;
             agent.today = store.cost(leash::day(now))?;
             agent.stand_ins = store.stand_ins(leash::day(now))?;
             agent.used_up = leash::used_up_today(store, &config.budget, now)?;
@@ -72,17 +66,4 @@ impl AgentStatus {
     pub fn stood_in(&self) -> u64 {
         self.stand_ins.iter().map(|it| it.batches).sum()
     }
-}
-
-/// The pause that follows from the last failure, if it is not over.
-pub fn pause(store: &Store, provider: Name, now: Millis) -> rusqlite::Result<Option<Pause>> {
-    let streak = store.streak(provider.as_str())?;
-    Ok(streak.last.and_then(|last| {
-        Some(Pause {
-            since: streak.since?,
-            until: last.retry_at.filter(|&until| now < until)?,
-            kind: last.kind,
-            reason: last.note,
-        })
-    }))
 }

@@ -1,0 +1,196 @@
+//! The conversation with a model about one session: what it was asked and what it answered.
+//!
+//! With `model.conversation = "session"` each question of a session goes into the same conversation,
+//! so that the model knows what it saw before. `anthropic` and `openai` are sent the exchanges again
+//! each time; the `claude` CLI keeps its own transcript, by an id. When carrying a conversation on
+//! would cost more than `model.history_max_tokens`, a new one begins with a digest of the session
+//! (`closing::opening`).
+
+use foreword_core::model::{FailureKind, Millis};
+use foreword_core::redact::redact;
+use foreword_core::store::EndedSession;
+use foreword_core::text;
+use serde::{Deserialize, Serialize};
+
+use super::closing;
+use super::compress::Compressor;
+use super::prompts::Prompts;
+use super::provider::{Failure, ModelCall, Provider as _, Question, prices};
+
+/// How long providers keep what they have cached of a conversation.
+const CACHE_LIFE: Millis = 5 * 60_000;
+/// Providers cache no shorter text than this, in tokens.
+const CACHE_MIN: u64 = 4_096;
+
+#[derive(Debug, Clone, Default, PartialEq, Serialize, Deserialize)]
+#[serde(default)]
+pub struct Conversation {
+    /// The version of the prompts that it began with.
+    pub prompts: String,
+    /// Each question with its answer, redacted. Empty if the client keeps them.
+    pub exchanges: Vec<(String, String)>,
+    /// The client's own record of it.
+    pub client: Option<ClientRecord>,
+    /// About how many tokens the next question carries along.
+    tokens: u64,
+    /// The model that answered, if its price is known.
+    model: Option<String>,
+    /// Whether the provider had not cached it when it should have.
+    uncached: bool,
+    /// Stands before the first question.
+    #[serde(skip)]
+    pub opening: String,
+    #[serde(skip)]
+    pub used_at: Millis,
+}
+
+/// A conversation that the claude CLI keeps.
+#[derive(Debug, Clone, Default, PartialEq, Serialize, Deserialize)]
+pub struct ClientRecord {
+    pub id: String,
+    /// The cost of the whole conversation, as the client counts it.
+    pub total_usd: f64,
+}
+
+impl Conversation {
+    /// `so_far` is what is stored of the session.
+    pub fn begin(prompts: &Prompts, so_far: Option<&EndedSession>) -> Conversation {
+        Conversation {
+            prompts: prompts.version().to_owned(),
+            opening: so_far.map_or_else(String::new, |it| closing::opening(prompts, it)),
+            ..Conversation::default()
+        }
+    }
+
+    /// Reads what `Store::take_conversation` returned; none if this program cannot read it.
+    pub fn read((state, used_at): (String, Millis)) -> Option<Conversation> {
+        let conversation: Conversation = serde_json::from_str(&state).ok()?;
+        Some(Conversation {
+            used_at,
+            ..conversation
+        })
+    }
+
+    /// The text that `read` reads.
+    pub fn state(&self) -> String {
+        serde_json::to_string(self).expect("it has only texts and numbers")
+    }
+
+    /// Whether nothing was answered in it yet.
+    pub fn is_new(&self) -> bool {
+        self.exchanges.is_empty() && self.client.is_none()
+    }
+
+    /// Whether the provider may still have it in its cache.
+    fn is_recent(&self, now: Millis) -> bool {
+        (0..CACHE_LIFE).contains(&(now - self.used_at))
+    }
+
+    /// What carrying it on costs beyond a new one, in tokens at the full price of input.
+    pub fn burden(&self, now: Millis) -> u64 {
+        let is_cached = self.is_recent(now) && !self.uncached;
+        let share = prices::share_of_history(self.model.as_deref(), is_cached);
+        (self.tokens as f64 * share) as u64
+    }
+
+    /// Adds a question and its answer.
+    pub fn add(&mut self, question: &Question<'_>, call: &ModelCall) {
+        let Ok(answer) = &call.answer else {
+            return;
+        };
+        let usage = &call.usage;
+        if self.tokens > CACHE_MIN && self.is_recent(question.now) {
+            self.uncached = usage.cache_read == 0;
+        }
+        let estimate = text::tokens(question.text) + text::tokens(answer);
+        let counted =
+            (usage.input + usage.output).saturating_sub(text::tokens(question.system) as u64);
+        self.tokens = counted.max(self.tokens + estimate as u64);
+        self.model = call.model.clone().filter(|_| call.cost_usd.is_some());
+        self.used_at = question.now;
+        self.opening.clear();
+        if self.client.is_none() {
+            let answer = redact(answer).text.into_owned();
+            self.exchanges.push((question.text.to_owned(), answer));
+        }
+    }
+}
+
+impl Compressor {
+    /// Whether the conversation can take the next question, at an acceptable cost.
+    pub fn can_go_on(&self, conversation: &Conversation, now: Millis) -> bool {
+        conversation.prompts == self.prompts.version()
+            && conversation.burden(now) <= self.settings.history_max_tokens
+    }
+
+    /// Leaves the conversation after a failure that may be its own: it is too long, or the provider
+    /// no longer has it. False if there is none, or if it was new.
+    pub async fn leave_conversation(&mut self, failed: &Failure) -> bool {
+        let its_own = matches!(failed.kind, FailureKind::TooLong | FailureKind::Request);
+        let left = self.conversation.take_if(|it| its_own && !it.is_new());
+        if let Some(left) = &left {
+            self.model.forget(left).await;
+        }
+        left.is_some()
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use std::time::Duration;
+
+    use super::*;
+    use crate::agent::provider::Usage;
+
+    const MINUTE: Millis = 60_000;
+
+    /// Adds an exchange to a conversation of about this many tokens, with these of the cache.
+    fn ask(it: &mut Conversation, answer: &str, tokens: u64, cache_read: u64, now: Millis) {
+        let question = Question {
+            system: "",
+            text: "what happened?",
+            patience: Duration::ZERO,
+            answer_max: 1,
+            schema: None,
+            now,
+        };
+        let usage = Usage {
+            input: tokens,
+            cache_read,
+            ..Usage::default()
+        };
+        let call = ModelCall {
+            requests: 1,
+            model: Some("claude-haiku-4-5".to_owned()),
+            usage,
+            cost_usd: Some(1.0),
+            answer: Ok(answer.to_owned()),
+        };
+        it.add(&question, &call);
+    }
+
+    #[test]
+    fn history_costs_little_while_the_provider_has_it_and_more_than_new_input_after_that() {
+        let mut conversation = Conversation::default();
+        ask(&mut conversation, "nothing", 8_000, 0, 0);
+        let burden = |it: &Conversation, minutes| it.burden(minutes * MINUTE);
+        assert_eq!(burden(&conversation, 4), 800);
+        assert_eq!(burden(&conversation, 5), 10_000);
+        // Nothing was read of it, so it was not cached.
+        ask(&mut conversation, "nothing", 10_000, 0, MINUTE);
+        assert_eq!(burden(&conversation, 2), 12_500);
+        ask(&mut conversation, "nothing", 12_000, 9_000, 2 * MINUTE);
+        assert_eq!(burden(&conversation, 3), 1_200);
+    }
+
+    #[test]
+    fn a_conversation_is_stored_redacted_and_read_again() {
+        let secret = ["sk", "ant", "api03", &"aB3dE5gH7jK9mN1pQ2rS4tU6".repeat(3)].join("-");
+        let mut conversation = Conversation::default();
+        ask(&mut conversation, &format!("use {secret}"), 100, 0, 7);
+        let state = conversation.state();
+        assert!(!state.contains(&secret[14..]), "{state}");
+        assert_eq!(Conversation::read((state, 7)), Some(conversation));
+        assert_eq!(Conversation::read(("[7]".to_owned(), 7)), None);
+    }
+}

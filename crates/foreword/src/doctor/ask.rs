@@ -1,0 +1,75 @@
+//! `foreword doctor --ask`: has the chosen model answer a question about one recorded turn, and says
+//! whether the answer can be used.
+
+use std::time::Instant;
+
+use anyhow::Context as _;
+use foreword_core::model::{Event, Turn};
+use foreword_core::recall::digest::Digest;
+
+use crate::agent::ask::ask;
+use crate::agent::compress::derived;
+use crate::agent::judge::Judge;
+use crate::agent::prompts::{ANSWER_SCHEMA, Prompts};
+use crate::agent::question::{self, QuestionSubject};
+use crate::config::Config;
+use crate::home::Home;
+
+/// A turn in which a test fails, its cause is found, and the test passes.
+const TURN: &str = include_str!("trial.json");
+
+/// How a model answered.
+pub struct Trial {
+    pub seconds: f64,
+    /// The titles of the observations that can be used, or why there are none.
+    pub usable: Result<Vec<String>, String>,
+}
+
+pub fn trial(home: &Home, config: &Config) -> anyhow::Result<Trial> {
+    let events: Vec<Event> = serde_json::from_str(TURN).context("the recorded turn")?;
+    let turn = Turn {
+        prompt_id: Some("p1".to_owned()),
+        events: events.clone(),
+    };
+    let subject = QuestionSubject {
+        events: &events,
+        turn: &turn,
+        digest: &Digest::default(),
+        sum_up: true,
+        cut: 1,
+    };
+    let question_text = question::write(&Prompts::load(&home.prompts()), &subject);
+    let (system, text) = (&question_text.system, &question_text.text);
+    let begun = Instant::now();
+    let answer = ask(home, config, "doctor", system, text, Some(ANSWER_SCHEMA))?;
+    let seconds = begun.elapsed().as_secs_f64();
+    let judge = Judge::new(&question_text, &events);
+    let usable = match derived(&answer, &subject, &judge) {
+        Ok((derived, _)) if derived.observations.is_empty() => {
+            Err("it found nothing worth keeping in a turn that has something".to_owned())
+        }
+        Ok((derived, _)) => Ok(derived
+            .observations
+            .into_iter()
+            .map(|it| it.title)
+            .collect()),
+        Err(failure) => Err(failure.text),
+    };
+    Ok(Trial { seconds, usable })
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn the_recorded_turn_is_one_from_which_offline_derives_something() {
+        let events: Vec<Event> = serde_json::from_str(TURN).unwrap();
+        let turn = Turn {
+            prompt_id: Some("p1".to_owned()),
+            events,
+        };
+        let derived = crate::offline::derive(&[turn]);
+        assert_eq!(derived.turns[0].observations.len(), 1);
+    }
+}
