@@ -5,9 +5,9 @@
 //! changed (`crate::notes::mirror`). `turns` completes a claimed batch with the stored events of
 //! its turns; `commit` stores what was derived, in one transaction with the ids and keys of the
 //! events it came from (`events`); `kin` recognises an observation that is derived once more, and
-//! marks a superseded decision; `closing` stores what a model says about a session that is over;
-//! `conversations` keeps those with a model; `redo` finds the turns that can be derived from again; `items`
-//! reads everything that has a number. `docs/schema.md` shows the tables.
+//! marks a superseded decision; `closing` stores what a model says about a session that is over,
+//! `conversations` what it was asked before; `redo` finds the turns that can be derived from again;
+//! `items` reads everything that has a number. `docs/schema.md` shows the tables.
 
 mod closing;
 mod commit;

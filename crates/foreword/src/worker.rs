@@ -2,9 +2,8 @@
 //!
 //! At most one worker runs per data directory: it holds a file lock. A datagram wakes it, and it ends
 //! by itself when idle. When asked to end it finishes the current batch, unless it is waiting for a
-//! model. `derive` works on one batch, `converse` has the
-//! conversation with a model, `fill` adds the events of a session that hooks missed; this
-//! file decides when.
+//! model. `derive` works on one batch, `converse` has the conversation with a model, `fill` adds the
+//! events of a session that hooks missed; this file decides when.
 
 mod converse;
 mod derive;

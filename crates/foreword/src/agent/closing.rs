@@ -26,6 +26,9 @@ const FACT_MAX: usize = 160;
 const FACTS_MAX: usize = 3;
 const REASON_MAX: usize = 200;
 
+/// The newest observations that a new conversation begins with.
+const OPENING_MAX: usize = 20;
+
 /// The longest text of a question, in bytes. Above it texts are cut further, and then the
 /// oldest turns are left out.
 const TEXT_MAX: usize = 40_000;
@@ -67,9 +70,13 @@ pub fn opening(prompts: &Prompts, so_far: &EndedSession) -> String {
     }
     let fence = fence();
     let fenced = |text: &str| fenced(text, &fence);
+    let first = so_far.observations.len().saturating_sub(OPENING_MAX);
     let last = so_far.turns.len().saturating_sub(1);
     let values = [
-        ("observations", fenced(&listed(&so_far.observations))),
+        (
+            "observations",
+            fenced(&listed(&so_far.observations[first..])),
+        ),
         ("open", fenced(&so_far.open.join("\n"))),
         ("turn", fenced(&turns(&so_far.turns[last..], 1))),
     ];

@@ -129,10 +129,7 @@ impl Deriver {
         let Some(first) = new.first() else {
             return Ok(());
         };
-        let session = HostSession {
-            host: first.host.clone(),
-            id: first.host_session_id.clone(),
-        };
+        let session = session_of(first);
         let batch = match &self.compressor {
             None => derive_offline(&self.store, &new),
             Some(_) if !has_content(&new, claim.turn_over) => {
@@ -216,10 +213,7 @@ impl Deriver {
         let Some(last) = events.last() else {
             return plain_summaries(&self.store, events, Vec::new(), provider);
         };
-        let session = HostSession {
-            host: last.host.clone(),
-            id: last.host_session_id.clone(),
-        };
+        let session = session_of(last);
         let digest = self.store.digest(&session.host, &session.id, before);
         let mut digest = digest.map_err(failure)?;
         if self.compressor().conversation.is_some() {
@@ -306,6 +300,13 @@ impl Deriver {
             raw_tokens: question::raw_tokens(events),
         };
         self.store.stood_in(&entry, why).map_err(failure)
+    }
+}
+
+fn session_of(event: &Event) -> HostSession {
+    HostSession {
+        host: event.host.clone(),
+        id: event.host_session_id.clone(),
     }
 }
 
