@@ -6,7 +6,7 @@ use std::borrow::Cow;
 use std::path::Path;
 
 use crate::model::Millis;
-pub use words::is_stop_word;
+pub use words::{is_function_word, is_stop_word};
 
 /// An estimate of how many tokens a text has: a quarter of its characters.
 #[must_use]

@@ -39,6 +39,8 @@ pub struct Step {
     pub answers: Vec<Answer>,
     /// Files that it deleted or renamed away.
     pub removed: Vec<String>,
+    /// Files that git put back as they were committed.
+    pub restored: Vec<String>,
     /// Only housekeeping of git or its forge (checkout, pull, push, status …): it proves nothing
     /// about the work.
     pub plumbing: bool,

@@ -23,7 +23,7 @@ pub struct Match {
 }
 
 /// The minimum score for a reminder.
-const SCORE_MIN: f64 = 2.1;
+const SCORE_MIN: f64 = 1.9;
 /// The weight of a word is multiplied by this if it is also in the observation's title.
 const IN_TITLE: f64 = 2.0;
 /// The weight of the words of a name (`list_entries`, `TaskRow`, `format.ts`) is multiplied by this
@@ -210,6 +210,7 @@ fn content_words(text: &str, names: &[CodeName]) -> Vec<Word> {
         let lower = word.whole.to_lowercase();
         let is_small_number = lower.len() < 3 && lower.bytes().all(|it| it.is_ascii_digit());
         let is_common = word.is_stop_word()
+            || words::is_function_word(&lower)
             || is_small_number
             || is_in(COMMON_WORDS, &lower) && !names.iter().flatten().any(|it| *it == lower);
         let root = root(&lower);

@@ -34,6 +34,19 @@ pub fn is_stop_word(word: &str) -> bool {
     STOP_WORDS.binary_search(&word).is_ok()
 }
 
+/// Function words of German, Spanish, French and Portuguese.
+const FUNCTION_WORDS: &str = "
+    der die das und oder ist sind den dem des ein eine einen einem mit für von auf im in zu nicht mir
+    los las del la el un una y o con por para que en de al es se no su lo como más
+    le les des est sont dans une du avec pour au aux et ou sur pas
+    um uma com dos das do da os as em na no não e ao
+";
+
+/// Whether a word, in lower case, is a function word of another language than English.
+pub fn is_function_word(word: &str) -> bool {
+    FUNCTION_WORDS.split_ascii_whitespace().any(|it| it == word)
+}
+
 /// The words of a query, each once.
 pub(crate) fn words(query: &str) -> Vec<Word> {
     let mut seen = HashSet::new();

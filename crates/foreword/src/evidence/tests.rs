@@ -485,6 +485,19 @@ fn a_shell_line_edits_and_removes_files() {
 }
 
 #[test]
+fn git_puts_files_back() {
+    for (command, restored) in [
+        ("git checkout -- src/a.rs b.rs", vec!["src/a.rs", "b.rs"]),
+        ("git checkout HEAD -- src/a.rs", vec!["src/a.rs"]),
+        ("git restore src/a.rs", vec!["src/a.rs"]),
+        ("git restore --staged src/a.rs", vec![]),
+        ("git checkout main", vec![]),
+    ] {
+        assert_eq!(shell(command, 0, "").restored, restored, "{command}");
+    }
+}
+
+#[test]
 fn housekeeping_of_git_is_plumbing() {
     for (command, plumbing) in [
         ("git status", true),

@@ -58,6 +58,14 @@ pub fn read(
             step.removed.extend(names.into_iter().filter_map(path));
         }
         "rm" => step.removed.extend(names(arguments).filter_map(path)),
+        "restore" if !arguments.iter().any(|it| it == "--staged") => {
+            step.restored.extend(names(arguments).filter_map(path));
+        }
+        "checkout" => {
+            let files = arguments.iter().skip_while(|it| *it != "--");
+            let files = files.map(String::as_str).skip(1).filter_map(path);
+            step.restored.extend(files);
+        }
         _ if formats(&command.words) => {
             for file in names(arguments).filter(|it| is_file_name(it)) {
                 edit(file, String::new(), String::new());

@@ -38,10 +38,10 @@ const CONNECTING: &str = "
 
 /// The first person. A sentence about the agent itself is a fact only if it names something.
 const FIRST_PERSON: &str = "
-    i i'm i've i'll i'd we we're we've my let let's
-    ich wir mein meine
+    i i'm i've i_have i'll i'd we we're we've we_have my let let's
+    ich ich_habe wir wir_haben mein meine
     yo nosotros
-    je j'ai nous
+    je j'ai nous nous_avons
     eu nós
     私
     我
@@ -95,6 +95,28 @@ const FAULT: &str = "
     错误 修复 失败 报错 崩溃
 ";
 
+/// Words for what may be or ought to be: a proposal or a guess is no fact.
+const SUPPOSING: &str = "
+    should could would might presumably probably perhaps maybe
+    sollte* könnte* würde* vielleicht vermutlich wahrscheinlich
+    debería* podría* quizás probablemente
+    devrait pourrait peut-être probablement
+    deveria* poderia* talvez provavelmente
+    かもしれ べき たぶん
+    应该 可能 也许
+";
+
+/// Verbs that begin the headline of work that keeps what a program does and changes its form.
+const RESHAPING: &str = "
+    remov* renam* refactor* mov* simplif* extract* clean* split* delet* drop*
+    entfern* umbenenn* vereinfach* verschieb*
+    elimina* renombra* simplific* mueve*
+    supprim* renomm* déplac*
+    renomei* exclu*
+    削除 移動
+    删除 移除 重命名 重构
+";
+
 /// Words that open a request and say nothing of what is wanted.
 const OPENERS: &str = "
     ok okay hm hmm* yes yeah yep no please hey hi so and but then also maybe great thanks thank_you cool
@@ -136,15 +158,6 @@ const STATUS: &str = "
     issue* everything final report result*
 ";
 
-/// Stop words that core's English list lacks, of English and the other languages.
-const STOP_WORDS: &str = "
-    use used using new via per
-    der die das und oder ist sind den dem ein eine einen mit für von auf
-    los las del una con por para que
-    les des est sont dans une avec pour
-    uma com dos das não
-";
-
 /// Whether a sentence, after any signs, begins with a word that needs the sentence before it.
 pub fn leans_back(text: &str) -> bool {
     begins_with(text, POINTING) || begins_with(text, CONNECTING)
@@ -159,9 +172,37 @@ pub fn is_in_first_person(text: &str) -> bool {
     begins_with(text, FIRST_PERSON)
 }
 
+/// A report in the first person without the person: "Moved the parser" of "I've moved the parser".
+/// Only for what was done: a completed form, or a word in -ed.
+pub fn without_reporter(text: &str) -> &str {
+    let after = |entry| Some((entry, after_entry(text, entry)?));
+    let found = entries(FIRST_PERSON).filter_map(after);
+    let Some((entry, rest)) = found.min_by_key(|(_, rest)| rest.len()) else {
+        return text;
+    };
+    let rest = rest.trim_start();
+    let is_completed = entry.contains('_') || entry.ends_with("'ve") || entry.ends_with("'ai");
+    if is_completed || begins_with_deed(rest) {
+        rest
+    } else {
+        text
+    }
+}
+
+/// Whether a sentence begins with what was done: "Added …", "Renamed …" (English).
+pub fn begins_with_deed(text: &str) -> bool {
+    let first = text.split(|it: char| !it.is_alphabetic()).next();
+    first.is_some_and(|it| it.len() > 4 && it.ends_with("ed"))
+}
+
 /// Whether a sentence turns to the user instead of reporting something.
 pub fn addresses_the_user(text: &str) -> bool {
     begins_with(text, ADDRESS) || mentions(text, ADDRESS).any(|entry| entry.contains('_'))
+}
+
+/// Whether the user is spoken to anywhere in a text.
+pub fn mentions_the_user(text: &str) -> bool {
+    mentions(text, ADDRESS).next().is_some()
 }
 
 pub fn contrasts(text: &str) -> bool {
@@ -170,6 +211,14 @@ pub fn contrasts(text: &str) -> bool {
 
 pub fn speaks_of_fault(text: &str) -> bool {
     mentions(text, FAULT).next().is_some()
+}
+
+pub fn supposes(text: &str) -> bool {
+    mentions(text, SUPPOSING).next().is_some()
+}
+
+pub fn begins_with_reshaping(text: &str) -> bool {
+    begins_with(text, RESHAPING)
 }
 
 pub fn begins_subordinate(text: &str) -> bool {
@@ -194,7 +243,8 @@ pub fn is_cut_word(word: &str) -> bool {
 
 pub fn is_stop_word(word: &str) -> bool {
     let word = word.to_lowercase();
-    text::is_stop_word(&word) || entries(STOP_WORDS).any(|entry| entry == word)
+    let is_filler = matches!(&*word, "use" | "used" | "using" | "new" | "via" | "per");
+    is_filler || text::is_stop_word(&word) || text::is_function_word(&word)
 }
 
 /// How many words say what a title is about: no stop words, no words of state.
@@ -345,6 +395,12 @@ pub fn anchors(text: &str) -> HashSet<String> {
     }
     anchors.remove("");
     anchors
+}
+
+/// Whether a label holds a name in code: a span, or a word with the shape of one.
+pub fn names_code(label: &str) -> bool {
+    let is_part = |it: char| is_word(it) && !is_unspaced(it) || "./-#%@".contains(it);
+    label.contains('`') || label.split(|it| !is_part(it)).any(is_name)
 }
 
 /// Whether a token has the shape of a name or figure rather than of a plain word: a flag, a

@@ -20,14 +20,17 @@ pub fn strip(text: &str) -> String {
     words.join(" ")
 }
 
-/// Appends text without code spans, without its markup.
+/// Appends text without code spans, without its markup. A star is emphasis if it opens a word and
+/// is closed again; that of `*.png` stays.
 fn strip_piece(piece: &str, out: &mut String) {
     let mut rest = piece;
+    let mut is_open = false;
     while let Some(sign) = rest.chars().next() {
         rest = &rest[sign.len_utf8()..];
         let before = out.chars().next_back().unwrap_or(' ');
-        let is_emphasis =
-            rest.starts_with('*') || before == '*' || rest.starts_with(is_word) != is_word(before);
+        let doubled = rest.starts_with('*') || before == '*';
+        let opens = rest.starts_with(is_word) && !is_word(before) && rest.contains('*');
+        let closes = is_open && !rest.starts_with(is_word);
         if sign == '['
             && let Some((label, after)) = link(rest)
         {
@@ -36,8 +39,9 @@ fn strip_piece(piece: &str, out: &mut String) {
             rest = after;
         } else if is_picture(sign) {
             rest = rest.trim_start();
-        } else if sign == '*' && is_emphasis {
+        } else if sign == '*' && (doubled || opens || closes) {
             rest = rest.trim_start_matches('*');
+            is_open = opens && !closes;
         } else {
             out.push(sign);
         }
@@ -179,7 +183,8 @@ pub fn blocks(markdown: &str) -> Vec<Block> {
 fn block_of_line(line: &str) -> Option<Block> {
     let text = line.trim();
     if let Some(heading) = heading_text(text) {
-        return Some(Block::Heading(heading));
+        let bare = item_text(&heading).map(str::to_owned);
+        return Some(Block::Heading(bare.unwrap_or(heading)));
     }
     if !text.contains(char::is_alphanumeric) {
         return None;

@@ -8,9 +8,9 @@ use std::collections::HashSet;
 
 use super::lexicon::{
     addresses_the_user, anchors, announces_work, begins_subordinate, has_cjk, is_in_first_person,
-    leans_back, stems, words,
+    leans_back, names_code, speaks_of_fault, stems, words,
 };
-use super::markdown::{Block, blocks, is_lead_in, is_question, item_text, sentences};
+use super::markdown::{Block, blocks, is_lead_in, is_question, sentences};
 
 /// What a unit was in the markdown.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -36,9 +36,11 @@ pub struct Unit {
 #[derive(Debug, Default, PartialEq, Eq)]
 pub struct Prose {
     pub units: Vec<Unit>,
-    /// Sentences and lead-ins in order, for titles.
+    /// Sentences and lead-ins in order, for titles. A lead-in ends in a colon.
     pub leads: Vec<String>,
     pub headings: Vec<String>,
+    /// The first heading stands before everything else, so it is about the whole.
+    pub opens_with_heading: bool,
     pub questions: Vec<String>,
     /// Items of lists that are still to be done.
     pub next_steps: Vec<String>,
@@ -60,6 +62,7 @@ pub fn read(markdown: &str, may_offer: bool) -> Prose {
         prose: Prose::default(),
     };
     reader.read();
+    reader.prose.opens_with_heading = matches!(blocks.first(), Some(Block::Heading(_)));
     let Prose {
         options, headings, ..
     } = &mut reader.prose;
@@ -102,7 +105,8 @@ pub fn is_fact(unit: &Unit, context: &HashSet<String>) -> bool {
 }
 
 /// The text after a short label ("Yes, ", "Root cause: "), if it begins with one: at most two
-/// words before a comma or dash, three before a colon.
+/// words before a comma or dash, three before a colon, six in the first person ("I made two
+/// changes: ").
 pub fn after_label(text: &str) -> Option<&str> {
     let signs = [", ", "! ", ": ", " — ", " – ", " - ", "，", "、", "："];
     let found = signs
@@ -110,8 +114,14 @@ pub fn after_label(text: &str) -> Option<&str> {
         .filter_map(|it| Some((text.find(it)?, it)));
     let (end, sign) = found.min()?;
     let (label, rest) = (&text[..end], text[end + sign.len()..].trim_start());
-    let most = if sign.starts_with([':', '：']) { 3 } else { 2 };
-    let is_label = words(label) <= most && words(rest) >= 3 && anchors(label).is_empty();
+    let most = match sign.starts_with([':', '：']) {
+        true if is_in_first_person(label) => 6,
+        true => 3,
+        false => 2,
+    };
+    let is_label = words(label) <= most && words(rest) >= 3 && !names_code(label);
+    // "Before: …" tells of another time.
+    let is_label = is_label && !begins_subordinate(label);
     is_label.then_some(rest)
 }
 
@@ -158,9 +168,9 @@ impl Reader<'_> {
         let (questions, statements): (Vec<String>, Vec<String>) = sentences
             .into_iter()
             .partition(|sentence| is_question(sentence));
-        self.prose
-            .leads
-            .extend(statements.iter().chain(&lead).cloned());
+        let lead_in = lead.iter().map(|it| format!("{it}:"));
+        let leads = statements.iter().cloned().chain(lead_in);
+        self.prose.leads.extend(leads);
         let is_offer = self.question == Some(at) && questions.len() + statements.len() <= 2;
         self.prose.questions.extend(questions);
         if !is_offer {
@@ -176,10 +186,12 @@ impl Reader<'_> {
     /// that points back joins the one before it.
     fn statements(&mut self, at: usize, statements: Vec<String>) {
         let heading = match self.blocks[..at].last() {
-            Some(Block::Heading(heading)) => item_text(heading).unwrap_or(heading),
+            Some(Block::Heading(heading)) => heading.as_str(),
             _ => "",
         };
-        let names_something = words(heading) <= 12 && !anchors(heading).is_empty();
+        // What stands under "The problem" was so before.
+        let names_something =
+            words(heading) <= 12 && (!anchors(heading).is_empty() || speaks_of_fault(heading));
         for (number, sentence) in statements.into_iter().enumerate() {
             let length = words(&sentence);
             if number > 0
@@ -247,6 +259,10 @@ impl Reader<'_> {
             (None, Some(Block::Heading(heading))) => Some(heading.as_str()),
             (lead, _) => lead,
         };
+        // "Would you like me to: …"
+        if lead.is_some_and(addresses_the_user) {
+            return next;
+        }
         if label.is_some_and(announces_work) {
             let steps = topmost().map(|(text, _)| (*text).to_owned());
             self.prose.next_steps.extend(steps);

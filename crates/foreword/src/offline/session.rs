@@ -29,11 +29,12 @@ const CONCEPTS_MAX: usize = 5;
 /// A session's discovery beside a change needs a title this good, and this many facts.
 const DISCOVERY_ALONE: f32 = 4.0;
 const DISCOVERY_FACTS: usize = 4;
+/// Begins the fact of a turn of which only the files are known.
+const CHANGED: &str = "Changed ";
+/// The most findings of earlier turns that are told with a repair.
+const CAUSES_MAX: usize = 2;
 /// A title of the agent's words needs at least this to stand in a list.
 const TITLE_ALONE: f32 = 2.0;
-
-/// Begins a fact that a later change may have made untrue.
-const EARLIER: &str = "Earlier in the session: ";
 
 /// What was derived from a session: one `Derived` for each turn, and the whole.
 #[derive(Debug, Default, PartialEq, Eq)]
@@ -51,7 +52,8 @@ struct Draft {
     facts: Vec<String>,
     /// Sentences that were too much for the facts.
     rest: Vec<String>,
-    commits: Vec<String>,
+    /// Hash and subject of each.
+    commits: Vec<(String, String)>,
     files: Vec<TouchedFile>,
     /// How much was edited.
     size: usize,
@@ -67,10 +69,7 @@ pub fn derive(turns: &[Turn]) -> DerivedSession {
     session.leave_out_dead_names();
     session.fold_commits();
     let mut drafts = session.drafts();
-    session.drop_repeated_edits(&mut drafts);
-    session.join_continuations(&mut drafts);
     let given_up = session.give_up(&mut drafts);
-    session.take_up_offers(&mut drafts);
     session.mark_outdated(&mut drafts);
     session.carry_to_neighbours(&mut drafts);
     let digest = session.digest(&drafts, given_up);
@@ -96,8 +95,8 @@ struct Survival {
     overtaken: bool,
     /// Names that the turn added and that are gone.
     dead: HashSet<String>,
-    /// Every line that it added was added by an earlier turn already.
-    repeats: bool,
+    /// Lines that the turn removed and a later one put back.
+    put_back: Vec<String>,
 }
 
 impl<'a> Session<'a> {
@@ -106,13 +105,11 @@ impl<'a> Session<'a> {
         let mut offered: Vec<String> = Vec::new();
         for (number, turn) in turns.iter().enumerate() {
             let reading = TurnReading::of(turn, number == 0, &offered);
-            if !reading.prose.options.is_empty() {
-                offered.clone_from(&reading.prose.options);
-            } else if reading.has_edits() {
-                offered.clear();
-            }
-            if let (Some(correction), Some(before)) = (&reading.correction, readings.last_mut()) {
-                before.contradict(correction);
+            offered.clone_from(&reading.prose.options);
+            if let Some(before) = readings.last_mut() {
+                for objection in reading.objections() {
+                    before.contradict(&objection);
+                }
             }
             readings.push(reading);
         }
@@ -142,10 +139,13 @@ impl<'a> Session<'a> {
     fn leave_out_dead_names(&mut self) {
         for (reading, survival) in self.readings.iter_mut().zip(&self.survival) {
             if !survival.overtaken && !survival.dead.is_empty() {
+                reading.leave_out(|text| names_any(text, &survival.dead));
+            }
+            if !survival.put_back.is_empty() {
                 reading.leave_out(|text| {
                     let names = lexicon::anchors(text);
-                    let mut names = names.iter().filter(|it| turn::is_compound(it));
-                    names.any(|it| identifiers(it).any(|it| survival.dead.contains(&it)))
+                    let mut names = names.iter().filter(|it| it.chars().count() >= 5);
+                    names.any(|name| survival.put_back.iter().any(|it| it.contains(name)))
                 });
             }
         }
@@ -275,7 +275,7 @@ impl<'a> Session<'a> {
         if facts.is_empty() && reading.has_edits() {
             let files = reading.changed_files();
             let names = files.iter().take(3).map(|it| format!("`{}`", it.path));
-            facts.push(format!("Changed {}", names.collect::<Vec<_>>().join(", ")));
+            facts.push(format!("{CHANGED}{}", names.collect::<Vec<_>>().join(", ")));
         }
         if let Some((command, telling)) = red {
             let failed = format!(
@@ -287,11 +287,9 @@ impl<'a> Session<'a> {
         let by_user: Vec<String> = reading.by_user.iter().take(2).cloned().collect();
         let said = facts.len();
         facts.splice(0..0, by_user.iter().cloned());
-        let commits: Vec<String> = reading
-            .commits
-            .iter()
-            .filter_map(|it| it.hash.clone())
-            .collect();
+        let commits = reading.commits.iter();
+        let commits = commits.filter_map(|it| Some((it.hash.clone()?, it.subject.clone())));
+        let commits: Vec<(String, String)> = commits.collect();
         let mut rest = facts.split_off(
             facts
                 .len()
@@ -304,8 +302,13 @@ impl<'a> Session<'a> {
             .collect();
         let title = reading.title(&taken)?;
         let kind = match reading.kind() {
-            ObservationType::Feature if lexicon::speaks_of_fault(&title.text) => {
+            ObservationType::Feature | ObservationType::Refactor
+                if lexicon::speaks_of_fault(&title.text) =>
+            {
                 ObservationType::Bugfix
+            }
+            ObservationType::Feature if lexicon::begins_with_reshaping(&title.text) => {
+                ObservationType::Refactor
             }
             kind => kind,
         };
@@ -314,7 +317,9 @@ impl<'a> Session<'a> {
         }
         let prompt = reading.turn.prompt_id.as_deref().unwrap_or_default();
         let files = match kind {
-            ObservationType::Discovery => reading.read_files(&facts.join(" ")),
+            ObservationType::Discovery if !reading.has_edits() => {
+                reading.read_files(&facts.join(" "))
+            }
             _ => reading.changed_files(),
         };
         Some(Draft {
@@ -336,50 +341,6 @@ impl<'a> Session<'a> {
         })
     }
 
-    /// Edits that an earlier turn had made already are no news.
-    fn drop_repeated_edits(&self, drafts: &mut Vec<Draft>) {
-        drafts.retain(|it| !self.survival[it.turn].repeats || !it.commits.is_empty());
-    }
-
-    /// "yes" after a question goes on with the same files: one observation with the better title.
-    fn join_continuations(&self, drafts: &mut Vec<Draft>) {
-        for at in 1..self.readings.len() {
-            let (before, reading) = (&self.readings[at - 1], &self.readings[at]);
-            if before.prose.questions.is_empty()
-                || lexicon::words(reading.prompt) > 3
-                || reading.chosen.is_some()
-            {
-                continue;
-            }
-            let find = |turn: usize| drafts.iter().position(|it| it.turn == turn);
-            let (Some(first), Some(second)) = (find(at - 1), find(at)) else {
-                continue;
-            };
-            if !shares_file(&drafts[first], &drafts[second]) {
-                continue;
-            }
-            let first = drafts.remove(first);
-            let second = &mut drafts[second - 1];
-            for fact in first.facts {
-                if second.facts.len() < FACTS_MAX {
-                    add_fact(&mut second.facts, fact, 0.55);
-                }
-            }
-            let better = first.title.alone > second.title.alone
-                && matches!(
-                    first.title.source,
-                    TitleSource::Commit | TitleSource::Plan | TitleSource::Said
-                );
-            if better {
-                second.title = first.title;
-            }
-            if first.kind == ObservationType::Bugfix {
-                second.kind = first.kind;
-            }
-            add_files(&mut second.files, first.files);
-        }
-    }
-
     /// An attempt of which hardly anything is left is told with the change that replaced it.
     fn give_up(&self, drafts: &mut Vec<Draft>) -> Vec<String> {
         let mut given_up = Vec::new();
@@ -397,32 +358,27 @@ impl<'a> Session<'a> {
             }
             let reading = &self.readings[draft.turn];
             let dead = &self.survival[draft.turn].dead;
-            let is_dead = |text: &&String| identifiers(text).any(|it| dead.contains(&it));
-            let what = if is_dead(&&draft.title.text) {
-                draft.title.text.clone()
-            } else {
-                let fact = reading.facts.iter().find(is_dead);
-                fact.map_or_else(
-                    || draft.title.text.clone(),
-                    |it| title::squeeze(it, 14, true).0,
-                )
-            };
+            let is_dead = |text: &&String| names_any(text, dead);
+            let mut said = std::iter::once(&draft.title.text).chain(&reading.facts);
+            let what = said.find(is_dead).map(|it| title::squeeze(it, 14, true).0);
             let why = self.readings.get(draft.turn + 1);
             let why = why.filter(|it| !it.by_host && it.plan.is_none());
             let why = why
                 .map(|it| it.typed.replace('\n', " "))
+                .filter(|it| !markdown::is_question(it))
                 .unwrap_or_default();
             let why = match lexicon::words(&why) {
                 3..=60 => format!(" (then the user: “{}”)", title::clip(&why, 25)),
                 _ => String::new(),
             };
-            let told = format!("Given up: {what}{why}");
-            given_up.push(format!("{what}{why}"));
+            let told = what.map(|it| format!("{it}{why}"));
+            given_up.extend(told.clone());
+            let told = told.map(|it| format!("Given up: {it}"));
             let cause = reading
                 .facts
                 .iter()
                 .find(|it| !is_dead(it) && lexicon::contrasts(it));
-            let cause = cause.cloned();
+            let cause = cause.filter(|_| told.is_some()).cloned();
             match next {
                 Some(next) => {
                     let later = &mut drafts[at + 1 + next];
@@ -430,7 +386,7 @@ impl<'a> Session<'a> {
                         .facts
                         .truncate(FACTS_MAX - 1 - usize::from(cause.is_some()));
                     later.facts.extend(cause);
-                    later.facts.push(told);
+                    later.facts.extend(told);
                     drafts.remove(at);
                 }
                 None => {
@@ -440,43 +396,6 @@ impl<'a> Session<'a> {
             }
         }
         given_up
-    }
-
-    /// An answer that ended in an offer belongs to the change that takes it up.
-    fn take_up_offers(&self, drafts: &mut Vec<Draft>) {
-        let mut at = 0;
-        while at < drafts.len() {
-            let draft = &drafts[at];
-            let reading = &self.readings[draft.turn];
-            let offers = draft.kind == ObservationType::Discovery
-                && reading.by_user.is_empty()
-                && reading
-                    .closing
-                    .as_deref()
-                    .is_some_and(markdown::is_question);
-            let taken_up = drafts.iter().position(|it| {
-                it.turn > draft.turn
-                    && it.turn <= draft.turn + 2
-                    && it.kind != ObservationType::Discovery
-                    && self.readings[it.turn].has_edits()
-            });
-            let Some(change) = taken_up.filter(|_| offers) else {
-                at += 1;
-                continue;
-            };
-            let offer = drafts.remove(at);
-            let change = &mut drafts[change - 1];
-            let mut facts = offer.facts;
-            facts.sort_by_key(|it| !lexicon::contrasts(it));
-            let mut added = 0;
-            for fact in facts {
-                if added < 2 && change.facts.len() <= FACTS_MAX {
-                    let fact = earlier(fact);
-                    added += usize::from(add_fact(&mut change.facts, fact, 0.5));
-                }
-            }
-            change.facts.truncate(FACTS_MAX);
-        }
     }
 
     /// What a later turn changed or the user corrected does not hold any more.
@@ -570,7 +489,9 @@ impl<'a> Session<'a> {
             };
             let is_older =
                 drafts[at].turn < drafts[to].turn && drafts[to].kind != ObservationType::Discovery;
-            if drafts[at].retracted.is_some() || drafts[at].outdated && !is_older {
+            // What was found before a change may not be true after it.
+            let is_before = drafts[at].kind == ObservationType::Discovery && is_older;
+            if drafts[at].retracted.is_some() || drafts[at].outdated && !is_before {
                 continue;
             }
             let about = said(&drafts[to]);
@@ -580,10 +501,13 @@ impl<'a> Session<'a> {
             // A fact under a title about something else misleads.
             facts.retain(|it| {
                 let shared = lexicon::stems(it).intersection(&about).count();
-                same_files || shared >= 2 || it.starts_with("The user")
+                (same_files || shared >= 2) && !it.starts_with(CHANGED)
             });
             facts.sort_by_key(|it| (!it.starts_with("The user"), !lexicon::contrasts(it)));
             let neighbour = &mut drafts[to];
+            if is_before {
+                facts = causes(facts, neighbour);
+            }
             let mut carried: Vec<String> = Vec::new();
             for fact in facts {
                 let stems = lexicon::stems(&fact);
@@ -592,7 +516,7 @@ impl<'a> Session<'a> {
                     .map(|it| lexicon::stems(it))
                     .any(|it| lexicon::overlap(&stems, &it) > 0.55)
                 {
-                    carried.push(if is_older { earlier(fact) } else { fact });
+                    carried.push(fact);
                 }
             }
             let most = FACTS_MAX - usize::from(!neighbour.commits.is_empty());
@@ -612,7 +536,6 @@ impl<'a> Session<'a> {
             .collect();
         let weight = |it: &Draft| match it.title.source {
             TitleSource::Commit | TitleSource::Plan => 1.3,
-            TitleSource::Tests => 0.6,
             _ => 1.0,
         };
         let rank = |it: &Draft| {
@@ -649,7 +572,9 @@ impl<'a> Session<'a> {
         let Some(last) = self.readings.last() else {
             return open;
         };
-        if last.closing.is_none() && !last.by_host && lexicon::words(&last.typed) >= 4 {
+        let is_begun = last.has_edits() || !last.commits.is_empty();
+        if last.closing.is_none() && !last.by_host && lexicon::words(&last.typed) >= 4 && !is_begun
+        {
             let typed = last.typed.replace('\n', " ");
             open.push(format!(
                 "Asked last and not answered: “{}”",
@@ -698,7 +623,10 @@ impl<'a> Session<'a> {
     fn observation(&self, draft: Draft, reading: &TurnReading<'_>) -> Observation {
         let mut facts = draft.facts;
         let title = lexicon::stems(&draft.title.text);
-        facts.retain(|it| lexicon::stems(it).difference(&title).count() >= 2);
+        facts.retain(|it| {
+            let stems = lexicon::stems(it);
+            stems.difference(&title).count() >= 3 && lexicon::overlap(&stems, &title) < 0.8
+        });
         let short = facts
             .iter()
             .take(3)
@@ -707,8 +635,17 @@ impl<'a> Session<'a> {
             Some(short) if facts.len() > 3 => facts.remove(short),
             _ => String::new(),
         };
-        if !draft.commits.is_empty() {
-            facts.push(format!("Committed as {}", draft.commits.join(", ")));
+        let commits = draft.commits.iter().map(|(hash, subject)| {
+            let (_, subject) = title::conventional(subject);
+            let is_said = lexicon::overlap(&lexicon::stems(&subject), &title) > 0.6;
+            match is_said {
+                true => hash.clone(),
+                false => format!("{hash} (“{}”)", title::clip(&subject, 14)),
+            }
+        });
+        let commits: Vec<String> = commits.collect();
+        if !commits.is_empty() {
+            facts.push(format!("Committed as {}", commits.join(", ")));
         }
         let mut narrative = String::new();
         let typed = reading.typed.replace('\n', " ");
@@ -804,7 +741,7 @@ fn is_nothing(
             && (reading.is_plumbing() || talk || thin_answer || only_options)
         || is_discovery && said == 0 && reading.chosen.is_none()
         || !is_discovery && uncommitted && thin_change
-        || title.alone < 0.9 && facts.len() < 2 && title.source != TitleSource::Tests
+        || title.alone < 0.9 && facts.len() < 2
 }
 
 fn decision(laid_down: &LaidDown, seed: String) -> Observation {
@@ -868,13 +805,25 @@ fn last_at(reading: &TurnReading<'_>) -> Millis {
     reading.turn.events.last().map_or(0, |it| it.at)
 }
 
-/// A finding that a change followed: it may have made it untrue.
-fn earlier(fact: String) -> String {
-    if fact.starts_with("The user") || fact.starts_with(EARLIER) {
-        fact
-    } else {
-        format!("{EARLIER}{fact}")
-    }
+/// The findings before a change that say why it was made. Of what was found before, only the cause
+/// of a fault is told: the rest may not be true any more.
+fn causes(findings: Vec<String>, change: &Draft) -> Vec<String> {
+    let texts = change.facts.iter().chain([&change.title.text]);
+    let named: HashSet<String> = texts.flat_map(|it| lexicon::anchors(it)).collect();
+    let is_cause = |it: &String| {
+        let names = lexicon::anchors(it);
+        let mut names = names.intersection(&named);
+        let is_same = names.any(|it| it.contains(|it: char| it.is_alphabetic()));
+        is_same && (it.starts_with("The user") || lexicon::contrasts(it))
+    };
+    let findings = findings.into_iter().filter(is_cause);
+    let findings =
+        findings.filter(|it| change.kind == ObservationType::Bugfix || it.starts_with("The user"));
+    let labelled = findings.map(|it| match it.starts_with("The user") {
+        true => it,
+        false => format!("Found before the change: {it}"),
+    });
+    labelled.take(CAUSES_MAX).collect()
 }
 
 /// Adds a fact unless more than this share of it is said already; true if it was added.
@@ -912,6 +861,13 @@ fn shares_file(a: &Draft, b: &Draft) -> bool {
         .any(|file| b.files.iter().any(|it| it.path == file.path))
 }
 
+/// Whether a text has a name in code of which a part is among these identifiers.
+fn names_any(text: &str, wanted: &HashSet<String>) -> bool {
+    let names = lexicon::anchors(text);
+    let mut names = names.iter().filter(|it| turn::is_compound(it));
+    names.any(|it| identifiers(it).any(|it| wanted.contains(&it)))
+}
+
 /// Words of at least five letters, as names in code have.
 fn identifiers(text: &str) -> impl Iterator<Item = String> {
     let words = text.split(|it: char| !(it.is_alphanumeric() || it == '_'));
@@ -926,10 +882,10 @@ fn survival(readings: &[TurnReading<'_>]) -> Vec<Survival> {
     type LineOf<'t> = (&'t str, &'t str);
     let mut at_end: HashSet<LineOf<'_>> = HashSet::new();
     let mut added: Vec<HashSet<LineOf<'_>>> = Vec::new();
-    let mut seen: HashSet<LineOf<'_>> = HashSet::new();
-    let mut survival: Vec<Survival> = Vec::new();
+    let mut removed: Vec<HashSet<LineOf<'_>>> = Vec::new();
     for reading in readings {
         let mut new: HashSet<LineOf<'_>> = HashSet::new();
+        let mut gone: HashSet<LineOf<'_>> = HashSet::new();
         for step in &reading.steps {
             for edit in &step.edits {
                 let lines = |text: &'_ str| -> HashSet<String> {
@@ -945,6 +901,9 @@ fn survival(readings: &[TurnReading<'_>]) -> Vec<Survival> {
                 let fresh = edit.after.lines().map(str::trim);
                 let fresh = fresh.filter(|it| it.len() > 6 && !before.contains(*it));
                 new.extend(fresh.map(|line| (edit.path.as_str(), line)));
+                let old = edit.before.lines().map(str::trim);
+                let old = old.filter(|it| it.len() > 6 && !after.contains(*it));
+                gone.extend(old.map(|line| (edit.path.as_str(), line)));
                 at_end.extend(new.iter().filter(|it| it.0 == edit.path));
             }
             for path in &step.removed {
@@ -952,15 +911,15 @@ fn survival(readings: &[TurnReading<'_>]) -> Vec<Survival> {
                 at_end.retain(|(it, _)| it.rsplit('/').next() != Some(name));
             }
         }
-        let repeats = !new.is_empty() && new.is_subset(&seen);
-        seen.extend(new.iter().copied());
         added.push(new);
-        survival.push(Survival {
-            repeats,
-            ..Survival::default()
-        });
+        removed.push(gone);
     }
+    let mut survival: Vec<Survival> = Vec::new();
+    survival.resize_with(readings.len(), Survival::default);
     for (at, reading) in readings.iter().enumerate() {
+        let later = added[at + 1..].iter().flatten();
+        let put_back = later.filter(|it| removed[at].contains(*it));
+        survival[at].put_back = put_back.map(|it| it.1.to_owned()).collect();
         let files: HashSet<&str> = added[at].iter().map(|it| it.0).collect();
         let touches = |later: &&TurnReading<'_>| {
             later.edits().any(|it| files.contains(it.path.as_str()))

@@ -8,9 +8,9 @@ use std::collections::{HashMap, HashSet};
 use super::lexicon::{
     addresses_the_user, anchors, begins_subordinate, code_spans, has_cjk, is_cut_word,
     is_file_name, is_in_first_person, is_stop_word, is_unspaced, is_word, leans_back,
-    pointing_words, stems, telling_words, without_openers, words,
+    pointing_words, stems, telling_words, without_openers, without_reporter, words,
 };
-use super::markdown::{lines_outside_code, sentences, strip};
+use super::markdown::{item_text, lines_outside_code, sentences, strip};
 use super::prose::after_label;
 
 /// How many words a title has at most.
@@ -18,23 +18,40 @@ pub const MAX_WORDS: usize = 12;
 /// Signs that a text does not end with where it is cut.
 const LOOSE_SIGNS: [char; 10] = [' ', ',', ';', ':', '—', '-', '、', '，', '；', '：'];
 
-/// A sentence in at most `max_words` words, and whether it was cut only where it can end.
+/// What cutting a sentence costs its title: at a sign of punctuation little, before a function
+/// word more, anywhere else most.
+const CUT_AT_SIGN: f32 = 0.1;
+const CUT_AT_WORD: f32 = 0.5;
+const CUT_ANYWHERE: f32 = 1.2;
+
+/// A sentence in at most `max_words` words, and what cutting it costs.
 /// `drop_label`: a short label before a comma, dash or colon ("Root cause: …") is left out.
-pub fn squeeze(sentence: &str, max_words: usize, drop_label: bool) -> (String, bool) {
+pub fn squeeze(sentence: &str, max_words: usize, drop_label: bool) -> (String, f32) {
     let mut text = with_short_paths(&strip(sentence));
     // "Fix: …" says what the change is for.
     let label = after_label(&text).filter(|_| drop_label && !text.starts_with("Fix"));
-    text = label.unwrap_or(&text).replace("()`", "`");
-    if words(&text) > max_words {
-        text = without_brackets(&text);
+    text = without_reporter(label.unwrap_or(&text)).replace("()`", "`");
+    let bare = without_brackets(&text);
+    if words(&text) > max_words || words(&bare) >= 4 {
+        text = bare;
     }
-    let text = text.trim_end_matches(['.', '。', '!', ' ']);
+    let text = without_loose_end(text.trim_end_matches(['.', '。', '!', ' ', ':', '：']));
     if words(text) <= max_words {
-        return (capitalised(text), true);
+        return (capitalised(text), 0.0);
     }
+    let cut = |end: usize| capitalised(text[..end].trim_end_matches(LOOSE_SIGNS));
     match last_cut(text, max_words) {
-        Some(end) => (capitalised(text[..end].trim_end_matches(LOOSE_SIGNS)), true),
-        None => (capitalised(&clip(text, max_words)), false),
+        (Some(at_sign), _) => (cut(at_sign), CUT_AT_SIGN),
+        (_, Some(at_word)) => (cut(at_word), CUT_AT_WORD),
+        _ => (capitalised(&clip(text, max_words)), CUT_ANYWHERE),
+    }
+}
+
+/// The text without a function word at its end ("… with").
+fn without_loose_end(text: &str) -> &str {
+    match text.rsplit_once(' ') {
+        Some((rest, last)) if is_cut_word(last) && words(rest) >= 3 => without_loose_end(rest),
+        _ => text,
     }
 }
 
@@ -80,9 +97,9 @@ fn without_brackets(text: &str) -> String {
     out
 }
 
-/// Where a long sentence can end within the limit: at its last `— ; , :`, else before its last
+/// Where a long sentence can end within the limit: at its last `— ; , :`, and before its last
 /// function word. Never inside a code span.
-fn last_cut(text: &str, max_words: usize) -> Option<usize> {
+fn last_cut(text: &str, max_words: usize) -> (Option<usize>, Option<usize>) {
     let (mut at_sign, mut at_word) = (None, None);
     let (mut length, mut before) = (0, "");
     for (at, token) in tokens(text) {
@@ -101,7 +118,7 @@ fn last_cut(text: &str, max_words: usize) -> Option<usize> {
         length += half_words(bare);
         before = bare;
     }
-    at_sign.or(at_word)
+    (at_sign, at_word)
 }
 
 /// The tokens of a text with their positions: code spans and words with the signs and space after
@@ -189,6 +206,11 @@ pub fn alone(title: &str, edited: &HashSet<String>, asked: &HashSet<String>) -> 
         (leans_back(title), 1.2),
         (is_in_first_person(title) || addresses_the_user(title), 1.2),
         (begins_subordinate(title), 1.3),
+        (
+            !title.starts_with(|it: char| it.is_alphanumeric() || "`\"“".contains(it)),
+            1.5,
+        ),
+        (!has_cjk(title) && plain_words(title) < 3, 1.0),
         (words(title) < 3, 1.5),
         (characters > 110, 1.0),
         (characters > 150, 3.0),
@@ -202,6 +224,12 @@ pub fn alone(title: &str, edited: &HashSet<String>, asked: &HashSet<String>) -> 
     good - bad - at_most(pointing_words(title, 2), 2, 0.5)
 }
 
+/// How many words of a title are outside of code spans.
+fn plain_words(title: &str) -> usize {
+    let plain = code_spans(title).filter(|(is_code, _)| !is_code);
+    plain.map(|(_, piece)| words(piece)).sum()
+}
+
 /// The title that a request gives, and whether nothing of its sentence is missing in it.
 pub fn request_title(prompt: &str) -> Option<(String, bool)> {
     let mut text = typed(prompt);
@@ -211,11 +239,12 @@ pub fn request_title(prompt: &str) -> Option<(String, bool)> {
     }
     let sentences = sentences(&text.replace('\n', " "));
     let mut requests = sentences.iter().take(3).map(|sentence| {
+        let sentence = item_text(sentence).unwrap_or(sentence);
         without_openers(sentence).trim_end_matches(['?', '？', '.', '!', '。', ' '])
     });
     let request = requests.find(|request| words(request) >= 3)?;
-    let (title, whole) = squeeze(request, MAX_WORDS, true);
-    let is_complete = whole && words(&title) + 3 >= words(request);
+    let (title, lost) = squeeze(request, MAX_WORDS, true);
+    let is_complete = lost < CUT_ANYWHERE && words(&title) + 3 >= words(request);
     Some((title, is_complete))
 }
 

@@ -1,7 +1,7 @@
 //! Reads one turn: what was asked, what the tools did, what the agent concluded, what the user
 //! laid down. `session` makes observations of it, when it knows the other turns.
 
-use std::collections::{HashMap, HashSet};
+use std::collections::HashSet;
 
 use foreword_core::model::{Event, EventKind, Millis, ObservationType, TouchedFile, Turn};
 use uuid::Uuid;
@@ -24,6 +24,12 @@ const REPEATED: f32 = 0.6;
 const ANSWERS_MAX: usize = 4;
 /// A prompt with more typed words is a description, of which no single sentence is quoted.
 const TYPED_WORDS_MAX: usize = 140;
+/// A longer prompt describes what is wrong; the change that it leads to makes that untrue.
+const REMARK_WORDS_MAX: usize = 50;
+/// How much worse a title is that only introduces a list.
+const LEAD_IN: f32 = 0.6;
+/// How much better a title is that begins with what was done.
+const DEED: f32 = 0.8;
 
 /// One turn of a session, read.
 pub struct TurnReading<'a> {
@@ -74,7 +80,6 @@ pub enum TitleSource {
     Plan,
     Commit,
     CommitBody,
-    Tests,
     Chosen,
     Heading,
     Said,
@@ -121,11 +126,14 @@ impl<'a> TurnReading<'a> {
             (Some(stop), Some(between)) => Some(format!("{between}\n\n{stop}")),
             (stop, between) => stop.or(between),
         };
-        let steps: Vec<Step> = turn.events.iter().filter_map(evidence::step).collect();
+        let mut steps: Vec<Step> = turn.events.iter().filter_map(evidence::step).collect();
+        leave_out_undone(&mut steps);
         let plan = title::plan_heading(prompt).filter(|_| !by_host);
         let typed = title::typed(prompt);
-        let has_edits = steps.iter().any(|it| !it.edits.is_empty());
-        let prose = prose::read(closing.as_deref().unwrap_or_default(), !has_edits);
+        // A plan that was written down is still an offer.
+        let mut edits = steps.iter().flat_map(|it| &it.edits);
+        let changes_code = edits.any(|it| !is_prose_file(&it.path));
+        let prose = prose::read(closing.as_deref().unwrap_or_default(), !changes_code);
         let asked = lexicon::stems(plan.as_deref().unwrap_or(&typed));
         let mut reading = TurnReading {
             turn,
@@ -197,6 +205,7 @@ impl<'a> TurnReading<'a> {
     fn read_facts(&mut self) {
         let context: Stems = self.asked.union(&self.edited).cloned().collect();
         let (mut chosen, mut total) = (Vec::<Stems>::new(), 0);
+        let has_edits = self.has_edits();
         for unit in self
             .prose
             .units
@@ -204,6 +213,12 @@ impl<'a> TurnReading<'a> {
             .filter(|it| prose::is_fact(it, &context))
         {
             let stems = lexicon::stems(&unit.text);
+            // Whoever changed something knows what is; what could be is left out.
+            let is_guess =
+                lexicon::supposes(&unit.text) && !lexicon::is_in_first_person(&unit.text);
+            if has_edits && is_guess || lexicon::is_status(&unit.text) {
+                continue;
+            }
             if chosen
                 .iter()
                 .any(|it| lexicon::overlap(&stems, it) > REPEATED)
@@ -224,7 +239,12 @@ impl<'a> TurnReading<'a> {
 
     /// What the user chose, refused, laid down or corrected.
     fn read_user(&mut self, prompt: Option<&Event>, is_first: bool, offered: &[String]) {
-        self.laid_down.extend(answered(&self.steps));
+        let answers = self.steps.iter();
+        let answers = answers.flat_map(|step| step.answers.iter().map(move |it| (step, it)));
+        let (passing, lasting): (Vec<_>, Vec<_>) = answers.partition(|(_, it)| is_passing(it));
+        self.laid_down.extend(answered(&lasting));
+        self.by_user
+            .extend(passing.iter().map(|(_, it)| answer_fact(it)));
         for event in self
             .turn
             .events
@@ -276,17 +296,36 @@ impl<'a> TurnReading<'a> {
                 && !markdown::is_question(&sentence)
                 && lexicon::words(&sentence) >= least
                 && (self.correction.as_ref() == Some(&sentence)
-                    || lexicon::contrasts(&sentence) && !lexicon::speaks_of_fault(&sentence))
+                    || lexicon::words(&self.typed) <= REMARK_WORDS_MAX
+                        && lexicon::contrasts(&sentence)
+                        && !(self.has_edits() && lexicon::names_code(&sentence))
+                        && !lexicon::speaks_of_fault(&sentence))
             {
                 self.by_user.push(said_by_user(&sentence));
             }
         }
     }
 
-    /// Leaves out what the user said is wrong: sentences that share a number or name with it.
-    pub fn contradict(&mut self, correction: &str) {
-        let wrong = lexicon::anchors(correction);
-        self.leave_out(|text| !lexicon::anchors(text).is_disjoint(&wrong));
+    /// Sentences of the prompt that correct what came before, or limit it and were carried out.
+    pub fn objections(&self) -> Vec<String> {
+        let sentences = markdown::clauses(&self.typed).into_iter();
+        let sentences = sentences.map(|it| markdown::strip(&it));
+        let objects = |it: &String| {
+            self.correction.as_ref() == Some(it)
+                || self.has_edits() && lexicon::contrasts(it) && !markdown::is_question(it)
+        };
+        sentences.filter(objects).take(4).collect()
+    }
+
+    /// Leaves out what the user objected to: sentences that share a number or name with the
+    /// objection, or most of its words.
+    pub fn contradict(&mut self, objection: &str) {
+        let wrong = lexicon::anchors(objection);
+        let stems = lexicon::stems(objection);
+        self.leave_out(|text| {
+            let shared = lexicon::stems(text).intersection(&stems).count();
+            shared >= 2 && shared * 2 >= stems.len() || !lexicon::anchors(text).is_disjoint(&wrong)
+        });
     }
 
     /// Leaves out sentences of the closing words, as facts and as titles.
@@ -429,21 +468,27 @@ impl<'a> TurnReading<'a> {
             let option = without_option_label(option);
             titles.push((TitleSource::Chosen, title::squeeze(option, 12, true).0, 1.6));
         }
-        if let Some(tests) = self.new_tests().filter(|_| !self.is_named_by_commit()) {
-            titles.push((TitleSource::Tests, format!("Tests: {tests}"), 7.0));
-        }
         if let Some(plan) = &self.plan {
             titles.push((TitleSource::Plan, title::squeeze(plan, 12, true).0, 3.6));
         }
-        let whole = |whole: bool| if whole { 0.0 } else { 0.8 };
+        // Whoever changed something reports what was done.
+        let reports = |title: &str| {
+            let is_report = self.has_edits() && lexicon::begins_with_deed(title);
+            if is_report { DEED } else { 0.0 }
+        };
         let is_long = |it: &&String| {
             let words = lexicon::words(it);
             words >= 6 || words >= 4 && !lexicon::anchors(it).is_empty()
         };
         let leads = self.prose.leads.iter().filter(is_long).take(4);
         for (place, lead) in leads.enumerate() {
-            let (title, is_whole) = title::squeeze(lead, 12, true);
-            let prior = 1.6 - 0.35 * place as f32 - whole(is_whole);
+            let (title, lost) = title::squeeze(lead, 12, true);
+            let introduces = if markdown::is_lead_in(lead) {
+                LEAD_IN
+            } else {
+                0.0
+            };
+            let prior = 1.6 - 0.35 * place as f32 - lost - introduces + reports(&title);
             titles.push((TitleSource::Said, title, prior));
         }
         let context: Stems = self.asked.union(&self.edited).cloned().collect();
@@ -461,13 +506,13 @@ impl<'a> TurnReading<'a> {
                     .next()
                     .unwrap_or_default(),
             };
-            let (title, is_whole) = title::squeeze(&text, 12, true);
+            let (title, lost) = title::squeeze(&text, 12, true);
             let by_source = match unit.source {
-                UnitSource::Item => 0.6,
+                UnitSource::Item => 1.0,
                 UnitSource::Row => 1.2,
                 UnitSource::Paragraph | UnitSource::Joined => 0.0,
             };
-            let prior = 0.9 - 0.3 * place as f32 - whole(is_whole) - by_source;
+            let prior = 0.9 - 0.3 * place as f32 - lost - by_source + reports(&title);
             titles.push((TitleSource::Fact, title, prior));
         }
         let headings = self.prose.headings.iter();
@@ -475,7 +520,12 @@ impl<'a> TurnReading<'a> {
             headings.filter(|it| lexicon::words(it) >= 3 && !it.ends_with([':', '?', '：', '？']));
         for (place, heading) in headings.take(3).enumerate() {
             let title = title::squeeze(heading, 12, true).0;
-            titles.push((TitleSource::Heading, title, 1.0 - 0.15 * place as f32));
+            // A heading above everything is about the whole, any other about a part.
+            let (source, prior) = match place {
+                0 if self.prose.opens_with_heading => (TitleSource::Heading, 1.4),
+                _ => (TitleSource::Said, 0.2 - 0.15 * place as f32),
+            };
+            titles.push((source, title.clone(), prior + reports(&title)));
         }
         if let Some((request, is_whole)) = title::request_title(self.prompt)
             && !self.by_host
@@ -507,50 +557,6 @@ impl<'a> TurnReading<'a> {
             let is_known = |it: &Edit| !it.before.is_empty() || !it.after.is_empty();
             shared >= 2 || shared == 1 && names_it || !self.edits().all(is_known)
         })
-    }
-
-    /// The tests that were written, if only test files were edited.
-    fn new_tests(&self) -> Option<String> {
-        if !self.has_edits() || !self.edits().all(|it| is_test_file(&it.path)) {
-            return None;
-        }
-        let mut names: Vec<String> = Vec::new();
-        for edit in self.edits() {
-            names.extend(
-                test_names(&edit.after).filter(|name| !edit.before.contains(name.as_str())),
-            );
-        }
-        let first = names.first()?;
-        let group = |name: &str| match name.split_once('_') {
-            Some((group, _)) if name.starts_with(char::is_uppercase) => group.to_owned(),
-            _ => name.to_owned(),
-        };
-        let mut counts: HashMap<String, usize> = HashMap::new();
-        for name in &names {
-            *counts.entry(group(name)).or_default() += 1;
-        }
-        let mut best = (group(first), counts[&group(first)]);
-        for name in &names {
-            let count = counts[&group(name)];
-            if count > best.1 {
-                best = (group(name), count);
-            }
-        }
-        let (name, count) = best;
-        let spaced = name.replace('_', " ");
-        let name = if count > 1 || name.starts_with(char::is_uppercase) && !spaced.contains(' ') {
-            format!("`{name}`")
-        } else if names.len() > 1 {
-            let two: Vec<String> = names
-                .iter()
-                .take(2)
-                .map(|it| it.replace('_', " "))
-                .collect();
-            title::clip(&two.join(", "), 12)
-        } else {
-            spaced
-        };
-        Some(name)
     }
 
     /// The type that follows from what is proven.
@@ -590,6 +596,10 @@ impl<'a> TurnReading<'a> {
         if plan_fixes || lexicon::speaks_of_fault(&subject) || self.red_first {
             return Bugfix;
         }
+        let headline = self.plan.as_deref().unwrap_or(&subject);
+        if lexicon::begins_with_reshaping(headline) {
+            return Refactor;
+        }
         let only_tests = self.has_edits() && self.edits().all(|it| is_test_file(&it.path));
         let asked: String = self.typed.chars().take(600).collect();
         if self.plan.is_none() && !only_tests && lexicon::speaks_of_fault(&asked) {
@@ -615,9 +625,23 @@ impl<'a> TurnReading<'a> {
                 Feature
             };
         }
+        let code = || self.edits().filter(|it| !is_test_file(&it.path));
+        let names = |text: fn(&Edit) -> &str| -> HashSet<&str> {
+            let words = code().flat_map(move |it| {
+                text(it).split(|it: char| !(it.is_alphanumeric() || it == '_'))
+            });
+            words.filter(|it| is_compound(it)).collect()
+        };
+        let (before, after) = (names(|it| &it.before), names(|it| &it.after));
+        let (new, gone) = (
+            after.difference(&before).count(),
+            before.difference(&after).count(),
+        );
         let files: HashSet<&str> = self.edits().map(|it| it.path.as_str()).collect();
-        let rewrites = files.len() >= 4 && !created && added * 100 < removed * 135;
-        if removed >= 2 * added && removed > 0 || rewrites {
+        let balanced = added * 100 < removed * 135;
+        let rewrites = files.len() >= 4 && !created && balanced;
+        let renames = new <= gone && gone > 0 && balanced && self.correction.is_none();
+        if removed >= 2 * added && removed > 0 || renames || rewrites {
             Refactor
         } else {
             Feature
@@ -641,7 +665,7 @@ impl<'a> TurnReading<'a> {
     /// A check that failed, with a line that tells why, and passed in its last run: the repair is
     /// proven.
     pub fn repaired(&self) -> Option<String> {
-        let mut runs = self.runs().filter(|it| it.check);
+        let mut runs = self.runs().filter(|it| it.check && self.red_first);
         let red = runs.find(|it| !it.passed && !it.telling.is_empty())?;
         let last = runs.filter(|it| runs_again(&red.command, &it.command));
         let proven = self.has_edits() && last.last().is_some_and(|it| it.passed);
@@ -710,6 +734,18 @@ pub fn said_by_user(sentence: &str) -> String {
     format!("The user: “{}”", title::clip(sentence, 40))
 }
 
+/// Leaves out edits that git took back before they were committed.
+fn leave_out_undone(steps: &mut [Step]) {
+    for at in 0..steps.len() {
+        let (before, after) = steps.split_at_mut(at);
+        let restored = &after[0].restored;
+        let uncommitted = before.iter_mut().rev();
+        for step in uncommitted.take_while(|it| it.commits.is_empty()) {
+            step.edits.retain(|it| !restored.contains(&it.path));
+        }
+    }
+}
+
 /// The commits of a turn, without those that a later one amends.
 fn lasting_commits(steps: &[Step]) -> Vec<Commit> {
     let mut commits: Vec<Commit> = Vec::new();
@@ -752,18 +788,25 @@ fn red_first(steps: &[Step]) -> bool {
     runs.any(|it| it.check && !it.passed)
 }
 
+/// Whether an answer says how to go on rather than how something shall be: the question turns to the
+/// user ("What would you like to do?"), and neither names anything.
+fn is_passing(answer: &Answer) -> bool {
+    let sentences = markdown::sentences(&answer.question);
+    let question = sentences.last().map_or("", String::as_str);
+    let named = [question, &answer.answer];
+    lexicon::mentions_the_user(question) && named.iter().all(|it| lexicon::anchors(it).is_empty())
+}
+
 /// The user's answers of a turn: few items, with a fact for each answer.
-fn answered(steps: &[Step]) -> Vec<LaidDown> {
-    let answers = steps
-        .iter()
-        .flat_map(|step| step.answers.iter().map(move |it| (step, it)));
-    let answers: Vec<(&Step, &Answer)> = answers.collect();
+fn answered(answers: &[(&Step, &Answer)]) -> Vec<LaidDown> {
     let items = answers.chunks(FACTS_MAX).map(|chunk| {
         let (step, first) = chunk[0];
         let question = first.question.trim_end_matches(['?', '？', ' ']);
         let chosen = first.answer.split(" (").next().unwrap_or_default();
+        let chosen = title::clip(chosen, 5);
+        let left = title::MAX_WORDS - lexicon::words(&chosen);
         LaidDown {
-            title: format!("{} → {}", title::clip(question, 7), title::clip(chosen, 5)),
+            title: format!("{} → {chosen}", title::clip(question, left)),
             facts: chunk
                 .iter()
                 .map(|(_, answer)| answer_fact(answer))
@@ -854,38 +897,4 @@ pub fn is_prose_file(path: &str) -> bool {
         extension,
         "md" | "mdx" | "txt" | "rst" | "adoc" | "tex" | "lock" | "sum"
     )
-}
-
-/// The names of tests that a text defines, in the common forms.
-fn test_names(text: &str) -> impl Iterator<Item = String> {
-    text.lines().filter_map(|line| {
-        let line = line.trim_start();
-        let name = |rest: &str| {
-            let end = rest.find(|it: char| !(it.is_alphanumeric() || it == '_'))?;
-            (end > 0).then(|| rest[..end].to_owned())
-        };
-        if let Some(rest) = line.strip_prefix("func Test") {
-            return name(rest);
-        }
-        if let Some(rest) = line
-            .strip_prefix("def test_")
-            .or_else(|| line.strip_prefix("async def test_"))
-        {
-            return name(rest);
-        }
-        if let Some(rest) = line.strip_prefix("fn ").filter(|it| it.contains("()")) {
-            return name(rest);
-        }
-        let calls = ["describe(", "it(", "test("];
-        let rest = calls.iter().find_map(|it| line.strip_prefix(it))?;
-        let quote = rest
-            .trim_start()
-            .chars()
-            .next()
-            .filter(|it| "\"'`".contains(*it))?;
-        rest.trim_start()[1..]
-            .split(quote)
-            .next()
-            .map(str::to_owned)
-    })
 }

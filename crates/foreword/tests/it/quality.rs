@@ -14,9 +14,9 @@ use serde_json::{Value, json};
 use crate::support::{Sandbox, checkout, feed};
 
 /// The least share of the facts that one observation states in its title, subtitle or facts.
-const STATED: f64 = 0.75;
+const STATED: f64 = 0.70;
 /// The least share of the facts that the index of the next session has.
-const IN_INDEX: f64 = 0.60;
+const IN_INDEX: f64 = 0.65;
 
 #[test]
 fn sessions_used_in_development_are_remembered() {

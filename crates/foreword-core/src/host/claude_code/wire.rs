@@ -50,7 +50,11 @@ impl<'de> Visitor<'de> for Fields {
                 "error" => input.error = map.next_value()?,
                 "is_interrupt" => input.interrupted = raw(&mut map)? == Some("true"),
                 "prompt" => input.prompt = text(&mut map)?,
-                "last_assistant_message" => input.reply = text(&mut map)?,
+                "last_assistant_message" => {
+                    // The client's own report of a failed call is no reply of the agent.
+                    let reply = text(&mut map)?;
+                    input.reply = reply.filter(|it| !it.starts_with("API Error: "));
+                }
                 "source" => input.source = text(&mut map)?,
                 "model" => input.model = text(&mut map)?,
                 "reason" => input.reason = text(&mut map)?,

@@ -172,7 +172,7 @@ fn a_heading_with_a_name_precedes_its_first_sentence() {
     check("**Summary**\nKeeps all.", &["Keeps all."]);
     let prose = read("## 1. `store.rs`\nKeeps all.", false);
     assert_eq!(prose.units[0].bare, "Keeps all.");
-    assert_eq!(prose.headings, ["1. `store.rs`"]);
+    assert_eq!(prose.headings, ["`store.rs`"]);
 }
 
 #[test]

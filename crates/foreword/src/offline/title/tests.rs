@@ -5,73 +5,83 @@ use super::*;
 
 #[test]
 fn a_sentence_is_squeezed_to_a_title() {
-    let check = |input: &str, expected: &str, whole: bool| {
+    let check = |input: &str, expected: &str, lost: f32| {
         assert_eq!(
             squeeze(input, MAX_WORDS, true),
-            (expected.to_owned(), whole),
+            (expected.to_owned(), lost),
             "{input}"
         );
     };
     check(
         "Root cause: the lock is never freed.",
         "The lock is never freed",
-        true,
+        0.0,
     );
     check(
         "Yes — the lock is never freed",
         "The lock is never freed",
-        true,
+        0.0,
     );
     check(
         "Fix: the lock is never freed",
         "Fix: the lock is never freed",
-        true,
+        0.0,
     );
     check(
         "`store.rs`: the lock is never freed",
         "`store.rs`: the lock is never freed",
-        true,
+        0.0,
     );
-    check("now src/a/b.ts:12 is read.", "Now b.ts is read", true);
+    check("now src/a/b.ts:12 is read.", "Now b.ts is read", 0.0);
     check(
         "`fetch()` reads (src/a/b.ts:1-9).",
         "`fetch` reads (b.ts)",
-        true,
+        0.0,
     );
     check(
         "see https://a.b/c/d.html for it",
         "See https://a.b/c/d.html for it",
-        true,
+        0.0,
     );
     check(
         "The worker claims jobs in order (oldest first, then by size) and frees them again",
         "The worker claims jobs in order and frees them again",
-        true,
+        0.0,
     );
     check(
         "The worker claims the oldest job first, so that a long queue is emptied in order of age",
         "The worker claims the oldest job first",
-        true,
+        CUT_AT_SIGN,
     );
     check(
         "The worker claims the oldest job of every queue before any younger job of another queue",
         "The worker claims the oldest job of every queue",
-        true,
+        CUT_AT_WORD,
     );
     check(
         "Alpha beta gamma delta epsilon zeta eta theta iota kappa lambda `mu nu xi` omicron",
         "Alpha beta gamma delta epsilon zeta eta theta iota kappa lambda…",
-        false,
+        CUT_ANYWHERE,
     );
     check(
         "原因はサーバーが時刻帯を知らないことで、ブラウザーは東京の時刻で描いていました",
         "原因はサーバーが時刻帯を知らないことで",
-        true,
+        CUT_AT_SIGN,
     );
     check(
         "原因はサーバーが時刻帯を知らないことですがブラウザーは東京の時刻で描いていました",
         "原因はサーバーが時刻帯を知らないことですがブラウ…",
-        false,
+        CUT_ANYWHERE,
+    );
+    check(
+        "I've moved the parser to its own crate",
+        "Moved the parser to its own crate",
+        0.0,
+    );
+    check(
+        "I made two changes: renamed the parser and its tests",
+        "Renamed the parser and its tests",
+        0.0,
     );
 }
 
