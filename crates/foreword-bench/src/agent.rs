@@ -28,7 +28,7 @@ use super::spawn::spawn;
 use super::system;
 use super::{database, machine, process, report};
 use foreword::platform::{self, Lock};
-use foreword::start::control::wait_for_lock;
+use foreword::start::wait_for_lock;
 use model::CountingModel;
 use recording::Recording;
 
@@ -313,7 +313,8 @@ fn by_a_model(store: &Store) -> anyhow::Result<usize> {
     let mut found = 0;
     for hit in search(store, &everything)?.hits {
         let item = store.item(hit.id)?.map(|item| item.body);
-        let by_a_model = |body: &ItemBody| matches!(body, ItemBody::Observation { provider, .. } if provider != "offline");
+        let by_a_model =
+            |body: &ItemBody| matches!(body, ItemBody::Observation(it) if it.provider != "offline");
         found += usize::from(item.as_ref().is_some_and(by_a_model));
     }
     Ok(found)

@@ -24,7 +24,7 @@ use foreword::platform::Lock;
 use foreword::service::embed_client::{self, Ranking};
 use foreword::service::home_to_look_at;
 use foreword::service::sentence_model;
-use foreword::start::control::end_running;
+use foreword::start::end_running;
 
 /// Measures all queries; none if the sentence model is not installed.
 pub fn measure(

@@ -19,7 +19,7 @@ use super::host::{FakeHost, PROJECT_VARIABLE};
 use foreword::home::{self, Home};
 use foreword::platform::{self, Lock};
 use foreword::start;
-use foreword::start::control::wait_for_lock;
+use foreword::start::wait_for_lock;
 
 /// A data directory, a fake host with its project, and the program to run.
 pub struct BenchSandbox {

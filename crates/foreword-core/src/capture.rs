@@ -4,7 +4,6 @@
 //! and cut. This file adds the rest of the event: session, project, touched files, and the key
 //! that makes the same input received twice one event.
 
-mod exclude;
 mod payload;
 
 use std::borrow::Cow;
@@ -17,7 +16,8 @@ pub use crate::host::Hook;
 use crate::host::{HOSTS, HookInput, Host, Subject};
 use crate::model::{Event, EventKind, FileRole, Millis, Payload, Receipt, Shown, TouchedFile};
 use crate::project::{self, Place, Rules};
-use crate::redact::{self, files::is_secret_file};
+use crate::redact::{self, is_secret_file};
+use crate::text;
 pub use payload::Limits;
 
 /// The circumstances of a hook run that decide what its event contains.
@@ -94,21 +94,18 @@ pub enum Drop {
 
 impl Drop {
     /// Whether the input was dropped on purpose, rather than because it was not understood.
-    #[must_use]
     pub fn is_intended(self) -> bool {
         !matches!(self, Drop::Empty | Drop::NotJson | Drop::NoSession)
     }
 }
 
 /// The session that a hook's input is about.
-#[must_use]
 pub fn session_of(host: &Host, input: &[u8]) -> Option<String> {
     let input = (host.read)(input)?;
     input.session_id.map(Cow::into_owned)
 }
 
 /// Makes an event from the input that the host wrote to `hook`'s standard input.
-#[must_use]
 pub fn capture(
     hook: Hook,
     input: &[u8],
@@ -148,7 +145,7 @@ fn try_capture(
         receipt = Some(opened(kind, &input, &subject).ok_or(Drop::OwnTool)?);
         kind = EventKind::Receipt;
     }
-    let excluded = |path: &str| exclude::covers(&settings.exclude_paths, &exclude::straight(path));
+    let excluded = |path: &str| covers(&settings.exclude_paths, &straight(path));
     if subject.paths.iter().any(|path| excluded(path)) {
         return Err(Drop::ExcludedPath);
     }
@@ -204,7 +201,6 @@ fn try_capture(
 
 /// An event that records that items were shown on the occasion of another event. If the same hook
 /// runs twice, or at the same time as another, the same items shown in a session have one key.
-#[must_use]
 pub fn receipt(occasion: &Event, id: Uuid, receipt: Receipt) -> Event {
     let items: Vec<_> = receipt.items.iter().map(|(id, _)| id.to_string()).collect();
     let key = match receipt.shown {
@@ -263,13 +259,10 @@ fn ids(input: &HookInput<'_>) -> Vec<i64> {
 }
 
 /// Whether a pattern matches the project's key or its root.
-#[must_use]
 pub fn is_excluded(place: &Place, patterns: &[String]) -> bool {
     let root = place.root.as_deref().map(Path::to_string_lossy);
     let names = place.project.as_deref().into_iter().chain(root.as_deref());
-    names
-        .into_iter()
-        .any(|name| exclude::covers(patterns, name))
+    names.into_iter().any(|name| covers(patterns, name))
 }
 
 /// Whether a shell command only reads the memory, so that its output is nothing new. It may
@@ -379,16 +372,11 @@ fn touched_file(path: &str, role: FileRole, after_tool_use: bool, limits: &Limit
         .filter(|it| it.len() <= limits.hash_max && !is_secret_file(path))
         .and_then(|_| std::fs::read(path).ok())
         .map(|content| blake3::hash(&content).to_hex().to_string());
-    let mtime = metadata
-        .as_ref()
-        .and_then(|it| it.modified().ok())
-        .and_then(|time| time.duration_since(std::time::UNIX_EPOCH).ok())
-        .and_then(|age| Millis::try_from(age.as_millis()).ok());
     TouchedFile {
         size: metadata.as_ref().map(std::fs::Metadata::len),
         path: redact::redact(path).text.into_owned(),
         role,
-        mtime,
+        mtime: metadata.as_ref().and_then(text::modified_at),
         hash,
     }
 }
@@ -398,6 +386,52 @@ fn present(field: &Option<Cow<'_, str>>) -> Option<String> {
         .as_deref()
         .filter(|text| !text.is_empty())
         .map(str::to_owned)
+}
+
+/// Whether one of the user's patterns matches this project key or path. A pattern without `*` matches
+/// a name, or a folder and everything below it; `*` matches any characters, including slashes.
+fn covers(patterns: &[String], name: &str) -> bool {
+    patterns.iter().any(|pattern| one_covers(pattern, name))
+}
+
+/// A path without `.` and `..`, resolved from its text alone, without the file system.
+fn straight(path: &str) -> String {
+    let mut parts: Vec<&str> = Vec::new();
+    for part in path.split('/') {
+        match part {
+            "." => {}
+            ".." if parts.last().is_some_and(|last| !last.is_empty()) => {
+                parts.pop();
+            }
+            part => parts.push(part),
+        }
+    }
+    parts.join("/")
+}
+
+fn one_covers(pattern: &str, name: &str) -> bool {
+    let pattern = pattern.trim_end_matches('/');
+    if !pattern.contains('*') {
+        return name == pattern
+            || name
+                .strip_prefix(pattern)
+                .is_some_and(|rest| rest.starts_with('/'));
+    }
+    let mut parts = pattern.split('*');
+    let Some(mut rest) = parts.next().and_then(|first| name.strip_prefix(first)) else {
+        return false;
+    };
+    let mut parts = parts.peekable();
+    while let Some(part) = parts.next() {
+        if parts.peek().is_none() {
+            return rest.ends_with(part);
+        }
+        match rest.find(part) {
+            Some(at) => rest = &rest[at + part.len()..],
+            None => return false,
+        }
+    }
+    true
 }
 
 #[cfg(test)]
@@ -422,6 +456,31 @@ mod tests {
             "grep foreword a.txt",
         ] {
             assert!(!runs_foreword(work), "{work}");
+        }
+    }
+
+    #[test]
+    fn a_detour_leads_to_the_same_path() {
+        assert_eq!(straight("/a/src/../private/./x"), "/a/private/x");
+        assert_eq!(straight("/../x"), "/../x");
+        assert_eq!(straight("a/b"), "a/b");
+    }
+
+    #[test]
+    fn a_pattern_covers_a_folder_a_name_or_what_its_stars_allow() {
+        for (pattern, name, expected) in [
+            ("/srv/client", "/srv/client", true),
+            ("/srv/client/", "/srv/client/app", true),
+            ("/srv/client", "/srv/client2", false),
+            ("github.com/acme/*", "github.com/acme/pay", true),
+            ("github.com/acme/*", "github.com/other/pay", false),
+            ("*/secrets/*", "/srv/app/secrets/a.txt", true),
+            ("*.sql", "/srv/dump.sql", true),
+            ("*.sql", "/srv/dump.sql.txt", false),
+            ("*a*b*", "xxaxxbxx", true),
+            ("*", "", true),
+        ] {
+            assert_eq!(one_covers(pattern, name), expected, "{pattern} {name}");
         }
     }
 }

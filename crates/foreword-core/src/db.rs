@@ -4,6 +4,8 @@
 //! database is opened as a guest (a hook: never migrates, never checkpoints) or as the
 //! owner (worker and CLI: migrates, with a backup before each step).
 
+mod rows;
+
 use std::ffi::OsStr;
 use std::os::unix::fs::FileExt as _;
 use std::path::{Path, PathBuf};
@@ -11,10 +13,11 @@ use std::time::Duration;
 
 use rusqlite::config::DbConfig;
 use rusqlite::functions::FunctionFlags;
-use rusqlite::{Connection, OpenFlags};
+use rusqlite::{Connection, OpenFlags, TransactionBehavior};
 use uuid::Uuid;
 
 use crate::{fault, text};
+pub(crate) use rows::Rows;
 
 // SQLite before 3.51.3 can corrupt a WAL that is reset while another process reads it.
 const _: () = assert!(rusqlite::ffi::SQLITE_VERSION_NUMBER >= 3_051_003);
@@ -54,7 +57,6 @@ fn what_to_do(found: i64, known: i64) -> &'static str {
 
 impl OpenError {
     /// Whether the file itself is damaged, rather than locked, newer, or on a full disk.
-    #[must_use]
     pub fn is_damage(&self) -> bool {
         match self {
             OpenError::Sqlite(error) | OpenError::Backup { source: error, .. } => is_damage(error),
@@ -64,7 +66,6 @@ impl OpenError {
 }
 
 /// Whether SQLite reports that the file itself is damaged.
-#[must_use]
 pub fn is_damage(error: &rusqlite::Error) -> bool {
     use rusqlite::ErrorCode::{DatabaseCorrupt, NotADatabase};
     matches!(
@@ -112,6 +113,16 @@ pub fn open_guest(path: &Path, guest: Guest, schema: i64) -> Result<Connection, 
     Ok(connection)
 }
 
+/// None if there is no database.
+pub(crate) fn if_there(
+    opened: Result<Connection, OpenError>,
+) -> Result<Option<Connection>, OpenError> {
+    match opened {
+        Err(OpenError::Missing(_)) => Ok(None),
+        opened => opened.map(Some),
+    }
+}
+
 fn check_schema(
     path: &Path,
     connection: &Connection,
@@ -141,11 +152,8 @@ fn is_unreleased(connection: &Connection, found: i64) -> rusqlite::Result<bool> 
     if !(1..FIRST_SCHEMA).contains(&found) {
         return Ok(false);
     }
-    connection.query_row(
-        "select exists (select 1 from pragma_table_info('events') where name = 'payload')",
-        [],
-        |row| row.get(0),
-    )
+    let old = "select exists (select 1 from pragma_table_info('events') where name = 'payload')";
+    connection.one(old, [])
 }
 
 /// Opens a database for reading without changing any file. A plain reader would create files
@@ -206,6 +214,12 @@ pub(crate) fn damage(connection: &Connection) -> Option<String> {
     }
 }
 
+/// A value as a column of JSON.
+pub(crate) fn json<T: serde::Serialize>(value: &T) -> rusqlite::Result<String> {
+    serde_json::to_string(value)
+        .map_err(|error| rusqlite::Error::ToSqlConversionFailure(error.into()))
+}
+
 /// Opens or creates a database and brings its schema up to date.
 ///
 /// A database that is not new is copied into `backups` before each migration. A schema newer
@@ -228,10 +242,14 @@ fn connect_owner(
     migrations: &[Migration],
     backups: &Path,
 ) -> Result<Connection, OpenError> {
-    let connection = connect(
+    let mut connection = connect(
         path,
         OpenFlags::SQLITE_OPEN_READ_WRITE | OpenFlags::SQLITE_OPEN_CREATE,
     )?;
+    // More statements than are in one transaction of the worker, so that none is prepared twice.
+    connection.set_prepared_statement_cache_capacity(64);
+    // A transaction that began by reading could fail when it writes.
+    connection.set_transaction_behavior(TransactionBehavior::Immediate);
     connection.busy_timeout(Duration::from_secs(10))?;
     connection.execute_batch(
         "pragma journal_mode = wal;
@@ -255,7 +273,7 @@ fn register_parts(connection: &Connection) -> rusqlite::Result<()> {
         | FunctionFlags::SQLITE_INNOCUOUS;
     connection.create_scalar_function(c"parts", 1, flags, |context| {
         let text = context.get_raw(0).as_str_or_null()?;
-        Ok(text::words::parts(text.unwrap_or_default()))
+        Ok(text::parts(text.unwrap_or_default()))
     })
 }
 
@@ -392,8 +410,7 @@ fn migrate(
 }
 
 fn step(connection: &Connection, migration: &Migration) -> Result<(), OpenError> {
-    let tx =
-        rusqlite::Transaction::new_unchecked(connection, rusqlite::TransactionBehavior::Immediate)?;
+    let tx = connection.unchecked_transaction()?;
     // Another process may have migrated while we waited for the lock.
     if user_version(&tx)? < migration.number {
         tx.execute_batch(migration.sql).map_err(misnumbered)?;

@@ -17,7 +17,6 @@ pub fn point(name: &str) {
 /// Whether a deliberate defect is switched on. The crash tests switch one on to prove that
 /// they would notice it.
 #[inline]
-#[must_use]
 pub fn planted(name: &str) -> bool {
     #[cfg(any(debug_assertions, feature = "faults"))]
     return armed::planted(name);

@@ -13,6 +13,7 @@ use rusqlite::{Connection, named_params};
 use uuid::Uuid;
 
 use crate::capture::{self, CaptureContext, CaptureSettings, Captured};
+use crate::db::Rows as _;
 use crate::host::{self, Host, ReplayedInput};
 use crate::model::{Event, EventKind, Millis};
 use crate::project::Rules;
@@ -147,10 +148,7 @@ fn is_known(
         ] {
             let sql =
                 format!("select exists (select 1 from {table} where key between :from and :to)");
-            let known = connection
-                .prepare_cached(&sql)?
-                .query_row(named_params! {":from": from, ":to": to}, |row| row.get(0))?;
-            if known {
+            if connection.one(&sql, named_params! {":from": from, ":to": to})? {
                 return Ok(true);
             }
         }

@@ -29,7 +29,6 @@ const PACKED_REFS_MAX: u64 = 4 << 20;
 
 impl Repository {
     /// Finds the repository that contains `dir`, from `dir` upwards.
-    #[must_use]
     pub fn find(dir: &Path) -> Option<Repository> {
         dir.ancestors().find_map(Repository::at)
     }
@@ -58,7 +57,6 @@ impl Repository {
     }
 
     /// The name of a linked working tree; none for the main one.
-    #[must_use]
     pub fn worktree_name(&self) -> Option<String> {
         let linked = self.git_dir != self.common_dir;
         linked.then(|| {
@@ -68,7 +66,6 @@ impl Repository {
         })?
     }
 
-    #[must_use]
     pub fn head(&self) -> Head {
         let Ok(head) = std::fs::read_to_string(self.git_dir.join("HEAD")) else {
             return Head::default();
@@ -104,7 +101,6 @@ impl Repository {
     }
 
     /// The URL of `origin`, else of the first remote in the config.
-    #[must_use]
     pub fn remote(&self) -> Option<String> {
         let config = std::fs::read_to_string(self.common_dir.join("config")).ok()?;
         let mut first = None;

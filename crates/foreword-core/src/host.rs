@@ -3,16 +3,18 @@
 //! A host is one row of `HOSTS`: the names of its events as data, and plain functions that read
 //! what it writes (the standard input of a hook, a recorded tool use, a transcript). All of that
 //! is in a folder of the host's own, here `claude_code`; everything else uses only the types
-//! of this file. The program's `host` has a second row for each host: its settings and answers.
+//! of this file. At its end it reads what all of them may write: JSON with half an emoji in it, and
+//! transcripts that are very long. The program's `host` has a second row for each host: its settings and answers.
 
 pub mod claude_code;
-pub mod json;
-pub mod lines;
 
 use std::borrow::Cow;
+use std::fs::File;
+use std::io::{self, BufRead as _, BufReader, Read as _, Seek as _, SeekFrom};
 use std::ops::ControlFlow;
 use std::path::Path;
 
+use serde::Deserialize;
 use serde_json::Value;
 use serde_json::value::RawValue;
 
@@ -89,7 +91,6 @@ impl Hook {
         Hook::Cleanup,
     ];
 
-    #[must_use]
     pub fn name(self) -> &'static str {
         match self {
             Hook::Context => "context",
@@ -101,7 +102,6 @@ impl Hook {
         }
     }
 
-    #[must_use]
     pub fn parse(name: &str) -> Option<Hook> {
         Hook::ALL.iter().copied().find(|hook| hook.name() == name)
     }
@@ -173,7 +173,6 @@ pub enum ToolKind {
 
 impl ToolKind {
     /// Whether such a tool reads or modifies the files that it names; none if it does not name any.
-    #[must_use]
     pub fn file_role(self) -> Option<FileRole> {
         match self {
             ToolKind::Read => Some(FileRole::Read),
@@ -257,25 +256,21 @@ pub struct ReplayedInput {
 }
 
 /// The host that has this name.
-#[must_use]
 pub fn named(name: &str) -> Option<&'static Host> {
     HOSTS.iter().find(|host| host.name == name)
 }
 
 /// Reads the tool use of an event. It is empty if this version does not know the event's host.
-#[must_use]
 pub fn tool_use(event: &Event) -> ToolUse<'_> {
     named(&event.host).map_or_else(ToolUse::default, |host| (host.tool_use)(event))
 }
 
 /// Whether a file is the own file of the host that the event is from.
-#[must_use]
 pub fn is_own_file(event: &Event, path: &str) -> bool {
     named(&event.host).is_some_and(|host| (host.is_own_file)(path))
 }
 
 /// The kind of tool that an event is about.
-#[must_use]
 pub fn tool_kind(event: &Event) -> ToolKind {
     let kind = || Some((named(&event.host)?.tool_kind)(event.tool_name.as_deref()?));
     kind().unwrap_or_default()
@@ -299,5 +294,97 @@ impl Host {
             }
         });
         result
+    }
+}
+
+/// A JSON string, borrowed where it has no escapes.
+#[derive(Deserialize)]
+pub struct Plain<'a>(#[serde(borrow)] pub Cow<'a, str>);
+
+/// The text of a JSON string; none if the value has another type.
+pub fn plain_text(raw: &RawValue) -> Option<Cow<'_, str>> {
+    match serde_json::from_str::<Plain<'_>>(raw.get()) {
+        Ok(plain) => Some(plain.0),
+        Err(_) => serde_json::from_str(&mend(raw.get())?).ok().map(Cow::Owned),
+    }
+}
+
+/// Replaces unpaired surrogates: half an emoji, cut by a host that counts in UTF-16, which Rust
+/// does not accept in a text. None if there are none. Called only if the JSON did not parse.
+pub fn mend(json: &str) -> Option<String> {
+    let input = json.as_bytes();
+    let mut mended: Option<String> = None;
+    let mut at = 0;
+    while let Some(found) = input
+        .get(at..)
+        .and_then(|rest| rest.iter().position(|&byte| byte == b'\\'))
+    {
+        at += found;
+        let Some(unit) = surrogate(input, at) else {
+            at += 2;
+            continue;
+        };
+        let paired = unit < 0xdc00 && surrogate(input, at + 6).is_some_and(|low| low >= 0xdc00);
+        if !paired {
+            let mended = mended.get_or_insert_with(|| json.to_owned());
+            mended.replace_range(at..at + 6, "\\ufffd");
+        }
+        at += if paired { 12 } else { 6 };
+    }
+    mended
+}
+
+/// The surrogate that is written as `\uXXXX` at this position.
+fn surrogate(input: &[u8], at: usize) -> Option<u16> {
+    let digits = input.get(at..at + 6)?.strip_prefix(b"\\u")?;
+    let unit = u16::from_str_radix(std::str::from_utf8(digits).ok()?, 16).ok()?;
+    (0xd800..0xe000).contains(&unit).then_some(unit)
+}
+
+/// Only this many bytes at the end of a transcript are read: events that hooks missed are usually there.
+pub const TRANSCRIPT_MAX: u64 = 32 << 20;
+/// A line longer than this is skipped.
+const LINE_MAX: u64 = 8 << 20;
+
+/// The lines of a transcript, which may be written to meanwhile: one at a time, without those that are too long.
+pub struct Lines {
+    file: BufReader<File>,
+    line: Vec<u8>,
+}
+
+impl Lines {
+    pub fn open(path: &Path) -> io::Result<Lines> {
+        // Opening a pipe would block.
+        let metadata = std::fs::metadata(path)?;
+        if !metadata.is_file() {
+            return Err(io::ErrorKind::InvalidInput.into());
+        }
+        let mut file = File::open(path)?;
+        // The first line is then incomplete; it is not JSON, and the caller skips it.
+        file.seek(SeekFrom::Start(
+            metadata.len().saturating_sub(TRANSCRIPT_MAX),
+        ))?;
+        Ok(Lines {
+            file: BufReader::new(file),
+            line: Vec::new(),
+        })
+    }
+
+    /// The next line that is not too long; none at the end.
+    pub fn next_line(&mut self) -> io::Result<Option<&[u8]>> {
+        let mut skipping = false;
+        loop {
+            self.line.clear();
+            let mut limited = self.file.by_ref().take(LINE_MAX);
+            let length = limited.read_until(b'\n', &mut self.line)? as u64;
+            if length == 0 {
+                return Ok(None);
+            }
+            let too_long = length == LINE_MAX && !self.line.ends_with(b"\n");
+            if !too_long && !skipping {
+                return Ok(Some(&self.line));
+            }
+            skipping = too_long;
+        }
     }
 }

@@ -19,12 +19,10 @@ macro_rules! string_enum {
         impl $name {
             pub const ALL: &[$name] = &[$($name::$variant,)+];
 
-            #[must_use]
             pub fn as_str(self) -> &'static str {
                 match self { $($name::$variant => $string,)+ }
             }
 
-            #[must_use]
             pub fn parse(string: &str) -> Option<$name> {
                 match string { $($string => Some($name::$variant),)+ _ => None }
             }
@@ -77,7 +75,6 @@ string_enum! {
 impl EventKind {
     /// Whether the event is part of a turn. Session starts and ends lie outside of turns, and
     /// receipts record what Foreword did, not the agent.
-    #[must_use]
     pub fn is_of_a_turn(self) -> bool {
         !matches!(
             self,
@@ -86,7 +83,6 @@ impl EventKind {
     }
 
     /// Whether a turn can have thousands of such events: tool uses, and the words between them.
-    #[must_use]
     pub fn is_step(self) -> bool {
         matches!(
             self,
@@ -240,8 +236,8 @@ pub struct Event {
 /// added later must be an `Option` or have a serde default, so that older rows can be read.
 impl rusqlite::ToSql for Event {
     fn to_sql(&self) -> rusqlite::Result<rusqlite::types::ToSqlOutput<'_>> {
-        let json = serde_json::to_string(self)
-            .map_err(|error| rusqlite::Error::ToSqlConversionFailure(error.into()))?;
+        let json = serde_json::to_string(self);
+        let json = json.map_err(|error| rusqlite::Error::ToSqlConversionFailure(error.into()))?;
         Ok(json.into())
     }
 }
@@ -306,7 +302,6 @@ pub struct Payload {
 
 impl Payload {
     /// The length of the payload as JSON.
-    #[must_use]
     pub fn json_bytes(&self) -> usize {
         serde_json::to_string(self).map_or(0, |json| json.len())
     }
@@ -348,7 +343,6 @@ pub struct Observation {
 
 impl Observation {
     /// An observation with no text, files or events yet.
-    #[must_use]
     pub fn blank(seed: String, kind: ObservationType, origin: Origin) -> Observation {
         Observation {
             seed,
@@ -401,7 +395,6 @@ pub struct Provenance {
 }
 
 impl Provenance {
-    #[must_use]
     pub fn offline() -> Provenance {
         Provenance {
             provider: "offline".to_owned(),

@@ -25,7 +25,7 @@ use std::path::{Path, PathBuf};
 use std::time::Duration;
 
 use crate::fault;
-use crate::text::is_in;
+use crate::text::{self, is_in};
 pub use conversation::conversation;
 pub use keep::{MergedNote, keep};
 pub use note::{DraftProblem, Note, Point};
@@ -95,23 +95,19 @@ impl Folder {
         Ok(folder)
     }
 
-    #[must_use]
     pub fn conversations(&self) -> PathBuf {
         self.path.join("conversations")
     }
 
-    #[must_use]
     pub fn archive(&self) -> PathBuf {
         self.path.join("archive")
     }
 
-    #[must_use]
     pub fn master(&self) -> PathBuf {
         self.path.join("master.md")
     }
 
     /// A path relative to the project's root, to be shown to people.
-    #[must_use]
     pub fn name<'a>(&self, path: &'a Path) -> &'a Path {
         path.strip_prefix(&self.root).unwrap_or(path)
     }
@@ -128,8 +124,15 @@ impl Folder {
         Ok(self.conversations().join(format!("{session}.md")))
     }
 
+    /// The folders of a project's memory: its own, and those of its scopes.
+    pub fn all(root: &Path) -> Result<Vec<Folder>, NotesError> {
+        let top = Folder::at(root, None)?;
+        let scopes = top.scopes().into_iter();
+        let scopes = scopes.filter_map(|it| Folder::at(root, Some(&it)).ok());
+        Ok([top.clone()].into_iter().chain(scopes).collect())
+    }
+
     /// The scopes below this folder, by name.
-    #[must_use]
     pub fn scopes(&self) -> Vec<String> {
         let mut names: Vec<_> = entries(&self.path)
             .filter(|path| path.join("conversations").is_dir() || path.join("master.md").is_file())
@@ -141,7 +144,6 @@ impl Folder {
     }
 
     /// All notes by name, and the errors of those that could not be read.
-    #[must_use]
     pub fn notes(&self) -> (Vec<NoteFile>, Vec<NotesError>) {
         let mut notes = Vec::new();
         let mut errors = Vec::new();
@@ -172,7 +174,6 @@ impl Folder {
 
     /// The sessions whose notes are not in the master yet. Compares names and times only, since a
     /// hook calls this. In a fresh clone notes and master have about the same time.
-    #[must_use]
     pub fn newer(&self) -> Vec<String> {
         const SAME: Duration = Duration::from_secs(60);
         let changed = |path: &Path| fs::metadata(path).and_then(|it| it.modified()).ok();
@@ -197,9 +198,8 @@ impl Folder {
     /// Reads a file of the memory; none if it does not exist.
     pub fn read(&self, path: &Path) -> Result<Option<String>, NotesError> {
         self.require_inside(path)?;
-        let file = match fs::metadata(path) {
-            Err(error) if error.kind() == io::ErrorKind::NotFound => return Ok(None),
-            file => file.map_err(io_at(path))?,
+        let Some(file) = text::if_there(fs::metadata(path)).map_err(io_at(path))? else {
+            return Ok(None);
         };
         // Reading a pipe would block.
         if !file.is_file() {

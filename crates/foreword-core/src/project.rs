@@ -40,7 +40,6 @@ pub struct Place {
 
 impl Place {
     /// The name of a file in the memory: its path relative to the root. None for the root itself.
-    #[must_use]
     pub fn name_of(&self, file: &str) -> Option<String> {
         let root = self.root.as_deref();
         let below = root.and_then(|root| Path::new(file).strip_prefix(root).ok());
@@ -50,7 +49,6 @@ impl Place {
 }
 
 /// Resolves the project that `dir` belongs to.
-#[must_use]
 pub fn resolve(dir: &Path, rules: &Rules) -> Place {
     let dir = canonical(dir);
     // A directory that was deleted still belongs to the repository it was in.
@@ -82,13 +80,11 @@ pub fn resolve(dir: &Path, rules: &Rules) -> Place {
 }
 
 /// A short name to show to people: the last part of a key.
-#[must_use]
 pub fn name(key: &str) -> &str {
     key.trim_end_matches('/').rsplit('/').next().unwrap_or(key)
 }
 
 /// Normalises a remote's URL to `github.com/org/repo`; none for a local path.
-#[must_use]
 pub fn normalise_remote(url: &str) -> Option<String> {
     let url = url.trim();
     let rest = match url.split_once("://") {

@@ -5,18 +5,15 @@
 //! file, hooks would have to wait (measured: 431 ms at the 95th percentile, against 2-3 ms). If the worker dies, its successor frees the events that it had claimed,
 //! so processing an event twice must be safe.
 
-mod ready;
-
 use std::path::Path;
 
 use rusqlite::config::DbConfig;
 use rusqlite::{Connection, named_params};
+use serde::Deserialize;
 
-use crate::db::{self, Guest, Migration, OpenError};
+use crate::db::{self, Guest, Migration, OpenError, Rows as _};
 use crate::fault;
 use crate::model::{Event, EventKind, Millis, Receipt};
-use ready::{Claimable, FUTURE, claimable, ready_session};
-pub use ready::{Portion, Readiness};
 
 pub(crate) const MIGRATIONS: &[Migration] = &[Migration {
     number: 100,
@@ -56,17 +53,14 @@ impl Inlet {
 
     /// The receipts of a session that are still in the queue.
     pub fn shown_in(&self, host_session_id: &str) -> rusqlite::Result<Vec<Receipt>> {
-        let mut statement = self.0.prepare_cached(
+        let events: Vec<(Event,)> = self.0.all(
             "select event
              from events
              where host_session_id = :session and kind = :receipt",
-        )?;
-        let rows = statement.query_map(
             named_params! {":session": host_session_id, ":receipt": EventKind::Receipt},
-            |row| row.get::<_, Event>(0),
         )?;
-        rows.filter_map(|event| event.map(|it| it.payload.receipt).transpose())
-            .collect()
+        let receipts = events.into_iter().filter_map(|(it,)| it.payload.receipt);
+        Ok(receipts.collect())
     }
 
     /// Leaves the connection open for the end of the process to close, which is as safe as a
@@ -77,19 +71,19 @@ impl Inlet {
 }
 
 fn insert(connection: &Connection, event: &Event) -> rusqlite::Result<bool> {
-    let mut statement = connection.prepare_cached(
+    let inserted = connection.run(
         "insert into events (id, key, kind, host_session_id, at, event)
          values (:id, :key, :kind, :session, :at, :event)
          on conflict do nothing",
-    )?;
-    let inserted = statement.execute(named_params! {
+        named_params! {
         ":id": event.id.to_string(),
         ":key": event.key,
         ":kind": event.kind,
         ":session": event.host_session_id,
         ":at": event.at,
         ":event": event,
-    })?;
+        },
+    )?;
     Ok(inserted == 1)
 }
 
@@ -110,7 +104,7 @@ pub struct Claim {
 }
 
 /// The number of events in the queue, for `status` and for deciding when the worker ends.
-#[derive(Debug, Clone, Default, PartialEq, Eq)]
+#[derive(Debug, Clone, Default, PartialEq, Eq, Deserialize)]
 pub struct Counts {
     pub pending: u64,
     pub skipped: u64,
@@ -118,7 +112,7 @@ pub struct Counts {
 }
 
 /// An event that is no longer tried, and its last error.
-#[derive(Debug, Clone, PartialEq, Eq)]
+#[derive(Debug, Clone, PartialEq, Eq, Deserialize)]
 pub struct Skipped {
     pub id: String,
     pub kind: String,
@@ -138,24 +132,17 @@ impl Queue {
 
     /// Opens the queue for reading; none if it does not exist.
     pub fn look(path: &Path) -> Result<Option<Queue>, OpenError> {
-        match db::open_guest(path, Guest::Reads, SCHEMA) {
-            Ok(connection) => Ok(Some(Queue { connection })),
-            Err(OpenError::Missing(_)) => Ok(None),
-            Err(error) => Err(error),
-        }
+        let opened = db::if_there(db::open_guest(path, Guest::Reads, SCHEMA))?;
+        Ok(opened.map(|connection| Queue { connection }))
     }
 
     /// Opens the queue for reading without changing any file; none if it does not exist.
     pub fn inspect(path: &Path) -> Result<Option<Queue>, OpenError> {
-        match db::open_inspector(path, SCHEMA) {
-            Ok(connection) => Ok(Some(Queue { connection })),
-            Err(OpenError::Missing(_)) => Ok(None),
-            Err(error) => Err(error),
-        }
+        let opened = db::if_there(db::open_inspector(path, SCHEMA))?;
+        Ok(opened.map(|connection| Queue { connection }))
     }
 
     /// The damage that SQLite finds in the file; none if it is sound.
-    #[must_use]
     pub fn damage(&self) -> Option<String> {
         db::damage(&self.connection)
     }
@@ -239,9 +226,7 @@ impl Queue {
             if number > 0 {
                 db::let_others_write();
             }
-            let tx = self
-                .connection
-                .transaction_with_behavior(rusqlite::TransactionBehavior::Immediate)?;
+            let tx = self.connection.transaction()?;
             for event in few {
                 step(&tx, event)?;
             }
@@ -252,7 +237,7 @@ impl Queue {
 
     /// The time when the next event becomes ready; none if the queue is empty.
     pub fn next_due(&self, now: Millis, readiness: Readiness) -> rusqlite::Result<Option<Millis>> {
-        self.connection.query_row(
+        self.connection.one(
             "select min(due)
              from (
                  select max(case when max(at) > :future then :now else max(at) + :wait end, min(due_at)) as due
@@ -265,7 +250,6 @@ impl Queue {
                 ":future": now + FUTURE,
                 ":wait": readiness.batch_wait,
             },
-            |row| row.get(0),
         )
     }
 
@@ -284,74 +268,60 @@ impl Queue {
     }
 
     /// Gives events back unchanged, after a failure that they did not cause.
-    pub fn give_back(&mut self, claim: Claim) -> rusqlite::Result<()> {
-        let tx = self.connection.transaction()?;
-        for event in &claim.events {
-            tx.execute(
-                "update events set state = 'queued' where id = :id",
-                named_params! {":id": event.id.to_string()},
-            )?;
-        }
-        tx.commit()
+    pub fn give_back(&self, claim: Claim) -> rusqlite::Result<()> {
+        self.connection.execute(
+            "update events set state = 'queued' where id in (select value from json_each(:ids))",
+            named_params! {":ids": ids(&claim.events)?},
+        )?;
+        Ok(())
     }
 
     /// Gives events back after a failure, to be tried again later and one by one; an event that has
     /// failed `FAILURES_MAX` times is skipped.
-    pub fn fail(&mut self, claim: Claim, error: &str, now: Millis) -> rusqlite::Result<()> {
+    pub fn fail(&self, claim: Claim, error: &str, now: Millis) -> rusqlite::Result<()> {
         // A batch that failed is tried again event by event, so that one bad event does not fail
         // the others; only a failure of a single event counts.
         let alone = claim.events.len() == 1;
-        let tx = self.connection.transaction()?;
-        for event in &claim.events {
-            tx.execute(
-                "update events
-                 set attempts = attempts + :alone,
-                     crashes = max(crashes, :one_by_one),
-                     state = case when attempts + :alone >= :max then 'skipped' else 'queued' end,
-                     due_at = case when :alone then :now + (1000 << attempts) else :now end,
-                     last_error = :error
-                 where id = :id",
-                named_params! {
-                    ":alone": alone,
-                    ":one_by_one": CRASHES_BEFORE_ALONE,
-                    ":max": FAILURES_MAX,
-                    ":now": now,
-                    ":error": error,
-                    ":id": event.id.to_string(),
-                },
-            )?;
-        }
-        tx.commit()
+        self.connection.execute(
+            "update events
+             set attempts = attempts + :alone,
+                 crashes = max(crashes, :one_by_one),
+                 state = case when attempts + :alone >= :max then 'skipped' else 'queued' end,
+                 due_at = case when :alone then :now + (1000 << attempts) else :now end,
+                 last_error = :error
+             where id in (select value from json_each(:ids))",
+            named_params! {
+                ":alone": alone,
+                ":one_by_one": CRASHES_BEFORE_ALONE,
+                ":max": FAILURES_MAX,
+                ":now": now,
+                ":error": error,
+                ":ids": ids(&claim.events)?,
+            },
+        )?;
+        Ok(())
     }
 
     pub fn counts(&self) -> rusqlite::Result<Counts> {
-        self.connection.query_row(
-            "select count(*) filter (where state <> 'skipped'),
-                    count(*) filter (where state = 'skipped'),
-                    min(at) filter (where state <> 'skipped')
+        self.connection.one(
+            "select count(*) filter (where state <> 'skipped') as pending,
+                    count(*) filter (where state = 'skipped') as skipped,
+                    min(at) filter (where state <> 'skipped') as oldest_at
              from events",
             [],
-            |row| {
-                Ok(Counts {
-                    pending: row.get(0)?,
-                    skipped: row.get(1)?,
-                    oldest_at: row.get(2)?,
-                })
-            },
         )
     }
 
     /// The last error of a queued event, if one has failed.
     pub fn last_error(&self) -> rusqlite::Result<Option<String>> {
-        let mut statement = self.connection.prepare_cached(
+        self.connection.first(
             "select last_error
              from events
              where state = 'queued' and last_error is not null
              order by due_at desc
              limit 1",
-        )?;
-        let mut rows = statement.query([])?;
-        rows.next()?.map(|row| row.get(0)).transpose()
+            [],
+        )
     }
 
     /// Queues skipped events again, with all counters at zero; returns how many.
@@ -365,20 +335,13 @@ impl Queue {
     }
 
     pub fn skipped(&self) -> rusqlite::Result<Vec<Skipped>> {
-        let mut statement = self.connection.prepare_cached(
+        self.connection.all(
             "select id, kind, last_error
              from events
              where state = 'skipped'
              order by at",
-        )?;
-        let rows = statement.query_map([], |row| {
-            Ok(Skipped {
-                id: row.get(0)?,
-                kind: row.get(1)?,
-                last_error: row.get(2)?,
-            })
-        })?;
-        rows.collect()
+            [],
+        )
     }
 
     /// Moves the write-ahead log into the file when it has grown, since hooks never do it.
@@ -403,11 +366,147 @@ impl Queue {
     }
 }
 
-/// Marks an event as skipped, so that it no longer holds up others; `status` shows it.
-fn skip(connection: &Connection, id: &str, error: &str) -> rusqlite::Result<()> {
-    connection.execute(
-        "update events set state = 'skipped', last_error = :error where id = :id",
-        named_params! {":error": error, ":id": id},
+/// The ids of events as JSON.
+fn ids(events: &[Event]) -> rusqlite::Result<String> {
+    let ids: Vec<_> = events.iter().map(|event| event.id).collect();
+    db::json(&ids)
+}
+
+/// The conditions under which a session's events are claimed.
+#[derive(Debug, Clone, Copy)]
+pub struct Readiness {
+    /// Claim everything that is due, without waiting for a batch.
+    pub drain: bool,
+    /// A session with this many events is ready.
+    pub batch_max: u32,
+    /// A session without a new event for this long is ready.
+    pub batch_wait: Millis,
+}
+
+/// The limits of one claim.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub struct Portion {
+    pub events: u32,
+    /// The most bytes of all payloads together, each counted up to `event_bytes`.
+    pub bytes: usize,
+    pub event_bytes: usize,
+    /// Whether the claim ends with the first turn.
+    pub one_turn: bool,
+}
+
+impl Portion {
+    /// Everything that is ready, up to a number of events that bounds the use of memory.
+    pub const ALL: Portion = Portion {
+        events: 1_000,
+        bytes: usize::MAX,
+        event_bytes: usize::MAX,
+        one_turn: false,
+    };
+}
+
+/// An event whose time is further in the future than this was queued before the clock was set
+/// back; its session counts as silent, since waiting until then could take years.
+const FUTURE: Millis = 60_000;
+
+/// A session whose events are ready.
+#[derive(Deserialize)]
+struct Ready {
+    host_session_id: String,
+    /// No event has come for `batch_wait`.
+    silent: bool,
+}
+
+/// The session to process next. A session is ready when its turn stopped, when it has enough
+/// events for a batch, or when no event has come for a while.
+fn ready_session(
+    connection: &Connection,
+    now: Millis,
+    readiness: Readiness,
+) -> rusqlite::Result<Option<Ready>> {
+    connection.first(
+        "select host_session_id, max(at) <= :silent_since or max(at) > :future as silent
+         from events
+         where state = 'queued' and due_at <= :now
+         group by host_session_id
+         having :drain
+             or max(kind in ('stop', 'stop_failure', 'session_end'))
+             or count(*) >= :batch_max
+             or silent
+         order by min(at)
+         limit 1",
+        named_params! {
+            ":now": now,
+            ":drain": readiness.drain,
+            ":batch_max": readiness.batch_max,
+            ":silent_since": now - readiness.batch_wait,
+            ":future": now + FUTURE,
+        },
+    )
+}
+
+/// The events that a claim may take.
+struct Claimable {
+    events: Vec<Event>,
+    /// The kind of the event after them.
+    next: Option<EventKind>,
+}
+
+fn claimable(
+    connection: &Connection,
+    session: &str,
+    now: Millis,
+    portion: Portion,
+) -> rusqlite::Result<Claimable> {
+    let mut statement = connection.prepare_cached(
+        "select id, kind, crashes, event
+         from events
+         where host_session_id = :session and state = 'queued' and due_at <= :now
+         order by at, id
+         limit :limit",
     )?;
-    Ok(())
+    let mut rows = statement.query(named_params! {
+        ":session": session,
+        ":now": now,
+        // One more, to know the kind of the next event.
+        ":limit": portion.events.saturating_add(1),
+    })?;
+    let mut unreadable = Vec::new();
+    let (mut events, mut next, mut bytes): (Vec<Event>, _, usize) = (Vec::new(), None, 0);
+    while let Some(row) = rows.next()? {
+        let event = match row.get::<_, Event>("event") {
+            Ok(event) => event,
+            Err(error) => {
+                unreadable.push((row.get::<_, String>("id")?, error));
+                continue;
+            }
+        };
+        bytes = bytes.saturating_add(event.payload.json_bytes().min(portion.event_bytes));
+        // An event that workers crashed on is claimed alone: if it is not the first of this batch,
+        // the batch ends before it.
+        let alone = row.get::<_, u32>("crashes")? >= CRASHES_BEFORE_ALONE;
+        let full = events.len() >= portion.events as usize || bytes > portion.bytes;
+        let new_turn = portion.one_turn
+            && event.kind == EventKind::Prompt
+            && events.iter().any(|it| it.kind.is_of_a_turn());
+        if !events.is_empty() && (alone || full || new_turn) {
+            next = Some(event.kind);
+            break;
+        }
+        events.push(event);
+        if alone {
+            next = rows.next()?.map(|row| row.get("kind")).transpose()?;
+            break;
+        }
+    }
+    // Only after the read has ended: a write during a read fails if a hook has written meanwhile.
+    drop(rows);
+    drop(statement);
+    // They no longer hold up others; `status` shows them.
+    for (id, error) in unreadable {
+        connection.execute(
+            "update events set state = 'skipped', last_error = :error where id = :id",
+            named_params! {":error": format!("unreadable: {error}"), ":id": id},
+        )?;
+    }
+    Ok(Claimable { events, next })
 }

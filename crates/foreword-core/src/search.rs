@@ -7,19 +7,17 @@
 //! `candidates` chooses the rows that are ranked, `filter` narrows a search, `list` reads the rows
 //! that were found. If an embedding model is installed, `fuse` merges hits by words and hits by
 //! meaning into one order; `chunks` and `embedded` keep the vectors that this needs. `related`
-//! finds observations near another one, `receipts` lists what agents were shown.
+//! finds observations near another one, `sessions` lists sessions and what their agents were shown.
 
 mod about;
 mod candidates;
 pub mod chunks;
 mod embedded;
 mod filter;
-mod fresh;
 mod fuse;
 mod group;
 mod list;
 mod rank;
-mod receipts;
 mod related;
 mod sessions;
 pub mod vectors;
@@ -30,20 +28,19 @@ use serde::{Deserialize, Serialize};
 pub use about::{Match, about};
 pub use embedded::{LoadedVectors, Unembedded};
 pub use filter::Filter;
-pub use fresh::{freshen, stale_factor};
 pub use fuse::{Meaning, search_by_meaning};
 pub use group::{Group, complete, grouped};
-pub use list::{same_turn, timeline};
+pub use list::{freshen, same_turn, stale_factor, timeline};
 pub use rank::WEIGHTS;
-pub use receipts::ShownItem;
 pub use related::Related;
-pub use sessions::{SessionTitle, SummaryLine, sessions, sessions_of};
+pub use sessions::{SessionTitle, ShownItem, SummaryLine, sessions, sessions_of};
 
 use self::candidates::WordQuery;
 use self::list::Order;
+use crate::db::Rows as _;
 use crate::model::{Freshness, Kind, Millis, ObservationType, Origin};
 use crate::store::Store;
-use crate::text::words::{self, Word};
+use crate::text::{self, Word};
 
 #[derive(Debug, Clone, PartialEq)]
 pub struct Query<'a> {
@@ -135,7 +132,6 @@ pub struct Hit {
 
 impl Hit {
     /// Whether something newer replaced it, or it no longer holds.
-    #[must_use]
     pub fn is_overtaken(&self) -> bool {
         self.superseded_by.is_some() || self.retracted.is_some()
     }
@@ -166,7 +162,7 @@ fn asks_for_decisions(word: &Word) -> bool {
 
 /// What the score of a hit is multiplied by, for what it is and not for how it matches.
 fn factor(words: &str) -> impl Fn(&Hit) -> f64 {
-    let prefers_decisions = words::words(words).iter().any(asks_for_decisions);
+    let prefers_decisions = text::words(words).iter().any(asks_for_decisions);
     move |hit| {
         let is_decision = hit.observation_type == Some(ObservationType::Decision);
         let decision = if prefers_decisions && is_decision {
@@ -205,7 +201,7 @@ impl Found {
 /// The words of a query that its hits should have: without stop words, and without words that only
 /// ask for decisions; all words if there are no others.
 fn about_words(query: &str) -> Vec<Word> {
-    let all = words::words(query);
+    let all = text::words(query);
     let mut words = all.clone();
     words.retain(|word| !word.is_stop_word() && !asks_for_decisions(word));
     if words.is_empty() { all } else { words }
@@ -216,7 +212,7 @@ fn about_words(query: &str) -> Vec<Word> {
 fn search_for(store: &Store, query: &Query<'_>, words: &[Word]) -> rusqlite::Result<(Found, f64)> {
     let mut found = Found::default();
     let mut worth = 0.0;
-    for words in [words, &words::characters(words)] {
+    for words in [words, &text::characters(words)] {
         let word_query = WordQuery::new(store, words)?;
         (found.hits, found.answer) = word_query.hits(store, query)?;
         worth = word_query.worth();
@@ -282,12 +278,11 @@ fn looser(
 /// How many items have a word that begins with one of these.
 fn beginnings(store: &Store, query: &Query<'_>, words: &[Word]) -> rusqlite::Result<usize> {
     let words = words.iter().map(|word| format!("\"{}\"*", word.whole));
-    let mut statement = store.connection.prepare_cached(
-        "select rowid from texts where texts match :expression order by rowid desc limit 1000",
-    )?;
     let expression = words.collect::<Vec<_>>().join(" OR ");
-    let ids = statement.query_map(named_params! {":expression": expression}, |row| row.get(0))?;
-    let ids = ids.collect::<rusqlite::Result<Vec<i64>>>()?;
+    let ids: Vec<i64> = store.connection.all(
+        "select rowid from texts where texts match :expression order by rowid desc limit 1000",
+        named_params! {":expression": expression},
+    )?;
     Ok(list::pick(store, &ids, &query.filter)?
         .len()
         .min(LOOSER_MAX))

@@ -11,6 +11,7 @@ use std::path::{Path, PathBuf};
 use crate::fault;
 use crate::model::{Event, Millis, Receipt};
 use crate::queue::Queue;
+use crate::text;
 
 #[derive(Debug, thiserror::Error)]
 pub enum IntakeError {
@@ -55,13 +56,11 @@ pub fn write(spool: &Path, event: &Event) -> io::Result<()> {
 
 /// The files of the events in the spool, oldest first.
 pub fn waiting(spool: &Path) -> io::Result<Vec<PathBuf>> {
-    let entries = match std::fs::read_dir(spool) {
-        Ok(entries) => entries,
-        Err(error) if error.kind() == io::ErrorKind::NotFound => return Ok(Vec::new()),
-        Err(error) => return Err(error),
-    };
     let mut files = Vec::new();
-    for entry in entries {
+    for entry in text::if_there(std::fs::read_dir(spool))?
+        .into_iter()
+        .flatten()
+    {
         let path = entry?.path();
         if path
             .extension()
@@ -91,25 +90,17 @@ pub fn shown_in(spool: &Path, host_session_id: &str) -> io::Result<Vec<Receipt>>
 
 /// Removes the partial files of hooks that were killed while writing.
 pub fn sweep(spool: &Path, now: Millis) -> io::Result<()> {
-    let entries = match std::fs::read_dir(spool) {
-        Ok(entries) => entries,
-        Err(error) if error.kind() == io::ErrorKind::NotFound => return Ok(()),
-        Err(error) => return Err(error),
-    };
-    for entry in entries {
+    for entry in text::if_there(std::fs::read_dir(spool))?
+        .into_iter()
+        .flatten()
+    {
         let entry = entry?;
         let partial = entry
             .path()
             .extension()
             .is_some_and(|extension| extension == "partial");
-        let age = entry
-            .metadata()
-            .and_then(|it| it.modified())
-            .ok()
-            .and_then(|time| time.duration_since(std::time::UNIX_EPOCH).ok())
-            .map_or(0, |written| {
-                now.saturating_sub(Millis::try_from(written.as_millis()).unwrap_or(now))
-            });
+        let written = entry.metadata().ok().and_then(|it| text::modified_at(&it));
+        let age = written.map_or(0, |at| now.saturating_sub(at));
         if partial && age > PARTIAL_KEPT {
             let _ = std::fs::remove_file(entry.path());
         }
@@ -119,11 +110,8 @@ pub fn sweep(spool: &Path, now: Millis) -> io::Result<()> {
 
 /// The number of files that could not be read and were set aside for a person to look at.
 pub fn unreadable(spool: &Path) -> io::Result<usize> {
-    match std::fs::read_dir(spool.join("unreadable")) {
-        Ok(entries) => Ok(entries.count()),
-        Err(error) if error.kind() == io::ErrorKind::NotFound => Ok(0),
-        Err(error) => Err(error),
-    }
+    let files = text::if_there(std::fs::read_dir(spool.join("unreadable")))?;
+    Ok(files.map_or(0, Iterator::count))
 }
 
 /// Moves the events of the spool into the queue; returns the number of files.

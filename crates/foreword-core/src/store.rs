@@ -1,50 +1,48 @@
-//! The memory itself: memory.db, with one file for each table.
+//! The memory itself: memory.db.
 //!
 //! The worker writes here. Commands and the MCP server write too: for `redo`, `retry`, `projects`,
 //! `remember` and `forget`, the cost of a call to a model, and before a search the notes that
-//! changed (`crate::notes::mirror`). `turns` completes a claimed batch with the stored events of
+//! changed (`crate::notes::mirror`). `events` completes a claimed batch with the stored events of
 //! its turns; `commit` stores what was derived, in one transaction with the ids and keys of the
-//! events it came from (`events`); `kin` recognises an observation that is derived once more, and
-//! marks a superseded decision; `closing` stores what a model says about a session that is over,
-//! `conversations` what it was asked before; `redo` finds the turns that can be derived from again;
-//! `items` reads everything that has a number. `docs/schema.md` shows the tables.
+//! events it came from; `kin` recognises an observation that is derived once more, and
+//! `observations` marks a superseded one; `closing` stores what a model says about a session that
+//! is over, `conversations` what it was asked before; `redo` finds the turns that can be derived from again.
+//! `docs/schema.md` shows the tables.
+//!
+//! Observations, summaries, prompts and notes are *items*: they share one sequence of numbers.
 
 mod closing;
 mod commit;
 mod conversations;
 mod events;
-pub(crate) mod forgotten;
-mod items;
 pub mod kin;
 pub mod ledger;
 mod observations;
-mod projects;
 mod prompts;
-mod receipts;
 mod redo;
 mod remember;
 mod sessions;
-mod summaries;
-mod turns;
 
 use std::cell::OnceCell;
+use std::collections::BTreeMap;
 use std::path::Path;
 
-use rusqlite::{Connection, Row, named_params};
+use rusqlite::{Connection, OptionalExtension as _, Row, named_params};
 use serde::de::DeserializeOwned;
+use serde::{Deserialize, Serialize};
+use uuid::{ClockSequence, Uuid};
 
-use crate::db::{self, Guest, Migration, OpenError};
-use crate::model::Millis;
+pub(crate) use crate::db::json;
+use crate::db::{self, Guest, Migration, OpenError, Rows as _};
+use crate::model::{Freshness, Kind, Millis, ObservationType, Origin};
 pub use closing::{Closing, EndedSession, EndedTurn, ShownObservation};
 pub use commit::{Batch, DerivedTurn, Replaces};
-pub use items::{Item, ItemBody, ItemFreshness, Totals};
-pub(crate) use items::{next_item, uuid_at};
-pub use projects::Project;
-pub(crate) use projects::upsert_project;
+pub use events::RecentTurns;
 pub use redo::{DerivedItem, WholeTurns};
 pub use remember::ToRemember;
-pub use sessions::HostSession;
-pub use turns::RecentTurns;
+pub(crate) use remember::recall_forgotten;
+pub(crate) use sessions::upsert_project;
+pub use sessions::{HostSession, Project};
 
 pub(crate) const MIGRATIONS: &[Migration] = &[
     Migration {
@@ -104,24 +102,16 @@ impl Store {
     /// `look` at a newer schema: columns that a newer program added are ignored, and queries on
     /// columns that it changed fail.
     pub fn look_at(path: &Path, schema: i64) -> Result<Option<Store>, OpenError> {
-        match db::open_guest(path, Guest::Reads, schema) {
-            Ok(connection) => Ok(Some(Store::on(connection))),
-            Err(OpenError::Missing(_)) => Ok(None),
-            Err(error) => Err(error),
-        }
+        let opened = db::if_there(db::open_guest(path, Guest::Reads, schema))?;
+        Ok(opened.map(Store::on))
     }
 
     /// Opens the memory for reading without creating files beside it; none if it does not exist.
     pub fn inspect(path: &Path) -> Result<Option<Store>, OpenError> {
-        match db::open_inspector(path, SCHEMA) {
-            Ok(connection) => Ok(Some(Store::on(connection))),
-            Err(OpenError::Missing(_)) => Ok(None),
-            Err(error) => Err(error),
-        }
+        Ok(db::if_there(db::open_inspector(path, SCHEMA))?.map(Store::on))
     }
 
     /// What is wrong with the file itself; none if it is undamaged.
-    #[must_use]
     pub fn damage(&self) -> Option<String> {
         db::damage(&self.connection)
     }
@@ -182,17 +172,203 @@ impl Store {
             }
         }
     }
+
+    pub fn totals(&self) -> rusqlite::Result<Totals> {
+        self.connection.one(
+            "select (select count(*) from observations) as observations,
+                    (select count(*) from summaries) as summaries,
+                    (select count(*) from prompts) as prompts,
+                    (select count(*) from sessions) as sessions,
+                    (select count(*) from projects) as projects,
+                    (select max(last_event_at) from sessions) as last_event_at",
+            [],
+        )
+    }
+
+    /// The item with this number; none if it never existed or was forgotten.
+    pub fn item(&self, id: i64) -> rusqlite::Result<Option<Item>> {
+        let mut statement = self.connection.prepare_cached(
+            "select i.kind, i.uuid, p.name as project, coalesce(s.host_session_id, n.session, '') as session,
+                    s.title as session_title, q.number as prompt_number,
+                    coalesce(o.at, m.at, n.at, q.at) as at
+             from items i
+             left join observations o on o.id = i.id
+             left join summaries m on m.id = i.id
+             left join notes n on n.id = i.id
+             left join prompts q on q.id = coalesce(o.prompt_id, m.prompt_id, i.id)
+             left join sessions s on s.id = coalesce(o.session_id, q.session_id)
+             left join projects p on p.id = coalesce(o.project_id, m.project_id, n.project_id, s.project_id)
+             where i.id = :id",
+        )?;
+        let item = statement.query_row(named_params! {":id": id}, |row| {
+            let body = match row.get("kind")? {
+                Kind::Observation => ItemBody::Observation(self.observation(id)?),
+                Kind::Summary => ItemBody::Summary(self.summary(id)?),
+                Kind::Prompt => ItemBody::Prompt(self.prompt(id)?),
+                Kind::Note => ItemBody::Note(self.note(id)?),
+            };
+            Ok(Item {
+                id,
+                uuid: row.get("uuid")?,
+                project: row.get("project")?,
+                session: row.get("session")?,
+                session_title: row.get("session_title")?,
+                prompt_number: row.get("prompt_number")?,
+                at: row.get("at")?,
+                body,
+                freshness: None,
+            })
+        });
+        item.optional()
+    }
+
+    fn note(&self, id: i64) -> rusqlite::Result<NoteItem> {
+        self.connection.one(
+            r#"select title, path, text,
+                      session is not null and not exists (
+                          select 1 from sessions where host_session_id = session
+                      ) as "foreign"
+               from notes
+               where id = :id"#,
+            named_params! {":id": id},
+        )
+    }
+}
+
+/// How many rows of each kind there are.
+#[derive(Debug, Clone, Default, PartialEq, Eq, Serialize, Deserialize)]
+pub struct Totals {
+    pub observations: u64,
+    pub summaries: u64,
+    pub prompts: u64,
+    pub sessions: u64,
+    pub projects: u64,
+    pub last_event_at: Option<Millis>,
+}
+
+/// An item with all its fields.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize)]
+pub struct Item {
+    pub id: i64,
+    pub uuid: String,
+    pub project: Option<String>,
+    pub session: String,
+    pub session_title: Option<String>,
+    pub prompt_number: Option<u32>,
+    #[serde(rename = "created_at", serialize_with = "crate::text::serialize_time")]
+    pub at: Millis,
+    #[serde(flatten)]
+    pub body: ItemBody,
+    /// Only for an observation, and only if its files were checked.
+    #[serde(flatten)]
+    pub freshness: Option<ItemFreshness>,
+}
+
+/// The state of an observation's files now.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize)]
+pub struct ItemFreshness {
+    /// The worst state of its files; none if unknown.
+    pub stale: Option<Freshness>,
+    /// The files that have changed or are gone.
+    pub stale_files: BTreeMap<String, Freshness>,
+}
+
+#[derive(Debug, Clone, PartialEq, Eq, Serialize)]
+#[serde(tag = "kind", rename_all = "lowercase")]
+pub enum ItemBody {
+    Observation(ObservationItem),
+    Summary(SummaryItem),
+    Prompt(PromptItem),
+    Note(NoteItem),
+}
+
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+pub struct ObservationItem {
+    pub r#type: ObservationType,
+    pub title: String,
+    pub subtitle: String,
+    pub facts: Vec<String>,
+    pub narrative: String,
+    pub concepts: Vec<String>,
+    pub files_read: Vec<String>,
+    pub files_modified: Vec<String>,
+    pub origin: Origin,
+    pub agent_id: Option<String>,
+    pub branch: Option<String>,
+    pub commit: Option<String>,
+    pub provider: String,
+    pub model: Option<String>,
+    pub prompt_version: Option<String>,
+    pub events: Vec<String>,
+    /// The newer decision on the same matter.
+    pub superseded_by: Option<i64>,
+    /// Why it no longer holds; none while it does.
+    pub retracted: Option<String>,
+    pub supersedes: Vec<i64>,
+    /// How often it was derived.
+    pub times: u32,
+}
+
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+pub struct SummaryItem {
+    pub request: String,
+    pub investigated: String,
+    pub learned: String,
+    pub completed: String,
+    pub next_steps: String,
+    pub files_read: Vec<String>,
+    pub files_edited: Vec<String>,
+    pub notes: String,
+    pub provider: String,
+    pub model: Option<String>,
+    pub prompt_version: Option<String>,
+}
+
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+pub struct PromptItem {
+    pub text: String,
+    pub reply: Option<String>,
+}
+
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+pub struct NoteItem {
+    pub title: String,
+    pub path: String,
+    pub text: String,
+    /// Its session is not in this memory: the note came with the project.
+    pub foreign: bool,
+}
+
+impl ItemBody {
+    pub fn kind(&self) -> Kind {
+        match self {
+            ItemBody::Observation(_) => Kind::Observation,
+            ItemBody::Summary(_) => Kind::Summary,
+            ItemBody::Prompt(_) => Kind::Prompt,
+            ItemBody::Note(_) => Kind::Note,
+        }
+    }
+}
+
+/// Creates an item and returns its number.
+pub(crate) fn next_item(connection: &Connection, kind: Kind, at: Millis) -> rusqlite::Result<i64> {
+    connection.one(
+        "insert into items (uuid, kind) values (:uuid, :kind) returning id",
+        named_params! {":uuid": uuid_at(at, uuid::NoContext).to_string(), ":kind": kind},
+    )
+}
+
+/// A version 7 UUID with this time.
+pub(crate) fn uuid_at(at: Millis, order: impl ClockSequence<Output = impl Into<u128>>) -> Uuid {
+    let seconds = u64::try_from(at.div_euclid(1000)).unwrap_or_default();
+    let nanos = u32::try_from(at.rem_euclid(1000)).unwrap_or_default() * 1_000_000;
+    Uuid::new_v7(uuid::Timestamp::from_unix(order, seconds, nanos))
 }
 
 /// Reads a column that is a JSON list; a CHECK of the table ensures that.
 pub(crate) fn list<T: DeserializeOwned>(row: &Row<'_>, column: &str) -> rusqlite::Result<Vec<T>> {
     let json: String = row.get(column)?;
     Ok(serde_json::from_str(&json).unwrap_or_default())
-}
-
-pub(super) fn json<T: serde::Serialize>(value: &T) -> rusqlite::Result<String> {
-    serde_json::to_string(value)
-        .map_err(|error| rusqlite::Error::ToSqlConversionFailure(error.into()))
 }
 
 #[cfg(test)]

@@ -1,21 +1,27 @@
-//! Text functions that several modules share, so that they agree on titles, cuts and dates.
-
-pub(crate) mod words;
+//! Functions that several modules share, so that they agree on titles, cuts, dates and missing files;
+//! and the words of a query and of a text, as full-text search sees them.
+//!
+//! FTS5 splits text at everything that is not a letter or digit and stems the rest, which
+//! is right for `snake_case`, `path/to/x.rs` and `Vec<String>`. It does not split
+//! `camelCase` or languages written without spaces, and it loses the signs of names like
+//! `C++`. The parts of such words are indexed in a column of their own (`parts`), and a query
+//! searches for each word and for its parts.
 
 use std::borrow::Cow;
+use std::collections::HashSet;
+use std::fs::Metadata;
+use std::io;
 use std::path::Path;
+use std::time::UNIX_EPOCH;
 
 use crate::model::Millis;
-pub use words::{is_function_word, is_stop_word};
 
 /// An estimate of how many tokens a text has: a quarter of its characters.
-#[must_use]
 pub fn tokens(text: &str) -> usize {
     text.chars().count().div_ceil(4)
 }
 
 /// A title for a text: the first sentence that has a letter or digit, shortened to 80 characters.
-#[must_use]
 pub fn title(text: &str) -> String {
     let line = text
         .lines()
@@ -28,7 +34,6 @@ pub fn title(text: &str) -> String {
 
 /// The text up to the first full stop that comes after at least 15 characters ("Hi. Could you …"
 /// goes on after "Hi").
-#[must_use]
 pub fn first_sentence(line: &str) -> &str {
     let ends = line.match_indices(['.', '!', '?']).map(|(at, _)| at);
     let end = ends
@@ -38,7 +43,6 @@ pub fn first_sentence(line: &str) -> &str {
 }
 
 /// The text with its first letter in upper case.
-#[must_use]
 pub fn capitalised(text: &str) -> String {
     let mut characters = text.chars();
     match characters.next() {
@@ -48,7 +52,6 @@ pub fn capitalised(text: &str) -> String {
 }
 
 /// At most `max` characters of a text, cut at the end of a word and marked with an ellipsis.
-#[must_use]
 pub fn shorten(text: &str, max: usize) -> Cow<'_, str> {
     if text.chars().count() <= max {
         return Cow::Borrowed(text);
@@ -70,13 +73,11 @@ pub fn shorten(text: &str, max: usize) -> Cow<'_, str> {
 }
 
 /// `1 line`, `2 lines`.
-#[must_use]
 pub fn count(number: u64, one: &str, many: &str) -> String {
     format!("{number} {}", if number == 1 { one } else { many })
 }
 
 /// `12 KB`, `3.4 MB`.
-#[must_use]
 pub fn size(bytes: u64) -> String {
     match bytes {
         0..1_000_000 => format!("{} KB", bytes.div_ceil(1000)),
@@ -85,7 +86,6 @@ pub fn size(bytes: u64) -> String {
 }
 
 /// A path quoted, where necessary, so that a shell reads it as one word.
-#[must_use]
 pub fn shell_word(path: &Path) -> String {
     let word = path.to_string_lossy();
     let plain =
@@ -97,7 +97,6 @@ pub fn shell_word(path: &Path) -> String {
 }
 
 /// The text on one line, without control characters: safe in a list and on a terminal.
-#[must_use]
 pub fn one_line(text: &str) -> String {
     let mut line = String::with_capacity(text.len());
     let mut gap = false;
@@ -117,7 +116,6 @@ pub fn one_line(text: &str) -> String {
 
 /// A text for comparison: lower case, without markup, and without the punctuation and quotes
 /// around its words. Signs that stand alone stay, so that `a != b` is not `a == b`.
-#[must_use]
 pub fn normalised(text: &str) -> String {
     let bare = |word: &'_ str| {
         let word = word.trim_start_matches(|it: char| "`*_~\"'“‘([".contains(it));
@@ -131,7 +129,6 @@ pub fn normalised(text: &str) -> String {
 
 /// Replaces the `<` of each tag, so that recalled text can neither close the tag that it is
 /// wrapped in nor open or close one of the host's. `a < b` stays as it is.
-#[must_use]
 pub fn without_tags(text: &str) -> String {
     let mut out = String::with_capacity(text.len());
     let mut characters = text.chars().peekable();
@@ -146,26 +143,53 @@ pub fn without_tags(text: &str) -> String {
 }
 
 /// Whether a character can move the cursor, colour a terminal or reverse the direction of text.
-#[must_use]
 pub fn is_unsafe(character: char) -> bool {
     character.is_control()
         || matches!(character, '\u{200b}'..='\u{200f}' | '\u{202a}'..='\u{202e}' | '\u{2060}'..='\u{2069}' | '\u{feff}')
 }
 
 /// `2026-11-14`, in UTC.
-#[must_use]
 pub fn date(at: Millis) -> String {
     timestamp(at).strftime("%Y-%m-%d").to_string()
 }
 
 /// `2026-11-14T09:30:00Z`.
-#[must_use]
 pub fn rfc3339(at: Millis) -> String {
     timestamp(at).strftime("%Y-%m-%dT%H:%M:%SZ").to_string()
 }
 
+/// Serialises a time, which may be missing, as `rfc3339` writes it.
+pub fn serialize_time<S: serde::Serializer>(
+    at: &(impl Copy + Into<Option<Millis>>),
+    serializer: S,
+) -> Result<S::Ok, S::Error> {
+    let at: Option<Millis> = (*at).into();
+    serde::Serialize::serialize(&at.map(rfc3339), serializer)
+}
+
 fn timestamp(at: Millis) -> jiff::Timestamp {
     jiff::Timestamp::from_millisecond(at).unwrap_or(jiff::Timestamp::UNIX_EPOCH)
+}
+
+/// The time at which a day begins, in UTC: `2026-11-14`.
+pub fn day_start(date: &str) -> Option<Millis> {
+    let date: jiff::civil::Date = date.parse().ok()?;
+    let begins = date.to_zoned(jiff::tz::TimeZone::UTC).ok()?;
+    Some(begins.timestamp().as_millisecond())
+}
+
+/// None if the file or folder does not exist.
+pub fn if_there<T>(result: io::Result<T>) -> io::Result<Option<T>> {
+    match result {
+        Err(error) if error.kind() == io::ErrorKind::NotFound => Ok(None),
+        result => result.map(Some),
+    }
+}
+
+/// When a file was last written.
+pub fn modified_at(file: &Metadata) -> Option<Millis> {
+    let since = file.modified().ok()?.duration_since(UNIX_EPOCH).ok()?;
+    Millis::try_from(since.as_millis()).ok()
 }
 
 /// Whether a word is in a list that is written as one text, separated by spaces.
@@ -173,6 +197,180 @@ pub(crate) fn is_in(list: &str, word: &str) -> bool {
     // Most words are not in the list, and `contains` finds that out quickly.
     list.contains(word) && list.split_ascii_whitespace().any(|it| it == word)
 }
+
+/// A word of a query, and its parts if it has more than one.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub(crate) struct Word {
+    pub whole: String,
+    pub parts: Vec<String>,
+}
+
+impl Word {
+    /// The terms to search for in FTS5.
+    pub fn terms(&self) -> impl Iterator<Item = &str> {
+        std::iter::once(&self.whole)
+            .chain(&self.parts)
+            .map(String::as_str)
+    }
+
+    pub fn is_stop_word(&self) -> bool {
+        self.parts.is_empty() && is_stop_word(&self.whole.to_lowercase())
+    }
+}
+
+/// Whether a word, in lower case, is a common English word that says nothing about the subject.
+pub fn is_stop_word(word: &str) -> bool {
+    STOP_WORDS.binary_search(&word).is_ok()
+}
+
+/// Function words of German, Spanish, French and Portuguese.
+const FUNCTION_WORDS: &str = "
+    der die das und oder ist sind den dem des ein eine einen einem mit für von auf im in zu nicht mir
+    los las del la el un una y o con por para que en de al es se no su lo como más
+    le les des est sont dans une du avec pour au aux et ou sur pas
+    um uma com dos das do da os as em na no não e ao
+";
+
+/// Whether a word, in lower case, is a function word of another language than English.
+pub fn is_function_word(word: &str) -> bool {
+    FUNCTION_WORDS.split_ascii_whitespace().any(|it| it == word)
+}
+
+/// The words of a query, each once.
+pub(crate) fn words(query: &str) -> Vec<Word> {
+    let mut seen = HashSet::new();
+    let word = |(word, after): (&str, &str)| Word {
+        whole: word.to_owned(),
+        parts: pieces(word)
+            .into_iter()
+            .flat_map(pairs)
+            .chain(name_with_signs(word, after))
+            .collect(),
+    };
+    split(query)
+        .map(word)
+        .filter(|word| seen.insert((word.whole.to_lowercase(), word.parts.clone())))
+        .collect()
+}
+
+/// The single characters of words in languages without spaces, for a last, widest search.
+pub(crate) fn characters(words: &[Word]) -> Vec<Word> {
+    let characters = words.iter().flat_map(|word| word.whole.chars());
+    let mut seen = HashSet::new();
+    characters
+        .filter(|&it| is_cjk(it) && seen.insert(it))
+        .map(|it| Word {
+            whole: it.to_string(),
+            parts: Vec::new(),
+        })
+        .collect()
+}
+
+/// The parts of a text's words, for the column `parts` of the full-text index.
+pub(crate) fn parts(text: &str) -> String {
+    let mut out = String::new();
+    let mut push = |part: &str| {
+        out.push_str(part);
+        out.push(' ');
+    };
+    for (word, after) in split(text) {
+        for piece in pieces(word) {
+            if piece.starts_with(is_cjk) {
+                piece.split_inclusive(|_| true).for_each(&mut push);
+            }
+            pairs(piece).iter().for_each(|pair| push(pair));
+        }
+        name_with_signs(word, after)
+            .iter()
+            .for_each(|name| push(name));
+    }
+    out
+}
+
+/// Runs of letters and digits, each with the text after it.
+fn split(text: &str) -> impl Iterator<Item = (&str, &str)> {
+    let mut rest = text;
+    std::iter::from_fn(move || {
+        let word = &rest[rest.find(is_letter)?..];
+        let end = word.find(|it| !is_letter(it)).unwrap_or(word.len());
+        rest = &word[end..];
+        Some((&word[..end], rest))
+    })
+}
+
+/// Whether FTS5 counts a character as part of a word: also combining accents and private-use
+/// characters.
+fn is_letter(character: char) -> bool {
+    character.is_alphanumeric()
+        || matches!(character, '\u{300}'..='\u{331}' | '\u{e000}'..='\u{f8ff}')
+}
+
+fn is_cjk(character: char) -> bool {
+    matches!(
+        character,
+        '\u{3005}'..='\u{3007}' | '\u{3040}'..='\u{30ff}' | '\u{3400}'..='\u{4dbf}' | '\u{4e00}'..='\u{9fff}'
+            | '\u{ac00}'..='\u{d7af}' | '\u{f900}'..='\u{faff}' | '\u{ff66}'..='\u{ff9f}' | '\u{20000}'..='\u{3ffff}'
+    )
+}
+
+/// The pieces of a word: `parse`, `HTTP`, `Reply` of `parseHTTPReply`; none if it is one piece.
+fn pieces(word: &str) -> Vec<&str> {
+    let characters: Vec<(usize, char)> = word.char_indices().collect();
+    let mut starts = vec![0];
+    for (number, window) in characters.windows(2).enumerate() {
+        let [(_, before), (at, here)] = window else {
+            continue;
+        };
+        let after = characters.get(number + 2).map(|&(_, it)| it);
+        let capital = here.is_uppercase()
+            && (!before.is_uppercase() || after.is_some_and(char::is_lowercase));
+        if capital || is_cjk(*before) != is_cjk(*here) {
+            starts.push(*at);
+        }
+    }
+    if starts.len() == 1 && !word.starts_with(is_cjk) {
+        return Vec::new();
+    }
+    starts.push(word.len());
+    starts.windows(2).map(|it| &word[it[0]..it[1]]).collect()
+}
+
+/// The pairs of neighbouring characters of a CJK piece, which stand in for words because no
+/// spaces separate them; any other piece as it is.
+fn pairs(piece: &str) -> Vec<String> {
+    let characters: Vec<char> = piece.chars().collect();
+    if !piece.starts_with(is_cjk) || characters.len() == 1 {
+        return vec![piece.to_owned()];
+    }
+    characters.windows(2).map(String::from_iter).collect()
+}
+
+/// A searchable name for `C++` and `C#`, of which FTS5 keeps only the letter.
+fn name_with_signs(word: &str, after: &str) -> Option<String> {
+    if after.starts_with("++") {
+        Some(format!("{word}plusplus"))
+    } else if after.starts_with('#') && word.len() == 1 {
+        Some(format!("{word}sharp"))
+    } else {
+        None
+    }
+}
+
+/// Common English words, and the ends of contractions that FTS5 splits off. Sorted.
+const STOP_WORDS: &[&str] = &[
+    "a", "about", "above", "after", "again", "all", "also", "am", "an", "and", "any", "are", "as",
+    "at", "be", "because", "been", "before", "being", "between", "both", "but", "by", "can",
+    "could", "d", "did", "didn", "do", "does", "doesn", "doing", "don", "done", "during", "each",
+    "few", "for", "from", "further", "get", "had", "has", "have", "having", "he", "her", "here",
+    "hers", "him", "his", "how", "i", "if", "in", "into", "is", "isn", "it", "its", "itself",
+    "just", "ll", "m", "many", "me", "more", "most", "much", "my", "myself", "no", "nor", "not",
+    "now", "of", "off", "on", "once", "one", "only", "or", "other", "our", "ours", "out", "over",
+    "own", "please", "re", "s", "same", "she", "should", "so", "some", "such", "t", "than", "that",
+    "the", "their", "them", "then", "there", "these", "they", "this", "those", "through", "to",
+    "too", "under", "until", "up", "us", "ve", "very", "was", "wasn", "we", "were", "what", "when",
+    "where", "which", "while", "who", "whom", "why", "will", "with", "would", "you", "your",
+    "yours", "yourself",
+];
 
 #[cfg(test)]
 mod tests {
@@ -203,5 +401,57 @@ mod tests {
     #[test]
     fn times_are_utc() {
         assert_eq!(rfc3339(1_763_000_000_000), "2025-11-13T02:13:20Z");
+    }
+
+    /// Each word of a query, with its parts after a `=`.
+    fn words_and_parts(query: &str) -> Vec<String> {
+        let words = words(query).into_iter();
+        let word = |it: Word| match it.parts.as_slice() {
+            [] => it.whole,
+            parts => format!("{}={}", it.whole, parts.join("+")),
+        };
+        words.map(word).collect()
+    }
+
+    #[test]
+    fn a_query_is_split_into_words_and_their_parts() {
+        assert_eq!(
+            words_and_parts("rm -rf \"x\" AND x"),
+            ["rm", "rf", "x", "AND"]
+        );
+        assert_eq!(
+            words_and_parts("parseHTTPReply"),
+            ["parseHTTPReply=parse+HTTP+Reply"]
+        );
+        assert_eq!(
+            words_and_parts("snake_case path/to/x.rs"),
+            ["snake", "case", "path", "to", "x", "rs"]
+        );
+        assert_eq!(
+            words_and_parts("Vec<String> E0308"),
+            ["Vec", "String", "E0308"]
+        );
+        assert_eq!(
+            words_and_parts("C++ and C#"),
+            ["C=Cplusplus", "and", "C=Csharp"]
+        );
+        assert_eq!(
+            words_and_parts("全文検索 速"),
+            ["全文検索=全文+文検+検索", "速=速"]
+        );
+        assert_eq!(words_and_parts("使用Rust"), ["使用Rust=使用+Rust"]);
+        assert_eq!(words_and_parts("  -*\"  "), [""; 0]);
+    }
+
+    #[test]
+    fn a_text_is_indexed_by_the_parts_of_its_words() {
+        assert_eq!(parts("the plain words"), "");
+        assert_eq!(parts("getUserId in C++"), "get User Id Cplusplus ");
+        assert_eq!(parts("全文検"), "全 文 検 全文 文検 ");
+    }
+
+    #[test]
+    fn stop_words_are_sorted_for_the_binary_search() {
+        assert!(STOP_WORDS.is_sorted());
     }
 }

@@ -59,7 +59,7 @@ enum Command {
     /// Disconnect the coding agent; the memory stays
     Uninstall(connect::UninstallArgs),
     /// Show what was captured, what is pending, and what failed and why
-    Status(status::Args),
+    Status(JsonArgs),
     /// Show the calls to models, their cost, and how much memory came of them
     Cost(cost::Args),
     /// Process skipped events again, and end the pause of a provider
@@ -67,9 +67,9 @@ enum Command {
     /// Derive the memory of a session or a turn again, and replace the old one
     Redo(redo::Args),
     /// Find out what is wrong, and how to repair it
-    Doctor(doctor::Args),
+    Doctor(JsonArgs),
     /// Check every page and row of the databases
-    Check(check::Args),
+    Check(JsonArgs),
     /// Make a backup of the memory now
     Backup,
     /// Go back to a backup; recovers a damaged memory
@@ -103,7 +103,7 @@ enum Command {
     /// Switch Foreword on again
     On(switch::Args),
     /// Count what was not kept, and why
-    Dropped(dropped::Args),
+    Dropped(JsonArgs),
     /// Print the logs of hooks and worker; they hold no content
     Logs(logs::Args),
     /// The sentence model, which lets search go by meaning: install, status, remove
@@ -120,6 +120,14 @@ enum Command {
     Mcp,
     /// With --preview: show the text that a session starting here gets, and why
     Context(context::Args),
+}
+
+/// The arguments of a command that has only this one.
+#[derive(clap::Args)]
+struct JsonArgs {
+    /// Print JSON
+    #[arg(long)]
+    json: bool,
 }
 
 const WRONG_USAGE: u8 = 64;

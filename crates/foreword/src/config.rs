@@ -9,6 +9,7 @@ pub mod provider;
 use anyhow::{Context as _, bail};
 use foreword_core::capture::{self, Limits};
 use foreword_core::safety::backup::BackupRetention;
+use foreword_core::text::if_there;
 use serde::Deserialize;
 use toml::{Table, Value};
 
@@ -329,10 +330,9 @@ fn may_be_about_spending(change: &Table) -> bool {
 }
 
 fn file(home: &Home) -> anyhow::Result<String> {
-    match std::fs::read_to_string(home.config()) {
-        Err(error) if error.kind() == std::io::ErrorKind::NotFound => Ok(String::new()),
-        read => read.with_context(|| format!("could not read {}", home.config().display())),
-    }
+    let read = if_there(std::fs::read_to_string(home.config()));
+    let read = read.with_context(|| format!("could not read {}", home.config().display()))?;
+    Ok(read.unwrap_or_default())
 }
 
 fn environment() -> Environment {
@@ -470,19 +470,17 @@ fn override_from(
         let Some((_, text)) = environment.iter().find(|(it, _)| *it == name) else {
             continue;
         };
+        let not_a_number = || format!("{name} is not a number");
         *setting = match setting {
-            Value::Integer(_) => Value::Integer(
-                text.parse()
-                    .with_context(|| format!("{name} is not a number"))?,
-            ),
-            Value::Float(_) => Value::Float(
-                text.parse()
-                    .with_context(|| format!("{name} is not a number"))?,
-            ),
-            Value::Boolean(_) => Value::Boolean(
-                text.parse()
-                    .with_context(|| format!("{name} is neither true nor false"))?,
-            ),
+            Value::Integer(_) => text
+                .parse()
+                .map(Value::Integer)
+                .with_context(not_a_number)?,
+            Value::Float(_) => text.parse().map(Value::Float).with_context(not_a_number)?,
+            Value::Boolean(_) => text
+                .parse()
+                .map(Value::Boolean)
+                .with_context(|| format!("{name} is neither true nor false"))?,
             Value::Array(_) => {
                 let words = text
                     .split(',')
@@ -499,24 +497,8 @@ fn override_from(
 /// The known key that is the fewest changes away.
 fn nearest<'a>(key: &str, known: impl Iterator<Item = &'a String>) -> &'a str {
     known
-        .min_by_key(|candidate| distance(key, candidate))
+        .min_by_key(|candidate| strsim::levenshtein(key, candidate))
         .map_or("", String::as_str)
-}
-
-/// The edit distance (Levenshtein) between two keys.
-fn distance(a: &str, b: &str) -> usize {
-    let b: Vec<char> = b.chars().collect();
-    let mut row: Vec<usize> = (0..=b.len()).collect();
-    for (i, x) in a.chars().enumerate() {
-        let mut diagonal = row[0];
-        row[0] = i + 1;
-        for (j, y) in b.iter().enumerate() {
-            let change = diagonal + usize::from(x != *y);
-            diagonal = row[j + 1];
-            row[j + 1] = change.min(row[j] + 1).min(diagonal + 1);
-        }
-    }
-    row[b.len()]
 }
 
 #[cfg(test)]

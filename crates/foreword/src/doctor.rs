@@ -1,14 +1,13 @@
 //! `foreword doctor`: finds what is wrong, with the evidence and a cure.
 //!
 //! A check changes nothing. It has one id, which is the same in all versions. Its cure is a shell
-//! command wherever possible, and the tests run exactly that command. `host` checks the coding agent
-//! and its settings, `server` the MCP server, `data` the data directory, `work` the files in it,
+//! command wherever possible, and the tests run exactly that command. `host` checks the coding agent,
+//! its settings and the MCP server, `data` the data directory, `work` the files in it,
 //! `model` the provider.
 
 mod data;
 mod host;
 mod model;
-mod server;
 pub mod status;
 mod work;
 
@@ -80,8 +79,8 @@ const CHECKS: &[Check] = &[
     (Error, "hooks-missing", host::hooks_missing),
     (Error, "hooks-binary-gone", host::hooks_binary_gone),
     (Warning, "hooks-other-binary", host::hooks_other_binary),
-    (Warning, "server-missing", server::missing),
-    (Warning, "server-silent", server::silent),
+    (Warning, "server-missing", host::server_missing),
+    (Warning, "server-silent", host::server_silent),
     (Warning, "other-memory-tool", host::other_memory_tool),
     (Warning, "client-missing", host::client_missing),
     (Warning, "client-old", host::client_old),

@@ -3,23 +3,29 @@
 //! The settings file belongs to the user: other keys, their order, comments and white space stay as
 //! they are, and a file that cannot be parsed is not touched. The host's row in `host` knows the form
 //! of its settings and which entries are ours. `skills` writes the files of `/summarize` and the
-//! other skills, `file` reads and replaces a file, `record` stores what an install did, and
-//! `sentence_model` installs the model for search by meaning.
+//! other skills, `file` reads and replaces a file, and `sentence_model` installs the model for search
+//! by meaning.
+//!
+//! What an install did is recorded in the data directory until the uninstall, in one file for each
+//! settings file, since the user's settings and those of several projects can all be connected. By
+//! the name of the file, a hook of the plugin also sees that hooks from the settings run for the same
+//! session, and then does nothing. Only `uninstall` reads the content.
 
 mod file;
-pub mod record;
 pub mod sentence_model;
 pub mod skills;
 
 use std::path::{Path, PathBuf};
 
 use anyhow::{Context as _, bail};
+use foreword_core::text::if_there;
+use serde::{Deserialize, Serialize};
 
+use crate::home::Home;
 use crate::host::{
     self, Client, InstallScope, Listed, SettingsPlace, is_called_foreword, is_same_file,
 };
 pub use file::SettingsFile;
-use record::InstallRecord;
 
 /// Whether a host's settings run this program.
 #[derive(Debug, Clone, PartialEq, Eq)]
@@ -149,6 +155,60 @@ pub fn unlisted(
 ) -> anyhow::Result<Option<String>> {
     let rest = (client.remove_server)(list)?;
     Ok((!(record.is_some() && host::is_empty(&rest)?)).then_some(rest))
+}
+
+/// The changes that one install made.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+pub struct InstallRecord {
+    pub settings: PathBuf,
+    /// The text of the settings after the install. If it is still the same, uninstall restores the
+    /// backup.
+    pub written: String,
+    /// A copy of the settings without our entries; none if there was no file.
+    pub backup: Option<PathBuf>,
+    /// Folders that the install created, the innermost first.
+    pub folders: Vec<PathBuf>,
+}
+
+fn record_path(home: &Home, place: &SettingsPlace) -> PathBuf {
+    home.installs().join(place.mark())
+}
+
+impl InstallRecord {
+    /// Reads the record; none if it cannot be read, since our entries can be removed without it.
+    pub fn load(home: &Home, place: &SettingsPlace) -> Option<InstallRecord> {
+        let text = std::fs::read(record_path(home, place)).ok()?;
+        serde_json::from_slice(&text).ok()
+    }
+
+    pub fn save(&self, home: &Home, place: &SettingsPlace) -> anyhow::Result<()> {
+        let write = || {
+            std::fs::create_dir_all(home.installs())?;
+            let mut file = tempfile::NamedTempFile::new_in(home.installs())?;
+            serde_json::to_writer_pretty(&mut file, self)?;
+            file.persist(record_path(home, place))?;
+            Ok::<_, anyhow::Error>(())
+        };
+        write().context("could not write the record of the install")
+    }
+
+    /// The settings before the install: `Some(None)` if there was no file, none if the backup is
+    /// lost.
+    pub fn original(&self) -> Option<Option<String>> {
+        match &self.backup {
+            Some(backup) => std::fs::read_to_string(backup).ok().map(Some),
+            None => Some(None),
+        }
+    }
+}
+
+/// Removes the record of an install. From then on, hooks of the plugin do their work.
+pub fn forget(home: &Home, place: &SettingsPlace) -> anyhow::Result<()> {
+    let removed = if_there(std::fs::remove_file(record_path(home, place)));
+    removed.context("could not remove the record of the install")?;
+    // This succeeds only if it was the last record.
+    let _ = std::fs::remove_dir(home.installs());
+    Ok(())
 }
 
 #[cfg(test)]

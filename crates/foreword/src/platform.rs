@@ -19,6 +19,8 @@ use std::process::{Command, ExitStatus, Stdio};
 use std::sync::mpsc;
 use std::time::Duration;
 
+use foreword_core::text::if_there;
+
 /// From now on, files that this process creates can be read by the user alone.
 pub fn make_files_private() {
     // SAFETY: umask only sets a number in the kernel.
@@ -114,10 +116,9 @@ impl Lock {
     /// The id of the process that holds the lock; 0 if that process is in another container. Must
     /// not be called by the holding process, whose lock it would release.
     pub fn holder(path: &Path) -> io::Result<Option<u32>> {
-        match File::open(path) {
-            Ok(file) => holder_of(&file),
-            Err(error) if error.kind() == io::ErrorKind::NotFound => Ok(None),
-            Err(error) => Err(error),
+        match if_there(File::open(path))? {
+            Some(file) => holder_of(&file),
+            None => Ok(None),
         }
     }
 }

@@ -2,16 +2,14 @@
 //!
 //! `Reader` opens the memory and knows the project and the settings. `search` is the one way to
 //! search, `why` explains its order. `frame` formats recalled text for an agent, `embed_client` asks
-//! the worker to search by meaning, `sentence_model` checks the model's files, `recover` repairs a
-//! damaged database, and `unreleased` sets databases aside that were written before the first
-//! release.
+//! the worker to search by meaning, `sentence_model` checks the model's files, and `recover` repairs a
+//! damaged database or sets aside one that was written before the first release.
 
 pub mod embed_client;
 pub mod frame;
 pub mod recover;
 pub mod search;
 pub mod sentence_model;
-pub mod unreleased;
 pub mod when;
 pub mod why;
 
@@ -34,7 +32,7 @@ use crate::host;
 use crate::log::Log;
 use crate::platform::{self, Lock};
 use crate::start;
-use crate::start::control::{Ended, end_running};
+use crate::start::{Ended, end_running};
 use crate::switch::{self as switches, Switches};
 
 /// The data directory, for a command that only reads. It need not exist.
@@ -54,7 +52,7 @@ pub fn home_to_write() -> anyhow::Result<Home> {
             home.dir().display()
         );
     }
-    unreleased::set_aside_alone(&home)?;
+    recover::set_unreleased_aside_alone(&home)?;
     Ok(home)
 }
 
@@ -79,7 +77,7 @@ pub fn memory(home: &Home) -> anyhow::Result<Option<Store>> {
         }
         Err(OpenError::Unreleased(_)) => {
             platform::make_files_private();
-            unreleased::set_aside_alone(home)?;
+            recover::set_unreleased_aside_alone(home)?;
             Ok(None)
         }
         Err(error @ OpenError::OtherSchema { found, .. }) => {
@@ -88,6 +86,16 @@ pub fn memory(home: &Home) -> anyhow::Result<Option<Store>> {
         }
         opened => Ok(opened?),
     }
+}
+
+/// Opens or creates the memory, for a command that writes.
+pub fn memory_to_write(home: &Home) -> anyhow::Result<Store> {
+    Store::open(&home.memory(), &home.backups()).context("could not open memory.db")
+}
+
+/// Opens or creates the queue, for a command that writes.
+pub fn queue_to_write(home: &Home) -> anyhow::Result<Queue> {
+    Queue::open(&home.queue(), &home.backups()).context("could not open queue.db")
 }
 
 /// The number of events that are not processed yet. The queue counts as empty if it cannot be read.

@@ -3,36 +3,35 @@
 //! Captured text is printed line by line through `one_line`, which removes control characters.
 
 mod consent;
-mod files;
 mod found;
-mod freshness;
 mod money;
 mod why;
 
 pub use consent::{consent, provider_chosen};
-pub use files::{backed_up, model_status, restored, vacuumed};
 pub use found::{
-    ALL_PROJECTS, facts, found, hits_json, item_title, kind, marks, no_hits, notes, ranking,
-    same_turn, session_title, sessions, sessions_json, timeline, title, waiting,
+    ALL_PROJECTS, facts, found, hits_json, item_title, kind, mark, marks, no_hits, notes, ranking,
+    related, same_turn, session_title, sessions, timeline, title, waiting,
 };
-pub use freshness::{mark, related};
 pub use money::{bill, bill_json, pause_json, redo_plan, redone, stand_in, usd};
-pub use why::{preview, receipts, receipts_json, why};
+pub use why::{preview, receipts, why};
 
 use std::fmt::Write as _;
 use std::path::Path;
 
 use foreword_core::model::Millis;
 use foreword_core::queue::Skipped;
+use foreword_core::safety::backup::Backup;
+use foreword_core::safety::recover::Restored;
 use foreword_core::store::{Item, ItemBody, Project};
-use foreword_core::text::{self, count, one_line};
-use serde_json::{Value, json};
+use foreword_core::text::{self, count, one_line, size};
+use serde_json::Value;
 
 use crate::agent::status::AgentStatus;
 use crate::doctor::Finding;
 use crate::doctor::status::Status;
 use crate::install::Connection;
 use crate::platform;
+use crate::service::sentence_model::{self, Files};
 
 /// JSON in which control characters are escaped, because it may be printed on a terminal.
 pub fn json(value: &Value) -> String {
@@ -67,105 +66,65 @@ pub fn escaped(text: String) -> String {
     out
 }
 
-pub fn item_json(item: &Item) -> Value {
-    let mut value = serde_json::to_value(item).unwrap_or_default();
-    value["created_at"] = text::rfc3339(item.at).into();
-    value
-}
-
 pub fn item(item: &Item) -> String {
     let mut page = TextPage::default();
     match &item.body {
-        ItemBody::Observation {
-            r#type,
-            title,
-            subtitle,
-            facts,
-            narrative,
-            concepts,
-            files_read,
-            files_modified,
-            origin,
-            agent_id,
-            branch,
-            commit,
-            provider,
-            model,
-            prompt_version,
-            superseded_by,
-            retracted,
-            supersedes,
-            times,
-            ..
-        } => {
-            page.text("", &format!("#{} {type}: {title}", item.id));
-            page.text("", subtitle);
-            let overtaken = found::overtaken(*superseded_by, retracted.as_deref());
-            page.text("", &found::later(overtaken, supersedes, *times));
+        ItemBody::Observation(it) => {
+            page.text("", &format!("#{} {}: {}", item.id, it.r#type, it.title));
+            page.text("", &it.subtitle);
+            let overtaken = found::overtaken(it.superseded_by, it.retracted.as_deref());
+            page.text("", &found::later(overtaken, &it.supersedes, it.times));
             page.gap();
-            for fact in facts {
+            for fact in &it.facts {
                 page.text("- ", fact);
             }
             page.gap();
-            page.text("", narrative);
+            page.text("", &it.narrative);
             page.gap();
-            page.field("concepts", &concepts.join(", "));
-            page.field("modified", &freshness::files(files_modified, item));
-            page.field("read", &freshness::files(files_read, item));
-            let commit = commit
-                .as_deref()
-                .map(|id| format!(" at {}", &id[..id.len().min(10)]));
-            let branch = branch.as_deref().unwrap_or_default();
+            page.field("concepts", &it.concepts.join(", "));
+            page.field("modified", &found::files(&it.files_modified, item));
+            page.field("read", &found::files(&it.files_read, item));
+            let commit = it.commit.as_deref();
+            let commit = commit.map(|id| format!(" at {}", &id[..id.len().min(10)]));
+            let branch = it.branch.as_deref().unwrap_or_default();
             page.field("branch", &format!("{branch}{}", commit.unwrap_or_default()));
-            let subagent = agent_id.as_deref().map(|id| format!(", by subagent {id}"));
+            let subagent = it.agent_id.as_ref();
+            let subagent = subagent.map(|id| format!(", by subagent {id}"));
             let subagent = subagent.unwrap_or_default();
-            let model = model.as_deref().map(|model| {
-                let version = prompt_version.as_deref().unwrap_or("unknown");
+            let model = it.model.as_ref().map(|model| {
+                let version = it.prompt_version.as_deref().unwrap_or("unknown");
                 format!(" ({model}, prompts {version})")
             });
-            let by = format!("{provider}{}", model.unwrap_or_default());
-            page.field("origin", &format!("{origin}{subagent}, worded by {by}"));
+            let by = format!("{}{}", it.provider, model.unwrap_or_default());
+            let origin = format!("{}{subagent}, worded by {by}", it.origin);
+            page.field("origin", &origin);
         }
-        ItemBody::Summary {
-            request,
-            investigated,
-            learned,
-            completed,
-            next_steps,
-            files_read,
-            files_edited,
-            notes,
-            ..
-        } => {
-            page.text("", &format!("#{} summary: {request}", item.id));
+        ItemBody::Summary(it) => {
+            page.text("", &format!("#{} summary: {}", item.id, it.request));
             page.gap();
-            page.field("investigated", investigated);
-            page.field("learned", learned);
-            page.field("completed", completed);
-            page.field("next steps", next_steps);
-            page.field("edited", &files_edited.join(", "));
-            page.field("read", &files_read.join(", "));
-            page.field("notes", notes);
+            page.field("investigated", &it.investigated);
+            page.field("learned", &it.learned);
+            page.field("completed", &it.completed);
+            page.field("next steps", &it.next_steps);
+            page.field("edited", &it.files_edited.join(", "));
+            page.field("read", &it.files_read.join(", "));
+            page.field("notes", &it.notes);
         }
-        ItemBody::Prompt { text, reply } => {
-            page.text("", &format!("#{} prompt: {text}", item.id));
+        ItemBody::Prompt(it) => {
+            page.text("", &format!("#{} prompt: {}", item.id, it.text));
             page.gap();
-            page.field("reply", reply.as_deref().unwrap_or_default());
+            page.field("reply", it.reply.as_deref().unwrap_or_default());
         }
-        ItemBody::Note {
-            title,
-            path,
-            text,
-            foreign,
-        } => {
-            page.text("", &format!("#{} note: {title}", item.id));
+        ItemBody::Note(it) => {
+            page.text("", &format!("#{} note: {}", item.id, it.title));
             page.gap();
-            for line in text.lines().filter(|it| !it.starts_with("<!-- foreword ")) {
+            let lines = it.text.lines();
+            for line in lines.filter(|it| !it.starts_with("<!-- foreword ")) {
                 page.text("", line);
             }
             page.gap();
-            page.field("file", path);
-            if *foreign {
+            page.field("file", &it.path);
+            if it.foreign {
                 page.field("from", "it came with the project; no session here wrote it");
             }
         }
@@ -258,19 +217,6 @@ pub fn projects(projects: &[Project]) -> String {
         }
     }
     out
-}
-
-pub fn projects_json(projects: &[Project]) -> Value {
-    let rows = projects.iter().map(|project| {
-        json!({
-            "name": project.name,
-            "keys": project.keys,
-            "sessions": project.sessions,
-            "observations": project.observations,
-            "last_event_at": project.last_event_at.map(text::rfc3339),
-        })
-    });
-    rows.collect()
 }
 
 /// The lines of a status: a name of fixed width, then a text.
@@ -472,6 +418,43 @@ pub fn diff(path: &Path, before: Option<&str>, after: Option<&str>) -> String {
     // The file may come from a foreign repository, so control characters are replaced.
     let is_control = |it: char| text::is_unsafe(it) && !matches!(it, '\n' | '\t' | '\r');
     diff.replace(is_control, "\u{fffd}")
+}
+
+pub fn restored(name: &str, restored: &Restored) -> String {
+    let Restored {
+        came_back, gone, ..
+    } = restored;
+    let aside = restored.aside.file_name().unwrap_or_default();
+    format!(
+        "restored from {name}: {} back, {} gone that came after it\nthe memory as it was is {}\n",
+        count(*came_back, "item came", "items came"),
+        count(*gone, "item is", "items are"),
+        aside.to_string_lossy(),
+    )
+}
+
+pub fn backed_up(backup: &Backup) -> String {
+    format!("{} ({})\n", backup.path.display(), size(backup.size))
+}
+
+pub fn vacuumed(file: &str, before: u64, after: u64) -> String {
+    format!("{file}: {} before, {} now\n", size(before), size(after))
+}
+
+pub fn model_status(folder: &Path, files: &Files, embedded: Option<f64>) -> String {
+    let files = match files {
+        Files::Good => format!("{}, SHA-256 checked", size(sentence_model::bytes())),
+        Files::None => "not installed; `foreword model install` gets it".to_owned(),
+        Files::Bad(wrong) => format!("{wrong}; `foreword model install` gets it anew"),
+    };
+    let embedded =
+        embedded.map(|share| format!("embedded  {:.0} % of the memory\n", share * 100.0));
+    format!(
+        "model     {}\nfolder    {}\nfiles     {files}\n{}",
+        sentence_model::NAME,
+        folder.display(),
+        embedded.unwrap_or_default()
+    )
 }
 
 fn ago(now: Millis, at: Millis) -> String {

@@ -1,17 +1,20 @@
-//! Wakes the worker, or starts one: the last step of a hook.
+//! Wakes the worker, or starts one: the last step of a hook. Commands also end the running worker, wait
+//! for its lock, or work while none runs.
 //!
 //! A worker is running if its lock is held. A worker that dies at its start must not be started again
 //! by every hook, so a hook writes a stamp before it starts one, and the pause until the next start
 //! grows each time; a worker that has started removes the stamp. Commands ignore the stamp.
 
-pub mod control;
-
 use std::ffi::OsString;
 use std::io;
 use std::os::unix::net::UnixDatagram;
 use std::path::Path;
+use std::time::{Duration, Instant};
 
+use anyhow::{Context as _, bail, ensure};
 use foreword_core::model::Millis;
+use foreword_core::queue::Queue;
+use foreword_core::spool;
 
 use crate::config::Config;
 use crate::config::provider;
@@ -61,27 +64,11 @@ pub fn environment_for(provider: provider::Name) -> Vec<(OsString, OsString)> {
 }
 
 /// The variables that every worker inherits; `*` stands for any end.
+#[rustfmt::skip] // A list is read in a line.
 const FOR_ALL: &[&str] = &[
-    "PATH",
-    "HOME",
-    "USER",
-    "SHELL",
-    "TMPDIR",
-    "LANG",
-    "LC_*",
-    "XDG_*",
-    "http_proxy",
-    "https_proxy",
-    "no_proxy",
-    "all_proxy",
-    "HTTP_PROXY",
-    "HTTPS_PROXY",
-    "NO_PROXY",
-    "ALL_PROXY",
-    "SSL_CERT_FILE",
-    "SSL_CERT_DIR",
-    "NODE_EXTRA_CA_CERTS",
-    "FOREWORD_*",
+    "PATH", "HOME", "USER", "SHELL", "TMPDIR", "LANG", "LC_*", "XDG_*", "http_proxy", "https_proxy",
+    "no_proxy", "all_proxy", "HTTP_PROXY", "HTTPS_PROXY", "NO_PROXY", "ALL_PROXY", "SSL_CERT_FILE",
+    "SSL_CERT_DIR", "NODE_EXTRA_CA_CERTS", "FOREWORD_*",
 ];
 
 fn allowed(
@@ -161,6 +148,107 @@ impl Stamp {
     /// The pause until the next start: one second, doubled by each failed start, at most ten minutes.
     fn pause(&self) -> Millis {
         (1000 << self.tries.saturating_sub(1).min(10)).min(600_000)
+    }
+}
+
+/// How long `start` and `stop` wait for the lock to be taken or released.
+const PATIENCE: Duration = Duration::from_secs(15);
+
+/// Whether there are events in the queue or the spool that are still to be processed.
+pub fn anything_waits(home: &Home) -> bool {
+    let spooled = spool::waiting(&home.spool()).is_ok_and(|files| !files.is_empty());
+    let queued = Queue::look(&home.queue())
+        .ok()
+        .flatten()
+        .and_then(|queue| queue.counts().ok())
+        .is_some_and(|counts| counts.pending > 0);
+    spooled || queued
+}
+
+/// The result of ending the running worker.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum Ended {
+    /// No worker was running.
+    Nobody,
+    /// The worker has ended.
+    Gone,
+    /// The worker has ended, and this process has taken its place.
+    Replaced(u32),
+}
+
+/// Ends the running worker and waits until it is gone.
+pub fn end_running(home: &Home) -> anyhow::Result<Ended> {
+    let Some(pid) = Lock::holder(&home.lock())? else {
+        return Ok(Ended::Nobody);
+    };
+    ensure!(
+        pid != 0,
+        "a worker runs where this process cannot see it, such as in a container; end it there"
+    );
+    // The kernel reports the holder of the lock, so this process id is neither stale nor reused.
+    platform::terminate(pid).with_context(|| format!("could not end process {pid}"))?;
+    if let Some(pid) = wait_for_lock(home, |holder| holder != Some(pid))? {
+        Ok(Ended::Replaced(pid))
+    } else if Lock::holder(&home.lock())?.is_some() {
+        bail!("process {pid} does not end; end it with `kill -9 {pid}`, nothing will be lost");
+    } else {
+        Ok(Ended::Gone)
+    }
+}
+
+/// Runs `work` while no worker runs: ends a running worker first and holds its lock meanwhile. Wakes
+/// a worker afterwards if events wait.
+pub fn alone<T>(home: &Home, work: impl FnOnce() -> anyhow::Result<T>) -> anyhow::Result<T> {
+    let lock = take_lock(home)?;
+    let result = work();
+    drop(lock);
+    if anything_waits(home) {
+        wake_worker(home);
+    }
+    result
+}
+
+/// How often a worker is ended before giving up. A hook may start another one before this process
+/// takes the lock.
+const TRIES: u32 = 5;
+
+fn take_lock(home: &Home) -> anyhow::Result<Lock> {
+    for _ in 0..TRIES {
+        end_running(home)?;
+        if let Ok(lock) = Lock::acquire(&home.lock()).context("could not take the worker's lock")? {
+            return Ok(lock);
+        }
+    }
+    bail!("workers are started again and again; try once more when no session runs")
+}
+
+/// Waits until the holder of the lock is as wanted, and returns it.
+pub fn wait_for_lock(
+    home: &Home,
+    wanted: impl Fn(Option<u32>) -> bool,
+) -> anyhow::Result<Option<u32>> {
+    let holder = wait_until(|| {
+        let holder = Lock::holder(&home.lock())?;
+        Ok(wanted(holder).then_some(holder))
+    })?;
+    Ok(holder.flatten())
+}
+
+/// Calls `look` again and again until it returns something or `PATIENCE` is over.
+pub fn wait_until<T>(
+    mut look: impl FnMut() -> anyhow::Result<Option<T>>,
+) -> anyhow::Result<Option<T>> {
+    let deadline = Instant::now() + PATIENCE;
+    loop {
+        let found = look()?;
+        if found.is_some() || Instant::now() > deadline {
+            return Ok(found);
+        }
+        #[expect(
+            clippy::disallowed_methods,
+            reason = "a lock cannot be waited on without taking it"
+        )]
+        std::thread::sleep(Duration::from_millis(5));
     }
 }
 

@@ -7,6 +7,7 @@
 use std::path::PathBuf;
 
 use foreword_core::model::Millis;
+use foreword_core::text::if_there;
 
 use crate::home::Home;
 
@@ -91,10 +92,7 @@ impl Switches {
     pub fn write(&self, home: &Home) -> std::io::Result<()> {
         let path = path(home);
         if self.0.is_empty() {
-            return match std::fs::remove_file(path) {
-                Err(error) if error.kind() != std::io::ErrorKind::NotFound => Err(error),
-                _ => Ok(()),
-            };
+            return if_there(std::fs::remove_file(path)).map(drop);
         }
         let partial = path.with_extension("partial");
         std::fs::write(&partial, self.lines().join("\n") + "\n")?;

@@ -26,7 +26,7 @@ use uuid::Uuid;
 use crate::agent::{repair, reply};
 use crate::config::Config;
 use crate::host::CLIENTS;
-use crate::install::record::InstallRecord;
+use crate::install::InstallRecord;
 use crate::install::{self, Connection};
 use crate::offline;
 use crate::service::embed_client::{self, EmbedQuestion, EmbedReply, NoMeaning};

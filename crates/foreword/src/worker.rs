@@ -2,13 +2,12 @@
 //!
 //! At most one worker runs per data directory: it holds a file lock. A datagram wakes it, and it ends
 //! by itself when idle. When asked to end it finishes the current batch, unless it is waiting for a
-//! model. `derive` works on one batch, `converse` has the conversation with a model, `fill` adds the
-//! events of a session that hooks missed; this file decides when.
+//! model. `derive` works on one batch, `converse` has the conversation with a model, `housekeeping`
+//! adds the events of a session that hooks missed; this file decides when.
 
 mod converse;
 mod derive;
 mod embed;
-mod fill;
 mod housekeeping;
 pub mod redo;
 pub mod request;
@@ -31,9 +30,9 @@ use crate::log::Log;
 use crate::notes::synthesize::auto;
 use crate::notice::Notice;
 use crate::platform::{self, Lock};
-use crate::service::{recover, unreleased};
+use crate::service::recover;
 use crate::start;
-use crate::start::control::anything_waits;
+use crate::start::anything_waits;
 use derive::{DeriveFailure, Deriver};
 use embed::Embedder;
 use request::{Requests, Waiting};
@@ -84,7 +83,7 @@ pub fn run(home: &Home, config: &Config, until: Until) -> anyhow::Result<WorkerE
                     Ok(lock) => lock,
                     Err(holder) => return Ok(WorkerEnd::Other(holder)),
                 };
-            unreleased::set_aside(home)?;
+            recover::set_unreleased_aside(home)?;
             housekeeping::finish_recovery(home)?;
             let worked = match Worker::come_up(home, config, until) {
                 Ok(mut worker) => {

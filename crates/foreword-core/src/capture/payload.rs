@@ -9,9 +9,9 @@ use std::collections::BTreeMap;
 use serde_json::Value;
 use serde_json::value::RawValue;
 
-use crate::host::{HookInput, Host, Subject, json};
+use crate::host::{self, HookInput, Host, Subject};
 use crate::model::{EventKind, Payload};
-use crate::redact::{self, files};
+use crate::redact;
 
 /// The size limits of an event, in bytes.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -88,8 +88,14 @@ pub fn build(
 
 /// Whether a tool use is about a file whose whole content is secret.
 fn shows_secrets(subject: &Subject<'_>) -> bool {
-    subject.paths.iter().any(|path| files::is_secret_file(path))
-        || subject.command.as_deref().is_some_and(files::shows_secrets)
+    subject
+        .paths
+        .iter()
+        .any(|path| redact::is_secret_file(path))
+        || subject
+            .command
+            .as_deref()
+            .is_some_and(redact::shows_secrets)
 }
 
 /// Stores the file or command and whether it was interrupted, and nothing of the output.
@@ -103,7 +109,7 @@ fn without_content(
     let paths = subject.paths.iter().map(|path| redactor.redact(path));
     let paths = paths.collect();
     // A command may hold the values that it writes to the file.
-    let command = subject.command.as_deref().map(files::without_values);
+    let command = subject.command.as_deref().map(redact::without_values);
     let command = command.map(|command| redactor.redact(&command));
     payload.input = Some((host.bare_input)(paths, command));
     payload.interrupted = input.interrupted;
@@ -133,7 +139,7 @@ impl Redactor {
 
     /// The text of a field that is usually a text; otherwise its JSON.
     fn text(&mut self, raw: &RawValue) -> String {
-        match json::plain_text(raw) {
+        match host::plain_text(raw) {
             Some(text) => self.redact(&text),
             None => self.redact(raw.get()),
         }
@@ -166,7 +172,7 @@ impl Redactor {
 
     fn any(&mut self, raw: &RawValue) -> Value {
         let parsed = serde_json::from_str(raw.get())
-            .or_else(|_| serde_json::from_str(&json::mend(raw.get()).unwrap_or_default()));
+            .or_else(|_| serde_json::from_str(&host::mend(raw.get()).unwrap_or_default()));
         match parsed {
             Ok(mut value) => {
                 self.walk(&mut value, 0);

@@ -60,7 +60,6 @@ pub struct Imported {
 
 impl Archive {
     /// All files below a folder, and the errors of those that cannot be read.
-    #[must_use]
     pub fn of(folder: &Folder, version: &str, date: &str) -> (Archive, Vec<NotesError>) {
         let mut archive = Archive {
             foreword_notes: VERSION,

@@ -14,7 +14,6 @@ use crate::store::uuid_at;
 
 /// The turns of a session, in order, without its subagents. `forgotten` has keys of events
 /// and ids of prompts.
-#[must_use]
 pub fn conversation(
     host: &'static Host,
     path: &Path,

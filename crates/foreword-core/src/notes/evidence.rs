@@ -59,7 +59,6 @@ struct Mention<'a> {
 }
 
 impl<'a> Evidence<'a> {
-    #[must_use]
     pub fn new(
         root: &'a Path,
         history: &'a dyn History,
@@ -74,7 +73,6 @@ impl<'a> Evidence<'a> {
     }
 
     /// The files that statements named so far and that are there, or were.
-    #[must_use]
     pub fn named(&self) -> BTreeSet<String> {
         self.named.borrow().clone()
     }
@@ -90,14 +88,12 @@ impl<'a> Evidence<'a> {
     }
 
     /// The paths that a note's related files name.
-    #[must_use]
     pub fn related(lines: &[String]) -> Vec<String> {
         let words = lines.iter().flat_map(|line| words(line));
         words.filter_map(|it| path_of(it.word)).collect()
     }
 
     /// A mark for a path; none if it exists, or if its history is not clear.
-    #[must_use]
     pub fn path(&self, path: &str, is_related: bool) -> Option<EvidenceFinding> {
         if !self.is_inside(path) || self.root.join(path).symlink_metadata().is_ok() {
             return None;
@@ -125,7 +121,6 @@ impl<'a> Evidence<'a> {
 
     /// A statement with marks beside paths that are gone or moved. `related`: the paths
     /// of its notes.
-    #[must_use]
     pub fn mark(&self, text: &str, related: &[String]) -> (String, Vec<EvidenceFinding>) {
         let text = unmarked(text);
         let mut marks: Vec<(usize, EvidenceFinding)> = Vec::new();
@@ -156,7 +151,6 @@ impl<'a> Evidence<'a> {
 }
 
 /// The text without marks.
-#[must_use]
 pub fn unmarked(text: &str) -> String {
     let mut out = String::new();
     let mut rest = text;

@@ -26,7 +26,6 @@ pub struct MergedNote {
 }
 
 /// Merges a draft into the existing note, if there is one. `now` is a time, or a day.
-#[must_use]
 pub fn keep(draft: &Note, there: Option<&str>, now: &str) -> MergedNote {
     let today = now.get(..10).unwrap_or(now);
     let mut page = NotePage::read(there.unwrap_or_default());

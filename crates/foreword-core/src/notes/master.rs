@@ -44,7 +44,6 @@ pub struct Master {
 
 /// The label that each note is cited by: the first eight characters of its session, or the whole id
 /// if another session begins with them.
-#[must_use]
 pub fn labels<'a>(sessions: impl Iterator<Item = &'a str>) -> BTreeMap<String, String> {
     let mut having: BTreeMap<String, Vec<&str>> = BTreeMap::new();
     for session in sessions {
@@ -66,7 +65,6 @@ pub fn labels<'a>(sessions: impl Iterator<Item = &'a str>) -> BTreeMap<String, S
 }
 
 impl Master {
-    #[must_use]
     pub fn read(text: &str) -> Master {
         let mut master = Master::default();
         let mut is_code = false;
@@ -104,14 +102,12 @@ impl Master {
         text.push('\n');
     }
 
-    #[must_use]
     pub fn part(&self, name: &str) -> Option<&str> {
         let part = self.parts.iter().find(|it| it.0 == name)?;
         Some(&part.1)
     }
 
     /// The sections that Foreword writes, in the master's order; the usual ones if there are none.
-    #[must_use]
     pub fn names(&self, record: &SynthesisRecord) -> Vec<String> {
         let ours = self.parts.iter().filter(|it| record.knows_section(&it.0));
         let mut names: Vec<_> = ours.map(|it| it.0.clone()).collect();
@@ -175,7 +171,6 @@ impl Master {
     }
 
     /// The text of the file. `labels` are by session.
-    #[must_use]
     pub fn write(&self, labels: &BTreeMap<String, String>) -> String {
         let mut out = format!("{}\n", self.head);
         for (name, text) in &self.parts {
@@ -195,7 +190,6 @@ impl Master {
 }
 
 /// A section as text: themes as sub-headings, citations after each statement.
-#[must_use]
 pub fn worded(section: &Section, labels: &BTreeMap<String, String>) -> String {
     let mut out = section.lead.clone().unwrap_or_default();
     let mut theme = None;
@@ -218,7 +212,6 @@ pub fn worded(section: &Section, labels: &BTreeMap<String, String>) -> String {
 }
 
 /// A statement with its citations.
-#[must_use]
 pub fn line(statement: &Statement, labels: &BTreeMap<String, String>) -> String {
     let cited = statement.sessions.iter().filter_map(|it| labels.get(it));
     let cited: String = cited.map(|it| format!(" [{it}]")).collect();

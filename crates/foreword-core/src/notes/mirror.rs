@@ -5,14 +5,15 @@
 
 use std::collections::HashMap;
 use std::path::Path;
-use std::time::UNIX_EPOCH;
 
 use rusqlite::named_params;
 
 use super::{FOLDER, Folder, Note};
+use crate::db::Rows as _;
 use crate::model::{Kind, Millis};
 use crate::redact::redact;
 use crate::store::{Store, next_item, upsert_project};
+use crate::text;
 
 /// The file of a note or a master, by its metadata.
 #[derive(Debug, Clone, PartialEq, Eq)]
@@ -26,39 +27,20 @@ pub struct SeenNote {
 }
 
 /// All notes and masters in a project's `_memory/`, including scopes.
-#[must_use]
 pub fn seen(root: &Path) -> Vec<SeenNote> {
-    let Ok(top) = Folder::at(root, None) else {
-        return Vec::new();
-    };
-    let scopes = top.scopes();
-    let scopes = scopes
-        .iter()
-        .filter_map(|it| Folder::at(root, Some(it)).ok());
-    let folders: Vec<Folder> = scopes.chain([top.clone()]).collect();
     let mut seen = Vec::new();
-    for folder in folders {
-        let notes = std::fs::read_dir(folder.conversations());
-        let notes = notes.into_iter().flatten().flatten().map(|it| it.path());
-        let notes = notes.filter(|it| it.extension().is_some_and(|it| it == "md"));
-        for path in notes.chain([folder.master()]) {
-            let Ok(metadata) = path.metadata() else {
-                continue;
-            };
-            let modified = metadata
-                .modified()
-                .ok()
-                .and_then(|it| it.duration_since(UNIX_EPOCH).ok());
-            let name = path.strip_prefix(&top.root).ok().and_then(Path::to_str);
-            let session = path.file_stem().and_then(|it| it.to_str());
-            if let Some(name) = name {
+    for folder in Folder::all(root).unwrap_or_default() {
+        let notes = folder.note_paths().into_iter();
+        let notes = notes.map(|it| (super::session_of(&it), it));
+        for (session, path) in notes.chain([(None, folder.master())]) {
+            if let Ok(metadata) = path.metadata()
+                && let Some(name) = folder.name(&path).to_str()
+            {
                 seen.push(SeenNote {
                     path: name.to_owned(),
-                    session: session
-                        .filter(|_| path != folder.master())
-                        .map(str::to_owned),
+                    session,
                     size: i64::try_from(metadata.len()).unwrap_or(i64::MAX),
-                    mtime: modified.map_or(0, |it| it.as_millis() as Millis),
+                    mtime: text::modified_at(&metadata).unwrap_or(0),
                 });
             }
         }
@@ -79,15 +61,16 @@ impl Store {
     }
 
     fn mirrored(&self, project: &str) -> rusqlite::Result<HashMap<String, (i64, i64, Millis)>> {
-        let mut statement = self.connection.prepare_cached(
+        let rows: Vec<(String, i64, i64, Millis)> = self.connection.all(
             "select path, id, size, mtime
              from notes
              where project_id = (select project_id from project_keys where key = :project)",
+            named_params! {":project": project},
         )?;
-        let rows = statement.query_map(named_params! {":project": project}, |row| {
-            Ok((row.get(0)?, (row.get(1)?, row.get(2)?, row.get(3)?)))
-        })?;
-        rows.collect()
+        let rows = rows.into_iter();
+        Ok(rows
+            .map(|(path, id, size, mtime)| (path, (id, size, mtime)))
+            .collect())
     }
 
     /// Updates the table from the files. A file that cannot be read keeps its last content.
@@ -115,7 +98,7 @@ impl Store {
             // People edit notes, and may paste a secret.
             let text = redact(&text).text;
             let (read, _) = Note::read(&text);
-            let day = read.last.as_deref().and_then(day);
+            let day = read.last.as_deref().and_then(text::day_start);
             let title = match (&note.session, read.title.is_empty()) {
                 (Some(session), true) => session.clone(),
                 (None, true) => format!("{FOLDER}/master.md"),
@@ -151,11 +134,4 @@ impl Store {
         }
         tx.commit()
     }
-}
-
-/// The time at which a day begins, in UTC.
-fn day(date: &str) -> Option<Millis> {
-    let date: jiff::civil::Date = date.parse().ok()?;
-    let begins = date.to_zoned(jiff::tz::TimeZone::UTC).ok()?;
-    Some(begins.timestamp().as_millisecond())
 }

@@ -55,7 +55,6 @@ const LABEL_MAX: usize = 30;
 
 impl Note {
     /// Reads a note, and lists what is wrong with it as a draft.
-    #[must_use]
     pub fn read(text: &str) -> (Note, Vec<DraftProblem>) {
         let mut note = Note::default();
         let mut problems = Vec::new();
@@ -166,7 +165,6 @@ impl Note {
 
 impl Point {
     /// Reads a point, and whether it has a label; without one it gets the label `Status`.
-    #[must_use]
     pub fn read(text: &str) -> (Point, bool) {
         let is_plain = |it: char| it.is_alphabetic() || " -/".contains(it);
         let labelled = text.split_once(':').map(|(label, text)| {

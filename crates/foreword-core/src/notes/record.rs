@@ -30,13 +30,11 @@ pub struct SynthesisRecord {
     pub master: Option<String>,
 }
 
-#[must_use]
 pub fn hash(text: &str) -> String {
     blake3::hash(text.as_bytes()).to_hex()[..16].to_owned()
 }
 
 impl SynthesisRecord {
-    #[must_use]
     pub fn read(text: &str) -> SynthesisRecord {
         let mut record = SynthesisRecord::default();
         let mut in_conflict = false;
@@ -68,18 +66,15 @@ impl SynthesisRecord {
     }
 
     /// Whether a section is as Foreword last wrote it.
-    #[must_use]
     pub fn is_ours(&self, name: &str, text: &str) -> bool {
         self.sections.contains(&(name.to_owned(), hash(text)))
     }
 
-    #[must_use]
     pub fn knows_section(&self, name: &str) -> bool {
         self.sections.iter().any(|(it, _)| it == name)
     }
 
     /// The sessions whose notes are new, or have changed since this record.
-    #[must_use]
     pub fn news(&self, notes: &BTreeMap<String, String>) -> BTreeSet<String> {
         let is_new = |(session, hash): &(&String, &String)| self.notes.get(*session) != Some(hash);
         notes.iter().filter(is_new).map(|it| it.0.clone()).collect()

@@ -12,7 +12,7 @@ use super::index::{Contents, Index, IndexSession};
 use super::line::{Line, field};
 use super::worth::{self, Fate, Weighed};
 use crate::model::Freshness;
-use crate::text::{self, words};
+use crate::text;
 
 /// The tag around recalled text, wherever an agent sees it.
 pub const FRAME: &str = "foreword-memory";
@@ -401,7 +401,7 @@ fn content_words(text: &str) -> HashSet<String> {
             .collect::<String>()
     };
     let mut found = HashSet::new();
-    for word in words::words(text).iter().filter(|it| !it.is_stop_word()) {
+    for word in text::words(text).iter().filter(|it| !it.is_stop_word()) {
         match word.parts.as_slice() {
             [] => found.extend([start(&word.whole)]),
             parts => found.extend(parts.iter().map(|part| start(part))),

@@ -12,23 +12,10 @@ use super::rules::{
 };
 
 /// Names that a secret value follows. If one name begins with another, the longer comes first.
+#[rustfmt::skip] // A list is read in a line.
 pub const SECRET_NAMES: &[&str] = &[
-    "password",
-    "passwd",
-    "passphrase",
-    "secret_key",
-    "secret-key",
-    "secretkey",
-    "secret",
-    "token",
-    "api_key",
-    "api-key",
-    "api key",
-    "apikey",
-    "accesskey",
-    "accountkey",
-    "credential",
-    "pwd",
+    "password", "passwd", "passphrase", "secret_key", "secret-key", "secretkey", "secret", "token",
+    "api_key", "api-key", "api key", "apikey", "accesskey", "accountkey", "credential", "pwd",
 ];
 
 /// The character or sign that ends a value.

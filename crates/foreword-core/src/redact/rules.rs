@@ -14,16 +14,17 @@ use std::ops::Range;
 use RuleCheck::{Exactly, Look, MixedToken, Token};
 
 use super::assigned;
-use super::files::is_secret_file;
+use super::is_secret_file;
 
 /// The number of bytes that a check reads before it decides.
 pub const WINDOW: usize = 128;
 
 /// One kind of secret: its prefixes, and a check that returns the span to replace.
 struct Rule {
-    prefixes: &'static [&'static str],
+    prefixes: Prefixes,
     /// Whether `prefixes`, which are in lower case, match in any case.
     any_case: bool,
+    /// The kind of secret, or in brackets the whole replacement.
     label: &'static str,
     check: RuleCheck,
 }
@@ -71,16 +72,21 @@ impl Rule {
     }
 }
 
-const fn prefixed(
-    prefixes: &'static [&'static str],
-    label: &'static str,
-    check: RuleCheck,
-) -> Rule {
+type Prefixes = &'static [&'static str];
+
+const fn exact(prefixes: Prefixes, label: &'static str, check: RuleCheck) -> Rule {
     Rule {
         prefixes,
         any_case: false,
         label,
         check,
+    }
+}
+
+const fn any_case(prefixes: Prefixes, label: &'static str, check: RuleCheck) -> Rule {
+    Rule {
+        any_case: true,
+        ..exact(prefixes, label, check)
     }
 }
 
@@ -96,204 +102,62 @@ fn is_upper(byte: u8) -> bool {
     byte.is_ascii_uppercase() || byte.is_ascii_digit()
 }
 
+#[rustfmt::skip] // A table is read line by line.
 const RULES: &[Rule] = &[
-    Rule {
-        prefixes: &["<private"],
-        any_case: true,
-        label: "[private]",
-        check: Look(private_span),
-    },
+    any_case(&["<private"], "[private]", Look(private_span)),
     // Foreword wrote this text for the agent; it must not be stored as something new.
-    Rule {
-        prefixes: &["<foreword-memory project="],
-        any_case: true,
-        label: "[from Foreword's memory]",
-        check: Look(own_index),
-    },
-    prefixed(
-        &["-----BEGIN "],
-        "[redacted:private-key]",
-        Look(private_key_block),
-    ),
-    prefixed(&["sk-ant-"], "[redacted:anthropic-key]", Token(16)),
-    prefixed(&["sk-or-v1-"], "[redacted:openrouter-key]", Token(20)),
-    prefixed(
-        &["sk-proj-", "sk-svcacct-", "sk-admin-", "sk-"],
-        "[redacted:openai-key]",
-        MixedToken(20),
-    ),
-    prefixed(
-        &["sk_live_", "rk_live_", "sk_test_", "rk_test_", "whsec_"],
-        "[redacted:stripe-key]",
-        Token(16),
-    ),
-    prefixed(
-        &["ghp_", "gho_", "ghu_", "ghs_", "ghr_", "github_pat_"],
-        "[redacted:github-token]",
-        Token(30),
-    ),
-    prefixed(
-        &["glpat-", "gldt-", "glrt-", "glcbt-", "glptt-"],
-        "[redacted:gitlab-token]",
-        Token(20),
-    ),
-    prefixed(
-        &["AKIA", "ASIA", "ABIA", "ACCA"],
-        "[redacted:aws-key-id]",
-        Look(aws_key_id),
-    ),
-    prefixed(
-        &[
-            "xoxb-", "xoxp-", "xoxa-", "xoxr-", "xoxs-", "xoxe-", "xapp-",
-        ],
-        "[redacted:slack-token]",
-        Token(16),
-    ),
-    prefixed(
-        &["hooks.slack.com/services/"],
-        "[redacted:slack-webhook]",
-        Look(webhook),
-    ),
-    prefixed(
-        &["discord.com/api/webhooks/", "discordapp.com/api/webhooks/"],
-        "[redacted:discord-webhook]",
-        Look(webhook),
-    ),
-    prefixed(&["AIza"], "[redacted:google-key]", Token(35)),
-    prefixed(&["GOCSPX-"], "[redacted:google-secret]", Token(20)),
-    prefixed(&["ya29."], "[redacted:google-token]", Token(30)),
-    prefixed(
-        &["npm_"],
-        "[redacted:npm-token]",
-        Exactly(36, is_alphanumeric),
-    ),
-    prefixed(&["pypi-"], "[redacted:pypi-token]", MixedToken(50)),
-    prefixed(&["hf_"], "[redacted:huggingface-token]", MixedToken(30)),
-    prefixed(&["SG."], "[redacted:sendgrid-key]", Look(sendgrid)),
-    prefixed(&["SK"], "[redacted:twilio-key]", Exactly(32, is_hex)),
-    prefixed(&["key-"], "[redacted:mailgun-key]", Exactly(32, is_hex)),
-    prefixed(
-        &["dop_v1_", "doo_v1_", "dor_v1_"],
-        "[redacted:digitalocean-token]",
-        Token(40),
-    ),
-    prefixed(
-        &["dapi"],
-        "[redacted:databricks-token]",
-        Exactly(32, is_hex),
-    ),
-    prefixed(
-        &["shpat_", "shpss_", "shpca_", "shppa_"],
-        "[redacted:shopify-token]",
-        Token(32),
-    ),
-    prefixed(
-        &["sq0atp-", "sq0csp-"],
-        "[redacted:square-token]",
-        Token(20),
-    ),
-    prefixed(
-        &["lin_api_", "lin_oauth_"],
-        "[redacted:linear-key]",
-        Token(30),
-    ),
-    prefixed(&["ntn_"], "[redacted:notion-token]", MixedToken(40)),
-    prefixed(
-        &["hvs.", "hvb.", "hvr."],
-        "[redacted:vault-token]",
-        Token(24),
-    ),
-    prefixed(&["AGE-SECRET-KEY-1"], "[redacted:age-key]", Token(40)),
-    prefixed(&["dckr_pat_"], "[redacted:docker-token]", Token(20)),
-    prefixed(
-        &["glsa_", "glc_"],
-        "[redacted:grafana-token]",
-        MixedToken(30),
-    ),
-    prefixed(&["PMAK-"], "[redacted:postman-key]", Token(40)),
-    prefixed(&["NRAK-"], "[redacted:newrelic-key]", Token(24)),
-    prefixed(
-        &["sntrys_", "sntryu_"],
-        "[redacted:sentry-token]",
-        Token(40),
-    ),
-    prefixed(&["sbp_"], "[redacted:supabase-token]", Exactly(40, is_hex)),
-    prefixed(&["figd_"], "[redacted:figma-token]", Token(30)),
-    prefixed(&[":AA"], "[redacted:telegram-token]", Look(telegram)),
-    prefixed(&["eyJ"], "[redacted:jwt]", Look(jwt)),
-    prefixed(&["://"], "[redacted:password]", Look(url_password)),
-    Rule {
-        prefixes: &["bearer "],
-        any_case: true,
-        label: "[redacted:bearer-token]",
-        check: Look(bearer),
-    },
-    Rule {
-        prefixes: &["authorization"],
-        any_case: true,
-        label: "[redacted:authorization]",
-        check: Look(authorization),
-    },
-    Rule {
-        prefixes: &["cookie:"],
-        any_case: true,
-        label: "[redacted:cookie]",
-        check: Look(cookie),
-    },
-    prefixed(&["sig="], "[redacted:signature]", Look(signature)),
-    prefixed(
-        &["MT", "Mj", "Mz", "ND", "NT", "Nj", "Nz", "OD", "OT"],
-        "[redacted:discord-token]",
-        Look(discord),
-    ),
-    prefixed(
-        &[
-            "gsk_",
-            "xai-",
-            "ATATT",
-            "r8_",
-            "rubygems_",
-            "nvapi-",
-            "fm2_",
-            "nfp_",
-        ],
-        "[redacted:token]",
-        Look(wide_token),
-    ),
-    prefixed(&["tskey-"], "[redacted:token]", MixedToken(20)),
-    prefixed(
-        &["dp.st.", "dp.pt.", "dp.ct.", "dp.sa."],
-        "[redacted:token]",
-        Look(doppler),
-    ),
-    prefixed(
-        &["diff --git ", "+++ "],
-        "[redacted:secret-file]",
-        Look(secret_hunk),
-    ),
-    prefixed(
-        &[" -p", " -u", " --user"],
-        "[redacted:password]",
-        Look(assigned::option),
-    ),
-    Rule {
-        prefixes: assigned::SECRET_NAMES,
-        any_case: true,
-        label: "[redacted:value]",
-        check: Look(assigned::value),
-    },
-    Rule {
-        prefixes: &["pass"],
-        any_case: true,
-        label: "[redacted:value]",
-        check: Look(assigned::pass),
-    },
-    Rule {
-        prefixes: &["_key", "-key"],
-        any_case: true,
-        label: "[redacted:value]",
-        check: Look(assigned::key),
-    },
+    any_case(&["<foreword-memory project="], "[from Foreword's memory]", Look(own_index)),
+    exact(&["-----BEGIN "], "private-key", Look(private_key_block)),
+    exact(&["sk-ant-"], "anthropic-key", Token(16)),
+    exact(&["sk-or-v1-"], "openrouter-key", Token(20)),
+    exact(&["sk-proj-", "sk-svcacct-", "sk-admin-", "sk-"], "openai-key", MixedToken(20)),
+    exact(&["sk_live_", "rk_live_", "sk_test_", "rk_test_", "whsec_"], "stripe-key", Token(16)),
+    exact(&["ghp_", "gho_", "ghu_", "ghs_", "ghr_", "github_pat_"], "github-token", Token(30)),
+    exact(&["glpat-", "gldt-", "glrt-", "glcbt-", "glptt-"], "gitlab-token", Token(20)),
+    exact(&["AKIA", "ASIA", "ABIA", "ACCA"], "aws-key-id", Look(aws_key_id)),
+    exact(&["xoxb-", "xoxp-", "xoxa-", "xoxr-", "xoxs-", "xoxe-", "xapp-"], "slack-token", Token(16)),
+    exact(&["hooks.slack.com/services/"], "slack-webhook", Look(webhook)),
+    exact(&["discord.com/api/webhooks/", "discordapp.com/api/webhooks/"], "discord-webhook", Look(webhook)),
+    exact(&["AIza"], "google-key", Token(35)),
+    exact(&["GOCSPX-"], "google-secret", Token(20)),
+    exact(&["ya29."], "google-token", Token(30)),
+    exact(&["npm_"], "npm-token", Exactly(36, is_alphanumeric)),
+    exact(&["pypi-"], "pypi-token", MixedToken(50)),
+    exact(&["hf_"], "huggingface-token", MixedToken(30)),
+    exact(&["SG."], "sendgrid-key", Look(sendgrid)),
+    exact(&["SK"], "twilio-key", Exactly(32, is_hex)),
+    exact(&["key-"], "mailgun-key", Exactly(32, is_hex)),
+    exact(&["dop_v1_", "doo_v1_", "dor_v1_"], "digitalocean-token", Token(40)),
+    exact(&["dapi"], "databricks-token", Exactly(32, is_hex)),
+    exact(&["shpat_", "shpss_", "shpca_", "shppa_"], "shopify-token", Token(32)),
+    exact(&["sq0atp-", "sq0csp-"], "square-token", Token(20)),
+    exact(&["lin_api_", "lin_oauth_"], "linear-key", Token(30)),
+    exact(&["ntn_"], "notion-token", MixedToken(40)),
+    exact(&["hvs.", "hvb.", "hvr."], "vault-token", Token(24)),
+    exact(&["AGE-SECRET-KEY-1"], "age-key", Token(40)),
+    exact(&["dckr_pat_"], "docker-token", Token(20)),
+    exact(&["glsa_", "glc_"], "grafana-token", MixedToken(30)),
+    exact(&["PMAK-"], "postman-key", Token(40)),
+    exact(&["NRAK-"], "newrelic-key", Token(24)),
+    exact(&["sntrys_", "sntryu_"], "sentry-token", Token(40)),
+    exact(&["sbp_"], "supabase-token", Exactly(40, is_hex)),
+    exact(&["figd_"], "figma-token", Token(30)),
+    exact(&[":AA"], "telegram-token", Look(telegram)),
+    exact(&["eyJ"], "jwt", Look(jwt)),
+    exact(&["://"], "password", Look(url_password)),
+    any_case(&["bearer "], "bearer-token", Look(bearer)),
+    any_case(&["authorization"], "authorization", Look(authorization)),
+    any_case(&["cookie:"], "cookie", Look(cookie)),
+    exact(&["sig="], "signature", Look(signature)),
+    exact(&["MT", "Mj", "Mz", "ND", "NT", "Nj", "Nz", "OD", "OT"], "discord-token", Look(discord)),
+    exact(&["gsk_", "xai-", "ATATT", "r8_", "rubygems_", "nvapi-", "fm2_", "nfp_"], "token", Look(wide_token)),
+    exact(&["tskey-"], "token", MixedToken(20)),
+    exact(&["dp.st.", "dp.pt.", "dp.ct.", "dp.sa."], "token", Look(doppler)),
+    exact(&["diff --git ", "+++ "], "secret-file", Look(secret_hunk)),
+    exact(&[" -p", " -u", " --user"], "password", Look(assigned::option)),
+    any_case(assigned::SECRET_NAMES, "value", Look(assigned::value)),
+    any_case(&["pass"], "value", Look(assigned::pass)),
+    any_case(&["_key", "-key"], "value", Look(assigned::key)),
 ];
 
 /// For each value of the first three bytes of a prefix, the rules that allow it at this

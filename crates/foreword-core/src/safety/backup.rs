@@ -25,7 +25,6 @@ pub struct Backup {
 
 impl Backup {
     /// The file name.
-    #[must_use]
     pub fn name(&self) -> String {
         let name = self.path.file_name().unwrap_or_default();
         name.to_string_lossy().into_owned()
@@ -66,13 +65,11 @@ impl Store {
 /// All backups, the newest first. One with a time in the future was made while the clock was wrong:
 /// it comes after the others.
 pub fn all(backups: &Path, now: Millis) -> io::Result<Vec<Backup>> {
-    let entries = match std::fs::read_dir(backups) {
-        Ok(entries) => entries,
-        Err(error) if error.kind() == io::ErrorKind::NotFound => return Ok(Vec::new()),
-        Err(error) => return Err(error),
-    };
     let mut all = Vec::new();
-    for entry in entries {
+    for entry in text::if_there(std::fs::read_dir(backups))?
+        .into_iter()
+        .flatten()
+    {
         let entry = entry?;
         let name = entry.file_name().to_string_lossy().into_owned();
         let Some(stamp) = name
@@ -109,7 +106,6 @@ pub fn newest_good(backups: &Path, now: Millis) -> io::Result<Option<Backup>> {
     Ok(all.find(|backup| is_good(&backup.path)))
 }
 
-#[must_use]
 pub fn is_good(backup: &Path) -> bool {
     let known = store::MIGRATIONS.iter().rev();
     let mut opened = known.filter_map(|step| db::open_inspector(backup, step.number).ok());
@@ -154,7 +150,6 @@ fn is_new(seen: &mut Vec<Millis>, number: Millis, max: usize) -> bool {
 }
 
 /// Whether the last backup is a day old and the memory was written since.
-#[must_use]
 pub fn is_due(memory: &Path, backups: &Path, now: Millis) -> bool {
     let last = all(backups, now).unwrap_or_default().into_iter().next();
     let Some(last) = last.filter(|last| last.at.is_some_and(|at| at <= now)) else {

@@ -4,18 +4,26 @@
 //! The caller must hold the worker's lock. The damaged file is called `memory.db.damaged` until
 //! the recovery is complete and `memory.db.damaged-TIME` after, so a recovery that was killed is
 //! continued where it stopped. No file is deleted here, except the oldest of those set aside.
+//!
+//! Databases that were written before the first release are set aside too: no migration leads from
+//! them to the present schema, and memory begins empty. Their paths are recorded in
+//! `unreleased.json` beside them, for `status` and `doctor`. Events in the spool stay there: its
+//! format is the same, so the next worker reads them.
 
 use std::io;
 use std::os::unix::fs::FileExt as _;
 use std::path::{Path, PathBuf};
 
+use serde::{Deserialize, Serialize};
+
 use crate::db::{self, Migration, OpenError};
 use crate::fault;
 use crate::model::Millis;
+use crate::queue::{self, Queue};
 use crate::safety::backup::{self, Backup};
 use crate::safety::salvage::{self, Salvaged};
-use crate::store::forgotten;
-use crate::{queue, store, text};
+use crate::store::{self, Store};
+use crate::text;
 
 /// A database that was damaged and has been recovered.
 #[derive(Debug, Clone, PartialEq, Eq)]
@@ -35,7 +43,6 @@ const ASIDE_KEPT: usize = 2;
 const PAGE: u64 = 4096;
 
 /// Whether a recovery was begun and not completed.
-#[must_use]
 pub fn is_unfinished(path: &Path) -> bool {
     damaged(path).exists()
 }
@@ -95,7 +102,7 @@ fn recover(
     let salvaged = salvage::salvage(&wreck, &mut connection)?;
     // Only memory.db has such a file beside it.
     if db::beside(path, ".forgotten").exists() {
-        forgotten::recall(&connection)?;
+        store::recall_forgotten(&connection)?;
         salvage::stay_forgotten(&connection)?;
     }
     fault::point("recover:after-salvage");
@@ -177,7 +184,7 @@ pub fn restore(
          join replaced.sessions r on r.id = f.session_id
          join main.sessions s on s.host = r.host and s.host_session_id = r.host_session_id",
     )?;
-    forgotten::recall(&memory)?;
+    store::recall_forgotten(&memory)?;
     salvage::stay_forgotten(&memory)?;
     // No item number is ever reused.
     memory.execute_batch(
@@ -218,7 +225,7 @@ fn damaged(path: &Path) -> PathBuf {
 }
 
 /// `memory.db.damaged-2026-11-18T101500Z`, or the name of the next second if that is taken.
-pub(crate) fn named(path: &Path, why: &str, now: Millis) -> PathBuf {
+fn named(path: &Path, why: &str, now: Millis) -> PathBuf {
     let time = text::rfc3339(now).replace(':', "");
     let named = db::beside(path, &format!(".{why}-{time}"));
     if named.exists() {
@@ -228,17 +235,15 @@ pub(crate) fn named(path: &Path, why: &str, now: Millis) -> PathBuf {
 }
 
 /// Moves the log first: while the database is not moved, the next run sees that it must go on.
-pub(crate) fn rename_with_log(from: &Path, to: &Path) -> io::Result<()> {
+fn rename_with_log(from: &Path, to: &Path) -> io::Result<()> {
     move_log(from, to)?;
     std::fs::rename(from, to)
 }
 
 fn move_log(from: &Path, to: &Path) -> io::Result<()> {
     let _ = std::fs::remove_file(db::beside(from, "-shm"));
-    match std::fs::rename(db::beside(from, "-wal"), db::beside(to, "-wal")) {
-        Err(error) if error.kind() == io::ErrorKind::NotFound => Ok(()),
-        moved => moved,
-    }
+    let moved = std::fs::rename(db::beside(from, "-wal"), db::beside(to, "-wal"));
+    text::if_there(moved).map(drop)
 }
 
 /// Deletes all but the newest files that were set aside for the reason `why`.
@@ -260,4 +265,66 @@ fn keep_newest(path: &Path, why: &str) -> io::Result<()> {
         }
     }
     Ok(())
+}
+
+/// The files that were set aside, and when the last of them was.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+pub struct SetAside {
+    pub at: Millis,
+    pub files: Vec<PathBuf>,
+}
+
+fn unreleased_record(dir: &Path) -> PathBuf {
+    dir.join("unreleased.json")
+}
+
+/// The files that were set aside in a data directory and still exist; none if there are none.
+pub fn unreleased_aside(dir: &Path) -> Option<SetAside> {
+    let json = std::fs::read(unreleased_record(dir)).ok()?;
+    let mut aside: SetAside = serde_json::from_slice(&json).ok()?;
+    aside.files.retain(|file| file.exists());
+    (!aside.files.is_empty()).then_some(aside)
+}
+
+/// Whether a database in a data directory must be set aside.
+pub fn is_unreleased_there(dir: &Path) -> bool {
+    !unreleased(dir).is_empty()
+}
+
+fn unreleased(dir: &Path) -> Vec<PathBuf> {
+    let (memory, queue) = (dir.join("memory.db"), dir.join("queue.db"));
+    let errors = [Store::inspect(&memory).err(), Queue::inspect(&queue).err()];
+    let unreleased = errors
+        .into_iter()
+        .flatten()
+        .filter_map(|error| match error {
+            OpenError::Unreleased(path) => Some(path),
+            _ => None,
+        });
+    unreleased.collect()
+}
+
+/// Sets aside the unreleased databases. Returns all files that were ever set aside; none if there was
+/// nothing to do now.
+pub fn set_unreleased_aside(dir: &Path, now: Millis) -> Result<Option<SetAside>, OpenError> {
+    let mut set = None;
+    for database in unreleased(dir) {
+        // A log that cannot be emptied is moved with the database.
+        let _ = db::empty_log(&database);
+        let aside = named(&database, "unreleased", now);
+        // Recorded before the rename: if it does not happen, `unreleased_aside` leaves the name out.
+        let files = unreleased_aside(dir).map_or(Vec::new(), |it| it.files);
+        let all = SetAside {
+            at: now,
+            files: files.into_iter().chain([aside.clone()]).collect(),
+        };
+        let json = serde_json::to_vec_pretty(&all).map_err(std::io::Error::from)?;
+        let partial = db::beside(&unreleased_record(dir), ".partial");
+        std::fs::write(&partial, json)?;
+        std::fs::rename(partial, unreleased_record(dir))?;
+        fault::point("unreleased:after-record");
+        rename_with_log(&database, &aside)?;
+        set = Some(all);
+    }
+    Ok(set)
 }

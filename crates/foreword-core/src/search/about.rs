@@ -9,8 +9,7 @@ use super::candidates::{Length, MatchedRow, WordQuery, has};
 use super::{Filter, Hit, list};
 use crate::model::Kind;
 use crate::store::Store;
-use crate::text::is_in;
-use crate::text::words::{self, Word};
+use crate::text::{self, Word, is_in};
 
 /// An observation that a prompt is about.
 #[derive(Debug, Clone, PartialEq)]
@@ -189,7 +188,7 @@ fn names(text: &str) -> Vec<CodeName> {
         let token = token.trim_matches(|it: char| !it.is_alphanumeric());
         let joined = token.split(['_', '.', ':']).filter(|it| !it.is_empty());
         let is_joined = joined.clone().count() > 1 && joined.clone().all(is_part);
-        let words = words::words(token);
+        let words = text::words(token);
         let has_capital = |word: &Word| !word.parts.is_empty() && is_part(&word.parts[0]);
         if is_joined || words.len() == 1 && words.iter().all(has_capital) {
             let lower = words.iter().filter(|it| !it.is_stop_word());
@@ -204,13 +203,13 @@ fn names(text: &str) -> Vec<CodeName> {
 /// The words of a prompt without stop words, small numbers and words that are common outside of
 /// names, each root once.
 fn content_words(text: &str, names: &[CodeName]) -> Vec<Word> {
-    let mut words = words::words(text);
+    let mut words = text::words(text);
     let mut seen = Vec::new();
     words.retain(|word| {
         let lower = word.whole.to_lowercase();
         let is_small_number = lower.len() < 3 && lower.bytes().all(|it| it.is_ascii_digit());
         let is_common = word.is_stop_word()
-            || words::is_function_word(&lower)
+            || text::is_function_word(&lower)
             || is_small_number
             || is_in(COMMON_WORDS, &lower) && !names.iter().flatten().any(|it| *it == lower);
         let root = root(&lower);

@@ -18,7 +18,7 @@ use super::about::WeighedWord;
 use super::rank::{self, Bm25};
 use super::{Filter, Hit, MatchKind, Matched, Query, Sort, list};
 use crate::store::Store;
-use crate::text::words::Word;
+use crate::text::Word;
 
 /// The first candidates are one in this many of all rows, within the two bounds below. With
 /// fewer the first choice is seldom enough, and a second choice starts over.
@@ -267,12 +267,7 @@ impl<'a> WordQuery<'a> {
                 at,
             });
         }
-        matched.sort_unstable_by(|a, b| {
-            let order = |it: &MatchedRow| (it.has_all, it.most, it.id);
-            order(b)
-                .partial_cmp(&order(a))
-                .unwrap_or(std::cmp::Ordering::Equal)
-        });
+        matched.sort_unstable_by(best_first(|it: &MatchedRow| (it.has_all, it.most, it.id)));
         Ok((matched, weights))
     }
 
@@ -308,12 +303,7 @@ impl<'a> WordQuery<'a> {
                     has_all: row.has_all,
                 });
             }
-            candidates.sort_unstable_by(|a, b| {
-                let order = |it: &Candidate| (it.has_all, it.score, it.id);
-                order(b)
-                    .partial_cmp(&order(a))
-                    .unwrap_or(std::cmp::Ordering::Equal)
-            });
+            candidates.sort_unstable_by(best_first(|it: &Candidate| (it.has_all, it.score, it.id)));
             let Some(next) = rest.first() else {
                 return Ok(candidates);
             };
@@ -393,6 +383,11 @@ impl<'a> MemoryCounts<'a> {
     }
 }
 
+/// Compares by a rank, the higher first.
+fn best_first<T, R: PartialOrd>(rank: impl Fn(&T) -> R) -> impl Fn(&T, &T) -> Ordering {
+    move |a, b| rank(b).partial_cmp(&rank(a)).unwrap_or(Ordering::Equal)
+}
+
 /// The FTS5 expression for rows that have one of the terms.
 pub(super) fn any_of<'a>(terms: impl Iterator<Item = &'a str>) -> String {
     let quoted: Vec<_> = terms.map(|term| format!("\"{term}\"")).collect();
@@ -459,7 +454,7 @@ fn best(
         Sort::Relevance => {
             let (all, any) = hits.split_at_mut(with_all);
             for hits in [all, any] {
-                hits.sort_by(|a, b| b.score.partial_cmp(&a.score).unwrap_or(Ordering::Equal));
+                hits.sort_by(best_first(|it: &Hit| it.score));
             }
         }
     }

@@ -4,7 +4,7 @@
 //! several *chunks*, each about as long as a sentence or a few facts, with the title in front.
 
 use crate::notes::Note;
-use crate::store::ItemBody;
+use crate::store::{ItemBody, NoteItem, PromptItem};
 use crate::text;
 
 /// The most chunks of an item; the text after them is found by its words only.
@@ -24,33 +24,24 @@ const WORDS_MAX: usize = 120;
 const REPLY_MAX: usize = 600;
 
 /// The chunks of an item, in the order of its text. None of them is empty.
-#[must_use]
 pub fn split(body: &ItemBody) -> Vec<String> {
     match body {
-        ItemBody::Observation {
-            title,
-            subtitle,
-            facts,
-            narrative,
-            ..
-        } => {
-            let head = sentences([title.as_str(), subtitle]);
-            let facts = facts.iter().map(String::as_str);
-            pieces(&head, facts.chain([narrative.as_str()]), GROUP)
+        ItemBody::Observation(it) => {
+            let head = sentences([it.title.as_str(), &it.subtitle]);
+            let facts = it.facts.iter().map(String::as_str);
+            pieces(&head, facts.chain([it.narrative.as_str()]), GROUP)
         }
-        ItemBody::Summary {
-            request,
-            learned,
-            completed,
-            ..
-        } => pieces(&text::title(request), [learned.as_str(), completed], GROUP),
-        ItemBody::Prompt { text, reply } => {
+        ItemBody::Summary(it) => {
+            let title = text::title(&it.request);
+            pieces(&title, [it.learned.as_str(), &it.completed], GROUP)
+        }
+        ItemBody::Prompt(PromptItem { text, reply }) => {
             let reply = text::shorten(reply.as_deref().unwrap_or_default(), REPLY_MAX);
             let words = words(&[text, &reply]) / CHUNKS_MAX;
             let enough = words.clamp(PROMPT_GROUP, WORDS_MAX);
             pieces("", [text.as_str(), &reply], enough)
         }
-        ItemBody::Note { title, text, .. } => {
+        ItemBody::Note(NoteItem { title, text, .. }) => {
             let (note, _) = Note::read(text);
             let points = note
                 .points
@@ -135,10 +126,10 @@ mod tests {
     use super::*;
 
     fn prompt(text: &str) -> Vec<String> {
-        split(&ItemBody::Prompt {
+        split(&ItemBody::Prompt(PromptItem {
             text: text.to_owned(),
             reply: None,
-        })
+        }))
     }
 
     /// `a0 a1 a2 …`
@@ -186,25 +177,22 @@ mod tests {
         let text = format!(
             "# Login\n\n## Context\nWhy.\n\n## Tracking Points\n- Decision: {point}\n- Fix: {point}\n"
         );
-        let note = ItemBody::Note {
-            title: "Login".into(),
-            path: String::new(),
-            text,
-            foreign: false,
+        let note = |title: &str, text: String| {
+            ItemBody::Note(NoteItem {
+                title: title.into(),
+                path: String::new(),
+                text,
+                foreign: false,
+            })
         };
         assert_eq!(
-            split(&note),
+            split(&note("Login", text)),
             [
                 format!("Login\nWhy.\nDecision: {point}"),
                 format!("Login\nFix: {point}"),
             ]
         );
-        let page = ItemBody::Note {
-            title: "Page".into(),
-            path: String::new(),
-            text: "Free words.".into(),
-            foreign: false,
-        };
+        let page = note("Page", "Free words.".into());
         assert_eq!(split(&page), ["Page\nFree words."]);
     }
 }

@@ -4,10 +4,11 @@
 //! row of an item whose text changes, rows of another model and damaged ones are deleted, and the
 //! worker then embeds these items like new ones.
 
-use rusqlite::{TransactionBehavior, named_params};
+use rusqlite::named_params;
 
 use super::chunks;
 use super::vectors::{Vector, Vectors};
+use crate::db::Rows as _;
 use crate::store::{ItemBody, Store};
 
 /// An item that has no vectors yet, and the texts to embed.
@@ -44,21 +45,18 @@ fn stored_as(model: &str) -> String {
 impl Store {
     /// The newest items without vectors of this model, with about `chunks_max` chunks in all.
     pub fn unembedded(&self, model: &str, chunks_max: usize) -> rusqlite::Result<Vec<Unembedded>> {
-        let mut statement = self.connection.prepare_cached(&format!(
+        let sql = format!(
             "select id
              from ({ALL})
              where id not in (select item_id from vectors where model = :model)
              order by id desc
              limit :limit"
-        ))?;
+        );
         let model = stored_as(model);
-        let ids = statement.query_map(
-            named_params! {":model": model, ":limit": chunks_max as i64},
-            |row| row.get(0),
-        )?;
+        let parameters = named_params! {":model": model, ":limit": chunks_max as i64};
         let mut unembedded: Vec<Unembedded> = Vec::new();
         let mut count = 0;
-        for id in ids.collect::<rusqlite::Result<Vec<i64>>>()? {
+        for id in self.connection.all(&sql, parameters)? {
             if count >= chunks_max {
                 break;
             }
@@ -84,8 +82,7 @@ impl Store {
         made: &[(Unembedded, Vec<Vector>)],
     ) -> rusqlite::Result<()> {
         let model = stored_as(model);
-        let tx =
-            rusqlite::Transaction::new_unchecked(&self.connection, TransactionBehavior::Immediate)?;
+        let tx = self.connection.unchecked_transaction()?;
         for (item, vectors) in made {
             let unchanged = self
                 .body(item.id)?
@@ -97,25 +94,20 @@ impl Store {
             for vector in vectors {
                 page.push(item.id, vector);
             }
-            tx.prepare_cached(
+            tx.run(
                 "insert or replace into vectors (item_id, model, chunks)
                  values (:id, :model, :chunks)",
-            )?
-            .execute(named_params! {
-                ":id": item.id,
-                ":model": model,
-                ":chunks": page.to_page(),
-            })?;
+                named_params! {":id": item.id, ":model": model, ":chunks": page.to_page()},
+            )?;
         }
         tx.commit()
     }
 
     /// How many items have vectors of this model, and how many items there are.
     pub fn embedded(&self, model: &str) -> rusqlite::Result<(u64, u64)> {
-        let embedded = self.connection.query_row(
+        let embedded = self.connection.one(
             "select count(*) from vectors where model = :model",
             named_params! {":model": stored_as(model)},
-            |row| row.get(0),
         )?;
         Ok((embedded, self.embeddable()?))
     }
@@ -123,18 +115,14 @@ impl Store {
     /// How many items can have vectors.
     pub fn embeddable(&self) -> rusqlite::Result<u64> {
         let sql = format!("select count(*) from ({ALL})");
-        self.connection
-            .prepare_cached(&sql)?
-            .query_row([], |row| row.get(0))
+        self.connection.one(&sql, [])
     }
 
     /// Adds the vectors that were made since the last load. Vectors of forgotten items stay: a
     /// search does not find the items themselves.
     pub fn load_vectors(&self, model: &str, loaded: &mut LoadedVectors) -> rusqlite::Result<()> {
         let state = "select (select max(id) from items), (select max(made) from vectors)";
-        let state = self
-            .connection
-            .query_row(state, [], |row| Ok((row.get(0)?, row.get(1)?)))?;
+        let state = self.connection.one(state, [])?;
         if loaded.state == Some(state) {
             return Ok(());
         }

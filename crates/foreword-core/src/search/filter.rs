@@ -3,7 +3,7 @@
 //! Each condition that is set becomes one clause. A clause that is absent costs nothing, and
 //! SQLite can begin with the one that leaves the fewest rows.
 
-use rusqlite::{Statement, ToSql};
+use rusqlite::ToSql;
 use serde::{Deserialize, Serialize};
 
 use crate::model::{Kind, Millis, ObservationType, Origin};
@@ -37,7 +37,6 @@ pub struct Filter {
 
 impl Filter {
     /// The same filter with no condition but the projects.
-    #[must_use]
     pub fn only_projects(&self) -> Filter {
         Filter {
             projects: self.projects.clone(),
@@ -46,18 +45,15 @@ impl Filter {
     }
 
     /// Whether hits may come from more than one project.
-    #[must_use]
     pub fn spans_projects(&self) -> bool {
         self.projects.as_ref().is_none_or(|it| it.len() > 1)
     }
 
-    #[must_use]
     pub fn is_only_projects(&self) -> bool {
         *self == self.only_projects()
     }
 
     /// Whether items of one kind or type are asked for, rather than turns.
-    #[must_use]
     pub fn is_about_items(&self) -> bool {
         self.kind.is_some() || self.observation_type.is_some()
     }
@@ -170,12 +166,10 @@ impl Clauses {
         self.sql.join("\n  and ")
     }
 
-    pub fn bind(&self, statement: &mut Statement<'_>) -> rusqlite::Result<()> {
-        for (name, value) in &self.values {
-            let at = statement.parameter_index(name)?;
-            let at = at.expect("a clause contains the parameter that it is added with");
-            statement.raw_bind_parameter(at, value)?;
-        }
-        Ok(())
+    pub fn values(&self) -> Vec<(&str, &dyn ToSql)> {
+        let values = self.values.iter();
+        values
+            .map(|(name, value)| (*name, value.as_ref()))
+            .collect()
     }
 }

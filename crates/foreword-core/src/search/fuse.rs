@@ -12,7 +12,7 @@ use super::{
 };
 use crate::search::vectors::{DIMENSIONS, Vector, Vectors};
 use crate::store::Store;
-use crate::text::words::Word;
+use crate::text::Word;
 
 /// The vectors of the memory and the vector of the query.
 #[derive(Debug, Clone, Copy)]

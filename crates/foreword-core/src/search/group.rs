@@ -27,7 +27,6 @@ const REACH: u32 = 200;
 
 impl Group {
     /// How many items to search for this many groups.
-    #[must_use]
     pub fn reach(self, groups: u32) -> u32 {
         let items_each = match self {
             Group::Items => 1,
@@ -40,7 +39,6 @@ impl Group {
 
 /// The groups of these hits, in the order of their best items. Overtaken items come after what
 /// overtook them.
-#[must_use]
 pub fn grouped(hits: Vec<Hit>, group: Group) -> Vec<Hit> {
     let hits = overtaken_last(hits);
     match group {

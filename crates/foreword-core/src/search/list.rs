@@ -1,13 +1,17 @@
 //! Reads items as hits: titles, sessions and times, under a filter.
 //!
 //! `pick` reads the items of a ranking, `list` all items by date, and `timeline` the items around
-//! one of them.
+//! one of them. `freshen` checks whether the files of hits have changed since, only for the hits that
+//! are shown: each costs a `stat` or two. A stale hit is not hidden, since it may be the one that is
+//! looked for, but its score is lower.
 
-use rusqlite::{Row, Statement};
+use rusqlite::Row;
 
-use super::Hit;
 use super::filter::{Clauses, Filter};
-use crate::model::{Kind, Millis};
+use super::{Hit, Sort};
+use crate::db::Rows as _;
+use crate::model::{Freshness, Kind, Millis};
+use crate::project::Place;
 use crate::store::Store;
 use crate::text;
 
@@ -57,17 +61,14 @@ pub(super) fn pick(store: &Store, ids: &[i64], filter: &Filter) -> rusqlite::Res
     let ids = serde_json::to_string(ids).unwrap_or_default();
     clauses.add("t.id = wanted.value", ":ids", ids);
     let sql = select("json_each(:ids) as wanted cross join", &clauses);
-    read(store.connection.prepare_cached(&sql)?, &clauses)
+    read(store, &sql, &clauses)
 }
 
 /// The ids of all items that pass the filter.
 pub(super) fn ids(store: &Store, filter: &Filter) -> rusqlite::Result<Vec<i64>> {
     let clauses = filter.clauses();
     let sql = format!("select id from ({})", select("", &clauses));
-    let mut statement = store.connection.prepare_cached(&sql)?;
-    clauses.bind(&mut statement)?;
-    let rows = statement.raw_query().mapped(|row| row.get(0));
-    rows.collect()
+    store.connection.all(&sql, &*clauses.values())
 }
 
 /// All items of these turns, which are given by their prompts.
@@ -126,7 +127,7 @@ pub(super) fn list(
          limit :limit",
         select("", &clauses)
     );
-    read(store.connection.prepare_cached(&sql)?, &clauses)
+    read(store, &sql, &clauses)
 }
 
 /// An item with those before and after it in its project, the oldest first.
@@ -162,14 +163,9 @@ pub fn timeline(store: &Store, id: i64, around: u32) -> rusqlite::Result<Vec<Hit
     Ok(hits)
 }
 
-fn read(
-    mut statement: rusqlite::CachedStatement<'_>,
-    clauses: &Clauses,
-) -> rusqlite::Result<Vec<Hit>> {
-    let statement: &mut Statement<'_> = &mut statement;
-    clauses.bind(statement)?;
-    let rows = statement.raw_query().mapped(hit);
-    rows.collect()
+fn read(store: &Store, sql: &str, clauses: &Clauses) -> rusqlite::Result<Vec<Hit>> {
+    let mut statement = store.connection.prepare_cached(sql)?;
+    statement.query_map(&*clauses.values(), hit)?.collect()
 }
 
 fn hit(row: &Row<'_>) -> rusqlite::Result<Hit> {
@@ -202,4 +198,37 @@ fn hit(row: &Row<'_>) -> rusqlite::Result<Hit> {
         share: 0.0,
         freshness: None,
     })
+}
+
+/// The score of a hit is multiplied by this, depending on the state of its files.
+pub fn stale_factor(freshness: Option<Freshness>) -> f64 {
+    match freshness {
+        Some(Freshness::Changed) => 0.9,
+        Some(Freshness::Gone) => 0.75,
+        Some(Freshness::Fresh) | None => 1.0,
+    }
+}
+
+/// Fills in the freshness of these hits, with paths resolved from `here`. If sorted by relevance,
+/// stale hits move down.
+pub fn freshen(store: &Store, here: &Place, sort: Sort, hits: &mut [Hit]) -> rusqlite::Result<()> {
+    for hit in hits.iter_mut().filter(|it| it.kind == Kind::Observation) {
+        let root = store.root_of(hit.id, here)?;
+        hit.freshness = store.freshness(hit.id, root.as_deref())?;
+    }
+    if sort == Sort::Relevance {
+        // Rows with every word come first, whatever their scores: hits are only sorted within a
+        // run of falling scores.
+        for falling in hits.chunk_by_mut(|a, b| a.score >= b.score) {
+            for hit in &mut *falling {
+                let factor = stale_factor(hit.freshness);
+                hit.score = hit.score.map(|score| score * factor);
+            }
+            falling.sort_by(|a, b| {
+                let [a, b] = [a, b].map(|it| it.score.unwrap_or_default());
+                b.total_cmp(&a)
+            });
+        }
+    }
+    Ok(())
 }

@@ -4,18 +4,18 @@
 //! A shared file counts more than a shared concept, and most if both observations changed it. One
 //! shared concept alone is not enough: "testing" is everywhere.
 
-use rusqlite::{Row, named_params};
+use rusqlite::named_params;
 use serde::{Deserialize, Serialize};
 
 use super::vectors::Vectors;
+use crate::db::Rows as _;
 use crate::model::ObservationType;
-use crate::store::{Store, list};
+use crate::store::Store;
 
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 pub struct Related {
     pub id: i64,
-    #[serde(rename = "type")]
-    pub kind: ObservationType,
+    pub r#type: ObservationType,
     pub title: String,
     /// `same file src/a.rs`, `concepts auth, jwt`
     pub why: String,
@@ -38,7 +38,7 @@ const LATEST: i64 = 20_000;
 impl Store {
     /// The five observations of other sessions that have most in common with this one, the best first.
     pub fn related(&self, id: i64) -> rusqlite::Result<Vec<Related>> {
-        let mut statement = self.connection.prepare_cached(
+        let rows: Vec<Shared> = self.connection.all(
             "with shared (id, file, concept, points) as (
                  select theirs.observation_id, theirs.path, null,
                         max(iif(ours.role = 'modified' and theirs.role = 'modified', 6, 2))
@@ -65,20 +65,11 @@ impl Store {
              having sum(points) >= 2
              order by sum(points) desc, o.id desc
              limit 5",
+            named_params! {":id": id, ":latest": LATEST},
         )?;
-        let rows = statement.query_map(named_params! {":id": id, ":latest": LATEST}, |row| {
-            Ok(Related {
-                id: row.get("id")?,
-                kind: row.get("type")?,
-                title: row.get("title")?,
-                why: why(row)?,
-            })
-        })?;
-        rows.collect()
+        Ok(rows.into_iter().map(Shared::related).collect())
     }
-}
 
-impl Store {
     /// `related`, with observations that are close in meaning; those with nearly the same content
     /// come first.
     pub fn related_by_meaning(&self, id: i64, vectors: &Vectors) -> rusqlite::Result<Vec<Related>> {
@@ -86,12 +77,6 @@ impl Store {
         let Some(question) = vectors.of(id) else {
             return Ok(related);
         };
-        let mut statement = self.connection.prepare_cached(
-            "select o.id, o.type, o.title
-             from observations o
-             join observations this on this.id = :id
-             where o.id = :other and o.project_id is this.project_id and o.session_id <> this.session_id",
-        )?;
         let mut same = 0;
         for (other, cosine) in vectors.nearest(&question, NEAREST) {
             let is_same = cosine >= NEARLY_THE_SAME;
@@ -108,14 +93,15 @@ impl Store {
             if let Some(at) = known {
                 related.remove(at);
             }
-            let mut rows = statement.query(named_params! {":id": id, ":other": other})?;
-            if let Some(row) = rows.next()? {
-                let found = Related {
-                    id: other,
-                    kind: row.get("type")?,
-                    title: row.get("title")?,
-                    why: why.to_owned(),
-                };
+            let found: Option<Related> = self.connection.first(
+                "select o.id, o.type, o.title, :why as why
+                 from observations o
+                 join observations this on this.id = :id
+                 where o.id = :other and o.project_id is this.project_id
+                   and o.session_id <> this.session_id",
+                named_params! {":id": id, ":other": other, ":why": why},
+            )?;
+            if let Some(found) = found {
                 let at = if is_same { same } else { related.len() };
                 same += usize::from(is_same);
                 related.insert(at, found);
@@ -126,17 +112,34 @@ impl Store {
     }
 }
 
-fn why(row: &Row<'_>) -> rusqlite::Result<String> {
-    let files = match list::<String>(row, "files")?.as_slice() {
-        [] => None,
-        [file] => Some(format!("same file {file}")),
-        [file, others @ ..] => Some(format!("same file {file} and {} more", others.len())),
-    };
-    let concepts = match list::<String>(row, "concepts")?.as_slice() {
-        [] => None,
-        [concept] => Some(format!("concept {concept}")),
-        concepts => Some(format!("concepts {}", concepts.join(", "))),
-    };
-    let why: Vec<_> = files.into_iter().chain(concepts).collect();
-    Ok(why.join("; "))
+/// An observation, and the files and concepts that it shares with another.
+#[derive(Deserialize)]
+struct Shared {
+    id: i64,
+    r#type: ObservationType,
+    title: String,
+    files: Vec<String>,
+    concepts: Vec<String>,
+}
+
+impl Shared {
+    fn related(self) -> Related {
+        let files = match self.files.as_slice() {
+            [] => None,
+            [file] => Some(format!("same file {file}")),
+            [file, others @ ..] => Some(format!("same file {file} and {} more", others.len())),
+        };
+        let concepts = match self.concepts.as_slice() {
+            [] => None,
+            [concept] => Some(format!("concept {concept}")),
+            concepts => Some(format!("concepts {}", concepts.join(", "))),
+        };
+        let why: Vec<_> = files.into_iter().chain(concepts).collect();
+        Related {
+            id: self.id,
+            r#type: self.r#type,
+            title: self.title,
+            why: why.join("; "),
+        }
+    }
 }

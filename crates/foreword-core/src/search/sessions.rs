@@ -1,25 +1,33 @@
-//! Lists sessions: their titles, and the summaries of their prompts.
+//! Lists sessions (their titles, and the summaries of their prompts), and the items that their
+//! agents were shown or opened.
 
-use rusqlite::{Row, named_params};
+use rusqlite::named_params;
+use serde::{Deserialize, Serialize};
 
 use super::filter::OF_PROJECTS;
 use super::{Filter, Hit, Query};
-use crate::model::Millis;
+use crate::db::Rows as _;
+use crate::model::{Millis, Shown};
 use crate::store::Store;
+use crate::text;
 
-#[derive(Debug, Clone, PartialEq, Eq)]
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 pub struct SessionTitle {
     /// The host's id.
     pub session: String,
     pub title: String,
     pub project: Option<String>,
+    #[serde(
+        rename(serialize = "last_event_at"),
+        serialize_with = "text::serialize_time"
+    )]
     pub at: Millis,
     pub observations: u64,
     pub summaries: Vec<SummaryLine>,
 }
 
 /// The request and the outcome of one prompt.
-#[derive(Debug, Clone, PartialEq, Eq)]
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 pub struct SummaryLine {
     pub id: i64,
     pub request: String,
@@ -63,8 +71,24 @@ fn read(
     let projects = filter.projects.as_ref();
     let projects = projects.map(|it| serde_json::to_string(it).unwrap_or_default());
     let sql = format!(
-        "select s.id, s.host_session_id as session, s.title, p.name as project, s.last_event_at as at,
-                (select count(*) from observations o where o.session_id = s.id) as observations
+        "select s.host_session_id as session, coalesce(s.title, '') as title, p.name as project,
+                s.last_event_at as at,
+                (select count(*) from observations o where o.session_id = s.id) as observations,
+                (select json_group_array(
+                            json_object('id', m.id, 'request', m.request,
+                                        'outcome', iif(m.completed <> '', m.completed, m.learned))
+                            order by m.at, m.id)
+                 from summaries m
+                 where m.session_id = s.id
+                   and (
+                       :hits is null
+                       or m.prompt_id in (
+                           select coalesce(o.prompt_id, n.prompt_id, hit.value)
+                           from json_each(:hits) as hit
+                           left join observations o on o.id = hit.value
+                           left join summaries n on n.id = hit.value
+                       )
+                   )) as summaries
          from sessions s
          left join projects p on p.id = s.project_id
          where (:projects is null or {OF_PROJECTS})
@@ -85,57 +109,83 @@ fn read(
          order by s.last_event_at desc, s.id desc
          limit :limit"
     );
-    let mut statement = store.connection.prepare_cached(&sql)?;
-    let rows = statement.query_map(
-        named_params! {
-            ":projects": projects,
-            ":session": filter.session,
-            ":branch": filter.branch,
-            ":since": filter.since,
-            ":until": filter.until,
-            ":hits": hits,
-            ":limit": limit,
-        },
-        |row| session_title(store, row, hits),
-    )?;
-    rows.collect()
+    let parameters = named_params! {
+        ":projects": projects,
+        ":session": filter.session,
+        ":branch": filter.branch,
+        ":since": filter.since,
+        ":until": filter.until,
+        ":hits": hits,
+        ":limit": limit,
+    };
+    store.connection.all(&sql, parameters)
 }
 
-fn session_title(
-    store: &Store,
-    row: &Row<'_>,
-    hits: Option<&str>,
-) -> rusqlite::Result<SessionTitle> {
-    let mut statement = store.connection.prepare_cached(
-        "select id, request, iif(completed <> '', completed, learned) as outcome
-         from summaries
-         where session_id = :session
-           and (
-               :hits is null
-               or prompt_id in (
-                   select coalesce(o.prompt_id, m.prompt_id, hit.value)
-                   from json_each(:hits) as hit
-                   left join observations o on o.id = hit.value
-                   left join summaries m on m.id = hit.value
-               )
-           )
-         order by at, id",
-    )?;
-    let session: i64 = row.get("id")?;
-    let summaries =
-        statement.query_map(named_params! {":session": session, ":hits": hits}, |row| {
-            Ok(SummaryLine {
-                id: row.get("id")?,
-                request: row.get("request")?,
-                outcome: row.get("outcome")?,
-            })
-        })?;
-    Ok(SessionTitle {
-        session: row.get("session")?,
-        title: row.get::<_, Option<String>>("title")?.unwrap_or_default(),
-        project: row.get("project")?,
-        at: row.get("at")?,
-        observations: row.get("observations")?,
-        summaries: summaries.collect::<rusqlite::Result<_>>()?,
-    })
+/// An item that was shown to an agent, or that it opened.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+pub struct ShownItem {
+    #[serde(rename(serialize = "id"))]
+    pub item: i64,
+    /// Its first line; none if it was forgotten since.
+    pub title: Option<String>,
+    pub session: String,
+    pub shown: Shown,
+    /// Why it was shown: a file, or words of the prompt.
+    pub because: String,
+    #[serde(serialize_with = "text::serialize_time")]
+    pub at: Millis,
+    /// Whether the agent opened it later in the same session.
+    pub opened: bool,
+}
+
+impl ShownItem {
+    /// Whether the agent opened it, rather than being shown it.
+    pub fn is_opening(&self) -> bool {
+        self.shown == Shown::Opened
+    }
+}
+
+impl Store {
+    /// The items that were shown or opened, the newest first; only `item` if it is given. Of the
+    /// filter, only projects, session, since and until apply.
+    pub fn receipts(
+        &self,
+        filter: &Filter,
+        item: Option<i64>,
+        limit: u32,
+    ) -> rusqlite::Result<Vec<ShownItem>> {
+        let filter = Filter {
+            session: filter.session.clone(),
+            since: filter.since,
+            until: filter.until,
+            ..filter.only_projects()
+        };
+        let mut clauses = filter.clauses();
+        clauses.add_some("t.item_id = :item", ":item", item);
+        let conditions = clauses.sql();
+        let sql = format!(
+            "select t.item_id as item, t.shown, t.because, t.at, s.host_session_id as session,
+                    coalesce(
+                        (select title from observations where id = t.item_id),
+                        (select request from summaries where id = t.item_id),
+                        (select text from prompts where id = t.item_id)
+                    ) as title,
+                    exists (
+                        select 1
+                        from receipts later
+                        where later.session_id = t.session_id and later.item_id = t.item_id
+                          and later.shown = 'opened' and later.at >= t.at
+                    ) as opened
+             from receipts t
+             join sessions s on s.id = t.session_id
+             where {conditions}
+             order by t.at desc, t.id desc
+             limit {limit}"
+        );
+        let mut shown: Vec<ShownItem> = self.connection.all(&sql, &*clauses.values())?;
+        for item in &mut shown {
+            item.title = item.title.as_deref().map(text::title);
+        }
+        Ok(shown)
+    }
 }

@@ -5,11 +5,13 @@
 //! its last turn; it can also retract, merge and supersede observations, but only those that the
 //! model was shown, and never against the user's own words.
 
-use rusqlite::{OptionalExtension as _, Transaction, named_params};
+use rusqlite::{Transaction, named_params};
+use serde::Deserialize;
 
-use super::sessions::{HostSession, SessionRow, host_session, set_digest};
-use super::summaries::upsert_summary;
-use super::{SILENCE, Store, json, list};
+use super::prompts::upsert_summary;
+use super::sessions::{HostSession, SessionRow, set_digest};
+use super::{SILENCE, Store, json};
+use crate::db::Rows as _;
 use crate::model::{Millis, ObservationType, Provenance, SessionDigest, Summary};
 use crate::text::normalised;
 
@@ -42,7 +44,7 @@ pub struct EndedSession {
     pub newest_observation: i64,
 }
 
-#[derive(Debug, Clone, PartialEq, Eq)]
+#[derive(Debug, Clone, PartialEq, Eq, Deserialize)]
 pub struct EndedTurn {
     pub number: u32,
     pub request: String,
@@ -50,7 +52,7 @@ pub struct EndedTurn {
     pub reply: Option<String>,
 }
 
-#[derive(Debug, Clone, PartialEq, Eq)]
+#[derive(Debug, Clone, PartialEq, Eq, Deserialize)]
 pub struct ShownObservation {
     pub id: i64,
     pub kind: ObservationType,
@@ -80,8 +82,8 @@ impl Store {
         provider: &str,
         now: Millis,
     ) -> rusqlite::Result<Option<HostSession>> {
-        let mut statement = self.connection.prepare_cached(
-            "select s.host, s.host_session_id
+        self.connection.first(
+            "select s.host, s.host_session_id as id
              from sessions s
              where s.last_event_at >= :now - 2 * :silence
                and (s.state in ('completed', 'interrupted')
@@ -94,9 +96,8 @@ impl Store {
                )
              order by s.last_event_at
              limit 1",
-        )?;
-        let parameters = named_params! {":now": now, ":silence": SILENCE, ":provider": provider};
-        statement.query_row(parameters, host_session).optional()
+            named_params! {":now": now, ":silence": SILENCE, ":provider": provider},
+        )
     }
 
     /// What this provider is shown of a session; none if the session is not known. Of earlier sessions
@@ -106,71 +107,53 @@ impl Store {
         session: &HostSession,
         provider: &str,
     ) -> rusqlite::Result<Option<EndedSession>> {
-        let mut statement = self.connection.prepare_cached(
-            "select s.id, s.project_id, s.last_event_at, s.open,
-                    (select name from projects where id = s.project_id) as project,
-                    (select coalesce(max(id), 0) from observations where session_id = s.id) as newest
+        let known: Option<(SessionRow, Millis, Vec<String>, Option<String>, i64)> = self.connection.first(
+            "select json_object('id', s.id, 'project_id', s.project_id), s.last_event_at, s.open,
+                    (select name from projects where id = s.project_id),
+                    (select coalesce(max(id), 0) from observations where session_id = s.id)
              from sessions s
              where s.host = :host and s.host_session_id = :session",
+            named_params! {":host": session.host, ":session": session.id},
         )?;
-        let parameters = named_params! {":host": session.host, ":session": session.id};
-        let ended = statement.query_row(parameters, |row| {
-            let found = SessionRow {
-                id: row.get("id")?,
-                project_id: row.get("project_id")?,
-            };
-            Ok(EndedSession {
-                session: session.clone(),
-                project: row.get("project")?,
-                last_event_at: row.get("last_event_at")?,
-                open: list(row, "open")?,
-                turns: self.ended_turns(found.id)?,
-                observations: self.shown_observations(
-                    "session_id = :session",
-                    &found,
-                    None,
-                    OBSERVATIONS_MAX,
-                )?,
-                older: self.shown_observations(
-                    "session_id <> :session
-                     and id in (
-                         select other.observation_id
-                         from observations o
-                         join observation_files f on f.observation_id = o.id and f.role = 'modified'
-                         join observation_files other on other.path = f.path
-                         where o.session_id = :session
-                     )",
-                    &found,
-                    Some(provider),
-                    OLDER_MAX,
-                )?,
-                session_id: found.id,
-                project_id: found.project_id,
-                newest_observation: row.get("newest")?,
-            })
-        });
-        ended.optional()
+        let Some((row, last_event_at, open, project, newest_observation)) = known else {
+            return Ok(None);
+        };
+        let of_files = "session_id <> :session
+            and id in (
+                select other.observation_id
+                from observations o
+                join observation_files f on f.observation_id = o.id and f.role = 'modified'
+                join observation_files other on other.path = f.path
+                where o.session_id = :session
+            )";
+        let of_session = "session_id = :session";
+        Ok(Some(EndedSession {
+            session: session.clone(),
+            project,
+            last_event_at,
+            open,
+            turns: self.ended_turns(row.id)?,
+            observations: self.shown_observations(of_session, &row, None, OBSERVATIONS_MAX)?,
+            older: self.shown_observations(of_files, &row, Some(provider), OLDER_MAX)?,
+            session_id: row.id,
+            project_id: row.project_id,
+            newest_observation,
+        }))
     }
 
     fn ended_turns(&self, session: i64) -> rusqlite::Result<Vec<EndedTurn>> {
-        let mut statement = self.connection.prepare_cached(
-            "select number, text, reply
-             from prompts
-             where session_id = :session and kept
-             order by number desc
-             limit :max",
-        )?;
-        let parameters = named_params! {":session": session, ":max": TURNS_MAX};
-        let rows = statement.query_map(parameters, |row| {
-            Ok(EndedTurn {
-                number: row.get(0)?,
-                request: row.get(1)?,
-                reply: row.get(2)?,
-            })
-        })?;
-        let mut turns = rows.collect::<rusqlite::Result<Vec<_>>>()?;
-        turns.reverse();
-        Ok(turns)
+        self.connection.all(
+            "select number, request, reply
+             from (
+                 select number, text as request, reply
+                 from prompts
+                 where session_id = :session and kept
+                 order by number desc
+                 limit :max
+             )
+             order by number",
+            named_params! {":session": session, ":max": TURNS_MAX},
+        )
     }
 
     /// The newest observations of the project that hold and meet a condition, oldest first.
@@ -181,28 +164,20 @@ impl Store {
         provider: Option<&str>,
         max: usize,
     ) -> rusqlite::Result<Vec<ShownObservation>> {
-        let mut statement = self.connection.prepare_cached(&format!(
-            "select id, type, title, facts
+        let sql = format!(
+            "select id, type as kind, title, facts
              from observations
              where project_id is :project and superseded_by is null and retracted is null
                and (:provider is null or provider = :provider)
                and {condition}
              order by at desc, id desc
              limit :max"
-        ))?;
+        );
         let parameters = named_params! {
             ":session": session.id, ":project": session.project_id,
             ":provider": provider, ":max": max,
         };
-        let rows = statement.query_map(parameters, |row| {
-            Ok(ShownObservation {
-                id: row.get("id")?,
-                kind: row.get("type")?,
-                title: row.get("title")?,
-                facts: list(row, "facts")?,
-            })
-        })?;
-        let mut shown = rows.collect::<rusqlite::Result<Vec<_>>>()?;
+        let mut shown: Vec<ShownObservation> = self.connection.all(&sql, parameters)?;
         shown.reverse();
         Ok(shown)
     }
@@ -214,9 +189,7 @@ impl Store {
         ended: &EndedSession,
         answer: Option<(&Closing, &Provenance)>,
     ) -> rusqlite::Result<()> {
-        let tx = self
-            .connection
-            .transaction_with_behavior(rusqlite::TransactionBehavior::Immediate)?;
+        let tx = self.connection.transaction()?;
         tx.execute(
             "update sessions set closed_at_item = :newest where id = :session",
             named_params! {":newest": ended.newest_observation, ":session": ended.session_id},
@@ -237,18 +210,14 @@ fn store_summary(
     closing: &Closing,
     provenance: &Provenance,
 ) -> rusqlite::Result<()> {
-    let last: Option<i64> = tx
-        .prepare_cached(
-            "select id
-             from prompts
-             where session_id = :session and kept
-             order by number desc
-             limit 1",
-        )?
-        .query_row(named_params! {":session": ended.session_id}, |row| {
-            row.get(0)
-        })
-        .optional()?;
+    let last = tx.first(
+        "select id
+         from prompts
+         where session_id = :session and kept
+         order by number desc
+         limit 1",
+        named_params! {":session": ended.session_id},
+    )?;
     match (last, &closing.summary) {
         (Some(prompt), Some(summary)) => {
             let row = SessionRow {

@@ -8,11 +8,12 @@
 use rusqlite::{Transaction, named_params};
 
 use super::events::{keep_events, mark_processed};
-use super::forgotten::is_forgotten;
-use super::kin::{self, keep_observation};
-use super::prompts::{insert_prompt, number_prompts, prompt_row, set_reply, settle_prompt};
+use super::observations::{self, keep_observation};
+use super::prompts::{
+    insert_prompt, number_prompts, prompt_row, set_reply, settle_prompt, upsert_summary,
+};
+use super::remember::is_forgotten;
 use super::sessions::{SessionRow, name_session, set_digest, upsert_session};
-use super::summaries::upsert_summary;
 use super::{Store, json};
 use crate::fault;
 use crate::model::{Derived, Event, EventKind, Millis, Outcome, Provenance, SessionDigest, Turn};
@@ -43,7 +44,6 @@ pub struct DerivedTurn {
 }
 
 impl DerivedTurn {
-    #[must_use]
     pub fn offline(turn: Turn, derived: Derived) -> DerivedTurn {
         DerivedTurn {
             turn,
@@ -72,9 +72,7 @@ impl Store {
         };
         let before = self.session_id(&first.host, &first.host_session_id)?;
         let marks = self.prompt_marks(before, batch.events)?;
-        let tx = self
-            .connection
-            .transaction_with_behavior(rusqlite::TransactionBehavior::Immediate)?;
+        let tx = self.connection.transaction()?;
 
         let session = upsert_session(&tx, batch, first)?;
         let mut outcome = Outcome::Nothing;
@@ -155,7 +153,7 @@ fn withdraw(tx: &Transaction<'_>, session: &SessionRow, batch: &Batch<'_>) -> ru
                     ":seeds": seeds,
                     ":read": read,
                 };
-                kin::withdraw(tx, outdated, parameters)?;
+                observations::withdraw(tx, outdated, parameters)?;
             }
             Ok(())
         }
@@ -174,7 +172,7 @@ fn withdraw(tx: &Transaction<'_>, session: &SessionRow, batch: &Batch<'_>) -> ru
                 ":seeds": seeds,
                 ":events": json(&events)?,
             };
-            kin::withdraw(tx, outdated, parameters)
+            observations::withdraw(tx, outdated, parameters)
         }
     }
 }

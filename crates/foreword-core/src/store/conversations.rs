@@ -4,10 +4,10 @@
 //! worker that dies in between leaves none, and no model is asked twice about the same events in one
 //! conversation.
 
-use rusqlite::{OptionalExtension as _, named_params};
+use rusqlite::named_params;
 
-use super::sessions::host_session;
 use super::{HostSession, SILENCE, Store};
+use crate::db::Rows as _;
 use crate::model::Millis;
 
 impl Store {
@@ -17,16 +17,14 @@ impl Store {
         session: &HostSession,
         provider: &str,
     ) -> rusqlite::Result<Option<(String, Millis)>> {
-        let mut statement = self.connection.prepare_cached(
+        self.connection.first(
             "delete from conversations
              where host = :host and host_session_id = :session and provider = :provider
              returning state, used_at",
-        )?;
-        let parameters = named_params! {
-            ":host": session.host, ":session": session.id, ":provider": provider,
-        };
-        let taken = statement.query_row(parameters, |row| Ok((row.get(0)?, row.get(1)?)));
-        taken.optional()
+            named_params! {
+                ":host": session.host, ":session": session.id, ":provider": provider,
+            },
+        )
     }
 
     pub fn keep_conversation(
@@ -50,14 +48,13 @@ impl Store {
     /// The sessions with a conversation of which no further question is expected: the session is
     /// over, or nothing was asked for a day.
     pub fn conversations_over(&self, now: Millis) -> rusqlite::Result<Vec<HostSession>> {
-        let mut statement = self.connection.prepare_cached(
-            "select c.host, c.host_session_id
+        self.connection.all(
+            "select c.host, c.host_session_id as id
              from conversations c
              left join sessions s on s.host = c.host and s.host_session_id = c.host_session_id
              where s.state in ('completed', 'interrupted') or c.used_at < :before",
-        )?;
-        let parameters = named_params! {":before": now - SILENCE};
-        statement.query_map(parameters, host_session)?.collect()
+            named_params! {":before": now - SILENCE},
+        )
     }
 
     /// The states of the conversations with a provider. Those with other providers are deleted.
@@ -65,9 +62,7 @@ impl Store {
         let of = named_params! {":provider": provider};
         let others = "delete from conversations where provider <> :provider";
         self.connection.execute(others, of)?;
-        let mut statement = self
-            .connection
-            .prepare_cached("select state from conversations where provider = :provider")?;
-        statement.query_map(of, |row| row.get(0))?.collect()
+        let states = "select state from conversations where provider = :provider";
+        self.connection.all(states, of)
     }
 }

@@ -4,8 +4,10 @@
 //! time until which the provider is not called, outlive the worker.
 
 use rusqlite::named_params;
+use serde::{Deserialize, Serialize};
 
 use super::Store;
+use crate::db::Rows as _;
 use crate::model::{FailureKind, Millis};
 
 /// A call that is about to be made.
@@ -59,14 +61,14 @@ pub struct Streak {
 }
 
 /// The cost of calls: in money if the price is known, otherwise in tokens.
-#[derive(Debug, Clone, Copy, Default, PartialEq)]
+#[derive(Debug, Clone, Copy, Default, PartialEq, Deserialize)]
 pub struct Spent {
     pub usd: f64,
     pub unpriced_tokens: u64,
 }
 
 /// The totals since a time, to be shown to the user.
-#[derive(Debug, Clone, Default, PartialEq)]
+#[derive(Debug, Clone, Default, PartialEq, Serialize, Deserialize)]
 pub struct Cost {
     pub calls: u64,
     pub failed: u64,
@@ -75,8 +77,10 @@ pub struct Cost {
     pub cache_read_tokens: u64,
     pub cache_write_tokens: u64,
     /// None if there were answers and none of them has a known price.
+    #[serde(rename(serialize = "cost_usd"))]
     pub usd: Option<f64>,
     /// Calls whose price is not known and that are not in `usd`.
+    #[serde(rename(serialize = "unpriced_calls"))]
     pub unpriced: u64,
     /// Tokens of the events in batches that were answered.
     pub raw_tokens: u64,
@@ -85,7 +89,7 @@ pub struct Cost {
 }
 
 /// The calls to one model of a provider, and their cost.
-#[derive(Debug, Clone, PartialEq)]
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
 pub struct ModelCost {
     pub provider: String,
     /// None for calls that failed before a model was named.
@@ -94,14 +98,17 @@ pub struct ModelCost {
     pub failed: u64,
     pub input_tokens: u64,
     pub output_tokens: u64,
+    #[serde(rename(serialize = "cost_usd"))]
     pub usd: Option<f64>,
 }
 
 /// Batches that the offline provider processed in place of a model.
-#[derive(Debug, Clone, PartialEq, Eq)]
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 pub struct StoodIn {
     pub batches: u64,
+    #[serde(serialize_with = "crate::text::serialize_time")]
     pub last_at: Millis,
+    #[serde(rename(serialize = "reason"))]
     pub why: String,
 }
 
@@ -190,154 +197,107 @@ impl Store {
     }
 
     pub fn streak(&self, provider: &str) -> rusqlite::Result<Streak> {
-        let mut statement = self.connection.prepare_cached(
-            "select at, failure, note, retry_at
+        let failures: Vec<(Millis, FailureKind, String, Option<Millis>)> = self.connection.all(
+            "select at, failure, coalesce(note, ''), retry_at
              from ledger
              where provider = :provider
                and state = 'failed'
                and id > coalesce(
                    (select max(id) from ledger where provider = :provider and state = 'answered'), 0)
              order by id",
+            named_params! {":provider": provider},
         )?;
-        let mut rows = statement.query(named_params! {":provider": provider})?;
         let mut streak = Streak::default();
-        while let Some(row) = rows.next()? {
-            let retry_at: Option<Millis> = row.get("retry_at")?;
+        for (at, kind, note, retry_at) in failures {
             streak.failures += 1;
             if retry_at.is_some() {
                 streak.pauses += 1;
-                streak.since.get_or_insert(row.get("at")?);
+                streak.since.get_or_insert(at);
             }
             // A failure without a pause does not replace an earlier one with a pause.
             let paused = streak.last.as_ref().is_some_and(|it| it.retry_at.is_some());
-            if paused && retry_at.is_none() {
-                continue;
+            if !paused || retry_at.is_some() {
+                streak.last = Some(Failed {
+                    kind,
+                    note,
+                    retry_at,
+                });
             }
-            streak.last = Some(Failed {
-                kind: row.get("failure")?,
-                note: row.get::<_, Option<String>>("note")?.unwrap_or_default(),
-                retry_at,
-            });
         }
         Ok(streak)
     }
 
     /// The cost since a time, of all sessions or of one.
     pub fn spent(&self, since: Millis, session: Option<&str>) -> rusqlite::Result<Spent> {
-        self.connection
-            .prepare_cached(
-                "select coalesce(sum(cost_usd), 0.0) as usd,
-                        coalesce(sum(input_tokens + output_tokens) filter (where cost_usd is null), 0) as tokens
-                 from ledger
-                 where at >= :since and (:session is null or host_session_id = :session)",
-            )?
-            .query_row(named_params! {":since": since, ":session": session}, |row| {
-                Ok(Spent {
-                    usd: row.get("usd")?,
-                    unpriced_tokens: row.get("tokens")?,
-                })
-            })
+        self.connection.one(
+            "select coalesce(sum(cost_usd), 0.0) as usd,
+                    coalesce(sum(input_tokens + output_tokens) filter (where cost_usd is null), 0)
+                        as unpriced_tokens
+             from ledger
+             where at >= :since and (:session is null or host_session_id = :session)",
+            named_params! {":since": since, ":session": session},
+        )
     }
 
+    /// Tokens of memory are counted as four characters of what models wrote.
     pub fn cost(&self, since: Millis) -> rusqlite::Result<Cost> {
-        let cost = self.connection.query_row(
+        let cost: Cost = self.connection.one(
             "select coalesce(sum(requests), 0) as calls,
                     count(*) filter (where state <> 'answered' and requests > 0) as failed,
-                    coalesce(sum(input_tokens), 0) as input,
-                    coalesce(sum(output_tokens), 0) as output,
-                    coalesce(sum(cache_read_tokens), 0) as cache_read,
-                    coalesce(sum(cache_write_tokens), 0) as cache_write,
+                    coalesce(sum(input_tokens), 0) as input_tokens,
+                    coalesce(sum(output_tokens), 0) as output_tokens,
+                    coalesce(sum(cache_read_tokens), 0) as cache_read_tokens,
+                    coalesce(sum(cache_write_tokens), 0) as cache_write_tokens,
                     sum(cost_usd) filter (where requests > 0) as usd,
                     coalesce(sum(requests) filter (where cost_usd is null and output_tokens > 0), 0) as unpriced,
-                    coalesce(sum(raw_tokens) filter (where state = 'answered' and requests > 0), 0) as raw
+                    coalesce(sum(raw_tokens) filter (where state = 'answered' and requests > 0), 0) as raw_tokens,
+                    (
+                        select coalesce(sum(length(title) + length(subtitle) + length(facts) + length(narrative)
+                            + length(concepts)), 0)
+                        from observations
+                        where provider <> 'offline' and at >= :since
+                    ) / 4 + (
+                        select coalesce(sum(length(request) + length(investigated) + length(learned)
+                            + length(completed) + length(next_steps) + length(notes)), 0)
+                        from summaries
+                        where provider <> 'offline' and at >= :since
+                    ) / 4 as memory_tokens
              from ledger
              where at >= :since",
             named_params! {":since": since},
-            |row| {
-                Ok(Cost {
-                    calls: row.get("calls")?,
-                    failed: row.get("failed")?,
-                    input_tokens: row.get("input")?,
-                    output_tokens: row.get("output")?,
-                    cache_read_tokens: row.get("cache_read")?,
-                    cache_write_tokens: row.get("cache_write")?,
-                    usd: row.get("usd")?,
-                    unpriced: row.get("unpriced")?,
-                    raw_tokens: row.get("raw")?,
-                    memory_tokens: 0,
-                })
-            },
         )?;
         Ok(Cost {
             usd: cost.usd.or((cost.unpriced == 0).then_some(0.0)),
-            memory_tokens: self.memory_tokens(since)?,
             ..cost
         })
     }
 
-    /// The size of what models wrote, in tokens of four characters.
-    fn memory_tokens(&self, since: Millis) -> rusqlite::Result<u64> {
-        self.connection.query_row(
-            "select (
-                 select coalesce(sum(length(title) + length(subtitle) + length(facts) + length(narrative)
-                     + length(concepts)), 0)
-                 from observations
-                 where provider <> 'offline' and at >= :since
-             ) / 4 + (
-                 select coalesce(sum(length(request) + length(investigated) + length(learned)
-                     + length(completed) + length(next_steps) + length(notes)), 0)
-                 from summaries
-                 where provider <> 'offline' and at >= :since
-             ) / 4",
-            named_params! {":since": since},
-            |row| row.get(0),
-        )
-    }
-
     /// The cost by provider and model, the one with most calls first.
     pub fn cost_by_model(&self, since: Millis) -> rusqlite::Result<Vec<ModelCost>> {
-        let mut statement = self.connection.prepare_cached(
+        self.connection.all(
             "select provider, model,
                     sum(requests) as calls,
                     count(*) filter (where state <> 'answered') as failed,
-                    sum(input_tokens) as input,
-                    sum(output_tokens) as output,
+                    sum(input_tokens) as input_tokens,
+                    sum(output_tokens) as output_tokens,
                     sum(cost_usd) as usd
              from ledger
              where at >= :since and requests > 0
              group by provider, model
              order by calls desc, provider, model",
-        )?;
-        let rows = statement.query_map(named_params! {":since": since}, |row| {
-            Ok(ModelCost {
-                provider: row.get("provider")?,
-                model: row.get("model")?,
-                calls: row.get("calls")?,
-                failed: row.get("failed")?,
-                input_tokens: row.get("input")?,
-                output_tokens: row.get("output")?,
-                usd: row.get("usd")?,
-            })
-        })?;
-        rows.collect()
+            named_params! {":since": since},
+        )
     }
 
     /// How often the offline provider stood in for a model, by reason, the latest first.
     pub fn stand_ins(&self, since: Millis) -> rusqlite::Result<Vec<StoodIn>> {
-        let mut statement = self.connection.prepare_cached(
+        self.connection.all(
             "select count(*) as batches, max(at) as last_at, coalesce(note, '') as why
              from ledger
              where provider = 'offline' and at >= :since
              group by why
              order by max(id) desc",
-        )?;
-        let rows = statement.query_map(named_params! {":since": since}, |row| {
-            Ok(StoodIn {
-                batches: row.get("batches")?,
-                last_at: row.get("last_at")?,
-                why: row.get("why")?,
-            })
-        })?;
-        rows.collect()
+            named_params! {":since": since},
+        )
     }
 }

@@ -1,14 +1,16 @@
-//! The user's prompts, and the prompt that each event belongs to.
+//! The user's prompts, the prompt that each event belongs to, and the summary of each prompt's turn.
 
-use rusqlite::{OptionalExtension as _, Transaction, named_params};
+use rusqlite::{Transaction, named_params};
+use serde::Deserialize;
 
 use super::commit::{DerivedTurn, OFFLINE, Replaces};
-use super::items::next_item;
-use super::{ItemBody, Store};
-use crate::model::{Event, EventKind, Kind, Millis, Turn};
+use super::sessions::SessionRow;
+use super::{PromptItem, Store, SummaryItem, json, next_item};
+use crate::db::Rows as _;
+use crate::model::{Event, EventKind, Kind, Millis, Provenance, Summary, Turn};
 
 /// The id and time of a prompt, which decide the events that belong to it.
-#[derive(Debug, Clone, PartialEq, Eq)]
+#[derive(Debug, Clone, PartialEq, Eq, Deserialize)]
 pub(super) struct PromptMark {
     pub host_prompt_id: String,
     pub at: Millis,
@@ -21,19 +23,13 @@ impl Store {
         session: Option<i64>,
         new: &[Event],
     ) -> rusqlite::Result<Vec<PromptMark>> {
-        let mut statement = self.connection.prepare_cached(
+        let mut marks: Vec<PromptMark> = self.connection.all(
             "select host_prompt_id, at
              from prompts
              where session_id = :session and host_prompt_id is not null
              order by at",
+            named_params! {":session": session},
         )?;
-        let rows = statement.query_map(named_params! {":session": session}, |row| {
-            Ok(PromptMark {
-                host_prompt_id: row.get(0)?,
-                at: row.get(1)?,
-            })
-        })?;
-        let mut marks = rows.collect::<rusqlite::Result<Vec<_>>>()?;
         for event in new.iter().filter(|event| event.kind == EventKind::Prompt) {
             let host_prompt_id = prompt_identity(event);
             if !marks
@@ -50,15 +46,14 @@ impl Store {
         Ok(marks)
     }
 
-    pub(super) fn prompt(&self, id: i64) -> rusqlite::Result<ItemBody> {
-        self.connection
-            .prepare_cached("select text, reply from prompts where id = :id")?
-            .query_row(named_params! {":id": id}, |row| {
-                Ok(ItemBody::Prompt {
-                    text: row.get("text")?,
-                    reply: row.get("reply")?,
-                })
-            })
+    pub(super) fn prompt(&self, id: i64) -> rusqlite::Result<PromptItem> {
+        let prompt = "select text, reply from prompts where id = :id";
+        self.connection.one(prompt, named_params! {":id": id})
+    }
+
+    pub(super) fn summary(&self, id: i64) -> rusqlite::Result<SummaryItem> {
+        let summary = "select * from summaries where id = :id";
+        self.connection.one(summary, named_params! {":id": id})
     }
 }
 
@@ -128,19 +123,16 @@ pub(super) fn settle_prompt(
     replaces: Replaces,
 ) -> rusqlite::Result<()> {
     if derived.derived.summary.is_none() && derived.provenance.provider == OFFLINE {
-        tx.prepare_cached(
+        tx.run(
             "delete from summaries
              where prompt_id = :id
                and (provider = 'offline' or :all_providers)
                and not exists (select 1 from observations where prompt_id = :id)
                and not exists (select 1 from repeats where prompt_id = :id)",
-        )?
-        .execute(named_params! {
-            ":id": prompt,
-            ":all_providers": replaces == Replaces::Events,
-        })?;
+            named_params! {":id": prompt, ":all_providers": replaces == Replaces::Events},
+        )?;
     }
-    tx.prepare_cached(
+    tx.run(
         "update prompts
          set kept = not kept
          where id = :id
@@ -149,8 +141,8 @@ pub(super) fn settle_prompt(
                or exists (select 1 from observations where prompt_id = :id)
                or exists (select 1 from repeats where prompt_id = :id)
            )",
-    )?
-    .execute(named_params! {":id": prompt})?;
+        named_params! {":id": prompt},
+    )?;
     Ok(())
 }
 
@@ -160,11 +152,10 @@ pub(super) fn prompt_row(
     session: i64,
     prompt_id: Option<&str>,
 ) -> rusqlite::Result<Option<i64>> {
-    let mut statement = tx.prepare_cached(
+    tx.first(
         "select id from prompts where session_id = :session and host_prompt_id = :prompt",
-    )?;
-    let parameters = named_params! {":session": session, ":prompt": prompt_id};
-    statement.query_row(parameters, |row| row.get(0)).optional()
+        named_params! {":session": session, ":prompt": prompt_id},
+    )
 }
 
 /// Stores the agent's last reply of a turn with its prompt.
@@ -184,5 +175,68 @@ pub(super) fn set_reply(
             named_params! {":reply": reply, ":id": prompt},
         )?;
     }
+    Ok(())
+}
+
+/// Writes the summary of a prompt over an earlier one, unless it was forgotten.
+pub(super) fn upsert_summary(
+    tx: &Transaction<'_>,
+    session: &SessionRow,
+    prompt: i64,
+    summary: &Summary,
+    provenance: &Provenance,
+    at: Millis,
+) -> rusqlite::Result<()> {
+    let forgotten: bool = tx.one(
+        "select exists (
+             select 1 from forgotten where session_id = :session and seed = 'summary:' || :prompt
+         )",
+        named_params! {":session": session.id, ":prompt": prompt},
+    )?;
+    if forgotten {
+        return Ok(());
+    }
+    let known = "select id from summaries where prompt_id = :prompt";
+    let id = match tx.first(known, named_params! {":prompt": prompt})? {
+        Some(id) => id,
+        None => next_item(tx, Kind::Summary, at)?,
+    };
+    tx.execute(
+        "insert into summaries
+             (id, session_id, project_id, prompt_id, request, investigated, learned, completed, next_steps,
+              files_read, files_edited, notes, provider, model, prompt_version, at)
+         values
+             (:id, :session, :project, :prompt, :request, :investigated, :learned, :completed, :next_steps,
+              :files_read, :files_edited, :notes, :provider, :model, :prompt_version, :at)
+         on conflict (id) do update
+         set request = excluded.request, investigated = excluded.investigated, learned = excluded.learned,
+             completed = excluded.completed, next_steps = excluded.next_steps, files_read = excluded.files_read,
+             files_edited = excluded.files_edited, notes = excluded.notes, provider = excluded.provider,
+             model = excluded.model, prompt_version = excluded.prompt_version, at = excluded.at
+         where (summaries.request, summaries.investigated, summaries.learned, summaries.completed,
+                summaries.next_steps, summaries.files_read, summaries.files_edited, summaries.notes,
+                summaries.provider, summaries.model, summaries.prompt_version, summaries.at)
+            is not (excluded.request, excluded.investigated, excluded.learned, excluded.completed,
+                    excluded.next_steps, excluded.files_read, excluded.files_edited, excluded.notes,
+                    excluded.provider, excluded.model, excluded.prompt_version, excluded.at)",
+        named_params! {
+            ":id": id,
+            ":session": session.id,
+            ":project": session.project_id,
+            ":prompt": prompt,
+            ":request": summary.request,
+            ":investigated": summary.investigated,
+            ":learned": summary.learned,
+            ":completed": summary.completed,
+            ":next_steps": summary.next_steps,
+            ":files_read": json(&summary.files_read)?,
+            ":files_edited": json(&summary.files_edited)?,
+            ":notes": summary.notes,
+            ":provider": provenance.provider,
+            ":model": provenance.model,
+            ":prompt_version": provenance.prompt_version,
+            ":at": at,
+        },
+    )?;
     Ok(())
 }

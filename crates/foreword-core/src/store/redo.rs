@@ -5,11 +5,13 @@
 
 use std::collections::BTreeSet;
 
-use rusqlite::{OptionalExtension as _, named_params};
+use rusqlite::named_params;
+use serde::Deserialize;
 
 use super::events::Steps;
 use super::{HostSession, Store, json};
-use crate::model::{Event, EventKind, Kind};
+use crate::db::Rows as _;
+use crate::model::{Event, EventKind, Kind, Millis};
 
 /// The events of complete turns, in order of time.
 #[derive(Debug, Clone, Default, PartialEq, Eq)]
@@ -21,7 +23,7 @@ pub struct WholeTurns {
 }
 
 /// An observation or a summary, by its number.
-#[derive(Debug, Clone, PartialEq, Eq, PartialOrd, Ord)]
+#[derive(Debug, Clone, PartialEq, Eq, PartialOrd, Ord, Deserialize)]
 pub struct DerivedItem {
     pub id: i64,
     pub kind: Kind,
@@ -67,39 +69,36 @@ impl Store {
     /// The turns of a session, by the host's id of their prompt; none stands for the events that
     /// belong to no prompt.
     fn turns_of(&self, session: i64) -> rusqlite::Result<Vec<Option<String>>> {
-        let mut statement = self.connection.prepare_cached(
+        let prompts = self.connection.all(
             "select host_prompt_id
              from prompts
              where session_id = :session and host_prompt_id is not null
              order by number",
+            named_params! {":session": session},
         )?;
-        let rows = statement.query_map(named_params! {":session": session}, |row| {
-            row.get::<_, Option<String>>(0)
-        })?;
-        std::iter::once(Ok(None)).chain(rows).collect()
+        Ok(std::iter::once(None).chain(prompts).collect())
     }
 
     fn turn_of(&self, item: i64) -> rusqlite::Result<Option<String>> {
-        let mut statement = self.connection.prepare_cached(
+        let turn: Option<Option<String>> = self.connection.first(
             "select host_prompt_id
              from prompts
              where id = coalesce(
                  (select prompt_id from observations where id = :item),
                  (select prompt_id from summaries where id = :item),
                  :item)",
+            named_params! {":item": item},
         )?;
-        let turn = statement.query_row(named_params! {":item": item}, |row| row.get(0));
-        Ok(turn.optional()?.flatten())
+        Ok(turn.flatten())
     }
 
     /// Whether a session began with this event.
     fn begins(&self, session: i64, event: &Event) -> bool {
-        let started_at = self.connection.query_row(
-            "select started_at from sessions where id = :session",
-            named_params! {":session": session},
-            |row| row.get::<_, i64>(0),
-        );
-        started_at.is_ok_and(|started_at| event.at <= started_at)
+        let started_at = "select started_at from sessions where id = :session";
+        let started_at = self
+            .connection
+            .one(started_at, named_params! {":session": session});
+        started_at.is_ok_and(|started_at: Millis| event.at <= started_at)
     }
 
     /// The items that were derived from these events of one session.
@@ -110,7 +109,7 @@ impl Store {
         let session = self.session_id(&first.host, &first.host_session_id)?;
         let ids: BTreeSet<_> = events.iter().map(|event| event.id).collect();
         let ids = json(&ids)?;
-        let mut statement = self.connection.prepare_cached(
+        self.connection.all(
             "select id, 'observation' as kind, title, provider
              from observations
              where session_id = :session
@@ -130,16 +129,7 @@ impl Store {
                    where session_id = :session and id in (select value from json_each(:ids))
                )
              order by 1",
-        )?;
-        let rows =
-            statement.query_map(named_params! {":session": session, ":ids": ids}, |row| {
-                Ok(DerivedItem {
-                    id: row.get(0)?,
-                    kind: row.get(1)?,
-                    title: row.get(2)?,
-                    provider: row.get(3)?,
-                })
-            })?;
-        rows.collect()
+            named_params! {":session": session, ":ids": ids},
+        )
     }
 }

@@ -96,11 +96,7 @@ fn state(store: &Store) -> Vec<(i64, String, Option<i64>, u32)> {
         .filter_map(|id| {
             let item = store.item(id).unwrap()?;
             match item.body {
-                ItemBody::Observation {
-                    superseded_by,
-                    times,
-                    ..
-                } => Some((id, item.session, superseded_by, times)),
+                ItemBody::Observation(it) => Some((id, item.session, it.superseded_by, it.times)),
                 _ => None,
             }
         })

@@ -142,7 +142,7 @@ fn observations_of_other_sessions_are_related_by_files_and_concepts() {
     };
     let related = |title: &str, why: &str| Related {
         id: id(title),
-        kind: foreword_core::model::ObservationType::Bugfix,
+        r#type: foreword_core::model::ObservationType::Bugfix,
         title: title.to_owned(),
         why: why.to_owned(),
     };

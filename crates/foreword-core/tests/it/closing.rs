@@ -124,7 +124,7 @@ fn an_answer_changes_what_was_shown_and_nothing_else() {
     let numbers = |store: &Store| -> Vec<(String, i64)> {
         let items = (1..20).filter_map(|id| store.item(id).unwrap());
         let named = items.filter_map(|item| match item.body {
-            ItemBody::Observation { title, .. } => Some((title, item.id)),
+            ItemBody::Observation(it) => Some((it.title, item.id)),
             _ => None,
         });
         named.collect()
@@ -167,14 +167,9 @@ fn an_answer_changes_what_was_shown_and_nothing_else() {
         .unwrap();
     let mut seen = Vec::new();
     for (title, id) in &all {
-        if let ItemBody::Observation {
-            retracted,
-            superseded_by,
-            facts,
-            ..
-        } = store.item(*id).unwrap().unwrap().body
-        {
-            seen.push((title.as_str(), retracted, superseded_by, facts.len()));
+        if let ItemBody::Observation(it) = store.item(*id).unwrap().unwrap().body {
+            let facts = it.facts.len();
+            seen.push((title.as_str(), it.retracted, it.superseded_by, facts));
         }
     }
     let beta = Some(id("Beta"));

@@ -4,7 +4,7 @@ use std::collections::BTreeMap;
 use std::path::Path;
 
 use foreword_core::model::ObservationType;
-use foreword_core::store::kin::judge::{Insight, is_repeat};
+use foreword_core::store::kin::{Insight, is_repeat};
 use serde::Deserialize;
 
 #[derive(Deserialize)]

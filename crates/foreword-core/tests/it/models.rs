@@ -71,7 +71,7 @@ fn by_model(store: &mut Store, events: &[Event], title: &str, completed: &str, r
 fn titles(store: &Store) -> Vec<(i64, String)> {
     (1..20)
         .filter_map(|id| match store.item(id).unwrap()?.body {
-            ItemBody::Observation { title, .. } => Some((id, title)),
+            ItemBody::Observation(it) => Some((id, it.title)),
             _ => None,
         })
         .collect()

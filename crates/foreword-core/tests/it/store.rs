@@ -154,7 +154,7 @@ fn a_prompt_that_comes_late_gets_its_number_by_time_and_its_events_back() {
     let mut numbers: Vec<_> = (1..20)
         .filter_map(|id| memory.item(id).unwrap())
         .filter_map(|item| match item.body {
-            ItemBody::Prompt { text, .. } => Some((item.prompt_number.unwrap(), text)),
+            ItemBody::Prompt(it) => Some((item.prompt_number.unwrap(), it.text)),
             _ => None,
         })
         .collect();

@@ -10,23 +10,17 @@ use foreword_core::safety::check::Defect;
 use foreword_core::store::Store;
 use serde_json::json;
 
+use super::JsonArgs;
 use crate::doctor::{Diagnosis, Finding, Severity};
 use crate::home::Home;
 use crate::platform::Lock;
 use crate::service;
 use crate::show;
 
-#[derive(clap::Args)]
-pub struct Args {
-    /// Print JSON
-    #[arg(long)]
-    json: bool,
-}
-
 /// The number of checks.
 const CHECKS: usize = 9;
 
-pub fn run(args: &Args) -> anyhow::Result<()> {
+pub fn run(args: &JsonArgs) -> anyhow::Result<()> {
     let home = service::home_to_look_at()?;
     let found: Vec<_> = look(&home)?.into_iter().map(finding).collect();
     show::print(

@@ -10,12 +10,11 @@ use crate::agent::provider::claude;
 use crate::config::provider;
 use crate::home::{self, Home};
 use crate::host::{self, CLIENTS, Client, InstallScope, SettingsPlace};
-use crate::install::record::{self, InstallRecord};
 use crate::install::skills::{self, Task};
-use crate::install::{self, SettingsFile};
+use crate::install::{self, InstallRecord, SettingsFile};
 use crate::service;
 use crate::show;
-use crate::start::control;
+use crate::start;
 
 #[derive(clap::Args)]
 pub struct InstallArgs {
@@ -243,10 +242,10 @@ pub fn uninstall(args: &UninstallArgs) -> anyhow::Result<()> {
     skills::settle(&settings.place, Task::Remove, dry_run)?;
     if !dry_run {
         let home = service::home_to_look_at()?;
-        record::forget(&home, &list.place)?;
+        install::forget(&home, &list.place)?;
         if claude::has_transcripts(&home) {
             // A running worker could write to them again.
-            control::alone(&home, || {
+            start::alone(&home, || {
                 claude::sweep(&home, &[]);
                 Ok(())
             })?;
@@ -314,7 +313,7 @@ fn forget(home: &Home, place: &SettingsPlace) -> anyhow::Result<()> {
     if place.scope == InstallScope::User {
         consent::withdraw(home)?;
     }
-    record::forget(home, place)
+    install::forget(home, place)
 }
 
 /// Keeps a copy in the data directory.

@@ -6,6 +6,7 @@
 use std::io::Write as _;
 
 use anyhow::Context as _;
+use foreword_core::text::if_there;
 
 use super::notes::confirm;
 use crate::config::Config;
@@ -30,12 +31,9 @@ pub fn settle(home: &Home, wanted: Option<Name>) -> anyhow::Result<()> {
 
 /// Removes the stored choice.
 pub fn withdraw(home: &Home) -> anyhow::Result<()> {
-    match std::fs::remove_file(home.chosen_provider()) {
-        Err(error) if error.kind() != std::io::ErrorKind::NotFound => {
-            Err(error).context("could not forget which provider was chosen")
-        }
-        _ => Ok(()),
-    }
+    let removed = if_there(std::fs::remove_file(home.chosen_provider()));
+    removed.context("could not forget which provider was chosen")?;
+    Ok(())
 }
 
 /// Asks once, on a terminal, and only if the claude CLI is installed.

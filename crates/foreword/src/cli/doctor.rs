@@ -5,17 +5,11 @@ use std::collections::BTreeMap;
 use anyhow::bail;
 use serde_json::json;
 
+use super::JsonArgs;
 use crate::doctor::{self, Examined, Severity};
 use crate::show;
 
-#[derive(clap::Args)]
-pub struct Args {
-    /// Print JSON
-    #[arg(long)]
-    json: bool,
-}
-
-pub fn run(args: &Args) -> anyhow::Result<()> {
+pub fn run(args: &JsonArgs) -> anyhow::Result<()> {
     let Examined {
         findings,
         unknown_fields,

@@ -5,18 +5,12 @@ use std::collections::BTreeMap;
 use foreword_core::text::one_line;
 use serde_json::{Value, json};
 
+use super::JsonArgs;
 use crate::log::Log;
 use crate::service;
 use crate::show;
 
-#[derive(clap::Args)]
-pub struct Args {
-    /// Print JSON
-    #[arg(long)]
-    json: bool,
-}
-
-pub fn run(args: &Args) -> anyhow::Result<()> {
+pub fn run(args: &JsonArgs) -> anyhow::Result<()> {
     let home = service::home_to_write()?;
     let lines = Log::Dropped.all(&home);
     let lines = lines.iter().filter_map(|line| line.split_once(' '));

@@ -106,11 +106,10 @@ pub fn run(args: &Args) -> anyhow::Result<()> {
 }
 
 fn list(folder: &Folder, as_json: bool) -> anyhow::Result<()> {
-    let mut folders = vec![folder.clone()];
-    if folder.scope.is_none() {
-        let scopes = folder.scopes().into_iter();
-        folders.extend(scopes.filter_map(|it| Folder::at(&folder.root, Some(&it)).ok()));
-    }
+    let folders = match folder.scope {
+        Some(_) => vec![folder.clone()],
+        None => Folder::all(&folder.root)?,
+    };
     let mut rows = Vec::new();
     for folder in folders {
         let (notes, errors) = folder.notes();

@@ -6,6 +6,7 @@ use anyhow::{Context as _, bail};
 use clap::Subcommand;
 use foreword_core::store::{Project, Store};
 use foreword_core::text::{count, one_line};
+use serde_json::json;
 
 use crate::service;
 use crate::show;
@@ -44,11 +45,7 @@ pub fn run(args: &Args) -> anyhow::Result<()> {
             Some(store) => store.projects()?,
             None => Vec::new(),
         };
-        show::print(
-            args.json,
-            || show::projects_json(&projects),
-            || show::projects(&projects),
-        );
+        show::print(args.json, || json!(projects), || show::projects(&projects));
         return Ok(());
     };
     let mut store = Store::open(&home.memory(), &home.backups())?;

@@ -1,5 +1,7 @@
 //! `foreword receipts`: lists what agents were shown of the memory, and whether they opened it.
 
+use serde_json::json;
+
 use super::filters::ScopeFlags;
 use crate::service::{self, Reader};
 use crate::show;
@@ -26,7 +28,7 @@ pub fn run(args: &Args) -> anyhow::Result<()> {
     let waiting = service::waiting(&reader.home);
     show::print(
         args.json,
-        || show::receipts_json(&receipts),
+        || json!(receipts),
         || show::receipts(&receipts) + &show::waiting(waiting),
     );
     Ok(())

@@ -13,7 +13,7 @@ use crate::config::provider::{self};
 use crate::home::Home;
 use crate::service;
 use crate::show;
-use crate::start::control::alone;
+use crate::start::alone;
 use crate::worker::redo::{self, RedoTarget};
 
 #[derive(clap::Args)]
@@ -50,7 +50,7 @@ pub fn run(args: &Args) -> anyhow::Result<()> {
 /// Looks up the events again, because they may have changed before the lock was taken, and redoes
 /// them.
 fn again(home: &Home, config: &Config, what: &str) -> anyhow::Result<String> {
-    let store = Store::open(&home.memory(), &home.backups()).context("could not open memory.db")?;
+    let store = service::memory_to_write(home)?;
     store
         .close_abandoned_calls()
         .context("could not complete the ledger")?;

@@ -10,7 +10,7 @@ use crate::home::{self, Home};
 use crate::service;
 use crate::service::recover;
 use crate::show;
-use crate::start::control::alone;
+use crate::start::alone;
 
 #[derive(clap::Args)]
 pub struct Args {

@@ -2,7 +2,6 @@
 
 use anyhow::Context as _;
 use foreword_core::queue::Queue;
-use foreword_core::store::Store;
 use foreword_core::text::{count, one_line};
 
 use super::worker;
@@ -12,14 +11,14 @@ use crate::config::Config;
 use crate::config::provider::{self};
 use crate::home::{self, Home};
 use crate::service;
-use crate::start::control::end_running;
+use crate::start::end_running;
 
 pub fn run() -> anyhow::Result<()> {
     let home = service::home_to_write()?;
     let config = Config::load(&home)?;
     let lifted = lift_pause(&home, &config)?;
     let skipped = take_up_skipped(&home)?;
-    let waiting = crate::start::control::anything_waits(&home);
+    let waiting = crate::start::anything_waits(&home);
     if !lifted && !waiting {
         println!("nothing to retry: no event was skipped, and nothing waits");
         return Ok(());
@@ -57,7 +56,7 @@ fn lift_pause(home: &Home, config: &Config) -> anyhow::Result<bool> {
     if !home.memory().exists() {
         return Ok(false);
     }
-    let store = Store::open(&home.memory(), &home.backups()).context("could not open memory.db")?;
+    let store = service::memory_to_write(home)?;
     if store.streak(provider.as_str())?.failures == 0 {
         return Ok(false);
     }
@@ -80,7 +79,7 @@ fn take_up_skipped(home: &Home) -> anyhow::Result<usize> {
     if !home.queue().exists() {
         return Ok(0);
     }
-    let queue = Queue::open(&home.queue(), &home.backups()).context("could not open queue.db")?;
+    let queue = service::queue_to_write(home)?;
     queue
         .retry_skipped()
         .context("could not queue the skipped events again")

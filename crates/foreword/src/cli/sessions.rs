@@ -1,6 +1,7 @@
 //! `foreword sessions`: lists sessions and what each was about.
 
 use foreword_core::search::sessions;
+use serde_json::json;
 
 use super::filters::ScopeFlags;
 use crate::service::{self, Reader};
@@ -31,7 +32,7 @@ pub fn run(args: &Args) -> anyhow::Result<()> {
     }
     show::print(
         args.json,
-        || show::sessions_json(&found),
+        || json!(found),
         || show::sessions(&found, args.summaries, filter.spans_projects()),
     );
     Ok(())

@@ -44,7 +44,7 @@ pub fn run(args: &Args) -> anyhow::Result<()> {
             show::related(&related)
         ),
         ShowFormat::Json => {
-            let mut value = show::item_json(&item);
+            let mut value = json!(item);
             value["same_turn"] = turn.iter().map(|it| it.id).collect();
             if item.body.kind() == Kind::Observation {
                 value["related"] = json!(related);

@@ -2,18 +2,12 @@
 
 use serde_json::json;
 
+use super::JsonArgs;
 use crate::agent::status::AgentStatus;
 use crate::doctor::status::{Status, gather, is_off_here};
 use crate::{service, show};
 
-#[derive(clap::Args)]
-pub struct Args {
-    /// Print JSON
-    #[arg(long)]
-    json: bool,
-}
-
-pub fn run(args: &Args) -> anyhow::Result<()> {
+pub fn run(args: &JsonArgs) -> anyhow::Result<()> {
     let status = gather(service::home_to_write()?)?;
     show::print(args.json, || as_json(&status), || show::status(&status));
     Ok(())

@@ -3,13 +3,11 @@
 use std::path::Path;
 
 use anyhow::Context as _;
-use foreword_core::queue::Queue;
-use foreword_core::store::Store;
 
 use crate::home::Home;
 use crate::service;
 use crate::show;
-use crate::start::control::alone;
+use crate::start::alone;
 
 pub fn run() -> anyhow::Result<()> {
     let home = service::home_to_write()?;
@@ -25,9 +23,8 @@ pub fn run() -> anyhow::Result<()> {
 }
 
 fn vacuum(home: &Home) -> anyhow::Result<()> {
-    let mut store =
-        Store::open(&home.memory(), &home.backups()).context("could not open memory.db")?;
-    let queue = Queue::open(&home.queue(), &home.backups()).context("could not open queue.db")?;
+    let mut store = service::memory_to_write(home)?;
+    let queue = service::queue_to_write(home)?;
     store
         .mend()
         .and_then(|()| store.vacuum())

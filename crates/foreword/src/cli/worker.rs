@@ -12,7 +12,7 @@ use crate::log::Log;
 use crate::platform::{self, Lock};
 use crate::service;
 use crate::start;
-use crate::start::control::{Ended, anything_waits, end_running, wait_for_lock, wait_until};
+use crate::start::{Ended, anything_waits, end_running, wait_for_lock, wait_until};
 use crate::worker::{self, Until, WorkerEnd, request};
 
 #[derive(clap::Args)]
@@ -154,8 +154,7 @@ fn status(home: &Home) -> anyhow::Result<()> {
 fn drain(home: &Home, skipped: bool) -> anyhow::Result<()> {
     let config = Config::load(home)?;
     if skipped {
-        let queue =
-            Queue::open(&home.queue(), &home.backups()).context("could not open queue.db")?;
+        let queue = service::queue_to_write(home)?;
         queue
             .retry_skipped()
             .context("could not queue the skipped events again")?;

@@ -1,13 +1,16 @@
-//! Checks of the coding agent: the hooks in its settings, and the client itself.
+//! Checks of the coding agent: the hooks in its settings, the client itself, and our MCP server, which
+//! must be listed where the hooks are and answer.
 
 use std::path::Path;
 use std::process::Command;
 use std::time::Duration;
 
 use foreword_core::text::shorten;
+use serde_json::{Value, json};
 
 use super::{Diagnosis, Examination};
-use crate::host::{InstallScope, SettingsPlace, is_same_file};
+use crate::host::{InstallScope, Listed, SettingsPlace, is_same_file};
+use crate::install;
 use crate::platform;
 use foreword_core::text::shell_word;
 
@@ -60,13 +63,13 @@ pub fn hooks_other_binary(exam: &Examination) -> Option<Diagnosis> {
 }
 
 /// The settings that contain our hooks: the user's, else the project's.
-pub struct Hooks {
-    pub place: SettingsPlace,
+struct Hooks {
+    place: SettingsPlace,
     programs: Vec<(&'static str, Vec<String>)>,
 }
 
 impl Hooks {
-    pub fn find(exam: &Examination) -> Option<Hooks> {
+    fn find(exam: &Examination) -> Option<Hooks> {
         // Settings that cannot be read are reported by `settings_broken`.
         let all: Option<Vec<_>> = exam
             .settings
@@ -82,20 +85,20 @@ impl Hooks {
         Some(all.swap_remove(connected))
     }
 
-    pub fn any(&self) -> bool {
+    fn any(&self) -> bool {
         self.programs
             .iter()
             .any(|(_, programs)| !programs.is_empty())
     }
 
-    pub fn first_program(&self, wanted: impl Fn(&Path) -> bool) -> Option<(&'static str, &str)> {
+    fn first_program(&self, wanted: impl Fn(&Path) -> bool) -> Option<(&'static str, &str)> {
         self.programs.iter().find_map(|(event, programs)| {
             let program = programs.iter().find(|program| wanted(Path::new(program)))?;
             Some((*event, program.as_str()))
         })
     }
 
-    pub fn install(&self, exam: &Examination) -> String {
+    fn install(&self, exam: &Examination) -> String {
         match self.place.scope {
             InstallScope::User => exam.foreword("install"),
             InstallScope::Project => exam.foreword("install --project"),
@@ -121,14 +124,9 @@ fn others(exam: &Examination) -> impl Iterator<Item = (&SettingsPlace, String)> 
 }
 
 /// Names of other memory tools.
+#[rustfmt::skip] // A list is read in a line.
 const MEMORY_TOOLS: &[&str] = &[
-    "claude-mem",
-    "supermemory",
-    "mem0",
-    "openmemory",
-    "basic-memory",
-    "memsearch",
-    "engram",
+    "claude-mem", "supermemory", "mem0", "openmemory", "basic-memory", "memsearch", "engram",
     "agentmemory",
 ];
 
@@ -185,4 +183,67 @@ pub fn client_old(exam: &Examination) -> Option<Diagnosis> {
         format!("{} {}", shell_word(&program), client.update),
         format!("{title} {version} is older than {a}.{b}.{c}, the oldest that was tested"),
     )
+}
+
+pub fn server_missing(exam: &Examination) -> Option<Diagnosis> {
+    let hooks = Hooks::find(exam).filter(Hooks::any)?;
+    let listed = install::listed(&hooks.place).ok()?;
+    let list = install::servers(&hooks.place).ok()?.settings;
+    let list = list.display();
+    match listed {
+        Listed::Ours(_) => None,
+        Listed::Nobody => Diagnosis::cured_by(
+            hooks.install(exam),
+            format!("{list} does not list Foreword: the agent cannot search its memory"),
+        ),
+        Listed::Another => Diagnosis::advised(
+            format!("rename it there, then run: {}", hooks.install(exam)),
+            format!("{list} lists another server that is called foreword"),
+        ),
+    }
+}
+
+pub fn server_silent(exam: &Examination) -> Option<Diagnosis> {
+    let hooks = Hooks::find(exam).filter(Hooks::any)?;
+    let Ok(Listed::Ours(program)) = install::listed(&hooks.place) else {
+        return None;
+    };
+    let is_gone = !Path::new(&program).exists();
+    // If the hooks run the same program, `hooks_binary_gone` reports it.
+    if is_gone
+        && hooks
+            .first_program(|it| it == Path::new(&program))
+            .is_some()
+    {
+        return None;
+    }
+    let evidence = if is_gone {
+        format!("the server that is listed is {program}, which is not there")
+    } else if answers(&program) {
+        return None;
+    } else {
+        format!("{program} mcp does not answer a client that introduces itself")
+    };
+    Diagnosis::cured_by(hooks.install(exam), evidence)
+}
+
+/// The time in which the server must answer; the host's first request waits for it.
+const DEADLINE: Duration = Duration::from_secs(5);
+
+fn answers(program: &str) -> bool {
+    let hello = json!({
+        "jsonrpc": "2.0",
+        "id": 1,
+        "method": "initialize",
+        "params": {
+            "protocolVersion": "2025-11-25",
+            "capabilities": {},
+            "clientInfo": {"name": "foreword doctor", "version": env!("CARGO_PKG_VERSION")},
+        },
+    });
+    let mut command = Command::new(program);
+    let output = platform::output_within(command.arg("mcp"), &format!("{hello}\n"), DEADLINE);
+    let answer =
+        output.and_then(|(text, _)| serde_json::from_str::<Value>(text.lines().next()?).ok());
+    answer.is_some_and(|answer| answer["result"]["serverInfo"]["name"] == "foreword")
 }

@@ -17,7 +17,7 @@ use crate::host::{self, CLIENTS, Client, Listed, SettingsPlace};
 use crate::install::{self, Connection};
 use crate::log::{Fact, Log};
 use crate::platform::{self, Lock};
-use crate::service::{self, embed_client, unreleased};
+use crate::service::{self, embed_client, recover};
 use crate::switch::{self, Switches};
 
 /// The content of the screen.
@@ -79,8 +79,8 @@ pub fn gather(home: Home) -> anyhow::Result<Status> {
     }
     let now = home::now();
     problems.extend(Fact::Recovered.since(&home, now - 24 * 3_600_000).pop());
-    let aside = safety::unreleased::recorded(home.dir());
-    problems.extend(aside.map(|it| unreleased::line(&it)));
+    let aside = safety::recover::unreleased_aside(home.dir());
+    problems.extend(aside.map(|it| recover::unreleased_line(&it)));
     let agent = Config::load(&home)
         .and_then(|config| Ok(AgentStatus::look(&home, &config, store.as_ref(), now)?))
         .map_err(|error| format!("{error:#}"));

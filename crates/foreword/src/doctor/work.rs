@@ -14,7 +14,7 @@ use super::{Diagnosis, Examination};
 use crate::config::{Config, Mistake};
 use crate::log::{Fact, Log};
 use crate::platform::{self, Lock};
-use crate::service::unreleased;
+use crate::service::recover;
 use crate::start;
 use foreword_core::text::shell_word;
 
@@ -184,9 +184,12 @@ pub fn recovered(exam: &Examination) -> Option<Diagnosis> {
 
 /// Reports databases of an unreleased version that were set aside. They are never deleted.
 pub fn unreleased_set_aside(exam: &Examination) -> Option<Diagnosis> {
-    let set = safety::unreleased::recorded(exam.home.dir())?;
+    let set = safety::recover::unreleased_aside(exam.home.dir())?;
     let record = shell_word(&exam.home.dir().join("unreleased.json"));
-    Diagnosis::cured_by(format!("mv {record} {record}.seen"), unreleased::line(&set))
+    Diagnosis::cured_by(
+        format!("mv {record} {record}.seen"),
+        recover::unreleased_line(&set),
+    )
 }
 
 pub fn payloads_unexpected(exam: &Examination) -> Option<Diagnosis> {

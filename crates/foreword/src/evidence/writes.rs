@@ -40,7 +40,8 @@ pub fn read(
                 names(arguments).partition(|it| substitution(it).is_some());
             let part = |number: usize| {
                 let parts = scripts.iter().filter_map(|it| substitution(it));
-                parts.map(|it| it[number]).collect::<Vec<_>>().join("\n")
+                let parts = parts.map(|it| it[number].replace("\\b", ""));
+                parts.collect::<Vec<_>>().join("\n")
             };
             for file in files.iter().skip(usize::from(scripts.is_empty())) {
                 edit(file, part(0), part(1));

@@ -7,9 +7,9 @@ use std::ops::Range;
 
 use anyhow::{Context as _, bail};
 use jsonc_parser::ParseOptions;
-use jsonc_parser::ast::{self, Object};
+use jsonc_parser::ast::{Object, Value};
 use jsonc_parser::common::Ranged;
-use jsonc_parser::cst::{CstNode, CstRootNode};
+use jsonc_parser::cst::{CstNode, CstObject, CstRootNode};
 
 /// The value of a JSON text; none if it cannot be parsed.
 #[cfg(test)]
@@ -19,29 +19,49 @@ pub fn value(text: &str) -> Option<serde_json::Value> {
 
 /// Whether a JSON object has no keys.
 pub fn is_empty(text: &str) -> anyhow::Result<bool> {
-    let top = parse(text)?.object_value();
-    Ok(top.is_some_and(|top| top.properties().is_empty()))
+    Ok(parse(text)?.1.properties().is_empty())
 }
 
 pub fn string(node: &CstNode) -> Option<String> {
     node.as_string_lit()?.decoded_value().ok()
 }
 
-pub fn parse(settings: &str) -> anyhow::Result<CstRootNode> {
-    let settings = if settings.trim().is_empty() {
-        "{}"
-    } else {
-        settings
-    };
-    let root = CstRootNode::parse(settings, &grammar()).map_err(broken)?;
-    if root.object_value().is_none() {
-        bail!("this file does not hold a JSON object; correct it first; nothing was changed");
-    }
-    Ok(root)
+/// The syntax tree of a file, and the object in it; an empty file has an empty one.
+pub fn parse(text: &str) -> anyhow::Result<(CstRootNode, CstObject)> {
+    let text = if text.trim().is_empty() { "{}" } else { text };
+    let root = CstRootNode::parse(text, &grammar()).map_err(broken)?;
+    let top = root.object_value().context(NO_OBJECT)?;
+    Ok((root, top))
 }
 
-pub fn parse_value(settings: &str) -> anyhow::Result<ast::Value<'_>> {
-    let parsed = jsonc_parser::parse_to_ast(settings, &Default::default(), &grammar());
+const NO_OBJECT: &str =
+    "this file does not hold a JSON object; correct it first; nothing was changed";
+
+/// Changes a file by the insertions that `insert` returns for its object.
+pub fn insert_into(
+    text: &str,
+    insert: impl Fn(&JsonPage<'_>, &Object<'_>) -> anyhow::Result<Vec<Insertion>>,
+) -> anyhow::Result<String> {
+    if text.trim().is_empty() {
+        return Ok(insert_into("{}", insert)? + "\n");
+    }
+    let Value::Object(top) = parse_value(text)? else {
+        bail!(NO_OBJECT);
+    };
+    let mut insertions = insert(&JsonPage::new(text, &top), &top)?;
+    insertions.sort_by_key(|(at, _)| *at);
+    let mut changed = String::new();
+    let mut from = 0;
+    for (at, insertion) in insertions {
+        changed.push_str(&text[from..at]);
+        changed.push_str(&insertion);
+        from = at;
+    }
+    Ok(changed + &text[from..])
+}
+
+fn parse_value(text: &str) -> anyhow::Result<Value<'_>> {
+    let parsed = jsonc_parser::parse_to_ast(text, &Default::default(), &grammar());
     let value = parsed.map_err(broken)?.value;
     value.context("this file is empty")
 }
@@ -73,19 +93,6 @@ pub fn indent(text: &str) -> String {
 
 /// A text to insert, with its byte offset.
 pub type Insertion = (usize, String);
-
-pub fn apply(settings: &str, mut insertions: Vec<Insertion>) -> String {
-    insertions.sort_by_key(|(at, _)| *at);
-    let mut text = String::new();
-    let mut from = 0;
-    for (at, insertion) in insertions {
-        text.push_str(&settings[from..at]);
-        text.push_str(&insertion);
-        from = at;
-    }
-    text.push_str(&settings[from..]);
-    text
-}
 
 /// A JSON file and the layout that its author chose: line ends and indentation.
 pub struct JsonPage<'a> {
@@ -120,14 +127,10 @@ impl<'a> JsonPage<'a> {
         page
     }
 
-    pub fn list(
-        &self,
-        range: jsonc_parser::common::Range,
-        elements: impl Iterator<Item = jsonc_parser::common::Range>,
-        lines_if_empty: bool,
-    ) -> List {
-        let inner = range.start + 1..range.end - 1;
-        let last = elements.last().map(|it| it.start..it.end);
+    /// The elements of an object or an array.
+    pub fn list(&self, of: &impl Ranged, elements: &[impl Ranged], lines_if_empty: bool) -> List {
+        let inner = of.start() + 1..of.end() - 1;
+        let last = elements.last().map(|it| it.start()..it.end());
         let lines = match &last {
             Some(last) => {
                 // Line breaks within the last element do not count.

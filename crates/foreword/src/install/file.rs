@@ -1,12 +1,12 @@
 //! A settings file, which is read as a whole and replaced atomically, or not touched at all.
 
-use foreword_core::text::shell_word;
 use std::fs::Permissions;
 use std::io::Write as _;
 use std::os::unix::fs::PermissionsExt as _;
 use std::path::{Path, PathBuf};
 
 use anyhow::{Context as _, bail};
+use foreword_core::text::{if_there, shell_word};
 
 use crate::host::InstallScope;
 
@@ -25,15 +25,8 @@ impl SettingsFile {
     pub fn read(path: &Path, scope: InstallScope) -> anyhow::Result<SettingsFile> {
         let path = path.to_owned();
         let target = target(&path)?;
-        let text = match std::fs::read_to_string(&target) {
-            Ok(text) => Some(text),
-            Err(error) if error.kind() == std::io::ErrorKind::NotFound => None,
-            Err(error) => {
-                return Err(error).with_context(|| {
-                    format!("could not read {}; nothing was changed", path.display())
-                });
-            }
-        };
+        let text = if_there(std::fs::read_to_string(&target))
+            .with_context(|| format!("could not read {}; nothing was changed", path.display()))?;
         let mode = match scope {
             InstallScope::User => 0o600,
             InstallScope::Project => 0o644,

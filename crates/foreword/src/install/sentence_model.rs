@@ -7,11 +7,10 @@
 mod fetch;
 
 use std::fs::{self, File};
-use std::io::ErrorKind;
 use std::path::Path;
 
 use anyhow::{Context as _, bail, ensure};
-use foreword_core::text;
+use foreword_core::text::{self, if_there};
 use foreword_embed::{TOKENIZER, WEIGHTS};
 
 use crate::home::Home;
@@ -67,12 +66,9 @@ pub fn remove(home: &Home) -> anyhow::Result<bool> {
     let _lock = lock(home)?;
     // Renamed first, so that no process opens a model of which one file is already removed.
     let going = home.models().join(".going");
-    let existed = match fs::rename(home.model(), &going) {
-        Err(error) if error.kind() == ErrorKind::NotFound => false,
-        renamed => renamed.map(|()| true)?,
-    };
+    let existed = if_there(fs::rename(home.model(), &going))?.is_some();
     for folder in [going, home.models().join(".coming")] {
-        gone(fs::remove_dir_all(folder))?;
+        if_there(fs::remove_dir_all(folder))?;
     }
     Ok(existed)
 }
@@ -91,11 +87,7 @@ fn make(folder: &Path) -> anyhow::Result<()> {
 
 /// Removes the files of an earlier try, except downloads that can be continued.
 fn tidy(coming: &Path) -> anyhow::Result<()> {
-    let entries = match fs::read_dir(coming) {
-        Err(error) if error.kind() == ErrorKind::NotFound => return Ok(()),
-        entries => entries?,
-    };
-    for entry in entries {
+    for entry in if_there(fs::read_dir(coming))?.into_iter().flatten() {
         let path = entry?.path();
         if path.is_dir() {
             fs::remove_dir_all(path)?;
@@ -143,16 +135,8 @@ fn settle(coming: &Path, model: &Path) -> std::io::Result<()> {
     for file in &FILES {
         File::open(coming.join(file.name))?.sync_all()?;
         // Left by a broken download before the file came from another source.
-        gone(fs::remove_file(coming.join(format!("{}.part", file.name))))?;
+        if_there(fs::remove_file(coming.join(format!("{}.part", file.name))))?;
     }
-    gone(fs::remove_dir_all(model))?;
+    if_there(fs::remove_dir_all(model))?;
     fs::rename(coming, model)
-}
-
-/// Treats a file that does not exist as removed.
-fn gone(removed: std::io::Result<()>) -> std::io::Result<()> {
-    match removed {
-        Err(error) if error.kind() == ErrorKind::NotFound => Ok(()),
-        removed => removed,
-    }
 }

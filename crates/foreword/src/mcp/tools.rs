@@ -143,7 +143,7 @@ pub fn forget(reader: &Reader, arguments: &Forget) -> anyhow::Result<String> {
             item.id,
             item.body.kind(),
             match &item.body {
-                ItemBody::Note { path, .. } => format!(", a note by deleting {path}"),
+                ItemBody::Note(note) => format!(", a note by deleting {}", note.path),
                 _ => String::new(),
             }
         );

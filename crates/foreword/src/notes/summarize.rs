@@ -10,7 +10,7 @@ use std::path::{Path, PathBuf};
 use anyhow::{Context as _, bail};
 use foreword_core::capture::is_excluded;
 use foreword_core::fill::FillRules;
-use foreword_core::host::{Host, lines};
+use foreword_core::host::{Host, TRANSCRIPT_MAX};
 use foreword_core::model::Turn;
 use foreword_core::notes::{Folder, MergedNote, Note, conversation, keep};
 use foreword_core::project::Place;
@@ -168,8 +168,8 @@ fn turns(
         Some(store) => store.forgotten(session)?,
         None => Default::default(),
     };
-    if fs::metadata(transcript).is_ok_and(|it| it.len() > lines::FILE_MAX) {
-        let max = lines::FILE_MAX >> 20;
+    if fs::metadata(transcript).is_ok_and(|it| it.len() > TRANSCRIPT_MAX) {
+        let max = TRANSCRIPT_MAX >> 20;
         say(&format!(
             "the transcript is very long: only its last {max} MB are read"
         ));

@@ -19,8 +19,7 @@ use foreword_core::notes::Folder;
 use foreword_core::notes::evidence::{Evidence, EvidenceFinding, unmarked};
 use foreword_core::notes::master::{self, Master, labels, line, worded};
 use foreword_core::notes::record::{SynthesisRecord, hash};
-use foreword_core::notes::synthesis::reply::{self, MasterReply};
-use foreword_core::notes::synthesis::{Section, Taken, fit, synthesise};
+use foreword_core::notes::synthesis::{MasterReply, Section, Taken, fit, read_reply, synthesise};
 use foreword_core::redact::redact;
 use foreword_core::text::{self, count, one_line};
 
@@ -209,7 +208,7 @@ impl<'a> Synthesis<'a> {
                     None => record.notes.remove(session),
                 };
             }
-            let reply = reply::read(draft, &self.names, &self.labels);
+            let reply = read_reply(draft, &self.names, &self.labels);
             Some(reply.map_err(|why| anyhow!("the draft cannot be used: {why}"))?)
         } else {
             self.by_model(&base, &notes)?

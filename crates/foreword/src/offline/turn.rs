@@ -186,12 +186,11 @@ impl<'a> TurnReading<'a> {
         for edit in edits {
             self.edited
                 .extend(lexicon::stems(&edit.path.replace('/', " ")));
-            let after = foreword_core::text::shorten(&edit.after, 3_000);
-            self.edited.extend(lexicon::stems(&after));
             let name = edit.path.rsplit('/').next().unwrap_or_default();
             self.names.extend(lexicon::stems(name));
             for text in [&edit.before, &edit.after] {
                 let text = foreword_core::text::shorten(text, 3_000);
+                self.edited.extend(lexicon::stems(&text));
                 let compound =
                     text.split(|it: char| !(it.is_alphanumeric() || it == '_' || it == '-'));
                 for word in compound.filter(|it| is_compound(it)) {

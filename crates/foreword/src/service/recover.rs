@@ -1,16 +1,23 @@
-//! Recovers damaged databases, for the worker and `foreword restore`. The caller holds the worker's
-//! lock. The work itself is done by `foreword_core::safety::recover`.
+//! Recovers damaged databases, for the worker and `foreword restore`, and sets databases aside that
+//! were written before the first release, for the worker and for the first command that finds one.
+//! The work itself is done by `foreword_core::safety::recover`.
 
 use std::fmt::Write as _;
 
+use anyhow::Context as _;
 use foreword_core::db::{self, OpenError};
-use foreword_core::safety::recover::{self, Recovered};
+use foreword_core::safety::recover::{self, Recovered, SetAside};
 use foreword_core::spool;
 use foreword_core::text::{count, one_line};
 
 use crate::home::{self, Home};
+use crate::log::Log;
+use crate::notice::Notice;
+use crate::platform::{self, Lock};
+use crate::start::{self, anything_waits, end_running, wait_for_lock};
 
-/// Recovers each database that is damaged, and returns a line for each of them.
+/// Recovers each database that is damaged, and returns a line for each of them. The caller holds the
+/// worker's lock.
 pub fn recover(home: &Home) -> anyhow::Result<Vec<String>> {
     let (queue, memory, now) = (home.queue(), home.memory(), home::now());
     let queue = recover::queue(&queue, &home.backups(), now)?;
@@ -59,4 +66,48 @@ pub fn is_damage(error: &anyhow::Error) -> bool {
         let error = cause.downcast_ref::<rusqlite::Error>().or(intake);
         opening.is_some_and(OpenError::is_damage) || error.is_some_and(db::is_damage)
     })
+}
+
+/// Sets unreleased databases aside, for a caller that holds the worker's lock.
+pub fn set_unreleased_aside(home: &Home) -> anyhow::Result<()> {
+    let set = recover::set_unreleased_aside(home.dir(), home::now())
+        .context("could not set aside the databases from before the first release")?;
+    if let Some(set) = set {
+        Log::Worker.line(home, &unreleased_line(&set));
+        Notice::Unreleased.post(home, &unreleased_line(&set));
+    }
+    Ok(())
+}
+
+/// For a command, which does not hold the lock. A worker of the older program is ended first.
+pub fn set_unreleased_aside_alone(home: &Home) -> anyhow::Result<()> {
+    let mut ended = false;
+    while recover::is_unreleased_there(home.dir()) {
+        let lock = Lock::acquire(&home.lock()).context("could not take the worker's lock")?;
+        match lock {
+            Ok(_lock) => set_unreleased_aside(home)?,
+            // A worker of this program sets them aside itself.
+            Err(holder) if platform::runs_this_program(holder) => {
+                wait_for_lock(home, |now| now != Some(holder))?;
+            }
+            Err(_) => {
+                end_running(home)?;
+                ended = true;
+            }
+        }
+    }
+    if ended && anything_waits(home) {
+        start::wake_worker(home);
+    }
+    Ok(())
+}
+
+/// The line that `status`, `doctor` and the notice at the start of a session show.
+pub fn unreleased_line(set: &SetAside) -> String {
+    let files = set.files.iter().map(|file| file.display().to_string());
+    format!(
+        "a Foreword from before the first release wrote files that this one cannot read; the memory begins empty, \
+         and they are kept as {}",
+        files.collect::<Vec<_>>().join(" and ")
+    )
 }

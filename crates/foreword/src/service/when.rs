@@ -1,6 +1,7 @@
 //! Parses times as people write them: `30d`, `12h`, `today`, `2026-11-01`.
 
 use foreword_core::model::Millis;
+use foreword_core::text::day_start;
 
 /// A time as people write it.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -20,11 +21,7 @@ pub fn when(text: &str) -> Result<When, String> {
         let ago = number.checked_mul(length).filter(|_| number >= 0)?;
         Some(When::Ago(ago))
     };
-    let day = || {
-        let date: jiff::civil::Date = text.parse().ok()?;
-        let start = date.to_zoned(jiff::tz::TimeZone::UTC).ok()?;
-        Some(When::Day(start.timestamp().as_millisecond()))
-    };
+    let day = || day_start(text).map(When::Day);
     // The form in which `--format json` prints times.
     let moment = || {
         let moment: jiff::Timestamp = text.parse().ok()?;

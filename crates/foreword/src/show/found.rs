@@ -1,18 +1,18 @@
-//! Formats the answer to a search as text.
+//! Formats the answer to a search as text, with the state of files and related items.
 //!
 //! There are five levels, each cheaper than the next: titles of sessions, their summaries, titles
 //! of observations, facts, everything (`super::item`).
 
 use std::fmt::Write as _;
 
+use foreword_core::model::Freshness;
 use foreword_core::search::{
-    Hit, LOOSER_MAX, Looser, MatchKind, Matched, SessionTitle, SummaryLine,
+    Hit, LOOSER_MAX, Looser, MatchKind, Matched, Related, SessionTitle, SummaryLine,
 };
 use foreword_core::store::{Item, ItemBody};
 use foreword_core::text::{self, count, one_line};
 use serde_json::{Value, json};
 
-use super::mark;
 use crate::service::embed_client::Ranking;
 use crate::service::search::{Format, SearchAnswer, SearchRequest};
 
@@ -244,46 +244,31 @@ pub fn item_title(item: &Item) -> String {
 pub fn facts(item: &Item) -> String {
     let mut page = super::TextPage::default();
     match &item.body {
-        ItemBody::Observation {
-            r#type,
-            title,
-            subtitle,
-            facts,
-            superseded_by,
-            retracted,
-            ..
-        } => {
+        ItemBody::Observation(it) => {
             let stale = mark(item.freshness.as_ref().and_then(|it| it.stale));
-            let overtaken = match overtaken(*superseded_by, retracted.as_deref()) {
+            let overtaken = match overtaken(it.superseded_by, it.retracted.as_deref()) {
                 none if none.is_empty() => none,
                 some => format!(" ({some})"),
             };
-            page.text(
-                "",
-                &format!("#{} {type}: {title}{overtaken}{stale}", item.id),
-            );
-            page.text("  ", subtitle);
-            for fact in facts {
+            let title = format!("#{} {}: {}{overtaken}{stale}", item.id, it.r#type, it.title);
+            page.text("", &title);
+            page.text("  ", &it.subtitle);
+            for fact in &it.facts {
                 page.text("  - ", fact);
             }
         }
-        ItemBody::Summary {
-            request,
-            learned,
-            completed,
-            ..
-        } => {
-            page.text("", &format!("#{} summary: {request}", item.id));
-            page.text("  - ", learned);
-            page.text("  - ", completed);
+        ItemBody::Summary(it) => {
+            page.text("", &format!("#{} summary: {}", item.id, it.request));
+            page.text("  - ", &it.learned);
+            page.text("  - ", &it.completed);
         }
-        ItemBody::Prompt { text, .. } => page.text(
-            "",
-            &format!("#{} prompt: {}", item.id, text::shorten(text, 400)),
-        ),
-        ItemBody::Note { title, text, .. } => {
-            page.text("", &format!("#{} note: {title}", item.id));
-            let points = foreword_core::notes::Note::read(text).0.points;
+        ItemBody::Prompt(it) => {
+            let text = text::shorten(&it.text, 400);
+            page.text("", &format!("#{} prompt: {text}", item.id));
+        }
+        ItemBody::Note(it) => {
+            page.text("", &format!("#{} note: {}", item.id, it.title));
+            let points = foreword_core::notes::Note::read(&it.text).0.points;
             for point in points {
                 page.text("  - ", &format!("{}: {}", point.label, point.text));
             }
@@ -362,21 +347,37 @@ fn summary(summary: &SummaryLine, session: &SessionTitle) -> String {
     format!("#{} {line}", summary.id)
 }
 
-pub fn sessions_json(sessions: &[SessionTitle]) -> Value {
-    let rows = sessions.iter().map(|session| {
-        let summaries = session.summaries.iter().map(|summary| {
-            json!({"id": summary.id, "request": summary.request, "outcome": summary.outcome})
+/// The remark after a title; empty if the files are unchanged or unknown.
+pub fn mark(freshness: Option<Freshness>) -> &'static str {
+    match freshness {
+        Some(Freshness::Changed) => " (files changed since)",
+        Some(Freshness::Gone) => " (files gone since)",
+        Some(Freshness::Fresh) | None => "",
+    }
+}
+
+/// The names of files, each with its state if it changed.
+pub fn files(files: &[String], item: &Item) -> String {
+    let stale = item.freshness.as_ref().map(|it| &it.stale_files);
+    let files = files
+        .iter()
+        .map(|file| match stale.and_then(|it| it.get(file)) {
+            Some(state) => format!("{file} ({state} since)"),
+            None => file.clone(),
         });
-        json!({
-            "session": session.session,
-            "title": session.title,
-            "project": session.project,
-            "last_event_at": text::rfc3339(session.at),
-            "observations": session.observations,
-            "summaries": summaries.collect::<Value>(),
-        })
-    });
-    rows.collect()
+    files.collect::<Vec<_>>().join(", ")
+}
+
+/// Related items, each with the reason: `#12 bugfix: Expiry is compared in UTC (same file src/token.rs)`
+pub fn related(related: &[Related]) -> String {
+    let mut page = super::TextPage::default();
+    for (number, it) in related.iter().enumerate() {
+        let title = one_line(&it.title);
+        let title = text::shorten(&title, 80);
+        let line = format!("#{} {}: {title} ({})", it.id, it.r#type, it.why);
+        page.field(if number == 0 { "related" } else { "" }, &line);
+    }
+    page.out
 }
 
 #[cfg(test)]

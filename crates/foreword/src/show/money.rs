@@ -147,41 +147,14 @@ pub fn pause_json(pause: &Pause) -> Value {
 }
 
 pub fn bill_json(bill: &Bill) -> Value {
-    let cost = &bill.cost;
-    let models = bill.models.iter().map(|model| {
-        json!({
-            "provider": model.provider,
-            "model": model.model,
-            "calls": model.calls,
-            "failed": model.failed,
-            "input_tokens": model.input_tokens,
-            "output_tokens": model.output_tokens,
-            "cost_usd": model.usd,
-        })
-    });
-    let stand_ins = bill.stand_ins.iter().map(
-        |it| json!({"batches": it.batches, "reason": it.why, "last_at": text::rfc3339(it.last_at)}),
-    );
-    json!({
-        "since": bill.since.map(text::rfc3339),
-        "calls": cost.calls,
-        "failed": cost.failed,
-        "input_tokens": cost.input_tokens,
-        "output_tokens": cost.output_tokens,
-        "cache_read_tokens": cost.cache_read_tokens,
-        "cache_write_tokens": cost.cache_write_tokens,
-        "cost_usd": cost.usd,
-        "unpriced_calls": cost.unpriced,
-        "raw_tokens": cost.raw_tokens,
-        "memory_tokens": cost.memory_tokens,
-        "today": {"calls": bill.agent.today.calls, "cost_usd": bill.agent.today.usd},
-        "budget": {
-            "daily_usd": bill.agent.budget.daily_usd,
-            "session_usd": bill.agent.budget.session_usd,
-        },
-        "models": models.collect::<Vec<_>>(),
-        "stand_ins": stand_ins.collect::<Vec<_>>(),
-    })
+    let (today, budget) = (&bill.agent.today, &bill.agent.budget);
+    let mut value = json!(bill.cost);
+    value["since"] = bill.since.map(text::rfc3339).into();
+    value["today"] = json!({"calls": today.calls, "cost_usd": today.usd});
+    value["budget"] = json!({"daily_usd": budget.daily_usd, "session_usd": budget.session_usd});
+    value["models"] = json!(bill.models);
+    value["stand_ins"] = json!(bill.stand_ins);
+    value
 }
 
 pub fn redo_plan(

@@ -6,7 +6,6 @@ use foreword_core::recall::index::{Fate, Index, Weighed};
 use foreword_core::search::ShownItem;
 use foreword_core::search::{Matched, OVERTAKEN, stale_factor};
 use foreword_core::text::{self, count, one_line};
-use serde_json::{Value, json};
 
 use super::{TextPage, item_title, mark};
 use crate::service::embed_client::Ranking;
@@ -87,21 +86,6 @@ fn opened(receipt: &ShownItem) -> &'static str {
     } else {
         ""
     }
-}
-
-pub fn receipts_json(receipts: &[ShownItem]) -> Value {
-    let rows = receipts.iter().map(|receipt| {
-        json!({
-            "id": receipt.item,
-            "title": receipt.title,
-            "session": receipt.session,
-            "shown": receipt.shown,
-            "because": receipt.because,
-            "at": text::rfc3339(receipt.at),
-            "opened": receipt.opened,
-        })
-    });
-    rows.collect()
 }
 
 pub fn why(why: &Explanation) -> String {

@@ -7,7 +7,7 @@
 use anyhow::{Context as _, bail};
 use foreword_core::model::{Event, EventKind, Turn};
 use foreword_core::recall::digest::Digest;
-use foreword_core::store::{HostSession, Store, WholeTurns};
+use foreword_core::store::{HostSession, WholeTurns};
 use foreword_core::text;
 
 use super::derive::{DeriveFailure, Deriver, has_content};
@@ -15,6 +15,7 @@ use crate::agent::prompts::Prompts;
 use crate::agent::question::{self, QuestionSubject};
 use crate::config::Config;
 use crate::home::{self, Home};
+use crate::service;
 
 /// The session or turn to derive from again, with its events.
 pub struct RedoTarget {
@@ -73,7 +74,7 @@ pub fn plan(home: &Home, config: &Config, events: Vec<Event>) -> Plan {
 
 /// Only the holder of the worker's lock may call this.
 pub fn redo(home: &Home, config: &Config, events: Vec<Event>) -> anyhow::Result<Redone> {
-    let store = Store::open(&home.memory(), &home.backups()).context("could not open memory.db")?;
+    let store = service::memory_to_write(home)?;
     let mut deriver = Deriver::new(store, home, config);
     deriver.leash.lift();
     let batches = batches(events, config);

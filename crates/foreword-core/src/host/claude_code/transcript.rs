@@ -11,8 +11,7 @@ use std::path::{Path, PathBuf};
 use serde_json::{Value, json};
 
 use super::{EVENTS, REPLAYED};
-use crate::host::lines::Lines;
-use crate::host::{ReplayedInput, Take};
+use crate::host::{Lines, ReplayedInput, Take};
 
 /// Calls `take` with each input of a session's transcript and of its subagents' transcripts, until
 /// it breaks off. A missing file has no inputs.

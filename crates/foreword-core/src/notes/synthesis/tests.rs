@@ -115,7 +115,7 @@ fn a_list_under_a_heading_of_its_own_is_labelled_by_it() {
 fn an_answer_must_have_its_sections_and_cite_notes() {
     let names = ["Status", "Decisions"].map(str::to_owned);
     let labels = [("4f0c2a1e-77".to_owned(), "4f0c2a1e".to_owned())].into();
-    let read = |answer: &str| reply::read(answer, &names, &labels);
+    let read = |answer: &str| read_reply(answer, &names, &labels);
     assert_eq!(
         read("# M\n## Status\n- a [4f0c2a1e]"),
         Err("`## Decisions` missing".into())

@@ -9,11 +9,10 @@ use std::path::{Path, PathBuf};
 
 use anyhow::{Context as _, bail};
 use jsonc_parser::ast::Value;
-use jsonc_parser::common::Ranged;
-use jsonc_parser::cst::{CstObject, CstObjectProp, CstRootNode};
+use jsonc_parser::cst::{CstObject, CstObjectProp};
 
 use super::CONFIG_DIR;
-use crate::host::json::{JsonPage, apply, indent, parse, parse_value, string};
+use crate::host::json::{indent, insert_into, parse, string};
 use crate::host::{InstallScope, Listed, SettingsPlace, is_called_foreword, is_same_file, set};
 
 const SERVERS: &str = "mcpServers";
@@ -38,7 +37,8 @@ pub fn place(settings: &SettingsPlace) -> anyhow::Result<PathBuf> {
 
 /// The server that is listed under our name.
 pub fn listed(list: &str) -> anyhow::Result<Listed> {
-    Ok(match entry(&parse(list)?) {
+    let (_root, top) = parse(list)?;
+    Ok(match entry(&top) {
         None => Listed::Nobody,
         Some(entry) => ours(&entry).map_or(Listed::Another, Listed::Ours),
     })
@@ -46,8 +46,8 @@ pub fn listed(list: &str) -> anyhow::Result<Listed> {
 
 /// The list with our server in it once, running `program`.
 pub fn connect(list: &str, program: &Path) -> anyhow::Result<String> {
-    let root = parse(list)?;
-    match entry(&root) {
+    let (_root, top) = parse(list)?;
+    match entry(&top) {
         Some(entry) => match ours(&entry) {
             Some(command) if is_same_file(Path::new(&command), program) => Ok(list.to_owned()),
             Some(_) => insert_server(&disconnect(list)?, program),
@@ -60,54 +60,41 @@ pub fn connect(list: &str, program: &Path) -> anyhow::Result<String> {
 }
 
 /// A list of MCP servers with ours added. It must not hold ours yet.
-fn insert_server(text: &str, program: &Path) -> anyhow::Result<String> {
-    if text.trim().is_empty() {
-        return Ok(insert_server("{}", program)? + "\n");
-    }
-    let value = parse_value(text)?;
-    let Value::Object(top) = &value else {
-        bail!("this file does not hold a JSON object; correct it first; nothing was changed");
-    };
+fn insert_server(list: &str, program: &Path) -> anyhow::Result<String> {
     let program = program.to_str();
     let program = program.context("the path of this program is not valid UTF-8")?;
     let program = serde_json::Value::from(program);
     let entry = format!(
         "\"foreword\": {{\n  \"type\": \"stdio\",\n  \"command\": {program},\n  \"args\": [\"mcp\"]\n}}"
     );
-    let page = JsonPage::new(text, top);
-    let top_list = page.list(top.range(), top.properties.iter().map(Ranged::range), true);
-    let mut properties = top.properties.iter();
-    let servers = properties.find(|it| it.name.as_str() == "mcpServers");
-    let insertions = match servers.map(|property| &property.value) {
-        None => {
-            let servers = format!("\"mcpServers\": {{\n{}\n}}", indent(&entry));
-            page.add(&top_list, &[servers])
-        }
-        Some(Value::Object(servers)) => {
-            let entries = servers.properties.iter().map(Ranged::range);
-            let list = page.list(servers.range(), entries, top_list.lines);
-            page.add(&list, &[entry])
-        }
-        Some(_) => bail!("\"mcpServers\" is not an object; nothing was changed"),
-    };
-    Ok(apply(text, insertions))
+    insert_into(list, |page, top| {
+        let top_list = page.list(top, &top.properties, true);
+        Ok(match top.get(SERVERS).map(|property| &property.value) {
+            None => {
+                let servers = format!("\"{SERVERS}\": {{\n{}\n}}", indent(&entry));
+                page.add(&top_list, &[servers])
+            }
+            Some(Value::Object(servers)) => {
+                let servers = page.list(servers, &servers.properties, top_list.lines);
+                page.add(&servers, std::slice::from_ref(&entry))
+            }
+            Some(_) => bail!("\"{SERVERS}\" is not an object; nothing was changed"),
+        })
+    })
 }
 
 /// The list without our server.
 pub fn disconnect(list: &str) -> anyhow::Result<String> {
-    let root = parse(list)?;
-    let Some(entry) = entry(&root).filter(|entry| ours(entry).is_some()) else {
+    let (root, top) = parse(list)?;
+    let Some(entry) = entry(&top).filter(|entry| ours(entry).is_some()) else {
         return Ok(list.to_owned());
     };
     entry.remove();
     // If there was no list before, ours was added as the last property. An empty list elsewhere
     // was there before and stays.
-    let top = root.object_value();
-    let last = top.and_then(|top| top.properties().pop());
-    let emptied = last.filter(|last| {
-        let servers = entries(&root);
-        last.name()
-            .is_some_and(|name| name.decoded_value().is_ok_and(|it| it == SERVERS))
+    let emptied = top.properties().pop().filter(|last| {
+        let servers = top.object_value(SERVERS);
+        last.decoded_name().is_some_and(|it| it == SERVERS)
             && servers.is_some_and(|it| it.properties().is_empty())
     });
     if let Some(servers) = emptied {
@@ -117,12 +104,8 @@ pub fn disconnect(list: &str) -> anyhow::Result<String> {
 }
 
 /// The entry that has our name.
-fn entry(list: &CstRootNode) -> Option<CstObjectProp> {
-    entries(list)?.get("foreword")
-}
-
-fn entries(list: &CstRootNode) -> Option<CstObject> {
-    list.object_value()?.object_value(SERVERS)
+fn entry(list: &CstObject) -> Option<CstObjectProp> {
+    list.object_value(SERVERS)?.get("foreword")
 }
 
 /// The program that an entry runs, if it is ours.

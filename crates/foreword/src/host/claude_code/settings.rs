@@ -8,11 +8,10 @@ use std::path::Path;
 use anyhow::{Context as _, bail};
 use foreword_core::host::{Hook, HostEvent};
 use jsonc_parser::ast::{Object, Value};
-use jsonc_parser::common::Ranged;
 use jsonc_parser::cst::{CstBooleanLit, CstNode};
 
 use super::CLIENT;
-use crate::host::json::{Insertion, JsonPage, apply, indent, parse, parse_value, string};
+use crate::host::json::{Insertion, JsonPage, indent, insert_into, parse, string};
 use crate::host::{Programs, is_called_foreword};
 
 const HOST_EVENTS: &[HostEvent] = CLIENT.host.events;
@@ -25,32 +24,19 @@ pub fn insert(settings: &str, program: &Path) -> anyhow::Result<String> {
     let program = program
         .to_str()
         .context("the path of this program is not valid UTF-8")?;
-    if settings.trim().is_empty() {
-        return Ok(insert("{}", Path::new(program))? + "\n");
-    }
-    let value = parse_value(settings)?;
-    let Value::Object(top) = &value else {
-        bail!("this file does not hold a JSON object; correct it first; nothing was changed");
-    };
-    let page = JsonPage::new(settings, top);
-    let mut insertions = Vec::new();
-    let top_list = page.list(top.range(), top.properties.iter().map(Ranged::range), true);
-    let hooks = top.properties.iter().find(|it| it.name.as_str() == "hooks");
-    match hooks.map(|property| &property.value) {
-        None => {
-            let events = HOST_EVENTS.iter().map(|event| property(event, program));
-            let hooks = format!(
-                "\"hooks\": {{\n{}\n}}",
-                indent(&events.collect::<Vec<_>>().join(",\n"))
-            );
-            insertions.extend(page.add(&top_list, &[hooks]));
+    insert_into(settings, |page, top| {
+        let top_list = page.list(top, &top.properties, true);
+        match top.get("hooks").map(|property| &property.value) {
+            None => {
+                let events = HOST_EVENTS.iter().map(|event| property(event, program));
+                let events = indent(&events.collect::<Vec<_>>().join(",\n"));
+                let hooks = format!("\"hooks\": {{\n{events}\n}}");
+                Ok(page.add(&top_list, &[hooks]))
+            }
+            Some(Value::Object(hooks)) => into_hooks(page, hooks, top_list.lines, program),
+            Some(_) => bail!("\"hooks\" in settings.json is not an object; nothing was changed"),
         }
-        Some(Value::Object(hooks)) => {
-            insertions = into_hooks(&page, hooks, top_list.lines, program)?;
-        }
-        Some(_) => bail!("\"hooks\" in settings.json is not an object; nothing was changed"),
-    }
-    Ok(apply(settings, insertions))
+    })
 }
 
 /// The insertions that add our hooks to an existing `hooks` object: to the lists of events that
@@ -61,21 +47,14 @@ fn into_hooks(
     lines: bool,
     program: &str,
 ) -> anyhow::Result<Vec<Insertion>> {
-    let hooks_list = page.list(
-        hooks.range(),
-        hooks.properties.iter().map(Ranged::range),
-        lines,
-    );
+    let hooks_list = page.list(hooks, &hooks.properties, lines);
     let mut insertions = Vec::new();
     let mut missing = Vec::new();
     for event in HOST_EVENTS {
-        let mut properties = hooks.properties.iter();
-        let present = properties.find(|it| it.name.as_str() == event.name);
-        match present.map(|property| &property.value) {
+        match hooks.get(event.name).map(|property| &property.value) {
             None => missing.push(property(event, program)),
             Some(Value::Array(groups)) => {
-                let elements = groups.elements.iter().map(Ranged::range);
-                let groups = page.list(groups.range(), elements, hooks_list.lines);
+                let groups = page.list(groups, &groups.elements, hooks_list.lines);
                 insertions.extend(page.add(&groups, &[group(event, program)]));
             }
             Some(_) => bail!(
@@ -117,11 +96,8 @@ fn group(event: &HostEvent, program: &str) -> String {
 
 /// The settings without our hooks, and without the brackets that only held them.
 pub fn disconnect(settings: &str) -> anyhow::Result<String> {
-    let root = parse(settings)?;
-    let Some(hooks) = root
-        .object_value()
-        .and_then(|top| top.object_value("hooks"))
-    else {
+    let (root, top) = parse(settings)?;
+    let Some(hooks) = top.object_value("hooks") else {
         return Ok(settings.to_owned());
     };
     let mut removed = false;
@@ -153,12 +129,7 @@ pub fn disconnect(settings: &str) -> anyhow::Result<String> {
     if !removed {
         return Ok(settings.to_owned());
     }
-    let emptied = hooks.properties().is_empty();
-    if let Some(property) = root
-        .object_value()
-        .and_then(|top| top.get("hooks"))
-        .filter(|_| emptied)
-    {
+    if let Some(property) = top.get("hooks").filter(|_| hooks.properties().is_empty()) {
         property.remove();
     }
     Ok(root.to_string())
@@ -166,10 +137,8 @@ pub fn disconnect(settings: &str) -> anyhow::Result<String> {
 
 /// For each event of ours, the programs that our entries run.
 pub fn programs(settings: &str) -> anyhow::Result<Programs> {
-    let root = parse(settings)?;
-    let hooks = root
-        .object_value()
-        .and_then(|top| top.object_value("hooks"));
+    let (_root, top) = parse(settings)?;
+    let hooks = top.object_value("hooks");
     let mut found = Vec::new();
     for event in HOST_EVENTS {
         let groups = hooks.as_ref();
@@ -190,9 +159,8 @@ pub fn programs(settings: &str) -> anyhow::Result<Programs> {
 /// Commands of other hooks, and plugins that are on.
 pub fn others(settings: &str) -> anyhow::Result<Vec<String>> {
     let mut others = Vec::new();
-    let root = parse(settings)?;
-    let top = root.object_value();
-    let hooks = top.as_ref().and_then(|top| top.object_value("hooks"));
+    let (_root, top) = parse(settings)?;
+    let hooks = top.object_value("hooks");
     for event in hooks.into_iter().flat_map(|hooks| hooks.properties()) {
         let groups = event.array_value().into_iter();
         let entries = groups
@@ -205,7 +173,7 @@ pub fn others(settings: &str) -> anyhow::Result<Vec<String>> {
             others.extend(command());
         }
     }
-    let plugins = top.and_then(|top| top.object_value(PLUGINS));
+    let plugins = top.object_value(PLUGINS);
     for plugin in plugins.into_iter().flat_map(|it| it.properties()) {
         let on = plugin
             .value()
@@ -235,8 +203,8 @@ fn ours(entry: &CstNode) -> Option<(String, String)> {
 
 /// The name of the setting that switches off all hooks, if it is true.
 pub fn hooks_off(settings: &str) -> anyhow::Result<Option<&'static str>> {
-    let top = parse(settings)?.object_value();
-    let off = top.and_then(|top| top.get(OFF)?.value()?.as_boolean_lit());
+    let (_root, top) = parse(settings)?;
+    let off = top.get(OFF).and_then(|it| it.value()?.as_boolean_lit());
     Ok(off.filter(CstBooleanLit::value).map(|_| OFF))
 }
 

@@ -2,11 +2,10 @@
 //!
 //! Many notes are asked about in several questions: each carries on the memory that the answer before
 //! gave, as a later synthesis carries on an earlier one. An agent that writes the master itself is
-//! given the same text. Answers are untrusted, and checked by core (`notes::synthesis::reply`).
+//! given the same text. Answers are untrusted, and checked by core (`notes::synthesis::read_reply`).
 
 use foreword_core::notes::master::worded;
-use foreword_core::notes::synthesis::reply::{self, MasterReply};
-use foreword_core::notes::synthesis::{Section, Taken};
+use foreword_core::notes::synthesis::{MasterReply, Section, Taken, read_reply};
 use foreword_core::redact::redact;
 use foreword_core::text::{self, one_line, shorten};
 
@@ -45,7 +44,7 @@ impl Synthesis<'_> {
             for _ in 0..2 {
                 let question = format!("{material}{again}Write the memory now.");
                 let answer = ask(&home, self.config, "synthesize", &self.form(), &question)?;
-                reply = reply::read(&answer, &self.names, &self.labels);
+                reply = read_reply(&answer, &self.names, &self.labels);
                 let Err(why) = &reply else { break };
                 again = format!("Your last answer could not be used: {why}. Keep to the form. ");
             }

@@ -3,7 +3,6 @@
 
 use std::collections::BTreeMap;
 use std::path::{Path, PathBuf};
-use std::time::UNIX_EPOCH;
 
 use foreword_core::model::Millis;
 use foreword_core::notes::evidence::Evidence;
@@ -106,9 +105,7 @@ impl Sources {
 }
 
 fn modified(path: &Path) -> Option<Millis> {
-    let modified = std::fs::metadata(path).ok()?.modified().ok()?;
-    let since = modified.duration_since(UNIX_EPOCH).ok()?;
-    i64::try_from(since.as_millis()).ok()
+    text::modified_at(&std::fs::metadata(path).ok()?)
 }
 
 /// `_docs/`, else `docs/`, and the README: path and text.
