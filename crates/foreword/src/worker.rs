@@ -4,7 +4,6 @@
 //! by itself when idle. When asked to end it finishes the current batch, unless it is waiting for a
 //! model. `derive` works on one batch, `converse` has the conversation with a model, `housekeeping`
 //! adds the events of a session that hooks missed; this file decides when.
-//! file decides when.
 
 mod converse;
 mod derive;

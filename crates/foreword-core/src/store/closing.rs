@@ -73,6 +73,16 @@ pub struct Closing {
     pub merged: Vec<(i64, i64)>,
 }
 
+/// What the row of a session says about it.
+#[derive(Deserialize)]
+struct KnownSession {
+    row: SessionRow,
+    last_event_at: Millis,
+    open: Vec<String>,
+    project: Option<String>,
+    newest: i64,
+}
+
 impl Store {
     /// The session that has waited longest for the last question to this provider: it ended or fell
     /// silent within the last two days, and the provider derived observations from it that it has
@@ -107,18 +117,18 @@ impl Store {
         session: &HostSession,
         provider: &str,
     ) -> rusqlite::Result<Option<EndedSession>> {
-        type Known = (SessionRow, Millis, Vec<String>, Option<String>, i64);
-        let known: Option<Known> = self.connection.first(
-            "select json_object('id', s.id, 'project_id', s.project_id), s.last_event_at, s.open,
-                    (select name from projects where id = s.project_id),
-                    (select coalesce(max(id), 0) from observations where session_id = s.id)
+        let known: Option<KnownSession> = self.connection.first(
+            "select json_object('id', s.id, 'project_id', s.project_id) as row, s.last_event_at, s.open,
+                    (select name from projects where id = s.project_id) as project,
+                    (select coalesce(max(id), 0) from observations where session_id = s.id) as newest
              from sessions s
              where s.host = :host and s.host_session_id = :session",
             named_params! {":host": session.host, ":session": session.id},
         )?;
-        let Some((row, last_event_at, open, project, newest_observation)) = known else {
+        let Some(known) = known else {
             return Ok(None);
         };
+        let row = known.row;
         let of_files = "session_id <> :session
             and id in (
                 select other.observation_id
@@ -130,15 +140,15 @@ impl Store {
         let of_session = "session_id = :session";
         Ok(Some(EndedSession {
             session: session.clone(),
-            project,
-            last_event_at,
-            open,
+            project: known.project,
+            last_event_at: known.last_event_at,
+            open: known.open,
             turns: self.ended_turns(row.id)?,
             observations: self.shown_observations(of_session, &row, None, OBSERVATIONS_MAX)?,
             older: self.shown_observations(of_files, &row, Some(provider), OLDER_MAX)?,
             session_id: row.id,
             project_id: row.project_id,
-            newest_observation,
+            newest_observation: known.newest,
         }))
     }
 

@@ -25,6 +25,9 @@ const REQUEST_MAX: usize = 400;
 const REPLY_MAX: usize = 1_200;
 const FACTS_MAX: usize = 3;
 
+/// The newest observations that a new conversation begins with.
+const OPENING_MAX: usize = 20;
+
 /// The longest text of a question, in bytes. Above it texts are cut further, and then the
 /// oldest turns are left out.
 const TEXT_MAX: usize = 40_000;
@@ -71,9 +74,13 @@ pub fn opening(prompts: &Prompts, so_far: &EndedSession) -> String {
     }
     let fence = fence();
     let fenced = |text: &str| fenced(text, &fence);
+    let first = so_far.observations.len().saturating_sub(OPENING_MAX);
     let last = so_far.turns.len().saturating_sub(1);
     let values = [
-        ("observations", fenced(&listed(&so_far.observations))),
+        (
+            "observations",
+            fenced(&listed(&so_far.observations[first..])),
+        ),
         ("open", fenced(&so_far.open.join("\n"))),
         ("turn", fenced(&turns(&so_far.turns[last..], 1))),
     ];

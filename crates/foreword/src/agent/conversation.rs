@@ -127,11 +127,18 @@ impl Compressor {
     /// no longer has it. False if there is none, or if it was new.
     pub async fn leave_conversation(&mut self, failed: &Failure) -> bool {
         let its_own = matches!(failed.kind, FailureKind::TooLong | FailureKind::Request);
-        let left = self.conversation.take_if(|it| its_own && !it.is_new());
-        if let Some(left) = &left {
-            self.model.forget(left).await;
+        let left = its_own && self.conversation.as_ref().is_some_and(|it| !it.is_new());
+        if left {
+            self.end_conversation().await;
         }
-        left.is_some()
+        left
+    }
+
+    /// Ends the conversation, and deletes what the provider has of it.
+    pub async fn end_conversation(&mut self) {
+        if let Some(conversation) = self.conversation.take() {
+            self.model.forget(&conversation).await;
+        }
     }
 }
 

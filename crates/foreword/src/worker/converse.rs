@@ -64,14 +64,14 @@ impl Deriver {
         let Some(compressor) = &mut self.compressor else {
             return Ok(());
         };
-        let Some(conversation) = compressor.conversation.take() else {
+        let goes_on = matches!(outcome, Ok(()) | Err(DeriveFailure::Paused(_)));
+        let conversation = compressor
+            .conversation
+            .take_if(|it| goes_on && !it.is_new());
+        let Some(conversation) = conversation else {
+            compressor.end_conversation().await;
             return Ok(());
         };
-        let goes_on = matches!(outcome, Ok(()) | Err(DeriveFailure::Paused(_)));
-        if !goes_on || conversation.is_new() {
-            compressor.model.forget(&conversation).await;
-            return Ok(());
-        }
         let (provider, state) = (compressor.provider, conversation.state());
         self.store
             .keep_conversation(session, provider, &state, conversation.used_at)
@@ -121,21 +121,25 @@ impl Deriver {
         {
             asked = self.close(ended).await;
         }
-        let (answer, outcome) = match asked {
-            Ok(answer) => (answer, Ok(())),
-            Err(CompressError::Failure(_)) => (None, Ok(())),
-            Err(CompressError::Storage(error)) => (None, Err(failure(error))),
-            Err(CompressError::Paused(failed)) => (None, Err(DeriveFailure::Paused(failed))),
+        let answer = match asked {
+            Ok(answer) => Ok(answer),
+            Err(CompressError::Failure(_)) => Ok(None),
+            Err(CompressError::Storage(error)) => Err(failure(error)),
+            Err(CompressError::Paused(failed)) => {
+                let paused = Err(DeriveFailure::Paused(failed));
+                self.settle(&ended.session, &paused).await?;
+                paused.map(|()| None)
+            }
         };
-        self.settle(&ended.session, &outcome).await?;
-        outcome.map(|()| answer)
+        self.compressor().end_conversation().await;
+        answer
     }
 
     async fn close(
         &mut self,
         ended: &EndedSession,
     ) -> Result<Option<(Closing, Provenance)>, CompressError> {
-        let compressor = self.compressor.as_mut().expect("it is there");
+        let compressor = self.compressor.as_mut().expect("there is a model");
         let (leash, store, clock) = (&self.leash, &self.store, self.clock);
         let pause = |failure: &Failure| leash.pause_after(store, failure, clock());
         let asked = compressor.close(store, ended, clock(), pause).await;

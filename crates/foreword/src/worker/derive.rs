@@ -141,10 +141,7 @@ impl Deriver {
         let Some(first) = new.first() else {
             return Ok(());
         };
-        let session = HostSession {
-            host: first.host.clone(),
-            id: first.host_session_id.clone(),
-        };
+        let session = session_of(first);
         let batch = match &self.compressor {
             None => derive_offline(&self.store, &new),
             Some(_) if !has_content(&new, claim.turn_over) || is_small(&new)? => {
@@ -277,11 +274,8 @@ impl Deriver {
         let Some(last) = events.last() else {
             return plain_summaries(&self.store, events, Vec::new(), provider);
         };
-        let session = HostSession {
-            host: last.host.clone(),
-            id: last.host_session_id.clone(),
-        };
-        let (store, files) = (&self.store, files_of(events));
+        let (session, files) = (session_of(last), files_of(events));
+        let store = &self.store;
         let mut digest = store
             .digest(&session.host, &session.id, before)
             .map_err(failure)?;
@@ -377,6 +371,13 @@ fn files_of(events: &[Event]) -> Vec<String> {
     });
     let files: BTreeSet<String> = files.collect();
     files.into_iter().collect()
+}
+
+fn session_of(event: &Event) -> HostSession {
+    HostSession {
+        host: event.host.clone(),
+        id: event.host_session_id.clone(),
+    }
 }
 
 /// Whether there is anything in these events to ask a model about. A prompt alone is not asked
