@@ -77,16 +77,23 @@ fn all() -> impl Iterator<Item = u32> {
 
 #[cfg(test)]
 mod tests {
+    use std::io::{Read as _, Write as _};
+    use std::process::Stdio;
+
     use super::*;
 
     #[test]
     fn a_child_that_was_started_for_a_home_is_seen_until_it_ends() {
         let dir = tempfile::tempdir().unwrap();
-        let mut child = std::process::Command::new("/bin/sleep")
-            .arg("60")
+        let mut child = std::process::Command::new("cat")
             .env("FOREWORD_HOME", dir.path())
+            .stdin(Stdio::piped())
+            .stdout(Stdio::piped())
             .spawn()
             .unwrap();
+        // Its environment can be read once it runs.
+        child.stdin.as_mut().unwrap().write_all(b"x").unwrap();
+        child.stdout.as_mut().unwrap().read_exact(&mut [0]).unwrap();
         // Other tests of this process may have children too.
         assert!(children(std::process::id()) > 0);
         assert_eq!(started_for(dir.path()), [child.id()]);

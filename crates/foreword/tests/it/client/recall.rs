@@ -66,7 +66,7 @@ fn the_next_session_searches_and_reads_what_the_first_one_learned() {
     );
     let read = read.tool_result();
     assert!(
-        read.contains("kumquat limit is 6, not 7") && read.contains("limit.toml"),
+        read.contains("The kumquat limit in `limit.toml` is 7 now"),
         "{read}"
     );
     assert_eq!(run.reply, "It was 6.");
