@@ -3,8 +3,9 @@
 //! A host is one row of `HOSTS`: the names of its events as data, and plain functions that read
 //! what it writes (the standard input of a hook, a recorded tool use, a transcript). All of that
 //! is in a folder of the host's own, here `claude_code`; everything else uses only the types
-//! of this file. At its end it reads what all of them may write: JSON with half an emoji in it, and
-//! transcripts that are very long. The program's `host` has a second row for each host: its settings and answers.
+//! of this file. The helpers at its end serve all hosts: they read JSON strings that were cut in the
+//! middle of an emoji, and very long transcripts. The program's `host` has a second row for each host:
+//! its settings and answers.
 
 pub mod claude_code;
 

@@ -501,7 +501,7 @@ fn claimable(
     // Only after the read has ended: a write during a read fails if a hook has written meanwhile.
     drop(rows);
     drop(statement);
-    // They no longer hold up others; `status` shows them.
+    // Skipped, they no longer hold up the events after them; `status` shows them.
     for (id, error) in unreadable {
         connection.execute(
             "update events set state = 'skipped', last_error = :error where id = :id",

@@ -4,9 +4,9 @@
 //! `remember` and `forget`, the cost of a call to a model, and before a search the notes that
 //! changed (`crate::notes::mirror`). `events` completes a claimed batch with the stored events of
 //! its turns; `commit` stores what was derived, in one transaction with the ids and keys of the
-//! events it came from; `kin` recognises an observation that is derived once more, and
-//! `observations` marks a superseded one; `closing` stores what a model says about a session that
-//! is over, `conversations` what it was asked before; `redo` finds the turns that can be derived
+//! events it came from; `observations` counts an observation that repeats an older one (`kin` compares
+//! them) and marks a superseded one; `closing` stores what a model wrote about a session that is over,
+//! `conversations` what it was asked and answered before; `redo` finds the turns that can be derived
 //! from again. `docs/schema.md` shows the tables.
 //!
 //! Observations, summaries, prompts and notes are *items*: they share one sequence of numbers.

@@ -69,7 +69,7 @@ pub struct ModelSection {
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Deserialize)]
 #[serde(rename_all = "lowercase")]
 pub enum ConversationSetting {
-    /// As `Model::converses` says.
+    /// `Question` for a local model, else `Session`.
     Auto,
     /// Those about one session.
     Session,

@@ -3,8 +3,8 @@
 //! The settings file belongs to the user: other keys, their order, comments and white space stay as
 //! they are, and a file that cannot be parsed is not touched. The host's row in `host` knows the form
 //! of its settings and which entries are ours. `skills` writes the files of `/summarize` and the
-//! other skills, `file` reads and replaces a file, and `sentence_model` installs the model for search
-//! by meaning.
+//! other skills, `file` reads and replaces a file, `local_models` finds models that run on this machine,
+//! and `sentence_model` installs the model for search by meaning.
 //!
 //! What an install did is recorded in the data directory until the uninstall, in one file for each
 //! settings file, since the user's settings and those of several projects can all be connected. By

@@ -1,7 +1,7 @@
 //! A provider's cache of prompts, with a clock that the bench moves.
 //!
 //! A request is a list of parts. What a provider has cached is a beginning of such a list, up to a
-//! part that was marked; OpenAI's takes every part for marked. An entry is lost five minutes after
+//! part that was marked; OpenAI treats every part as marked. An entry is lost five minutes after
 //! its last use. Beginnings shorter than a minimum are not cached.
 
 use std::collections::HashMap;
@@ -9,7 +9,7 @@ use std::hash::{DefaultHasher, Hash as _, Hasher as _};
 
 use foreword_core::text;
 
-/// In minutes.
+/// An entry is lost this many minutes after its last use.
 const LIFE: u64 = 5;
 
 /// One block of a request.
@@ -22,7 +22,7 @@ pub struct Part {
 #[derive(Clone, Copy)]
 pub struct CacheMin(pub u64);
 
-/// Tokens of one request.
+/// The tokens of one request: all of its input, those read from the cache, those written to it.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
 pub struct RequestTokens {
     pub input: u64,

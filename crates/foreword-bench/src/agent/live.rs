@@ -42,7 +42,7 @@ pub struct Args {
     program: Option<PathBuf>,
 }
 
-/// One row for each call: its outcome, tokens and seconds until the next.
+/// One row for each call: its outcome and its tokens.
 const CALLS: &str = "select state || ' ' || coalesce(failure, '') || ', ' || input_tokens || ' in, ' \
                      || output_tokens || ' out' from ledger where provider <> 'offline' order by id";
 const OFFLINE: &str = "select note from ledger where provider = 'offline' order by id";

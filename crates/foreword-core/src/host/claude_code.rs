@@ -200,8 +200,8 @@ fn subject<'a>(input: &HookInput<'a>) -> Subject<'a> {
     }
 }
 
-/// Tools whose uses are not stored, since they do not describe the work. `default.toml` shows
-/// the same list.
+/// Tools whose uses are not stored, since they do not describe the work; `capture.boring_tools`
+/// replaces the list.
 #[rustfmt::skip] // A list is read in a line.
 const BORING: &[&str] = &[
     "Glob", "LS", "ListMcpResourcesTool", "ReadMcpResourceTool", "ToolSearch", "TodoRead",

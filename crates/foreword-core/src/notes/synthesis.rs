@@ -335,7 +335,7 @@ fn cited_statement(
             let plain = |it: char| it.is_ascii_alphanumeric() || "-_.".contains(it);
             it.chars().all(plain) && it.contains(|it: char| it.is_ascii_digit())
         };
-        // `[text](target)` and `[x]` are somebody's words.
+        // `[text](target)` and `[x]` are part of the sentence, not citations.
         if known.is_empty() && (after.starts_with('(') || !cited.clone().all(is_id)) {
             said.push_str(&format!("[{inside}]"));
         } else {

@@ -1,4 +1,4 @@
-//! What calls to models cost, and what came of it, to be shown to the user.
+//! What calls to models cost, and how much memory they wrote, to be shown to the user.
 
 use rusqlite::named_params;
 use serde::{Deserialize, Serialize};

@@ -73,7 +73,7 @@ pub struct Closing {
     pub merged: Vec<(i64, i64)>,
 }
 
-/// What the row of a session says about it.
+/// The row of a session with its project, as `ended_session` reads it.
 #[derive(Deserialize)]
 struct KnownSession {
     row: SessionRow,

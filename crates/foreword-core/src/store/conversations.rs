@@ -25,6 +25,7 @@ impl Store {
         )
     }
 
+    /// Stores the conversation about a session after a question.
     pub fn keep_conversation(
         &self,
         session: &HostSession,
@@ -55,7 +56,8 @@ impl Store {
         )
     }
 
-    /// The states of the conversations with a provider. Those with other providers are deleted.
+    /// The states of the conversations with a provider. Deletes those with other providers, since
+    /// no other provider can carry them on.
     pub fn conversations(&self, provider: &str) -> rusqlite::Result<Vec<String>> {
         let of = named_params! {":provider": provider};
         let others = "delete from conversations where provider <> :provider";

@@ -196,8 +196,8 @@ impl Store {
         Ok(streak)
     }
 
-    /// How the provider's last answers were since somebody asked to try it again. Calls that failed
-    /// through no fault of the model do not count.
+    /// How many of the provider's last answers could be used, since the last `foreword retry`. No
+    /// answer in time counts as one that could not; an outage does not count.
     pub fn judged(&self, provider: &str) -> rusqlite::Result<Judged> {
         let mut statement = self.connection.prepare_cached(
             "select at, model, state = 'answered' as usable

@@ -39,7 +39,7 @@ pub(super) fn keep_observation(
     match known {
         Some((id, Difference::None)) => return Ok(id),
         Some((id, Difference::Text)) => {
-            // Neither a repeat nor a mark can have changed with the title the same.
+            // With the same title it neither becomes a repeat of another nor supersedes others.
             upsert_observation(tx, id, session, prompt, observation, derived)?;
             return Ok(id);
         }
@@ -179,7 +179,7 @@ fn twin(
             facts: &other.facts,
             files: &other.files,
         };
-        // Who comes back to a superseded or retracted observation decides anew.
+        // To say again what was superseded or retracted before is new, not a repeat.
         let stood = other.holds && other.superseded_at.is_none_or(|at| at > observation.at);
         // The user's own words are not counted as a repeat of anybody else's.
         let weighs_less = observation.origin == Origin::User && other.origin != Origin::User;

@@ -25,7 +25,7 @@ const REQUEST_MAX: usize = 400;
 const REPLY_MAX: usize = 1_200;
 const FACTS_MAX: usize = 3;
 
-/// The newest observations that a new conversation begins with.
+/// The digest for a new conversation has at most this many observations, the newest.
 const OPENING_MAX: usize = 20;
 
 /// The longest text of a question, in bytes. Above it texts are cut further, and then the
@@ -66,8 +66,8 @@ impl Compressor {
     }
 }
 
-/// What a new conversation about a session begins with, if there was another one before: the
-/// observations so far, what is open, and the last turn. Empty if there are no observations.
+/// The digest that a new conversation begins with: the session's observations so far, what is open,
+/// and the last turn. Empty if there are no observations.
 pub fn opening(prompts: &Prompts, so_far: &EndedSession) -> String {
     if so_far.observations.is_empty() {
         return String::new();

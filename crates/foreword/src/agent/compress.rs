@@ -30,7 +30,7 @@ pub struct Compressor {
     pub model: Model,
     pub prompts: Prompts,
     pub settings: config::ModelSection,
-    /// The conversation that questions go into; none while each stands alone.
+    /// The conversation that the next question goes into; none if it stands alone.
     pub conversation: Option<Conversation>,
 }
 
@@ -199,7 +199,7 @@ fn read(
         .ok_or(failure)
 }
 
-/// Reads an answer that came whole.
+/// Reads an answer, or the part of it that came.
 pub fn derived(
     answer: &str,
     subject: &QuestionSubject<'_>,

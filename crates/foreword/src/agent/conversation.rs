@@ -31,13 +31,14 @@ pub struct Conversation {
     pub exchanges: Vec<(String, String)>,
     /// The client's own record of it.
     pub client: Option<ClientRecord>,
-    /// About how many tokens the next question carries along.
+    /// About how many tokens of history are sent with the next question.
     tokens: u64,
     /// The model that answered, if its price is known.
     model: Option<String>,
-    /// Whether the provider had not cached it when it should have.
+    /// Whether the last question was sent soon enough for the cache, and the provider read nothing
+    /// from it.
     uncached: bool,
-    /// Stands before the first question.
+    /// The digest of the session that stands before the first question; empty afterwards.
     #[serde(skip)]
     pub opening: String,
     #[serde(skip)]
@@ -53,7 +54,7 @@ pub struct ClientRecord {
 }
 
 impl Conversation {
-    /// `so_far` is what is stored of the session.
+    /// Begins a conversation with a digest of what is stored of the session (`so_far`).
     pub fn begin(prompts: &Prompts, so_far: Option<&EndedSession>) -> Conversation {
         Conversation {
             prompts: prompts.version().to_owned(),
@@ -86,14 +87,14 @@ impl Conversation {
         (0..CACHE_LIFE).contains(&(now - self.used_at))
     }
 
-    /// What carrying it on costs beyond a new one, in tokens at the full price of input.
+    /// What its history costs with the next question, in tokens at the full price of input.
     pub fn burden(&self, now: Millis) -> u64 {
         let is_cached = self.is_recent(now) && !self.uncached;
         let share = prices::share_of_history(self.model.as_deref(), is_cached);
         (self.tokens as f64 * share) as u64
     }
 
-    /// Adds a question and its answer.
+    /// Adds a question and its answer. A call that failed is not added.
     pub fn add(&mut self, question: &Question<'_>, call: &ModelCall) {
         let Ok(answer) = &call.answer else {
             return;
@@ -117,14 +118,15 @@ impl Conversation {
 }
 
 impl Compressor {
-    /// Whether the conversation can take the next question, at an acceptable cost.
+    /// Whether the next question can go into the conversation: it began with the present prompts, and
+    /// its history does not cost too much.
     pub fn can_go_on(&self, conversation: &Conversation, now: Millis) -> bool {
         conversation.prompts == self.prompts.version()
             && conversation.burden(now) <= self.settings.history_max_tokens
     }
 
-    /// Leaves the conversation after a failure that may be its own: it is too long, or the provider
-    /// no longer has it. False if there is none, or if it was new.
+    /// Ends the conversation after a failure that it may have caused: it is too long, or the provider
+    /// no longer has it. False if there is no conversation, or if it was new.
     pub async fn leave_conversation(&mut self, failed: &Failure) -> bool {
         let its_own = matches!(failed.kind, FailureKind::TooLong | FailureKind::Request);
         let left = its_own && self.conversation.as_ref().is_some_and(|it| !it.is_new());

@@ -1,8 +1,9 @@
-//! Judges the blocks of an answer by what the model was told: a weak model repeats the question,
-//! invents names, or says one thing in every field.
+//! Removes blocks of an answer that do not rest on the recording: a weak model repeats the question,
+//! invents names, or writes one thing into every field.
 //!
-//! Text is compared by sequences of three words. Those of the question outside of its fences are
-//! ours, unless the recording has them too. A name is a word that has the form of a file or of code.
+//! Texts are compared by sequences of three words. A sequence in the system prompt or outside of the
+//! question's fences is our own text, unless the recording has it too. A name is a word that has the
+//! form of a file or of code.
 
 use std::collections::HashSet;
 
@@ -13,23 +14,24 @@ use super::conversation::Conversation;
 use super::question::QuestionText;
 use super::reply::{Reply, ReplyBlock, numbers};
 
-/// The words of a sequence.
+/// The number of words in a sequence.
 const SEQUENCE: usize = 3;
 
-/// What a model was told.
+/// What a model was shown, to compare its answer with.
 pub struct Judge {
-    /// The sequences of our own text.
+    /// The sequences of our own text in the question.
     ours: HashSet<String>,
     /// The recording in lower case.
     recording: String,
     /// The number of steps in the question.
     steps: u32,
-    /// Whether the model was told more than is known here.
+    /// Whether the model saw a conversation that only the claude CLI has.
     is_partial: bool,
 }
 
 impl Judge {
-    /// `events` are those of the question, of which it has long texts only in part.
+    /// `events` are those of the question. It has only parts of their long texts, but a name from any
+    /// part counts as recorded.
     pub fn new(question: &QuestionText, events: &[Event]) -> Judge {
         let (mut own, mut recording) = (question.system.clone(), String::new());
         let mut end = None;
@@ -62,8 +64,8 @@ impl Judge {
         }
     }
 
-    /// The model also knows what was said in a conversation. What the client keeps of it is not known
-    /// here, so that any name may be from there.
+    /// Adds what the model saw earlier in the conversation. If the claude CLI keeps that, it is not
+    /// known here, so every name counts as recorded.
     pub fn also(&mut self, conversation: &Conversation) {
         self.is_partial = conversation.client.is_some();
         self.recording
@@ -74,7 +76,8 @@ impl Judge {
         }
     }
 
-    /// Removes the blocks that cannot be used. Returns why, if no observation is left of them.
+    /// Removes the blocks that cannot be used. If something was removed and no observation is left,
+    /// returns the first reason.
     pub fn sift(&self, reply: &mut Reply) -> Option<&'static str> {
         let mut why = None;
         let mut is_kept = |block: &ReplyBlock| {
@@ -122,7 +125,8 @@ impl Judge {
         self.recording.contains(&last.to_lowercase())
     }
 
-    /// Whether a text is from the question, or begins like a step of it.
+    /// Whether a text repeats the question: two thirds of its sequences are our own, or it begins with
+    /// a time, like a step.
     pub fn is_ours(&self, text: &str) -> bool {
         let all: Vec<String> = sequences(text).collect();
         let ours = all.iter().filter(|it| self.ours.contains(*it)).count();
@@ -130,12 +134,12 @@ impl Judge {
     }
 }
 
-/// Whether some are more than half of all, and not only one.
+/// Whether `some` are more than half of `all`, and at least two.
 fn is_mostly(some: usize, all: usize) -> bool {
     some >= 2 && some * 2 > all
 }
 
-/// Whether a text begins with a time, like the head of a step.
+/// Whether a text begins with a time of day, such as `14:05`.
 fn begins_with_time(text: &str) -> bool {
     let mut parts = text.trim_start().splitn(3, [':', ' ', ',']);
     let is_number = |part: Option<&str>| {
@@ -156,7 +160,7 @@ fn words(text: &str) -> Vec<String> {
         .collect()
 }
 
-/// The sequences of a text, without those of numbers alone.
+/// The sequences of a text, without those that have only numbers.
 fn sequences(text: &str) -> impl Iterator<Item = String> {
     let words = words(text);
     let sequences: Vec<String> = words.windows(SEQUENCE).map(|it| it.join(" ")).collect();

@@ -22,7 +22,8 @@ const PAUSE_FOR_A_PERSON: Millis = 300_000;
 /// The longest pause that a provider's own reset time leads to.
 const PAUSE_MAX: Millis = 24 * 3_600_000;
 
-/// A model is unfit if less than a third of its last answers could be used, of at least this many.
+/// A model can be unfit once it gave this many answers: if less than a third of the last ones could be
+/// used.
 const JUDGED_MIN: u64 = 6;
 /// After this time an unfit model is asked about one turn again.
 const UNFIT_PAUSE: Millis = 6 * 3_600_000;
@@ -38,7 +39,8 @@ pub struct Leash {
     lifted: bool,
 }
 
-/// A model of whose answers few can be used. It is not asked for some hours, and nothing waits for it.
+/// A model that gave few usable answers. It is not asked for some hours; meanwhile events are derived
+/// offline.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Unfit {
     /// The model with its provider: `openai (qwen3:8b)`.

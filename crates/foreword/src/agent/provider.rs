@@ -23,7 +23,8 @@ use crate::config::provider::Name;
 use crate::config::{Config, ConversationSetting};
 use crate::home::Home;
 
-/// The temperature of answers, where an endpoint has one: what was recorded is told, nothing invented.
+/// The temperature that is requested, where an endpoint accepts one: low, so that a model keeps to the
+/// recording.
 const TEMPERATURE: f64 = 0.2;
 
 /// One question to a model.
@@ -76,8 +77,8 @@ pub trait Provider {
     /// Deletes the provider's own record of a conversation.
     async fn forget(&mut self, _conversation: &Conversation) {}
 
-    /// Ends processes that were not used since this time. Returns the oldest time that one of the
-    /// others was used at.
+    /// Ends processes that were last used at this time or before. Returns the time at which the least
+    /// recently used of the others was used; none if no process is left.
     async fn end_unused(&mut self, _since: Millis) -> Option<Millis> {
         None
     }
@@ -190,9 +191,8 @@ impl Model {
         }
     }
 
-    /// Whether the questions about a session share a conversation. If the settings leave it open, they
-    /// do where that costs at most half as much again (docs/models.md). A local model reads little at
-    /// once, and slowly.
+    /// Whether the questions about a session share a conversation. With `auto` they do, except with a
+    /// local model, which reads little at once, and slowly. `docs/models.md` has what both cost.
     pub fn converses(&self, setting: ConversationSetting) -> bool {
         match (setting, self) {
             (ConversationSetting::Auto, Model::OpenAi(openai)) => !openai.is_local(),

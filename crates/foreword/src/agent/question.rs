@@ -22,13 +22,13 @@ const PROMPT_MAX: usize = 2_000;
 const REPLY_MAX: usize = 3_000;
 const TASK_MAX: usize = 300;
 const COMPLETED_MAX: usize = 400;
-/// The agent's last words before the turn.
+/// The agent's last words in the turn before.
 const BEFORE_MAX: usize = 500;
-/// The content of a file that is edited afterwards, which shows the part that matters.
+/// The content of a file that a later step edits: the edit shows the part that matters.
 const EDITED_MAX: usize = 300;
 const FACT_MAX: usize = 120;
 const FACTS_MAX: usize = 2;
-/// The characters of a session's id: nobody needs more.
+/// The beginning of a session's id, enough to tell sessions apart.
 const SESSION_MAX: usize = 8;
 /// The longest name outside of the fences.
 const NAME_MAX: usize = 80;
@@ -249,7 +249,7 @@ fn input(event: &Event) -> String {
 }
 
 /// A tool's output. It is empty for an edit or a written file, whose input shows the change, and for
-/// questions to the user, which stand with their answers.
+/// questions to the user, whose answers `input` has.
 fn output(event: &Event) -> String {
     let tool_use = host::tool_use(event);
     if !tool_use.answers.is_empty() {
@@ -266,7 +266,8 @@ fn output(event: &Event) -> String {
     }
 }
 
-/// The lines of a search that name a file of which the agent speaks; none if there are none.
+/// The lines of a search's output that name a file which the agent mentions in its reply. None if there
+/// are none; then the search is left out of the question.
 fn found(event: &Event, subject: &QuestionSubject<'_>) -> Option<String> {
     let words = subject.turn.events.iter();
     let words: Vec<&String> = words.filter_map(|it| it.payload.reply.as_ref()).collect();

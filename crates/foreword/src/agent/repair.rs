@@ -184,7 +184,8 @@ fn once(items: impl Iterator<Item = String>) -> Vec<String> {
     once
 }
 
-/// The events with these numbers, or all tool uses if there are no numbers, or one that no event has.
+/// The events with these numbers. If there are no numbers, or if no event has one of them: all tool
+/// uses, or all events if none is a tool use.
 fn cited<'a>(numbers: &[u32], events: &[&'a Event]) -> Vec<&'a Event> {
     let is_step = |number: &u32| (1..=events.len()).contains(&(*number as usize));
     if !numbers.is_empty() && numbers.iter().all(is_step) {

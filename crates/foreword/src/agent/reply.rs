@@ -20,7 +20,7 @@ mod scan;
 mod tests;
 
 const NOTHING: &str = "nothing";
-/// The fields that hold sentences, but for lists.
+/// The fields that hold sentences, except those that are lists.
 const SENTENCES: [&str; 10] = [
     "title",
     "subtitle",

@@ -1,8 +1,8 @@
 //! The user's consent to a provider, at install.
 //!
 //! Nothing is sent to a model, and nothing is spent, before the user has agreed here or in the
-//! settings. The question is asked once, on a terminal, until one of the answers is given; both are
-//! stored.
+//! settings. The question is asked on a terminal, and repeated until it is answered with `claude` or
+//! `offline`; the answer is stored, so it is asked once.
 
 use std::io::{IsTerminal as _, Write as _};
 
@@ -37,7 +37,7 @@ pub fn settle(home: &Home, wanted: Option<Name>) -> anyhow::Result<()> {
 /// Removes the stored choice.
 pub fn withdraw(home: &Home) -> anyhow::Result<()> {
     let removed = if_there(std::fs::remove_file(home.chosen_provider()));
-    removed.context("could not forget which provider was chosen")?;
+    removed.context("could not remove the stored choice of a provider")?;
     Ok(())
 }
 
@@ -55,7 +55,7 @@ fn ask(home: &Home, config: &Config) -> anyhow::Result<Option<Name>> {
     Ok(answer?.map(|at| names[at]))
 }
 
-/// Looks for local models, unless one is set, and offers those that are found.
+/// Looks for local models and offers those that are found, unless the settings have one already.
 fn offer_local_models(home: &Home, config: &Config) -> anyhow::Result<()> {
     if !config.openai.base_url.is_empty() || !config.openai.model.is_empty() {
         return Ok(());
@@ -93,8 +93,8 @@ fn print_if_terminal(text: &str) {
     }
 }
 
-/// Asks on a terminal until one of the answers is typed; its position. None if there is no terminal,
-/// or if its input ends.
+/// Asks on a terminal until one of the answers is typed, and returns its position. None if there is no
+/// terminal, or if its input ends.
 fn choose(question: &str, answers: &[&str]) -> anyhow::Result<Option<usize>> {
     while is_terminal() {
         print!("{question} ");

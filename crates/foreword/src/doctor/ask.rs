@@ -1,4 +1,4 @@
-//! `foreword doctor --ask`: has the chosen model answer a question about one recorded turn, and says
+//! `foreword doctor --ask`: has the chosen model answer a question about a sample turn, and checks
 //! whether the answer can be used.
 
 use std::time::Instant;
@@ -15,10 +15,10 @@ use crate::agent::question::{self, QuestionSubject};
 use crate::config::Config;
 use crate::home::Home;
 
-/// A turn in which a test fails, its cause is found, and the test passes.
+/// A sample turn in which a test fails, its cause is found, and the test passes.
 const TURN: &str = include_str!("trial.json");
 
-/// How a model answered.
+/// The outcome of one question to the model.
 pub struct Trial {
     pub seconds: f64,
     /// The titles of the observations that can be used, or why there are none.

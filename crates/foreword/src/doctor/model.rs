@@ -71,7 +71,7 @@ pub fn provider_paused(exam: &Examination) -> Option<Diagnosis> {
     )
 }
 
-/// A model of whose answers few can be used.
+/// The model gave few usable answers.
 pub fn model_unfit(exam: &Examination) -> Option<Diagnosis> {
     let (agent, _) = agent(exam)?;
     let unfit = agent.unfit?;

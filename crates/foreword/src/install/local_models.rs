@@ -1,5 +1,5 @@
-//! Finds servers of local models on this machine: those that answer on their usual ports. Nothing is
-//! looked for unless the user asks for the provider `openai`.
+//! Finds servers of local models on this machine by asking their usual ports. This is done only if the
+//! user asks for the provider `openai`.
 
 use std::time::Duration;
 
@@ -17,7 +17,7 @@ pub const SERVERS: [(&str, &str); 3] = [
     ("LM Studio", "http://127.0.0.1:1234/v1"),
 ];
 
-/// A server that is not busy answers at once.
+/// The time that a server has to answer; one that is not busy answers at once.
 const PATIENCE: Duration = Duration::from_secs(1);
 
 /// A model that a server offers.
@@ -77,7 +77,8 @@ async fn models(base_url: &str) -> Option<Vec<String>> {
     let body: Value = serde_json::from_slice(&answer.bytes().await.ok()?).ok()?;
     let models = body["data"].as_array()?.iter();
     let names = models.filter_map(|it| it["id"].as_str());
-    // A name with control characters or quotes is none that a server should have.
+    // Names with control characters, spaces or quotes are left out: they are printed and written to
+    // config.toml.
     let is_plain = |name: &&str| name.chars().all(|it| it.is_ascii_graphic() && it != '"');
     Some(names.filter(is_plain).map(str::to_owned).collect())
 }

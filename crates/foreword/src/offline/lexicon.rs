@@ -95,7 +95,7 @@ const FAULT: &str = "
     错误 修复 失败 报错 崩溃
 ";
 
-/// Words for what may be or ought to be: a proposal or a guess is no fact.
+/// Words of a guess or a proposal, which is not a fact.
 const SUPPOSING: &str = "
     should could would might presumably probably perhaps maybe
     sollte* könnte* würde* vielleicht vermutlich wahrscheinlich
@@ -106,7 +106,7 @@ const SUPPOSING: &str = "
     应该 可能 也许
 ";
 
-/// Verbs that begin the headline of work that keeps what a program does and changes its form.
+/// Verbs that begin the headline of a refactoring: removing, renaming, moving, splitting.
 const RESHAPING: &str = "
     remov* renam* refactor* mov* simplif* extract* clean* split* delet* drop*
     entfern* umbenenn* vereinfach* verschieb*
@@ -172,8 +172,9 @@ pub fn is_in_first_person(text: &str) -> bool {
     begins_with(text, FIRST_PERSON)
 }
 
-/// A report in the first person without the person: "Moved the parser" of "I've moved the parser".
-/// Only for what was done: a completed form, or a word in -ed.
+/// A report without its first person: "moved the parser" of "I've moved the parser". Only if the
+/// sentence is in a past tense: "I have", "I've", or a verb in -ed. Other sentences are returned as
+/// they are.
 pub fn without_reporter(text: &str) -> &str {
     let after = |entry| Some((entry, after_entry(text, entry)?));
     let found = entries(FIRST_PERSON).filter_map(after);
@@ -189,7 +190,7 @@ pub fn without_reporter(text: &str) -> &str {
     }
 }
 
-/// Whether a sentence begins with what was done: "Added …", "Renamed …" (English).
+/// Whether a sentence begins with an English verb in the past tense: "Added …", "Renamed …".
 pub fn begins_with_deed(text: &str) -> bool {
     let first = text.split(|it: char| !it.is_alphabetic()).next();
     first.is_some_and(|it| it.len() > 4 && it.ends_with("ed"))
@@ -397,7 +398,7 @@ pub fn anchors(text: &str) -> HashSet<String> {
     anchors
 }
 
-/// Whether a label holds a name in code: a span, or a word with the shape of one.
+/// Whether a label has a name from code: a code span, or a word with the form of one.
 pub fn names_code(label: &str) -> bool {
     let is_part = |it: char| is_word(it) && !is_unspaced(it) || "./-#%@".contains(it);
     label.contains('`') || label.split(|it| !is_part(it)).any(is_name)

@@ -120,7 +120,7 @@ pub fn after_label(text: &str) -> Option<&str> {
         false => 2,
     };
     let is_label = words(label) <= most && words(rest) >= 3 && !names_code(label);
-    // "Before: …" tells of another time.
+    // "Before: …" describes the state before the change, so the label must stay.
     let is_label = is_label && !begins_subordinate(label);
     is_label.then_some(rest)
 }
@@ -189,7 +189,7 @@ impl Reader<'_> {
             Some(Block::Heading(heading)) => heading.as_str(),
             _ => "",
         };
-        // What stands under "The problem" was so before.
+        // Text under "The problem" describes the state before the change, so it keeps that heading.
         let names_something =
             words(heading) <= 12 && (!anchors(heading).is_empty() || speaks_of_fault(heading));
         for (number, sentence) in statements.into_iter().enumerate() {

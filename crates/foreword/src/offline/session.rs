@@ -2,8 +2,8 @@
 //!
 //! A turn gives one observation, or one for each of several commits. Then turns are folded into
 //! each other, so that one thing is recorded once: a turn that only commits belongs to the edits
-//! before it, an offer to the change that takes it up, an attempt that was given up to the change
-//! that replaced it, and a turn without a good title gives its facts to its neighbour.
+//! before it, an attempt that was given up to the change that replaced it, and a turn without a
+//! good title gives its facts to its neighbour.
 
 use std::collections::{HashMap, HashSet};
 
@@ -29,7 +29,7 @@ const CONCEPTS_MAX: usize = 5;
 /// A session's discovery beside a change needs a title this good, and this many facts.
 const DISCOVERY_ALONE: f32 = 4.0;
 const DISCOVERY_FACTS: usize = 4;
-/// Begins the fact of a turn of which only the files are known.
+/// The beginning of the only fact of a turn of which nothing but the changed files is known.
 const CHANGED: &str = "Changed ";
 /// The most findings of earlier turns that are told with a repair.
 const CAUSES_MAX: usize = 2;
@@ -398,7 +398,7 @@ impl<'a> Session<'a> {
         given_up
     }
 
-    /// What a later turn changed or the user corrected does not hold any more.
+    /// Marks what a later turn changed or the user corrected, since it does not hold any more.
     fn mark_outdated(&self, drafts: &mut [Draft]) {
         for at in 0..drafts.len() {
             let draft = &drafts[at];
@@ -805,8 +805,8 @@ fn last_at(reading: &TurnReading<'_>) -> Millis {
     reading.turn.events.last().map_or(0, |it| it.at)
 }
 
-/// The findings before a change that say why it was made. Of what was found before, only the cause
-/// of a fault is told: the rest may not be true any more.
+/// The findings before a change that say why it was made: the user's words and, if the change is a
+/// bugfix, the cause of the fault. Other findings may not be true after the change.
 fn causes(findings: Vec<String>, change: &Draft) -> Vec<String> {
     let texts = change.facts.iter().chain([&change.title.text]);
     let named: HashSet<String> = texts.flat_map(|it| lexicon::anchors(it)).collect();

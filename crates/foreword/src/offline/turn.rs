@@ -24,11 +24,12 @@ const REPEATED: f32 = 0.6;
 const ANSWERS_MAX: usize = 4;
 /// A prompt with more typed words is a description, of which no single sentence is quoted.
 const TYPED_WORDS_MAX: usize = 140;
-/// A longer prompt describes what is wrong; the change that it leads to makes that untrue.
+/// Contrasting sentences of a prompt with more words than this are not kept: such a prompt describes
+/// a fault, and the change that follows makes the description untrue.
 const REMARK_WORDS_MAX: usize = 50;
-/// How much worse a title is that only introduces a list.
+/// Taken off the score of a title that only introduces a list.
 const LEAD_IN: f32 = 0.6;
-/// How much better a title is that begins with what was done.
+/// Added to the score of a title that begins with what was done ("Added …").
 const DEED: f32 = 0.8;
 
 /// One turn of a session, read.
@@ -130,7 +131,7 @@ impl<'a> TurnReading<'a> {
         leave_out_undone(&mut steps);
         let plan = title::plan_heading(prompt).filter(|_| !by_host);
         let typed = title::typed(prompt);
-        // A plan that was written down is still an offer.
+        // Edits of documents alone may be a plan, so the closing words can still be an offer.
         let mut edits = steps.iter().flat_map(|it| &it.edits);
         let changes_code = edits.any(|it| !is_prose_file(&it.path));
         let prose = prose::read(closing.as_deref().unwrap_or_default(), !changes_code);
@@ -212,7 +213,7 @@ impl<'a> TurnReading<'a> {
             .filter(|it| prose::is_fact(it, &context))
         {
             let stems = lexicon::stems(&unit.text);
-            // Whoever changed something knows what is; what could be is left out.
+            // After an edit, "should" and "probably" are guesses about its effect: left out.
             let is_guess =
                 lexicon::supposes(&unit.text) && !lexicon::is_in_first_person(&unit.text);
             if has_edits && is_guess || lexicon::is_status(&unit.text) {
@@ -305,7 +306,8 @@ impl<'a> TurnReading<'a> {
         }
     }
 
-    /// Sentences of the prompt that correct what came before, or limit it and were carried out.
+    /// Sentences of the prompt that correct the turn before, or limit it ("but not …") where this
+    /// turn then edited something.
     pub fn objections(&self) -> Vec<String> {
         let sentences = markdown::clauses(&self.typed).into_iter();
         let sentences = sentences.map(|it| markdown::strip(&it));
@@ -470,7 +472,7 @@ impl<'a> TurnReading<'a> {
         if let Some(plan) = &self.plan {
             titles.push((TitleSource::Plan, title::squeeze(plan, 12, true).0, 3.6));
         }
-        // Whoever changed something reports what was done.
+        // After an edit, a sentence in the past tense reports the change.
         let reports = |title: &str| {
             let is_report = self.has_edits() && lexicon::begins_with_deed(title);
             if is_report { DEED } else { 0.0 }
@@ -787,8 +789,8 @@ fn red_first(steps: &[Step]) -> bool {
     runs.any(|it| it.check && !it.passed)
 }
 
-/// Whether an answer says how to go on rather than how something shall be: the question turns to the
-/// user ("What would you like to do?"), and neither names anything.
+/// Whether an answer only chooses the next step and lays down nothing lasting: the question addresses
+/// the user ("What would you like to do?"), and neither question nor answer has a name or number.
 fn is_passing(answer: &Answer) -> bool {
     let sentences = markdown::sentences(&answer.question);
     let question = sentences.last().map_or("", String::as_str);

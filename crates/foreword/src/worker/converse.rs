@@ -1,9 +1,9 @@
 //! The conversation with a model about a session, and the last question about it.
 //!
 //! Before a question the conversation is taken out of the store, and put back after the answer was
-//! stored: events that are asked about again never meet a conversation that has them already. It is
-//! begun anew with a digest if it was lost, if it would cost too much or if a batch failed, and
-//! deleted when the session is over.
+//! stored. So if a worker dies in between, its events are asked about again in a new conversation,
+//! never in one that has them already. A conversation is begun anew with a digest if it was lost, if it
+//! would cost too much or if a batch failed, and deleted when the session is over.
 
 use foreword_core::model::{Millis, Provenance};
 use foreword_core::store::{Closing, EndedSession, HostSession};
@@ -16,7 +16,7 @@ use crate::agent::provider::{Failure, Provider as _, claude};
 use crate::home::Home;
 
 impl Deriver {
-    /// Readies the conversation about a session for the next question.
+    /// Puts the conversation about a session in place for the next question, if questions share one.
     pub(super) async fn converse(
         &mut self,
         session: &HostSession,
@@ -32,8 +32,8 @@ impl Deriver {
         Ok(())
     }
 
-    /// Begins the conversation anew after a failure that may be its own. False if there is none, or if
-    /// it was new.
+    /// Begins the conversation anew after a failure that it may have caused. False if there is no
+    /// conversation, or if it was new.
     pub(super) async fn begin_again(
         &mut self,
         session: &HostSession,
@@ -46,16 +46,12 @@ impl Deriver {
         Ok(left)
     }
 
-    /// Leaves the conversation, after answers in it that could not be used.
+    /// Ends the conversation, after answers in it that could not be used.
     pub(super) async fn end_conversation(&mut self) {
-        let compressor = self.compressor();
-        if let Some(left) = compressor.conversation.take() {
-            compressor.model.forget(&left).await;
-        }
+        self.compressor().end_conversation().await;
     }
 
-    /// Puts the conversation back after a question. If a batch failed, its parts are asked about in a
-    /// new one.
+    /// Puts the conversation back after a question, or ends it if the batch failed.
     pub(super) async fn settle(
         &mut self,
         session: &HostSession,
@@ -187,7 +183,8 @@ impl Deriver {
         Ok(())
     }
 
-    /// Deletes what conversations left behind that no worker will carry on.
+    /// Deletes conversations with other providers, and the claude CLI's transcripts of conversations
+    /// that are no longer stored.
     pub(super) fn sweep_conversations(&self, home: &Home) -> rusqlite::Result<()> {
         let states = self.store.conversations(self.leash.provider.as_str())?;
         let kept = states.into_iter().map(|state| (state, 0));

@@ -4,7 +4,7 @@
 //! nor a repeated hook stores anything twice. A model is asked if one was chosen and `leash` permits
 //! it; else `offline` derives. A model sees each event once, while `offline` derives from whole
 //! turns, because a later event can change the meaning of an earlier one. Of a turn in which nothing
-//! happened nothing is kept but its prompt. `converse` has the conversation that questions go into.
+//! happened only the prompt is kept. `converse` handles the conversation that questions go into.
 
 use std::collections::{BTreeSet, HashMap, HashSet};
 
@@ -51,17 +51,19 @@ struct DerivedBatch {
 /// After this many tool uses a turn is summed up before it stops.
 const CHECKPOINT: usize = 80;
 
-/// The most bytes of talk that no question is asked about.
+/// A turn without tool uses is not asked about by itself if its prompt and reply have at most this many
+/// bytes.
 const SMALL: usize = 400;
 
-/// The most calls for a turn that came to nothing.
+/// After this many failed calls about a turn, it is derived offline.
 const CALLS_MAX: u32 = 3;
 
-/// The turn of a session that a model fails on.
+/// The failed calls about the latest turn of a session.
 #[derive(Debug, Clone, Default, PartialEq, Eq)]
 struct Trouble {
     prompt_id: Option<String>,
-    /// The calls that failed in the middle. All, if the answers could not be used.
+    /// Calls that broke off while the model may have been working. `CALLS_MAX` if its answers could not
+    /// be used, so that it is not asked about this turn again.
     calls: u32,
 }
 
@@ -73,7 +75,7 @@ pub struct Deriver {
     pub(super) compressor: Option<Compressor>,
     /// Whether the questions about a session share a conversation.
     pub(super) converses: bool,
-    /// By session.
+    /// By the host's id of the session.
     troubles: HashMap<String, Trouble>,
     batch_max: u32,
     batch_bytes: usize,
@@ -164,7 +166,7 @@ impl Deriver {
         stored
     }
 
-    /// Has the model derive, or else `offline`, if the model fails on this turn.
+    /// Has the model derive, or `offline` if the model has failed on this turn too often.
     async fn ask_or_stand_in(
         &mut self,
         session: &HostSession,
@@ -283,7 +285,7 @@ impl Deriver {
             .older_about(events, &files, provider.as_str(), before)
             .map_err(failure)?;
         if self.compressor().conversation.is_some() {
-            // The conversation has it.
+            // The model saw these earlier in the conversation.
             digest.observations.clear();
             (digest.completed, digest.task) = (None, None);
         }
@@ -395,8 +397,8 @@ pub fn has_content(events: &[Event], turn_over: bool) -> bool {
     })
 }
 
-/// Whether events are a few words back and forth from which not even `offline` derives anything.
-/// They wait for the question about the next turn, which begins with them.
+/// Whether events are a whole turn of a few words ("yes", "thanks") from which `offline` derives no
+/// observation. They are stored without asking; the question about the next turn begins with them.
 fn is_small(events: &[Event]) -> Result<bool, DeriveFailure> {
     let texts = events.iter().flat_map(|event| {
         let payload = &event.payload;

@@ -122,7 +122,7 @@ fn body(
     let marked =
         |text: &str| json!({"type": "text", "text": text, "cache_control": {"type": "ephemeral"}});
     let exchanges = conversation.map_or(&[][..], |it| &it.exchanges);
-    // The next question of a conversation finds in the cache what was marked last.
+    // The next question of the conversation finds everything up to this mark in the cache.
     let content = match conversation {
         Some(_) => json!([marked(question.text)]),
         None => question.text.into(),

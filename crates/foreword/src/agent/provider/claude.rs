@@ -1,10 +1,10 @@
 //! The user's own claude CLI as a provider, with the login that it has.
 //!
 //! A question that stands alone has a process of its own. In a conversation the process waits for the
-//! next question, and a later one goes on by the client's transcript. It gets the user's login and
-//! none of the user's other settings, and the transcripts are deleted when the session is over, so it
-//! leaves no files behind. `command` starts it, `stream` reads its output, `failure` classifies its
-//! errors, `transcripts` deletes what it wrote.
+//! next question; once it has ended, a new process resumes the conversation from the client's
+//! transcript. A process gets the user's login and none of the user's other settings. Its transcripts
+//! are deleted when the session is over. `command` starts a process, `stream` reads its output,
+//! `failure` classifies its errors, `transcripts` deletes its transcripts.
 
 mod command;
 mod failure;
@@ -94,7 +94,7 @@ impl Provider for Claude {
             Some(process) => Some(process.ask(question).await),
             None => None,
         };
-        // A process that died meanwhile has not sent the question.
+        // A process that died while it waited has not sent the question, so a new one is asked.
         asked.take_if(|(process, call)| process.is_over && call.requests == 0);
         let (process, call) = match asked {
             Some(asked) => asked,
@@ -113,7 +113,8 @@ impl Provider for Claude {
             let text = "the claude CLI no longer has the conversation";
             return ModelCall::failed(0, Failure::new(FailureKind::Request, text));
         }
-        // The client leaves out a question that failed, but not if it was the first.
+        // After a failed question the client goes on as if it had not been asked, unless it was the
+        // first of the conversation.
         let goes_on = !process.is_over && (call.answer.is_ok() || conversation.client.is_some());
         let record = ClientRecord {
             id: process.session.clone(),
@@ -165,11 +166,11 @@ enum Transcript<'a> {
 struct ClaudeProcess {
     child: Child,
     id: u32,
-    /// Closed after the only question of a process, so that it ends by itself.
+    /// Closed after a question that stands alone, so that the process ends by itself.
     stdin: Option<ChildStdin>,
     stdout: BufReader<ChildStdout>,
     stderr: ChildStderr,
-    /// Whether it is asked more than one question.
+    /// Whether the process waits for further questions of a conversation.
     keeps: bool,
     /// The client's id of the conversation.
     session: String,
@@ -178,7 +179,7 @@ struct ClaudeProcess {
     used_at: Millis,
     /// Whether it can answer no further question.
     is_over: bool,
-    /// Whether the client does not know the conversation that it should go on with.
+    /// Whether the client no longer has the conversation that it should resume.
     is_lost: bool,
 }
 

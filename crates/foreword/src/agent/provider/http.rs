@@ -109,8 +109,8 @@ impl Endpoint {
         is_loopback(&self.url) || is_private(&self.url)
     }
 
-    /// Posts, and once more without each field of `optional` that the endpoint refuses by name. These
-    /// are added to `refused`. Returns also how many requests were sent.
+    /// Posts, and posts again without each field of `optional` that the endpoint refuses by name. These
+    /// fields are added to `refused`. Returns the number of requests too.
     pub async fn post_without_refused<'a>(
         &mut self,
         optional: &[&'static str],
@@ -147,7 +147,7 @@ impl Endpoint {
                 self.client.insert(client)
             }
         };
-        // An answer that is streamed has this time to begin, and the same once more to end.
+        // A streamed answer must begin within `patience`, and end within twice that time.
         let is_streamed = post.body["stream"] == true;
         let whole = post.patience * (1 + u32::from(is_streamed));
         let body = post.body.to_string();
@@ -179,7 +179,7 @@ pub fn messages(exchanges: &[(String, String)]) -> Vec<Value> {
 /// The model's name in a reply.
 pub fn model(reply: &Value) -> Option<String> {
     let name = text::one_line(reply["model"].as_str()?);
-    // Servers of local models name the file.
+    // Servers of local models may give the path of the model's file as its name.
     let name = match name.rsplit_once('/') {
         Some((_, file)) if name.starts_with('/') => file.to_owned(),
         _ => name,

@@ -2,8 +2,8 @@
 //!
 //! These are OpenAI itself, gateways, and servers of local models. They agree on the usual case and
 //! differ in keys, names of limits, shapes of errors, and thinking inside the answer. This file and
-//! `http` handle the differences. An answer is streamed, so that one that goes round in circles or
-//! takes too long can be stopped.
+//! `http` handle the differences. An answer is streamed, so that one that repeats itself or takes too
+//! long can be stopped.
 
 use foreword_core::model::FailureKind;
 use reqwest::header::HeaderMap;
@@ -26,7 +26,7 @@ pub struct OpenAi {
     endpoint: Result<Endpoint, Failure>,
     /// The fields of `OPTIONAL` that the endpoint was found to refuse.
     refused: Vec<&'static str>,
-    /// The tokens in a second of its last answer.
+    /// The tokens per second of its last answer.
     pace: Option<f64>,
 }
 

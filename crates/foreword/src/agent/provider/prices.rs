@@ -64,8 +64,9 @@ const PRICES: &[(&str, Price)] = &[
     ("gpt-5-nano", openai(0.05, 0.4, 0.005)),
 ];
 
-/// The cost of a recorded day of 150 tool uses (`foreword-bench agent`) with a model, or with the
-/// cheapest Claude model if its price is not known.
+/// The cost of a recorded day of 150 tool uses (`foreword-bench agent`) if each question stands alone,
+/// with a model, or with the cheapest Claude model if its price is not known. In one conversation the
+/// day costs a fifth to a third more (`docs/models.md`).
 pub fn recorded_day(model: &str) -> f64 {
     let day = Usage {
         input: 45_000,
@@ -88,8 +89,9 @@ pub fn cost(model: &str, usage: &Usage) -> Option<f64> {
     Some(dollars / 1e6)
 }
 
-/// The price of input that the model has seen before, by that of new input. Input that the provider's
-/// cache no longer has is written to it again. 1 if the model's price is not known.
+/// The price of a conversation's history as a share of the price of new input: the price of reading it
+/// from the provider's cache or, if it is no longer there, of writing it there again. 1 if the model's
+/// price is not known.
 pub fn share_of_history(model: Option<&str>, is_cached: bool) -> f64 {
     let is_it = |(name, _): &&(&str, Price)| model.is_some_and(|model| is(model, name));
     match PRICES.iter().find(is_it) {

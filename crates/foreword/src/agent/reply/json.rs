@@ -1,14 +1,15 @@
-//! Reads a reply that a model was held to a JSON schema for: the same blocks and fields as in tags.
+//! Reads a reply in JSON, from a model that had to follow a schema. It has the same blocks and fields
+//! as a reply in tags.
 
 use foreword_core::text::one_line;
 use serde_json::{Map, Value};
 
 use super::{Field, MARKS, NOTHING, Reply, ReplyBlock, TagEnd};
 
-/// How many ends are tried of JSON that was cut off.
+/// If JSON was cut off, it is tried up to each of this many of its last closing braces.
 const ENDS_MAX: usize = 40;
 
-/// None if it is no JSON with one of these fields.
+/// None if the reply is no JSON object with a list of observations.
 pub fn read(reply: &str, known: &[&'static str]) -> Option<Reply> {
     let (start, end) = (reply.find('{')?, reply.rfind('}')?);
     let before = reply[..start].trim();
@@ -43,7 +44,7 @@ fn object(text: &str) -> Option<Map<String, Value>> {
     serde_json::from_str(text).ok()
 }
 
-/// The observations of JSON that ends in the middle: those that are complete.
+/// The complete observations of JSON that was cut off.
 fn cut_off(text: &str) -> Option<Map<String, Value>> {
     let ends = text.match_indices('}').map(|(at, _)| at);
     let ends: Vec<usize> = ends.collect();

@@ -252,8 +252,8 @@ impl Outcome {
         }
     }
 
-    /// The cost of one question. The client counts cost and tokens by model for the whole
-    /// conversation, but from this question on if its last process was killed.
+    /// The cost of this question. The client reports the total of the conversation; if its last process
+    /// was killed, it counts from this question on.
     fn cost_of_this(&self, before: f64) -> Option<f64> {
         let total = self.total_cost_usd?;
         let all: u64 = self.model_usage.values().map(|it| it.output_tokens).sum();

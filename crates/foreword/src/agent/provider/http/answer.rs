@@ -18,7 +18,7 @@ pub struct HttpAnswer<'a> {
     pub status: u16,
     headers: HeaderMap,
     body: Body,
-    /// The tokens in a second of an answer that was streamed.
+    /// The tokens per second of an answer that was streamed.
     pub pace: Option<f64>,
 }
 
@@ -49,8 +49,9 @@ impl<'a> HttpAnswer<'a> {
         }
     }
 
-    /// The field of the request that the endpoint refused by its name, if it is one of these and was
-    /// not refused before. Some name `max_tokens` in a complaint about a question that is too long.
+    /// The field of `optional` that the endpoint refused by its name, if it was not refused before.
+    /// `max_tokens` counts only as unsupported, since some endpoints also name it if a question is too
+    /// long.
     pub fn refused(&self, optional: &[&'static str], before: &[&str]) -> Option<&'static str> {
         let complaint = self.complaint();
         let message = complaint.message.to_lowercase();

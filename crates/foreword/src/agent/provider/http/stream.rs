@@ -7,14 +7,17 @@ use std::time::{Duration, Instant};
 
 use serde_json::{Value, json};
 
-/// The longest part of a text that counts as repeated, in bytes.
+/// Repeats of parts that are longer than this, in bytes, are not looked for.
 const PERIOD_MAX: usize = 400;
-/// How often a part stands behind itself, and how long that is, before an answer is stopped.
+/// An answer is stopped when a part at its end was repeated this many times.
 const REPEATS: usize = 3;
+/// The repeats must have at least this many bytes together.
 const REPEATED_MIN: usize = 200;
 
-/// The reason in `finish_reason` for an answer that was stopped.
+/// The `finish_reason` of an answer that was stopped because it repeats itself.
 pub const REPEATS_ITSELF: &str = "repeats itself";
+/// The `finish_reason` of an answer that was stopped because it took too long: the one that endpoints
+/// give for an answer that reached its limit, since it is cut off in the same way.
 pub const TOOK_TOO_LONG: &str = "length";
 
 #[derive(Debug, Default)]
@@ -88,7 +91,7 @@ impl Fold {
         }
     }
 
-    /// Ends the answer here. False if nothing of it has come.
+    /// Ends the answer here, for this reason. False if nothing of it has come.
     pub fn stop(&mut self, why: &str) -> bool {
         self.finish = Some(why.to_owned());
         self.done = true;
@@ -100,7 +103,7 @@ impl Fold {
         self.done || self.error.is_some() || self.finish.is_some()
     }
 
-    /// The tokens in a second, once there are enough of them to tell.
+    /// The tokens per second; none before 20 tokens have come.
     pub fn pace(&self) -> Option<f64> {
         let seconds = self.first?.elapsed().as_secs_f64();
         (self.pieces >= 20 && seconds > 0.0).then(|| self.pieces as f64 / seconds)
@@ -129,13 +132,14 @@ impl Fold {
     }
 }
 
-/// The most tokens that an endpoint of this pace can write in a time.
+/// The limit of an answer in tokens: `answer_max`, or fewer if the endpoint is too slow to write that
+/// many in this time, but at least 256.
 pub fn fitting(answer_max: u32, pace: Option<f64>, time: Duration) -> u32 {
     let fits = pace.map_or(f64::MAX, |pace| pace * time.as_secs_f64());
     answer_max.min(fits.max(256.0) as u32)
 }
 
-/// Whether the end of a text is one part over and over.
+/// Whether the end of a text repeats one part over and over.
 fn is_repeating(text: &str) -> bool {
     let bytes = text.as_bytes();
     (1..=PERIOD_MAX).any(|period| {
