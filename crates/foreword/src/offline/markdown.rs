@@ -29,8 +29,9 @@ fn strip_piece(piece: &str, out: &mut String) {
         rest = &rest[sign.len_utf8()..];
         let before = out.chars().next_back().unwrap_or(' ');
         let doubled = rest.starts_with('*') || before == '*';
-        let opens = rest.starts_with(is_word) && !is_word(before) && rest.contains('*');
         let closes = is_open && !rest.starts_with(is_word);
+        let opens =
+            || rest.starts_with(is_word) && !is_word(before) && find_near(rest, '*').is_some();
         if sign == '['
             && let Some((label, after)) = link(rest)
         {
@@ -39,9 +40,9 @@ fn strip_piece(piece: &str, out: &mut String) {
             rest = after;
         } else if is_picture(sign) {
             rest = rest.trim_start();
-        } else if sign == '*' && (doubled || opens || closes) {
+        } else if sign == '*' && (doubled || closes || opens()) {
             rest = rest.trim_start_matches('*');
-            is_open = opens && !closes;
+            is_open = !closes;
         } else {
             out.push(sign);
         }

@@ -47,12 +47,16 @@ pub fn squeeze(sentence: &str, max_words: usize, drop_label: bool) -> (String, f
     }
 }
 
-/// The text without a function word at its end ("… with").
+/// The text without one or two function words at its end ("… with", "… so that").
 fn without_loose_end(text: &str) -> &str {
-    match text.rsplit_once(' ') {
-        Some((rest, last)) if is_cut_word(last) && words(rest) >= 3 => without_loose_end(rest),
-        _ => text,
+    let mut text = text;
+    for _ in 0..2 {
+        text = match text.rsplit_once(' ') {
+            Some((rest, last)) if is_cut_word(last) && words(rest) >= 3 => rest,
+            _ => text,
+        };
     }
+    text
 }
 
 /// The text with `path/to/x.ts:12` as `x.ts`.

@@ -448,7 +448,7 @@ fn on_a_terminal_consent_is_asked_for_once_with_no_answer_preselected() {
         assert_eq!(printed.matches(QUESTION).count(), asked, "{printed}");
         for words in [
             "with its login",
-            "came to $0.0088 at list prices",
+            "came to $0.01 at list prices",
             "$1.00\r\n         a day",
         ] {
             assert!(printed.contains(words), "{words}: {printed}");

@@ -64,9 +64,11 @@ const PRICES: &[(&str, Price)] = &[
     ("gpt-5-nano", openai(0.05, 0.4, 0.005)),
 ];
 
-/// The cost of a recorded day of 150 tool uses (`foreword-bench agent`) if each question stands alone,
-/// with a model, or with the cheapest Claude model if its price is not known. In one conversation the
-/// day costs a fifth to a third more (`docs/models.md`).
+/// How much more than single questions one conversation a session costs at most (`docs/models.md`).
+const IN_CONVERSATION: f64 = 1.36;
+
+/// The cost of a recorded day of 150 tool uses (`foreword-bench agent`) with a model, or with the
+/// cheapest Claude model if its price is not known.
 pub fn recorded_day(model: &str) -> f64 {
     let day = Usage {
         input: 45_000,
@@ -74,7 +76,7 @@ pub fn recorded_day(model: &str) -> f64 {
         ..Usage::default()
     };
     let known = cost(model, &day).or_else(|| cost("claude-haiku-5-5", &day));
-    known.unwrap_or_default()
+    known.unwrap_or_default() * IN_CONVERSATION
 }
 
 /// The cost in US dollars; none if the model's price is not known.
