@@ -26,6 +26,7 @@ impl Store {
     }
 
     /// Stores the conversation about a session after a question.
+    /// Keeps a conversation, unless something was forgotten since it was used last: it may repeat that.
     pub fn keep_conversation(
         &self,
         session: &HostSession,
@@ -35,7 +36,8 @@ impl Store {
     ) -> rusqlite::Result<()> {
         self.connection.execute(
             "insert or replace into conversations (host, host_session_id, provider, state, used_at)
-             values (:host, :session, :provider, :state, :used_at)",
+             select :host, :session, :provider, :state, :used_at
+             where not exists (select 1 from forgotten where at >= :used_at)",
             named_params! {
                 ":host": session.host, ":session": session.id, ":provider": provider,
                 ":state": state, ":used_at": used_at,

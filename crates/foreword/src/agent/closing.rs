@@ -56,6 +56,7 @@ impl Compressor {
             raw_tokens: 0,
         };
         let mut judge = Judge::new(&question_text, &[]);
+        judge.know(&self.prompts);
         if let Some(conversation) = &self.conversation {
             judge.also(conversation);
         }

@@ -78,6 +78,7 @@ impl Compressor {
             raw_tokens: question::raw_tokens(subject.events),
         };
         let mut judge = Judge::new(&question_text, subject.events);
+        judge.know(&self.prompts);
         if let Some(conversation) = &self.conversation {
             judge.also(conversation);
         }

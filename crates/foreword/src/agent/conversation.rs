@@ -6,6 +6,8 @@
 //! would cost more than `model.history_max_tokens`, a new one begins with a digest of the session
 //! (`closing::opening`).
 
+use std::collections::HashSet;
+
 use foreword_core::model::{FailureKind, Millis};
 use foreword_core::redact::redact;
 use foreword_core::store::EndedSession;
@@ -14,6 +16,7 @@ use serde::{Deserialize, Serialize};
 
 use super::closing;
 use super::compress::Compressor;
+use super::judge;
 use super::prompts::Prompts;
 use super::provider::{Failure, ModelCall, Provider as _, Question, prices};
 
@@ -22,6 +25,9 @@ const CACHE_LIFE: Millis = 5 * 60_000;
 /// Providers cache no shorter text than this, in tokens.
 const CACHE_MIN: u64 = 4_096;
 
+/// The most names that are kept of a conversation.
+const NAMES_MAX: usize = 4_000;
+
 #[derive(Debug, Clone, Default, PartialEq, Serialize, Deserialize)]
 #[serde(default)]
 pub struct Conversation {
@@ -29,6 +35,8 @@ pub struct Conversation {
     pub prompts: String,
     /// Each question with its answer, redacted. Empty if the client keeps them.
     pub exchanges: Vec<(String, String)>,
+    /// The names of files and code in what the client keeps.
+    pub names: Vec<String>,
     /// The client's own record of it.
     pub client: Option<ClientRecord>,
     /// About how many tokens of history are sent with the next question.
@@ -110,10 +118,16 @@ impl Conversation {
         self.model = call.model.clone().filter(|_| call.cost_usd.is_some());
         self.used_at = question.now;
         self.opening.clear();
+        let answer = redact(answer).text.into_owned();
         if self.client.is_none() {
-            let answer = redact(answer).text.into_owned();
             self.exchanges.push((question.text.to_owned(), answer));
+            return;
         }
+        let names = judge::names(question.text).chain(judge::names(&answer));
+        let mut known: HashSet<String> = self.names.drain(..).collect();
+        known.extend(names.map(str::to_owned));
+        self.names = known.into_iter().take(NAMES_MAX).collect();
+        self.names.sort();
     }
 }
 

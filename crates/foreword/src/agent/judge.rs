@@ -11,6 +11,7 @@ use foreword_core::model::Event;
 use foreword_core::text;
 
 use super::conversation::Conversation;
+use super::prompts::Prompts;
 use super::question::QuestionText;
 use super::reply::{Reply, ReplyBlock, numbers};
 
@@ -25,8 +26,6 @@ pub struct Judge {
     recording: String,
     /// The number of steps in the question.
     steps: u32,
-    /// Whether the model saw a conversation that only the claude CLI has.
-    is_partial: bool,
 }
 
 impl Judge {
@@ -60,19 +59,27 @@ impl Judge {
             ours,
             recording: recording.to_lowercase(),
             steps: u32::try_from(events.len()).unwrap_or(u32::MAX),
-            is_partial: false,
         }
     }
 
-    /// Adds what the model saw earlier in the conversation. If the claude CLI keeps that, it is not
-    /// known here, so every name counts as recorded.
+    /// Adds what the model saw earlier in the conversation: the names in it, if the claude CLI keeps
+    /// the rest.
     pub fn also(&mut self, conversation: &Conversation) {
-        self.is_partial = conversation.client.is_some();
-        self.recording
-            .push_str(&conversation.opening.to_lowercase());
-        for (question, answer) in &conversation.exchanges {
-            self.recording.push_str(&question.to_lowercase());
-            self.recording.push_str(&answer.to_lowercase());
+        let exchanges = conversation.exchanges.iter();
+        let texts = exchanges.flat_map(|(question, answer)| [question, answer]);
+        for text in texts
+            .chain(&conversation.names)
+            .chain([&conversation.opening])
+        {
+            self.recording.push('\n');
+            self.recording.push_str(&text.to_lowercase());
+        }
+    }
+
+    /// Adds text of our own that the model sees in other questions of the conversation.
+    pub fn know(&mut self, prompts: &Prompts) {
+        for name in ["again", "opening"] {
+            self.ours.extend(sequences(&prompts.fill(name, &[])));
         }
     }
 
@@ -87,6 +94,7 @@ impl Judge {
         };
         reply.observations.retain(&mut is_kept);
         reply.summary.take_if(|block| !is_kept(block));
+        reply.marks.retain(|(_, content)| !self.is_ours(content));
         let echo = reply.nothing.take_if(|reason| self.is_ours(reason));
         let why = why.or(echo.map(|_| "it repeats the question"));
         why.filter(|_| reply.observations.is_empty())
@@ -117,9 +125,6 @@ impl Judge {
 
     /// Whether the recording has a file or a part of code of this name.
     pub fn is_recorded(&self, name: &str) -> bool {
-        if self.is_partial {
-            return true;
-        }
         let name = name.trim_matches(|it: char| !it.is_alphanumeric());
         let last = name.rsplit(['/', ':']).next().unwrap_or(name);
         self.recording.contains(&last.to_lowercase())
@@ -169,7 +174,7 @@ fn sequences(text: &str) -> impl Iterator<Item = String> {
 
 /// The words of a text that have the form of a file or of code: `src/a.rs`, `max_retries`,
 /// `Store::open`, `openSocket`.
-fn names(text: &str) -> impl Iterator<Item = &str> {
+pub fn names(text: &str) -> impl Iterator<Item = &str> {
     let words = text.split(|it: char| it.is_whitespace() || ",;()[]{}<>\"'`=".contains(it));
     let words = words.map(|word| word.trim_matches(|it: char| !it.is_alphanumeric()));
     words.filter(|word| !word.contains("://") && is_name(word))

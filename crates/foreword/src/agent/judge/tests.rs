@@ -198,3 +198,32 @@ fn a_good_observation_stays_beside_a_summary_that_is_ours() {
     assert_eq!(judge().sift(&mut reply), None);
     assert_eq!((reply.observations.len(), reply.summary), (1, None));
 }
+
+#[test]
+fn our_own_words_retract_nothing_and_are_no_memory_of_another_question() {
+    let mut judge = judge();
+    judge.know(&Prompts::load(Path::new("none")));
+    let answer = "<observation><title>The limit is seven</title></observation>
+<retract>#14 the run afterwards fails</retract>
+<retract>#15 seven was wrong</retract>";
+    let mut reply = reply::read(answer, repair::TAGS);
+    assert_eq!(judge.sift(&mut reply), None);
+    assert_eq!(reply.marks, [("retract", "#15 seven was wrong".to_owned())]);
+    let again = Prompts::load(Path::new("none")).fill("again", &[]);
+    let echo: String = again
+        .split_whitespace()
+        .take(9)
+        .collect::<Vec<_>>()
+        .join(" ");
+    assert!(judge.is_ours(&echo), "{echo}");
+}
+
+#[test]
+fn a_name_that_the_client_was_shown_before_is_recorded() {
+    let mut judge = judge();
+    assert!(!judge.is_recorded("src/zork/quux.py"));
+    let mut conversation = Conversation::default();
+    conversation.names.push("src/zork/quux.py".to_owned());
+    judge.also(&conversation);
+    assert!(judge.is_recorded("src/zork/quux.py") && !judge.is_recorded("src/other.py"));
+}

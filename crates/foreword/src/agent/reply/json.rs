@@ -31,7 +31,10 @@ pub fn read(reply: &str, known: &[&'static str]) -> Option<Reply> {
     let summary = fields.get("summary").map(|it| block("summary", it, known));
     read.summary = summary.filter(|it| it.fields.iter().any(|field| !field.content.is_empty()));
     let nothing = fields.get(NOTHING).map(content);
-    read.nothing = nothing.filter(|reason| !reason.is_empty());
+    // An empty list says that nothing is worth keeping, with or without a reason.
+    let is_empty = blocks.is_empty() && read.summary.is_none() && !open_end;
+    let nothing = nothing.filter(|reason| !reason.is_empty());
+    read.nothing = nothing.or_else(|| is_empty.then(String::new));
     for mark in MARKS {
         let marks = fields.get(mark).map(content).unwrap_or_default();
         let marks = marks.lines().map(|line| (mark, line.to_owned()));
@@ -105,6 +108,13 @@ mod tests {
     fn titles(reply: &Reply) -> Vec<String> {
         let blocks = reply.observations.iter();
         blocks.map(|it| it.short(&["title"])).collect()
+    }
+
+    #[test]
+    fn an_empty_list_says_that_nothing_is_worth_keeping() {
+        let reply = reply::read(r#"{"observations": []}"#, TAGS);
+        assert_eq!(reply.nothing.as_deref(), Some(""));
+        assert_eq!(reply::read(r#"{"observations": ["#, TAGS).nothing, None);
     }
 
     #[test]

@@ -138,7 +138,13 @@ async fn another_provider_and_a_forgotten_item_end_all_conversations() {
     let mut world = World::new(SESSION);
     turn(&world, "one").await;
     let mut store = Store::open(&world.home.memory(), &world.home.backups()).unwrap();
+    let session = store.sessions_named("s1").unwrap()[0].clone();
+    let asked_at = now();
     store.forget(&[2], now()).unwrap();
+    // The answer to a question that was asked before comes now.
+    store
+        .keep_conversation(&session, "anthropic", "{}", asked_at)
+        .unwrap();
     drop(store);
     assert_eq!(kept(&world), 0);
 
