@@ -65,7 +65,7 @@ const PRICES: &[(&str, Price)] = &[
 ];
 
 /// How much more than single questions one conversation a session costs at most (`docs/models.md`).
-const IN_CONVERSATION: f64 = 1.36;
+const IN_CONVERSATION: f64 = 1.41;
 
 /// The cost of a recorded day of 150 tool uses (`foreword-bench agent`) with a model, or with the
 /// cheapest Claude model if its price is not known.
