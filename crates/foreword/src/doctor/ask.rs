@@ -26,7 +26,7 @@ pub struct Trial {
 }
 
 pub fn trial(home: &Home, config: &Config) -> anyhow::Result<Trial> {
-    let events: Vec<Event> = serde_json::from_str(TURN).context("the recorded turn")?;
+    let events: Vec<Event> = serde_json::from_str(TURN).context("the sample turn")?;
     let turn = Turn {
         prompt_id: Some("p1".to_owned()),
         events: events.clone(),

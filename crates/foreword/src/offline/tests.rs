@@ -203,6 +203,63 @@ fn an_answered_question_keeps_the_options_that_were_refused() {
 }
 
 #[test]
+fn an_answer_about_how_to_go_on_is_no_decision() {
+    let mut session = Session::new();
+    let question = "This is a todo. What would you like to do with it?";
+    let answers = json!({question: "Work on it now"});
+    let options =
+        json!([{"label": "Work on it now"}, {"label": "Put it back"}, {"label": "Drop it"}]);
+    let questions = json!([{"question": question, "options": options}]);
+    let asked = json!({"questions": questions});
+    let answered = json!({"questions": questions, "answers": answers});
+    session
+        .prompt("next todo")
+        .tool("AskUserQuestion", asked, answered);
+    session.edit("src/export.rs", "let bom = false;", "let utf8_bom = true;");
+    session.reply("`export.rs` writes `utf8_bom` before the header, so that Excel reads umlauts.");
+    let kinds: Vec<_> = session.observations().iter().map(|it| it.kind).collect();
+    assert_eq!(kinds, [ObservationType::Feature], "{}", session.told());
+}
+
+#[test]
+fn what_was_removed_and_put_back_is_not_told() {
+    let mut session = Session::new();
+    session.prompt("address the review");
+    session.edit(
+        "e2e_test.go",
+        "\tt.Parallel()\n\trunLogin(t)",
+        "\trunLogin(t)",
+    );
+    session.edit("flags.go", "defaultAgent()", "agentFromFlag()");
+    session.reply(
+        "- Removed `t.Parallel()` from all E2E tests in `e2e_test.go`, because of rate limits\n\
+         - `flags.go` reads the agent with `agentFromFlag()` instead of `defaultAgent()`",
+    );
+    let before = session.told();
+    assert!(before.contains("Removed `t.Parallel"), "{before}");
+    session.prompt("put the parallel calls back");
+    session.edit(
+        "e2e_test.go",
+        "\trunLogin(t)",
+        "\tt.Parallel()\n\trunLogin(t)",
+    );
+    session.reply("Done.");
+    let after = session.told();
+    assert!(
+        after.contains("agentFromFlag") && !after.contains("t.Parallel"),
+        "{after}"
+    );
+}
+
+#[test]
+fn a_report_of_the_client_that_a_call_failed_is_no_reply() {
+    let mut session = Session::new();
+    session.prompt("what does `src/export.rs` write first?");
+    session.reply("API Error: 401 OAuth token has expired, `src/export.rs` was not read at all");
+    assert_eq!(session.told(), "");
+}
+
+#[test]
 fn a_correction_takes_back_what_it_contradicts() {
     let mut session = Session::new();
     session

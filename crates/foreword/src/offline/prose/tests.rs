@@ -24,6 +24,10 @@ fn sorted(found: HashSet<String>) -> Vec<String> {
 #[test]
 fn markup_is_stripped_and_code_spans_stay() {
     let check = |input: &str, expected: &str| assert_eq!(strip(input), expected, "{input}");
+    check(
+        "only ignore tc*.png and after-*.png",
+        "only ignore tc*.png and after-*.png",
+    );
     check("**Bold** and *soft* `**kept**`", "Bold and soft `**kept**`");
     check(
         "see [the docs](https://a.b/c) ![x](y.png)",
