@@ -256,7 +256,8 @@ fn a_report_of_the_client_that_a_call_failed_is_no_reply() {
     let mut session = Session::new();
     session.prompt("what does `src/export.rs` write first?");
     session.reply("API Error: 401 OAuth token has expired, `src/export.rs` was not read at all");
-    assert_eq!(session.told(), "");
+    let stop = session.turns[0].events.last().unwrap();
+    assert_eq!((stop.kind, &stop.payload.reply), (EventKind::Stop, &None));
 }
 
 #[test]
