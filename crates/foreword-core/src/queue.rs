@@ -235,20 +235,29 @@ impl Queue {
         self.checkpoint()
     }
 
-    /// The time when the next event becomes ready; none if the queue is empty.
+    /// The time when the next session becomes ready (`ready_session`), at the latest; none if the queue
+    /// is empty.
     pub fn next_due(&self, now: Millis, readiness: Readiness) -> rusqlite::Result<Option<Millis>> {
         self.connection.one(
-            "select min(due)
+            "select max(min(due), :now)
              from (
-                 select max(case when max(at) > :future then :now else max(at) + :wait end, min(due_at)) as due
+                 select min(
+                     max(case when max(at) > :future then :now else max(at) + :wait end, min(due_at)),
+                     coalesce(
+                         min(due_at) filter (where kind in ('stop', 'stop_failure', 'session_end')),
+                         :never),
+                     case when count(*) >= :batch_max then max(due_at) else :never end
+                 ) as due
                  from events
                  where state = 'queued'
                  group by host_session_id
              )",
             named_params! {
                 ":now": now,
+                ":never": Millis::MAX,
                 ":future": now + FUTURE,
                 ":wait": readiness.batch_wait,
+                ":batch_max": readiness.batch_max,
             },
         )
     }

@@ -35,7 +35,7 @@ use uuid::{ClockSequence, Uuid};
 pub(crate) use crate::db::json;
 use crate::db::{self, Guest, Migration, OpenError, Rows as _};
 use crate::model::{Freshness, Kind, Millis, ObservationType, Origin};
-pub use closing::{Closing, EndedSession, EndedTurn, ShownObservation};
+pub use closing::{Closing, ShownObservation, ShownSession, ShownTurn};
 pub use commit::{Batch, DerivedTurn, Replaces};
 pub use events::RecentTurns;
 pub use redo::{DerivedItem, WholeTurns};
@@ -61,8 +61,12 @@ pub(crate) const MIGRATIONS: &[Migration] = &[
         number: 103,
         sql: include_str!("store/0004_conversations.sql"),
     },
+    Migration {
+        number: 104,
+        sql: include_str!("store/0005_ledger_turn.sql"),
+    },
 ];
-const SCHEMA: i64 = 103;
+const SCHEMA: i64 = 104;
 
 /// A session without an event for this long counts as interrupted.
 pub(crate) const SILENCE: Millis = 24 * 3_600_000;

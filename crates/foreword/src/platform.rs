@@ -342,6 +342,26 @@ pub async fn parent_gone() {
     std::future::pending::<()>().await;
 }
 
+/// Whether a process with this id runs, of whatever user. One that ended and whose parent has not noticed
+/// does not run; only Linux can tell.
+pub fn is_running(pid: u32) -> bool {
+    let Some(id) = i32::try_from(pid).ok().filter(|it| *it > 0) else {
+        return false;
+    };
+    // SAFETY: signal 0 is not sent; kill touches no memory of ours.
+    let found = unsafe { libc::kill(id, 0) } == 0
+        || io::Error::last_os_error().raw_os_error() == Some(libc::EPERM);
+    found && !process_state(pid).starts_with('Z')
+}
+
+/// What `/proc/PID/stat` has after the name of the program, which begins with the state of the process.
+/// Empty on systems other than Linux.
+fn process_state(pid: u32) -> String {
+    let stat = std::fs::read_to_string(format!("/proc/{pid}/stat")).unwrap_or_default();
+    let state = stat.rsplit_once(") ").map_or("", |(_, rest)| rest);
+    state.to_owned()
+}
+
 /// Kills a process that was started by `bind_to_us` or `spawn_detached`, with its whole group.
 pub fn kill_group(pid: u32) {
     if let Ok(pid) = i32::try_from(pid)
@@ -418,9 +438,7 @@ pub fn child_ended(pid: u32) -> Option<bool> {
 /// Whether a process is stopped by a signal, so that it keeps its locks and does nothing. Always
 /// false on systems other than Linux.
 pub fn is_halted(pid: u32) -> bool {
-    let stat = std::fs::read_to_string(format!("/proc/{pid}/stat")).unwrap_or_default();
-    let state = stat.rsplit_once(") ").map_or("", |(_, rest)| rest);
-    state.starts_with(['T', 't'])
+    process_state(pid).starts_with(['T', 't'])
 }
 
 /// Whether a process runs the same program file as this one. Always false on systems other than

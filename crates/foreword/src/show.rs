@@ -7,12 +7,12 @@ mod found;
 mod money;
 mod why;
 
-pub use consent::{consent, local_models, provider_chosen};
+pub use consent::{consent, local_models, local_models_not_looked_for, provider_chosen};
 pub use found::{
     ALL_PROJECTS, facts, found, hits_json, item_title, kind, mark, marks, no_hits, notes, ranking,
     related, same_turn, session_title, sessions, timeline, title, waiting,
 };
-pub use money::{bill, bill_json, pause_json, redo_plan, redone, stand_in, trial, usd};
+pub use money::{bill, bill_json, pause_json, redo_plan, redone, sample_answer, stand_in, usd};
 pub use why::{preview, receipts, why};
 
 use std::fmt::Write as _;

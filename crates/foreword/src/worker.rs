@@ -482,7 +482,7 @@ impl<'a> Worker<'a> {
                 self.post_notice(now);
                 Ok(WorkerStep::Something)
             }
-            Some(Err(DeriveFailure::Paused(failure) | DeriveFailure::Unusable(failure))) => {
+            Some(Err(DeriveFailure::Paused(failure))) => {
                 self.log(&format!(
                     "the last question about a session waits: {}",
                     failure.kind
@@ -523,7 +523,7 @@ impl<'a> Worker<'a> {
                 self.give_back(claim)?;
                 Err(error).context("could not store in memory.db")
             }
-            DeriveFailure::Paused(failure) | DeriveFailure::Unusable(failure) => {
+            DeriveFailure::Paused(failure) => {
                 let events = text::count(count as u64, "event waits", "events wait");
                 self.log(&format!("{events}: {}", failure.kind));
                 // A slow model may manage a smaller batch. The batch does not count as failed.

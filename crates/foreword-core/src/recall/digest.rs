@@ -25,6 +25,13 @@ pub struct Digest {
     pub completed: Option<String>,
 }
 
+impl Digest {
+    /// All observations in it.
+    pub fn shown(&self) -> impl Iterator<Item = &ShownObservation> {
+        self.observations.iter().chain(&self.older)
+    }
+}
+
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct DigestPrompt {
     pub host_prompt_id: Option<String>,

@@ -24,16 +24,17 @@ const OLDER_MAX: usize = 12;
 /// A merged observation has at most this many facts.
 const FACTS_MAX: usize = 7;
 
-/// A session that is over.
+/// What a model is shown of a session: of one that is over, or at the beginning of a new conversation
+/// about one that goes on.
 #[derive(Debug, Clone, PartialEq, Eq)]
-pub struct EndedSession {
+pub struct ShownSession {
     pub session: HostSession,
     pub project: Option<String>,
     pub last_event_at: Millis,
     /// What is unfinished so far.
     pub open: Vec<String>,
     /// The turns of which something was kept, in order.
-    pub turns: Vec<EndedTurn>,
+    pub turns: Vec<ShownTurn>,
     /// Of this session, oldest first.
     pub observations: Vec<ShownObservation>,
     /// Of earlier sessions, oldest first.
@@ -45,7 +46,7 @@ pub struct EndedSession {
 }
 
 #[derive(Debug, Clone, PartialEq, Eq, Deserialize)]
-pub struct EndedTurn {
+pub struct ShownTurn {
     pub number: u32,
     pub request: String,
     /// The agent's last words.
@@ -73,7 +74,7 @@ pub struct Closing {
     pub merged: Vec<(i64, i64)>,
 }
 
-/// The row of a session with its project, as `ended_session` reads it.
+/// The row of a session with its project, as `shown_session` reads it.
 #[derive(Deserialize)]
 struct KnownSession {
     row: SessionRow,
@@ -112,11 +113,11 @@ impl Store {
 
     /// What this provider is shown of a session; none if the session is not known. Of earlier sessions
     /// it is shown only observations that it wrote itself.
-    pub fn ended_session(
+    pub fn shown_session(
         &self,
         session: &HostSession,
         provider: &str,
-    ) -> rusqlite::Result<Option<EndedSession>> {
+    ) -> rusqlite::Result<Option<ShownSession>> {
         let known: Option<KnownSession> = self.connection.first(
             "select json_object('id', s.id, 'project_id', s.project_id) as row, s.last_event_at, s.open,
                     (select name from projects where id = s.project_id) as project,
@@ -138,12 +139,12 @@ impl Store {
                 where o.session_id = :session
             )";
         let of_session = "session_id = :session";
-        Ok(Some(EndedSession {
+        Ok(Some(ShownSession {
             session: session.clone(),
             project: known.project,
             last_event_at: known.last_event_at,
             open: known.open,
-            turns: self.ended_turns(row.id)?,
+            turns: self.shown_turns(row.id)?,
             observations: self.shown_observations(of_session, &row, None, OBSERVATIONS_MAX)?,
             older: self.shown_observations(of_files, &row, Some(provider), OLDER_MAX)?,
             session_id: row.id,
@@ -152,7 +153,7 @@ impl Store {
         }))
     }
 
-    fn ended_turns(&self, session: i64) -> rusqlite::Result<Vec<EndedTurn>> {
+    fn shown_turns(&self, session: i64) -> rusqlite::Result<Vec<ShownTurn>> {
         self.connection.all(
             "select number, request, reply
              from (
@@ -197,7 +198,7 @@ impl Store {
     /// offline digest stays. Either way the model is not asked about these observations again.
     pub fn close_session(
         &mut self,
-        ended: &EndedSession,
+        ended: &ShownSession,
         answer: Option<(&Closing, &Provenance)>,
     ) -> rusqlite::Result<()> {
         let tx = self.connection.transaction()?;
@@ -217,7 +218,7 @@ impl Store {
 /// The summary of the last turn becomes that of the whole session, so that a search finds it.
 fn store_summary(
     tx: &Transaction<'_>,
-    ended: &EndedSession,
+    ended: &ShownSession,
     closing: &Closing,
     provenance: &Provenance,
 ) -> rusqlite::Result<()> {
@@ -243,7 +244,7 @@ fn store_summary(
 }
 
 /// Retracts, supersedes and merges those observations that the model was shown.
-fn mark(tx: &Transaction<'_>, ended: &EndedSession, closing: &Closing) -> rusqlite::Result<()> {
+fn mark(tx: &Transaction<'_>, ended: &ShownSession, closing: &Closing) -> rusqlite::Result<()> {
     let all = || ended.observations.iter().chain(&ended.older);
     let was_shown = |id: &i64| all().any(|it| it.id == *id);
     for (id, reason) in closing.retracted.iter().filter(|(id, _)| was_shown(id)) {

@@ -25,16 +25,16 @@ impl Store {
         )
     }
 
-    /// Stores the conversation about a session after a question.
-    /// Keeps a conversation, unless something was forgotten since it was used last: it may repeat that.
+    /// Stores the conversation about a session after a question, unless something was forgotten since
+    /// then, which it may repeat. Returns whether it was stored.
     pub fn keep_conversation(
         &self,
         session: &HostSession,
         provider: &str,
         state: &str,
         used_at: Millis,
-    ) -> rusqlite::Result<()> {
-        self.connection.execute(
+    ) -> rusqlite::Result<bool> {
+        let stored = self.connection.execute(
             "insert or replace into conversations (host, host_session_id, provider, state, used_at)
              select :host, :session, :provider, :state, :used_at
              where not exists (select 1 from forgotten where at >= :used_at)",
@@ -43,7 +43,7 @@ impl Store {
                 ":state": state, ":used_at": used_at,
             },
         )?;
-        Ok(())
+        Ok(stored > 0)
     }
 
     /// The sessions with a conversation of which no further question is expected: the session is
@@ -58,13 +58,17 @@ impl Store {
         )
     }
 
-    /// The states of the conversations with a provider. Deletes those with other providers, since
-    /// no other provider can carry them on.
-    pub fn conversations(&self, provider: &str) -> rusqlite::Result<Vec<String>> {
-        let of = named_params! {":provider": provider};
+    /// The states of all conversations.
+    pub fn conversations(&self) -> rusqlite::Result<Vec<String>> {
+        let states = "select state from conversations";
+        self.connection.all(states, [])
+    }
+
+    /// Deletes the conversations with other providers, which this one cannot carry on.
+    pub fn delete_other_conversations(&self, provider: &str) -> rusqlite::Result<()> {
         let others = "delete from conversations where provider <> :provider";
-        self.connection.execute(others, of)?;
-        let states = "select state from conversations where provider = :provider";
-        self.connection.all(states, of)
+        self.connection
+            .execute(others, named_params! {":provider": provider})?;
+        Ok(())
     }
 }

@@ -15,7 +15,12 @@ use crate::model::{FailureKind, Millis};
 pub struct Entry<'a> {
     pub at: Millis,
     pub provider: &'a str,
+    /// The model's name in the settings.
+    pub model: &'a str,
     pub host_session_id: &'a str,
+    /// The turn that the question is about: the host's id of its prompt, or empty before the first
+    /// prompt. None if it is about something else.
+    pub turn: Option<&'a str>,
     pub events: usize,
     pub raw_tokens: u64,
 }
@@ -60,15 +65,22 @@ pub struct Streak {
     pub last: Option<Failed>,
 }
 
-/// How many of a provider's last answers could be used.
+/// The calls about one turn that gave nothing.
+#[derive(Debug, Clone, Copy, Default, PartialEq, Eq, Deserialize)]
+pub struct TurnTrouble {
+    /// Calls that broke off while the model may have been working, and answers that could not be used.
+    pub failed: u32,
+    /// Whether the offline provider has processed a part of the turn in the model's place.
+    pub stood_in: bool,
+}
+
+/// How many of a model's last answers could be used.
 #[derive(Debug, Clone, Default, PartialEq, Eq)]
 pub struct Judged {
     pub judged: u64,
     pub usable: u64,
     pub is_last_usable: bool,
     pub last_at: Millis,
-    /// The model that answered last.
-    pub model: Option<String>,
 }
 
 /// The number of last answers that a model is judged by.
@@ -92,14 +104,17 @@ impl Store {
     fn add(&self, entry: &Entry<'_>, note: Option<&str>) -> rusqlite::Result<()> {
         self.connection.execute(
             "insert into ledger
-                 (at, provider, host_session_id, events, raw_tokens, requests, cost_usd, state, note)
+                 (at, provider, asked_model, host_session_id, turn, events, raw_tokens, requests, cost_usd,
+                  state, note)
              values
-                 (:at, :provider, :session, :events, :raw_tokens, :note is null,
+                 (:at, :provider, :model, :session, :turn, :events, :raw_tokens, :note is null,
                   iif(:note is null, null, 0), iif(:note is null, 'open', 'answered'), :note)",
             named_params! {
                 ":at": entry.at,
                 ":provider": entry.provider,
+                ":model": entry.model,
                 ":session": entry.host_session_id,
+                ":turn": entry.turn,
                 ":events": entry.events as i64,
                 ":raw_tokens": entry.raw_tokens as i64,
                 ":note": note,
@@ -158,7 +173,9 @@ impl Store {
         let nothing = Entry {
             at: now,
             provider,
+            model: "",
             host_session_id: "",
+            turn: None,
             events: 0,
             raw_tokens: 0,
         };
@@ -196,13 +213,32 @@ impl Store {
         Ok(streak)
     }
 
-    /// How many of the provider's last answers could be used, since the last `foreword retry`. No
-    /// answer in time counts as one that could not; an outage does not count.
-    pub fn judged(&self, provider: &str) -> rusqlite::Result<Judged> {
-        let mut statement = self.connection.prepare_cached(
-            "select at, model, state = 'answered' as usable
+    /// The calls to a provider about one turn that gave nothing. An outage does not count.
+    pub fn turn_trouble(
+        &self,
+        provider: &str,
+        host_session_id: &str,
+        turn: &str,
+    ) -> rusqlite::Result<TurnTrouble> {
+        self.connection.one(
+            "select count(*) filter (
+                        where provider = :provider and state = 'failed'
+                          and (failure in ('timeout', 'broken') or requests > 0 and retry_at is null)
+                    ) as failed,
+                    coalesce(max(provider = 'offline'), 0) as stood_in
              from ledger
-             where provider = :provider
+             where host_session_id = :session and turn = :turn",
+            named_params! {":provider": provider, ":session": host_session_id, ":turn": turn},
+        )
+    }
+
+    /// How many of a model's last answers could be used, since the last `foreword retry`. No answer
+    /// in time counts as one that could not; an outage does not count.
+    pub fn judged(&self, provider: &str, model: &str) -> rusqlite::Result<Judged> {
+        let mut statement = self.connection.prepare_cached(
+            "select at, state = 'answered' as usable
+             from ledger
+             where provider = :provider and asked_model = :model
                and requests > 0 and events > 0
                and (state = 'answered' or failure = 'timeout'
                     or state = 'failed' and retry_at is null and failure <> 'broken')
@@ -212,8 +248,8 @@ impl Store {
              order by id desc
              limit :max",
         )?;
-        let mut rows =
-            statement.query(named_params! {":provider": provider, ":max": JUDGED_MAX})?;
+        let mut rows = statement
+            .query(named_params! {":provider": provider, ":model": model, ":max": JUDGED_MAX})?;
         let mut judged = Judged::default();
         while let Some(row) = rows.next()? {
             let usable: bool = row.get("usable")?;
@@ -223,7 +259,6 @@ impl Store {
             }
             judged.judged += 1;
             judged.usable += u64::from(usable);
-            judged.model = judged.model.or(row.get("model")?);
         }
         Ok(judged)
     }

@@ -86,7 +86,7 @@ fn a_session_is_asked_about_once_and_again_only_for_new_observations() {
     assert_eq!(due(&store, 10 + 2 * DAY), None);
 
     let whole = store
-        .ended_session(&session("s"), "anthropic")
+        .shown_session(&session("s"), "anthropic")
         .unwrap()
         .unwrap();
     let titles: Vec<&str> = whole.observations.iter().map(|it| &*it.title).collect();
@@ -133,7 +133,7 @@ fn an_answer_changes_what_was_shown_and_nothing_else() {
     let all = numbers(&store);
     let id = |title: &str| all.iter().find(|it| it.0 == title).unwrap().1;
     let whole = store
-        .ended_session(&session("s"), "anthropic")
+        .shown_session(&session("s"), "anthropic")
         .unwrap()
         .unwrap();
     let older: Vec<i64> = whole.older.iter().map(|it| it.id).collect();

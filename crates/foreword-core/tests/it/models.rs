@@ -7,7 +7,7 @@ use foreword_core::model::{
     Provenance, Summary,
 };
 use foreword_core::queue::{Portion, Queue, Readiness};
-use foreword_core::store::ledger::{Answered, Entry, Failed, Spent, Streak};
+use foreword_core::store::ledger::{Answered, Entry, Failed, Spent, Streak, TurnTrouble};
 use foreword_core::store::{Batch, DerivedTurn, HostSession, ItemBody, Replaces, Store};
 
 use crate::queue::event;
@@ -159,7 +159,9 @@ fn entry(at: i64, session: &'static str) -> Entry<'static> {
     Entry {
         at,
         provider: "openai",
+        model: "tiny:1b",
         host_session_id: session,
+        turn: Some("p1"),
         events: 3,
         raw_tokens: 1_000,
     }
@@ -247,6 +249,56 @@ fn a_streak_of_failures_outlives_the_worker_and_ends_with_an_answer() {
     store.forgive("openai", 40).unwrap();
     assert_eq!(store.streak("openai").unwrap(), Streak::default());
     assert_eq!(store.cost(0).unwrap().calls, 3);
+}
+
+#[test]
+fn a_turn_knows_its_failed_calls_and_a_model_its_own_answers() {
+    let dir = tempfile::tempdir().unwrap();
+    let mut store = open(&dir);
+    let outcome = |entry: &Entry<'_>, kind, retry_at, requests| {
+        let failure = Failed {
+            kind,
+            note: String::new(),
+            retry_at,
+        };
+        let open = store.ask(entry).unwrap();
+        let outcome = Answered {
+            requests,
+            failure: Some(failure),
+            ..Answered::default()
+        };
+        store.answered(open, &outcome).unwrap();
+    };
+    let first = entry(1, "a");
+    let other = Entry {
+        turn: Some("p2"),
+        model: "large:70b",
+        ..first
+    };
+    outcome(&first, FailureKind::Prose, None, 1);
+    outcome(&first, FailureKind::Timeout, Some(9), 1);
+    // An outage, and a question that was not sent.
+    outcome(&first, FailureKind::Outage, Some(9), 1);
+    outcome(&first, FailureKind::Request, None, 0);
+    outcome(&other, FailureKind::Prose, None, 1);
+    // A worker that was killed leaves its call open; the next one counts it.
+    let _ = store.ask(&first).unwrap();
+    drop(store);
+    store = open(&dir);
+    store.close_abandoned_calls().unwrap();
+    let trouble = |turn| store.turn_trouble("openai", "a", turn).unwrap();
+    let expected = |failed, stood_in| TurnTrouble { failed, stood_in };
+    assert_eq!(trouble("p1"), expected(3, false));
+    assert_eq!(trouble("p2"), expected(1, false));
+    assert_eq!(trouble("p3"), TurnTrouble::default());
+    store.stood_in(&other, "no").unwrap();
+    assert_eq!(trouble("p2"), expected(1, true));
+
+    let judged = |model| store.judged("openai", model).unwrap().judged;
+    assert_eq!(
+        [judged("tiny:1b"), judged("large:70b"), judged("")],
+        [2, 1, 0]
+    );
 }
 
 const DRAIN: Readiness = Readiness {

@@ -70,6 +70,8 @@ fn a_batch_waits_for_the_stop_for_company_or_for_its_time() {
     assert_eq!(queue.next_due(200, PATIENT).unwrap(), Some(1_100));
 
     queue.push(&event("a", 150, EventKind::Stop)).unwrap();
+    // It is ready now, also if the worker could not take it before.
+    assert_eq!(queue.next_due(200, PATIENT).unwrap(), Some(200));
     let claim = queue
         .claim(200, PATIENT, |_| Portion::ALL)
         .unwrap()

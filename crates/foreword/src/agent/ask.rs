@@ -20,11 +20,21 @@ use crate::home::{self, Home};
 
 const NO_LEDGER: &str = "the ledger cannot be written";
 
+/// What happens to a question while the provider is paused.
+#[derive(Clone, Copy, PartialEq, Eq)]
+pub enum WhilePaused {
+    /// It is not asked.
+    Fail,
+    /// It is asked all the same: a person wants to know whether the provider answers.
+    Ask,
+}
+
 /// Returns the model's answer, which is untrusted text. `what` is the command's name for the ledger.
 pub fn ask(
     home: &Home,
     config: &Config,
     what: &'static str,
+    while_paused: WhilePaused,
     system: &str,
     text: &str,
     schema: Option<&'static str>,
@@ -37,7 +47,8 @@ pub fn ask(
     if let Some(limit) = used_up_today(&store, &config.budget, now).context(NO_LEDGER)? {
         bail!("the daily budget of {limit} is used up");
     }
-    if let Some(pause) = pause(&store, name, now).context(NO_LEDGER)? {
+    let paused = pause(&store, name, now).context(NO_LEDGER)?;
+    if let Some(pause) = paused.filter(|_| while_paused == WhilePaused::Fail) {
         let why = &pause.reason;
         bail!("{provider} is paused: {why}; `foreword retry` asks it again");
     }
@@ -45,7 +56,9 @@ pub fn ask(
     let entry = Entry {
         at: now,
         provider,
+        model: name.model(config),
         host_session_id: what,
+        turn: None,
         events: 0,
         raw_tokens: 0,
     };

@@ -5,16 +5,19 @@
 //! and the fields of a summary, and can retract, supersede or merge observations by number. The
 //! store accepts only numbers that the model was shown.
 
+use std::collections::BTreeSet;
+
 use foreword_core::model::{Millis, Provenance};
 use foreword_core::redact;
 use foreword_core::store::ledger::Entry;
-use foreword_core::store::{Closing, EndedSession, EndedTurn, ShownObservation, Store};
+use foreword_core::store::{Closing, ShownObservation, ShownSession, ShownTurn, Store};
 use foreword_core::text;
 
 use super::compress::{CompressError, Compressor, unreadable, unusable};
+use super::fence::Fence;
 use super::judge::Judge;
 use super::prompts::Prompts;
-use super::question::{self, QuestionText, middle_cut, name};
+use super::question::{self, QuestionText, middle_cut, name, session_name};
 use super::repair;
 use super::reply::{self, numbers};
 use crate::agent::provider::{Failure, ModelCall};
@@ -37,7 +40,7 @@ impl Compressor {
     pub async fn close(
         &mut self,
         store: &Store,
-        ended: &EndedSession,
+        ended: &ShownSession,
         now: Millis,
         pause: impl Fn(&Failure) -> Option<Millis>,
     ) -> Result<Option<(Closing, Provenance)>, CompressError> {
@@ -51,6 +54,8 @@ impl Compressor {
         let entry = Entry {
             at: now,
             provider: self.provider,
+            model: &self.asked_model.clone(),
+            turn: None,
             host_session_id: &ended.session.id,
             events: 0,
             raw_tokens: 0,
@@ -68,28 +73,28 @@ impl Compressor {
 }
 
 /// The digest that a new conversation begins with: the session's observations so far, what is open,
-/// and the last turn. Empty if there are no observations.
-pub fn opening(prompts: &Prompts, so_far: &EndedSession) -> String {
+/// and the last turn. Empty if there are no observations. Also returns the numbers of the observations
+/// in it.
+pub fn opening(prompts: &Prompts, so_far: &ShownSession) -> (String, BTreeSet<i64>) {
     if so_far.observations.is_empty() {
-        return String::new();
+        return Default::default();
     }
-    let fence = fence();
-    let fenced = |text: &str| fenced(text, &fence);
+    let fence = Fence::new();
+    let fenced = |text: &str| fence.around(text);
     let first = so_far.observations.len().saturating_sub(OPENING_MAX);
+    let observations = &so_far.observations[first..];
     let last = so_far.turns.len().saturating_sub(1);
     let values = [
-        (
-            "observations",
-            fenced(&listed(&so_far.observations[first..])),
-        ),
+        ("observations", fenced(&listed(observations))),
         ("open", fenced(&so_far.open.join("\n"))),
         ("turn", fenced(&turns(&so_far.turns[last..], 1))),
     ];
     let values: Vec<(&str, &str)> = values.iter().map(|(name, it)| (*name, &**it)).collect();
-    prompts.fill("opening", &values) + "\n\n"
+    let shown = observations.iter().map(|it| it.id).collect();
+    (prompts.fill("opening", &values) + "\n\n", shown)
 }
 
-fn write(prompts: &Prompts, ended: &EndedSession) -> QuestionText {
+fn write(prompts: &Prompts, ended: &ShownSession) -> QuestionText {
     let observations = listed(&ended.observations);
     let older = listed(&ended.older);
     let room = TEXT_MAX.saturating_sub(observations.len() + older.len());
@@ -99,12 +104,12 @@ fn write(prompts: &Prompts, ended: &EndedSession) -> QuestionText {
     let turns = turns.unwrap_or(shortest);
     let first = turns.len().saturating_sub(room);
     let first = turns.ceil_char_boundary(first);
-    let fence = fence();
-    let fenced = |text: &str| fenced(text, &fence);
+    let fence = Fence::new();
+    let fenced = |text: &str| fence.around(text);
     let values = [
         ("project", name(ended.project.as_deref().unwrap_or("none"))),
         ("date", text::date(ended.last_event_at)),
-        ("session", name(&ended.session.id)),
+        ("session", session_name(&ended.session.id)),
         ("turns", fenced(&turns[first..])),
         ("observations", fenced(&observations)),
         ("older", fenced(&older)),
@@ -116,19 +121,7 @@ fn write(prompts: &Prompts, ended: &EndedSession) -> QuestionText {
     }
 }
 
-/// The name of a fence. The end of the id is random, so that recorded text cannot contain it.
-fn fence() -> String {
-    uuid::Uuid::now_v7().simple().to_string().split_off(24)
-}
-
-fn fenced(text: &str, fence: &str) -> String {
-    match text.trim() {
-        "" => "none".to_owned(),
-        text => format!("<data {fence}>\n{text}\n</data {fence}>"),
-    }
-}
-
-fn turns(turns: &[EndedTurn], cut: usize) -> String {
+fn turns(turns: &[ShownTurn], cut: usize) -> String {
     let mut lines = String::new();
     for turn in turns {
         let request = middle_cut(&turn.request, REQUEST_MAX / cut);

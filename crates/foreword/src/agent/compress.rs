@@ -3,8 +3,7 @@
 //! `question` writes the question from `prompts`, a provider answers, `reply` finds the known tags
 //! in the answer, `judge` removes what does not rest on the recording, and `repair` turns the rest
 //! into model types. A question that is too long is sent once more with shorter texts, and one whose
-//! answer cannot be used once more with a reminder: there are at most three calls. Every call is in
-//! the ledger, also one that failed.
+//! answer cannot be used once more with a reminder. Every call is in the ledger, also one that failed.
 
 use std::time::Duration;
 
@@ -27,6 +26,8 @@ use crate::config;
 /// A model with everything that is needed to ask it.
 pub struct Compressor {
     pub provider: &'static str,
+    /// The model's name in the settings.
+    pub asked_model: String,
     pub model: Model,
     pub prompts: Prompts,
     pub settings: config::ModelSection,
@@ -60,19 +61,23 @@ impl From<rusqlite::Error> for CompressError {
 }
 
 impl Compressor {
-    /// Asks about a batch, at most three times. `pause` returns the end of the pause that follows a
-    /// failure, if any; it is stored with the call.
+    /// Asks about a batch, at least once and at most `calls` times. `pause` returns the end of the pause
+    /// that follows a failure, if any; it is stored with the call.
     pub async fn compress(
         &mut self,
         store: &Store,
         subject: &QuestionSubject<'_>,
+        mut calls: u32,
         clock: fn() -> Millis,
         pause: impl Fn(&Failure) -> Option<Millis>,
     ) -> Result<Compressed, CompressError> {
         let mut question_text = question::write(&self.prompts, subject);
+        let asked_model = self.asked_model.clone();
         let entry = || Entry {
             at: clock(),
             provider: self.provider,
+            model: &asked_model,
+            turn: Some(question::turn_name(subject.events)),
             host_session_id: subject.events.first().map_or("", |it| &it.host_session_id),
             events: subject.events.len(),
             raw_tokens: question::raw_tokens(subject.events),
@@ -87,7 +92,9 @@ impl Compressor {
         let mut asked = self
             .ask(store, &entry(), &question_text, &pause, read)
             .await;
-        if failed(&asked) == Some(FailureKind::TooLong) && is_new {
+        calls = calls.saturating_sub(1);
+        if failed(&asked) == Some(FailureKind::TooLong) && is_new && calls > 0 {
+            calls -= 1;
             let cut = QuestionSubject {
                 cut: HARDER,
                 ..*subject
@@ -97,11 +104,16 @@ impl Compressor {
                 .ask(store, &entry(), &question_text, &pause, read)
                 .await;
         }
-        if failed(&asked).is_some_and(is_unreadable) {
+        if failed(&asked).is_some_and(is_unreadable) && calls > 0 {
             let again = question::write_again(&self.prompts, &question_text, subject.sum_up);
             asked = self.ask(store, &entry(), &again, &pause, read).await;
         }
-        asked.map(|((derived, nothing), provenance)| Compressed {
+        let ((derived, nothing), provenance) = asked?;
+        if let Some(conversation) = &mut self.conversation {
+            let shown = subject.digest.shown();
+            conversation.shown.extend(shown.map(|it| it.id));
+        }
+        Ok(Compressed {
             derived,
             nothing,
             provenance,
@@ -239,7 +251,7 @@ pub fn derived(
         return Err(unreadable(answer, &reply));
     }
     let derived = Derived {
-        marks: marks(&reply, &observations, subject),
+        marks: marks(&reply, &observations, subject, judge),
         observations,
         summary,
     };
@@ -247,11 +259,15 @@ pub fn derived(
 }
 
 /// What an answer says about earlier observations. Only the numbers that the model was shown count.
-fn marks(reply: &Reply, observations: &[Observation], subject: &QuestionSubject<'_>) -> Vec<Mark> {
-    let digest = subject.digest;
+fn marks(
+    reply: &Reply,
+    observations: &[Observation],
+    subject: &QuestionSubject<'_>,
+    judge: &Judge,
+) -> Vec<Mark> {
     let was_shown = |id: i64| {
-        let mut shown = digest.observations.iter().chain(&digest.older);
-        shown.any(|it| it.id == id)
+        let mut shown = subject.digest.shown();
+        shown.any(|it| it.id == id) || judge.was_shown(id)
     };
     let mut marks = Vec::new();
     for (_, content) in reply.marks.iter().filter(|(tag, _)| *tag == "retract") {

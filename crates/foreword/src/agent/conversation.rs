@@ -6,11 +6,11 @@
 //! would cost more than `model.history_max_tokens`, a new one begins with a digest of the session
 //! (`closing::opening`).
 
-use std::collections::HashSet;
+use std::collections::{BTreeSet, HashSet};
 
 use foreword_core::model::{FailureKind, Millis};
 use foreword_core::redact::redact;
-use foreword_core::store::EndedSession;
+use foreword_core::store::ShownSession;
 use foreword_core::text;
 use serde::{Deserialize, Serialize};
 
@@ -37,6 +37,9 @@ pub struct Conversation {
     pub exchanges: Vec<(String, String)>,
     /// The names of files and code in what the client keeps.
     pub names: Vec<String>,
+    /// The numbers of the observations that the model was shown, by which it can retract or replace
+    /// them.
+    pub shown: BTreeSet<i64>,
     /// The client's own record of it.
     pub client: Option<ClientRecord>,
     /// About how many tokens of history are sent with the next question.
@@ -63,10 +66,13 @@ pub struct ClientRecord {
 
 impl Conversation {
     /// Begins a conversation with a digest of what is stored of the session (`so_far`).
-    pub fn begin(prompts: &Prompts, so_far: Option<&EndedSession>) -> Conversation {
+    pub fn begin(prompts: &Prompts, so_far: Option<&ShownSession>) -> Conversation {
+        let (opening, shown) =
+            so_far.map_or_else(Default::default, |it| closing::opening(prompts, it));
         Conversation {
             prompts: prompts.version().to_owned(),
-            opening: so_far.map_or_else(String::new, |it| closing::opening(prompts, it)),
+            opening,
+            shown,
             ..Conversation::default()
         }
     }

@@ -5,7 +5,7 @@
 //! question's fences is our own text, unless the recording has it too. A name is a word that has the
 //! form of a file or of code.
 
-use std::collections::HashSet;
+use std::collections::{BTreeSet, HashSet};
 
 use foreword_core::model::Event;
 use foreword_core::text;
@@ -26,6 +26,8 @@ pub struct Judge {
     recording: String,
     /// The number of steps in the question.
     steps: u32,
+    /// The numbers of the observations that the model saw earlier in the conversation.
+    shown: BTreeSet<i64>,
 }
 
 impl Judge {
@@ -59,12 +61,14 @@ impl Judge {
             ours,
             recording: recording.to_lowercase(),
             steps: u32::try_from(events.len()).unwrap_or(u32::MAX),
+            shown: BTreeSet::new(),
         }
     }
 
     /// Adds what the model saw earlier in the conversation: the names in it, if the claude CLI keeps
     /// the rest.
     pub fn also(&mut self, conversation: &Conversation) {
+        self.shown.extend(&conversation.shown);
         let exchanges = conversation.exchanges.iter();
         let texts = exchanges.flat_map(|(question, answer)| [question, answer]);
         for text in texts
@@ -110,17 +114,22 @@ impl Judge {
         let long: Vec<String> = long.collect();
         let distinct: HashSet<&String> = long.iter().collect();
         if long.len() >= distinct.len() + 2 {
-            return Some("it says the same thing in every field");
+            return Some("several of its fields have the same text");
         }
         let cited = numbers(&block.verbatim(&["events"]));
         let wrong = cited.iter().filter(|it| !(1..=self.steps).contains(it));
         if is_mostly(wrong.count(), cited.len()) {
-            return Some("it rests on steps that there were not");
+            return Some("it refers to steps that are not in the question");
         }
         let names: HashSet<&str> = texts.iter().flat_map(|text| names(text)).collect();
         let unknown = names.iter().filter(|name| !self.is_recorded(name));
         is_mostly(unknown.count(), names.len())
             .then_some("it names files or code that were not recorded")
+    }
+
+    /// Whether the model saw the observation of this number earlier in the conversation.
+    pub fn was_shown(&self, id: i64) -> bool {
+        self.shown.contains(&id)
     }
 
     /// Whether the recording has a file or a part of code of this name.

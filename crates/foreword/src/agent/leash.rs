@@ -22,9 +22,10 @@ const PAUSE_FOR_A_PERSON: Millis = 300_000;
 /// The longest pause that a provider's own reset time leads to.
 const PAUSE_MAX: Millis = 24 * 3_600_000;
 
-/// A model can be unfit once it gave this many answers: if less than a third of the last ones could be
-/// used.
+/// A model is unfit if less than a third of at least this many last answers could be used.
 const JUDGED_MIN: u64 = 6;
+/// A model is unfit if none of at least this many last answers could be used.
+const JUDGED_MIN_IF_NONE: u64 = 4;
 /// After this time an unfit model is asked about one turn again.
 const UNFIT_PAUSE: Millis = 6 * 3_600_000;
 
@@ -33,6 +34,8 @@ const DAY: Millis = 24 * 3_600_000;
 /// Decides whether the provider may be asked.
 pub struct Leash {
     pub provider: Name,
+    /// The model's name in the settings.
+    model: String,
     budget: config::BudgetSection,
     offline_after: Millis,
     /// The user asked for everything to be done now: the present pause is ignored.
@@ -62,23 +65,25 @@ impl Unfit {
     }
 }
 
-/// Whether the provider's model is unfit, by its last answers. A usable one ends the pause, and so
-/// does `foreword retry`.
-pub fn unfit(store: &Store, provider: Name, now: Millis) -> rusqlite::Result<Option<Unfit>> {
+/// Whether a model is unfit, by its last answers. A usable one ends the pause, and so does
+/// `foreword retry`.
+pub fn unfit(
+    store: &Store,
+    provider: Name,
+    model: &str,
+    now: Millis,
+) -> rusqlite::Result<Option<Unfit>> {
     let Judged {
-        model,
-        usable,
         judged,
+        usable,
+        is_last_usable,
         last_at,
-        ..
-    } = match store.judged(provider.as_str())? {
-        it if it.judged < JUDGED_MIN || it.usable * 3 >= it.judged || it.is_last_usable => {
-            return Ok(None);
-        }
-        it => it,
-    };
-    let name = provider.as_str();
-    let name = model.map_or(name.to_owned(), |model| format!("{name} ({model})"));
+    } = store.judged(provider.as_str(), model)?;
+    let is_enough = judged >= JUDGED_MIN || judged >= JUDGED_MIN_IF_NONE && usable == 0;
+    if !is_enough || usable * 3 >= judged || is_last_usable {
+        return Ok(None);
+    }
+    let name = format!("{} ({model})", provider.as_str());
     let until = last_at + UNFIT_PAUSE;
     let unfit = Unfit {
         name,
@@ -123,6 +128,7 @@ impl Leash {
     pub fn new(provider: Name, config: &Config) -> Leash {
         Leash {
             provider,
+            model: provider.model(config).to_owned(),
             budget: config.budget.clone(),
             offline_after: Millis::from(config.model.offline_after_minutes) * 60_000,
             lifted: false,
@@ -157,7 +163,7 @@ impl Leash {
         let streak = store.streak(self.provider.as_str())?;
         let name = self.provider.as_str();
         let more = "`foreword status` says more";
-        if let Some(unfit) = unfit(store, self.provider, now)? {
+        if let Some(unfit) = unfit(store, self.provider, &self.model, now)? {
             let line = unfit.line();
             return Ok(Some(format!(
                 "{line}, so memory is made without it for now; {more}"
@@ -166,7 +172,7 @@ impl Leash {
         let is_up_to_the_user = |failed: &Failed| is_for_a_person(failed.kind);
         Ok(match &streak.last {
             Some(failed) if is_up_to_the_user(failed) => Some(format!(
-                "{name} cannot be asked ({}), and only you can mend that; {more}",
+                "{name} cannot be asked ({}) until you change something; {more}",
                 failed.kind
             )),
             Some(_) if self.is_given_up(&streak, now) => Some(format!(
@@ -195,7 +201,7 @@ impl Leash {
                 "the session's budget of {limit} is used up"
             )));
         }
-        if let Some(unfit) = unfit(store, self.provider, now)? {
+        if let Some(unfit) = unfit(store, self.provider, &self.model, now)? {
             return Ok(Permission::StandIn(unfit.line()));
         }
         let streak = store.streak(self.provider.as_str())?;

@@ -134,11 +134,6 @@ impl Failure {
             partial: None,
         }
     }
-
-    /// Whether the model may have worked on the answer before the call failed.
-    pub fn is_in_the_middle(&self) -> bool {
-        matches!(self.kind, FailureKind::Timeout | FailureKind::Broken)
-    }
 }
 
 impl ModelCall {

@@ -1,8 +1,9 @@
 //! Writes the question to a model about a batch of events.
 //!
-//! Recorded text is shortened and stands between fences. The name of a fence is a hash of that text
-//! and of random ids, so that recorded text cannot contain the fence's end. Each step has a number,
-//! by which an answer cites it.
+//! Recorded text is shortened and stands between fences. Each step has a number, by which an answer
+//! cites it.
+
+use std::borrow::Cow;
 
 use foreword_core::host::{self, Output, Replacement, ToolKind};
 use foreword_core::model::{Event, EventKind, Millis, Turn};
@@ -11,6 +12,7 @@ use foreword_core::store::ShownObservation;
 use foreword_core::text;
 use serde_json::Value;
 
+use super::fence::Fence;
 use super::prompts::Prompts;
 use super::repair::files::relative;
 
@@ -24,6 +26,8 @@ const TASK_MAX: usize = 300;
 const COMPLETED_MAX: usize = 400;
 /// The agent's last words in the turn before.
 const BEFORE_MAX: usize = 500;
+/// The most turns before, if all but the first were small.
+const BEFORE_TURNS: usize = 4;
 /// The content of a file that a later step edits: the edit shows the part that matters.
 const EDITED_MAX: usize = 300;
 const FACT_MAX: usize = 120;
@@ -32,6 +36,10 @@ const FACTS_MAX: usize = 2;
 const SESSION_MAX: usize = 8;
 /// The longest name outside of the fences.
 const NAME_MAX: usize = 80;
+
+/// A turn without tool uses is not asked about by itself if its prompt and reply have at most this many
+/// bytes.
+pub const SMALL: usize = 400;
 
 /// The most bytes of an event's payload that count towards the size of a batch.
 pub const EVENT_BYTES: usize = INPUT_MAX + OUTPUT_MAX;
@@ -59,11 +67,10 @@ pub struct QuestionText {
 pub fn write(prompts: &Prompts, subject: &QuestionSubject<'_>) -> QuestionText {
     let steps = steps(subject);
     let known = known(subject);
-    let fence = fence(subject.events, &steps, &known);
+    let fence = Fence::new();
     let last = subject.events.last();
     let date = text::date(last.map_or(0, |event| event.at));
-    let session = name(last.map_or("unknown", |it| &it.host_session_id));
-    let session: String = session.chars().take(SESSION_MAX).collect();
+    let session = session_name(last.map_or("unknown", |it| &it.host_session_id));
     let project = project(subject, last);
     let values = [
         ("project", &*project),
@@ -72,7 +79,7 @@ pub fn write(prompts: &Prompts, subject: &QuestionSubject<'_>) -> QuestionText {
     ];
     let mut parts = vec![prompts.fill("session", &values)];
     if !known.is_empty() {
-        parts.push(prompts.fill("continuation", &[("known", &known), ("fence", &fence)]));
+        parts.push(prompts.fill("continuation", &[("known", &fence.around(&known))]));
     }
     let steps: Vec<String> = steps.iter().map(|step| step.fenced(&fence)).collect();
     parts.push(prompts.fill("observe", &[("steps", &steps.join("\n"))]));
@@ -89,7 +96,7 @@ pub fn write(prompts: &Prompts, subject: &QuestionSubject<'_>) -> QuestionText {
 /// Each step in its fence, for another kind of question.
 pub fn fenced_steps(subject: &QuestionSubject<'_>) -> Vec<String> {
     let steps = steps(subject);
-    let fence = fence(subject.events, &steps, "");
+    let fence = Fence::new();
     steps.iter().map(|step| step.fenced(&fence)).collect()
 }
 
@@ -121,6 +128,14 @@ pub fn raw_tokens(events: &[Event]) -> u64 {
         (values + error) as u64 + cut
     });
     characters.sum::<u64>() / 4
+}
+
+/// The name of the turn that events end in, for the ledger: the host's id of its prompt, or empty before
+/// the first prompt.
+pub fn turn_name(events: &[Event]) -> &str {
+    let of_a_turn = events.iter().rev().find(|it| it.kind.is_of_a_turn());
+    let prompt_id = of_a_turn.and_then(|it| it.prompt_id.as_deref());
+    prompt_id.unwrap_or_default()
 }
 
 pub fn is_tool(event: &Event) -> bool {
@@ -199,9 +214,8 @@ impl QuestionStep {
         })
     }
 
-    fn fenced(&self, fence: &str) -> String {
-        let QuestionStep { head, body } = self;
-        format!("{head}\n<data {fence}>\n{body}\n</data {fence}>")
+    fn fenced(&self, fence: &Fence) -> String {
+        format!("{}\n{}", self.head, fence.around(&self.body))
     }
 }
 
@@ -296,9 +310,9 @@ fn plain(value: &Value) -> String {
 }
 
 /// Beginning and end of a text, together at most `max` characters, with the number of characters
-/// left out between them.
+/// left out between them. UUIDs are abbreviated.
 pub fn middle_cut(text: &str, max: usize) -> String {
-    let text = text.trim();
+    let text = &*without_uuids(text.trim());
     let length = text.chars().count();
     if length <= max {
         return text.to_owned();
@@ -317,17 +331,48 @@ pub fn middle_cut(text: &str, max: usize) -> String {
     )
 }
 
+/// A text with the ends of each UUID instead of all of it (`019a…03f2`): a UUID takes about 20 tokens.
+fn without_uuids(text: &str) -> Cow<'_, str> {
+    const LENGTH: usize = 36;
+    let bytes = text.as_bytes();
+    let is_uuid = |at: usize| {
+        bytes.get(at + 8) == Some(&b'-')
+            && (at == 0 || !bytes[at - 1].is_ascii_alphanumeric())
+            && !bytes
+                .get(at + LENGTH)
+                .is_some_and(u8::is_ascii_alphanumeric)
+            && text
+                .get(at..at + LENGTH)
+                .is_some_and(|it| uuid::Uuid::try_parse(it).is_ok())
+    };
+    let mut short = String::new();
+    let mut rest = 0;
+    for at in 0..bytes.len().saturating_sub(LENGTH - 1) {
+        if at >= rest && is_uuid(at) {
+            let end = at + LENGTH;
+            short.extend([&text[rest..at + 4], "…", &text[end - 4..end]]);
+            rest = end;
+        }
+    }
+    if rest == 0 {
+        return text.into();
+    }
+    (short + &text[rest..]).into()
+}
+
 /// The session before this batch and what is known of its subject, for the model; empty at the
 /// beginning of a project.
 fn known(subject: &QuestionSubject<'_>) -> String {
     let digest = subject.digest;
-    let short = |text: &str, max: usize| text::shorten(&text::one_line(text), max).into_owned();
+    let short = |text: &str, max: usize| {
+        let line = text::one_line(&without_uuids(text));
+        text::shorten(&line, max).into_owned()
+    };
     let mut lines = Vec::new();
     let asked = |event: &&Event| event.kind == EventKind::Prompt;
     let prompt = subject.events.iter().find(asked);
-    let is_reply = |it: &&DigestPrompt| prompt.is_some() && it.reply.is_some();
-    let before = digest.prompts.iter().rev().find(is_reply);
-    let is_told = |task: &&String| before.is_some_and(|it| it.text == **task);
+    let before = prompt.map_or(&[] as &[_], |_| turns_before(&digest.prompts));
+    let is_told = |task: &&String| before.iter().any(|it| it.text == **task);
     if let Some(task) = digest.task.as_ref().filter(|task| !is_told(task)) {
         lines.push(format!("the task before: {}", short(task, TASK_MAX)));
     }
@@ -346,13 +391,16 @@ fn known(subject: &QuestionSubject<'_>) -> String {
     if let Some(completed) = &digest.completed {
         lines.push(format!("done: {}", short(completed, COMPLETED_MAX)));
     }
-    if let Some(before) = before {
-        let reply = middle_cut(before.reply.as_deref().unwrap_or_default(), BEFORE_MAX);
-        lines.push(format!(
-            "prompt {}: {}\nthe agent's last words: {reply}",
-            before.number,
-            short(&before.text, TASK_MAX)
-        ));
+    for DigestPrompt {
+        number,
+        text,
+        reply,
+        ..
+    } in before
+    {
+        lines.push(format!("prompt {number}: {}", short(text, TASK_MAX)));
+        let reply = reply.as_deref().map(|it| middle_cut(it, BEFORE_MAX));
+        lines.extend(reply.map(|it| format!("the agent's last words: {it}")));
     }
     // The prompt of a turn that began before this batch.
     let begun = subject.turn.events.iter().find(asked);
@@ -365,6 +413,20 @@ fn known(subject: &QuestionSubject<'_>) -> String {
         lines.push(format!("prompt {number}, which goes on: {text}"));
     }
     lines.join("\n")
+}
+
+/// The turns whose closing words a question has as its context: the last one that has some and, if that
+/// was so small that it was not asked about, the ones before it, up to one that was.
+fn turns_before(prompts: &[DigestPrompt]) -> &[DigestPrompt] {
+    let has_reply = |it: &DigestPrompt| it.reply.is_some();
+    let end = prompts.iter().rposition(has_reply).map_or(0, |at| at + 1);
+    let prompts = &prompts[..end];
+    let is_asked = |it: &DigestPrompt| {
+        let reply = it.reply.as_ref().map_or(0, String::len);
+        has_reply(it) && (it.summed_up_at.is_some() || it.text.len() + reply > SMALL)
+    };
+    let first = prompts.iter().rposition(is_asked).unwrap_or(0);
+    &prompts[first.max(end.saturating_sub(BEFORE_TURNS))..]
 }
 
 /// An observation by its number, with some of its facts.
@@ -380,24 +442,17 @@ pub fn listed(shown: &ShownObservation, facts: usize) -> String {
     lines
 }
 
-fn fence(events: &[Event], steps: &[QuestionStep], known: &str) -> String {
-    let mut hasher = blake3::Hasher::new();
-    // The ids are random, so that the author of a text cannot compute the hash beforehand.
-    for event in events {
-        hasher.update(event.id.as_bytes());
-    }
-    hasher.update(known.as_bytes());
-    for step in steps {
-        hasher.update(step.body.as_bytes());
-    }
-    hasher.finalize().to_hex()[..8].to_owned()
-}
-
 fn project(subject: &QuestionSubject<'_>, last: Option<&Event>) -> String {
     let key = last.and_then(|event| event.project.as_deref());
     let known = subject.digest.project.as_deref();
     let known = known.or(key.map(foreword_core::project::name));
     name(known.unwrap_or("none"))
+}
+
+/// The beginning of a session's id, for use outside of a fence.
+pub fn session_name(id: &str) -> String {
+    let id: String = id.chars().take(SESSION_MAX).collect();
+    name(&id)
 }
 
 /// A foreign name for use outside of a fence. It becomes one word, so that it cannot be read as an

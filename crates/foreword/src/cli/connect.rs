@@ -6,9 +6,9 @@ use anyhow::Context as _;
 use clap::builder::PossibleValuesParser;
 
 use super::consent;
-use crate::agent::provider::claude;
 use crate::config::provider;
 use crate::home::{self, Home};
+use crate::host::claude_code::agent_files;
 use crate::host::{self, CLIENTS, Client, InstallScope, SettingsPlace};
 use crate::install::skills::{self, Task};
 use crate::install::{self, InstallRecord, SettingsFile};
@@ -243,10 +243,10 @@ pub fn uninstall(args: &UninstallArgs) -> anyhow::Result<()> {
     if !dry_run {
         let home = service::home_to_look_at()?;
         install::forget(&home, &list.place)?;
-        if claude::has_transcripts(&home) {
+        if agent_files::has_transcripts(&home) {
             // A running worker could write to them again.
             start::alone(&home, || {
-                claude::sweep(&home, &[]);
+                agent_files::sweep(&home, &[]);
                 Ok(())
             })?;
         }

@@ -57,7 +57,12 @@ fn ask(home: &Home, config: &Config) -> anyhow::Result<Option<Name>> {
 
 /// Looks for local models and offers those that are found, unless the settings have one already.
 fn offer_local_models(home: &Home, config: &Config) -> anyhow::Result<()> {
-    if !config.openai.base_url.is_empty() || !config.openai.model.is_empty() {
+    let set = [
+        ("base_url", &config.openai.base_url),
+        ("model", &config.openai.model),
+    ];
+    if let Some((key, value)) = set.iter().find(|(_, value)| !value.is_empty()) {
+        println!("{}", show::local_models_not_looked_for(key, value));
         return Ok(());
     }
     let found = local_models::look(&local_models::SERVERS)?;

@@ -48,17 +48,17 @@ pub fn run(args: &Args) -> anyhow::Result<()> {
 
 fn ask(as_json: bool) -> anyhow::Result<()> {
     let home = service::home_to_write()?;
-    let trial = doctor::ask::trial(&home, &Config::load(&home)?)?;
+    let answer = doctor::ask::ask_about_sample(&home, &Config::load(&home)?)?;
     let to_json = || {
         json!({
-            "seconds": trial.seconds,
-            "usable": trial.usable.is_ok(),
-            "titles": trial.usable.as_ref().ok(),
-            "reason": trial.usable.as_ref().err(),
+            "seconds": answer.seconds,
+            "usable": answer.usable.is_ok(),
+            "titles": answer.usable.as_ref().ok(),
+            "reason": answer.usable.as_ref().err(),
         })
     };
-    show::print(as_json, to_json, || show::trial(&trial));
-    match trial.usable {
+    show::print(as_json, to_json, || show::sample_answer(&answer));
+    match answer.usable {
         Ok(_) => Ok(()),
         Err(_) => bail!("the model's answer cannot be used"),
     }

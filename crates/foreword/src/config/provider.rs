@@ -29,6 +29,8 @@ pub struct Row {
     pub required_key: Option<&'static str>,
     /// Why the provider cannot be used, as far as the settings and the PATH show it.
     pub problem: fn(&Config, &Home) -> Option<ProviderProblem>,
+    /// The name of the model in the settings.
+    pub model: fn(&Config) -> &str,
     /// Completes the sentence "The memory is written …".
     pub writer: fn(&Config) -> String,
     /// The user's next step after a login or a key was refused.
@@ -56,6 +58,7 @@ const ROWS: &[Row] = &[
         inherits_if: BACK_ENDS,
         required_key: None,
         problem: claude_problem,
+        model: |config| &config.claude.model,
         writer: |config| format!("by your claude CLI with the model {}", config.claude.model),
         after_auth_failure: "start `claude` and log in",
     },
@@ -66,6 +69,7 @@ const ROWS: &[Row] = &[
         inherits_if: &[],
         required_key: Some("ANTHROPIC_API_KEY"),
         problem: |_, _| None,
+        model: |config| &config.anthropic.model,
         writer: |config| {
             let model = &config.anthropic.model;
             format!("by Anthropic's API with the model {model}")
@@ -86,6 +90,7 @@ const ROWS: &[Row] = &[
             let example = "\"http://127.0.0.1:11434/v1\" and \"qwen3:8b\"";
             unset("openai", &settings, example, home)
         },
+        model: |config| &config.openai.model,
         writer: |_| "by the model that [openai] in config.toml names".to_owned(),
         after_auth_failure: CHECK_KEY,
     },
@@ -96,6 +101,7 @@ const ROWS: &[Row] = &[
         inherits_if: &[],
         required_key: None,
         problem: |_, _| None,
+        model: |_| "",
         writer: |_| "offline, without a model".to_owned(),
         after_auth_failure: "",
     },
@@ -110,6 +116,11 @@ impl Name {
 
     pub fn as_str(self) -> &'static str {
         self.row().text
+    }
+
+    /// The name of the model in the settings; empty for `offline`.
+    pub fn model(self, config: &Config) -> &str {
+        (self.row().model)(config)
     }
 
     pub fn parse(text: &str) -> Option<Name> {

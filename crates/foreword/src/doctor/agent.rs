@@ -50,7 +50,7 @@ impl AgentStatus {
         };
         if let Some(store) = store {
             agent.pause = pause(store, name, now)?;
-            agent.unfit = leash::unfit(store, name, now)?;
+            agent.unfit = leash::unfit(store, name, name.model(config), now)?;
             agent.today = store.cost(leash::day(now))?;
             agent.stand_ins = store.stand_ins(leash::day(now))?;
             agent.used_up = leash::used_up_today(store, &config.budget, now)?;

@@ -7,26 +7,24 @@ use anyhow::Context as _;
 use foreword_core::model::{Event, Turn};
 use foreword_core::recall::digest::Digest;
 
-use crate::agent::ask::ask;
+use crate::agent::ask::{WhilePaused, ask};
 use crate::agent::compress::derived;
 use crate::agent::judge::Judge;
 use crate::agent::prompts::{ANSWER_SCHEMA, Prompts};
 use crate::agent::question::{self, QuestionSubject};
 use crate::config::Config;
 use crate::home::Home;
+use crate::host::claude_code::played::SAMPLE_TURN;
 
-/// A sample turn in which a test fails, its cause is found, and the test passes.
-const TURN: &str = include_str!("trial.json");
-
-/// The outcome of one question to the model.
-pub struct Trial {
+/// What came of the question about the sample turn.
+pub struct SampleAnswer {
     pub seconds: f64,
     /// The titles of the observations that can be used, or why there are none.
     pub usable: Result<Vec<String>, String>,
 }
 
-pub fn trial(home: &Home, config: &Config) -> anyhow::Result<Trial> {
-    let events: Vec<Event> = serde_json::from_str(TURN).context("the sample turn")?;
+pub fn ask_about_sample(home: &Home, config: &Config) -> anyhow::Result<SampleAnswer> {
+    let events: Vec<Event> = serde_json::from_str(SAMPLE_TURN).context("the sample turn")?;
     let turn = Turn {
         prompt_id: Some("p1".to_owned()),
         events: events.clone(),
@@ -41,7 +39,16 @@ pub fn trial(home: &Home, config: &Config) -> anyhow::Result<Trial> {
     let question_text = question::write(&Prompts::load(&home.prompts()), &subject);
     let (system, text) = (&question_text.system, &question_text.text);
     let begun = Instant::now();
-    let answer = ask(home, config, "doctor", system, text, Some(ANSWER_SCHEMA))?;
+    let schema = Some(ANSWER_SCHEMA);
+    let answer = ask(
+        home,
+        config,
+        "doctor",
+        WhilePaused::Ask,
+        system,
+        text,
+        schema,
+    )?;
     let seconds = begun.elapsed().as_secs_f64();
     let judge = Judge::new(&question_text, &events);
     let usable = match derived(&answer, &subject, &judge) {
@@ -55,7 +62,7 @@ pub fn trial(home: &Home, config: &Config) -> anyhow::Result<Trial> {
             .collect()),
         Err(failure) => Err(failure.text),
     };
-    Ok(Trial { seconds, usable })
+    Ok(SampleAnswer { seconds, usable })
 }
 
 #[cfg(test)]
@@ -64,7 +71,7 @@ mod tests {
 
     #[test]
     fn the_recorded_turn_is_one_from_which_offline_derives_something() {
-        let events: Vec<Event> = serde_json::from_str(TURN).unwrap();
+        let events: Vec<Event> = serde_json::from_str(SAMPLE_TURN).unwrap();
         let turn = Turn {
             prompt_id: Some("p1".to_owned()),
             events,

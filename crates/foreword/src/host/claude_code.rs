@@ -1,8 +1,10 @@
 //! Claude Code: the paths of its files, the form of a hook's answer, and its client.
 //!
 //! `settings` adds our hooks to its settings, `servers` our entry to its list of MCP servers.
+//! `agent_files` deletes what it writes when it runs as the memory agent.
 //! `environment` lists its variables for the `claude` provider. `played` stands in for it in the demo.
 
+pub mod agent_files;
 pub mod environment;
 pub mod played;
 mod servers;

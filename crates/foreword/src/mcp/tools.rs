@@ -8,6 +8,7 @@ use foreword_core::store::{HostSession, Item, ItemBody, Store, ToRemember};
 
 use super::answer;
 use super::arguments::{Forget, Observations, Recall, Remember, Search, Timeline};
+use crate::host::claude_code::agent_files;
 use crate::notes::recall;
 use crate::service::frame::{Part, framed};
 use crate::service::search::{Format, SearchRequest};
@@ -157,6 +158,8 @@ pub fn forget(reader: &Reader, arguments: &Forget) -> anyhow::Result<String> {
     }
     drop(store);
     let gone = store_to_write()?.forget(&arguments.ids, reader.now)?;
+    // The memory agent's conversations may repeat it; the store has deleted its own part of them.
+    agent_files::sweep(&reader.home, &[]);
     Ok(match gone.as_slice() {
         [] => missing,
         gone => {

@@ -7,25 +7,20 @@
 
 use std::collections::{HashMap, HashSet};
 
-use foreword_core::model::{
-    Derived, EventKind, Millis, Observation, ObservationType, Origin, SessionDigest, Summary,
-    TouchedFile, Turn,
-};
-use uuid::Uuid;
+use foreword_core::model::{Derived, ObservationType, SessionDigest, TouchedFile, Turn};
 
+use super::draft::{self, Draft};
+use super::headline::{self, Title, TitleSource};
+use super::kind;
 use super::lexicon::{self, Stems};
 use super::markdown;
 use super::prose;
+use super::survival::{Survival, names_any, red_at_end, survival};
 use super::title;
-use super::turn::{self, FACTS_MAX, LaidDown, Title, TitleSource, TurnReading};
-use crate::evidence::Run;
+use super::turn::{self, FACTS_MAX, TurnReading};
 
 /// The most observations of one turn.
 const PIECES_MAX: usize = 8;
-/// The most events that an observation names as its source.
-const EVENTS_MAX: usize = 40;
-const FILES_MAX: usize = 12;
-const CONCEPTS_MAX: usize = 5;
 /// A session's discovery beside a change needs a title this good, and this many facts.
 const DISCOVERY_ALONE: f32 = 4.0;
 const DISCOVERY_FACTS: usize = 4;
@@ -33,6 +28,8 @@ const DISCOVERY_FACTS: usize = 4;
 const CHANGED: &str = "Changed ";
 /// The most findings of earlier turns that are told with a repair.
 const CAUSES_MAX: usize = 2;
+/// A fact goes to a neighbour that edits other files only if it shares this many stems with it.
+const SHARED_STEMS: usize = 3;
 /// A title of the agent's words needs at least this to stand in a list.
 const TITLE_ALONE: f32 = 2.0;
 
@@ -41,27 +38,6 @@ const TITLE_ALONE: f32 = 2.0;
 pub struct DerivedSession {
     pub turns: Vec<Derived>,
     pub digest: SessionDigest,
-}
-
-/// An observation while the session is still being folded.
-struct Draft {
-    turn: usize,
-    seed: String,
-    kind: ObservationType,
-    title: Title,
-    facts: Vec<String>,
-    /// Sentences that were too much for the facts.
-    rest: Vec<String>,
-    /// Hash and subject of each.
-    commits: Vec<(String, String)>,
-    files: Vec<TouchedFile>,
-    /// How much was edited.
-    size: usize,
-    /// What it added is gone at the end of the session.
-    overtaken: bool,
-    /// A later turn changed what this discovery is about.
-    outdated: bool,
-    retracted: Option<String>,
 }
 
 pub fn derive(turns: &[Turn]) -> DerivedSession {
@@ -87,16 +63,6 @@ struct Session<'a> {
     red: Vec<Vec<(String, String)>>,
     /// How often each word occurs in what was said, for concepts.
     nouns: HashMap<String, usize>,
-}
-
-/// How much of a turn's edits is left at the end of the session.
-#[derive(Default)]
-struct Survival {
-    overtaken: bool,
-    /// Names that the turn added and that are gone.
-    dead: HashSet<String>,
-    /// Lines that the turn removed and a later one put back.
-    put_back: Vec<String>,
 }
 
 impl<'a> Session<'a> {
@@ -134,12 +100,15 @@ impl<'a> Session<'a> {
         }
     }
 
-    /// Leaves out sentences about names that a turn added and a later turn removed again. An
-    /// attempt that was given up as a whole is told elsewhere.
+    /// Leaves out sentences about names and lines that a turn added and a later turn removed again.
+    /// An attempt that was given up as a whole is told elsewhere.
     fn leave_out_dead_names(&mut self) {
         for (reading, survival) in self.readings.iter_mut().zip(&self.survival) {
-            if !survival.overtaken && !survival.dead.is_empty() {
-                reading.leave_out(|text| names_any(text, &survival.dead));
+            if !survival.overtaken {
+                reading.leave_out(|text| {
+                    let gone = lexicon::stems(text).intersection(&survival.gone).count();
+                    gone >= 2 || names_any(text, &survival.dead)
+                });
             }
             if !survival.put_back.is_empty() {
                 reading.leave_out(|text| {
@@ -300,8 +269,8 @@ impl<'a> Session<'a> {
             .iter()
             .map(|it| lexicon::stems(&it.title.text))
             .collect();
-        let title = reading.title(&taken)?;
-        let kind = match reading.kind() {
+        let title = headline::choose(reading, &taken)?;
+        let kind = match kind::of(reading) {
             ObservationType::Feature | ObservationType::Refactor
                 if lexicon::speaks_of_fault(&title.text) =>
             {
@@ -362,15 +331,10 @@ impl<'a> Session<'a> {
             let mut said = std::iter::once(&draft.title.text).chain(&reading.facts);
             let what = said.find(is_dead).map(|it| title::squeeze(it, 14, true).0);
             let why = self.readings.get(draft.turn + 1);
-            let why = why.filter(|it| !it.by_host && it.plan.is_none());
-            let why = why
-                .map(|it| it.typed.replace('\n', " "))
-                .filter(|it| !markdown::is_question(it))
-                .unwrap_or_default();
-            let why = match lexicon::words(&why) {
-                3..=60 => format!(" (then the user: “{}”)", title::clip(&why, 25)),
-                _ => String::new(),
-            };
+            let why = why.and_then(|it| it.correction.as_deref());
+            let why = why.filter(|it| lexicon::words(it) >= 3);
+            let why = why.map(|it| format!(" (then the user: “{}”)", title::clip(it, 25)));
+            let why = why.unwrap_or_default();
             let told = what.map(|it| format!("{it}{why}"));
             given_up.extend(told.clone());
             let told = told.map(|it| format!("Given up: {it}"));
@@ -501,12 +465,14 @@ impl<'a> Session<'a> {
             // A fact under a title about something else misleads.
             facts.retain(|it| {
                 let shared = lexicon::stems(it).intersection(&about).count();
-                (same_files || shared >= 2) && !it.starts_with(CHANGED)
+                let is_about = same_files && shared > 0 || shared >= SHARED_STEMS;
+                is_about && !it.starts_with(CHANGED)
             });
             facts.sort_by_key(|it| (!it.starts_with("The user"), !lexicon::contrasts(it)));
             let neighbour = &mut drafts[to];
             if is_before {
-                facts = causes(facts, neighbour);
+                let is_near = same_files || to == at + 1;
+                facts = causes(facts, neighbour, if is_near { 1 } else { 2 });
             }
             let mut carried: Vec<String> = Vec::new();
             for fact in facts {
@@ -605,103 +571,20 @@ impl<'a> Session<'a> {
         for (turn, reading) in turns.iter_mut().zip(&self.readings) {
             let prompt = reading.turn.prompt_id.as_deref().unwrap_or_default();
             let laid_down = reading.laid_down.iter().enumerate();
-            let laid_down =
-                laid_down.map(|(number, it)| decision(it, format!("user:{prompt}:{number}")));
+            let laid_down = laid_down
+                .map(|(number, it)| draft::decision(it, format!("user:{prompt}:{number}")));
             turn.observations.extend(laid_down);
         }
         for draft in drafts {
             let reading = &self.readings[draft.turn];
             let turn = &mut turns[draft.turn];
-            turn.observations.push(self.observation(draft, reading));
+            turn.observations
+                .push(draft::observation(draft, reading, &self.nouns));
         }
         for (turn, reading) in turns.iter_mut().zip(&self.readings) {
-            turn.summary = summary(reading, &turn.observations);
+            turn.summary = draft::summary(reading, &turn.observations);
         }
         DerivedSession { turns, digest }
-    }
-
-    fn observation(&self, draft: Draft, reading: &TurnReading<'_>) -> Observation {
-        let mut facts = draft.facts;
-        let title = lexicon::stems(&draft.title.text);
-        facts.retain(|it| {
-            let stems = lexicon::stems(it);
-            stems.difference(&title).count() >= 3 && lexicon::overlap(&stems, &title) < 0.8
-        });
-        let short = facts
-            .iter()
-            .take(3)
-            .position(|it| lexicon::words(it) <= 24 && !it.starts_with("The user"));
-        let subtitle = match short {
-            Some(short) if facts.len() > 3 => facts.remove(short),
-            _ => String::new(),
-        };
-        let commits = draft.commits.iter().map(|(hash, subject)| {
-            let (_, subject) = title::conventional(subject);
-            let is_said = lexicon::overlap(&lexicon::stems(&subject), &title) > 0.6;
-            match is_said {
-                true => hash.clone(),
-                false => format!("{hash} (“{}”)", title::clip(&subject, 14)),
-            }
-        });
-        let commits: Vec<String> = commits.collect();
-        if !commits.is_empty() {
-            facts.push(format!("Committed as {}", commits.join(", ")));
-        }
-        let mut narrative = String::new();
-        let typed = reading.typed.replace('\n', " ");
-        if lexicon::words(&typed) >= 3 {
-            narrative = format!("Asked: “{}” ", title::clip(&typed, 40));
-        }
-        narrative.push_str(&title::clip(&draft.rest.join(" "), 150));
-        let concepts = self.concepts(&draft.title.text, &facts, &draft.files);
-        let origin = match draft.title.source {
-            TitleSource::Request | TitleSource::Chosen => Origin::User,
-            _ => Origin::Agent,
-        };
-        let mut files = draft.files;
-        files.truncate(FILES_MAX);
-        Observation {
-            title: draft.title.text,
-            subtitle,
-            facts,
-            narrative: narrative.trim().to_owned(),
-            concepts,
-            files,
-            events: sources(reading),
-            at: last_at(reading),
-            retracted: draft.retracted,
-            ..Observation::blank(draft.seed, draft.kind, origin)
-        }
-    }
-
-    /// Words that recur in the session and in this observation, and the names of its files.
-    fn concepts(&self, title: &str, facts: &[String], files: &[TouchedFile]) -> Vec<String> {
-        let text = format!("{title} {}", facts.join(" "));
-        let mut counted: Vec<(usize, String)> = Vec::new();
-        for word in lexicon::nouns(&text) {
-            let count = self.nouns.get(&word).copied().unwrap_or_default();
-            if count >= 3 && !counted.iter().any(|(_, it)| *it == word) {
-                counted.push((count, word));
-            }
-        }
-        counted.sort_by(|a, b| b.0.cmp(&a.0).then_with(|| a.1.cmp(&b.1)));
-        let mut concepts: Vec<String> = counted.into_iter().map(|(_, word)| word).take(3).collect();
-        for file in files {
-            let mut parts = file.path.rsplit('/');
-            let name = parts
-                .next()
-                .unwrap_or_default()
-                .split('.')
-                .next()
-                .unwrap_or_default();
-            for part in [name, parts.next().unwrap_or_default()] {
-                let part = part.to_lowercase();
-                if part.len() >= 3 && !concepts.contains(&part) && concepts.len() < CONCEPTS_MAX {
-                    concepts.push(part);
-                }
-            }
-        }
-        concepts
     }
 }
 
@@ -744,77 +627,17 @@ fn is_nothing(
         || title.alone < 0.9 && facts.len() < 2
 }
 
-fn decision(laid_down: &LaidDown, seed: String) -> Observation {
-    Observation {
-        title: laid_down.title.clone(),
-        facts: laid_down.facts.clone(),
-        events: vec![laid_down.event],
-        at: laid_down.at,
-        ..Observation::blank(seed, ObservationType::Decision, Origin::User)
-    }
-}
-
-/// What was asked and done, for a turn that gave an observation.
-fn summary(reading: &TurnReading<'_>, observations: &[Observation]) -> Option<Summary> {
-    let first = observations.first()?;
-    let titles = |work: bool| {
-        let is_work = |it: &Observation| {
-            !matches!(
-                it.kind,
-                ObservationType::Decision | ObservationType::Discovery
-            )
-        };
-        let of_kind = observations.iter().filter(|it| is_work(it) == work);
-        let titles: Vec<&str> = of_kind.map(|it| it.title.as_str()).collect();
-        titles.join("; ")
-    };
-    let files = |wanted| {
-        let files = first.files.iter().filter(|it| it.role == wanted);
-        files.map(|it| it.path.clone()).collect::<Vec<String>>()
-    };
-    Some(Summary {
-        request: title::clip(&reading.typed.replace('\n', " "), 60),
-        learned: titles(false),
-        completed: titles(true),
-        files_read: files(foreword_core::model::FileRole::Read),
-        files_edited: files(foreword_core::model::FileRole::Modified),
-        ..Summary::default()
-    })
-}
-
-/// The events that an observation rests on: prompt, reply, and what edits, commits and checks prove.
-fn sources(reading: &TurnReading<'_>) -> Vec<Uuid> {
-    let steps = reading.steps.iter().rev().filter(|it| {
-        !it.edits.is_empty()
-            || !it.commits.is_empty()
-            || !it.answers.is_empty()
-            || it.runs.iter().any(|run| run.check)
-    });
-    let steps: HashSet<Uuid> = steps.take(EVENTS_MAX).map(|it| it.event).collect();
-    let events = reading.turn.events.iter().filter(|it| {
-        steps.contains(&it.id)
-            || matches!(
-                it.kind,
-                EventKind::Prompt | EventKind::Stop | EventKind::Refusal | EventKind::Words
-            )
-    });
-    events.map(|it| it.id).collect()
-}
-
-fn last_at(reading: &TurnReading<'_>) -> Millis {
-    reading.turn.events.last().map_or(0, |it| it.at)
-}
-
 /// The findings before a change that say why it was made: the user's words and, if the change is a
-/// bugfix, the cause of the fault. Other findings may not be true after the change.
-fn causes(findings: Vec<String>, change: &Draft) -> Vec<String> {
+/// bugfix, the cause of the fault. Each has at least `names` names in common with the change. Other
+/// findings may not be true after the change.
+fn causes(findings: Vec<String>, change: &Draft, names: usize) -> Vec<String> {
     let texts = change.facts.iter().chain([&change.title.text]);
     let named: HashSet<String> = texts.flat_map(|it| lexicon::anchors(it)).collect();
     let is_cause = |it: &String| {
-        let names = lexicon::anchors(it);
-        let mut names = names.intersection(&named);
-        let is_same = names.any(|it| it.contains(|it: char| it.is_alphabetic()));
-        is_same && (it.starts_with("The user") || lexicon::contrasts(it))
+        let own = lexicon::anchors(it);
+        let shared = own.intersection(&named);
+        let shared = shared.filter(|it| it.contains(|it: char| it.is_alphabetic()));
+        shared.count() >= names && (it.starts_with("The user") || lexicon::contrasts(it))
     };
     let findings = findings.into_iter().filter(is_cause);
     let findings =
@@ -859,111 +682,4 @@ fn shares_file(a: &Draft, b: &Draft) -> bool {
     a.files
         .iter()
         .any(|file| b.files.iter().any(|it| it.path == file.path))
-}
-
-/// Whether a text has a name in code of which a part is among these identifiers.
-fn names_any(text: &str, wanted: &HashSet<String>) -> bool {
-    let names = lexicon::anchors(text);
-    let mut names = names.iter().filter(|it| turn::is_compound(it));
-    names.any(|it| identifiers(it).any(|it| wanted.contains(&it)))
-}
-
-/// Words of at least five letters, as names in code have.
-fn identifiers(text: &str) -> impl Iterator<Item = String> {
-    let words = text.split(|it: char| !(it.is_alphanumeric() || it == '_'));
-    let words = words
-        .filter(|it| it.chars().count() >= 5 && !it.starts_with(|it: char| it.is_ascii_digit()));
-    words.map(str::to_lowercase)
-}
-
-/// How much of each turn's edits is left at the end. Only a turn whose file a later turn touches
-/// can be overtaken.
-fn survival(readings: &[TurnReading<'_>]) -> Vec<Survival> {
-    type LineOf<'t> = (&'t str, &'t str);
-    let mut at_end: HashSet<LineOf<'_>> = HashSet::new();
-    let mut added: Vec<HashSet<LineOf<'_>>> = Vec::new();
-    let mut removed: Vec<HashSet<LineOf<'_>>> = Vec::new();
-    for reading in readings {
-        let mut new: HashSet<LineOf<'_>> = HashSet::new();
-        let mut gone: HashSet<LineOf<'_>> = HashSet::new();
-        for step in &reading.steps {
-            for edit in &step.edits {
-                let lines = |text: &'_ str| -> HashSet<String> {
-                    text.lines().map(|it| it.trim().to_owned()).collect()
-                };
-                let (before, after) = (lines(&edit.before), lines(&edit.after));
-                if edit.created {
-                    at_end.retain(|(path, _)| *path != edit.path);
-                }
-                at_end.retain(|(path, line)| {
-                    *path != edit.path || !before.contains(*line) || after.contains(*line)
-                });
-                let fresh = edit.after.lines().map(str::trim);
-                let fresh = fresh.filter(|it| it.len() > 6 && !before.contains(*it));
-                new.extend(fresh.map(|line| (edit.path.as_str(), line)));
-                let old = edit.before.lines().map(str::trim);
-                let old = old.filter(|it| it.len() > 6 && !after.contains(*it));
-                gone.extend(old.map(|line| (edit.path.as_str(), line)));
-                at_end.extend(new.iter().filter(|it| it.0 == edit.path));
-            }
-            for path in &step.removed {
-                let name = path.rsplit('/').next().unwrap_or_default();
-                at_end.retain(|(it, _)| it.rsplit('/').next() != Some(name));
-            }
-        }
-        added.push(new);
-        removed.push(gone);
-    }
-    let mut survival: Vec<Survival> = Vec::new();
-    survival.resize_with(readings.len(), Survival::default);
-    for (at, reading) in readings.iter().enumerate() {
-        let later = added[at + 1..].iter().flatten();
-        let put_back = later.filter(|it| removed[at].contains(*it));
-        survival[at].put_back = put_back.map(|it| it.1.to_owned()).collect();
-        let files: HashSet<&str> = added[at].iter().map(|it| it.0).collect();
-        let touches = |later: &&TurnReading<'_>| {
-            later.edits().any(|it| files.contains(it.path.as_str()))
-                || later.steps.iter().any(|it| !it.removed.is_empty())
-        };
-        let mut later = readings[at + 1..].iter().filter(touches);
-        // Work that merely goes on replaces much of itself, too.
-        let corrected = later.clone().any(|it| it.correction.is_some());
-        let objected = later.clone().any(|it| lexicon::contrasts(&it.typed));
-        let touched_later = later.next().is_some();
-        if files.is_empty() || !touched_later {
-            continue;
-        }
-        let old: HashSet<String> = reading
-            .edits()
-            .flat_map(|it| identifiers(&it.before))
-            .collect();
-        let all: HashSet<String> = added[at].iter().flat_map(|it| identifiers(it.1)).collect();
-        let own: HashSet<String> = all.difference(&old).cloned().collect();
-        let own = if own.is_empty() { all } else { own };
-        let left = at_end.iter().filter(|it| files.contains(it.0));
-        let left: HashSet<String> = left.flat_map(|it| identifiers(it.1)).collect();
-        survival[at].dead = own.difference(&left).cloned().collect();
-        let alive = own.len() - survival[at].dead.len();
-        survival[at].overtaken = !own.is_empty()
-            && (corrected && alive * 2 <= own.len() || objected && alive * 3 <= own.len());
-    }
-    survival
-}
-
-/// The checks of each turn with edits that failed last, if no check of the session passed after
-/// them: another command often stands for the same check (`lint:fix`, `lint`).
-fn red_at_end(readings: &[TurnReading<'_>]) -> Vec<Vec<(String, String)>> {
-    let of_turn = |(at, reading): (usize, &TurnReading<'_>)| {
-        let later = readings[at + 1..].iter().flat_map(TurnReading::runs);
-        let last = reading.runs().filter(|it| it.check).last();
-        let passed = |it: &Run| it.check && it.passed;
-        if !reading.has_edits() || last.is_none_or(passed) || later.into_iter().any(passed) {
-            return Vec::new();
-        }
-        let red = reading.red_checks().into_iter();
-        red.filter(|(_, telling)| !telling.is_empty())
-            .map(|(command, telling)| (command.to_owned(), telling.to_owned()))
-            .collect()
-    };
-    readings.iter().enumerate().map(of_turn).collect()
 }

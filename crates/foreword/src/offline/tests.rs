@@ -252,6 +252,63 @@ fn what_was_removed_and_put_back_is_not_told() {
 }
 
 #[test]
+fn what_a_later_turn_took_out_again_is_not_told() {
+    let mut session = Session::new();
+    session
+        .prompt("resolve the agent of each session")
+        .edit(
+            "restore.go",
+            "return load(id)",
+            "return load(id, agentOf(id))\nif missing { warn(); return outer fallback agent }",
+        )
+        .reply(
+            "- `restore.go` loads each session with `agentOf`\n\
+             - If it is missing, the outer agent is the fallback in `restore.go`",
+        );
+    let before = session.told();
+    assert!(before.contains("is the fallback"), "{before}");
+    session
+        .prompt("fail if it is missing")
+        .edit(
+            "restore.go",
+            "if missing { warn(); return outer fallback agent }",
+            "if missing { return errMissing }",
+        )
+        .reply("Done.");
+    let after = session.told();
+    assert!(
+        after.contains("agentOf") && !after.contains("fallback"),
+        "{after}"
+    );
+}
+
+#[test]
+fn a_finding_is_told_with_a_later_repair_only_if_it_is_about_the_same() {
+    let repair = |finding: &str| {
+        let mut session = Session::new();
+        session
+            .prompt("what does the token do?")
+            .bash("cat deploy.yml", "token: read")
+            .reply(finding)
+            .prompt("and where do the dashboards come from?")
+            .bash("ls grafana", "main.json")
+            .reply("`main.json` in `grafana` has the dashboards, `provision.yml` loads them.")
+            .prompt("the healthcheck fails, fix it")
+            .edit(
+                "compose.yml",
+                "pg_isready -U app",
+                "pg_isready -U app -d app",
+            )
+            .reply("`pg_isready` in `compose.yml` failed without `-d`; it now names the database.");
+        session.told()
+    };
+    let about = "The `pg_isready` of `compose.yml` cannot see the database, but `psql` can.";
+    assert!(repair(about).contains("Found before the change: The `pg_isready`"));
+    let apart = "The token in `deploy.yml` is read-only, but `compose.yml` would need to write.";
+    assert!(!repair(apart).contains("read-only"));
+}
+
+#[test]
 fn a_report_of_the_client_that_a_call_failed_is_no_reply() {
     let mut session = Session::new();
     session.prompt("what does `src/export.rs` write first?");
@@ -298,7 +355,7 @@ fn an_attempt_that_was_given_up_is_told_with_its_reason() {
     feature: `import.py` reads the file with `chunked_reader`, `CHUNK_ROWS` rows at a time
       The user: “No, the share is on NFS and mapping does not work there.”
       `src/import.py` reads the file with `chunked_reader`, `CHUNK_ROWS` rows at a time, so memory stays below 200 MB.
-      Given up: `import.py` maps the file with `mapped_buffer` in windows of `PAGE_WINDOW` bytes instead (then the user: “No, the share is on NFS and mapping does not work there. Read it in chunks instead.”)
+      Given up: `import.py` maps the file with `mapped_buffer` in windows of `PAGE_WINDOW` bytes instead (then the user: “No, the share is on NFS and mapping does not work there.”)
     ");
     assert_eq!(session.derive().digest.given_up.len(), 1);
 }

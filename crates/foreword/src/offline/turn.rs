@@ -3,13 +3,13 @@
 
 use std::collections::HashSet;
 
-use foreword_core::model::{Event, EventKind, Millis, ObservationType, TouchedFile, Turn};
+use foreword_core::model::{Event, EventKind, Millis, TouchedFile, Turn};
 use uuid::Uuid;
 
 use super::cues::{self, Cue};
 use super::lexicon::{self, Stems};
 use super::markdown;
-use super::prose::{self, Prose, UnitSource};
+use super::prose::{self, Prose};
 use super::title;
 use crate::evidence::{self, Answer, Commit, Edit, Run, Step};
 
@@ -27,11 +27,6 @@ const TYPED_WORDS_MAX: usize = 140;
 /// Contrasting sentences of a prompt with more words than this are not kept: such a prompt describes
 /// a fault, and the change that follows makes the description untrue.
 const REMARK_WORDS_MAX: usize = 50;
-/// Taken off the score of a title that only introduces a list.
-const LEAD_IN: f32 = 0.6;
-/// Added to the score of a title that begins with what was done ("Added …").
-const DEED: f32 = 0.8;
-
 /// One turn of a session, read.
 pub struct TurnReading<'a> {
     pub turn: &'a Turn,
@@ -63,7 +58,7 @@ pub struct TurnReading<'a> {
     /// The prompt begins with a correction of what came before.
     pub correction: Option<String>,
     /// A check failed before the first edit.
-    red_first: bool,
+    pub red_first: bool,
 }
 
 /// A rule or choice of the user.
@@ -73,37 +68,6 @@ pub struct LaidDown {
     pub facts: Vec<String>,
     pub event: Uuid,
     pub at: Millis,
-}
-
-/// Where a title was taken from. It decides how good the title is.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub enum TitleSource {
-    Plan,
-    Commit,
-    CommitBody,
-    Chosen,
-    Heading,
-    Said,
-    Fact,
-    Request,
-}
-
-impl TitleSource {
-    /// Written by somebody as a headline, so it stands alone.
-    pub fn is_headline(self) -> bool {
-        !matches!(
-            self,
-            TitleSource::Said | TitleSource::Fact | TitleSource::Request
-        )
-    }
-}
-
-#[derive(Debug, Clone, PartialEq)]
-pub struct Title {
-    pub text: String,
-    pub source: TitleSource,
-    /// How far it can be understood alone.
-    pub alone: f32,
 }
 
 impl<'a> TurnReading<'a> {
@@ -417,136 +381,6 @@ impl<'a> TurnReading<'a> {
         stems
     }
 
-    /// The best title for this turn that is not a title of the session yet.
-    pub fn title(&self, taken: &[Stems]) -> Option<Title> {
-        let mut candidates = self.candidates();
-        let is_taken = |text: &str| {
-            let stems = lexicon::stems(text);
-            taken.iter().any(|it| lexicon::likeness(&stems, it) > 0.7)
-        };
-        if candidates.iter().any(|(_, text, _)| !is_taken(text)) {
-            candidates.retain(|(_, text, _)| !is_taken(text));
-        }
-        let scored = candidates.into_iter().map(|(source, text, prior)| {
-            let alone = title::alone(&text, &self.edited, &self.asked);
-            (
-                prior + alone,
-                Title {
-                    text,
-                    source,
-                    alone,
-                },
-            )
-        });
-        scored
-            .max_by(|(a, _), (b, _)| a.total_cmp(b))
-            .map(|(_, title)| title)
-    }
-
-    /// Titles that the turn offers, each with how good titles of its source are.
-    fn candidates(&self) -> Vec<(TitleSource, String, f32)> {
-        let mut titles = Vec::new();
-        if let Some(commit) = telling_commit(&self.commits) {
-            let (_, subject) = title::conventional(&commit.subject);
-            let subject = without_number(&subject);
-            let prior = if self.is_named_by_commit() { 3.0 } else { 0.6 };
-            titles.push((
-                TitleSource::Commit,
-                title::squeeze(subject, 14, false).0,
-                prior,
-            ));
-            let body = prose::read(&commit.body, false);
-            let nothing = Stems::default();
-            if let Some(unit) = body.units.iter().find(|it| prose::is_fact(it, &nothing)) {
-                titles.push((
-                    TitleSource::CommitBody,
-                    title::squeeze(&unit.text, 12, true).0,
-                    1.7,
-                ));
-            }
-        }
-        if let Some(option) = &self.chosen {
-            let option = without_option_label(option);
-            titles.push((TitleSource::Chosen, title::squeeze(option, 12, true).0, 1.6));
-        }
-        if let Some(plan) = &self.plan {
-            titles.push((TitleSource::Plan, title::squeeze(plan, 12, true).0, 3.6));
-        }
-        // After an edit, a sentence in the past tense reports the change.
-        let reports = |title: &str| {
-            let is_report = self.has_edits() && lexicon::begins_with_deed(title);
-            if is_report { DEED } else { 0.0 }
-        };
-        let is_long = |it: &&String| {
-            let words = lexicon::words(it);
-            words >= 6 || words >= 4 && !lexicon::anchors(it).is_empty()
-        };
-        let leads = self.prose.leads.iter().filter(is_long).take(4);
-        for (place, lead) in leads.enumerate() {
-            let (title, lost) = title::squeeze(lead, 12, true);
-            let introduces = if markdown::is_lead_in(lead) {
-                LEAD_IN
-            } else {
-                0.0
-            };
-            let prior = 1.6 - 0.35 * place as f32 - lost - introduces + reports(&title);
-            titles.push((TitleSource::Said, title, prior));
-        }
-        let context: Stems = self.asked.union(&self.edited).cloned().collect();
-        let units = self
-            .prose
-            .units
-            .iter()
-            .filter(|it| prose::is_fact(it, &context));
-        for (place, unit) in units.take(2).enumerate() {
-            let lead = unit.text.split(": ").next().unwrap_or_default();
-            let text = match unit.source {
-                UnitSource::Joined if lexicon::words(lead) >= 4 => lead.to_owned(),
-                _ => markdown::sentences(&unit.bare)
-                    .into_iter()
-                    .next()
-                    .unwrap_or_default(),
-            };
-            let (title, lost) = title::squeeze(&text, 12, true);
-            let by_source = match unit.source {
-                UnitSource::Item => 1.0,
-                UnitSource::Row => 1.2,
-                UnitSource::Paragraph | UnitSource::Joined => 0.0,
-            };
-            let prior = 0.9 - 0.3 * place as f32 - lost - by_source + reports(&title);
-            titles.push((TitleSource::Fact, title, prior));
-        }
-        let headings = self.prose.headings.iter();
-        let headings =
-            headings.filter(|it| lexicon::words(it) >= 3 && !it.ends_with([':', '?', '：', '？']));
-        for (place, heading) in headings.take(3).enumerate() {
-            let title = title::squeeze(heading, 12, true).0;
-            // A heading above everything is about the whole, any other about a part.
-            let (source, prior) = match place {
-                0 if self.prose.opens_with_heading => (TitleSource::Heading, 1.4),
-                _ => (TitleSource::Said, 0.2 - 0.15 * place as f32),
-            };
-            titles.push((source, title.clone(), prior + reports(&title)));
-        }
-        if let Some((request, is_whole)) = title::request_title(self.prompt)
-            && !self.by_host
-            && !request.contains("://")
-        {
-            let prior = if is_whole { 1.2 } else { 0.1 };
-            let points = if lexicon::pointing_words(&request, 1) > 0 {
-                0.7
-            } else {
-                0.0
-            };
-            let edited = if self.has_edits() { 0.0 } else { 0.3 };
-            titles.push((TitleSource::Request, request, prior - points + edited));
-        }
-        let is_named = self.is_named_by_commit();
-        titles
-            .retain(|(source, title, _)| !title.is_empty() && (source.is_headline() || !is_named));
-        titles
-    }
-
     /// Whether the commit's subject names something that was edited; "address review" does not. If
     /// only the file is known of an edit, the subject is believed.
     pub fn is_named_by_commit(&self) -> bool {
@@ -558,95 +392,6 @@ impl<'a> TurnReading<'a> {
             let is_known = |it: &Edit| !it.before.is_empty() || !it.after.is_empty();
             shared >= 2 || shared == 1 && names_it || !self.edits().all(is_known)
         })
-    }
-
-    /// The type that follows from what is proven.
-    pub fn kind(&self) -> ObservationType {
-        use ObservationType::{Bugfix, Decision, Discovery, Feature, Refactor};
-        let commit = telling_commit(&self.commits);
-        let (prefix, subject) = match commit {
-            Some(commit) => title::conventional(&commit.subject),
-            None => (None, String::new()),
-        };
-        let by_prefix = match prefix {
-            Some("fix") => Some(Bugfix),
-            Some("feat") => Some(Feature),
-            Some("refactor" | "style" | "perf") => Some(Refactor),
-            _ => None,
-        };
-        let plan_fixes = self.plan.as_deref().is_some_and(lexicon::speaks_of_fault);
-        if !self.has_edits() && self.commits.is_empty() {
-            return match (&self.plan, &self.chosen) {
-                (Some(_), _) if self.closing.is_some() && plan_fixes => Bugfix,
-                (Some(_), _) if self.closing.is_some() => Feature,
-                (_, Some(_)) => Decision,
-                _ => Discovery,
-            };
-        }
-        if self.has_edits() && self.edits().all(|it| is_prose_file(&it.path)) && by_prefix.is_none()
-        {
-            return if self.by_user.is_empty() && self.laid_down.is_empty() {
-                Discovery
-            } else {
-                Decision
-            };
-        }
-        if let Some(kind) = by_prefix {
-            return kind;
-        }
-        if plan_fixes || lexicon::speaks_of_fault(&subject) || self.red_first {
-            return Bugfix;
-        }
-        let headline = self.plan.as_deref().unwrap_or(&subject);
-        if lexicon::begins_with_reshaping(headline) {
-            return Refactor;
-        }
-        let only_tests = self.has_edits() && self.edits().all(|it| is_test_file(&it.path));
-        let asked: String = self.typed.chars().take(600).collect();
-        if self.plan.is_none() && !only_tests && lexicon::speaks_of_fault(&asked) {
-            return Bugfix;
-        }
-        let created = self.edits().any(|it| it.created);
-        let lines = |text: &str| {
-            if text.is_empty() {
-                0
-            } else {
-                text.lines().count()
-            }
-        };
-        let added: usize = self.edits().map(|it| lines(&it.after)).sum();
-        let removed: usize = self.edits().map(|it| lines(&it.before)).sum();
-        if self.plan.is_some() && (created || added * 5 >= removed * 4) {
-            return Feature;
-        }
-        if only_tests {
-            return if removed * 10 >= added * 6 {
-                Refactor
-            } else {
-                Feature
-            };
-        }
-        let code = || self.edits().filter(|it| !is_test_file(&it.path));
-        let names = |text: fn(&Edit) -> &str| -> HashSet<&str> {
-            let words = code().flat_map(move |it| {
-                text(it).split(|it: char| !(it.is_alphanumeric() || it == '_'))
-            });
-            words.filter(|it| is_compound(it)).collect()
-        };
-        let (before, after) = (names(|it| &it.before), names(|it| &it.after));
-        let (new, gone) = (
-            after.difference(&before).count(),
-            before.difference(&after).count(),
-        );
-        let files: HashSet<&str> = self.edits().map(|it| it.path.as_str()).collect();
-        let balanced = added * 100 < removed * 135;
-        let rewrites = files.len() >= 4 && !created && balanced;
-        let renames = new <= gone && gone > 0 && balanced && self.correction.is_none();
-        if removed >= 2 * added && removed > 0 || renames || rewrites {
-            Refactor
-        } else {
-            Feature
-        }
     }
 
     /// Checks whose last run of this turn failed: command and telling line.
@@ -767,7 +512,7 @@ fn lasting_commits(steps: &[Step]) -> Vec<Commit> {
 }
 
 /// The commit that names a turn: the last one that is no chore.
-fn telling_commit(commits: &[Commit]) -> Option<&Commit> {
+pub fn telling_commit(commits: &[Commit]) -> Option<&Commit> {
     let is_work = |it: &&Commit| {
         let (prefix, _) = title::conventional(&it.subject);
         matches!(prefix, None | Some("fix" | "feat" | "refactor" | "perf"))
@@ -846,24 +591,8 @@ fn chosen_option<'a>(typed: &str, offered: &'a [String]) -> Option<&'a String> {
     offered.get(place)
 }
 
-/// "Option 2: use Redis" without its label.
-fn without_option_label(option: &str) -> &str {
-    let mut words = option.splitn(3, ' ');
-    let (Some(_), Some(number), Some(rest)) = (words.next(), words.next(), words.next()) else {
-        return option;
-    };
-    let number = number.trim_end_matches([':', '.', ')', '-', '—']);
-    let is_number = number.len() == 1
-        && number.starts_with(|it: char| it.is_ascii_digit() || ('A'..='D').contains(&it));
-    if is_number {
-        rest.trim_start_matches([':', '-', '—', '–', ' '])
-    } else {
-        option
-    }
-}
-
 /// A commit's subject without the number of its pull request.
-fn without_number(subject: &str) -> &str {
+pub fn without_number(subject: &str) -> &str {
     let Some((start, end)) = subject.rsplit_once(" (") else {
         return subject;
     };

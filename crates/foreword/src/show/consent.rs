@@ -2,6 +2,8 @@
 
 use std::fmt::Write as _;
 
+use foreword_core::text::one_line;
+
 use super::usd;
 use crate::agent::provider::prices;
 use crate::config::Config;
@@ -28,6 +30,15 @@ You can change this at any time with `foreword install --provider NAME`.
         config.claude.model,
         usd(prices::recorded_day(&config.claude.model)),
         usd(config.budget.daily_usd)
+    )
+}
+
+/// Why no local models are offered: a setting chooses one already.
+pub fn local_models_not_looked_for(key: &str, value: &str) -> String {
+    let value = one_line(value);
+    format!(
+        "Local models were not looked for, because openai.{key} is set to {value:?}. To have them offered, \
+         remove base_url and model under [openai] in config.toml, and install again."
     )
 }
 

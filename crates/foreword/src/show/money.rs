@@ -12,7 +12,7 @@ use crate::agent::leash::{Pause, Unfit};
 use crate::agent::provider::prices;
 use crate::config::provider::Name;
 use crate::doctor::agent::AgentStatus;
-use crate::doctor::ask::Trial;
+use crate::doctor::ask::SampleAnswer;
 use crate::doctor::bill::Bill;
 use crate::worker::redo::{Plan, RedoTarget, Redone};
 
@@ -148,9 +148,9 @@ pub fn unfit(unfit: &Unfit) -> String {
 }
 
 /// How a model answered the question of `doctor --ask`.
-pub fn trial(trial: &Trial) -> String {
-    let seconds = trial.seconds;
-    match &trial.usable {
+pub fn sample_answer(answer: &SampleAnswer) -> String {
+    let seconds = answer.seconds;
+    match &answer.usable {
         Ok(titles) => {
             let titles: Vec<String> = titles.iter().map(|it| one_line(it)).collect();
             let titles = titles.join("; ");

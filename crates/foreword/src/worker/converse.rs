@@ -6,14 +6,15 @@
 //! would cost too much or if a batch failed, and deleted when the session is over.
 
 use foreword_core::model::{Millis, Provenance};
-use foreword_core::store::{Closing, EndedSession, HostSession};
+use foreword_core::store::{Closing, HostSession, ShownSession};
 
 use super::derive::{DeriveFailure, Deriver, failure};
 use crate::agent::compress::{CompressError, Compressor};
 use crate::agent::conversation::Conversation;
 use crate::agent::leash::Permission;
-use crate::agent::provider::{Failure, Provider as _, claude};
+use crate::agent::provider::{Failure, Provider as _};
 use crate::home::Home;
+use crate::host::claude_code::agent_files;
 
 impl Deriver {
     /// Puts the conversation about a session in place for the next question, if questions share one.
@@ -69,9 +70,14 @@ impl Deriver {
             return Ok(());
         };
         let (provider, state) = (compressor.provider, conversation.state());
-        self.store
-            .keep_conversation(session, provider, &state, conversation.used_at)
-            .map_err(failure)
+        let used_at = conversation.used_at;
+        let kept = self
+            .store
+            .keep_conversation(session, provider, &state, used_at);
+        if !kept.map_err(failure)? {
+            compressor.model.forget(&conversation).await;
+        }
+        Ok(())
     }
 
     /// Asks the model about one session that is over. False if there is none. If it may not be asked,
@@ -85,7 +91,7 @@ impl Deriver {
             self.end_conversations(now).await?;
             return Ok(false);
         };
-        let ended = self.store.ended_session(&session, provider);
+        let ended = self.store.shown_session(&session, provider);
         let Some(ended) = ended.map_err(failure)? else {
             return Ok(false);
         };
@@ -107,7 +113,7 @@ impl Deriver {
     /// Asks in the conversation if it can go on, else by a question that stands alone.
     async fn ask_about_the_whole(
         &mut self,
-        ended: &EndedSession,
+        ended: &ShownSession,
         now: Millis,
     ) -> Result<Option<(Closing, Provenance)>, DeriveFailure> {
         self.compressor().conversation = self.take_conversation(&ended.session, now).await?;
@@ -133,7 +139,7 @@ impl Deriver {
 
     async fn close(
         &mut self,
-        ended: &EndedSession,
+        ended: &ShownSession,
     ) -> Result<Option<(Closing, Provenance)>, CompressError> {
         let compressor = self.compressor.as_mut().expect("there is a model");
         let (leash, store, clock) = (&self.leash, &self.store, self.clock);
@@ -165,7 +171,7 @@ impl Deriver {
 
     fn new_conversation(&mut self, session: &HostSession) -> Result<Conversation, DeriveFailure> {
         let provider = self.compressor().provider;
-        let so_far = self.store.ended_session(session, provider);
+        let so_far = self.store.shown_session(session, provider);
         let so_far = so_far.map_err(failure)?;
         let prompts = &self.compressor().prompts;
         Ok(Conversation::begin(prompts, so_far.as_ref()))
@@ -183,13 +189,16 @@ impl Deriver {
         Ok(())
     }
 
-    /// Deletes conversations with other providers, and the claude CLI's transcripts of conversations
-    /// that are no longer stored.
+    /// Deletes conversations with other providers, the claude CLI's transcripts of conversations that
+    /// are no longer stored, and what killed clients have left.
     pub(super) fn sweep_conversations(&self, home: &Home) -> rusqlite::Result<()> {
-        let states = self.store.conversations(self.leash.provider.as_str())?;
-        let kept = states.into_iter().map(|state| (state, 0));
-        let kept: Vec<Conversation> = kept.filter_map(Conversation::read).collect();
-        claude::sweep(home, &kept);
+        let provider = self.leash.provider.as_str();
+        self.store.delete_other_conversations(provider)?;
+        let states = self.store.conversations()?.into_iter();
+        let kept = states.filter_map(|state| Conversation::read((state, 0))?.client);
+        let kept: Vec<String> = kept.map(|it| it.id).collect();
+        let kept: Vec<&str> = kept.iter().map(String::as_str).collect();
+        agent_files::sweep(home, &kept);
         Ok(())
     }
 

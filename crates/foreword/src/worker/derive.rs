@@ -6,13 +6,15 @@
 //! turns, because a later event can change the meaning of an earlier one. Of a turn in which nothing
 //! happened only the prompt is kept. `converse` handles the conversation that questions go into.
 
-use std::collections::{BTreeSet, HashMap, HashSet};
+use std::collections::{BTreeSet, HashSet};
 
 use foreword_core::model::{Derived, Event, EventKind, FailureKind, Millis, SessionDigest, Turn};
 use foreword_core::queue::{Claim, Portion};
 use foreword_core::recall::digest::{Digest, KnownTurns};
-use foreword_core::store::ledger::Entry;
-use foreword_core::store::{Batch, DerivedTurn, HostSession, RecentTurns, Replaces, Store};
+use foreword_core::store::ledger::{Entry, TurnTrouble};
+use foreword_core::store::{
+    Batch, DerivedTurn, HostSession, RecentTurns, Replaces, ShownObservation, Store,
+};
 use uuid::Uuid;
 
 use crate::agent::compress::{CompressError, Compressed, Compressor};
@@ -36,8 +38,6 @@ pub enum DeriveFailure {
     Event(String),
     /// The model cannot be asked now; no event is to blame.
     Paused(Failure),
-    /// The model was asked about these events, and none of its answers could be used.
-    Unusable(Failure),
 }
 
 /// What was derived from a batch.
@@ -51,21 +51,9 @@ struct DerivedBatch {
 /// After this many tool uses a turn is summed up before it stops.
 const CHECKPOINT: usize = 80;
 
-/// A turn without tool uses is not asked about by itself if its prompt and reply have at most this many
-/// bytes.
-const SMALL: usize = 400;
-
-/// After this many failed calls about a turn, it is derived offline.
+/// After this many failed calls about a turn, it is derived offline. The ledger has them, so that they
+/// count for the next worker, too.
 const CALLS_MAX: u32 = 3;
-
-/// The failed calls about the latest turn of a session.
-#[derive(Debug, Clone, Default, PartialEq, Eq)]
-struct Trouble {
-    prompt_id: Option<String>,
-    /// Calls that broke off while the model may have been working. `CALLS_MAX` if its answers could not
-    /// be used, so that it is not asked about this turn again.
-    calls: u32,
-}
 
 pub struct Deriver {
     pub store: Store,
@@ -75,8 +63,6 @@ pub struct Deriver {
     pub(super) compressor: Option<Compressor>,
     /// Whether the questions about a session share a conversation.
     pub(super) converses: bool,
-    /// By the host's id of the session.
-    troubles: HashMap<String, Trouble>,
     batch_max: u32,
     batch_bytes: usize,
 }
@@ -91,6 +77,7 @@ impl Deriver {
             }
             Compressor {
                 provider: name.as_str(),
+                asked_model: name.model(config).to_owned(),
                 model,
                 prompts,
                 settings: config.model.clone(),
@@ -106,7 +93,6 @@ impl Deriver {
             clock: home::now,
             compressor,
             converses,
-            troubles: HashMap::new(),
             batch_max: config.worker.batch_max,
             batch_bytes: config.model.batch_max_tokens as usize * 4,
         }
@@ -147,7 +133,7 @@ impl Deriver {
         let batch = match &self.compressor {
             None => derive_offline(&self.store, &new),
             Some(_) if !has_content(&new, claim.turn_over) || is_small(&new)? => {
-                plain_summaries(&self.store, &new, Vec::new(), self.leash.provider)
+                plain_summaries(&self.store, &new, Vec::new(), None, self.leash.provider)
             }
             Some(_) => match self
                 .leash
@@ -174,37 +160,43 @@ impl Deriver {
         turn_over: bool,
         now: Millis,
     ) -> Result<DerivedBatch, DeriveFailure> {
-        let prompt_id = events.last().and_then(|it| it.prompt_id.clone());
-        let mut trouble = self.troubles.remove(&session.id).unwrap_or_default();
-        if trouble.prompt_id != prompt_id {
-            trouble = Trouble {
-                prompt_id,
-                calls: 0,
-            };
-        }
         let name = self.leash.provider.as_str();
-        let mut why = format!("the answers of {name} about this turn could not be used");
-        if trouble.calls < CALLS_MAX {
-            self.converse(session, now).await?;
-            match self.ask(events, turn_over, Millis::MAX).await {
-                Err(DeriveFailure::Unusable(failed)) => {
-                    self.end_conversation().await;
-                    why = format!("{name} gave no answer that can be used: {}", failed.text);
-                    trouble.calls = CALLS_MAX;
-                }
-                Err(DeriveFailure::Paused(failed)) => {
-                    trouble.calls += u32::from(failed.is_in_the_middle());
-                    if trouble.calls < CALLS_MAX {
-                        self.troubles.insert(session.id.clone(), trouble);
-                        return Err(DeriveFailure::Paused(failed));
-                    }
-                    why = failed.text;
-                }
-                asked => return asked,
-            }
+        let calls = self.calls_left(session, events)?;
+        if calls == 0 {
+            let why = format!("the answers of {name} about this turn could not be used");
+            return self.stand_in(events, &why, now);
         }
-        self.troubles.insert(session.id.clone(), trouble);
+        self.converse(session, now).await?;
+        let why = match self.ask(events, turn_over, calls, Millis::MAX).await {
+            Ok(Ok(derived)) => return Ok(derived),
+            Ok(Err(unusable)) => {
+                self.end_conversation().await;
+                format!("{name} gave no answer that can be used: {}", unusable.text)
+            }
+            Err(DeriveFailure::Paused(failed)) => {
+                if self.calls_left(session, events)? > 0 {
+                    return Err(DeriveFailure::Paused(failed));
+                }
+                failed.text
+            }
+            Err(failed) => return Err(failed),
+        };
         self.stand_in(events, &why, now)
+    }
+
+    /// How many further calls may be made about the turn of these events. None after a part of it was
+    /// derived offline because calls failed.
+    fn calls_left(&self, session: &HostSession, events: &[Event]) -> Result<u32, DeriveFailure> {
+        let turn = question::turn_name(events);
+        let provider = self.leash.provider.as_str();
+        let trouble = self.store.turn_trouble(provider, &session.id, turn);
+        Ok(match trouble.map_err(failure)? {
+            TurnTrouble {
+                failed: 1..,
+                stood_in: true,
+            } => 0,
+            TurnTrouble { failed, .. } => CALLS_MAX.saturating_sub(failed),
+        })
     }
 
     fn stand_in(
@@ -257,7 +249,8 @@ impl Deriver {
                 let failure = Failure::new(FailureKind::Billing, why);
                 return Err(DeriveFailure::Paused(failure));
             }
-            self.ask(events, turn_over, first.at).await?
+            let asked = self.ask(events, turn_over, CALLS_MAX, first.at).await?;
+            asked.map_err(|unusable| DeriveFailure::Event(unusable.text))?
         } else {
             return Ok(());
         };
@@ -265,16 +258,18 @@ impl Deriver {
         self.commit(events, &batch, now)
     }
 
-    /// Has the model derive from events, given the session before a time.
+    /// Has the model derive from events, given the session before a time, by at most this many calls.
+    /// The inner failure is that of answers that could not be used.
     async fn ask(
         &mut self,
         events: &[Event],
         turn_over: bool,
+        calls: u32,
         before: Millis,
-    ) -> Result<DerivedBatch, DeriveFailure> {
+    ) -> Result<Result<DerivedBatch, Failure>, DeriveFailure> {
         let provider = self.leash.provider;
         let Some(last) = events.last() else {
-            return plain_summaries(&self.store, events, Vec::new(), provider);
+            return plain_summaries(&self.store, events, Vec::new(), None, provider).map(Ok);
         };
         let (session, files) = (session_of(last), files_of(events));
         let store = &self.store;
@@ -284,9 +279,12 @@ impl Deriver {
         digest.older = store
             .older_about(events, &files, provider.as_str(), before)
             .map_err(failure)?;
-        if self.compressor().conversation.is_some() {
-            // The model saw these earlier in the conversation.
-            digest.observations.clear();
+        if let Some(conversation) = &self.compressor().conversation {
+            // The model saw these earlier in the conversation. Of the observations it is shown those
+            // whose numbers it does not know yet: mostly those of its last answer.
+            let is_new = |it: &ShownObservation| !conversation.shown.contains(&it.id);
+            digest.observations.retain(is_new);
+            digest.older.retain(is_new);
             (digest.completed, digest.task) = (None, None);
         }
         let turns = self.store.turns(events).map_err(failure)?;
@@ -303,11 +301,12 @@ impl Deriver {
                 && (turn_over || has_stopped(events) || is_long(turn, &digest)),
             cut: 1,
         };
-        let mut compressed = self.compress(&subject).await;
+        let mut compressed = self.compress(&subject, calls).await;
         if let Err(CompressError::Failure(failed)) = &compressed
+            && calls > 1
             && self.begin_again(&session, failed).await?
         {
-            compressed = self.compress(&subject).await;
+            compressed = self.compress(&subject, calls - 1).await;
         }
         match compressed {
             Ok(mut compressed) => {
@@ -317,12 +316,14 @@ impl Deriver {
                     let observed = known.observed.contains(&turn.prompt_id);
                     compressed.derived.summary.take_if(|_| !observed);
                 }
+                let lacks = subject.sum_up && compressed.derived.summary.is_none();
+                let lacks = (lacks && !compressed.nothing).then_some(turn);
                 let derived_turns = by_turn(&turns, compressed);
-                plain_summaries(&self.store, events, derived_turns, provider)
+                plain_summaries(&self.store, events, derived_turns, lacks, provider).map(Ok)
             }
             Err(CompressError::Storage(error)) => Err(failure(error)),
             Err(CompressError::Paused(failed)) => Err(DeriveFailure::Paused(failed)),
-            Err(CompressError::Failure(failed)) => Err(DeriveFailure::Unusable(failed)),
+            Err(CompressError::Failure(unusable)) => Ok(Err(unusable)),
         }
     }
 
@@ -335,11 +336,12 @@ impl Deriver {
     async fn compress(
         &mut self,
         subject: &QuestionSubject<'_>,
+        calls: u32,
     ) -> Result<Compressed, CompressError> {
         let compressor = self.compressor.as_mut().expect("there is a model");
         let (leash, store, clock) = (&self.leash, &self.store, self.clock);
         let compressed = compressor
-            .compress(store, subject, clock, |failure| {
+            .compress(store, subject, calls, clock, |failure| {
                 leash.pause_after(store, failure, clock())
             })
             .await;
@@ -357,7 +359,9 @@ impl Deriver {
         let entry = Entry {
             at: now,
             provider: Name::Offline.as_str(),
+            model: "",
             host_session_id,
+            turn: (!events.is_empty()).then(|| question::turn_name(events)),
             events: events.len(),
             raw_tokens: question::raw_tokens(events),
         };
@@ -409,7 +413,7 @@ fn is_small(events: &[Event]) -> Result<bool, DeriveFailure> {
         !question::is_tool(it) && !matches!(kind, EventKind::Refusal | EventKind::StopFailure)
     };
     let is_whole = events.iter().any(|it| it.kind == EventKind::Prompt);
-    let is_short = texts.map(String::len).sum::<usize>() <= SMALL;
+    let is_short = texts.map(String::len).sum::<usize>() <= question::SMALL;
     if !(is_whole && is_short && events.iter().all(is_talk)) {
         return Ok(false);
     }
@@ -535,14 +539,19 @@ fn derive_offline_again(store: &Store, events: &[Event]) -> Result<DerivedBatch,
 
 /// Adds offline summaries to what a model derived, for turns that have an observation and that no
 /// model has summed up yet. A model's summary stays until a model writes another, also while a turn
-/// is done again in parts. The digest is that of `offline`, until a model is asked for one.
+/// is done again in parts; but not if it `lacks` that of the whole turn, because its answer had none that
+/// can be used. The digest is that of `offline`, until a model is asked for one.
 fn plain_summaries(
     store: &Store,
     new: &[Event],
     mut derived_turns: Vec<DerivedTurn>,
+    lacks: Option<&Turn>,
     provider: Name,
 ) -> Result<DerivedBatch, DeriveFailure> {
-    let known = known_turns(store, new)?;
+    let mut known = known_turns(store, new)?;
+    if let Some(turn) = lacks {
+        known.summed_up.remove(&turn.prompt_id);
+    }
     let recent = store.recent_turns(new).map_err(failure)?;
     let DerivedSession { turns, digest } = offline_derive(&recent.turns)?;
     let new = ids(new);

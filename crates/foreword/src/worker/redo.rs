@@ -103,7 +103,7 @@ pub fn redo(home: &Home, config: &Config, events: Vec<Event>) -> anyhow::Result<
             Err(DeriveFailure::Event(error)) => {
                 bail!("{error}; {so_far}, the others are as they were")
             }
-            Err(DeriveFailure::Paused(failure) | DeriveFailure::Unusable(failure)) => {
+            Err(DeriveFailure::Paused(failure)) => {
                 bail!("{}; {so_far}, the others are as they were", failure.text)
             }
         }

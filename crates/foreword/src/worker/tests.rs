@@ -575,6 +575,24 @@ async fn an_outage_is_waited_for_longer_each_time_and_then_all_is_stored() {
 }
 
 #[tokio::test]
+async fn after_a_pause_a_turn_that_has_stopped_waits_for_nothing_else() {
+    let world = World::new("");
+    world.send_turn("s1");
+    let mut calls = 0;
+    world.model.answer(move |_| {
+        calls += 1;
+        match calls {
+            1 => Err(Failure::new(FailureKind::Outage, "no")),
+            _ => Ok(observed("Back again")),
+        }
+    });
+    world.run(Until::Idle).await;
+    world.assert_all_is_stored();
+    let waited = world.memory("select cast(max(at) - min(at) as text) from ledger");
+    assert_eq!(waited, ["2000"]);
+}
+
+#[tokio::test]
 async fn no_kind_of_failure_costs_an_event() {
     use FailureKind as Kind;
     let wait = [
@@ -688,12 +706,37 @@ async fn a_few_words_wait_for_the_next_turn() {
     let before = "prompt 1: Which limit would you raise?\nthe agent's last words: The one in limit.txt. Shall I?\n";
     assert!(question.contains(before), "{question}");
 
+    // "yes" is told with the words that it answers, also if a few words came in between.
+    host.prompt = "thanks".into();
+    world.send(&host.prompt("Thanks. And the other limit?"));
+    world.send(&host.stop("I can raise it in other.txt."));
+    host.prompt = "agreed".into();
+    world.send(&host.prompt("yes"));
+    world.send(&host.stop("OK."));
+    world.drain().await;
+    assert_eq!(world.model.questions().len(), 1);
+    host.prompt = "go".into();
+    world.send(&host.prompt("go on then"));
+    let mut edit = host.edit("other.txt", "6", "7");
+    edit["tool_use_id"] = "go".into();
+    world.send(&edit);
+    world.send(&host.stop("Both limits are 7."));
+    world.drain().await;
+    world.assert_all_is_stored();
+    let question = &world.model.questions()[1];
+    let before = format!(
+        "prompt 2: yes\nthe agent's last words: {RAISED}\n\
+         prompt 3: Thanks. And the other limit?\nthe agent's last words: I can raise it in other.txt.\n\
+         prompt 4: yes\nthe agent's last words: OK.\n"
+    );
+    assert!(question.contains(&before), "{question}");
+
     // Words that lay something down are asked about.
     host.prompt = "third".into();
     world.send(&host.prompt("From now on never raise a limit without asking me first."));
     world.send(&host.stop("Understood."));
     world.drain().await;
-    assert_eq!(world.model.questions().len(), 2);
+    assert_eq!(world.model.questions().len(), 3);
 }
 
 #[tokio::test]
@@ -723,6 +766,30 @@ async fn a_turn_that_a_model_fails_on_is_offline_whole() {
 }
 
 #[tokio::test]
+async fn the_summary_is_offline_if_only_that_of_the_model_cannot_be_used() {
+    let world = World::new("[worker]\nbatch_max = 3");
+    let dropped = "<summary><request>Make the check pass</request>\
+                   <completed>The wish of the user; the result, in one sentence</completed></summary>";
+    world.model.answer(move |_| {
+        let answer = observed("Kumquat limit raised to seven");
+        let (observation, _) = answer.split_once("<summary>").unwrap();
+        Ok(format!("{observation}{dropped}"))
+    });
+    world.send_turn("s1");
+    world.drain().await;
+    world.assert_all_is_stored();
+    assert_eq!(world.providers("observations"), ["anthropic"]);
+    assert_eq!(world.providers("summaries"), ["offline"]);
+
+    // It is that of the whole turn.
+    let alone = World::of("offline", "");
+    alone.send_turn("s1");
+    alone.drain().await;
+    let summary = "select request || learned || completed || next_steps from summaries";
+    assert_eq!(world.memory(summary), alone.memory(summary));
+}
+
+#[tokio::test]
 async fn a_question_that_is_too_long_is_asked_with_shorter_texts() {
     let world = World::new("");
     world.model.answer(|question| {
@@ -744,7 +811,7 @@ async fn a_question_that_is_too_long_is_asked_with_shorter_texts() {
 #[tokio::test]
 async fn a_model_of_which_no_answer_can_be_used_costs_little_and_writes_nothing() {
     for file in ["plain", "grammar", "observation", "short", "json"] {
-        let world = World::of("openai", "");
+        let world = World::of("openai", "[openai]\nmodel = \"tiny\"");
         as_it_was_asked(&world.home.prompts());
         let answers = answers(file);
         let mut at = 0;
@@ -760,8 +827,8 @@ async fn a_model_of_which_no_answer_can_be_used_costs_little_and_writes_nothing(
         for table in ["observations", "summaries", "processed_events"] {
             assert_eq!(world.providers(table), ["offline"], "{file} {table}");
         }
-        assert_eq!(world.model.questions().len(), 6, "{file}");
-        let unfit = "only 0 of the last 6 answers of openai (scripted) could be used";
+        assert_eq!(world.model.questions().len(), 4, "{file}");
+        let unfit = "only 0 of the last 4 answers of openai (tiny) could be used";
         let why = world.memory("select note from ledger where provider = 'offline'");
         assert_eq!((why.len(), why[21].as_str()), (22, unfit), "{file}");
         let notice = format!(
@@ -777,9 +844,51 @@ async fn a_model_of_which_no_answer_can_be_used_costs_little_and_writes_nothing(
             world.drain().await;
         }
         world.assert_all_is_stored();
-        assert_eq!(world.model.questions().len(), 8, "{file}");
+        assert_eq!(world.model.questions().len(), 6, "{file}");
         assert_eq!(world.providers("observations"), ["offline", "openai"]);
     }
+}
+
+#[tokio::test]
+async fn another_model_is_not_judged_by_the_answers_of_the_one_before() {
+    let mut world = World::of("openai", "[openai]\nmodel = \"tiny\"");
+    world.model.answer(|_| Ok("Sure!".to_owned()));
+    for turn in 0..5 {
+        world.send_turn(&format!("s{turn}"));
+        world.drain().await;
+    }
+    assert_eq!(world.model.questions().len(), 4);
+    world.config.openai.model = "large".to_owned();
+    world.answers_well();
+    world.send_turn("later");
+    world.drain().await;
+    world.assert_all_is_stored();
+    assert_eq!(world.providers("observations"), ["offline", "openai"]);
+}
+
+#[tokio::test]
+async fn the_calls_about_a_turn_are_counted_across_workers_that_die() {
+    let world = World::new("");
+    world.send_turn("s1");
+    for _ in 0..2 {
+        // A worker that is killed during a call leaves it open.
+        let killed = Worker::come_up(&world.home, &world.config, Until::Drained).unwrap();
+        let entry = foreword_core::store::ledger::Entry {
+            at: now(),
+            provider: "anthropic",
+            model: &world.config.anthropic.model,
+            host_session_id: "s1",
+            turn: Some(&world.host("s1").prompt),
+            events: 5,
+            raw_tokens: 1,
+        };
+        let _ = killed.deriver.store.ask(&entry).unwrap();
+    }
+    world.model.answer(|_| Ok("It was a fine turn.".to_owned()));
+    world.drain().await;
+    assert_eq!(world.model.questions().len(), 1);
+    assert_eq!(world.events().waiting, 0);
+    assert_eq!(world.providers("observations"), ["offline"]);
 }
 
 #[tokio::test]
@@ -865,7 +974,7 @@ async fn a_week_without_a_model_is_told_once_and_over_when_it_answers() {
     world.fails(FailureKind::Auth);
     world.send_turn("later");
     world.drain().await;
-    let expected = "Foreword: anthropic cannot be asked (auth), and only you can mend that; \
+    let expected = "Foreword: anthropic cannot be asked (auth) until you change something; \
                 `foreword status` says more";
     assert_eq!(notice::take(&world.home).as_deref(), Some(expected));
     world.answers_well();

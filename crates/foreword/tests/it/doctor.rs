@@ -526,6 +526,9 @@ fn provider_missing() {
     std::fs::write(clinic.file("config.toml"), config).unwrap();
     set_mode(&clinic.file("config.toml"), 0o600);
     assert_eq!(clinic.ids(), [] as [&str; 0]);
+    let printed = clinic.sandbox.run(&["install", "--provider", "openai"]);
+    let why = "Local models were not looked for, because openai.base_url is set to \"http://127.0.0.1:1/v1\". ";
+    assert!(printed.contains(why), "{printed}");
 
     // A missing key here is no finding unless calls fail for want of one: the worker may have one.
     clinic.sandbox.run(&["install", "--provider", "anthropic"]);
@@ -553,13 +556,13 @@ fn provider_paused() {
 fn model_unfit() {
     let clinic = Clinic::new();
     clinic.sandbox.run(&["install", "--provider", "anthropic"]);
-    let memory = clinic.sandbox.database("memory.db");
     let answered = |state: &str| {
+        let memory = clinic.sandbox.database("memory.db");
         let failure = (state == "failed").then_some("prose");
         let sql = "insert into ledger
-                       (at, provider, model, host_session_id, events, raw_tokens, requests, state, failure)
+                       (at, provider, asked_model, host_session_id, events, raw_tokens, requests, state, failure)
                    values
-                       (unixepoch() * 1000, 'anthropic', 'tiny', 's1', 1, 1, 1, ?, ?)";
+                       (unixepoch() * 1000, 'anthropic', 'claude-haiku-5-5', 's1', 1, 1, 1, ?, ?)";
         assert_eq!(memory.execute(sql, (state, failure)).unwrap(), 1);
     };
     answered("answered");
@@ -571,10 +574,24 @@ fn model_unfit() {
     assert_eq!(clinic.ids(), [] as [&str; 0]);
     answered("failed");
     let text = clinic.text();
-    let expected = "only 1 of the last 6 answers of anthropic (tiny) could be used, so memory is made offline until ";
-    assert!(text.contains(expected), "{text}");
+    let unfit = |usable, judged| {
+        format!(
+            "only {usable} of the last {judged} answers of anthropic (claude-haiku-5-5) could be used, \
+             so memory is made offline until "
+        )
+    };
+    assert!(text.contains(&unfit(1, 6)), "{text}");
     assert!(clinic.sandbox.run(&["status"]).contains("unfit "));
     clinic.is_cured_of("model-unfit");
+
+    // If none could be used, four are enough.
+    for _ in 0..3 {
+        answered("failed");
+    }
+    assert_eq!(clinic.ids(), [] as [&str; 0]);
+    answered("failed");
+    let text = clinic.text();
+    assert!(text.contains(&unfit(0, 4)), "{text}");
 }
 
 #[test]
@@ -616,6 +633,14 @@ fn a_model_is_tried_with_one_question() {
     }
     let paid = "select count(*) from ledger where host_session_id = 'doctor' and requests = 1";
     assert_eq!(agent.sandbox.count("memory.db", paid), 4);
+
+    // A person may ask also while the provider is paused; an answer ends the pause.
+    agent.script(&json!({"then": {"error": {"status": 401, "message": "no"}}}));
+    let refused = agent.sandbox.command(&["doctor", "--ask"]).output();
+    assert!(!refused.unwrap().status.success());
+    assert_eq!(agent.sandbox.status()["paused"]["kind"], "auth");
+    assert_eq!(ask(&good), (true, expected.to_owned()));
+    assert_eq!(agent.sandbox.status()["paused"], Value::Null);
 }
 
 #[test]

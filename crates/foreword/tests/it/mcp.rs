@@ -284,9 +284,19 @@ fn what_the_user_says_is_found_at_once_and_gone_for_good_when_forgotten() {
         client.text_of("get_observations", json!({"ids": [id]})),
         full
     );
+    // The claude CLI's transcript of the memory agent's conversation, which may repeat it.
+    let agent = sandbox.home().join("agent");
+    std::fs::create_dir_all(&agent).unwrap();
+    let folder = agent.canonicalize().unwrap().display().to_string();
+    let folder = folder.replace(|it: char| !it.is_ascii_alphanumeric(), "-");
+    let projects = sandbox.user_home().join(".claude/projects");
+    let transcript = projects.join(folder).join("1.jsonl");
+    std::fs::create_dir_all(transcript.parent().unwrap()).unwrap();
+    std::fs::write(&transcript, "{}").unwrap();
     let mut confirmed = ids;
     confirmed["confirm"] = true.into();
     let gone = client.text_of("forget", confirmed);
+    assert!(!transcript.exists());
     assert_eq!(
         gone,
         format!("Forgotten: #{id}, #{learned}, #{summary}.\nThere is no #999.\n")

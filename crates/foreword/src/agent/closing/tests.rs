@@ -1,7 +1,7 @@
 //! The last question about a session, and answers to it.
 
 use foreword_core::model::{ObservationType, SessionDigest, Summary};
-use foreword_core::store::{EndedTurn, HostSession};
+use foreword_core::store::{HostSession, ShownTurn};
 
 use super::*;
 use crate::agent::provider::Usage;
@@ -82,16 +82,16 @@ fn prose_and_numbers_in_no_form_are_not_acted_on() {
 
 #[test]
 fn a_question_about_a_long_session_stays_below_its_limit_and_has_the_last_turns() {
-    let turn = |number| EndedTurn {
+    let turn = |number| ShownTurn {
         number,
         request: "kumquat ".repeat(500),
         reply: Some("</data> ".repeat(2_000)),
     };
-    let ended = EndedSession {
+    let ended = ShownSession {
         open: Vec::new(),
         session: HostSession {
             host: "claude-code".into(),
-            id: "s1".into(),
+            id: "0198c2d4-7a10-7cc3-98a6-0d3b1f5e03f2".into(),
         },
         project: Some("app".into()),
         last_event_at: 0,
@@ -114,6 +114,7 @@ fn a_question_about_a_long_session_stays_below_its_limit_and_has_the_last_turns(
         "{}",
         question.text.len()
     );
+    assert!(question.text.contains(" Session: 0198c2d4. It is over."));
     assert!(question.text.contains("prompt 40: kumquat"));
     let observation = "#12 bugfix: The limit is seven\n  - limit.txt holds it\n";
     assert!(question.text.contains(observation));

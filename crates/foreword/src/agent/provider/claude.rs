@@ -4,12 +4,11 @@
 //! next question; once it has ended, a new process resumes the conversation from the client's
 //! transcript. A process gets the user's login and none of the user's other settings. Its transcripts
 //! are deleted when the session is over. `command` starts a process, `stream` reads its output,
-//! `failure` classifies its errors, `transcripts` deletes its transcripts.
+//! `failure` classifies its errors.
 
 mod command;
 mod failure;
 mod stream;
-mod transcripts;
 
 use std::process::Stdio;
 use std::time::Duration;
@@ -26,10 +25,9 @@ use super::{Failure, ModelCall, Provider, Question};
 use crate::agent::conversation::{ClientRecord, Conversation};
 use crate::config;
 use crate::home::Home;
+use crate::host::claude_code::agent_files::{remove_sessions, remove_transcripts};
 use crate::platform;
 use stream::StreamReader;
-use transcripts::remove;
-pub use transcripts::{has_transcripts, sweep};
 
 /// The longest line of output that is read; no message of the client is longer.
 const LINE_MAX: u64 = 8 << 20;
@@ -71,6 +69,13 @@ impl Claude {
         ClaudeProcess::start(command, transcript)
     }
 
+    /// Ends a process. If it has to be killed, it leaves files behind.
+    async fn end(&self, process: ClaudeProcess) {
+        if process.end().await == ProcessEnd::Killed {
+            remove_sessions(&self.home);
+        }
+    }
+
     fn take_alive(&mut self, id: &str) -> Option<ClaudeProcess> {
         let at = self.alive.iter().position(|it| it.session == id)?;
         Some(self.alive.remove(at))
@@ -106,10 +111,11 @@ impl Provider for Claude {
             },
         };
         let Some(conversation) = conversation else {
-            process.end().await;
+            self.end(process).await;
             return call;
         };
         if process.is_lost {
+            self.end(process).await;
             let text = "the claude CLI no longer has the conversation";
             return ModelCall::failed(0, Failure::new(FailureKind::Request, text));
         }
@@ -124,15 +130,16 @@ impl Provider for Claude {
         if goes_on {
             self.alive.push(process);
             if self.alive.len() > ALIVE_MAX {
-                self.alive.remove(0).end().await;
+                let oldest = self.alive.remove(0);
+                self.end(oldest).await;
             }
         } else {
-            process.end().await;
+            self.end(process).await;
             conversation.client = None;
-            remove(&self.home, |id| id == record.id);
+            remove_transcripts(&self.home, |id| id == record.id);
         }
         if let Some(old) = old.filter(|old| old.id != record.id) {
-            remove(&self.home, |id| id == old.id);
+            remove_transcripts(&self.home, |id| id == old.id);
         }
         call
     }
@@ -140,15 +147,16 @@ impl Provider for Claude {
     async fn forget(&mut self, conversation: &Conversation) {
         if let Some(record) = &conversation.client {
             if let Some(process) = self.take_alive(&record.id) {
-                process.end().await;
+                self.end(process).await;
             }
-            remove(&self.home, |id| id == record.id);
+            remove_transcripts(&self.home, |id| id == record.id);
         }
     }
 
     async fn end_unused(&mut self, since: Millis) -> Option<Millis> {
         while self.alive.first().is_some_and(|it| it.used_at <= since) {
-            self.alive.remove(0).end().await;
+            let unused = self.alive.remove(0);
+            self.end(unused).await;
         }
         self.alive.first().map(|it| it.used_at)
     }
@@ -285,12 +293,22 @@ impl ClaudeProcess {
 
     /// Has the process end by itself, so that it leaves no files behind. It is killed after `GRACE`, or
     /// at once if it gave no answer.
-    async fn end(mut self) {
-        if !self.is_over {
-            self.stdin = None;
-            let _ = timeout(GRACE, self.child.wait()).await;
+    async fn end(mut self) -> ProcessEnd {
+        self.stdin = None;
+        if !self.is_over && timeout(GRACE, self.child.wait()).await.is_ok() {
+            return ProcessEnd::ByItself;
         }
+        platform::kill_group(self.id);
+        let _ = timeout(GRACE, self.child.wait()).await;
+        ProcessEnd::Killed
     }
+}
+
+/// How a process ended.
+#[derive(Clone, Copy, PartialEq, Eq)]
+enum ProcessEnd {
+    ByItself,
+    Killed,
 }
 
 impl Drop for ClaudeProcess {

@@ -8,7 +8,8 @@ use foreword_core::model::{Event, Turn};
 use foreword_core::notes::{DraftProblem, Note};
 use foreword_core::recall::digest::{Digest, DigestPrompt};
 
-use crate::agent::ask::ask;
+use crate::agent::ask::{WhilePaused, ask};
+use crate::agent::fence::Fence;
 use crate::agent::judge::Judge;
 use crate::agent::prompts::Prompts;
 use crate::agent::question::{QuestionSubject, QuestionText, fenced_steps};
@@ -37,7 +38,15 @@ pub fn note(
                 text: prompts.fill("conversation", &values),
             };
             let QuestionText { system, text } = &question_text;
-            let answer = ask(home, config, "summarize", system, text, None)?;
+            let answer = ask(
+                home,
+                config,
+                "summarize",
+                WhilePaused::Fail,
+                system,
+                text,
+                None,
+            )?;
             let (note, mut wrong) = Note::read(body(&answer));
             let judge = Judge::new(&question_text, &[]);
             let lines = (1..).zip(body(&answer).lines());
@@ -60,11 +69,12 @@ pub fn note(
         return one("The conversation, step by step:", whole);
     }
     let mut notes = String::new();
-    let fence = uuid::Uuid::now_v7().simple().to_string().split_off(24);
+    let fence = Fence::new();
     for (number, part) in (1..).zip(&parts) {
         let what = format!("Part {number} of {} of the conversation:", parts.len());
         let note = one(&what, part)?;
-        notes.push_str(&format!("<data {fence}>\n{note}</data {fence}>\n"));
+        notes.push_str(&fence.around(&note.to_string()));
+        notes.push('\n');
     }
     let what = "Notes on the parts of one conversation, in order; what a later part overtook is no longer so:";
     one(what, &notes)

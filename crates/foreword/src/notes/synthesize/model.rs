@@ -10,7 +10,7 @@ use foreword_core::redact::redact;
 use foreword_core::text::{self, one_line, shorten};
 
 use super::Synthesis;
-use crate::agent::ask::ask;
+use crate::agent::ask::{WhilePaused, ask};
 use crate::notes::printable;
 use crate::service;
 
@@ -44,7 +44,15 @@ impl Synthesis<'_> {
             for _ in 0..2 {
                 let question = format!("{material}{again}Write the memory now.");
                 let form = self.form();
-                let answer = ask(&home, self.config, "synthesize", &form, &question, None)?;
+                let answer = ask(
+                    &home,
+                    self.config,
+                    "synthesize",
+                    WhilePaused::Fail,
+                    &form,
+                    &question,
+                    None,
+                )?;
                 reply = read_reply(&answer, &self.names, &self.labels);
                 let Err(why) = &reply else { break };
                 again = format!("Your last answer could not be used: {why}. Keep to the form. ");

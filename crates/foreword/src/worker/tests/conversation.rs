@@ -37,9 +37,57 @@ async fn all_questions_of_a_session_are_one_conversation_that_is_gone_after_it()
     assert_eq!(world.model.carried(), [Some(0), Some(1), Some(2)]);
     let questions = world.model.questions();
     assert!(questions[2].contains(OVER));
-    // The conversation has the observations already.
-    assert!(!questions[1].contains("Kumquat limit"), "{}", questions[1]);
+    // The conversation has the observations already, but not their numbers.
+    let known = questions[1].matches("Kumquat limit").count();
+    assert_eq!(known, 1, "{}", questions[1]);
+    assert!(!questions[1].contains("limit.txt"), "{}", questions[1]);
     assert_eq!(kept(&world), 0);
+}
+
+#[tokio::test]
+async fn a_model_can_correct_what_it_wrote_earlier_in_the_conversation() {
+    let world = World::new(SESSION);
+    turn(&world, "one").await;
+    let number = world.memory("select cast(id as text) from observations")[0].clone();
+    world.model.answer(|_| Ok(observed("Another limit")));
+    turn(&world, "two").await;
+    let known =
+        format!("recorded in this session:\n#{number} bugfix: Kumquat limit raised to seven\n");
+    let question = &world.model.questions()[1];
+    assert!(question.contains(&known), "{question}");
+
+    // It was shown the number in an earlier question, and to an earlier worker.
+    let retract = format!("<nothing>no</nothing>\n<retract>#{number} it is five</retract>");
+    world.model.answer(move |_| Ok(retract.clone()));
+    turn(&world, "three").await;
+    world.assert_all_is_stored();
+    let question = &world.model.questions()[2];
+    assert!(!question.contains("Kumquat limit"), "{question}");
+    assert!(question.contains("bugfix: Another limit\n"), "{question}");
+    let retracted =
+        "select title || ': ' || coalesce(retracted, 'holds') from observations order by id";
+    let expected = [
+        "Kumquat limit raised to seven: it is five",
+        "Another limit: holds",
+    ];
+    assert_eq!(world.memory(retracted), expected);
+}
+
+#[tokio::test]
+async fn a_turn_costs_three_calls_at_most_also_when_its_conversation_is_too_long() {
+    let world = World::new(SESSION);
+    turn(&world, "one").await;
+    let mut calls = 0;
+    world.model.answer(move |_| {
+        calls += 1;
+        match calls {
+            1 | 2 => Err(Failure::new(FailureKind::TooLong, "no")),
+            _ => Ok("It was a fine turn.".to_owned()),
+        }
+    });
+    turn(&world, "two").await;
+    world.assert_all_is_stored();
+    assert_eq!(world.model.questions().len(), 1 + 3);
 }
 
 #[tokio::test]

@@ -1,6 +1,8 @@
 //! The conversation about a session, for every provider with a model: it goes on from turn to turn
 //! and from worker to worker, begins anew when it costs too much, and ends with the session.
 
+use std::path::Path;
+
 use serde_json::{Value, json};
 
 use super::server::Question;
@@ -148,10 +150,11 @@ fn a_session_is_one_conversation_until_it_is_over(provider: Provider) {
     assert_nothing_is_left(&agent);
 }
 
-/// Expects neither conversations nor transcripts nor processes.
+/// Expects neither conversations nor files of the client nor processes.
 fn assert_nothing_is_left(agent: &Agent) {
     assert_eq!(agent.count("conversations"), 0);
     assert_eq!(transcripts(agent), Vec::<String>::new());
+    assert_eq!(client_sessions(agent), Vec::<String>::new());
     wait_until("nothing runs for this home", || {
         agent.sandbox.processes().is_empty()
     });
@@ -160,9 +163,18 @@ fn assert_nothing_is_left(agent: &Agent) {
 /// The files in the client's folders of transcripts.
 fn transcripts(agent: &Agent) -> Vec<String> {
     let projects = agent.sandbox.user_home().join(".claude/projects");
-    let entries = |dir| std::fs::read_dir(dir).into_iter().flatten().flatten();
-    let files = entries(projects).flat_map(|folder| entries(folder.path()));
-    files.map(|it| it.path().display().to_string()).collect()
+    let folders = entries(&projects).into_iter();
+    folders.flat_map(|it| entries(it.as_ref())).collect()
+}
+
+/// The client's files about its running processes. One that is killed leaves them.
+fn client_sessions(agent: &Agent) -> Vec<String> {
+    entries(&agent.sandbox.user_home().join(".claude/sessions"))
+}
+
+fn entries(dir: &Path) -> Vec<String> {
+    let entries = std::fs::read_dir(dir).into_iter().flatten().flatten();
+    entries.map(|it| it.path().display().to_string()).collect()
 }
 
 fn a_conversation_that_the_provider_lost_is_begun_again(provider: Provider) {
@@ -250,6 +262,8 @@ fn at_most_two_clients_are_alive_and_none_that_is_not_used() {
     agent.assert_all_is_stored();
     assert!(worker.wait().unwrap().success());
     assert_eq!(agent.sandbox.processes(), Vec::<u32>::new());
-    // All three can be carried on.
+    // All three can be carried on. Of the clients that were killed nothing is left.
     assert_eq!(transcripts(&agent).len(), 3);
+    work(&agent);
+    assert_eq!(client_sessions(&agent), Vec::<String>::new());
 }

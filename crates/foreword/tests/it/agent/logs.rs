@@ -18,13 +18,14 @@ fn logs_say_what_happened_and_nothing_of_what_was_said() {
     let wall = json!({"error": {"status": 401, "type": "authentication_error", "message": MARK}});
     let turns = json!([echo, prose, prose, echo, prose, prose, prose]);
     agent.script(&json!({"turns": turns, "then": answer(MARK)}));
-    let host = agent.host("s1");
+    let mut host = agent.host("s1");
     agent.send(&host.prompt(&format!("Please look at {MARK}")));
     agent.send(&host.bash(&format!("cat {MARK}.txt"), &format!("it says {MARK}")));
     agent.send(&host.bash_failed(&format!("run {MARK}"), &format!("{MARK}: not found")));
     agent.send(&host.stop(&format!("{MARK} is done.")));
     sandbox.run(&["worker", "drain"]);
     agent.script(&json!({"then": wall}));
+    host.prompt = "second".to_owned();
     agent.send(&host.prompt(&format!("And another {MARK}")));
     agent.send(&host.edit("limit.txt", "6", "7"));
     sandbox.run(&["worker", "drain"]);
