@@ -25,7 +25,8 @@ use std::path::{Path, PathBuf};
 use std::time::Duration;
 
 use crate::fault;
-use crate::text::{self, is_in};
+use crate::files::{self, ReadError};
+use crate::text::is_in;
 pub use conversation::conversation;
 pub use keep::{MergedNote, keep};
 pub use note::{DraftProblem, Note, Point};
@@ -107,6 +108,11 @@ impl Folder {
         self.path.join("master.md")
     }
 
+    /// The record of the last synthesis.
+    pub fn record(&self) -> PathBuf {
+        self.path.join("synthesis")
+    }
+
     /// A path relative to the project's root, to be shown to people.
     pub fn name<'a>(&self, path: &'a Path) -> &'a Path {
         path.strip_prefix(&self.root).unwrap_or(path)
@@ -178,7 +184,7 @@ impl Folder {
         const SAME: Duration = Duration::from_secs(60);
         let changed = |path: &Path| fs::metadata(path).and_then(|it| it.modified()).ok();
         let master = changed(&self.master());
-        let record = fs::read_to_string(self.path.join("synthesis")).unwrap_or_default();
+        let record = self.read(&self.record()).ok().flatten().unwrap_or_default();
         let known: HashSet<&str> = record
             .lines()
             .filter_map(|line| line.strip_prefix("note ")?.split(' ').next())
@@ -197,20 +203,16 @@ impl Folder {
 
     /// Reads a file of the memory; none if it does not exist.
     pub fn read(&self, path: &Path) -> Result<Option<String>, NotesError> {
-        self.require_inside(path)?;
-        let Some(file) = text::if_there(fs::metadata(path)).map_err(io_at(path))? else {
-            return Ok(None);
+        let memory = self.memory(path)?;
+        let bytes = files::read_in(&memory, path, FILE_MAX);
+        let text = match files::if_there(bytes.and_then(files::text)) {
+            Ok(Some(text)) => text,
+            Ok(None) => return Ok(None),
+            Err(ReadError::TooLarge(_)) => return Err(NotesError::TooLong(path.to_owned())),
+            Err(ReadError::NotText) => return Err(NotesError::NotText(path.to_owned())),
+            Err(ReadError::Outside(_)) => return Err(NotesError::Outside(path.to_owned())),
+            Err(error) => return Err(io_at(path)(error.into())),
         };
-        // Reading a pipe would block.
-        if !file.is_file() {
-            let error = io::Error::new(io::ErrorKind::InvalidInput, "this is not a regular file");
-            return Err(io_at(path)(error));
-        }
-        if file.len() > FILE_MAX {
-            return Err(NotesError::TooLong(path.to_owned()));
-        }
-        let bytes = fs::read(path).map_err(io_at(path))?;
-        let text = String::from_utf8(bytes).map_err(|_| NotesError::NotText(path.to_owned()))?;
         if has_conflict(&text) {
             return Err(NotesError::Conflict(path.to_owned()));
         }
@@ -232,14 +234,21 @@ impl Folder {
     }
 
     /// Fails unless the existing part of the path, with links followed, is inside the memory's
-    /// folder, and that inside the project but not inside `.git`.
+    /// folder.
     fn require_inside(&self, path: &Path) -> Result<(), NotesError> {
-        let memory = real(&self.root.join(FOLDER)).unwrap_or_default();
-        let inside = memory.starts_with(&self.root)
-            && real(path).is_some_and(|it| it.starts_with(&memory))
-            && !memory.iter().any(|it| it == ".git");
-        if inside {
+        let memory = self.memory(path)?;
+        if real(path).is_some_and(|it| it.starts_with(&memory)) {
             return Ok(());
+        }
+        Err(NotesError::Outside(path.to_owned()))
+    }
+
+    /// The memory's folder with links followed. Fails for `path` if it is not inside the project, or
+    /// inside `.git`.
+    fn memory(&self, path: &Path) -> Result<PathBuf, NotesError> {
+        let memory = real(&self.root.join(FOLDER)).unwrap_or_default();
+        if memory.starts_with(&self.root) && !memory.iter().any(|it| it == ".git") {
+            return Ok(memory);
         }
         Err(NotesError::Outside(path.to_owned()))
     }

@@ -9,6 +9,7 @@ use std::io;
 use std::path::{Path, PathBuf};
 
 use crate::fault;
+use crate::files::{self, ReadError};
 use crate::model::{Event, Millis, Receipt};
 use crate::queue::Queue;
 use crate::text;
@@ -23,6 +24,9 @@ pub enum IntakeError {
 
 /// A partial file older than this was left by a killed hook; no hook takes that long to write.
 const PARTIAL_KEPT: Millis = 3_600_000;
+
+/// The largest file of an event; no hook writes a larger one.
+const EVENT_MAX: u64 = 64 << 20;
 
 /// The spool accepts no more files than this. So many wait only if no worker can run, and the
 /// folder would grow without end.
@@ -121,18 +125,15 @@ pub fn take_in(spool: &Path, queue: &Queue) -> Result<usize, IntakeError> {
         let text = match read(file) {
             Ok(text) => text,
             // Another process has moved it meanwhile.
-            Err(error) if error.kind() == io::ErrorKind::NotFound => continue,
+            Err(ReadError::Missing) => continue,
+            Err(ReadError::Io(error)) if error.kind() != io::ErrorKind::PermissionDenied => {
+                return Err(error.into());
+            }
             // A file that cannot be read must not block the others.
-            Err(error)
-                if matches!(
-                    error.kind(),
-                    io::ErrorKind::IsADirectory | io::ErrorKind::PermissionDenied
-                ) =>
-            {
+            Err(_) => {
                 set_aside(spool, file)?;
                 continue;
             }
-            Err(error) => return Err(error.into()),
         };
         let Ok(event) = serde_json::from_slice::<Event>(&text) else {
             set_aside(spool, file)?;
@@ -145,12 +146,8 @@ pub fn take_in(spool: &Path, queue: &Queue) -> Result<usize, IntakeError> {
     Ok(files.len())
 }
 
-/// Reads a file. Anything else is an error: opening a pipe, for example, would block.
-fn read(file: &Path) -> io::Result<Vec<u8>> {
-    if !std::fs::symlink_metadata(file)?.is_file() {
-        return Err(io::ErrorKind::IsADirectory.into());
-    }
-    std::fs::read(file)
+fn read(file: &Path) -> Result<Vec<u8>, ReadError> {
+    files::read(file, EVENT_MAX)
 }
 
 fn set_aside(spool: &Path, file: &Path) -> io::Result<()> {

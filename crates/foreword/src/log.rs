@@ -7,6 +7,7 @@ use std::fs::{File, OpenOptions};
 use std::io::Write as _;
 use std::path::PathBuf;
 
+use foreword_core::files::{self, SMALL_MAX};
 use foreword_core::model::Millis;
 use foreword_core::text;
 
@@ -123,7 +124,9 @@ impl Log {
 
     /// All lines, those of the renamed log included, oldest first.
     pub fn all(self, home: &Home) -> Vec<String> {
-        let texts = self.files(home).map(std::fs::read_to_string);
+        let texts = self
+            .files(home)
+            .map(|path| files::read_text(&path, SMALL_MAX));
         let texts = texts.map(Result::unwrap_or_default);
         let lines = texts.iter().flat_map(|text| text.lines());
         let lines = lines.filter(|line| !line.is_empty());
@@ -132,7 +135,7 @@ impl Log {
 
     /// The last lines of the current log file, oldest first.
     pub fn tail(self, home: &Home, count: usize) -> Vec<String> {
-        let log = std::fs::read_to_string(self.path(home)).unwrap_or_default();
+        let log = files::read_text(&self.path(home), SMALL_MAX).unwrap_or_default();
         let lines: Vec<_> = log.lines().filter(|line| !line.is_empty()).collect();
         lines[lines.len().saturating_sub(count)..]
             .iter()

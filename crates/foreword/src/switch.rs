@@ -6,6 +6,7 @@
 
 use std::path::PathBuf;
 
+use foreword_core::files::{self, SMALL_MAX};
 use foreword_core::model::Millis;
 use foreword_core::text::if_there;
 
@@ -48,7 +49,7 @@ pub struct Switches(Vec<SwitchScope>);
 
 impl Switches {
     pub fn read(home: &Home) -> Switches {
-        let text = std::fs::read_to_string(path(home)).unwrap_or_default();
+        let text = files::read_text(&path(home), SMALL_MAX).unwrap_or_default();
         Switches(text.lines().filter_map(SwitchScope::parse).collect())
     }
 
@@ -112,7 +113,7 @@ pub fn record_on(home: &Home, now: Millis) -> std::io::Result<()> {
 
 /// The time at which a scope was last switched on again; 0 if never.
 pub fn on_since(home: &Home) -> Millis {
-    let text = std::fs::read_to_string(home.dir().join("on")).unwrap_or_default();
+    let text = files::read_text(&home.dir().join("on"), SMALL_MAX).unwrap_or_default();
     text.trim().parse().unwrap_or(0)
 }
 

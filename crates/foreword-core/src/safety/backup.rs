@@ -11,6 +11,7 @@ use std::path::{Path, PathBuf};
 use rusqlite::Connection;
 
 use crate::db::{self, OpenError};
+use crate::files;
 use crate::model::Millis;
 use crate::store::{self, Store};
 use crate::text;
@@ -107,6 +108,10 @@ pub fn newest_good(backups: &Path, now: Millis) -> io::Result<Option<Backup>> {
 }
 
 pub fn is_good(backup: &Path) -> bool {
+    // SQLite would wait for a pipe.
+    if files::open(backup).is_err() {
+        return false;
+    }
     let known = store::MIGRATIONS.iter().rev();
     let mut opened = known.filter_map(|step| db::open_inspector(backup, step.number).ok());
     // The schema number alone does not show that it is a memory.

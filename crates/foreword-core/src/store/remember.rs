@@ -21,6 +21,7 @@ use super::observations::keep_observation;
 use super::sessions::{HostSession, SessionRow, upsert_project};
 use super::{Store, json};
 use crate::db::{self, Rows as _};
+use crate::files;
 use crate::model::{Derived, Millis, Observation, ObservationType, Origin, Provenance, Turn};
 use crate::text;
 
@@ -187,9 +188,13 @@ fn note_forgotten(memory: &Connection, at: Millis) -> rusqlite::Result<()> {
     written.map_err(|error| rusqlite::Error::ToSqlConversionFailure(Box::new(error)))
 }
 
+/// The most that is read of the file of forgotten sessions; an entry has about 100 bytes.
+const FORGOTTEN_MAX: u64 = 256 << 20;
+
 /// Adds the entries of the file that the memory lacks.
 pub(crate) fn recall_forgotten(memory: &Connection) -> rusqlite::Result<()> {
-    let Some(text) = forgotten_file(memory).and_then(|path| std::fs::read_to_string(path).ok())
+    let Some(text) =
+        forgotten_file(memory).and_then(|path| files::read_text(&path, FORGOTTEN_MAX).ok())
     else {
         return Ok(());
     };

@@ -32,6 +32,7 @@ mod offline;
 mod pipes;
 mod projects;
 mod quality;
+mod reading;
 mod recall;
 mod recovery;
 mod secrets;

@@ -27,7 +27,7 @@ fn a_draft_that_is_no_note_is_refused_with_every_reason() {
     let fails = desk.fail(&["summarize", "s1", "--draft", "/nowhere/draft.md"]);
     assert_eq!(
         fails,
-        "foreword: /nowhere/draft.md: No such file or directory (os error 2)\n"
+        "foreword: /nowhere/draft.md: it does not exist\n"
     );
     fs::write(desk.sandbox.user_home().join("bytes"), b"# \xff\xfe").unwrap();
     let bytes = desk.sandbox.user_home().join("bytes");
