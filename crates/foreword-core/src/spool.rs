@@ -38,7 +38,7 @@ pub fn write(spool: &Path, event: &Event) -> io::Result<()> {
         let full = format!("{FILES_MAX} events are waiting already; `foreword doctor` shows why");
         return Err(io::Error::new(io::ErrorKind::QuotaExceeded, full));
     }
-    let partial = spool.join(format!(".{}.partial", event.id));
+    let [partial, path] = paths(spool, event);
     let text = serde_json::to_vec(event)?;
     let written = std::fs::write(&partial, text).or_else(|error| {
         // The first event creates the folder.
@@ -53,9 +53,15 @@ pub fn write(spool: &Path, event: &Event) -> io::Result<()> {
         return Err(error);
     }
     fault::point("spool:before-rename");
-    std::fs::rename(&partial, spool.join(format!("{}.json", event.id)))?;
+    std::fs::rename(&partial, path)?;
     fault::point("spool:after-rename");
     Ok(())
+}
+
+/// The name under which an event is written, and the one that it gets when it is complete.
+pub fn paths(spool: &Path, event: &Event) -> [PathBuf; 2] {
+    let partial = spool.join(format!(".{}.partial", event.id));
+    [partial, spool.join(format!("{}.json", event.id))]
 }
 
 /// The files of the events in the spool, oldest first.

@@ -6,8 +6,11 @@
 //! `answer` builds the text that a hook adds to the session from the memory.
 //!
 //! The host writes one JSON object to a pipe that may be slow, endless or never closed. Reading stops
-//! at the end of that object, at the end of the pipe, at `SIZE_MAX`, or after `TIME_MAX`: a hook must
-//! not hang because a pipe was left open.
+//! at the end of that object, at the end of the pipe, or at `SIZE_MAX`.
+//!
+//! The whole hook has a deadline (`platform::deadline`). A hook that hangs is ended by it: an event that
+//! was captured by then is spooled, and one that was not is counted as lost, since its secrets may
+//! still be in it.
 
 mod answer;
 
@@ -15,7 +18,7 @@ use std::fmt;
 use std::io::Write as _;
 use std::os::fd::AsRawFd as _;
 use std::path::PathBuf;
-use std::time::{Duration, Instant};
+use std::time::Duration;
 
 use foreword_core::capture::{self, CaptureContext, Captured, Drop};
 use foreword_core::db::OpenError;
@@ -31,6 +34,7 @@ use crate::home::{self, Home};
 use crate::host::{self, Client};
 use crate::log::{Fact, Log};
 use crate::platform;
+use crate::platform::deadline::{self, Parting, PartingFile, PartingLine};
 use crate::start;
 use crate::switch::{self, Switches};
 
@@ -44,32 +48,87 @@ pub fn run(hook: Hook, host: &'static Host) {
 }
 
 fn capture_and_answer(hook: Hook, host: &'static Host) {
-    platform::make_files_private();
     let client = Client::of(host);
+    let plain_answer = (client.plain_answer)(hook);
+    deadline::leave(Parting {
+        answer: plain_answer,
+        ..Parting::default()
+    });
+    deadline::outlive_signals();
+    deadline::start(time_limit(hook));
+    platform::make_files_private();
     let home = Home::from_env();
     let captured = home
         .as_ref()
         .and_then(|home| Some((home, read_event(hook, client, home)?)));
     let Some((home, (event, settings))) = captured else {
-        print((client.plain_answer)(hook));
+        print(plain_answer);
         return;
     };
     // The event before a tool runs is not stored; the one after it will be.
-    let event_saved = hook != Hook::FileContext && save(home, hook, &event) != Saved::Lost;
+    let event_saved = hook != Hook::FileContext && {
+        leave_event(home, hook, plain_answer, &event);
+        save(home, hook, &event) != Saved::Lost
+    };
     fault::point("hook:after-insert");
+    deadline::leave(Parting {
+        answer: plain_answer,
+        line: Log::Dropped.prepared(home, "an answer that was not ready in time", ""),
+        ..Parting::default()
+    });
     let answer = answer::answer(home, client, hook, &event, &settings.show);
     let receipt = answer.as_ref().and_then(|answer| answer.receipt(&event));
     // The receipt is written before the reminder is printed: of two hooks that run at the same
     // time, only the one whose receipt is new shows the reminder.
     let receipt_saved = receipt.map(|receipt| save(home, hook, &receipt));
     let is_new_receipt = receipt_saved == Some(Saved::New);
+    deadline::leave(Parting::default());
     match answer {
         Some(answer) if hook == Hook::Context || is_new_receipt => print(&answer.text),
-        _ => print((client.plain_answer)(hook)),
+        _ => print(plain_answer),
     }
     if event_saved || is_new_receipt {
         start::wake_worker(home);
     }
+}
+
+/// The longest time that a hook takes. One host ends its last hook after a second.
+fn time_limit(hook: Hook) -> Duration {
+    let limit = match hook {
+        Hook::Cleanup => Duration::from_millis(500),
+        _ => Duration::from_secs(1),
+    };
+    // A build for tests is slow, and several run at once.
+    #[cfg(any(debug_assertions, feature = "faults"))]
+    if let Ok(Ok(ms)) = std::env::var("FOREWORD_HOOK_WITHIN_MS").map(|it| it.parse()) {
+        return Duration::from_millis(ms);
+    }
+    limit
+}
+
+/// If the hook is ended from now on, its event is spooled.
+fn leave_event(home: &Home, hook: Hook, answer: &'static str, event: &Event) {
+    let Ok(json) = serde_json::to_vec(event) else {
+        return;
+    };
+    let spool = home.spool();
+    let [partial, path] = spool::paths(&spool, event);
+    deadline::leave(Parting {
+        answer,
+        file: PartingFile::new(&[home.dir(), &spool], [&partial, &path], json.leak()),
+        line: event_lost(home, hook),
+        ..Parting::default()
+    });
+}
+
+/// The line about an event that was lost because of the deadline.
+fn event_lost(home: &Home, hook: Hook) -> Option<PartingLine> {
+    let limit = time_limit(hook).as_secs_f32();
+    let before = format!(
+        "{}: not complete after {limit} s; an event of ",
+        hook.name()
+    );
+    Fact::EventLost.prepared(home, &before, " bytes was lost")
 }
 
 /// Reads the hook's input. Returns the event and the settings that apply to it, or none if nothing
@@ -91,6 +150,13 @@ fn read_event(hook: Hook, client: &Client, home: &Home) -> Option<(Event, HookSe
     if switch::own_child() {
         count(OWN_RUN);
         return None;
+    }
+    if switches.is_empty() && hook != Hook::FileContext {
+        deadline::leave(Parting {
+            answer: (client.plain_answer)(hook),
+            line: event_lost(home, hook),
+            ..Parting::default()
+        });
     }
     let input = read_input();
     let Some(settings) = settings(hook, home) else {
@@ -243,8 +309,6 @@ fn print(answer: &str) {
     }
 }
 
-/// The longest time that a hook waits for its input.
-const TIME_MAX: Duration = Duration::from_secs(1);
 /// The largest input in bytes, more than any tool use has.
 const SIZE_MAX: usize = 64 << 20;
 
@@ -260,7 +324,6 @@ enum InputEnding {
     Complete,
     Closed,
     TooLarge,
-    TimeOver,
 }
 
 impl fmt::Display for InputEnding {
@@ -269,28 +332,28 @@ impl fmt::Display for InputEnding {
             InputEnding::Complete => "complete",
             InputEnding::Closed => "input ended early",
             InputEnding::TooLarge => "too large",
-            InputEnding::TimeOver => "not complete after one second",
         })
     }
 }
 
 fn read_input() -> Input {
     let descriptor = std::io::stdin().as_raw_fd();
-    let deadline = Instant::now() + TIME_MAX;
     let mut bytes = Vec::new();
     let mut object = Object::default();
     let ending = loop {
-        let left = deadline.saturating_duration_since(Instant::now());
-        if left.is_zero() || !platform::wait_readable(descriptor, left) {
-            break InputEnding::TimeOver;
-        }
         let start = bytes.len();
         match platform::read_some(descriptor, &mut bytes) {
             Ok(0) => break InputEnding::Closed,
             Ok(_) => {}
             Err(error) if error.kind() == std::io::ErrorKind::Interrupted => continue,
+            // Some hosts hand on a pipe that does not wait.
+            Err(error) if error.kind() == std::io::ErrorKind::WouldBlock => {
+                platform::wait_readable(descriptor);
+                continue;
+            }
             Err(_) => break InputEnding::Closed,
         }
+        deadline::note_read(bytes.len());
         if object.ends_in(&bytes[start..]) {
             break InputEnding::Complete;
         }

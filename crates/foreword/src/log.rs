@@ -4,7 +4,7 @@
 //! opened for appending, so that the lines of several processes do not mix.
 
 use std::fs::{File, OpenOptions};
-use std::io::Write as _;
+use std::io::{ErrorKind, Write as _};
 use std::path::PathBuf;
 
 use foreword_core::files::{self, SMALL_MAX};
@@ -12,6 +12,7 @@ use foreword_core::model::Millis;
 use foreword_core::text;
 
 use crate::home::{self, Home};
+use crate::platform::deadline::PartingLine;
 
 /// The size in bytes from which a log file is renamed to `.log.1`, in place of the one before.
 const SIZE_MAX: u64 = 256 << 10;
@@ -59,6 +60,13 @@ impl Fact {
 
     pub fn record(self, home: &Home, line: &str) {
         self.log().line(home, &format!("{} {line}", self.code()));
+    }
+
+    /// A line of this kind for the case that this process is ended, with the number of bytes that
+    /// were read until then between `before` and `after`.
+    pub fn prepared(self, home: &Home, before: &str, after: &'static str) -> Option<PartingLine> {
+        let before = format!("{} {before}", self.code());
+        self.log().prepared(home, &before, after)
     }
 
     /// The lines of this kind since a time, oldest first, each with its time and without its code.
@@ -109,17 +117,26 @@ impl Log {
     pub fn line(self, home: &Home, line: &str) {
         let [older, path] = self.files(home);
         if std::fs::metadata(&path).is_ok_and(|it| it.len() > SIZE_MAX) {
-            let _ = std::fs::rename(&path, older);
+            let _ = std::fs::rename(&path, &older);
         }
         let open = || OpenOptions::new().create(true).append(true).open(&path);
         let file = open().or_else(|_| {
             std::fs::create_dir_all(home.logs())?;
             open()
         });
-        if let Ok(mut file) = file {
-            let line = format!("{} {}\n", text::rfc3339(home::now()), text::one_line(line));
-            let _ = file.write_all(line.as_bytes());
+        let line = format!("{} {}\n", text::rfc3339(home::now()), text::one_line(line));
+        let written = file.and_then(|mut file| file.write_all(line.as_bytes()));
+        // The system may limit the size of a file (`ulimit -f`).
+        if written.is_err_and(|error| error.kind() == ErrorKind::FileTooLarge) {
+            let _ = std::fs::rename(&path, older);
+            let _ = open().and_then(|mut file| file.write_all(line.as_bytes()));
         }
+    }
+
+    /// A line for the case that this process is ended; see `Fact::prepared`.
+    pub fn prepared(self, home: &Home, before: &str, after: &'static str) -> Option<PartingLine> {
+        let before = format!("{} {before}", text::rfc3339(home::now()));
+        PartingLine::new(&[home.dir(), &home.logs()], &self.path(home), before, after)
     }
 
     /// All lines, those of the renamed log included, oldest first.

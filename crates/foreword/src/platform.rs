@@ -7,6 +7,8 @@
 //! what happens on other systems.
 #![expect(unsafe_code, reason = "system calls that std does not offer")]
 
+pub mod deadline;
+
 use std::ffi::{CString, OsStr, OsString};
 use std::fs::{File, OpenOptions};
 use std::io::{self, Read as _, Write as _};
@@ -157,16 +159,15 @@ pub fn read_some(descriptor: RawFd, bytes: &mut Vec<u8>) -> io::Result<usize> {
     }
 }
 
-/// Waits until there is something to read; false if there is nothing in time.
-pub fn wait_readable(descriptor: RawFd, within: Duration) -> bool {
+/// Waits until there is something to read.
+pub fn wait_readable(descriptor: RawFd) {
     let mut poll = libc::pollfd {
         fd: descriptor,
         events: libc::POLLIN,
         revents: 0,
     };
-    let milliseconds = i32::try_from(within.as_millis()).unwrap_or(i32::MAX);
     // SAFETY: one pollfd, which outlives the call.
-    unsafe { libc::poll(&raw mut poll, 1, milliseconds) > 0 }
+    unsafe { libc::poll(&raw mut poll, 1, -1) };
 }
 
 /// Whether the process at the other end of a socket belongs to this user. Systems other than Linux

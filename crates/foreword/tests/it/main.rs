@@ -21,6 +21,7 @@ mod fill;
 mod floors;
 mod fuzz;
 mod host;
+mod hostile;
 mod hosts;
 mod install;
 mod isolation;
