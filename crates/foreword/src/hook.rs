@@ -260,6 +260,9 @@ enum Saved {
 /// Writes an event into the queue, or into the spool if the queue cannot be written.
 fn save(home: &Home, hook: Hook, event: &Event) -> Saved {
     fault::point("hook:before-insert");
+    while fault::planted("queue-hangs") {
+        std::thread::park();
+    }
     let queued = Inlet::open(&home.queue()).and_then(|inlet| {
         let is_new = inlet.push(event)?;
         inlet.leave();

@@ -20,8 +20,9 @@ use super::embed::Embedder;
 use super::{Until, Worker};
 use crate::config;
 use crate::home::{self, Home};
-use crate::log::Fact;
+use crate::log::{Fact, Log};
 use crate::notice::Notice;
+use crate::platform::deadline::{self, Parting};
 use crate::service::embed_client;
 use crate::service::recover;
 use crate::switch::{self, Switches};
@@ -31,6 +32,8 @@ const HOUR: Duration = Duration::from_hours(1);
 /// The time between two housekeepings.
 const HOUSEKEEPING: Millis = 6 * 3_600_000;
 const BACKUP_LOOK: Millis = 3_600_000;
+/// A backup that takes longer than this hangs.
+const BACKUP_MAX: Duration = Duration::from_mins(10);
 
 /// Recovers a damaged database, and logs it.
 pub fn recover(home: &Home) -> anyhow::Result<()> {
@@ -112,6 +115,19 @@ impl Worker<'_> {
         if !backup::is_due(&self.home.memory(), &backups, now) {
             return Ok(());
         }
+        deadline::leave(Parting {
+            line: Log::Worker.prepared(self.home, "a backup hung; the worker ended itself", ""),
+            exit_code: 1,
+            ..Parting::default()
+        });
+        deadline::start(BACKUP_MAX);
+        let backed_up = self.back_up_now(now);
+        deadline::stop();
+        backed_up
+    }
+
+    fn back_up_now(&self, now: Millis) -> anyhow::Result<()> {
+        let (backups, kept) = (self.home.backups(), self.config.backup.kept());
         let store = &self.deriver.store;
         // Check first: a copy would hide damage that is only in the indexes.
         if let Some(damage) = store.damage() {

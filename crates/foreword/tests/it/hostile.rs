@@ -189,12 +189,9 @@ fn a_hook_that_hangs_before_its_event_is_redacted_is_ended_and_counted() {
 fn a_hook_that_hangs_after_its_event_is_redacted_leaves_it_in_the_spool() {
     let mut sandbox = Sandbox::new();
     sandbox.set("FOREWORD_HOOK_WITHIN_MS", "300");
-    sandbox.keep_workers_away();
+    sandbox.set("FOREWORD_FAULT", "plant:queue-hangs");
     let project = sandbox.project("app");
     let host = Host::new("s1", &project);
-    // A database that never answers.
-    fs::create_dir_all(sandbox.home()).unwrap();
-    plant(&sandbox.home().join("queue.db"), What::Pipe);
     let output = sandbox.hook(
         "save",
         &project,
@@ -203,7 +200,7 @@ fn a_hook_that_hangs_after_its_event_is_redacted_leaves_it_in_the_spool() {
     assert_eq!(output.status.code(), Some(0));
     assert_eq!(output.stdout, br#"{"continue":true,"suppressOutput":true}"#);
     assert_eq!(sandbox.spooled(), 1);
-    fs::remove_file(sandbox.home().join("queue.db")).unwrap();
+    sandbox.unset("FOREWORD_FAULT");
     sandbox.drain();
     assert_eq!(sandbox.count("memory.db", "select count(*) from events"), 1);
 }
