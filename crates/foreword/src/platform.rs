@@ -64,10 +64,16 @@ pub fn find_program(command: &str) -> Option<PathBuf> {
     if path.components().count() > 1 {
         return path.is_file().then(|| path.to_owned());
     }
+    on_path(command).into_iter().next()
+}
+
+/// All programs of a name on the PATH, in its order.
+pub fn on_path(name: &str) -> Vec<PathBuf> {
     let folders = std::env::var_os("PATH").unwrap_or_default();
     std::env::split_paths(&folders)
-        .map(|folder| folder.join(command))
-        .find(|program| program.is_file())
+        .map(|folder| folder.join(name))
+        .filter(|program| program.is_file())
+        .collect()
 }
 
 /// The path of the running program, and whether another file has replaced it since. On systems other
