@@ -330,6 +330,9 @@ impl<'a> Worker<'a> {
             return Ok(Next::End(WorkerEnd::Done { left }));
         }
 
+        if self.copy_notes() {
+            return Ok(Next::Again);
+        }
         self.embed(self.until);
         let unused = self.deriver.end_unused(now).await.unwrap_or(Millis::MAX);
         let next = next_due.unwrap_or(idle_end).min(unused);

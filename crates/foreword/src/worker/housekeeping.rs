@@ -5,10 +5,13 @@
 //! nothing else to do, and before a session without an end event counts as interrupted. This is done
 //! only where Foreword is switched on.
 
+use std::ffi::OsStr;
+use std::os::unix::ffi::OsStrExt as _;
 use std::path::Path;
 use std::time::Duration;
 
 use anyhow::Context as _;
+use foreword_core::files;
 use foreword_core::fill::{self, FillRules};
 use foreword_core::model::{EventKind, Millis};
 use foreword_core::queue::Claim;
@@ -23,6 +26,7 @@ use crate::home::{self, Home};
 use crate::log::{Fact, Log};
 use crate::notice::Notice;
 use crate::platform::deadline::{self, Parting};
+use crate::service;
 use crate::service::embed_client;
 use crate::service::recover;
 use crate::switch::{self, Switches};
@@ -86,6 +90,24 @@ impl Worker<'_> {
         if let Err(error) = self.deriver.store.keep_house(now, events_kept) {
             self.log(&format!("housekeeping: {error}"));
         }
+    }
+
+    /// Copies some of the notes that a search left; true if there are more.
+    pub(super) fn copy_notes(&mut self) -> bool {
+        let path = self.home.notes_left();
+        let Ok(root) = files::read(&path, files::PATH_MAX as u64) else {
+            return false;
+        };
+        let root = Path::new(OsStr::from_bytes(&root));
+        let copied = service::copy_notes(self.home, root, &mut self.deriver.store);
+        if let Err(error) = &copied {
+            self.log(&format!("notes could not be copied: {error:#}"));
+        }
+        let more = copied.is_ok_and(|left| left > 0);
+        if !more {
+            let _ = std::fs::remove_file(path);
+        }
+        more
     }
 
     /// Starts the embedder if it is wanted, and lets it work while there is nothing else to do.

@@ -270,3 +270,36 @@ fn signals_do_not_change_the_exit_code_of_a_hook() {
     sandbox.drain();
     assert_eq!(sandbox.count("memory.db", "select count(*) from events"), 6);
 }
+
+#[test]
+fn a_clone_with_very_many_notes_is_searched_at_once_and_the_rest_is_read_later() {
+    let sandbox = Sandbox::new();
+    let project = sandbox.project("app");
+    fs::create_dir_all(project.join(".git")).unwrap();
+    fs::write(project.join(".git/HEAD"), "ref: refs/heads/main\n").unwrap();
+    // A release build copies some thousand in the time that a search has.
+    let text = "The lighthouse keeper counts zebras. ".repeat(400);
+    for number in 0..1500 {
+        let note = format!("# About {number}\n\n## Context\n\n{text}\n");
+        let path = format!("_memory/conversations/n{number}.md");
+        write(&project.join(path), &note);
+    }
+    let search = || {
+        let mut command = sandbox.command(&["search", "lighthouse"]);
+        let output = command.current_dir(&project).output().unwrap();
+        assert!(output.status.success(), "{output:?}");
+        let printed = [output.stdout, output.stderr].concat();
+        String::from_utf8(printed).unwrap()
+    };
+    let first = search();
+    assert!(first.contains("About "), "{first}");
+    assert!(first.contains("notes are still being read"), "{first}");
+    // The worker that the search started reads the rest.
+    wait_until("all notes are copied", || {
+        sandbox.count("memory.db", "select count(*) from notes") == 1500
+    });
+    wait_until("the worker is done", || {
+        !sandbox.home().join("notes-left").exists()
+    });
+    assert!(!search().contains("still being read"));
+}
