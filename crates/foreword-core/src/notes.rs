@@ -184,7 +184,7 @@ impl Folder {
         const SAME: Duration = Duration::from_secs(60);
         let changed = |path: &Path| fs::metadata(path).and_then(|it| it.modified()).ok();
         let master = changed(&self.master());
-        let record = self.read(&self.record()).ok().flatten().unwrap_or_default();
+        let record = self.record_text();
         let known: HashSet<&str> = record
             .lines()
             .filter_map(|line| line.strip_prefix("note ")?.split(' ').next())
@@ -203,15 +203,8 @@ impl Folder {
 
     /// Reads a file of the memory; none if it does not exist.
     pub fn read(&self, path: &Path) -> Result<Option<String>, NotesError> {
-        let memory = self.memory(path)?;
-        let bytes = files::read_in(&memory, path, FILE_MAX);
-        let text = match files::if_there(bytes.and_then(files::text)) {
-            Ok(Some(text)) => text,
-            Ok(None) => return Ok(None),
-            Err(ReadError::TooLarge(_)) => return Err(NotesError::TooLong(path.to_owned())),
-            Err(ReadError::NotText) => return Err(NotesError::NotText(path.to_owned())),
-            Err(ReadError::Outside(_)) => return Err(NotesError::Outside(path.to_owned())),
-            Err(error) => return Err(io_at(path)(error.into())),
+        let Some(text) = self.read_as_is(path)? else {
+            return Ok(None);
         };
         if has_conflict(&text) {
             return Err(NotesError::Conflict(path.to_owned()));
@@ -219,6 +212,25 @@ impl Folder {
         // Some editors write a byte order mark and Windows line ends.
         let text = text.trim_start_matches('\u{feff}').replace("\r\n", "\n");
         Ok(Some(text))
+    }
+
+    /// The record of the last synthesis, with the conflict markers that a merge left in it; empty if
+    /// there is none that can be read.
+    pub fn record_text(&self) -> String {
+        let text = self.read_as_is(&self.record()).ok().flatten();
+        text.unwrap_or_default()
+    }
+
+    fn read_as_is(&self, path: &Path) -> Result<Option<String>, NotesError> {
+        let memory = self.memory(path)?;
+        let bytes = files::read_in(&memory, path, FILE_MAX);
+        let text = files::if_there(bytes.and_then(files::text));
+        text.map_err(|error| match error {
+            ReadError::TooLarge(_) => NotesError::TooLong(path.to_owned()),
+            ReadError::NotText => NotesError::NotText(path.to_owned()),
+            ReadError::Outside(_) => NotesError::Outside(path.to_owned()),
+            error => io_at(path)(error.into()),
+        })
     }
 
     /// Writes a file completely or not at all, and the README if there is none.

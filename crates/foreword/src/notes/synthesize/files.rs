@@ -39,8 +39,7 @@ pub fn lock(folder: &Folder) -> anyhow::Result<File> {
 
 /// The record of the last synthesis; an empty one if there is none.
 pub fn last(folder: &Folder) -> SynthesisRecord {
-    let text = folder.read(&folder.record()).ok().flatten();
-    SynthesisRecord::read(&text.unwrap_or_default())
+    SynthesisRecord::read(&folder.record_text())
 }
 
 fn proposal_path(folder: &Folder) -> PathBuf {
