@@ -48,8 +48,9 @@ fn as_json(status: &Status) -> serde_json::Value {
         "embedded": status.embedded,
         "server": status.server,
         "tools_allowed": status.permission == Permission::Allowed,
-        "off": is_off_here(status),
+        "off": is_off_here(),
         "switched_off": status.off,
+        "repository": status.repository,
         "home": status.home.dir(),
         "problems": status.problems,
     })

@@ -52,6 +52,7 @@ pub const CLIENT: Client = Client {
     session_variable: "CLAUDE_CODE_SESSION_ID",
     project_variable: "CLAUDE_PROJECT_DIR",
     plugin_variable: "CLAUDE_PLUGIN_ROOT",
+    transcripts: all_transcripts,
     find_transcript,
     command: "claude",
     find_program,
@@ -121,18 +122,17 @@ fn plain_answer(hook: Hook) -> &'static str {
 /// of the project.
 fn find_transcript(session: Option<&str>, root: &Path) -> anyhow::Result<PathBuf> {
     let projects = user_settings()?.with_file_name("projects");
-    let entries = |dir: &Path| fs::read_dir(dir).into_iter().flatten().flatten();
     let project_folder = slug(&root.to_string_lossy());
+    let is_of_project = |path: &Path| {
+        let folder = path.parent().and_then(Path::file_name);
+        folder.is_some_and(|it| slug(&it.to_string_lossy()) == project_folder)
+    };
     let is_wanted = |path: &PathBuf| match session {
         Some(session) => path.file_stem().is_some_and(|it| it == session),
-        None => true,
+        None => is_of_project(path),
     };
-    let mut found: Vec<_> = entries(&projects)
-        .filter(|it| session.is_some() || slug(&it.file_name().to_string_lossy()) == project_folder)
-        .flat_map(|folder| entries(&folder.path()))
-        .map(|it| it.path())
-        .filter(|path| path.extension().is_some_and(|it| it == "jsonl") && is_wanted(path))
-        .collect();
+    let mut found = all_transcripts();
+    found.retain(is_wanted);
     found.sort_by_key(|it| fs::metadata(it).and_then(|it| it.modified()).ok());
     found.pop().with_context(|| {
         let wanted = session.map_or("this project".to_owned(), |session| {
@@ -141,6 +141,18 @@ fn find_transcript(session: Option<&str>, root: &Path) -> anyhow::Result<PathBuf
         let projects = projects.display();
         format!("there is no transcript of {wanted} in {projects}; name it with --transcript FILE")
     })
+}
+
+/// All files `projects/FOLDER/SESSION.jsonl` beside the settings.
+fn all_transcripts() -> Vec<PathBuf> {
+    let entries = |dir: PathBuf| fs::read_dir(dir).into_iter().flatten().flatten();
+    let projects = user_settings().map(|it| it.with_file_name("projects"));
+    let folders = projects.into_iter().flat_map(entries);
+    let files = folders.flat_map(|folder| entries(folder.path()));
+    let paths = files.map(|it| it.path());
+    paths
+        .filter(|path| path.extension().is_some_and(|it| it == "jsonl"))
+        .collect()
 }
 
 /// The client's name for the folder of a project's transcripts: the path, with `-` for all but letters
