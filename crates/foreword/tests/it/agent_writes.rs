@@ -78,7 +78,7 @@ fn what_the_agent_wrote_is_all_that_is_kept_of_the_turn() {
     let all = "select o.origin || ' ' || o.provider || ' ' || s.host_session_id || ' ' || p.number || ' ' || o.title
                from observations o join sessions s on s.id = o.session_id
                left join prompts p on p.id = o.prompt_id order by o.id";
-    let first = "agent agent s1 1 The crates hold seven kumquats, so the limit is 7";
+    let first = "agent agent s1 1 The crates hold seven kumquats, so the limit is 7.";
     assert_eq!(scene.rows(all), [first]);
     assert_eq!(scene.sandbox.status()["summaries"], 0);
 
@@ -98,7 +98,7 @@ fn what_the_agent_wrote_is_all_that_is_kept_of_the_turn() {
     );
 
     // Deriving again leaves both as they are.
-    scene.sandbox.run(&["redo", "s1", "--yes"]);
+    scene.sandbox.run(&["redo", "s1"]);
     assert_eq!(scene.rows(all), rows);
     let next = scene.send("context", &Host::new("s2", &scene.project).start("startup"));
     assert!(

@@ -134,7 +134,11 @@ fn paths_that_a_repository_or_the_user_excludes_are_not_stored() {
     // A restriction that is not understood restricts.
     let config = format!("[projects.\"{key}\"]\nof = true\n");
     fs::write(repository.sandbox.home().join("config.toml"), config).unwrap();
-    assert_eq!(repository.session("fifth"), "");
+    let prompt = Host::new("fifth", &repository.project).prompt("Remember the canary");
+    let project = &repository.project;
+    assert_eq!(repository.sandbox.run_hook("new", project, &prompt), "");
+    fs::remove_file(repository.sandbox.home().join("config.toml")).unwrap();
+    repository.sandbox.drain();
     assert_eq!(repository.prompts(), 3);
 }
 
