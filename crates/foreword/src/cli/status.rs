@@ -49,6 +49,7 @@ fn as_json(status: &Status) -> serde_json::Value {
         "off": is_off_here(status),
         "switched_off": status.off,
         "home": status.home.dir(),
+        "lost": status.not_kept.lost(),
         "problems": status.problems,
     })
 }

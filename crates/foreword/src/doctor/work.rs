@@ -13,6 +13,7 @@ use foreword_core::text::count;
 use super::{Diagnosis, Examination};
 use crate::config::{Config, Mistake};
 use crate::log::{Fact, Log};
+use crate::not_kept::{self, NotKept};
 use crate::platform::{self, Lock};
 use crate::service::recover;
 use crate::start;
@@ -173,8 +174,18 @@ pub fn events_skipped(exam: &Examination) -> Option<Diagnosis> {
     )
 }
 
+/// Reports events that were lost, if the last one was within a day. The cure begins to count anew.
 pub fn events_lost(exam: &Examination) -> Option<Diagnosis> {
-    lately(exam, Fact::EventLost, "a hook could not write an event")
+    let not_kept = NotKept::read(&exam.home);
+    let last_at = not_kept.losses().map(|row| row.last_at).max()?;
+    if exam.now - last_at > DAY {
+        return None;
+    }
+    let file = shell_word(&not_kept::path(&exam.home));
+    Diagnosis::cured_by(
+        format!("mv {file} {file}.seen"),
+        not_kept::lost_line(&not_kept)?,
+    )
 }
 
 /// Reports a recovery that the worker did by itself.
