@@ -26,17 +26,20 @@ pub fn run(args: &Args) -> anyhow::Result<()> {
     let Examined {
         findings,
         unknown_fields,
+        notes,
     } = doctor::examine()?;
     let as_json = || {
         json!({
             "findings": findings,
             "unknown_fields": unknown_fields.iter().cloned().collect::<BTreeMap<_, _>>(),
+            "notes": notes,
             "checked": doctor::check_ids().collect::<Vec<_>>(),
         })
     };
     show::print(args.json, as_json, || {
         show::findings(&findings, doctor::check_ids().len())
             + &show::unknown_fields(&unknown_fields)
+            + &show::doctor_notes(&notes)
     });
     let errors = findings.iter().filter(|it| it.severity == Severity::Error);
     match errors.count() {
