@@ -6,6 +6,7 @@ use foreword_core::text::one_line;
 use serde_json::{Value, json};
 
 use super::JsonArgs;
+use crate::local_time;
 use crate::log::Log;
 use crate::service;
 use crate::show;
@@ -33,9 +34,9 @@ pub fn run(args: &JsonArgs) -> anyhow::Result<()> {
             .collect();
         match since {
             None => "nothing was dropped\n".to_owned(),
-            Some(since) => format!("not kept since {since}:\n{rows}"),
+            Some(since) => format!("not kept since {}:\n{rows}", local_time::log_line(since)),
         }
     };
-    show::print(args.json, as_json, words);
+    show::print(args.json(), as_json, words);
     Ok(())
 }
