@@ -29,7 +29,7 @@ const JUDGED_MIN_IF_NONE: u64 = 4;
 /// After this time an unfit model is asked about one turn again.
 const UNFIT_PAUSE: Millis = 6 * 3_600_000;
 
-const DAY: Millis = 24 * 3_600_000;
+pub const DAY: Millis = 24 * 3_600_000;
 
 /// Decides whether the provider may be asked.
 pub struct Leash {

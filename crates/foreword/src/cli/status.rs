@@ -11,7 +11,7 @@ use crate::{service, show};
 
 pub fn run(args: &JsonArgs) -> anyhow::Result<()> {
     let status = gather(service::home_to_write()?)?;
-    show::print(args.json, || as_json(&status), || show::status(&status));
+    show::print(args.json(), || as_json(&status), || show::status(&status));
     Ok(())
 }
 
