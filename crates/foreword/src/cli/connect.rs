@@ -98,7 +98,7 @@ pub fn install(args: &InstallArgs) -> anyhow::Result<()> {
     let task = Task::Write { program: &program };
     skills::settle(&place, task, dry_run)?;
     if !dry_run || allow_tools.is_none() {
-        settings.say_whether_tools_are_allowed();
+        settings.say_whether_tools_are_allowed()?;
     }
     if !dry_run {
         let wanted = args.provider.as_deref().and_then(provider::Name::parse);
