@@ -142,9 +142,15 @@ impl Queue {
         Ok(opened.map(|connection| Queue { connection }))
     }
 
-    /// The damage that SQLite finds in the file; none if it is sound.
+    /// What is wrong with the file itself or its schema; none if it is sound.
     pub fn damage(&self) -> Option<String> {
-        db::damage(&self.connection)
+        let defect = db::defect(&self.connection, MIGRATIONS);
+        defect.unwrap_or_else(|error| Some(error.to_string()))
+    }
+
+    /// As `Store::check_schema`.
+    pub fn check_schema(&self) -> Result<(), OpenError> {
+        db::check_own_schema(&self.connection, MIGRATIONS)
     }
 
     /// Appends an event from the spool or from a transcript; returns whether it is new.

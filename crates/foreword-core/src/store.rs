@@ -115,9 +115,16 @@ impl Store {
         Ok(db::if_there(db::open_inspector(path, SCHEMA))?.map(Store::on))
     }
 
-    /// What is wrong with the file itself; none if it is undamaged.
+    /// What is wrong with the file itself or its schema; none if it is undamaged.
     pub fn damage(&self) -> Option<String> {
-        db::damage(&self.connection)
+        let defect = db::defect(&self.connection, MIGRATIONS);
+        defect.unwrap_or_else(|error| Some(error.to_string()))
+    }
+
+    /// Fails as a damaged file does if the schema is not the one that our migrations make: a trigger
+    /// of somebody else could delete what is stored.
+    pub fn check_schema(&self) -> Result<(), OpenError> {
+        db::check_own_schema(&self.connection, MIGRATIONS)
     }
 
     /// Marks silent sessions as interrupted, and deletes events, marks and receipts that are past

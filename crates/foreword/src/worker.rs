@@ -175,6 +175,8 @@ impl<'a> Worker<'a> {
             Queue::open(&home.queue(), &home.backups()).context("could not open queue.db")?;
         let store =
             Store::open(&home.memory(), &home.backups()).context("could not open memory.db")?;
+        store.check_schema().context("could not use memory.db")?;
+        queue.check_schema().context("could not use queue.db")?;
         queue
             .free_claims_of_dead_worker()
             .context("could not free old claims")?;
