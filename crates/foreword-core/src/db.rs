@@ -5,6 +5,7 @@
 //! owner (worker and CLI: migrates, with a backup before each step).
 
 pub(crate) mod foreign;
+pub(crate) mod place;
 mod rows;
 
 use std::ffi::OsStr;

@@ -33,6 +33,7 @@ use serde::{Deserialize, Serialize};
 use uuid::{ClockSequence, Uuid};
 
 pub(crate) use crate::db::json;
+use crate::db::place::Place;
 use crate::db::{self, Guest, Migration, OpenError, Rows as _};
 use crate::model::{Freshness, Kind, Millis, ObservationType, Origin};
 pub use closing::{Closing, ShownObservation, ShownSession, ShownTurn};
@@ -80,6 +81,8 @@ const RECEIPTS_KEPT: Millis = 90 * 24 * 3_600_000;
 
 pub struct Store {
     pub(crate) connection: Connection,
+    /// The files of a memory that is open for writing.
+    place: Option<Place>,
     /// Set once the SQL functions for ranking are registered on this connection.
     pub(crate) ranks: OnceCell<()>,
 }
@@ -87,13 +90,29 @@ pub struct Store {
 impl Store {
     /// Opens or creates the memory, for the worker and for commands that write.
     pub fn open(path: &Path, backups: &Path) -> Result<Store, OpenError> {
+        let before = Place::before(path);
         let connection = db::open_owner(path, MIGRATIONS, backups)?;
-        Ok(Store::on(connection))
+        let mut store = Store::on(connection);
+        store.place = Some(Place::after(path, before));
+        Ok(store)
+    }
+
+    /// Whether the file has been neither deleted nor replaced since it was opened for writing.
+    pub fn is_in_place(&self) -> bool {
+        self.place.as_ref().is_none_or(Place::is_kept)
+    }
+
+    /// Closes a memory that is not in its place any more.
+    pub fn forsake(self) {
+        if let Some(place) = self.place {
+            place.forsake(self.connection);
+        }
     }
 
     fn on(connection: Connection) -> Store {
         Store {
             connection,
+            place: None,
             ranks: OnceCell::new(),
         }
     }
