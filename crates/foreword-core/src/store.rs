@@ -66,8 +66,12 @@ pub(crate) const MIGRATIONS: &[Migration] = &[
         number: 104,
         sql: include_str!("store/0005_ledger_turn.sql"),
     },
+    Migration {
+        number: 107,
+        sql: include_str!("store/0008_reservations.sql"),
+    },
 ];
-const SCHEMA: i64 = 104;
+const SCHEMA: i64 = 107;
 
 /// A session without an event for this long counts as interrupted.
 pub(crate) const SILENCE: Millis = 24 * 3_600_000;

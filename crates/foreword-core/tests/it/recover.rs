@@ -500,7 +500,9 @@ fn a_backup_of_an_older_schema_is_brought_up_to_date() {
     let older = connect(&backup.path);
     older
         .execute_batch(
-            "alter table ledger drop column turn; alter table ledger drop column asked_model; drop table conversations; pragma user_version = 102",
+            "alter table ledger drop column turn; alter table ledger drop column asked_model;
+             alter table ledger drop column reserved_usd; alter table ledger drop column reserved_tokens;
+             alter table ledger drop column reserved_until; drop table conversations; pragma user_version = 102",
         )
         .unwrap();
     drop(older);
