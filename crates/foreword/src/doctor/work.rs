@@ -190,9 +190,9 @@ pub fn events_lost(exam: &Examination) -> Option<Diagnosis> {
     )
 }
 
-/// Reports a recovery that the worker did by itself.
+/// Reports that the worker recovered a damaged database, or opened a replaced one again.
 pub fn recovered(exam: &Examination) -> Option<Diagnosis> {
-    lately(exam, Fact::Recovered, "a damaged database was recovered")
+    lately(exam, Fact::Recovered, "a database was damaged or replaced")
 }
 
 /// Reports databases of an unreleased version that were set aside. They are never deleted.
