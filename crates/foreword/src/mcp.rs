@@ -62,9 +62,14 @@ struct McpServer;
 impl ServerHandler for McpServer {
     fn get_info(&self) -> ServerConfig {
         let capabilities = ServerCapabilities::builder().enable_tools().build();
-        InitializeResult::new(capabilities)
-            .with_server_info(Implementation::new("foreword", env!("CARGO_PKG_VERSION")))
-            .with_instructions(INSTRUCTIONS)
+        let info = InitializeResult::new(capabilities)
+            .with_server_info(Implementation::new("foreword", env!("CARGO_PKG_VERSION")));
+        // Where Foreword is off, nothing is added to the session. The tools are still there, since
+        // the user may switch it on again, and answer that it is off.
+        match reader() {
+            Ok(_) => info.with_instructions(INSTRUCTIONS),
+            Err(_) => info,
+        }
     }
 
     async fn list_tools(

@@ -97,7 +97,7 @@ pub fn install(args: &InstallArgs) -> anyhow::Result<()> {
     relist(&list, listed, dry_run)?;
     let task = Task::Write { program: &program };
     skills::settle(&place, task, dry_run)?;
-    if !dry_run || allow_tools.is_none() {
+    if dry_run && allow_tools.is_none() {
         settings.say_whether_tools_are_allowed()?;
     }
     if !dry_run {
@@ -223,7 +223,9 @@ fn connect(
             }
             Some(why) => println!("{}", show::unread(place, &why)),
         }
-        settings.say_whether_tools_are_allowed()?;
+        if !dry_run {
+            settings.say_whether_tools_are_allowed()?;
+        }
         return Ok(());
     }
     if dry_run {

@@ -23,7 +23,7 @@ use super::printable;
 use crate::config::provider::{self, Name};
 use crate::config::{self, Config, HookSettings};
 use crate::home::{self, Home};
-use crate::switch::{self, Switches};
+use crate::switch::{self, OffTimes, Switches};
 use crate::{offline, platform, service};
 
 /// The source of a note.
@@ -157,13 +157,15 @@ fn turns(
     session: &str,
     say: &dyn Fn(&str),
 ) -> anyhow::Result<Vec<Turn>> {
-    let switches = Switches::read(home);
+    let (switches, off_times) = (Switches::read(home), OffTimes::read(home));
+    let was_off = |project: Option<&str>, at| {
+        switches.covers(project, session) || off_times.cover(project, session, at)
+    };
     let rules = FillRules {
         now: home::now(),
-        since: switch::on_since(home),
         project_rules: &home::project_rules(settings.separate_worktrees),
         settings: &settings.capture,
-        is_off: &|project| switches.covers(project, session),
+        was_off: &was_off,
     };
     let forgotten = match service::memory(home)? {
         Some(store) => store.forgotten(session)?,

@@ -521,7 +521,7 @@ fn switched_off_a_server_tells_nothing() {
     let mut command = sandbox.command(&["mcp"]);
     command.env("FOREWORD_OFF", "1");
     let mut client = Client::silent(command, &project);
-    client.initialize();
+    assert_eq!(client.initialize()["instructions"], Value::Null);
     let printed = client.refuses("search", json!({"query": "expires"}));
     assert!(
         printed.starts_with("Foreword is switched off here"),
