@@ -13,9 +13,10 @@ pub mod text;
 
 pub mod fault;
 
+pub mod redact;
+
 pub mod git;
 pub mod project;
-pub mod redact;
 
 pub mod host;
 

@@ -8,6 +8,7 @@
 use std::path::{Path, PathBuf};
 
 use crate::git::{Head, Repository};
+use crate::redact;
 
 /// The settings of the resolver.
 #[derive(Debug, Clone, Default, PartialEq, Eq)]
@@ -70,7 +71,7 @@ pub fn resolve(dir: &Path, rules: &Rules) -> Place {
     if rules.separate_worktrees
         && let Some(name) = repository.worktree_name()
     {
-        project = format!("{project}#{name}");
+        project = format!("{project}#{}", redact::identifier(name));
     }
     Place {
         project: Some(project),
@@ -100,6 +101,7 @@ pub fn normalise_remote(url: &str) -> Option<String> {
         }
     };
     let (authority, path) = rest.split_once('/')?;
+    let path = path.split(['?', '#']).next()?;
     let host = authority.rsplit('@').next()?.split(':').next()?;
     let path = path.trim_matches('/');
     let path = path.strip_suffix(".git").unwrap_or(path);
@@ -108,6 +110,7 @@ pub fn normalise_remote(url: &str) -> Option<String> {
     }
     // Host names ignore case, and so do the forges in repository names; a capital letter
     // must not split a project.
+    let path = redact::identifier(path.to_owned());
     Some(format!("{host}/{path}").to_lowercase())
 }
 
@@ -121,7 +124,7 @@ fn folder_of(common_dir: &Path) -> PathBuf {
 }
 
 fn path_key(path: &Path) -> String {
-    path.to_string_lossy().into_owned()
+    redact::identifier(path.to_string_lossy().into_owned())
 }
 
 fn canonical(path: &Path) -> PathBuf {

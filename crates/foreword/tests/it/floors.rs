@@ -11,7 +11,7 @@ const CRATES: [(&str, &[&str]); 4] = [
     (
         "foreword-core",
         &[
-            "model", "text", "fault", "git", "project", "redact", "host", "capture", "db", "queue",
+            "model", "text", "fault", "redact", "git", "project", "host", "capture", "db", "queue",
             "spool", "store", "fill", "notes", "search", "recall", "safety",
         ],
     ),
