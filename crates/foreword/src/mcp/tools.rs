@@ -2,7 +2,7 @@
 
 use anyhow::{Context as _, bail, ensure};
 use foreword_core::model::{Kind, ObservationType};
-use foreword_core::redact::redact;
+use foreword_core::redact::thorough;
 use foreword_core::search::same_turn;
 use foreword_core::store::{HostSession, Item, ItemBody, Store, ToRemember};
 
@@ -100,7 +100,7 @@ pub fn remember(reader: &Reader, arguments: &Remember) -> anyhow::Result<String>
         !reader.is_excluded(),
         "the user's settings exclude this project; nothing is written here"
     );
-    let redacted = redact(&arguments.text);
+    let redacted = thorough(&arguments.text);
     ensure!(
         !redacted.text.replace("[private]", "").trim().is_empty(),
         "all of it is private, so nothing was kept"
