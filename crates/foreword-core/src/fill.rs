@@ -18,6 +18,7 @@ use crate::host::{self, Host, ReplayedInput};
 use crate::model::{Event, EventKind, Millis};
 use crate::project::Rules;
 use crate::queue::Queue;
+use crate::redact;
 use crate::store::{PROCESSED_KEPT, Store, uuid_at};
 
 /// The rules for taking events from a transcript.
@@ -104,7 +105,8 @@ pub(crate) fn event(
     let mut event = *event;
     // `capture` read the state of the repository and the files as they are now, not as they were
     // then.
-    event.branch.clone_from(&input.branch);
+    let branch = input.branch.as_deref();
+    event.branch = branch.map(|it| redact::thorough(it).text.into_owned());
     event.commit = None;
     for file in &mut event.files {
         if file.mtime.is_some_and(|mtime| mtime > input.at) {

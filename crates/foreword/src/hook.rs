@@ -33,14 +33,10 @@ use crate::config::{self, HookSettings, provider};
 use crate::home::{self, Home};
 use crate::host::{self, Client};
 use crate::log::{Fact, Log};
+use crate::not_kept::{self, Reason};
 use crate::platform;
 use crate::start;
 use crate::switch::{self, Switches};
-
-/// The reason that is logged for an event of the memory agent.
-const OWN_RUN: &str = "one of Foreword's own agent runs";
-/// The reason that is logged for an event of a project that a policy switches off.
-const POLICY_OFF: &str = "a project that is off by its .foreword.toml or [projects]";
 
 /// Runs a hook. It never fails: even a panic ends in exit code 0 and prints nothing.
 pub fn run(hook: Hook, host: &'static Host) {
@@ -67,6 +63,10 @@ fn capture_and_answer(hook: Hook, host: &'static Host) {
     };
     // The event before a tool runs is not stored; the one after it will be.
     let event_saved = hook != Hook::FileContext && save(home, hook, &event) != Saved::Lost;
+    if !event_saved && hook != Hook::FileContext {
+        let size = serde_json::to_vec(&event).map_or(0, |json| json.len());
+        not_kept::count(home, Reason::CouldNotWrite, hook, size);
+    }
     fault::point("hook:after-insert");
     let answer = answer::answer(home, client, hook, &event, &settings.show);
     let receipt = answer.as_ref().and_then(|answer| answer.receipt(&event));
@@ -90,25 +90,23 @@ fn read_event(
     client: &Client,
     home: &Home,
 ) -> Result<(Event, HookSettings), Option<String>> {
-    if switch::off_in_environment() || client.is_duplicate(home, host::project_dir().as_deref()) {
+    if client.is_duplicate(home, host::project_dir().as_deref()) {
         return Err(None);
     }
     let switches = Switches::read(home);
-    if switches.everywhere() {
+    if switch::off_in_environment() || switches.everywhere() {
+        not_kept::count_off(home, hook);
         return Err(None);
     }
-    // While anything is switched off, nothing is counted as dropped: this event may belong to it.
-    let count = |reason: &str| {
-        if switches.is_empty() {
-            Log::Dropped.line(home, reason);
-        }
-    };
+    let count = |reason: Reason, bytes: usize| not_kept::count(home, reason, hook, bytes);
     if switch::own_child() {
-        count(OWN_RUN);
+        count(Reason::OwnRun, 0);
         return Err(None);
     }
     let input = read_input();
+    let size = input.bytes.len();
     let Some(mut settings) = settings(hook, home) else {
+        count(Reason::BrokenSettings, size);
         withhold(client.host, home, &input);
         return Err(None);
     };
@@ -120,43 +118,45 @@ fn read_event(
     }
     match captured {
         Captured::Event(event) if is_own_run(&event, home) => {
-            count(OWN_RUN);
+            count(Reason::OwnRun, size);
             Err(None)
         }
         Captured::Event(event) => {
             if switches.covers(event.project.as_deref(), &event.host_session_id) {
+                not_kept::count_off(home, hook);
                 return Err(None);
             }
             let policy = ProjectPolicy::of_event(&event, &settings.projects);
             if let Some(why) = policy.off() {
-                count(POLICY_OFF);
+                not_kept::count_off(home, hook);
                 switch::withhold(home, &event.host_session_id);
                 // The user's own settings are no news to the user.
                 let by_repository = policy.repository.policy.off;
                 return Err(by_repository.then(|| format!("Foreword is off here: {why}.")));
             }
             if policy.excludes(&event) {
-                count(&Drop::ExcludedPath.to_string());
+                count(Drop::ExcludedPath.into(), size);
                 switch::withhold(home, &event.host_session_id);
                 return Err(None);
             }
             if event.payload.redacted > 0 {
-                count("a secret or private part of an event");
+                count(Reason::SecretPart, 0);
             }
             if !event.payload.cut.is_empty() {
-                count("a part of an event that was too large");
+                count(Reason::LargePart, 0);
             }
             Ok((*event, settings))
         }
         Captured::Dropped(drop) if drop.is_intended() => {
-            count(&drop.to_string());
+            count(drop.into(), size);
             if matches!(drop, Drop::ExcludedProject | Drop::ExcludedPath) {
                 withhold(client.host, home, &input);
             }
             Err(None)
         }
         Captured::Dropped(drop) => {
-            let (size, ending) = (input.bytes.len(), input.ending);
+            let ending = input.ending;
+            count(ending.reason(), size);
             let line = format!("{}: {drop} ({size} bytes, {ending})", hook.name());
             Fact::PayloadUnexpected.record(home, &line);
             Err(None)
@@ -237,6 +237,8 @@ fn save(home: &Home, hook: Hook, event: &Event) -> Saved {
         Ok(saved) => return saved,
         Err(error) => error,
     };
+    // Before the disk is full: once there is a file of counters, a count needs no room.
+    not_kept::begin(home);
     // A new data directory has no queue yet; that is not logged.
     if !matches!(error, OpenError::Missing(_)) {
         Log::Hook.line(
@@ -247,7 +249,7 @@ fn save(home: &Home, hook: Hook, event: &Event) -> Saved {
     match spool::write(&home.spool(), event) {
         Ok(()) => Saved::New,
         Err(error) => {
-            Fact::EventLost.record(
+            Log::Hook.line(
                 home,
                 &format!("{}: spool: {error}; an event was lost", hook.name()),
             );
@@ -282,6 +284,17 @@ enum InputEnding {
     Closed,
     TooLarge,
     TimeOver,
+}
+
+impl InputEnding {
+    /// Why input that ended like this and could not be understood was not kept.
+    fn reason(self) -> Reason {
+        match self {
+            InputEnding::Complete | InputEnding::Closed => Reason::NotUnderstood,
+            InputEnding::TooLarge => Reason::TooLarge,
+            InputEnding::TimeOver => Reason::Deadline,
+        }
+    }
 }
 
 impl fmt::Display for InputEnding {

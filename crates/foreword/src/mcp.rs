@@ -123,7 +123,7 @@ static TOOLS: LazyLock<[McpTool; 6]> = LazyLock::new(|| {
     [
         needed_always(tool(
             "search",
-            "Find what earlier sessions learned: lines of #id type title, with (changed) or (gone) if its files are since then.",
+            "Find what earlier sessions learned: lines of #id type date title, with (changed) or (gone) if its files are since then.",
             reads(),
             tools::search,
         )),

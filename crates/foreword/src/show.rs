@@ -13,10 +13,10 @@ pub use consent::{
 };
 pub use found::{
     ALL_PROJECTS, facts, found, hits_json, item_title, kind, mark, marks, no_hits, notes, ranking,
-    related, same_turn, session_title, sessions, timeline, title, waiting,
+    related, same_turn, session, session_title, sessions, timeline, title, waiting,
 };
 pub use money::{bill, bill_json, pause_json, redo_plan, redone, sample_answer, stand_in, usd};
-pub use why::{preview, receipts, why};
+pub use why::{preview, preview_json, receipts, why, why_json};
 
 use std::fmt::Write as _;
 use std::path::Path;
@@ -33,6 +33,7 @@ use crate::doctor::Finding;
 use crate::doctor::agent::AgentStatus;
 use crate::doctor::status::Status;
 use crate::install::Connection;
+use crate::local_time;
 use crate::platform;
 use crate::service::sentence_model::{self, Files};
 
@@ -140,7 +141,7 @@ pub fn item(item: &Item) -> String {
     if !item.session.is_empty() {
         page.field("session", &format!("{}{number}", item.session));
     }
-    page.field("when", &text::rfc3339(item.at));
+    page.field("when", &local_time::minute(item.at));
     page.out
 }
 
@@ -206,7 +207,7 @@ pub fn projects(projects: &[Project]) -> String {
     for project in projects {
         let last = project
             .last_event_at
-            .map(|at| format!(", last {}", text::date(at)));
+            .map(|at| format!(", last {}", local_time::minute(at)));
         let _ = writeln!(
             out,
             "{}: {}, {}{}",
@@ -266,14 +267,15 @@ pub fn status(status: &Status) -> String {
         Err(error) => lines.add("provider", error.clone()),
     }
     for problem in &status.problems {
-        lines.add("problem", one_line(problem));
+        lines.add("problem", one_line(&local_time::log_line(problem)));
     }
     for (name, log) in [
         ("hook log", &status.hook_log),
         ("worker log", &status.worker_log),
     ] {
         for (number, entry) in log.iter().enumerate() {
-            lines.add(if number == 0 { name } else { "" }, one_line(entry));
+            let entry = one_line(&local_time::log_line(entry));
+            lines.add(if number == 0 { name } else { "" }, entry);
         }
     }
     lines.0
@@ -438,16 +440,29 @@ pub fn diff(path: &Path, before: Option<&str>, after: Option<&str>) -> String {
 }
 
 pub fn restored(name: &str, restored: &Restored) -> String {
-    let Restored {
-        came_back, gone, ..
-    } = restored;
     let aside = restored.aside.file_name().unwrap_or_default();
-    format!(
+    let mut text = format!(
         "restored from {name}: {} back, {} gone that came after it\nthe memory as it was is {}\n",
-        count(*came_back, "item came", "items came"),
-        count(*gone, "item is", "items are"),
+        count(restored.came_back, "item came", "items came"),
+        count(restored.gone, "item is", "items are"),
         aside.to_string_lossy(),
-    )
+    );
+    if !restored.left_out.is_empty() {
+        let parts = restored.left_out.join(", ");
+        let _ = writeln!(
+            text,
+            "left out, because it is not Foreword's: {}",
+            text::shorten(&one_line(&parts), 300)
+        );
+    }
+    if restored.refused > 0 {
+        let rows = count(restored.refused, "row was", "rows were");
+        let _ = writeln!(
+            text,
+            "{rows} left out, because the memory does not allow them"
+        );
+    }
+    text
 }
 
 pub fn backed_up(backup: &Backup) -> String {
@@ -480,6 +495,6 @@ fn ago(now: Millis, at: Millis) -> String {
         0..120 => format!("{seconds} s ago"),
         120..7200 => format!("{} min ago", seconds / 60),
         7200..172_800 => format!("{} h ago", seconds / 3600),
-        _ => format!("on {}", text::date(at)),
+        _ => format!("on {}", local_time::minute(at)),
     }
 }

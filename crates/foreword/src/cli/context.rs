@@ -4,6 +4,7 @@ use foreword_core::host::Hook;
 use foreword_core::recall::index::{self, IndexRequest, StartReason};
 use foreword_core::store::HostSession;
 
+use super::JsonArgs;
 use crate::service::{self, Reader};
 use crate::{hook, host, show};
 
@@ -22,6 +23,8 @@ pub struct Args {
         requires = "preview"
     )]
     session: String,
+    #[command(flatten)]
+    json: JsonArgs,
 }
 
 const SOURCES: [&str; 5] = ["startup", "resume", "clear", "compact", "fork"];
@@ -40,7 +43,7 @@ pub fn run(args: &Args) -> anyhow::Result<()> {
         ..Reader::here()?
     };
     if let Some(why) = silenced(&reader) {
-        println!("A session that starts here is shown nothing: {why}.");
+        nothing(args, why);
         return Ok(());
     }
     let place = &reader.place;
@@ -54,12 +57,26 @@ pub fn run(args: &Args) -> anyhow::Result<()> {
         root: place.root.as_deref(),
     };
     match index::index(store.as_ref(), &request)? {
-        Some(index) => print!("{}", show::preview(&index)),
-        None => println!(
-            "A session that starts here is shown nothing: nothing is remembered yet that it does not know."
+        Some(index) => show::print(
+            args.json.json(),
+            || show::preview_json(Some(&index)),
+            || show::preview(&index),
         ),
+        None => nothing(args, "nothing is remembered yet that it does not know"),
     }
     Ok(())
+}
+
+/// Prints why a session that starts here is shown nothing.
+fn nothing(args: &Args, why: &str) {
+    let to_json = || {
+        let mut value = show::preview_json(None);
+        value["reason"] = why.into();
+        value
+    };
+    show::print(args.json.json(), to_json, || {
+        format!("A session that starts here is shown nothing: {why}.\n")
+    });
 }
 
 /// The reason why the hook shows nothing here.

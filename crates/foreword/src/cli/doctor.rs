@@ -5,15 +5,15 @@ use std::collections::BTreeMap;
 use anyhow::bail;
 use serde_json::json;
 
+use super::JsonArgs;
 use crate::config::Config;
 use crate::doctor::{self, Examined, Severity};
 use crate::{service, show};
 
 #[derive(clap::Args)]
 pub struct Args {
-    /// Print JSON
-    #[arg(long)]
-    json: bool,
+    #[command(flatten)]
+    json: JsonArgs,
     /// Ask the chosen model one question, and say whether its answer can be used
     #[arg(long)]
     ask: bool,
@@ -21,7 +21,7 @@ pub struct Args {
 
 pub fn run(args: &Args) -> anyhow::Result<()> {
     if args.ask {
-        return ask(args.json);
+        return ask(args.json.json());
     }
     let Examined {
         findings,
@@ -36,7 +36,7 @@ pub fn run(args: &Args) -> anyhow::Result<()> {
             "checked": doctor::check_ids().collect::<Vec<_>>(),
         })
     };
-    show::print(args.json, as_json, || {
+    show::print(args.json.json(), as_json, || {
         show::findings(&findings, doctor::check_ids().len())
             + &show::unknown_fields(&unknown_fields)
             + &show::doctor_notes(&notes)

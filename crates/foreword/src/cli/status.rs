@@ -11,7 +11,7 @@ use crate::{service, show};
 
 pub fn run(args: &JsonArgs) -> anyhow::Result<()> {
     let status = gather(service::home_to_write()?)?;
-    show::print(args.json, || as_json(&status), || show::status(&status));
+    show::print(args.json(), || as_json(&status), || show::status(&status));
     Ok(())
 }
 
@@ -52,6 +52,7 @@ fn as_json(status: &Status) -> serde_json::Value {
         "switched_off": status.off,
         "repository": status.repository,
         "home": status.home.dir(),
+        "lost": status.not_kept.lost(),
         "problems": status.problems,
     })
 }

@@ -5,7 +5,7 @@ use foreword_core::text::one_line;
 
 use crate::home;
 use crate::host;
-use crate::service;
+use crate::service::{self, named};
 use crate::switch::{self, SwitchScope, Switches, Turned};
 
 /// The scope of the switch; by default the current project.
@@ -15,7 +15,7 @@ pub struct Args {
     /// In every project
     #[arg(long)]
     everywhere: bool,
-    /// For one session: its id, or the one that this command runs in
+    /// For one session: its id or the beginning of it, else the one that this command runs in
     #[arg(long, num_args = 0..=1, default_missing_value = "", value_name = "ID")]
     session: Option<String>,
 }
@@ -30,7 +30,7 @@ impl Args {
                 "" => host::session_here()
                     .map(|(_, session)| session)
                     .context("which session? Write --session ID")?,
-                id => id.to_owned(),
+                id => named::whole_id(id)?,
             };
             if id.contains(char::is_whitespace) {
                 bail!("'{}' is not a session id", one_line(&id));

@@ -16,6 +16,7 @@ use crate::home::{self, Home};
 use crate::host::{self, CLIENTS, Client, Listed, Permission, READING_TOOLS, SettingsPlace};
 use crate::install::{self, Connection};
 use crate::log::{Fact, Log};
+use crate::not_kept::{self, NotKept};
 use crate::platform::{self, Lock};
 use crate::service::{Reader, embed_client, recover};
 use crate::switch::{self, Switches};
@@ -47,6 +48,7 @@ pub struct Status {
     /// The state of the provider, or the error in the settings.
     pub agent: Result<AgentStatus, String>,
     pub problems: Vec<String>,
+    pub not_kept: NotKept,
     pub hook_log: Vec<String>,
     pub worker_log: Vec<String>,
     pub now: i64,
@@ -64,6 +66,8 @@ pub fn gather(home: Home) -> anyhow::Result<Status> {
         let dir = home.dir().display();
         problems.push(format!("{dir} cannot be written, so events are lost"));
     }
+    let not_kept = NotKept::read(&home);
+    problems.extend(not_kept::lost_line(&not_kept));
     let queue = or_problem(Queue::look(&home.queue()), "queue.db", &mut problems);
     let spooled = or_problem(spool::waiting(&home.spool()), "spool", &mut problems);
     // A memory with the schema of a newer program can still be counted.
@@ -117,6 +121,7 @@ pub fn gather(home: Home) -> anyhow::Result<Status> {
         hook_log: Log::Hook.tail(&home, 3),
         worker_log: Log::Worker.tail(&home, 3),
         problems,
+        not_kept,
         now,
         home,
     })

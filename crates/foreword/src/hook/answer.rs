@@ -22,6 +22,7 @@ use crate::config::provider;
 use crate::home::Home;
 use crate::host::{Client, Permission, REMEMBER};
 use crate::log::Log;
+use crate::not_kept::{self, Reason};
 use crate::notice;
 
 /// A hook's answer to the host, and the receipt for the items in it.
@@ -49,8 +50,8 @@ pub fn answer(
 ) -> Option<HookAnswer> {
     let reminder = match hook {
         Hook::Context if show.index => context(home, client, event),
-        Hook::New if show.prompts => in_time(home, event, show),
-        Hook::FileContext if show.files => in_time(home, event, show),
+        Hook::New if show.prompts => in_time(home, hook, event, show),
+        Hook::FileContext if show.files => in_time(home, hook, event, show),
         _ => None,
     };
     let notice = (hook == Hook::Context).then(|| notice::take(home));
@@ -101,7 +102,7 @@ fn context(home: &Home, client: &Client, event: &Event) -> Option<Reminder> {
 
 /// A reminder, if there is one and it is found in time. A search that is held up, by a slow disk or
 /// a large memory, runs on in its thread until this process exits.
-fn in_time(home: &Home, event: &Event, show: &ShowSection) -> Option<Reminder> {
+fn in_time(home: &Home, hook: Hook, event: &Event, show: &ShowSection) -> Option<Reminder> {
     if !may_be_of_use(event) {
         return None;
     }
@@ -116,7 +117,7 @@ fn in_time(home: &Home, event: &Event, show: &ShowSection) -> Option<Reminder> {
         // On a busy machine this thread may itself have been scheduled too late.
         Ok(reminder) if Instant::now() < until => reminder,
         _ => {
-            Log::Dropped.line(home, "a reminder that was not found in time");
+            not_kept::count(home, Reason::LateReminder, hook, 0);
             None
         }
     }

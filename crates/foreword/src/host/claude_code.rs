@@ -12,10 +12,11 @@ pub mod played;
 mod servers;
 pub mod settings;
 
+use std::collections::BTreeSet;
 use std::fs;
 use std::path::{Path, PathBuf};
 
-use anyhow::Context as _;
+use anyhow::{Context as _, bail};
 use foreword_core::host::{Hook, claude_code};
 use foreword_core::text::one_line;
 use serde_json::json;
@@ -118,8 +119,8 @@ fn plain_answer(hook: Hook) -> &'static str {
     }
 }
 
-/// Finds `projects/FOLDER/SESSION.jsonl` beside the settings; without a session, the newest transcript
-/// of the project.
+/// Finds `projects/FOLDER/SESSION.jsonl` beside the settings, by the session's id or the beginning of
+/// it; without a session, the newest transcript of the project.
 fn find_transcript(session: Option<&str>, root: &Path) -> anyhow::Result<PathBuf> {
     let projects = user_settings()?.with_file_name("projects");
     let project_folder = slug(&root.to_string_lossy());
@@ -127,12 +128,23 @@ fn find_transcript(session: Option<&str>, root: &Path) -> anyhow::Result<PathBuf
         let folder = path.parent().and_then(Path::file_name);
         folder.is_some_and(|it| slug(&it.to_string_lossy()) == project_folder)
     };
-    let is_wanted = |path: &PathBuf| match session {
-        Some(session) => path.file_stem().is_some_and(|it| it == session),
-        None => is_of_project(path),
-    };
+    let id = |path: &Path| Some(path.file_stem()?.to_str()?.to_owned());
+    let wanted = session.unwrap_or_default();
+    let is_wanted = |path: &PathBuf| id(path).is_some_and(|it| it.starts_with(wanted));
     let mut found = all_transcripts();
-    found.retain(is_wanted);
+    found.retain(|path| is_wanted(path) && (session.is_some() || is_of_project(path)));
+    if found.iter().any(|path| id(path).as_deref() == session) {
+        found.retain(|path| id(path).as_deref() == session);
+    }
+    let ids: BTreeSet<String> = found.iter().filter_map(|path| id(path)).collect();
+    if session.is_some() && ids.len() > 1 {
+        let ids = ids.iter().map(|it| one_line(it)).collect::<Vec<_>>();
+        bail!(
+            "several sessions begin with '{}'; write more of the id: {}",
+            one_line(wanted),
+            ids.join(", ")
+        );
+    }
     found.sort_by_key(|it| fs::metadata(it).and_then(|it| it.modified()).ok());
     found.pop().with_context(|| {
         let wanted = session.map_or("this project".to_owned(), |session| {

@@ -16,7 +16,7 @@ use foreword_core::host::{Host, TRANSCRIPT_MAX};
 use foreword_core::model::{Event, Turn};
 use foreword_core::notes::{Folder, MergedNote, Note, conversation, keep};
 use foreword_core::project::Place;
-use foreword_core::redact::redact;
+use foreword_core::redact::thorough;
 use foreword_core::text::{self, count, one_line};
 
 use super::printable;
@@ -136,7 +136,7 @@ fn settings_where_on(home: &Home, place: &Place, session: &str) -> anyhow::Resul
 
 fn read_draft(draft: &str, say: &dyn Fn(&str)) -> anyhow::Result<Note> {
     let draft = printable(draft);
-    let clean = redact(&draft);
+    let clean = thorough(&draft);
     let (note, problems) = Note::read(&clean.text);
     for problem in &problems {
         say(&one_line(&problem.to_string()));
