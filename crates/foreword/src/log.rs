@@ -25,26 +25,21 @@ pub enum Log {
     Worker,
     /// The work that the worker has done.
     Work,
-    /// One line for each event or part of one that was not stored: the reason, never the content.
-    Dropped,
 }
 
 /// A kind of log line that `status` and `doctor` search for. Each line begins with the code of its
 /// kind in brackets, so that its text can change freely.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Fact {
-    /// A hook could neither queue nor spool an event.
-    EventLost,
     /// A hook did not understand its input.
     PayloadUnexpected,
-    /// A damaged database was recovered.
+    /// A damaged database was recovered, or one that was replaced was opened again.
     Recovered,
 }
 
 impl Fact {
     fn code(self) -> &'static str {
         match self {
-            Fact::EventLost => "[event-lost]",
             Fact::PayloadUnexpected => "[payload-unexpected]",
             Fact::Recovered => "[recovered]",
         }
@@ -53,20 +48,13 @@ impl Fact {
     /// The log that lines of this kind are written to.
     pub fn log(self) -> Log {
         match self {
-            Fact::EventLost | Fact::PayloadUnexpected => Log::Hook,
+            Fact::PayloadUnexpected => Log::Hook,
             Fact::Recovered => Log::Worker,
         }
     }
 
     pub fn record(self, home: &Home, line: &str) {
         self.log().line(home, &format!("{} {line}", self.code()));
-    }
-
-    /// A line of this kind for the case that this process is ended, with the number of bytes that
-    /// were read until then between `before` and `after`.
-    pub fn prepared(self, home: &Home, before: &str, after: &'static str) -> Option<PartingLine> {
-        let before = format!("{} {before}", self.code());
-        self.log().prepared(home, &before, after)
     }
 
     /// The lines of this kind since a time, oldest first, each with its time and without its code.
@@ -83,14 +71,13 @@ impl Fact {
 }
 
 impl Log {
-    pub const ALL: [Log; 4] = [Log::Hook, Log::Dropped, Log::Work, Log::Worker];
+    pub const ALL: [Log; 3] = [Log::Hook, Log::Work, Log::Worker];
 
     pub fn name(self) -> &'static str {
         match self {
             Log::Hook => "hook",
             Log::Worker => "worker",
             Log::Work => "work",
-            Log::Dropped => "dropped",
         }
     }
 
@@ -125,7 +112,15 @@ impl Log {
             open()
         });
         let line = format!("{} {}\n", text::rfc3339(home::now()), text::one_line(line));
-        let written = file.and_then(|mut file| file.write_all(line.as_bytes()));
+        let written = file.and_then(|mut file| {
+            let length = file.metadata()?.len();
+            let written = file.write_all(line.as_bytes());
+            // On a full disk a part of the line may have been written.
+            if written.is_err() {
+                let _ = file.set_len(length);
+            }
+            written
+        });
         // The system may limit the size of a file (`ulimit -f`).
         if written.is_err_and(|error| error.kind() == ErrorKind::FileTooLarge) {
             let _ = std::fs::rename(&path, older);
@@ -133,7 +128,8 @@ impl Log {
         }
     }
 
-    /// A line for the case that this process is ended; see `Fact::prepared`.
+    /// A line for the case that this process is ended, with the number of bytes that were read until
+    /// then between `before` and `after`.
     pub fn prepared(self, home: &Home, before: &str, after: &'static str) -> Option<PartingLine> {
         let before = format!("{} {before}", text::rfc3339(home::now()));
         PartingLine::new(&[home.dir(), &home.logs()], &self.path(home), before, after)

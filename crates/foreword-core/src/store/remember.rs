@@ -11,7 +11,7 @@
 use std::collections::HashSet;
 use std::fs::OpenOptions;
 use std::io::Write as _;
-use std::path::PathBuf;
+use std::path::{Path, PathBuf};
 
 use rusqlite::{Connection, Transaction, named_params};
 use serde::{Deserialize, Serialize};
@@ -30,6 +30,8 @@ use crate::text;
 pub struct ToRemember<'a> {
     pub text: &'a str,
     pub kind: ObservationType,
+    /// Whose words it is: the user's, or the agent's, if the agent writes the memory.
+    pub origin: Origin,
     /// The project's key.
     pub project: &'a str,
     pub session: &'a HostSession,
@@ -70,7 +72,7 @@ impl Store {
             },
             derived: Derived::default(),
             provenance: Provenance {
-                provider: Origin::User.to_string(),
+                provider: request.origin.to_string(),
                 model: None,
                 prompt_version: None,
             },
@@ -145,7 +147,7 @@ fn observation(request: &ToRemember<'_>) -> Observation {
         title: text::title(request.text),
         narrative: request.text.to_owned(),
         at: request.now,
-        ..Observation::blank(request.seed.clone(), request.kind, Origin::User)
+        ..Observation::blank(request.seed.clone(), request.kind, request.origin)
     }
 }
 
@@ -191,11 +193,9 @@ fn note_forgotten(memory: &Connection, at: Millis) -> rusqlite::Result<()> {
 /// The most that is read of the file of forgotten sessions; an entry has about 100 bytes.
 const FORGOTTEN_MAX: u64 = 256 << 20;
 
-/// Adds the entries of the file that the memory lacks.
-pub(crate) fn recall_forgotten(memory: &Connection) -> rusqlite::Result<()> {
-    let Some(text) =
-        forgotten_file(memory).and_then(|path| files::read_text(&path, FORGOTTEN_MAX).ok())
-    else {
+/// Adds the entries of the file beside the memory at `path` that the memory lacks.
+pub(crate) fn recall_forgotten(memory: &Connection, path: &Path) -> rusqlite::Result<()> {
+    let Ok(text) = files::read_text(&db::beside(path, ".forgotten"), FORGOTTEN_MAX) else {
         return Ok(());
     };
     let lines = text.lines();

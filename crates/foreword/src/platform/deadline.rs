@@ -7,6 +7,8 @@
 //! `Parting`, and replaced whenever the hook gets further.
 
 use std::ffi::CString;
+use std::fs::File;
+use std::os::fd::FromRawFd as _;
 use std::os::unix::ffi::OsStrExt as _;
 use std::path::Path;
 use std::ptr;
@@ -14,13 +16,14 @@ use std::sync::atomic::{AtomicBool, AtomicPtr, AtomicUsize, Ordering};
 use std::time::Duration;
 
 /// What a process leaves behind if it is ended: nothing, by default.
-#[derive(Debug, Default)]
+#[derive(Default)]
 pub struct Parting {
     /// What is printed.
     pub answer: &'static str,
     pub file: Option<PartingFile>,
-    /// Written if there is no file, or if it could not be written.
+    /// Written if there is no file, or if it could not be written; so is `count`.
     pub line: Option<PartingLine>,
+    pub count: Option<PartingCount>,
     pub exit_code: i32,
 }
 
@@ -72,6 +75,29 @@ impl PartingLine {
             path: c_path(path)?,
             before,
             after,
+        })
+    }
+}
+
+/// A file of counters, and the function that counts in it the number of bytes that were read. The function
+/// may only make system calls.
+pub struct PartingCount {
+    folders: Vec<CString>,
+    path: CString,
+    add: Box<dyn Fn(File, usize)>,
+}
+
+impl PartingCount {
+    /// As for `PartingFile`.
+    pub fn new(
+        folders: &[&Path],
+        path: &Path,
+        add: Box<dyn Fn(File, usize)>,
+    ) -> Option<PartingCount> {
+        Some(PartingCount {
+            folders: folders.iter().map(|it| c_path(it)).collect::<Option<_>>()?,
+            path: c_path(path)?,
+            add,
         })
     }
 }
@@ -181,7 +207,13 @@ impl Parting {
         unsafe {
             print(self.answer);
             let written = self.file.as_ref().is_some_and(|it| it.write());
-            if !written && let Some(line) = &self.line {
+            if written {
+                return;
+            }
+            if let Some(count) = &self.count {
+                count.write();
+            }
+            if let Some(line) = &self.line {
                 line.write();
             }
         }
@@ -214,6 +246,20 @@ impl PartingFile {
             file >= 0
                 && write_all(file, self.bytes)
                 && libc::rename(self.partial.as_ptr(), self.path.as_ptr()) == 0
+        }
+    }
+}
+
+impl PartingCount {
+    unsafe fn write(&self) {
+        let flags = libc::O_RDWR | libc::O_CREAT | libc::O_NOFOLLOW | libc::O_NONBLOCK;
+        // SAFETY: the path ends in a zero byte and outlives the call; the descriptor is new.
+        unsafe {
+            make(&self.folders);
+            let file = libc::open(self.path.as_ptr(), flags, 0o600);
+            if file >= 0 {
+                (self.add)(File::from_raw_fd(file), BYTES_READ.load(Ordering::Relaxed));
+            }
         }
     }
 }
