@@ -211,10 +211,13 @@ impl Counters {
             .metadata()
             .is_ok_and(|it| it.len() < LENGTH as u64)
         {
-            let mut bytes = [0; LENGTH];
-            bytes[..8].copy_from_slice(MAGIC);
-            bytes[8..16].copy_from_slice(&now.to_le_bytes());
-            let _ = self.file.write_all_at(&bytes, 0);
+            // Not on the stack, which is small in a signal handler.
+            static EMPTY: [u8; LENGTH - SLOTS as usize] = [0; LENGTH - SLOTS as usize];
+            let mut head = [0; SLOTS as usize];
+            head[..8].copy_from_slice(MAGIC);
+            head[8..].copy_from_slice(&now.to_le_bytes());
+            let written = self.file.write_all_at(&head, 0);
+            let _ = written.and_then(|()| self.file.write_all_at(&EMPTY, SLOTS));
         }
     }
 

@@ -166,7 +166,11 @@ fn handle(signal: libc::c_int, handler: extern "C" fn(libc::c_int)) {
     unsafe {
         let mut action: libc::sigaction = std::mem::zeroed();
         action.sa_sigaction = handler as *const () as libc::sighandler_t;
-        action.sa_flags = libc::SA_RESTART | libc::SA_ONSTACK | libc::SA_NODEFER;
+        action.sa_flags = libc::SA_RESTART | libc::SA_NODEFER;
+        // After an overflow of the stack there is only the small one that std has set up.
+        if matches!(signal, libc::SIGSEGV | libc::SIGBUS) {
+            action.sa_flags |= libc::SA_ONSTACK;
+        }
         libc::sigaction(signal, &raw const action, ptr::null_mut());
     }
 }
