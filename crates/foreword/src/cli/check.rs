@@ -72,7 +72,8 @@ fn checked<T>(
 fn finding(wrong: Defect) -> Finding {
     let cure = match wrong.id {
         "memory-newer" | "queue-newer" => "foreword doctor",
-        "memory-damaged" | "queue-damaged" | "memory-references" => "foreword restore",
+        "memory-damaged" | "queue-damaged" => "foreword restore",
+        "memory-references" => "foreword restore --yes",
         "claim-left" => "foreword worker drain",
         _ => "foreword vacuum",
     };

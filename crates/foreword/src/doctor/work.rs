@@ -158,7 +158,7 @@ pub fn queue_old(exam: &Examination) -> Option<Diagnosis> {
 }
 
 /// The time of a spooled file, which its name begins with.
-fn spooled_at(file: &Path) -> Option<Millis> {
+pub fn spooled_at(file: &Path) -> Option<Millis> {
     let id: uuid::Uuid = file.file_stem()?.to_str()?.parse().ok()?;
     let (seconds, _) = id.get_timestamp()?.to_unix();
     Millis::try_from(seconds.checked_mul(1000)?).ok()
@@ -170,7 +170,7 @@ pub fn events_skipped(exam: &Examination) -> Option<Diagnosis> {
     let why = skipped.first()?.last_error.as_deref().unwrap_or("unknown");
     let events = count(skipped.len() as u64, "event was", "events were");
     Diagnosis::cured_by(
-        exam.foreword("worker drain --skipped"),
+        exam.foreword("retry"),
         format!("{events} skipped after failing too often: {why}"),
     )
 }
