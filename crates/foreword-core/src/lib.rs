@@ -13,6 +13,8 @@ pub mod text;
 
 pub mod fault;
 
+pub mod files;
+
 pub mod git;
 pub mod project;
 pub mod redact;

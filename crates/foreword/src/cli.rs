@@ -149,6 +149,18 @@ impl JsonArgs {
 
 const WRONG_USAGE: u8 = 64;
 
+/// The error of a command that has printed what is wrong: it ends with exit code 1 and no further line.
+#[derive(Debug)]
+struct AlreadyPrinted;
+
+impl std::error::Error for AlreadyPrinted {}
+
+impl std::fmt::Display for AlreadyPrinted {
+    fn fmt(&self, formatter: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        formatter.write_str("see what was printed")
+    }
+}
+
 /// `0.1.0 (1a2b3c4, SQLite 3.51.3)`; without a commit if it was not built in a repository.
 fn version() -> &'static str {
     static VERSION: LazyLock<String> = LazyLock::new(|| {
@@ -195,6 +207,7 @@ pub fn run_as<Args: Parser>(
     };
     match run(args) {
         Ok(()) => ExitCode::SUCCESS,
+        Err(error) if error.is::<AlreadyPrinted>() => ExitCode::FAILURE,
         Err(error) => {
             let error = format!("{error:#}");
             eprintln!("{name}: {}", foreword_core::text::one_line(&error));

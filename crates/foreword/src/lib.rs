@@ -16,6 +16,7 @@ mod host;
 
 pub mod config;
 mod log;
+mod not_kept;
 mod notice;
 mod switch;
 

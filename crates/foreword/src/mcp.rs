@@ -200,3 +200,21 @@ fn short(schema: &JsonObject) -> JsonObject {
     }
     schema
 }
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn install_allows_exactly_the_tools_that_only_read() {
+        let reading = TOOLS.iter().filter(|it| {
+            let hints = it.tool.annotations.as_ref();
+            hints.is_some_and(|it| it.read_only_hint == Some(true))
+        });
+        let mut reading: Vec<&str> = reading.map(|it| &*it.tool.name).collect();
+        let mut allowed = crate::host::READING_TOOLS.to_vec();
+        reading.sort_unstable();
+        allowed.sort_unstable();
+        assert_eq!(reading, allowed);
+    }
+}

@@ -7,7 +7,10 @@ mod found;
 mod money;
 mod why;
 
-pub use consent::{consent, local_models, local_models_not_looked_for, provider_chosen};
+pub use consent::{
+    consent, consent_to_tools, local_models, local_models_not_looked_for, permission,
+    provider_chosen, unread,
+};
 pub use found::{
     ALL_PROJECTS, facts, found, hits_json, item_title, kind, mark, marks, no_hits, notes, ranking,
     related, same_turn, session, session_title, sessions, timeline, title, waiting,
@@ -96,9 +99,13 @@ pub fn item(item: &Item) -> String {
                 let version = it.prompt_version.as_deref().unwrap_or("unknown");
                 format!(" ({model}, prompts {version})")
             });
-            let by = format!("{}{}", it.provider, model.unwrap_or_default());
-            let origin = format!("{}{subagent}, worded by {by}", it.origin);
-            page.field("origin", &origin);
+            page.field("origin", &format!("{}{subagent}", it.origin));
+            let by = match it.provider.as_str() {
+                "offline" => "rules, without a model".to_owned(),
+                "user" => "the user".to_owned(),
+                provider => format!("{provider}{}", model.unwrap_or_default()),
+            };
+            page.field("written by", &by);
         }
         ItemBody::Summary(it) => {
             page.title(&format!("#{} summary: {}", item.id, it.request));
@@ -261,12 +268,12 @@ pub fn status(status: &Status) -> String {
     lines.add("home", status.home.dir().display().to_string());
     lines.add("host", connection(status));
     if let Some(listed) = status.server {
-        let listed = if listed {
-            "listed: the agent can search, remember and forget"
+        let server = if listed {
+            format!("listed: {}", permission(status.permission, status.client))
         } else {
-            "not listed: the agent cannot search; run `foreword install`"
+            "not listed: the agent cannot search; run `foreword install`".to_owned()
         };
-        lines.add("server", listed.to_owned());
+        lines.add("server", server);
     }
     memory_lines(status, &mut lines);
     queue_lines(status, &mut lines);
@@ -379,9 +386,12 @@ fn why_pending(status: &Status, pending: u64) -> String {
 }
 
 fn connection(status: &Status) -> String {
-    let client = status.client;
+    let client = status.client.host.title;
     match &status.connection {
         Ok(Connection::Connected) => format!("{client} is connected"),
+        Ok(Connection::Unread(why)) => {
+            format!("{client} is not connected: it does not read its settings, since {why}")
+        }
         Ok(Connection::None) => format!("{client} is not connected; run `foreword install`"),
         Ok(Connection::Partly(problems)) => {
             format!(
@@ -411,12 +421,31 @@ pub fn findings(findings: &[Finding], checks: usize) -> String {
         };
         let _ = writeln!(out, "         {mark}{}\n", one_line(&diagnosis.cure));
     }
-    let found = match findings.len() as u64 {
-        0 => "nothing found".to_owned(),
-        found => count(found, "finding", "findings"),
+    let count_of = |severity, one, many| {
+        let found = findings.iter().filter(|it| it.severity == severity);
+        match found.count() as u64 {
+            0 => None,
+            found => Some(count(found, one, many)),
+        }
+    };
+    let found: Vec<_> = [
+        count_of(Severity::Error, "error", "errors"),
+        count_of(Severity::Warning, "warning", "warnings"),
+    ]
+    .into_iter()
+    .flatten()
+    .collect();
+    let found = match found.as_slice() {
+        [] => "nothing found".to_owned(),
+        found => found.join(" and "),
     };
     let _ = writeln!(out, "{checks} checks, {found}");
     out
+}
+
+/// Lines about what is as the user wants it, and still good to know.
+pub fn doctor_notes(notes: &[String]) -> String {
+    notes.iter().map(|it| one_line(it) + "\n").collect()
 }
 
 /// A line about fields of the host's that this version does not know; usually empty.

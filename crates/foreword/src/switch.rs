@@ -52,10 +52,6 @@ impl Switches {
         Switches(text.lines().filter_map(SwitchScope::parse).collect())
     }
 
-    pub fn is_empty(&self) -> bool {
-        self.0.is_empty()
-    }
-
     pub fn everywhere(&self) -> bool {
         self.0.contains(&SwitchScope::Everywhere)
     }

@@ -27,6 +27,7 @@ use crate::config::Config;
 use crate::config::provider;
 use crate::home::{self, Home};
 use crate::log::Log;
+use crate::not_kept;
 use crate::notes::synthesize::auto;
 use crate::notice::Notice;
 use crate::platform::{self, Lock};
@@ -192,6 +193,7 @@ impl<'a> Worker<'a> {
         ];
         Log::Hook.begin(home);
         Log::Worker.begin(home);
+        not_kept::begin(home);
         note(home, "came up");
         start::clear_stamp(home);
         let mut deriver = Deriver::new(store, home, config);
@@ -448,10 +450,8 @@ impl<'a> Worker<'a> {
                 self.limits.remove(&claim.host_session_id);
                 let events = text::count(claim.events.len() as u64, "event", "events");
                 let session = text::shorten(&claim.host_session_id, 80);
-                Log::Work.line(
-                    self.home,
-                    &format!("{events} of session {session} taken in"),
-                );
+                let line = format!("{events} of session {session} processed");
+                Log::Work.line(self.home, &line);
                 self.queue
                     .finish(claim)
                     .context("could not finish in queue.db")?;

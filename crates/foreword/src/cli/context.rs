@@ -48,14 +48,12 @@ pub fn run(args: &Args) -> anyhow::Result<()> {
     }
     let place = &reader.place;
     let store = service::memory(&reader.home)?;
-    let program = hook::program();
     let request = IndexRequest {
         project: place.project.as_deref(),
         host_session_id: &args.session,
         start_reason: StartReason::parse(Some(&args.source)),
         branch: place.head.branch.as_deref(),
         root: place.root.as_deref(),
-        program: &program,
     };
     match index::index(store.as_ref(), &request)? {
         Some(index) => show::print(

@@ -5,7 +5,7 @@ use std::collections::BTreeMap;
 use anyhow::bail;
 use serde_json::json;
 
-use super::JsonArgs;
+use super::{AlreadyPrinted, JsonArgs};
 use crate::config::Config;
 use crate::doctor::{self, Examined, Severity};
 use crate::{service, show};
@@ -26,24 +26,27 @@ pub fn run(args: &Args) -> anyhow::Result<()> {
     let Examined {
         findings,
         unknown_fields,
+        notes,
     } = doctor::examine()?;
     let as_json = || {
         json!({
             "findings": findings,
             "unknown_fields": unknown_fields.iter().cloned().collect::<BTreeMap<_, _>>(),
+            "notes": notes,
             "checked": doctor::check_ids().collect::<Vec<_>>(),
         })
     };
     show::print(args.json.json(), as_json, || {
         show::findings(&findings, doctor::check_ids().len())
             + &show::unknown_fields(&unknown_fields)
+            + &show::doctor_notes(&notes)
     });
-    let errors = findings.iter().filter(|it| it.severity == Severity::Error);
-    match errors.count() {
-        0 => Ok(()),
-        1 => bail!("an error was found"),
-        errors => bail!("{errors} errors were found"),
+    // The findings were printed; an error among them is told by the exit code alone.
+    let has_error = findings.iter().any(|it| it.severity == Severity::Error);
+    if has_error {
+        return Err(AlreadyPrinted.into());
     }
+    Ok(())
 }
 
 fn ask(as_json: bool) -> anyhow::Result<()> {

@@ -174,14 +174,16 @@ fn with_list(command: Command, all: bool) -> Command {
         let shown: Vec<&Command> = shown
             .filter_map(|it| command.find_subcommand(it.name))
             .collect();
-        if !shown.is_empty() {
-            let _ = writeln!(list, "{heading}{group}:{heading:#}");
+        if shown.is_empty() {
+            continue;
         }
+        let _ = writeln!(list, "{heading}{group}:{heading:#}");
         for it in shown {
             let about = it.get_about().map(ToString::to_string).unwrap_or_default();
             let name = it.get_name();
-            let _ = writeln!(list, "  {literal}{name:<11}{literal:#} {about}");
+            let _ = writeln!(list, "  {literal}{name:<12}{literal:#} {about}");
         }
+        list.push('\n');
     }
     let more = if all {
         "`foreword help COMMAND` explains a command, with examples."

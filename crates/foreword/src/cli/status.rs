@@ -7,6 +7,7 @@ use super::JsonArgs;
 use crate::agent::leash::Unfit;
 use crate::doctor::agent::AgentStatus;
 use crate::doctor::status::{Status, gather, is_off_here};
+use crate::host::Permission;
 use crate::{service, show};
 
 pub fn run(args: &JsonArgs) -> anyhow::Result<()> {
@@ -48,9 +49,11 @@ fn as_json(status: &Status) -> serde_json::Value {
         "stand_ins_reason": stood_in.map(|it| it.why.as_str()),
         "embedded": status.embedded,
         "server": status.server,
+        "tools_allowed": status.permission == Permission::Allowed,
         "off": is_off_here(status),
         "switched_off": status.off,
         "home": status.home.dir(),
+        "lost": status.not_kept.lost(),
         "problems": status.problems,
     })
 }

@@ -14,6 +14,7 @@ use super::{Diagnosis, Examination};
 use crate::config::{Config, Mistake};
 use crate::local_time;
 use crate::log::{Fact, Log};
+use crate::not_kept::{self, NotKept};
 use crate::platform::{self, Lock};
 use crate::service::recover;
 use crate::start;
@@ -175,13 +176,23 @@ pub fn events_skipped(exam: &Examination) -> Option<Diagnosis> {
     )
 }
 
+/// Reports events that were lost, if the last one was within a day. The cure begins to count anew.
 pub fn events_lost(exam: &Examination) -> Option<Diagnosis> {
-    lately(exam, Fact::EventLost, "a hook could not write an event")
+    let not_kept = NotKept::read(&exam.home);
+    let last_at = not_kept.losses().map(|row| row.last_at).max()?;
+    if exam.now - last_at > DAY {
+        return None;
+    }
+    let advice = "cure other findings first, such as a full disk, permissions or settings, which may be the \
+                  cause; `foreword dropped` counts the reasons. This one ends a day after the last loss";
+    Diagnosis::advised(advice.to_owned(), not_kept::lost_line(&not_kept)?)
 }
 
 /// Reports a recovery that the worker did by itself.
 pub fn recovered(exam: &Examination) -> Option<Diagnosis> {
-    lately(exam, Fact::Recovered, "a damaged database was recovered")
+    let what = "a damaged database was recovered";
+    let advice = "nothing to do if `foreword check` finds nothing; this ends after a day";
+    lately(exam, Fact::Recovered, what, advice)
 }
 
 /// Reports databases of an unreleased version that were set aside. They are never deleted.
@@ -196,21 +207,20 @@ pub fn unreleased_set_aside(exam: &Examination) -> Option<Diagnosis> {
 
 pub fn payloads_unexpected(exam: &Examination) -> Option<Diagnosis> {
     let what = "a hook did not understand what the coding agent sent";
-    lately(exam, Fact::PayloadUnexpected, what)
+    let advice = "update Foreword and the coding agent, so that they know each other's format; \
+                  `foreword logs` has the lines. This ends a day after the last one";
+    lately(exam, Fact::PayloadUnexpected, what, advice)
 }
 
 const DAY: Millis = 24 * 3_600_000;
 
-/// Reports a fact of the last day's log with its last line. The cure moves the log files away.
-fn lately(exam: &Examination, fact: Fact, what: &str) -> Option<Diagnosis> {
+/// Reports a fact of the last day's log with its last line. No command undoes what has happened.
+fn lately(exam: &Examination, fact: Fact, what: &str, advice: &str) -> Option<Diagnosis> {
     let lines = fact.since(&exam.home, exam.now - DAY);
     let last = lines.last()?;
     let times = count(lines.len() as u64, "time", "times");
-    let files = fact.log().files(&exam.home);
-    let files = files.iter().filter(|file| file.exists());
-    let moves = files.map(|file| format!("mv {0} {0}.seen", shell_word(file)));
-    Diagnosis::cured_by(
-        moves.collect::<Vec<_>>().join(" && "),
+    Diagnosis::advised(
+        advice.to_owned(),
         format!(
             "{what}, {times} in the last day: {}",
             local_time::log_line(last)

@@ -1,11 +1,13 @@
 //! Claude Code: the paths of its files, the form of a hook's answer, and its client.
 //!
-//! `settings` adds our hooks to its settings, `servers` our entry to its list of MCP servers.
+//! `settings` adds our hooks to its settings, `permissions` the rules that allow our tools, `servers`
+//! our entry to its list of MCP servers.
 //! `agent_files` deletes what it writes when it runs as the memory agent.
 //! `environment` lists its variables for the `claude` provider. `played` stands in for it in the demo.
 
 pub mod agent_files;
 pub mod environment;
+mod permissions;
 pub mod played;
 mod servers;
 pub mod settings;
@@ -32,6 +34,12 @@ pub const CLIENT: Client = Client {
     hooks_off: settings::hooks_off,
     others: settings::others,
     plugin: "foreword@",
+    unread: crate::host::json::not_plain_json,
+    local_settings: ".claude/settings.local.json",
+    rule: permissions::rule,
+    insert_rules: permissions::insert,
+    remove_rules: permissions::remove,
+    permission: permissions::permission,
     servers: servers::place,
     listed: servers::listed,
     insert_server: servers::connect,

@@ -264,7 +264,7 @@ fn redo_replaces_what_was_made_and_keeps_its_numbers() {
     assert_eq!(desk.model.requests().len(), 1);
 
     let printed = desk.run(&["redo", "5e55"]);
-    assert!(printed.starts_with("session 5e55-one: 1 turn derived from again by anthropic, 3 events in 1 batch\n  replaced: "), "{printed}");
+    assert!(printed.starts_with("session 5e55-one: 1 turn was processed again, by anthropic: 3 events in 1 batch\n  replaced: "), "{printed}");
     assert_eq!(
         desk.observations(),
         [(*id, "Kumquat limit is seven".to_owned())]

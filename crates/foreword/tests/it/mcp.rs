@@ -260,7 +260,7 @@ fn what_the_user_says_is_found_at_once_and_gone_for_good_when_forgotten() {
     );
     let full = client.text_of("get_observations", json!({"ids": [id]}));
     assert!(
-        full.contains("origin        user, worded by user"),
+        full.contains("origin        user\nwritten by    the user\n"),
         "{full}"
     );
     assert!(!full.contains(&key), "{full}");
