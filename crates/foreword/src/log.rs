@@ -31,7 +31,7 @@ pub enum Log {
 pub enum Fact {
     /// A hook did not understand its input.
     PayloadUnexpected,
-    /// A damaged database was recovered.
+    /// A damaged database was recovered, or one that was replaced was opened again.
     Recovered,
 }
 

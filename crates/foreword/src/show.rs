@@ -490,16 +490,29 @@ pub fn diff(path: &Path, before: Option<&str>, after: Option<&str>) -> String {
 }
 
 pub fn restored(name: &str, restored: &Restored) -> String {
-    let Restored {
-        came_back, gone, ..
-    } = restored;
     let aside = restored.aside.file_name().unwrap_or_default();
-    format!(
+    let mut text = format!(
         "restored from {name}: {} back, {} gone that came after it\nthe memory as it was is {}\n",
-        count(*came_back, "item came", "items came"),
-        count(*gone, "item is", "items are"),
+        count(restored.came_back, "item came", "items came"),
+        count(restored.gone, "item is", "items are"),
         aside.to_string_lossy(),
-    )
+    );
+    if !restored.left_out.is_empty() {
+        let parts = restored.left_out.join(", ");
+        let _ = writeln!(
+            text,
+            "left out, because it is not Foreword's: {}",
+            text::shorten(&one_line(&parts), 300)
+        );
+    }
+    if restored.refused > 0 {
+        let rows = count(restored.refused, "row was", "rows were");
+        let _ = writeln!(
+            text,
+            "{rows} left out, because the memory does not allow them"
+        );
+    }
+    text
 }
 
 /// What going back to a backup would change.

@@ -17,7 +17,7 @@ use crate::service;
 use crate::show;
 
 /// The number of checks.
-const CHECKS: usize = 9;
+const CHECKS: usize = 11;
 
 pub fn run(args: &JsonArgs) -> anyhow::Result<()> {
     let home = service::home_to_look_at()?;
@@ -70,7 +70,7 @@ fn checked<T>(
 fn finding(wrong: Defect) -> Finding {
     let cure = match wrong.id {
         "memory-newer" | "queue-newer" => "foreword doctor",
-        "memory-damaged" | "queue-damaged" => "foreword restore",
+        "memory-damaged" | "queue-damaged" | "memory-schema" | "queue-schema" => "foreword restore",
         "memory-references" => "foreword restore --yes",
         "claim-left" => "foreword worker drain",
         _ => "foreword vacuum",

@@ -5,7 +5,7 @@ use foreword_core::store::Store;
 
 use super::agent::AgentStatus;
 use super::{Diagnosis, Examination};
-use crate::agent::leash;
+use crate::agent::budget;
 use crate::config::Config;
 use crate::config::provider::{Cure, Name, ProviderProblem};
 use crate::local_time;
@@ -114,7 +114,7 @@ pub fn budget_used_up(exam: &Examination) -> Option<Diagnosis> {
     };
     let evidence = format!(
         "today's budget of {limit} is used up; memory goes on offline until {}, or with a larger budget",
-        local_time::minute(leash::day(exam.now) + leash::DAY)
+        local_time::minute(budget::day(exam.now) + budget::DAY)
     );
     let variable = format!("FOREWORD_BUDGET_{}", key.to_uppercase());
     let file = exam.home.config();

@@ -188,9 +188,9 @@ pub fn events_lost(exam: &Examination) -> Option<Diagnosis> {
     Diagnosis::advised(advice.to_owned(), not_kept::lost_line(&not_kept)?)
 }
 
-/// Reports a recovery that the worker did by itself.
+/// Reports that the worker recovered a damaged database, or opened a replaced one again.
 pub fn recovered(exam: &Examination) -> Option<Diagnosis> {
-    let what = "a damaged database was recovered";
+    let what = "a database was damaged or replaced";
     let advice = "nothing to do if `foreword check` finds nothing; this ends after a day";
     lately(exam, Fact::Recovered, what, advice)
 }

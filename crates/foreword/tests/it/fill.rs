@@ -129,7 +129,7 @@ fn what_hooks_missed_is_there_once_when_the_session_is_over() {
     scene.send("summary", &scene.host.stop("Fixed it."));
     scene.end_after("another");
     assert_eq!(scene.events(), WHOLE);
-    assert_eq!(scene.sandbox.run(&["check"]), "9 checks, nothing found\n");
+    assert_eq!(scene.sandbox.run(&["check"]), "11 checks, nothing found\n");
     let log = scene.sandbox.log("worker.log");
     assert_eq!(log.matches("came from a transcript").count(), 1, "{log}");
 }
