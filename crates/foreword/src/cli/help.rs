@@ -95,7 +95,7 @@ const GROUPS: &[(&str, &[Entry])] = &[
     ]),
     ("Keep", &[
         listed("recall", "foreword recall\nforeword recall --auto on"),
-        listed("summarize", "foreword summarize\nforeword summarize 5e5510a1 --dry-run"),
+        listed("summarize", "foreword summarize\nforeword summarize 5e5510a1 --dry-run\nforeword summarize 5e5510a1 --sources"),
         listed("synthesize", "foreword synthesize --dry-run\nforeword synthesize --accept"),
         listed("export", "foreword export > memory.json\nforeword export --format markdown --type decision"),
         listed("import", "foreword import file memory.json --dry-run"),
