@@ -9,6 +9,7 @@ use std::path::{Path, PathBuf};
 
 use crate::files::PATH_MAX;
 use crate::git::{Head, Repository};
+use crate::redact;
 
 /// The settings of the resolver.
 #[derive(Debug, Clone, Default, PartialEq, Eq)]
@@ -74,7 +75,7 @@ pub fn resolve(dir: &Path, rules: &Rules) -> Place {
     if rules.separate_worktrees
         && let Some(name) = repository.worktree_name()
     {
-        project = format!("{project}#{name}");
+        project = format!("{project}#{}", redact::identifier(name));
     }
     Place {
         project: Some(project),
@@ -136,11 +137,8 @@ pub fn normalise_remote(url: &str) -> Option<String> {
     if host.is_empty() || path.is_empty() {
         return None;
     }
-    let path = if is_forge {
-        path.to_lowercase()
-    } else {
-        path.to_owned()
-    };
+    let path = redact::identifier(path.to_owned());
+    let path = if is_forge { path.to_lowercase() } else { path };
     let home = if in_home { "~" } else { "" };
     Some(format!("{host}{port}{home}/{path}"))
 }
@@ -149,7 +147,7 @@ pub fn normalise_remote(url: &str) -> Option<String> {
 const FORGES: [&str; 3] = ["github", "gitlab", "bitbucket"];
 
 fn path_key(path: &Path) -> String {
-    path.to_string_lossy().into_owned()
+    redact::identifier(path.to_string_lossy().into_owned())
 }
 
 fn canonical(path: &Path) -> PathBuf {

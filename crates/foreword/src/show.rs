@@ -103,6 +103,7 @@ pub fn item(item: &Item) -> String {
             let by = match it.provider.as_str() {
                 "offline" => "rules, without a model".to_owned(),
                 "user" => "the user".to_owned(),
+                "agent" => "the coding agent".to_owned(),
                 provider => format!("{provider}{}", model.unwrap_or_default()),
             };
             page.field("written by", &by);
@@ -264,6 +265,9 @@ pub fn status(status: &Status) -> String {
             "off",
             format!("{scope}: nothing is written and nothing injected"),
         );
+    }
+    if !status.repository.is_empty() {
+        lines.add("repository", one_line(&status.repository));
     }
     lines.add("home", status.home.dir().display().to_string());
     lines.add("host", connection(status));

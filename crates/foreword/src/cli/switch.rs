@@ -6,7 +6,7 @@ use foreword_core::text::one_line;
 use crate::home;
 use crate::host;
 use crate::service::{self, named};
-use crate::switch::{self, SwitchScope, Switches};
+use crate::switch::{self, SwitchScope, Switches, Turned};
 
 /// The scope of the switch; by default the current project.
 #[derive(clap::Args)]
@@ -47,7 +47,10 @@ pub fn off(args: &Args) -> anyhow::Result<()> {
     let home = service::home_to_write()?;
     let scope = args.scope()?;
     let mut switches = Switches::read(&home);
-    switches.set_off(scope.clone());
+    if switches.set_off(scope.clone()) {
+        switch::record(&home, &scope, Turned::Off, home::now())
+            .context("could not note the time")?;
+    }
     switches
         .write(&home)
         .context("could not write the switch")?;
@@ -64,7 +67,8 @@ pub fn on(args: &Args) -> anyhow::Result<()> {
     let mut switches = Switches::read(&home);
     let was_off = switches.set_on(&scope);
     if was_off {
-        switch::record_on(&home, home::now()).context("could not note the time")?;
+        switch::record(&home, &scope, Turned::On, home::now())
+            .context("could not note the time")?;
     }
     switches
         .write(&home)

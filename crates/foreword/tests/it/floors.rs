@@ -11,7 +11,7 @@ const CRATES: [(&str, &[&str]); 4] = [
     (
         "foreword-core",
         &[
-            "model", "text", "fault", "files", "git", "project", "redact", "host", "capture", "db",
+            "model", "text", "fault", "files", "redact", "git", "project", "host", "capture", "db",
             "queue", "spool", "store", "fill", "notes", "search", "recall", "safety",
         ],
     ),

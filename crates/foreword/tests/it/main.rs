@@ -14,6 +14,7 @@ mod support;
 mod transcript;
 
 mod agent;
+mod agent_writes;
 mod commands;
 mod concurrency;
 mod doctor;
@@ -31,6 +32,7 @@ mod need;
 mod notes;
 mod offline;
 mod pipes;
+mod policy;
 mod projects;
 mod quality;
 mod recall;
