@@ -8,11 +8,11 @@
 #![expect(unsafe_code, reason = "system calls that std does not offer")]
 
 use std::ffi::{CString, OsStr, OsString};
-use std::fs::{File, OpenOptions};
+use std::fs::{File, OpenOptions, Permissions};
 use std::io::{self, Read as _, Write as _};
 use std::os::fd::{AsRawFd as _, RawFd};
 use std::os::unix::ffi::OsStrExt as _;
-use std::os::unix::fs::MetadataExt as _;
+use std::os::unix::fs::{MetadataExt as _, PermissionsExt as _};
 use std::os::unix::net::UnixStream;
 use std::path::{Path, PathBuf};
 use std::process::{Command, ExitStatus, Stdio};
@@ -25,6 +25,18 @@ use foreword_core::text::if_there;
 pub fn make_files_private() {
     // SAFETY: umask only sets a number in the kernel.
     unsafe { libc::umask(0o077) };
+}
+
+/// Takes others' permissions of a file away, if it exists and is ours. Errors are ignored: `doctor`
+/// reports a file that stays open.
+pub fn close_to_others(file: &Path) {
+    if let Ok(metadata) = std::fs::symlink_metadata(file)
+        && metadata.is_file()
+        && metadata.mode() & 0o077 != 0
+    {
+        let closed = Permissions::from_mode(metadata.mode() & 0o700);
+        let _ = std::fs::set_permissions(file, closed);
+    }
 }
 
 /// Runs `work` with private files, then restores the umask that was set before.

@@ -54,6 +54,8 @@ pub fn home_to_write() -> anyhow::Result<Home> {
             home.dir().display()
         );
     }
+    // A person makes this file, with the usual umask, and it may hold addresses.
+    platform::close_to_others(&home.config());
     recover::set_unreleased_aside_alone(&home)?;
     Ok(home)
 }

@@ -507,10 +507,8 @@ impl<'a> Worker<'a> {
                 self.limits.remove(&claim.host_session_id);
                 let events = text::count(claim.events.len() as u64, "event", "events");
                 let session = text::shorten(&claim.host_session_id, 80);
-                Log::Work.line(
-                    self.home,
-                    &format!("{events} of session {session} taken in"),
-                );
+                let line = format!("{events} of session {session} processed");
+                Log::Work.line(self.home, &line);
                 self.queue
                     .finish(claim)
                     .context("could not finish in queue.db")?;
