@@ -11,6 +11,7 @@ use foreword_core::spool;
 use foreword_core::store::{Store, Totals};
 
 use super::agent::AgentStatus;
+use super::data;
 use crate::config::Config;
 use crate::home::{self, Home};
 use crate::host::{self, CLIENTS, Client, Listed, SettingsPlace};
@@ -62,6 +63,7 @@ pub fn gather(home: Home) -> anyhow::Result<Status> {
         let dir = home.dir().display();
         problems.push(format!("{dir} cannot be written, so events are lost"));
     }
+    problems.extend(data::too_long(&home));
     let not_kept = NotKept::read(&home);
     problems.extend(not_kept::lost_line(&not_kept));
     let queue = or_problem(Queue::look(&home.queue()), "queue.db", &mut problems);
