@@ -229,19 +229,6 @@ fn save(home: &Home, hook: Hook, event: &Event) -> Saved {
     }
 }
 
-/// The command by which the agent can run this program from a shell. It is a path, since the
-/// program need not be on the PATH; below the home directory it starts with `~/`.
-pub fn program() -> String {
-    let Ok(program) = std::env::current_exe() else {
-        return "foreword".to_owned();
-    };
-    let below_home = std::env::var_os("HOME").and_then(|home| {
-        let rest = program.strip_prefix(home).ok()?;
-        Some(format!("~/{}", rest.display()))
-    });
-    below_home.unwrap_or_else(|| program.display().to_string())
-}
-
 fn print(answer: &str) {
     if !answer.is_empty() {
         // The host may have closed its end of the pipe already; that is no error.

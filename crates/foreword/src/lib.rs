@@ -8,6 +8,8 @@ pub mod platform;
 
 pub mod home;
 
+mod local_time;
+
 mod host;
 
 pub mod config;

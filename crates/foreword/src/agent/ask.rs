@@ -7,7 +7,7 @@
 use std::time::Duration;
 
 use anyhow::{Context as _, anyhow, bail};
-use foreword_core::redact::redact;
+use foreword_core::redact::thorough;
 use foreword_core::store::Store;
 use foreword_core::store::ledger::{Entry, Failed};
 use foreword_core::text;
@@ -66,7 +66,7 @@ pub fn ask(
     };
     let question = Question {
         system,
-        text: &redact(text).text,
+        text: &thorough(text).text,
         patience: Duration::from_secs(config.model.timeout_seconds.into()),
         answer_max: config.model.answer_max_tokens,
         schema,
@@ -91,5 +91,5 @@ pub fn ask(
     let _ = store.answered(open, &call.answered(failed));
     let answer = call.answer;
     let answer = answer.map_err(|it| anyhow!("{provider} did not answer: {}", it.text))?;
-    Ok(redact(&answer).text.into_owned())
+    Ok(thorough(&answer).text.into_owned())
 }

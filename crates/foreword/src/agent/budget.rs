@@ -17,7 +17,7 @@ use super::provider::{ModelCall, Question, Usage, prices};
 use crate::config::provider::Name;
 use crate::config::{BudgetSection, Config};
 
-const DAY: Millis = 24 * 3_600_000;
+pub const DAY: Millis = 24 * 3_600_000;
 
 /// Added to the time that a call may take, until its reservation ends.
 const GRACE: Millis = 10_000;

@@ -136,7 +136,9 @@ impl Compressor {
     ) -> Result<(T, Provenance), CompressError> {
         let conversation = self.conversation.as_ref();
         let opening = conversation.map_or("", |it| &it.opening);
+        // Its events are redacted; what an earlier version stored of the session may not be.
         let opened = format!("{opening}{}", question_text.text);
+        let opened = redact::thorough(&opened).text;
         let question = Question {
             system: &question_text.system,
             text: &opened,
@@ -228,7 +230,7 @@ pub fn derived(
     judge: &Judge,
 ) -> Result<(Derived, bool), Failure> {
     // A model may repeat or invent a secret: everything that is stored is redacted.
-    let answer = &redact::redact(answer).text;
+    let answer = &redact::thorough(answer).text;
     let mut reply = reply::read(answer, repair::TAGS);
     if let Some(why) = judge.sift(&mut reply) {
         return Err(unusable(answer, why));

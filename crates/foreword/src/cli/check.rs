@@ -24,7 +24,7 @@ pub fn run(args: &JsonArgs) -> anyhow::Result<()> {
     let home = service::home_to_look_at()?;
     let found: Vec<_> = look(&home)?.into_iter().map(finding).collect();
     show::print(
-        args.json,
+        args.json(),
         || json!({"findings": found}),
         || show::findings(&found, CHECKS),
     );

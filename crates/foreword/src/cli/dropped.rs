@@ -4,6 +4,7 @@ use foreword_core::text;
 use serde_json::{Value, json};
 
 use super::JsonArgs;
+use crate::local_time;
 use crate::not_kept::{NotKept, Row};
 use crate::service;
 use crate::show;
@@ -20,12 +21,12 @@ pub fn run(args: &JsonArgs) -> anyhow::Result<()> {
         let rows: String = rows
             .map(|row| format!("{:>8}  {}\n", row.count, row.reason.words()))
             .collect();
-        match &since {
+        match not_kept.since {
             None => "nothing was dropped\n".to_owned(),
-            Some(since) => format!("not kept since {since}:\n{rows}"),
+            Some(since) => format!("not kept since {}:\n{rows}", local_time::minute(since)),
         }
     };
-    show::print(args.json, as_json, words);
+    show::print(args.json(), as_json, words);
     Ok(())
 }
 

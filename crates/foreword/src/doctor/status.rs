@@ -4,7 +4,6 @@ use std::fmt::Display;
 
 use anyhow::Context as _;
 use foreword_core::db::OpenError;
-use foreword_core::host::DEFAULT_HOST;
 use foreword_core::queue::{Counts, Queue, Skipped};
 use foreword_core::safety;
 use foreword_core::spool;
@@ -14,7 +13,7 @@ use super::agent::AgentStatus;
 use super::data;
 use crate::config::Config;
 use crate::home::{self, Home};
-use crate::host::{self, CLIENTS, Client, Listed, SettingsPlace};
+use crate::host::{self, CLIENTS, Client, Listed, Permission, READING_TOOLS, SettingsPlace};
 use crate::install::{self, Connection};
 use crate::log::{Fact, Log};
 use crate::not_kept::{self, NotKept};
@@ -27,11 +26,13 @@ pub struct Status {
     pub home: Home,
     /// The scopes in which Foreword is switched off.
     pub off: Vec<String>,
-    /// The name of the coding agent that is connected, or could be.
-    pub client: &'static str,
+    /// The coding agent that is connected, or could be.
+    pub client: &'static Client,
     pub connection: Result<Connection, String>,
     /// Whether our MCP server is listed; none if the host is not connected.
     pub server: Option<bool>,
+    /// Whether the agent may call the tools that only read.
+    pub permission: Permission,
     pub totals: Totals,
     pub queue: Counts,
     pub skipped: Vec<Skipped>,
@@ -95,6 +96,10 @@ pub fn gather(home: Home) -> anyhow::Result<Status> {
     let queue = queue.as_ref();
     let counts = queue.map_or(Ok(Counts::default()), Queue::counts);
     let connection = connection().map_err(|error| format!("{error:#}"));
+    let client = connection
+        .as_ref()
+        .map_or_else(|_| host::default_client(), |it| it.0);
+    let root = service::current_place().and_then(|it| it.root);
     Ok(Status {
         totals: or_problem(totals, "memory.db", &mut problems),
         queue: or_problem(counts, "queue.db", &mut problems),
@@ -105,10 +110,8 @@ pub fn gather(home: Home) -> anyhow::Result<Status> {
         unreadable: spool::unreadable(&home.spool()).unwrap_or_default() as u64,
         worker_pid,
         agent,
-        client: connection
-            .as_ref()
-            .map_or(DEFAULT_HOST, |it| it.0.host)
-            .title,
+        permission: client.tool_permission(root.as_deref(), READING_TOOLS, false),
+        client,
         server: connection.as_ref().ok().and_then(|it| it.2),
         connection: connection.map(|it| it.1),
         off: off(&home),

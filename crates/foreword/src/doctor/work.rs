@@ -12,6 +12,7 @@ use foreword_core::text::count;
 
 use super::{Diagnosis, Examination};
 use crate::config::{Config, Mistake};
+use crate::local_time;
 use crate::log::{Fact, Log};
 use crate::not_kept::{self, NotKept};
 use crate::platform::{self, Lock};
@@ -122,7 +123,8 @@ pub fn worker_not_starting(exam: &Examination) -> Option<Diagnosis> {
         return None;
     }
     let last = Log::Worker.tail(&exam.home, 1).pop();
-    let last = last.map_or(String::new(), |last| format!("; its last log line: {last}"));
+    let last = last.map(|last| format!("; its last log line: {}", local_time::log_line(&last)));
+    let last = last.unwrap_or_default();
     Diagnosis::cured_by(
         exam.foreword("worker start"),
         format!("the worker failed to start {tries} times in a row{last}"),
@@ -220,7 +222,10 @@ fn lately(exam: &Examination, fact: Fact, what: &str) -> Option<Diagnosis> {
     let moves = files.map(|file| format!("mv {0} {0}.seen", shell_word(file)));
     Diagnosis::cured_by(
         moves.collect::<Vec<_>>().join(" && "),
-        format!("{what}, {times} in the last day: {last}"),
+        format!(
+            "{what}, {times} in the last day: {}",
+            local_time::log_line(last)
+        ),
     )
 }
 

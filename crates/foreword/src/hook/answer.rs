@@ -17,7 +17,6 @@ use foreword_core::spool;
 use foreword_core::store::Store;
 use uuid::Uuid;
 
-use super::program;
 use crate::config::ShowSection;
 use crate::home::Home;
 use crate::host::Client;
@@ -72,9 +71,7 @@ pub fn answer(
 fn context(home: &Home, event: &Event) -> Option<Reminder> {
     // A memory that cannot be read (newer, damaged) counts as an empty one.
     let store = Store::look(&home.memory()).ok().flatten();
-    let program = program();
     let request = IndexRequest {
-        program: &program,
         project: event.project.as_deref(),
         host_session_id: &event.host_session_id,
         start_reason: StartReason::parse(event.payload.source.as_deref()),
@@ -132,12 +129,10 @@ fn may_be_of_use(event: &Event) -> bool {
 }
 
 fn remind(home: &Home, event: &Event) -> Option<Reminder> {
-    let program = program();
     let occasion = Occasion {
         project: event.project.as_deref()?,
         host_session_id: &event.host_session_id,
         root: event.root.as_deref().map(Path::new),
-        program: &program,
     };
     let store = Store::look(&home.memory()).ok().flatten()?;
     let (candidates, shown) = match (event.payload.prompt.as_deref(), event.files.first()) {
@@ -153,7 +148,7 @@ fn remind(home: &Home, event: &Event) -> Option<Reminder> {
     };
     let candidates = candidates.ok().filter(|it| !it.is_empty())?;
     let before = shown_before(home, &store, &event.host_session_id)?;
-    candidates.remind(shown, &occasion, &before)
+    candidates.remind(shown, &before)
 }
 
 /// The items that this session was shown: from the memory, the queue and the spool. None if one of

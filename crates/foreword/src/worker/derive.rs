@@ -11,6 +11,7 @@ use std::collections::{BTreeSet, HashSet};
 use foreword_core::model::{Derived, Event, EventKind, FailureKind, Millis, SessionDigest, Turn};
 use foreword_core::queue::{Claim, Portion};
 use foreword_core::recall::digest::{Digest, KnownTurns};
+use foreword_core::redact;
 use foreword_core::store::ledger::{Entry, TurnTrouble};
 use foreword_core::store::{
     Batch, DerivedTurn, HostSession, RecentTurns, Replaces, ShownObservation, Store,
@@ -125,7 +126,10 @@ impl Deriver {
         let mut new = Vec::new();
         for event in &claim.events {
             if !self.store.knows(event).map_err(failure)? {
-                new.push(event.clone());
+                // The hook had time for the fast stage only.
+                let mut event = event.clone();
+                redact::event(&mut event);
+                new.push(event);
             }
         }
         let Some(first) = new.first() else {

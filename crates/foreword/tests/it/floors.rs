@@ -11,8 +11,8 @@ const CRATES: [(&str, &[&str]); 4] = [
     (
         "foreword-core",
         &[
-            "model", "text", "fault", "git", "project", "redact", "host", "capture", "db", "queue",
-            "spool", "store", "fill", "notes", "search", "recall", "safety",
+            "model", "text", "fault", "files", "redact", "git", "project", "host", "capture", "db",
+            "queue", "spool", "store", "fill", "notes", "search", "recall", "safety",
         ],
     ),
     (
