@@ -138,11 +138,7 @@ pub fn normalise_remote(url: &str) -> Option<String> {
         return None;
     }
     let path = redact::identifier(path.to_owned());
-    let path = if is_forge {
-        path.to_lowercase()
-    } else {
-        path
-    };
+    let path = if is_forge { path.to_lowercase() } else { path };
     let home = if in_home { "~" } else { "" };
     Some(format!("{host}{port}{home}/{path}"))
 }

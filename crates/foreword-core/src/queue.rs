@@ -348,6 +348,14 @@ impl Queue {
         Ok(())
     }
 
+    /// Whether an event of this session waits.
+    pub fn has_session(&self, host_session_id: &str) -> rusqlite::Result<bool> {
+        self.connection.one(
+            "select exists (select 1 from events where host_session_id = :session)",
+            named_params! {":session": host_session_id},
+        )
+    }
+
     pub fn counts(&self) -> rusqlite::Result<Counts> {
         self.connection.one(
             "select count(*) filter (where state <> 'skipped') as pending,

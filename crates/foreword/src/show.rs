@@ -242,6 +242,9 @@ pub fn status(status: &Status) -> String {
             format!("{scope}: nothing is written and nothing injected"),
         );
     }
+    if !status.repository.is_empty() {
+        lines.add("repository", one_line(&status.repository));
+    }
     lines.add("home", status.home.dir().display().to_string());
     lines.add("host", connection(status));
     if let Some(listed) = status.server {

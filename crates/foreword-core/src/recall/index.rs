@@ -80,7 +80,12 @@ pub struct IndexRequest<'a> {
     pub branch: Option<&'a str>,
     /// The top of the working tree, to check files.
     pub root: Option<&'a Path>,
+    /// Whether the agent is asked to write the memory itself.
+    pub asks_agent: bool,
 }
+
+/// Asks the agent to write the memory, if the user chose that.
+const ASK_AGENT: &str = "You write this project's memory: at the end of a turn that decided, learned or finished something, call Foreword's `remember` once, with a title, facts and files.\n";
 
 /// The most lines of what the user laid down that are read; the rest is only counted.
 const RULES_READ: usize = 24;
@@ -131,15 +136,22 @@ pub fn index(store: Option<&Store>, request: &IndexRequest<'_>) -> rusqlite::Res
         let (text, weighed) = (id_line, Vec::new());
         return Ok(Some(Index { text, weighed }));
     }
+    // Outside of the frame, since it is an instruction, and what stands in the frame is not.
+    let asked = if request.asks_agent { ASK_AGENT } else { "" };
+    let id_line = format!("{asked}{id_line}");
+    let nothing = request.asks_agent.then(|| Index {
+        text: id_line.clone(),
+        weighed: Vec::new(),
+    });
     let (Some(store), Some(project)) = (store, request.project) else {
-        return Ok(None);
+        return Ok(nothing);
     };
     let Some((project_id, name)) = project_row(store, project)? else {
-        return Ok(None);
+        return Ok(nothing);
     };
     let contents = contents(store, project_id, request)?;
     if contents.rules.is_empty() && contents.sessions.is_empty() && contents.older.is_empty() {
-        return Ok(None);
+        return Ok(nothing);
     }
     let frame = Frame {
         project: &name,

@@ -8,7 +8,7 @@ use serde_json::json;
 
 use super::JsonArgs;
 use crate::config::Config;
-use crate::config::provider::{self, Name};
+use crate::config::provider;
 use crate::home::Home;
 use crate::local_time;
 use crate::log::Log;
@@ -88,7 +88,7 @@ fn run_here(home: &Home, detached: bool) -> anyhow::Result<()> {
             // A worker without a model needs no key from a hook's environment, so it can be started
             // here.
             let (config, _) = Config::tolerant(home);
-            if provider::choose(&config, home).name == Name::Offline {
+            if !provider::choose(&config, home).name.has_model() {
                 start_another(home)?;
             }
         }

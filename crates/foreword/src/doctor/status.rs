@@ -12,13 +12,14 @@ use foreword_core::store::{Store, Totals};
 use super::agent::AgentStatus;
 use super::data;
 use crate::config::Config;
+use crate::config::policy::{FILE, ProjectPolicy};
 use crate::home::{self, Home};
 use crate::host::{self, CLIENTS, Client, Listed, Permission, READING_TOOLS, SettingsPlace};
 use crate::install::{self, Connection};
 use crate::log::{Fact, Log};
 use crate::not_kept::{self, NotKept};
 use crate::platform::{self, Lock};
-use crate::service::{self, embed_client, recover};
+use crate::service::{Reader, embed_client, recover};
 use crate::switch::{self, Switches};
 
 /// The content of the screen.
@@ -26,6 +27,8 @@ pub struct Status {
     pub home: Home,
     /// The scopes in which Foreword is switched off.
     pub off: Vec<String>,
+    /// What the current project's repository restricts; empty if nothing.
+    pub repository: String,
     /// The coding agent that is connected, or could be.
     pub client: &'static Client,
     pub connection: Result<Connection, String>,
@@ -53,9 +56,9 @@ pub struct Status {
 }
 
 /// Whether Foreword is switched off in this directory.
-pub fn is_off_here(status: &Status) -> bool {
-    let here = service::current_project();
-    switch::off_in_environment() || Switches::read(&status.home).covers(here.as_deref(), "")
+pub fn is_off_here() -> bool {
+    let here = Reader::here();
+    here.map_or(switch::off_in_environment(), |here| here.is_off())
 }
 
 pub fn gather(home: Home) -> anyhow::Result<Status> {
@@ -99,7 +102,8 @@ pub fn gather(home: Home) -> anyhow::Result<Status> {
     let client = connection
         .as_ref()
         .map_or_else(|_| host::default_client(), |it| it.0);
-    let root = service::current_place().and_then(|it| it.root);
+    let here = Reader::here()?;
+    let (root, policy) = (here.place.root.clone(), here.policy());
     Ok(Status {
         totals: or_problem(totals, "memory.db", &mut problems),
         queue: or_problem(counts, "queue.db", &mut problems),
@@ -114,7 +118,8 @@ pub fn gather(home: Home) -> anyhow::Result<Status> {
         client,
         server: connection.as_ref().ok().and_then(|it| it.2),
         connection: connection.map(|it| it.1),
-        off: off(&home),
+        off: off(&home, &policy),
+        repository: repository(&policy),
         hook_log: Log::Hook.tail(&home, 3),
         worker_log: Log::Worker.tail(&home, 3),
         problems,
@@ -136,11 +141,24 @@ fn or_problem<T: Default, E: Display>(
     })
 }
 
-fn off(home: &Home) -> Vec<String> {
+/// The restrictions of the repository, and why its file cannot be used.
+fn repository(policy: &ProjectPolicy) -> String {
+    match &policy.repository.problem {
+        Some(problem) => format!("{FILE} cannot be used: {problem}"),
+        None => {
+            let words = policy.repository.policy.words();
+            let file = if words.is_empty() { "" } else { FILE };
+            [file, &words].join(" ").trim().to_owned()
+        }
+    }
+}
+
+fn off(home: &Home, policy: &ProjectPolicy) -> Vec<String> {
     let environment = switch::off_in_environment().then(|| "everywhere (FOREWORD_OFF)".to_owned());
     environment
         .into_iter()
         .chain(Switches::read(home).lines())
+        .chain(policy.off().map(|why| format!("here: {why}")))
         .collect()
 }
 

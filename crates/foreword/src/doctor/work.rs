@@ -11,12 +11,13 @@ use foreword_core::store::Store;
 use foreword_core::text::count;
 
 use super::{Diagnosis, Examination};
+use crate::config::policy::{FILE, RepositoryPolicy};
 use crate::config::{Config, Mistake};
 use crate::local_time;
 use crate::log::{Fact, Log};
 use crate::not_kept::{self, NotKept};
 use crate::platform::{self, Lock};
-use crate::service::recover;
+use crate::service::{self, recover};
 use crate::start;
 use foreword_core::text::shell_word;
 
@@ -246,4 +247,21 @@ pub fn unknown_fields(exam: &Examination) -> Vec<(String, u64)> {
     store
         .and_then(|store| store.unknown_fields().ok())
         .unwrap_or_default()
+}
+
+/// Lines about the `.foreword.toml` of the current project.
+pub fn repository_notes() -> Vec<String> {
+    let Some(root) = service::current_place().and_then(|it| it.root) else {
+        return Vec::new();
+    };
+    let RepositoryPolicy {
+        ignored, problem, ..
+    } = RepositoryPolicy::read(&root);
+    let ignored = (!ignored.is_empty()).then(|| {
+        let keys = ignored.join(", ");
+        format!("{FILE} of this project has keys that are ignored: {keys}; it may have off, exclude_paths, no_model and no_team")
+    });
+    let problem = problem
+        .map(|it| format!("{FILE} of this project cannot be used, so Foreword is off in it: {it}"));
+    ignored.into_iter().chain(problem).collect()
 }

@@ -201,7 +201,9 @@ pub fn redo_plan(
     let (name, tokens) = (provider.as_str(), plan.input_tokens);
     let times = count(plan.batches as u64, "time", "times");
     let _ = match provider {
-        Name::Offline => writeln!(out, "  offline would derive from them; no model is asked"),
+        Name::Agent | Name::Offline => {
+            writeln!(out, "  offline would derive from them; no model is asked")
+        }
         _ => writeln!(
             out,
             "  {name} would be asked {times}, about {tokens} tokens"

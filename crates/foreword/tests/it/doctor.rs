@@ -10,6 +10,7 @@ use serde_json::{Value, json};
 
 use crate::agent::world::{Agent, Provider};
 use crate::support::{Host, Leashed, Sandbox, assert_same, signal, tree, wait_until};
+use crate::transcript::Transcript;
 
 /// A machine without a problem: connected, with a client and a memory.
 struct Clinic {
@@ -154,7 +155,7 @@ fn set_mode(path: &Path, mode: u32) {
 #[test]
 fn a_machine_on_which_all_is_well_is_left_in_peace() {
     let clinic = Clinic::new();
-    insta::assert_snapshot!(clinic.text(), @"34 checks, nothing found");
+    insta::assert_snapshot!(clinic.text(), @"36 checks, nothing found");
     clinic.send("waiting, with a log beside the queue");
     assert!(clinic.file("queue.db-wal").exists());
     assert_eq!(clinic.ids(), [] as [&str; 0]);
@@ -282,6 +283,67 @@ fn tools_not_allowed() {
     );
     std::fs::write(clinic.settings(), settings).unwrap();
     assert_eq!(clinic.ids(), [] as [&str; 0]);
+}
+
+#[test]
+fn agent_not_asked() {
+    let clinic = Clinic::new();
+    clinic
+        .sandbox
+        .run(&["install", "--provider", "agent", "--no-allow-tools"]);
+    assert_eq!(clinic.ids(), ["agent-not-asked"]);
+    clinic.is_cured_of("agent-not-asked");
+}
+
+#[test]
+fn sessions_unseen() {
+    let clinic = Clinic::new();
+    let write = |session: &str, project: &Path, ago: i64| {
+        let mut host = Host::new(session, project);
+        let mut transcript = Transcript::of(&clinic.sandbox, &mut host);
+        transcript.ago = ago;
+        transcript.prompt("Fix the kumquat");
+        host
+    };
+    let unseen = || clinic.ids() == ["sessions-unseen"];
+    let soon = -60_000;
+    // From before the install, of the memory agent, and of a project that is off.
+    write("earlier", &clinic.project, 60_000);
+    let agent = clinic.file("agent");
+    std::fs::create_dir_all(&agent).unwrap();
+    set_mode(&agent, 0o700);
+    write("memory-agent", &agent, soon);
+    let private = clinic.sandbox.project("private");
+    let off = |arguments: &[&str]| {
+        let mut command = clinic.sandbox.command(arguments);
+        assert!(
+            command
+                .current_dir(&private)
+                .output()
+                .unwrap()
+                .status
+                .success()
+        );
+    };
+    off(&["off"]);
+    write("private", &private, soon);
+    assert!(!unseen());
+    // Sessions of a client that runs no hooks.
+    let host = write("first", &clinic.project, soon);
+    assert!(unseen());
+    clinic.sandbox.keep_workers_away();
+    clinic
+        .sandbox
+        .run_hook("new", &clinic.project, &host.prompt("Fix the kumquat"));
+    std::fs::remove_file(clinic.file("worker.starting")).unwrap();
+    assert!(!unseen(), "its event waits");
+    clinic.sandbox.drain();
+    assert!(!unseen(), "its event is stored");
+    // One session may have been started without settings, more may not.
+    for (number, expected) in [("2", false), ("3", false), ("4", true)] {
+        write(number, &clinic.project, soon);
+        assert_eq!(unseen(), expected, "{number}");
+    }
 }
 
 #[test]

@@ -15,6 +15,7 @@ mod transcript;
 mod trust;
 
 mod agent;
+mod agent_writes;
 mod commands;
 mod concurrency;
 mod doctor;
@@ -32,6 +33,7 @@ mod need;
 mod notes;
 mod offline;
 mod pipes;
+mod policy;
 mod projects;
 mod quality;
 mod recall;

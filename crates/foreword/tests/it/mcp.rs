@@ -36,7 +36,12 @@ impl Client {
     }
 
     pub fn new(sandbox: &Sandbox, project: &Path) -> Client {
-        let mut client = Client::silent(sandbox.command(&["mcp"]), project);
+        Client::in_project(sandbox.command(&["mcp"]), project)
+    }
+
+    /// Starts a server by this command in a project.
+    pub fn in_project(command: Command, project: &Path) -> Client {
+        let mut client = Client::silent(command, project);
         client.initialize();
         client
     }
@@ -524,7 +529,7 @@ fn switched_off_a_server_tells_nothing() {
     assert_eq!(client.initialize()["instructions"], Value::Null);
     let printed = client.refuses("search", json!({"query": "expires"}));
     assert!(
-        printed.starts_with("Foreword is switched off here"),
+        printed.starts_with("Foreword is off here: it is switched off"),
         "{printed}"
     );
     client.end();
