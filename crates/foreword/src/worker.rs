@@ -197,6 +197,10 @@ enum WorkerStep {
 
 impl<'a> Worker<'a> {
     fn come_up(home: &'a Home, config: &'a Config, until: Until) -> anyhow::Result<Worker<'a>> {
+        // Before the databases are opened: SQLite creates a log with the mode of its database.
+        if let Some(line) = home.make_private() {
+            Log::Worker.line(home, &line);
+        }
         let queue =
             Queue::open(&home.queue(), &home.backups()).context("could not open queue.db")?;
         let store =

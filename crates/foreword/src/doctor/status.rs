@@ -12,6 +12,7 @@ use foreword_core::store::{Store, Totals};
 
 use super::agent::AgentStatus;
 use super::work;
+use super::data;
 use crate::config::Config;
 use crate::config::policy::{FILE, ProjectPolicy};
 use crate::home::{self, Home};
@@ -70,6 +71,7 @@ pub fn gather(home: Home) -> anyhow::Result<Status> {
         let dir = home.dir().display();
         problems.push(format!("{dir} cannot be written, so events are lost"));
     }
+    problems.extend(data::too_long(&home));
     let not_kept = NotKept::read(&home);
     problems.extend(not_kept::lost_line(&not_kept));
     let queue = or_problem(Queue::look(&home.queue()), "queue.db", &mut problems);

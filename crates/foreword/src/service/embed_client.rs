@@ -236,8 +236,8 @@ fn ask(home: &Home, question: &EmbedQuestion) -> EmbedReply {
 
 fn exchange(path: &Path, question: &[u8]) -> std::io::Result<Vec<u8>> {
     let mut stream = UnixStream::connect(path)?;
-    // If the path of the data directory is too long, the socket is in a folder where other users
-    // may create one, too.
+    // Nobody else can create a socket in the data directory; should that ever not hold, the question
+    // does not leave this user's processes.
     if !platform::is_our_user(&stream) {
         return Err(ErrorKind::PermissionDenied.into());
     }

@@ -162,7 +162,7 @@ fn set_mode(path: &Path, mode: u32) {
 #[test]
 fn a_machine_on_which_all_is_well_is_left_in_peace() {
     let clinic = Clinic::new();
-    insta::assert_snapshot!(clinic.text(), @"35 checks, nothing found");
+    insta::assert_snapshot!(clinic.text(), @"36 checks, nothing found");
     clinic.send("waiting, with a log beside the queue");
     assert!(clinic.file("queue.db-wal").exists());
     assert_eq!(clinic.ids(), [] as [&str; 0]);
@@ -469,6 +469,23 @@ fn data_filesystem() {
     let name = synced.display().to_string();
     clinic.environment.push(("FOREWORD_HOME", name));
     clinic.is_cured_of("data-filesystem");
+    assert!(clinic.file("memory.db").exists());
+}
+
+#[test]
+fn data_path_long() {
+    let mut clinic = Clinic::new();
+    let long = clinic
+        .sandbox
+        .user_home()
+        .join("x".repeat(200))
+        .join("y".repeat(200));
+    std::fs::create_dir(long.parent().unwrap()).unwrap();
+    std::fs::rename(clinic.sandbox.home(), &long).unwrap();
+    clinic
+        .environment
+        .push(("FOREWORD_HOME", long.display().to_string()));
+    clinic.is_cured_of("data-path-long");
     assert!(clinic.file("memory.db").exists());
 }
 
