@@ -116,7 +116,7 @@ impl Log {
             open()
         });
         if let Ok(mut file) = file {
-            let line = format!("{} {}\n", text::rfc3339(home::now()), text::one_line(line));
+            let line = format!("{} {}\n", text::rfc3339(home::now()), text::flat(line));
             let _ = file.write_all(line.as_bytes());
         }
     }

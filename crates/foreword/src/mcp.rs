@@ -24,6 +24,7 @@ use rmcp::{ErrorData, RoleServer, ServerHandler, ServiceExt as _};
 use serde::de::DeserializeOwned;
 use serde_json::{Value, json};
 
+use crate::output::SafeText;
 use crate::platform;
 use crate::service::Reader;
 use tools::reader;
@@ -91,8 +92,11 @@ impl ServerHandler for McpServer {
             .unwrap_or_else(|_| Err(anyhow::anyhow!("this call failed inside Foreword")));
         // The agent should read the error, so it is sent as a result and not as a protocol error.
         Ok(match answer {
-            Ok(text) => CallToolResult::success(vec![ContentBlock::text(text)]),
-            Err(error) => CallToolResult::error(vec![ContentBlock::text(format!("{error:#}"))]),
+            Ok(text) => CallToolResult::success(vec![ContentBlock::text(text.into_string())]),
+            Err(error) => {
+                let why = SafeText::plain(&format!("{error:#}"));
+                CallToolResult::error(vec![ContentBlock::text(why.into_string())])
+            }
         }
         .into())
     }
@@ -101,7 +105,7 @@ impl ServerHandler for McpServer {
 /// A tool as the client sees it, and its function: from the arguments to the text for the agent.
 struct McpTool {
     tool: Tool,
-    call: Box<dyn Fn(JsonObject) -> anyhow::Result<String> + Send + Sync>,
+    call: Box<dyn Fn(JsonObject) -> anyhow::Result<SafeText> + Send + Sync>,
 }
 
 /// All tools. The first two are needed in every session, so the host is asked to load them always.
@@ -158,7 +162,7 @@ fn tool<T: DeserializeOwned + JsonSchema + 'static>(
     name: &'static str,
     description: &'static str,
     hints: ToolAnnotations,
-    function: fn(&Reader, &T) -> anyhow::Result<String>,
+    function: fn(&Reader, &T) -> anyhow::Result<SafeText>,
 ) -> McpTool {
     let mut tool = Tool::new(name, description, JsonObject::new())
         .with_input_schema::<T>()

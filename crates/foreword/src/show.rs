@@ -1,6 +1,6 @@
 //! Formats the output of commands as text and as JSON.
 //!
-//! Captured text is printed line by line through `one_line`, which removes control characters.
+//! Recorded text is printed line by line through `one_line`, the door in `foreword_core::text`.
 
 mod consent;
 mod found;
@@ -30,12 +30,13 @@ use crate::doctor::Finding;
 use crate::doctor::agent::AgentStatus;
 use crate::doctor::status::Status;
 use crate::install::Connection;
-use crate::platform;
+use crate::output::{self, SafeText};
 use crate::service::sentence_model::{self, Files};
+use crate::{host, platform};
 
-/// JSON in which control characters are escaped, because it may be printed on a terminal.
+/// JSON in which tags and hidden characters are escaped.
 pub fn json(value: &Value) -> String {
-    escaped(format!("{value:#}"))
+    text::visible_json(&format!("{value:#}")).into_owned()
 }
 
 /// Prints the result of a command: as JSON, or as text.
@@ -47,23 +48,36 @@ pub fn print(as_json: bool, value: impl FnOnce() -> Value, words: impl FnOnce() 
     }
 }
 
-/// Escapes the control characters in JSON text.
-pub fn escaped(text: String) -> String {
-    if !text.chars().any(|it| it != '\n' && text::is_unsafe(it)) {
-        return text;
+/// Prints text of the memory: framed and limited if an agent runs the command. JSON is for programs.
+pub fn print_recalled(
+    as_json: bool,
+    value: impl FnOnce() -> Value,
+    words: impl FnOnce() -> String,
+) {
+    if as_json {
+        println!("{}", json(&value()));
+    } else {
+        print_words(&words());
     }
-    let mut out = String::with_capacity(text.len());
-    for character in text.chars() {
-        if character != '\n' && text::is_unsafe(character) {
-            let mut units = [0; 2];
-            for unit in character.encode_utf16(&mut units) {
-                let _ = write!(out, "\\u{unit:04x}");
-            }
-        } else {
-            out.push(character);
-        }
+}
+
+/// Prints text of the memory as `print_recalled` does, for a command without JSON.
+pub fn print_words(words: &str) {
+    if host::is_agent_here() {
+        output::recalled(words).print();
+    } else {
+        print!("{words}");
     }
-    out
+}
+
+/// Prints the change of a file that may be somebody else's: all of it, since it may have to be approved.
+pub fn print_diff(path: &Path, before: Option<&str>, after: Option<&str>) {
+    let diff = SafeText::plain(&diff(path, before, after));
+    if host::is_agent_here() {
+        output::framed_data(&diff).print();
+    } else {
+        diff.print();
+    }
 }
 
 pub fn item(item: &Item) -> String {
@@ -418,9 +432,7 @@ pub fn diff(path: &Path, before: Option<&str>, after: Option<&str>) -> String {
         .unified_diff()
         .header(&name(before), &name(after))
         .to_string();
-    // The file may come from a foreign repository, so control characters are replaced.
-    let is_control = |it: char| text::is_unsafe(it) && !matches!(it, '\n' | '\t' | '\r');
-    diff.replace(is_control, "\u{fffd}")
+    diff
 }
 
 pub fn restored(name: &str, restored: &Restored) -> String {

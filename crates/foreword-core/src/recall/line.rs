@@ -240,6 +240,5 @@ fn from_row(row: &Row<'_>) -> rusqlite::Result<Line> {
 
 /// Recalled text as one line without tags, so that it cannot close the frame.
 pub(super) fn field(recalled: &str, max: usize) -> String {
-    let line = text::one_line(recalled);
-    text::without_tags(&text::shorten(&line, max))
+    text::shorten(&text::one_line(recalled), max).into_owned()
 }

@@ -186,7 +186,7 @@ fn hit(row: &Row<'_>) -> rusqlite::Result<Hit> {
         } else {
             text::title(&title)
         },
-        subtitle: text::one_line(text::first_sentence(&subtitle)),
+        subtitle: text::flat(text::first_sentence(&subtitle)),
         project: row.get("project")?,
         session: row.get("session")?,
         at,

@@ -14,7 +14,7 @@ use foreword_core::host::{self, ToolKind};
 use foreword_core::model::{
     Event, EventKind, Observation, ObservationType, Origin, SessionDigest, Summary,
 };
-use foreword_core::text::{self, one_line, shorten};
+use foreword_core::text::{self, flat, shorten};
 
 use super::question::is_tool;
 use super::reply::{ReplyBlock, numbers, without_bullet};
@@ -54,7 +54,7 @@ pub fn observation(found: &ReplyBlock, events: &[&Event], seed: String) -> Optio
         seed,
         kind: kind(&found.short(&["type"])),
         title: title(&found.short(&["title"]), other_texts)?,
-        subtitle: cut::words(&one_line(without_marks(&subtitle)), SUBTITLE_WORDS),
+        subtitle: cut::words(&flat(without_marks(&subtitle)), SUBTITLE_WORDS),
         narrative: cut::words(&narrative, NARRATIVE_WORDS),
         facts,
         concepts: concepts(&found.list(&["concepts"], "concept")),
@@ -69,7 +69,7 @@ pub fn observation(found: &ReplyBlock, events: &[&Event], seed: String) -> Optio
 
 /// The number and the reason of `#12: the run shows that it fails`.
 pub fn retraction(content: &str) -> Option<(i64, String)> {
-    let content = one_line(content);
+    let content = flat(content);
     let rest = content.trim_start_matches('#');
     let digits = rest.bytes().take_while(u8::is_ascii_digit).count();
     let id = rest[..digits].parse().ok()?;
@@ -140,7 +140,7 @@ fn kind(field: &str) -> ObservationType {
 
 /// The given title, or else the first sentence of the other texts.
 fn title<'a>(given: &str, others: impl Iterator<Item = &'a String>) -> Option<String> {
-    let given = one_line(without_marks(given));
+    let given = flat(without_marks(given));
     if given.chars().any(char::is_alphanumeric) {
         return Some(shorten(&given, TITLE_CHARACTERS).into_owned());
     }
@@ -157,7 +157,7 @@ fn without_marks(line: &str) -> &str {
 }
 
 fn facts(found: &[String]) -> Vec<String> {
-    let facts = found.iter().map(|fact| one_line(without_bullet(fact)));
+    let facts = found.iter().map(|fact| flat(without_bullet(fact)));
     let facts = once(facts).into_iter().take(FACTS);
     facts
         .map(|fact| cut::sentence(&fact, FACT_CHARACTERS))
@@ -166,7 +166,7 @@ fn facts(found: &[String]) -> Vec<String> {
 
 fn concepts(found: &[String]) -> Vec<String> {
     let concepts = found.iter().map(|concept| {
-        let concept = one_line(without_bullet(concept)).to_lowercase();
+        let concept = flat(without_bullet(concept)).to_lowercase();
         let concept = concept.trim_matches(|c: char| c.is_whitespace() || "#`\"'.;".contains(c));
         shorten(concept, CONCEPT_CHARACTERS).into_owned()
     });
@@ -225,7 +225,7 @@ fn plain(field: &str) -> String {
         let line = line.trim().trim_start_matches('>');
         let item = without_bullet(line);
         let is_item = item.len() < line.trim().len();
-        let line = one_line(&without_marks(item).replace("**", ""));
+        let line = flat(&without_marks(item).replace("**", ""));
         if line.is_empty() || line.starts_with("```") {
             continue;
         }

@@ -55,7 +55,7 @@ pub fn run(args: &Args) -> anyhow::Result<()> {
         program: &program,
     };
     match index::index(store.as_ref(), &request)? {
-        Some(index) => print!("{}", show::preview(&index)),
+        Some(index) => show::preview(&index),
         None => println!(
             "A session that starts here is shown nothing: nothing is remembered yet that it does not know."
         ),

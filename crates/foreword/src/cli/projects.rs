@@ -45,7 +45,7 @@ pub fn run(args: &Args) -> anyhow::Result<()> {
             Some(store) => store.projects()?,
             None => Vec::new(),
         };
-        show::print(args.json, || json!(projects), || show::projects(&projects));
+        show::print_recalled(args.json, || json!(projects), || show::projects(&projects));
         return Ok(());
     };
     let mut store = Store::open(&home.memory(), &home.backups())?;

@@ -22,7 +22,12 @@ pub fn run(args: &Args) -> anyhow::Result<()> {
     let scope = args.scope.as_deref();
     let root = folder_here(scope)?.root;
     let Some(auto) = &args.auto else {
-        print!("{}", recall::recall(&root, scope, home::now())?);
+        let recalled = recall::recall(&root, scope, home::now())?;
+        if host::is_agent_here() {
+            recalled.framed().print();
+        } else {
+            print!("{}", recalled.page());
+        }
         return Ok(());
     };
     let is_on = auto == "on";
@@ -52,8 +57,7 @@ pub fn run(args: &Args) -> anyhow::Result<()> {
         return Ok(());
     }
     file.require_writable()?;
-    let diff = show::diff(&file.target, file.text.as_deref(), Some(&after));
-    print!("{diff}");
+    show::print_diff(&file.target, file.text.as_deref(), Some(&after));
     if after.is_empty() {
         file.remove(&[])?;
     } else {

@@ -30,7 +30,7 @@ pub fn run(args: &Args) -> anyhow::Result<()> {
         reader.check_projects(&store, &filter)?;
         found = sessions(&store, &filter, args.limit)?;
     }
-    show::print(
+    show::print_recalled(
         args.json,
         || json!(found),
         || show::sessions(&found, args.summaries, filter.spans_projects()),

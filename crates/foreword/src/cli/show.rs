@@ -36,21 +36,17 @@ pub fn run(args: &Args) -> anyhow::Result<()> {
     let item = reader.item(&store, args.id)?;
     let related = embed_client::related(&reader.home, &store, item.id)?;
     let turn = same_turn(&store, item.id)?;
-    match args.format {
-        ShowFormat::Full => print!(
-            "{}{}{}",
-            show::item(&item),
-            show::same_turn(&turn),
-            show::related(&related)
-        ),
-        ShowFormat::Json => {
+    show::print_recalled(
+        args.format == ShowFormat::Json,
+        || {
             let mut value = json!(item);
             value["same_turn"] = turn.iter().map(|it| it.id).collect();
             if item.body.kind() == Kind::Observation {
                 value["related"] = json!(related);
             }
-            println!("{}", show::json(&value));
-        }
-    }
+            value
+        },
+        || show::item(&item) + &show::same_turn(&turn) + &show::related(&related),
+    );
     Ok(())
 }

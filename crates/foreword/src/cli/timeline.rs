@@ -36,7 +36,7 @@ pub fn run(args: &Args) -> anyhow::Result<()> {
         }
     };
     let hits = reader.timeline(&reader.memory()?, id, args.around)?;
-    show::print(
+    show::print_recalled(
         args.json,
         || show::hits_json(&hits),
         || show::timeline(&hits, id),

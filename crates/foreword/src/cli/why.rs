@@ -17,6 +17,6 @@ pub fn run(args: &Args) -> anyhow::Result<()> {
     let reader = Reader::here()?;
     let why = why(&reader, args.id, &args.words.join(" "))?;
     let waiting = service::waiting(&reader.home);
-    print!("{}{}", show::why(&why), show::waiting(waiting));
+    show::print_words(&(show::why(&why) + &show::waiting(waiting)));
     Ok(())
 }

@@ -26,6 +26,7 @@ use foreword_core::text::{self, count, one_line};
 use crate::config::Config;
 use crate::config::provider::{self, Name};
 use crate::home::{self, Home};
+use crate::output::SafeText;
 use crate::platform;
 pub use files::Proposal;
 use git::Git;
@@ -38,6 +39,8 @@ const ARCHIVED_SHOWN: usize = 10;
 pub struct Options {
     /// Write nothing, and take no lock.
     pub only_look: bool,
+    /// An agent runs the command: sources are framed and limited.
+    pub by_agent: bool,
     /// Read all notes again, as if there were no master yet.
     pub full: bool,
     /// Sections other than those that the master has.
@@ -96,7 +99,7 @@ impl<'a> Synthesis<'a> {
             );
         }
         let master = Master::read(old.as_deref().unwrap_or_default());
-        let wanted = options.sections.iter().map(|it| one_line(it));
+        let wanted = options.sections.iter().map(|it| text::flat(it));
         let mut names: Vec<_> = wanted.filter(|it| !it.is_empty()).collect();
         if names.is_empty() {
             names = master.names(&last);
@@ -120,7 +123,7 @@ impl<'a> Synthesis<'a> {
 
     /// The text that an agent writes the master from; none if the master or the waiting proposal
     /// has everything already.
-    pub fn sources(&self) -> anyhow::Result<Option<String>> {
+    pub fn sources(&self) -> anyhow::Result<Option<SafeText>> {
         if self.waiting()?.is_some() || !self.is_new() {
             return Ok(None);
         }

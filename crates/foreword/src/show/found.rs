@@ -24,13 +24,13 @@ pub fn found(request: &SearchRequest, answer: &SearchAnswer) -> String {
     let with_project = request.filter.spans_projects();
     let hits = &answer.found.hits;
     let mut out: String = match request.format {
-        Format::Json => return super::json(&hits_json(hits)) + "\n",
         _ if hits.is_empty() => no_hits(request, answer, ALL_PROJECTS),
         Format::Sessions => sessions(&answer.sessions, false, with_project),
         Format::Summaries => sessions(&answer.sessions, true, with_project),
         Format::Index => hits.iter().map(|hit| line(hit, with_project)).collect(),
         Format::Facts => answer.items.iter().map(facts).collect(),
-        Format::Full => {
+        // As JSON only the hits are printed, by `hits_json`.
+        Format::Full | Format::Json => {
             let items = answer.items.iter();
             items.map(|item| super::item(item) + "\n").collect()
         }

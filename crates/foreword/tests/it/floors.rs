@@ -18,9 +18,9 @@ const CRATES: [(&str, &[&str]); 4] = [
     (
         "foreword",
         &[
-            "platform", "home", "host", "config", "log", "notice", "switch", "start", "hook",
-            "service", "agent", "evidence", "offline", "notes", "worker", "install", "doctor",
-            "show", "mcp", "cli",
+            "output", "platform", "home", "host", "config", "log", "notice", "switch", "start",
+            "hook", "service", "agent", "evidence", "offline", "notes", "worker", "install",
+            "doctor", "show", "mcp", "cli",
         ],
     ),
     ("foreword-embed", &["weights", "wordpiece", "forward"]),

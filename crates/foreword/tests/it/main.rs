@@ -17,6 +17,7 @@ mod agent;
 mod commands;
 mod concurrency;
 mod doctor;
+mod door;
 mod fill;
 mod floors;
 mod fuzz;

@@ -9,7 +9,7 @@ use foreword_core::notes::evidence::Evidence;
 use foreword_core::notes::record::{SynthesisRecord, hash};
 use foreword_core::notes::synthesis::Taken;
 use foreword_core::notes::{Folder, Note, NotesError};
-use foreword_core::text::{self, count, one_line};
+use foreword_core::text::{self, count, flat};
 
 use super::git::Git;
 
@@ -100,7 +100,7 @@ impl Sources {
             });
         }
         let line = text::capitalised(&parts.join("; "));
-        (!line.is_empty()).then(|| format!("{}.", one_line(&line)))
+        (!line.is_empty()).then(|| format!("{}.", flat(&line)))
     }
 }
 
@@ -166,7 +166,7 @@ fn outline(doc: &str) -> String {
     for line in doc.lines().map(str::trim).filter(|it| !it.is_empty()) {
         let is_heading = line.starts_with('#');
         if is_heading || wanted {
-            lines.push(text::shorten(&one_line(line), 160).into_owned());
+            lines.push(text::shorten(&flat(line), 160).into_owned());
         }
         wanted = is_heading;
     }
