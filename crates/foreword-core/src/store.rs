@@ -65,8 +65,12 @@ pub(crate) const MIGRATIONS: &[Migration] = &[
         number: 104,
         sql: include_str!("store/0005_ledger_turn.sql"),
     },
+    Migration {
+        number: 106,
+        sql: include_str!("store/0007_fact_origins.sql"),
+    },
 ];
-const SCHEMA: i64 = 104;
+const SCHEMA: i64 = 106;
 
 /// A session without an event for this long counts as interrupted.
 pub(crate) const SILENCE: Millis = 24 * 3_600_000;
@@ -292,6 +296,8 @@ pub struct ObservationItem {
     pub title: String,
     pub subtitle: String,
     pub facts: Vec<String>,
+    /// Whose words each fact is.
+    pub fact_origins: Vec<Origin>,
     pub narrative: String,
     pub concepts: Vec<String>,
     pub files_read: Vec<String>,

@@ -77,6 +77,36 @@ pub fn shorten(text: &str, max: usize) -> Cow<'_, str> {
     ))
 }
 
+/// Words that were merely read, as a quotation that they cannot leave: `read in README.md: “…”`.
+pub fn quotation(place: &str, words: &str) -> String {
+    format!("read in {place}: {}", quoted(words))
+}
+
+/// Words between quotation marks that they cannot close.
+pub fn quoted(words: &str) -> String {
+    format!("“{}”", words.replace(['“', '”'], "\""))
+}
+
+/// The place of a quotation whose place is not known.
+pub const SOMEWHERE: &str = "a file or a tool's output";
+
+/// Words that were merely read, as a quotation. They mostly are one, since what is derived keeps the
+/// place; what an older version stored does not.
+pub fn as_quotation(words: &str) -> Cow<'_, str> {
+    let begins = [
+        "read in ",
+        "Found before the change: ",
+        "The agent said: “",
+        "`",
+    ];
+    let is_quotation = begins.iter().any(|it| words.starts_with(it)) && words.contains('”');
+    if is_quotation {
+        Cow::Borrowed(words)
+    } else {
+        Cow::Owned(quotation(SOMEWHERE, words))
+    }
+}
+
 /// `1 line`, `2 lines`.
 pub fn count(number: u64, one: &str, many: &str) -> String {
     format!("{number} {}", if number == 1 { one } else { many })

@@ -84,13 +84,14 @@ pub fn item(item: &Item) -> String {
     let mut page = TextPage::default();
     match &item.body {
         ItemBody::Observation(it) => {
-            page.text("", &format!("#{} {}: {}", item.id, it.r#type, it.title));
+            let title = found::title_of(it);
+            page.text("", &format!("#{} {}: {title}", item.id, it.r#type));
             page.text("", &it.subtitle);
             let overtaken = found::overtaken(it.superseded_by, it.retracted.as_deref());
             page.text("", &found::later(overtaken, &it.supersedes, it.times));
             page.gap();
-            for fact in &it.facts {
-                page.text("- ", fact);
+            for fact in found::facts_of(it) {
+                page.text("- ", &fact);
             }
             page.gap();
             page.text("", &it.narrative);
@@ -110,7 +111,8 @@ pub fn item(item: &Item) -> String {
                 format!(" ({model}, prompts {version})")
             });
             let by = format!("{}{}", it.provider, model.unwrap_or_default());
-            let origin = format!("{}{subagent}, worded by {by}", it.origin);
+            let origin = found::origin(it.origin);
+            let origin = format!("{origin}{subagent}, worded by {by}");
             page.field("origin", &origin);
         }
         ItemBody::Summary(it) => {

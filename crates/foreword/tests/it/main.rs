@@ -31,6 +31,7 @@ mod need;
 mod notes;
 mod offline;
 mod pipes;
+mod poison;
 mod projects;
 mod quality;
 mod recall;

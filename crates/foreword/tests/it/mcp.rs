@@ -259,7 +259,7 @@ fn what_the_user_says_is_found_at_once_and_gone_for_good_when_forgotten() {
     );
     let full = client.text_of("get_observations", json!({"ids": [id]}));
     assert!(
-        full.contains("origin        user, worded by user"),
+        full.contains("origin        the user said so, worded by user"),
         "{full}"
     );
     assert!(!full.contains(&key), "{full}");
