@@ -8,6 +8,7 @@
 //! tools printed. `leash` decides whether a model may be asked at all.
 
 pub mod ask;
+pub mod budget;
 pub mod closing;
 pub mod compress;
 pub mod conversation;

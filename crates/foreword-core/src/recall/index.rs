@@ -16,7 +16,7 @@ use super::line::IndexLines;
 pub(crate) use super::line::{Line, lines};
 pub use super::page::FRAME;
 use super::page::{self, Frame};
-pub(crate) use super::page::{attribute, how_to_get_more};
+pub(crate) use super::page::{HOW_TO_GET_MORE, attribute};
 use super::worth;
 pub use super::worth::{Fate, Reason, Weighed};
 use crate::model::Millis;
@@ -80,8 +80,6 @@ pub struct IndexRequest<'a> {
     pub branch: Option<&'a str>,
     /// The top of the working tree, to check files.
     pub root: Option<&'a Path>,
-    /// How the agent can run this program.
-    pub program: &'a str,
 }
 
 /// The most lines of what the user laid down that are read; the rest is only counted.
@@ -145,7 +143,6 @@ pub fn index(store: Option<&Store>, request: &IndexRequest<'_>) -> rusqlite::Res
     }
     let frame = Frame {
         project: &name,
-        program: request.program,
         new_notes: new_notes(store, request.root)?,
         budget: request.start_reason.budget(),
     };

@@ -303,7 +303,6 @@ fn what_the_user_says_supersedes_an_observation_is_still_found_below_it() {
         start_reason: StartReason::Startup,
         branch: None,
         root: None,
-        program: "foreword",
     };
     let text = index(Some(&memory), &request).unwrap().unwrap().text;
     assert!(text.contains("- #3 ") && !text.contains("#2 "), "{text}");
@@ -392,7 +391,6 @@ fn a_repeated_observation_is_listed_under_its_latest_session() {
         start_reason: StartReason::Startup,
         branch: None,
         root: None,
-        program: "foreword",
     };
     let index = index(Some(&memory), &request).unwrap().unwrap();
     let line = index.weighed.iter().find(|it| it.id == 2).unwrap();

@@ -135,7 +135,6 @@ fn told_at(store: &Store, session: &str, source: &str, root: Option<&Path>) -> O
         start_reason: StartReason::parse(Some(source)),
         branch: None,
         root,
-        program: "foreword",
     };
     index(Some(store), &request).unwrap().map(|it| it.text)
 }
@@ -271,7 +270,6 @@ fn another_project_or_none_is_told_nothing() {
             start_reason: StartReason::Startup,
             branch: None,
             root: None,
-            program: "foreword",
         };
         assert_eq!(index(Some(&store), &request).unwrap(), None);
         assert_eq!(index(None, &request).unwrap(), None);

@@ -1,7 +1,9 @@
 //! `foreword recall`: prints the project's memory, or has the coding agent load it in every session.
 
 use anyhow::{Context as _, ensure};
+use serde_json::json;
 
+use super::JsonArgs;
 use super::notes::folder_here;
 use crate::host::InstallScope;
 use crate::install::SettingsFile;
@@ -16,6 +18,8 @@ pub struct Args {
     /// Have the coding agent load it at the start of every session, by a line in its instructions
     #[arg(long, value_name = "on|off", value_parser = ["on", "off"])]
     auto: Option<String>,
+    #[command(flatten)]
+    json: JsonArgs,
 }
 
 pub fn run(args: &Args) -> anyhow::Result<()> {
@@ -23,10 +27,13 @@ pub fn run(args: &Args) -> anyhow::Result<()> {
     let root = folder_here(scope)?.root;
     let Some(auto) = &args.auto else {
         let recalled = recall::recall(&root, scope, home::now())?;
-        if host::is_agent_here() {
+        let master = master_name(scope);
+        let master = Some(&master).filter(|it| root.join(it).exists());
+        let to_json = || json!({"master": master, "text": recalled.page()});
+        if !args.json.json() && host::is_agent_here() {
             recalled.framed().print();
         } else {
-            print!("{}", recalled.page());
+            show::print(args.json.json(), to_json, || recalled.page());
         }
         return Ok(());
     };

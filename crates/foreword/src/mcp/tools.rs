@@ -2,7 +2,7 @@
 
 use anyhow::{Context as _, bail, ensure};
 use foreword_core::model::{Kind, ObservationType};
-use foreword_core::redact::redact;
+use foreword_core::redact::thorough;
 use foreword_core::search::same_turn;
 use foreword_core::store::{HostSession, Item, ItemBody, Store, ToRemember};
 
@@ -78,7 +78,8 @@ pub fn timeline(reader: &Reader, arguments: &Timeline) -> anyhow::Result<SafeTex
         (None, None) => bail!("give an id or a query"),
     };
     let hits = reader.timeline(&reader.memory()?, id, arguments.around())?;
-    let parts: Vec<Part> = hits.iter().map(|hit| answer::dated_line(hit, id)).collect();
+    let lines = hits.iter().map(|hit| answer::timeline_line(hit, id));
+    let parts: Vec<Part> = lines.collect();
     Ok(framed(&parts, &note))
 }
 
@@ -99,7 +100,7 @@ pub fn remember(reader: &Reader, arguments: &Remember) -> anyhow::Result<SafeTex
         !reader.is_excluded(),
         "the user's settings exclude this project; nothing is written here"
     );
-    let redacted = redact(&arguments.text);
+    let redacted = thorough(&arguments.text);
     ensure!(
         !redacted.text.replace("[private]", "").trim().is_empty(),
         "all of it is private, so nothing was kept"

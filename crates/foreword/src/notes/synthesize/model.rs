@@ -6,7 +6,7 @@
 
 use foreword_core::notes::master::{SECTIONS, worded};
 use foreword_core::notes::synthesis::{MasterReply, Section, Taken, read_reply};
-use foreword_core::redact::redact;
+use foreword_core::redact::thorough;
 use foreword_core::text::{self, flat, shorten};
 
 use super::Synthesis;
@@ -122,7 +122,7 @@ impl Synthesis<'_> {
         let fence = &id[24..];
         let mut out = SafeText::default();
         let mut add = |what: &str, text: &str| {
-            let text = redact(text).text;
+            let text = thorough(text).text;
             if !text.trim().is_empty() {
                 out.push(&SafeText::data(what, fence, &text));
             }
