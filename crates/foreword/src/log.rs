@@ -110,7 +110,7 @@ impl Log {
             open()
         });
         if let Ok(mut file) = file {
-            let line = format!("{} {}\n", text::rfc3339(home::now()), text::one_line(line));
+            let line = format!("{} {}\n", text::rfc3339(home::now()), text::flat(line));
             let length = file.metadata().map(|it| it.len());
             // On a full disk a part of the line may have been written.
             if file.write_all(line.as_bytes()).is_err()

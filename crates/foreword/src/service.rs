@@ -1,12 +1,11 @@
 //! Reading the memory, for the commands and the MCP server.
 //!
 //! `Reader` opens the memory and knows the project and the settings. `search` is the one way to
-//! search, `why` explains its order. `frame` formats recalled text for an agent, `embed_client` asks
+//! search, `why` explains its order. `embed_client` asks
 //! the worker to search by meaning, `named` finds sessions and items by what people type, `sentence_model` checks the model's files, and `recover` repairs a
 //! damaged database or sets aside one that was written before the first release.
 
 pub mod embed_client;
-pub mod frame;
 pub mod named;
 pub mod recover;
 pub mod search;

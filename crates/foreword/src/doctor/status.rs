@@ -11,8 +11,8 @@ use foreword_core::spool;
 use foreword_core::store::{Store, Totals};
 
 use super::agent::AgentStatus;
-use super::work;
 use super::data;
+use super::work;
 use crate::config::Config;
 use crate::config::policy::{FILE, ProjectPolicy};
 use crate::home::{self, Home};

@@ -18,9 +18,10 @@ const CRATES: [(&str, &[&str]); 4] = [
     (
         "foreword",
         &[
+            "colour",
+            "output",
             "platform",
             "home",
-            "colour",
             "local_time",
             "progress",
             "host",
