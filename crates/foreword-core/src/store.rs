@@ -67,6 +67,10 @@ pub(crate) const MIGRATIONS: &[Migration] = &[
         sql: include_str!("store/0005_ledger_turn.sql"),
     },
     Migration {
+        number: 106,
+        sql: include_str!("store/0007_fact_origins.sql"),
+    },
+    Migration {
         number: 107,
         sql: include_str!("store/0008_reservations.sql"),
     },
@@ -322,6 +326,8 @@ pub struct ObservationItem {
     pub title: String,
     pub subtitle: String,
     pub facts: Vec<String>,
+    /// Whose words each fact is.
+    pub fact_origins: Vec<Origin>,
     pub narrative: String,
     pub concepts: Vec<String>,
     pub files_read: Vec<String>,

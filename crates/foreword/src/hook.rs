@@ -58,7 +58,7 @@ fn capture_and_answer(hook: Hook, host: &'static Host) {
     deadline::outlive_signals();
     deadline::start(time_limit(hook));
     platform::make_files_private();
-    let home = Home::from_env();
+    let home = Home::from_env().filter(|home| home.distrust().is_none());
     let Some(home) = &home else {
         print(plain_answer);
         return;
@@ -307,6 +307,9 @@ fn save(home: &Home, hook: Hook, event: &Event) -> Saved {
         Ok(saved) => return saved,
         Err(error) => error,
     };
+    if !home.make() {
+        return Saved::Lost;
+    }
     // Before the disk is full: once there is a file of counters, a count needs no room.
     not_kept::begin(home);
     // A new data directory has no queue yet; that is not logged.

@@ -111,7 +111,7 @@ impl Log {
             std::fs::create_dir_all(home.logs())?;
             open()
         });
-        let line = format!("{} {}\n", text::rfc3339(home::now()), text::one_line(line));
+        let line = format!("{} {}\n", text::rfc3339(home::now()), text::flat(line));
         let written = file.and_then(|mut file| {
             let length = file.metadata()?.len();
             let written = file.write_all(line.as_bytes());

@@ -1,12 +1,11 @@
 //! Reading the memory, for the commands and the MCP server.
 //!
 //! `Reader` opens the memory and knows the project and the settings. `search` is the one way to
-//! search, `why` explains its order. `frame` formats recalled text for an agent, `embed_client` asks
+//! search, `why` explains its order. `embed_client` asks
 //! the worker to search by meaning, `named` finds sessions and items by what people type, `sentence_model` checks the model's files, and `recover` repairs a
 //! damaged database or sets aside one that was written before the first release.
 
 pub mod embed_client;
-pub mod frame;
 pub mod named;
 pub mod recover;
 pub mod search;
@@ -58,9 +57,15 @@ pub fn copy_notes(home: &Home, root: &Path, store: &mut Store) -> anyhow::Result
     reader.copy_notes(store, &seen)
 }
 
-/// The data directory, for a command that only reads. It need not exist.
+/// The data directory, for a command that only reads. It need not exist. An error if another user may
+/// have written it.
 pub fn home_to_look_at() -> anyhow::Result<Home> {
-    Home::from_env().context("neither FOREWORD_HOME nor HOME is set; set one of them")
+    let home =
+        Home::from_env().context("neither FOREWORD_HOME nor HOME is set; set one of them")?;
+    match home.distrust() {
+        Some(why) => bail!(why),
+        None => Ok(home),
+    }
 }
 
 /// The data directory, for a command that may write there. Creates it.
@@ -69,12 +74,18 @@ pub fn home_to_write() -> anyhow::Result<Home> {
     platform::make_files_private();
     std::fs::create_dir_all(home.dir())
         .with_context(|| format!("could not make the data directory {}", home.dir().display()))?;
+    // Another user may have made it meanwhile.
+    if let Some(why) = home.distrust() {
+        bail!(why);
+    }
     if let Some(kind) = platform::unsafe_filesystem(home.dir()) {
         anyhow::bail!(
             "{} is on {kind}, where SQLite's log is not safe; set FOREWORD_HOME to a local directory",
             home.dir().display()
         );
     }
+    // A person makes this file, with the usual umask, and it may hold addresses.
+    platform::close_to_others(&home.config());
     recover::set_unreleased_aside_alone(&home)?;
     Ok(home)
 }
@@ -131,7 +142,7 @@ pub fn waiting(home: &Home) -> u64 {
 
 /// The project that a directory belongs to, by the same rules as in hooks.
 pub fn project_of(dir: &Path) -> Option<String> {
-    let home = Home::from_env()?;
+    let home = home_to_look_at().ok()?;
     Reader::at(home, Some(dir.to_owned())).place.project
 }
 

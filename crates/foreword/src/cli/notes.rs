@@ -156,7 +156,7 @@ fn list(folder: &Folder, as_json: bool) -> anyhow::Result<()> {
             rows.iter().map(row).collect()
         }
     };
-    show::print(as_json, || json!(rows), words);
+    show::print_recalled(as_json, || json!(rows), words);
     Ok(())
 }
 
@@ -181,6 +181,7 @@ fn export(folder: &Folder, file: &Path) -> anyhow::Result<()> {
         bail!("there are no notes in {}", folder.path.display());
     }
     let text = serde_json::to_string_pretty(&archive)? + "\n";
+    let text = text::visible_json(&text);
     if file == Path::new("-") {
         print!("{text}");
     } else {

@@ -12,12 +12,14 @@
 mod audit;
 mod support;
 mod transcript;
+mod trust;
 
 mod agent;
 mod agent_writes;
 mod commands;
 mod concurrency;
 mod doctor;
+mod door;
 mod fill;
 mod floors;
 mod fuzz;
@@ -33,6 +35,7 @@ mod need;
 mod notes;
 mod offline;
 mod pipes;
+mod poison;
 mod policy;
 mod projects;
 mod quality;

@@ -849,7 +849,8 @@ fn an_unusable_answer_is_asked_for_again_and_then_it_goes_on_offline() {
 
 #[test]
 fn what_an_agent_was_not_shown_is_left_for_the_next_run_and_what_it_passed_over_is_named() {
-    let world = World::shop();
+    let mut world = World::shop();
+    world.sandbox.set("CLAUDECODE", "1");
     let long = "a long reason that takes room, ".repeat(30);
     for number in 0..40 {
         let point = format!("Decision: Topic {number} is settled, because of {long}");
@@ -920,7 +921,7 @@ fn a_model_that_fails_does_not_cost_the_master_that_it_wrote() {
     assert_eq!(world.master(), master);
     world.sandbox.set("FOREWORD_PROVIDER", "offline");
     let printed = world.fails(&["--yes"]);
-    assert_has(&printed, "master.md was worded by a model");
+    assert_has(&printed, "master.md was written by a model");
     assert_eq!(world.master(), master);
     world.run(&["--yes", "--full"]);
     assert_has(&world.master(), "numbered by year");
