@@ -193,6 +193,13 @@ pub fn notes(request: &SearchRequest, answer: &SearchAnswer) -> String {
         let unknown = one_line(&answer.found.unknown.join(", "));
         let _ = writeln!(out, "unknown words: {}", text::shorten(&unknown, 200));
     }
+    if answer.notes_left > 0 {
+        let notes = text::count(answer.notes_left as u64, "note is", "notes are");
+        let _ = writeln!(
+            out,
+            "{notes} still being read and could not be searched; try again soon"
+        );
+    }
     out + &ranking(answer) + &waiting(answer.waiting)
 }
 

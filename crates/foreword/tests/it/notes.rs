@@ -390,10 +390,12 @@ fn what_foreword_may_not_know_it_does_not_learn_from_a_transcript() {
     let mut desk = Desk::new();
     desk.run(&["off"]);
     let (_, transcript) = converse(&desk, "s1");
+    let draft = desk.sandbox.user_home().join("draft.md");
+    fs::write(&draft, "").unwrap();
     let refused = |desk: &Desk, why: &str| {
         for arguments in [
             &["summarize", "s1", "--yes"][..],
-            &["summarize", "s1", "--draft", "/dev/null"],
+            &["summarize", "s1", "--draft", draft.to_str().unwrap()],
         ] {
             let printed = desk.fail(arguments);
             assert!(printed.contains(why), "{arguments:?}: {printed}");

@@ -126,8 +126,8 @@ fn documents(root: &Path) -> BTreeMap<String, String> {
     paths.sort();
     paths.truncate(DOCS_MAX);
     let read = |path: PathBuf| {
-        let small = std::fs::metadata(&path).is_ok_and(|it| it.len() <= DOC_MAX);
-        let text = std::fs::read_to_string(&path).ok().filter(|_| small)?;
+        let text = files::read_in(root, &path, DOC_MAX).and_then(files::text);
+        let text = text.ok()?;
         let name = path.strip_prefix(root).ok()?.to_str()?.to_owned();
         Some((name, text))
     };
