@@ -138,11 +138,10 @@ fn a_prompt_that_names_a_file_brings_what_is_known_about_it() {
         project: "/p",
         host_session_id: "another",
         root: Some(Path::new("/home/user/shop")),
-        program: "foreword",
     };
     let reminded = |prompt: &str| {
         let found = reminder::for_prompt(&memory, &occasion, prompt).unwrap();
-        let reminder = found.remind(Shown::Prompt, &occasion, &ShownBefore::default());
+        let reminder = found.remind(Shown::Prompt, &ShownBefore::default());
         let items = reminder.map_or(Vec::new(), |it| it.receipt.items);
         let names: Vec<String> = items.into_iter().map(|(_, because)| because).collect();
         names.join(" ")
