@@ -434,6 +434,7 @@ mod tests {
             id: "s".to_owned(),
         };
         let request = ToRemember {
+            origin: Origin::User,
             text: "The limit of kumquats is seven",
             kind: ObservationType::Decision,
             project: "github.com/acme/pay",

@@ -12,6 +12,8 @@ use std::fmt::Write as _;
 use foreword_core::recall::index::{FRAME, Index};
 use foreword_core::text::{self, one_line, visible};
 
+use crate::colour;
+
 macro_rules! print {
     ($($text:tt)*) => { $crate::output::out(&format!($($text)*)) };
 }
@@ -31,11 +33,23 @@ macro_rules! eprintln {
 }
 
 pub fn out(text: &str) {
-    std::print!("{}", visible(text));
+    std::print!("{}", visible_in_colour(text));
 }
 
 pub fn err(text: &str) {
-    std::eprint!("{}", visible(text));
+    std::eprint!("{}", visible_in_colour(text));
+}
+
+/// The text with hidden characters made visible. Only colours of ours stay, if they are on.
+fn visible_in_colour(text: &str) -> String {
+    let mut shown = String::new();
+    let mut rest = text;
+    while let Some((before, code, after)) = colour::split_at_code(rest) {
+        shown.push_str(&visible(before));
+        shown.push_str(code);
+        rest = after;
+    }
+    shown + &visible(rest)
 }
 
 /// A text whose recorded parts are visible and cannot be read as tags, and that may have tags of our own.

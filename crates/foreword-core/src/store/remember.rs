@@ -29,6 +29,8 @@ use crate::text;
 pub struct ToRemember<'a> {
     pub text: &'a str,
     pub kind: ObservationType,
+    /// Whose words it is: the user's, or the agent's, if the agent writes the memory.
+    pub origin: Origin,
     /// The project's key.
     pub project: &'a str,
     pub session: &'a HostSession,
@@ -69,7 +71,7 @@ impl Store {
             },
             derived: Derived::default(),
             provenance: Provenance {
-                provider: Origin::User.to_string(),
+                provider: request.origin.to_string(),
                 model: None,
                 prompt_version: None,
             },
@@ -144,7 +146,7 @@ fn observation(request: &ToRemember<'_>) -> Observation {
         title: text::title(request.text),
         narrative: request.text.to_owned(),
         at: request.now,
-        ..Observation::blank(request.seed.clone(), request.kind, Origin::User)
+        ..Observation::blank(request.seed.clone(), request.kind, request.origin)
     }
 }
 

@@ -18,8 +18,9 @@ use foreword_core::store::Store;
 use uuid::Uuid;
 
 use crate::config::ShowSection;
+use crate::config::provider;
 use crate::home::Home;
-use crate::host::Client;
+use crate::host::{Client, Permission, REMEMBER};
 use crate::log::Log;
 use crate::not_kept::{self, Reason};
 use crate::notice;
@@ -48,7 +49,7 @@ pub fn answer(
     show: &ShowSection,
 ) -> Option<HookAnswer> {
     let reminder = match hook {
-        Hook::Context if show.index => context(home, event),
+        Hook::Context if show.index => context(home, client, event),
         Hook::New if show.prompts => in_time(home, hook, event, show),
         Hook::FileContext if show.files => in_time(home, hook, event, show),
         _ => None,
@@ -67,11 +68,20 @@ pub fn answer(
     })
 }
 
+/// Whether a session is asked to write the memory: the user chose that, and the agent may call
+/// `remember`, since each call would else be a question to the user.
+pub fn asks_agent(home: &Home, client: &Client, root: Option<&Path>) -> bool {
+    let of_plugin = std::env::var_os(client.plugin_variable).is_some();
+    provider::is_agent(home)
+        && client.tool_permission(root, &[REMEMBER], of_plugin) == Permission::Allowed
+}
+
 /// The index for a session that starts; none if it would be empty.
-fn context(home: &Home, event: &Event) -> Option<Reminder> {
+fn context(home: &Home, client: &Client, event: &Event) -> Option<Reminder> {
     // A memory that cannot be read (newer, damaged) counts as an empty one.
     let store = Store::look(&home.memory()).ok().flatten();
     let request = IndexRequest {
+        asks_agent: asks_agent(home, client, event.root.as_deref().map(Path::new)),
         project: event.project.as_deref(),
         host_session_id: &event.host_session_id,
         start_reason: StartReason::parse(event.payload.source.as_deref()),

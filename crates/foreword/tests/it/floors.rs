@@ -18,10 +18,12 @@ const CRATES: [(&str, &[&str]); 4] = [
     (
         "foreword",
         &[
+            "colour",
             "output",
             "platform",
             "home",
             "local_time",
+            "progress",
             "host",
             "config",
             "log",

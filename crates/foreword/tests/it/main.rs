@@ -12,8 +12,10 @@
 mod audit;
 mod support;
 mod transcript;
+mod trust;
 
 mod agent;
+mod agent_writes;
 mod commands;
 mod concurrency;
 mod doctor;
@@ -33,6 +35,7 @@ mod notes;
 mod offline;
 mod pipes;
 mod poison;
+mod policy;
 mod projects;
 mod quality;
 mod recall;
