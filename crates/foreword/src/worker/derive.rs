@@ -27,7 +27,7 @@ use crate::config::Config;
 use crate::config::provider::{self, Name};
 use crate::home::{self, Home};
 use crate::log::Log;
-use crate::offline::{self, DerivedSession};
+use crate::offline::{self, DerivedSession, LaterTurns};
 
 /// Why a batch was not stored. The worker treats each kind differently.
 #[derive(Debug)]
@@ -496,7 +496,8 @@ fn by_turn(turns: &[Turn], compressed: Compressed) -> Vec<DerivedTurn> {
 /// are derived from again, since new events can change what they meant.
 fn derive_offline(store: &Store, new: &[Event]) -> Result<DerivedBatch, DeriveFailure> {
     let recent = store.recent_turns(new).map_err(failure)?;
-    let DerivedSession { turns, digest } = offline_derive(&recent.turns)?;
+    let DerivedSession { mut turns, digest } = offline_derive(&recent.turns)?;
+    mark_reversals(store, &recent.turns, &mut turns)?;
     let observations = turns.iter().flat_map(|it| &it.observations);
     let cited: HashSet<Uuid> = observations.flat_map(|it| it.events.clone()).collect();
     let by_models = store.taken_in_by_models(&cited).map_err(failure)?;
@@ -520,6 +521,29 @@ fn derive_offline(store: &Store, new: &[Event]) -> Result<DerivedBatch, DeriveFa
         replaces: Replaces::Turns,
         provider: Name::Offline,
     })
+}
+
+/// Marks changes of earlier sessions that this one takes back, once its last turn has stopped: until
+/// then, what was deleted may come back.
+fn mark_reversals(
+    store: &Store,
+    turns: &[Turn],
+    derived: &mut [Derived],
+) -> Result<(), DeriveFailure> {
+    let last = turns.last().and_then(|turn| turn.events.last());
+    let Some(stop) = last.filter(|event| stops(event)) else {
+        return Ok(());
+    };
+    let later = LaterTurns::read(turns);
+    let (files, titles) = (later.changed_files(), later.reverted_titles());
+    if files.is_empty() && titles.is_empty() {
+        return Ok(());
+    }
+    let earlier = store.earlier_changes(stop, &files, &titles);
+    for change in earlier.map_err(failure)? {
+        later.mark(&change, derived);
+    }
+    Ok(())
 }
 
 /// Derives offline from stored events, and replaces also the items of models.

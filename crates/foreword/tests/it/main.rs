@@ -34,6 +34,7 @@ mod projects;
 mod quality;
 mod recall;
 mod recovery;
+mod reversal;
 mod secrets;
 mod skew;
 mod spine;
