@@ -143,8 +143,8 @@ impl Store {
             .collect()
     }
 
-    /// The newest changes, of other sessions of the project, that touched one of these files or have one
-    /// of these titles, and that still hold. Those whose events are no longer kept are left out.
+    /// The newest changes that other sessions of the project made before this event, that touched one of
+    /// these files or have one of these titles, and that still hold.
     pub fn earlier_changes(
         &self,
         event: &Event,
@@ -160,6 +160,7 @@ impl Store {
                and o.superseded_by is null
                and o.retracted is null
                and s.host_session_id <> :session
+               and o.at < :at
                and (o.title in (select value from json_each(:titles))
                     or exists (
                         select 1
@@ -173,6 +174,7 @@ impl Store {
             named_params! {
                 ":project": event.project,
                 ":session": event.host_session_id,
+                ":at": event.at,
                 ":files": json(&files)?,
                 ":titles": json(&titles)?,
                 ":max": EARLIER_CHANGES,

@@ -530,8 +530,8 @@ fn mark_reversals(
     turns: &[Turn],
     derived: &mut [Derived],
 ) -> Result<(), DeriveFailure> {
-    let last = turns.last().and_then(|turn| turn.events.last());
-    let Some(stop) = last.filter(|event| stops(event)) else {
+    let mut events = turns.iter().flat_map(|turn| &turn.events);
+    let (Some(first), true) = (events.next(), events.last().is_some_and(stops)) else {
         return Ok(());
     };
     let later = LaterTurns::read(turns);
@@ -539,7 +539,7 @@ fn mark_reversals(
     if files.is_empty() && titles.is_empty() {
         return Ok(());
     }
-    let earlier = store.earlier_changes(stop, &files, &titles);
+    let earlier = store.earlier_changes(first, &files, &titles);
     for change in earlier.map_err(failure)? {
         later.mark(&change, derived);
     }
@@ -549,7 +549,8 @@ fn mark_reversals(
 /// Derives offline from stored events, and replaces also the items of models.
 fn derive_offline_again(store: &Store, events: &[Event]) -> Result<DerivedBatch, DeriveFailure> {
     let recent = store.recent_turns(events).map_err(failure)?;
-    let DerivedSession { turns, digest } = offline_derive(&recent.turns)?;
+    let DerivedSession { mut turns, digest } = offline_derive(&recent.turns)?;
+    mark_reversals(store, &recent.turns, &mut turns)?;
     let again = ids(events);
     let mut derived_turns = with_turns(recent, turns);
     derived_turns.retain(|it| it.turn.events.iter().any(|it| again.contains(&it.id)));
