@@ -41,6 +41,9 @@ pub struct CaptureSettings {
     pub exclude_projects: Vec<String>,
     /// Patterns of paths; a tool use that names such a path is not stored.
     pub exclude_paths: Vec<String>,
+    /// Whether the agent's calls of Foreword's own `remember` are stored: they are if the agent
+    /// itself writes the memory.
+    pub keeps_remember: bool,
     pub limits: Limits,
 }
 
@@ -50,6 +53,7 @@ impl Default for CaptureSettings {
             boring_tools: boring_tools(),
             exclude_projects: Vec::new(),
             exclude_paths: Vec::new(),
+            keeps_remember: false,
             limits: Limits::default(),
         }
     }
@@ -69,6 +73,19 @@ const SAME_INPUT_WITHIN: Millis = 10_000;
 pub enum Captured {
     Event(Box<Event>),
     Dropped(Drop),
+}
+
+/// Foreword's own tool by which an agent writes into the memory.
+const REMEMBER: &str = "remember";
+
+/// The number of the observation that the agent wrote by this tool use; none for all other events.
+pub fn remembered(event: &Event) -> Option<i64> {
+    let host = crate::host::named(&event.host)?;
+    let tool = (host.own_tool)(event.tool_name.as_deref()?)?;
+    let answer = event.payload.response.as_ref()?.to_string();
+    let (_, number) = answer.split_once('#').filter(|_| tool == REMEMBER)?;
+    let end = number.find(|it: char| !it.is_ascii_digit());
+    number[..end.unwrap_or(number.len())].parse().ok()
 }
 
 /// The reason why an input did not become an event.
@@ -102,7 +119,9 @@ impl Drop {
 /// The session that a hook's input is about.
 pub fn session_of(host: &Host, input: &[u8]) -> Option<String> {
     let input = (host.read)(input)?;
-    input.session_id.map(Cow::into_owned)
+    input
+        .session_id
+        .map(|id| redact::identifier(id.into_owned()))
 }
 
 /// Makes an event from the input that the host wrote to `hook`'s standard input.
@@ -132,7 +151,8 @@ fn try_capture(
         Some((handler, kind)) if handler == hook => kind,
         _ => return Err(Drop::OtherEvent),
     };
-    let host_session_id = present(&input.session_id).ok_or(Drop::NoSession)?;
+    let id = |field: &Option<Cow<'_, str>>| present(field).map(redact::identifier);
+    let host_session_id = id(&input.session_id).ok_or(Drop::NoSession)?;
     let tool_name = present(&input.tool.name);
     let is_boring = |tool: &String| settings.boring_tools.contains(tool);
     if tool_name.as_ref().is_some_and(is_boring) {
@@ -141,15 +161,19 @@ fn try_capture(
 
     let subject = (context.host.subject)(&input);
     let mut receipt = None;
-    if input.tool.own.is_some() || subject.command.as_deref().is_some_and(runs_foreword) {
+    let is_remember = input.tool.own.as_deref() == Some(REMEMBER);
+    let is_kept = is_remember && settings.keeps_remember && kind == EventKind::ToolUse;
+    let runs_foreword = || subject.command.as_deref().is_some_and(runs_foreword);
+    if !is_kept && (input.tool.own.is_some() || runs_foreword()) {
         receipt = Some(opened(kind, &input, &subject).ok_or(Drop::OwnTool)?);
         kind = EventKind::Receipt;
     }
-    let excluded = |path: &str| covers(&settings.exclude_paths, &straight(path));
-    if subject.paths.iter().any(|path| excluded(path)) {
+    let mut paths = subject.paths.iter();
+    if paths.any(|path| is_path_covered(&settings.exclude_paths, path)) {
         return Err(Drop::ExcludedPath);
     }
     let cwd = present(&input.cwd);
+    let without_secrets = |text: &str| redact::thorough(text).text.into_owned();
     let place = context
         .project_dir
         .as_deref()
@@ -160,10 +184,11 @@ fn try_capture(
         return Err(Drop::ExcludedProject);
     }
     let mut payload = payload::build(context.host, kind, &input, &subject, &settings.limits);
-    payload.unknown = std::mem::take(&mut input.unknown);
+    let unknown = std::mem::take(&mut input.unknown);
+    payload.unknown = unknown.iter().map(|it| without_secrets(it)).collect();
     payload.receipt = receipt;
-    let prompt_id = present(&input.prompt_id);
-    let tool_use_id = present(&input.tool.id);
+    let prompt_id = id(&input.prompt_id);
+    let tool_use_id = id(&input.tool.id);
     let key = key(
         kind,
         &host_session_id,
@@ -180,19 +205,23 @@ fn try_capture(
         host: context.host.name.to_owned(),
         host_session_id,
         prompt_id,
-        agent_id: present(&input.agent_id),
+        agent_id: id(&input.agent_id),
         files: touched_files(kind, &input, &subject, &settings.limits),
-        tool_name,
+        tool_name: tool_name.as_deref().map(without_secrets),
         tool_use_id,
-        cwd,
+        cwd: cwd.as_deref().map(without_secrets),
         project_dir: context
             .project_dir
             .as_ref()
-            .map(|dir| dir.to_string_lossy().into_owned()),
+            .map(|dir| without_secrets(&dir.to_string_lossy())),
         project: place.project,
-        root: place.root.map(|root| root.to_string_lossy().into_owned()),
-        transcript_path: present(&input.transcript_path),
-        branch: place.head.branch,
+        root: place
+            .root
+            .map(|root| without_secrets(&root.to_string_lossy())),
+        transcript_path: present(&input.transcript_path)
+            .as_deref()
+            .map(without_secrets),
+        branch: place.head.branch.as_deref().map(without_secrets),
         commit: place.head.commit,
         payload,
         at: context.now,
@@ -374,7 +403,7 @@ fn touched_file(path: &str, role: FileRole, after_tool_use: bool, limits: &Limit
         .map(|content| blake3::hash(&content).to_hex().to_string());
     TouchedFile {
         size: metadata.as_ref().map(std::fs::Metadata::len),
-        path: redact::redact(path).text.into_owned(),
+        path: redact::thorough(path).text.into_owned(),
         role,
         mtime: metadata.as_ref().and_then(text::modified_at),
         hash,
@@ -392,6 +421,11 @@ fn present(field: &Option<Cow<'_, str>>) -> Option<String> {
 /// a name, or a folder and everything below it; `*` matches any characters, including slashes.
 fn covers(patterns: &[String], name: &str) -> bool {
     patterns.iter().any(|pattern| one_covers(pattern, name))
+}
+
+/// Whether one of the patterns matches this path of a file.
+pub fn is_path_covered(patterns: &[String], path: &str) -> bool {
+    covers(patterns, &straight(path))
 }
 
 /// A path without `.` and `..`, resolved from its text alone, without the file system.

@@ -16,7 +16,7 @@ use super::line::IndexLines;
 pub(crate) use super::line::{Line, lines};
 pub use super::page::FRAME;
 use super::page::{self, Frame};
-pub(crate) use super::page::{attribute, how_to_get_more};
+pub(crate) use super::page::{HOW_TO_GET_MORE, attribute};
 use super::worth;
 pub use super::worth::{Fate, Reason, Weighed};
 use crate::model::Millis;
@@ -80,9 +80,12 @@ pub struct IndexRequest<'a> {
     pub branch: Option<&'a str>,
     /// The top of the working tree, to check files.
     pub root: Option<&'a Path>,
-    /// How the agent can run this program.
-    pub program: &'a str,
+    /// Whether the agent is asked to write the memory itself.
+    pub asks_agent: bool,
 }
+
+/// Asks the agent to write the memory, if the user chose that.
+const ASK_AGENT: &str = "You write this project's memory: at the end of a turn that decided, learned or finished something, call Foreword's `remember` once, with a title, facts and files.\n";
 
 /// The most lines of what the user laid down that are read; the rest is only counted.
 const RULES_READ: usize = 24;
@@ -133,19 +136,25 @@ pub fn index(store: Option<&Store>, request: &IndexRequest<'_>) -> rusqlite::Res
         let (text, weighed) = (id_line, Vec::new());
         return Ok(Some(Index { text, weighed }));
     }
+    // Outside of the frame, since it is an instruction, and what stands in the frame is not.
+    let asked = if request.asks_agent { ASK_AGENT } else { "" };
+    let id_line = format!("{asked}{id_line}");
+    let nothing = request.asks_agent.then(|| Index {
+        text: id_line.clone(),
+        weighed: Vec::new(),
+    });
     let (Some(store), Some(project)) = (store, request.project) else {
-        return Ok(None);
+        return Ok(nothing);
     };
     let Some((project_id, name)) = project_row(store, project)? else {
-        return Ok(None);
+        return Ok(nothing);
     };
     let contents = contents(store, project_id, request)?;
     if contents.rules.is_empty() && contents.sessions.is_empty() && contents.older.is_empty() {
-        return Ok(None);
+        return Ok(nothing);
     }
     let frame = Frame {
         project: &name,
-        program: request.program,
         new_notes: new_notes(store, request.root)?,
         budget: request.start_reason.budget(),
     };

@@ -23,8 +23,6 @@ pub struct Occasion<'a> {
     pub host_session_id: &'a str,
     /// The top of the working tree, to check files.
     pub root: Option<&'a Path>,
-    /// How the agent can run this program.
-    pub program: &'a str,
 }
 
 /// The lines that could be shown, the best first, each with the words or the file that matched.
@@ -79,12 +77,7 @@ impl ReminderCandidates {
 
     /// A reminder of the first few lines that were not shown before; none if no line is left.
     #[must_use]
-    pub fn remind(
-        self,
-        shown: Shown,
-        occasion: &Occasion<'_>,
-        before: &ShownBefore,
-    ) -> Option<Reminder> {
+    pub fn remind(self, shown: Shown, before: &ShownBefore) -> Option<Reminder> {
         let is_new = |(line, because): &(Line, String)| {
             let reminded = shown == Shown::File && before.files.contains(because);
             !reminded && !before.items.contains(&line.id)
@@ -99,7 +92,7 @@ impl ReminderCandidates {
             index::attribute(&self.project)
         );
         text.extend(lines.iter().map(|(line, _)| line.text()));
-        text.push_str(&index::how_to_get_more(occasion.program));
+        text.push_str(index::HOW_TO_GET_MORE);
         text.push_str(&format!("</{FRAME}>\n"));
         let items = lines.into_iter().map(|(line, because)| (line.id, because));
         let items = items.collect();

@@ -91,13 +91,12 @@ fn rates(file: &str) -> String {
         project: "/p",
         host_session_id: "another",
         root: None,
-        program: "foreword",
     };
     let (mut silent, mut brought, mut all, mut beside) = (0, 0, 0, 0);
     let labelled: Vec<Labelled> = lines(file);
     for Labelled { prompt, about } in &labelled {
         let found = reminder::for_prompt(&memory, &occasion, prompt).unwrap();
-        let reminder = found.remind(Shown::Prompt, &occasion, &ShownBefore::default());
+        let reminder = found.remind(Shown::Prompt, &ShownBefore::default());
         let items = reminder.map_or(Vec::new(), |it| it.receipt.items);
         let number = |id: i64| ids.iter().find(|(it, _)| *it == id).unwrap().1;
         let shown: Vec<usize> = items.iter().map(|&(id, _)| number(id)).collect();
@@ -139,11 +138,10 @@ fn a_prompt_that_names_a_file_brings_what_is_known_about_it() {
         project: "/p",
         host_session_id: "another",
         root: Some(Path::new("/home/user/shop")),
-        program: "foreword",
     };
     let reminded = |prompt: &str| {
         let found = reminder::for_prompt(&memory, &occasion, prompt).unwrap();
-        let reminder = found.remind(Shown::Prompt, &occasion, &ShownBefore::default());
+        let reminder = found.remind(Shown::Prompt, &ShownBefore::default());
         let items = reminder.map_or(Vec::new(), |it| it.receipt.items);
         let names: Vec<String> = items.into_iter().map(|(_, because)| because).collect();
         names.join(" ")
@@ -222,7 +220,6 @@ fn other_projects_and_prompts_do_not_crowd_out_what_is_known_here() {
         project: "/p",
         host_session_id: "another",
         root: None,
-        program: "foreword",
     };
     let prompt = "why do webhook retries end after twelve attempts?";
     let about = reminder::for_prompt(&memory, &occasion, prompt).unwrap();

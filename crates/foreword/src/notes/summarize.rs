@@ -13,17 +13,18 @@ use anyhow::{Context as _, bail};
 use foreword_core::capture::is_excluded;
 use foreword_core::fill::FillRules;
 use foreword_core::host::{Host, TRANSCRIPT_MAX};
-use foreword_core::model::Turn;
+use foreword_core::model::{Event, Turn};
 use foreword_core::notes::{Folder, MergedNote, Note, conversation, keep};
 use foreword_core::project::Place;
-use foreword_core::redact::redact;
+use foreword_core::redact::thorough;
 use foreword_core::text::{self, count, one_line};
 
 use super::printable;
-use crate::config::provider::{self, Name};
+use crate::config::policy::ProjectPolicy;
+use crate::config::provider;
 use crate::config::{self, Config, HookSettings};
 use crate::home::{self, Home};
-use crate::switch::{self, Switches};
+use crate::switch::{self, Switches, TranscriptGate};
 use crate::{offline, platform, service};
 
 /// The source of a note.
@@ -126,12 +127,16 @@ fn settings_where_on(home: &Home, place: &Place, session: &str) -> anyhow::Resul
     if is_excluded(place, &settings.capture.exclude_projects) {
         bail!("this project is excluded in config.toml, so nothing is written here");
     }
+    let (root, project) = (place.root.as_deref(), place.project.as_deref());
+    if let Some(why) = ProjectPolicy::of(root, project, &settings.projects).off() {
+        bail!("Foreword is off here: {why}");
+    }
     Ok(settings)
 }
 
 fn read_draft(draft: &str, say: &dyn Fn(&str)) -> anyhow::Result<Note> {
     let draft = printable(draft);
-    let clean = redact(&draft);
+    let clean = thorough(&draft);
     let (note, problems) = Note::read(&clean.text);
     for problem in &problems {
         say(&one_line(&problem.to_string()));
@@ -157,13 +162,12 @@ fn turns(
     session: &str,
     say: &dyn Fn(&str),
 ) -> anyhow::Result<Vec<Turn>> {
-    let switches = Switches::read(home);
+    let gate = TranscriptGate::new(home, session, &settings.projects);
     let rules = FillRules {
         now: home::now(),
-        since: switch::on_since(home),
         project_rules: &home::project_rules(settings.separate_worktrees),
         settings: &settings.capture,
-        is_off: &|project| switches.covers(project, session),
+        is_barred: &|event| gate.bars(event),
     };
     let forgotten = match service::memory(home)? {
         Some(store) => store.forgotten(session)?,
@@ -192,8 +196,10 @@ fn turns(
 fn note(turns: &[Turn], before: Option<&str>, say: &dyn Fn(&str)) -> anyhow::Result<Note> {
     let home = service::home_to_write()?;
     let config = Config::load(&home)?;
+    let forbids = |it: &Event| ProjectPolicy::of_event(it, &config.projects).forbids_models();
+    let is_forbidden = turns.iter().filter_map(|it| it.events.first()).any(forbids);
     let provider = provider::choose(&config, &home).name;
-    if provider != Name::Offline {
+    if provider.has_model() && !is_forbidden {
         let progress = |what: &str| say(&format!("{} is asked: {what}", provider.as_str()));
         match model::note(&home, &config, turns, progress) {
             Ok(note) => return Ok(note),

@@ -20,13 +20,15 @@ use foreword_core::notes::evidence::{Evidence, EvidenceFinding, unmarked};
 use foreword_core::notes::master::{self, Master, labels, line, worded};
 use foreword_core::notes::record::{SynthesisRecord, hash};
 use foreword_core::notes::synthesis::{MasterReply, Section, Taken, fit, read_reply, synthesise};
-use foreword_core::redact::redact;
+use foreword_core::redact::thorough;
 use foreword_core::text::{self, count, one_line};
 
 use crate::config::Config;
-use crate::config::provider::{self, Name};
+use crate::config::policy::ProjectPolicy;
+use crate::config::provider;
 use crate::home::{self, Home};
 use crate::platform;
+use crate::service;
 pub use files::Proposal;
 use git::Git;
 use sources::Sources;
@@ -241,7 +243,17 @@ impl<'a> Synthesis<'a> {
     fn by_model(&self, base: &str, notes: &[&Taken]) -> anyhow::Result<Option<MasterReply>> {
         let name = provider::choose(self.config, self.home).name;
         let number = count(notes.len() as u64, "note", "notes");
-        if name == Name::Offline {
+        let root = &self.folder.root;
+        let project = service::project_of(root);
+        let policy = ProjectPolicy::of(Some(root), project.as_deref(), &self.config.projects);
+        if policy.forbids_models() && name.has_model() {
+            (self.say)(&format!(
+                "made offline from {number}: {} is not asked, because of the project's policy",
+                name.as_str()
+            ));
+            return Ok(None);
+        }
+        if !name.has_model() {
             let was_model = self.old.is_some() && self.last.by.as_deref() == Some("model");
             if was_model && !self.options.full {
                 bail!(
@@ -323,7 +335,7 @@ impl<'a> Synthesis<'a> {
     fn finish(&self, sections: &mut [Section]) {
         let mut secrets = 0;
         let mut clean = |text: &mut String| {
-            let redacted = redact(text);
+            let redacted = thorough(text);
             secrets += redacted.count;
             *text = text::without_tags(&redacted.text);
         };
