@@ -38,7 +38,7 @@ use crate::db::{self, Guest, Migration, OpenError, Rows as _};
 use crate::model::{Freshness, Kind, Millis, ObservationType, Origin};
 pub use closing::{Closing, ShownObservation, ShownSession, ShownTurn};
 pub use commit::{Batch, DerivedTurn, Replaces};
-pub use events::RecentTurns;
+pub use events::{EarlierChange, RecentTurns};
 pub use redo::{DerivedItem, WholeTurns};
 pub use remember::ToRemember;
 pub(crate) use remember::recall_forgotten;

@@ -42,6 +42,7 @@ mod quality;
 mod reading;
 mod recall;
 mod recovery;
+mod reversal;
 mod secrets;
 mod skew;
 mod spine;
