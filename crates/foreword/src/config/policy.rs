@@ -186,12 +186,13 @@ impl ProjectPolicy {
         let of_repository = self.repository.policy.exclude_paths.iter();
         let patterns = of_repository.chain(&self.user.exclude_paths);
         let patterns: Vec<String> = patterns.filter_map(|it| self.below_root(it)).collect();
+        if patterns.is_empty() {
+            return false;
+        }
         let used = host::tool_use(event);
         let paths = event.files.iter().map(|it| it.path.as_str());
-        !patterns.is_empty()
-            && paths
-                .chain(used.path)
-                .any(|path| capture::is_path_covered(&patterns, path))
+        let mut paths = paths.chain(used.path);
+        paths.any(|path| capture::is_path_covered(&patterns, path))
     }
 
     fn below_root(&self, pattern: &str) -> Option<String> {
