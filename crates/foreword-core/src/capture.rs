@@ -99,7 +99,7 @@ pub enum Drop {
     NoSession,
     #[error("an event that this command does not handle")]
     OtherEvent,
-    #[error("a tool on the boring list")]
+    #[error("a tool whose use leaves nothing to remember")]
     BoringTool,
     #[error("a call to Foreword itself")]
     OwnTool,

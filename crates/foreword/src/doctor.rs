@@ -96,6 +96,7 @@ const CHECKS: &[Check] = &[
     (Warning, "client-old", host::client_old),
     (Error, "data-permissions", data::permissions),
     (Error, "data-filesystem", data::filesystem),
+    (Error, "data-path-long", data::path_too_long),
     (Error, "disk-full", data::disk_full),
     (Error, "config-broken", work::config_broken),
     (Error, "queue-damaged", work::queue_damaged),

@@ -47,7 +47,7 @@ pub fn run(hook: Hook, host: &'static Host) {
 fn capture_and_answer(hook: Hook, host: &'static Host) {
     platform::make_files_private();
     let client = Client::of(host);
-    let home = Home::from_env();
+    let home = Home::from_env().filter(|home| home.distrust().is_none());
     let Some(home) = &home else {
         print((client.plain_answer)(hook));
         return;
@@ -237,6 +237,9 @@ fn save(home: &Home, hook: Hook, event: &Event) -> Saved {
         Ok(saved) => return saved,
         Err(error) => error,
     };
+    if !home.make() {
+        return Saved::Lost;
+    }
     // Before the disk is full: once there is a file of counters, a count needs no room.
     not_kept::begin(home);
     // A new data directory has no queue yet; that is not logged.

@@ -37,9 +37,15 @@ use crate::start;
 use crate::start::{Ended, end_running};
 use crate::switch::{self as switches, Switches};
 
-/// The data directory, for a command that only reads. It need not exist.
+/// The data directory, for a command that only reads. It need not exist. An error if another user may
+/// have written it.
 pub fn home_to_look_at() -> anyhow::Result<Home> {
-    Home::from_env().context("neither FOREWORD_HOME nor HOME is set; set one of them")
+    let home =
+        Home::from_env().context("neither FOREWORD_HOME nor HOME is set; set one of them")?;
+    match home.distrust() {
+        Some(why) => bail!(why),
+        None => Ok(home),
+    }
 }
 
 /// The data directory, for a command that may write there. Creates it.
@@ -48,12 +54,18 @@ pub fn home_to_write() -> anyhow::Result<Home> {
     platform::make_files_private();
     std::fs::create_dir_all(home.dir())
         .with_context(|| format!("could not make the data directory {}", home.dir().display()))?;
+    // Another user may have made it meanwhile.
+    if let Some(why) = home.distrust() {
+        bail!(why);
+    }
     if let Some(kind) = platform::unsafe_filesystem(home.dir()) {
         anyhow::bail!(
             "{} is on {kind}, where SQLite's log is not safe; set FOREWORD_HOME to a local directory",
             home.dir().display()
         );
     }
+    // A person makes this file, with the usual umask, and it may hold addresses.
+    platform::close_to_others(&home.config());
     recover::set_unreleased_aside_alone(&home)?;
     Ok(home)
 }
@@ -110,7 +122,7 @@ pub fn waiting(home: &Home) -> u64 {
 
 /// The project that a directory belongs to, by the same rules as in hooks.
 pub fn project_of(dir: &Path) -> Option<String> {
-    let home = Home::from_env()?;
+    let home = home_to_look_at().ok()?;
     Reader::at(home, Some(dir.to_owned())).place.project
 }
 

@@ -156,6 +156,7 @@ pub fn index(store: Option<&Store>, request: &IndexRequest<'_>) -> rusqlite::Res
     let frame = Frame {
         project: &name,
         new_notes: new_notes(store, request.root)?,
+        has_master: request.root.is_some_and(has_master),
         budget: request.start_reason.budget(),
     };
     let mut index = page::render(&frame, &contents);
@@ -341,11 +342,14 @@ fn last_work(store: &Store, sessions: &[IndexSession]) -> rusqlite::Result<Strin
     Ok("[]".to_owned())
 }
 
-/// How many notes are newer than the project's master, counting only sessions in this memory: notes
+fn has_master(root: &Path) -> bool {
+    Folder::at(root, None).is_ok_and(|it| it.master().exists())
+}
+
+/// How many notes are not in the project's master yet, counting only sessions in this memory: notes
 /// that came with a clone are somebody else's.
 fn new_notes(store: &Store, root: Option<&Path>) -> rusqlite::Result<u64> {
     let folder = root.and_then(|root| Folder::at(root, None).ok());
-    let folder = folder.filter(|it| it.master().exists());
     let sql = "select 1 from sessions where host_session_id = :session";
     let mut statement = store.connection.prepare_cached(sql)?;
     let mut count = 0;

@@ -4,12 +4,15 @@ use std::fmt::Display;
 
 use anyhow::Context as _;
 use foreword_core::db::OpenError;
+use foreword_core::model::Millis;
 use foreword_core::queue::{Counts, Queue, Skipped};
 use foreword_core::safety;
 use foreword_core::spool;
 use foreword_core::store::{Store, Totals};
 
 use super::agent::AgentStatus;
+use super::data;
+use super::work;
 use crate::config::Config;
 use crate::config::policy::{FILE, ProjectPolicy};
 use crate::home::{self, Home};
@@ -41,6 +44,8 @@ pub struct Status {
     /// The last error of an event that will be tried again.
     pub last_error: Option<String>,
     pub spooled: u64,
+    /// The time of the newest event, whether it is stored or waits.
+    pub last_event_at: Option<Millis>,
     /// The share of the memory that is indexed by meaning; none without the sentence model.
     pub embedded: Option<f64>,
     pub unreadable: u64,
@@ -66,6 +71,7 @@ pub fn gather(home: Home) -> anyhow::Result<Status> {
         let dir = home.dir().display();
         problems.push(format!("{dir} cannot be written, so events are lost"));
     }
+    problems.extend(data::too_long(&home));
     let not_kept = NotKept::read(&home);
     problems.extend(not_kept::lost_line(&not_kept));
     let queue = or_problem(Queue::look(&home.queue()), "queue.db", &mut problems);
@@ -97,14 +103,21 @@ pub fn gather(home: Home) -> anyhow::Result<Status> {
     let queue = queue.as_ref();
     let counts = queue.map_or(Ok(Counts::default()), Queue::counts);
     let connection = connection().map_err(|error| format!("{error:#}"));
+    let totals = or_problem(totals, "memory.db", &mut problems);
+    let counts = or_problem(counts, "queue.db", &mut problems);
+    let newest_spooled = spooled.last().and_then(|file| work::spooled_at(file));
     let client = connection
         .as_ref()
         .map_or_else(|_| host::default_client(), |it| it.0);
     let here = Reader::here()?;
     let (root, policy) = (here.place.root.clone(), here.policy());
     Ok(Status {
-        totals: or_problem(totals, "memory.db", &mut problems),
-        queue: or_problem(counts, "queue.db", &mut problems),
+        last_event_at: [totals.last_event_at, counts.newest_at, newest_spooled]
+            .into_iter()
+            .max()
+            .flatten(),
+        totals,
+        queue: counts,
         skipped: queue.and_then(|it| it.skipped().ok()).unwrap_or_default(),
         last_error: queue.and_then(|it| it.last_error().ok()?),
         spooled: spooled.len() as u64,

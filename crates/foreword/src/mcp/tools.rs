@@ -7,7 +7,7 @@ use foreword_core::search::same_turn;
 use foreword_core::store::{HostSession, Item, ItemBody, Store, ToRemember};
 
 use super::answer;
-use super::arguments::{Forget, Observations, Recall, Remember, Search, Timeline};
+use super::arguments::{Forget, Observations, Recall, Remember, Scope, Search, Timeline};
 use crate::config::provider;
 use crate::host::claude_code::agent_files;
 use crate::notes::recall;
@@ -88,8 +88,13 @@ const TEXT_MAX: usize = 4_000;
 
 pub fn remember(reader: &Reader, arguments: &Remember) -> anyhow::Result<String> {
     let kind = arguments.r#type.unwrap_or(ObservationType::Decision);
-    let length = arguments.text.chars().count();
+    ensure!(
+        arguments.scope == Scope::User,
+        "no team is set up; leave scope out, and it is kept for this user"
+    );
     ensure!(!arguments.text.trim().is_empty(), "text is empty");
+    let text = arguments.whole_text(reader.now)?;
+    let length = text.chars().count();
     ensure!(
         length <= TEXT_MAX,
         "text has {length} characters, more than {TEXT_MAX}; shorten it"
@@ -100,7 +105,7 @@ pub fn remember(reader: &Reader, arguments: &Remember) -> anyhow::Result<String>
         !reader.is_excluded(),
         "the user's settings exclude this project; nothing is written here"
     );
-    let redacted = thorough(&arguments.text);
+    let redacted = thorough(&text);
     ensure!(
         !redacted.text.replace("[private]", "").trim().is_empty(),
         "all of it is private, so nothing was kept"
@@ -158,21 +163,26 @@ pub fn forget(reader: &Reader, arguments: &Forget) -> anyhow::Result<String> {
         );
     }
     if !arguments.confirm {
-        let parts: Vec<Part> = items.iter().map(answer::title).collect();
+        let parts: Vec<Part> = items.iter().map(answer::title_and_project).collect();
         let note = format!(
             "{missing}Nothing is forgotten yet. Call this again with confirm to forget these for good.\n"
         );
         return Ok(framed(&parts, &note));
     }
     drop(store);
+    let project = |id: i64| {
+        let item = items.iter().find(|it| it.id == id);
+        item.map_or(String::new(), answer::project)
+    };
     let gone = store_to_write()?.forget(&arguments.ids, reader.now)?;
     // The memory agent's conversations may repeat it; the store has deleted its own part of them.
     agent_files::sweep(&reader.home, &[]);
     Ok(match gone.as_slice() {
         [] => missing,
         gone => {
-            let gone = answer::numbers(gone.iter().copied());
-            format!("Forgotten: {gone}.\n{missing}")
+            let gone = gone.iter().map(|id| format!("#{id}{}", project(*id)));
+            let gone: Vec<_> = gone.collect();
+            format!("Forgotten: {}.\n{missing}", gone.join(", "))
         }
     })
 }

@@ -257,8 +257,8 @@ impl<'a> Synthesis<'a> {
             let was_model = self.old.is_some() && self.last.by.as_deref() == Some("model");
             if was_model && !self.options.full {
                 bail!(
-                    "master.md was worded by a model, and none is configured here; nothing was changed. /synthesize has the \
-                     agent word it (`foreword synthesize --sources`, then `--draft`); `--full` makes it offline, in plainer words"
+                    "master.md was written by a model, and none is configured here; nothing was changed. /synthesize has the \
+                     agent write it (`foreword synthesize --sources`, then `--draft`); `--full` makes it offline, in plainer words"
                 );
             }
             (self.say)(&format!(

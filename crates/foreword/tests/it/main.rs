@@ -12,6 +12,7 @@
 mod audit;
 mod support;
 mod transcript;
+mod trust;
 
 mod agent;
 mod agent_writes;
