@@ -87,11 +87,15 @@ impl Stage {
     /// Redacts texts that are parts of one text, such as its lines: a private key is recognised
     /// only as a whole. Returns the number of replaced spans.
     fn redact_parts(self, parts: &mut [&mut String]) -> u32 {
+        // The lines of a change begin with a sign that is not part of the text.
+        let has_sign =
+            |part: &&mut String| part.is_empty() || part.starts_with(['+', '-', ' ', '\\']);
+        let sign = usize::from(parts.iter().all(has_sign));
         let mut count = 0;
         for rules in self.rule_sets() {
             let mut whole = String::with_capacity(parts.iter().map(|it| it.len() + 1).sum());
             for part in parts.iter() {
-                whole.push_str(part);
+                whole.push_str(part.get(sign..).unwrap_or_default());
                 whole.push('\n');
             }
             let spans = spans(rules, &whole);
@@ -99,8 +103,10 @@ impl Stage {
             if !spans.is_empty() {
                 let mut start = 0;
                 for part in parts.iter_mut() {
-                    let end = start + part.len();
-                    **part = replaced(&whole[..end], start, &spans);
+                    let end = start + part.len().saturating_sub(sign);
+                    let clean = replaced(&whole[..end], start, &spans);
+                    part.truncate(sign);
+                    part.push_str(&clean);
                     start = end + 1;
                 }
             }
