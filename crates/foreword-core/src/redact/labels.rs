@@ -515,6 +515,7 @@ pub fn value_of_name(bytes: &[u8], at: usize, body: usize) -> Option<Range<usize
     let name = [record, &after[..until]].into_iter().find_map(name_in)?;
     let text = std::str::from_utf8(value).ok()?;
     let is_secret = value.len() >= 4
+        && (found.quoted() || is_element || is_mixed(value))
         && !is_placeholder(value)
         && !is_between(value)
         && !contains(value, "://")

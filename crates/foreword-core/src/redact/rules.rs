@@ -376,7 +376,7 @@ fn random(
     if seen - body < least || !is_scrambled(&bytes[body..seen]) {
         return None;
     }
-    let mut end = run(bytes, body, fits);
+    let mut end = run_max(bytes, body, most.saturating_add(1), fits);
     // The full stop or colon after a token belongs to the sentence.
     while matches!(bytes[end - 1], b'.' | b':') {
         end -= 1;
@@ -515,6 +515,8 @@ pub fn is_placeholder(value: &[u8]) -> bool {
         .iter()
         .any(|it| value.eq_ignore_ascii_case(it.as_bytes()))
         || is_repeated(value)
+        || value.starts_with("…".as_bytes())
+        || value.starts_with(b"...")
 }
 
 /// Whether `<private` opens a private span: `<privateer>` and `<private />` do not.
