@@ -13,6 +13,7 @@ pub mod text;
 
 pub mod fault;
 
+pub mod files;
 pub mod redact;
 
 pub mod git;

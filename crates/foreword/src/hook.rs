@@ -11,6 +11,8 @@
 
 mod answer;
 
+pub use answer::asks_agent;
+
 use std::fmt;
 use std::io::Write as _;
 use std::os::fd::AsRawFd as _;
@@ -26,16 +28,15 @@ use foreword_core::queue::Inlet;
 use foreword_core::spool;
 use uuid::Uuid;
 
-use crate::config::{self, HookSettings};
+use crate::config::policy::ProjectPolicy;
+use crate::config::{self, HookSettings, provider};
 use crate::home::{self, Home};
 use crate::host::{self, Client};
 use crate::log::{Fact, Log};
+use crate::not_kept::{self, Reason};
 use crate::platform;
 use crate::start;
 use crate::switch::{self, Switches};
-
-/// The reason that is logged for an event of the memory agent.
-const OWN_RUN: &str = "one of Foreword's own agent runs";
 
 /// Runs a hook. It never fails: even a panic ends in exit code 0 and prints nothing.
 pub fn run(hook: Hook, host: &'static Host) {
@@ -46,16 +47,26 @@ pub fn run(hook: Hook, host: &'static Host) {
 fn capture_and_answer(hook: Hook, host: &'static Host) {
     platform::make_files_private();
     let client = Client::of(host);
-    let home = Home::from_env();
-    let captured = home
-        .as_ref()
-        .and_then(|home| Some((home, read_event(hook, client, home)?)));
-    let Some((home, (event, settings))) = captured else {
+    let home = Home::from_env().filter(|home| home.distrust().is_none());
+    let Some(home) = &home else {
         print((client.plain_answer)(hook));
         return;
     };
+    let (event, settings) = match read_event(hook, client, home) {
+        Ok(read) => read,
+        Err(notice) => {
+            let notice = notice.filter(|_| hook == Hook::Context);
+            let answer = (client.answer)(hook, None, notice);
+            print(answer.as_deref().unwrap_or((client.plain_answer)(hook)));
+            return;
+        }
+    };
     // The event before a tool runs is not stored; the one after it will be.
     let event_saved = hook != Hook::FileContext && save(home, hook, &event) != Saved::Lost;
+    if !event_saved && hook != Hook::FileContext {
+        let size = serde_json::to_vec(&event).map_or(0, |json| json.len());
+        not_kept::count(home, Reason::CouldNotWrite, hook, size);
+    }
     fault::point("hook:after-insert");
     let answer = answer::answer(home, client, hook, &event, &settings.show);
     let receipt = answer.as_ref().and_then(|answer| answer.receipt(&event));
@@ -72,60 +83,83 @@ fn capture_and_answer(hook: Hook, host: &'static Host) {
     }
 }
 
-/// Reads the hook's input. Returns the event and the settings that apply to it, or none if nothing
-/// may be stored.
-fn read_event(hook: Hook, client: &Client, home: &Home) -> Option<(Event, HookSettings)> {
-    if switch::off_in_environment() || client.is_duplicate(home, host::project_dir().as_deref()) {
-        return None;
+/// Reads the hook's input. Returns the event and the settings that apply to it; an error if nothing
+/// may be stored, with a notice for the user if the project's repository is the reason.
+fn read_event(
+    hook: Hook,
+    client: &Client,
+    home: &Home,
+) -> Result<(Event, HookSettings), Option<String>> {
+    if client.is_duplicate(home, host::project_dir().as_deref()) {
+        return Err(None);
     }
     let switches = Switches::read(home);
-    if switches.everywhere() {
-        return None;
+    if switch::off_in_environment() || switches.everywhere() {
+        not_kept::count_off(home, hook);
+        return Err(None);
     }
-    // While anything is switched off, nothing is counted as dropped: this event may belong to it.
-    let count = |reason: &str| {
-        if switches.is_empty() {
-            Log::Dropped.line(home, reason);
-        }
-    };
+    let count = |reason: Reason, bytes: usize| not_kept::count(home, reason, hook, bytes);
     if switch::own_child() {
-        count(OWN_RUN);
-        return None;
+        count(Reason::OwnRun, 0);
+        return Err(None);
     }
     let input = read_input();
-    let Some(settings) = settings(hook, home) else {
+    let size = input.bytes.len();
+    let Some(mut settings) = settings(hook, home) else {
+        count(Reason::BrokenSettings, size);
         withhold(client.host, home, &input);
-        return None;
+        return Err(None);
     };
-    match capture_event(hook, client.host, &input, &settings) {
+    let mut captured = capture_event(hook, client.host, &input, &settings);
+    // Only for Foreword's own tools it is looked up who writes the memory.
+    if captured == Captured::Dropped(Drop::OwnTool) && provider::is_agent(home) {
+        settings.capture.keeps_remember = true;
+        captured = capture_event(hook, client.host, &input, &settings);
+    }
+    match captured {
         Captured::Event(event) if is_own_run(&event, home) => {
-            count(OWN_RUN);
-            None
+            count(Reason::OwnRun, size);
+            Err(None)
         }
         Captured::Event(event) => {
             if switches.covers(event.project.as_deref(), &event.host_session_id) {
-                return None;
+                not_kept::count_off(home, hook);
+                return Err(None);
+            }
+            let policy = ProjectPolicy::of_event(&event, &settings.projects);
+            if let Some(why) = policy.off() {
+                not_kept::count_off(home, hook);
+                switch::withhold(home, &event.host_session_id);
+                // The user's own settings are no news to the user.
+                let by_repository = policy.repository.policy.off;
+                return Err(by_repository.then(|| format!("Foreword is off here: {why}.")));
+            }
+            if policy.excludes(&event) {
+                count(Drop::ExcludedPath.into(), size);
+                switch::withhold(home, &event.host_session_id);
+                return Err(None);
             }
             if event.payload.redacted > 0 {
-                count("a secret or private part of an event");
+                count(Reason::SecretPart, 0);
             }
             if !event.payload.cut.is_empty() {
-                count("a part of an event that was too large");
+                count(Reason::LargePart, 0);
             }
-            Some((*event, settings))
+            Ok((*event, settings))
         }
         Captured::Dropped(drop) if drop.is_intended() => {
-            count(&drop.to_string());
+            count(drop.into(), size);
             if matches!(drop, Drop::ExcludedProject | Drop::ExcludedPath) {
                 withhold(client.host, home, &input);
             }
-            None
+            Err(None)
         }
         Captured::Dropped(drop) => {
-            let (size, ending) = (input.bytes.len(), input.ending);
+            let ending = input.ending;
+            count(ending.reason(), size);
             let line = format!("{}: {drop} ({size} bytes, {ending})", hook.name());
             Fact::PayloadUnexpected.record(home, &line);
-            None
+            Err(None)
         }
     }
 }
@@ -203,6 +237,11 @@ fn save(home: &Home, hook: Hook, event: &Event) -> Saved {
         Ok(saved) => return saved,
         Err(error) => error,
     };
+    if !home.make() {
+        return Saved::Lost;
+    }
+    // Before the disk is full: once there is a file of counters, a count needs no room.
+    not_kept::begin(home);
     // A new data directory has no queue yet; that is not logged.
     if !matches!(error, OpenError::Missing(_)) {
         Log::Hook.line(
@@ -213,26 +252,13 @@ fn save(home: &Home, hook: Hook, event: &Event) -> Saved {
     match spool::write(&home.spool(), event) {
         Ok(()) => Saved::New,
         Err(error) => {
-            Fact::EventLost.record(
+            Log::Hook.line(
                 home,
                 &format!("{}: spool: {error}; an event was lost", hook.name()),
             );
             Saved::Lost
         }
     }
-}
-
-/// The command by which the agent can run this program from a shell. It is a path, since the
-/// program need not be on the PATH; below the home directory it starts with `~/`.
-pub fn program() -> String {
-    let Ok(program) = std::env::current_exe() else {
-        return "foreword".to_owned();
-    };
-    let below_home = std::env::var_os("HOME").and_then(|home| {
-        let rest = program.strip_prefix(home).ok()?;
-        Some(format!("~/{}", rest.display()))
-    });
-    below_home.unwrap_or_else(|| program.display().to_string())
 }
 
 fn print(answer: &str) {
@@ -261,6 +287,17 @@ enum InputEnding {
     Closed,
     TooLarge,
     TimeOver,
+}
+
+impl InputEnding {
+    /// Why input that ended like this and could not be understood was not kept.
+    fn reason(self) -> Reason {
+        match self {
+            InputEnding::Complete | InputEnding::Closed => Reason::NotUnderstood,
+            InputEnding::TooLarge => Reason::TooLarge,
+            InputEnding::TimeOver => Reason::Deadline,
+        }
+    }
 }
 
 impl fmt::Display for InputEnding {

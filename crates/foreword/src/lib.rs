@@ -8,10 +8,15 @@ pub mod platform;
 
 pub mod home;
 
+mod colour;
+mod local_time;
+mod progress;
+
 mod host;
 
 pub mod config;
 mod log;
+mod not_kept;
 mod notice;
 mod switch;
 

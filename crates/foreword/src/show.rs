@@ -7,29 +7,33 @@ mod found;
 mod money;
 mod why;
 
-pub use consent::{consent, local_models, local_models_not_looked_for, provider_chosen};
+pub use consent::{
+    consent, consent_to_tools, local_models, local_models_not_looked_for, permission,
+    provider_chosen, unread,
+};
 pub use found::{
     ALL_PROJECTS, facts, found, hits_json, item_title, kind, mark, marks, no_hits, notes, ranking,
-    related, same_turn, session_title, sessions, timeline, title, waiting,
+    related, same_turn, session, session_title, sessions, timeline, title, waiting,
 };
 pub use money::{bill, bill_json, pause_json, redo_plan, redone, sample_answer, stand_in, usd};
-pub use why::{preview, receipts, why};
+pub use why::{preview, preview_json, receipts, why, why_json};
 
 use std::fmt::Write as _;
 use std::path::Path;
 
 use foreword_core::model::Millis;
-use foreword_core::queue::Skipped;
 use foreword_core::safety::backup::Backup;
 use foreword_core::safety::recover::Restored;
 use foreword_core::store::{Item, ItemBody, Project};
 use foreword_core::text::{self, count, one_line, size};
 use serde_json::Value;
 
-use crate::doctor::Finding;
+use crate::colour::{Style, paint};
 use crate::doctor::agent::AgentStatus;
 use crate::doctor::status::Status;
+use crate::doctor::{Finding, Severity};
 use crate::install::Connection;
+use crate::local_time;
 use crate::platform;
 use crate::service::sentence_model::{self, Files};
 
@@ -70,7 +74,7 @@ pub fn item(item: &Item) -> String {
     let mut page = TextPage::default();
     match &item.body {
         ItemBody::Observation(it) => {
-            page.text("", &format!("#{} {}: {}", item.id, it.r#type, it.title));
+            page.title(&format!("#{} {}: {}", item.id, it.r#type, it.title));
             page.text("", &it.subtitle);
             let overtaken = found::overtaken(it.superseded_by, it.retracted.as_deref());
             page.text("", &found::later(overtaken, &it.supersedes, it.times));
@@ -95,12 +99,17 @@ pub fn item(item: &Item) -> String {
                 let version = it.prompt_version.as_deref().unwrap_or("unknown");
                 format!(" ({model}, prompts {version})")
             });
-            let by = format!("{}{}", it.provider, model.unwrap_or_default());
-            let origin = format!("{}{subagent}, worded by {by}", it.origin);
-            page.field("origin", &origin);
+            page.field("origin", &format!("{}{subagent}", it.origin));
+            let by = match it.provider.as_str() {
+                "offline" => "rules, without a model".to_owned(),
+                "user" => "the user".to_owned(),
+                "agent" => "the coding agent".to_owned(),
+                provider => format!("{provider}{}", model.unwrap_or_default()),
+            };
+            page.field("written by", &by);
         }
         ItemBody::Summary(it) => {
-            page.text("", &format!("#{} summary: {}", item.id, it.request));
+            page.title(&format!("#{} summary: {}", item.id, it.request));
             page.gap();
             page.field("investigated", &it.investigated);
             page.field("learned", &it.learned);
@@ -111,12 +120,12 @@ pub fn item(item: &Item) -> String {
             page.field("notes", &it.notes);
         }
         ItemBody::Prompt(it) => {
-            page.text("", &format!("#{} prompt: {}", item.id, it.text));
+            page.title(&format!("#{} prompt: {}", item.id, it.text));
             page.gap();
             page.field("reply", it.reply.as_deref().unwrap_or_default());
         }
         ItemBody::Note(it) => {
-            page.text("", &format!("#{} note: {}", item.id, it.title));
+            page.title(&format!("#{} note: {}", item.id, it.title));
             page.gap();
             let lines = it.text.lines();
             for line in lines.filter(|it| !it.starts_with("<!-- foreword ")) {
@@ -137,7 +146,7 @@ pub fn item(item: &Item) -> String {
     if !item.session.is_empty() {
         page.field("session", &format!("{}{number}", item.session));
     }
-    page.field("when", &text::rfc3339(item.at));
+    page.field("when", &local_time::minute(item.at));
     page.out
 }
 
@@ -162,7 +171,25 @@ impl TextPage {
     }
 
     fn field(&mut self, name: &str, text: &str) {
+        let start = self.out.len();
         self.text(&format!("{name:<13} "), text);
+        self.paint(Style::Quiet, start, name.len());
+    }
+
+    /// Adds the title of a page.
+    fn title(&mut self, text: &str) {
+        let start = self.out.len();
+        self.text("", text);
+        let length = self.out.len() - start;
+        self.paint(Style::Title, start, length.saturating_sub(1));
+    }
+
+    /// Colours a part of what was added last.
+    fn paint(&mut self, style: Style, start: usize, length: usize) {
+        if let Some(part) = self.out.get(start..start + length) {
+            let painted = paint(style, part);
+            self.out.replace_range(start..start + length, &painted);
+        }
     }
 
     /// Adds text after `mark`, wrapped and without control characters.
@@ -203,7 +230,7 @@ pub fn projects(projects: &[Project]) -> String {
     for project in projects {
         let last = project
             .last_event_at
-            .map(|at| format!(", last {}", text::date(at)));
+            .map(|at| format!(", last {}", local_time::minute(at)));
         let _ = writeln!(
             out,
             "{}: {}, {}{}",
@@ -225,7 +252,8 @@ struct StatusLines(String);
 
 impl StatusLines {
     fn add(&mut self, name: &str, text: String) {
-        let _ = writeln!(self.0, "{name:<12}{text}");
+        let name = paint(Style::Quiet, &format!("{name:<12}"));
+        let _ = writeln!(self.0, "{name}{text}");
     }
 }
 
@@ -238,15 +266,18 @@ pub fn status(status: &Status) -> String {
             format!("{scope}: nothing is written and nothing injected"),
         );
     }
+    if !status.repository.is_empty() {
+        lines.add("repository", one_line(&status.repository));
+    }
     lines.add("home", status.home.dir().display().to_string());
     lines.add("host", connection(status));
     if let Some(listed) = status.server {
-        let listed = if listed {
-            "listed: the agent can search, remember and forget"
+        let server = if listed {
+            format!("listed: {}", permission(status.permission, status.client))
         } else {
-            "not listed: the agent cannot search; run `foreword install`"
+            "not listed: the agent cannot search; run `foreword install`".to_owned()
         };
-        lines.add("server", listed.to_owned());
+        lines.add("server", server);
     }
     memory_lines(status, &mut lines);
     queue_lines(status, &mut lines);
@@ -260,14 +291,15 @@ pub fn status(status: &Status) -> String {
         Err(error) => lines.add("provider", error.clone()),
     }
     for problem in &status.problems {
-        lines.add("problem", one_line(problem));
+        lines.add("problem", one_line(&local_time::log_line(problem)));
     }
     for (name, log) in [
         ("hook log", &status.hook_log),
         ("worker log", &status.worker_log),
     ] {
         for (number, entry) in log.iter().enumerate() {
-            lines.add(if number == 0 { name } else { "" }, one_line(entry));
+            let entry = one_line(&local_time::log_line(entry));
+            lines.add(if number == 0 { name } else { "" }, entry);
         }
     }
     lines.0
@@ -291,10 +323,13 @@ fn memory_lines(status: &Status, lines: &mut StatusLines) {
         let share = format!("{percent} % of it is indexed by meaning");
         lines.add("meaning", share);
     }
-    if let Some(at) = totals.last_event_at {
+    if let Some(at) = status.last_event_at {
         lines.add("last event", ago(status.now, at));
     }
 }
+
+/// The most skipped events that `status` lists.
+const SKIPPED_MAX: usize = 10;
 
 fn queue_lines(status: &Status, lines: &mut StatusLines) {
     let pending = status.queue.pending + status.spooled;
@@ -303,16 +338,16 @@ fn queue_lines(status: &Status, lines: &mut StatusLines) {
     let waiting = count(pending, "event", "events") + &oldest.unwrap_or_default();
     lines.add("pending", waiting + &why_pending(status, pending));
     if status.queue.skipped > 0 {
-        let skipped = format!("{} events could not be processed", status.queue.skipped);
-        lines.add("skipped", skipped);
-        for Skipped {
-            id,
-            kind,
-            last_error,
-        } in status.skipped.iter().take(3)
-        {
-            let why = one_line(last_error.as_deref().unwrap_or("unknown"));
-            lines.add("", format!("{id} {kind}: {why}"));
+        let events = count(status.queue.skipped, "event", "events");
+        let cure = "`foreword retry` tries all of them again, `foreword retry NUMBER` one";
+        lines.add(
+            "skipped",
+            format!("{events} could not be processed; {cure}"),
+        );
+        for (number, it) in (1..=SKIPPED_MAX).zip(&status.skipped) {
+            let why = one_line(it.last_error.as_deref().unwrap_or("unknown"));
+            let at = local_time::minute(it.at);
+            lines.add("", format!("{number}  {} of {at}: {why}", it.kind));
         }
     }
     if status.unreadable > 0 {
@@ -355,9 +390,12 @@ fn why_pending(status: &Status, pending: u64) -> String {
 }
 
 fn connection(status: &Status) -> String {
-    let client = status.client;
+    let client = status.client.host.title;
     match &status.connection {
         Ok(Connection::Connected) => format!("{client} is connected"),
+        Ok(Connection::Unread(why)) => {
+            format!("{client} is not connected: it does not read its settings, since {why}")
+        }
         Ok(Connection::None) => format!("{client} is not connected; run `foreword install`"),
         Ok(Connection::Partly(problems)) => {
             format!(
@@ -372,8 +410,12 @@ fn connection(status: &Status) -> String {
 pub fn findings(findings: &[Finding], checks: usize) -> String {
     let mut out = String::new();
     for finding in findings {
-        let severity = finding.severity.as_str();
-        let _ = writeln!(out, "{severity:<9}{}", finding.id);
+        let style = match finding.severity {
+            Severity::Error => Style::Error,
+            Severity::Warning => Style::Warning,
+        };
+        let severity = paint(style, &format!("{:<9}", finding.severity.as_str()));
+        let _ = writeln!(out, "{severity}{}", finding.id);
         let diagnosis = &finding.diagnosis;
         let _ = writeln!(out, "         {}", one_line(&diagnosis.evidence));
         let mark = if diagnosis.cure_is_command {
@@ -383,12 +425,31 @@ pub fn findings(findings: &[Finding], checks: usize) -> String {
         };
         let _ = writeln!(out, "         {mark}{}\n", one_line(&diagnosis.cure));
     }
-    let found = match findings.len() as u64 {
-        0 => "nothing found".to_owned(),
-        found => count(found, "finding", "findings"),
+    let count_of = |severity, one, many| {
+        let found = findings.iter().filter(|it| it.severity == severity);
+        match found.count() as u64 {
+            0 => None,
+            found => Some(count(found, one, many)),
+        }
+    };
+    let found: Vec<_> = [
+        count_of(Severity::Error, "error", "errors"),
+        count_of(Severity::Warning, "warning", "warnings"),
+    ]
+    .into_iter()
+    .flatten()
+    .collect();
+    let found = match found.as_slice() {
+        [] => "nothing found".to_owned(),
+        found => found.join(" and "),
     };
     let _ = writeln!(out, "{checks} checks, {found}");
     out
+}
+
+/// Lines about what is as the user wants it, and still good to know.
+pub fn doctor_notes(notes: &[String]) -> String {
+    notes.iter().map(|it| one_line(it) + "\n").collect()
 }
 
 /// A line about fields of the host's that this version does not know; usually empty.
@@ -420,19 +481,50 @@ pub fn diff(path: &Path, before: Option<&str>, after: Option<&str>) -> String {
         .to_string();
     // The file may come from a foreign repository, so control characters are replaced.
     let is_control = |it: char| text::is_unsafe(it) && !matches!(it, '\n' | '\t' | '\r');
-    diff.replace(is_control, "\u{fffd}")
+    let diff = diff.replace(is_control, "\u{fffd}");
+    let lines = diff.split_inclusive('\n').map(|line| {
+        let (text, end) = line.split_at(line.trim_end_matches('\n').len());
+        match text.chars().next() {
+            Some('+') => paint(Style::Added, text) + end,
+            Some('-') => paint(Style::Removed, text) + end,
+            _ => line.to_owned(),
+        }
+    });
+    lines.collect()
 }
 
 pub fn restored(name: &str, restored: &Restored) -> String {
-    let Restored {
-        came_back, gone, ..
-    } = restored;
     let aside = restored.aside.file_name().unwrap_or_default();
-    format!(
+    let mut text = format!(
         "restored from {name}: {} back, {} gone that came after it\nthe memory as it was is {}\n",
-        count(*came_back, "item came", "items came"),
-        count(*gone, "item is", "items are"),
+        count(restored.came_back, "item came", "items came"),
+        count(restored.gone, "item is", "items are"),
         aside.to_string_lossy(),
+    );
+    if !restored.left_out.is_empty() {
+        let parts = restored.left_out.join(", ");
+        let _ = writeln!(
+            text,
+            "left out, because it is not Foreword's: {}",
+            text::shorten(&one_line(&parts), 300)
+        );
+    }
+    if restored.refused > 0 {
+        let rows = count(restored.refused, "row was", "rows were");
+        let _ = writeln!(
+            text,
+            "{rows} left out, because the memory does not allow them"
+        );
+    }
+    text
+}
+
+/// What going back to a backup would change.
+pub fn restore_plan(name: &str, restored: &Restored) -> String {
+    format!(
+        "{name}: {} come back, {} that came after it would be gone\n",
+        count(restored.came_back, "item would", "items would"),
+        count(restored.gone, "item", "items"),
     )
 }
 
@@ -466,6 +558,6 @@ fn ago(now: Millis, at: Millis) -> String {
         0..120 => format!("{seconds} s ago"),
         120..7200 => format!("{} min ago", seconds / 60),
         7200..172_800 => format!("{} h ago", seconds / 3600),
-        _ => format!("on {}", text::date(at)),
+        _ => format!("on {}", local_time::minute(at)),
     }
 }

@@ -75,6 +75,10 @@ impl Store {
         let Some(first) = batch.events.first() else {
             return Ok(());
         };
+        if !self.is_in_place() {
+            let moved = rusqlite::ffi::Error::new(rusqlite::ffi::SQLITE_READONLY_DBMOVED);
+            return Err(rusqlite::Error::SqliteFailure(moved, None));
+        }
         let before = self.session_id(&first.host, &first.host_session_id)?;
         let marks = self.prompt_marks(before, batch.events)?;
         let tx = self.connection.transaction()?;
@@ -114,6 +118,13 @@ impl Store {
             if let Some(prompt) = prompt {
                 settle_prompt(&tx, prompt, derived, batch.replaces)?;
             }
+            for mark in &derived.derived.marks {
+                if let (Mark::OfTurn(id), Some(prompt)) = (mark, prompt) {
+                    observations::give_to_turn(&tx, *id, &session, prompt)?;
+                    settle_prompt(&tx, prompt, derived, batch.replaces)?;
+                    outcome = Outcome::Stored;
+                }
+            }
             // Triggers have added all of it to the full text, too.
             fault::point("store:after-index");
         }
@@ -125,6 +136,7 @@ impl Store {
                         supersede(&tx, *old, *new)?;
                     }
                 }
+                Mark::OfTurn(_) => {}
             }
         }
         if let Some(digest) = batch.digest {

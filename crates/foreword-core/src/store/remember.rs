@@ -11,7 +11,7 @@
 use std::collections::HashSet;
 use std::fs::OpenOptions;
 use std::io::Write as _;
-use std::path::PathBuf;
+use std::path::{Path, PathBuf};
 
 use rusqlite::{Connection, Transaction, named_params};
 use serde::{Deserialize, Serialize};
@@ -29,6 +29,8 @@ use crate::text;
 pub struct ToRemember<'a> {
     pub text: &'a str,
     pub kind: ObservationType,
+    /// Whose words it is: the user's, or the agent's, if the agent writes the memory.
+    pub origin: Origin,
     /// The project's key.
     pub project: &'a str,
     pub session: &'a HostSession,
@@ -69,7 +71,7 @@ impl Store {
             },
             derived: Derived::default(),
             provenance: Provenance {
-                provider: Origin::User.to_string(),
+                provider: request.origin.to_string(),
                 model: None,
                 prompt_version: None,
             },
@@ -144,7 +146,7 @@ fn observation(request: &ToRemember<'_>) -> Observation {
         title: text::title(request.text),
         narrative: request.text.to_owned(),
         at: request.now,
-        ..Observation::blank(request.seed.clone(), request.kind, Origin::User)
+        ..Observation::blank(request.seed.clone(), request.kind, request.origin)
     }
 }
 
@@ -187,10 +189,9 @@ fn note_forgotten(memory: &Connection, at: Millis) -> rusqlite::Result<()> {
     written.map_err(|error| rusqlite::Error::ToSqlConversionFailure(Box::new(error)))
 }
 
-/// Adds the entries of the file that the memory lacks.
-pub(crate) fn recall_forgotten(memory: &Connection) -> rusqlite::Result<()> {
-    let Some(text) = forgotten_file(memory).and_then(|path| std::fs::read_to_string(path).ok())
-    else {
+/// Adds the entries of the file beside the memory at `path` that the memory lacks.
+pub(crate) fn recall_forgotten(memory: &Connection, path: &Path) -> rusqlite::Result<()> {
+    let Ok(text) = std::fs::read_to_string(db::beside(path, ".forgotten")) else {
         return Ok(());
     };
     let lines = text.lines();

@@ -1,6 +1,8 @@
 //! The same insight again is counted, and an observation that the user superseded is marked.
 
-use foreword_core::model::{Derived, Event, EventKind, Observation, ObservationType, Payload};
+use foreword_core::model::{
+    Derived, Event, EventKind, Observation, ObservationType, Origin, Payload,
+};
 use foreword_core::recall::index::{IndexRequest, StartReason, index};
 use foreword_core::search::{Filter, Query, Sort, search};
 use foreword_core::store::{
@@ -237,6 +239,7 @@ fn what_is_forgotten_no_session_that_told_it_brings_back() {
 /// The user has this remembered, at a time.
 fn remember(memory: &mut Store, project: &str, text: &str, now: i64) -> i64 {
     let said = ToRemember {
+        origin: Origin::User,
         text,
         kind: ObservationType::Decision,
         project,
@@ -298,12 +301,12 @@ fn what_the_user_says_supersedes_an_observation_is_still_found_below_it() {
     assert_eq!(hits(&query), [(2, Some(3))], "it alone has all the words");
 
     let request = IndexRequest {
+        asks_agent: false,
         project: Some("/p"),
         host_session_id: "new",
         start_reason: StartReason::Startup,
         branch: None,
         root: None,
-        program: "foreword",
     };
     let text = index(Some(&memory), &request).unwrap().unwrap().text;
     assert!(text.contains("- #3 ") && !text.contains("#2 "), "{text}");
@@ -336,6 +339,7 @@ fn what_is_said_again_keeps_its_number_and_projects_do_not_mix() {
     let mut memory = open(&dir);
     let mut say = |session: &str, project, text| {
         let said = ToRemember {
+            origin: Origin::User,
             text,
             kind: ObservationType::Decision,
             project,
@@ -387,12 +391,12 @@ fn a_repeated_observation_is_listed_under_its_latest_session() {
     }
     session_finds(&mut memory, "k", 900, SEEN);
     let request = IndexRequest {
+        asks_agent: false,
         project: Some("/p"),
         host_session_id: "new",
         start_reason: StartReason::Startup,
         branch: None,
         root: None,
-        program: "foreword",
     };
     let index = index(Some(&memory), &request).unwrap().unwrap();
     let line = index.weighed.iter().find(|it| it.id == 2).unwrap();

@@ -98,6 +98,7 @@ fn remember(store: &mut Store, text: &str) {
         id: "by-hand".into(),
     };
     let request = ToRemember {
+        origin: Origin::User,
         text,
         kind: ObservationType::Decision,
         project: "/p",
@@ -130,12 +131,12 @@ fn told(store: &Store, session: &str, source: &str) -> Option<String> {
 
 fn told_at(store: &Store, session: &str, source: &str, root: Option<&Path>) -> Option<String> {
     let request = IndexRequest {
+        asks_agent: false,
         project: Some("/p"),
         host_session_id: session,
         start_reason: StartReason::parse(Some(source)),
         branch: None,
         root,
-        program: "foreword",
     };
     index(Some(store), &request).unwrap().map(|it| it.text)
 }
@@ -266,12 +267,12 @@ fn another_project_or_none_is_told_nothing() {
     let store = memory(&dir, 3);
     for project in [Some("/other/p"), None] {
         let request = IndexRequest {
+            asks_agent: false,
             project,
             host_session_id: "x",
             start_reason: StartReason::Startup,
             branch: None,
             root: None,
-            program: "foreword",
         };
         assert_eq!(index(Some(&store), &request).unwrap(), None);
         assert_eq!(index(None, &request).unwrap(), None);

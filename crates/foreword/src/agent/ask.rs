@@ -12,11 +12,13 @@ use foreword_core::store::Store;
 use foreword_core::store::ledger::{Entry, Failed};
 use foreword_core::text;
 
-use crate::agent::leash::{Leash, pause, used_up_today};
+use crate::agent::budget::Budget;
+use crate::agent::leash::{Leash, pause};
 use crate::agent::provider::{Model, Provider as _, Question};
 use crate::config::Config;
 use crate::config::provider::{self};
 use crate::home::{self, Home};
+use crate::progress::Progress;
 
 const NO_LEDGER: &str = "the ledger cannot be written";
 
@@ -44,13 +46,14 @@ pub fn ask(
     let store = Store::open(&home.memory(), &home.backups()).context(NO_LEDGER)?;
     let (leash, now) = (Leash::new(name, config), home::now());
     let provider = name.as_str();
-    if let Some(limit) = used_up_today(&store, &config.budget, now).context(NO_LEDGER)? {
+    let budget = Budget::new(name, config);
+    if let Some(limit) = budget.used_up_today(&store, now).context(NO_LEDGER)? {
         bail!("the daily budget of {limit} is used up");
     }
     let paused = pause(&store, name, now).context(NO_LEDGER)?;
     if let Some(pause) = paused.filter(|_| while_paused == WhilePaused::Fail) {
         let why = &pause.reason;
-        bail!("{provider} is paused: {why}; `foreword retry` asks it again");
+        bail!("{provider} is paused: {why}; `foreword retry` ends the pause");
     }
     // No session asks. The ledger has no column for a command, so its name stands in place of the id.
     let entry = Entry {
@@ -62,7 +65,6 @@ pub fn ask(
         events: 0,
         raw_tokens: 0,
     };
-    let open = store.ask(&entry).context(NO_LEDGER)?;
     let question = Question {
         system,
         text: &thorough(text).text,
@@ -75,7 +77,14 @@ pub fn ask(
         .enable_all()
         .build()
         .context("could not start the runtime")?;
-    let call = runtime.block_on(model.ask(&question, None));
+    let open = budget
+        .reserve(&store, &entry, &question, None, false)
+        .context(NO_LEDGER)?
+        .map_err(|why| anyhow!(why))?;
+    let clock = Progress::clock(&format!("{provider} is asked"));
+    let mut call = runtime.block_on(model.ask(&question, None));
+    drop(clock);
+    budget.estimate(&mut call, &question, None);
     let failed = call.answer.as_ref().err().map(|failure| Failed {
         kind: failure.kind,
         note: text::shorten(&failure.text, 300).into_owned(),

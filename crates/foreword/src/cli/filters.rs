@@ -3,8 +3,8 @@
 use anyhow::Context as _;
 use foreword_core::search::Filter;
 
-use crate::service::Reader;
 use crate::service::when::{When, when};
+use crate::service::{self, Reader, named};
 
 #[derive(clap::Args)]
 pub struct ScopeFlags {
@@ -43,11 +43,22 @@ impl ScopeFlags {
         };
         Ok(Filter {
             projects,
-            session: self.session.clone(),
+            session: self.session(reader)?,
             branch: self.branch.clone(),
             since: self.since.map(|when| when.start(reader.now)),
             until: self.until.map(|when| when.end(reader.now)),
             ..Filter::default()
+        })
+    }
+
+    /// The whole id of the session; an error if there is none, or several begin so.
+    fn session(&self, reader: &Reader) -> anyhow::Result<Option<String>> {
+        let Some(id) = &self.session else {
+            return Ok(None);
+        };
+        Ok(match service::memory(&reader.home)? {
+            Some(store) => Some(named::session(&store, id)?.id),
+            None => Some(id.clone()),
         })
     }
 }

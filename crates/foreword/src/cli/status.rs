@@ -1,16 +1,18 @@
 //! `foreword status`: shows what was captured, what is pending and what failed.
 
+use foreword_core::text::rfc3339;
 use serde_json::json;
 
 use super::JsonArgs;
 use crate::agent::leash::Unfit;
 use crate::doctor::agent::AgentStatus;
 use crate::doctor::status::{Status, gather, is_off_here};
+use crate::host::Permission;
 use crate::{service, show};
 
 pub fn run(args: &JsonArgs) -> anyhow::Result<()> {
     let status = gather(service::home_to_write()?)?;
-    show::print(args.json, || as_json(&status), || show::status(&status));
+    show::print(args.json(), || as_json(&status), || show::status(&status));
     Ok(())
 }
 
@@ -28,6 +30,7 @@ fn as_json(status: &Status) -> serde_json::Value {
     json!({
         "pending": status.queue.pending + status.spooled,
         "skipped": status.queue.skipped,
+        "last_event_at": status.last_event_at.map(rfc3339),
         "observations": status.totals.observations,
         "summaries": status.totals.summaries,
         "prompts": status.totals.prompts,
@@ -46,9 +49,12 @@ fn as_json(status: &Status) -> serde_json::Value {
         "stand_ins_reason": stood_in.map(|it| it.why.as_str()),
         "embedded": status.embedded,
         "server": status.server,
-        "off": is_off_here(status),
+        "tools_allowed": status.permission == Permission::Allowed,
+        "off": is_off_here(),
         "switched_off": status.off,
+        "repository": status.repository,
         "home": status.home.dir(),
+        "lost": status.not_kept.lost(),
         "problems": status.problems,
     })
 }

@@ -4,12 +4,14 @@ use std::path::PathBuf;
 
 use super::notes::{folder_of, input, may_write};
 use crate::host;
-use crate::notes::summarize::{NoteSource, summarize};
-use crate::{service, show};
+use crate::notes::summarize::{NoteSource, sources, summarize};
+use crate::service::{self, named};
+use crate::show;
 
 #[derive(clap::Args)]
 pub struct Args {
-    /// The session; else the one that this runs in, else the last one of this project
+    /// The session, by its id or the beginning of it; else the one that this runs in, else the last
+    /// one of this project
     session: Option<String>,
     /// Save this draft, which somebody approved, instead of reading the conversation; `-` is standard input
     #[arg(long, value_name = "FILE")]
@@ -17,6 +19,9 @@ pub struct Args {
     /// The transcript, if it is not where the coding agent keeps it
     #[arg(long, value_name = "FILE", conflicts_with = "draft")]
     transcript: Option<PathBuf>,
+    /// Print the conversation, for an agent that writes the note and hands it in with --draft
+    #[arg(long, conflicts_with_all = ["draft", "yes", "dry_run"])]
+    sources: bool,
     /// A sub-area of the project with notes of its own
     #[arg(long)]
     scope: Option<String>,
@@ -33,9 +38,12 @@ pub fn run(args: &Args) -> anyhow::Result<()> {
     let folder = folder_of(&place, args.scope.as_deref())?;
     let here = host::session_here();
     let client = host::client_here();
-    let named = args.session.clone().or(here.map(|(_, session)| session));
+    let wanted = args.session.clone().or(here.map(|(_, session)| session));
     let (source, session) = match (&args.draft, &args.transcript) {
-        (Some(file), _) => (NoteSource::Draft(input("the draft", file)?), named),
+        (Some(file), _) => {
+            let session = wanted.map(|id| named::whole_id(&id)).transpose()?;
+            (NoteSource::Draft(input("the draft", file)?), session)
+        }
         (None, Some(path)) => {
             let (path, is_named) = (path.clone(), true);
             (
@@ -44,12 +52,18 @@ pub fn run(args: &Args) -> anyhow::Result<()> {
             )
         }
         (None, None) => {
-            let path = (client.find_transcript)(named.as_deref(), &folder.root)?;
+            let path = (client.find_transcript)(wanted.as_deref(), &folder.root)?;
             let is_named = false;
-            (NoteSource::Transcript { path, is_named }, named)
+            // The note is named after the transcript, which has the whole id of the session.
+            (NoteSource::Transcript { path, is_named }, None)
         }
     };
     let say = |line: &str| eprintln!("{line}");
+    if let (true, NoteSource::Transcript { path, is_named }) = (args.sources, &source) {
+        let sources = sources(client.host, &place, &folder, path, *is_named, &say)?;
+        print!("{sources}");
+        return Ok(());
+    }
     let summary = summarize(client.host, &place, &folder, session, &source, &say)?;
     let name = folder.name(&summary.path);
     let (shown, by_hand) = (name.display(), summary.by_hand());

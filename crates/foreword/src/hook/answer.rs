@@ -17,11 +17,12 @@ use foreword_core::spool;
 use foreword_core::store::Store;
 use uuid::Uuid;
 
-use super::program;
 use crate::config::ShowSection;
+use crate::config::provider;
 use crate::home::Home;
-use crate::host::Client;
+use crate::host::{Client, Permission, REMEMBER};
 use crate::log::Log;
+use crate::not_kept::{self, Reason};
 use crate::notice;
 
 /// A hook's answer to the host, and the receipt for the items in it.
@@ -48,9 +49,9 @@ pub fn answer(
     show: &ShowSection,
 ) -> Option<HookAnswer> {
     let reminder = match hook {
-        Hook::Context if show.index => context(home, event),
-        Hook::New if show.prompts => in_time(home, event, show),
-        Hook::FileContext if show.files => in_time(home, event, show),
+        Hook::Context if show.index => context(home, client, event),
+        Hook::New if show.prompts => in_time(home, hook, event, show),
+        Hook::FileContext if show.files => in_time(home, hook, event, show),
         _ => None,
     };
     let notice = (hook == Hook::Context).then(|| notice::take(home));
@@ -67,13 +68,20 @@ pub fn answer(
     })
 }
 
+/// Whether a session is asked to write the memory: the user chose that, and the agent may call
+/// `remember`, since each call would else be a question to the user.
+pub fn asks_agent(home: &Home, client: &Client, root: Option<&Path>) -> bool {
+    let of_plugin = std::env::var_os(client.plugin_variable).is_some();
+    provider::is_agent(home)
+        && client.tool_permission(root, &[REMEMBER], of_plugin) == Permission::Allowed
+}
+
 /// The index for a session that starts; none if it would be empty.
-fn context(home: &Home, event: &Event) -> Option<Reminder> {
+fn context(home: &Home, client: &Client, event: &Event) -> Option<Reminder> {
     // A memory that cannot be read (newer, damaged) counts as an empty one.
     let store = Store::look(&home.memory()).ok().flatten();
-    let program = program();
     let request = IndexRequest {
-        program: &program,
+        asks_agent: asks_agent(home, client, event.root.as_deref().map(Path::new)),
         project: event.project.as_deref(),
         host_session_id: &event.host_session_id,
         start_reason: StartReason::parse(event.payload.source.as_deref()),
@@ -94,7 +102,7 @@ fn context(home: &Home, event: &Event) -> Option<Reminder> {
 
 /// A reminder, if there is one and it is found in time. A search that is held up, by a slow disk or
 /// a large memory, runs on in its thread until this process exits.
-fn in_time(home: &Home, event: &Event, show: &ShowSection) -> Option<Reminder> {
+fn in_time(home: &Home, hook: Hook, event: &Event, show: &ShowSection) -> Option<Reminder> {
     if !may_be_of_use(event) {
         return None;
     }
@@ -109,7 +117,7 @@ fn in_time(home: &Home, event: &Event, show: &ShowSection) -> Option<Reminder> {
         // On a busy machine this thread may itself have been scheduled too late.
         Ok(reminder) if Instant::now() < until => reminder,
         _ => {
-            Log::Dropped.line(home, "a reminder that was not found in time");
+            not_kept::count(home, Reason::LateReminder, hook, 0);
             None
         }
     }
@@ -131,12 +139,10 @@ fn may_be_of_use(event: &Event) -> bool {
 }
 
 fn remind(home: &Home, event: &Event) -> Option<Reminder> {
-    let program = program();
     let occasion = Occasion {
         project: event.project.as_deref()?,
         host_session_id: &event.host_session_id,
         root: event.root.as_deref().map(Path::new),
-        program: &program,
     };
     let store = Store::look(&home.memory()).ok().flatten()?;
     let (candidates, shown) = match (event.payload.prompt.as_deref(), event.files.first()) {
@@ -152,7 +158,7 @@ fn remind(home: &Home, event: &Event) -> Option<Reminder> {
     };
     let candidates = candidates.ok().filter(|it| !it.is_empty())?;
     let before = shown_before(home, &store, &event.host_session_id)?;
-    candidates.remind(shown, &occasion, &before)
+    candidates.remind(shown, &before)
 }
 
 /// The items that this session was shown: from the memory, the queue and the spool. None if one of

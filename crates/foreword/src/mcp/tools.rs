@@ -1,13 +1,14 @@
 //! The tools: each takes its arguments and returns the text for the agent.
 
 use anyhow::{Context as _, bail, ensure};
-use foreword_core::model::{Kind, ObservationType};
+use foreword_core::model::{Kind, ObservationType, Origin};
 use foreword_core::redact::thorough;
 use foreword_core::search::same_turn;
 use foreword_core::store::{HostSession, Item, ItemBody, Store, ToRemember};
 
 use super::answer;
-use super::arguments::{Forget, Observations, Recall, Remember, Search, Timeline};
+use super::arguments::{Forget, Observations, Recall, Remember, Scope, Search, Timeline};
+use crate::config::provider;
 use crate::host::claude_code::agent_files;
 use crate::notes::recall;
 use crate::service::frame::{Part, framed};
@@ -18,10 +19,9 @@ use crate::{show, start};
 /// The reader for one call; an error if Foreword is switched off.
 pub fn reader() -> anyhow::Result<Reader> {
     let reader = Reader::of_host()?;
-    ensure!(
-        !reader.is_off(),
-        "Foreword is switched off here; the user can switch it on with `foreword on`"
-    );
+    if let Some(why) = reader.off_reason() {
+        bail!("Foreword is off here: {why}");
+    }
     Ok(reader)
 }
 
@@ -78,7 +78,8 @@ pub fn timeline(reader: &Reader, arguments: &Timeline) -> anyhow::Result<String>
         (None, None) => bail!("give an id or a query"),
     };
     let hits = reader.timeline(&reader.memory()?, id, arguments.around())?;
-    let parts: Vec<Part> = hits.iter().map(|hit| answer::dated_line(hit, id)).collect();
+    let lines = hits.iter().map(|hit| answer::timeline_line(hit, id));
+    let parts: Vec<Part> = lines.collect();
     Ok(framed(&parts, &note))
 }
 
@@ -87,8 +88,13 @@ const TEXT_MAX: usize = 4_000;
 
 pub fn remember(reader: &Reader, arguments: &Remember) -> anyhow::Result<String> {
     let kind = arguments.r#type.unwrap_or(ObservationType::Decision);
-    let length = arguments.text.chars().count();
+    ensure!(
+        arguments.scope == Scope::User,
+        "no team is set up; leave scope out, and it is kept for this user"
+    );
     ensure!(!arguments.text.trim().is_empty(), "text is empty");
+    let text = arguments.whole_text(reader.now)?;
+    let length = text.chars().count();
     ensure!(
         length <= TEXT_MAX,
         "text has {length} characters, more than {TEXT_MAX}; shorten it"
@@ -99,11 +105,17 @@ pub fn remember(reader: &Reader, arguments: &Remember) -> anyhow::Result<String>
         !reader.is_excluded(),
         "the user's settings exclude this project; nothing is written here"
     );
-    let redacted = thorough(&arguments.text);
+    let redacted = thorough(&text);
     ensure!(
         !redacted.text.replace("[private]", "").trim().is_empty(),
         "all of it is private, so nothing was kept"
     );
+    // The agent's own words, if it writes the memory; else it passes on what the user wants kept.
+    let origin = if provider::is_agent(&reader.home) {
+        Origin::Agent
+    } else {
+        Origin::User
+    };
     // Without a session of the host, each project has one session for all that is remembered.
     let session = match &reader.session {
         Some(session) => session.clone(),
@@ -114,6 +126,7 @@ pub fn remember(reader: &Reader, arguments: &Remember) -> anyhow::Result<String>
     };
     let hash = blake3::hash(redacted.text.as_bytes()).to_hex();
     let id = store_to_write()?.remember(&ToRemember {
+        origin,
         text: &redacted.text,
         kind,
         project,
@@ -150,21 +163,26 @@ pub fn forget(reader: &Reader, arguments: &Forget) -> anyhow::Result<String> {
         );
     }
     if !arguments.confirm {
-        let parts: Vec<Part> = items.iter().map(answer::title).collect();
+        let parts: Vec<Part> = items.iter().map(answer::title_and_project).collect();
         let note = format!(
             "{missing}Nothing is forgotten yet. Call this again with confirm to forget these for good.\n"
         );
         return Ok(framed(&parts, &note));
     }
     drop(store);
+    let project = |id: i64| {
+        let item = items.iter().find(|it| it.id == id);
+        item.map_or(String::new(), answer::project)
+    };
     let gone = store_to_write()?.forget(&arguments.ids, reader.now)?;
     // The memory agent's conversations may repeat it; the store has deleted its own part of them.
     agent_files::sweep(&reader.home, &[]);
     Ok(match gone.as_slice() {
         [] => missing,
         gone => {
-            let gone = answer::numbers(gone.iter().copied());
-            format!("Forgotten: {gone}.\n{missing}")
+            let gone = gone.iter().map(|id| format!("#{id}{}", project(*id)));
+            let gone: Vec<_> = gone.collect();
+            format!("Forgotten: {}.\n{missing}", gone.join(", "))
         }
     })
 }

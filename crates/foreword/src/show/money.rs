@@ -14,6 +14,7 @@ use crate::config::provider::Name;
 use crate::doctor::agent::AgentStatus;
 use crate::doctor::ask::SampleAnswer;
 use crate::doctor::bill::Bill;
+use crate::local_time;
 use crate::worker::redo::{Plan, RedoTarget, Redone};
 
 /// `$0.12`; less than a cent is shown in full.
@@ -51,7 +52,7 @@ pub fn bill(bill: &Bill) -> String {
         failed => format!(", {failed} failed"),
     };
     let since = match bill.since {
-        Some(since) => format!("since {}", text::rfc3339(since)),
+        Some(since) => format!("since {}", local_time::minute(since)),
         None => "in all".to_owned(),
     };
     line("calls", format!("{calls}{failed} ({since})"));
@@ -132,8 +133,8 @@ pub fn stand_in(stood_in: &StoodIn) -> String {
 pub fn pause(pause: &Pause) -> String {
     format!(
         "since {}, until {} ({}): {}; `foreword retry` asks at once",
-        text::rfc3339(pause.since),
-        text::rfc3339(pause.until),
+        local_time::minute(pause.since),
+        local_time::minute(pause.until),
         pause.kind,
         one_line(&pause.reason)
     )
@@ -143,7 +144,7 @@ pub fn unfit(unfit: &Unfit) -> String {
     format!(
         "{}; memory is made offline until {}, or `foreword retry` asks at once",
         one_line(&unfit.line()),
-        text::rfc3339(unfit.until)
+        local_time::minute(unfit.until)
     )
 }
 
@@ -200,7 +201,9 @@ pub fn redo_plan(
     let (name, tokens) = (provider.as_str(), plan.input_tokens);
     let times = count(plan.batches as u64, "time", "times");
     let _ = match provider {
-        Name::Offline => writeln!(out, "  offline would derive from them; no model is asked"),
+        Name::Agent | Name::Offline => {
+            writeln!(out, "  offline would derive from them; no model is asked")
+        }
         _ => writeln!(
             out,
             "  {name} would be asked {times}, about {tokens} tokens"
@@ -226,17 +229,24 @@ pub fn redone(
     let mut out = String::new();
     let _ = writeln!(
         out,
-        "session {}: {} derived from again by {}, {} in {}",
+        "session {}: {} again, by {}: {} in {}",
         one_line(&subject.session.id),
-        count(subject.kept.turns as u64, "turn", "turns"),
-        provider.as_str(),
+        count(
+            subject.kept.turns as u64,
+            "turn was processed",
+            "turns were processed"
+        ),
+        match provider {
+            Name::Offline => "rules, without a model",
+            name => name.as_str(),
+        },
         count(redone.events as u64, "event", "events"),
         count(redone.batches as u64, "batch", "batches")
     );
     for (name, made, others, wanted) in [
         ("replaced", after, before, true),
-        ("gone", before, after, false),
-        ("new", after, before, false),
+        ("removed", before, after, false),
+        ("added", after, before, false),
     ] {
         let numbers = numbers(made.iter().filter(|it| is_in(it, others) == wanted));
         if !numbers.is_empty() {

@@ -97,6 +97,7 @@ impl Deriver {
         };
         let may_ask = self.leash.may_ask(&self.store, &session.id, now);
         let answer = match may_ask.map_err(failure)? {
+            _ if self.forbids_models_in(&session)? => None,
             Permission::Ask => self.ask_about_the_whole(&ended, now).await?,
             Permission::StandIn(why) => {
                 self.note_stand_in(&session.id, &[], &why, now)?;
@@ -126,6 +127,10 @@ impl Deriver {
         let answer = match asked {
             Ok(answer) => Ok(answer),
             Err(CompressError::Failure(_)) => Ok(None),
+            Err(CompressError::OverBudget(why)) => {
+                self.note_stand_in(&ended.session.id, &[], &why, now)?;
+                Ok(None)
+            }
             Err(CompressError::Storage(error)) => Err(failure(error)),
             Err(CompressError::Paused(failed)) => {
                 let paused = Err(DeriveFailure::Paused(failed));

@@ -12,8 +12,10 @@
 mod audit;
 mod support;
 mod transcript;
+mod trust;
 
 mod agent;
+mod agent_writes;
 mod commands;
 mod concurrency;
 mod doctor;
@@ -25,11 +27,13 @@ mod hosts;
 mod install;
 mod isolation;
 mod levels;
+mod manners;
 mod mcp;
 mod need;
 mod notes;
 mod offline;
 mod pipes;
+mod policy;
 mod projects;
 mod quality;
 mod recall;
