@@ -342,6 +342,9 @@ impl<'a> Worker<'a> {
         }
 
         let next_due = self.next_due(now, drain);
+        if next_due.is_none() {
+            let _ = self.queue.wipe_log();
+        }
         let patient = now < self.progress_at + DRAIN_PATIENCE;
         let soon = next_due.is_some_and(|due| due <= now + DRAIN_PATIENCE);
         if drain && !(soon && patient) {
