@@ -57,7 +57,7 @@ fn capture_and_answer(hook: Hook, host: &'static Host) {
     // The event before a tool runs is not stored; the one after it will be.
     let event_saved = hook != Hook::FileContext && save(home, hook, &event) != Saved::Lost;
     fault::point("hook:after-insert");
-    let answer = answer::answer(home, client, hook, &event, &settings.show);
+    let answer = answer::answer(home, client, hook, &event, &settings);
     let receipt = answer.as_ref().and_then(|answer| answer.receipt(&event));
     // The receipt is written before the reminder is printed: of two hooks that run at the same
     // time, only the one whose receipt is new shows the reminder.

@@ -1,12 +1,13 @@
 //! Reading the memory, for the commands and the MCP server.
 //!
 //! `Reader` opens the memory and knows the project and the settings. `search` is the one way to
-//! search, `why` explains its order. `frame` formats recalled text for an agent, `embed_client` asks
+//! search, `why` explains its order; `hands` changes what a person wants changed. `frame` formats recalled text for an agent, `embed_client` asks
 //! the worker to search by meaning, `sentence_model` checks the model's files, and `recover` repairs a
 //! damaged database or sets aside one that was written before the first release.
 
 pub mod embed_client;
 pub mod frame;
+pub mod hands;
 pub mod recover;
 pub mod search;
 pub mod sentence_model;
@@ -180,6 +181,11 @@ impl Reader {
         self.settings.as_ref().is_none_or(|settings| {
             capture::is_excluded(&self.place, &settings.capture.exclude_projects)
         })
+    }
+
+    /// The time in which an older observation must have been opened to be in the index.
+    pub fn unopened_kept(&self) -> Option<Millis> {
+        self.settings.as_ref().and_then(HookSettings::unopened_kept)
     }
 
     /// The memory; an error if there is none yet.

@@ -103,7 +103,7 @@ fn recover(
     // Only memory.db has such a file beside it.
     if db::beside(path, ".forgotten").exists() {
         store::recall_forgotten(&connection)?;
-        salvage::stay_forgotten(&connection)?;
+        store::stay_forgotten(&connection)?;
     }
     fault::point("recover:after-salvage");
     let aside = named(path, "damaged", now);
@@ -162,7 +162,7 @@ pub struct Restored {
 }
 
 /// Replaces an undamaged memory by a backup, after copying it aside. Items that were forgotten since
-/// the backup stay forgotten.
+/// the backup stay forgotten, and those that a person changed by hand stay as they are.
 pub fn restore(
     path: &Path,
     backup: &Path,
@@ -178,14 +178,15 @@ pub fn restore(
     let memory = db::open_owner(path, store::MIGRATIONS, backups)?;
     memory.execute("attach ?1 as replaced", [aside.to_string_lossy()])?;
     memory.execute_batch(
-        "insert or ignore into forgotten (session_id, seed, events, at)
-         select s.id, f.seed, f.events, f.at
+        "insert or ignore into forgotten (session_id, seed, events, at, uuid)
+         select s.id, f.seed, f.events, f.at, f.uuid
          from replaced.forgotten f
          join replaced.sessions r on r.id = f.session_id
          join main.sessions s on s.host = r.host and s.host_session_id = r.host_session_id",
     )?;
     store::recall_forgotten(&memory)?;
-    salvage::stay_forgotten(&memory)?;
+    store::stay_forgotten(&memory)?;
+    store::keep_changes_by_hand(&memory)?;
     // No item number is ever reused.
     memory.execute_batch(
         "update main.sqlite_sequence

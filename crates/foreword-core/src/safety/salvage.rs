@@ -14,6 +14,7 @@ use rusqlite::{Connection, ErrorCode, named_params, params_from_iter};
 use uuid::Uuid;
 
 use crate::db::{self, OpenError};
+use crate::store;
 
 /// The result, in rows of all tables.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
@@ -295,7 +296,7 @@ const ITEMS: [&str; 4] = ["observations", "summaries", "prompts", "notes"];
 /// Items that were forgotten since the backup stay forgotten, no event is processed twice, and no
 /// item number is reused.
 fn keep_promises(wreck: &Connection, into: &Connection) -> rusqlite::Result<()> {
-    stay_forgotten(into)?;
+    store::stay_forgotten(into)?;
     mark_kept_events(into)?;
     let last = wreck.query_row(
         "select seq from sqlite_sequence where name = 'items'",
@@ -316,25 +317,5 @@ pub(crate) fn mark_kept_events(memory: &Connection) -> rusqlite::Result<()> {
     memory.execute_batch(
         "insert or ignore into processed_events (event_id, key, outcome, at)
          select id, key, 'stored', at from events",
-    )
-}
-
-/// Deletes the forgotten items that an older copy brought back.
-pub(crate) fn stay_forgotten(memory: &Connection) -> rusqlite::Result<()> {
-    memory.execute_batch(
-        "delete from observations
-         where exists (
-             select 1
-             from forgotten f
-             where f.session_id = observations.session_id and f.seed = observations.seed
-               and f.at >= observations.at
-         );
-         delete from summaries
-         where exists (
-             select 1
-             from forgotten f
-             where f.session_id = summaries.session_id and f.seed = 'summary:' || prompt_id
-               and f.at >= summaries.at
-         );",
     )
 }

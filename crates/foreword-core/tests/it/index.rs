@@ -97,14 +97,7 @@ fn remember(store: &mut Store, text: &str) {
         host: "claude-code".into(),
         id: "by-hand".into(),
     };
-    let request = ToRemember {
-        text,
-        kind: ObservationType::Decision,
-        project: "/p",
-        session: &session,
-        seed: "by hand".into(),
-        now: 5,
-    };
+    let request = ToRemember::of(text, "/p", &session, "by hand".into(), 5);
     store.remember(&request).unwrap();
 }
 
@@ -136,6 +129,8 @@ fn told_at(store: &Store, session: &str, source: &str, root: Option<&Path>) -> O
         branch: None,
         root,
         program: "foreword",
+        now: 0,
+        unopened_kept: None,
     };
     index(Some(store), &request).unwrap().map(|it| it.text)
 }
@@ -272,6 +267,8 @@ fn another_project_or_none_is_told_nothing() {
             branch: None,
             root: None,
             program: "foreword",
+            now: 0,
+            unopened_kept: None,
         };
         assert_eq!(index(Some(&store), &request).unwrap(), None);
         assert_eq!(index(None, &request).unwrap(), None);

@@ -90,6 +90,7 @@ fn rates(file: &str) -> String {
         host_session_id: "another",
         root: None,
         program: "foreword",
+        now: 0,
     };
     let (mut silent, mut brought, mut all, mut beside) = (0, 0, 0, 0);
     let labelled: Vec<Labelled> = lines(file);
@@ -154,6 +155,7 @@ fn other_projects_and_prompts_do_not_crowd_out_what_is_known_here() {
         host_session_id: "another",
         root: None,
         program: "foreword",
+        now: 0,
     };
     let prompt = "why do webhook retries end after twelve attempts?";
     let about = reminder::for_prompt(&memory, &occasion, prompt).unwrap();

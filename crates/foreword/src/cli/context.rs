@@ -53,6 +53,8 @@ pub fn run(args: &Args) -> anyhow::Result<()> {
         branch: place.head.branch.as_deref(),
         root: place.root.as_deref(),
         program: &program,
+        now: reader.now,
+        unopened_kept: reader.unopened_kept(),
     };
     match index::index(store.as_ref(), &request)? {
         Some(index) => print!("{}", show::preview(&index)),

@@ -15,6 +15,9 @@ pub struct Args {
     id: i64,
     #[arg(long, value_enum, default_value_t = ShowFormat::Full)]
     format: ShowFormat,
+    /// Add what was changed by hand, and what it was before
+    #[arg(long)]
+    history: bool,
 }
 
 #[derive(Debug, Clone, Copy, PartialEq, Eq, ValueEnum)]
@@ -36,18 +39,30 @@ pub fn run(args: &Args) -> anyhow::Result<()> {
     let item = reader.item(&store, args.id)?;
     let related = embed_client::related(&reader.home, &store, item.id)?;
     let turn = same_turn(&store, item.id)?;
+    let history = match args.history {
+        true => Some((store.editable(item.id).ok(), store.history(item.id)?)),
+        false => None,
+    };
     match args.format {
-        ShowFormat::Full => print!(
-            "{}{}{}",
-            show::item(&item),
-            show::same_turn(&turn),
-            show::related(&related)
-        ),
+        ShowFormat::Full => {
+            print!(
+                "{}{}{}",
+                show::item(&item),
+                show::same_turn(&turn),
+                show::related(&related)
+            );
+            if let Some((now, changes)) = &history {
+                print!("{}", show::history(now.as_ref(), changes));
+            }
+        }
         ShowFormat::Json => {
             let mut value = json!(item);
             value["same_turn"] = turn.iter().map(|it| it.id).collect();
             if item.body.kind() == Kind::Observation {
                 value["related"] = json!(related);
+            }
+            if let Some((_, changes)) = &history {
+                value["history"] = json!(changes);
             }
             println!("{}", show::json(&value));
         }

@@ -18,7 +18,7 @@ use foreword_core::store::Store;
 use uuid::Uuid;
 
 use super::program;
-use crate::config::ShowSection;
+use crate::config::{HookSettings, ShowSection};
 use crate::home::Home;
 use crate::host::Client;
 use crate::log::Log;
@@ -45,12 +45,12 @@ pub fn answer(
     client: &Client,
     hook: Hook,
     event: &Event,
-    show: &ShowSection,
+    settings: &HookSettings,
 ) -> Option<HookAnswer> {
     let reminder = match hook {
-        Hook::Context if show.index => context(home, event),
-        Hook::New if show.prompts => in_time(home, event, show),
-        Hook::FileContext if show.files => in_time(home, event, show),
+        Hook::Context if settings.show.index => context(home, event, settings),
+        Hook::New if settings.show.prompts => in_time(home, event, &settings.show),
+        Hook::FileContext if settings.show.files => in_time(home, event, &settings.show),
         _ => None,
     };
     let notice = (hook == Hook::Context).then(|| notice::take(home));
@@ -68,7 +68,7 @@ pub fn answer(
 }
 
 /// The index for a session that starts; none if it would be empty.
-fn context(home: &Home, event: &Event) -> Option<Reminder> {
+fn context(home: &Home, event: &Event, settings: &HookSettings) -> Option<Reminder> {
     // A memory that cannot be read (newer, damaged) counts as an empty one.
     let store = Store::look(&home.memory()).ok().flatten();
     let program = program();
@@ -79,6 +79,8 @@ fn context(home: &Home, event: &Event) -> Option<Reminder> {
         start_reason: StartReason::parse(event.payload.source.as_deref()),
         branch: event.branch.as_deref(),
         root: event.root.as_deref().map(Path::new),
+        now: event.at,
+        unopened_kept: settings.unopened_kept(),
     };
     let index = index::index(store.as_ref(), &request).ok().flatten()?;
     let shown = index.weighed.iter().filter(|it| it.fate == Fate::Shown);
@@ -137,6 +139,7 @@ fn remind(home: &Home, event: &Event) -> Option<Reminder> {
         host_session_id: &event.host_session_id,
         root: event.root.as_deref().map(Path::new),
         program: &program,
+        now: event.at,
     };
     let store = Store::look(&home.memory()).ok().flatten()?;
     let (candidates, shown) = match (event.payload.prompt.as_deref(), event.files.first()) {

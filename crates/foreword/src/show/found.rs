@@ -5,7 +5,7 @@
 
 use std::fmt::Write as _;
 
-use foreword_core::model::Freshness;
+use foreword_core::model::{Freshness, Millis};
 use foreword_core::search::{
     Hit, LOOSER_MAX, Looser, MatchKind, Matched, Related, SessionTitle, SummaryLine,
 };
@@ -13,6 +13,7 @@ use foreword_core::store::{Item, ItemBody};
 use foreword_core::text::{self, count, one_line};
 use serde_json::{Value, json};
 
+use crate::home;
 use crate::service::embed_client::Ranking;
 use crate::service::search::{Format, SearchAnswer, SearchRequest};
 
@@ -76,6 +77,9 @@ pub fn marks(hit: &Hit, stale: &str) -> String {
     if !overtaken.is_empty() {
         let _ = write!(marks, " ({overtaken})");
     }
+    for mark in by_hand(hit.pinned, hit.hidden, hit.until) {
+        let _ = write!(marks, " ({mark})");
+    }
     marks.push_str(stale);
     if hit.matched == Some(Matched::Meaning) {
         marks.push_str(" (by meaning)");
@@ -84,6 +88,22 @@ pub fn marks(hit: &Hit, stale: &str) -> String {
         let others = count(u64::from(hit.turns - 1), "turn", "turns");
         let _ = write!(marks, " (and {others} of this session)");
     }
+    marks
+}
+
+/// `pinned`, `hidden`, `until 2026-12-01` or `expired 2026-12-01`.
+pub fn by_hand(pinned: bool, hidden: bool, until: Option<Millis>) -> Vec<String> {
+    let mut marks = Vec::new();
+    marks.extend(pinned.then(|| "pinned".to_owned()));
+    marks.extend(hidden.then(|| "hidden".to_owned()));
+    marks.extend(until.map(|until| {
+        let is_over = until < home::now();
+        format!(
+            "{} {}",
+            if is_over { "expired" } else { "until" },
+            text::date(until)
+        )
+    }));
     marks
 }
 
@@ -124,6 +144,9 @@ pub fn hits_json(hits: &[Hit]) -> Value {
             "stale": hit.freshness,
             "superseded_by": hit.superseded_by,
             "retracted": hit.retracted,
+            "pinned": hit.pinned,
+            "hidden": hit.hidden,
+            "until": hit.until.map(text::rfc3339),
             "items": hit.items,
         })
     });
