@@ -4,11 +4,12 @@ use std::io::Write as _;
 use std::process::Command;
 
 use anyhow::{Context as _, bail, ensure};
-use foreword_core::model::{FileRole, Kind, Millis, ObservationType, TouchedFile};
+use foreword_core::model::{FileRole, Millis, ObservationType, TouchedFile};
 use foreword_core::store::Editable;
 use foreword_core::text::rfc3339;
 
-use super::targets::{ChangeFlags, TargetFlags};
+use super::show::number;
+use super::targets::ChangeFlags;
 use crate::service::hands::{self, Who};
 use crate::service::search::named;
 use crate::service::when;
@@ -17,8 +18,9 @@ use crate::show::{HandsReport, Verb};
 
 #[derive(clap::Args)]
 pub struct Args {
-    #[command(flatten)]
-    targets: TargetFlags,
+    /// Numbers, as in #12; an editor opens one, and options change several
+    #[arg(required = true, value_name = "ID", value_parser = number)]
+    ids: Vec<i64>,
     #[command(flatten)]
     fields: FieldFlags,
     #[command(flatten)]
@@ -38,40 +40,39 @@ struct FieldFlags {
     #[arg(long)]
     text: Option<String>,
     /// Its type: decision, bugfix, feature, refactor or discovery
-    #[arg(long = "set-type", value_name = "TYPE", value_parser = named::<ObservationType>)]
+    #[arg(long = "type", value_name = "TYPE", value_parser = named::<ObservationType>)]
     kind: Option<ObservationType>,
     /// A fact; all that are given replace the present ones
     #[arg(long)]
     fact: Vec<String>,
     /// A concept; all that are given replace the present ones
-    #[arg(long = "set-concept", value_name = "CONCEPT")]
-    concepts: Vec<String>,
+    #[arg(long)]
+    concept: Vec<String>,
+    /// A file; all that are given replace the present ones
+    #[arg(long, value_name = "PATH")]
+    file: Vec<String>,
     /// The last day or time at which it holds: 2026-12-01, 7d, friday, or `never` for no limit
-    #[arg(long = "set-until", value_name = "WHEN")]
+    #[arg(long, value_name = "WHEN")]
     until: Option<String>,
 }
 
 pub fn run(args: &Args) -> anyhow::Result<()> {
     let reader = Reader::here()?;
     let store = reader.memory()?;
-    let mut ids = args.targets.resolve(&reader, &store)?;
-    if args.targets.by_filter() {
-        ids.retain(|id| {
-            let item = store.item(*id).ok().flatten();
-            item.is_some_and(|it| it.body.kind() == Kind::Observation)
-        });
-    }
+    let mut ids = args.ids.clone();
+    ids.sort_unstable();
+    ids.dedup();
     let mut report = HandsReport::of(Verb::Edit, &reader, &store, &ids)?;
     let mut wanted = Vec::new();
     for &id in &ids {
         let mut fields = store.editable(id)?;
-        args.fields.apply(&mut fields, reader.now)?;
+        args.fields.apply(&mut fields, &reader)?;
         wanted.push((id, fields));
     }
     if args.fields.is_empty() {
         let [(id, fields)] = wanted.as_mut_slice() else {
             bail!(
-                "an editor opens one observation; for several name the fields, such as --set-type decision"
+                "an editor opens one observation; for several name the fields, such as --type decision"
             );
         };
         let document = Document::write(*id, fields);
@@ -82,11 +83,6 @@ pub fn run(args: &Args) -> anyhow::Result<()> {
                 return Ok(());
             }
         }
-    } else if args.targets.by_filter()
-        && !args.change.dry_run
-        && !args.change.agreed(&report.question())?
-    {
-        return Ok(());
     }
     drop(store);
     let (changed, redacted) = hands::edit(&reader, wanted, Who::Shell, args.change.dry_run)?;
@@ -105,11 +101,12 @@ impl FieldFlags {
             && self.text.is_none()
             && self.kind.is_none()
             && self.fact.is_empty()
-            && self.concepts.is_empty()
+            && self.concept.is_empty()
+            && self.file.is_empty()
             && self.until.is_none()
     }
 
-    fn apply(&self, fields: &mut Editable, now: Millis) -> anyhow::Result<()> {
+    fn apply(&self, fields: &mut Editable, reader: &Reader) -> anyhow::Result<()> {
         let set = |field: &mut String, value: &Option<String>| {
             if let Some(value) = value {
                 field.clone_from(value);
@@ -122,11 +119,18 @@ impl FieldFlags {
         if !self.fact.is_empty() {
             fields.facts.clone_from(&self.fact);
         }
-        if !self.concepts.is_empty() {
-            fields.concepts.clone_from(&self.concepts);
+        if !self.concept.is_empty() {
+            fields.concepts.clone_from(&self.concept);
         }
         if let Some(until) = &self.until {
-            fields.until = limit(until, fields.until, now)?;
+            fields.until = limit(until, fields.until, reader.now)?;
+        }
+        if !self.file.is_empty() {
+            let files = self.file.iter();
+            set_files(
+                fields,
+                files.filter_map(|it| reader.place.name_of(it)).collect(),
+            );
         }
         Ok(())
     }

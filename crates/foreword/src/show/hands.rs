@@ -37,17 +37,23 @@ impl Verb {
         }
     }
 
-    /// What was done, before the numbers.
-    fn done(self) -> &'static str {
+    /// What was done, before the numbers; and what that means, behind them.
+    fn done(self) -> (&'static str, &'static str) {
         match self {
-            Verb::Edit => "Edited, and yours from now on",
-            Verb::Pin => "Pinned: every session here starts with it",
-            Verb::Unpin => "No longer pinned",
-            Verb::Hide => "Hidden: search still finds it",
-            Verb::Unhide => "Shown again",
-            Verb::Supersede => "The first one supersedes the second",
-            Verb::Unrelate => "Neither supersedes the other",
-            Verb::Forget => "Forgotten for good",
+            Verb::Edit => (
+                "Edited",
+                "The words are yours now, and no model changes them; ",
+            ),
+            Verb::Pin => ("Pinned", "Every session in this project starts with it; "),
+            Verb::Unpin => ("No longer pinned", ""),
+            Verb::Hide => (
+                "Hidden",
+                "No session is shown it unasked, and search finds it; ",
+            ),
+            Verb::Unhide => ("Shown again", ""),
+            Verb::Supersede => ("The first supersedes the second", ""),
+            Verb::Unrelate => ("Neither supersedes the other", ""),
+            Verb::Forget => ("Forgotten for good", ""),
         }
     }
 }
@@ -157,16 +163,21 @@ impl HandsReport {
                 if changed.len() > LISTED_MAX {
                     let _ = write!(numbers, " and {} more", changed.len() - LISTED_MAX);
                 }
+                let (done, meaning) = self.verb.done();
                 let undo = match self.verb {
-                    Verb::Forget => "",
-                    _ => "; `foreword undo` takes it back",
+                    Verb::Forget => String::new(),
+                    _ => format!(" {meaning}`foreword undo` takes it back."),
                 };
-                format!("{}: {numbers}{undo}.\n", self.verb.done())
+                format!("{done}: {numbers}.{undo}\n")
             }
         };
         if self.redacted > 0 {
-            let parts = count(u64::from(self.redacted), "part was", "parts were");
-            let _ = writeln!(out, "{parts} secret or private and left out.");
+            let parts = count(
+                u64::from(self.redacted),
+                "secret or private part was",
+                "secret or private parts were",
+            );
+            let _ = writeln!(out, "{parts} left out.");
         }
         if !self.same_turn.is_empty() {
             let others = self.same_turn.join(", ");
@@ -225,8 +236,12 @@ pub fn remembered(done: &RememberedText, dry_run: bool) -> String {
         (false, false) => format!("Already remembered as #{}", done.id),
     };
     if done.redacted > 0 {
-        let parts = count(u64::from(done.redacted), "part", "parts");
-        let _ = write!(out, ", without {parts} that are secret or private");
+        let parts = count(
+            u64::from(done.redacted),
+            "secret or private part",
+            "secret or private parts",
+        );
+        let _ = write!(out, ", without {parts}");
     }
     out + ".\n"
 }
