@@ -119,10 +119,10 @@ pub struct Imported {
     pub new: usize,
     /// They were there already, and are unchanged.
     pub known: usize,
-    /// They were forgotten, and stay so.
-    pub forgotten: usize,
-    /// They could not be used: a part is missing, or they are too large.
+    /// They were not stored: they were forgotten, a part is missing, or they are too large.
     pub skipped: usize,
+    /// Those of them that were forgotten, and stay so.
+    pub forgotten: usize,
     /// They had the origin `user` or `agent`, or were pinned, and now are of origin `import`.
     pub lowered: usize,
     /// The names of the projects they belong to.
@@ -376,7 +376,10 @@ impl Import<'_> {
                 hands::note(self.tx, id, Action::Import, None, self.source.who, self.at)?;
             }
             Fate::Known => self.imported.known += 1,
-            Fate::Forgotten => self.imported.forgotten += 1,
+            Fate::Forgotten => {
+                self.imported.forgotten += 1;
+                self.imported.skipped += 1;
+            }
             Fate::Skipped => self.imported.skipped += 1,
         }
         Ok(())

@@ -38,24 +38,28 @@ impl ScopeFlags {
 
     /// An error in a directory that belongs to no project, unless the flags name projects.
     pub fn filter(&self, reader: &Reader) -> anyhow::Result<Filter> {
-        let projects = if self.all_projects {
-            None
-        } else if self.project.is_empty() {
+        let mut filter = self.filter_everywhere(reader);
+        if !self.names_projects() {
             let current = reader.place.project.clone();
-            Some(vec![current.context(
-                "not a project directory; --all-projects looks at every project",
-            )?])
-        } else {
-            Some(self.project.clone())
-        };
-        Ok(Filter {
-            projects,
+            filter.projects =
+                Some(vec![current.context(
+                    "not a project directory; --all-projects looks at every project",
+                )?]);
+        }
+        Ok(filter)
+    }
+
+    /// The same, but of every project unless the flags name some.
+    pub fn filter_everywhere(&self, reader: &Reader) -> Filter {
+        let named = Some(self.project.clone()).filter(|it| !it.is_empty());
+        Filter {
+            projects: named,
             session: self.session.clone(),
             branch: self.branch.clone(),
             since: self.since.map(|when| when.start(reader.now)),
             until: self.until.map(|when| when.end(reader.now)),
             ..Filter::default()
-        })
+        }
     }
 }
 

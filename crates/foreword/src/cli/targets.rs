@@ -68,8 +68,13 @@ impl TargetFlags {
         Ok(ids)
     }
 
-    /// All items that pass the filters; of the whole memory if there is no filter.
-    pub fn filter(&self, reader: &Reader) -> anyhow::Result<Filter> {
+    /// The filter of an export: of every project unless some are named.
+    pub fn filter_everywhere(&self, reader: &Reader) -> Filter {
+        self.items
+            .filter(reader, self.scope.filter_everywhere(reader))
+    }
+
+    fn filter(&self, reader: &Reader) -> anyhow::Result<Filter> {
         let scope = match (self.ids.is_empty(), self.scope.filter(reader)) {
             (_, Ok(scope)) => scope,
             // Numbers need no project.

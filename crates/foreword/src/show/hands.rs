@@ -343,12 +343,9 @@ pub fn imported(imported: &Imported, dry_run: bool) -> String {
             imported.forgotten
         );
     }
-    if imported.skipped > 0 {
-        let _ = write!(
-            out,
-            ", {} left out because they are not complete",
-            imported.skipped
-        );
+    let broken = imported.skipped - imported.forgotten;
+    if broken > 0 {
+        let _ = write!(out, ", {broken} left out because they are not complete");
     }
     out.push_str(".\n");
     if imported.lowered > 0 {

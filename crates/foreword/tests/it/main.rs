@@ -20,6 +20,7 @@ mod doctor;
 mod fill;
 mod floors;
 mod fuzz;
+mod hands;
 mod host;
 mod hosts;
 mod install;
