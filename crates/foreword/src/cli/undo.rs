@@ -32,7 +32,7 @@ pub fn run(args: &Args) -> anyhow::Result<()> {
     show::print(
         args.json,
         || json!({"undone": changes, "dry_run": args.dry_run}),
-        || show::undone(&titles),
+        || show::undone(&titles, args.dry_run),
     );
     if args.dry_run && !args.json {
         eprintln!("Nothing was changed: this was a dry run.");

@@ -54,13 +54,18 @@ impl Desk {
         let hook = |hook, input: &Value| self.sandbox.run_hook(hook, &self.project, input);
         hook("context", &host.start("startup"));
         hook("new", &host.prompt(request));
-        hook("save", &host.edit("src/money.rs", "old", name));
+        let new = format!("let total = round_half_up(sum, {name});");
+        hook(
+            "save",
+            &host.edit("src/money.rs", "let total = sum.floor();", &new),
+        );
         let committed = format!("[main 1a2b3c4] {commit}\n 1 file changed");
         hook(
             "save",
             &host.bash(&format!("git commit -am '{commit}'"), &committed),
         );
-        hook("summary", &host.stop("Done."));
+        let reply = format!("{commit}. The change is in src/money.rs.");
+        hook("summary", &host.stop(&reply));
         hook("cleanup", &host.end());
     }
 
@@ -92,21 +97,24 @@ fn what_was_corrected_and_forgotten_never_comes_back() {
     desk.run(&["remember", "We never use an ORM here.", "--pin"]);
     desk.session(
         "s1",
-        "round the totals",
-        "Totals are rounded down by the tax office",
+        "round the totals of the invoice",
+        "Round totals down as the tax office wants",
     );
-    desk.session("s2", "hide the vault code", "The vault opens with kumquat");
+    desk.session(
+        "s2",
+        "Make the vault open with a new code",
+        "Open the vault with the code kumquat",
+    );
     desk.sandbox.drain();
     let backup = desk.run(&["backup"]);
     let backup = backup
         .split_whitespace()
         .find(|it| it.ends_with(".db"))
         .unwrap();
-    desk.run(&["export"]);
     let old = desk.sandbox.home().join("old.json");
     std::fs::write(&old, desk.run(&["export"])).unwrap();
 
-    let [wrong, secret] = ["rounded", "kumquat"].map(|it| desk.number(it));
+    let [wrong, secret] = ["round totals", "kumquat"].map(|it| desk.number(it));
     desk.run(&[
         "edit",
         &wrong,
@@ -138,7 +146,7 @@ fn what_was_corrected_and_forgotten_never_comes_back() {
         assert!(found.contains("nothing about"), "{after}: {found}");
         let titles = desk.run(&["search", "--type", "feature", "--all-projects"]);
         assert!(!titles.contains("tax office"), "{after}: {titles}");
-        assert_eq!(desk.number("rounded"), wrong, "{after}");
+        assert_eq!(desk.number("totals half up"), wrong, "{after}");
     };
     check(&desk, "at once");
     desk.run(&["redo", "s1"]);
@@ -174,15 +182,19 @@ fn twelve_sessions_later_the_pin_is_first_and_what_is_hidden_is_not_there() {
     desk.sandbox.keep_workers_away();
     let id =
         desk.json(&["remember", "We never use an ORM here.", "--pin", "--json"])["id"].to_string();
-    desk.session("s0", "hide the code", "The vault opens with kumquat");
+    desk.session(
+        "s0",
+        "Make the vault open with a new code",
+        "Open the vault with the code kumquat",
+    );
     desk.sandbox.drain();
     let hidden = desk.number("kumquat");
     desk.run(&["hide", &hidden]);
     for number in 1..=12 {
         desk.session(
             &format!("s{number}"),
-            "fix a typo",
-            &format!("Typo {number}"),
+            "correct a typo in the readme",
+            &format!("Correct typo {number} in the readme"),
         );
     }
     desk.sandbox.drain();
@@ -217,7 +229,11 @@ fn an_export_read_in_at_a_fresh_home_is_equal_and_somebody_elses_is_marked() {
         "--until",
         "2099-01-01",
     ]);
-    desk.session("s1", "round the totals", "Totals are rounded half up");
+    desk.session(
+        "s1",
+        "round the totals of the invoice",
+        "Totals are rounded half up",
+    );
     desk.sandbox.drain();
     let file = desk.sandbox.user_home().join("memory.json");
     std::fs::write(&file, desk.run(&["export", "--format", "json"])).unwrap();
