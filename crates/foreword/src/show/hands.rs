@@ -261,7 +261,11 @@ pub fn undone(titles: &[String], dry_run: bool) -> String {
     if titles.is_empty() {
         return "There is nothing to undo. What was forgotten stays forgotten.\n".to_owned();
     }
-    let head = if dry_run { "Would be taken back" } else { "Taken back" };
+    let head = if dry_run {
+        "Would be taken back"
+    } else {
+        "Taken back"
+    };
     let mut out = format!("{head}:\n");
     for line in titles.iter().take(LISTED_MAX) {
         let _ = writeln!(out, "{line}");

@@ -59,12 +59,12 @@ impl Desk {
             "save",
             &host.edit("src/money.rs", "let total = sum.floor();", &new),
         );
-        let committed = format!("[main 1a2b3c4] {commit}\n 1 file changed");
+        let committed = format!("[main {name}a2b3c4] {commit}\n 1 file changed");
         hook(
             "save",
             &host.bash(&format!("git commit -am '{commit}'"), &committed),
         );
-        let reply = format!("{commit}. The change is in src/money.rs.");
+        let reply = format!("{commit}. Session {name} made the change in src/money.rs.");
         hook("summary", &host.stop(&reply));
         hook("cleanup", &host.end());
     }
@@ -151,6 +151,7 @@ fn what_was_corrected_and_forgotten_never_comes_back() {
     check(&desk, "at once");
     desk.run(&["redo", "s1"]);
     check(&desk, "after redo");
+    desk.sandbox.keep_workers_away();
     // Another event of each turn, and a worker that is killed before it has stored it.
     for (session, call) in [("s1", "late-1"), ("s2", "late-2")] {
         let host = Host::new(session, &desk.project);
