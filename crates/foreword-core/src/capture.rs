@@ -102,7 +102,9 @@ impl Drop {
 /// The session that a hook's input is about.
 pub fn session_of(host: &Host, input: &[u8]) -> Option<String> {
     let input = (host.read)(input)?;
-    input.session_id.map(Cow::into_owned)
+    input
+        .session_id
+        .map(|id| redact::identifier(id.into_owned()))
 }
 
 /// Makes an event from the input that the host wrote to `hook`'s standard input.
@@ -132,7 +134,8 @@ fn try_capture(
         Some((handler, kind)) if handler == hook => kind,
         _ => return Err(Drop::OtherEvent),
     };
-    let host_session_id = present(&input.session_id).ok_or(Drop::NoSession)?;
+    let id = |field: &Option<Cow<'_, str>>| present(field).map(redact::identifier);
+    let host_session_id = id(&input.session_id).ok_or(Drop::NoSession)?;
     let tool_name = present(&input.tool.name);
     let is_boring = |tool: &String| settings.boring_tools.contains(tool);
     if tool_name.as_ref().is_some_and(is_boring) {
@@ -150,6 +153,7 @@ fn try_capture(
         return Err(Drop::ExcludedPath);
     }
     let cwd = present(&input.cwd);
+    let without_secrets = |text: &str| redact::thorough(text).text.into_owned();
     let place = context
         .project_dir
         .as_deref()
@@ -160,10 +164,11 @@ fn try_capture(
         return Err(Drop::ExcludedProject);
     }
     let mut payload = payload::build(context.host, kind, &input, &subject, &settings.limits);
-    payload.unknown = std::mem::take(&mut input.unknown);
+    let unknown = std::mem::take(&mut input.unknown);
+    payload.unknown = unknown.iter().map(|it| without_secrets(it)).collect();
     payload.receipt = receipt;
-    let prompt_id = present(&input.prompt_id);
-    let tool_use_id = present(&input.tool.id);
+    let prompt_id = id(&input.prompt_id);
+    let tool_use_id = id(&input.tool.id);
     let key = key(
         kind,
         &host_session_id,
@@ -180,19 +185,23 @@ fn try_capture(
         host: context.host.name.to_owned(),
         host_session_id,
         prompt_id,
-        agent_id: present(&input.agent_id),
+        agent_id: id(&input.agent_id),
         files: touched_files(kind, &input, &subject, &settings.limits),
-        tool_name,
+        tool_name: tool_name.as_deref().map(without_secrets),
         tool_use_id,
-        cwd,
+        cwd: cwd.as_deref().map(without_secrets),
         project_dir: context
             .project_dir
             .as_ref()
-            .map(|dir| dir.to_string_lossy().into_owned()),
+            .map(|dir| without_secrets(&dir.to_string_lossy())),
         project: place.project,
-        root: place.root.map(|root| root.to_string_lossy().into_owned()),
-        transcript_path: present(&input.transcript_path),
-        branch: place.head.branch,
+        root: place
+            .root
+            .map(|root| without_secrets(&root.to_string_lossy())),
+        transcript_path: present(&input.transcript_path)
+            .as_deref()
+            .map(without_secrets),
+        branch: place.head.branch.as_deref().map(without_secrets),
         commit: place.head.commit,
         payload,
         at: context.now,
@@ -374,7 +383,7 @@ fn touched_file(path: &str, role: FileRole, after_tool_use: bool, limits: &Limit
         .map(|content| blake3::hash(&content).to_hex().to_string());
     TouchedFile {
         size: metadata.as_ref().map(std::fs::Metadata::len),
-        path: redact::redact(path).text.into_owned(),
+        path: redact::thorough(path).text.into_owned(),
         role,
         mtime: metadata.as_ref().and_then(text::modified_at),
         hash,

@@ -4,6 +4,8 @@
 //! database is opened as a guest (a hook: never migrates, never checkpoints) or as the
 //! owner (worker and CLI: migrates, with a backup before each step).
 
+pub(crate) mod foreign;
+pub(crate) mod place;
 mod rows;
 
 use std::ffi::OsStr;
@@ -159,6 +161,17 @@ fn is_unreleased(connection: &Connection, found: i64) -> rusqlite::Result<bool> 
 /// Opens a database for reading without changing any file. A plain reader would create files
 /// beside the database and write to them.
 pub fn open_inspector(path: &Path, schema: i64) -> Result<Connection, OpenError> {
+    let inspector = connect_inspector(path)?;
+    match user_version(&inspector) {
+        // The log's index (`-shm`) is lost; only a connection that may rebuild it can read.
+        Err(rusqlite::Error::SqliteFailure(error, _)) if needs_index(error) => {
+            open_guest(path, Guest::Reads, schema)
+        }
+        found => check_schema(path, &inspector, found?, schema).map(|()| inspector),
+    }
+}
+
+fn connect_inspector(path: &Path) -> Result<Connection, OpenError> {
     let log = beside(path, "-wal");
     let has_log = std::fs::metadata(log).is_ok_and(|log| log.len() > 0);
     if !path.exists() {
@@ -179,13 +192,16 @@ pub fn open_inspector(path: &Path, schema: i64) -> Result<Connection, OpenError>
             | OpenFlags::SQLITE_OPEN_NO_MUTEX,
     )?;
     inspector.busy_timeout(Duration::from_secs(2))?;
-    match user_version(&inspector) {
-        // The log's index (`-shm`) is lost; only a connection that may rebuild it can read.
-        Err(rusqlite::Error::SqliteFailure(error, _)) if needs_index(error) => {
-            open_guest(path, Guest::Reads, schema)
-        }
-        found => check_schema(path, &inspector, found?, schema).map(|()| inspector),
-    }
+    distrust(&inspector)?;
+    Ok(inspector)
+}
+
+/// Our own schema needs no more than this. One that somebody else changed can then call no function
+/// with side effects.
+fn distrust(connection: &Connection) -> rusqlite::Result<()> {
+    connection.set_db_config(DbConfig::SQLITE_DBCONFIG_TRUSTED_SCHEMA, false)?;
+    connection.set_db_config(DbConfig::SQLITE_DBCONFIG_DEFENSIVE, true)?;
+    Ok(())
 }
 
 fn needs_index(error: rusqlite::ffi::Error) -> bool {
@@ -211,6 +227,28 @@ pub(crate) fn damage(connection: &Connection) -> Option<String> {
     match check {
         Ok(answer) => (answer != "ok").then_some(answer),
         Err(error) => Some(error.to_string()),
+    }
+}
+
+/// Fails as a damaged file does if the schema is not the one that our migrations make.
+pub(crate) fn check_own_schema(
+    connection: &Connection,
+    migrations: &[Migration],
+) -> Result<(), OpenError> {
+    let known = migrations.last().map_or(0, |it| it.number);
+    let line = foreign::difference(connection, migrations, known)?.line();
+    line.map_or(Ok(()), |line| Err(damaged(&line)))
+}
+
+/// What is wrong with a database of ours: damage, or a schema that is not ours. None if it is sound.
+pub(crate) fn defect(
+    connection: &Connection,
+    migrations: &[Migration],
+) -> Result<Option<String>, OpenError> {
+    let known = migrations.last().map_or(0, |it| it.number);
+    match damage(connection) {
+        Some(damage) => Ok(Some(damage)),
+        None => Ok(foreign::difference(connection, migrations, known)?.line()),
     }
 }
 
@@ -337,13 +375,15 @@ fn misnumbered(error: rusqlite::Error) -> OpenError {
 fn connect(path: &Path, access: OpenFlags) -> Result<Connection, OpenError> {
     #[expect(clippy::disallowed_methods, reason = "this module opens the databases")]
     let opened = Connection::open_with_flags(path, access | OpenFlags::SQLITE_OPEN_NO_MUTEX);
-    opened.map_err(|error| {
+    let connection = opened.map_err(|error| {
         if path.exists() {
             OpenError::Sqlite(error)
         } else {
             OpenError::Missing(path.to_owned())
         }
-    })
+    })?;
+    distrust(&connection)?;
+    Ok(connection)
 }
 
 /// Sleeps 0.2 ms, a little longer at each attempt, for about 150 ms in all; then the hook
@@ -369,6 +409,27 @@ pub fn let_others_write() {
 
 fn user_version(connection: &Connection) -> rusqlite::Result<i64> {
     connection.query_row("pragma user_version", [], |row| row.get(0))
+}
+
+/// Creates a database with our schema up to this number, in place of what an earlier try left there.
+pub(crate) fn create(
+    path: &Path,
+    migrations: &[Migration],
+    number: i64,
+) -> Result<Connection, OpenError> {
+    for suffix in ["", "-wal", "-shm"] {
+        crate::text::if_there(std::fs::remove_file(beside(path, suffix)))?;
+    }
+    let known = migrations.iter().filter(|it| it.number <= number);
+    let known: Vec<_> = known.copied().collect();
+    connect_owner(path, &known, path.parent().unwrap_or(path))
+}
+
+/// Brings a database that `create` made up to date.
+pub(crate) fn complete(connection: &Connection, migrations: &[Migration]) -> Result<(), OpenError> {
+    let found = user_version(connection)?;
+    let mut further = migrations.iter().filter(|it| it.number > found);
+    further.try_for_each(|migration| step(connection, migration))
 }
 
 fn migrate(
@@ -473,20 +534,21 @@ pub(crate) fn empty_log(path: &Path) -> Result<(), OpenError> {
 
 /// Replaces the content of a database with another's, in one transaction: other connections see
 /// the old content or the new.
-pub(crate) fn copy_over(from: &Path, into: &mut Connection) -> Result<(), OpenError> {
-    let from = connect(from, OpenFlags::SQLITE_OPEN_READ_ONLY)?;
-    let copying = rusqlite::backup::Backup::new(&from, into)?;
+pub(crate) fn copy_over(from: &Connection, into: &mut Connection) -> Result<(), OpenError> {
+    let copying = rusqlite::backup::Backup::new(from, into)?;
     copying.run_to_completion(i32::MAX, Duration::ZERO, None)?;
     Ok(())
 }
 
 /// Opens a damaged database to read the rows that are still readable.
 pub(crate) fn open_wreck(path: &Path) -> Result<Connection, OpenError> {
-    let wreck = connect(path, OpenFlags::SQLITE_OPEN_READ_WRITE)?;
+    let mut wreck = connect(path, OpenFlags::SQLITE_OPEN_READ_WRITE)?;
     wreck.set_db_config(DbConfig::SQLITE_DBCONFIG_NO_CKPT_ON_CLOSE, true)?;
     wreck.busy_timeout(Duration::from_secs(2))?;
     // Without this, SQLite refuses a file that is shorter than its header states.
+    wreck.set_db_config(DbConfig::SQLITE_DBCONFIG_DEFENSIVE, false)?;
     wreck.execute_batch("pragma writable_schema = on")?;
+    foreign::read_rows_only(&mut wreck)?;
     Ok(wreck)
 }
 

@@ -18,17 +18,16 @@ use crate::host::{self, Host, ReplayedInput};
 use crate::model::{Event, EventKind, Millis};
 use crate::project::Rules;
 use crate::queue::Queue;
+use crate::redact;
 use crate::store::{PROCESSED_KEPT, Store, uuid_at};
 
 /// The rules for taking events from a transcript.
 pub struct FillRules<'a> {
     pub now: Millis,
-    /// Events before this time are left out.
-    pub since: Millis,
     pub project_rules: &'a Rules,
     pub settings: &'a CaptureSettings,
-    /// Whether Foreword is switched off in this project, or for this session.
-    pub is_off: &'a dyn Fn(Option<&str>) -> bool,
+    /// Whether Foreword was switched off at this time in this project, or for this session, or is now.
+    pub was_off: &'a dyn Fn(Option<&str>, Millis) -> bool,
 }
 
 /// The part of a session that is known from events already queued or stored.
@@ -57,7 +56,7 @@ pub fn fill(
     // Not before the session's first event: the transcript of a fork begins with a copy of another
     // session's, under the fork's id. Nor before the time for which keys are kept: an older event
     // might be stored a second time.
-    let since = first.max(rules.since).max(rules.now - PROCESSED_KEPT / 2);
+    let since = first.max(rules.now - PROCESSED_KEPT / 2);
     // Ids of the same millisecond follow the order of the file.
     let ids = uuid::ContextV7::new();
     let mut count = 0;
@@ -70,7 +69,7 @@ pub fn fill(
         }
         let id = uuid_at(input.at, &ids);
         let event = event(host, &input, id, known.project_dir.as_deref(), rules);
-        let Some(event) = event.filter(|it| !(rules.is_off)(it.project.as_deref())) else {
+        let Some(event) = event.filter(|it| !(rules.was_off)(it.project.as_deref(), it.at)) else {
             return Ok(());
         };
         // The event may have a key that `is_known` does not look for; it must not be queued again
@@ -105,7 +104,8 @@ pub(crate) fn event(
     let mut event = *event;
     // `capture` read the state of the repository and the files as they are now, not as they were
     // then.
-    event.branch.clone_from(&input.branch);
+    let branch = input.branch.as_deref();
+    event.branch = branch.map(|it| redact::thorough(it).text.into_owned());
     event.commit = None;
     for file in &mut event.files {
         if file.mtime.is_some_and(|mtime| mtime > input.at) {

@@ -13,9 +13,11 @@ pub mod text;
 
 pub mod fault;
 
+pub mod files;
+pub mod redact;
+
 pub mod git;
 pub mod project;
-pub mod redact;
 
 pub mod host;
 

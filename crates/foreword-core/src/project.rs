@@ -7,7 +7,9 @@
 
 use std::path::{Path, PathBuf};
 
+use crate::files::PATH_MAX;
 use crate::git::{Head, Repository};
+use crate::redact;
 
 /// The settings of the resolver.
 #[derive(Debug, Clone, Default, PartialEq, Eq)]
@@ -50,6 +52,9 @@ impl Place {
 
 /// Resolves the project that `dir` belongs to.
 pub fn resolve(dir: &Path, rules: &Rules) -> Place {
+    if dir.as_os_str().len() > PATH_MAX {
+        return Place::default();
+    }
     let dir = canonical(dir);
     // A directory that was deleted still belongs to the repository it was in.
     let existing = dir.ancestors().find(|it| it.exists()).unwrap_or(&dir);
@@ -66,11 +71,11 @@ pub fn resolve(dir: &Path, rules: &Rules) -> Place {
     let mut project = repository
         .remote()
         .and_then(|url| normalise_remote(&url))
-        .unwrap_or_else(|| path_key(&folder_of(&repository.common_dir)));
+        .unwrap_or_else(|| path_key(repository.folder()));
     if rules.separate_worktrees
         && let Some(name) = repository.worktree_name()
     {
-        project = format!("{project}#{name}");
+        project = format!("{project}#{}", redact::identifier(name));
     }
     Place {
         project: Some(project),
@@ -85,43 +90,64 @@ pub fn name(key: &str) -> &str {
 }
 
 /// Normalises a remote's URL to `github.com/org/repo`; none for a local path.
+///
+/// Two spellings have one key only if they lead to the same repository. Host names ignore case,
+/// paths do not. A port is left out if it is the usual one of its scheme. `h:x` is `x` in the login's
+/// home directory on the host, `h~/x` here, and `ssh://h/x` is `/x`. Forges are an exception: they ignore
+/// the case of paths, and all their spellings lead to the same repository.
 pub fn normalise_remote(url: &str) -> Option<String> {
     let url = url.trim();
-    let rest = match url.split_once("://") {
+    let (scheme, authority, path) = match url.split_once("://") {
         Some(("file", _)) => return None,
-        Some((_, rest)) => rest.to_owned(),
+        Some((scheme, rest)) => {
+            let rest = rest.split(['?', '#']).next()?;
+            let (authority, path) = rest.split_once('/')?;
+            (scheme.to_lowercase(), authority, path)
+        }
         // `git@host:org/repo`, the form without a scheme.
         None => {
-            let (host, path) = url.split_once(':')?;
-            if host.contains('/') || host.len() < 2 {
+            let (authority, path) = url.split_once(':')?;
+            if authority.contains('/') || authority.len() < 2 {
                 return None;
             }
-            format!("{host}/{}", path.trim_start_matches('/'))
+            (String::new(), authority, path)
         }
     };
-    let (authority, path) = rest.split_once('/')?;
-    let host = authority.rsplit('@').next()?.split(':').next()?;
+    let (login, host) = authority.rsplit_once('@').unwrap_or(("", authority));
+    let (host, port) = match host.rsplit_once(':') {
+        Some((host, port)) if port.bytes().all(|it| it.is_ascii_digit()) => (host, port),
+        _ => (host, ""),
+    };
+    let host = host.to_lowercase();
+    let is_forge = host.split('.').any(|it| FORGES.contains(&it));
+    let by_ssh = scheme.contains("ssh");
+    let usual = matches!(
+        (scheme.as_str(), port),
+        (_, "") | ("https", "443") | ("http", "80") | ("git", "9418")
+    );
+    let port = if usual || (by_ssh && (is_forge || port == "22")) {
+        String::new()
+    } else {
+        format!(":{port}")
+    };
+    // The login `git` is what forges use, also those that are not known by their name.
+    let in_home = scheme.is_empty() && !path.starts_with('/') && !is_forge && login != "git";
     let path = path.trim_matches('/');
     let path = path.strip_suffix(".git").unwrap_or(path);
     if host.is_empty() || path.is_empty() {
         return None;
     }
-    // Host names ignore case, and so do the forges in repository names; a capital letter
-    // must not split a project.
-    Some(format!("{host}/{path}").to_lowercase())
+    let path = redact::identifier(path.to_owned());
+    let path = if is_forge { path.to_lowercase() } else { path };
+    let home = if in_home { "~" } else { "" };
+    Some(format!("{host}{port}{home}/{path}"))
 }
 
-/// The folder of a repository: the one that contains `.git`.
-fn folder_of(common_dir: &Path) -> PathBuf {
-    let common_dir = canonical(common_dir);
-    match common_dir.parent() {
-        Some(parent) if common_dir.ends_with(".git") => parent.to_owned(),
-        _ => common_dir,
-    }
-}
+/// Parts of host names by which a forge is recognised that ignores the case of repository names.
+const FORGES: [&str; 3] = ["github", "gitlab", "bitbucket"];
 
 fn path_key(path: &Path) -> String {
-    path.to_string_lossy().into_owned()
+    redact::identifier(path.to_string_lossy().into_owned())
 }
 
 fn canonical(path: &Path) -> PathBuf {
@@ -156,6 +182,36 @@ mod tests {
         ] {
             assert_eq!(normalise_remote(url), None, "{url}");
         }
+    }
+
+    #[test]
+    fn remotes_that_may_be_two_repositories_have_two_keys() {
+        for (url, key) in [
+            ("https://localhost:3000/acme/pay", "localhost:3000/acme/pay"),
+            ("https://localhost:4000/acme/pay", "localhost:4000/acme/pay"),
+            ("https://LOCALHOST:443/acme/pay", "localhost/acme/pay"),
+            ("http://[::1]:8080/acme/pay", "[::1]:8080/acme/pay"),
+            ("https://h.example/Team/App.git", "h.example/Team/App"),
+            ("https://h.example/team/app?token=x", "h.example/team/app"),
+            ("ssh://hub/srv/x", "hub/srv/x"),
+            ("hub:/srv/x", "hub/srv/x"),
+            ("hub:srv/x", "hub~/srv/x"),
+            ("git@hub:srv/x", "hub/srv/x"),
+            ("ssh://git@hub:2222/srv/x", "hub:2222/srv/x"),
+            ("ssh://git@gitlab.h:2222/Srv/x", "gitlab.h/srv/x"),
+            ("https://gitlab.h/srv/X", "gitlab.h/srv/x"),
+        ] {
+            assert_eq!(normalise_remote(url).as_deref(), Some(key), "{url}");
+        }
+    }
+
+    #[test]
+    fn a_path_that_cannot_exist_is_no_project() {
+        let long = format!("/{}", "a/".repeat(100_000));
+        assert_eq!(
+            resolve(Path::new(&long), &Rules::default()),
+            Place::default()
+        );
     }
 
     #[test]

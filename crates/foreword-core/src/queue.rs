@@ -11,6 +11,7 @@ use rusqlite::config::DbConfig;
 use rusqlite::{Connection, named_params};
 use serde::Deserialize;
 
+use crate::db::place::Place;
 use crate::db::{self, Guest, Migration, OpenError, Rows as _};
 use crate::fault;
 use crate::model::{Event, EventKind, Millis, Receipt};
@@ -90,6 +91,8 @@ fn insert(connection: &Connection, event: &Event) -> rusqlite::Result<bool> {
 /// The worker's side of the queue.
 pub struct Queue {
     pub(crate) connection: Connection,
+    /// The files of a queue that is open for writing.
+    place: Option<Place>,
 }
 
 /// Some events of one session that the worker has claimed.
@@ -122,29 +125,63 @@ pub struct Skipped {
 impl Queue {
     /// Opens or creates the queue.
     pub fn open(path: &Path, backups: &Path) -> Result<Queue, OpenError> {
+        let before = Place::before(path);
         let connection = db::open_owner(path, MIGRATIONS, backups)?;
         // Only `checkpoint` shortens the log, and it remains when the worker ends: a hook that
         // has to create a log waits for the disk twice (measured: 10 ms).
         connection.execute_batch("pragma wal_autocheckpoint = 0")?;
         connection.set_db_config(DbConfig::SQLITE_DBCONFIG_NO_CKPT_ON_CLOSE, true)?;
-        Ok(Queue { connection })
+        Ok(Queue {
+            connection,
+            place: Some(Place::after(path, before)),
+        })
+    }
+
+    fn on(connection: Connection) -> Queue {
+        Queue {
+            connection,
+            place: None,
+        }
+    }
+
+    /// Whether the file has been neither deleted nor replaced since it was opened for writing.
+    pub fn is_in_place(&self) -> bool {
+        self.place.as_ref().is_none_or(Place::is_kept)
+    }
+
+    /// Moves the events of a queue that is not in its place any more into this one.
+    pub fn take_over(&self, old: Queue) -> rusqlite::Result<()> {
+        let events: Vec<(Event,)> = old.connection.all("select event from events", [])?;
+        for (event,) in events {
+            self.push(&event)?;
+        }
+        if let Some(place) = old.place {
+            place.forsake(old.connection);
+        }
+        Ok(())
     }
 
     /// Opens the queue for reading; none if it does not exist.
     pub fn look(path: &Path) -> Result<Option<Queue>, OpenError> {
         let opened = db::if_there(db::open_guest(path, Guest::Reads, SCHEMA))?;
-        Ok(opened.map(|connection| Queue { connection }))
+        Ok(opened.map(Queue::on))
     }
 
     /// Opens the queue for reading without changing any file; none if it does not exist.
     pub fn inspect(path: &Path) -> Result<Option<Queue>, OpenError> {
         let opened = db::if_there(db::open_inspector(path, SCHEMA))?;
-        Ok(opened.map(|connection| Queue { connection }))
+        Ok(opened.map(Queue::on))
     }
 
-    /// The damage that SQLite finds in the file; none if it is sound.
+    /// What is wrong with the file itself or its schema; none if it is sound.
     pub fn damage(&self) -> Option<String> {
-        db::damage(&self.connection)
+        let defect = db::defect(&self.connection, MIGRATIONS);
+        defect.unwrap_or_else(|error| Some(error.to_string()))
+    }
+
+    /// As `Store::check_schema`.
+    pub fn check_schema(&self) -> Result<(), OpenError> {
+        db::check_own_schema(&self.connection, MIGRATIONS)
     }
 
     /// Appends an event from the spool or from a transcript; returns whether it is new.

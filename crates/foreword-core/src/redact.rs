@@ -1,22 +1,32 @@
-//! Takes secrets and private spans out of a text, before its first write to disk.
+//! Takes secrets and private spans out of a text, in two stages.
 //!
-//! Every hook runs this on every event, so nothing is built at run time: constant tables
-//! over the next three bytes give the rules that could match here (mostly none), and a
-//! small hand-written check decides (`rules`, `assigned`). The regex crate takes 4-5 ms to
-//! build its automaton, several times as long as the whole hook. A field is redacted before
-//! it is cut, so that no cut can split a secret and hide it.
+//! The fast stage runs in every hook on every event, before its first write to disk. Nothing is built at run
+//! time: constant tables over the next three bytes give the rules that could match here (mostly
+//! none), and a small hand-written check decides (`rules`, `assigned`). The regex crate takes 4-5 ms
+//! to build its automaton, several times as long as the whole hook. A field is redacted before it is
+//! cut, so that no cut can split a secret and hide it.
 //!
-//! Files whose whole content is secret are recognised by their names, and so are commands that
-//! would show it: a value in a `.env` file need not look like a key. The content of such a file is
-//! not stored at all, whichever way it was shown; only the file's name is.
+//! The thorough stage runs in the worker and in commands, before anything is stored in memory.db, written to a
+//! note or sent to a model. It is the fast stage followed by a second, larger table (`thorough`).
+//! Ids and names that tell sessions and projects apart are short, so hooks use it for those, too.
+//!
+//! `value` redacts JSON values and whole events with either stage. `files` knows the files whose
+//! whole content is secret.
 
 mod assigned;
+mod files;
+mod labels;
 mod rules;
+mod thorough;
+mod value;
 
 use std::borrow::Cow;
+use std::ops::Range;
 
-use crate::text::is_in;
-use rules::PREFIX_TABLE;
+pub use files::{is_secret_file, shows_secrets, without_values};
+use rules::{FAST, RuleSet};
+use thorough::THOROUGH;
+pub use value::{ValueRedactor, event};
 
 /// A text without its secrets, and the number of replaced spans.
 #[derive(Debug, PartialEq, Eq)]
@@ -25,204 +35,218 @@ pub struct Redacted<'a> {
     pub count: u32,
 }
 
-/// Replaces each secret by `[redacted:KIND]` and each private span by `[private]`.
-pub fn redact(text: &str) -> Redacted<'_> {
+/// How carefully secrets are looked for.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum Stage {
+    Fast,
+    Thorough,
+}
+
+impl Stage {
+    fn rule_sets(self) -> &'static [&'static RuleSet] {
+        static SETS: [&RuleSet; 2] = [&FAST, &THOROUGH];
+        match self {
+            Stage::Fast => &SETS[..1],
+            Stage::Thorough => &SETS,
+        }
+    }
+
+    /// Replaces each secret by `[redacted:KIND]` and each private span by `[private]`.
+    pub fn redact(self, text: &str) -> Redacted<'_> {
+        let redacted = self.redact_as_is(text);
+        // Colours may stand between a name and its value, or before a token. They are taken out only
+        // if there is a secret to be found without them.
+        let Some(plain) = self.without_colours(&redacted.text) else {
+            return redacted;
+        };
+        let again = self.redact_as_is(&plain);
+        match again.count {
+            0 => redacted,
+            count => Redacted {
+                count: redacted.count + count,
+                text: Cow::Owned(again.text.into_owned()),
+            },
+        }
+    }
+
+    fn redact_as_is(self, text: &str) -> Redacted<'_> {
+        let mut redacted = Redacted {
+            text: Cow::Borrowed(text),
+            count: 0,
+        };
+        for rules in self.rule_sets() {
+            let spans = spans(rules, &redacted.text);
+            if !spans.is_empty() {
+                redacted.count += spans.len() as u32;
+                redacted.text = Cow::Owned(replaced(&redacted.text, 0, &spans));
+            }
+        }
+        redacted
+    }
+
+    /// Redacts texts that are parts of one text, such as its lines: a private key is recognised
+    /// only as a whole. Returns the number of replaced spans.
+    fn redact_parts(self, parts: &mut [&mut String]) -> u32 {
+        let mut count = 0;
+        for rules in self.rule_sets() {
+            let mut whole = String::with_capacity(parts.iter().map(|it| it.len() + 1).sum());
+            for part in parts.iter() {
+                whole.push_str(part);
+                whole.push('\n');
+            }
+            let spans = spans(rules, &whole);
+            count += spans.len() as u32;
+            if !spans.is_empty() {
+                let mut start = 0;
+                for part in parts.iter_mut() {
+                    let end = start + part.len();
+                    **part = replaced(&whole[..end], start, &spans);
+                    start = end + 1;
+                }
+            }
+        }
+        for part in parts.iter_mut() {
+            if self.without_colours(part).is_some() {
+                let redacted = self.redact(part);
+                count += redacted.count;
+                **part = redacted.text.into_owned();
+            }
+        }
+        count
+    }
+
+    /// The text without the control sequences of a terminal; none if it has none. In the thorough
+    /// stage also without sequences that were written out (`\u001b[1m`) and invisible characters.
+    fn without_colours(self, text: &str) -> Option<String> {
+        let has_written_out = || {
+            let marks = ["\\u001b[", "\\x1b[", "\\033[", "\\e["];
+            self == Stage::Thorough
+                && (text.contains('\\') && marks.iter().any(|mark| text.contains(mark))
+                    || !text.is_ascii() && text.contains(is_invisible))
+        };
+        if !text.as_bytes().contains(&ESCAPE) && !has_written_out() {
+            return None;
+        }
+        let mut plain = String::with_capacity(text.len());
+        let mut rest = text;
+        while let Some(next) = rest.chars().next() {
+            let length = control_sequence(rest.as_bytes(), self);
+            if length == 0 && !(self == Stage::Thorough && is_invisible(next)) {
+                plain.push(next);
+            }
+            rest = &rest[rest.ceil_char_boundary(length.max(next.len_utf8()))..];
+        }
+        Some(plain)
+    }
+}
+
+/// The fast stage.
+pub fn fast(text: &str) -> Redacted<'_> {
+    Stage::Fast.redact(text)
+}
+
+/// The thorough stage.
+pub fn thorough(text: &str) -> Redacted<'_> {
+    Stage::Thorough.redact(text)
+}
+
+/// Redacts a name that identifies something: a session, a project. Two names that
+/// differ only in a secret stay two names, by a hash of the whole.
+pub fn identifier(name: String) -> String {
+    let redacted = thorough(&name);
+    if redacted.count == 0 {
+        return name;
+    }
+    let hash = blake3::hash(name.as_bytes()).to_hex();
+    format!("{}-{}", redacted.text, &hash[..12])
+}
+
+/// The spans of a text to replace, in order, each with the label of its kind.
+fn spans(rules: &RuleSet, text: &str) -> Vec<(Range<usize>, &'static str)> {
     let bytes = text.as_bytes();
-    let mut out = String::new();
-    // Everything before this byte is already in `out`, or replaced.
-    let mut copied = 0;
-    let mut count = 0;
+    let mut spans = Vec::new();
+    // The end of the last span.
+    let mut done = 0;
     let mut at = 0;
     while let Some(&[a, b, c]) = bytes[at..].first_chunk() {
-        let candidates = PREFIX_TABLE.candidates(a, b, c);
+        let candidates = rules.candidates(a, b, c);
         if candidates == 0 {
             at += 1;
             continue;
         }
-        // A match that starts inside the last replaced span is part of it.
-        let found = rules::find(candidates, bytes, at);
-        let Some((span, label)) = found.filter(|(span, _)| span.start >= copied) else {
+        // A match that starts inside the last span is part of it.
+        let found = rules.find(candidates, bytes, at);
+        let Some((span, label)) = found.filter(|(span, _)| span.start >= done) else {
             at += 1;
             continue;
         };
-        // Each end of a span is next to an ASCII byte or at an end of the text, so both
-        // are character boundaries.
-        out.push_str(&text[copied..span.start]);
-        if label.starts_with('[') {
-            out.push_str(label);
-        } else {
-            out.extend(["[redacted:", label, "]"]);
-        }
-        copied = span.end;
+        let span = text.floor_char_boundary(span.start)..text.ceil_char_boundary(span.end);
+        done = span.end;
         at = span.end.max(at + 1);
-        count += 1;
+        spans.push((span, label));
     }
-    if count == 0 {
-        return Redacted {
-            text: Cow::Borrowed(text),
-            count,
-        };
-    }
-    out.push_str(&text[copied..]);
-    Redacted {
-        text: Cow::Owned(out),
-        count,
-    }
+    spans
 }
 
-/// The replacement for the value of a field with a secret name (`password`); none if the value
-/// is not a secret.
-pub fn named(name: &str, value: &str) -> Option<String> {
-    let clean = value.starts_with("[redacted:") || value.starts_with(['/', '~']);
-    (!clean && assigned::is_secret_field(name, value.as_bytes()))
-        .then(|| "[redacted:value]".to_owned())
-}
-
-/// Endings of files that hold keys.
-const KEY_ENDINGS: &str = "pem key p12 pfx jks keystore kdbx ppk asc gpg tfvars";
-/// Names of files that hold secrets.
-const SECRET_NAMES: &str = ".netrc _netrc .npmrc .pypirc .pgpass .htpasswd .git-credentials .dockercfg .vault-token \
-    credentials credentials.json service-account.json secrets.yml secrets.yaml secrets.json secrets.toml \
-    id_rsa id_dsa id_ecdsa id_ed25519 master.key shadow";
-
-/// Whether a file with this name holds secrets.
-pub fn is_secret_file(path: &str) -> bool {
-    let whole = path.replace('\\', "/").to_ascii_lowercase();
-    let placed = [
-        ".docker/config.json",
-        ".kube/config",
-        ".config/gh/hosts.yml",
-        ".cargo/credentials.toml",
-    ]
-    .iter()
-    .any(|known| whole.ends_with(known));
-    let process = whole.starts_with("/proc/") && whole.ends_with("/environ");
-    let name = path
-        .rsplit(['/', '\\'])
-        .next()
-        .unwrap_or(path)
-        .to_ascii_lowercase();
-    let example = ["example", "sample", "template", "dist"]
-        .iter()
-        .any(|word| name.ends_with(word));
-    let dot_env = name == ".env" || name.starts_with(".env.") || name.ends_with(".env") || name == ".envrc"
-        // Patterns in a shell command: `.env*` and `.env{,.local}`.
-        || name.starts_with(".env*") || name.starts_with(".env?") || name.starts_with(".env{");
-    let key_file = name
-        .rsplit_once('.')
-        .is_some_and(|(_, ending)| is_in(KEY_ENDINGS, ending));
-    let known = is_in(SECRET_NAMES, &name);
-    (dot_env && !example) || key_file || known || placed || process
-}
-
-/// Whether a shell command would show a secret file or the environment.
-pub fn shows_secrets(command: &str) -> bool {
-    let parts = command.split(['|', ';', '&', '\n', '(', ')', '`']);
-    parts.into_iter().any(|part| {
-        let mut words = part.split_whitespace().map(unquoted);
-        let program = words
-            .clone()
-            .find(|word| !word.contains('='))
-            .unwrap_or_default();
-        let program = program.rsplit('/').next().unwrap_or(program);
-        let names_secret_file = words.any(|word| {
-            let path = word
-                .rsplit(['=', '<', '>', ':', '@'])
-                .next()
-                .unwrap_or(word);
-            is_secret_file(path)
-        });
-        names_secret_file || shows_environment(program, part) || prints_secrets(program, part)
-    })
-}
-
-/// Whether a command prints the environment: `env` alone does, `env FOO=1 make` runs a program.
-fn shows_environment(program: &str, part: &str) -> bool {
-    let mut rest = part
-        .split_whitespace()
-        .map(unquoted)
-        .skip_while(|word| !word.ends_with(program))
-        .skip(1);
-    match program {
-        "printenv" => true,
-        "env" | "set" | "declare" => rest.next().is_none(),
-        "export" => rest.next().is_none_or(|word| word == "-p"),
-        _ => false,
-    }
-}
-
-/// Programs that run another program, perhaps on another machine: `sudo env`, `docker exec app env`.
-const RUN_ANOTHER: &str = "sudo doas docker podman nerdctl kubectl oc ssh xargs time sh bash";
-
-/// Commands that print secrets: a program and arguments that follow in this order.
-const PRINT_SECRETS: &str = "docker inspect, podman inspect, kubectl get secret, kubectl get secrets, heroku config, \
-    aws get-secret-value, gcloud secrets access, vault read, vault kv get, op read, pass show, gh auth token, \
-    gcloud auth print-access-token";
-
-/// Whether a command prints secrets or another environment.
-fn prints_secrets(program: &str, part: &str) -> bool {
-    let words = || part.split_whitespace().map(unquoted);
-    let last = words().next_back().unwrap_or_default();
-    let last = last.rsplit('/').next().unwrap_or(last);
-    let runs_another = is_in(RUN_ANOTHER, program)
-        && (last == "env" || words().any(|word| word.ends_with("printenv")));
-    runs_another
-        || PRINT_SECRETS.split(", ").any(|command| {
-            let (mut command, mut words) = (command.split(' '), words());
-            command.next() == Some(program)
-                && command.all(|it| words.any(|word| word == it || extends(it, word)))
-        })
-}
-
-/// Whether a word is the argument with something after it: `config:get`, `secret/x`.
-fn extends(argument: &str, word: &str) -> bool {
-    word.strip_prefix(argument)
-        .is_some_and(|rest| rest.starts_with([':', '/']))
-}
-
-/// The part of such a command that is stored: the words of its first line that hold no value.
-/// Words that are quoted, assigned, echoed or fed to it (`<<EOF`) may be the secret itself.
-pub fn without_values(command: &str) -> String {
-    const CUT: &str = "[… cut …]";
-    let mut kept: Vec<&str> = Vec::new();
-    let mut open_quote = None;
-    let mut echoes = false;
-    let line = command.lines().next().unwrap_or_default();
-    let mut cut = line.len() < command.trim_end().len();
-    for word in line.split_whitespace() {
-        let was_open = open_quote.is_some();
-        for character in word.chars() {
-            match open_quote {
-                None if matches!(character, '"' | '\'' | '`') => open_quote = Some(character),
-                Some(quote) if character == quote => open_quote = None,
-                _ => {}
-            }
-        }
-        if matches!(word, "|" | "||" | "&&" | ";") || word.starts_with('>') {
-            echoes = false;
-        }
-        if word.contains("<<") && !was_open {
-            cut = true;
+/// The text from `start` on, with these spans replaced. A span that begins before `start` is only
+/// left out: its replacement stands where it begins.
+fn replaced(text: &str, start: usize, spans: &[(Range<usize>, &'static str)]) -> String {
+    let mut out = String::with_capacity(text.len() - start);
+    let mut copied = start;
+    let ended_before = spans.partition_point(|(span, _)| span.end <= start);
+    for (span, label) in &spans[ended_before..] {
+        if span.start >= text.len() {
             break;
         }
-        if was_open || echoes || word.contains(['=', '"', '\'', '`']) {
-            if kept.last() != Some(&CUT) {
-                kept.push(CUT);
+        if span.start >= start {
+            out.push_str(&text[copied..span.start]);
+            if label.starts_with('[') {
+                out.push_str(label);
+            } else {
+                out.extend(["[redacted:", label, "]"]);
             }
-            continue;
         }
-        kept.push(word);
-        let program = word.rsplit(['/', '(']).next().unwrap_or(word);
-        echoes |= matches!(program, "echo" | "printf");
+        copied = span.end.min(text.len());
     }
-    if cut && kept.last() != Some(&CUT) {
-        kept.push(CUT);
-    }
-    kept.join(" ")
+    out.push_str(&text[copied..]);
+    out
 }
 
-fn unquoted(word: &str) -> &str {
-    word.trim_matches(['"', '\'', '{', '}'])
+const ESCAPE: u8 = 0x1b;
+
+/// The length of the terminal's control sequence that a text begins with; 0 if it begins with none.
+fn control_sequence(bytes: &[u8], stage: Stage) -> usize {
+    let escapes: &[&[u8]] = match stage {
+        Stage::Fast => &[&[ESCAPE]],
+        Stage::Thorough => &[&[ESCAPE], b"\\u001b", b"\\x1b", b"\\033", b"\\e"],
+    };
+    let Some(escape) = escapes.iter().find(|it| bytes.starts_with(it)) else {
+        return 0;
+    };
+    let rest = &bytes[escape.len()..];
+    let length = match rest.first() {
+        Some(b'[') => {
+            let parameters = rest[1..].iter();
+            let parameters = parameters.take_while(|byte| (0x20..0x40).contains(*byte));
+            parameters.count() + 2
+        }
+        _ if escape.len() > 1 => return 0,
+        // A link or a title: to the bell, or to the escape of its end mark.
+        Some(b']') => rest
+            .iter()
+            .position(|byte| matches!(byte, 0x07 | &ESCAPE))
+            .map_or(1, |end| end + 1),
+        _ => 1,
+    };
+    escape.len() + length.min(rest.len())
+}
+
+/// Whether a character is not seen: it may stand inside a token that was copied from a page.
+fn is_invisible(character: char) -> bool {
+    matches!(
+        character,
+        '\u{ad}' | '\u{200b}'..='\u{200d}' | '\u{2060}' | '\u{feff}'
+    )
 }
 
 #[cfg(test)]
@@ -261,7 +285,7 @@ mod tests {
         ];
         for (secret, label) in secrets {
             let text = format!("before é {secret} after");
-            let redacted = redact(&text);
+            let redacted = fast(&text);
             assert_eq!(redacted.text, format!("before é [redacted:{label}] after"));
             assert_eq!(redacted.count, 1);
         }
@@ -270,7 +294,7 @@ mod tests {
     #[test]
     fn a_secret_at_the_end_of_a_sentence_is_one() {
         let text = format!("The password={}.", "hunter2secret99");
-        assert_eq!(redact(&text).text, "The password=[redacted:value]");
+        assert_eq!(fast(&text).text, "The password=[redacted:value]");
     }
 
     #[test]
@@ -279,11 +303,11 @@ mod tests {
         let (begin, end) = ("<foreword-memory project=\"app\">", "</foreword-");
         let index = format!("{begin}\n#12 the limit is 7\n{end}memory>");
         assert_eq!(
-            redact(&format!("a {index} b")).text,
+            fast(&format!("a {index} b")).text,
             "a [from Foreword's memory] b"
         );
         for other in ["<foreword-memory project=", "a <foreword-memory> b"] {
-            assert_eq!(redact(other).text, other);
+            assert_eq!(fast(other).text, other);
         }
     }
 
@@ -313,7 +337,7 @@ mod tests {
             ),
         ];
         for (text, expected) in cases {
-            assert_eq!(redact(&text).text, expected);
+            assert_eq!(fast(&text).text, expected);
         }
     }
 
@@ -342,8 +366,8 @@ mod tests {
             "the password is checked; a token is made; pass the test",
             "it passes: 12345678 of 9",
         ] {
-            assert_eq!(redact(text).text, text);
-            assert_eq!(redact(text).count, 0);
+            assert_eq!(fast(text).text, text);
+            assert_eq!(fast(text).count, 0);
         }
     }
 
@@ -359,7 +383,7 @@ mod tests {
             ("a <private>é<b>", "a [private]"),
             ("a <privateer> b", "a <privateer> b"),
         ] {
-            assert_eq!(redact(text).text, expected);
+            assert_eq!(fast(text).text, expected);
         }
     }
 
@@ -367,23 +391,21 @@ mod tests {
     fn a_private_key_is_replaced_whole_even_when_its_end_is_missing() {
         let key = format!("-----BEGIN OPENSSH PRIVATE KEY-----\n{}\n", body(70));
         let whole = format!("x {key}-----END OPENSSH PRIVATE KEY----- y");
-        assert_eq!(redact(&whole).text, "x [redacted:private-key] y");
-        assert_eq!(redact(&format!("x {key}")).text, "x [redacted:private-key]");
+        assert_eq!(fast(&whole).text, "x [redacted:private-key] y");
+        assert_eq!(fast(&format!("x {key}")).text, "x [redacted:private-key]");
     }
 
     #[test]
     fn the_work_grows_linearly_with_the_text_whatever_is_repeated() {
-        let after = [
-            "", "a", "-", "_", " ", "=", ": ", ":\"", "a.", "a1-", "\\", "\n",
-        ];
+        let after = ["", "a", " ", ": ", ":\"", "a.", "a1-", "\\", "\n"];
         let work = |unit: &str, length: usize| {
-            let _ = redact(&unit.repeat(length / unit.len()));
+            let _ = thorough(&unit.repeat(length / unit.len()));
             rules::bytes_read::take()
         };
-        for prefix in rules::prefixes() {
+        for prefix in FAST.prefixes().chain(THOROUGH.prefixes()) {
             for unit in after.iter().map(|it| format!("{prefix}{it}")) {
                 for unit in [unit.clone(), format!("-{unit}"), format!("x{unit}")] {
-                    let (once, twice) = (work(&unit, 2_000), work(&unit, 4_000));
+                    let (once, twice) = (work(&unit, 1_000), work(&unit, 2_000));
                     assert!(twice <= once * 9 / 4 + 2000, "{unit:?}: {once}, {twice}");
                 }
             }
@@ -404,116 +426,7 @@ mod tests {
             "://",
         ] {
             let text = unit.repeat((400 << 10) / unit.len());
-            assert!(redact(&text).text.len() <= 2 * text.len(), "{unit}");
-        }
-    }
-
-    #[test]
-    fn secret_files_are_recognised_by_their_names() {
-        for path in [
-            "/app/.env",
-            ".env.production",
-            "prod.env",
-            "certs/server.pem",
-            "/home/dev/.ssh/id_rsa",
-            "~/.netrc",
-            "/home/dev/.aws/credentials",
-            "config/master.key",
-            "terraform.tfvars",
-            "C:\\keys\\site.PFX",
-            ".envrc",
-            ".env*",
-            "/home/dev/.kube/config",
-            "/home/dev/.docker/config.json",
-            "/proc/1/environ",
-        ] {
-            assert!(is_secret_file(path), "{path}");
-        }
-        for path in [
-            "src/env.rs",
-            ".env.example",
-            ".env.sample",
-            "environment.ts",
-            "id_rsa.pub",
-            "keyboard.rs",
-            "README.md",
-            "src/credentials.rs",
-            "package.json",
-            "app/config.json",
-            ".git/config",
-        ] {
-            assert!(!is_secret_file(path), "{path}");
-        }
-    }
-
-    #[test]
-    fn commands_that_would_show_secrets_are_recognised() {
-        for command in [
-            "cat .env",
-            "cd app && cat ./.env.local | head",
-            "grep KEY /app/.env",
-            "printenv",
-            "env",
-            "env | sort",
-            "printenv DATABASE_URL",
-            "source .env && echo $X",
-            "sed -n 1,5p config/prod.env",
-            "openssl rsa -in server.key",
-            "less ~/.ssh/id_ed25519",
-            "FOO=1 cat .env",
-            "export -p",
-            "docker run --env-file=.env x",
-            "cat <.env",
-            "kubectl create secret generic x --from-file=tls.key",
-            "echo $(cat .env)",
-            "set",
-            "curl --netrc-file .netrc x",
-            "cat .env*",
-            "sudo env",
-            "docker exec app env",
-            "kubectl exec pod -- printenv",
-            "kubectl get secret/x -o yaml",
-            "cat /proc/1/environ | tr '\\0' '\\n'",
-            "heroku config -a x",
-            "docker inspect app",
-            "vault kv get secret/x",
-        ] {
-            assert!(shows_secrets(command), "{command}");
-        }
-        for command in [
-            "cargo test",
-            "env RUST_LOG=1 cargo test",
-            "ls -la",
-            "cat src/env.rs",
-            "export FOO=1",
-            "set -e",
-            "cp .env.example x",
-            "echo printed",
-            "git commit -m 'read the environment'",
-            "cat id_rsa.pub",
-            "docker ps",
-            "kubectl get pods",
-            "sudo apt install x",
-        ] {
-            assert!(!shows_secrets(command), "{command}");
-        }
-    }
-
-    #[test]
-    fn of_a_command_that_writes_a_secret_file_no_value_is_kept() {
-        for (command, kept) in [
-            ("cat .env", "cat .env"),
-            ("cat > .env <<'EOF'\nFOO=x1\nEOF", "cat > .env [… cut …]"),
-            ("echo \"FOO=x 1\" >> .env", "echo [… cut …] >> .env"),
-            ("echo x1 | tee .env", "echo [… cut …] | tee .env"),
-            ("FOO=x1 cat .env", "[… cut …] cat .env"),
-            ("sed -i 's/a b/x1/' .env", "sed -i [… cut …] .env"),
-            (
-                "cd app && cat .env\necho x1",
-                "cd app && cat .env [… cut …]",
-            ),
-        ] {
-            assert_eq!(without_values(command), kept);
+            assert!(fast(&text).text.len() <= 2 * text.len(), "{unit}");
         }
     }
 }

@@ -37,6 +37,7 @@ use serde::{Deserialize, Serialize};
 use uuid::{ClockSequence, Uuid};
 
 pub(crate) use crate::db::json;
+use crate::db::place::Place;
 use crate::db::{self, Guest, Migration, OpenError, Rows as _};
 use crate::model::{Freshness, Kind, Millis, ObservationType, Origin};
 pub use closing::{Closing, ShownObservation, ShownSession, ShownTurn};
@@ -76,8 +77,12 @@ pub(crate) const MIGRATIONS: &[Migration] = &[
         number: 105,
         sql: include_str!("store/0006_hands.sql"),
     },
+    Migration {
+        number: 107,
+        sql: include_str!("store/0008_reservations.sql"),
+    },
 ];
-const SCHEMA: i64 = 105;
+const SCHEMA: i64 = 107;
 
 /// A session without an event for this long counts as interrupted.
 pub(crate) const SILENCE: Millis = 24 * 3_600_000;
@@ -91,6 +96,8 @@ const RECEIPTS_KEPT: Millis = 90 * 24 * 3_600_000;
 
 pub struct Store {
     pub(crate) connection: Connection,
+    /// The files of a memory that is open for writing.
+    place: Option<Place>,
     /// Set once the SQL functions for ranking are registered on this connection.
     pub(crate) ranks: OnceCell<()>,
 }
@@ -98,13 +105,29 @@ pub struct Store {
 impl Store {
     /// Opens or creates the memory, for the worker and for commands that write.
     pub fn open(path: &Path, backups: &Path) -> Result<Store, OpenError> {
+        let before = Place::before(path);
         let connection = db::open_owner(path, MIGRATIONS, backups)?;
-        Ok(Store::on(connection))
+        let mut store = Store::on(connection);
+        store.place = Some(Place::after(path, before));
+        Ok(store)
+    }
+
+    /// Whether the file has been neither deleted nor replaced since it was opened for writing.
+    pub fn is_in_place(&self) -> bool {
+        self.place.as_ref().is_none_or(Place::is_kept)
+    }
+
+    /// Closes a memory that is not in its place any more.
+    pub fn forsake(self) {
+        if let Some(place) = self.place {
+            place.forsake(self.connection);
+        }
     }
 
     fn on(connection: Connection) -> Store {
         Store {
             connection,
+            place: None,
             ranks: OnceCell::new(),
         }
     }
@@ -126,9 +149,16 @@ impl Store {
         Ok(db::if_there(db::open_inspector(path, SCHEMA))?.map(Store::on))
     }
 
-    /// What is wrong with the file itself; none if it is undamaged.
+    /// What is wrong with the file itself or its schema; none if it is undamaged.
     pub fn damage(&self) -> Option<String> {
-        db::damage(&self.connection)
+        let defect = db::defect(&self.connection, MIGRATIONS);
+        defect.unwrap_or_else(|error| Some(error.to_string()))
+    }
+
+    /// Fails as a damaged file does if the schema is not the one that our migrations make: a trigger
+    /// of somebody else could delete what is stored.
+    pub fn check_schema(&self) -> Result<(), OpenError> {
+        db::check_own_schema(&self.connection, MIGRATIONS)
     }
 
     /// Marks silent sessions as interrupted, and deletes events, marks, receipts and entries of the

@@ -7,6 +7,7 @@
 //! session so far. A `fence` separates recorded text from our own. `leash` decides whether a model may be asked at all.
 
 pub mod ask;
+pub mod budget;
 pub mod closing;
 pub mod compress;
 pub mod conversation;

@@ -148,12 +148,21 @@ enum Command {
     Context(context::Args),
 }
 
-/// The arguments of a command that has only this one.
+/// How a command that reads prints its answer.
 #[derive(clap::Args)]
 struct JsonArgs {
-    /// Print JSON
+    /// Print JSON, with times in UTC
     #[arg(long)]
     json: bool,
+    /// `--format json` is another way to write --json
+    #[arg(long, value_name = "FORMAT", value_parser = ["text", "json"], hide = true)]
+    format: Option<String>,
+}
+
+impl JsonArgs {
+    fn json(&self) -> bool {
+        self.json || self.format.as_deref() == Some("json")
+    }
 }
 
 const WRONG_USAGE: u8 = 64;

@@ -2,7 +2,7 @@
 //!
 //! A check changes nothing. It has one id, which is the same in all versions. Its cure is a shell
 //! command wherever possible, and the tests run exactly that command. `host` checks the coding agent,
-//! its settings and the MCP server, `data` the data directory, `work` the files in it,
+//! its settings and the MCP server, `permissions` what the agent may do with it, `data` the data directory, `work` the files in it,
 //! `model` the provider.
 
 pub mod agent;
@@ -11,6 +11,7 @@ pub mod bill;
 mod data;
 mod host;
 mod model;
+mod permissions;
 pub mod status;
 mod work;
 
@@ -79,11 +80,13 @@ type Check = (
 
 const CHECKS: &[Check] = &[
     (Error, "settings-broken", host::settings_broken),
+    (Error, "settings-unread", host::settings_unread),
     (Error, "hooks-missing", host::hooks_missing),
     (Error, "hooks-binary-gone", host::hooks_binary_gone),
     (Warning, "hooks-other-binary", host::hooks_other_binary),
     (Warning, "server-missing", host::server_missing),
     (Warning, "server-silent", host::server_silent),
+    (Warning, "tools-not-allowed", permissions::tools_not_allowed),
     (Warning, "other-memory-tool", host::other_memory_tool),
     (Warning, "client-missing", host::client_missing),
     (Warning, "client-old", host::client_old),
@@ -153,6 +156,8 @@ pub struct Examined {
     pub findings: Vec<Finding>,
     /// These are not findings: a newer host may send more fields than we read.
     pub unknown_fields: Vec<(String, u64)>,
+    /// These are not findings either: the user wants it so.
+    pub notes: Vec<String>,
 }
 
 /// The ids of all checks, in order.
@@ -173,6 +178,7 @@ pub fn examine() -> anyhow::Result<Examined> {
     Ok(Examined {
         findings: findings.collect(),
         unknown_fields: work::unknown_fields(&exam),
+        notes: permissions::tools_refused(&exam).into_iter().collect(),
     })
 }
 

@@ -30,12 +30,10 @@ use crate::config::{self, HookSettings};
 use crate::home::{self, Home};
 use crate::host::{self, Client};
 use crate::log::{Fact, Log};
+use crate::not_kept::{self, Reason};
 use crate::platform;
 use crate::start;
 use crate::switch::{self, Switches};
-
-/// The reason that is logged for an event of the memory agent.
-const OWN_RUN: &str = "one of Foreword's own agent runs";
 
 /// Runs a hook. It never fails: even a panic ends in exit code 0 and prints nothing.
 pub fn run(hook: Hook, host: &'static Host) {
@@ -56,6 +54,10 @@ fn capture_and_answer(hook: Hook, host: &'static Host) {
     };
     // The event before a tool runs is not stored; the one after it will be.
     let event_saved = hook != Hook::FileContext && save(home, hook, &event) != Saved::Lost;
+    if !event_saved && hook != Hook::FileContext {
+        let size = serde_json::to_vec(&event).map_or(0, |json| json.len());
+        not_kept::count(home, Reason::CouldNotWrite, hook, size);
+    }
     fault::point("hook:after-insert");
     let answer = answer::answer(home, client, hook, &event, &settings);
     let receipt = answer.as_ref().and_then(|answer| answer.receipt(&event));
@@ -75,54 +77,54 @@ fn capture_and_answer(hook: Hook, host: &'static Host) {
 /// Reads the hook's input. Returns the event and the settings that apply to it, or none if nothing
 /// may be stored.
 fn read_event(hook: Hook, client: &Client, home: &Home) -> Option<(Event, HookSettings)> {
-    if switch::off_in_environment() || client.is_duplicate(home, host::project_dir().as_deref()) {
+    if client.is_duplicate(home, host::project_dir().as_deref()) {
         return None;
     }
     let switches = Switches::read(home);
-    if switches.everywhere() {
+    if switch::off_in_environment() || switches.everywhere() {
+        not_kept::count_off(home, hook);
         return None;
     }
-    // While anything is switched off, nothing is counted as dropped: this event may belong to it.
-    let count = |reason: &str| {
-        if switches.is_empty() {
-            Log::Dropped.line(home, reason);
-        }
-    };
+    let count = |reason: Reason, bytes: usize| not_kept::count(home, reason, hook, bytes);
     if switch::own_child() {
-        count(OWN_RUN);
+        count(Reason::OwnRun, 0);
         return None;
     }
     let input = read_input();
+    let size = input.bytes.len();
     let Some(settings) = settings(hook, home) else {
+        count(Reason::BrokenSettings, size);
         withhold(client.host, home, &input);
         return None;
     };
     match capture_event(hook, client.host, &input, &settings) {
         Captured::Event(event) if is_own_run(&event, home) => {
-            count(OWN_RUN);
+            count(Reason::OwnRun, size);
             None
         }
         Captured::Event(event) => {
             if switches.covers(event.project.as_deref(), &event.host_session_id) {
+                not_kept::count_off(home, hook);
                 return None;
             }
             if event.payload.redacted > 0 {
-                count("a secret or private part of an event");
+                count(Reason::SecretPart, 0);
             }
             if !event.payload.cut.is_empty() {
-                count("a part of an event that was too large");
+                count(Reason::LargePart, 0);
             }
             Some((*event, settings))
         }
         Captured::Dropped(drop) if drop.is_intended() => {
-            count(&drop.to_string());
+            count(drop.into(), size);
             if matches!(drop, Drop::ExcludedProject | Drop::ExcludedPath) {
                 withhold(client.host, home, &input);
             }
             None
         }
         Captured::Dropped(drop) => {
-            let (size, ending) = (input.bytes.len(), input.ending);
+            let ending = input.ending;
+            count(ending.reason(), size);
             let line = format!("{}: {drop} ({size} bytes, {ending})", hook.name());
             Fact::PayloadUnexpected.record(home, &line);
             None
@@ -203,6 +205,8 @@ fn save(home: &Home, hook: Hook, event: &Event) -> Saved {
         Ok(saved) => return saved,
         Err(error) => error,
     };
+    // Before the disk is full: once there is a file of counters, a count needs no room.
+    not_kept::begin(home);
     // A new data directory has no queue yet; that is not logged.
     if !matches!(error, OpenError::Missing(_)) {
         Log::Hook.line(
@@ -213,26 +217,13 @@ fn save(home: &Home, hook: Hook, event: &Event) -> Saved {
     match spool::write(&home.spool(), event) {
         Ok(()) => Saved::New,
         Err(error) => {
-            Fact::EventLost.record(
+            Log::Hook.line(
                 home,
                 &format!("{}: spool: {error}; an event was lost", hook.name()),
             );
             Saved::Lost
         }
     }
-}
-
-/// The command by which the agent can run this program from a shell. It is a path, since the
-/// program need not be on the PATH; below the home directory it starts with `~/`.
-pub fn program() -> String {
-    let Ok(program) = std::env::current_exe() else {
-        return "foreword".to_owned();
-    };
-    let below_home = std::env::var_os("HOME").and_then(|home| {
-        let rest = program.strip_prefix(home).ok()?;
-        Some(format!("~/{}", rest.display()))
-    });
-    below_home.unwrap_or_else(|| program.display().to_string())
 }
 
 fn print(answer: &str) {
@@ -261,6 +252,17 @@ enum InputEnding {
     Closed,
     TooLarge,
     TimeOver,
+}
+
+impl InputEnding {
+    /// Why input that ended like this and could not be understood was not kept.
+    fn reason(self) -> Reason {
+        match self {
+            InputEnding::Complete | InputEnding::Closed => Reason::NotUnderstood,
+            InputEnding::TooLarge => Reason::TooLarge,
+            InputEnding::TimeOver => Reason::Deadline,
+        }
+    }
 }
 
 impl fmt::Display for InputEnding {

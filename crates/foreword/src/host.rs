@@ -41,6 +41,19 @@ pub struct Client {
     /// The start of the name of our own plugin among `others`; its source follows.
     pub plugin: &'static str,
 
+    /// Why the host does not read a settings file with this text, though we can; none if it does.
+    pub unread: fn(&str) -> Option<String>,
+    /// The file with a user's own settings for one project, below the top of its working tree.
+    pub local_settings: &'static str,
+    /// The rule that allows a tool of ours; its name differs if the server is the plugin's.
+    pub rule: fn(&str, bool) -> String,
+    /// Adds rules that allow something.
+    pub insert_rules: fn(&str, &[String]) -> anyhow::Result<String>,
+    /// Removes rules, and the brackets that only held them.
+    pub remove_rules: fn(&str, &[String]) -> anyhow::Result<String>,
+    /// What the rules of one settings file say about the tool of a rule; none if nothing.
+    pub permission: fn(&str, &str) -> anyhow::Result<Option<Permission>>,
+
     /// The file that lists MCP servers beside a settings file.
     pub servers: fn(&SettingsPlace) -> anyhow::Result<PathBuf>,
     /// The server that is listed under our name.
@@ -110,6 +123,18 @@ pub struct SettingsPlace {
     pub settings: PathBuf,
 }
 
+/// The tools of our MCP server that only read the memory.
+pub const READING_TOOLS: &[&str] = &["search", "get_observations", "timeline", "recall"];
+
+/// Whether the agent may call a tool.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
+pub enum Permission {
+    Allowed,
+    /// The host asks the user first, or refuses the call if nobody can be asked.
+    Asked,
+    Denied,
+}
+
 /// The server that is listed under our name.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub enum Listed {
@@ -165,6 +190,44 @@ impl Client {
             scope: InstallScope::User,
             settings: std::path::absolute((self.user_settings)()?)?,
         })
+    }
+
+    /// Whether the agent may call these tools of ours in the project whose top is `root`: the least
+    /// that the user's settings and the project's allow.
+    pub fn tool_permission(
+        &self,
+        root: Option<&Path>,
+        tools: &[&str],
+        of_plugin: bool,
+    ) -> Permission {
+        let of_project = root.into_iter().flat_map(|root| {
+            [self.project_settings, self.local_settings].map(|file| root.join(file))
+        });
+        let files = (self.user_settings)().into_iter().chain(of_project);
+        let texts = files.filter_map(|file| std::fs::read_to_string(file).ok());
+        let texts: Vec<String> = texts.filter(|it| (self.unread)(it).is_none()).collect();
+        let permission = |tool: &&str| {
+            let rule = (self.rule)(tool, of_plugin);
+            let rules = texts.iter();
+            let found = rules.filter_map(|text| (self.permission)(text, &rule).ok().flatten());
+            found.max().unwrap_or(Permission::Asked)
+        };
+        let least = tools.iter().map(permission).max();
+        least.unwrap_or(Permission::Asked)
+    }
+
+    /// A sentence on whether the agent may use the tools that only read.
+    pub fn permission_line(&self, permission: Permission) -> String {
+        let (title, tools) = (self.host.title, READING_TOOLS.join(", "));
+        match permission {
+            Permission::Allowed => format!("the agent may use {tools} without asking"),
+            Permission::Asked => format!(
+                "{title} asks before the agent may use {tools}, and refuses them where nobody can be asked"
+            ),
+            Permission::Denied => {
+                format!("the permission rules of {title} deny the agent {tools}, or one of them")
+            }
+        }
     }
 
     /// The settings file of the project whose top is `root`.

@@ -34,14 +34,14 @@ pub enum Connection {
     Connected,
     /// Some hooks are missing or point at another program.
     Partly(Vec<String>),
+    /// The hooks are there, but the host does not read the file, for this reason.
+    Unread(String),
     None,
 }
 
 /// The settings file of the project that the current directory is in.
 pub fn project_place(client: &'static Client) -> anyhow::Result<SettingsPlace> {
-    let dir = std::env::current_dir().context("the current directory is gone")?;
-    let place = foreword_core::project::resolve(&dir, &crate::home::project_rules(false));
-    let settings = client.settings_of(&place.root.unwrap_or(dir));
+    let settings = client.settings_of(&project_root()?);
     // In the home directory, the project's settings file is that of the user.
     let user = client.user_place()?;
     let folder = |path: &Path| std::fs::canonicalize(path.parent()?).ok();
@@ -55,6 +55,13 @@ pub fn project_place(client: &'static Client) -> anyhow::Result<SettingsPlace> {
         scope: InstallScope::Project,
         settings,
     })
+}
+
+/// The top of the working tree that the current directory is in, else the directory itself.
+pub fn project_root() -> anyhow::Result<PathBuf> {
+    let dir = std::env::current_dir().context("the current directory is gone")?;
+    let place = foreword_core::project::resolve(&dir, &crate::home::project_rules(false));
+    Ok(place.root.unwrap_or(dir))
 }
 
 /// The path of this program that stays valid after an upgrade: the link on the PATH if there is one,
@@ -84,10 +91,10 @@ pub fn connect(
     clean: &str,
     program: &Path,
 ) -> anyhow::Result<String> {
-    if connection(client, settings, program)? == Connection::Connected {
-        return Ok(settings.to_owned());
+    match connection(client, settings, program)? {
+        Connection::Connected | Connection::Unread(_) => Ok(settings.to_owned()),
+        Connection::Partly(_) | Connection::None => (client.insert_hooks)(clean, program),
     }
-    (client.insert_hooks)(clean, program)
 }
 
 /// The settings after an uninstall: the file as it was before the install, byte for byte, if it was
@@ -105,8 +112,41 @@ pub fn without_us(
         return Ok(original.clone());
     }
     let rest = (client.remove_hooks)(settings)?;
+    let rest = (client.remove_rules)(&rest, record.map_or(&[], InstallRecord::rules))?;
     let is_empty = host::is_empty(&rest)?;
     Ok((!is_empty || original != Some(None)).then_some(rest))
+}
+
+/// The settings with exactly these rules of ours, and the rules among them that an install added. If
+/// no `wanted` rules are given, the earlier ones stay, without those that the user took out of the
+/// settings as they were `before`. Rules of the user stay in any case.
+pub fn permit(
+    client: &Client,
+    before: &str,
+    settings: &str,
+    wanted: Option<Vec<String>>,
+    record: Option<&InstallRecord>,
+) -> anyhow::Result<(String, Option<Vec<String>>)> {
+    let answered = wanted.is_some() || record.is_some_and(|it| it.rules.is_some());
+    let earlier = record.map_or(&[][..], InstallRecord::rules);
+    // A rule of the user about the same tool counts, too, even if it denies it.
+    let is_in = |text: &str, rule: &String| matches!((client.permission)(text, rule), Ok(Some(_)));
+    // Settings without our hooks are a new file, from which nobody took anything.
+    let is_new = (client.programs)(before)?.iter().all(|it| it.1.is_empty());
+    let wanted = wanted.unwrap_or_else(|| only(earlier, |rule| is_new || is_in(before, rule)));
+    let unwanted = only(earlier, |rule| !wanted.contains(rule));
+    let settings = (client.remove_rules)(settings, &unwanted)?;
+    let missing = only(&wanted, |rule| !is_in(&settings, rule));
+    let settings = (client.insert_rules)(&settings, &missing)?;
+    let ours = only(&wanted, |rule| {
+        missing.contains(rule) || earlier.contains(rule)
+    });
+    Ok((settings, answered.then_some(ours)))
+}
+
+fn only(rules: &[String], is_wanted: impl Fn(&String) -> bool) -> Vec<String> {
+    let rules = rules.iter().filter(|it| is_wanted(it));
+    rules.cloned().collect()
 }
 
 /// Whether the settings run all our hooks with this program.
@@ -127,8 +167,11 @@ pub fn connection(client: &Client, settings: &str, program: &Path) -> anyhow::Re
     }
     Ok(match (found, problems.is_empty()) {
         (0, _) => Connection::None,
-        (_, true) => Connection::Connected,
         (_, false) => Connection::Partly(problems),
+        (_, true) => match (client.unread)(settings) {
+            Some(why) => Connection::Unread(why),
+            None => Connection::Connected,
+        },
     })
 }
 
@@ -169,6 +212,10 @@ pub struct InstallRecord {
     pub backup: Option<PathBuf>,
     /// Folders that the install created, the innermost first.
     pub folders: Vec<PathBuf>,
+    /// The permission rules that the install added; empty if the user refused them, none if the
+    /// user was not asked.
+    #[serde(default)]
+    pub rules: Option<Vec<String>>,
 }
 
 fn record_path(home: &Home, place: &SettingsPlace) -> PathBuf {
@@ -176,6 +223,11 @@ fn record_path(home: &Home, place: &SettingsPlace) -> PathBuf {
 }
 
 impl InstallRecord {
+    /// The permission rules that the install added.
+    pub fn rules(&self) -> &[String] {
+        self.rules.as_deref().unwrap_or_default()
+    }
+
     /// Reads the record; none if it cannot be read, since our entries can be removed without it.
     pub fn load(home: &Home, place: &SettingsPlace) -> Option<InstallRecord> {
         let text = std::fs::read(record_path(home, place)).ok()?;
@@ -269,9 +321,12 @@ mod tests {
         let mut to_the_byte = 0;
         for before in LAYOUTS {
             let written = connected(before);
+            let is_read = (CLIENTS[0].unread)(before).is_none();
+            let connection = connection(&CLIENTS[0], &written, Path::new(PROGRAM)).unwrap();
+            assert_eq!(connection == Connection::Connected, is_read, "{written}");
             assert_eq!(
-                connection(&CLIENTS[0], &written, Path::new(PROGRAM)).unwrap(),
-                Connection::Connected,
+                matches!(connection, Connection::Unread(_)),
+                !is_read,
                 "{written}"
             );
             let mut rest = written.chars();

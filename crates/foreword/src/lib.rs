@@ -8,10 +8,13 @@ pub mod platform;
 
 pub mod home;
 
+mod local_time;
+
 mod host;
 
 pub mod config;
 mod log;
+mod not_kept;
 mod notice;
 mod switch;
 

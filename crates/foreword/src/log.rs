@@ -23,26 +23,21 @@ pub enum Log {
     Worker,
     /// The work that the worker has done.
     Work,
-    /// One line for each event or part of one that was not stored: the reason, never the content.
-    Dropped,
 }
 
 /// A kind of log line that `status` and `doctor` search for. Each line begins with the code of its
 /// kind in brackets, so that its text can change freely.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Fact {
-    /// A hook could neither queue nor spool an event.
-    EventLost,
     /// A hook did not understand its input.
     PayloadUnexpected,
-    /// A damaged database was recovered.
+    /// A damaged database was recovered, or one that was replaced was opened again.
     Recovered,
 }
 
 impl Fact {
     fn code(self) -> &'static str {
         match self {
-            Fact::EventLost => "[event-lost]",
             Fact::PayloadUnexpected => "[payload-unexpected]",
             Fact::Recovered => "[recovered]",
         }
@@ -51,7 +46,7 @@ impl Fact {
     /// The log that lines of this kind are written to.
     pub fn log(self) -> Log {
         match self {
-            Fact::EventLost | Fact::PayloadUnexpected => Log::Hook,
+            Fact::PayloadUnexpected => Log::Hook,
             Fact::Recovered => Log::Worker,
         }
     }
@@ -74,14 +69,13 @@ impl Fact {
 }
 
 impl Log {
-    pub const ALL: [Log; 4] = [Log::Hook, Log::Dropped, Log::Work, Log::Worker];
+    pub const ALL: [Log; 3] = [Log::Hook, Log::Work, Log::Worker];
 
     pub fn name(self) -> &'static str {
         match self {
             Log::Hook => "hook",
             Log::Worker => "worker",
             Log::Work => "work",
-            Log::Dropped => "dropped",
         }
     }
 
@@ -117,7 +111,13 @@ impl Log {
         });
         if let Ok(mut file) = file {
             let line = format!("{} {}\n", text::rfc3339(home::now()), text::one_line(line));
-            let _ = file.write_all(line.as_bytes());
+            let length = file.metadata().map(|it| it.len());
+            // On a full disk a part of the line may have been written.
+            if file.write_all(line.as_bytes()).is_err()
+                && let Ok(length) = length
+            {
+                let _ = file.set_len(length);
+            }
         }
     }
 

@@ -62,9 +62,14 @@ struct McpServer;
 impl ServerHandler for McpServer {
     fn get_info(&self) -> ServerConfig {
         let capabilities = ServerCapabilities::builder().enable_tools().build();
-        InitializeResult::new(capabilities)
-            .with_server_info(Implementation::new("foreword", env!("CARGO_PKG_VERSION")))
-            .with_instructions(INSTRUCTIONS)
+        let info = InitializeResult::new(capabilities)
+            .with_server_info(Implementation::new("foreword", env!("CARGO_PKG_VERSION")));
+        // Where Foreword is off, nothing is added to the session. The tools are still there, since
+        // the user may switch it on again, and answer that it is off.
+        match reader() {
+            Ok(_) => info.with_instructions(INSTRUCTIONS),
+            Err(_) => info,
+        }
     }
 
     async fn list_tools(
@@ -109,7 +114,7 @@ static TOOLS: LazyLock<[McpTool; 6]> = LazyLock::new(|| {
     [
         always_loaded(tool(
             "search",
-            "Find what earlier sessions learned: lines of #id type title, with (changed) or (gone) if its files are since then.",
+            "Find what earlier sessions learned: lines of #id type date title, with (changed) or (gone) if its files are since then.",
             reads(),
             tools::search,
         )),
@@ -199,4 +204,22 @@ fn short(schema: &JsonObject) -> JsonObject {
         }
     }
     schema
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn install_allows_exactly_the_tools_that_only_read() {
+        let reading = TOOLS.iter().filter(|it| {
+            let hints = it.tool.annotations.as_ref();
+            hints.is_some_and(|it| it.read_only_hint == Some(true))
+        });
+        let mut reading: Vec<&str> = reading.map(|it| &*it.tool.name).collect();
+        let mut allowed = crate::host::READING_TOOLS.to_vec();
+        reading.sort_unstable();
+        allowed.sort_unstable();
+        assert_eq!(reading, allowed);
+    }
 }

@@ -2,12 +2,13 @@
 //!
 //! `Reader` opens the memory and knows the project and the settings. `search` is the one way to
 //! search, `why` explains its order; `hands` changes what a person wants changed. `frame` formats recalled text for an agent, `embed_client` asks
-//! the worker to search by meaning, `sentence_model` checks the model's files, and `recover` repairs a
+//! the worker to search by meaning, `named` finds sessions and items by what people type, `sentence_model` checks the model's files, and `recover` repairs a
 //! damaged database or sets aside one that was written before the first release.
 
 pub mod embed_client;
 pub mod frame;
 pub mod hands;
+pub mod named;
 pub mod recover;
 pub mod search;
 pub mod sentence_model;

@@ -8,16 +8,19 @@ mod hands;
 mod money;
 mod why;
 
-pub use consent::{consent, local_models, local_models_not_looked_for, provider_chosen};
+pub use consent::{
+    consent, consent_to_tools, local_models, local_models_not_looked_for, permission,
+    provider_chosen, unread,
+};
 pub use found::{
     ALL_PROJECTS, facts, found, hits_json, item_title, kind, mark, marks, no_hits, notes, ranking,
-    related, same_turn, session_title, sessions, timeline, title, waiting,
+    related, same_turn, session, session_title, sessions, timeline, title, waiting,
 };
 pub use hands::{
     HandsReport, Verb, changes, export_markdown, history, imported, remembered, undone,
 };
 pub use money::{bill, bill_json, pause_json, redo_plan, redone, sample_answer, stand_in, usd};
-pub use why::{preview, receipts, why};
+pub use why::{preview, preview_json, receipts, why, why_json};
 
 use std::fmt::Write as _;
 use std::path::Path;
@@ -34,6 +37,7 @@ use crate::doctor::Finding;
 use crate::doctor::agent::AgentStatus;
 use crate::doctor::status::Status;
 use crate::install::Connection;
+use crate::local_time;
 use crate::platform;
 use crate::service::sentence_model::{self, Files};
 
@@ -148,7 +152,7 @@ pub fn item(item: &Item) -> String {
     if !item.session.is_empty() {
         page.field("session", &format!("{}{number}", item.session));
     }
-    page.field("when", &text::rfc3339(item.at));
+    page.field("when", &local_time::minute(item.at));
     page.out
 }
 
@@ -214,7 +218,7 @@ pub fn projects(projects: &[Project]) -> String {
     for project in projects {
         let last = project
             .last_event_at
-            .map(|at| format!(", last {}", text::date(at)));
+            .map(|at| format!(", last {}", local_time::minute(at)));
         let _ = writeln!(
             out,
             "{}: {}, {}{}",
@@ -252,12 +256,12 @@ pub fn status(status: &Status) -> String {
     lines.add("home", status.home.dir().display().to_string());
     lines.add("host", connection(status));
     if let Some(listed) = status.server {
-        let listed = if listed {
-            "listed: the agent can search, remember and forget"
+        let server = if listed {
+            format!("listed: {}", permission(status.permission, status.client))
         } else {
-            "not listed: the agent cannot search; run `foreword install`"
+            "not listed: the agent cannot search; run `foreword install`".to_owned()
         };
-        lines.add("server", listed.to_owned());
+        lines.add("server", server);
     }
     memory_lines(status, &mut lines);
     queue_lines(status, &mut lines);
@@ -271,14 +275,15 @@ pub fn status(status: &Status) -> String {
         Err(error) => lines.add("provider", error.clone()),
     }
     for problem in &status.problems {
-        lines.add("problem", one_line(problem));
+        lines.add("problem", one_line(&local_time::log_line(problem)));
     }
     for (name, log) in [
         ("hook log", &status.hook_log),
         ("worker log", &status.worker_log),
     ] {
         for (number, entry) in log.iter().enumerate() {
-            lines.add(if number == 0 { name } else { "" }, one_line(entry));
+            let entry = one_line(&local_time::log_line(entry));
+            lines.add(if number == 0 { name } else { "" }, entry);
         }
     }
     lines.0
@@ -366,9 +371,12 @@ fn why_pending(status: &Status, pending: u64) -> String {
 }
 
 fn connection(status: &Status) -> String {
-    let client = status.client;
+    let client = status.client.host.title;
     match &status.connection {
         Ok(Connection::Connected) => format!("{client} is connected"),
+        Ok(Connection::Unread(why)) => {
+            format!("{client} is not connected: it does not read its settings, since {why}")
+        }
         Ok(Connection::None) => format!("{client} is not connected; run `foreword install`"),
         Ok(Connection::Partly(problems)) => {
             format!(
@@ -400,6 +408,11 @@ pub fn findings(findings: &[Finding], checks: usize) -> String {
     };
     let _ = writeln!(out, "{checks} checks, {found}");
     out
+}
+
+/// Lines about what is as the user wants it, and still good to know.
+pub fn doctor_notes(notes: &[String]) -> String {
+    notes.iter().map(|it| one_line(it) + "\n").collect()
 }
 
 /// A line about fields of the host's that this version does not know; usually empty.
@@ -435,16 +448,29 @@ pub fn diff(path: &Path, before: Option<&str>, after: Option<&str>) -> String {
 }
 
 pub fn restored(name: &str, restored: &Restored) -> String {
-    let Restored {
-        came_back, gone, ..
-    } = restored;
     let aside = restored.aside.file_name().unwrap_or_default();
-    format!(
+    let mut text = format!(
         "restored from {name}: {} back, {} gone that came after it\nthe memory as it was is {}\n",
-        count(*came_back, "item came", "items came"),
-        count(*gone, "item is", "items are"),
+        count(restored.came_back, "item came", "items came"),
+        count(restored.gone, "item is", "items are"),
         aside.to_string_lossy(),
-    )
+    );
+    if !restored.left_out.is_empty() {
+        let parts = restored.left_out.join(", ");
+        let _ = writeln!(
+            text,
+            "left out, because it is not Foreword's: {}",
+            text::shorten(&one_line(&parts), 300)
+        );
+    }
+    if restored.refused > 0 {
+        let rows = count(restored.refused, "row was", "rows were");
+        let _ = writeln!(
+            text,
+            "{rows} left out, because the memory does not allow them"
+        );
+    }
+    text
 }
 
 pub fn backed_up(backup: &Backup) -> String {
@@ -477,6 +503,6 @@ fn ago(now: Millis, at: Millis) -> String {
         0..120 => format!("{seconds} s ago"),
         120..7200 => format!("{} min ago", seconds / 60),
         7200..172_800 => format!("{} h ago", seconds / 3600),
-        _ => format!("on {}", text::date(at)),
+        _ => format!("on {}", local_time::minute(at)),
     }
 }

@@ -2,8 +2,13 @@
 //!
 //! The file `off` in the data directory has one line for each scope that is switched off. Usually
 //! there is no such file, so the check costs a hook one failed `open`. Where Foreword is off,
-//! nothing is stored and nothing is added to the session.
+//! nothing is stored and nothing is added to the session. The file `switched` has a line for each
+//! switch and its time, so that nothing that happened while a scope was off is taken from the host's
+//! transcripts later.
 
+use std::collections::HashMap;
+use std::io::{self, Write as _};
+use std::ops::Range;
 use std::path::PathBuf;
 
 use foreword_core::model::Millis;
@@ -12,7 +17,7 @@ use foreword_core::text::if_there;
 use crate::home::Home;
 
 /// A scope that can be switched off.
-#[derive(Debug, Clone, PartialEq, Eq)]
+#[derive(Debug, Clone, PartialEq, Eq, Hash)]
 pub enum SwitchScope {
     Everywhere,
     Project(String),
@@ -20,6 +25,14 @@ pub enum SwitchScope {
 }
 
 impl SwitchScope {
+    fn covers(&self, project: Option<&str>, session: &str) -> bool {
+        match self {
+            SwitchScope::Everywhere => true,
+            SwitchScope::Project(key) => Some(key.as_str()) == project,
+            SwitchScope::Session(id) => id == session,
+        }
+    }
+
     fn line(&self) -> String {
         match self {
             SwitchScope::Everywhere => "everywhere".to_owned(),
@@ -52,21 +65,13 @@ impl Switches {
         Switches(text.lines().filter_map(SwitchScope::parse).collect())
     }
 
-    pub fn is_empty(&self) -> bool {
-        self.0.is_empty()
-    }
-
     pub fn everywhere(&self) -> bool {
         self.0.contains(&SwitchScope::Everywhere)
     }
 
     /// Whether Foreword is off for this session in this project.
     pub fn covers(&self, project: Option<&str>, session: &str) -> bool {
-        self.0.iter().any(|scope| match scope {
-            SwitchScope::Everywhere => true,
-            SwitchScope::Project(key) => Some(key.as_str()) == project,
-            SwitchScope::Session(id) => id == session,
-        })
+        self.0.iter().any(|scope| scope.covers(project, session))
     }
 
     /// One line for each scope, as `status` shows them and the file holds them.
@@ -89,7 +94,7 @@ impl Switches {
     }
 
     /// Replaces the file atomically, or removes it if nothing is switched off.
-    pub fn write(&self, home: &Home) -> std::io::Result<()> {
+    pub fn write(&self, home: &Home) -> io::Result<()> {
         let path = path(home);
         if self.0.is_empty() {
             return if_there(std::fs::remove_file(path)).map(drop);
@@ -104,16 +109,75 @@ fn path(home: &Home) -> PathBuf {
     home.dir().join("off")
 }
 
-/// Records the time at which a scope was switched on again. Nothing that happened before is taken
-/// from the host's transcripts later.
-pub fn record_on(home: &Home, now: Millis) -> std::io::Result<()> {
-    std::fs::write(home.dir().join("on"), now.to_string())
+/// Records that a scope was switched off or on.
+pub fn record(home: &Home, scope: &SwitchScope, turned: Turned, now: Millis) -> io::Result<()> {
+    let turned = match turned {
+        Turned::Off => "off",
+        Turned::On => "on",
+    };
+    let line = format!("{now} {turned} {}\n", scope.line());
+    let mut options = std::fs::OpenOptions::new();
+    let mut file = options.append(true).create(true).open(switched(home))?;
+    // In one write, so that two switches at the same time do not mix their lines.
+    file.write_all(line.as_bytes())
 }
 
-/// The time at which a scope was last switched on again; 0 if never.
-pub fn on_since(home: &Home) -> Millis {
-    let text = std::fs::read_to_string(home.dir().join("on")).unwrap_or_default();
-    text.trim().parse().unwrap_or(0)
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum Turned {
+    Off,
+    On,
+}
+
+/// The times during which scopes were switched off.
+#[derive(Debug, Default)]
+pub struct OffTimes(Vec<(SwitchScope, Range<Millis>)>);
+
+impl OffTimes {
+    pub fn read(home: &Home) -> OffTimes {
+        let text = std::fs::read_to_string(switched(home)).unwrap_or_default();
+        let mut times = Vec::new();
+        let mut off_since = HashMap::new();
+        for (at, turned, scope) in text.lines().filter_map(parse_switch) {
+            match turned {
+                Turned::Off => drop(off_since.entry(scope).or_insert(at)),
+                // It may have been switched off by a version that recorded no time.
+                Turned::On => {
+                    let since = off_since.remove(&scope).unwrap_or(0);
+                    times.push((scope, since..at));
+                }
+            }
+        }
+        let still_off = off_since.into_iter();
+        times.extend(still_off.map(|(scope, since)| (scope, since..Millis::MAX)));
+        // Earlier versions recorded only the last time at which any scope was switched on.
+        let on = std::fs::read_to_string(home.dir().join("on")).unwrap_or_default();
+        if let Ok(on) = on.trim().parse() {
+            times.push((SwitchScope::Everywhere, 0..on));
+        }
+        OffTimes(times)
+    }
+
+    /// Whether Foreword was off for this session in this project at this time.
+    pub fn cover(&self, project: Option<&str>, session: &str, at: Millis) -> bool {
+        let mut times = self.0.iter();
+        times.any(|(scope, time)| time.contains(&at) && scope.covers(project, session))
+    }
+}
+
+/// `1763459000000 off project "KEY"`
+fn parse_switch(line: &str) -> Option<(Millis, Turned, SwitchScope)> {
+    let (at, rest) = line.split_once(' ')?;
+    let (turned, scope) = rest.split_once(' ')?;
+    let turned = match turned {
+        "off" => Turned::Off,
+        "on" => Turned::On,
+        _ => return None,
+    };
+    Some((at.parse().ok()?, turned, SwitchScope::parse(scope)?))
+}
+
+fn switched(home: &Home) -> PathBuf {
+    home.dir().join("switched")
 }
 
 /// Marks a session of which a hook may not store something, for a reason that only this hook may
@@ -174,5 +238,36 @@ mod tests {
         again.set_on(&SwitchScope::Project("a project/with\nspaces".into()));
         again.write(&home).unwrap();
         assert!(!path(&home).exists());
+    }
+    #[test]
+    fn a_switch_covers_its_own_scope_for_its_own_time() {
+        let dir = tempfile::tempdir().unwrap();
+        let home = Home::at(dir.path());
+        let project = |key: &str| SwitchScope::Project(key.to_owned());
+        for (scope, turned, at) in [
+            (project("a"), Turned::Off, 10),
+            (project("b"), Turned::Off, 15),
+            (project("a"), Turned::On, 20),
+            (SwitchScope::Session("s 1".into()), Turned::Off, 30),
+            (SwitchScope::Session("s 1".into()), Turned::On, 40),
+            (project("old"), Turned::On, 50),
+        ] {
+            record(&home, &scope, turned, at).unwrap();
+        }
+        let times = OffTimes::read(&home);
+        let off = |project, session, at| times.cover(Some(project), session, at);
+        assert_eq!(
+            [9, 10, 19, 20].map(|at| off("a", "s", at)),
+            [false, true, true, false]
+        );
+        assert!(!off("b", "s", 14) && off("b", "s", 1_000), "still off");
+        assert!(off("c", "s 1", 35) && !off("c", "s 1", 40) && !off("c", "s", 35));
+        assert!(off("old", "s", 0) && !off("old", "s", 50));
+
+        std::fs::write(home.dir().join("on"), "5").unwrap();
+        assert!(
+            OffTimes::read(&home).cover(Some("c"), "s", 4),
+            "as recorded earlier"
+        );
     }
 }

@@ -13,9 +13,10 @@ pub mod redo;
 pub mod request;
 
 use std::collections::{BTreeSet, HashMap};
+use std::fmt;
 use std::time::Duration;
 
-use anyhow::Context as _;
+use anyhow::{Context as _, ensure};
 use foreword_core::model::{FailureKind, Millis};
 use foreword_core::queue::{Claim, Queue, Readiness};
 use foreword_core::spool;
@@ -26,7 +27,8 @@ use tokio::signal::unix::{Signal, SignalKind, signal};
 use crate::config::Config;
 use crate::config::provider;
 use crate::home::{self, Home};
-use crate::log::Log;
+use crate::log::{Fact, Log};
+use crate::not_kept;
 use crate::notes::synthesize::auto;
 use crate::notice::Notice;
 use crate::platform::{self, Lock};
@@ -90,7 +92,10 @@ pub fn run(home: &Home, config: &Config, until: Until) -> anyhow::Result<WorkerE
                     let worked = worker.work().await;
                     worker.deriver.end_unused(Millis::MAX).await;
                     note(home, "ended");
-                    worked
+                    match worked {
+                        Err(error) if error.is::<Moved>() => worker.leave_moved(error),
+                        worked => worked,
+                    }
                 }
                 Err(error) => Err(error),
             };
@@ -98,6 +103,10 @@ pub fn run(home: &Home, config: &Config, until: Until) -> anyhow::Result<WorkerE
                 Err(error) if recover::is_damage(&error) && recoveries < RECOVERIES_MAX => {
                     recoveries += 1;
                     housekeeping::recover(home)?;
+                    continue;
+                }
+                Err(error) if error.is::<Moved>() && recoveries < RECOVERIES_MAX => {
+                    recoveries += 1;
                     continue;
                 }
                 end => end?,
@@ -114,6 +123,24 @@ pub fn run(home: &Home, config: &Config, until: Until) -> anyhow::Result<WorkerE
         auto::propose(home, config);
     }
     Ok(end)
+}
+
+/// A database was deleted or replaced while this worker had it open. What it stores from now on would
+/// be lost, so it acknowledges nothing more and opens the file again.
+#[derive(Debug)]
+struct Moved(&'static str);
+
+impl std::error::Error for Moved {}
+
+impl fmt::Display for Moved {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        write!(
+            f,
+            "{} was deleted or replaced while the worker had it open; the worker opened the file that is there now, \
+             and events that were not stored go into it",
+            self.0
+        )
+    }
 }
 
 fn note(home: &Home, what: &str) {
@@ -174,6 +201,8 @@ impl<'a> Worker<'a> {
             Queue::open(&home.queue(), &home.backups()).context("could not open queue.db")?;
         let store =
             Store::open(&home.memory(), &home.backups()).context("could not open memory.db")?;
+        store.check_schema().context("could not use memory.db")?;
+        queue.check_schema().context("could not use queue.db")?;
         queue
             .free_claims_of_dead_worker()
             .context("could not free old claims")?;
@@ -192,6 +221,7 @@ impl<'a> Worker<'a> {
         ];
         Log::Hook.begin(home);
         Log::Worker.begin(home);
+        not_kept::begin(home);
         note(home, "came up");
         start::clear_stamp(home);
         let mut deriver = Deriver::new(store, home, config);
@@ -250,6 +280,7 @@ impl<'a> Worker<'a> {
             return Ok(Next::End(end));
         }
 
+        self.check_place()?;
         let now = self.now();
         self.mind_the_clock(now);
         self.keep_house(now);
@@ -291,6 +322,30 @@ impl<'a> Worker<'a> {
         let unused = self.deriver.end_unused(now).await.unwrap_or(Millis::MAX);
         let next = next_due.unwrap_or(idle_end).min(unused);
         Ok(Next::WaitUntil(next.max(now + 1)))
+    }
+
+    /// Fails if a database was deleted or replaced. Costs a few system calls.
+    fn check_place(&self) -> anyhow::Result<()> {
+        ensure!(self.deriver.store.is_in_place(), Moved("memory.db"));
+        ensure!(self.queue.is_in_place(), Moved("queue.db"));
+        Ok(())
+    }
+
+    /// Closes the databases after one of them was deleted or replaced. Events of a queue that has no
+    /// name any more go into the one that is there now.
+    fn leave_moved(self, moved: anyhow::Error) -> anyhow::Result<WorkerEnd> {
+        let line = moved.to_string();
+        Fact::Recovered.record(self.home, &line);
+        Notice::Recovered.post(self.home, &line);
+        if !self.queue.is_in_place() {
+            let queue = Queue::open(&self.home.queue(), &self.home.backups())
+                .context("could not open queue.db")?;
+            queue.take_over(self.queue)?;
+        }
+        if !self.deriver.store.is_in_place() {
+            self.deriver.store.forsake();
+        }
+        Err(moved)
     }
 
     fn now(&self) -> Millis {
@@ -363,7 +418,7 @@ impl<'a> Worker<'a> {
             Err(error) => Err(error),
         };
         stepped.or_else(|error| {
-            if recover::is_damage(&error) {
+            if recover::is_damage(&error) || error.is::<Moved>() {
                 return Err(error);
             }
             self.outage(&format!("{error:#}"));
@@ -445,6 +500,10 @@ impl<'a> Worker<'a> {
         self.post_notice(now);
         match derived {
             Some(Ok(())) => {
+                if let Err(moved) = self.check_place() {
+                    self.give_back(claim)?;
+                    return Err(moved);
+                }
                 self.limits.remove(&claim.host_session_id);
                 let events = text::count(claim.events.len() as u64, "event", "events");
                 let session = text::shorten(&claim.host_session_id, 80);

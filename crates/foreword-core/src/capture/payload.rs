@@ -11,7 +11,7 @@ use serde_json::value::RawValue;
 
 use crate::host::{self, HookInput, Host, Subject};
 use crate::model::{EventKind, Payload};
-use crate::redact;
+use crate::redact::{self, Stage, ValueRedactor};
 
 /// The size limits of an event, in bytes.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -34,10 +34,6 @@ impl Default for Limits {
     }
 }
 
-/// A value nested deeper than this is stored as a text: serde_json reads at most 128 levels, of
-/// which event and payload take some themselves.
-const DEPTH_MAX: usize = 64;
-
 /// Makes the payload of an event of this kind.
 pub fn build(
     host: &Host,
@@ -46,15 +42,15 @@ pub fn build(
     subject: &Subject<'_>,
     limits: &Limits,
 ) -> Payload {
-    let mut redactor = Redactor::default();
+    let mut redactor = ValueRedactor::new(Stage::Fast);
     let mut payload = Payload::default();
     match kind {
         EventKind::SessionStart => {
-            payload.source = input.source.as_deref().map(|text| redactor.redact(text));
-            payload.model = input.model.as_deref().map(|text| redactor.redact(text));
+            payload.source = input.source.as_deref().map(|text| redactor.text(text));
+            payload.model = input.model.as_deref().map(|text| redactor.text(text));
         }
         EventKind::Prompt | EventKind::Notification => {
-            payload.prompt = input.prompt.as_deref().map(|text| redactor.redact(text));
+            payload.prompt = input.prompt.as_deref().map(|text| redactor.text(text));
         }
         EventKind::ToolUse | EventKind::ToolFailure if shows_secrets(subject) => {
             without_content(host, input, subject, &mut payload, &mut redactor);
@@ -65,23 +61,23 @@ pub fn build(
             let repeated = |field: &str| host.repeated.contains(&(name, field));
             payload.input = tool
                 .input
-                .map(|raw| redactor.value(raw, |_| false, &mut Vec::new()));
+                .map(|raw| value(&mut redactor, raw, |_| false, &mut Vec::new()));
             payload.response = tool
                 .response
-                .map(|raw| redactor.value(raw, repeated, &mut payload.left_out));
-            payload.error = input.error.map(|raw| redactor.text(raw));
+                .map(|raw| value(&mut redactor, raw, repeated, &mut payload.left_out));
+            payload.error = input.error.map(|raw| text(&mut redactor, raw));
             payload.interrupted = input.interrupted;
         }
         EventKind::Stop | EventKind::StopFailure | EventKind::Words => {
-            payload.reply = input.reply.as_deref().map(|text| redactor.redact(text));
-            payload.error = input.error.map(|raw| redactor.text(raw));
+            payload.reply = input.reply.as_deref().map(|text| redactor.text(text));
+            payload.error = input.error.map(|raw| text(&mut redactor, raw));
         }
         EventKind::Receipt => {}
         EventKind::SessionEnd | EventKind::Refusal => {
-            payload.reason = input.reason.as_deref().map(|text| redactor.redact(text));
+            payload.reason = input.reason.as_deref().map(|text| redactor.text(text));
             if !shows_secrets(subject) {
-                payload.input =
-                    (input.tool.input).map(|raw| redactor.value(raw, |_| false, &mut Vec::new()));
+                payload.input = (input.tool.input)
+                    .map(|raw| value(&mut redactor, raw, |_| false, &mut Vec::new()));
             }
         }
     }
@@ -108,13 +104,13 @@ fn without_content(
     input: &HookInput<'_>,
     subject: &Subject<'_>,
     payload: &mut Payload,
-    redactor: &mut Redactor,
+    redactor: &mut ValueRedactor,
 ) {
-    let paths = subject.paths.iter().map(|path| redactor.redact(path));
+    let paths = subject.paths.iter().map(|path| redactor.text(path));
     let paths = paths.collect();
     // A command may hold the values that it writes to the file.
     let command = subject.command.as_deref().map(redact::without_values);
-    let command = command.map(|command| redactor.redact(&command));
+    let command = command.map(|command| redactor.text(&command));
     payload.input = Some((host.bare_input)(paths, command));
     payload.interrupted = input.interrupted;
     for (name, raw) in [("response", input.tool.response), ("error", input.error)] {
@@ -128,118 +124,47 @@ fn without_content(
     redactor.count += 1;
 }
 
-/// Redacts the texts of a payload and counts the replaced spans.
-#[derive(Default)]
-struct Redactor {
-    count: u32,
+/// The text of a field that is usually a text; otherwise its JSON.
+fn text(redactor: &mut ValueRedactor, raw: &RawValue) -> String {
+    match host::plain_text(raw) {
+        Some(text) => redactor.text(&text),
+        None => redactor.text(raw.get()),
+    }
 }
 
-impl Redactor {
-    fn redact(&mut self, text: &str) -> String {
-        let redacted = redact::redact(text);
-        self.count += redacted.count;
-        redacted.text.into_owned()
+/// A redacted value. Top-level fields that are `repeated` elsewhere are skipped unparsed.
+fn value(
+    redactor: &mut ValueRedactor,
+    raw: &RawValue,
+    repeated: impl Fn(&str) -> bool,
+    left_out: &mut Vec<(String, u64)>,
+) -> Value {
+    let fields: Result<BTreeMap<Cow<'_, str>, &RawValue>, _> = serde_json::from_str(raw.get());
+    let Ok(fields) = fields else {
+        return any(redactor, raw);
+    };
+    let mut object = serde_json::Map::new();
+    for (name, field) in fields {
+        if repeated(&name) {
+            left_out.push((format!("response.{name}"), field.get().len() as u64));
+            continue;
+        }
+        object.insert(name.into_owned(), any(redactor, field));
     }
+    redactor.fields(&mut object);
+    Value::Object(object)
+}
 
-    /// The text of a field that is usually a text; otherwise its JSON.
-    fn text(&mut self, raw: &RawValue) -> String {
-        match host::plain_text(raw) {
-            Some(text) => self.redact(&text),
-            None => self.redact(raw.get()),
+fn any(redactor: &mut ValueRedactor, raw: &RawValue) -> Value {
+    let parsed = serde_json::from_str(raw.get())
+        .or_else(|_| serde_json::from_str(&host::mend(raw.get()).unwrap_or_default()));
+    match parsed {
+        Ok(mut value) => {
+            redactor.value(&mut value);
+            value
         }
-    }
-
-    /// A redacted value. Top-level fields that are `repeated` elsewhere are skipped unparsed.
-    fn value(
-        &mut self,
-        raw: &RawValue,
-        repeated: impl Fn(&str) -> bool,
-        left_out: &mut Vec<(String, u64)>,
-    ) -> Value {
-        let fields: Result<BTreeMap<Cow<'_, str>, &RawValue>, _> = serde_json::from_str(raw.get());
-        let Ok(fields) = fields else {
-            return self.any(raw);
-        };
-        let mut object = serde_json::Map::new();
-        for (name, field) in fields {
-            if repeated(&name) {
-                left_out.push((format!("response.{name}"), field.get().len() as u64));
-                continue;
-            }
-            let value = self.any(field);
-            object.insert(self.redact(&name), value);
-        }
-        let mut value = Value::Object(object);
-        self.named_secrets(&mut value);
-        value
-    }
-
-    fn any(&mut self, raw: &RawValue) -> Value {
-        let parsed = serde_json::from_str(raw.get())
-            .or_else(|_| serde_json::from_str(&host::mend(raw.get()).unwrap_or_default()));
-        match parsed {
-            Ok(mut value) => {
-                self.walk(&mut value, 0);
-                value
-            }
-            // Nested too deeply to be parsed: stored as a text.
-            Err(_) => Value::String(self.redact(raw.get())),
-        }
-    }
-
-    fn walk(&mut self, value: &mut Value, depth: usize) {
-        match value {
-            Value::String(text) => {
-                let redacted = redact::redact(text);
-                self.count += redacted.count;
-                if let Cow::Owned(clean) = redacted.text {
-                    *text = clean;
-                }
-            }
-            Value::Array(items) => {
-                for item in items {
-                    self.walk(item, depth + 1);
-                }
-            }
-            Value::Object(fields) => {
-                for field in fields.values_mut() {
-                    self.walk(field, depth + 1);
-                }
-                self.names(fields);
-                self.named_secrets(value);
-            }
-            _ => {}
-        }
-        if depth == DEPTH_MAX && (value.is_array() || value.is_object()) {
-            *value = Value::String(value.to_string());
-        }
-    }
-
-    /// Redacts the names of fields, which may contain secrets like their values.
-    fn names(&mut self, fields: &mut serde_json::Map<String, Value>) {
-        if fields.keys().all(|name| redact::redact(name).count == 0) {
-            return;
-        }
-        *fields = std::mem::take(fields)
-            .into_iter()
-            .map(|(name, field)| (self.redact(&name), field))
-            .collect();
-    }
-
-    /// Redacts values by the name of their field: in `{"password": "…"}` the value alone need not
-    /// look like a secret.
-    fn named_secrets(&mut self, value: &mut Value) {
-        let Value::Object(fields) = value else {
-            return;
-        };
-        for (name, field) in fields {
-            if let Value::String(text) = field
-                && let Some(clean) = redact::named(name, text)
-            {
-                *text = clean;
-                self.count += 1;
-            }
-        }
+        // Nested too deeply to be parsed: stored as a text.
+        Err(_) => Value::String(redactor.text(raw.get())),
     }
 }
 
@@ -329,13 +254,26 @@ fn cut_text(text: &mut String, name: &str, max: usize, cut: &mut Vec<(String, u6
     }
 }
 
-/// The beginning and end of a long text. The end is kept since a command's error is there.
+/// A word longer than this, in bytes, may be cut.
+const WORD_MAX: usize = 512;
+
+/// The beginning and end of a long text. The end is kept since a command's error is there. Words are
+/// kept whole or not at all: the thorough stage comes later, and would not recognise half a token.
 fn middle_cut(text: &str, max: usize) -> Cow<'_, str> {
     if text.len() <= max {
         return Cow::Borrowed(text);
     }
+    let ends_word = |character: char| matches!(character, ' ' | '\t' | '\n' | '\r' | '"' | ',');
     let head = text.floor_char_boundary(max / 2);
+    let last_word = text.floor_char_boundary(head.saturating_sub(WORD_MAX));
+    let head = text[last_word..head]
+        .rfind(ends_word)
+        .map_or(head, |end| last_word + end + 1);
     let tail = text.ceil_char_boundary(text.len() - max / 2);
+    let first_word = text.ceil_char_boundary((tail + WORD_MAX).min(text.len()));
+    let tail = text[tail..first_word]
+        .find(ends_word)
+        .map_or(tail, |start| tail + start);
     let removed = tail - head;
     Cow::Owned(format!(
         "{}\n[… {removed} bytes cut …]\n{}",

@@ -10,7 +10,7 @@ use std::path::{Component, Path, PathBuf};
 use serde::{Deserialize, Serialize};
 
 use super::{FILE_MAX, FOLDER, Folder, NotesError};
-use crate::redact::redact;
+use crate::redact::thorough;
 
 const VERSION: u32 = 1;
 
@@ -74,7 +74,7 @@ impl Archive {
             let name = path.strip_prefix(&memory).ok().and_then(Path::to_str);
             match (folder.read(&path), name) {
                 (Ok(Some(text)), Some(name)) if name != "README.md" => {
-                    let redacted = redact(&text);
+                    let redacted = thorough(&text);
                     archive.redacted += redacted.count;
                     archive.files.push(ArchivedFile {
                         path: name.to_owned(),

@@ -11,7 +11,7 @@ use rusqlite::named_params;
 use super::{FOLDER, Folder, Note};
 use crate::db::Rows as _;
 use crate::model::{Kind, Millis};
-use crate::redact::redact;
+use crate::redact::thorough;
 use crate::store::{Store, next_item, upsert_project};
 use crate::text;
 
@@ -96,7 +96,7 @@ impl Store {
                 continue;
             };
             // People edit notes, and may paste a secret.
-            let text = redact(&text).text;
+            let text = thorough(&text).text;
             let (read, _) = Note::read(&text);
             let day = read.last.as_deref().and_then(text::day_start);
             let title = match (&note.session, read.title.is_empty()) {

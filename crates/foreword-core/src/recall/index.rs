@@ -16,7 +16,7 @@ use super::line::IndexLines;
 pub(crate) use super::line::{Line, lines};
 pub use super::page::FRAME;
 use super::page::{self, Frame};
-pub(crate) use super::page::{attribute, how_to_get_more};
+pub(crate) use super::page::{HOW_TO_GET_MORE, attribute};
 use super::worth;
 pub use super::worth::{Fate, Reason, Weighed};
 use crate::model::{Millis, SessionDigest};
@@ -80,8 +80,6 @@ pub struct IndexRequest<'a> {
     pub branch: Option<&'a str>,
     /// The top of the working tree, to check files.
     pub root: Option<&'a Path>,
-    /// How the agent can run this program.
-    pub program: &'a str,
     pub now: Millis,
     /// If set, an older observation is left out unless an agent opened it within this time.
     pub unopened_kept: Option<Millis>,
@@ -150,7 +148,6 @@ pub fn index(store: Option<&Store>, request: &IndexRequest<'_>) -> rusqlite::Res
     }
     let frame = Frame {
         project: &name,
-        program: request.program,
         new_notes: new_notes(store, request.root)?,
         budget: request.start_reason.budget(),
     };

@@ -20,7 +20,6 @@ pub const FRAME: &str = "foreword-memory";
 /// What stands around the lines of an index.
 pub(super) struct Frame<'a> {
     pub project: &'a str,
-    pub program: &'a str,
     /// How many notes are newer than the project's master.
     pub new_notes: u64,
     /// The most tokens of the text.
@@ -100,17 +99,15 @@ impl Frame<'_> {
             let notes = text::count(self.new_notes, "note is", "notes are");
             foot += &format!("{notes} newer than _memory/master.md; the user may /synthesize.\n");
         }
-        let program = self.program;
-        foot += &how_to_get_more(program);
-        foot += &format!("Anything else: `search`, or `{program} search WORDS`.\n</{FRAME}>\n");
+        foot += HOW_TO_GET_MORE;
+        foot += &format!("Anything else: `search`.\n</{FRAME}>\n");
         foot
     }
 }
 
-/// Names the MCP tool, which exists where Foreword is installed, and the command, which works anywhere.
-pub(crate) fn how_to_get_more(program: &str) -> String {
-    format!("More on a line: `get_observations`, or `{program} show NUMBER`.\n")
-}
+/// Names the MCP tool and no shell command: `install` can allow the tool, while the host would ask
+/// before each command.
+pub(crate) const HOW_TO_GET_MORE: &str = "More on a line: `get_observations`.\n";
 
 /// The name of a project as an attribute of the frame's tag.
 pub(crate) fn attribute(project: &str) -> String {
@@ -184,9 +181,8 @@ impl<'a> Page<'a> {
             heading: "Laid down by the user:\n".to_owned(),
             ..Section::default()
         });
-        let program = frame.program;
         let rest = |more: usize| {
-            format!("{more} more laid down by the user: `{program} search --type decision`.\n")
+            format!("{more} more laid down by the user: `search` with type decision.\n")
         };
         let for_rest = text::tokens(&rest(contents.rules_in_all));
         let share = (frame.budget / RULES_SHARE).saturating_sub(pins);

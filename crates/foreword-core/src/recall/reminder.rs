@@ -9,6 +9,7 @@ use std::path::Path;
 
 use rusqlite::named_params;
 
+use crate::db::Rows as _;
 use crate::model::{FileRole, Freshness, Millis, ObservationType, Receipt, Shown};
 use crate::recall::index::{self, FRAME, Line};
 use crate::search;
@@ -22,8 +23,6 @@ pub struct Occasion<'a> {
     pub host_session_id: &'a str,
     /// The top of the working tree, to check files.
     pub root: Option<&'a Path>,
-    /// How the agent can run this program.
-    pub program: &'a str,
     pub now: Millis,
 }
 
@@ -80,12 +79,7 @@ impl ReminderCandidates {
 
     /// A reminder of the first few lines that were not shown before; none if no line is left.
     #[must_use]
-    pub fn remind(
-        self,
-        shown: Shown,
-        occasion: &Occasion<'_>,
-        before: &ShownBefore,
-    ) -> Option<Reminder> {
+    pub fn remind(self, shown: Shown, before: &ShownBefore) -> Option<Reminder> {
         let is_new = |(line, because): &(Line, String)| {
             let reminded = shown == Shown::File && before.files.contains(because);
             !reminded && !before.items.contains(&line.id)
@@ -100,7 +94,7 @@ impl ReminderCandidates {
             index::attribute(&self.project)
         );
         text.extend(lines.iter().map(|(line, _)| line.text()));
-        text.push_str(&index::how_to_get_more(occasion.program));
+        text.push_str(index::HOW_TO_GET_MORE);
         text.push_str(&format!("</{FRAME}>\n"));
         let items = lines.into_iter().map(|(line, because)| (line.id, because));
         let items = items.collect();
@@ -111,7 +105,8 @@ impl ReminderCandidates {
     }
 }
 
-/// The observations that a prompt is about.
+/// The observations that a prompt is about: those that share enough of its words, else those about
+/// the files that it names.
 pub fn for_prompt(
     store: &Store,
     occasion: &Occasion<'_>,
@@ -119,7 +114,63 @@ pub fn for_prompt(
 ) -> rusqlite::Result<ReminderCandidates> {
     let matches = search::about(store, prompt, occasion.project)?.into_iter();
     let found = matches.map(|it| (it.id, it.words.join(", ")));
-    candidates(store, occasion, found.collect())
+    let mut candidates = candidates(store, occasion, found.collect())?;
+    if candidates.is_empty() {
+        for path in named_files(store, occasion, prompt)? {
+            let about_file = for_file(store, occasion, &path)?;
+            candidates.lines.extend(about_file.lines);
+            candidates.project = about_file.project;
+        }
+        let mut seen = HashSet::new();
+        candidates.lines.retain(|(line, _)| seen.insert(line.id));
+    }
+    Ok(candidates)
+}
+
+/// The files of the project's observations that a prompt names: by path (`src/a.rs`), by name
+/// (`a.rs`, `Dockerfile`), by name without its ending if that is written as in code (`TaskRow`), or by
+/// a folder (`envs/prod`) in which only a few files are known.
+fn named_files(
+    store: &Store,
+    occasion: &Occasion<'_>,
+    prompt: &str,
+) -> rusqlite::Result<Vec<String>> {
+    let is_in_path = |it: char| it.is_ascii_alphanumeric() || "._-/".contains(it);
+    let root = occasion.root.and_then(Path::to_str).unwrap_or_default();
+    let mut files = Vec::new();
+    for name in prompt.split(|it| !is_in_path(it)) {
+        let name = name.strip_prefix(root).unwrap_or(name);
+        let name = name.trim_matches(|it: char| !it.is_ascii_alphanumeric());
+        let has = |test: fn(char) -> bool| name.chars().skip(1).any(test);
+        let in_code = name.contains('_') || has(char::is_uppercase) && has(char::is_lowercase);
+        let starts_large = name.starts_with(char::is_uppercase);
+        if name.len() < 4 || !(in_code || starts_large || name.contains(['.', '/'])) {
+            continue;
+        }
+        let parameters = named_params! {
+            ":name": name,
+            ":in_code": in_code,
+            ":is_path": name.contains('/'),
+            ":project": occasion.project,
+            ":too_many": FILES_MAX + 1,
+        };
+        let paths: Vec<String> = store.connection.all(
+            "select distinct f.path
+             from observation_files f
+             join observations o on o.id = f.observation_id
+             where o.project_id = (select project_id from project_keys where key = :project)
+               and (f.path = :name
+                    or substr(f.path, -length(:name) - 1) = '/' || :name
+                    or :in_code and instr('/' || f.path, '/' || :name || '.')
+                    or :is_path and instr('/' || f.path, '/' || :name || '/'))
+             limit :too_many",
+            parameters,
+        )?;
+        if paths.len() <= FILES_MAX {
+            files.extend(paths);
+        }
+    }
+    Ok(files)
 }
 
 /// The observations about a file.

@@ -8,7 +8,7 @@
 use std::ops::Range;
 
 use super::rules::{
-    WINDOW, begins_a_word, is_hex, is_mixed, is_placeholder, is_token_byte, run_max,
+    WINDOW, after_last, begins_a_word, is_hex, is_mixed, is_placeholder, is_token_byte, run_max,
 };
 
 /// Names that a secret value follows. If one name begins with another, the longer comes first.
@@ -20,7 +20,7 @@ pub const SECRET_NAMES: &[&str] = &[
 
 /// The character or sign that ends a value.
 #[derive(Clone, Copy)]
-enum ValueEnding {
+pub enum ValueEnding {
     /// The quote that opened the value, and the number of backslashes before it.
     Quote(u8, usize),
     /// A space or a quote, as in a `.env` file or a shell.
@@ -32,7 +32,7 @@ enum ValueEnding {
 }
 
 /// The end of the value that starts at `start`, at most `max` bytes after it.
-fn end_of_value(bytes: &[u8], start: usize, ending: ValueEnding, max: usize) -> usize {
+pub fn end_of_value(bytes: &[u8], start: usize, ending: ValueEnding, max: usize) -> usize {
     match ending {
         ValueEnding::Quote(quote, depth) => {
             let until = bytes.len().min(start.saturating_add(max));
@@ -108,7 +108,7 @@ impl Assigned {
 }
 
 /// Reads an opening quote with its backslashes; returns the start of the value and its ending.
-fn opening_quote(bytes: &[u8], at: usize) -> Option<(usize, ValueEnding)> {
+pub fn opening_quote(bytes: &[u8], at: usize) -> Option<(usize, ValueEnding)> {
     let quote_at = run_max(bytes, at, 3, |byte| byte == b'\\');
     let quote = *bytes.get(quote_at)?;
     if !matches!(quote, b'"' | b'\'' | b'`') {
@@ -212,7 +212,7 @@ pub fn value(bytes: &[u8], at: usize, body: usize) -> Option<Range<usize>> {
     let assigned = assigned(bytes, name_end, upper_case)?;
     let seen = assigned.seen(bytes);
     let quoted = assigned.quoted();
-    if is_placeholder(seen) || quoted && is_between(seen) {
+    if is_placeholder(seen) || quoted && is_between(seen) || is_folder(bytes, at, body, seen) {
         return None;
     }
     let secret = if assigned.form == Form::Spaced {
@@ -240,6 +240,14 @@ pub fn value(bytes: &[u8], at: usize, body: usize) -> Option<Range<usize>> {
                 || quoted && is_passphrase(&bytes[at..body], seen))
     };
     secret.then(|| assigned.span(bytes))
+}
+
+/// Whether this is the shell's variable for the current folder: `PWD=/home/me`, `OLDPWD=~`.
+fn is_folder(bytes: &[u8], at: usize, body: usize, value: &[u8]) -> bool {
+    let before = &bytes[at.saturating_sub(WINDOW)..at];
+    let name = after_last(before, |byte| !is_token_byte(byte));
+    let is_path = matches!(value.first(), Some(b'/' | b'~' | b'.')) || value.get(1) == Some(&b':');
+    is_path && &bytes[at..body] == b"PWD" && matches!(name, b"" | b"OLD")
 }
 
 /// `DB_PASS=…`, `pass: "…"`, `smtpPass`, but not `passes` or `bypass`.
@@ -301,27 +309,21 @@ pub fn option(bytes: &[u8], at: usize, body: usize) -> Option<Range<usize>> {
 }
 
 /// Whether a value is the text between two strings, not a string: `f("token=", value, "…")`.
-fn is_between(value: &[u8]) -> bool {
+pub fn is_between(value: &[u8]) -> bool {
     matches!(
         value.first(),
         Some(b',' | b')' | b' ' | b'"' | b'\'' | b';' | b'+')
     )
 }
 
-/// The bytes after the last one that ends what came before; all bytes if there is none.
-fn after_last(bytes: &[u8], ends: impl Fn(u8) -> bool) -> &[u8] {
-    let end = bytes.iter().rposition(|&byte| ends(byte));
-    end.map_or(bytes, |end| &bytes[end + 1..])
-}
-
 /// A plain loop, since building a searcher takes longer than these few bytes.
-fn contains(bytes: &[u8], word: &str) -> bool {
+pub fn contains(bytes: &[u8], word: &str) -> bool {
     bytes
         .windows(word.len())
         .any(|part| part == word.as_bytes())
 }
 
-fn is_upper_case(name: &[u8]) -> bool {
+pub fn is_upper_case(name: &[u8]) -> bool {
     name.iter()
         .all(|byte| byte.is_ascii_uppercase() || *byte == b'_')
 }
@@ -371,7 +373,7 @@ fn is_env_value(value: &[u8], goes_on: bool, quoted: bool) -> bool {
 }
 
 /// Whether the name is part of an error message: `unexpected token: …` is not an assignment.
-fn is_complaint(bytes: &[u8], at: usize) -> bool {
+pub fn is_complaint(bytes: &[u8], at: usize) -> bool {
     if at == 0 || bytes[at - 1] != b' ' {
         return false;
     }
@@ -416,7 +418,7 @@ fn is_whole_line(bytes: &[u8], at: usize, assigned: &Assigned, seen: &[u8]) -> b
 }
 
 /// Whether a value is long enough, one word, and mixes digits and letters.
-fn is_secret_value(value: &[u8], quoted: bool) -> bool {
+pub fn is_secret_value(value: &[u8], quoted: bool) -> bool {
     let long = value.len() >= if quoted { 8 } else { 12 };
     let one_word = value.iter().all(|byte| !byte.is_ascii_whitespace());
     long && one_word && is_mixed(value) && !is_placeholder(value) && !is_wordy(value)
@@ -445,7 +447,7 @@ fn is_passphrase(name: &[u8], value: &[u8]) -> bool {
 }
 
 /// Whether a value is a name or a phrase: `must-be-8-chars`, `my-secret-name-v2`.
-fn is_wordy(value: &[u8]) -> bool {
+pub fn is_wordy(value: &[u8]) -> bool {
     let mut parts = 0;
     let all = value
         .split(|byte| matches!(byte, b'-' | b'_' | b'.' | b'/'))
@@ -459,7 +461,7 @@ fn is_wordy(value: &[u8]) -> bool {
 }
 
 /// Whether a value is the name of a constant: `FTS5_MAX_TOKEN_SIZE`.
-fn is_constant(value: &[u8]) -> bool {
+pub fn is_constant(value: &[u8]) -> bool {
     let fits = |byte: &u8| byte.is_ascii_uppercase() || byte.is_ascii_digit() || *byte == b'_';
     value.contains(&b'_') && value.iter().all(fits)
 }

@@ -11,16 +11,16 @@
 
 use std::ops::Range;
 
-use RuleCheck::{Exactly, Look, MixedToken, Token};
+use RuleCheck::{Exactly, Look, MixedToken, Random, Token, Wide};
 
 use super::assigned;
-use super::is_secret_file;
+use super::files::is_secret_file;
 
 /// The number of bytes that a check reads before it decides.
 pub const WINDOW: usize = 128;
 
 /// One kind of secret: its prefixes, and a check that returns the span to replace.
-struct Rule {
+pub struct Rule {
     prefixes: Prefixes,
     /// Whether `prefixes`, which are in lower case, match in any case.
     any_case: bool,
@@ -30,31 +30,25 @@ struct Rule {
 }
 
 /// The condition that the text after a prefix has to meet.
-enum RuleCheck {
+pub enum RuleCheck {
     /// The match begins a word, and at least this many token characters follow the prefix.
     Token(usize),
     /// As `Token`, with a digit and a letter among them: the prefix also begins ordinary words.
     MixedToken(usize),
     /// As `Token`, with exactly this many characters, of a smaller set.
     Exactly(usize, fn(u8) -> bool),
+    /// As `Token`, with a length in this range, and characters in an order that no name has.
+    Random(usize, usize),
+    /// As `Random` of at least this length, with the signs that join the parts of a token.
+    Wide(usize),
     /// A function of the text, the position of the prefix and the position after it.
     Look(fn(&[u8], usize, usize) -> Option<Range<usize>>),
 }
 
 impl Rule {
-    fn find(&self, bytes: &[u8], at: usize) -> Option<(Range<usize>, &'static str)> {
-        let rest = &bytes[at..];
-        let prefix = self.prefixes.iter().find(|prefix| {
-            rest.get(..prefix.len()).is_some_and(|head| {
-                if self.any_case {
-                    head.eq_ignore_ascii_case(prefix.as_bytes())
-                } else {
-                    head == prefix.as_bytes()
-                }
-            })
-        })?;
-        let body = at + prefix.len();
-        let span = match self.check {
+    /// The span to replace, if the text after a prefix, which ends at `body`, meets the condition.
+    fn check(&self, bytes: &[u8], at: usize, body: usize) -> Option<Range<usize>> {
+        match self.check {
             Token(least) => token(bytes, at, body, least),
             MixedToken(_) if !begins_a_word(bytes, at) => None,
             MixedToken(least) => {
@@ -66,15 +60,16 @@ impl Rule {
                 let ends = bytes.get(end).is_none_or(|&byte| !is_token_byte(byte));
                 (begins_a_word(bytes, at) && end - body == length && ends).then_some(at..end)
             }
+            Random(least, most) => random(bytes, at, body, least, most, is_token_byte),
+            Wide(least) => random(bytes, at, body, least, usize::MAX, is_wide_byte),
             Look(look) => look(bytes, at, body),
-        }?;
-        Some((span, self.label))
+        }
     }
 }
 
-type Prefixes = &'static [&'static str];
+pub type Prefixes = &'static [&'static str];
 
-const fn exact(prefixes: Prefixes, label: &'static str, check: RuleCheck) -> Rule {
+pub const fn exact(prefixes: Prefixes, label: &'static str, check: RuleCheck) -> Rule {
     Rule {
         prefixes,
         any_case: false,
@@ -83,7 +78,7 @@ const fn exact(prefixes: Prefixes, label: &'static str, check: RuleCheck) -> Rul
     }
 }
 
-const fn any_case(prefixes: Prefixes, label: &'static str, check: RuleCheck) -> Rule {
+pub const fn any_case(prefixes: Prefixes, label: &'static str, check: RuleCheck) -> Rule {
     Rule {
         any_case: true,
         ..exact(prefixes, label, check)
@@ -94,7 +89,7 @@ pub fn is_hex(byte: u8) -> bool {
     byte.is_ascii_digit() || (b'a'..=b'f').contains(&byte)
 }
 
-fn is_alphanumeric(byte: u8) -> bool {
+pub fn is_alphanumeric(byte: u8) -> bool {
     byte.is_ascii_alphanumeric()
 }
 
@@ -107,7 +102,8 @@ const RULES: &[Rule] = &[
     any_case(&["<private"], "[private]", Look(private_span)),
     // Foreword wrote this text for the agent; it must not be stored as something new.
     any_case(&["<foreword-memory project="], "[from Foreword's memory]", Look(own_index)),
-    exact(&["-----BEGIN "], "private-key", Look(private_key_block)),
+    exact(&["-----BEGIN ", "---- BEGIN "], "private-key", Look(private_key_block)),
+    exact(&["-----END "], "private-key", Look(private_key_end)),
     exact(&["sk-ant-"], "anthropic-key", Token(16)),
     exact(&["sk-or-v1-"], "openrouter-key", Token(20)),
     exact(&["sk-proj-", "sk-svcacct-", "sk-admin-", "sk-"], "openai-key", MixedToken(20)),
@@ -150,9 +146,9 @@ const RULES: &[Rule] = &[
     any_case(&["cookie:"], "cookie", Look(cookie)),
     exact(&["sig="], "signature", Look(signature)),
     exact(&["MT", "Mj", "Mz", "ND", "NT", "Nj", "Nz", "OD", "OT"], "discord-token", Look(discord)),
-    exact(&["gsk_", "xai-", "ATATT", "r8_", "rubygems_", "nvapi-", "fm2_", "nfp_"], "token", Look(wide_token)),
+    exact(&["gsk_", "xai-", "ATATT", "r8_", "rubygems_", "nvapi-", "fm2_", "nfp_"], "token", Wide(30)),
     exact(&["tskey-"], "token", MixedToken(20)),
-    exact(&["dp.st.", "dp.pt.", "dp.ct.", "dp.sa."], "token", Look(doppler)),
+    exact(&["dp.st.", "dp.pt.", "dp.ct.", "dp.sa."], "token", Wide(30)),
     exact(&["diff --git ", "+++ "], "secret-file", Look(secret_hunk)),
     exact(&[" -p", " -u", " --user"], "password", Look(assigned::option)),
     any_case(assigned::SECRET_NAMES, "value", Look(assigned::value)),
@@ -160,60 +156,163 @@ const RULES: &[Rule] = &[
     any_case(&["_key", "-key"], "value", Look(assigned::key)),
 ];
 
-/// For each value of the first three bytes of a prefix, the rules that allow it at this
-/// position, one bit per rule. 6 KB, built at compile time.
-pub struct PrefixTable([[u64; 256]; 3]);
+/// The rules of the fast stage.
+pub static FAST: RuleSet = RuleSet::new(RULES, &FAST_BEGINNINGS);
+static FAST_BEGINNINGS: [Beginning; beginnings_count(RULES)] = beginnings(RULES);
 
-pub static PREFIX_TABLE: PrefixTable = PrefixTable::new();
+/// A prefix of a rule, under a byte that it begins with.
+#[derive(Clone, Copy)]
+pub struct Beginning {
+    byte: u8,
+    rule: usize,
+    prefix: &'static str,
+}
 
-impl PrefixTable {
-    const fn new() -> PrefixTable {
-        assert!(RULES.len() <= 64);
-        let mut tables = [[0; 256]; 3];
-        let mut rule = 0;
-        while rule < RULES.len() {
-            let mut prefix = 0;
-            while prefix < RULES[rule].prefixes.len() {
-                let word = RULES[rule].prefixes[prefix].as_bytes();
-                let mut at = 0;
-                while at < tables.len() {
+/// A table of rules, with two indexes of their prefixes that are built at compile time.
+pub struct RuleSet {
+    rules: &'static [Rule],
+    /// For each value of the first three bytes of a prefix, the rules that allow it at this
+    /// position, one bit per rule: 6 KB.
+    bytes: [[u64; 256]; 3],
+    /// The prefixes, ordered by their first byte and then as in the table.
+    beginnings: &'static [Beginning],
+    /// Where the prefixes with each first byte begin in `beginnings`.
+    starts: [u16; 257],
+}
+
+impl RuleSet {
+    pub const fn new(rules: &'static [Rule], beginnings: &'static [Beginning]) -> RuleSet {
+        assert!(rules.len() <= 64);
+        let mut bytes = [[0; 256]; 3];
+        let mut starts = [0; 257];
+        let mut next = 0;
+        while next < beginnings.len() {
+            let Beginning { byte, rule, prefix } = beginnings[next];
+            starts[byte as usize + 1] = next as u16 + 1;
+            bytes[0][byte as usize] |= 1 << rule;
+            let mut at = 1;
+            while at < bytes.len() {
+                if at < prefix.len() {
+                    let byte = prefix.as_bytes()[at];
+                    bytes[at][byte as usize] |= 1 << rule;
+                    if rules[rule].any_case {
+                        bytes[at][byte.to_ascii_uppercase() as usize] |= 1 << rule;
+                    }
+                } else {
+                    // Any byte may follow a prefix of two bytes.
                     let mut byte = 0;
                     while byte < 256 {
-                        // Any byte may follow a prefix of two bytes.
-                        let fits = at >= word.len()
-                            || word[at] as usize == byte
-                            || RULES[rule].any_case
-                                && word[at].to_ascii_uppercase() as usize == byte;
-                        tables[at][byte] |= (fits as u64) << rule;
+                        bytes[at][byte] |= 1 << rule;
                         byte += 1;
                     }
-                    at += 1;
                 }
-                prefix += 1;
+                at += 1;
             }
-            rule += 1;
+            next += 1;
         }
-        PrefixTable(tables)
+        let mut byte = 0;
+        while byte < 256 {
+            if starts[byte + 1] < starts[byte] {
+                starts[byte + 1] = starts[byte];
+            }
+            byte += 1;
+        }
+        RuleSet {
+            rules,
+            bytes,
+            beginnings,
+            starts,
+        }
     }
 
     /// The rules that have a prefix that may begin with these bytes, one bit each.
     #[inline]
     pub fn candidates(&self, a: u8, b: u8, c: u8) -> u64 {
-        let [first, second, third] = &self.0;
+        let [first, second, third] = &self.bytes;
         first[usize::from(a)] & second[usize::from(b)] & third[usize::from(c)]
+    }
+
+    /// The span and label of the first of these rules that matches at this position.
+    pub fn find(
+        &self,
+        candidates: u64,
+        bytes: &[u8],
+        at: usize,
+    ) -> Option<(Range<usize>, &'static str)> {
+        let first = usize::from(bytes[at]);
+        let beginnings = usize::from(self.starts[first])..usize::from(self.starts[first + 1]);
+        self.beginnings[beginnings].iter().find_map(|beginning| {
+            let rule = &self.rules[beginning.rule];
+            let prefix = beginning.prefix.as_bytes();
+            // The second byte rules most prefixes out, without a call.
+            let second = bytes[at + 1];
+            let may_fit = candidates & 1 << beginning.rule != 0
+                && (second == prefix[1]
+                    || rule.any_case && second.to_ascii_lowercase() == prefix[1]);
+            let head = bytes.get(at..at + prefix.len()).filter(|_| may_fit)?;
+            let fits = if rule.any_case {
+                head.eq_ignore_ascii_case(prefix)
+            } else {
+                head == prefix
+            };
+            let span = fits.then(|| rule.check(bytes, at, at + prefix.len()))??;
+            Some((span, rule.label))
+        })
+    }
+
+    /// The first prefix of each rule.
+    #[cfg(test)]
+    pub fn prefixes(&self) -> impl Iterator<Item = &'static str> {
+        self.rules.iter().map(|rule| rule.prefixes[0])
     }
 }
 
-/// The span and label of the first of these rules that matches at this position.
-pub fn find(mut candidates: u64, bytes: &[u8], at: usize) -> Option<(Range<usize>, &'static str)> {
-    while candidates != 0 {
-        let rule = &RULES[candidates.trailing_zeros() as usize];
-        if let Some(found) = rule.find(bytes, at) {
-            return Some(found);
+/// The number of prefixes; one that matches in any case begins with two bytes.
+pub const fn beginnings_count(rules: &[Rule]) -> usize {
+    let (mut count, mut rule) = (0, 0);
+    while rule < rules.len() {
+        let mut prefix = 0;
+        while prefix < rules[rule].prefixes.len() {
+            let first = rules[rule].prefixes[prefix].as_bytes()[0];
+            let two = rules[rule].any_case && first.is_ascii_lowercase();
+            count += if two { 2 } else { 1 };
+            prefix += 1;
         }
-        candidates &= candidates - 1;
+        rule += 1;
     }
-    None
+    count
+}
+
+pub const fn beginnings<const N: usize>(rules: &'static [Rule]) -> [Beginning; N] {
+    let nothing = Beginning {
+        byte: 0,
+        rule: 0,
+        prefix: "",
+    };
+    let (mut all, mut count, mut byte) = ([nothing; N], 0, 0);
+    while byte < 256 {
+        let mut rule = 0;
+        while rule < rules.len() {
+            let mut at = 0;
+            while at < rules[rule].prefixes.len() {
+                let prefix = rules[rule].prefixes[at];
+                let first = prefix.as_bytes()[0];
+                let upper = rules[rule].any_case && first.to_ascii_uppercase() as usize == byte;
+                if first as usize == byte || upper {
+                    all[count] = Beginning {
+                        byte: byte as u8,
+                        rule,
+                        prefix,
+                    };
+                    count += 1;
+                }
+                at += 1;
+            }
+            rule += 1;
+        }
+        byte += 1;
+    }
+    all
 }
 
 pub fn is_token_byte(byte: u8) -> bool {
@@ -226,6 +325,12 @@ pub fn begins_a_word(bytes: &[u8], at: usize) -> bool {
     at == 0
         || !bytes[at - 1].is_ascii_alphanumeric()
         || at > 1 && bytes[at - 2] == b'\\' && matches!(bytes[at - 1], b'n' | b't' | b'r')
+}
+
+/// The bytes after the last one that ends what came before; all bytes if there is none.
+pub fn after_last(bytes: &[u8], ends: impl Fn(u8) -> bool) -> &[u8] {
+    let end = bytes.iter().rposition(|&byte| ends(byte));
+    end.map_or(bytes, |end| &bytes[end + 1..])
 }
 
 pub fn run(bytes: &[u8], from: usize, fits: impl Fn(u8) -> bool) -> usize {
@@ -254,8 +359,48 @@ fn token(bytes: &[u8], at: usize, body: usize, least: usize) -> Option<Range<usi
     fits.then(|| at..run(bytes, body, is_token_byte))
 }
 
+/// A token whose characters stand in an order that no name has.
+fn random(
+    bytes: &[u8],
+    at: usize,
+    body: usize,
+    least: usize,
+    most: usize,
+    fits: fn(u8) -> bool,
+) -> Option<Range<usize>> {
+    if !begins_a_word(bytes, at) {
+        return None;
+    }
+    let seen = run_max(bytes, body, WINDOW.max(least), fits);
+    if seen - body < least || !is_scrambled(&bytes[body..seen]) {
+        return None;
+    }
+    let mut end = run(bytes, body, fits);
+    // The full stop or colon after a token belongs to the sentence.
+    while matches!(bytes[end - 1], b'.' | b':') {
+        end -= 1;
+    }
+    (end - body <= most).then_some(at..end)
+}
+
+fn is_wide_byte(byte: u8) -> bool {
+    is_token_byte(byte) || b"+/=.~!|:%".contains(&byte)
+}
+
+/// Whether the characters of a value are mixed as no name is: letters of both cases and digits, or
+/// digits before letters in several places.
+pub fn is_scrambled(value: &[u8]) -> bool {
+    let digit_before_letter = value
+        .windows(2)
+        .filter(|pair| pair[0].is_ascii_digit() && pair[1].is_ascii_alphabetic())
+        .count();
+    let both_cases =
+        value.iter().any(u8::is_ascii_uppercase) && value.iter().any(u8::is_ascii_lowercase);
+    digit_before_letter >= 2 || both_cases && value.iter().any(u8::is_ascii_digit)
+}
+
 /// The path of a webhook's URL, which is its key.
-fn webhook(bytes: &[u8], _at: usize, body: usize) -> Option<Range<usize>> {
+pub fn webhook(bytes: &[u8], _at: usize, body: usize) -> Option<Range<usize>> {
     let end = run(bytes, body, |byte| is_token_byte(byte) || byte == b'/');
     (end - body >= 24).then_some(body..end)
 }
@@ -402,15 +547,59 @@ fn own_index(bytes: &[u8], at: usize, body: usize) -> Option<Range<usize>> {
     closes.then_some(at..end + 1)
 }
 
+/// A private key from its first line to its last, or to the end of the text. Code that only names
+/// the first line is left alone: no body follows.
 fn private_key_block(bytes: &[u8], at: usize, body: usize) -> Option<Range<usize>> {
-    let label = &bytes[body..bytes.len().min(body + 40)];
-    memchr::memmem::find(label, b"PRIVATE KEY")?;
-    let Some(end) = memchr::memmem::find(&bytes[body..], b"-----END ") else {
+    let label = &bytes[body..bytes.len().min(body + 48)];
+    let named = memchr::memmem::find(label, b"PRIVATE KEY")?;
+    let begins = body + named + "PRIVATE KEY".len();
+    // Dashes, a line end (perhaps written `\n`), quotes, the sign of a diff, the number of a line.
+    let between = run_max(bytes, begins, 48, |byte| {
+        b"-+ \t\r\n\"'`,|>\\.".contains(&byte) || byte.is_ascii_digit() || !byte.is_ascii()
+    });
+    let first_line = run_max(bytes, between, 16, is_base64_byte);
+    let headers = [&b"BLOCK"[..], b"Proc-Type", b"Comment", b"Version"];
+    let has_body =
+        first_line - between == 16 || headers.iter().any(|it| bytes[between..].starts_with(it));
+    if !has_body {
+        return None;
+    }
+    let dashes = &bytes[at..body - "BEGIN ".len()];
+    let last_line = [dashes, b"END "].concat();
+    let Some(end) = memchr::memmem::find(&bytes[body..], &last_line) else {
         return Some(at..bytes.len());
     };
-    let end = body + end + "-----END ".len();
-    let close = memchr::memmem::find(&bytes[end..], b"-----").map_or(bytes.len(), |n| end + n + 5);
-    Some(at..close)
+    let end = body + end + last_line.len();
+    let close = memchr::memmem::find(&bytes[end..], b"----").map_or(bytes.len(), |n| end + n + 4);
+    Some(at..run_max(bytes, close, 1, |byte| byte == b'-'))
+}
+
+pub fn is_base64_byte(byte: u8) -> bool {
+    byte.is_ascii_alphanumeric() || matches!(byte, b'+' | b'/' | b'=')
+}
+
+/// The end of a private key whose beginning is not in the text, as `tail` shows it.
+fn private_key_end(bytes: &[u8], at: usize, body: usize) -> Option<Range<usize>> {
+    let label = &bytes[body..bytes.len().min(body + 40)];
+    let label_end = memchr::memmem::find(label, b"PRIVATE KEY")? + "PRIVATE KEY".len();
+    let mut start = at;
+    while start > 0 {
+        let before = &bytes[..start - 1];
+        let line = after_last(before, |byte| byte == b'\n');
+        // A line may begin with the sign of a diff or the number that a tool puts before it.
+        let body = line.iter().rev();
+        let base64 =
+            body.take_while(|byte| byte.is_ascii_alphanumeric() || b"+/=\r".contains(byte));
+        let length = base64.count();
+        #[cfg(test)]
+        bytes_read::add(length + 1);
+        if length < 4 || line.len() - length > 12 {
+            break;
+        }
+        start -= line.len() + 1;
+    }
+    let end = body + label_end;
+    (start < at).then(|| start..run_max(bytes, end, 16, |byte| byte == b'-' || byte == b' '))
 }
 
 /// `AKIA…`, and the secret after it if both are in neighbouring columns of a table.
@@ -498,24 +687,6 @@ fn discord(bytes: &[u8], at: usize, body: usize) -> Option<Range<usize>> {
     (least == 27).then(|| at..run(bytes, second + 1, is_token_byte))
 }
 
-/// A token that may also contain the signs of base64.
-fn wide_token(bytes: &[u8], at: usize, body: usize) -> Option<Range<usize>> {
-    if !begins_a_word(bytes, at) {
-        return None;
-    }
-    let fits = |byte: u8| is_token_byte(byte) || b"+/=".contains(&byte);
-    let seen = &bytes[body..run_max(bytes, body, WINDOW, fits)];
-    (seen.len() >= 30 && is_mixed(seen)).then(|| at..run(bytes, body, fits))
-}
-
-/// `dp.st.prd.…`
-fn doppler(bytes: &[u8], at: usize, body: usize) -> Option<Range<usize>> {
-    let fits = |byte: u8| is_token_byte(byte) || byte == b'.';
-    let seen = &bytes[body..run_max(bytes, body, WINDOW, fits)];
-    (begins_a_word(bytes, at) && seen.len() >= 30 && is_mixed(seen))
-        .then(|| at..run(bytes, body, fits))
-}
-
 /// The part of a diff that is about a file whose whole content is secret.
 fn secret_hunk(bytes: &[u8], at: usize, body: usize) -> Option<Range<usize>> {
     let begins_a_line = at == 0 || bytes[at - 1] == b'\n';
@@ -529,12 +700,6 @@ fn secret_hunk(bytes: &[u8], at: usize, body: usize) -> Option<Range<usize>> {
     }
     let end = memchr::memmem::find(&bytes[line..], b"\ndiff --git ");
     Some(line..end.map_or(bytes.len(), |length| line + length))
-}
-
-/// The prefixes of all rules.
-#[cfg(test)]
-pub fn prefixes() -> impl Iterator<Item = &'static str> {
-    RULES.iter().flat_map(|rule| rule.prefixes).copied()
 }
 
 /// Counts the bytes that the checks have read, so that a test can see that the time is linear.

@@ -8,10 +8,9 @@
 use std::io;
 use std::path::{Path, PathBuf};
 
-use rusqlite::Connection;
-
-use crate::db::{self, OpenError};
+use crate::db::{self, OpenError, foreign};
 use crate::model::Millis;
+use crate::safety::salvage;
 use crate::store::{self, Store};
 use crate::text;
 
@@ -106,18 +105,11 @@ pub fn newest_good(backups: &Path, now: Millis) -> io::Result<Option<Backup>> {
     Ok(all.find(|backup| is_good(&backup.path)))
 }
 
+/// Whether all tables of a memory are there and can be read. What else is there does not matter: only
+/// rows are taken from a backup.
 pub fn is_good(backup: &Path) -> bool {
-    let known = store::MIGRATIONS.iter().rev();
-    let mut opened = known.filter_map(|step| db::open_inspector(backup, step.number).ok());
-    // The schema number alone does not show that it is a memory.
-    let is_memory = |it: &Connection| {
-        let ours = "select count(*) from sqlite_schema
-                    where name in ('items', 'sessions', 'observations', 'processed_events', 'texts')";
-        it.query_row(ours, [], |row| row.get::<_, u32>(0)) == Ok(5)
-    };
-    opened
-        .next()
-        .is_some_and(|it| is_memory(&it) && db::damage(&it).is_none())
+    let source = foreign::open_source(backup, store::MIGRATIONS);
+    source.is_ok_and(|source| salvage::is_whole(&source, store::MIGRATIONS).unwrap_or(false))
 }
 
 /// Deletes the backups that need not be kept: the newest of each day and each week stays.

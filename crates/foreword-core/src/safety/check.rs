@@ -6,6 +6,7 @@
 
 use rusqlite::Connection;
 
+use crate::db::OpenError;
 use crate::queue::Queue;
 use crate::safety::salvage;
 use crate::store::Store;
@@ -22,7 +23,10 @@ impl Store {
     /// Everything that is wrong with the memory; it may take seconds.
     pub fn check(&self) -> rusqlite::Result<Vec<Defect>> {
         let mut wrong = damage(&self.connection, "memory-damaged")?;
-        // Further checks would read damaged pages.
+        if wrong.is_empty() {
+            wrong.extend(foreign_schema(self.check_schema(), "memory-schema"));
+        }
+        // Further checks would read damaged pages, or use views that are not ours.
         if !wrong.is_empty() {
             return Ok(wrong);
         }
@@ -91,7 +95,11 @@ impl Queue {
     /// Everything that is wrong with the queue. While a worker runs, claims are not checked.
     pub fn check(&self, worker_runs: bool) -> rusqlite::Result<Vec<Defect>> {
         let mut wrong = damage(&self.connection, "queue-damaged")?;
-        if worker_runs || !wrong.is_empty() {
+        if !wrong.is_empty() {
+            return Ok(wrong);
+        }
+        wrong.extend(foreign_schema(self.check_schema(), "queue-schema"));
+        if worker_runs {
             return Ok(wrong);
         }
         let claimed = self.connection.query_row(
@@ -113,6 +121,15 @@ impl Queue {
     pub fn vacuum(&self) -> rusqlite::Result<()> {
         vacuum(&self.connection)
     }
+}
+
+fn foreign_schema(checked: Result<(), OpenError>, id: &'static str) -> Option<Defect> {
+    let what = checked.err()?;
+    let file = id.replace("-schema", ".db");
+    Some(Defect {
+        id,
+        what: format!("{file}: {what}"),
+    })
 }
 
 fn vacuum(connection: &Connection) -> rusqlite::Result<()> {

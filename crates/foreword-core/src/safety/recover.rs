@@ -10,13 +10,15 @@
 //! `unreleased.json` beside them, for `status` and `doctor`. Events in the spool stay there: its
 //! format is the same, so the next worker reads them.
 
+use std::collections::BTreeSet;
 use std::io;
 use std::os::unix::fs::FileExt as _;
 use std::path::{Path, PathBuf};
 
+use rusqlite::{Connection, named_params};
 use serde::{Deserialize, Serialize};
 
-use crate::db::{self, Migration, OpenError};
+use crate::db::{self, Migration, OpenError, Rows as _, foreign};
 use crate::fault;
 use crate::model::Millis;
 use crate::queue::{self, Queue};
@@ -53,7 +55,11 @@ pub fn memory(path: &Path, backups: &Path, now: Millis) -> Result<Option<Recover
         let Some(backup) = backup::newest_good(backups, now)? else {
             return Ok(None);
         };
-        put(&backup.path, path)?;
+        let partial = db::beside(path, ".partial");
+        let built = rebuild(&backup.path, &partial)?;
+        built.connection.close().map_err(|(_, error)| error)?;
+        std::fs::File::open(&partial)?.sync_all()?;
+        std::fs::rename(partial, path)?;
         Ok(Some(backup))
     };
     recover(path, backups, store::MIGRATIONS, base, now)
@@ -102,7 +108,7 @@ fn recover(
     let salvaged = salvage::salvage(&wreck, &mut connection)?;
     // Only memory.db has such a file beside it.
     if db::beside(path, ".forgotten").exists() {
-        store::recall_forgotten(&connection)?;
+        store::recall_forgotten(&connection, path)?;
         store::stay_forgotten(&connection)?;
     }
     fault::point("recover:after-salvage");
@@ -127,7 +133,7 @@ fn damage(
         return Err(OpenError::Missing(path.to_owned()));
     }
     match db::open_owner(path, migrations, backups) {
-        Ok(connection) => Ok(db::damage(&connection)),
+        Ok(connection) => db::defect(&connection, migrations),
         Err(error) if error.is_damage() => Ok(Some(error.to_string())),
         Err(error) => Err(error),
     }
@@ -157,68 +163,120 @@ fn mend_header(wreck: &Path, sound: &Path) -> io::Result<()> {
 pub struct Restored {
     pub came_back: u64,
     pub gone: u64,
+    /// Parts of the backup's schema that are not Foreword's, such as `trigger evil`.
+    pub left_out: Vec<String>,
+    /// Rows of the backup that our schema does not allow.
+    pub refused: u64,
     /// The memory as it was before.
     pub aside: PathBuf,
 }
 
-/// Replaces an undamaged memory by a backup, after copying it aside. Items that were forgotten since
-/// the backup stay forgotten, and those that a person changed by hand stay as they are.
+/// Replaces an undamaged memory by the rows of a backup, after copying it aside. Items that were
+/// forgotten since the backup stay forgotten, and those that a person changed by hand stay as they are.
+///
+/// The new memory is completed in a file of its own; its content then replaces the old one in one
+/// transaction. A renamed file would not do: other processes may have the memory open, and its log
+/// belongs to the old file.
 pub fn restore(
     path: &Path,
     backup: &Path,
     backups: &Path,
     now: Millis,
 ) -> Result<Restored, OpenError> {
+    let partial = db::beside(path, ".restored.partial");
+    let Rebuilt {
+        connection: new,
+        salvaged,
+        left_out,
+    } = rebuild(backup, &partial)?;
     let mut memory = db::open_owner(path, store::MIGRATIONS, backups)?;
     let aside = named(path, "replaced", now);
     db::copy_to(&memory, &aside)?;
-    db::copy_over(backup, &mut memory)?;
-    drop(memory);
-    // Migrates the schema of an older backup.
-    let memory = db::open_owner(path, store::MIGRATIONS, backups)?;
-    memory.execute("attach ?1 as replaced", [aside.to_string_lossy()])?;
-    memory.execute_batch(
-        "insert or ignore into forgotten (session_id, seed, events, at, uuid)
-         select s.id, f.seed, f.events, f.at, f.uuid
-         from replaced.forgotten f
-         join replaced.sessions r on r.id = f.session_id
-         join main.sessions s on s.host = r.host and s.host_session_id = r.host_session_id",
-    )?;
-    store::recall_forgotten(&memory)?;
-    store::stay_forgotten(&memory)?;
-    store::keep_changes_by_hand(&memory)?;
-    // No item number is ever reused.
-    memory.execute_batch(
-        "update main.sqlite_sequence
-         set seq = max(seq, (select seq from replaced.sqlite_sequence where name = 'items'))
-         where name = 'items'",
-    )?;
-    let only_in = |these: &str, those: &str| {
-        let sql = format!(
-            "select count(*)
-             from {these}.item_texts t
-             join {these}.items i on i.id = t.id
-             where i.uuid not in (
-                 select i.uuid from {those}.item_texts t join {those}.items i on i.id = t.id
-             )"
-        );
-        memory.query_row(&sql, [], |row| row.get(0))
-    };
-    let restored = Restored {
-        came_back: only_in("main", "replaced")?,
-        gone: only_in("replaced", "main")?,
+    let replaced = foreign::open_source(&aside, store::MIGRATIONS)?.connection;
+    keep_forgotten(&replaced, &new)?;
+    store::recall_forgotten(&new, path)?;
+    store::stay_forgotten(&new)?;
+    store::keep_changes_by_hand(&replaced, &new)?;
+    salvage::keep_sequence(&replaced, &new)?;
+    let (before, after) = (uuids(&replaced)?, uuids(&new)?);
+    fault::point("restore:before-copy");
+    db::copy_over(&new, &mut memory)?;
+    drop(new);
+    for suffix in ["", "-wal", "-shm"] {
+        let _ = std::fs::remove_file(db::beside(&partial, suffix));
+    }
+    // The memory is restored; an old copy that cannot be deleted does not change that.
+    let _ = keep_newest(path, "replaced");
+    Ok(Restored {
+        came_back: after.difference(&before).count() as u64,
+        gone: before.difference(&after).count() as u64,
+        left_out,
+        refused: salvaged.lost,
         aside,
-    };
-    keep_newest(path, "replaced")?;
-    Ok(restored)
+    })
 }
 
-/// Copies a backup to a path where there is no file, completely or not at all.
-fn put(backup: &Path, path: &Path) -> io::Result<()> {
-    let partial = db::beside(path, ".partial");
-    std::fs::copy(backup, &partial)?;
-    std::fs::File::open(&partial)?.sync_all()?;
-    std::fs::rename(partial, path)
+/// A memory that our migrations made, with the rows of a backup.
+struct Rebuilt {
+    connection: Connection,
+    salvaged: Salvaged,
+    left_out: Vec<String>,
+}
+
+fn rebuild(backup: &Path, target: &Path) -> Result<Rebuilt, OpenError> {
+    let source = foreign::open_source(backup, store::MIGRATIONS)?;
+    let differs = foreign::difference(&source.connection, store::MIGRATIONS, source.schema)?;
+    let mut connection = db::create(target, store::MIGRATIONS, source.schema)?;
+    let salvaged = salvage::copy_rows(&source.connection, &mut connection)?;
+    db::complete(&connection, store::MIGRATIONS)?;
+    connection.query_row("pragma wal_checkpoint(truncate)", [], |_| Ok(()))?;
+    Ok(Rebuilt {
+        connection,
+        salvaged,
+        left_out: differs.foreign,
+    })
+}
+
+/// Adds what was forgotten in the replaced memory.
+fn keep_forgotten(replaced: &Connection, memory: &Connection) -> rusqlite::Result<()> {
+    let forgotten: Vec<(String, String, String, String, Millis, Option<String>)> = replaced.all(
+        "select s.host, s.host_session_id, f.seed, f.events, f.at, f.uuid
+         from forgotten f
+         join sessions s on s.id = f.session_id",
+        [],
+    )?;
+    for (host, session, seed, events, at, uuid) in forgotten {
+        memory.execute(
+            "insert or ignore into forgotten (session_id, seed, events, at, uuid)
+             select id, :seed, :events, :at, :uuid
+             from sessions
+             where host = :host and host_session_id = :session",
+            named_params! {
+                ":host": host, ":session": session, ":seed": seed, ":events": events, ":at": at,
+                ":uuid": uuid,
+            },
+        )?;
+    }
+    Ok(())
+}
+
+/// The items that can be found.
+fn uuids(memory: &Connection) -> rusqlite::Result<BTreeSet<String>> {
+    let uuids: Vec<String> = memory.all(
+        "select uuid
+         from items
+         where id in (
+             select id from observations
+             union all
+             select id from summaries
+             union all
+             select id from prompts where kept
+             union all
+             select id from notes
+         )",
+        [],
+    )?;
+    Ok(uuids.into_iter().collect())
 }
 
 fn damaged(path: &Path) -> PathBuf {

@@ -1,4 +1,5 @@
-//! Copies the rows that can still be read in a damaged database into an undamaged one.
+//! Copies the rows of a damaged or foreign database into one that our migrations made. Nothing of
+//! its schema comes along: only ordinary tables are read, by our own lists of columns.
 //!
 //! Every b-tree of a table has the keys of its rows: the table itself, read from both ends, and
 //! each index. Each such key is looked up; if its row cannot be read, the row is known to be lost.
@@ -13,7 +14,8 @@ use rusqlite::types::Value;
 use rusqlite::{Connection, ErrorCode, named_params, params_from_iter};
 use uuid::Uuid;
 
-use crate::db::{self, OpenError};
+use crate::db::foreign::{self, Source};
+use crate::db::{self, Migration, OpenError};
 use crate::store;
 
 /// The result, in rows of all tables.
@@ -36,28 +38,55 @@ struct Table {
     key: Vec<String>,
 }
 
-/// Copies all rows that can be read, in one transaction. A second run changes nothing.
+/// Copies all rows that can be read in a damaged database, in one transaction. A second run changes
+/// nothing.
 pub(crate) fn salvage(wreck: &Path, into: &mut Connection) -> Result<Salvaged, OpenError> {
-    let tx = into.transaction()?;
-    let tables = tables(&tx)?;
-    let mut salvaged = Salvaged::default();
     let wreck = match db::open_wreck(wreck) {
         Err(error) if error.is_damage() => {
-            salvaged.tables = tables.len() as u64;
-            return Ok(salvaged);
+            let tables = tables(into)?.len() as u64;
+            return Ok(Salvaged {
+                tables,
+                ..Salvaged::default()
+            });
         }
         wreck => wreck?,
     };
-    let is_memory = tables.iter().any(|table| table.name == "items");
+    let is_memory = tables(into)?.iter().any(|table| table.name == "items");
     // Locks the queue: a hook that still has it open waits 150 ms for the lock, then it writes to
     // the spool. Events that it wrote before are copied here.
     let fenced = !is_memory && wreck.execute_batch("begin immediate").is_ok();
+    let salvaged = copy_rows(&wreck, into)?;
+    if fenced {
+        #[expect(
+            clippy::disallowed_methods,
+            reason = "until no hook waits for the lock any more"
+        )]
+        std::thread::sleep(std::time::Duration::from_millis(200));
+    }
+    Ok(salvaged)
+}
+
+/// Copies all rows that can be read in another database, in one transaction.
+pub(crate) fn copy_rows(wreck: &Connection, into: &mut Connection) -> Result<Salvaged, OpenError> {
+    let tx = into.transaction()?;
+    let mut tables = tables(&tx)?;
+    let mut salvaged = Salvaged::default();
+    let is_memory = tables.iter().any(|table| table.name == "items");
     let mut lost = LostRows::new();
+    tables.retain_mut(|table| {
+        let theirs = foreign::ordinary_columns(wreck, &table.name);
+        let theirs = theirs.filter(|theirs| table.key.iter().all(|it| theirs.contains(it)));
+        salvaged.tables += u64::from(theirs.is_none());
+        theirs.is_some_and(|theirs| {
+            table.columns.retain(|it| theirs.contains(it));
+            true
+        })
+    });
     for table in &tables {
         // An observation may refer to a later one that is not copied yet.
         let first = |column: &&String| *column != "superseded_by";
         let columns: Vec<_> = table.columns.iter().filter(first).cloned().collect();
-        match carry(&wreck, &tx, table, &columns, &mut lost)? {
+        match carry(wreck, &tx, table, &columns, &mut lost)? {
             Some((rows, whole)) => {
                 salvaged.rows += rows;
                 salvaged.tables += u64::from(!whole);
@@ -66,23 +95,27 @@ pub(crate) fn salvage(wreck: &Path, into: &mut Connection) -> Result<Salvaged, O
         }
     }
     for table in tables.iter().filter(|table| table.name == "observations") {
-        carry(&wreck, &tx, table, &table.columns, &mut lost)?;
+        carry(wreck, &tx, table, &table.columns, &mut lost)?;
     }
     if is_memory {
-        keep_promises(&wreck, &tx)?;
+        keep_promises(wreck, &tx)?;
     }
     tx.commit()?;
-    if fenced {
-        #[expect(
-            clippy::disallowed_methods,
-            reason = "until no hook waits for the lock any more"
-        )]
-        std::thread::sleep(std::time::Duration::from_millis(200));
-    }
     // Marks of events are made again from the events, and vectors by the worker.
     lost.retain(|(table, _)| table != "processed_events" && table != "vectors");
     salvaged.lost = lost.len() as u64;
     Ok(salvaged)
+}
+
+/// Whether a database has all our tables, and each can be read to its end.
+pub(crate) fn is_whole(source: &Source, migrations: &[Migration]) -> Result<bool, OpenError> {
+    let ours = foreign::schema(migrations, source.schema)?;
+    let is_whole = |table: &Table| {
+        let theirs = foreign::ordinary_columns(&source.connection, &table.name);
+        theirs.is_some_and(|theirs| table.columns.iter().all(|it| theirs.contains(it)))
+            && foreign::is_sound(&source.connection, &table.name)
+    };
+    Ok(tables(&ours)?.iter().all(is_whole))
 }
 
 /// The tables of a database in the order of their creation, so that parents come first.
@@ -151,14 +184,16 @@ fn carry(
     let present = format!("select 1 from {name} where {}", by_key.join(" and "));
     let mut present = into.prepare(&present)?;
     let mut rows = 0;
-    let (keys, whole) = keys(wreck, table, &key);
+    let (keys, whole) = keys(wreck, into, table, &key);
     for (label, key) in keys {
         let row = read.query_row(params_from_iter(&key), |row| {
             (0..columns.len())
                 .map(|column| row.get(column))
                 .collect::<Result<Vec<Value>, _>>()
         });
-        let Ok(row) = row else {
+        let is_item = |key: &[Value]| matches!(key, [Value::Integer(id)] if *id <= ITEM_MAX);
+        let row = row.ok().filter(|_| name != "items" || is_item(&key));
+        let Some(row) = row else {
             if !present.exists(params_from_iter(&key))? {
                 lost.insert((name.clone(), label));
             }
@@ -180,14 +215,20 @@ fn carry(
 
 /// Every key in a b-tree of the table, as far as they can be read; and whether one b-tree could be
 /// read to its end.
-fn keys(wreck: &Connection, table: &Table, key: &str) -> (BTreeMap<String, Vec<Value>>, bool) {
+fn keys(
+    wreck: &Connection,
+    into: &Connection,
+    table: &Table,
+    key: &str,
+) -> (BTreeMap<String, Vec<Value>>, bool) {
     let name = &table.name;
     let backwards = key.replace("\", \"", "\" desc, \"");
     let mut trees = vec![
         format!("select {key} from {name} not indexed order by {key}"),
         format!("select {key} from {name} not indexed order by {backwards} desc"),
     ];
-    if let Ok(mut indexes) = wreck.prepare("select name from pragma_index_list(?)")
+    // Our own indexes: one that somebody else made may compute something.
+    if let Ok(mut indexes) = into.prepare("select name from pragma_index_list(?)")
         && let Ok(rows) = indexes.query_map([name], |row| row.get::<_, String>(0))
     {
         let tree = |index| format!("select {key} from {name} indexed by \"{index}\"");
@@ -290,20 +331,28 @@ fn make_parents(
     Ok(as_before)
 }
 
+/// The largest number of an item that is taken over. After the largest number that SQLite knows, no
+/// item could be stored any more.
+const ITEM_MAX: i64 = 1 << 53;
+
 /// Tables whose rows are items.
 const ITEMS: [&str; 4] = ["observations", "summaries", "prompts", "notes"];
 
-/// Items that were forgotten since the backup stay forgotten, no event is processed twice, and no
-/// item number is reused.
+/// Items that were forgotten since the backup stay forgotten, and no event is processed twice.
 fn keep_promises(wreck: &Connection, into: &Connection) -> rusqlite::Result<()> {
     store::stay_forgotten(into)?;
     mark_kept_events(into)?;
+    keep_sequence(wreck, into)
+}
+
+/// No item number is ever reused.
+pub(crate) fn keep_sequence(wreck: &Connection, into: &Connection) -> rusqlite::Result<()> {
     let last = wreck.query_row(
         "select seq from sqlite_sequence where name = 'items'",
         [],
         |row| row.get::<_, i64>(0),
     );
-    if let Ok(last) = last {
+    if let Ok(last) = last.map(|it| it.min(ITEM_MAX)) {
         into.execute(
             "update sqlite_sequence set seq = max(seq, :last) where name = 'items'",
             named_params! {":last": last},

@@ -63,11 +63,6 @@ const NEAR_PART: f32 = 0.5;
 const FLOOR_NEAR: f64 = 0.15;
 /// How much the share of words counts for the nearness.
 const FLOOR_SHARE: f64 = 0.3;
-/// How far the first hit by words must be ahead of other sessions, as a share of the score for all
-/// words, to stay the first.
-const LEAD: f64 = 0.05;
-/// The first hit by words stays the first unless another one's score is higher by this.
-const CLEARLY: f64 = 0.1;
 /// How many candidates by words, and how many by meaning, are ranked at least.
 const CANDIDATES: u32 = 200;
 /// If fewer of the nearest items pass the filter, all items that pass it are compared instead.
@@ -100,7 +95,6 @@ pub fn search_by_meaning(
     } else {
         WEIGHTS_IF_MANY
     };
-    let first_by_words = clear_first(&found.hits, LEAD * all_words);
     let mut hits: HashMap<i64, Hit> = found.hits.drain(..).map(|hit| (hit.id, hit)).collect();
     let new = nearest(store, &wide, meaning, &hits)?;
     hits.extend(new.into_iter().map(|hit| (hit.id, hit)));
@@ -146,15 +140,6 @@ pub fn search_by_meaning(
         hit.score = Some(*score);
     }
     ranked.sort_by(best_first);
-    // On questions that the weights were not chosen on, meaning found more but cost first places.
-    let at = ranked
-        .iter()
-        .position(|(_, hit)| Some(hit.id) == first_by_words);
-    if let Some(at) = at
-        && ranked[0].0 - ranked[at].0 < CLEARLY
-    {
-        ranked[..=at].rotate_right(1);
-    }
     found.hits = ranked.into_iter().map(|(_, hit)| hit).collect();
     let any = |how| found.hits.iter().any(|it| it.matched == Some(how));
     found.answer = if any(Matched::AllWords) {
@@ -166,14 +151,6 @@ pub fn search_by_meaning(
     };
     found.hits.truncate(query.limit as usize);
     Ok(found)
-}
-
-/// The first hit by words if it is ahead of all other sessions by at least `lead`.
-fn clear_first(hits: &[Hit], lead: f64) -> Option<i64> {
-    let first = hits.first()?;
-    let second = hits.iter().find(|hit| hit.session != first.session);
-    let second = second.and_then(|hit| hit.score).unwrap_or_default();
-    (first.score? - second >= lead).then_some(first.id)
 }
 
 /// The nearest items that the search by words did not find.

@@ -76,6 +76,10 @@ impl Store {
         let Some(first) = batch.events.first() else {
             return Ok(());
         };
+        if !self.is_in_place() {
+            let moved = rusqlite::ffi::Error::new(rusqlite::ffi::SQLITE_READONLY_DBMOVED);
+            return Err(rusqlite::Error::SqliteFailure(moved, None));
+        }
         let before = self.session_id(&first.host, &first.host_session_id)?;
         let marks = self.prompt_marks(before, batch.events)?;
         let tx = self.connection.transaction()?;

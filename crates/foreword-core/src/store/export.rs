@@ -19,7 +19,7 @@ use crate::db::Rows as _;
 use crate::model::{
     Action, FileRole, Kind, Millis, ObservationType, Origin, SessionState, TouchedFile,
 };
-use crate::redact::redact;
+use crate::redact::thorough;
 use crate::text;
 
 /// The most bytes of text in an item that is read in.
@@ -695,7 +695,7 @@ impl Import<'_> {
 
 /// A text without secrets.
 fn cleared(text: &str) -> String {
-    redact(text).text.into_owned()
+    thorough(text).text.into_owned()
 }
 
 fn cleared_all(texts: &[String]) -> Vec<String> {

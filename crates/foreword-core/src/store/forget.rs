@@ -12,7 +12,7 @@
 use std::collections::{BTreeSet, HashSet};
 use std::fs::OpenOptions;
 use std::io::Write as _;
-use std::path::PathBuf;
+use std::path::{Path, PathBuf};
 
 use rusqlite::{Connection, Transaction, named_params};
 use serde::{Deserialize, Serialize};
@@ -345,10 +345,9 @@ fn note_forgotten(memory: &Connection, at: Millis) -> rusqlite::Result<()> {
     written.map_err(|error| rusqlite::Error::ToSqlConversionFailure(Box::new(error)))
 }
 
-/// Adds the entries of the file that the memory lacks.
-pub(crate) fn recall_forgotten(memory: &Connection) -> rusqlite::Result<()> {
-    let Some(text) = forgotten_file(memory).and_then(|path| std::fs::read_to_string(path).ok())
-    else {
+/// Adds the entries of the file beside the memory at `path` that the memory lacks.
+pub(crate) fn recall_forgotten(memory: &Connection, path: &Path) -> rusqlite::Result<()> {
+    let Ok(text) = std::fs::read_to_string(db::beside(path, ".forgotten")) else {
         return Ok(());
     };
     let lines = text.lines();

@@ -45,6 +45,7 @@ pub struct Editable {
     pub facts: Vec<String>,
     pub narrative: String,
     pub concepts: Vec<String>,
+    #[serde(default)]
     pub files: Vec<TouchedFile>,
     pub origin: Origin,
     pub pinned_at: Option<Millis>,
@@ -54,6 +55,7 @@ pub struct Editable {
     pub until: Option<Millis>,
     pub superseded_by: Option<i64>,
     /// The verdicts on it.
+    #[serde(default)]
     pub judged: Vec<Judged>,
 }
 
@@ -63,6 +65,19 @@ pub struct Judged {
     pub b: i64,
     pub verdict: Verdict,
     pub at: Millis,
+}
+
+impl Judged {
+    /// Stores the verdict, if both observations exist.
+    fn write(&self, memory: &Connection) -> rusqlite::Result<()> {
+        memory.run(
+            "insert or replace into judged (a, b, verdict, at)
+             select :a, :b, :verdict, :at
+             where (select count(*) from observations where id in (:a, :b)) = 2",
+            named_params! {":a": self.a, ":b": self.b, ":verdict": self.verdict, ":at": self.at},
+        )?;
+        Ok(())
+    }
 }
 
 /// An entry of the journal.
@@ -434,7 +449,7 @@ impl Editable {
     }
 
     /// Writes all columns. A session that is called like the observation is renamed with it.
-    fn write(&self, tx: &Transaction<'_>, id: i64, title_before: &str) -> rusqlite::Result<()> {
+    fn write(&self, tx: &Connection, id: i64, title_before: &str) -> rusqlite::Result<()> {
         tx.run(
             "update observations
              set type = :type, title = :title, subtitle = :subtitle, facts = :facts,
@@ -483,73 +498,86 @@ impl Editable {
             "delete from judged where :id in (a, b)",
             named_params! {":id": id},
         )?;
-        for it in &self.judged {
-            tx.run(
-                "insert or replace into judged (a, b, verdict, at)
-                 select :a, :b, :verdict, :at
-                 where (select count(*) from observations where id in (:a, :b)) = 2",
-                named_params! {":a": it.a, ":b": it.b, ":verdict": it.verdict, ":at": it.at},
-            )?;
-        }
-        Ok(())
+        self.judged.iter().try_for_each(|it| it.write(tx))
     }
 }
 
-/// Carries over what a person did by hand since a backup was made: from the memory that it replaces,
-/// attached as `replaced`, to the same items in the one that takes its place.
-pub(crate) fn keep_changes_by_hand(memory: &Connection) -> rusqlite::Result<()> {
+/// Carries over what a person did by hand since a backup was made, from the memory that it replaces to
+/// the same items in the one that takes its place. Of the replaced one only rows are read.
+pub(crate) fn keep_changes_by_hand(
+    replaced: &Connection,
+    memory: &Connection,
+) -> rusqlite::Result<()> {
     memory.execute_batch(
-        "create temp table same as
-         select i.id, r.edited_at is not null and r.edited_at is not o.edited_at as edited
-         from main.items i
-         join replaced.items j on j.id = i.id and j.uuid = i.uuid
-         join main.observations o on o.id = i.id
-         join replaced.observations r on r.id = i.id;
+        "update observations
+         set pinned_at = null, hidden_at = null, until = null
+         where pinned_at is not null or hidden_at is not null or until is not null;
+         delete from judged;
+         delete from journal;",
+    )?;
+    let touched: Vec<(i64, String)> = replaced.all(
+        "select i.id, i.uuid
+         from items i
+         join observations o on o.id = i.id
+         where o.pinned_at is not null or o.hidden_at is not null or o.edited_at is not null
+            or o.until is not null",
+        [],
+    )?;
+    for (id, uuid) in touched {
+        let same = "select 1 from items i join observations o on o.id = i.id where i.id = :id and uuid = :uuid";
+        let same: Option<i64> = memory.first(same, named_params! {":id": id, ":uuid": uuid})?;
+        if same.is_some() {
+            keep_change(replaced, memory, id)?;
+        }
+    }
+    let judged: Vec<Judged> = replaced.all("select a, b, verdict, at from judged", [])?;
+    for it in judged {
+        it.write(memory)?;
+        memory.run(
+            "update observations
+             set superseded_by = :a
+             where id = :b and :verdict = 'supersedes' and exists (select 1 from observations where id = :a)",
+            named_params! {":a": it.a, ":b": it.b, ":verdict": it.verdict},
+        )?;
+    }
+    let journal: Vec<(i64, Action, String, String, Millis)> = replaced.all(
+        "select item_id, action, before, who, at from journal order by id",
+        [],
+    )?;
+    for (id, action, before, who, at) in journal {
+        memory.run(
+            "insert into journal (item_id, action, before, who, at)
+             select id, :action, :before, :who, :at from items where id = :id",
+            named_params! {
+                ":id": id, ":action": action, ":before": before, ":who": who, ":at": at,
+            },
+        )?;
+    }
+    Ok(())
+}
 
-         update main.observations
-         set (pinned_at, hidden_at, until)
-             = (select pinned_at, hidden_at, until from replaced.observations r where r.id = observations.id)
-         where id in (select id from same);
-
-         update main.observations
-         set (type, title, subtitle, facts, narrative, concepts, origin, edited_at)
-             = (select type, title, subtitle, facts, narrative, concepts, origin, edited_at
-                from replaced.observations r
-                where r.id = observations.id)
-         where id in (select id from same where edited);
-
-         delete from main.observation_files where observation_id in (select id from same where edited);
-         insert into main.observation_files
-         select * from replaced.observation_files where observation_id in (select id from same where edited);
-         delete from main.observation_concepts where observation_id in (select id from same where edited);
-         insert into main.observation_concepts
-         select * from replaced.observation_concepts where observation_id in (select id from same where edited);
-
-         delete from main.judged;
-         insert into main.judged
-         select * from replaced.judged where a in (select id from same) and b in (select id from same);
-         update main.observations
-         set superseded_by = (select superseded_by from replaced.observations r where r.id = observations.id)
-         where id in (select a from main.judged union all select b from main.judged)
-           and coalesce((select superseded_by from replaced.observations r where r.id = observations.id), id)
-               in (select id from main.observations);
-
-         delete from main.journal;
-         insert into main.journal
-         select * from replaced.journal where item_id in (select id from same);
-
-         -- A session that was called like an edited observation is called like it again.
-         update main.sessions
-         set (title, subtitle)
-             = (select title, subtitle
-                from replaced.sessions r
-                where r.host = sessions.host and r.host_session_id = sessions.host_session_id)
-         where id in (select session_id from main.observations where id in (select id from same where edited))
-           and exists (
-               select 1
-               from replaced.sessions r
-               where r.host = sessions.host and r.host_session_id = sessions.host_session_id);
-
-         drop table same;",
-    )
+/// Carries over the changes to one observation: its text only if that was edited since.
+fn keep_change(replaced: &Connection, memory: &Connection, id: i64) -> rusqlite::Result<()> {
+    let now = Editable::read(memory, id)?;
+    let mut wanted: Editable = replaced.one(
+        "select type, title, subtitle, facts, narrative, concepts, origin, pinned_at, hidden_at,
+                edited_at, until, superseded_by
+         from observations
+         where id = :id",
+        named_params! {":id": id},
+    )?;
+    wanted.files = replaced.all(
+        "select path, role, size, mtime, hash from observation_files where observation_id = :id",
+        named_params! {":id": id},
+    )?;
+    wanted.superseded_by = now.superseded_by;
+    if wanted.edited_at.is_none() || wanted.edited_at == now.edited_at {
+        wanted = Editable {
+            pinned_at: wanted.pinned_at,
+            hidden_at: wanted.hidden_at,
+            until: wanted.until,
+            ..now.clone()
+        };
+    }
+    wanted.write(memory, id, &now.title)
 }

@@ -25,6 +25,37 @@ pub struct Entry<'a> {
     pub raw_tokens: u64,
 }
 
+/// The most that a call may cost, and what it probably costs: the estimate counts if its outcome is
+/// never known.
+#[derive(Debug, Clone, Copy, Default, PartialEq)]
+pub struct Reservation {
+    /// None if the price is not known.
+    pub usd: Option<f64>,
+    pub tokens: u64,
+    pub probable_usd: Option<f64>,
+    pub probable_input: u64,
+    pub probable_output: u64,
+    /// Until when the call may still be answered.
+    pub until: Millis,
+}
+
+/// The budgets that a call must fit into: dollars, and tokens for calls whose price is not known.
+#[derive(Debug, Clone, Copy)]
+pub struct Limits {
+    /// The start of the day.
+    pub day: Millis,
+    pub daily: (f64, u64),
+    /// None if the call is about no session.
+    pub session: Option<(f64, u64)>,
+}
+
+/// The budget that has no room for a call.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum Exceeded {
+    Day,
+    Session,
+}
+
 /// The outcome of a call.
 #[derive(Debug, Clone, Default, PartialEq)]
 pub struct Answered {
@@ -93,11 +124,65 @@ pub struct Spent {
     pub unpriced_tokens: u64,
 }
 
+impl Spent {
+    /// Whether a call that may cost this much would exceed these limits, or one is reached already.
+    pub fn exceeds(&self, most: &Reservation, usd: f64, tokens: u64) -> bool {
+        // Sums of many small amounts are not exact.
+        const ROUNDING: f64 = 1e-9;
+        let more = match most.usd {
+            Some(more) => self.usd + more > usd + ROUNDING,
+            None => self.unpriced_tokens.saturating_add(most.tokens) > tokens,
+        };
+        more || self.usd >= usd || self.unpriced_tokens >= tokens
+    }
+}
+
 impl Store {
-    /// Records a call before it is made.
-    pub fn ask(&self, entry: &Entry<'_>) -> rusqlite::Result<OpenCall> {
+    /// Records a call before it is made, and takes the most that it may cost from the budgets; if one
+    /// has no room for it, nothing is recorded.
+    pub fn reserve(
+        &self,
+        entry: &Entry<'_>,
+        most: &Reservation,
+        limits: &Limits,
+    ) -> rusqlite::Result<Result<OpenCall, Exceeded>> {
+        // Begins with the write lock, so that no other process reserves between the check and the row.
+        let tx = self.connection.unchecked_transaction()?;
+        let today = self.spent(limits.day, None, entry.at)?;
+        if today.exceeds(most, limits.daily.0, limits.daily.1) {
+            return Ok(Err(Exceeded::Day));
+        }
+        if let Some((usd, tokens)) = limits.session {
+            let session = self.spent(0, Some(entry.host_session_id), entry.at)?;
+            if session.exceeds(most, usd, tokens) {
+                return Ok(Err(Exceeded::Session));
+            }
+        }
+        let open = self.ask(entry, most)?;
+        tx.commit()?;
+        Ok(Ok(open))
+    }
+
+    /// Records a call before it is made, whatever it may cost.
+    pub fn ask(&self, entry: &Entry<'_>, most: &Reservation) -> rusqlite::Result<OpenCall> {
         self.add(entry, None)?;
-        Ok(OpenCall(self.connection.last_insert_rowid()))
+        let open = OpenCall(self.connection.last_insert_rowid());
+        self.connection.execute(
+            "update ledger
+             set input_tokens = :input, output_tokens = :output, cost_usd = :probable,
+                 reserved_usd = :usd, reserved_tokens = :tokens, reserved_until = :until
+             where id = :id",
+            named_params! {
+                ":id": open.0,
+                ":input": most.probable_input as i64,
+                ":output": most.probable_output as i64,
+                ":probable": most.probable_usd,
+                ":usd": most.usd,
+                ":tokens": most.tokens as i64,
+                ":until": most.until,
+            },
+        )?;
+        Ok(open)
     }
 
     /// Adds a row that is open; with a note it is of no question and complete.
@@ -123,14 +208,15 @@ impl Store {
         Ok(())
     }
 
-    /// Records the outcome of a call.
+    /// Records the outcome of a call, in place of its reservation.
     pub fn answered(&self, open: OpenCall, answered: &Answered) -> rusqlite::Result<()> {
         let failure = answered.failure.as_ref();
         self.connection.execute(
             "update ledger
              set requests = :requests, model = :model, input_tokens = :input, output_tokens = :output,
                  cache_read_tokens = :cache_read, cache_write_tokens = :cache_write, cost_usd = :cost,
-                 state = :state, failure = :failure, note = :note, retry_at = :retry_at
+                 state = :state, failure = :failure, note = :note, retry_at = :retry_at,
+                 reserved_usd = null, reserved_tokens = null, reserved_until = null
              where id = :id",
             named_params! {
                 ":id": open.0,
@@ -151,7 +237,7 @@ impl Store {
     }
 
     /// Marks the calls that a dead worker left open as failed: they were made, and nothing more is
-    /// known.
+    /// known. Their reservations hold until their time is over, then their estimates count.
     pub fn close_abandoned_calls(&self) -> rusqlite::Result<()> {
         self.connection.execute(
             "update ledger
@@ -263,15 +349,25 @@ impl Store {
         Ok(judged)
     }
 
-    /// The cost since a time, of all sessions or of one.
-    pub fn spent(&self, since: Millis, session: Option<&str>) -> rusqlite::Result<Spent> {
+    /// The cost since a time, of all sessions or of one. A call that may still be answered counts with
+    /// the most that it may cost.
+    pub fn spent(
+        &self,
+        since: Millis,
+        session: Option<&str>,
+        now: Millis,
+    ) -> rusqlite::Result<Spent> {
         self.connection.one(
-            "select coalesce(sum(cost_usd), 0.0) as usd,
-                    coalesce(sum(input_tokens + output_tokens) filter (where cost_usd is null), 0)
-                        as unpriced_tokens
+            "select coalesce(sum(iif(reserved_until > :now, reserved_usd, cost_usd)), 0.0) as usd,
+                    coalesce(sum(
+                        case
+                            when reserved_until > :now then iif(reserved_usd is null, reserved_tokens, 0)
+                            when cost_usd is null then input_tokens + output_tokens
+                        end
+                    ), 0) as unpriced_tokens
              from ledger
              where at >= :since and (:session is null or host_session_id = :session)",
-            named_params! {":since": since, ":session": session},
+            named_params! {":since": since, ":session": session, ":now": now},
         )
     }
 }

@@ -10,7 +10,7 @@
 
 use std::collections::BTreeSet;
 
-use rusqlite::{Params, Transaction, named_params};
+use rusqlite::{Connection, Params, Transaction, named_params};
 use serde::Deserialize;
 
 use super::commit::DerivedTurn;
@@ -401,11 +401,7 @@ pub(super) fn upsert_observation(
 }
 
 /// Replaces the files of an observation.
-pub(super) fn set_files(
-    tx: &Transaction<'_>,
-    id: i64,
-    files: &[TouchedFile],
-) -> rusqlite::Result<()> {
+pub(super) fn set_files(tx: &Connection, id: i64, files: &[TouchedFile]) -> rusqlite::Result<()> {
     let delete = "delete from observation_files where observation_id = :id";
     tx.run(delete, named_params! {":id": id})?;
     for file in files {
@@ -427,11 +423,7 @@ pub(super) fn set_files(
 }
 
 /// Replaces the rows by which an observation is found by its concepts.
-pub(super) fn set_concepts(
-    tx: &Transaction<'_>,
-    id: i64,
-    concepts: &[String],
-) -> rusqlite::Result<()> {
+pub(super) fn set_concepts(tx: &Connection, id: i64, concepts: &[String]) -> rusqlite::Result<()> {
     let delete = "delete from observation_concepts where observation_id = :id";
     tx.run(delete, named_params! {":id": id})?;
     for concept in concepts {

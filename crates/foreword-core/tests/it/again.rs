@@ -297,7 +297,6 @@ fn what_the_user_says_supersedes_an_observation_is_still_found_below_it() {
         start_reason: StartReason::Startup,
         branch: None,
         root: None,
-        program: "foreword",
         now: 0,
         unopened_kept: None,
     };
@@ -382,7 +381,6 @@ fn a_repeated_observation_is_listed_under_its_latest_session() {
         start_reason: StartReason::Startup,
         branch: None,
         root: None,
-        program: "foreword",
         now: 0,
         unopened_kept: None,
     };

@@ -123,7 +123,6 @@ fn shown(store: &Store, now: i64) -> String {
         start_reason: StartReason::Startup,
         branch: None,
         root: None,
-        program: "foreword",
         now,
         unopened_kept: None,
     };
@@ -372,13 +371,11 @@ fn a_pin_is_first_and_a_hidden_line_is_nowhere_however_many_sessions_follow() {
             project: "/p",
             host_session_id: "new",
             root: None,
-            program: "foreword",
             now: 1_000 * HOUR,
         };
         let about_file = reminder::for_file(&store, &occasion, "src/a.rs").unwrap();
         let reminder = about_file.remind(
             foreword_core::model::Shown::File,
-            &occasion,
             &reminder::ShownBefore::default(),
         );
         let reminder = reminder.unwrap().text;
@@ -442,7 +439,6 @@ fn an_older_line_that_nobody_opened_leaves_the_index_if_the_settings_say_so() {
         start_reason: StartReason::Startup,
         branch: None,
         root: None,
-        program: "foreword",
         now: 100 * DAY,
         unopened_kept,
     };

@@ -128,7 +128,6 @@ fn told_at(store: &Store, session: &str, source: &str, root: Option<&Path>) -> O
         start_reason: StartReason::parse(Some(source)),
         branch: None,
         root,
-        program: "foreword",
         now: 0,
         unopened_kept: None,
     };
@@ -266,7 +265,6 @@ fn another_project_or_none_is_told_nothing() {
             start_reason: StartReason::Startup,
             branch: None,
             root: None,
-            program: "foreword",
             now: 0,
             unopened_kept: None,
         };

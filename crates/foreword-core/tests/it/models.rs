@@ -7,7 +7,9 @@ use foreword_core::model::{
     Provenance, Summary,
 };
 use foreword_core::queue::{Portion, Queue, Readiness};
-use foreword_core::store::ledger::{Answered, Entry, Failed, Spent, Streak, TurnTrouble};
+use foreword_core::store::ledger::{
+    Answered, Entry, Exceeded, Failed, Limits, Reservation, Spent, Streak, TurnTrouble,
+};
 use foreword_core::store::{Batch, DerivedTurn, HostSession, ItemBody, Replaces, Store};
 
 use crate::queue::event;
@@ -178,6 +180,78 @@ fn answered(input: u64, cost_usd: Option<f64>) -> Answered {
     }
 }
 
+/// Calls of which nothing is reserved.
+const NONE: Reservation = Reservation {
+    usd: None,
+    tokens: 0,
+    probable_usd: None,
+    probable_input: 0,
+    probable_output: 0,
+    until: 0,
+};
+
+#[test]
+fn a_call_takes_its_most_from_the_budgets_and_gives_back_the_rest() {
+    let dir = tempfile::tempdir().unwrap();
+    let store = open(&dir);
+    let other = open(&dir);
+    let most = Reservation {
+        usd: Some(0.4),
+        tokens: 1_000,
+        probable_usd: Some(0.05),
+        probable_input: 200,
+        probable_output: 40,
+        until: 100,
+    };
+    let limits = Limits {
+        day: 0,
+        daily: (1.0, 2_000),
+        session: Some((0.5, 1_500)),
+    };
+    let reserve = |store: &Store, at, session, most: &Reservation| {
+        store.reserve(&entry(at, session), most, &limits).unwrap()
+    };
+    let usd = |now| store.spent(0, None, now).unwrap().usd;
+    let first = reserve(&store, 1, "a", &most).unwrap();
+    assert_eq!(
+        reserve(&other, 2, "a", &most).err(),
+        Some(Exceeded::Session)
+    );
+    let _ = reserve(&other, 3, "b", &most).unwrap();
+    assert_eq!(reserve(&store, 4, "c", &most).err(), Some(Exceeded::Day));
+    assert_eq!(usd(5), 0.8);
+    // The answer came, and cost less.
+    store.answered(first, &answered(100, Some(0.1))).unwrap();
+    assert_eq!(usd(5), 0.5);
+    let _ = reserve(&store, 6, "c", &most).unwrap();
+    // Two calls were never answered: until their time is over they count as reserved, whoever closes
+    // them, and then as estimated.
+    store.close_abandoned_calls().unwrap();
+    assert_eq!(usd(99), 0.9);
+    assert_eq!(usd(100), 0.2);
+
+    // Without a price, tokens count.
+    let unpriced = Reservation {
+        usd: None,
+        probable_usd: None,
+        until: 300,
+        ..most
+    };
+    let _ = reserve(&store, 101, "d", &unpriced).unwrap();
+    assert_eq!(store.spent(0, None, 200).unwrap().unpriced_tokens, 1_000);
+    let more = Reservation {
+        tokens: 1_001,
+        ..unpriced
+    };
+    assert_eq!(reserve(&store, 102, "e", &more).err(), Some(Exceeded::Day));
+    assert_eq!(
+        reserve(&store, 102, "d", &unpriced).err(),
+        Some(Exceeded::Session)
+    );
+    assert_eq!(store.spent(0, None, 300).unwrap().unpriced_tokens, 240);
+    assert_eq!(usd(300), 0.2, "a call without a price costs no dollars");
+}
+
 #[test]
 fn the_ledger_counts_every_call_and_knows_what_it_does_not_know() {
     let dir = tempfile::tempdir().unwrap();
@@ -189,10 +263,10 @@ fn the_ledger_counts_every_call_and_knows_what_it_does_not_know() {
         (3, "b", 300, Some(0.5)),
     ];
     for (at, session, input, cost) in calls {
-        let open = store.ask(&entry(at, session)).unwrap();
+        let open = store.ask(&entry(at, session), &NONE).unwrap();
         store.answered(open, &answered(input, cost)).unwrap();
     }
-    let _ = store.ask(&entry(4, "b")).unwrap();
+    let _ = store.ask(&entry(4, "b"), &NONE).unwrap();
     let cost = store.cost(0).unwrap();
     // A call whose answer has not come is no failure.
     assert_eq!((cost.calls, cost.failed), (4, 0));
@@ -201,7 +275,7 @@ fn the_ledger_counts_every_call_and_knows_what_it_does_not_know() {
         (cost.usd, cost.unpriced, cost.raw_tokens),
         (Some(0.75), 1, 3_000)
     );
-    let spent = |since, session| store.spent(since, session).unwrap();
+    let spent = |since, session| store.spent(since, session, 9).unwrap();
     let of_a = Spent {
         usd: 0.25,
         unpriced_tokens: 210,
@@ -220,7 +294,7 @@ fn a_streak_of_failures_outlives_the_worker_and_ends_with_an_answer() {
         retry_at,
     };
     for at in [10, 20] {
-        let open = store.ask(&entry(at, "a")).unwrap();
+        let open = store.ask(&entry(at, "a"), &NONE).unwrap();
         let failure = Some(failed(Some(at + 5)));
         let outcome = Answered {
             requests: 1,
@@ -241,7 +315,7 @@ fn a_streak_of_failures_outlives_the_worker_and_ends_with_an_answer() {
     assert_eq!(store.streak("claude").unwrap(), Streak::default());
 
     // A call that a dead worker left open counts as a failure, but does not end a pause.
-    let _ = store.ask(&entry(30, "a")).unwrap();
+    let _ = store.ask(&entry(30, "a"), &NONE).unwrap();
     store.close_abandoned_calls().unwrap();
     let streak = store.streak("openai").unwrap();
     assert_eq!((streak.failures, streak.last), (3, Some(failed(Some(25)))));
@@ -261,7 +335,7 @@ fn a_turn_knows_its_failed_calls_and_a_model_its_own_answers() {
             note: String::new(),
             retry_at,
         };
-        let open = store.ask(entry).unwrap();
+        let open = store.ask(entry, &NONE).unwrap();
         let outcome = Answered {
             requests,
             failure: Some(failure),
@@ -282,7 +356,7 @@ fn a_turn_knows_its_failed_calls_and_a_model_its_own_answers() {
     outcome(&first, FailureKind::Request, None, 0);
     outcome(&other, FailureKind::Prose, None, 1);
     // A worker that was killed leaves its call open; the next one counts it.
-    let _ = store.ask(&first).unwrap();
+    let _ = store.ask(&first, &NONE).unwrap();
     drop(store);
     store = open(&dir);
     store.close_abandoned_calls().unwrap();

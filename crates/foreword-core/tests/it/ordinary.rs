@@ -11,7 +11,7 @@
 use std::path::{Path, PathBuf};
 use std::process::Command;
 
-use foreword_core::redact::redact;
+use foreword_core::redact::thorough;
 
 /// Every line that redaction changes, in files with these extensions below a folder.
 fn changed(folder: &Path, lines: &mut usize, found: &mut Vec<String>) {
@@ -41,8 +41,8 @@ fn changed(folder: &Path, lines: &mut usize, found: &mut Vec<String>) {
             continue;
         }
         *lines += text.lines().count();
-        if redact(&text).count > 0 {
-            for line in text.lines().filter(|line| redact(line).count > 0) {
+        if thorough(&text).count > 0 {
+            for line in text.lines().filter(|line| thorough(line).count > 0) {
                 found.push(format!("{name}: {}", line.trim()));
             }
         }

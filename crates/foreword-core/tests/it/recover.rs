@@ -354,3 +354,162 @@ fn the_last_of_each_day_and_of_each_week_is_kept() {
         "memory.1970-02-20T120000Z.db"
     );
 }
+
+/// Things that somebody may put into the schema of a backup. Each would do harm if it came along, or
+/// if it were used while rows are read.
+const FOREIGN: &[(&str, &str)] = &[
+    (
+        "trigger evil",
+        "create trigger evil after insert on events begin delete from observations; delete from prompts; end",
+    ),
+    (
+        "view told",
+        "create view told as select load_extension('/tmp/evil.so') as x",
+    ),
+    (
+        "view endless",
+        "create view endless as with recursive n(i) as (select 1 union all select i from n) select i from n",
+    ),
+    ("table mine", "create table mine (a, b generated always as (zeroblob(a)))"),
+    ("index slow", "create index slow on events (length(zeroblob(at)) desc)"),
+    ("table files", "create virtual table files using fts5 (a)"),
+    // Our own parts, changed.
+    (
+        "trigger observations_text_insert",
+        "drop trigger observations_text_insert;
+         create trigger observations_text_insert after insert on observations begin delete from items; end",
+    ),
+    (
+        "view item_texts",
+        "drop view item_texts;
+         create view item_texts as select 1 as id, load_extension('x') as title, '' as body, '' as tags",
+    ),
+];
+
+#[test]
+fn a_backup_gives_its_rows_and_nothing_of_its_schema() {
+    for (part, sql) in FOREIGN {
+        let scene = Scene::new(3, 2);
+        let backup = backup::newest_good(&scene.backups(), DAY).unwrap().unwrap();
+        let hostile = connect(&backup.path);
+        hostile
+            .execute_batch(sql)
+            .unwrap_or_else(|error| panic!("{part}: {error}"));
+        drop(hostile);
+        assert!(backup::is_good(&backup.path), "{part}");
+        let restored =
+            recover::restore(&scene.memory(), &backup.path, &scene.backups(), 2 * DAY).unwrap();
+        assert!(
+            restored.left_out.iter().any(|it| it == part),
+            "{restored:?}"
+        );
+        assert_eq!((restored.came_back, restored.gone), (0, 6), "{part}");
+        let mut memory = scene.open();
+        assert_eq!(memory.check().unwrap(), [], "{part}");
+        turns(&mut memory, 7..8);
+        assert_eq!(memory.totals().unwrap().observations, 4, "{part}");
+        assert_eq!(memory.totals().unwrap().prompts, 4, "{part}");
+
+        // The same for the backup that a recovery begins with.
+        drop(memory);
+        scene.recover(&[0x5a; 8192]).unwrap();
+        assert_eq!(scene.open().totals().unwrap().observations, 3, "{part}");
+    }
+}
+
+#[test]
+fn a_backup_whose_tables_are_something_else_is_refused_and_nothing_changes() {
+    for sql in [
+        "drop table conversations; create view conversations as select 1 as id",
+        "drop table receipts",
+        "drop table receipts; create virtual table receipts using fts5 (session_id)",
+        "alter table receipts add column more blob generated always as (zeroblob(1000000000))",
+        "pragma user_version = 9999",
+    ] {
+        let scene = Scene::new(3, 2);
+        let backup = backup::newest_good(&scene.backups(), DAY).unwrap().unwrap();
+        connect(&backup.path).execute_batch(sql).unwrap();
+        assert!(!backup::is_good(&backup.path), "{sql}");
+        assert_eq!(scene.open().totals().unwrap().observations, 5, "{sql}");
+    }
+}
+
+#[test]
+fn a_memory_or_queue_with_a_foreign_schema_is_found_and_made_anew_with_all_its_rows() {
+    for (part, sql) in FOREIGN {
+        let scene = Scene::new(3, 2);
+        connect(&scene.memory()).execute_batch(sql).unwrap();
+        let wrong = scene.open().check().unwrap();
+        let schema = wrong.iter().find(|it| it.id == "memory-schema").unwrap();
+        assert!(schema.what.contains(part), "{wrong:?}");
+        assert!(
+            scene.open().check_schema().unwrap_err().is_damage(),
+            "{part}"
+        );
+        let recovered = recover::memory(&scene.memory(), &scene.backups(), 2 * DAY).unwrap();
+        assert_eq!(recovered.unwrap().salvaged.lost, 0, "{part}");
+        assert_eq!(scene.open().check().unwrap(), [], "{part}");
+        assert_eq!(scene.missing(), 0, "{part}");
+    }
+
+    let dir = tempfile::tempdir().unwrap();
+    let (path, backups) = (dir.path().join("queue.db"), dir.path().join("backups"));
+    let queue = Queue::open(&path, &backups).unwrap();
+    queue.push(&event("s", 1, EventKind::ToolUse)).unwrap();
+    let evil = "create trigger evil after insert on events begin delete from events; end";
+    connect(&path).execute_batch(evil).unwrap();
+    assert_eq!(queue.check(true).unwrap()[0].id, "queue-schema");
+    drop(queue);
+    let recovered = recover::queue(&path, &backups, DAY).unwrap().unwrap();
+    assert_eq!((recovered.salvaged.rows, recovered.salvaged.lost), (1, 0));
+    let queue = Queue::open(&path, &backups).unwrap();
+    assert_eq!(queue.check(false).unwrap(), []);
+    queue.push(&event("s", 2, EventKind::ToolUse)).unwrap();
+    assert_eq!(queue.counts().unwrap().pending, 2);
+}
+
+#[test]
+fn rows_that_our_schema_does_not_allow_are_left_out_and_counted() {
+    let scene = Scene::new(3, 0);
+    let backup = backup::newest_good(&scene.backups(), DAY).unwrap().unwrap();
+    let hostile = connect(&backup.path);
+    hostile
+        .execute_batch(
+            "pragma ignore_check_constraints = on;
+             drop trigger observations_text_update;
+             drop trigger observations_vectors_update;
+             update observations set type = 'order' where id = (select min(id) from observations);
+             insert into items (id, uuid, kind) values (9223372036854775807, 'u', 'note');",
+        )
+        .unwrap();
+    drop(hostile);
+    let restored =
+        recover::restore(&scene.memory(), &backup.path, &scene.backups(), 2 * DAY).unwrap();
+    // The observation with its file and its concept, and the item whose number leaves no next one.
+    assert_eq!(restored.refused, 4, "{restored:?}");
+    let mut memory = scene.open();
+    assert_eq!(memory.check().unwrap(), []);
+    turns(&mut memory, 7..8);
+    assert_eq!(memory.totals().unwrap().observations, 3);
+}
+
+#[test]
+fn a_backup_of_an_older_schema_is_brought_up_to_date() {
+    let scene = Scene::new(3, 0);
+    let backup = backup::newest_good(&scene.backups(), DAY).unwrap().unwrap();
+    let older = connect(&backup.path);
+    older
+        .execute_batch(
+            "alter table ledger drop column turn; alter table ledger drop column asked_model;
+             alter table ledger drop column reserved_usd; alter table ledger drop column reserved_tokens;
+             alter table ledger drop column reserved_until; drop table conversations; pragma user_version = 102",
+        )
+        .unwrap();
+    drop(older);
+    assert!(backup::is_good(&backup.path));
+    let restored =
+        recover::restore(&scene.memory(), &backup.path, &scene.backups(), 2 * DAY).unwrap();
+    assert_eq!(restored.left_out, Vec::<String>::new());
+    assert_eq!(scene.open().check().unwrap(), []);
+    assert_eq!(scene.missing(), 0);
+}

@@ -7,12 +7,13 @@
 use std::time::Duration;
 
 use anyhow::{Context as _, anyhow, bail};
-use foreword_core::redact::redact;
+use foreword_core::redact::thorough;
 use foreword_core::store::Store;
 use foreword_core::store::ledger::{Entry, Failed};
 use foreword_core::text;
 
-use crate::agent::leash::{Leash, pause, used_up_today};
+use crate::agent::budget::Budget;
+use crate::agent::leash::{Leash, pause};
 use crate::agent::provider::{Model, Provider as _, Question};
 use crate::config::Config;
 use crate::config::provider::{self};
@@ -44,7 +45,8 @@ pub fn ask(
     let store = Store::open(&home.memory(), &home.backups()).context(NO_LEDGER)?;
     let (leash, now) = (Leash::new(name, config), home::now());
     let provider = name.as_str();
-    if let Some(limit) = used_up_today(&store, &config.budget, now).context(NO_LEDGER)? {
+    let budget = Budget::new(name, config);
+    if let Some(limit) = budget.used_up_today(&store, now).context(NO_LEDGER)? {
         bail!("the daily budget of {limit} is used up");
     }
     let paused = pause(&store, name, now).context(NO_LEDGER)?;
@@ -62,10 +64,9 @@ pub fn ask(
         events: 0,
         raw_tokens: 0,
     };
-    let open = store.ask(&entry).context(NO_LEDGER)?;
     let question = Question {
         system,
-        text: &redact(text).text,
+        text: &thorough(text).text,
         patience: Duration::from_secs(config.model.timeout_seconds.into()),
         answer_max: config.model.answer_max_tokens,
         schema,
@@ -75,7 +76,12 @@ pub fn ask(
         .enable_all()
         .build()
         .context("could not start the runtime")?;
-    let call = runtime.block_on(model.ask(&question, None));
+    let open = budget
+        .reserve(&store, &entry, &question, None, false)
+        .context(NO_LEDGER)?
+        .map_err(|why| anyhow!(why))?;
+    let mut call = runtime.block_on(model.ask(&question, None));
+    budget.estimate(&mut call, &question, None);
     let failed = call.answer.as_ref().err().map(|failure| Failed {
         kind: failure.kind,
         note: text::shorten(&failure.text, 300).into_owned(),
@@ -85,5 +91,5 @@ pub fn ask(
     let _ = store.answered(open, &call.answered(failed));
     let answer = call.answer;
     let answer = answer.map_err(|it| anyhow!("{provider} did not answer: {}", it.text))?;
-    Ok(redact(&answer).text.into_owned())
+    Ok(thorough(&answer).text.into_owned())
 }

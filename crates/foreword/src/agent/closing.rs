@@ -145,7 +145,7 @@ fn listed(observations: &[ShownObservation]) -> String {
 fn read(call: &ModelCall, judge: &Judge) -> Result<Option<Closing>, Failure> {
     let answer = call.answer.as_ref().map_err(Failure::clone)?;
     // A model may repeat or invent a secret: everything that is stored is redacted.
-    let answer = &redact::redact(answer).text;
+    let answer = &redact::thorough(answer).text;
     let mut reply = reply::read(answer, repair::CLOSING_TAGS);
     if let Some(why) = judge.sift(&mut reply) {
         return Err(unusable(answer, why));

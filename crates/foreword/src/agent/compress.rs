@@ -14,6 +14,7 @@ use foreword_core::store::Store;
 use foreword_core::store::ledger::{Entry, Failed};
 use foreword_core::text;
 
+use super::budget::Budget;
 use super::conversation::Conversation;
 use super::judge::Judge;
 use super::prompts::{ANSWER_SCHEMA, Prompts};
@@ -31,6 +32,7 @@ pub struct Compressor {
     pub model: Model,
     pub prompts: Prompts,
     pub settings: config::ModelSection,
+    pub budget: Budget,
     /// The conversation that the next question goes into; none if it stands alone.
     pub conversation: Option<Conversation>,
 }
@@ -48,6 +50,8 @@ pub struct Compressed {
 #[derive(Debug)]
 pub enum CompressError {
     Storage(rusqlite::Error),
+    /// A budget has no room for the call, for the reason in this text.
+    OverBudget(String),
     /// The model cannot be asked until the pause is over; the batch is not at fault.
     Paused(Failure),
     /// This batch failed; a smaller one may succeed.
@@ -130,10 +134,11 @@ impl Compressor {
         pause: &impl Fn(&Failure) -> Option<Millis>,
         read: impl Fn(&ModelCall) -> Result<T, Failure>,
     ) -> Result<(T, Provenance), CompressError> {
-        let open = store.ask(entry)?;
         let conversation = self.conversation.as_ref();
         let opening = conversation.map_or("", |it| &it.opening);
+        // Its events are redacted; what an earlier version stored of the session may not be.
         let opened = format!("{opening}{}", question_text.text);
+        let opened = redact::thorough(&opened).text;
         let question = Question {
             system: &question_text.system,
             text: &opened,
@@ -142,10 +147,16 @@ impl Compressor {
             schema: Some(ANSWER_SCHEMA),
             now: entry.at,
         };
+        let open = self
+            .budget
+            .reserve(store, entry, &question, conversation, true)?
+            .map_err(CompressError::OverBudget)?;
         fault::point("provider:before-call");
         let conversation = self.conversation.as_mut();
-        let call = self.model.ask(&question, conversation).await;
+        let mut call = self.model.ask(&question, conversation).await;
         fault::point("provider:after-call");
+        let conversation = self.conversation.as_ref();
+        self.budget.estimate(&mut call, &question, conversation);
         let read = read(&call);
         if let Some(conversation) = self.conversation.as_mut().filter(|_| read.is_ok()) {
             conversation.add(&question, &call);
@@ -219,7 +230,7 @@ pub fn derived(
     judge: &Judge,
 ) -> Result<(Derived, bool), Failure> {
     // A model may repeat or invent a secret: everything that is stored is redacted.
-    let answer = &redact::redact(answer).text;
+    let answer = &redact::thorough(answer).text;
     let mut reply = reply::read(answer, repair::TAGS);
     if let Some(why) = judge.sift(&mut reply) {
         return Err(unusable(answer, why));

@@ -9,7 +9,7 @@
 use std::collections::{BTreeSet, HashSet};
 
 use foreword_core::model::{FailureKind, Millis};
-use foreword_core::redact::redact;
+use foreword_core::redact::thorough;
 use foreword_core::store::ShownSession;
 use foreword_core::text;
 use serde::{Deserialize, Serialize};
@@ -124,7 +124,7 @@ impl Conversation {
         self.model = call.model.clone().filter(|_| call.cost_usd.is_some());
         self.used_at = question.now;
         self.opening.clear();
-        let answer = redact(answer).text.into_owned();
+        let answer = thorough(answer).text.into_owned();
         if self.client.is_none() {
             self.exchanges.push((question.text.to_owned(), answer));
             return;

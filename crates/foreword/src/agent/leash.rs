@@ -1,4 +1,4 @@
-//! Limits the calls to a model: budgets, and pauses after failures.
+//! Limits the calls to a model: budgets (`budget`), and pauses after failures.
 //!
 //! All state is in the ledger, so the next worker continues with it. A failure that no batch caused
 //! (no credit, an outage) starts a pause, longer each time. While it lasts events wait; after
@@ -7,11 +7,12 @@
 
 use foreword_core::model::{FailureKind, Millis};
 use foreword_core::store::Store;
-use foreword_core::store::ledger::{Failed, Judged, Spent, Streak};
+use foreword_core::store::ledger::{Failed, Judged, Streak};
 
+use crate::agent::budget::Budget;
 use crate::agent::provider::{self, Failure, Remedy};
+use crate::config::Config;
 use crate::config::provider::Name;
-use crate::config::{self, Config};
 
 /// The first pause. Each further failure in a row doubles it.
 const PAUSE_FIRST: Millis = 2_000;
@@ -29,14 +30,12 @@ const JUDGED_MIN_IF_NONE: u64 = 4;
 /// After this time an unfit model is asked about one turn again.
 const UNFIT_PAUSE: Millis = 6 * 3_600_000;
 
-const DAY: Millis = 24 * 3_600_000;
-
 /// Decides whether the provider may be asked.
 pub struct Leash {
     pub provider: Name,
     /// The model's name in the settings.
     model: String,
-    budget: config::BudgetSection,
+    budget: Budget,
     offline_after: Millis,
     /// The user asked for everything to be done now: the present pause is ignored.
     lifted: bool,
@@ -129,7 +128,7 @@ impl Leash {
         Leash {
             provider,
             model: provider.model(config).to_owned(),
-            budget: config.budget.clone(),
+            budget: Budget::new(provider, config),
             offline_after: Millis::from(config.model.offline_after_minutes) * 60_000,
             lifted: false,
         }
@@ -189,14 +188,12 @@ impl Leash {
         host_session_id: &str,
         now: Millis,
     ) -> rusqlite::Result<Permission> {
-        let budget = &self.budget;
-        let session = store.spent(0, Some(host_session_id))?;
-        if let Some(limit) = used_up_today(store, budget, now)? {
+        if let Some(limit) = self.budget.used_up_today(store, now)? {
             return Ok(Permission::StandIn(format!(
                 "the daily budget of {limit} is used up"
             )));
         }
-        if let Some(limit) = used_up(&session, budget.session_usd, budget.session_tokens) {
+        if let Some(limit) = self.budget.used_up_by(store, host_session_id, now)? {
             return Ok(Permission::StandIn(format!(
                 "the session's budget of {limit} is used up"
             )));
@@ -260,33 +257,10 @@ impl Leash {
     }
 }
 
-/// The start of a time's day, in UTC.
-pub fn day(now: Millis) -> Millis {
-    now - now.rem_euclid(DAY)
-}
-
-/// Today's limit if it was reached: `$1.00` or `3000000 tokens`.
-pub fn used_up_today(
-    store: &Store,
-    budget: &config::BudgetSection,
-    now: Millis,
-) -> rusqlite::Result<Option<String>> {
-    let today = store.spent(day(now), None)?;
-    Ok(used_up(&today, budget.daily_usd, budget.daily_tokens))
-}
-
 /// Whether only the user can repair this: by logging in, paying, or changing a setting.
 pub fn is_for_a_person(kind: FailureKind) -> bool {
     matches!(
         kind,
         FailureKind::Auth | FailureKind::Billing | FailureKind::Model | FailureKind::Missing
     )
-}
-
-/// The limit if it was reached.
-fn used_up(spent: &Spent, usd: f64, tokens: u64) -> Option<String> {
-    if spent.usd >= usd {
-        return Some(format!("${usd:.2}"));
-    }
-    (spent.unpriced_tokens >= tokens).then(|| format!("{tokens} tokens"))
 }

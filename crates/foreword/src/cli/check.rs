@@ -18,13 +18,13 @@ use crate::service;
 use crate::show;
 
 /// The number of checks.
-const CHECKS: usize = 9;
+const CHECKS: usize = 11;
 
 pub fn run(args: &JsonArgs) -> anyhow::Result<()> {
     let home = service::home_to_look_at()?;
     let found: Vec<_> = look(&home)?.into_iter().map(finding).collect();
     show::print(
-        args.json,
+        args.json(),
         || json!({"findings": found}),
         || show::findings(&found, CHECKS),
     );
@@ -72,7 +72,8 @@ fn checked<T>(
 fn finding(wrong: Defect) -> Finding {
     let cure = match wrong.id {
         "memory-newer" | "queue-newer" => "foreword doctor",
-        "memory-damaged" | "queue-damaged" | "memory-references" => "foreword restore",
+        "memory-damaged" | "queue-damaged" | "memory-schema" | "queue-schema"
+        | "memory-references" => "foreword restore",
         "claim-left" => "foreword worker drain",
         _ => "foreword vacuum",
     };

@@ -9,7 +9,7 @@ use super::consent;
 use crate::config::provider;
 use crate::home::{self, Home};
 use crate::host::claude_code::agent_files;
-use crate::host::{self, CLIENTS, Client, InstallScope, SettingsPlace};
+use crate::host::{self, CLIENTS, Client, InstallScope, Permission, READING_TOOLS, SettingsPlace};
 use crate::install::skills::{self, Task};
 use crate::install::{self, InstallRecord, SettingsFile};
 use crate::service;
@@ -23,6 +23,30 @@ pub struct InstallArgs {
     /// Who writes the memory: your claude CLI, a model over HTTP, or no model at all
     #[arg(long, value_name = "NAME", value_parser = PossibleValuesParser::new(provider::names()))]
     provider: Option<String>,
+    /// Let the agent read the memory without asking you each time: search, get_observations, timeline
+    /// and recall
+    #[arg(long, overrides_with = "no_allow_tools")]
+    allow_tools: bool,
+    /// Have the coding agent ask before each of these
+    #[arg(long, overrides_with = "allow_tools")]
+    no_allow_tools: bool,
+}
+
+impl InstallArgs {
+    /// The user's answer to whether the tools that only read are allowed; none if there is none.
+    fn allow_tools(&self, settings: &Target) -> anyhow::Result<Option<bool>> {
+        if self.allow_tools || self.no_allow_tools {
+            return Ok(Some(self.allow_tools));
+        }
+        let was_asked = settings
+            .record
+            .as_ref()
+            .is_some_and(|it| it.rules.is_some());
+        if self.which.dry_run || was_asked || settings.tool_permission()? == Permission::Allowed {
+            return Ok(None);
+        }
+        consent::ask_about_tools(settings.place.client)
+    }
 }
 
 #[derive(clap::Args)]
@@ -67,10 +91,15 @@ pub fn install(args: &InstallArgs) -> anyhow::Result<()> {
     let list = Target::read(install::servers(&place)?)?;
     let insert = place.client.insert_server;
     let listed = list.plan(|text| Ok(Some(insert(text.unwrap_or_default(), &program)?)))?;
-    connect(&Target::read(place.clone())?, &program, dry_run)?;
+    let settings = Target::read(place.clone())?;
+    let allow_tools = args.allow_tools(&settings)?;
+    connect(&settings, &program, allow_tools, dry_run)?;
     relist(&list, listed, dry_run)?;
     let task = Task::Write { program: &program };
     skills::settle(&place, task, dry_run)?;
+    if dry_run && allow_tools.is_none() {
+        settings.say_whether_tools_are_allowed()?;
+    }
     if !dry_run {
         let wanted = args.provider.as_deref().and_then(provider::Name::parse);
         consent::settle(&service::home_to_write()?, wanted)?;
@@ -120,27 +149,52 @@ impl Target {
         }
     }
 
+    /// Whether the agent may call the tools that only read, where these settings hold.
+    fn tool_permission(&self) -> anyhow::Result<Permission> {
+        let root = match self.place.scope {
+            InstallScope::User => None,
+            InstallScope::Project => Some(install::project_root()?),
+        };
+        let client = self.place.client;
+        Ok(client.tool_permission(root.as_deref(), READING_TOOLS, false))
+    }
+
     fn show(&self, after: Option<&str>) {
         let before = self.file.text.as_deref();
         print!("{}", show::diff(&self.file.target, before, after));
     }
 
+    fn say_whether_tools_are_allowed(&self) -> anyhow::Result<()> {
+        let permission = self.tool_permission()?;
+        println!("  {}", show::permission(permission, self.place.client));
+        Ok(())
+    }
+
     fn say_what_was_written(&self, what: &str) {
         let title = self.place.client.host.title;
         println!("{title} is {what}: {}", self.file.path.display());
+        self.say_where_a_link_leads();
+    }
+
+    fn say_where_a_link_leads(&self) {
         if self.file.is_link() {
             println!("  a link; written to {}", self.file.target.display());
         }
     }
 }
 
-fn connect(settings: &Target, program: &Path, dry_run: bool) -> anyhow::Result<()> {
+fn connect(
+    settings: &Target,
+    program: &Path,
+    allow_tools: Option<bool>,
+    dry_run: bool,
+) -> anyhow::Result<()> {
     let Target {
         place,
         file,
         record: earlier,
     } = settings;
-    let mut clean = None;
+    let (mut clean, mut rules) = (None, None);
     let after = settings.plan(|text| {
         if let Some(text) = text {
             clean = install::without_us(place.client, text, earlier.as_ref())?;
@@ -148,16 +202,30 @@ fn connect(settings: &Target, program: &Path, dry_run: bool) -> anyhow::Result<(
         let before = text.unwrap_or_default();
         let clean = clean.as_deref().unwrap_or_default();
         let after = install::connect(place.client, before, clean, program)?;
+        let wanted = allow_tools.map(|allow| {
+            let tools = if allow { READING_TOOLS } else { &[] };
+            let rules = tools.iter().map(|tool| (place.client.rule)(tool, false));
+            rules.collect()
+        });
+        let (after, ours) =
+            install::permit(place.client, before, &after, wanted, earlier.as_ref())?;
+        rules = ours;
         Ok(Some(after))
     })?;
     let written = after.clone().unwrap_or_default();
     let unchanged = after == file.text;
-    if unchanged && earlier.as_ref().is_some_and(|it| it.written == written) {
-        println!(
-            "{} is connected already ({}).",
-            place.client.host.title,
-            file.path.display()
-        );
+    let is_recorded = |record: &InstallRecord| record.written == written && record.rules == rules;
+    if unchanged && earlier.as_ref().is_some_and(is_recorded) {
+        match (place.client.unread)(&written) {
+            None => {
+                let (title, path) = (place.client.host.title, file.path.display());
+                println!("{title} is connected already ({path}).");
+            }
+            Some(why) => println!("{}", show::unread(place, &why)),
+        }
+        if !dry_run {
+            settings.say_whether_tools_are_allowed()?;
+        }
         return Ok(());
     }
     if dry_run {
@@ -188,9 +256,16 @@ fn connect(settings: &Target, program: &Path, dry_run: bool) -> anyhow::Result<(
             _ => made,
         },
         backup,
+        rules,
     };
     record.save(&home, place)?;
-    settings.say_what_was_written("connected");
+    match (place.client.unread)(&record.written) {
+        None => settings.say_what_was_written("connected"),
+        Some(why) => {
+            println!("{}", show::unread(place, &why));
+            settings.say_where_a_link_leads();
+        }
+    }
     println!("  hooks run {}", program.display());
     if let Some(backup) = &record.backup {
         println!("  the file as it was: {}", backup.display());
@@ -198,6 +273,7 @@ fn connect(settings: &Target, program: &Path, dry_run: bool) -> anyhow::Result<(
     if place.scope == InstallScope::Project {
         println!("  in this project only, on this machine: others have the program elsewhere");
     }
+    settings.say_whether_tools_are_allowed()?;
     println!("Start a new session; `foreword status` shows what was captured.");
     Ok(())
 }
@@ -219,6 +295,7 @@ fn relist(list: &Target, after: Option<String>, dry_run: bool) -> anyhow::Result
             written,
             backup: None,
             folders,
+            rules: None,
         };
         record.save(&service::home_to_write()?, &list.place)?;
     }

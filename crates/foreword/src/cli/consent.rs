@@ -12,6 +12,7 @@ use foreword_core::text::if_there;
 use crate::config::Config;
 use crate::config::provider::{self, Name};
 use crate::home::Home;
+use crate::host::Client;
 use crate::install::local_models;
 use crate::platform;
 use crate::show;
@@ -53,6 +54,13 @@ fn ask(home: &Home, config: &Config) -> anyhow::Result<Option<Name>> {
     let names = [Name::Claude, Name::Offline];
     let answer = choose("claude or offline?", &names.map(Name::as_str));
     Ok(answer?.map(|at| names[at]))
+}
+
+/// Asks on a terminal whether the agent may use the tools that only read the memory.
+pub fn ask_about_tools(client: &Client) -> anyhow::Result<Option<bool>> {
+    print_if_terminal(&show::consent_to_tools(client));
+    let answer = choose("yes or no?", &["yes", "no", "y", "n"]);
+    Ok(answer?.map(|at| at % 2 == 0))
 }
 
 /// Looks for local models and offers those that are found, unless the settings have one already.

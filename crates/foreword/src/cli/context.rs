@@ -4,6 +4,7 @@ use foreword_core::host::Hook;
 use foreword_core::recall::index::{self, IndexRequest, StartReason};
 use foreword_core::store::HostSession;
 
+use super::JsonArgs;
 use crate::service::{self, Reader};
 use crate::{hook, host, show};
 
@@ -22,6 +23,8 @@ pub struct Args {
         requires = "preview"
     )]
     session: String,
+    #[command(flatten)]
+    json: JsonArgs,
 }
 
 const SOURCES: [&str; 5] = ["startup", "resume", "clear", "compact", "fork"];
@@ -40,29 +43,41 @@ pub fn run(args: &Args) -> anyhow::Result<()> {
         ..Reader::here()?
     };
     if let Some(why) = silenced(&reader) {
-        println!("A session that starts here is shown nothing: {why}.");
+        nothing(args, why);
         return Ok(());
     }
     let place = &reader.place;
     let store = service::memory(&reader.home)?;
-    let program = hook::program();
     let request = IndexRequest {
         project: place.project.as_deref(),
         host_session_id: &args.session,
         start_reason: StartReason::parse(Some(&args.source)),
         branch: place.head.branch.as_deref(),
         root: place.root.as_deref(),
-        program: &program,
         now: reader.now,
         unopened_kept: reader.unopened_kept(),
     };
     match index::index(store.as_ref(), &request)? {
-        Some(index) => print!("{}", show::preview(&index)),
-        None => println!(
-            "A session that starts here is shown nothing: nothing is remembered yet that it does not know."
+        Some(index) => show::print(
+            args.json.json(),
+            || show::preview_json(Some(&index)),
+            || show::preview(&index),
         ),
+        None => nothing(args, "nothing is remembered yet that it does not know"),
     }
     Ok(())
+}
+
+/// Prints why a session that starts here is shown nothing.
+fn nothing(args: &Args, why: &str) {
+    let to_json = || {
+        let mut value = show::preview_json(None);
+        value["reason"] = why.into();
+        value
+    };
+    show::print(args.json.json(), to_json, || {
+        format!("A session that starts here is shown nothing: {why}.\n")
+    });
 }
 
 /// The reason why the hook shows nothing here.

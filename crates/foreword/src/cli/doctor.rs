@@ -5,15 +5,15 @@ use std::collections::BTreeMap;
 use anyhow::bail;
 use serde_json::json;
 
+use super::JsonArgs;
 use crate::config::Config;
 use crate::doctor::{self, Examined, Severity};
 use crate::{service, show};
 
 #[derive(clap::Args)]
 pub struct Args {
-    /// Print JSON
-    #[arg(long)]
-    json: bool,
+    #[command(flatten)]
+    json: JsonArgs,
     /// Ask the chosen model one question, and say whether its answer can be used
     #[arg(long)]
     ask: bool,
@@ -21,22 +21,25 @@ pub struct Args {
 
 pub fn run(args: &Args) -> anyhow::Result<()> {
     if args.ask {
-        return ask(args.json);
+        return ask(args.json.json());
     }
     let Examined {
         findings,
         unknown_fields,
+        notes,
     } = doctor::examine()?;
     let as_json = || {
         json!({
             "findings": findings,
             "unknown_fields": unknown_fields.iter().cloned().collect::<BTreeMap<_, _>>(),
+            "notes": notes,
             "checked": doctor::check_ids().collect::<Vec<_>>(),
         })
     };
-    show::print(args.json, as_json, || {
+    show::print(args.json.json(), as_json, || {
         show::findings(&findings, doctor::check_ids().len())
             + &show::unknown_fields(&unknown_fields)
+            + &show::doctor_notes(&notes)
     });
     let errors = findings.iter().filter(|it| it.severity == Severity::Error);
     match errors.count() {

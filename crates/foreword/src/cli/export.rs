@@ -34,7 +34,7 @@ pub fn export(args: &Args) -> anyhow::Result<()> {
     let store = reader.memory()?;
     let mut ids = args.targets.ids.clone();
     if args.targets.by_filter() {
-        let filter = args.targets.filter_everywhere(&reader);
+        let filter = args.targets.filter_everywhere(&reader)?;
         reader.check_projects(&store, &filter)?;
         ids = search::ids(&store, &filter)?;
     }

@@ -4,9 +4,9 @@ use anyhow::Context as _;
 use foreword_core::model::{Kind, ObservationType, Origin};
 use foreword_core::search::Filter;
 
-use crate::service::Reader;
-use crate::service::search::named;
+use crate::service::search::named as named_value;
 use crate::service::when::{When, when};
+use crate::service::{self, Reader, named};
 
 #[derive(clap::Args)]
 pub struct ScopeFlags {
@@ -38,7 +38,7 @@ impl ScopeFlags {
 
     /// An error in a directory that belongs to no project, unless the flags name projects.
     pub fn filter(&self, reader: &Reader) -> anyhow::Result<Filter> {
-        let mut filter = self.filter_everywhere(reader);
+        let mut filter = self.filter_everywhere(reader)?;
         if !self.names_projects() {
             let current = reader.place.project.clone();
             filter.projects =
@@ -50,16 +50,27 @@ impl ScopeFlags {
     }
 
     /// The same, but of every project unless the flags name some.
-    pub fn filter_everywhere(&self, reader: &Reader) -> Filter {
+    pub fn filter_everywhere(&self, reader: &Reader) -> anyhow::Result<Filter> {
         let named = Some(self.project.clone()).filter(|it| !it.is_empty());
-        Filter {
+        Ok(Filter {
             projects: named,
-            session: self.session.clone(),
+            session: self.session(reader)?,
             branch: self.branch.clone(),
             since: self.since.map(|when| when.start(reader.now)),
             until: self.until.map(|when| when.end(reader.now)),
             ..Filter::default()
-        }
+        })
+    }
+
+    /// The whole id of the session; an error if there is none, or several begin so.
+    fn session(&self, reader: &Reader) -> anyhow::Result<Option<String>> {
+        let Some(id) = &self.session else {
+            return Ok(None);
+        };
+        Ok(match service::memory(&reader.home)? {
+            Some(store) => Some(named::session(&store, id)?.id),
+            None => Some(id.clone()),
+        })
     }
 }
 
@@ -67,7 +78,7 @@ impl ScopeFlags {
 #[derive(clap::Args)]
 pub struct ItemFlags {
     /// decision, bugfix, feature, refactor or discovery
-    #[arg(long = "type", value_name = "TYPE", value_parser = named::<ObservationType>)]
+    #[arg(long = "type", value_name = "TYPE", value_parser = named_value::<ObservationType>)]
     observation_type: Option<ObservationType>,
     /// A concept, as in "concepts" of `foreword show`
     #[arg(long)]
@@ -76,13 +87,13 @@ pub struct ItemFlags {
     #[arg(long, value_name = "PATH")]
     file: Option<String>,
     /// observation, summary, prompt or note
-    #[arg(long, value_parser = named::<Kind>)]
+    #[arg(long, value_parser = named_value::<Kind>)]
     kind: Option<Kind>,
     /// The number of a prompt in its session
     #[arg(long, value_name = "NUMBER")]
     prompt: Option<u32>,
     /// Where it comes from: user, agent, read or import
-    #[arg(long, value_parser = named::<Origin>)]
+    #[arg(long, value_parser = named_value::<Origin>)]
     origin: Option<Origin>,
 }
 

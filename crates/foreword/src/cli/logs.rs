@@ -3,6 +3,8 @@
 use foreword_core::text::one_line;
 use serde_json::json;
 
+use super::JsonArgs;
+use crate::local_time;
 use crate::log::Log;
 use crate::service;
 use crate::show;
@@ -12,9 +14,8 @@ pub struct Args {
     /// The number of lines, from the end
     #[arg(long, default_value_t = 50)]
     lines: usize,
-    /// Print JSON
-    #[arg(long)]
-    json: bool,
+    #[command(flatten)]
+    json: JsonArgs,
 }
 
 pub fn run(args: &Args) -> anyhow::Result<()> {
@@ -39,10 +40,12 @@ pub fn run(args: &Args) -> anyhow::Result<()> {
             "nothing happened yet\n".to_owned()
         } else {
             last.clone()
-                .map(|(at, log, what)| format!("{at} {log:<7} {what}\n"))
+                .map(|(at, log, what)| {
+                    local_time::log_line(&format!("{at} {log:<7} {what}")) + "\n"
+                })
                 .collect()
         }
     };
-    show::print(args.json, as_json, words);
+    show::print(args.json.json(), as_json, words);
     Ok(())
 }

@@ -7,6 +7,7 @@ use clap::Subcommand;
 use foreword_core::store::Store;
 use serde_json::json;
 
+use super::JsonArgs;
 use crate::config::Config;
 use crate::home::Home;
 use crate::install::sentence_model::{self as installer, ModelSource};
@@ -33,11 +34,7 @@ enum ModelAction {
         package: bool,
     },
     /// Show whether it is installed and undamaged, and how much of the memory is indexed
-    Status {
-        /// Print JSON
-        #[arg(long)]
-        json: bool,
-    },
+    Status(JsonArgs),
     /// Remove it; the memory stays
     Remove,
 }
@@ -45,7 +42,7 @@ enum ModelAction {
 pub fn run(args: &Args) -> anyhow::Result<()> {
     match &args.what {
         ModelAction::Install { from, package } => install(from.as_deref(), *package),
-        ModelAction::Status { json } => status(*json),
+        ModelAction::Status(args) => status(args),
         ModelAction::Remove => remove(),
     }
 }
@@ -80,28 +77,27 @@ fn install(from: Option<&Path>, package: bool) -> anyhow::Result<()> {
     Ok(())
 }
 
-fn status(as_json: bool) -> anyhow::Result<()> {
+fn status(args: &JsonArgs) -> anyhow::Result<()> {
     let home = service::home_to_look_at()?;
     let folder = home.model();
     let files = sentence_model::check(&folder);
     let embedded = embedded(&home).filter(|_| files == Files::Good);
-    if as_json {
+    let to_json = || {
         let problem = match &files {
             Files::Bad(wrong) => Some(wrong),
             _ => None,
         };
-        let status = json!({
+        json!({
             "model": sentence_model::NAME,
             "installed": files == Files::Good,
             "problem": problem,
             "folder": folder,
             "bytes": (files == Files::Good).then(sentence_model::bytes),
             "embedded": embedded,
-        });
-        println!("{}", show::json(&status));
-    } else {
-        print!("{}", show::model_status(&folder, &files, embedded));
-    }
+        })
+    };
+    let words = || show::model_status(&folder, &files, embedded);
+    show::print(args.json(), to_json, words);
     Ok(())
 }
 

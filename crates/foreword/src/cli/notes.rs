@@ -12,6 +12,7 @@ use foreword_core::project::Place;
 use foreword_core::text::{self, count, one_line};
 use serde_json::{Value, json};
 
+use super::JsonArgs;
 use crate::service;
 use crate::{home, show};
 
@@ -22,9 +23,8 @@ pub struct Args {
     /// Only a sub-area of the project
     #[arg(long, global = true)]
     scope: Option<String>,
-    /// Print JSON
-    #[arg(long)]
-    json: bool,
+    #[command(flatten)]
+    json: JsonArgs,
 }
 
 #[derive(Subcommand)]
@@ -96,7 +96,7 @@ pub fn input(what: &str, file: &Path) -> anyhow::Result<String> {
 pub fn run(args: &Args) -> anyhow::Result<()> {
     let folder = folder_here(args.scope.as_deref())?;
     match &args.action {
-        None => list(&folder, args.json),
+        None => list(&folder, args.json.json()),
         Some(NotesAction::Export { file }) => export(&folder, file),
         Some(NotesAction::Import { file, overwrite }) => {
             // Paths in an archive begin at the memory's top.

@@ -8,6 +8,7 @@ use foreword_core::store::{Project, Store};
 use foreword_core::text::{count, one_line};
 use serde_json::json;
 
+use super::JsonArgs;
 use super::targets::ChangeFlags;
 use crate::service::{self, Reader, hands};
 use crate::show;
@@ -16,9 +17,8 @@ use crate::show;
 pub struct Args {
     #[command(subcommand)]
     action: Option<ProjectsAction>,
-    /// Print JSON
-    #[arg(long)]
-    json: bool,
+    #[command(flatten)]
+    json: JsonArgs,
 }
 
 #[derive(Subcommand)]
@@ -53,7 +53,11 @@ pub fn run(args: &Args) -> anyhow::Result<()> {
             Some(store) => store.projects()?,
             None => Vec::new(),
         };
-        show::print(args.json, || json!(projects), || show::projects(&projects));
+        show::print(
+            args.json.json(),
+            || json!(projects),
+            || show::projects(&projects),
+        );
         return Ok(());
     };
     let mut store = Store::open(&home.memory(), &home.backups())?;

@@ -1,7 +1,9 @@
 //! `foreword recall`: prints the project's memory, or has the coding agent load it in every session.
 
 use anyhow::{Context as _, ensure};
+use serde_json::json;
 
+use super::JsonArgs;
 use super::notes::folder_here;
 use crate::host::InstallScope;
 use crate::install::SettingsFile;
@@ -16,13 +18,19 @@ pub struct Args {
     /// Have the coding agent load it at the start of every session, by a line in its instructions
     #[arg(long, value_name = "on|off", value_parser = ["on", "off"])]
     auto: Option<String>,
+    #[command(flatten)]
+    json: JsonArgs,
 }
 
 pub fn run(args: &Args) -> anyhow::Result<()> {
     let scope = args.scope.as_deref();
     let root = folder_here(scope)?.root;
     let Some(auto) = &args.auto else {
-        print!("{}", recall::recall(&root, scope, home::now())?);
+        let text = recall::recall(&root, scope, home::now())?;
+        let master = master_name(scope);
+        let master = Some(&master).filter(|it| root.join(it).exists());
+        let to_json = || json!({"master": master, "text": text});
+        show::print(args.json.json(), to_json, || text.clone());
         return Ok(());
     };
     let is_on = auto == "on";

@@ -2,6 +2,7 @@
 
 use serde_json::json;
 
+use super::JsonArgs;
 use super::filters::ScopeFlags;
 use crate::service::{self, Reader};
 use crate::show;
@@ -13,9 +14,8 @@ pub struct Args {
     /// How many at most
     #[arg(long, default_value_t = 30)]
     limit: u32,
-    /// As JSON
-    #[arg(long)]
-    json: bool,
+    #[command(flatten)]
+    json: JsonArgs,
 }
 
 pub fn run(args: &Args) -> anyhow::Result<()> {
@@ -27,7 +27,7 @@ pub fn run(args: &Args) -> anyhow::Result<()> {
     };
     let waiting = service::waiting(&reader.home);
     show::print(
-        args.json,
+        args.json.json(),
         || json!(receipts),
         || show::receipts(&receipts) + &show::waiting(waiting),
     );

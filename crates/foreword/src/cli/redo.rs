@@ -6,12 +6,13 @@
 
 use anyhow::{Context as _, bail};
 use foreword_core::store::{HostSession, Store};
-use foreword_core::text::{count, one_line};
+use foreword_core::text::count;
 
 use crate::config::Config;
 use crate::config::provider::{self};
 use crate::home::Home;
 use crate::service;
+use crate::service::named::{Named, named};
 use crate::show;
 use crate::start::alone;
 use crate::worker::redo::{self, RedoTarget};
@@ -78,30 +79,14 @@ fn find(store: &Store, what: &str, config: &Config) -> anyhow::Result<RedoTarget
 
 /// The session, and the item whose turn alone is to be redone, if a number was given.
 fn target(store: &Store, what: &str) -> anyhow::Result<(HostSession, Option<i64>)> {
-    let named = what.strip_prefix('#');
-    // An id may be all digits; a number does not begin with 0.
-    if let Ok(item) = named.unwrap_or(what).parse::<i64>()
-        && !what.starts_with('0')
-        && let Some(session) = store.session_of(item)?
-    {
-        return Ok((session, Some(item)));
-    }
-    if named.is_some() {
-        bail!("there is no {what}; find numbers with `foreword search WORDS`");
-    }
-    let mut sessions = store.sessions_named(what)?;
-    match (sessions.pop(), sessions.len()) {
-        (Some(session), 0) if !what.is_empty() => Ok((session, None)),
-        (Some(_), others) if !what.is_empty() => {
-            bail!(
-                "{} sessions begin with '{}'; write more of its id",
-                others + 1,
-                one_line(what)
-            )
+    match named(store, what)? {
+        Named::Session(session) => Ok((session, None)),
+        Named::Item(id) => {
+            let session = store.session_of(id)?;
+            let session = session.with_context(|| {
+                format!("#{id} came from no session; find others with `foreword search WORDS`")
+            })?;
+            Ok((session, Some(id)))
         }
-        _ => bail!(
-            "there is no session '{}'; `foreword show #ID` names the session of an item",
-            one_line(what)
-        ),
     }
 }

@@ -1,4 +1,4 @@
-//! `foreword search [WORDS]`
+//! `foreword search [WORDS]`: the hits for words, or without words the newest items.
 
 use foreword_core::search::Sort;
 
@@ -9,8 +9,7 @@ use crate::show;
 
 #[derive(clap::Args)]
 pub struct Args {
-    /// Words to search for; without words, everything that passes the filters
-    #[arg(required_unless_present_any = FILTERS)]
+    /// Words to search for; without words, the newest of everything that passes the filters
     words: Vec<String>,
     #[command(flatten)]
     items: ItemFlags,
@@ -25,31 +24,20 @@ pub struct Args {
     /// relevance, or date: the newest first
     #[arg(long, default_value = "relevance", value_parser = named::<Sort>)]
     sort: Sort,
+    /// How much of each hit to show
     #[arg(long, value_enum, default_value_t)]
     format: Format,
+    /// The same as --format json
+    #[arg(long, conflicts_with = "format")]
+    json: bool,
 }
-
-const FILTERS: [&str; 13] = [
-    "observation_type",
-    "concept",
-    "file",
-    "kind",
-    "prompt",
-    "origin",
-    "session",
-    "branch",
-    "since",
-    "until",
-    "project",
-    "all_projects",
-    "sort",
-];
 
 pub fn run(args: &Args) -> anyhow::Result<()> {
     let reader = Reader::here()?;
+    let format = if args.json { Format::Json } else { args.format };
     let scope = match args.scope.filter(&reader) {
         // A tool that reads JSON gets an empty list; the reason goes to a person.
-        Err(error) if args.format == Format::Json => {
+        Err(error) if format == Format::Json => {
             eprintln!("foreword: {error:#}");
             println!("[]");
             return Ok(());
@@ -60,7 +48,7 @@ pub fn run(args: &Args) -> anyhow::Result<()> {
         words: args.words.join(" "),
         filter: args.items.filter(&reader, scope),
         sort: args.sort,
-        format: args.format,
+        format,
         limit: args.limit,
         offset: args.offset,
     };

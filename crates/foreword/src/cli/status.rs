@@ -6,11 +6,12 @@ use super::JsonArgs;
 use crate::agent::leash::Unfit;
 use crate::doctor::agent::AgentStatus;
 use crate::doctor::status::{Status, gather, is_off_here};
+use crate::host::Permission;
 use crate::{service, show};
 
 pub fn run(args: &JsonArgs) -> anyhow::Result<()> {
     let status = gather(service::home_to_write()?)?;
-    show::print(args.json, || as_json(&status), || show::status(&status));
+    show::print(args.json(), || as_json(&status), || show::status(&status));
     Ok(())
 }
 
@@ -46,9 +47,11 @@ fn as_json(status: &Status) -> serde_json::Value {
         "stand_ins_reason": stood_in.map(|it| it.why.as_str()),
         "embedded": status.embedded,
         "server": status.server,
+        "tools_allowed": status.permission == Permission::Allowed,
         "off": is_off_here(status),
         "switched_off": status.off,
         "home": status.home.dir(),
+        "lost": status.not_kept.lost(),
         "problems": status.problems,
     })
 }

@@ -5,11 +5,13 @@ use std::path::PathBuf;
 use super::notes::{folder_of, input, may_write};
 use crate::host;
 use crate::notes::summarize::{NoteSource, summarize};
-use crate::{service, show};
+use crate::service::{self, named};
+use crate::show;
 
 #[derive(clap::Args)]
 pub struct Args {
-    /// The session; else the one that this runs in, else the last one of this project
+    /// The session, by its id or the beginning of it; else the one that this runs in, else the last
+    /// one of this project
     session: Option<String>,
     /// Save this draft, which somebody approved, instead of reading the conversation; `-` is standard input
     #[arg(long, value_name = "FILE")]
@@ -33,9 +35,12 @@ pub fn run(args: &Args) -> anyhow::Result<()> {
     let folder = folder_of(&place, args.scope.as_deref())?;
     let here = host::session_here();
     let client = host::client_here();
-    let named = args.session.clone().or(here.map(|(_, session)| session));
+    let wanted = args.session.clone().or(here.map(|(_, session)| session));
     let (source, session) = match (&args.draft, &args.transcript) {
-        (Some(file), _) => (NoteSource::Draft(input("the draft", file)?), named),
+        (Some(file), _) => {
+            let session = wanted.map(|id| named::whole_id(&id)).transpose()?;
+            (NoteSource::Draft(input("the draft", file)?), session)
+        }
         (None, Some(path)) => {
             let (path, is_named) = (path.clone(), true);
             (
@@ -44,9 +49,10 @@ pub fn run(args: &Args) -> anyhow::Result<()> {
             )
         }
         (None, None) => {
-            let path = (client.find_transcript)(named.as_deref(), &folder.root)?;
+            let path = (client.find_transcript)(wanted.as_deref(), &folder.root)?;
             let is_named = false;
-            (NoteSource::Transcript { path, is_named }, named)
+            // The note is named after the transcript, which has the whole id of the session.
+            (NoteSource::Transcript { path, is_named }, None)
         }
     };
     let say = |line: &str| eprintln!("{line}");

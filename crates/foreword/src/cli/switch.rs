@@ -5,8 +5,8 @@ use foreword_core::text::one_line;
 
 use crate::home;
 use crate::host;
-use crate::service;
-use crate::switch::{self, SwitchScope, Switches};
+use crate::service::{self, named};
+use crate::switch::{self, SwitchScope, Switches, Turned};
 
 /// The scope of the switch; by default the current project.
 #[derive(clap::Args)]
@@ -15,7 +15,7 @@ pub struct Args {
     /// In every project
     #[arg(long)]
     everywhere: bool,
-    /// For one session: its id, or the one that this command runs in
+    /// For one session: its id or the beginning of it, else the one that this command runs in
     #[arg(long, num_args = 0..=1, default_missing_value = "", value_name = "ID")]
     session: Option<String>,
 }
@@ -30,7 +30,7 @@ impl Args {
                 "" => host::session_here()
                     .map(|(_, session)| session)
                     .context("which session? Write --session ID")?,
-                id => id.to_owned(),
+                id => named::whole_id(id)?,
             };
             if id.contains(char::is_whitespace) {
                 bail!("'{}' is not a session id", one_line(&id));
@@ -47,7 +47,10 @@ pub fn off(args: &Args) -> anyhow::Result<()> {
     let home = service::home_to_write()?;
     let scope = args.scope()?;
     let mut switches = Switches::read(&home);
-    switches.set_off(scope.clone());
+    if switches.set_off(scope.clone()) {
+        switch::record(&home, &scope, Turned::Off, home::now())
+            .context("could not note the time")?;
+    }
     switches
         .write(&home)
         .context("could not write the switch")?;
@@ -64,7 +67,8 @@ pub fn on(args: &Args) -> anyhow::Result<()> {
     let mut switches = Switches::read(&home);
     let was_off = switches.set_on(&scope);
     if was_off {
-        switch::record_on(&home, home::now()).context("could not note the time")?;
+        switch::record(&home, &scope, Turned::On, home::now())
+            .context("could not note the time")?;
     }
     switches
         .write(&home)

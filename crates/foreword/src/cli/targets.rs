@@ -69,9 +69,9 @@ impl TargetFlags {
     }
 
     /// The filter of an export: of every project unless some are named.
-    pub fn filter_everywhere(&self, reader: &Reader) -> Filter {
-        self.items
-            .filter(reader, self.scope.filter_everywhere(reader))
+    pub fn filter_everywhere(&self, reader: &Reader) -> anyhow::Result<Filter> {
+        let scope = self.scope.filter_everywhere(reader)?;
+        Ok(self.items.filter(reader, scope))
     }
 
     fn filter(&self, reader: &Reader) -> anyhow::Result<Filter> {

@@ -1,5 +1,6 @@
 //! `foreword why ID [WORDS]`: explains why an item is shown, ranked or marked as it is.
 
+use super::JsonArgs;
 use crate::service::Reader;
 use crate::service::why::why;
 use crate::{service, show};
@@ -11,12 +12,18 @@ pub struct Args {
     id: i64,
     /// Also explain where a search for these words ranks it
     words: Vec<String>,
+    #[command(flatten)]
+    json: JsonArgs,
 }
 
 pub fn run(args: &Args) -> anyhow::Result<()> {
     let reader = Reader::here()?;
     let why = why(&reader, args.id, &args.words.join(" "))?;
     let waiting = service::waiting(&reader.home);
-    print!("{}{}", show::why(&why), show::waiting(waiting));
+    show::print(
+        args.json.json(),
+        || show::why_json(&why),
+        || show::why(&why) + &show::waiting(waiting),
+    );
     Ok(())
 }

@@ -4,13 +4,17 @@ use anyhow::{Context as _, bail};
 use clap::Subcommand;
 use foreword_core::queue::Queue;
 use foreword_core::text;
+use serde_json::json;
 
+use super::JsonArgs;
 use crate::config::Config;
 use crate::config::provider::{self, Name};
 use crate::home::Home;
+use crate::local_time;
 use crate::log::Log;
 use crate::platform::{self, Lock};
 use crate::service;
+use crate::show;
 use crate::start;
 use crate::start::{Ended, anything_waits, end_running, wait_for_lock, wait_until};
 use crate::worker::{self, Until, WorkerEnd, request};
@@ -33,7 +37,7 @@ enum WorkerAction {
     /// End the running worker after its current batch
     Stop,
     /// Show whether a worker is running
-    Status,
+    Status(JsonArgs),
     /// Process everything that is queued, now
     Drain {
         /// Also events that were skipped after failing too often
@@ -47,12 +51,12 @@ pub fn run(args: &Args) -> anyhow::Result<()> {
         platform::settle_detached();
     }
     let home = service::home_to_write()?;
-    match args.action {
-        WorkerAction::Run { detached } => run_here(&home, detached),
+    match &args.action {
+        WorkerAction::Run { detached } => run_here(&home, *detached),
         WorkerAction::Start => start(&home),
         WorkerAction::Stop => stop(&home),
-        WorkerAction::Status => status(&home),
-        WorkerAction::Drain { skipped } => drain(&home, skipped),
+        WorkerAction::Status(args) => status(&home, args),
+        WorkerAction::Drain { skipped } => drain(&home, *skipped),
     }
 }
 
@@ -127,6 +131,7 @@ fn start(home: &Home) -> anyhow::Result<()> {
         (None, Some(true)) => println!("started, and ended again: there was nothing to do"),
         (None, _) => {
             let last = Log::Worker.tail(home, 1).pop().unwrap_or_default();
+            let last = local_time::log_line(&last);
             bail!("the worker did not start; its last log line: {last}");
         }
     }
@@ -142,12 +147,15 @@ fn stop(home: &Home) -> anyhow::Result<()> {
     Ok(())
 }
 
-fn status(home: &Home) -> anyhow::Result<()> {
-    match Lock::holder(&home.lock())? {
-        Some(0) => println!("running, where this process cannot see it"),
-        Some(pid) => println!("running (pid {pid})"),
-        None => println!("not running; the next hook starts it"),
-    }
+fn status(home: &Home, args: &JsonArgs) -> anyhow::Result<()> {
+    let pid = Lock::holder(&home.lock())?;
+    let words = || match pid {
+        Some(0) => "running, where this process cannot see it\n".to_owned(),
+        Some(pid) => format!("running (pid {pid})\n"),
+        None => "not running; the next hook starts it\n".to_owned(),
+    };
+    let to_json = || json!({"running": pid.is_some(), "pid": pid});
+    show::print(args.json(), to_json, words);
     Ok(())
 }
 

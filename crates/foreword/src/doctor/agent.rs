@@ -5,6 +5,7 @@ use foreword_core::model::Millis;
 use foreword_core::recall::bill::{Cost, StoodIn};
 use foreword_core::store::Store;
 
+use crate::agent::budget::{self, Budget};
 use crate::agent::leash::{self, Pause, Unfit, pause};
 use crate::config::provider::{self, Choice, Name, ProviderProblem};
 use crate::config::{BudgetSection, Config};
@@ -51,9 +52,9 @@ impl AgentStatus {
         if let Some(store) = store {
             agent.pause = pause(store, name, now)?;
             agent.unfit = leash::unfit(store, name, name.model(config), now)?;
-            agent.today = store.cost(leash::day(now))?;
-            agent.stand_ins = store.stand_ins(leash::day(now))?;
-            agent.used_up = leash::used_up_today(store, &config.budget, now)?;
+            agent.today = store.cost(budget::day(now))?;
+            agent.stand_ins = store.stand_ins(budget::day(now))?;
+            agent.used_up = Budget::new(name, config).used_up_today(store, now)?;
         }
         Ok(agent)
     }

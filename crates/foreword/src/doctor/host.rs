@@ -29,6 +29,22 @@ pub fn settings_broken(exam: &Examination) -> Option<Diagnosis> {
     Diagnosis::cured_by(cure, format!("{path} cannot be understood: {error}"))
 }
 
+pub fn settings_unread(exam: &Examination) -> Option<Diagnosis> {
+    let hooks = Hooks::find(exam).filter(Hooks::any)?;
+    let text = std::fs::read_to_string(&hooks.place.settings).ok()?;
+    let why = (hooks.place.client.unread)(&text)?;
+    let (title, path) = (
+        hooks.place.client.host.title,
+        hooks.place.settings.display(),
+    );
+    Diagnosis::advised(
+        format!(
+            "correct {path}: {title} accepts plain JSON only, without comments and trailing commas"
+        ),
+        format!("{title} ignores all of {path}, so nothing is captured: {why}"),
+    )
+}
+
 pub fn hooks_missing(exam: &Examination) -> Option<Diagnosis> {
     let hooks = Hooks::find(exam)?;
     let is_missing =
@@ -63,13 +79,13 @@ pub fn hooks_other_binary(exam: &Examination) -> Option<Diagnosis> {
 }
 
 /// The settings that contain our hooks: the user's, else the project's.
-struct Hooks {
-    place: SettingsPlace,
+pub struct Hooks {
+    pub place: SettingsPlace,
     programs: Vec<(&'static str, Vec<String>)>,
 }
 
 impl Hooks {
-    fn find(exam: &Examination) -> Option<Hooks> {
+    pub fn find(exam: &Examination) -> Option<Hooks> {
         // Settings that cannot be read are reported by `settings_broken`.
         let all: Option<Vec<_>> = exam
             .settings
@@ -85,7 +101,7 @@ impl Hooks {
         Some(all.swap_remove(connected))
     }
 
-    fn any(&self) -> bool {
+    pub fn any(&self) -> bool {
         self.programs
             .iter()
             .any(|(_, programs)| !programs.is_empty())
@@ -98,7 +114,7 @@ impl Hooks {
         })
     }
 
-    fn install(&self, exam: &Examination) -> String {
+    pub fn install(&self, exam: &Examination) -> String {
         match self.place.scope {
             InstallScope::User => exam.foreword("install"),
             InstallScope::Project => exam.foreword("install --project"),
@@ -106,7 +122,7 @@ impl Hooks {
     }
 }
 
-fn plugin_is_on(exam: &Examination) -> bool {
+pub fn plugin_is_on(exam: &Examination) -> bool {
     others(exam).any(|(place, other)| other.starts_with(place.client.plugin))
 }
 

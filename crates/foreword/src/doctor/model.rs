@@ -2,12 +2,13 @@
 
 use foreword_core::model::FailureKind;
 use foreword_core::store::Store;
-use foreword_core::text;
 
 use super::agent::AgentStatus;
 use super::{Diagnosis, Examination};
+use crate::agent::budget;
 use crate::config::Config;
 use crate::config::provider::{Cure, Name, ProviderProblem};
+use crate::local_time;
 use crate::service::sentence_model::{self, Files};
 use foreword_core::text::shell_word;
 
@@ -64,7 +65,7 @@ pub fn provider_paused(exam: &Examination) -> Option<Diagnosis> {
         format!(
             "{} is paused until {}: {}; {}, then ask it again",
             name.as_str(),
-            text::rfc3339(pause.until),
+            local_time::minute(pause.until),
             pause.reason,
             first(name, pause.kind)
         ),
@@ -80,7 +81,7 @@ pub fn model_unfit(exam: &Examination) -> Option<Diagnosis> {
         format!(
             "{}, so memory is made offline until {}; choose a larger model, then ask it again",
             unfit.line(),
-            text::rfc3339(unfit.until)
+            local_time::minute(unfit.until)
         ),
     )
 }
@@ -112,7 +113,8 @@ pub fn budget_used_up(exam: &Examination) -> Option<Diagnosis> {
         ("daily_usd", format!("{:.1}", (spent * 2.0).ceil()))
     };
     let evidence = format!(
-        "today's budget of {limit} is used up; memory goes on offline until midnight (UTC), or with a larger budget"
+        "today's budget of {limit} is used up; memory goes on offline until {}, or with a larger budget",
+        local_time::minute(budget::day(exam.now) + budget::DAY)
     );
     let variable = format!("FOREWORD_BUDGET_{}", key.to_uppercase());
     let file = exam.home.config();

@@ -4,7 +4,6 @@ use std::fmt::Display;
 
 use anyhow::Context as _;
 use foreword_core::db::OpenError;
-use foreword_core::host::DEFAULT_HOST;
 use foreword_core::queue::{Counts, Queue, Skipped};
 use foreword_core::safety;
 use foreword_core::spool;
@@ -13,9 +12,10 @@ use foreword_core::store::{Store, Totals};
 use super::agent::AgentStatus;
 use crate::config::Config;
 use crate::home::{self, Home};
-use crate::host::{self, CLIENTS, Client, Listed, SettingsPlace};
+use crate::host::{self, CLIENTS, Client, Listed, Permission, READING_TOOLS, SettingsPlace};
 use crate::install::{self, Connection};
 use crate::log::{Fact, Log};
+use crate::not_kept::{self, NotKept};
 use crate::platform::{self, Lock};
 use crate::service::{self, embed_client, recover};
 use crate::switch::{self, Switches};
@@ -25,11 +25,13 @@ pub struct Status {
     pub home: Home,
     /// The scopes in which Foreword is switched off.
     pub off: Vec<String>,
-    /// The name of the coding agent that is connected, or could be.
-    pub client: &'static str,
+    /// The coding agent that is connected, or could be.
+    pub client: &'static Client,
     pub connection: Result<Connection, String>,
     /// Whether our MCP server is listed; none if the host is not connected.
     pub server: Option<bool>,
+    /// Whether the agent may call the tools that only read.
+    pub permission: Permission,
     pub totals: Totals,
     pub queue: Counts,
     pub skipped: Vec<Skipped>,
@@ -43,6 +45,7 @@ pub struct Status {
     /// The state of the provider, or the error in the settings.
     pub agent: Result<AgentStatus, String>,
     pub problems: Vec<String>,
+    pub not_kept: NotKept,
     pub hook_log: Vec<String>,
     pub worker_log: Vec<String>,
     pub now: i64,
@@ -60,6 +63,8 @@ pub fn gather(home: Home) -> anyhow::Result<Status> {
         let dir = home.dir().display();
         problems.push(format!("{dir} cannot be written, so events are lost"));
     }
+    let not_kept = NotKept::read(&home);
+    problems.extend(not_kept::lost_line(&not_kept));
     let queue = or_problem(Queue::look(&home.queue()), "queue.db", &mut problems);
     let spooled = or_problem(spool::waiting(&home.spool()), "spool", &mut problems);
     // A memory with the schema of a newer program can still be counted.
@@ -89,6 +94,10 @@ pub fn gather(home: Home) -> anyhow::Result<Status> {
     let queue = queue.as_ref();
     let counts = queue.map_or(Ok(Counts::default()), Queue::counts);
     let connection = connection().map_err(|error| format!("{error:#}"));
+    let client = connection
+        .as_ref()
+        .map_or_else(|_| host::default_client(), |it| it.0);
+    let root = service::current_place().and_then(|it| it.root);
     Ok(Status {
         totals: or_problem(totals, "memory.db", &mut problems),
         queue: or_problem(counts, "queue.db", &mut problems),
@@ -99,16 +108,15 @@ pub fn gather(home: Home) -> anyhow::Result<Status> {
         unreadable: spool::unreadable(&home.spool()).unwrap_or_default() as u64,
         worker_pid,
         agent,
-        client: connection
-            .as_ref()
-            .map_or(DEFAULT_HOST, |it| it.0.host)
-            .title,
+        permission: client.tool_permission(root.as_deref(), READING_TOOLS, false),
+        client,
         server: connection.as_ref().ok().and_then(|it| it.2),
         connection: connection.map(|it| it.1),
         off: off(&home),
         hook_log: Log::Hook.tail(&home, 3),
         worker_log: Log::Worker.tail(&home, 3),
         problems,
+        not_kept,
         now,
         home,
     })

@@ -12,7 +12,9 @@ use foreword_core::text::count;
 
 use super::{Diagnosis, Examination};
 use crate::config::{Config, Mistake};
+use crate::local_time;
 use crate::log::{Fact, Log};
+use crate::not_kept::{self, NotKept};
 use crate::platform::{self, Lock};
 use crate::service::recover;
 use crate::start;
@@ -121,7 +123,8 @@ pub fn worker_not_starting(exam: &Examination) -> Option<Diagnosis> {
         return None;
     }
     let last = Log::Worker.tail(&exam.home, 1).pop();
-    let last = last.map_or(String::new(), |last| format!("; its last log line: {last}"));
+    let last = last.map(|last| format!("; its last log line: {}", local_time::log_line(&last)));
+    let last = last.unwrap_or_default();
     Diagnosis::cured_by(
         exam.foreword("worker start"),
         format!("the worker failed to start {tries} times in a row{last}"),
@@ -173,13 +176,23 @@ pub fn events_skipped(exam: &Examination) -> Option<Diagnosis> {
     )
 }
 
+/// Reports events that were lost, if the last one was within a day. The cure begins to count anew.
 pub fn events_lost(exam: &Examination) -> Option<Diagnosis> {
-    lately(exam, Fact::EventLost, "a hook could not write an event")
+    let not_kept = NotKept::read(&exam.home);
+    let last_at = not_kept.losses().map(|row| row.last_at).max()?;
+    if exam.now - last_at > DAY {
+        return None;
+    }
+    let file = shell_word(&not_kept::path(&exam.home));
+    Diagnosis::cured_by(
+        format!("mv {file} {file}.seen"),
+        not_kept::lost_line(&not_kept)?,
+    )
 }
 
-/// Reports a recovery that the worker did by itself.
+/// Reports that the worker recovered a damaged database, or opened a replaced one again.
 pub fn recovered(exam: &Examination) -> Option<Diagnosis> {
-    lately(exam, Fact::Recovered, "a damaged database was recovered")
+    lately(exam, Fact::Recovered, "a database was damaged or replaced")
 }
 
 /// Reports databases of an unreleased version that were set aside. They are never deleted.
@@ -209,7 +222,10 @@ fn lately(exam: &Examination, fact: Fact, what: &str) -> Option<Diagnosis> {
     let moves = files.map(|file| format!("mv {0} {0}.seen", shell_word(file)));
     Diagnosis::cured_by(
         moves.collect::<Vec<_>>().join(" && "),
-        format!("{what}, {times} in the last day: {last}"),
+        format!(
+            "{what}, {times} in the last day: {}",
+            local_time::log_line(last)
+        ),
     )
 }
 

@@ -17,11 +17,11 @@ use foreword_core::spool;
 use foreword_core::store::Store;
 use uuid::Uuid;
 
-use super::program;
 use crate::config::{HookSettings, ShowSection};
 use crate::home::Home;
 use crate::host::Client;
 use crate::log::Log;
+use crate::not_kept::{self, Reason};
 use crate::notice;
 
 /// A hook's answer to the host, and the receipt for the items in it.
@@ -49,8 +49,8 @@ pub fn answer(
 ) -> Option<HookAnswer> {
     let reminder = match hook {
         Hook::Context if settings.show.index => context(home, event, settings),
-        Hook::New if settings.show.prompts => in_time(home, event, &settings.show),
-        Hook::FileContext if settings.show.files => in_time(home, event, &settings.show),
+        Hook::New if settings.show.prompts => in_time(home, hook, event, &settings.show),
+        Hook::FileContext if settings.show.files => in_time(home, hook, event, &settings.show),
         _ => None,
     };
     let notice = (hook == Hook::Context).then(|| notice::take(home));
@@ -71,9 +71,7 @@ pub fn answer(
 fn context(home: &Home, event: &Event, settings: &HookSettings) -> Option<Reminder> {
     // A memory that cannot be read (newer, damaged) counts as an empty one.
     let store = Store::look(&home.memory()).ok().flatten();
-    let program = program();
     let request = IndexRequest {
-        program: &program,
         project: event.project.as_deref(),
         host_session_id: &event.host_session_id,
         start_reason: StartReason::parse(event.payload.source.as_deref()),
@@ -96,7 +94,7 @@ fn context(home: &Home, event: &Event, settings: &HookSettings) -> Option<Remind
 
 /// A reminder, if there is one and it is found in time. A search that is held up, by a slow disk or
 /// a large memory, runs on in its thread until this process exits.
-fn in_time(home: &Home, event: &Event, show: &ShowSection) -> Option<Reminder> {
+fn in_time(home: &Home, hook: Hook, event: &Event, show: &ShowSection) -> Option<Reminder> {
     if !may_be_of_use(event) {
         return None;
     }
@@ -111,7 +109,7 @@ fn in_time(home: &Home, event: &Event, show: &ShowSection) -> Option<Reminder> {
         // On a busy machine this thread may itself have been scheduled too late.
         Ok(reminder) if Instant::now() < until => reminder,
         _ => {
-            Log::Dropped.line(home, "a reminder that was not found in time");
+            not_kept::count(home, Reason::LateReminder, hook, 0);
             None
         }
     }
@@ -133,12 +131,10 @@ fn may_be_of_use(event: &Event) -> bool {
 }
 
 fn remind(home: &Home, event: &Event) -> Option<Reminder> {
-    let program = program();
     let occasion = Occasion {
         project: event.project.as_deref()?,
         host_session_id: &event.host_session_id,
         root: event.root.as_deref().map(Path::new),
-        program: &program,
         now: event.at,
     };
     let store = Store::look(&home.memory()).ok().flatten()?;
@@ -155,7 +151,7 @@ fn remind(home: &Home, event: &Event) -> Option<Reminder> {
     };
     let candidates = candidates.ok().filter(|it| !it.is_empty())?;
     let before = shown_before(home, &store, &event.host_session_id)?;
-    candidates.remind(shown, &occasion, &before)
+    candidates.remind(shown, &before)
 }
 
 /// The items that this session was shown: from the memory, the queue and the spool. None if one of

@@ -1,19 +1,22 @@
 //! Claude Code: the paths of its files, the form of a hook's answer, and its client.
 //!
-//! `settings` adds our hooks to its settings, `servers` our entry to its list of MCP servers.
+//! `settings` adds our hooks to its settings, `permissions` the rules that allow our tools, `servers`
+//! our entry to its list of MCP servers.
 //! `agent_files` deletes what it writes when it runs as the memory agent.
 //! `environment` lists its variables for the `claude` provider. `played` stands in for it in the demo.
 
 pub mod agent_files;
 pub mod environment;
+mod permissions;
 pub mod played;
 mod servers;
 pub mod settings;
 
+use std::collections::BTreeSet;
 use std::fs;
 use std::path::{Path, PathBuf};
 
-use anyhow::Context as _;
+use anyhow::{Context as _, bail};
 use foreword_core::host::{Hook, claude_code};
 use foreword_core::text::one_line;
 use serde_json::json;
@@ -31,6 +34,12 @@ pub const CLIENT: Client = Client {
     hooks_off: settings::hooks_off,
     others: settings::others,
     plugin: "foreword@",
+    unread: crate::host::json::not_plain_json,
+    local_settings: ".claude/settings.local.json",
+    rule: permissions::rule,
+    insert_rules: permissions::insert,
+    remove_rules: permissions::remove,
+    permission: permissions::permission,
     servers: servers::place,
     listed: servers::listed,
     insert_server: servers::connect,
@@ -109,22 +118,33 @@ fn plain_answer(hook: Hook) -> &'static str {
     }
 }
 
-/// Finds `projects/FOLDER/SESSION.jsonl` beside the settings; without a session, the newest transcript
-/// of the project.
+/// Finds `projects/FOLDER/SESSION.jsonl` beside the settings, by the session's id or the beginning of
+/// it; without a session, the newest transcript of the project.
 fn find_transcript(session: Option<&str>, root: &Path) -> anyhow::Result<PathBuf> {
     let projects = user_settings()?.with_file_name("projects");
     let entries = |dir: &Path| fs::read_dir(dir).into_iter().flatten().flatten();
     let project_folder = slug(&root.to_string_lossy());
-    let is_wanted = |path: &PathBuf| match session {
-        Some(session) => path.file_stem().is_some_and(|it| it == session),
-        None => true,
-    };
+    let id = |path: &Path| Some(path.file_stem()?.to_str()?.to_owned());
+    let wanted = session.unwrap_or_default();
+    let is_wanted = |path: &PathBuf| id(path).is_some_and(|it| it.starts_with(wanted));
     let mut found: Vec<_> = entries(&projects)
         .filter(|it| session.is_some() || slug(&it.file_name().to_string_lossy()) == project_folder)
         .flat_map(|folder| entries(&folder.path()))
         .map(|it| it.path())
         .filter(|path| path.extension().is_some_and(|it| it == "jsonl") && is_wanted(path))
         .collect();
+    if found.iter().any(|path| id(path).as_deref() == session) {
+        found.retain(|path| id(path).as_deref() == session);
+    }
+    let ids: BTreeSet<String> = found.iter().filter_map(|path| id(path)).collect();
+    if session.is_some() && ids.len() > 1 {
+        let ids = ids.iter().map(|it| one_line(it)).collect::<Vec<_>>();
+        bail!(
+            "several sessions begin with '{}'; write more of the id: {}",
+            one_line(wanted),
+            ids.join(", ")
+        );
+    }
     found.sort_by_key(|it| fs::metadata(it).and_then(|it| it.modified()).ok());
     found.pop().with_context(|| {
         let wanted = session.map_or("this project".to_owned(), |session| {

@@ -34,6 +34,26 @@ pub fn parse(text: &str) -> anyhow::Result<(CstRootNode, CstObject)> {
     Ok((root, top))
 }
 
+/// Why a program that reads plain JSON does not accept this file, with the line; none if it does. An
+/// empty file is accepted.
+pub fn not_plain_json(text: &str) -> Option<String> {
+    let text = text.strip_prefix('\u{feff}').unwrap_or(text);
+    if text.trim().is_empty() {
+        return None;
+    }
+    let error = serde_json::from_str::<serde::de::IgnoredAny>(text).err()?;
+    let line = error.line();
+    let from_error = text.lines().nth(line.saturating_sub(1)).unwrap_or_default();
+    let from_error = from_error.get(error.column().saturating_sub(1)..);
+    Some(if from_error.is_some_and(|it| it.starts_with('/')) {
+        format!("line {line} has a comment")
+    } else if from_error.is_some_and(|it| it.starts_with(['}', ']'])) {
+        format!("there is a comma before the bracket in line {line}")
+    } else {
+        format!("line {line} is not valid JSON ({error})")
+    })
+}
+
 const NO_OBJECT: &str =
     "this file does not hold a JSON object; correct it first; nothing was changed";
 

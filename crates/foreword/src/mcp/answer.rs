@@ -2,18 +2,19 @@
 
 use std::fmt::Write as _;
 
-use foreword_core::model::{Freshness, Kind, ObservationType};
+use foreword_core::model::Freshness;
 use foreword_core::search::Related;
 use foreword_core::search::{Hit, SessionTitle};
 use foreword_core::store::Item;
 use foreword_core::text;
 
+use crate::local_time;
 use crate::service::frame::{self, Part, framed};
 use crate::service::search::{Format, SearchAnswer, SearchRequest};
 use crate::show;
 
 /// The longest title in characters, such that an answer with ten hits has at most 250 tokens.
-const TITLE_MAX: usize = 66;
+const TITLE_MAX: usize = 61;
 /// The longest outcome of a prompt in characters, such that it costs less than the one or two
 /// observations that a prompt leaves.
 const OUTCOME_MAX: usize = 90;
@@ -36,10 +37,8 @@ pub fn found(request: &SearchRequest, answer: &SearchAnswer) -> String {
             parts.flatten().collect()
         }
         Format::Index => {
-            let lines = hits
-                .iter()
-                .map(|hit| line(hit, with_project, has_date(hit)));
-            lines.collect()
+            let lines = hits.iter();
+            lines.map(|hit| line(hit, with_project)).collect()
         }
         Format::Facts | Format::Full => {
             let items = answer.items.iter();
@@ -54,17 +53,9 @@ pub fn no_hits(request: &SearchRequest, answer: &SearchAnswer) -> String {
     show::no_hits(request, answer, ALL_PROJECTS) + &show::ranking(answer)
 }
 
-/// Notes and decisions have a date in a list that is not ordered by date.
-fn has_date(hit: &Hit) -> bool {
-    hit.kind == Kind::Note || hit.observation_type == Some(ObservationType::Decision)
-}
-
-/// `#12 bugfix Expiry is compared in UTC`
-fn line(hit: &Hit, with_project: bool, with_date: bool) -> Part {
+/// `#12 bugfix 2026-11-16 Expiry is compared in UTC`
+fn line(hit: &Hit, with_project: bool) -> Part {
     let mut title = show::title(hit, with_project);
-    if with_date {
-        title.insert_str(0, &format!("{} ", text::date(hit.at)));
-    }
     // No subtitle if only a few letters of it would fit.
     if !hit.subtitle.is_empty() && title.chars().count() + 30 < TITLE_MAX {
         let _ = write!(title, " — {}", hit.subtitle);
@@ -75,8 +66,8 @@ fn line(hit: &Hit, with_project: bool, with_date: bool) -> Part {
     };
     let marks = show::marks(hit, &stale);
     let title = text::shorten(&title, TITLE_MAX - marks.len());
-    let (id, kind) = (hit.id, show::kind(hit));
-    Part::new(id, format!("#{id} {kind} {title}{marks}\n"))
+    let (id, date, kind) = (hit.id, local_time::date(hit.at), show::kind(hit));
+    Part::new(id, format!("#{id} {kind} {date} {title}{marks}\n"))
 }
 
 /// A session's title, and its summaries if they are wanted.
@@ -117,10 +108,10 @@ fn json(hits: &[Hit]) -> String {
 }
 
 /// A line of a timeline; `>` marks the item in its middle.
-pub fn dated_line(hit: &Hit, middle: i64) -> Part {
+pub fn timeline_line(hit: &Hit, middle: i64) -> Part {
     let mark = if hit.id == middle { "> " } else { "" };
-    let Part { name, text } = line(hit, false, false);
-    let text = format!("{mark}{} {text}", text::date(hit.at));
+    let Part { name, text } = line(hit, false);
+    let text = format!("{mark}{text}");
     Part { name, text }
 }
 

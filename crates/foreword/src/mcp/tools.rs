@@ -70,7 +70,8 @@ pub fn timeline(reader: &Reader, arguments: &Timeline) -> anyhow::Result<String>
         (None, None) => bail!("give an id or a query"),
     };
     let hits = reader.timeline(&reader.memory()?, id, arguments.around())?;
-    let parts: Vec<Part> = hits.iter().map(|hit| answer::dated_line(hit, id)).collect();
+    let lines = hits.iter().map(|hit| answer::timeline_line(hit, id));
+    let parts: Vec<Part> = lines.collect();
     Ok(framed(&parts, &note))
 }
 

@@ -11,7 +11,7 @@ use std::path::Path;
 use foreword_core::model::Millis;
 use foreword_core::notes::master::Master;
 use foreword_core::notes::{FOLDER, Folder, Note, NoteFile};
-use foreword_core::redact::redact;
+use foreword_core::redact::thorough;
 use foreword_core::text;
 
 use crate::service::frame;
@@ -28,7 +28,7 @@ pub fn recall(root: &Path, scope: Option<&str>, now: Millis) -> anyhow::Result<S
     let folder = Folder::at(root, scope)?;
     let master = folder.read(&folder.master())?;
     // People edit the master by hand, and may paste a secret.
-    let master = master.map(|it| redact(&it).text.into_owned());
+    let master = master.map(|it| thorough(&it).text.into_owned());
     let mut out = match &master {
         Some(master) => age(master, now),
         None => without_master(&folder),

@@ -16,14 +16,14 @@ use foreword_core::host::{Host, TRANSCRIPT_MAX};
 use foreword_core::model::Turn;
 use foreword_core::notes::{Folder, MergedNote, Note, conversation, keep};
 use foreword_core::project::Place;
-use foreword_core::redact::redact;
+use foreword_core::redact::thorough;
 use foreword_core::text::{self, count, one_line};
 
 use super::printable;
 use crate::config::provider::{self, Name};
 use crate::config::{self, Config, HookSettings};
 use crate::home::{self, Home};
-use crate::switch::{self, Switches};
+use crate::switch::{self, OffTimes, Switches};
 use crate::{offline, platform, service};
 
 /// The source of a note.
@@ -131,7 +131,7 @@ fn settings_where_on(home: &Home, place: &Place, session: &str) -> anyhow::Resul
 
 fn read_draft(draft: &str, say: &dyn Fn(&str)) -> anyhow::Result<Note> {
     let draft = printable(draft);
-    let clean = redact(&draft);
+    let clean = thorough(&draft);
     let (note, problems) = Note::read(&clean.text);
     for problem in &problems {
         say(&one_line(&problem.to_string()));
@@ -157,13 +157,15 @@ fn turns(
     session: &str,
     say: &dyn Fn(&str),
 ) -> anyhow::Result<Vec<Turn>> {
-    let switches = Switches::read(home);
+    let (switches, off_times) = (Switches::read(home), OffTimes::read(home));
+    let was_off = |project: Option<&str>, at| {
+        switches.covers(project, session) || off_times.cover(project, session, at)
+    };
     let rules = FillRules {
         now: home::now(),
-        since: switch::on_since(home),
         project_rules: &home::project_rules(settings.separate_worktrees),
         settings: &settings.capture,
-        is_off: &|project| switches.covers(project, session),
+        was_off: &was_off,
     };
     let forgotten = match service::memory(home)? {
         Some(store) => store.forgotten(session)?,

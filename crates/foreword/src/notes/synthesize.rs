@@ -20,7 +20,7 @@ use foreword_core::notes::evidence::{Evidence, EvidenceFinding, unmarked};
 use foreword_core::notes::master::{self, Master, labels, line, worded};
 use foreword_core::notes::record::{SynthesisRecord, hash};
 use foreword_core::notes::synthesis::{MasterReply, Section, Taken, fit, read_reply, synthesise};
-use foreword_core::redact::redact;
+use foreword_core::redact::thorough;
 use foreword_core::text::{self, count, one_line};
 
 use crate::config::Config;
@@ -323,7 +323,7 @@ impl<'a> Synthesis<'a> {
     fn finish(&self, sections: &mut [Section]) {
         let mut secrets = 0;
         let mut clean = |text: &mut String| {
-            let redacted = redact(text);
+            let redacted = thorough(text);
             secrets += redacted.count;
             *text = text::without_tags(&redacted.text);
         };

@@ -12,6 +12,9 @@ use super::lexicon::{
 };
 use super::markdown::{Block, blocks, is_lead_in, is_question, sentences};
 
+/// The most bytes of a label that is repeated before each item of its list.
+const LABEL_MAX: usize = 20;
+
 /// What a unit was in the markdown.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum UnitSource {
@@ -268,7 +271,15 @@ impl Reader<'_> {
             self.prose.next_steps.extend(steps);
             return next;
         }
-        let items = with_nested(&items, top);
+        let mut items = with_nested(&items, top);
+        // Items under "Before" or "Problem" describe what was, so each of them keeps that label.
+        let of_before =
+            |it: &&str| it.len() <= LABEL_MAX && (begins_subordinate(it) || speaks_of_fault(it));
+        if let Some(label) = label.filter(of_before) {
+            for item in &mut items {
+                item.text = format!("{label}: {}", item.text);
+            }
+        }
         let lead = lead.filter(|lead| words(lead) >= 3);
         let are_short = items.len() > 1 && items.iter().all(|item| item.length <= 16);
         match lead {
@@ -320,6 +331,12 @@ fn row_text(cells: &[String], header: &[String]) -> Option<String> {
     let filled = filled.filter(|(_, cell)| cell.contains(char::is_alphanumeric));
     let filled: Vec<(&String, &String)> = filled.collect();
     let length: usize = filled.iter().map(|(_, cell)| words(cell)).sum();
+    // A first column of numbers only counts the rows.
+    let counts_rows = |cell: &str| !cell.contains(char::is_alphabetic);
+    let filled = match filled.split_first()? {
+        ((_, number), rest) if counts_rows(number) && rest.len() > 1 => rest,
+        _ => &filled,
+    };
     let ((_, first), others) = filled.split_first()?;
     if others.is_empty() || length < 4 {
         return None;

@@ -27,7 +27,8 @@ const CUT_ANYWHERE: f32 = 1.2;
 /// A sentence in at most `max_words` words, and what cutting it costs.
 /// `drop_label`: a short label before a comma, dash or colon ("Root cause: …") is left out.
 pub fn squeeze(sentence: &str, max_words: usize, drop_label: bool) -> (String, f32) {
-    let mut text = with_short_paths(&strip(sentence));
+    let stripped = strip(sentence);
+    let mut text = with_short_paths(item_text(&stripped).unwrap_or(&stripped));
     // "Fix: …" says what the change is for.
     let label = after_label(&text).filter(|_| drop_label && !text.starts_with("Fix"));
     text = without_reporter(label.unwrap_or(&text)).replace("()`", "`");
@@ -215,6 +216,8 @@ pub fn alone(title: &str, edited: &HashSet<String>, asked: &HashSet<String>) -> 
             1.5,
         ),
         (!has_cjk(title) && plain_words(title) < 3, 1.0),
+        // Nothing but names: "`a.rs`, `b.rs`".
+        (plain_words(title) == 0, 3.0),
         (words(title) < 3, 1.5),
         (characters > 110, 1.0),
         (characters > 150, 3.0),

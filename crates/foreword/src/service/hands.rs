@@ -8,7 +8,7 @@ use std::os::unix::fs::OpenOptionsExt as _;
 
 use anyhow::{Context as _, ensure};
 use foreword_core::model::{Millis, ObservationType, Verdict};
-use foreword_core::redact::redact;
+use foreword_core::redact::thorough;
 use foreword_core::store::{
     Change, Editable, Export, HostSession, ImportSource, Imported, Store, ToRemember, Whose,
 };
@@ -71,7 +71,7 @@ struct Redaction {
 
 impl Redaction {
     fn text(&mut self, text: &str) -> String {
-        let redacted = redact(text);
+        let redacted = thorough(text);
         self.count += redacted.count;
         redacted.text.into_owned()
     }

@@ -1,14 +1,16 @@
-//! Parses times as people write them: `30d`, `12h`, `today`, `2026-11-01`.
+//! Parses times as people write them: `30d`, `12h`, `today`, `2026-11-01`. A day is one of this
+//! machine's time zone.
 
 use foreword_core::model::Millis;
-use foreword_core::text::day_start;
+use jiff::civil::Date;
+
+use crate::local_time;
 
 /// A time as people write it.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum When {
     Ago(Millis),
-    /// A day, by its first moment in UTC.
-    Day(Millis),
+    Day(Date),
     Moment(Millis),
     Today,
 }
@@ -21,7 +23,7 @@ pub fn when(text: &str) -> Result<When, String> {
         let ago = number.checked_mul(length).filter(|_| number >= 0)?;
         Some(When::Ago(ago))
     };
-    let day = || day_start(text).map(When::Day);
+    let day = || text.parse().ok().map(When::Day);
     // The form in which `--format json` prints times.
     let moment = || {
         let moment: jiff::Timestamp = text.parse().ok()?;
@@ -42,15 +44,17 @@ impl When {
     pub fn start(self, now: Millis) -> Millis {
         match self {
             When::Ago(length) => now.saturating_sub(length),
-            When::Day(start) | When::Moment(start) => start,
-            When::Today => now - now.rem_euclid(DAY),
+            When::Day(day) => local_time::start_of(day),
+            When::Moment(start) => start,
+            When::Today => local_time::start_of(local_time::day(now)),
         }
     }
 
     pub fn end(self, now: Millis) -> Millis {
         match self {
             When::Ago(_) | When::Moment(_) => self.start(now),
-            When::Day(_) | When::Today => self.start(now) + DAY - 1,
+            When::Day(day) => local_time::end_of(day),
+            When::Today => local_time::end_of(local_time::day(now)),
         }
     }
 }
@@ -109,11 +113,13 @@ mod tests {
 
     #[test]
     fn a_time_is_how_long_ago_or_a_day() {
-        let now = 10 * DAY + 5;
+        let day = |text: &str| local_time::start_of(text.parse().unwrap());
+        let now = day("1970-01-11") + 5;
         let span = |text| when(text).map(|it| (it.start(now), it.end(now)));
-        assert_eq!(span("2d"), Ok((8 * DAY + 5, 8 * DAY + 5)));
-        assert_eq!(span("today"), Ok((10 * DAY, 11 * DAY - 1)));
-        assert_eq!(span("1970-01-03"), Ok((2 * DAY, 3 * DAY - 1)));
+        assert_eq!(span("2d"), Ok((now - 2 * DAY, now - 2 * DAY)));
+        assert_eq!(span("today"), Ok((now - 5, day("1970-01-12") - 1)));
+        let third = (day("1970-01-03"), day("1970-01-04") - 1);
+        assert_eq!(span("1970-01-03"), Ok(third));
         assert_eq!(
             span("1970-01-03T00:00:01Z"),
             Ok((2 * DAY + 1000, 2 * DAY + 1000))

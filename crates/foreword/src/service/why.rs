@@ -10,7 +10,6 @@ use foreword_core::store::Item;
 use super::Reader;
 use super::embed_client::Ranking;
 use super::search::{SearchRequest, search};
-use crate::hook;
 
 /// All reasons for how an item is shown, ranked and marked.
 pub struct Explanation {
@@ -45,7 +44,6 @@ pub fn why(reader: &Reader, id: i64, words: &str) -> anyhow::Result<Explanation>
     let item = reader.item(&store, id)?;
     let root = reader.place.root.as_deref();
     let request = IndexRequest {
-        program: &hook::program(),
         project: reader.project(),
         host_session_id: "",
         start_reason: StartReason::Startup,

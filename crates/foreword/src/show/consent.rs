@@ -1,4 +1,5 @@
-//! The texts of `install` about providers: the question, and which provider writes the memory.
+//! The texts of `install` about providers and permissions: the questions, which provider writes the
+//! memory, and whether the agent may use its tools.
 
 use std::fmt::Write as _;
 
@@ -9,7 +10,7 @@ use crate::agent::provider::prices;
 use crate::config::Config;
 use crate::config::provider::{self, Cure, Name, ProviderProblem};
 use crate::home::Home;
-use crate::host;
+use crate::host::{self, Client, Permission, READING_TOOLS, SettingsPlace};
 use crate::install::local_models::{LocalModel, SERVERS};
 
 pub fn consent(config: &Config) -> String {
@@ -31,6 +32,41 @@ You can change this at any time with `foreword install --provider NAME`.
         usd(prices::recorded_day(&config.claude.model)),
         usd(config.budget.daily_usd)
     )
+}
+
+/// Asks whether the agent may use the tools that only read.
+pub fn consent_to_tools(client: &Client) -> String {
+    format!(
+        "
+May the agent read its memory without asking you?
+
+{} asks before it calls a tool of an MCP server, and refuses it where nobody can be asked.
+yes      Four tools are allowed, which only read the memory: {}.
+         `remember` and `forget`, which change it, are still asked for.
+no       You are asked each time.
+
+You can change this at any time with `foreword install --allow-tools` or `--no-allow-tools`.
+",
+        client.host.title,
+        READING_TOOLS.join(", ")
+    )
+}
+
+/// The hooks are in a settings file that the host does not read.
+pub fn unread(place: &SettingsPlace, why: &str) -> String {
+    let (title, path) = (place.client.host.title, place.settings.display());
+    format!(
+        "{title} is not connected yet. Foreword's hooks are in {path}, but {title} ignores that whole file, since {why}. Correct that, and it is connected."
+    )
+}
+
+/// Whether the agent may use the tools that only read, and how to allow them.
+pub fn permission(permission: Permission, client: &Client) -> String {
+    let line = client.permission_line(permission);
+    match permission {
+        Permission::Allowed | Permission::Denied => line,
+        Permission::Asked => format!("{line}; `foreword install --allow-tools` allows them"),
+    }
 }
 
 /// Why no local models are offered: a setting chooses one already.

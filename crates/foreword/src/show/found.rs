@@ -14,6 +14,7 @@ use foreword_core::text::{self, count, one_line};
 use serde_json::{Value, json};
 
 use crate::home;
+use crate::local_time;
 use crate::service::embed_client::Ranking;
 use crate::service::search::{Format, SearchAnswer, SearchRequest};
 
@@ -51,7 +52,7 @@ fn line(hit: &Hit, with_project: bool) -> String {
     format!(
         "#{:<5} {}  {:<9}  {title}{}\n",
         hit.id,
-        text::date(hit.at),
+        local_time::minute(hit.at),
         kind(hit),
         marks(hit, mark(hit.freshness))
     )
@@ -316,8 +317,9 @@ pub fn same_turn(others: &[Hit]) -> String {
     page.out
 }
 
-pub fn timeline(hits: &[Hit], middle: i64) -> String {
-    let mark = |hit: &Hit| if hit.id == middle { "> " } else { "  " };
+/// The items of a timeline; `>` marks the one in its middle, if there is one.
+pub fn timeline(hits: &[Hit], middle: Option<i64>) -> String {
+    let mark = |hit: &Hit| if Some(hit.id) == middle { "> " } else { "  " };
     hits.iter()
         .map(|hit| format!("{}{}", mark(hit), line(hit, false)))
         .collect()
@@ -337,13 +339,26 @@ pub fn sessions(sessions: &[SessionTitle], with_summaries: bool, with_project: b
     out
 }
 
+/// A session by its whole id, with its items.
+pub fn session(id: &str, title: Option<&SessionTitle>, items: &[Hit]) -> String {
+    let mut page = super::TextPage::default();
+    page.text("", &format!("session {id}"));
+    if let Some(title) = title {
+        page.field("title", &title.title);
+        page.field("project", title.project.as_deref().unwrap_or("none"));
+        page.field("last event", &local_time::minute(title.at));
+    }
+    page.gap();
+    page.out + &timeline(items, None)
+}
+
 pub fn session_title(session: &SessionTitle, with_project: bool) -> String {
     // Eight characters distinguish sessions, and `--session` accepts them.
     let id: String = session.session.chars().take(8).collect();
     format!(
         "{}  {}  {}{} ({})",
         one_line(&id),
-        text::date(session.at),
+        local_time::minute(session.at),
         if with_project {
             project(session.project.as_deref())
         } else {

@@ -14,6 +14,7 @@ use crate::config::provider::Name;
 use crate::doctor::agent::AgentStatus;
 use crate::doctor::ask::SampleAnswer;
 use crate::doctor::bill::Bill;
+use crate::local_time;
 use crate::worker::redo::{Plan, RedoTarget, Redone};
 
 /// `$0.12`; less than a cent is shown in full.
@@ -51,7 +52,7 @@ pub fn bill(bill: &Bill) -> String {
         failed => format!(", {failed} failed"),
     };
     let since = match bill.since {
-        Some(since) => format!("since {}", text::rfc3339(since)),
+        Some(since) => format!("since {}", local_time::minute(since)),
         None => "in all".to_owned(),
     };
     line("calls", format!("{calls}{failed} ({since})"));
@@ -132,8 +133,8 @@ pub fn stand_in(stood_in: &StoodIn) -> String {
 pub fn pause(pause: &Pause) -> String {
     format!(
         "since {}, until {} ({}): {}; `foreword retry` asks at once",
-        text::rfc3339(pause.since),
-        text::rfc3339(pause.until),
+        local_time::minute(pause.since),
+        local_time::minute(pause.until),
         pause.kind,
         one_line(&pause.reason)
     )
@@ -143,7 +144,7 @@ pub fn unfit(unfit: &Unfit) -> String {
     format!(
         "{}; memory is made offline until {}, or `foreword retry` asks at once",
         one_line(&unfit.line()),
-        text::rfc3339(unfit.until)
+        local_time::minute(unfit.until)
     )
 }
 

@@ -6,8 +6,10 @@ use foreword_core::recall::index::{Fate, Index, Weighed};
 use foreword_core::search::ShownItem;
 use foreword_core::search::{Matched, OVERTAKEN, stale_factor};
 use foreword_core::text::{self, count, one_line};
+use serde_json::{Value, json};
 
 use super::{TextPage, item_title, mark};
+use crate::local_time;
 use crate::service::embed_client::Ranking;
 use crate::service::why::{Explanation, Rank};
 
@@ -30,13 +32,26 @@ pub fn preview(index: &Index) -> String {
     out
 }
 
-fn fate(line: &Weighed) -> String {
-    let fate = match line.fate {
+/// The text and the weighed lines of `preview`.
+pub fn preview_json(index: Option<&Index>) -> Value {
+    let weighed = index.into_iter().flat_map(|it| &it.weighed);
+    json!({
+        "text": index.map(|it| &it.text),
+        "lines": weighed.map(weighed_json).collect::<Value>(),
+    })
+}
+
+fn fate_name(fate: Fate) -> &'static str {
+    match fate {
         Fate::Shown => "shown",
         Fate::SessionFull => "left out: its session has enough lines",
         Fate::Repeated => "left out: a line that is shown has the same title",
         Fate::NoRoom => "left out: no room",
-    };
+    }
+}
+
+fn fate(line: &Weighed) -> String {
+    let fate = fate_name(line.fate);
     let reasons = line.reasons.iter();
     let reasons: Vec<String> = reasons
         .map(|(reason, points)| format!("{reason} {points:+}"))
@@ -74,8 +89,7 @@ pub fn receipts(receipts: &[ShownItem]) -> String {
 
 /// When and where: `2026-11-16 14:03  prompt  1f2e3d4c`.
 fn occasion(receipt: &ShownItem) -> String {
-    let time = text::rfc3339(receipt.at);
-    let time = time.get(..16).unwrap_or(&time).replace('T', " ");
+    let time = local_time::minute(receipt.at);
     let session: String = receipt.session.chars().take(8).collect();
     format!("{time}  {:<6}  {:<8}", receipt.shown, one_line(&session))
 }
@@ -116,6 +130,42 @@ pub fn why(why: &Explanation) -> String {
         page.field("shown", &format!("{occasion}{because}{}", opened(receipt)));
     }
     page.out
+}
+
+pub fn why_json(why: &Explanation) -> Value {
+    let files = why.files.iter();
+    let files = files.map(|(state, path)| json!({"path": path, "state": state}));
+    let rank = why.rank.as_ref().map(|rank| {
+        let hit = rank.place.as_ref().map(|(_, hit)| hit);
+        json!({
+            "words": rank.words,
+            "rank": rank.place.as_ref().map(|(place, _)| place),
+            "score": hit.and_then(|hit| hit.score),
+            "seen": rank.seen,
+        })
+    });
+    json!({
+        "id": why.item.id,
+        "title": item_title(&why.item),
+        "index": why.weighed.as_ref().map(weighed_json),
+        "files": files.collect::<Value>(),
+        "search": rank,
+        "receipts": why.receipts,
+    })
+}
+
+fn weighed_json(line: &Weighed) -> Value {
+    let reasons = line.reasons.iter();
+    let reasons = reasons.map(|(reason, points)| json!({"reason": reason, "points": points}));
+    json!({
+        "id": line.id,
+        "type": line.kind,
+        "title": line.title,
+        "worth": line.worth(),
+        "shown": line.fate == Fate::Shown,
+        "fate": fate_name(line.fate),
+        "reasons": reasons.collect::<Value>(),
+    })
 }
 
 /// The rank in a search and its reasons: `“expires” finds it at rank 2; it has all the words; …`

@@ -126,6 +126,10 @@ impl Deriver {
         let answer = match asked {
             Ok(answer) => Ok(answer),
             Err(CompressError::Failure(_)) => Ok(None),
+            Err(CompressError::OverBudget(why)) => {
+                self.note_stand_in(&ended.session.id, &[], &why, now)?;
+                Ok(None)
+            }
             Err(CompressError::Storage(error)) => Err(failure(error)),
             Err(CompressError::Paused(failed)) => {
                 let paused = Err(DeriveFailure::Paused(failed));

@@ -11,12 +11,14 @@ use std::collections::{BTreeSet, HashSet};
 use foreword_core::model::{Derived, Event, EventKind, FailureKind, Millis, SessionDigest, Turn};
 use foreword_core::queue::{Claim, Portion};
 use foreword_core::recall::digest::{Digest, KnownTurns};
+use foreword_core::redact;
 use foreword_core::store::ledger::{Entry, TurnTrouble};
 use foreword_core::store::{
     Batch, DerivedTurn, HostSession, RecentTurns, Replaces, ShownObservation, Store,
 };
 use uuid::Uuid;
 
+use crate::agent::budget::Budget;
 use crate::agent::compress::{CompressError, Compressed, Compressor};
 use crate::agent::leash::{Leash, Permission};
 use crate::agent::prompts::Prompts;
@@ -81,6 +83,7 @@ impl Deriver {
                 model,
                 prompts,
                 settings: config.model.clone(),
+                budget: Budget::new(name, config),
                 conversation: None,
             }
         });
@@ -123,7 +126,10 @@ impl Deriver {
         let mut new = Vec::new();
         for event in &claim.events {
             if !self.store.knows(event).map_err(failure)? {
-                new.push(event.clone());
+                // The hook had time for the fast stage only.
+                let mut event = event.clone();
+                redact::event(&mut event);
+                new.push(event);
             }
         }
         let Some(first) = new.first() else {
@@ -169,6 +175,8 @@ impl Deriver {
         self.converse(session, now).await?;
         let why = match self.ask(events, turn_over, calls, Millis::MAX).await {
             Ok(Ok(derived)) => return Ok(derived),
+            // A budget has no room for the call.
+            Ok(Err(failed)) if failed.kind == FailureKind::Billing => failed.text,
             Ok(Err(unusable)) => {
                 self.end_conversation().await;
                 format!("{name} gave no answer that can be used: {}", unusable.text)
@@ -250,7 +258,10 @@ impl Deriver {
                 return Err(DeriveFailure::Paused(failure));
             }
             let asked = self.ask(events, turn_over, CALLS_MAX, first.at).await?;
-            asked.map_err(|unusable| DeriveFailure::Event(unusable.text))?
+            asked.map_err(|failed| match failed.kind {
+                FailureKind::Billing => DeriveFailure::Paused(failed),
+                _ => DeriveFailure::Event(failed.text),
+            })?
         } else {
             return Ok(());
         };
@@ -259,7 +270,8 @@ impl Deriver {
     }
 
     /// Has the model derive from events, given the session before a time, by at most this many calls.
-    /// The inner failure is that of answers that could not be used.
+    /// The inner failure is that of answers that could not be used or, of the kind `Billing`, that a
+    /// budget has no room for the call.
     async fn ask(
         &mut self,
         events: &[Event],
@@ -324,6 +336,7 @@ impl Deriver {
             Err(CompressError::Storage(error)) => Err(failure(error)),
             Err(CompressError::Paused(failed)) => Err(DeriveFailure::Paused(failed)),
             Err(CompressError::Failure(unusable)) => Ok(Err(unusable)),
+            Err(CompressError::OverBudget(why)) => Ok(Err(Failure::new(FailureKind::Billing, why))),
         }
     }
 

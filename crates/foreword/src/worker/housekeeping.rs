@@ -24,7 +24,7 @@ use crate::log::Fact;
 use crate::notice::Notice;
 use crate::service::embed_client;
 use crate::service::recover;
-use crate::switch::{self, Switches};
+use crate::switch::{self, OffTimes, Switches};
 
 const HOUR: Duration = Duration::from_hours(1);
 
@@ -180,7 +180,7 @@ impl Worker<'_> {
     }
 
     fn fill(&self, session: &str, now: Millis) -> rusqlite::Result<bool> {
-        let switches = Switches::read(self.home);
+        let (switches, off_times) = (Switches::read(self.home), OffTimes::read(self.home));
         // Settings that cannot be read may contain exclusions, so nothing is added.
         let (Some(settings), _) = config::hook_settings(self.home) else {
             return Ok(false);
@@ -189,12 +189,14 @@ impl Worker<'_> {
         if off || switch::is_withheld(self.home, session) {
             return Ok(false);
         }
+        let was_off = |project: Option<&str>, at| {
+            switches.covers(project, session) || off_times.cover(project, session, at)
+        };
         let rules = FillRules {
             now,
-            since: switch::on_since(self.home),
             project_rules: &home::project_rules(settings.separate_worktrees),
             settings: &settings.capture,
-            is_off: &|project| switches.covers(project, session),
+            was_off: &was_off,
         };
         let count = fill::fill(&self.queue, &self.deriver.store, session, &rules)?;
         if count > 0 {

@@ -882,7 +882,11 @@ async fn the_calls_about_a_turn_are_counted_across_workers_that_die() {
             events: 5,
             raw_tokens: 1,
         };
-        let _ = killed.deriver.store.ask(&entry).unwrap();
+        let _ = killed
+            .deriver
+            .store
+            .ask(&entry, &Default::default())
+            .unwrap();
     }
     world.model.answer(|_| Ok("It was a fine turn.".to_owned()));
     world.drain().await;

@@ -461,3 +461,42 @@ fn on_a_terminal_consent_is_asked_for_once_with_no_answer_preselected() {
         }
     }
 }
+
+#[test]
+fn processes_that_ask_at_the_same_time_stay_within_the_budget_together() {
+    // An answer costs 2.1 cents, and a call may cost 2.3 cents at most: there is room for two.
+    let mut dear = answer(&["Kumquat limit is seven"]);
+    dear["usage"] = json!({"input_tokens": 1000, "output_tokens": 4000});
+    dear["delay_ms"] = json!(300);
+    let mut desk = Desk::new(&json!([
+        dear, dear, dear, dear, dear, dear, dear, dear, dear
+    ]));
+    let budget = ("FOREWORD_BUDGET_DAILY_USD", "0.06".to_owned());
+    desk.environment.push(budget);
+    desk.turn("s1", "p1");
+    let spawn = |arguments: &[&str]| {
+        let mut command = desk.sandbox.command(arguments);
+        command.envs(desk.environment.clone()).spawn().unwrap()
+    };
+    let worker = spawn(&["worker", "drain"]);
+    let asking: Vec<_> = (0..8).map(|_| spawn(&["doctor", "--ask"])).collect();
+    let mut refused = 0;
+    for asking in asking {
+        let output = asking.wait_with_output().unwrap();
+        let error = String::from_utf8(output.stderr).unwrap();
+        let by_budget = "the daily budget of $0.06 ";
+        assert!(
+            output.status.success() || error.contains(by_budget),
+            "{error}"
+        );
+        refused += u32::from(!output.status.success());
+    }
+    assert!(worker.wait_with_output().unwrap().status.success());
+    let cost = desk.json(&["cost", "--json"]);
+    assert_eq!(desk.model.requests().len(), 2, "{cost}");
+    assert!((6..=8).contains(&refused), "{refused}");
+    let usd = cost["cost_usd"].as_f64().unwrap();
+    assert!(usd > 0.04 && usd <= 0.06, "{cost}");
+    let reason = desk.json(&["doctor", "--json"]).to_string();
+    assert!(reason.contains("budget-used-up"), "{reason}");
+}

@@ -28,7 +28,7 @@ impl Clinic {
             environment: Vec::new(),
         };
         clinic.furnish();
-        clinic.sandbox.run(&["install"]);
+        clinic.sandbox.run(&["install", "--allow-tools"]);
         clinic.send("done");
         clinic.sandbox.drain();
         assert_eq!(clinic.ids(), [] as [&str; 0]);
@@ -154,7 +154,7 @@ fn set_mode(path: &Path, mode: u32) {
 #[test]
 fn a_machine_on_which_all_is_well_is_left_in_peace() {
     let clinic = Clinic::new();
-    insta::assert_snapshot!(clinic.text(), @"31 checks, nothing found");
+    insta::assert_snapshot!(clinic.text(), @"33 checks, nothing found");
     clinic.send("waiting, with a log beside the queue");
     assert!(clinic.file("queue.db-wal").exists());
     assert_eq!(clinic.ids(), [] as [&str; 0]);
@@ -190,7 +190,7 @@ fn settings_broken() {
 #[test]
 fn hooks_missing() {
     let clinic = Clinic::new();
-    clinic.sandbox.run(&["uninstall"]);
+    std::fs::write(clinic.settings(), "{\"model\": \"opus\"}").unwrap();
     clinic.is_cured_of("hooks-missing");
 
     let text = std::fs::read_to_string(clinic.settings()).unwrap();
@@ -200,6 +200,88 @@ fn hooks_missing() {
     let evidence = clinic.findings()[0]["evidence"].to_string();
     assert!(evidence.contains("does not connect Stop"), "{evidence}");
     clinic.is_cured_of("hooks-missing");
+}
+
+#[test]
+fn settings_unread() {
+    let clinic = Clinic::new();
+    let good = std::fs::read_to_string(clinic.settings()).unwrap();
+    let trailing = good.trim_end().strip_suffix('}').unwrap().trim_end();
+    for (bad, line) in [
+        (
+            good.replacen('{', "{\n  // mine", 1),
+            "line 2 has a comment",
+        ),
+        (
+            good.replacen('{', "{ /* mine */", 1),
+            "line 1 has a comment",
+        ),
+        (
+            format!("{trailing},\n}}\n"),
+            "a comma before the bracket in line",
+        ),
+    ] {
+        std::fs::write(clinic.settings(), &bad).unwrap();
+        let findings = clinic.findings();
+        assert_eq!(ids(&findings), ["settings-unread"], "{bad}");
+        let evidence = findings[0]["evidence"].as_str().unwrap();
+        assert!(evidence.contains(line), "{evidence}");
+        let install = clinic.sandbox.run(&["install"]);
+        assert!(
+            install.starts_with("Claude Code is not connected yet."),
+            "{install}"
+        );
+        assert!(install.contains(line), "{install}");
+        let status = clinic.sandbox.run(&["status"]);
+        assert!(
+            status.contains("it does not read its settings, since"),
+            "{status}"
+        );
+    }
+    std::fs::write(clinic.settings(), good).unwrap();
+    assert_eq!(clinic.ids(), [] as [&str; 0]);
+}
+
+#[test]
+fn tools_not_allowed() {
+    let clinic = Clinic::new();
+    let allowed = || clinic.sandbox.status()["tools_allowed"].clone();
+    assert_eq!(allowed(), true);
+    // Nobody was asked by an install without a terminal.
+    for arguments in [&["uninstall"][..], &["install"]] {
+        clinic.sandbox.run(arguments);
+    }
+    assert_eq!(allowed(), false);
+    clinic.is_cured_of("tools-not-allowed");
+    assert_eq!(allowed(), true);
+
+    // A user who said no is reminded of it, and nothing is wrong.
+    clinic.sandbox.run(&["install", "--no-allow-tools"]);
+    assert_eq!(clinic.ids(), [] as [&str; 0]);
+    let text = clinic.text();
+    assert!(text.contains("you chose this"), "{text}");
+
+    let denied = "{\"permissions\": {\"deny\": [\"mcp__foreword\"]}}";
+    std::fs::write(clinic.settings(), denied).unwrap();
+    clinic.sandbox.run(&["install", "--allow-tools"]);
+    assert_eq!(clinic.ids(), ["tools-not-allowed"]);
+
+    // A plugin cannot allow its own tools; doctor shows the rules to add.
+    clinic.sandbox.run(&["uninstall"]);
+    std::fs::write(
+        clinic.settings(),
+        "{\"enabledPlugins\": {\"foreword@foreword\": true}}",
+    )
+    .unwrap();
+    let findings = clinic.findings();
+    assert_eq!(ids(&findings), ["tools-not-allowed"]);
+    let advice = findings[0]["cure"].as_str().unwrap();
+    let (_, rules) = advice.split_once("json: ").unwrap();
+    let settings = format!(
+        "{{\"enabledPlugins\": {{\"foreword@foreword\": true}}, \"permissions\": {{{rules}}}}}"
+    );
+    std::fs::write(clinic.settings(), settings).unwrap();
+    assert_eq!(clinic.ids(), [] as [&str; 0]);
 }
 
 #[test]

@@ -129,7 +129,7 @@ fn what_hooks_missed_is_there_once_when_the_session_is_over() {
     scene.send("summary", &scene.host.stop("Fixed it."));
     scene.end_after("another");
     assert_eq!(scene.events(), WHOLE);
-    assert_eq!(scene.sandbox.run(&["check"]), "9 checks, nothing found\n");
+    assert_eq!(scene.sandbox.run(&["check"]), "11 checks, nothing found\n");
     let log = scene.sandbox.log("worker.log");
     assert_eq!(log.matches("came from a transcript").count(), 1, "{log}");
 }
@@ -367,6 +367,65 @@ fn switched_off_in_the_project_nothing_is_taken() {
     assert!(off.status.success(), "{off:?}");
     scene.sandbox.drain();
     assert_eq!(scene.events(), WHOLE[..2]);
+}
+
+#[test]
+fn a_project_that_was_off_for_a_while_loses_that_while_and_others_lose_nothing() {
+    let sandbox = Sandbox::new();
+    sandbox.keep_workers_away();
+    let in_project = |host: &Host, arguments: &[&str]| {
+        let mut command = sandbox.command(arguments);
+        let output = command.current_dir(&host.project).output().unwrap();
+        assert!(output.status.success(), "{output:?}");
+        String::from_utf8(output.stdout).unwrap()
+    };
+    let sessions: Vec<(Host, Transcript)> = ["ledger", "webshop", "gopher"]
+        .into_iter()
+        .map(|name| {
+            let mut host = Host::new(name, &sandbox.project(name));
+            let transcript = Transcript::of(&sandbox, &mut host);
+            sandbox.run_hook("new", &host.project, &host.prompt(PROMPT));
+            transcript.prompt(PROMPT);
+            (host, transcript)
+        })
+        .collect();
+    // No hook delivers the tool uses: before, while and after one project is off.
+    let write = |command: &str| {
+        for (host, transcript) in &sessions {
+            transcript.tool(&host.bash(command, ""));
+        }
+    };
+    write("echo before");
+    let (gopher, _) = &sessions[2];
+    in_project(gopher, &["off"]);
+    write("echo while");
+    in_project(gopher, &["on"]);
+    write("echo after");
+    for (host, _) in &sessions {
+        sandbox.run_hook("cleanup", &host.project, &host.end());
+    }
+    sandbox.drain();
+
+    let whole = "echo before,echo while,echo after";
+    for (name, expected) in [
+        ("ledger", whole),
+        ("webshop", whole),
+        ("gopher", "echo before,echo after"),
+    ] {
+        let memory = sandbox.database("memory.db");
+        let sql =
+            "select group_concat(event ->> '$.payload.input.command', ',' order by e.at, e.id)
+                   from events e join sessions s on s.id = e.session_id
+                   where s.host_session_id = ?1";
+        let commands: String = memory.query_row(sql, [name], |row| row.get(0)).unwrap();
+        assert_eq!(commands, expected, "{name}");
+    }
+    // A summary reads the same transcripts.
+    let (ledger, _) = &sessions[0];
+    for host in [ledger, gopher] {
+        let note = in_project(host, &["summarize", &host.session, "--yes"]);
+        assert!(note.contains(&host.session), "{note}");
+    }
 }
 
 #[test]

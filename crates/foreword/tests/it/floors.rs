@@ -11,16 +11,16 @@ const CRATES: [(&str, &[&str]); 4] = [
     (
         "foreword-core",
         &[
-            "model", "text", "fault", "git", "project", "redact", "host", "capture", "db", "queue",
-            "spool", "store", "fill", "notes", "search", "recall", "safety",
+            "model", "text", "fault", "files", "redact", "git", "project", "host", "capture", "db",
+            "queue", "spool", "store", "fill", "notes", "search", "recall", "safety",
         ],
     ),
     (
         "foreword",
         &[
-            "platform", "home", "host", "config", "log", "notice", "switch", "start", "hook",
-            "service", "agent", "evidence", "offline", "notes", "worker", "install", "doctor",
-            "show", "mcp", "cli",
+            "platform", "home", "host", "config", "log", "not_kept", "notice", "switch", "start",
+            "hook", "service", "agent", "evidence", "offline", "notes", "worker", "install",
+            "doctor", "show", "mcp", "cli",
         ],
     ),
     ("foreword-embed", &["weights", "wordpiece", "forward"]),

@@ -153,8 +153,20 @@ fn hooks_go_on_however_little_room_there_is() {
         (Some(&0), Some(&3)),
         "{kept:?}"
     );
-    let status = disk.sandbox.run(&["status"]);
-    assert!(status.contains("an event was lost"), "{status}");
+    // The three commands count the same, and what is true.
+    let lost = u64::from(disk.marks) - accepted.len() as u64;
+    let json = |command| -> serde_json::Value {
+        serde_json::from_str(&disk.sandbox.run(&[command, "--json"])).unwrap()
+    };
+    assert_eq!(json("status")["lost"], lost);
+    let dropped = json("dropped");
+    assert_eq!(dropped["lost"], lost, "{dropped}");
+    assert_eq!(dropped["dropped"][0]["hooks"]["save"], lost, "{dropped}");
+    let said = format!("{lost} events were lost");
+    assert!(disk.sandbox.run(&["status"]).contains(&said));
+    let doctor = disk.sandbox.command(&["doctor"]).output().unwrap();
+    let doctor = String::from_utf8(doctor.stdout).unwrap();
+    assert!(doctor.contains(&said), "{doctor}");
 }
 
 #[test]

@@ -54,7 +54,7 @@ fn a_hook_ends_well_and_a_worker_deals_with_whatever_it_kept() {
     assert_eq!(audit(&sandbox, []).damage, [""; 0]);
     let taken = sandbox.count("memory.db", "select count(*) from events");
     assert!(taken > 20, "{taken} of {sent}");
-    assert_eq!(sandbox.run(&["check"]), "9 checks, nothing found\n");
+    assert_eq!(sandbox.run(&["check"]), "11 checks, nothing found\n");
     let start = json!({"session_id": "after", "cwd": project, "hook_event_name": "SessionStart", "source": "startup"});
     sandbox.run_hook("context", &project, &start);
 }
@@ -184,7 +184,7 @@ fn a_worker_deals_with_whatever_is_in_the_spool() {
         "{aside} were set aside"
     );
     assert!(taken > 5, "{taken}");
-    assert_eq!(sandbox.run(&["check"]), "9 checks, nothing found\n");
+    assert_eq!(sandbox.run(&["check"]), "11 checks, nothing found\n");
     sandbox.run(&["search", "persimmon", "--all-projects"]);
     sandbox.run(&["sessions", "--all-projects"]);
 }

@@ -297,7 +297,7 @@ fn replay(sent: &str, order: impl Fn(Vec<Step>) -> Vec<Step>) -> String {
     // An event that was sent more than once is stored once, and the databases are whole.
     let doubled = "select count(*) from (select 1 from events group by key having count(*) > 1)";
     assert_eq!(sandbox.count("memory.db", doubled), 0);
-    assert_eq!(sandbox.run(&["check"]), "9 checks, nothing found\n");
+    assert_eq!(sandbox.run(&["check"]), "11 checks, nothing found\n");
     assert_eq!(sandbox.log("hook.log").matches("lost").count(), 0);
     known(&sandbox)
 }

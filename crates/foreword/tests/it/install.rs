@@ -178,6 +178,7 @@ fn install_use_edit_uninstall_leaves_the_users_edit_and_nothing_of_ours() {
     HOME/.claude/skills/recall/SKILL.md would be written
     HOME/.claude/agents/summarize.md would be written
     HOME/.claude/agents/synthesize.md would be written
+      Claude Code asks before the agent may use search, get_observations, timeline, recall, and refuses them where nobody can be asked; `foreword install --allow-tools` allows them
     "#);
     assert_eq!(read(&path), before);
 
@@ -303,6 +304,60 @@ fn the_hosts_list_of_servers_holds_ours_and_nothing_of_it_is_copied() {
         &["install"],
         &["another server is called foreword", "nothing was changed"],
     );
+}
+
+#[test]
+fn the_tools_that_only_read_are_allowed_if_the_user_says_so_and_no_others() {
+    const RULES: [&str; 4] = [
+        "mcp__foreword__search",
+        "mcp__foreword__get_observations",
+        "mcp__foreword__timeline",
+        "mcp__foreword__recall",
+    ];
+    let allowed = |path: &Path| -> Vec<String> {
+        let settings: Value = serde_json::from_str(&read(path)).unwrap();
+        let allowed = settings["permissions"]["allow"].as_array().cloned();
+        let rules = allowed.unwrap_or_default().into_iter();
+        rules.map(|it| it.as_str().unwrap().to_owned()).collect()
+    };
+    for (before, own) in [
+        ("{\n  \"a\": 1\n}\n", &[][..]),
+        (
+            "{\"permissions\": {\"allow\": [\"Read\",  \"mcp__foreword__search\"]}}",
+            &["Read", "mcp__foreword__search"],
+        ),
+    ] {
+        let sandbox = Sandbox::new();
+        let path = settings(&sandbox, before);
+        let dry = sandbox.run(&["install", "--dry-run", "--allow-tools"]);
+        assert!(dry.contains("mcp__foreword__recall"), "{dry}");
+        assert_eq!(read(&path), before);
+        sandbox.run(&["install"]);
+        assert_eq!(allowed(&path), own, "nobody was asked");
+        sandbox.run(&["install", "--allow-tools"]);
+        let mut rules = own.to_vec();
+        rules.extend(RULES.iter().filter(|it| !own.contains(it)));
+        assert_eq!(allowed(&path), rules);
+        let written = read(&path);
+        for again in [&["install"][..], &["install", "--allow-tools"]] {
+            sandbox.run(again);
+            assert_eq!(read(&path), written);
+        }
+        sandbox.run(&["install", "--no-allow-tools"]);
+        assert_eq!(allowed(&path), own);
+        sandbox.run(&["install", "--allow-tools"]);
+
+        // Rules that the user wrote stay, whether before the install or after it.
+        let edited = read(&path).replace("\"allow\": [", "\"allow\": [\"Glob\", ");
+        std::fs::write(&path, edited).unwrap();
+        sandbox.run(&["uninstall"]);
+        assert_eq!(allowed(&path), [&["Glob"], own].concat());
+
+        std::fs::write(&path, before).unwrap();
+        sandbox.run(&["install", "--allow-tools"]);
+        sandbox.run(&["uninstall"]);
+        assert_eq!(read(&path), before);
+    }
 }
 
 #[test]

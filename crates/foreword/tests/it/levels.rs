@@ -54,13 +54,13 @@ fn hits_can_be_had_as_the_sessions_that_they_are_from() {
         sandbox, project, ..
     } = Replay::new("bug-hunt", "tally").turn_by_turn();
     let plain = |text: String| {
-        let today = text.lines().find_map(|line| line.get(10..20)).unwrap();
-        text.replace(today, "DATE")
+        let today = text.lines().find_map(|line| line.get(10..26)).unwrap();
+        text.replace(today, "TIME")
     };
     let mut command = sandbox.command(&["search", "timestamps", "--format", "summaries"]);
     let printed = command.current_dir(&project).output().unwrap().stdout;
     insta::assert_snapshot!(plain(String::from_utf8(printed).unwrap()), @"
-    00000000  DATE  Bill an entry in the month of its own time zone (1 observation)
+    00000000  TIME  Bill an entry in the month of its own time zone (1 observation)
       #3 The March invoice for acme is 270 short: totals() puts part of it into February — Bill an entry in the month of its own time zone
     ");
     let mut client = Client::new(&sandbox, &project);
@@ -68,7 +68,7 @@ fn hits_can_be_had_as_the_sessions_that_they_are_from() {
     let texts = client.text_of("search", arguments);
     let texts = texts.split_once("instructions.\n").unwrap().1;
     insta::assert_snapshot!(plain(texts.to_owned()), @"
-    00000000  DATE  Bill an entry in the month of its own time zone (1 observation)
+    00000000  TIME  Bill an entry in the month of its own time zone (1 observation)
       #3 Bill an entry in the month of its own time zone
     </foreword-memory>
     ");

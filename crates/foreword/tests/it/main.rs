@@ -26,6 +26,7 @@ mod hosts;
 mod install;
 mod isolation;
 mod levels;
+mod manners;
 mod mcp;
 mod need;
 mod notes;

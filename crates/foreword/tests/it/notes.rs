@@ -363,6 +363,7 @@ fn a_note_of_a_bug_hunt_that_a_person_would_keep() {
 #[test]
 fn what_foreword_may_not_know_it_does_not_learn_from_a_transcript() {
     let mut desk = Desk::new();
+    desk.run(&["off"]);
     let (_, transcript) = converse(&desk, "s1");
     let refused = |desk: &Desk, why: &str| {
         for arguments in [
@@ -374,7 +375,6 @@ fn what_foreword_may_not_know_it_does_not_learn_from_a_transcript() {
         }
         assert!(!desk.file("").exists());
     };
-    desk.run(&["off"]);
     refused(
         &desk,
         "Foreword is off here; `foreword on` switches it on again",

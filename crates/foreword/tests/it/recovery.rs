@@ -106,7 +106,7 @@ fn an_overwritten_page_costs_the_events_on_it_and_a_line_counts_them() {
     assert!((1..=3).contains(&lost), "{lost}: {printed}");
     assert_eq!(number(&printed, " rows known to be lost"), lost as u64);
     assert!(number(&printed, " rows recovered") > 24, "{printed}");
-    assert_eq!(sandbox.run(&["check"]), "9 checks, nothing found\n");
+    assert_eq!(sandbox.run(&["check"]), "11 checks, nothing found\n");
 
     send(&sandbox, 48..56);
     sandbox.drain();
@@ -131,7 +131,7 @@ fn a_worker_recovers_a_truncated_memory_by_itself() {
         lost as u64 <= number(&line, " rows known to be lost"),
         "{lost}: {line}"
     );
-    assert_eq!(sandbox.run(&["check"]), "9 checks, nothing found\n");
+    assert_eq!(sandbox.run(&["check"]), "11 checks, nothing found\n");
     let status = sandbox.run(&["status"]);
     assert!(status.contains("memory.db was damaged ("), "{status}");
     // The next session shows a notice, the one after does not.
@@ -179,7 +179,7 @@ fn a_log_that_is_gone_costs_what_was_in_it_and_nothing_else() {
         (0..48).chain(56..60).all(|mark| kept.contains(&mark)),
         "{kept:?}"
     );
-    assert_eq!(sandbox.run(&["check"]), "9 checks, nothing found\n");
+    assert_eq!(sandbox.run(&["check"]), "11 checks, nothing found\n");
 }
 
 #[test]
@@ -242,7 +242,7 @@ fn an_idle_worker_that_finds_damage_recovers_it() {
     });
     sandbox.run(&["worker", "run"]);
     assert!(worker_log(&sandbox).starts_with("20"));
-    assert_eq!(sandbox.run(&["check"]), "9 checks, nothing found\n");
+    assert_eq!(sandbox.run(&["check"]), "11 checks, nothing found\n");
     assert_eq!(backups(&sandbox).len(), 1);
 }
 
@@ -431,4 +431,95 @@ fn a_clock_that_jumps_ahead_and_back_makes_nothing_old() {
         sandbox.count("memory.db", "select count(*) from events"),
         48
     );
+}
+
+#[test]
+fn a_worker_whose_database_is_deleted_or_replaced_loses_nothing_that_comes_after() {
+    let ways = [
+        "rm memory.db",
+        "rm memory.db memory.db-wal memory.db-shm",
+        "rm memory.db-wal",
+        "cp backups/memory.2*.db copy && mv copy memory.db",
+        "cp memory.db copy && cat memory.db-wal > copy-wal && mv copy memory.db && mv copy-wal memory.db-wal",
+        "rm queue.db",
+        "rm queue.db queue.db-wal queue.db-shm",
+        "rm memory.db* queue.db*",
+    ];
+    for way in ways {
+        let sandbox = with_backup();
+        sandbox.run(&["worker", "start"]);
+        send(&sandbox, 48..56);
+        sandbox.drain();
+        let worker = sandbox.worker_pid().unwrap();
+        // Half of the events come before, so that some wait in the queue.
+        send(&sandbox, 56..60);
+        let mut shell = std::process::Command::new("sh");
+        let shell = shell.args(["-ec", way]).current_dir(sandbox.home());
+        assert!(shell.status().unwrap().success(), "{way}");
+        send(&sandbox, 60..76);
+        sandbox.drain();
+        // What was in a memory that somebody deleted is gone; a queue's events are taken over.
+        let kept = if way.starts_with("rm queue") { 0 } else { 60 };
+        assert_eq!(audit(&sandbox, kept..76), Audit::default(), "{way}");
+        assert_eq!(
+            sandbox.worker_pid(),
+            Some(worker),
+            "{way}: the worker goes on"
+        );
+        let problems = sandbox.status()["problems"].to_string();
+        assert!(
+            problems.contains("was deleted or replaced"),
+            "{way}: {problems}"
+        );
+        assert!(!problems.contains("was damaged"), "{way}: {problems}");
+        sandbox.run(&["worker", "stop"]);
+        assert_eq!(audit(&sandbox, kept..76), Audit::default(), "{way}, later");
+    }
+}
+
+#[test]
+fn a_hostile_backup_is_restored_without_what_is_not_ours() {
+    let sandbox = with_backup();
+    let backup = backups(&sandbox)[0].clone();
+    let backup = sandbox.home().join("backups").join(backup);
+    let name = format!("backups/{}", backup.file_name().unwrap().to_str().unwrap());
+    sandbox
+        .database(&name)
+        .execute_batch(
+            "create trigger evil after insert on events begin delete from prompts; end;
+             create view told as select load_extension('/tmp/evil.so');",
+        )
+        .unwrap();
+    let printed = sandbox.run(&["restore", backup.to_str().unwrap()]);
+    assert!(
+        printed.ends_with("left out, because it is not Foreword's: trigger evil, view told\n"),
+        "{printed}"
+    );
+    assert_eq!(sandbox.run(&["check"]), "11 checks, nothing found\n");
+    send(&sandbox, 48..56);
+    sandbox.drain();
+    let kept = (0..24).chain(48..56);
+    assert_eq!(audit(&sandbox, kept), Audit::default());
+
+    // A foreign part in the memory itself is found, and removed with no loss.
+    sandbox.run(&["worker", "stop"]);
+    let evil = "create trigger evil after insert on events begin delete from prompts; end";
+    sandbox.database("memory.db").execute_batch(evil).unwrap();
+    let check = sandbox.command(&["check", "--json"]).output().unwrap();
+    let found: Value = serde_json::from_slice(&check.stdout).unwrap();
+    assert_eq!(found["findings"][0]["id"], "memory-schema", "{found}");
+    send(&sandbox, 56..64);
+    sandbox.drain();
+    assert_eq!(audit(&sandbox, (0..24).chain(48..64)), Audit::default());
+    assert_eq!(sandbox.run(&["check"]), "11 checks, nothing found\n");
+
+    // A pipe is no backup, and nobody waits for what it might say.
+    let pipe = sandbox.home().join("pipe");
+    let made = std::process::Command::new("mkfifo").arg(&pipe).status();
+    assert!(made.unwrap().success());
+    let refused = sandbox
+        .command(&["restore", pipe.to_str().unwrap()])
+        .output()
+        .unwrap();
+    assert_eq!(refused.status.code(), Some(1));
 }

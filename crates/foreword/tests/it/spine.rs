@@ -59,8 +59,8 @@ fn what_one_session_did_opens_the_next() {
     Open since DATE: The agent asked last: “Shall I cover refunds too?”
     DATE #2 bugfix: `Token::is_valid` compared with `<`, so a token was invalid in its last second (~45 tokens)
         `cargo test` failed (assertion failed: now <= expires) and passes now
-    More on a line: `get_observations`, or `PROGRAM show NUMBER`.
-    Anything else: `search`, or `PROGRAM search WORDS`.
+    More on a line: `get_observations`.
+    Anything else: `search`.
     </foreword-memory>
     Foreword session id: s2
     "#);

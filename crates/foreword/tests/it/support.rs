@@ -34,6 +34,8 @@ impl Sandbox {
             environment: BTreeMap::from([
                 // Else a hook on a busy machine would leave a reminder out.
                 ("FOREWORD_SHOW_WITHIN_MS".into(), "60000".into()),
+                // People read local time, which must be the same on every machine.
+                ("TZ".into(), "UTC".into()),
                 // No test asks the real model hub; some start one on loopback.
                 ("FOREWORD_MODEL_HUB".into(), "".into()),
             ]),
@@ -369,4 +371,11 @@ impl Drop for Leashed {
         let _ = self.0.kill();
         let _ = self.0.wait();
     }
+}
+
+/// A text without the dates in it, such as those that an agent sees in a list.
+pub fn without_dates(text: &str) -> String {
+    let is_date = |word: &str| word.len() == 10 && word.parse::<jiff::civil::Date>().is_ok();
+    let words = text.split_inclusive(' ');
+    words.filter(|word| !is_date(word.trim_end())).collect()
 }

@@ -4,7 +4,7 @@ use std::path::Path;
 
 use crate::support::{Host, Sandbox};
 
-/// Everything under a folder: names and contents.
+/// Everything under a folder: names and contents, but for the file of counters.
 fn contents(dir: &Path) -> Vec<(String, Vec<u8>)> {
     let mut all = Vec::new();
     let Ok(entries) = std::fs::read_dir(dir) else {
@@ -14,7 +14,7 @@ fn contents(dir: &Path) -> Vec<(String, Vec<u8>)> {
         let path = entry.unwrap().path();
         if path.is_dir() {
             all.extend(contents(&path));
-        } else if path.is_file() {
+        } else if path.is_file() && !path.ends_with("not-kept") {
             all.push((path.display().to_string(), std::fs::read(&path).unwrap()));
         }
     }
@@ -35,6 +35,16 @@ fn session(sandbox: &Sandbox, host: &Host) -> String {
     );
     printed += &sandbox.run_hook("summary", project, &host.stop("Done."));
     printed + &sandbox.run_hook("cleanup", project, &host.end())
+}
+
+/// How many events came while Foreword was switched off: the only thing that is kept of them.
+fn counted_as_off(sandbox: &Sandbox) -> u64 {
+    let dropped: serde_json::Value =
+        serde_json::from_str(&sandbox.run(&["dropped", "--json"])).unwrap();
+    let rows = dropped["dropped"].as_array().unwrap();
+    let off = "an event while Foreword was switched off";
+    let row = rows.iter().find(|row| row["reason"] == off);
+    row.map_or(0, |row| row["count"].as_u64().unwrap())
 }
 
 /// A memory with something about the project, and no running worker.
@@ -65,6 +75,11 @@ fn switched_off_in_a_project_it_is_silent_there_and_nowhere_else() {
     let before = contents(&sandbox.home());
     assert_eq!(session(&sandbox, &host), "");
     assert_eq!(contents(&sandbox.home()), before, "not a byte was written");
+    assert_eq!(
+        counted_as_off(&sandbox),
+        5,
+        "the sixth event is of a boring tool"
+    );
 
     let other = sandbox.project("other");
     session(&sandbox, &Host::new("third", &other));
@@ -95,6 +110,7 @@ fn switched_off_everywhere_or_for_a_session_it_is_silent() {
         assert_eq!(contents(&sandbox.home()), before, "{off:?}");
         sandbox.run(&on);
     }
+    assert_eq!(counted_as_off(&sandbox), 6 + 5);
     assert!(session(&sandbox, &host).contains("canary"));
 }
 

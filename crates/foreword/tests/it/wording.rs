@@ -83,18 +83,24 @@ impl Memory {
     }
 }
 
-/// Days as DATE, moments as TIME.
+/// Days as DATE, times of day as TIME.
 fn without_times(text: &str) -> String {
     let is_date = |it: &str| {
         let parts: Vec<_> = it.split('-').collect();
         parts.len() == 3 && parts.iter().all(|it| it.parse::<u32>().is_ok())
+    };
+    let is_time = |it: &str| {
+        let (hour, minute) = it.split_once(':').unwrap_or_default();
+        [hour, minute]
+            .iter()
+            .all(|it| it.len() == 2 && it.parse::<u8>().is_ok())
     };
     let mut out = String::new();
     for word in text.split_inclusive([' ', '\n']) {
         let bare = word.trim_end();
         let plain = match bare {
             date if is_date(date) => "DATE",
-            time if time.ends_with('Z') && time.get(..10).is_some_and(is_date) => "TIME",
+            time if is_time(time) => "TIME",
             other => other,
         };
         out += plain;

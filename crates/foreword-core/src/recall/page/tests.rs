@@ -5,7 +5,6 @@ use crate::model::{ObservationType, Origin};
 
 const FRAME_OF_PAY: Frame<'_> = Frame {
     project: "pay",
-    program: "foreword",
     new_notes: 0,
     budget: 800,
 };
@@ -98,8 +97,8 @@ Open since 2025-11-12: `cargo test` failed in its last run: expiry
 2025-11-11 Session 2 — Refunds are booked at night
 Older:
 - #2 bugfix: Webhooks are retried twelve times (~90 tokens)
-More on a line: `get_observations`, or `foreword show NUMBER`.
-Anything else: `search`, or `foreword search WORDS`.
+More on a line: `get_observations`.
+Anything else: `search`.
 </foreword-memory>
 ";
     assert_eq!(render(&FRAME_OF_PAY, &contents).text, expected);
@@ -175,7 +174,7 @@ fn what_the_user_laid_down_takes_a_third_and_the_rest_is_counted() {
         (9, true),
         "{text}"
     );
-    let more = "61 more laid down by the user: `foreword search --type decision`.\n";
+    let more = "61 more laid down by the user: `search` with type decision.\n";
     assert!(rules.ends_with(more), "{rules}");
     assert!(rest.contains("#99"), "{rest}");
 }

@@ -335,7 +335,7 @@ impl<'a> Scene<'a> {
             Some(Secret(key)) if key.len() >= KEY_MIN => line.replace(key, "[redacted:key]"),
             _ => line,
         };
-        text::shorten(&redact::redact(&line).text, QUOTE_MAX).into_owned()
+        text::shorten(&redact::thorough(&line).text, QUOTE_MAX).into_owned()
     }
 }
 

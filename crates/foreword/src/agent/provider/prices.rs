@@ -81,7 +81,7 @@ pub fn recorded_day(model: &str) -> f64 {
 
 /// The cost in US dollars; none if the model's price is not known.
 pub fn cost(model: &str, usage: &Usage) -> Option<f64> {
-    let (_, price) = PRICES.iter().find(|(name, _)| is(model, name))?;
+    let price = price(model)?;
     let cached = usage.cache_read + usage.cache_write;
     let plain = usage.input.saturating_sub(cached);
     let dollars = plain as f64 * price.input
@@ -95,12 +95,23 @@ pub fn cost(model: &str, usage: &Usage) -> Option<f64> {
 /// from the provider's cache or, if it is no longer there, of writing it there again. 1 if the model's
 /// price is not known.
 pub fn share_of_history(model: Option<&str>, is_cached: bool) -> f64 {
-    let is_it = |(name, _): &&(&str, Price)| model.is_some_and(|model| is(model, name));
-    match PRICES.iter().find(is_it) {
-        Some((_, price)) if is_cached => price.cache_read / price.input,
-        Some((_, price)) => price.cache_write / price.input,
+    match model.and_then(price) {
+        Some(price) if is_cached => price.cache_read / price.input,
+        Some(price) => price.cache_write / price.input,
         None => 1.0,
     }
+}
+
+/// The price of a model by its name, or by the claude CLI's name for the newest of its kind: `haiku`.
+fn price(model: &str) -> Option<&'static Price> {
+    let newest = ["haiku", "sonnet", "opus"].contains(&model);
+    let newest = newest.then(|| format!("claude-{model}-"));
+    let is_it = |name: &str| match &newest {
+        Some(start) => name.starts_with(start),
+        None => is(model, name),
+    };
+    let (_, price) = PRICES.iter().find(|(name, _)| is_it(name))?;
+    Some(price)
 }
 
 /// Whether a model has this name, alone or with the date of a version: `claude-haiku-4-5-20251001`,
@@ -136,6 +147,7 @@ mod tests {
             ..Usage::default()
         };
         let cases = [
+            ("haiku", Some(0.6)),
             ("claude-haiku-4-5", Some(6.0)),
             ("claude-haiku-4-5-20251001", Some(6.0)),
             ("claude-sonnet-4-20250514", Some(18.0)),

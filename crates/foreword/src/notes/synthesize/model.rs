@@ -6,7 +6,7 @@
 
 use foreword_core::notes::master::worded;
 use foreword_core::notes::synthesis::{MasterReply, Section, Taken, read_reply};
-use foreword_core::redact::redact;
+use foreword_core::redact::thorough;
 use foreword_core::text::{self, one_line, shorten};
 
 use super::Synthesis;
@@ -70,7 +70,7 @@ impl Synthesis<'_> {
     pub(super) fn for_agent(&self, base: &str, notes: &[&Taken]) -> (String, usize) {
         let text = |notes: &[&Taken]| {
             let text = format!("{}\n\n{}", self.form(), self.material(base, notes, true));
-            printable(&redact(&text).text)
+            printable(&thorough(&text).text)
         };
         let room = SOURCES_MAX.saturating_sub(text(&[]).len());
         let shown = groups(notes, room / 4)[0].len();

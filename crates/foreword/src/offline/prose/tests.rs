@@ -44,6 +44,30 @@ fn markup_is_stripped_and_code_spans_stay() {
 }
 
 #[test]
+fn items_about_the_state_before_a_change_say_so() {
+    let reply = "**Before:**\n- Returned an error from `init`\n- The hook showed its usage\n\n\
+                 **After:**\n- Returns a JSON answer";
+    assert_eq!(
+        units(reply),
+        [
+            "Before: Returned an error from `init`",
+            "Before: The hook showed its usage",
+            "After: Returns a JSON answer",
+        ]
+    );
+}
+
+#[test]
+fn a_column_that_counts_the_rows_is_left_out() {
+    let table =
+        "| # | File | Fix |\n|---|---|---|\n| 5 | `resume.go` | takes the root as an argument |";
+    assert_eq!(
+        units(table),
+        ["`resume.go`: Fix takes the root as an argument"]
+    );
+}
+
+#[test]
 fn sentences_end_at_their_stops() {
     let check = |input: &str, expected: &[&str]| assert_eq!(sentences(input), expected);
     check("One. Two! Three? Four", &["One.", "Two!", "Three?", "Four"]);

@@ -34,6 +34,11 @@ fn a_sentence_is_squeezed_to_a_title() {
     );
     check("now src/a/b.ts:12 is read.", "Now b.ts is read", 0.0);
     check(
+        "2. Removed the second check",
+        "Removed the second check",
+        0.0,
+    );
+    check(
         "`fetch()` reads (src/a/b.ts:1-9).",
         "`fetch` reads (b.ts)",
         0.0,
@@ -121,6 +126,17 @@ fn a_title_that_names_its_subject_can_be_understood_alone() {
     assert!(
         alone("Store refuses files", &edited, &none) > alone("Cache refuses files", &edited, &none)
     );
+}
+
+#[test]
+fn a_title_of_names_alone_is_worse_than_a_weak_sentence() {
+    let nothing = HashSet::new();
+    let names = alone(
+        "`testenv.go`, `rewind_test.go`, `scenario_test.go`",
+        &nothing,
+        &nothing,
+    );
+    assert!(names < alone("Fix E2E Test Issues", &nothing, &nothing));
 }
 
 #[test]

@@ -49,14 +49,19 @@ impl Claude {
             app,
             other_app,
         };
-        let installed = claude
+        claude.install(&[]);
+        claude
+    }
+
+    /// Connects Foreword, again with other arguments if it is connected already.
+    pub fn install(&self, arguments: &[&str]) {
+        let installed = self
             .sandbox
-            .command(&["install"])
-            .env("CLAUDE_CONFIG_DIR", claude.config_dir())
+            .command(&[&["install"], arguments].concat())
+            .env("CLAUDE_CONFIG_DIR", self.config_dir())
             .output()
             .unwrap();
         assert!(installed.status.success(), "{installed:?}");
-        claude
     }
 
     pub fn config_dir(&self) -> PathBuf {

@@ -78,3 +78,38 @@ fn the_next_session_searches_and_reads_what_the_first_one_learned() {
     let opened = "select count(*) from receipts where shown = 'opened'";
     assert_eq!(claude.sandbox.count("memory.db", opened), 1);
 }
+
+#[test]
+fn a_search_runs_without_a_question_once_install_has_allowed_it_and_remember_does_not() {
+    let mut claude = Claude::new(repair);
+    claude.ask(&claude.app, PROMPT);
+    claude.sandbox.drain();
+    let turns = json!([
+        {"tool": "mcp__foreword__search", "input": {"query": "kumquat limit"}},
+        {"tool": "mcp__foreword__timeline", "input": {"query": "kumquat limit"}},
+        {"tool": "mcp__foreword__remember", "input": {"text": "The limit is a trade secret."}},
+        "Done.",
+    ]);
+    // Nothing is allowed on the command line of the client.
+    let ask = |claude: &mut Claude, model: &str| -> Vec<String> {
+        claude.model = Model::start(&claude.sandbox.user_home().join(model), &turns);
+        let mut command = claude.command_allowing(&claude.app, "--allowedTools=Read", &["Well?"]);
+        let run = claude.run(&mut command);
+        let results = run.requests[1..].iter().map(Request::tool_result);
+        results.map(|it| it.to_owned()).collect()
+    };
+    let refused = |result: &str| result.contains("haven't granted it yet");
+    let before = ask(&mut claude, "asked");
+    assert!(
+        before.len() == 3 && before.iter().all(|it| refused(it)),
+        "{before:#?}"
+    );
+
+    claude.install(&["--allow-tools"]);
+    let after = ask(&mut claude, "allowed");
+    assert!(
+        after[..2].iter().all(|it| it.contains("The kumquat limit")),
+        "{after:#?}"
+    );
+    assert!(refused(&after[2]), "{after:#?}");
+}

@@ -1,0 +1,85 @@
+//! Checks whether the agent may call the tools of our MCP server, and not only whether it is listed.
+
+use super::host::{Hooks, plugin_is_on, settings_unread};
+use super::{Diagnosis, Examination};
+use crate::host::{Listed, Permission, READING_TOOLS};
+use crate::install::{self, InstallRecord};
+
+pub fn tools_not_allowed(exam: &Examination) -> Option<Diagnosis> {
+    let tools = Tools::find(exam)?;
+    if tools.is_refused() || tools.permission == Permission::Allowed {
+        return None;
+    }
+    let client = tools.hooks.place.client;
+    let evidence = client.permission_line(tools.permission);
+    if tools.of_plugin {
+        let rules = READING_TOOLS.iter().map(|it| (client.rule)(it, true));
+        let rules: Vec<_> = rules.map(|rule| format!("\"{rule}\"")).collect();
+        let path = tools.hooks.place.settings.display();
+        return Diagnosis::advised(
+            format!(
+                "a plugin cannot allow its own tools; to allow them, add to \"permissions\" in {path}: \"allow\": [{}]",
+                rules.join(", ")
+            ),
+            evidence,
+        );
+    }
+    match tools.permission {
+        Permission::Denied => Diagnosis::advised(
+            "remove that rule if the agent shall search its memory".to_owned(),
+            evidence,
+        ),
+        _ => Diagnosis::cured_by(
+            format!("{} --allow-tools", tools.hooks.install(exam)),
+            evidence,
+        ),
+    }
+}
+
+/// A line for a user who did not want the tools to be allowed.
+pub fn tools_refused(exam: &Examination) -> Option<String> {
+    let tools = Tools::find(exam)?;
+    let line = tools.hooks.place.client.permission_line(tools.permission);
+    tools
+        .is_refused()
+        .then(|| format!("{line}; you chose this, and `foreword install --allow-tools` changes it"))
+}
+
+/// Whether the agent may use the tools of our server that only read.
+struct Tools {
+    hooks: Hooks,
+    of_plugin: bool,
+    permission: Permission,
+    /// The rules that the install added; none if the user was not asked.
+    rules: Option<Vec<String>>,
+}
+
+impl Tools {
+    /// Whether the user said no to allowing the tools.
+    fn is_refused(&self) -> bool {
+        let no_rules = self.rules.as_ref().is_some_and(Vec::is_empty);
+        no_rules && self.permission == Permission::Asked
+    }
+
+    /// None if no server of ours is known to the host, or the host does not read its settings.
+    fn find(exam: &Examination) -> Option<Tools> {
+        let hooks = Hooks::find(exam)?;
+        let is_listed = || matches!(install::listed(&hooks.place), Ok(Listed::Ours(_)));
+        let of_plugin = !hooks.any();
+        if settings_unread(exam).is_some() {
+            return None;
+        }
+        if of_plugin && !plugin_is_on(exam) || !of_plugin && !is_listed() {
+            return None;
+        }
+        let client = hooks.place.client;
+        let root = install::project_root().ok();
+        let record = InstallRecord::load(&exam.home, &hooks.place);
+        Some(Tools {
+            permission: client.tool_permission(root.as_deref(), READING_TOOLS, of_plugin),
+            rules: record.and_then(|it| it.rules),
+            hooks,
+            of_plugin,
+        })
+    }
+}

@@ -1,0 +1,211 @@
+//! What people who use the commands every day rely on: times of their own clock, ids as they are
+//! printed, JSON from every command that reads, help by purpose, quiet pipes.
+
+use std::path::{Path, PathBuf};
+
+use serde_json::Value;
+
+use crate::support::{Host, Sandbox};
+
+/// A memory with one session, whose bugfix is #2.
+fn a_memory() -> (Sandbox, PathBuf) {
+    let sandbox = Sandbox::new();
+    let project = sandbox.project("pay");
+    sandbox.keep_workers_away();
+    a_session(&sandbox, &project, "5e5510a1-mended");
+    (sandbox, project)
+}
+
+fn a_session(sandbox: &Sandbox, project: &Path, id: &str) {
+    let host = Host::new(id, project);
+    let send = |hook, input| sandbox.run_hook(hook, project, &input);
+    send("new", host.prompt("Fix the expiry test"));
+    send(
+        "save",
+        host.bash_failed("make", "Exit code 2\nassertion failed"),
+    );
+    send(
+        "save",
+        host.edit("src/token.rs", "now < expires", "now <= expires"),
+    );
+    send(
+        "save",
+        host.bash("make", "test result: ok. 8 passed; 0 failed"),
+    );
+    send(
+        "summary",
+        host.stop("A token was invalid in its last second; it is valid then now."),
+    );
+    sandbox.drain();
+}
+
+/// What a command prints in a folder, and what it says on stderr.
+fn run_in(sandbox: &Sandbox, dir: &Path, zone: &str, arguments: &[&str]) -> (String, String) {
+    let mut command = sandbox.command(arguments);
+    let output = command.env("TZ", zone).current_dir(dir).output().unwrap();
+    let [out, error] = [output.stdout, output.stderr].map(|it| String::from_utf8(it).unwrap());
+    (out, error)
+}
+
+#[test]
+fn people_read_and_write_local_time_and_json_has_utc() {
+    let (sandbox, project) = a_memory();
+    // These zones are 26 hours apart, so they never have the same date.
+    let (east, west) = ("EAST-14", "WEST12");
+    let print = |zone, arguments: &[&str]| run_in(&sandbox, &project, zone, arguments).0;
+    let date = |zone| {
+        let sessions = print(zone, &["sessions"]);
+        let mut words = sessions.split_whitespace().skip(1);
+        let (date, time) = (words.next().unwrap(), words.next().unwrap());
+        assert_eq!((date.len(), time.len()), (10, 5), "{sessions}");
+        date.to_owned()
+    };
+    assert_ne!(date(east), date(west));
+    for arguments in [
+        &["search", "expiry"][..],
+        &["timeline", "2"],
+        &["show", "2"],
+        &["projects"],
+    ] {
+        let printed = print(east, arguments);
+        assert!(printed.contains(&date(east)), "{arguments:?}: {printed}");
+    }
+    let search = ["search", "expiry", "--format", "json"];
+    assert_eq!(print(east, &search), print(west, &search));
+    let json: Value = serde_json::from_str(&print(east, &search)).unwrap();
+    assert!(json[0]["created_at"].as_str().unwrap().ends_with('Z'));
+
+    // A day is the reader's own: in the west, the east's today has not begun.
+    let found = |zone, more: &[&str]| {
+        let found = print(zone, &[&["search", "expiry"], more].concat());
+        found.starts_with('#')
+    };
+    let today = date(east);
+    assert!(found(east, &["--since", "today", "--until", "today"]));
+    assert!(found(east, &["--since", &today, "--until", &today]));
+    assert!(!found(west, &["--since", &today]));
+}
+
+#[test]
+fn a_session_is_found_by_the_beginning_of_its_id_wherever_one_is_printed() {
+    let (sandbox, project) = a_memory();
+    a_session(&sandbox, &project, "5e5510b2-again");
+    let print = |arguments: &[&str]| run_in(&sandbox, &project, "UTC", arguments);
+    let printed = print(&["sessions"]).0;
+    let id = printed.lines().nth(1).unwrap().split(' ').next().unwrap();
+    assert_eq!(id, "5e5510a1");
+    assert!(
+        print(&["show", id])
+            .0
+            .starts_with("session 5e5510a1-mended\n")
+    );
+    assert!(print(&["show", id]).0.contains("  #2 "));
+    assert_eq!(print(&["sessions", id]).0.matches("5e5510").count(), 1);
+    assert!(print(&["timeline", id]).0.starts_with("  #1 "));
+    assert!(
+        print(&["redo", id, "--dry-run"])
+            .0
+            .starts_with("session 5e5510a1-mended:")
+    );
+    assert!(print(&["search", "--session", id]).0.starts_with('#'));
+    assert!(
+        print(&["off", "--session", id])
+            .0
+            .contains("5e5510a1-mended")
+    );
+    print(&["on", "--session", id]);
+
+    // Several sessions begin so: all are listed, and nothing is done.
+    let several = "foreword: several sessions begin with '5e5510'; write more of the id: \
+                   5e5510b2-again, 5e5510a1-mended\n";
+    for arguments in [
+        &["show", "5e5510"][..],
+        &["sessions", "5e5510"],
+        &["redo", "5e5510"],
+        &["search", "--session", "5e5510"],
+        &["off", "--session", "5e5510"],
+    ] {
+        assert_eq!(
+            print(arguments),
+            (String::new(), several.to_owned()),
+            "{arguments:?}"
+        );
+    }
+    for arguments in [
+        &["show", "kumquat"][..],
+        &["sessions", "kumquat"],
+        &["redo", "kumquat"],
+    ] {
+        let error = print(arguments).1;
+        assert!(error.contains("`foreword sessions` lists them"), "{error}");
+    }
+
+    // `summarize` finds the transcript, too.
+    let transcripts = sandbox.user_home().join(".claude/projects/pay");
+    std::fs::create_dir_all(&transcripts).unwrap();
+    for name in ["5e5510a1-mended", "5e5510b2-again"] {
+        std::fs::write(transcripts.join(format!("{name}.jsonl")), "").unwrap();
+    }
+    let error = print(&["summarize", "5e5510a1"]).1;
+    assert!(error.contains("5e5510a1-mended.jsonl"), "{error}");
+    let error = print(&["summarize", "5e5510"]).1;
+    assert!(
+        error.contains("write more of the id: 5e5510a1-mended, 5e5510b2-again"),
+        "{error}"
+    );
+}
+
+#[test]
+fn every_command_that_reads_prints_json_by_either_flag() {
+    let (sandbox, project) = a_memory();
+    for command in [
+        "status",
+        "search",
+        "search expiry",
+        "timeline 2",
+        "sessions",
+        "show 2",
+        "show 5e5510a1",
+        "why 2 expiry",
+        "receipts",
+        "projects",
+        "recall",
+        "notes",
+        "cost",
+        "doctor",
+        "check",
+        "dropped",
+        "logs",
+        "model status",
+        "worker status",
+        "context --preview",
+    ] {
+        let words: Vec<&str> = command.split(' ').collect();
+        let by = |flag: &[&str]| {
+            let printed = run_in(&sandbox, &project, "UTC", &[&words[..], flag].concat()).0;
+            let json: Value = serde_json::from_str(&printed).unwrap_or_else(|error| {
+                panic!("{command} {flag:?}: {error}: {printed}");
+            });
+            json.is_array()
+        };
+        assert_eq!(by(&["--json"]), by(&["--format", "json"]), "{command}");
+    }
+}
+
+#[test]
+fn a_search_without_words_lists_the_newest() {
+    let (sandbox, project) = a_memory();
+    a_session(&sandbox, &project, "5e5510b2-again");
+    let (printed, error) = run_in(&sandbox, &project, "UTC", &["search"]);
+    assert!(
+        printed.starts_with('#') && error.is_empty(),
+        "{printed}{error}"
+    );
+    let numbers = printed.lines().filter_map(|line| line.strip_prefix('#'));
+    let numbers = numbers.map(|line| line.split(' ').next().unwrap().parse().unwrap());
+    let numbers: Vec<i64> = numbers.collect();
+    assert!(
+        numbers.len() > 1 && numbers.is_sorted_by(|a, b| a > b),
+        "{printed}"
+    );
+}
