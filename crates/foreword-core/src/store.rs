@@ -329,6 +329,7 @@ pub struct ItemFreshness {
 
 #[derive(Debug, Clone, PartialEq, Eq, Serialize)]
 #[serde(tag = "kind", rename_all = "lowercase")]
+#[expect(clippy::large_enum_variant, reason = "few items are read at a time")]
 pub enum ItemBody {
     Observation(ObservationItem),
     Summary(SummaryItem),
